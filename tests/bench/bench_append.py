@@ -86,12 +86,12 @@ def ours(folder: Path, body: int) -> dict[str, float]:
             store, by_map, payload, first, n, built=True
         ),
     }
-    found = {}
+    results = {}
     for name, side in sides.items():
         with open_store(folder, 1 << 30) as store:
             side(store, 0, count // 640 * 64)
-            found[name], _ = side(store, count, count)
-    return found
+            results[name], _ = side(store, count, count)
+    return results
 
 
 def main() -> None:
@@ -104,14 +104,14 @@ def main() -> None:
     if why := missing():
         sys.exit(why)
     for body in args.body or PUTS_BY_BODY_BYTES:
-        seen: dict[str, list[float]] = {}
+        observed: dict[str, list[float]] = {}
         loads = []
         for _ in range(args.turns):
             loads.append(round(os.getloadavg()[0], 2))
             for name, rate in {"java": java(args.release, args.folder, body), **ours(args.folder, body)}.items():
-                seen.setdefault(name, []).append(rate)
-        theirs = statistics.median(seen.pop("java"))
-        for name, rates in seen.items():
+                observed.setdefault(name, []).append(rate)
+        theirs = statistics.median(observed.pop("java"))
+        for name, rates in observed.items():
             rate = statistics.median(rates)
             row = {
                 "name": name,

@@ -87,8 +87,8 @@ class FollowingWindow:
         self._stop.touch()
         self._process.wait(60)
         text = self._stop.read_text("utf-8")
-        found: dict[str, Any] = json.loads(text) if text else {"cpuShare": None}
-        return found
+        record: dict[str, Any] = json.loads(text) if text else {"cpuShare": None}
+        return record
 
 
 class JavaWriter:
@@ -155,11 +155,11 @@ def beside_broker(args: argparse.Namespace, folder: Path) -> None:
         if looking is not None:
             time.sleep(args.settle)
         rate = broker.rate(args.seconds)
-        said = looking.end() if looking is not None else {}
-        if said.get("cpuShare") is not None:
-            shares.append(said["cpuShare"])
+        output = looking.end() if looking is not None else {}
+        if output.get("cpuShare") is not None:
+            shares.append(output["cpuShare"])
         results[with_us].append(rate)
-        say({"type": "bench", "name": "beside broker", "withWindow": with_us, "putsPerSecond": round(rate), **said})
+        say({"type": "bench", "name": "beside broker", "withWindow": with_us, "putsPerSecond": round(rate), **output})
         if with_us:
             broker.end()
     summary("half rate" if args.half else "full rate", results, shares, args)
@@ -198,17 +198,17 @@ def beside_bench(args: argparse.Namespace, folder: Path) -> None:
         )
         looking = None
         while with_us and looking is None and process.poll() is None:
-            found = [one for one in folder.glob("store-peer-bench*/store") if any(one.glob("commitlog/*"))]
-            if found:
-                looking = FollowingWindow(folder, found[0])
+            files = [file for file in folder.glob("store-peer-bench*/store") if any(file.glob("commitlog/*"))]
+            if files:
+                looking = FollowingWindow(folder, files[0])
             time.sleep(0.2)
         while process.poll() is None:
             time.sleep(0.1)
-        said = looking.end() if looking is not None else {}
+        output = looking.end() if looking is not None else {}
         text, _ = process.communicate()
-        line = next(json.loads(one) for one in text.splitlines() if '"bench"' in one)
-        if said.get("cpuShare") is not None:
-            shares.append(said["cpuShare"])
+        line = next(json.loads(item) for item in text.splitlines() if '"bench"' in item)
+        if output.get("cpuShare") is not None:
+            shares.append(output["cpuShare"])
         results[with_us].append(line["putsPerSecond"])
         say(
             {
@@ -216,7 +216,7 @@ def beside_bench(args: argparse.Namespace, folder: Path) -> None:
                 "name": "beside bench",
                 "withWindow": with_us,
                 "putsPerSecond": line["putsPerSecond"],
-                **said,
+                **output,
             }
         )
     summary("bench", results, shares, args)

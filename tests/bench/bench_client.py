@@ -58,33 +58,33 @@ def asked(what: str, *, short: bool) -> list[str]:
 
 async def ours(namesrv: str, words: list[str]) -> None:
     """As ``Speed.java``: the first part of each run warms both sides."""
-    what, seconds = words[0], float(words[1])
+    word, seconds = words[0], float(words[1])
     topic = f"Speed{time.time_ns()}"
     async with Producer("speed-producers", namesrv, CONFIG) as producer:
         await producer.send(Message(topic, BODY, tags="warm"))
         await asyncio.sleep(1.0)
-        if what == "send":
+        if word == "send":
             for many in map(int, words[2].split(",")):
                 await sent(producer, topic, many, 1, seconds / 2)
-                say({"what": what, "number": many, "rate": await sent(producer, topic, many, 1, seconds)})
-        elif what == "batch":
+                say({"what": word, "number": many, "rate": await sent(producer, topic, many, 1, seconds)})
+        elif word == "batch":
             await sent(producer, topic, 8, 64, seconds / 2)
-            say({"what": what, "number": 8, "rate": await sent(producer, topic, 8, 64, seconds)})
+            say({"what": word, "number": 8, "rate": await sent(producer, topic, 8, 64, seconds)})
         else:
             count = int(words[2])
             for _ in range(0, count, 50):
                 await producer.send([Message(topic, BODY, tags="tag") for _ in range(50)])
             await asyncio.sleep(2.0)
             for turn in range(3):
-                rate = await (pulled(namesrv, topic, count) if what == "pull" else pushed(namesrv, topic, count, turn))
-                say({"what": what, "number": turn, "rate": rate})
+                rate = await (pulled(namesrv, topic, count) if word == "pull" else pushed(namesrv, topic, count, turn))
+                say({"what": word, "number": turn, "rate": rate})
 
 
 async def sent(producer: Producer, topic: str, many: int, batch: int, seconds: float) -> float:
     """Messages a second by ``many`` senders, each of which waits for its answers."""
     count, begun = 0, time.monotonic()
 
-    async def one() -> None:
+    async def scenario() -> None:
         nonlocal count
         while time.monotonic() - begun < seconds:
             if batch == 1:
@@ -93,21 +93,21 @@ async def sent(producer: Producer, topic: str, many: int, batch: int, seconds: f
                 await producer.send([Message(topic, BODY, tags="tag") for _ in range(batch)])
             count += batch
 
-    await asyncio.gather(*(one() for _ in range(many)))
+    await asyncio.gather(*(scenario() for _ in range(many)))
     return count / (time.monotonic() - begun)
 
 
 async def pulled(namesrv: str, topic: str, count: int) -> float:
     """Messages a second, a queue after the other."""
     async with PullConsumer("speed-pullers", namesrv) as consumer:
-        begun, found = time.monotonic(), 0
+        begun, results = time.monotonic(), 0
         for queue in await consumer.queues(topic):
-            at = 0
-            while (result := await consumer.pull(queue, at)).status == "FOUND":
-                found += len(result.messages)
-                at = result.next_offset
-        rate = found / (time.monotonic() - begun)
-    assert found >= count, f"{found} of {count}"
+            position = 0
+            while (result := await consumer.pull(queue, position)).status == "FOUND":
+                results += len(result.messages)
+                position = result.next_offset
+        rate = results / (time.monotonic() - begun)
+    assert results >= count, f"{results} of {count}"
     return rate
 
 
@@ -173,23 +173,23 @@ def main() -> None:
         if args.ask[1] == "send":
             blocking(args.ask[0], float(args.ask[2]))
         return
-    found: dict[str, dict[str, list[float]]] = defaultdict(lambda: {"ours": [], "theirs": []})
+    record: dict[str, dict[str, list[float]]] = defaultdict(lambda: {"ours": [], "theirs": []})
     for turn in range(1 if args.short else args.turns):
-        for what in args.what.split(","):
+        for word in args.what.split(","):
             with tempfile.TemporaryDirectory() as folder:
                 ports = ("--namesrv-port", real_cluster.free_port(), "--port", real_cluster.free_port())
-                with real_cluster.real(Path(folder), *ports, release=args.release) as said:
-                    for who in ("ours", "theirs") if turn % 2 == 0 else ("theirs", "ours"):
+                with real_cluster.real(Path(folder), *ports, release=args.release) as output:
+                    for text in ("ours", "theirs") if turn % 2 == 0 else ("theirs", "ours"):
                         load = round(os.getloadavg()[0], 2)
-                        words = asked(what, short=args.short)
-                        for name, rate in figures(who, words, said["namesrv"], args.release):
-                            found[name][who].append(rate)
-                            say({"turn": turn, "who": who, "what": name, "rate": round(rate, 1), "load": load})
+                        words = asked(word, short=args.short)
+                        for name, rate in figures(text, words, output["namesrv"], args.release):
+                            record[name][text].append(rate)
+                            say({"turn": turn, "who": text, "what": name, "rate": round(rate, 1), "load": load})
     sys.stdout.write(f"\n| messages a second | ours | Java {args.release} | ratio |\n|---|---|---|---|\n")
-    for name, by in found.items():
-        mine = statistics.median(by["ours"])
-        theirs = statistics.median(by["theirs"] or found["send, 1 at once"]["theirs"] or [mine])
-        sys.stdout.write(f"| {name} | {mine:,.0f} | {theirs:,.0f} | {mine / theirs:.2f} |\n")
+    for name, by in record.items():
+        median = statistics.median(by["ours"])
+        theirs = statistics.median(by["theirs"] or record["send, 1 at once"]["theirs"] or [median])
+        sys.stdout.write(f"| {name} | {median:,.0f} | {theirs:,.0f} | {median / theirs:.2f} |\n")
 
 
 if __name__ == "__main__":

@@ -68,7 +68,7 @@ def measure(topics: int, queues: int, clients: int, rounds: int) -> None:
         bar.setValue(number * 26)
         app.processEvents()
 
-    said = {
+    output = {
         "unpack a reading": lambda number: pickle.loads(packed[number]),
         "take a reading": lambda number: model.take(Reading(states[number + 1])),
         "frame after a reading": lambda _number: frame(),
@@ -78,21 +78,21 @@ def measure(topics: int, queues: int, clients: int, rounds: int) -> None:
     print(
         json.dumps({"queues": model.unfiltered.queues, "clients": model.unfiltered.clients, "load": os.getloadavg()[0]})
     )
-    for step, work in said.items():
+    for step, work in output.items():
         print(json.dumps({"step": step, **timed(work, rounds)}), flush=True)
 
 
 def timed(work: Callable[[int], object], rounds: int) -> dict[str, float]:
     """Milliseconds of processor time, without the collector's: the program runs it when nobody is at it."""
-    took = []
+    elapsed = []
     for number in range(rounds):
         gc.collect()
         gc.disable()
         begun = time.thread_time()
         work(number)
-        took.append((time.thread_time() - begun) * 1000)
+        elapsed.append((time.thread_time() - begun) * 1000)
         gc.enable()
-    return {"median": round(statistics.median(took), 2), "longest": round(max(took), 2)}
+    return {"median": round(statistics.median(elapsed), 2), "longest": round(max(elapsed), 2)}
 
 
 if __name__ == "__main__":

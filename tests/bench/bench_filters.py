@@ -46,20 +46,20 @@ FILTERS = (
 
 def rows_of(log: LogReader, text: str) -> int:
     """How many units ``text`` takes."""
-    topics, wanted = TopicTable(), parse(text)
-    taken = wanted.on_blocks(topics, log.file_name, crc=False)
+    topics, expected = TopicTable(), parse(text)
+    received = expected.on_blocks(topics, log.file_name, crc=False)
     blocks = scan_log(log, crc=False, topics=topics)
-    return sum(len(taken.rows(block)) for block in blocks if isinstance(block, UnitColumns))
+    return sum(len(received.rows(block)) for block in blocks if isinstance(block, UnitColumns))
 
 
 def lines_of(log: LogReader) -> int:
     """Lines that ``units --json`` writes, and their making as UTF-8."""
-    found = 0
+    results = 0
     for item in listed(log, None, near=0):
         if isinstance(item, Lines):
-            found += item.units
+            results += item.units
             item.text.encode()
-    return found
+    return results
 
 
 def main() -> None:
@@ -69,19 +69,19 @@ def main() -> None:
     parser.add_argument("--size", type=int, default=bench_data.GIB)
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--where", nargs="*", default=FILTERS)
-    given = parser.parse_args()
-    root = bench_data.log_store(given.folder, given.bodies, given.size)
+    args = parser.parse_args()
+    root = bench_data.log_store(args.folder, args.bodies, args.size)
     with open_store(root) as store:
         rows_of(store.log, 'keys = "x"')  # code is loaded, the log is in the page cache
-        spent: dict[str, list[float]] = {text: [] for text in given.where}
-        found: dict[str, int] = {}
-        for _ in range(given.turns):
-            for text in given.where:
+        spent: dict[str, list[float]] = {text: [] for text in args.where}
+        results: dict[str, int] = {}
+        for _ in range(args.turns):
+            for text in args.where:
                 began = time.process_time()
-                found[text] = rows_of(store.log, text)
+                results[text] = rows_of(store.log, text)
                 spent[text].append(time.process_time() - began)
-        for text in given.where:
-            print(json.dumps({"where": text, "rows": found[text], "cpuSeconds": round(median(spent[text]), 3)}))
+        for text in args.where:
+            print(json.dumps({"where": text, "rows": results[text], "cpuSeconds": round(median(spent[text]), 3)}))
         began = time.process_time()
         rows = lines_of(store.log)
         print(json.dumps({"lines": rows, "perCpuSecond": round(rows / (time.process_time() - began))}))

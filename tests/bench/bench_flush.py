@@ -58,8 +58,8 @@ def theirs(peer: str, folder: Path, producers: int, body: int, seconds: float) -
             "--dir",
             root,
         ]
-        said = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300).stdout
-    row = json.loads(said.strip().splitlines()[-1])
+        stdout = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300).stdout
+    row = json.loads(stdout.strip().splitlines()[-1])
     latency = row["putLatency"]
     return {
         "side": "rocketmq",
@@ -91,9 +91,9 @@ def main() -> None:
     for producers in chosen.producers:
         sides: dict[str, dict[str, float]] = {}
         for side in ("ours", "rocketmq"):
-            mine = [row for row in rows if row["side"] == side and row["producers"] == producers]
-            if mine:
-                sides[side] = {key: median(row[key] for row in mine) for key in ("putsPerSecond", "p50", "p99")}
+            our_rows = [row for row in rows if row["side"] == side and row["producers"] == producers]
+            if our_rows:
+                sides[side] = {key: median(row[key] for row in our_rows) for key in ("putsPerSecond", "p50", "p99")}
         line: dict[str, Any] = {"producers": producers, **sides}
         if len(sides) == 2:
             line["rateRatio"] = sides["ours"]["putsPerSecond"] / sides["rocketmq"]["putsPerSecond"]

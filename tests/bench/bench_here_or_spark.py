@@ -38,12 +38,12 @@ def keys_of(store: Path, count: int) -> list[str]:
     """Unique keys of messages, evenly over the log; a key that is nowhere, where the messages have none."""
     with open_store(str(store)) as opened:
         step = max(opened.log.max_offset // count, 1)
-        found = []
+        results = []
         for part in range(count):
             unit = next(iter(opened.units(part * step)), None)
             properties = getattr(unit, "properties", {})
-            found += [properties[name] for name in ("UNIQ_KEY", "KEYS") if name in properties][:1]
-    return found or ["nowhere"]
+            results += [properties[name] for name in ("UNIQ_KEY", "KEYS") if name in properties][:1]
+    return results or ["nowhere"]
 
 
 def words_of(job: str, store: Path, target: Path, keys: list[str]) -> list[str]:
@@ -77,9 +77,9 @@ def measure(job: str, store: Path, turns: int, master: str, keys: list[str]) -> 
                 seconds[side].append(row["seconds"])
                 if side == "spark":
                     starts.append(row["sessionSeconds"])
-    told = {side: {"median": median(s), "least": min(s), "most": max(s)} for side, s in seconds.items()}
+    reported = {side: {"median": median(s), "least": min(s), "most": max(s)} for side, s in seconds.items()}
     ratio = round(median(seconds["spark"]) / median(seconds["here"]), 2)
-    return {"job": job, **told, "sparkStarts": median(starts), "ratio": ratio}
+    return {"job": job, **reported, "sparkStarts": median(starts), "ratio": ratio}
 
 
 def main() -> None:

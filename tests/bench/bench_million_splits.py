@@ -98,10 +98,10 @@ def main() -> None:
     parser.add_argument("--spark", action="store_true")
     args = parser.parse_args()
     fleet = Fleet(args.brokers, args.files, args.wait / 1000)
-    found = lambda path: (fleet, path)  # noqa: E731
-    files.storage_of = storage.storage_of = found  # type: ignore[assignment]
-    told: dict[str, Any] = {"brokers": args.brokers, "bytes": args.brokers * args.files * GIB}
-    clock = Clock(told)
+    results = lambda path: (fleet, path)  # noqa: E731
+    files.storage_of = storage.storage_of = results  # type: ignore[assignment]
+    reported: dict[str, Any] = {"brokers": args.brokers, "bytes": args.brokers * args.files * GIB}
+    clock = Clock(reported)
     stores = files.find_stores("fleet/*/store")
     clock.lap("find")
     splits = plan(stores, args.split_bytes).splits
@@ -110,12 +110,12 @@ def main() -> None:
     clock.lap("share")
     packed = sum(len(pickle.dumps(share)) for share in shares)
     clock.lap("pack")
-    told |= {"stores": len(stores), "splits": len(splits), "splitBytes": max(s.stop - s.start for s in splits[:64])}
-    told |= {"tasks": len(shares), "packedBytes": packed, "calls": fleet.calls}
+    reported |= {"stores": len(stores), "splits": len(splits), "splitBytes": max(s.stop - s.start for s in splits[:64])}
+    reported |= {"tasks": len(shares), "packedBytes": packed, "calls": fleet.calls}
     if args.spark:
-        on_spark(shares, len(splits), told, clock)
-    told["load"] = round(os.getloadavg()[0], 1)
-    print(json.dumps(told))
+        on_spark(shares, len(splits), reported, clock)
+    reported["load"] = round(os.getloadavg()[0], 1)
+    print(json.dumps(reported))
 
 
 class Clock:

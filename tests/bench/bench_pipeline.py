@@ -73,12 +73,12 @@ def walked(root: Path) -> Iterator[UnitColumns]:
 def columns_of(root: Path) -> dict[str, np.ndarray]:
     """Places and what else a copy changes of every unit of the one file of ``root``."""
     names = ("offset", "queue_id", "queue_offset", "body_length", "size", "tags_code", "store_timestamp", "topic_id")
-    found: dict[str, list[np.ndarray]] = {name: [] for name in names}
+    results: dict[str, list[np.ndarray]] = {name: [] for name in names}
     for block in walked(root):
         units = block["kind"] == UNIT
         for name in names:
-            found[name].append(block[name][units].copy())
-    return {name: np.concatenate(parts) for name, parts in found.items()}
+            results[name].append(block[name][units].copy())
+    return {name: np.concatenate(parts) for name, parts in results.items()}
 
 
 def put(data: np.ndarray, at: np.ndarray, values: np.ndarray) -> None:
@@ -94,18 +94,18 @@ def several_files(folder: Path, bodies: str, size: int, files: int) -> Path:
     log = StorePaths(root).commitlog
     if not (log / queue_file_name((files - 1) * size)).is_file():
         log.mkdir(parents=True, exist_ok=True)
-        kept = columns_of(first)
-        at, queue = kept["offset"], kept["topic_id"].astype(np.int64) << 32 | kept["queue_id"]
+        columns = columns_of(first)
+        offset, queue = columns["offset"], columns["topic_id"].astype(np.int64) << 32 | columns["queue_id"]
         _, number_of, counts = np.unique(queue, return_inverse=True, return_counts=True)
-        stored = kept["store_timestamp"]
+        stored = columns["store_timestamp"]
         span = int(stored[-1] - stored[0]) + 1
         original = np.fromfile(StorePaths(first).commitlog / queue_file_name(0), np.uint8)
         for number in range(files):
             path = log / queue_file_name(number * size)
             if not path.exists():
-                put(original, at + 20, kept["queue_offset"] + number * counts[number_of])
-                put(original, at + 28, at + number * size)
-                put(original, at + 56, stored + number * span)
+                put(original, offset + 20, columns["queue_offset"] + number * counts[number_of])
+                put(original, offset + 28, offset + number * size)
+                put(original, offset + 56, stored + number * span)
                 original.tofile(path.with_suffix(".draft"))
                 path.with_suffix(".draft").rename(path)
     return root
@@ -129,23 +129,23 @@ def twelve_topics(folder: Path, bodies: str, size: int, runs: bool) -> Path:
     paths = StorePaths(root)
     if paths.consumequeue.exists():
         return root
-    kept = columns_of(first)
-    at, rows = kept["offset"], np.arange(len(kept["offset"]))
+    columns = columns_of(first)
+    offset, rows = columns["offset"], np.arange(len(columns["offset"]))
     topic = (rows // min(RUN, max(len(rows) // 60, 1)) if runs else rows) % 12
     data = np.fromfile(StorePaths(first).commitlog / queue_file_name(0), np.uint8)
-    data[at + 88 + kept["body_length"] + len(WANTED)] = np.frombuffer(NAMES, np.uint8)[topic]
+    data[offset + 88 + columns["body_length"] + len(WANTED)] = np.frombuffer(NAMES, np.uint8)[topic]
     offsets = np.zeros(len(rows), np.int64)
-    queues = [(t, q, np.flatnonzero((topic == t) & (kept["queue_id"] == q))) for t in range(12) for q in range(4)]
-    for _, _, mine in queues:
-        offsets[mine] = np.arange(len(mine))
-    put(data, at + 20, offsets)
+    queues = [(t, q, np.flatnonzero((topic == t) & (columns["queue_id"] == q))) for t in range(12) for q in range(4)]
+    for _, _, ours in queues:
+        offsets[ours] = np.arange(len(ours))
+    put(data, offset + 20, offsets)
     paths.commitlog.mkdir(parents=True)
     data.tofile(paths.commitlog / queue_file_name(0))
     entries = np.empty(len(rows), bench_data._UNIT_FACTS)
-    for name, column in (("offset", at), ("size", kept["size"]), ("tags", kept["tags_code"])):
+    for name, column in (("offset", offset), ("size", columns["size"]), ("tags", columns["tags_code"])):
         entries[name] = column
-    for number, queue, mine in queues:
-        bench_data._write_queue(paths.queue_folder(f"TopicBench{chr(NAMES[number])}", queue), entries[mine])
+    for number, queue, ours in queues:
+        bench_data._write_queue(paths.queue_folder(f"TopicBench{chr(NAMES[number])}", queue), entries[ours])
     return root
 
 
@@ -173,7 +173,7 @@ def walk(root: Path) -> int:
 
 def messages(sums: Sums) -> int:
     """Messages of all topics."""
-    return sum(one.messages for key, one in sums.groups.items() if key[2] == "topic")
+    return sum(group.messages for key, group in sums.groups.items() if key[2] == "topic")
 
 
 def write_alone(splits: Sequence[Split], folder: Path) -> int:
@@ -217,61 +217,61 @@ class Memory:
 def _below(root: int) -> list[tuple[str, int]]:
     """Name and resident bytes of each process below ``root``; none where there is no /proc."""
     parents: dict[int, int] = {}
-    found: dict[int, tuple[str, int]] = {}
+    results: dict[int, tuple[str, int]] = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
-            name, _, rest = path.read_text().partition(" (")[2].rpartition(") ")
+            name, _, remainder = path.read_text().partition(" (")[2].rpartition(") ")
         except OSError:
             continue
-        fields = rest.split()
+        fields = remainder.split()
         number = int(path.parent.name)
         parents[number] = int(fields[1])
-        found[number] = (name, int(fields[21]) * os.sysconf("SC_PAGE_SIZE"))
+        results[number] = (name, int(fields[21]) * os.sysconf("SC_PAGE_SIZE"))
     below = []
-    for number, one in found.items():
+    for number, item in results.items():
         above = parents[number]
         while above in parents and above != root:
             above = parents[above]
         if above == root:
-            below.append(one)
+            below.append(item)
     return below
 
 
 def in_turns(sides: dict[str, Side], turns: int) -> tuple[dict[str, list[float]], dict[str, Memory]]:
     """Seconds of every turn of every side, and the memory of its first."""
-    seen: dict[str, list[float]] = {name: [] for name in sides}
+    observed: dict[str, list[float]] = {name: [] for name in sides}
     memory: dict[str, Memory] = {}
     for turn in range(turns + 1):
         for name in list(sides)[:: -1 if turn % 2 else 1]:
             began = time.perf_counter()
             if turn:
                 sides[name]()
-                seen[name].append(time.perf_counter() - began)
+                observed[name].append(time.perf_counter() - began)
             else:
                 with Memory() as memory[name]:
                     sides[name]()
-    return seen, memory
+    return observed, memory
 
 
 def tell(
-    what: str, name: str, seen: dict[str, list[float]], memory: dict[str, Memory], beside: str, **more: Any
+    what: str, name: str, seen: dict[str, list[float]], memory: dict[str, Memory], beside: str, **options: Any
 ) -> None:
     """One side as a line."""
-    mine, yardstick = median(seen[name]), median(seen[beside])
+    our_median, yardstick = median(seen[name]), median(seen[beside])
     print(
         json.dumps(
             {
                 "what": what,
                 "name": name,
-                "median": round(mine, 3),
-                "ratio": round(mine / yardstick, 2),
+                "median": round(our_median, 3),
+                "ratio": round(our_median / yardstick, 2),
                 "beside": beside,
                 "target": TARGETS.get(name),
-                "seconds": [round(one, 3) for one in seen[name]],
+                "seconds": [round(item, 3) for item in seen[name]],
                 "workerMiB": memory[name].worker,
                 "javaMiB": memory[name].java,
                 "load": round(os.getloadavg()[0], 1),
-                **more,
+                **options,
             }
         ),
         flush=True,
@@ -282,9 +282,9 @@ def same(side: Side, expected: int) -> Side:
     """``side``, which has to give ``expected``."""
 
     def checked() -> int:
-        found = side()
-        assert found == expected, (found, expected)
-        return found
+        actual_side = side()
+        assert actual_side == expected, (actual_side, expected)
+        return actual_side
 
     return checked
 
@@ -298,9 +298,9 @@ def measure_counts(spark: Any, root: Path, label: str, turns: int) -> None:
         "groups": lambda: messages(stats(spark, splits, GROUPS)),
         "groups alone": lambda: messages(sum_splits(splits, GROUPS)),
     }
-    seen, memory = in_turns({name: same(side, expected) for name, side in sides.items()}, turns)
+    observed, memory = in_turns({name: same(side, expected) for name, side in sides.items()}, turns)
     for name in sides:
-        tell(label, name, seen, memory, "walk", messages=expected, splits=len(splits))
+        tell(label, name, observed, memory, "walk", messages=expected, splits=len(splits))
 
 
 def measure_parquet(spark: Any, root: Path, label: str, turns: int, scratch: Path) -> None:
@@ -314,9 +314,9 @@ def measure_parquet(spark: Any, root: Path, label: str, turns: int, scratch: Pat
         export_parquet.write(spark, splits, export.ExportOptions(), scratch / "rows")
         return expected
 
-    seen, memory = in_turns({"pyarrow alone": lambda: write_alone(splits, scratch), "export": written}, turns)
-    for name in seen:
-        tell(label, name, seen, memory, "pyarrow alone", messages=expected, splits=len(splits))
+    observed, memory = in_turns({"pyarrow alone": lambda: write_alone(splits, scratch), "export": written}, turns)
+    for name in observed:
+        tell(label, name, observed, memory, "pyarrow alone", messages=expected, splits=len(splits))
 
 
 def measure_growth(spark: Any, root: Path, label: str, turns: int, size: int) -> None:
@@ -325,10 +325,10 @@ def measure_growth(spark: Any, root: Path, label: str, turns: int, size: int) ->
     for files in (1, 2, 4, 8):
         splits = plan(find_stores(str(beginning_of(root, files)))).splits
         sides[f"{files} files"] = lambda splits=splits: messages(stats(spark, splits, GROUPS))
-    seen, memory = in_turns(sides, turns)
-    each = {name: median(seen[name]) / (int(name.split()[0]) * size / bench_data.GIB) for name in sides}
+    observed, memory = in_turns(sides, turns)
+    each = {name: median(observed[name]) / (int(name.split()[0]) * size / bench_data.GIB) for name in sides}
     for name in sides:
-        tell(label, name, seen, memory, "1 files", secondsPerGiB=round(each[name], 3))
+        tell(label, name, observed, memory, "1 files", secondsPerGiB=round(each[name], 3))
     spread = round(max(each.values()) / min(each.values()) - 1, 3)
     print(json.dumps({"what": label, "name": "growth", "spread": spread, "target": 0.15}), flush=True)
 
@@ -354,10 +354,10 @@ def measure_topic(spark: Any, folder: Path, bodies: str, size: int, stores: int,
                 lambda read=read: read(f"topic = '{WANTED}'", queues="trust"), expected[name]
             ),
         }
-        seen, memory = in_turns(sides, turns)
-        tell(label, "whole", seen, memory, "whole", messages=expected["whole"])
+        observed, memory = in_turns(sides, turns)
+        tell(label, "whole", observed, memory, "whole", messages=expected["whole"])
         for side in list(sides)[1:]:
-            tell(label, side, seen, memory, "whole", messages=expected[name])
+            tell(label, side, observed, memory, "whole", messages=expected[name])
 
 
 def main() -> None:
@@ -383,15 +383,15 @@ def main() -> None:
         register(spark)
         for bodies in args.bodies:
             label = f"{files} files of {size >> 20:,} MiB, {bodies}-byte bodies"
-            whole = several_files(args.folder, bodies, size, 8 if "growth" in args.only else files)
-            root = beginning_of(whole, files)
+            complete = several_files(args.folder, bodies, size, 8 if "growth" in args.only else files)
+            root = beginning_of(complete, files)
             if "counts" in args.only:
                 measure_counts(spark, root, label, args.turns)
             if "parquet" in args.only:
                 measure_parquet(spark, root, label, args.turns, Path(scratch))
             if "growth" in args.only:
                 measure_growth(
-                    spark, whole, f"growth, files of {size >> 20:,} MiB, {bodies}-byte bodies", args.turns, size
+                    spark, complete, f"growth, files of {size >> 20:,} MiB, {bodies}-byte bodies", args.turns, size
                 )
             if "topic" in args.only:
                 measure_topic(spark, args.folder, bodies, size, files, args.turns)

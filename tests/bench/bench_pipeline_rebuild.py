@@ -51,7 +51,7 @@ def main() -> None:
     parser.add_argument("--files", type=int, default=4)
     args = parser.parse_args()
     size = args.mib << 20
-    told = f"{args.files} x {args.mib:,} MiB"
+    text = f"{args.files} x {args.mib:,} MiB"
     began = time.perf_counter()
     spark = session.start(args.master, tempfile.mktemp(suffix=".log"))
     on = SparkTasks(spark)
@@ -62,19 +62,19 @@ def main() -> None:
         if args.only != "verify":
             place = Path(tempfile.mkdtemp(prefix="rebuild-", dir=root.parent))
             try:
-                _measure(f"rebuild, {bodies}-byte bodies, {told}", _rebuild_turns(on, root, place), args.repeats)
+                _measure(f"rebuild, {bodies}-byte bodies, {text}", _rebuild_turns(on, root, place), args.repeats)
             finally:
                 shutil.rmtree(place)
         if args.only != "rebuild":
-            _measure(f"verify, {bodies}-byte bodies, {told}", _verify_turns(on, _healthy(root)), args.repeats)
+            _measure(f"verify, {bodies}-byte bodies, {text}", _verify_turns(on, _healthy(root)), args.repeats)
     print(conditions())
 
 
 def _healthy(root: Path) -> Path:
     """A store with the log of ``root``, its queues and index, and the next file of the log, which is empty."""
-    whole = root.with_name(f"{root.name}-healthy")
-    if not whole.exists():
-        draft = Path(tempfile.mkdtemp(prefix=f"{whole.name}-", dir=whole.parent))
+    complete = root.with_name(f"{root.name}-healthy")
+    if not complete.exists():
+        draft = Path(tempfile.mkdtemp(prefix=f"{complete.name}-", dir=complete.parent))
         with open_store(str(root)) as store:
             rebuild_beside(store, draft / "built", derived_config(store))
         (draft / "built" / "commitlog").mkdir()
@@ -84,9 +84,9 @@ def _healthy(root: Path) -> Path:
         size = files[0].stat().st_size
         with (draft / "built" / "commitlog" / queue_file_name(len(files) * size)).open("wb") as following:
             following.truncate(size)
-        (draft / "built").rename(whole)
+        (draft / "built").rename(complete)
         draft.rmdir()
-    return whole
+    return complete
 
 
 def _verify_turns(on: SparkTasks, root: Path) -> dict[str, Callable[[], object]]:
@@ -131,10 +131,10 @@ def _measure(what: str, turns: dict[str, Callable[[], object]], repeats: int) ->
             work()
             if number:
                 seconds[name].append(time.perf_counter() - began)
-    medians = {name: statistics.median(found) for name, found in seconds.items()}
+    medians = {name: statistics.median(second) for name, second in seconds.items()}
     engine, pipeline = medians.values()
-    told = "; ".join(f"{name} {statistics.median(s):.2f} s ({min(s):.2f}–{max(s):.2f})" for name, s in seconds.items())
-    print(f"{what}: {told}; ratio {pipeline / engine:.2f}")
+    text = "; ".join(f"{name} {statistics.median(s):.2f} s ({min(s):.2f}–{max(s):.2f})" for name, s in seconds.items())
+    print(f"{what}: {text}; ratio {pipeline / engine:.2f}")
 
 
 if __name__ == "__main__":

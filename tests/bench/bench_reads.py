@@ -57,15 +57,15 @@ def fill(store: MessageStore, messages: int, body: bytes) -> None:
 
 def timed(call: Callable[[Any], Any], arguments: list[Any]) -> tuple[float, float]:
     """Median and 99th percentile of one call, in microseconds."""
-    clock, taken = time.perf_counter_ns, []
+    clock, received = time.perf_counter_ns, []
     for argument in arguments:
         began = clock()
         result = call(argument)
-        taken.append(clock() - began)
+        received.append(clock() - began)
         result.release()
         result = None  # letting go is not timed there either
-    taken.sort()
-    return taken[len(taken) // 2] / 1000, taken[len(taken) * 99 // 100] / 1000
+    received.sort()
+    return received[len(received) // 2] / 1000, received[len(received) * 99 // 100] / 1000
 
 
 def measure(store: MessageStore, messages: int) -> dict[str, Any]:
@@ -73,37 +73,37 @@ def measure(store: MessageStore, messages: int) -> dict[str, Any]:
     pick = random.Random(7)
     ends = [store.max_offset_in_queue(TOPIC, queue) for queue in range(QUEUES)]
     offsets = [pick.randrange(min(ends) - 32) for _ in range(SAMPLES)]
-    found: dict[str, Any] = {"side": "ours"}
+    record: dict[str, Any] = {"side": "ours"}
 
     def get(count: int) -> Callable[[int], Any]:
         return lambda offset: store.get_message("group", TOPIC, offset % QUEUES, offset, count)
 
     for count in (32, 1):
         timed(get(count), offsets[:2000])
-        found[f"get{count}P50"], found[f"get{count}P99"] = timed(get(count), offsets)
+        record[f"get{count}P50"], record[f"get{count}P99"] = timed(get(count), offsets)
     for block in store.stream(TOPIC, 0):
         block.messages()
-    found["scanPerSecond"] = rate(lambda queue: scanned(store, queue, ends[queue]))
-    found["streamPerSecond"] = rate(lambda queue: sum(len(block) for block in store.stream(TOPIC, queue)))
-    found["streamMessagesPerSecond"] = rate(
+    record["scanPerSecond"] = rate(lambda queue: scanned(store, queue, ends[queue]))
+    record["streamPerSecond"] = rate(lambda queue: sum(len(block) for block in store.stream(TOPIC, queue)))
+    record["streamMessagesPerSecond"] = rate(
         lambda queue: sum(len(block.messages()) for block in store.stream(TOPIC, queue))
     )
 
-    return found | queries(store, messages)
+    return record | queries(store, messages)
 
 
 def queries(store: MessageStore, messages: int) -> dict[str, Any]:
     """Queries of one key a call, and of 64."""
     pick = random.Random(3)
-    found: dict[str, Any] = {"side": "ours"}
+    record: dict[str, Any] = {"side": "ours"}
     for _ in range(2):  # the second round counts, here as there
         keys = [key(number, pick.randrange(messages)) for number in range(3000)]
-        found["queryP50"], found["queryP99"] = timed(partial(store.query_message, TOPIC), keys)
+        record["queryP50"], record["queryP99"] = timed(partial(store.query_message, TOPIC), keys)
     for _ in range(2):
         many = [[key(number, pick.randrange(messages)) for number in range(TOGETHER)] for _ in range(1000)]
-        taken = timed(partial(query_messages, store.parts.index, store.parts.log, TOPIC), many)
-        found["query64P50"], found["query64P99"] = (one / TOGETHER for one in taken)
-    return found
+        received = timed(partial(query_messages, store.parts.index, store.parts.log, TOPIC), many)
+        record["query64P50"], record["query64P99"] = (item / TOGETHER for item in received)
+    return record
 
 
 def key(turn: int, message: int) -> str:
@@ -113,13 +113,13 @@ def key(turn: int, message: int) -> str:
 
 def scanned(store: MessageStore, queue: int, end: int) -> int:
     """All of a queue in steps of 32, as a consumer pulls."""
-    at = 0
-    while at < end:
-        result = store.get_message("group", TOPIC, queue, at, 32)
+    position = 0
+    while position < end:
+        result = store.get_message("group", TOPIC, queue, position, 32)
         assert result is not None
-        at = result.next_begin_offset
+        position = result.next_begin_offset
         result.release()
-    return at
+    return position
 
 
 def rate(walk: Callable[[int], int]) -> float:

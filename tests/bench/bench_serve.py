@@ -55,8 +55,8 @@ def ours(folder: Path) -> Iterator[tuple[dict[str, Any], int, float]]:
     )
     assert process.stdout is not None
     try:
-        said = json.loads(process.stdout.readline())
-        yield said, process.pid, time.monotonic() - began
+        record = json.loads(process.stdout.readline())
+        yield record, process.pid, time.monotonic() - began
     finally:
         process.send_signal(signal.SIGINT)
         process.wait(60)
@@ -69,8 +69,8 @@ def theirs(folder: Path, release: str) -> Iterator[tuple[dict[str, Any], int, fl
     options = ("--namesrv-port", real_cluster.free_port(), "--port", real_cluster.free_port())
     real_cluster._LEAN = "-Xms512m -Xmx1g -XX:MaxDirectMemorySize=1g"  # the compiler's second tier too
     began = time.monotonic()
-    with real_cluster.real(folder, *options, release=release) as said:
-        yield said, int(said["pid"]), time.monotonic() - began
+    with real_cluster.real(folder, *options, release=release) as output:
+        yield output, int(output["pid"]), time.monotonic() - began
 
 
 def resident(pid: int) -> float:
@@ -93,15 +93,15 @@ def figures(what: str, said: dict[str, Any], pid: int, release: str) -> Figures:
         timeout=600,
         check=True,
     )
-    found: Figures = {}
+    results: Figures = {}
     for line in map(json.loads, done.stdout.splitlines()):
         if what == "latency":
-            found |= {"latency p50, ms": line["p50"], "latency p99, ms": line["p99"]}
+            results |= {"latency p50, ms": line["p50"], "latency p99, ms": line["p99"]}
         elif what in ("pull", "push"):
-            found[f"{what}, messages a second"] = line["rate"]  # the last turn, which is warm
+            results[f"{what}, messages a second"] = line["rate"]  # the last turn, which is warm
         else:
-            found[f"{what}, {line['number']} threads, messages a second"] = line["rate"]
-    return found
+            results[f"{what}, {line['number']} threads, messages a second"] = line["rate"]
+    return results
 
 
 def _with_connections(address: str, pid: int) -> float:
@@ -113,17 +113,17 @@ def _with_connections(address: str, pid: int) -> float:
         return resident(pid)
 
 
-def one_turn(who: str, wanted: list[str], release: str) -> Iterator[tuple[str, float]]:
+def one_turn(who: str, expected: list[str], release: str) -> Iterator[tuple[str, float]]:
     """Every figure of one broker, each ``what`` over a store of its own."""
-    for what in wanted:
+    for what in expected:
         with tempfile.TemporaryDirectory() as folder:
             broker = ours(Path(folder)) if who == "ours" else theirs(Path(folder), release)
-            with broker as (said, pid, seconds):
-                if what == wanted[0]:
+            with broker as (output, pid, seconds):
+                if what == expected[0]:
                     yield "until it accepts, s", seconds
                     time.sleep(5)
                     yield "at rest, MiB", resident(pid)
-                yield from figures(what, said, pid, release).items()
+                yield from figures(what, output, pid, release).items()
 
 
 def main() -> None:
@@ -133,17 +133,17 @@ def main() -> None:
     parser.add_argument("--release", default="5.3.3")
     parser.add_argument("--what", default="connections,send,batch,pull,push,latency")
     args = parser.parse_args()
-    found: dict[str, dict[str, list[float]]] = defaultdict(lambda: {"ours": [], "theirs": []})
+    results: dict[str, dict[str, list[float]]] = defaultdict(lambda: {"ours": [], "theirs": []})
     for turn in range(args.turns):
-        for who in ("ours", "theirs") if turn % 2 == 0 else ("theirs", "ours"):
+        for text in ("ours", "theirs") if turn % 2 == 0 else ("theirs", "ours"):
             load = os.getloadavg()[0]
-            for name, value in one_turn(who, args.what.split(","), args.release):
-                found[name][who].append(value)
-                say({"turn": turn, "who": who, "what": name, "value": round(value, 3), "load": round(load, 2)})
+            for name, value in one_turn(text, args.what.split(","), args.release):
+                results[name][text].append(value)
+                say({"turn": turn, "who": text, "what": name, "value": round(value, 3), "load": round(load, 2)})
     sys.stdout.write(f"\n| what | ours | RocketMQ {args.release} | ratio |\n|---|---|---|---|\n")
-    for name, by in found.items():
-        mine, real = statistics.median(by["ours"]), statistics.median(by["theirs"])
-        sys.stdout.write(f"| {name} | {mine:,.2f} | {real:,.2f} | {mine / real:.2f} |\n")
+    for name, by in results.items():
+        median, real = statistics.median(by["ours"]), statistics.median(by["theirs"])
+        sys.stdout.write(f"| {name} | {median:,.2f} | {real:,.2f} | {median / real:.2f} |\n")
 
 
 if __name__ == "__main__":

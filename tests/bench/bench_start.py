@@ -68,10 +68,10 @@ def main() -> None:
 
     store = sparse_store(args.folder)
     with tempfile.TemporaryDirectory() as folder:
-        found = [start_once(store, Path(folder)) for _ in range(args.repeats)]
+        results = [start_once(store, Path(folder)) for _ in range(args.repeats)]
     record: dict[str, object] = {"type": "bench", "name": "start", "repeats": args.repeats}
     for number, name in enumerate(("paintedS", "cpuS", "driveS", "peakMiB")):
-        values = [one[number] for one in found]
+        values = [item[number] for item in results]
         record |= {name: round(statistics.median(values), 3), f"{name}Worst": round(max(values), 3)}
     record["load"] = round(os.getloadavg()[0], 1)
     sys.stdout.write(json.dumps(record) + "\n")

@@ -177,7 +177,7 @@ def bench_live(bench: StepTimer) -> None:
         wrote += rng.randrange(200_000)
         flushed = wrote - rng.randrange(100_000) if number % 5 == 0 else flushed
         dispatched = max(dispatched, wrote - rng.randrange(50_000))
-        told = {
+        reported = {
             "wrote": wrote,
             "committed": wrote - rng.randrange(4096),
             "flushed": flushed,
@@ -187,9 +187,9 @@ def bench_live(bench: StepTimer) -> None:
             "index_end": dispatched,
             "min": 0,
         }
-        found = Positions(checkpoint={}, **{key: Position(value, "bench") for key, value in told.items()})
+        positions = Positions(checkpoint={}, **{key: Position(value, "bench") for key, value in reported.items()})
         flush = (Flush(now + number * 100, flushed, 100_000, rng.random() * 20),)
-        history.add(Look(found, file, (), now + number * 100, True, True, units=number * 300, flushes=flush))
+        history.add(Look(positions, file, (), now + number * 100, True, True, units=number * 300, flushes=flush))
     box = QWidget()
     live = LivePositions(LivePlot("a", "a"), LivePlot("b", "b"), box)
     layout = QVBoxLayout(box)

@@ -90,7 +90,7 @@ HANDLE = {"queueId": "0", "offset": "0", "extraInfo": "0 1 2 0 0 broker-a 0 0"}
 
 
 def beat(group: str, *topics: str) -> bytes:
-    rows = [{"topic": one, "subString": "*", "subVersion": 1} for one in topics]
+    rows = [{"topic": topic, "subString": "*", "subVersion": 1} for topic in topics]
     consumer = {
         "groupName": group,
         "consumeType": "CONSUME_PASSIVELY",
@@ -104,14 +104,14 @@ def beat(group: str, *topics: str) -> bytes:
 
 def requests(like: str) -> list[tuple[str | None, Command]]:
     """Who asks what."""
-    found: list[tuple[str | None, Command]] = [
+    command: list[tuple[str | None, Command]] = [
         (None, Command(26)),
         ("nobody", Command(26)),
         ("wrong", Command(26)),
         *(("adminuser", Command(17, {**TOPIC, "topic": name})) for name in ("topicA", "topicB", "topicC")),
         ("someuser", Command(17, {**TOPIC, "topic": "topicB"})),
         ("someuser", Command(26)),
-        *(("someuser", Command(310, {**SEND, "a": "p", "b": f"topic{one}"}, b"x")) for one in "ABC"),
+        *(("someuser", Command(310, {**SEND, "a": "p", "b": f"topic{item}"}, b"x")) for item in "ABC"),
         *(("someuser", Command(11, {**PULL, "topic": f"topic{one}", "consumerGroup": "g"})) for one in "ABC"),
         ("someuser", Command(11, {**PULL, "topic": "topicB", "consumerGroup": "closed"})),
         ("someuser", Command(34, body=beat("g", "topicB", "%RETRY%g"))),
@@ -129,7 +129,7 @@ def requests(like: str) -> list[tuple[str | None, Command]]:
         ("someuser", Command(215, {"topic": "topicB"})),
     ]
     if like == "5.3":
-        found += [
+        command += [
             ("someuser", Command(200051, {**HANDLE, "topic": "topicA", "consumerGroup": "g"})),
             ("someuser", Command(200051, {**HANDLE, "topic": "%RETRY%closed", "consumerGroup": "g"})),
             ("someuser", Command(200052, {"topic": "topicC", "consumerGroup": "g", "queueId": "0", "maxMsgNums": "1"})),
@@ -138,7 +138,7 @@ def requests(like: str) -> list[tuple[str | None, Command]]:
             ("someuser", Command(351, {"topic": "topicB"})),
             ("someuser", Command(352, {"group": "g"})),
         ]
-    return found
+    return command
 
 
 async def told(address: str, like: str) -> list[tuple[object, ...]]:
@@ -163,14 +163,14 @@ def test_both_refuse_the_same(like: str, tmp_path: Path) -> None:
     (folder / "home" / "conf" / "plain_acl.yml").write_text(FILE)
     options = [word for key, value in SETTINGS[like].items() for word in ("--set", f"{key}={value}")]
     ports = ("--namesrv-port", real_cluster.free_port(), "--port", real_cluster.free_port())
-    with real_cluster.real(folder, *ports, *options, release=RELEASES[like]) as said:
-        theirs = asyncio.run(told(said["broker"], like))
+    with real_cluster.real(folder, *ports, *options, release=RELEASES[like]) as output:
+        theirs = asyncio.run(told(output["broker"], like))
 
     async def ours() -> list[tuple[object, ...]]:
         access = Access(folder / "home" / "conf" / "plain_acl.yml", like, "PeerCluster")  # type: ignore[arg-type]
         config = BrokerConfig(cluster="PeerCluster")
-        with MessageStore(tmp_path / "ours", like=like) as store, bind("127.0.0.1", 0) as at:  # type: ignore[arg-type]
-            async with ListeningBroker(store, config, listening_socket=at, access=access) as server:
+        with MessageStore(tmp_path / "ours", like=like) as store, bind("127.0.0.1", 0) as position:  # type: ignore[arg-type]
+            async with ListeningBroker(store, config, listening_socket=position, access=access) as server:
                 return await told(server.address, like)
 
     for their, our in zip(theirs, asyncio.run(ours()), strict=True):
@@ -210,16 +210,16 @@ def test_clients_of_rocketmq_sign_what_they_ask(tmp_path: Path) -> None:
     )
     try:
         assert process.stdout is not None
-        at = json.loads(process.stdout.readline())
-        asyncio.run(declared(at["broker"]))
-        sent, not_asked, refused, no_admin = asked("someuser", at["namesrv"], at["broker"], tmp_path)
+        position = json.loads(process.stdout.readline())
+        asyncio.run(declared(position["broker"]))
+        sent, not_asked, refused, no_admin = asked("someuser", position["namesrv"], position["broker"], tmp_path)
         assert "SEND_OK" in sent
         assert "has no permission to access Topic:topicB" in not_asked  # offsets are asked for first: Get
         assert "has no permission to access Topic:topicA" in refused
         assert "has no permission to access Topic:topicD" in no_admin
-        _, read, _, made = asked("adminuser", at["namesrv"], at["broker"], tmp_path)
+        _, read, _, sample = asked("adminuser", position["namesrv"], position["broker"], tmp_path)
         assert "hello" in read
-        assert f"create topic to {at['broker']} success" in made
+        assert f"create topic to {position['broker']} success" in sample
     finally:
         process.kill()
         process.communicate()
@@ -246,12 +246,12 @@ _TIME = re.compile(r"\b1[67]\d{11}\b")
 Asked = tuple[str | None, int, dict[str, str], bytes]
 
 
-def entry(resource: object, actions: object, decision: object = "ALLOW", **more: object) -> dict[str, object]:
-    return {"resource": resource, "actions": actions, "decision": decision, **more}
+def entry(resource: object, actions: object, decision: object = "ALLOW", **options: object) -> dict[str, object]:
+    return {"resource": resource, "actions": actions, "decision": decision, **options}
 
 
-def acl(subject: str, *entries: dict[str, object], **more: object) -> bytes:
-    return json.dumps({"subject": subject, "policies": [{"entries": list(entries), **more}]}).encode()
+def acl(subject: str, *entries: dict[str, object], **options: object) -> bytes:
+    return json.dumps({"subject": subject, "policies": [{"entries": list(entries), **options}]}).encode()
 
 
 def of(code: int, *rows: dict[str, str], who: str | None = ADMIN, body: bytes = b"") -> Iterator[Asked]:
@@ -259,14 +259,14 @@ def of(code: int, *rows: dict[str, str], who: str | None = ADMIN, body: bytes = 
         yield who, code, fields, body
 
 
-def user(code: int, name: str | None, /, **said: str) -> Iterator[Asked]:
-    yield from of(code, {} if name is None else {"username": name}, body=json.dumps(said).encode())
+def user(code: int, name: str | None, /, **options: str) -> Iterator[Asked]:
+    yield from of(code, {} if name is None else {"username": name}, body=json.dumps(options).encode())
 
 
 def of_users() -> Iterator[Asked]:
     """3001 to 3005."""
-    names = [{"username": one} for one in (USER, ADMIN, "nobody", "", "  ")]
-    yield from of(3005, {}, *({"filter": one} for one in ("some", "zzz", "")))
+    names = [{"username": item} for item in (USER, ADMIN, "nobody", "", "  ")]
+    yield from of(3005, {}, *({"filter": text} for text in ("some", "zzz", "")))
     yield from of(3004, {}, *names)
     yield from of(3004, names[0], who=USER)
     yield from of(3005, {}, who=USER)
@@ -274,29 +274,29 @@ def of_users() -> Iterator[Asked]:
     for _ in range(2):
         yield from user(3001, "ann", username="ann", password="12345678")
     yield from user(3001, "bob", username="other", password="12345678", userType="Normal", userStatus="disable")
-    for said in ({}, {"password": ""}, {"password": "  "}):
-        yield from user(3001, "cat", **said)
+    for output in ({}, {"password": ""}, {"password": "  "}):
+        yield from user(3001, "cat", **output)
     for name in ("", None):
         yield from user(3001, name, password="12345678")
     for body in (b"", b"nonsense", b"[]"):
         yield from of(3001, {"username": "dan"}, body=body)
-    for name, said in (
+    for name, output in (
         ("dan", {"userType": "SUPER"}),
         ("eve", {"userType": "what"}),
         ("fay", {"userStatus": "what"}),
         ("gus", {"userType": "normal", "userStatus": "ENABLE"}),
         ("a b:c@d", {}),
     ):
-        yield from user(3001, name, password="1", **said)
+        yield from user(3001, name, password="1", **output)
     yield from of(3005, {})
-    for said in (
+    for output in (
         {"password": "87654321"},
         {"userStatus": "disable"},
         {"userType": "Super"},
         {"userType": "Normal"},
         {},
     ):
-        yield from user(3002, "ann", **said)
+        yield from user(3002, "ann", **output)
         yield from of(3004, {"username": "ann"})
     yield from of(3002, {"username": "ann"})
     for name in ("nobody", "", None):
@@ -309,7 +309,7 @@ def of_policies() -> Iterator[Asked]:
     ann, bob = {"subject": "User:ann"}, {"subject": "User:bob"}
     yield from of(3010, {})
     subjects = ("User:someuser", "User:ann", "User:nobody", "someuser", "Group:x", "")
-    yield from of(3009, {}, *({"subject": one} for one in subjects))
+    yield from of(3009, {}, *({"subject": subject} for subject in subjects))
     for fields, body in (
         (ann, acl("User:ann", entry("Topic:T1", ["Pub", "Sub"]))),
         (ann, acl("User:ann", entry("Topic:T1", ["Pub", "Sub"]))),
@@ -330,7 +330,7 @@ def of_policies() -> Iterator[Asked]:
         json.dumps(ann).encode(),
         json.dumps({**ann, "policies": []}).encode(),
         json.dumps({"policies": [{"entries": [plain]}]}).encode(),
-        *(acl(one, plain) for one in ("ann", "User:", "User:nobody", "Role:ann", "")),
+        *(acl(text, plain) for text in ("ann", "User:", "User:nobody", "Role:ann", "")),
         acl("User:ann"),
         *(json.dumps({**ann, "policies": [one]}).encode() for one in ({}, {"policyType": "Custom"})),
     ]
@@ -338,16 +338,16 @@ def of_policies() -> Iterator[Asked]:
     rows += [entry("Topic:x", one) for one in ([], None, ["Fly"], ["Any"], ["Pub", "Fly"])]
     rows += [entry("Topic:x", ["Pub"], one) for one in ("maybe", None, "")]
     places = (["what"], ["1.2.3"], ["1.2.3.*"], ["1.2.3.4-9"], ["::1"], ["1.2.3.4/40"], [], [""])
-    rows += [entry("Topic:x", ["Pub"], sourceIps=one) for one in places]
-    for body in (*wrong, *(acl("User:ann", one) for one in rows), acl("User:someuser", entry("Topic:topicB", ["Pub"]))):
+    rows += [entry("Topic:x", ["Pub"], sourceIps=place) for place in places]
+    for body in (*wrong, *(acl("User:ann", row) for row in rows), acl("User:someuser", entry("Topic:topicB", ["Pub"]))):
         yield from of(3006, ann, body=body)
     yield from of(3009, ann)
-    for name, one in (
+    for name, item in (
         ("User:ann", entry("Topic:T1", ["Sub"], "Deny")),
         ("User:ann", entry("Topic:T2", ["Sub"])),
         ("User:nobody", plain),
     ):
-        yield from of(3007, {"subject": name}, body=acl(name, one))
+        yield from of(3007, {"subject": name}, body=acl(name, item))
     for body in wrong[:6]:
         yield from of(3007, ann, body=body)
     yield from of(
@@ -390,7 +390,7 @@ def of_the_store() -> Iterator[Asked]:
         yield from of(2002, {}, body=body)
     yield from of(2003, {})
     modes = ("0", "1", "7", "x", "", "99999999999", " 1", "+1", "-0")
-    yield from of(2004, {}, {"OTHER": "1"}, *({"READ_AHEAD_MODE": one} for one in modes))
+    yield from of(2004, {}, {"OTHER": "1"}, *({"READ_AHEAD_MODE": mode} for mode in modes))
     yield from of(200056, {})
     for code in (354, 2001, 2002, 2003, 2004, 200056, 3001, 3003, 3005, 3006, 3010):
         yield from of(code, {}, who=None)
@@ -399,7 +399,7 @@ def of_the_store() -> Iterator[Asked]:
 def of_accounts() -> Iterator[Asked]:
     """50 to 54."""
     key, secret = "accessKey", "secretKey"
-    whole = {
+    complete = {
         key: "newuser1",
         secret: "abcdefgh",
         "whiteRemoteAddress": "",
@@ -412,8 +412,8 @@ def of_accounts() -> Iterator[Asked]:
     white = {"admin": "true", "whiteRemoteAddress": "10.10.*.*"}
     yield from (*of(52, {}), *of(54, {}), *of(52, {}, who=USER))
     for fields in (
-        whole,
-        whole | {secret: "12345678901"},
+        complete,
+        complete | {secret: "12345678901"},
         {key: "newuser1", secret: "zyxwvuts"},
         {key: "newuser2", secret: "zyxwvuts"},
         {key: "newuser3", secret: "zyxwvuts", **white},
@@ -429,9 +429,9 @@ def of_accounts() -> Iterator[Asked]:
         "admin": ("what",),
         "whiteRemoteAddress": ("what", "1.2.3.400", "1.2.3.{4,5}", "*"),
     }
-    yield from of(50, *(whole | {name: one} for name, values in others.items() for one in values))
+    yield from of(50, *(complete | {name: value} for name, values in others.items() for value in values))
     absent = (key, secret, "admin", "topicPerms")
-    yield from of(50, *({name: one for name, one in whole.items() if name != gone} for gone in absent))
+    yield from of(50, *({name: item for name, item in complete.items() if name != removed} for removed in absent))
     yield from of(54, {})
     yield from of(51, {}, *({key: one} for one in ("newuser2", "newuser2", "nobody", "")))
     yield from of(54, {})
@@ -450,17 +450,17 @@ async def answers(address: str, like: str, home: Path) -> list[tuple[Asked, Any]
     host, _, port = address.rpartition(":")
     connection = await connect(host, int(port))
     lines = []
-    asked = of_accounts() if like == "4.9" else (*of_users(), *of_policies(), *of_the_store())
-    for who, code, fields, body in asked:
+    request = of_accounts() if like == "4.9" else (*of_users(), *of_policies(), *of_the_store())
+    for client, code, fields, body in request:
         command = Command(code, dict(fields), body)
-        if who is not None:
-            sign(command, who, KEYS[who])
+        if client is not None:
+            sign(command, client, KEYS[client])
         answer = await connection.ask(command, 60)
-        more = {name: text.replace(str(home), "HOME") for name, text in answer.fields.items()}
-        more.pop("version", None)  # of 52: RocketMQ tells the number of its start until it has read the file again
-        row = [answer.code, answer.remark, more, json.loads(bytes(answer.body) or b"null")]
+        extra = {name: text.replace(str(home), "HOME") for name, text in answer.fields.items()}
+        extra.pop("version", None)  # of 52: RocketMQ tells the number of its start until it has read the file again
+        row = [answer.code, answer.remark, extra, json.loads(bytes(answer.body) or b"null")]
         text = _TIME.sub("TIME", json.dumps(row, sort_keys=True).replace(address, "BROKER"))
-        lines.append(((who, code, fields, body), re.sub(r"127\.0\.0\.1:\d+", "PEER", text)))
+        lines.append(((client, code, fields, body), re.sub(r"127\.0\.0\.1:\d+", "PEER", text)))
     connection.close()
     return lines
 
@@ -468,11 +468,11 @@ async def answers(address: str, like: str, home: Path) -> list[tuple[Asked, Any]
 def is_same(their: str, our: str) -> bool:
     if their == our:
         return True
-    (code, remark, *rest), (our_code, our_remark, *our_rest) = json.loads(their), json.loads(our)
-    found = _EXCEPTION.fullmatch(remark or "")
-    if found is None or [code, *rest] != [our_code, *our_rest]:
+    (code, remark, *record), (our_code, our_remark, *our_rest) = json.loads(their), json.loads(our)
+    match = _EXCEPTION.fullmatch(remark or "")
+    if match is None or [code, *record] != [our_code, *our_rest]:
         return False
-    return found[1] in _OF_JAVA or found[2] == our_remark
+    return match[1] in _OF_JAVA or match[2] == our_remark
 
 
 @pytest.mark.clients_full
@@ -491,15 +491,15 @@ def test_both_answer_administrators_the_same(like: str, tmp_path: Path) -> None:
         (home / "conf" / "plain_acl.yml").write_text(FILE)
     options = [word for key, value in SETTINGS[like].items() for word in ("--set", f"{key}={value}")]
     ports = ("--namesrv-port", real_cluster.free_port(), "--port", real_cluster.free_port())
-    with real_cluster.real(folder, *ports, *options, release=RELEASES[like]) as said:
-        theirs = asyncio.run(answers(said["broker"], like, folder / "home"))
+    with real_cluster.real(folder, *ports, *options, release=RELEASES[like]) as output:
+        theirs = asyncio.run(answers(output["broker"], like, folder / "home"))
 
     async def ours() -> list[tuple[Asked, Any]]:
         access = Access(tmp_path / "ours" / "conf" / "plain_acl.yml", like, "PeerCluster")  # type: ignore[arg-type]
         config = BrokerConfig(cluster="PeerCluster")
-        with MessageStore(tmp_path / "store", like=like) as store, bind("127.0.0.1", 0) as at:  # type: ignore[arg-type]
-            async with ListeningBroker(store, config, listening_socket=at, access=access) as server:
+        with MessageStore(tmp_path / "store", like=like) as store, bind("127.0.0.1", 0) as position:  # type: ignore[arg-type]
+            async with ListeningBroker(store, config, listening_socket=position, access=access) as server:
                 return await answers(server.address, like, tmp_path / "ours")
 
-    for (asked, their), (_, our) in zip(theirs, asyncio.run(ours()), strict=True):
-        assert is_same(their, our), (asked, their, our)
+    for (request, their), (_, our) in zip(theirs, asyncio.run(ours()), strict=True):
+        assert is_same(their, our), (request, their, our)

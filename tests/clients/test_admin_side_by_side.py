@@ -25,9 +25,9 @@ async def administrate(namesrv: str, release: str) -> None:
         assert await admin.topics() == ["Orders"]
         queues = await admin.queues("Orders")
         assert len(queues) == 2
-        seen: list[bytes] = []
+        bodies: list[bytes] = []
         consumer = Consumer(
-            "readers", lambda messages, _: seen.append(messages[0].body), namesrv, ConsumerConfig(start=FROM_FIRST)
+            "readers", lambda messages, _: bodies.append(messages[0].body), namesrv, ConsumerConfig(start=FROM_FIRST)
         )
         consumer.subscribe("Orders")
         async with Producer("senders", namesrv) as producer:
@@ -35,7 +35,7 @@ async def administrate(namesrv: str, release: str) -> None:
                 for number in range(10):
                     await producer.send(Message("Orders", b"%d" % number), queue=queues[number % 2])
                 async with asyncio.timeout(60):
-                    while len(seen) < 10:
+                    while len(bodies) < 10:
                         await asyncio.sleep(0.1)
                 await consumer.commit()
             for _ in range(3):
@@ -58,10 +58,10 @@ async def administrate(namesrv: str, release: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "release", ["5.3.3", *(pytest.param(one, marks=pytest.mark.clients_full) for one in ("4.9.7", "5.4.0", "5.5.0"))]
+    "release", ["5.3.3", *(pytest.param(text, marks=pytest.mark.clients_full) for text in ("4.9.7", "5.4.0", "5.5.0"))]
 )
 def test_topics_and_lag_at_a_real_broker(tmp_path: Path, release: str) -> None:
     ports = ("--namesrv-port", real_cluster.free_port(), "--port", real_cluster.free_port())
     settings = ("--set", "autoCreateTopicEnable=false")
-    with real_cluster.real(tmp_path, *ports, *settings, "--small", release=release) as said:
-        asyncio.run(administrate(said["namesrv"], release))
+    with real_cluster.real(tmp_path, *ports, *settings, "--small", release=release) as output:
+        asyncio.run(administrate(output["namesrv"], release))

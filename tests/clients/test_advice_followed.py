@@ -192,8 +192,10 @@ def test_a_barred_group_consumes_again_with_mqadmin(golden, tmp_path, release):
     assert command == f"mqadmin updateSubGroup -b BROKER -g {GROUP} -s true"
     with broker(tmp_path, release) as status:
         assert pull(status["broker"], 100) == (ResponseCode.NO_PERMISSION, 0)
-        said = mqadmin(release, status["namesrv"], command.removeprefix("mqadmin ").replace("BROKER", status["broker"]))
-        assert "success" in said, said
+        actual_mqadmin = mqadmin(
+            release, status["namesrv"], command.removeprefix("mqadmin ").replace("BROKER", status["broker"])
+        )
+        assert "success" in actual_mqadmin, actual_mqadmin
         code, body_bytes = pull(status["broker"], 100)
         assert code == ResponseCode.SUCCESS
         assert body_bytes > 0

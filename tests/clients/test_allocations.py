@@ -14,16 +14,18 @@ CASES = 10_000
 
 @pytest.mark.parametrize("release", ["5.3.3", "4.9.7"])
 def test_every_strategy_gives_what_java_gives(release: str) -> None:
-    asked = list(allocation_cases.cases(7, CASES))
+    cases = list(allocation_cases.cases(7, CASES))
     done = subprocess.run(
         ["bash", str(real_cluster.JAVA / "allocations"), release],
-        input="\n".join(asked) + "\n",
+        input="\n".join(cases) + "\n",
         text=True,
         capture_output=True,
         timeout=300,
         check=True,
         env=real_cluster.environment(),
     )
-    told = done.stdout.split("\n")[:-1]
-    assert len(told) == CASES
-    assert [one for one in zip(asked, map(allocation_cases.said, asked), told, strict=True) if one[1] != one[2]] == []
+    words = done.stdout.split("\n")[:-1]
+    assert len(words) == CASES
+    assert [
+        item for item in zip(cases, map(allocation_cases.said, cases), words, strict=True) if item[1] != item[2]
+    ] == []

@@ -62,7 +62,7 @@ def said(release: str, namesrv: str, *commands: str) -> list[list[list[str]]]:
     words = ["bash", str(real_cluster.JAVA / "mqadmin"), release, namesrv]
     out = subprocess.run(
         words,
-        input="".join(f"{one}\n" for one in commands),
+        input="".join(f"{command}\n" for command in commands),
         capture_output=True,
         text=True,
         timeout=240,
@@ -81,7 +81,7 @@ async def send(release: str, namesrv: str, broker: str, messages: int) -> None:
     connection = await connect(host, int(port))
     declared = json.dumps({"groupName": MIN_SHOWN_LAG, "consumeEnable": True, "retryQueueNums": 1, "retryMaxTimes": 16})
     assert (await connection.ask(Command(200, {}, body=declared.encode(), version=395))).code == 0
-    again = {
+    repeated = {
         "topic": f"%RETRY%{MIN_SHOWN_LAG}",
         "defaultTopic": "TBW102",
         "readQueueNums": "1",
@@ -91,7 +91,7 @@ async def send(release: str, namesrv: str, broker: str, messages: int) -> None:
         "topicSysFlag": "0",
         "order": "false",
     }
-    assert (await connection.ask(Command(17, again, version=395))).code == 0  # the tool looks for it first
+    assert (await connection.ask(Command(17, repeated, version=395))).code == 0  # the tool looks for it first
     for queue_id in range(4):
         fields = {"consumerGroup": MIN_SHOWN_LAG, "topic": TOPIC, "queueId": str(queue_id), "commitOffset": "1"}
         assert (await connection.ask(Command(15, fields, version=395))).code == 0
@@ -110,7 +110,7 @@ async def until_shared(namesrv: str, seconds: float = 120) -> ClusterState:
             if group is not None and len(group.clients) == 2 and queues and not state.refusals:
                 owners = {group.owners(queue) for queue in queues}
                 behind = state.lag(GROUP)
-                if len(owners) == 2 and all(map(len, owners)) and not sum(behind.get(one, 1) for one in queues):
+                if len(owners) == 2 and all(map(len, owners)) and not sum(behind.get(item, 1) for item in queues):
                     return state
             assert time.monotonic() < end, f"waited in vain: {state}"
             await asyncio.sleep(0.5)
@@ -124,14 +124,14 @@ def test_it_shows_what_the_admin_tool_says(release: str, tmp_path: Path, monkeyp
         return connect(host, port, handler, Limits(tap=tap))
 
     ports = ("--namesrv-port", real_cluster.free_port(), "--port", real_cluster.free_port())
-    with real_cluster.real(tmp_path / "real", *ports, "--small", release=release) as at:
-        namesrv, broker = at["namesrv"], at["broker"]
+    with real_cluster.real(tmp_path / "real", *ports, "--small", release=release) as position:
+        namesrv, broker = position["namesrv"], position["broker"]
         asyncio.run(send(release, namesrv, broker, MESSAGES))
         members = [JavaMember(release, namesrv, GROUP, TOPIC, tmp_path / f"home{n}") for n in range(2)]
         try:
             monkeypatch.setattr(reading, "connect", tapped)
             state = asyncio.run(until_shared(namesrv))
-            told = said(
+            reported = said(
                 release,
                 namesrv,
                 "clusterList",
@@ -140,12 +140,12 @@ def test_it_shows_what_the_admin_tool_says(release: str, tmp_path: Path, monkeyp
                 f"consumerConnection -g {GROUP}",
             )
         finally:
-            for one in members:
-                one.stop()
+            for member in members:
+                member.stop()
     model = ClusterModel()
     model.begin((namesrv,))
     model.take(Reading(state))
-    clusters, topic, late, connections = told
+    clusters, topic, late, connections = reported
     (row,) = model.unfiltered.brokers
     assert row.master is not None
     (listed,) = [line for line in clusters if "broker-a" in line]
@@ -154,11 +154,11 @@ def test_it_shows_what_the_admin_tool_says(release: str, tmp_path: Path, monkeyp
     assert broker_origin(row.master).startswith("real, "), (
         "nobody can ask a broker of RocketMQ's own for its held pulls"
     )
-    found = model.find_topic(TOPIC)
-    assert found is not None
+    actual_topic = model.find_topic(TOPIC)
+    assert actual_topic is not None
     ends = {
-        (one.queue.broker, str(one.queue.queue_id), str(one.ends.min_offset), str(one.ends.max_offset))
-        for one in found.queues
+        (item.queue.broker, str(item.queue.queue_id), str(item.ends.min_offset), str(item.ends.max_offset))
+        for item in actual_topic.queues
     }
     assert ends == {tuple(line[:4]) for line in topic if line[:1] == ["broker-a"]}
     lags = {
@@ -174,7 +174,7 @@ def test_it_shows_what_the_admin_tool_says(release: str, tmp_path: Path, monkeyp
     assert int(total[1]) == MESSAGES - 4
     group = model.find_group(GROUP)
     assert group is not None
-    clients = {(one.client.client_id, one.client.address, one.client.language) for one in group.clients}
+    clients = {(client.client.client_id, client.client.address, client.client.language) for client in group.clients}
     assert clients == {tuple(line[:3]) for line in connections if len(line) >= 3 and "@" in line[0]}
     assert (group.group.model, group.lag) == ("CLUSTERING", 0)
     assert {len(one.owned or ()) for one in group.clients} == {2}

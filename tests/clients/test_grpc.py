@@ -48,8 +48,8 @@ async def declare(addresses: Addresses) -> None:
             "attributes": f"+message.type={kind}",
         }
         assert (await broker.ask(Command(17, fields))).code == 0
-    for name, more in GROUPS.items():
-        row = {"groupName": name, "retryQueueNums": 1, "retryMaxTimes": 16, **more}
+    for name, group in GROUPS.items():
+        row = {"groupName": name, "retryQueueNums": 1, "retryMaxTimes": 16, **group}
         assert (
             await broker.ask(Command(200, body=str(row).replace("'", '"').replace("True", "true").encode()))
         ).code == 0
@@ -58,9 +58,9 @@ async def declare(addresses: Addresses) -> None:
 
 async def dead_letters(addresses: Addresses) -> int:
     broker = await _opened(addresses.broker)
-    found = await broker.ask(Command(30, {"topic": "%DLQ%pushed", "queueId": "0"}))
+    response = await broker.ask(Command(30, {"topic": "%DLQ%pushed", "queueId": "0"}))
     broker.close()
-    return int(found.fields["offset"])
+    return int(response.fields["offset"])
 
 
 def test_a_grpc_client_sends_and_consumes_through_the_proxy(tmp_path: Path) -> None:
@@ -74,15 +74,15 @@ def test_a_grpc_client_sends_and_consumes_through_the_proxy(tmp_path: Path) -> N
         )
         assert done.returncode == 0, done.stdout + done.stderr[-6000:]
         assert asyncio.run(dead_letters(addresses)) == 1
-    told = [line.split() for line in done.stdout.splitlines()]
+    actual_words = [line.split() for line in done.stdout.splitlines()]
     by: dict[str, list[tuple[str, int]]] = {}
-    for what, body, attempt in told:
+    for what, body, attempt in actual_words:
         by.setdefault(what, []).append((body, int(attempt)))
-    assert sorted(by.pop("simple")) == [(f"n{one}", 1) for one in range(5)]
+    assert sorted(by.pop("simple")) == [(f"n{number}", 1) for number in range(5)]
     assert sorted(by.pop("again")) == [("n1", 2), ("n2", 2)]
     assert by.pop("filtered") == [("n3", 1)]
     ordered = [body for body, _ in by.pop("fifo")]
-    assert [[body for body in ordered if int(body[1]) % 2 == one] for one in (0, 1)] == [
+    assert [[body for body in ordered if int(body[1]) % 2 == item] for item in (0, 1)] == [
         ["f0", "f2", "f4"],
         ["f1", "f3", "f5"],
     ]

@@ -151,16 +151,16 @@ class JavaClients:
         account = self.account
         account.order.clear()
         readings: dict[tuple[Any, ...], QueueReading] = {}
-        for process, line in sorted(self._received, key=lambda one: one[1]["at"]):
+        for process, line in sorted(self._received, key=lambda item: item[1]["at"]):
             group, queue, offset = line["group"], line["queue"], line["offset"]
             last = process, group, queue
-            made = readings.get(last if line["reading"] < 0 else (*last, line["reading"]))
-            if made is None:
-                made = account.take(group, queue, offset, line["at"])
-                readings[*last, line["reading"]] = readings[last] = made
+            sample = readings.get(last if line["reading"] < 0 else (*last, line["reading"]))
+            if sample is None:
+                sample = account.take(group, queue, offset, line["at"])
+                readings[*last, line["reading"]] = readings[last] = sample
             if not GROUPS[group]:
-                made.start = min(made.start, offset)
-            account.deliver(group, made, queue, offset, (line["of"], line["number"]))
+                sample.start = min(sample.start, offset)
+            account.deliver(group, sample, queue, offset, (line["of"], line["number"]))
 
     async def end_sending(self) -> None:
         await self._senders.end()
@@ -170,8 +170,8 @@ class JavaClients:
 
     async def stop(self) -> None:
         await self._senders.kill()
-        for one in self._readers.values():
-            await (one.end() if sys.exc_info()[0] is None else one.kill())
+        for reader in self._readers.values():
+            await (reader.end() if sys.exc_info()[0] is None else reader.kill())
         await self._asker.stop()
 
 
@@ -179,14 +179,14 @@ def test_java_clients_get_at_least_once_what_they_were_told_is_stored(
     tmp_path: Path, request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rounds, seed = request.config.getoption("--java-fault-rounds"), request.config.getoption("--kill-first")
-    made: list[JavaClients] = []
+    java_clients: list[JavaClients] = []
 
     def clients(account: Account, namesrv: str) -> JavaClients:
-        made.append(JavaClients(account, namesrv, tmp_path))
-        return made[-1]
+        java_clients.append(JavaClients(account, namesrv, tmp_path))
+        return java_clients[-1]
 
     account, life = asyncio.run(campaign(tmp_path, rounds, seed, clients))
-    made[0].book()
+    java_clients[0].book()
     report = settle(account, units_of(life.store), [ORDERLY], [BATCHED])
     capsys.readouterr()
     with capsys.disabled():

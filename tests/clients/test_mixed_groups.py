@@ -47,17 +47,17 @@ class Group:
 
     def is_shared(self) -> bool:
         """Whether every queue has one owner, and each member some."""
-        lists = [one.owned for one in self.living.values()]
+        lists = [item.owned for item in self.living.values()]
         return all(lists) and sorted(itertools.chain(*lists)) == list(range(QUEUES))
 
     def deliveries(self) -> list[tuple[int, int, int, int]]:
         """(ms, member, queue, queue offset) in the order of time, each member's own as it told them."""
-        found = [
+        results = [
             (row["at"], number, row["queueId"], row["queueOffset"])
-            for number, one in enumerate(self.ever)
-            for row in tuple(one.received)
+            for number, item in enumerate(self.ever)
+            for row in tuple(item.received)
         ]
-        return sorted(found, key=lambda row: row[0])
+        return sorted(results, key=lambda row: row[0])
 
 
 @contextlib.asynccontextmanager
@@ -83,13 +83,13 @@ async def sending(producer: Producer, topic: str, acknowledged: Counter[int]) ->
 
 def runs(deliveries: Sequence[tuple[int, int, int, int]], queue: int) -> list[tuple[int, list[int]]]:
     """Who got a queue's messages, one behind the other, and which: (member, queue offsets)."""
-    found: list[tuple[int, list[int]]] = []
+    results: list[tuple[int, list[int]]] = []
     for _, member, number, offset in deliveries:
         if number == queue:
-            if not found or found[-1][0] != member:
-                found.append((member, []))
-            found[-1][1].append(offset)
-    return found
+            if not results or results[-1][0] != member:
+                results.append((member, []))
+            results[-1][1].append(offset)
+    return results
 
 
 def assert_one_owner_at_a_time(group: Group, deliveries: Sequence[tuple[int, int, int, int]], queue: int) -> None:
@@ -100,9 +100,9 @@ def assert_one_owner_at_a_time(group: Group, deliveries: Sequence[tuple[int, int
     for _, offsets in turns:
         assert offsets == list(range(offsets[0], offsets[0] + len(offsets))), f"queue {queue}: {offsets}"
     for (before, earlier), (_, later) in itertools.pairwise(turns):
-        again = earlier[-1] + 1 - later[0]
-        assert again >= 0, f"queue {queue}: {later[0]} behind {earlier[-1]}"
-        assert not again or before in group.killed, f"queue {queue}: {again} again, and nobody was killed"
+        repeated = earlier[-1] + 1 - later[0]
+        assert repeated >= 0, f"queue {queue}: {later[0]} behind {earlier[-1]}"
+        assert not repeated or before in group.killed, f"queue {queue}: {repeated} again, and nobody was killed"
 
 
 @pytest.mark.parametrize("orderly", [False, True], ids=["at once", "in order"])
@@ -114,7 +114,7 @@ def test_members_of_both_kinds_are_killed_and_come_back(release: str, orderly: b
     acknowledged: Counter[int] = Counter()
     names = itertools.count()
 
-    async def what(namesrv: str, broker: str) -> Group:
+    async def scenario(namesrv: str, broker: str) -> Group:
         def join(place: int) -> Member:
             if place % 2:
                 return OurMember(namesrv, "mixed", "Orders", *words)
@@ -148,24 +148,24 @@ def test_members_of_both_kinds_are_killed_and_come_back(release: str, orderly: b
                         await asyncio.to_thread(group.living[place].kill)
                         group.add(place)
                         await until(group.is_shared, SETTLES)
-                wanted = acknowledged.total()
+                total = acknowledged.total()
                 with contextlib.suppress(TimeoutError):  # what is missing is named below
-                    await until(lambda: len({row[2:] for row in group.deliveries()}) >= wanted, 120)
+                    await until(lambda: len({row[2:] for row in group.deliveries()}) >= total, 120)
             finally:
-                for one in group.living.values():
-                    await asyncio.to_thread(one.stop)
+                for item in group.living.values():
+                    await asyncio.to_thread(item.stop)
         return group
 
-    with real_cluster.real(tmp_path / "real", *ports, release=release) as said:
-        group = asyncio.run(what(said["namesrv"], said["broker"]))
+    with real_cluster.real(tmp_path / "real", *ports, release=release) as output:
+        group = asyncio.run(scenario(output["namesrv"], output["broker"]))
     deliveries = group.deliveries()
     times = Counter(row[2:] for row in deliveries)
-    wanted = {(queue, at) for queue, count in acknowledged.items() for at in range(count)}
+    expected = {(queue, position) for queue, count in acknowledged.items() for position in range(count)}
     sys.stdout.write(
-        f"{release}, {'in order' if orderly else 'at once'}: {len(group.killed)} kills, {len(wanted)} acknowledged, "
+        f"{release}, {'in order' if orderly else 'at once'}: {len(group.killed)} kills, {len(expected)} acknowledged, "
         f"{len(deliveries)} deliveries, {len(deliveries) - len(times)} of them again\n"
     )
-    assert times.keys() >= wanted  # one may have been stored when the sender was stopped
-    assert len(times) <= len(wanted) + 1
+    assert times.keys() >= expected  # one may have been stored when the sender was stopped
+    assert len(times) <= len(expected) + 1
     for queue in range(QUEUES) if orderly else ():
         assert_one_owner_at_a_time(group, deliveries, queue)

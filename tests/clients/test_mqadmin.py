@@ -142,13 +142,13 @@ def said(namesrv: str, broker: str, commands: str) -> dict[str, list[str]]:
         env=real_cluster.environment(),
         check=True,
     ).stdout
-    found: dict[str, list[str]] = {}
+    results: dict[str, list[str]] = {}
     for number, text in enumerate(out.split("### ")[1:]):
         lines = [line.rstrip() for line in text.replace(broker, "BROKER").splitlines() if not _LOGS.match(line)]
-        found[f"{number} {lines[0]}"] = [_CHANGING.sub("TIME", line) for line in lines[1:]]
+        results[f"{number} {lines[0]}"] = [_CHANGING.sub("TIME", line) for line in lines[1:]]
         if lines[0].startswith(("brokerConsumeStats", "topicList")):
-            found[f"{number} {lines[0]}"].sort()  # in the order of a hash map
-    return found
+            results[f"{number} {lines[0]}"].sort()  # in the order of a hash map
+    return results
 
 
 @pytest.mark.parametrize(
@@ -168,8 +168,10 @@ def test_every_command_says_what_it_says_of_a_real_broker(commands: str, golden,
         served(tmp_path / "ours" / "store", "--no-backup", "--config", str(conf)) as (process, own),
     ):
         with ThreadPoolExecutor(2) as both:
-            asked = [both.submit(said, at["namesrv"], at["broker"], commands) for at in (real, own)]
-            theirs, ours = (one.result() for one in asked)
+            requests = [
+                both.submit(said, position["namesrv"], position["broker"], commands) for position in (real, own)
+            ]
+            theirs, ours = (item.result() for item in requests)
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 0
     assert len(theirs) == len(commands.splitlines())

@@ -31,10 +31,10 @@ def topic(name: str, queues: int = 8, perm: int = 6, flag: int = 0) -> dict:
 
 
 def register(
-    broker: str, port: int, *topics: dict, counter: int = 1, number: int = 0, state: int = 0, **more
+    broker: str, port: int, *topics: dict, counter: int = 1, number: int = 0, state: int = 0, **options
 ) -> Command:
     version = {"counter": counter, "stateVersion": state, "timestamp": 1700000000000}
-    table = {one["topicName"]: one for one in topics}
+    table = {record["topicName"]: record for record in topics}
     body = {"filterServerList": [], "topicConfigSerializeWrapper": {"dataVersion": version, "topicConfigTable": table}}
     fields = {
         "brokerName": broker,
@@ -44,7 +44,7 @@ def register(
         "haServerAddr": f"127.0.0.1:{port + 1}",
         "compressed": "false",
         "bodyCrc32": "0",
-        **more,
+        **options,
     }
     return Command(103, fields, json.dumps(body).encode())
 
@@ -54,7 +54,7 @@ def packed(broker: str, port: int, *topics: str) -> Command:
         return len(text.encode()).to_bytes(4, "big") + text.encode()
 
     parts = [piece('{"counter":9,"stateVersion":0,"timestamp":1}'), len(topics).to_bytes(4, "big")]
-    parts += [piece(f"{one} 4 4 6 SINGLE_TAG") for one in topics]
+    parts += [piece(f"{item} 4 4 6 SINGLE_TAG") for item in topics]
     body = zlib.compress(b"".join([*parts, piece("[]"), bytes(4)]), 9)
     request = register(broker, port)
     request.body = body
@@ -62,9 +62,9 @@ def packed(broker: str, port: int, *topics: str) -> Command:
     return request
 
 
-def facts(code: int, broker: str = "a", port: int = 30911, body: bytes = b"", **more: str) -> Command:
+def facts(code: int, broker: str = "a", port: int = 30911, body: bytes = b"", **options: str) -> Command:
     fields = {"brokerName": broker, "brokerAddr": f"127.0.0.1:{port}", "clusterName": "C", "brokerId": "0"}
-    return Command(code, fields | more, body)
+    return Command(code, fields | options, body)
 
 
 def route(name: str, **how) -> Command:
@@ -193,8 +193,8 @@ STEPS = {
 
 @pytest.fixture(scope="module")
 def theirs(tmp_path_factory):
-    with real_cluster.real(tmp_path_factory.mktemp("names"), "--namesrv-port", real_cluster.free_port()) as said:
-        yield said["namesrv"]
+    with real_cluster.real(tmp_path_factory.mktemp("names"), "--namesrv-port", real_cluster.free_port()) as output:
+        yield output["namesrv"]
 
 
 def plain(answer: Command) -> dict:
@@ -207,7 +207,7 @@ def plain(answer: Command) -> dict:
 def sorted_lists(value):
     """Lists of a route come in the order of a hash map."""
     if isinstance(value, dict):
-        return {str(key): sorted_lists(one) for key, one in value.items()}
+        return {str(key): sorted_lists(item) for key, item in value.items()}
     if isinstance(value, list):
         return sorted((sorted_lists(one) for one in value), key=lambda one: json.dumps(one, sort_keys=True))
     return value
@@ -216,16 +216,16 @@ def sorted_lists(value):
 async def told(address: str) -> dict[str, list[Command]]:
     host, port = address.split(":")
     connection = await connect(host, int(port))
-    found = {}
+    results = {}
     for name, requests in STEPS.items():
-        found[name] = []
+        results[name] = []
         for request in requests:
             request.opaque = 0
-            found[name].append(await connection.ask(request, 60))
+            results[name].append(await connection.ask(request, 60))
             if request.code in (104, 205, 216, 327):
                 await asyncio.sleep(0.05)
     connection.close()
-    return found
+    return results
 
 
 @pytest.fixture(scope="module")
@@ -246,9 +246,9 @@ def both(theirs) -> list[tuple[str, Command, Command, Command]]:
 
 def test_each_answer_is_the_real_ones(both):
     different = [
-        f"{name}, {request.code} {request.fields}:\n  real {expected}\n  ours {found}"
+        f"{name}, {request.code} {request.fields}:\n  real {expected}\n  ours {results}"
         for name, request, real, own in both
-        if (expected := plain(real)) != (found := plain(own))
+        if (expected := plain(real)) != (results := plain(own))
     ]
     assert not different, "\n".join(different)
     assert len(both) > 70
@@ -256,7 +256,7 @@ def test_each_answer_is_the_real_ones(both):
 
 def test_integer_keys_are_bare_where_they_are_in_the_real_answer(both):
     spelled = [
-        (name, request.code, *(b"{0:" in bytes(one.body) for one in (real, own))) for name, request, real, own in both
+        (name, request.code, *(b"{0:" in bytes(item.body) for item in (real, own))) for name, request, real, own in both
     ]
     assert [one for one in spelled if one[2] != one[3]] == []
     assert {one[2] for one in spelled} == {True, False}

@@ -56,53 +56,53 @@ def frames(topic: str, count: int, size: int = 100) -> bytes:
 
 def each_over_its_own(place: ListeningProcess, topic: str, count: int) -> None:
     for number in range(count):
-        with place.open() as one:
-            one.sendall(frame(topic, number))
+        with place.open() as item:
+            item.sendall(frame(topic, number))
 
 
 def all_over_one(place: ListeningProcess, topic: str, count: int) -> None:
-    with place.open() as one:
-        one.sendall(frames(topic, count))
+    with place.open() as item:
+        item.sendall(frames(topic, count))
 
 
 def in_pieces(place: ListeningProcess, topic: str, count: int) -> None:
     """Ten connections by turns, each frame cut anywhere; no end of a connection is that of a piece's frame."""
     drawn = random.Random(7)
     with contextlib.ExitStack() as opened:
-        left = [(opened.enter_context(place.open()), frames(topic, count // 10)) for _ in range(10)]
-        while left:
-            cut = [drawn.randrange(1, 400) for _ in left]
-            for (one, data), size in zip(left, cut, strict=True):
-                one.sendall(data[:size])
-            left = [(one, data[size:]) for (one, data), size in zip(left, cut, strict=True) if data[size:]]
+        remaining = [(opened.enter_context(place.open()), frames(topic, count // 10)) for _ in range(10)]
+        while remaining:
+            cut = [drawn.randrange(1, 400) for _ in remaining]
+            for (item, data), size in zip(remaining, cut, strict=True):
+                item.sendall(data[:size])
+            remaining = [(one, data[size:]) for (one, data), size in zip(remaining, cut, strict=True) if data[size:]]
 
 
 def large(place: ListeningProcess, topic: str, count: int) -> None:
     for number in range(0, count, 10):
-        with place.open() as one:
-            one.sendall(frames(topic, 10, 200_000 + number))
+        with place.open() as item:
+            item.sendall(frames(topic, 10, 200_000 + number))
 
 
 def behind_questions(place: ListeningProcess, topic: str, count: int) -> None:
     """Each behind a question whose answer is not read: the connection ends with a reset."""
     for start in range(0, count, 10):
         question = b"".join(map(bytes, encode(Command(30, {"topic": topic, "queueId": "0"}))))
-        with place.open() as one:
-            one.sendall(b"".join(question + frame(topic, start + number) for number in range(10)))
+        with place.open() as item:
+            item.sendall(b"".join(question + frame(topic, start + number) for number in range(10)))
 
 
 def first_of_their_topics(place: ListeningProcess, topic: str, count: int) -> None:
     """Each makes its topic."""
-    with place.open() as one:
-        one.sendall(b"".join(frame(f"{topic}-{number}", number) for number in range(count)))
+    with place.open() as item:
+        item.sendall(b"".join(frame(f"{topic}-{number}", number) for number in range(count)))
 
 
 def while_it_is_stopped(place: ListeningProcess, topic: str, count: int) -> None:
     """A machine that gives the broker no time."""
-    with place.open() as one:
+    with place.open() as item:
         for start in range(0, count, 50):
             with stopped(place.pid):
-                one.sendall(b"".join(frame(topic, start + number) for number in range(50)))
+                item.sendall(b"".join(frame(topic, start + number) for number in range(50)))
 
 
 @contextlib.contextmanager
@@ -129,7 +129,7 @@ WAYS: dict[str, Callable[[ListeningProcess, str, int], None]] = {
 
 def stored(place: ListeningProcess, topics: list[str]) -> int:
     """Messages in the first queues of these."""
-    questions = [Command(30, {"topic": one, "queueId": "0"}) for one in topics]
+    questions = [Command(30, {"topic": topic, "queueId": "0"}) for topic in topics]
     return sum(int(answer.fields.get("offset", 0)) for answer in asked(place.address, *questions))
 
 
@@ -140,15 +140,15 @@ def arrived(place: ListeningProcess, way: str, count: int) -> int:
     topic = f"{way.replace(' ', '-')}-of-{count}"
     WAYS[way](place, topic, count)
     topics = [f"{topic}-{number}" for number in range(count)] if way == TOPICS else [topic]
-    found, since = -1, time.monotonic()
-    while found < count and time.monotonic() - since < QUIET:
-        now = found
+    results, since = -1, time.monotonic()
+    while results < count and time.monotonic() - since < QUIET:
+        now = results
         with contextlib.suppress(TimeoutError):  # it is busy
             now = stored(place, topics)
-        if now != found:
-            found, since = now, time.monotonic()
+        if now != results:
+            results, since = now, time.monotonic()
         time.sleep(0.02)
-    return found
+    return results
 
 
 @pytest.fixture(scope="module")
@@ -160,7 +160,7 @@ def ours(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ListeningProcess]
 @contextlib.contextmanager
 def a_real_broker(folder: Path, *sets: str) -> Iterator[ListeningProcess]:
     port = real_cluster.free_port()
-    words = [word for one in ("mappedFileSizeCommitLog=67108864", *sets) for word in ("--set", one)]
+    words = [word for item in ("mappedFileSizeCommitLog=67108864", *sets) for word in ("--set", item)]
     where = ("--namesrv-port", real_cluster.free_port(), "--port", port)
     with real_cluster.real(folder, *where, *words) as record:
         yield ListeningProcess(port, record["pid"])

@@ -45,7 +45,7 @@ Told = dict[str, dict[str, Any]]
 
 def told(language: str, names: str, broker: str, folder: Path) -> Told:
     """What one client was told in each scenario."""
-    found: Told = {}
+    results: Told = {}
     with ServerPair(names, broker, folder, CONFIG, SERVERS[language]) as setting:
         for scenario, run in SCENARIOS.items():
             if scenario in LACKS[language]:
@@ -56,25 +56,25 @@ def told(language: str, names: str, broker: str, folder: Path) -> Told:
                 run(traffic)
             finally:
                 client.end()
-            found[scenario] = compared(client.lines, traffic.facts, places=has_places(language, scenario))
-            found[scenario]["deliveries"] = handed_out(client.lines)
+            results[scenario] = compared(client.lines, traffic.facts, places=has_places(language, scenario))
+            results[scenario]["deliveries"] = handed_out(client.lines)
     if broker == "ours":
         assert main(["check", str(setting.store)]) == 0
     account = store_comparison.account(setting.store)
     account.pop(NAMELESS, None)
-    found["store"] = {name: bool(row) if name.startswith(OFFSETS) else row for name, row in account.items()}
-    return found
+    results["store"] = {name: bool(row) if name.startswith(OFFSETS) else row for name, row in account.items()}
+    return results
 
 
 @pytest.fixture(scope="module")
 def by_real_servers(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Told]:
     """What a client was told by RocketMQ's own servers, asked once."""
-    kept: dict[str, Told] = {}
+    saved: dict[str, Told] = {}
 
     def ask(language: str) -> Told:
-        if language not in kept:
-            kept[language] = told(language, "real", "real", tmp_path_factory.mktemp("real") / "servers")
-        return kept[language]
+        if language not in saved:
+            saved[language] = told(language, "real", "real", tmp_path_factory.mktemp("real") / "servers")
+        return saved[language]
 
     return ask
 
@@ -103,5 +103,5 @@ def test_told_the_same(
     assert theirs.keys() == ours.keys()
     for scenario, real in theirs.items():
         assert len(real) > 3
-        found = differences(real, ours[scenario])
-        assert not found, f"{scenario}:\n" + "\n".join(found[:20])
+        actual_differences = differences(real, ours[scenario])
+        assert not actual_differences, f"{scenario}:\n" + "\n".join(actual_differences[:20])

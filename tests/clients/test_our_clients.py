@@ -36,11 +36,11 @@ _names = itertools.count(1)
 def cluster(request, tmp_path_factory):
     """(release, name server, broker) of a real cluster with small files."""
     ports = ("--namesrv-port", real_cluster.free_port(), "--port", real_cluster.free_port())
-    switches = [word for one in SWITCHES for word in ("--set", one)]
+    switches = [word for switch in SWITCHES for word in ("--set", switch)]
     with real_cluster.real(
         tmp_path_factory.mktemp("real"), *ports, "--small", *switches, release=request.param
-    ) as said:
-        yield request.param, said["namesrv"], said["broker"]
+    ) as output:
+        yield request.param, output["namesrv"], output["broker"]
 
 
 def run(what: Callable[[], object], seconds: float = 180.0) -> None:
@@ -52,9 +52,9 @@ def run(what: Callable[[], object], seconds: float = 180.0) -> None:
 
 
 @contextlib.asynccontextmanager
-async def producing(cluster, **more) -> AsyncIterator[Producer]:
+async def producing(cluster, **options) -> AsyncIterator[Producer]:
     release, namesrv, _ = cluster
-    async with Producer(f"senders{next(_names)}", namesrv, ProducerConfig(like=release[:3]), **more) as producer:
+    async with Producer(f"senders{next(_names)}", namesrv, ProducerConfig(like=release[:3]), **options) as producer:
         yield producer
 
 
@@ -81,11 +81,11 @@ async def make_topic(producer: Producer, broker: str, queues: int) -> str:
 
 
 def reader(cluster, group: str, topic: str, seen: list[ReceivedMessage], **config) -> Consumer:
-    made = Consumer(
+    consumer = Consumer(
         group, lambda messages, _: seen.extend(messages), cluster[1], ConsumerConfig(start=FROM_FIRST, **config)
     )
-    made.subscribe(topic)
-    return made
+    consumer.subscribe(topic)
+    return consumer
 
 
 class DecidingListener:
@@ -101,34 +101,34 @@ class DecidingListener:
 def test_sends_of_every_kind_come_whole_to_both_kinds_of_consumers(cluster, tmp_path: Path) -> None:
     release, namesrv, broker = cluster
 
-    async def what() -> None:
-        seen: list[ReceivedMessage] = []
+    async def scenario() -> None:
+        observed: list[ReceivedMessage] = []
         async with producing(cluster, listener=DecidingListener()) as producer:
             topic = await make_topic(producer, broker, 4)
             member = JavaMember(release, namesrv, "java-readers", topic, tmp_path / "home")
             try:
-                async with reader(cluster, "our-readers", topic, seen):
+                async with reader(cluster, "our-readers", topic, observed):
                     sent = await send_all(producer, topic, release)
                     with contextlib.suppress(TimeoutError):  # what is missing is named below
-                        await until(lambda: len(seen) == len(member.received) == len(sent), 60)
+                        await until(lambda: len(observed) == len(member.received) == len(sent), 60)
             finally:
                 await asyncio.to_thread(member.stop)
-        ours = {(one.keys, hashlib.sha256(one.body).hexdigest()) for one in seen}
-        java = {(one["keys"], one["bodySha256"]) for one in member.received}
+        ours = {(item.keys, hashlib.sha256(item.body).hexdigest()) for item in observed}
+        java = {(record["keys"], record["bodySha256"]) for record in member.received}
         assert ours == java == {(key, hashlib.sha256(body).hexdigest()) for key, body in sent.items()}
-        assert {one.msg_id for one in seen} == {one["msgId"] for one in member.received}
+        assert {one.msg_id for one in observed} == {row["msgId"] for row in member.received}
 
-    run(what)
+    run(scenario)
 
 
 async def send_all(producer: Producer, topic: str, release: str) -> dict[str, bytes]:
     """Messages of every kind that should arrive, by key."""
     sent: dict[str, bytes] = {}
 
-    def made(kind: str, body: bytes = b"x", **more) -> Message:
+    def made(kind: str, body: bytes = b"x", **options) -> Message:
         key = f"{kind}-{len(sent)}"
         sent[key] = body
-        return Message(topic, body, keys=key, **more)
+        return Message(topic, body, keys=key, **options)
 
     for number in range(20):
         await producer.send(made("one", b"body %d" % number, tags="hot", properties={"n": str(number)}))
@@ -157,10 +157,12 @@ async def send_all(producer: Producer, topic: str, release: str) -> dict[str, by
 def is_shared(topic: str, among: list, queues: int) -> bool:
     """Whether every queue has one owner among all, and each of them has one."""
     lists = [
-        one.owned if isinstance(one, JavaMember) else [queue.queue_id for queue in one.owned if queue.topic == topic]
-        for one in among
+        member.owned
+        if isinstance(member, JavaMember)
+        else [queue.queue_id for queue in member.owned if queue.topic == topic]
+        for member in among
     ]
-    return all(lists) and sorted(number for found in lists for number in found) == list(range(queues))
+    return all(lists) and sorted(number for results in lists for number in results) == list(range(queues))
 
 
 def test_a_mixed_group_shares_queues_without_gap_or_overlap(cluster, tmp_path: Path) -> None:
@@ -169,39 +171,39 @@ def test_a_mixed_group_shares_queues_without_gap_or_overlap(cluster, tmp_path: P
     """
     release, namesrv, broker = cluster
 
-    async def what() -> None:
+    async def scenario() -> None:
         async with producing(cluster) as producer:
             topic, group = await make_topic(producer, broker, 8), f"mixed{next(_names)}"
-            seen: list[ReceivedMessage] = []
+            observed: list[ReceivedMessage] = []
             members = [JavaMember(release, namesrv, group, topic, tmp_path / f"home{number}") for number in range(2)]
-            ours = [reader(cluster, group, topic, seen, commit_interval=1.0) for _ in range(2)]
+            ours = [reader(cluster, group, topic, observed, commit_interval=1.0) for _ in range(2)]
             try:
-                for one in ours:
-                    await one.start()
+                for our in ours:
+                    await our.start()
                 await until(lambda: is_shared(topic, [*members, *ours], 8), 90)
                 await send_numbers(producer, topic, 0, 200)
-                await until(lambda: len(keys(seen, members)) == 200, 60)
-                assert set(keys(seen, members).values()) == {1}
-                assert len(seen) == sum(len(one.received) for one in members) == 100
+                await until(lambda: len(keys(observed, members)) == 200, 60)
+                assert set(keys(observed, members).values()) == {1}
+                assert len(observed) == sum(len(item.received) for item in members) == 100
                 await ours[0].kill()
                 await send_numbers(producer, topic, 200, 400)
                 await until(lambda: is_shared(topic, [*members, ours[1]], 8), 60)
                 await asyncio.to_thread(members[0].kill)
                 await send_numbers(producer, topic, 400, 600)
                 await until(lambda: is_shared(topic, [members[1], ours[1]], 8), 60)
-                await until(lambda: len(keys(seen, members)) == 600, 60)
+                await until(lambda: len(keys(observed, members)) == 600, 60)
                 await ours[1].stop()
                 await until(lambda: is_shared(topic, [members[1]], 8), 60)
             finally:
                 for member in members:
                     await asyncio.to_thread(member.stop)
-                for one in ours:
-                    await one.stop()
-        found = keys(seen, members)
-        assert found.keys() == {str(number) for number in range(600)}
-        assert all(found[str(number)] <= 3 for number in range(600))
+                for our in ours:
+                    await our.stop()
+        results = keys(observed, members)
+        assert results.keys() == {str(number) for number in range(600)}
+        assert all(results[str(number)] <= 3 for number in range(600))
 
-    run(what)
+    run(scenario)
 
 
 async def send_numbers(producer: Producer, topic: str, first: int, end: int) -> None:
@@ -211,41 +213,43 @@ async def send_numbers(producer: Producer, topic: str, first: int, end: int) -> 
 
 
 def keys(seen: list[ReceivedMessage], members: list[JavaMember]) -> Counter[str]:
-    return Counter([*(one.keys for one in seen), *(row["keys"] for one in members for row in tuple(one.received))])
+    return Counter(
+        [*(item.keys for item in seen), *(row["keys"] for member in members for row in tuple(member.received))]
+    )
 
 
 def test_in_order_a_mixed_group_keeps_each_queue_s_order(cluster, tmp_path: Path) -> None:
     release, namesrv, broker = cluster
 
-    async def what() -> None:
+    async def scenario() -> None:
         async with producing(cluster) as producer:
             topic, group = await make_topic(producer, broker, 4), f"ordered{next(_names)}"
-            seen: list[ReceivedMessage] = []
+            observed: list[ReceivedMessage] = []
             member = JavaMember(release, namesrv, group, topic, tmp_path / "home", "orderly")
             try:
-                async with reader(cluster, group, topic, seen, orderly=True) as ours:
+                async with reader(cluster, group, topic, observed, orderly=True) as ours:
                     await until(lambda: is_shared(topic, [member, ours], 4), 90)
                     for number in range(100):
                         queue = MessageQueue(topic, "broker-a", number % 4)
                         await producer.send(Message(topic, b"%d" % number, keys=str(number)), queue=queue)
-                    await until(lambda: len(seen) + len(member.received) == 100, 60)
+                    await until(lambda: len(observed) + len(member.received) == 100, 60)
             finally:
                 await asyncio.to_thread(member.stop)
         order: dict[int, list[int]] = {}
         for queue_id, key in [
-            *((one.queue.queue_id, one.keys) for one in seen),
+            *((item.queue.queue_id, item.keys) for item in observed),
             *((row["queueId"], row["keys"]) for row in member.received),
         ]:
             order.setdefault(queue_id, []).append(int(key))
         assert order == {queue: list(range(queue, 100, 4)) for queue in range(4)}
 
-    run(what)
+    run(scenario)
 
 
 def test_what_fails_comes_again_and_ends_among_the_dead_letters(cluster) -> None:
     _, _, broker = cluster
 
-    async def what() -> None:
+    async def scenario() -> None:
         async with producing(cluster) as producer:
             topic, group = await make_topic(producer, broker, 2), f"failing{next(_names)}"
             times: Counter[str] = Counter()
@@ -255,25 +259,25 @@ def test_what_fails_comes_again_and_ends_among_the_dead_letters(cluster) -> None
                 context.delay_level = 1
                 return messages[0].keys == "late" and times["late"] > 1
 
-            made = Consumer(group, listener, cluster[1], ConsumerConfig(start=FROM_FIRST, max_reconsume=1))
-            made.subscribe(topic)
-            async with made:
+            consumer = Consumer(group, listener, cluster[1], ConsumerConfig(start=FROM_FIRST, max_reconsume=1))
+            consumer.subscribe(topic)
+            async with consumer:
                 await producer.send(Message(topic, b"x", keys="late"))
                 await producer.send(Message(topic, b"x", keys="dead"))
                 await until(lambda: times == {"late": 2, "dead": 2}, 60)
                 dead: list[ReceivedMessage] = []
                 async with reader(cluster, f"{group}-dead", f"%DLQ%{group}", dead):
                     await until(lambda: dead, 60)
-            assert [one.keys for one in dead] == ["dead"]
+            assert [item.keys for item in dead] == ["dead"]
 
-    run(what)
+    run(scenario)
 
 
 def test_members_of_a_group_pop_each_message_once(cluster) -> None:
     """Brokers of 5.x hand messages out; one of 4.9 knows no such request, and says so."""
     release, namesrv, broker = cluster
 
-    async def what() -> None:
+    async def scenario() -> None:
         async with producing(cluster) as producer:
             topic, group = await make_topic(producer, broker, 8), f"popping{next(_names)}"
             if release.startswith("4"):
@@ -291,14 +295,14 @@ def test_members_of_a_group_pop_each_message_once(cluster) -> None:
                 PopConsumer(group, listener, namesrv, PopConfig(start=FROM_FIRST, hold=2.0, pull_batch=8))
                 for _ in range(2)
             ]
-            for one in members:
-                one.subscribe(topic)
+            for member in members:
+                member.subscribe(topic)
             async with members[0], members[1]:
                 await send_numbers(producer, topic, 0, 100)
                 await until(lambda: len(times) == 100 and times["7"] == 2, 60)
             assert times == {str(number): 2 if number == 7 else 1 for number in range(100)}
 
-    run(what)
+    run(scenario)
 
 
 @pytest.mark.clients_full
@@ -310,20 +314,20 @@ def test_a_broker_shares_out_who_pops_what(cluster) -> None:
     if release.startswith("4"):
         return
 
-    async def what() -> None:
+    async def scenario() -> None:
         async with producing(cluster) as producer:
             topic, group = await make_topic(producer, broker, 8), f"assigned{next(_names)}"
             times: Counter[str] = Counter()
             config = PopConfig(start=FROM_FIRST, hold=1.0, shared_by_broker=True, rebalance_interval=2.0)
 
             def member() -> PopConsumer:
-                made = PopConsumer(group, lambda got, _: times.update(one.keys for one in got), namesrv, config)
-                made.subscribe(topic)
-                return made
+                consumer = PopConsumer(group, lambda got, _: times.update(one.keys for one in got), namesrv, config)
+                consumer.subscribe(topic)
+                return consumer
 
             members = [member() for _ in range(4)]
-            for one in members:
-                await one.start()
+            for item in members:
+                await item.start()
             await until(lambda: all(not one.popped_queues for one in members))
             assert await query_assignment(members[0].instance, group, topic) is not None
             await set_request_mode(producer.instance, group, topic, POP)
@@ -342,20 +346,20 @@ def test_a_broker_shares_out_who_pops_what(cluster) -> None:
             await until(lambda: pops_shares(members, queues), 60)
             await send_numbers(producer, topic, 160, 240)
             await until(lambda: len(times) == 240, 60)
-            for one in members:
-                await one.stop()
+            for item in members:
+                await item.stop()
             assert times == {str(number): 1 for number in range(240)}
 
-    run(what)
+    run(scenario)
 
 
 def pops_shares(members: list[PopConsumer], queues: tuple[MessageQueue, ...]) -> bool:
     """Whether each member pops its own queues and those of the next one."""
-    ids = sorted(one.client_id for one in members)
-    own = {one: set(Averagely().allocate(one, queues, ids)) for one in ids}
+    ids = sorted(client.client_id for client in members)
+    own = {item: set(Averagely().allocate(item, queues, ids)) for item in ids}
     return all(
-        set(one.popped_queues) == own[one.client_id] | own[ids[(ids.index(one.client_id) + 1) % len(ids)]]
-        for one in members
+        set(member.popped_queues) == own[member.client_id] | own[ids[(ids.index(member.client_id) + 1) % len(ids)]]
+        for member in members
     )
 
 
@@ -369,43 +373,46 @@ def test_a_broker_shares_out_among_java_s_members_and_ours(cluster, tmp_path: Pa
     if release.startswith("4"):
         return
 
-    async def what() -> None:
+    async def scenario() -> None:
         async with producing(cluster) as producer:
             topic, group = await make_topic(producer, broker, 8), f"popped-by-both{next(_names)}"
-            seen: list[ReceivedMessage] = []
+            observed: list[ReceivedMessage] = []
             config = PopConfig(start=FROM_FIRST, hold=1.0, shared_by_broker=True, rebalance_interval=2.0)
-            ours = [PopConsumer(group, lambda got, _: seen.extend(got), namesrv, config) for _ in range(2)]
-            for one in ours:
-                one.subscribe(topic)
-                await one.start()
+            ours = [PopConsumer(group, lambda got, _: observed.extend(got), namesrv, config) for _ in range(2)]
+            for our in ours:
+                our.subscribe(topic)
+                await our.start()
             await ours[0].set_request_mode(topic, POP, share_queues=1)
-            members = [JavaMember(release, namesrv, group, topic, tmp_path / f"home{one}", "pop") for one in range(2)]
+            members = [
+                JavaMember(release, namesrv, group, topic, tmp_path / f"home{number}", "pop") for number in range(2)
+            ]
             ever = list(members)
             try:
                 await until(lambda: is_popped_twice([*ours, *members], 8), 120)
                 await send_numbers(producer, topic, 0, 200)
-                await until(lambda: seen and all(one.received for one in ever), 60)
+                await until(lambda: observed and all(item.received for item in ever), 60)
                 await asyncio.to_thread(members[0].kill)
                 members[0] = JavaMember(release, namesrv, group, topic, tmp_path / "home2", "pop")
                 ever.append(members[0])
                 await until(lambda: is_popped_twice([*ours, *members], 8), 120)
                 await send_numbers(producer, topic, 200, 400)
-                await until(lambda: len(keys(seen, ever)) == 400, 180)
+                await until(lambda: len(keys(observed, ever)) == 400, 180)
             finally:
                 for member in members:
                     await asyncio.to_thread(member.stop)
-                for one in ours:
-                    await one.stop()
+                for our in ours:
+                    await our.stop()
 
-    run(what, 600)
+    run(scenario, 600)
 
 
 def is_popped_twice(members: list, queues: int) -> bool:
     """Whether each queue is popped by two of the members, and each of them pops some."""
     lists = [
-        one.owned if isinstance(one, JavaMember) else [queue.queue_id for queue in one.popped_queues] for one in members
+        member.owned if isinstance(member, JavaMember) else [queue.queue_id for queue in member.popped_queues]
+        for member in members
     ]
-    return all(lists) and sorted(number for found in lists for number in found) == sorted([*range(queues)] * 2)
+    return all(lists) and sorted(number for results in lists for number in results) == sorted([*range(queues)] * 2)
 
 
 @pytest.mark.clients_full
@@ -418,7 +425,7 @@ def test_popped_in_order_each_queue_is_in_one_hand_also_where_messages_fail_and_
     if release.startswith("4"):
         return
 
-    async def what() -> None:
+    async def scenario() -> None:
         async with producing(cluster) as producer:
             topic, group = await make_topic(producer, broker, 8), f"popped-in-order{next(_names)}"
             done: dict[int, list[int]] = {}
@@ -428,48 +435,48 @@ def test_popped_in_order_each_queue_is_in_one_hand_also_where_messages_fail_and_
             config = PopConfig(start=FROM_FIRST, hold=1.0, orderly=True, pull_batch=4, invisible=5.0, suspend=0.2)
 
             def member() -> tuple[PopConsumer, set[int]]:
-                mine: set[int] = set()
+                queues: set[int] = set()
 
                 async def listener(messages, _context) -> bool:
                     (message,) = messages
-                    queue, at = message.queue.queue_id, message.queue_offset
+                    queue, position = message.queue.queue_id, message.queue_offset
                     hands[queue] += 1
-                    mine.add(queue)
+                    queues.add(queue)
                     if hands[queue] > 1:
                         crowded.append(message)
                     await asyncio.sleep(0.002)
                     hands[queue] -= 1
-                    mine.discard(queue)
-                    if at % 7 == 3 and not failed[queue, at]:
-                        failed[queue, at] += 1
+                    queues.discard(queue)
+                    if position % 7 == 3 and not failed[queue, position]:
+                        failed[queue, position] += 1
                         return False
-                    done.setdefault(queue, []).append(at)
+                    done.setdefault(queue, []).append(position)
                     return True
 
-                made = PopConsumer(group, listener, namesrv, config)
-                made.subscribe(topic)
-                return made, mine
+                consumer = PopConsumer(group, listener, namesrv, config)
+                consumer.subscribe(topic)
+                return consumer, queues
 
             members = [member() for _ in range(3)]
-            for one, _ in members:
-                await one.start()
+            for item, _ in members:
+                await item.start()
             await send_numbers(producer, topic, 0, 160)
             await until(lambda: sum(len(set(found)) for found in done.values()) >= 80, 60)
-            one, mine = members[0]
-            await one.kill()
-            hands.subtract(mine)
+            item, ours = members[0]
+            await item.kill()
+            hands.subtract(ours)
             members[0] = member()
             await members[0][0].start()
             await send_numbers(producer, topic, 160, 320)
             await until(lambda: sum(len(set(found)) for found in done.values()) == 320, 90)
-            for one, _ in members:
-                await one.stop()
+            for item, _ in members:
+                await item.stop()
         assert crowded == []
         assert all(sorted(set(found)) == list(range(40)) for found in done.values())
-        for found in done.values():
-            assert list(dict.fromkeys(found)) == list(range(40))  # in order, but for what came twice
-            assert len(found) <= 40 + config.pull_batch
+        for results in done.values():
+            assert list(dict.fromkeys(results)) == list(range(40))  # in order, but for what came twice
+            assert len(results) <= 40 + config.pull_batch
         assert set(failed.values()) == {1}
         assert failed.keys() == {(queue, at) for queue in range(8) for at in range(3, 40, 7)}
 
-    run(what)
+    run(scenario)

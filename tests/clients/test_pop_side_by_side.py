@@ -46,14 +46,14 @@ class BrokerRecord:
 
     async def ask(self, code: int, body: bytes = b"", **fields: object) -> Command:
         answer = await self.client.ask(code, body, **fields)
-        asked = {name: _TIME.sub("T", str(value)) for name, value in fields.items()}
-        asked["extraInfo"] = _TURN.sub(r"\1 N", asked.get("extraInfo", ""))
-        self.lines.append((code, asked, *told(answer)))
+        request = {name: _TIME.sub("T", str(value)) for name, value in fields.items()}
+        request["extraInfo"] = _TURN.sub(r"\1 N", request.get("extraInfo", ""))
+        self.lines.append((code, request, *told(answer)))
         return answer
 
-    async def pop(self, **more: object) -> Command:
-        answer = await pop(self.client, **{"queueId": 0, "initMode": 0, **more})
-        self.lines.append((200050, more, *told(answer)))
+    async def pop(self, **options: object) -> Command:
+        answer = await pop(self.client, **{"queueId": 0, "initMode": 0, **options})
+        self.lines.append((200050, options, *told(answer)))
         return answer
 
 
@@ -80,20 +80,20 @@ async def refusals(it: BrokerRecord) -> None:
     await it.pop(queueId=9)
     await it.pop(exp="amount >", expType="SQL92")
     for code in (200052, 200054, 200055):
-        more = {"maxMsgNums": 4} if code == 200052 else {"pollTime": 0, "bornTime": 0} if code == 200054 else {}
-        await it.ask(code, **{**WHERE, "topic": "None"}, **more)
-        await it.ask(code, **{**WHERE, "queueId": 9}, **more)
-        await it.ask(code, **WHERE, **more)
+        extra = {"maxMsgNums": 4} if code == 200052 else {"pollTime": 0, "bornTime": 0} if code == 200054 else {}
+        await it.ask(code, **{**WHERE, "topic": "None"}, **extra)
+        await it.ask(code, **{**WHERE, "queueId": 9}, **extra)
+        await it.ask(code, **WHERE, **extra)
     handle = "0 1 60000 0 0 broker-a 0 0"
-    for code, more in ((200051, {}), (200053, {"invisibleTime": 1000})):
-        await it.ask(code, **{**WHERE, "topic": "None"}, offset=0, extraInfo=handle, **more)
-        await it.ask(code, **{**WHERE, "queueId": 9}, offset=0, extraInfo=handle, **more)
-        await it.ask(code, **WHERE, offset=99, extraInfo=handle, **more)
+    for code, extra in ((200051, {}), (200053, {"invisibleTime": 1000})):
+        await it.ask(code, **{**WHERE, "topic": "None"}, offset=0, extraInfo=handle, **extra)
+        await it.ask(code, **{**WHERE, "queueId": 9}, offset=0, extraInfo=handle, **extra)
+        await it.ask(code, **WHERE, offset=99, extraInfo=handle, **extra)
     for body in (b"", b'{"acks":[]}', b'{"brokerName":"broker-a"}'):
         await it.ask(200151, body)
     mode = {"consumerGroup": GROUP, "mode": "POP", "popShareQueueNum": 0, "topic": "Orders"}
-    for more in ({"topic": f"%RETRY%{GROUP}"}, {"topic": "None"}, {}):
-        await it.ask(401, json.dumps({**mode, **more}).encode())
+    for extra in ({"topic": f"%RETRY%{GROUP}"}, {"topic": "None"}, {}):
+        await it.ask(401, json.dumps({**mode, **extra}).encode())
 
 
 async def plain_pops(it: BrokerRecord) -> None:
@@ -132,10 +132,10 @@ async def orderly_pops(it: BrokerRecord) -> None:
     group = {"consumerGroup": "ordered"}
     first = await it.pop(**group, order=True, attemptId="att-1", maxMsgNums=3)
     await it.pop(**group, order=True, attemptId="att-2")
-    again = await it.pop(**group, order=True, attemptId="att-1", maxMsgNums=3)
+    repeated = await it.pop(**group, order=True, attemptId="att-1", maxMsgNums=3)
     where = {**WHERE, **group}
     old = f"0 {first.fields['popTime']} 60000 999 0 broker-a 0"
-    handle = f"0 {again.fields['popTime']} 60000 999 0 broker-a 0"
+    handle = f"0 {repeated.fields['popTime']} 60000 999 0 broker-a 0"
     if old != handle:
         await it.ask(200051, **where, offset=0, extraInfo=f"{old} 0")
     await it.ask(200051, **where, offset=5, extraInfo=f"{handle} 5")
@@ -159,16 +159,16 @@ async def assignments(it: BrokerRecord) -> None:
         "subscriptionDataSet": [{"topic": "Orders", "subString": "*", "subVersion": 1}],
     }
     beat = {"clientID": "me", "consumerDataSet": [consumer], "producerDataSet": []}
-    asked = {
+    request_fields = {
         "clientId": "me",
         "consumerGroup": GROUP,
         "messageModel": "CLUSTERING",
         "strategyName": "AVG",
         "topic": "Orders",
     }
-    await it.ask(400, json.dumps({**asked, "consumerGroup": "nobody"}).encode())
+    await it.ask(400, json.dumps({**request_fields, "consumerGroup": "nobody"}).encode())
     await it.client.ask(34, json.dumps(beat).encode())
-    for more in (
+    for extra in (
         {},
         {"strategyName": "OTHER"},
         {"clientId": "another"},
@@ -176,7 +176,7 @@ async def assignments(it: BrokerRecord) -> None:
         {"topic": "None"},
         {"messageModel": "BROADCASTING"},
     ):
-        await it.ask(400, json.dumps({**asked, **more}).encode())
+        await it.ask(400, json.dumps({**request_fields, **extra}).encode())
 
 
 async def everything(client: Asking) -> list[tuple[Any, ...]]:
@@ -199,14 +199,14 @@ def theirs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[tuple[Any,
             client.close()
 
     options = ("--namesrv-port", real_cluster.free_port(), "--port", real_cluster.free_port())
-    with real_cluster.real(tmp_path_factory.mktemp("real"), *options) as said:
-        yield asyncio.run(told(said))
+    with real_cluster.real(tmp_path_factory.mktemp("real"), *options) as output:
+        yield asyncio.run(told(output))
 
 
 def test_both_brokers_say_the_same(theirs: list[tuple[Any, ...]], tmp_path: Path) -> None:
-    async def told() -> list[tuple[Any, ...]]:
+    async def scenario() -> list[tuple[Any, ...]]:
         async with asking(tmp_path, BrokerConfig(cluster="PeerCluster"), release="5.3") as client:
             return await everything(client)
 
-    for their, our in zip(theirs, asyncio.run(told()), strict=True):
+    for their, our in zip(theirs, asyncio.run(scenario()), strict=True):
         assert our == their

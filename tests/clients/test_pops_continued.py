@@ -39,7 +39,7 @@ async def left_open(client: Asking) -> None:
     handles: dict[bytes, tuple[int, int, str]] = {}
     while len(handles) < len(BODIES):
         answer = await pop(client, invisibleTime=INVISIBLE_MS, pollTime=1_000)
-        starts = {one.split()[1]: one.split()[2] for one in answer.fields["startOffsetInfo"].split(";") if one}
+        starts = {word.split()[1]: word.split()[2] for word in answer.fields["startOffsetInfo"].split(";") if word}
         for unit in popped(answer):
             start = starts[str(unit.queue_id)]
             fields = answer.fields
@@ -63,27 +63,27 @@ async def assert_revived(client: Asking, left_at: float) -> None:
     ``left_at``: seconds of the monotonic clock at which they were left. The one whose time was changed comes last,
     unless the broker began so late that the time of all had passed.
     """
-    again, until = [], time.monotonic() + TIMEOUT_S
+    repeated, until = [], time.monotonic() + TIMEOUT_S
     first_at = until
-    while len(again) < len(BODIES) - 2 and time.monotonic() < until:
+    while len(repeated) < len(BODIES) - 2 and time.monotonic() < until:
         answer = await pop(client, pollTime=1_000)
-        again += popped(answer)
-        if again:
+        repeated += popped(answer)
+        if repeated:
             first_at = min(first_at, time.monotonic())
     for _ in range(3):  # for one too many
-        again += popped(await pop(client, pollTime=2_000))
-    assert sorted(unit.body for unit in again) == [b"1", b"2", b"4", b"5", b"6", b"7"]
-    assert {(unit.topic, unit.reconsume_times) for unit in again} == {("Orders", 1)}
-    assert again[-1].body == b"5" or first_at > left_at + INVISIBLE_MS / 1000 + 6
+        repeated += popped(await pop(client, pollTime=2_000))
+    assert sorted(unit.body for unit in repeated) == [b"1", b"2", b"4", b"5", b"6", b"7"]
+    assert {(unit.topic, unit.reconsume_times) for unit in repeated} == {("Orders", 1)}
+    assert repeated[-1].body == b"5" or first_at > left_at + INVISIBLE_MS / 1000 + 6
 
 
 async def assert_all_come(client: Asking) -> None:
     """Each at least once: behind a kill offsets are some seconds old, and what was popped may be popped anew."""
-    came: set[bytes] = set()
+    arrived: set[bytes] = set()
     until = time.monotonic() + TIMEOUT_S
-    while not came >= set(BODIES) - {b"0", b"3"} and time.monotonic() < until:
-        came |= {unit.body for unit in popped(await pop(client, pollTime=1_000))}
-    assert came >= set(BODIES) - {b"0", b"3"}
+    while not arrived >= set(BODIES) - {b"0", b"3"} and time.monotonic() < until:
+        arrived |= {unit.body for unit in popped(await pop(client, pollTime=1_000))}
+    assert arrived >= set(BODIES) - {b"0", b"3"}
 
 
 async def real_client(said: dict[str, str]) -> Asking:
@@ -107,10 +107,10 @@ async def in_hand(client: Asking) -> None:
 
 async def assert_in_hand(client: Asking) -> None:
     """Another attempt gets nothing, the same one gets what is open, and what follows."""
-    asked = {"order": True, "maxMsgNums": 2, "invisibleTime": 600_000, "queueId": 0}
-    assert (await pop(client, **asked, attemptId="b", pollTime=300)).code == 210
-    again = await pop(client, **asked, attemptId="a", pollTime=300)
-    assert (again.fields["msgOffsetInfo"], again.fields["orderCountInfo"]) == ("0 0 1,2", "0 0 0")
+    request_fields = {"order": True, "maxMsgNums": 2, "invisibleTime": 600_000, "queueId": 0}
+    assert (await pop(client, **request_fields, attemptId="b", pollTime=300)).code == 210
+    repeated = await pop(client, **request_fields, attemptId="a", pollTime=300)
+    assert (repeated.fields["msgOffsetInfo"], repeated.fields["orderCountInfo"]) == ("0 0 1,2", "0 0 0")
 
 
 @pytest.mark.clients_full
@@ -130,8 +130,8 @@ def test_a_real_broker_revives_what_ours_handed_out(tmp_path: Path) -> None:
     left_at = time.monotonic()
     asyncio.run(ours())
     options = ("--namesrv-port", real_cluster.free_port(), "--port", real_cluster.free_port())
-    with real_cluster.real(tmp_path, *options) as said:
-        asyncio.run(theirs(said))
+    with real_cluster.real(tmp_path, *options) as output:
+        asyncio.run(theirs(output))
 
 
 def test_a_real_broker_goes_on_where_ours_was_killed(tmp_path: Path) -> None:
@@ -147,14 +147,14 @@ def test_a_real_broker_goes_on_where_ours_was_killed(tmp_path: Path) -> None:
 
     try:
         assert process.stdout is not None
-        said = json.loads(process.stdout.readline())
-        asyncio.run(told(said, left_open))
+        record = json.loads(process.stdout.readline())
+        asyncio.run(told(record, left_open))
     finally:
         process.kill()
         process.communicate()
     options = ("--namesrv-port", real_cluster.free_port(), "--port", real_cluster.free_port())
-    with real_cluster.real(tmp_path, *options) as said:
-        asyncio.run(told(said, assert_all_come))
+    with real_cluster.real(tmp_path, *options) as record:
+        asyncio.run(told(record, assert_all_come))
 
 
 @pytest.mark.clients_full
@@ -174,8 +174,8 @@ def test_what_an_orderly_group_has_in_hand_stays_there(tmp_path: Path) -> None:
         if first:
             asyncio.run(ours(folder, in_hand))
         options = ("--namesrv-port", real_cluster.free_port(), "--port", real_cluster.free_port())
-        with real_cluster.real(folder, *options, clean_end=True) as said:
-            asyncio.run(theirs(said, assert_in_hand if first else in_hand))
+        with real_cluster.real(folder, *options, clean_end=True) as output:
+            asyncio.run(theirs(output, assert_in_hand if first else in_hand))
         if not first:
             asyncio.run(ours(folder, assert_in_hand))
 
@@ -202,6 +202,6 @@ def test_ours_revives_what_a_real_broker_handed_out(tmp_path: Path) -> None:
 
     left_at = time.monotonic()
     options = ("--namesrv-port", real_cluster.free_port(), "--port", real_cluster.free_port())
-    with real_cluster.real(tmp_path, *options, clean_end=True) as said:
-        asyncio.run(theirs(said))
+    with real_cluster.real(tmp_path, *options, clean_end=True) as output:
+        asyncio.run(theirs(output))
     asyncio.run(ours())

@@ -21,10 +21,10 @@ def namesrv():
     words = [sys.executable, "-m", "engine.cli", "namesrv", "--port", "0", "--json"]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ)
     try:
-        said = json.loads(process.stdout.readline())
-        assert said["type"] == "serving"
-        assert said["pid"] == process.pid
-        yield said["namesrv"], process.stdout
+        record = json.loads(process.stdout.readline())
+        assert record["type"] == "serving"
+        assert record["pid"] == process.pid
+        yield record["namesrv"], process.stdout
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 0
         assert process.stderr.read() == ""
@@ -52,15 +52,15 @@ def test_real_clients_are_told_the_same_by_both_name_servers(namesrv, release, t
             "address": f"127.0.0.1:{port}",
         }
         with cluster_watch.watched(address) as states:
-            told = real_cluster.traffic("orders", 2, tmp_path / "told-ours", address, release)
+            traffic = real_cluster.traffic("orders", 2, tmp_path / "told-ours", address, release)
     cluster_watch.seen_as_it_is(states)
-    assert [one for one in told if one["kind"] == "failure"] == []
-    assert sum(one["kind"] == "received" for one in told) > 500
+    assert [record for record in traffic if record["kind"] == "failure"] == []
+    assert sum(row["kind"] == "received" for row in traffic) > 500
     assert json.loads(lines.readline())["state"] == "gone"
     if not request.config.getoption("--clients-full"):
         return
     options = ("--namesrv-port", real_cluster.free_port(), "--port", port, "--small", "--for", "orders")
-    with real_cluster.real(tmp_path / "theirs", *options, release=release, clean_end=True) as said:
-        real_cluster.traffic("orders", 2, tmp_path / "told-theirs", said["namesrv"], release)
+    with real_cluster.real(tmp_path / "theirs", *options, release=release, clean_end=True) as output:
+        real_cluster.traffic("orders", 2, tmp_path / "told-theirs", output["namesrv"], release)
     status, difference = real_cluster.same(tmp_path / "told-theirs", tmp_path / "told-ours")
     assert status == 0, difference[:4000]

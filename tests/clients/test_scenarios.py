@@ -49,28 +49,30 @@ def _of_time(differences: list[dict[str, Any]]) -> list[dict[str, Any]]:
     A group whose name leaves no room for that of its retry topic keeps what fails in the client, which hands it out
     again every five seconds until the scenario ends: one side has a late delivery more, and so many more in its count.
     """
-    held = [one for one in differences if len("%RETRY%" + one.get("group", "")) > LONGEST_TOPIC]
-    again = [
-        one
-        for one in held
-        if one["what"] == "received" and one["reconsumeTimes"] > 3 and "absent" in {str(one["a"]), str(one["b"])}
+    held = [difference for difference in differences if len("%RETRY%" + difference.get("group", "")) > LONGEST_TOPIC]
+    repeated = [
+        record
+        for record in held
+        if record["what"] == "received"
+        and record["reconsumeTimes"] > 3
+        and "absent" in {str(record["a"]), str(record["b"])}
     ]
-    counted = [one for one in held if one["what"] == "consumed" and abs(one["a"] - one["b"]) == len(again) > 0]
-    return again + counted
+    counted = [row for row in held if row["what"] == "consumed" and abs(row["a"] - row["b"]) == len(repeated) > 0]
+    return repeated + counted
 
 
 def assert_same(theirs: Path, ours: Path) -> None:
     """What clients were told by both differs in nothing."""
-    _, told = real_cluster.same(theirs, ours)
-    lines = [json.loads(line) for line in told.splitlines()]
+    _, reported = real_cluster.same(theirs, ours)
+    lines = [json.loads(line) for line in reported.splitlines()]
     assert lines[-1]["kind"] == "summary"
-    differences = [one for one in lines if one["kind"] == "difference"]
+    differences = [record for record in lines if record["kind"] == "difference"]
     of_time = _of_time(differences)
-    assert [one for one in differences if one not in of_time] == []
+    assert [difference for difference in differences if difference not in of_time] == []
 
 
-KEPT = sorted(one.name.removesuffix(".jsonl.xz") for one in RECORDS.iterdir())
-PLAYED = [one for one in KEPT if one.split("-")[1] in SCENARIOS]
+KEPT = sorted(file.name.removesuffix(".jsonl.xz") for file in RECORDS.iterdir())
+PLAYED = [item for item in KEPT if item.split("-")[1] in SCENARIOS]
 AT_ONCE = 3
 """Scenarios that go on beside one another: they wait most of the time."""
 
@@ -88,22 +90,24 @@ def played(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[dict[str, tuple[Path, Future[list[dict[str, Any]]]]]]:
     """Scenario → its folder, and what its clients are told; all that are asked for here have begun, or will soon."""
-    here = [item for item in request.session.items if item.path == request.path and isinstance(item, pytest.Function)]
-    asked = [item.callspec.params["scenario"] for item in here if "played" in item.fixturenames]
+    functions = [
+        item for item in request.session.items if item.path == request.path and isinstance(item, pytest.Function)
+    ]
+    scenarios = [item.callspec.params["scenario"] for item in functions if "played" in item.fixturenames]
     pool = ThreadPoolExecutor(AT_ONCE)
-    folders = {scenario: tmp_path_factory.mktemp(scenario) for scenario in asked}
+    folders = {scenario: tmp_path_factory.mktemp(scenario) for scenario in scenarios}
     yield {scenario: (folder, pool.submit(play, scenario, folder)) for scenario, folder in folders.items()}
     pool.shutdown(cancel_futures=True)
 
 
 @pytest.mark.parametrize(
     "scenario",
-    [pytest.param(one, marks=[pytest.mark.clients_full] * one.startswith("4.9.7")) for one in PLAYED],
+    [pytest.param(item, marks=[pytest.mark.clients_full] * item.startswith("4.9.7")) for item in PLAYED],
 )
 def test_clients_are_told_what_a_real_broker_told_them(scenario: str, played) -> None:
     """Sends of every kind, groups of every kind, admin questions: a record of RocketMQ's own broker says the same."""
     folder, telling = played[scenario]
-    assert [one for one in telling.result() if one["kind"] == "failure"] == []
+    assert [record for record in telling.result() if record["kind"] == "failure"] == []
     assert_same(RECORDS / f"{scenario}.jsonl.xz", folder / "told")
     assert main(["check", str(folder / "store")]) == 0
 
@@ -114,8 +118,8 @@ def _asked(
     """A scenario of clients beside a name server and a broker: their record, and the store behind it."""
     config = dict(line.split("=", 1) for line in (SMALL + PATIENT + SCENARIOS[scenario]).splitlines())
     with ServerPair(names, broker, folder, config, servers) as setting:
-        told = real_cluster.traffic(scenario, seed, folder / "told", setting.namesrv, clients or servers)
-    assert [one for one in told if one["kind"] == "failure"] == []
+        traffic = real_cluster.traffic(scenario, seed, folder / "told", setting.namesrv, clients or servers)
+    assert [record for record in traffic if record["kind"] == "failure"] == []
     return folder / "told", setting.store
 
 
@@ -123,13 +127,14 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Hook: the seeds that were asked for."""
     if "seed" in metafunc.fixturenames:
         seeds = metafunc.config.getoption("--scenario-seeds")
-        metafunc.parametrize("seed", [int(one) for one in str(seeds).split(",")])
+        metafunc.parametrize("seed", [int(word) for word in str(seeds).split(",")])
 
 
 @pytest.mark.clients_full
 @pytest.mark.parametrize(
     ("release", "scenario"),
-    [("5.3.3", one) for one in SCENARIOS] + [("4.9.7", one) for one in SCENARIOS if one not in ("lmq", "pop")],
+    [("5.3.3", scenario) for scenario in SCENARIOS]
+    + [("4.9.7", scenario) for scenario in SCENARIOS if scenario not in ("lmq", "pop")],
 )
 def test_other_seeds_beside_a_real_broker(release: str, scenario: str, seed: int, tmp_path: Path) -> None:
     """The same with names and orders that no record has; both leave the same in their stores."""

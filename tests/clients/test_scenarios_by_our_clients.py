@@ -40,10 +40,10 @@ def java_s(release: str, scenario: str, folder: Path) -> Path:
 
 
 def assert_same(theirs: Path, ours: Path) -> None:
-    _, told = real_cluster.same(theirs, ours)
-    lines = [json.loads(line) for line in told.splitlines()]
+    _, reported = real_cluster.same(theirs, ours)
+    lines = [json.loads(line) for line in reported.splitlines()]
     assert lines[-1]["kind"] == "summary"
-    assert [one for one in lines if one["kind"] == "difference"] == []
+    assert [record for record in lines if record["kind"] == "difference"] == []
 
 
 async def drive(traffic: OurTraffic) -> None:
@@ -84,7 +84,7 @@ def test_beside_a_real_broker(release: str, scenario: str, tmp_path: Path) -> No
     ports = ("--namesrv-port", real_cluster.free_port(), "--port", real_cluster.free_port())
     with real_cluster.real(
         tmp_path / "real", *ports, "--small", "--for", scenario, "--seed", 2, release=release, clean_end=True
-    ) as said:
-        traffic = OurTraffic(said["namesrv"], said["broker"], scenario, 2, release, tmp_path)
+    ) as output:
+        traffic = OurTraffic(output["namesrv"], output["broker"], scenario, 2, release, tmp_path)
         asyncio.run(drive(traffic))
     assert_same(java_s(release, scenario, tmp_path / "theirs"), traffic.write(tmp_path / "ours"))

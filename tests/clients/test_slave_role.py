@@ -48,7 +48,7 @@ SEND = {
 
 
 @contextlib.contextmanager
-def slave(folder: Path, namesrv: str, release: str, **more: object) -> Iterator[dict[str, Any]]:
+def slave(folder: Path, namesrv: str, release: str, **options: object) -> Iterator[dict[str, Any]]:
     """``storescope serve`` as a slave of ``broker-a``; it ends with 0."""
     folder.mkdir(exist_ok=True)
     lines = {
@@ -60,7 +60,7 @@ def slave(folder: Path, namesrv: str, release: str, **more: object) -> Iterator[
         "mappedFileSizeConsumeQueue": 6000,
         "maxHashSlotNum": 100,
         "maxIndexNum": 400,
-        **more,
+        **options,
     }
     conf = folder / "broker.conf"
     conf.write_text("".join(f"{name}={value}\n" for name, value in lines.items()))
@@ -80,14 +80,14 @@ def slave(folder: Path, namesrv: str, release: str, **more: object) -> Iterator[
 
 
 def asked(address: str, *requests: Command) -> list[Command]:
-    async def told() -> list[Command]:
+    async def scenario() -> list[Command]:
         host, _, port = address.rpartition(":")
         connection = await connect(host, int(port))
-        answers = [await connection.ask(one, 60) for one in requests]
+        answers = [await connection.ask(request, 60) for request in requests]
         connection.close()
         return answers
 
-    return asyncio.run(told())
+    return asyncio.run(scenario())
 
 
 def send(number: int, size: int = 2000) -> Command:
@@ -102,15 +102,15 @@ def until(true: Callable[[], bool], otherwise: str) -> None:
 
 
 def timer(number: int, due: int) -> Command:
-    found = f"TIMER_DELIVER_MS\x01{due}\x02UNIQ_KEY\x01K{number}\x02"
-    return Command(10, {**SEND, "properties": found}, body=b"%d " % number, version=477)
+    text = f"TIMER_DELIVER_MS\x01{due}\x02UNIQ_KEY\x01K{number}\x02"
+    return Command(10, {**SEND, "properties": text}, body=b"%d " % number, version=477)
 
 
 def entries(store: Path | str) -> int:
     """How many entries queue 0 of the topic has."""
     files = sorted((Path(store) / "consumequeue" / "Orders" / "0").glob("*"))
     data = files[0].read_bytes()[:2000] if files else b""
-    return sum(any(data[at : at + 20]) for at in range(0, len(data), 20))
+    return sum(any(data[position : position + 20]) for position in range(0, len(data), 20))
 
 
 def logs_are_the_same(one: str, other: Path) -> bool:
@@ -133,15 +133,15 @@ def test_a_real_master_is_followed_and_stood_in_for(tmp_path: Path, release: str
     store = tmp_path / "slave" / "store"
     names = ("--namesrv-port", real_cluster.free_port())
     own = real_cluster.free_port()
-    with real_cluster.real(tmp_path / "names", *names, release=release) as said:
-        namesrv = said["namesrv"]
+    with real_cluster.real(tmp_path / "names", *names, release=release) as output:
+        namesrv = output["namesrv"]
         options = ("--namesrv", namesrv, "--port", own, "--small")
         with (
             real_cluster.real(tmp_path / "master", *options, release=release) as master,
             slave(tmp_path / "slave", namesrv, release) as ours,
         ):
             answers = asked(master["broker"], *(send(number) for number in range(1200)))
-            assert {one.code for one in answers} == {0}
+            assert {item.code for item in answers} == {0}
             until(lambda: logs_are_the_same(master["store"], store), "the slave does not follow")
             assert len(list((store / "commitlog").iterdir())) >= 3
             until(lambda: "Orders" in declared(store), "the slave has not the master's topics")
@@ -154,10 +154,10 @@ def test_a_real_master_is_followed_and_stood_in_for(tmp_path: Path, release: str
             member.stop()
             (refused,) = asked(ours["broker"], send(0))
             assert refused.code == (2 if release == "5.3.3" else 14)
-            with real_cluster.real(tmp_path / "master", *options, release=release) as again:
-                answers = asked(again["broker"], *(send(number) for number in range(1200, 1600)))
+            with real_cluster.real(tmp_path / "master", *options, release=release) as repeated:
+                answers = asked(repeated["broker"], *(send(number) for number in range(1200, 1600)))
                 assert {one.code for one in answers} == {0}
-                until(lambda: logs_are_the_same(again["store"], store), "the slave does not go on")
+                until(lambda: logs_are_the_same(repeated["store"], store), "the slave does not go on")
     options = ("--namesrv-port", real_cluster.free_port(), "--port", real_cluster.free_port(), "--small")
     moved = tmp_path / "moved"
     moved.mkdir()
@@ -172,10 +172,10 @@ def test_a_real_master_is_followed_and_stood_in_for(tmp_path: Path, release: str
 def test_timers_of_a_real_master_go_on_in_the_store_of_our_slave(tmp_path: Path, release: str) -> None:
     """The real broker opens our slave's store as a master: what was delivered is not delivered again, what waits is."""
     store = tmp_path / "slave" / "store"
-    with real_cluster.real(tmp_path / "names", "--namesrv-port", real_cluster.free_port(), release=release) as said:
+    with real_cluster.real(tmp_path / "names", "--namesrv-port", real_cluster.free_port(), release=release) as output:
         options = (
             "--namesrv",
-            said["namesrv"],
+            output["namesrv"],
             "--port",
             real_cluster.free_port(),
             "--small",
@@ -184,12 +184,12 @@ def test_timers_of_a_real_master_go_on_in_the_store_of_our_slave(tmp_path: Path,
         )
         with (
             real_cluster.real(tmp_path / "master", *options, release=release) as master,
-            slave(tmp_path / "slave", said["namesrv"], release, mappedFileSizeTimerLog=TIMER_LOG),
+            slave(tmp_path / "slave", output["namesrv"], release, mappedFileSizeTimerLog=TIMER_LOG),
         ):
             now = int(time.time() * 1000)
             late = now + 100_000
             answers = asked(master["broker"], *(timer(number, now + 3000) for number in range(8)), timer(8, late))
-            assert {one.code for one in answers} == {0}
+            assert {item.code for item in answers} == {0}
             until(lambda: entries(master["store"]) == 8, "the master does not deliver")
             check = store / "config" / "timercheck"
             until(lambda: check.exists() and decode_check(check.read_bytes()).queue_offset == 9, "no positions come")

@@ -63,14 +63,21 @@ def test_a_real_slave_has_our_bytes_and_our_tables(tmp_path: Path) -> None:
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ)
     try:
         assert process.stdout is not None
-        said = json.loads(process.stdout.readline())
-        sent(said["namesrv"])
-        options = ("--namesrv", said["namesrv"], "--port", real_cluster.free_port(), "--slave-of", said["brokerName"])
+        record = json.loads(process.stdout.readline())
+        sent(record["namesrv"])
+        options = (
+            "--namesrv",
+            record["namesrv"],
+            "--port",
+            real_cluster.free_port(),
+            "--slave-of",
+            record["brokerName"],
+        )
         with real_cluster.real(tmp_path / "slave", *options, "--small", clean_end=True) as slave:
             theirs = Path(slave["store"]) / "commitlog"
             wait_for_same_end(store / "commitlog", theirs)
             for _ in range(40):  # on a busy machine a client that has two seconds may not fill a file
-                sent(said["namesrv"])
+                sent(record["namesrv"])
                 wait_for_same_end(store / "commitlog", theirs)
                 if len(list(theirs.iterdir())) >= 2:
                     break

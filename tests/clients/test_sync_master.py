@@ -71,12 +71,12 @@ def test_answers_are_those_of_a_real_sync_master(tmp_path: Path) -> None:
                 break
         return lines
 
-    async def told() -> None:
+    async def scenario() -> None:
         for kind, lines in zip(KINDS, await asyncio.gather(*(one(*kind) for kind in KINDS)), strict=True):
             for ours_said, theirs in zip(lines, kept(*kind), strict=True):
                 assert ours_said == theirs, kind
 
-    run(told)
+    run(scenario)
 
 
 @pytest.mark.peer
@@ -121,8 +121,8 @@ async def served(folder: Path, release: str) -> AsyncIterator[dict[str, Any]]:
     )
     try:
         assert process.stdout is not None
-        said = json.loads(await process.stdout.readline())
-        yield {**said, "store": str(folder / "store")}
+        actual_record = json.loads(await process.stdout.readline())
+        yield {**actual_record, "store": str(folder / "store")}
         process.send_signal(signal.SIGINT)
         assert await process.wait() == 0
     finally:
@@ -136,8 +136,8 @@ async def real_master(folder: Path, release: str) -> AsyncIterator[dict[str, Any
     options: list[object] = ["--namesrv-port", real_cluster.free_port(), "--port", real_cluster.free_port(), "--small"]
     for name, value in {**settings(2), **PATIENT}.items():
         options += ["--set", f"{name}={value}"]
-    with real_cluster.real(folder, *options, release=release) as said:
-        yield said
+    with real_cluster.real(folder, *options, release=release) as output:
+        yield output
 
 
 def the_end(store: str) -> tuple[str, bytes]:
@@ -172,22 +172,30 @@ def test_a_real_slave_is_waited_for_killed_and_back(tmp_path: Path, release: str
     """Both masters are asked the same: an answer without a slave, with one, with a killed one, with it again."""
     alone = 12 if release == "5.3.3" else 11
 
-    async def told() -> None:
-        async with master(tmp_path / "master", release) as said:
-            host, _, port = said["broker"].rpartition(":")
+    async def scenario() -> None:
+        async with master(tmp_path / "master", release) as actual_master:
+            host, _, port = actual_master["broker"].rpartition(":")
             sender = MessageSender(await connect(host, int(port)))
             assert (await sender.ask("send")).code == alone
             own = real_cluster.free_port()
-            options = ("--namesrv", said["namesrv"], "--port", own, "--slave-of", said["brokerName"], "--small")
+            options = (
+                "--namesrv",
+                actual_master["namesrv"],
+                "--port",
+                own,
+                "--slave-of",
+                actual_master["brokerName"],
+                "--small",
+            )
             for _ in range(2):
                 with real_cluster.real(tmp_path / "slave", *options, release=release) as slave:
                     await told_at_last(sender, 0, b"x")
                     for number in range(200):
                         await told_at_last(sender, 0, b"%d" % number * 2000)
-                    assert the_end(slave["store"]) == the_end(said["store"])
+                    assert the_end(slave["store"]) == the_end(actual_master["store"])
                     os.kill(slave["pid"], signal.SIGKILL)
                 await told_at_last(sender, alone, b"x")
                 assert (await sender.ask("wait not", properties="WAIT\x01false\x02")).code == 0
             sender.connection.close()
 
-    asyncio.run(told())
+    asyncio.run(scenario())

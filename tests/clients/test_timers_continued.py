@@ -22,7 +22,7 @@ def entries(store: Path) -> int:
     """How many entries the queue of the topic has."""
     files = sorted((store / "consumequeue" / "Orders" / "0").glob("*"))
     data = files[0].read_bytes()[: 20 * COUNT * 2] if files else b""
-    return sum(any(data[at : at + 20]) for at in range(0, len(data), 20))
+    return sum(any(data[position : position + 20]) for position in range(0, len(data), 20))
 
 
 @pytest.mark.clients_full
@@ -34,10 +34,10 @@ def test_a_real_broker_delivers_what_waits_in_our_wheel(tmp_path: Path) -> None:
         store.tables.create_topic("Orders", 1)
         timers = TimerMessages(store.parts, store.put_message, system_clock)
         for number in range(COUNT):
-            found = {"TIMER_DELIVER_MS": str(due + number % 5 * 1000), "UNIQ_KEY": f"K{number}"}
-            assert store.put_message(Message("Orders", b"%d" % number, 0, found)).ok
-        found = {"TIMER_DELIVER_MS": str(due), "UNIQ_KEY": "K0", "TIMER_DEL_UNIQKEY": "Orders+K0"}
-        assert store.put_message(Message("Orders", b"0", 0, found)).ok
+            results = {"TIMER_DELIVER_MS": str(due + number % 5 * 1000), "UNIQ_KEY": f"K{number}"}
+            assert store.put_message(Message("Orders", b"%d" % number, 0, results)).ok
+        results = {"TIMER_DELIVER_MS": str(due), "UNIQ_KEY": "K0", "TIMER_DEL_UNIQKEY": "Orders+K0"}
+        assert store.put_message(Message("Orders", b"0", 0, results)).ok
         assert store.wait_dispatched()
         assert timers.step() == COUNT + 1
         timers.flush()

@@ -20,38 +20,40 @@ KILLED = sorted(JOBS, key=lambda job: (job != "rebuild", job != "export", job !=
 
 @pytest.fixture(scope="session")
 def cluster(tmp_path_factory):
-    one = Cluster(tmp_path_factory.mktemp("cluster"))
-    yield one
-    one.stop()
+    item = Cluster(tmp_path_factory.mktemp("cluster"))
+    yield item
+    item.stop()
 
 
 @pytest.fixture(scope="module")
 def driver(cluster, alone, tmp_path_factory):
     """One session on the cluster."""
-    one = Driver(cluster.url, tmp_path_factory.mktemp("on-cluster") / "driver", cluster.environment, cluster.python)
-    yield one
-    one.stop()
+    item = Driver(cluster.url, tmp_path_factory.mktemp("on-cluster") / "driver", cluster.environment, cluster.python)
+    yield item
+    item.stop()
 
 
 def without_units(said):
     """A summary counts the units that its own run has walked, and not those of pieces that it kept."""
     read = [json.loads(line) for line in said]
-    return [{k: v for k, v in one.items() if (one["type"], k) != ("jobSummary", "units")} for one in read]
+    return [{k: v for k, v in record.items() if (record["type"], k) != ("jobSummary", "units")} for record in read]
 
 
 @pytest.mark.spark_full
 def test_a_driver_killed_in_rebuild_leaves_nothing_half_done(fleet, alone, cluster, tmp_path, request):
     """The command as a user gives it; the next run takes what is whole of the staged pieces."""
-    asked, (same, expected, files) = JobCommands(fleet, tmp_path), alone("rebuild")
+    commands, (same, expected, files) = JobCommands(fleet, tmp_path), alone("rebuild")
     words = [sys.executable, "-c", "from engine.cli.main import main; raise SystemExit(main())", "pipeline"]
-    words += [*map(str, asked.words("rebuild")), "--master", cluster.url, "--log-file", str(tmp_path / "spark.log")]
+    words += [*map(str, commands.words("rebuild")), "--master", cluster.url, "--log-file", str(tmp_path / "spark.log")]
     environment = {**cluster.environment, "PYTHONPATH": str(PROJECT), "PYSPARK_PYTHON": str(cluster.python)}
 
     def parts():
         return [path for path in tmp_path.glob(".rebuild*/**/*.json") if path.is_file()]
 
-    with (tmp_path / "said").open("wb") as said:
-        first = subprocess.Popen(words, stdout=said, stderr=said, env=environment, cwd=tmp_path, start_new_session=True)
+    with (tmp_path / "said").open("wb") as output:
+        first = subprocess.Popen(
+            words, stdout=output, stderr=output, env=environment, cwd=tmp_path, start_new_session=True
+        )
     try:
         until("the first parts", lambda: first.poll() is not None or len(parts()) > 3)
         executors = [cluster.executor_of(worker) for worker in cluster.workers]
@@ -65,8 +67,8 @@ def test_a_driver_killed_in_rebuild_leaves_nothing_half_done(fleet, alone, clust
     assert not (tmp_path / "rebuild").exists()
     until("a free cluster", cluster.is_free)
     driver = request.getfixturevalue("driver")
-    code, said, written = asked.run(driver, "rebuild")
-    assert (code, without_units(said), written) == (same, without_units(expected), files)
+    code, output, written = commands.run(driver, "rebuild")
+    assert (code, without_units(output), written) == (same, without_units(expected), files)
     assert sum(record.get("keptPieces", 0) for record in driver.said) > 3
 
 
@@ -85,18 +87,18 @@ def test_a_job_answers_what_it_answers_on_one_machine(fleet, alone, driver, tmp_
 
 def test_stores_named_from_here_are_found_by_workers_that_run_elsewhere(fleet, alone, driver, tmp_path):
     """Named relatively, all of a store was one span of damage, for no file had that name in a worker's folder."""
-    here = driver.folder / "fleet"
-    here.symlink_to(fleet)
-    code, said, _ = JobCommands(Path("fleet"), tmp_path).run(driver, "stats")
-    assert (code, [line.replace(str(here), str(fleet)) for line in said], None) == alone("stats")
+    path = driver.folder / "fleet"
+    path.symlink_to(fleet)
+    code, output, _ = JobCommands(Path("fleet"), tmp_path).run(driver, "stats")
+    assert (code, [line.replace(str(path), str(fleet)) for line in output], None) == alone("stats")
 
 
 def test_stores_that_workers_do_not_see_are_told_and_not_called_damaged(fleet, driver, tmp_path):
     """A disk of this machine alone, as a folder of this process alone."""
     (driver.folder / "here alone").symlink_to(fleet)
     words = JobCommands(Path("/proc/self/cwd/here alone"), tmp_path).words("stats")
-    code, said, words = driver.run(words)
-    assert (code, said) == (3, [])
+    code, output, words = driver.run(words)
+    assert (code, output) == (3, [])
     log = "/proc/self/cwd/here alone/a/store/commitlog"
     assert words.startswith(f"storescope: {log}: executors do not see it"), words
 
@@ -109,11 +111,11 @@ def pytest_generate_tests(metafunc):
 
 def test_a_worker_killed_in_the_middle_changes_no_answer(fleet, alone, cluster, driver, tmp_path, killed_job):
     """One of the two executors is given tasks and stops to move; when the other has done its own, it is killed."""
-    asked, job = JobCommands(fleet, tmp_path), killed_job
+    commands, job = JobCommands(fleet, tmp_path), killed_job
     expected = alone(job)
     # Whether the workers see the stores is asked once a session, of all of them.
-    driver.run(asked.words("export" if job == "import" else "stats"))
+    driver.run(commands.words("export" if job == "import" else "stats"))
     driver.await_executors(2)
     with cluster.killed_in_the_middle() as kill:
-        assert asked.run(driver, job, kill) == expected
+        assert commands.run(driver, job, kill) == expected
     assert driver.said[-1]["triedAgain"] >= 1

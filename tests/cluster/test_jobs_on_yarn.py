@@ -13,31 +13,31 @@ pytestmark = [pytest.mark.spark, pytest.mark.spark_full, pytest.mark.peer, pytes
 
 @pytest.fixture(scope="module")
 def yarn(tmp_path_factory):
-    one = YarnCluster(tmp_path_factory.mktemp("yarn"))
-    yield one
-    one.stop()
+    cluster = YarnCluster(tmp_path_factory.mktemp("yarn"))
+    yield cluster
+    cluster.stop()
 
 
 @pytest.fixture(scope="module")
 def driver(yarn, tmp_path_factory):
     """One session on it."""
-    one = Driver("yarn", tmp_path_factory.mktemp("on-yarn") / "driver", yarn.environment, yarn.python)
-    yield one
-    one.stop()
+    item = Driver("yarn", tmp_path_factory.mktemp("on-yarn") / "driver", yarn.environment, yarn.python)
+    yield item
+    item.stop()
 
 
 def test_the_line_of_the_readme_runs(fleet, yarn, tmp_path):
     """A process of its own, without settings beyond the environment and ``spark-defaults.conf``."""
     words = [sys.executable, "-c", "from engine.cli.main import main; raise SystemExit(main())", "pipeline", "stats"]
-    told = subprocess.run(
+    process = subprocess.run(
         [*words, f"{fleet}/*/store", "--master", "yarn", "--log-file", tmp_path / "spark.log"],
         env={**yarn.environment, "PYTHONPATH": str(PROJECT), "PYSPARK_PYTHON": str(yarn.python)},
         cwd=tmp_path,
         capture_output=True,
         text=True,
     )
-    assert (told.returncode, told.stderr) == (0, ""), (tmp_path / "spark.log").read_text()[-3000:]
-    assert "Spark on yarn began" in told.stdout
+    assert (process.returncode, process.stderr) == (0, ""), (tmp_path / "spark.log").read_text()[-3000:]
+    assert "Spark on yarn began" in process.stdout
 
 
 def test_containers_have_the_engine_and_not_the_project(yarn, driver):
@@ -59,13 +59,13 @@ def test_a_queue_without_room_for_an_executor_is_told(yarn, tmp_path):
         "narrow = {'spark.yarn.queue': 'narrow', 'spark.executor.memory': '1100m'}\n"
         "session.start('yarn', 'spark.log', settings=narrow, timeout_s=60)\n"
     )
-    told = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", script],
         env={**yarn.environment, "PYTHONPATH": str(PROJECT)},
         cwd=tmp_path,
         capture_output=True,
         text=True,
     )
-    assert told.stderr.endswith(
+    assert process.stderr.endswith(
         "CannotStart: the master yarn gave no executor within 60 s; what Spark said stands in spark.log\n"
     )

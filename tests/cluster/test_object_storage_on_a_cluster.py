@@ -22,16 +22,16 @@ def server(fleet):
 def driver(server, tmp_path_factory):
     """A session whose executors are given the server by ``spark-defaults.conf``, as the README says."""
     folder = tmp_path_factory.mktemp("s3")
-    there = {**KEYS, "AWS_ENDPOINT_URL": server, "AWS_REGION": "us-east-1"}
+    present = {**KEYS, "AWS_ENDPOINT_URL": server, "AWS_REGION": "us-east-1"}
     (folder / "conf").mkdir()
-    lines = [f"spark.executorEnv.{name} {value}\n" for name, value in there.items()]
+    lines = [f"spark.executorEnv.{name} {value}\n" for name, value in present.items()]
     (folder / "conf" / "spark-defaults.conf").write_text("".join(lines))
     (folder / "cluster").mkdir()
     cluster = Cluster(folder / "cluster", workers=1)
-    environment = {**cluster.environment, **there, "SPARK_CONF_DIR": str(folder / "conf")}
-    one = Driver(cluster.url, folder / "driver", environment, cluster.python)
-    yield one
-    one.stop()
+    environment = {**cluster.environment, **present, "SPARK_CONF_DIR": str(folder / "conf")}
+    item = Driver(cluster.url, folder / "driver", environment, cluster.python)
+    yield item
+    item.stop()
     cluster.stop()
 
 
@@ -40,17 +40,17 @@ def in_the_bucket(words, fleet):
 
 
 def test_sums_over_a_bucket_are_those_of_the_disk(fleet, alone, driver, tmp_path):
-    code, said, _ = driver.run(in_the_bucket(JobCommands(fleet, tmp_path).words("stats"), fleet))
+    code, output, _ = driver.run(in_the_bucket(JobCommands(fleet, tmp_path).words("stats"), fleet))
     expected = alone("stats")
-    here = [json.loads(line.replace(str(fleet), "s3://backups/fleet")) for line in expected[1]]
-    assert (code, plainly(said)) == (expected[0], plainly(here))
-    assert len(here) > 10
+    records = [json.loads(line.replace(str(fleet), "s3://backups/fleet")) for line in expected[1]]
+    assert (code, plainly(output)) == (expected[0], plainly(records))
+    assert len(records) > 10
 
 
 def test_rows_of_a_bucket_are_those_of_the_disk(fleet, alone, driver, tmp_path):
-    asked, expected = JobCommands(fleet, tmp_path), alone("export")
-    code, _, err = driver.run(in_the_bucket(asked.words("export"), fleet))
+    commands, expected = JobCommands(fleet, tmp_path), alone("export")
+    code, _, err = driver.run(in_the_bucket(commands.words("export"), fleet))
     assert (code, err) == (expected[0], "")
-    found = [row.replace("s3://backups/fleet", str(fleet)) for row in asked.written("export")]
-    assert sorted(found) == sorted(expected[2])
-    assert len(found) > 100
+    results = [row.replace("s3://backups/fleet", str(fleet)) for row in commands.written("export")]
+    assert sorted(results) == sorted(expected[2])
+    assert len(results) > 100

@@ -32,8 +32,8 @@ class DeliveryStory:
 
     def settle(self):
         units = [
-            SimpleNamespace(body=body_of(*one), queue_id=0, queue_offset=at, properties={"UNIQ_KEY": f"id {one}"})
-            for at, one in enumerate(self.stored)
+            SimpleNamespace(body=body_of(*item), queue_id=0, queue_offset=index, properties={"UNIQ_KEY": f"id {item}"})
+            for index, item in enumerate(self.stored)
         ]
         return settle(self.account, units, ["readers"])  # type: ignore[arg-type]
 

@@ -73,9 +73,9 @@ class OurClients:
                 readings[event.queue.queue_id] = self.account.take(group, event.queue.queue_id, event.offset)
 
         def listen(messages, context) -> None:
-            for one in messages:
-                queue = one.queue.queue_id
-                self.account.deliver(group, readings[queue], queue, one.queue_offset, number_of(one.body))
+            for message in messages:
+                queue = message.queue.queue_id
+                self.account.deliver(group, readings[queue], queue, message.queue_offset, number_of(message.body))
 
         events.subscribe(saw)
         if self._consumers[group]:
@@ -83,10 +83,10 @@ class OurClients:
         config = ConsumerConfig(
             start=FROM_FIRST, orderly=GROUPS[group], rebalance_interval=1.0, commit_interval=0.5, hold=2.0
         )
-        made = Consumer(group, listen, self._namesrv, config, events=events)
-        made.subscribe(TOPIC)
-        await made.start()
-        self._consumers[group].append(made)
+        consumer = Consumer(group, listen, self._namesrv, config, events=events)
+        consumer.subscribe(TOPIC)
+        await consumer.start()
+        self._consumers[group].append(consumer)
 
     async def _send(self, queue: int) -> None:
         size = BATCH if queue == BATCHED else 1
@@ -94,7 +94,7 @@ class OurClients:
             if not self._sending:
                 return
             numbers = [(queue, number) for number in range(first, first + size)]
-            await self._send_until_acknowledged(queue, numbers, [Message(TOPIC, body_of(*one)) for one in numbers])
+            await self._send_until_acknowledged(queue, numbers, [Message(TOPIC, body_of(*item)) for item in numbers])
             self.behind[queue] = first + size
             await asyncio.sleep(0.005)
 
@@ -128,8 +128,8 @@ class OurClients:
             task.cancel()
         await asyncio.gather(*self._senders, return_exceptions=True)
         for consumers in self._consumers.values():
-            for one in consumers:
-                await one.stop()
+            for consumer in consumers:
+                await consumer.stop()
         await self._producer.stop()
 
 

@@ -52,7 +52,7 @@ class Killer:
         """One life and its kill, ``seconds`` after the word ``since``; gives the acknowledgements."""
         self._process.stdin.write(json.dumps(order).encode() + b"\n")
         self._process.stdin.flush()
-        heard, timer = [], None
+        lines, timer = [], None
         for raw in self._process.stdout:
             line = raw.decode().split()
             if line[0] == since:
@@ -62,11 +62,11 @@ class Killer:
                 break
             if line[0] not in {"pid", "open"}:
                 assert line[0] != "died", " ".join(line)
-                heard.append(line)
+                lines.append(line)
         if timer is not None:
             timer.cancel()
             timer.join()
-        return heard
+        return lines
 
 
 def kill(process):
@@ -77,9 +77,9 @@ def kill(process):
 @pytest.fixture(scope="module")
 def killer():
     logging.disable(logging.CRITICAL)  # what the store says to each of its crashes is not asked here
-    made = Killer()
-    yield made
-    made.close()
+    sample = Killer()
+    yield sample
+    sample.close()
     logging.disable(logging.NOTSET)
 
 
@@ -100,31 +100,31 @@ def test_a_killed_store_keeps_its_promises(killer, tmp_path, mode, seed):
         life = seed * LIVES_OF_A_STORE + number
         order = {"store": str(tmp_path), "config": MODES[mode], "life": life, "threads": threads}
         since = rng.choice(["pid", "open", "open"])
-        heard = killer.live({**order, "puts": rng.choice([20, 5000, 5000])}, rng.random() * LONGEST_LIFE, since)
-        note(ledger, heard, life, threads, in_buffers="pool" in mode)
+        live = killer.live({**order, "puts": rng.choice([20, 5000, 5000])}, rng.random() * LONGEST_LIFE, since)
+        note(ledger, live, life, threads, in_buffers="pool" in mode)
         store = MessageStore(tmp_path, config, services=False)
         try:
             ledger.keep(check(store, ledger, 0).units)
         except AssertionError as error:
-            error.add_note(f"{mode}, seed {seed}, life {number}, {len(heard)} acknowledgements")
+            error.add_note(f"{mode}, seed {seed}, life {number}, {len(live)} acknowledgements")
             raise
         (store.close if rng.random() < 0.3 else store.abandon)()
 
 
-def note(ledger, heard, life, threads, *, in_buffers):
+def note(ledger, received, life, threads, *, in_buffers):
     """What was promised: with a pool whatever had been committed, else all that was acknowledged."""
-    acks = [line for line in heard if line[0] == "ack"]
-    closed = heard and heard[-1] == ["closed"]
+    acks = [line for line in received if line[0] == "ack"]
+    closed = received and received[-1] == ["closed"]
     committed = max((int(line[3]) for line in acks), default=0)
     for thread in range(threads):
         own = [line for line in acks if line[1] == str(thread)]
         # One put more than was heard of may have been made.
-        for number, made in enumerate(itertools.islice(killed_writer.puts(life, thread), len(own) + 1)):
-            ledger.tried.update((message.body, (message.topic, message.queue_id)) for message in made)
+        for number, sample in enumerate(itertools.islice(killed_writer.puts(life, thread), len(own) + 1)):
+            ledger.tried.update((message.body, (message.topic, message.queue_id)) for message in sample)
             if number == len(own):
                 break
-            assert int(own[number][2]) == len(made), own[number]
-            for message, place in zip(made, own[number][4:], strict=True):
+            assert int(own[number][2]) == len(sample), own[number]
+            for message, place in zip(sample, own[number][4:], strict=True):
                 offset, end = map(int, place.split(":"))
                 ledger.placed[message.body] = offset, end
                 if not in_buffers or closed or end <= committed:

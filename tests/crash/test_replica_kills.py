@@ -78,15 +78,15 @@ class ServeProcess:
         self.address = self.ha = ""
 
     async def begin(self) -> None:
-        with self._said.open("ab") as said:
+        with self._said.open("ab") as output:
             self._process = await asyncio.create_subprocess_exec(
-                *self._words, stdout=asyncio.subprocess.PIPE, stderr=said, env=os.environ
+                *self._words, stdout=asyncio.subprocess.PIPE, stderr=output, env=os.environ
             )
         assert self._process.stdout is not None
         line = await self._process.stdout.readline()
         assert line, self.words()
-        told = json.loads(line)
-        self.address, self.ha = told["broker"], told["ha"]
+        record = json.loads(line)
+        self.address, self.ha = record["broker"], record["ha"]
 
     async def end(self, how: signal.Signals) -> int:
         assert self._process is not None

@@ -98,11 +98,11 @@ async def opened(account: Account) -> Connection:
 
 def units_of(body: bytes) -> Iterator[Unit]:
     """Units side by side, as a pull brings them."""
-    at = 0
-    while at < len(body):
-        unit = decode(body, at)
+    position = 0
+    while position < len(body):
+        unit = decode(body, position)
         yield unit
-        at += unit.size
+        position += unit.size
 
 
 INVISIBLE_MS = 2_000
@@ -149,8 +149,8 @@ async def _pop_once(popped: Popped, connection: Connection, life: int) -> None:
     if answer.code != 0:
         await asyncio.sleep(0.02)
         return
-    told = answer.fields
-    starts = {tuple(one.split()[:2]): one.split()[2] for one in told["startOffsetInfo"].split(";")}
+    actual_fields = answer.fields
+    starts = {tuple(word.split()[:2]): word.split()[2] for word in actual_fields["startOffsetInfo"].split(";")}
     for unit in units_of(bytes(answer.body)):
         popped.came[unit.body] += 1
         if unit.body in popped.in_time:
@@ -159,7 +159,8 @@ async def _pop_once(popped: Popped, connection: Connection, life: int) -> None:
             continue
         mark = "1" if "POP_CK" in unit.properties else "0"
         start = starts[mark, str(unit.queue_id)]
-        handle = f"{start} {told['popTime']} {INVISIBLE_MS} {told['reviveQid']} {mark} broker-a {unit.queue_id}"
+        popped_at, revive_queue = actual_fields["popTime"], actual_fields["reviveQid"]
+        handle = f"{start} {popped_at} {INVISIBLE_MS} {revive_queue} {mark} broker-a {unit.queue_id}"
         acked = {
             "consumerGroup": "popping",
             "topic": f"%RETRY%popping_{TOPIC}" if mark == "1" else TOPIC,
@@ -169,7 +170,7 @@ async def _pop_once(popped: Popped, connection: Connection, life: int) -> None:
         }
         if (await connection.ask(Command(200051, acked, version=479))).code == 0:
             popped.done.setdefault(unit.body, life)
-            if time.time() * 1000 < int(told["popTime"]) + INVISIBLE_MS:
+            if time.time() * 1000 < int(actual_fields["popTime"]) + INVISIBLE_MS:
                 popped.in_time.add(unit.body)
 
 

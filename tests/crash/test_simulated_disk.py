@@ -38,9 +38,9 @@ def test_pages_come_through_in_any_order_and_some_are_torn():
     file.view[:] = b"x" * SIZE
     later_without_earlier = torn = 0
     for seed in range(50):
-        pages = [found(disk, seed)[at : at + PAGE] for at in range(0, SIZE, PAGE)]
-        whole = [page == b"x" * PAGE for page in pages]
-        later_without_earlier += any(whole[n + 1] and not any(pages[n]) for n in range(7))
+        pages = [found(disk, seed)[position : position + PAGE] for position in range(0, SIZE, PAGE)]
+        complete = [page == b"x" * PAGE for page in pages]
+        later_without_earlier += any(complete[n + 1] and not any(pages[n]) for n in range(7))
         for page in pages:
             sectors = {page[at : at + SECTOR] for at in range(0, PAGE, SECTOR)}
             assert sectors <= {b"x" * SECTOR, bytes(SECTOR)}
@@ -55,9 +55,9 @@ def test_dirty_pages_may_reach_the_disk_by_themselves():
     file.flush(0, SIZE)
     for number in range(40):
         file.write(number % 8 * PAGE, bytes([number]) * PAGE)
-    kept = found(disk, keep=0.0)
-    assert any(kept)
-    assert len({kept[at] for at in range(0, SIZE, PAGE)}) > 2, "pages of different ages stand side by side"
+    saved = found(disk, keep=0.0)
+    assert any(saved)
+    assert len({saved[position] for position in range(0, SIZE, PAGE)}) > 2, "pages of different ages stand side by side"
 
 
 def test_a_name_survives_once_the_file_or_its_folder_was_synced():
@@ -77,13 +77,13 @@ def test_names_come_through_in_the_order_in_which_they_were_made():
     for number in range(6):
         disk.open(FILE.parent / str(number), PAGE)
     disk.delete(FILE.parent / "0")
-    seen = set()
+    actual_names = set()
     for seed in range(80):
         after = disk.after_power_loss(random.Random(seed))
         names = "".join(name for name, _ in after.names(FILE.parent))
         assert names in ("", "0", "01", "012", "0123", "01234", "012345", "12345")
-        seen.add(names)
-    assert len(seen) > 5
+        actual_names.add(names)
+    assert len(actual_names) > 5
 
 
 def test_a_rename_happens_whole_or_not_at_all():
@@ -91,20 +91,20 @@ def test_a_rename_happens_whole_or_not_at_all():
     disk.write_file(FILE, b"old", sync=True)
     disk.write_file(FILE.with_name("new"), b"new", sync=True)
     disk.replace(FILE.with_name("new"), FILE)
-    seen = set()
+    files = set()
     for seed in range(30):
         after = disk.after_power_loss(random.Random(seed))
-        seen.add((after.read_file(FILE), after.read_file(FILE.with_name("new"))))
-    assert seen == {(b"old", b"new"), (b"new", None)}
+        files.add((after.read_file(FILE), after.read_file(FILE.with_name("new"))))
+    assert files == {(b"old", b"new"), (b"new", None)}
 
 
 def test_a_file_written_anew_is_old_cut_or_partly_new():
     disk = SimulatedDisk()
     disk.write_file(FILE, b"old", sync=True)
     disk.write_file(FILE, b"a longer text")
-    seen = {found(disk, seed) for seed in range(200)}
-    assert {b"old", b"", b"a longer text"} < seen
-    assert all(text == b"old" or b"a longer text".startswith(text) for text in seen)
+    observed = {found(disk, seed) for seed in range(200)}
+    assert {b"old", b"", b"a longer text"} < observed
+    assert all(text == b"old" or b"a longer text".startswith(text) for text in observed)
 
 
 def test_a_file_that_was_removed_may_come_back_until_its_folder_is_synced():
@@ -141,15 +141,15 @@ def test_the_plug_can_be_pulled_by_hand():
 
 
 def test_every_call_is_told_before_it_reaches_the_disk():
-    told = []
-    disk = SimulatedDisk(on_call=lambda number, kind, path: told.append((number, kind, Path(path).name)))
+    reports = []
+    disk = SimulatedDisk(on_call=lambda number, kind, path: reports.append((number, kind, Path(path).name)))
     file = disk.open(FILE, SIZE)
     file.reserve(0, SIZE)
     file.write(0, b"a")
     file.flush(0, 1)
     file.flush(0, 1)
     disk.delete(FILE)
-    assert told == list(enumerate_from_1(["create", "reserve", "write", "flush", "flush", "flush", "delete"]))
+    assert reports == list(enumerate_from_1(["create", "reserve", "write", "flush", "flush", "flush", "delete"]))
     assert disk.calls == 7
 
 

@@ -84,13 +84,13 @@ def test_a_flush_that_fails_stops_the_store_with_the_reason():
         assert store.put_message(Message("T", b"refused")).status is PutMessageStatus.SERVICE_NOT_AVAILABLE
     assert "Input/output error" in store.flags.why
     assert store.positions().flushed == first.append.end_offset
-    with store.get_message("g", "T", 0, 0) as found:
-        assert found.status is not GetMessageStatus.OFFSET_FOUND_NULL
+    with store.get_message("g", "T", 0, 0) as message:
+        assert message.status is not GetMessageStatus.OFFSET_FOUND_NULL
     store.close()
     assert disk.exists(store.paths.abort), "the next start has to look"
-    again = opened(disk.after_power_loss(random.Random(1), keep=0.0))
-    assert again.look_message_by_offset(0).body == b"before"
-    assert again.positions().wrote == first.append.end_offset
+    repeated = opened(disk.after_power_loss(random.Random(1), keep=0.0))
+    assert repeated.look_message_by_offset(0).body == b"before"
+    assert repeated.positions().wrote == first.append.end_offset
 
 
 @pytest.mark.parametrize("flush", ["sync", "async"])
@@ -144,8 +144,8 @@ def test_a_store_without_rights_is_told_as_it_is(tmp_path):
     finally:
         for path in (tmp_path, *tmp_path.rglob("*")):
             path.chmod(0o755)
-    with MessageStore(tmp_path / "store", SYNC, services=False) as again:
-        assert again.look_message_by_offset(0).body == b"a"
+    with MessageStore(tmp_path / "store", SYNC, services=False) as second_store:
+        assert second_store.look_message_by_offset(0).body == b"a"
 
 
 def test_a_second_engine_on_the_directory_is_refused_and_changes_nothing(tmp_path):
@@ -229,12 +229,12 @@ def test_a_crowd_puts_and_reads_while_files_are_cleaned_away(tmp_path):
         rng = random.Random(thread)
         while not done.is_set():
             low = store.min_offset_in_queue("T", thread % 4)
-            with store.get_message("g", "T", thread % 4, low + rng.randrange(100)) as found:
-                for unit in found.units():
+            with store.get_message("g", "T", thread % 4, low + rng.randrange(100)) as message:
+                for unit in message.units():
                     if unit.topic != "T" or unit.queue_id != thread % 4:
                         wrong.append(f"{unit}")
-            with store.query_message("T", f"{rng.randrange(PUTTING)}-{rng.randrange(EACH)}") as found:
-                found.units()
+            with store.query_message("T", f"{rng.randrange(PUTTING)}-{rng.randrange(EACH)}") as message:
+                message.units()
             store.positions()
             time.sleep(0.001)  # an answer goes out; eight loops without a pause keep the interpreter
 
@@ -257,21 +257,21 @@ def test_a_crowd_puts_and_reads_while_files_are_cleaned_away(tmp_path):
     assert len(acknowledged) == PUTTING * EACH
     assert store.wait_dispatched(60_000)
     for body, _, _, offset in acknowledged:
-        found = store.look_message_by_offset(offset)
-        if found is None:  # cleaning goes on: twenty runs were asked for
+        results = store.look_message_by_offset(offset)
+        if results is None:  # cleaning goes on: twenty runs were asked for
             assert offset < store.positions().min
         else:
-            assert found.body == body
+            assert results.body == body
     assert_consecutive(acknowledged)
     deleted = store.counters()["clean.logFiles"]
     store.close()
     assert deleted > 0, "cleaning ran beside"
-    again = MessageStore(tmp_path / "store", config, clock=clock, services=False)
-    assert again.recovery_plan.exit == "normal"
-    kept = [place for place in acknowledged if place[3] >= again.positions().min]
-    assert kept
-    assert all(again.look_message_by_offset(offset).body == body for body, _, _, offset in kept)
-    again.close()
+    second_store = MessageStore(tmp_path / "store", config, clock=clock, services=False)
+    assert second_store.recovery_plan.exit == "normal"
+    places = [place for place in acknowledged if place[3] >= second_store.positions().min]
+    assert places
+    assert all(second_store.look_message_by_offset(offset).body == body for body, _, _, offset in places)
+    second_store.close()
 
 
 def assert_consecutive(acknowledged):

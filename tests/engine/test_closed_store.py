@@ -254,8 +254,8 @@ def test_what_has_passed_the_door_does_not_append_behind_the_end(tmp_path: Path,
     first = MessageStore(tmp_path, SETTINGS)
     first.put_message(Message("Orders", b"of the first"))
     log = first.parts.commit_log
-    held = log.lock = HeldLock(log.lock)  # type: ignore[assignment]
-    log._acquire = held.acquire  # type: ignore[assignment]
+    lock = log.lock = HeldLock(log.lock)  # type: ignore[assignment]
+    log._acquire = lock.acquire  # type: ignore[assignment]
     answers: list[Any] = []
 
     def late() -> None:
@@ -266,14 +266,14 @@ def test_what_has_passed_the_door_does_not_append_behind_the_end(tmp_path: Path,
 
     thread = threading.Thread(target=late, name="late", daemon=True)
     thread.start()
-    assert held.entered.wait(60), "it appends without the lock"
+    assert lock.entered.wait(60), "it appends without the lock"
     getattr(first, end)()
     with MessageStore(tmp_path, SETTINGS, services=False) as second:
         result = second.put_message(Message("Orders", b"of the second"))
         assert result.append is not None
         second.flush()
         before = bytes_of(tmp_path)
-        held.go.set()
+        lock.go.set()
         thread.join(60)
         (answer,) = answers
         assert isinstance(answer, StoreClosed) or answer.status is PutMessageStatus.SERVICE_NOT_AVAILABLE
@@ -338,6 +338,6 @@ def test_a_close_that_is_interrupted_has_let_go_of_everything(tmp_path: Path, mo
         store.close()
     assert store.closed
     assert not [thread for thread in set(threading.enumerate()) & threads if thread.name.startswith("storescope-")]
-    with MessageStore(tmp_path, SETTINGS) as again:
-        assert again.recovery_plan.exit == "abnormal"
-        assert again.max_offset_in_queue("Orders", 0) == 1
+    with MessageStore(tmp_path, SETTINGS) as second_store:
+        assert second_store.recovery_plan.exit == "abnormal"
+        assert second_store.max_offset_in_queue("Orders", 0) == 1

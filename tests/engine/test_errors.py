@@ -42,13 +42,13 @@ def test_a_lock_knows_who_holds_it():
 def test_whose_fault_it_is_can_be_told_apart():
     assert issubclass(BadFilter, UsageError)
     assert not issubclass(CannotRead, UsageError)
-    assert all(issubclass(one, StoreError) for one in (BadFilter, CannotRead, StoreClosed, StoreLocked))
+    assert all(issubclass(item, StoreError) for item in (BadFilter, CannotRead, StoreClosed, StoreLocked))
 
 
 def test_an_error_comes_through_a_pipe_as_it_was():
     for error in (CorruptUnit("no unit"), CannotRead("no rights")):
-        again = pickle.loads(pickle.dumps(error))
-        assert (type(again), again.what) == (type(error), error.what)
+        second_record = pickle.loads(pickle.dumps(error))
+        assert (type(second_record), second_record.what) == (type(error), error.what)
 
 
 @pytest.mark.parametrize(

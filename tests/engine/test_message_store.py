@@ -34,12 +34,12 @@ ROOT = Path("/store")
 OK = PutMessageStatus.PUT_OK
 
 
-def config(**more: Any) -> MessageStoreConfig:
-    return from_mapping({**SMALL, **more})[0]
+def config(**options: Any) -> MessageStoreConfig:
+    return from_mapping({**SMALL, **options})[0]
 
 
-def message(number: int, body: int = 100, **more: Any) -> Message:
-    return Message("Orders", bytes([number % 256]) * body, queue_id=number % 3, keys=f"k{number}", tags="T", **more)
+def message(number: int, body: int = 100, **options: Any) -> Message:
+    return Message("Orders", bytes([number % 256]) * body, queue_id=number % 3, keys=f"k{number}", tags="T", **options)
 
 
 def put(store: MessageStore, count: int, start: int = 0) -> list[int]:
@@ -66,41 +66,41 @@ def test_what_was_put_is_there_after_closing_and_opening(tmp_path: Path, like: A
     with MessageStore(tmp_path / "store", settings, like=like) as store:
         offsets = put(store, 700)
         assert store.wait_dispatched()
-        seen = store.positions()
-        assert (seen.dispatched, seen.confirm, seen.behind) == (seen.wrote, seen.wrote, 0)
-        assert (seen.queue_max, seen.index_end) == (seen.wrote, offsets[-1])
-        assert seen.put_latency.count == 700
+        positions = store.positions()
+        assert (positions.dispatched, positions.confirm, positions.behind) == (positions.wrote, positions.wrote, 0)
+        assert (positions.queue_max, positions.index_end) == (positions.wrote, offsets[-1])
+        assert positions.put_latency.count == 700
         if flush == "SYNC_FLUSH":
-            assert seen.flushed == seen.wrote
+            assert positions.flushed == positions.wrote
     assert not (tmp_path / "store" / "abort").exists()
     with MessageStore(tmp_path / "store", settings, like=like) as store:
         assert store.recovery_plan.exit == "normal"
-        assert store.positions().wrote == seen.wrote
+        assert store.positions().wrote == positions.wrote
         assert [store.max_offset_in_queue("Orders", queue) for queue in (0, 1, 2, 3)] == [234, 233, 233, 0]
         unit = store.look_message_by_offset(offsets[600])
         assert unit is not None
         assert (unit.queue_offset, unit.body) == (200, bytes([600 % 256]) * 100)
-        with store.query_message("Orders", "k300") as found:
-            assert [unit.body for unit in found.units()] == [bytes([300 % 256]) * 100]
+        with store.query_message("Orders", "k300") as query_message:
+            assert [unit.body for unit in query_message.units()] == [bytes([300 % 256]) * 100]
         got = store.get_message("g", "Orders", 1, 200, 5)
         assert got is not None
         with got:
             assert [unit.queue_offset for unit in got.units()] == [200, 201, 202, 203, 204]
         result = store.put_message(message(700))
         assert result.append is not None
-        assert (result.append.physical_offset, result.append.queue_offset) == (seen.wrote, 233)
+        assert (result.append.physical_offset, result.append.queue_offset) == (positions.wrote, 233)
 
 
 def test_without_services_everything_is_driven_by_hand() -> None:
     disk = SimulatedDisk()
     store = MessageStore(ROOT, config(), disk=disk, services=False)
     put(store, 10)
-    seen = store.positions()
-    assert (seen.dispatched, seen.flushed, seen.behind) == (0, 0, seen.wrote)
+    positions = store.positions()
+    assert (positions.dispatched, positions.flushed, positions.behind) == (0, 0, positions.wrote)
     assert store.get_message("g", "Orders", 0, 0).status.name == "NO_MESSAGE_IN_QUEUE"  # type: ignore[union-attr]
     store.services.step("reput")
-    assert store.positions().dispatched == seen.wrote
-    assert store.flush() == seen.wrote
+    assert store.positions().dispatched == positions.wrote
+    assert store.flush() == positions.wrote
     assert store.positions().unflushed == 0
     store.close()
     store.close()
@@ -114,10 +114,10 @@ def test_abort_is_there_while_a_store_is_open_and_stays_when_it_is_abandoned() -
     offsets = put(store, 10)
     store.abandon()
     assert disk.exists(ROOT / "abort")
-    with MessageStore(ROOT, config(), disk=disk, services=False) as again:
-        assert again.recovery_plan.exit == "abnormal"
-        assert again.look_message_by_offset(offsets[-1]) is not None
-        assert again.max_offset_in_queue("Orders", 0) == 4
+    with MessageStore(ROOT, config(), disk=disk, services=False) as second_store:
+        assert second_store.recovery_plan.exit == "abnormal"
+        assert second_store.look_message_by_offset(offsets[-1]) is not None
+        assert second_store.max_offset_in_queue("Orders", 0) == 4
     assert not disk.exists(ROOT / "abort")
 
 
@@ -129,12 +129,12 @@ def test_under_sync_flush_nothing_unflushed_is_dispatched() -> None:
     waits_not = Message("Orders", b"x", properties={"WAIT": "false"})
     assert store.put_message(waits_not).status is OK
     store.services.step("reput")
-    seen = store.positions()
-    assert (seen.flushed, seen.confirm, seen.dispatched) == (first.wrote, first.wrote, first.wrote)
-    assert seen.wrote > first.wrote
+    positions = store.positions()
+    assert (positions.flushed, positions.confirm, positions.dispatched) == (first.wrote, first.wrote, first.wrote)
+    assert positions.wrote > first.wrote
     store.services.step("flush")
     store.services.step("reput")
-    assert store.positions().dispatched == seen.wrote
+    assert store.positions().dispatched == positions.wrote
     store.close()
 
 
@@ -143,8 +143,8 @@ def test_4_9_dispatches_what_is_not_flushed_yet() -> None:
     store = MessageStore(ROOT, settings, disk=SimulatedDisk(), services=False, like="4.9")
     store.put_message(Message("Orders", b"x", properties={"WAIT": "false"}))
     store.services.step("reput")
-    seen = store.positions()
-    assert (seen.flushed, seen.dispatched) == (0, seen.wrote)
+    positions = store.positions()
+    assert (positions.flushed, positions.dispatched) == (0, positions.wrote)
     store.close()
 
 
@@ -216,7 +216,7 @@ def test_many_at_once_give_the_same_bytes_as_one_by_one() -> None:
     messages = [message(number, born_timestamp=5) for number in range(900)]
     columns = columns_of(messages)
     ways: list[Callable[[MessageStore], bool]] = [
-        lambda store: all(store.put_message(one).ok for one in messages),
+        lambda store: all(store.put_message(item).ok for item in messages),
         lambda store: store.put_messages(messages).ok,
         lambda store: store.append_columns(columns).ok,
     ]
@@ -236,12 +236,12 @@ def test_the_transient_pool_is_committed_before_it_is_read() -> None:
     settings = config(transientStorePoolEnable=True, transientStorePoolSize=3)
     store = MessageStore(ROOT, settings, disk=SimulatedDisk(), services=False)
     put(store, 5)
-    seen = store.positions()
-    assert (seen.committed, seen.buffers_left) == (0, 2)
-    assert seen.wrote > 0
-    assert store.services.log.commit_all() == seen.wrote
+    positions = store.positions()
+    assert (positions.committed, positions.buffers_left) == (0, 2)
+    assert positions.wrote > 0
+    assert store.services.log.commit_all() == positions.wrote
     store.services.step("reput")
-    assert store.positions().dispatched == seen.wrote
+    assert store.positions().dispatched == positions.wrote
     assert store.positions().flushed == 0
     store.close()
 
@@ -292,9 +292,9 @@ def test_positions_are_consistent_while_threads_put(tmp_path: Path) -> None:
             thread.start()
         looks = 0
         while any(thread.is_alive() for thread in threads):
-            seen = store.positions()
-            assert seen.dispatched <= seen.confirm
-            assert seen.flushed <= seen.committed <= seen.wrote
+            positions = store.positions()
+            assert positions.dispatched <= positions.confirm
+            assert positions.flushed <= positions.committed <= positions.wrote
             looks += 1
         for thread in threads:
             thread.join()
@@ -316,13 +316,13 @@ def test_what_a_killed_process_left_in_the_page_cache_is_on_disk_before_readers_
     store = MessageStore(ROOT, config(), disk=disk, services=False)
     offsets = put(store, 1000)
     store.abandon()
-    again = MessageStore(ROOT, config(), disk=disk, services=False)
-    assert again.positions().flushed == again.positions().wrote
-    again.abandon()
+    second_store = MessageStore(ROOT, config(), disk=disk, services=False)
+    assert second_store.positions().flushed == second_store.positions().wrote
+    second_store.abandon()
     bare = disk.after_power_loss(random.Random(1), keep=0.0)
-    with MessageStore(ROOT, config(), disk=bare, services=False) as found:
-        assert found.look_message_by_offset(offsets[-1]) is not None
-        assert sum(found.max_offset_in_queue("Orders", queue) for queue in range(3)) == 1000
+    with MessageStore(ROOT, config(), disk=bare, services=False) as message_store:
+        assert message_store.look_message_by_offset(offsets[-1]) is not None
+        assert sum(message_store.max_offset_in_queue("Orders", queue) for queue in range(3)) == 1000
 
 
 def test_warnings_are_not_printed(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -335,9 +335,9 @@ def test_a_message_is_found_by_its_unique_key_and_by_its_offset_id() -> None:
     with MessageStore(ROOT, config(), disk=SimulatedDisk(), services=False) as store:
         results = [store.put_message(message(number, unique_key=f"U{number}")) for number in range(8)]
         store.services.step("reput")
-        found = store.query_by_unique_key("Orders", "U3")
-        assert found is not None
-        assert (found.unique_key, found.body) == ("U3", bytes([3]) * 100)
+        query = store.query_by_unique_key("Orders", "U3")
+        assert query is not None
+        assert (query.unique_key, query.body) == ("U3", bytes([3]) * 100)
         assert store.query_by_unique_key("Orders", "U9") is None
         assert store.query_by_unique_key("Others", "U3") is None
         appended = results[5].append
@@ -358,8 +358,8 @@ def test_recovery_of_4_9_dispatches_delayed_messages_without_their_time(like: An
     put_first = store.put_message(Message("Orders", b"x", properties={"DELAY": "3", "TAGS": "T"})).append
     assert put_first is not None
     store.abandon()
-    with MessageStore(ROOT, config(), disk=disk, like=like, services=False) as again:
-        queue = again._parts.queues.queue("SCHEDULE_TOPIC_XXXX", 2)
+    with MessageStore(ROOT, config(), disk=disk, like=like, services=False) as second_store:
+        queue = second_store._parts.queues.queue("SCHEDULE_TOPIC_XXXX", 2)
         assert queue is not None
         (code,) = queue.read(0, 1)["tags_code"].tolist()
     assert code == (ord("T") if like == "4.9" else put_first.store_timestamp + 10_000)
@@ -377,14 +377,14 @@ def test_entries_that_a_killed_process_left_in_the_page_cache_are_flushed_again(
     store.wait_dispatched()
     store.flush()
     store.abandon()
-    again = MessageStore(ROOT, config(), disk=disk, services=False)
-    again.parts.queues.flush()
-    found = disk.after_power_loss(random.Random(1), 0.0)
-    for queue in again.parts.queues:
+    second_store = MessageStore(ROOT, config(), disk=disk, services=False)
+    second_store.parts.queues.flush()
+    after_power_loss = disk.after_power_loss(random.Random(1), 0.0)
+    for queue in second_store.parts.queues:
         for start in queue.files.starts:
             path = queue.files.path(start)
-            assert found.read_file(path) == disk.read_file(path)
-    again.abandon()
+            assert after_power_loss.read_file(path) == disk.read_file(path)
+    second_store.abandon()
 
 
 def test_a_store_and_its_results_say_what_they_are(tmp_path: Path) -> None:

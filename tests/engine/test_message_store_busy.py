@@ -62,8 +62,8 @@ def test_sixty_four_put_while_eight_read_and_cleaning_runs(tmp_path: Path, flush
     with MessageStore(tmp_path, settings) as store:
 
         def produce(number: int) -> None:
-            for at in range(EACH):
-                body = f"{number}-{at}-".encode() * 20
+            for position in range(EACH):
+                body = f"{number}-{position}-".encode() * 20
                 result = store.put_message(Message("Orders", body, queue_id=number % 4, keys=f"k{number}"))
                 assert result.status.name == "PUT_OK"
                 assert result.append is not None
@@ -102,9 +102,9 @@ def test_sixty_four_put_while_eight_read_and_cleaning_runs(tmp_path: Path, flush
             assert unit is not None
             assert (unit.queue_offset, unit.body) == (queue_offset, body)
         for queue in range(4):
-            mine = sorted(entry for entry in acknowledged if entry[1] == queue)
-            assert [entry[2] for entry in mine] == list(range(len(mine)))
-            assert store.max_offset_in_queue("Orders", queue) == len(mine)
+            entries = sorted(entry for entry in acknowledged if entry[1] == queue)
+            assert [entry[2] for entry in entries] == list(range(len(entries)))
+            assert store.max_offset_in_queue("Orders", queue) == len(entries)
     assert not (tmp_path / "abort").exists()
 
 
@@ -152,8 +152,8 @@ def test_a_clock_that_steps_back_and_forth_disorders_nothing() -> None:
     with MessageStore("/store", settings, disk=disk, clock=clock, services=False) as store:
         assert store.recovery_plan.exit == "normal"
         assert store.max_offset_in_queue("Orders", 0) == 500
-        with store.query_message("Orders", "k499") as found:
-            assert len(found.units()) == 1
+        with store.query_message("Orders", "k499") as query_message:
+            assert len(query_message.units()) == 1
 
 
 def test_a_disk_that_fills_up_refuses_puts_and_goes_on_when_there_is_room() -> None:
@@ -162,16 +162,16 @@ def test_a_disk_that_fills_up_refuses_puts_and_goes_on_when_there_is_room() -> N
         disk.fail(errno.ENOSPC, kind=kind, path="*commitlog*", after=5)
     settings = from_mapping(SMALL)[0]
     store = MessageStore("/store", settings, disk=disk, services=False)
-    taken = refused = 0
+    received = refused = 0
     while refused < 5:
         result = store.put_message(Message("Orders", b"x" * 1000))
-        taken += result.ok
+        received += result.ok
         refused += not result.ok
-        assert taken < 1000
-    assert taken > 10
+        assert received < 1000
+    assert received > 10
     disk.heal()
     assert store.put_message(Message("Orders", b"x" * 1000)).ok
     assert store.wait_dispatched()
-    assert store.max_offset_in_queue("Orders", 0) == taken + 1
+    assert store.max_offset_in_queue("Orders", 0) == received + 1
     store.close()
     assert not disk.exists(Path("/store/abort"))

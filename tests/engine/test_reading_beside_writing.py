@@ -45,13 +45,13 @@ def all_dispatched(store):
 
 
 def pulls(store, queue, over):
-    at = max(store.min_offset_in_queue("T", queue), 0)
+    position = max(store.min_offset_in_queue("T", queue), 0)
     while not over.wait(PAUSE):
-        with store.get_message("g", "T", queue, at) as result:
+        with store.get_message("g", "T", queue, position) as result:
             for unit in result.units():
                 assert told(unit) % QUEUES == queue
-            at = result.next_begin_offset
-            if result.status == "OFFSET_OVERFLOW_ONE" and at * QUEUES + queue >= MESSAGES:
+            position = result.next_begin_offset
+            if result.status == "OFFSET_OVERFLOW_ONE" and position * QUEUES + queue >= MESSAGES:
                 return
 
 
@@ -66,8 +66,11 @@ def streams(store, queue, over):
 def queries(store, queue, over):
     number = queue
     while not over.wait(PAUSE):
-        with store.query_message("T", f"k{number}") as found:
-            assert [told(unit) for unit in found.units() if unit.properties["KEYS"] == f"k{number}"] in ([], [number])
+        with store.query_message("T", f"k{number}") as query_message:
+            assert [told(unit) for unit in query_message.units() if unit.properties["KEYS"] == f"k{number}"] in (
+                [],
+                [number],
+            )
         number = (number + 7) % MESSAGES
 
 

@@ -14,10 +14,10 @@ from engine.rebuilding import STAGING, rebuild_beside, rebuild_in_place
 
 @pytest.fixture
 def root(tmp_path):
-    made = HandmadeStore()
+    store = HandmadeStore()
     for number in range(50):
-        made.put(("Orders", "Paid")[number % 2], number % 3, tags=f"T{number % 4}", keys=f"K{number}")
-    return made.write(tmp_path / "store")
+        store.put(("Orders", "Paid")[number % 2], number % 3, tags=f"T{number % 4}", keys=f"K{number}")
+    return store.write(tmp_path / "store")
 
 
 def queues(root):
@@ -29,12 +29,12 @@ def queues(root):
 
 
 def test_beside_the_store_the_queues_are_those_that_were_there(root, tmp_path):
-    seen = []
+    calls = []
     with open_store(root) as store:
-        done = rebuild_beside(store, tmp_path / "new", derived_config(store), seen.append)
+        done = rebuild_beside(store, tmp_path / "new", derived_config(store), calls.append)
     assert (done.units, done.entries, done.queues, done.damaged) == (50, 50, 6, 0)
     assert queues(tmp_path / "new") == queues(root)
-    assert seen
+    assert calls
 
 
 def test_in_place_they_are_exchanged_and_nothing_else_is_left(root):

@@ -31,9 +31,9 @@ def test_a_sentence_is_its_english():
 
 
 def test_a_count_of_one_takes_the_singular():
-    one, several = (plural("{n:,} unit is lost", "{n:,} units are lost", n=n) for n in (1, 2_000))
-    assert (one, several) == ("1 unit is lost", "2,000 units are lost")
-    assert one.id == several.id == "{n:,} unit is lost"
+    finding, several = (plural("{n:,} unit is lost", "{n:,} units are lost", n=n) for n in (1, 2_000))
+    assert (finding, several) == ("1 unit is lost", "2,000 units are lost")
+    assert finding.id == several.id == "{n:,} unit is lost"
 
 
 def test_text_without_values_may_have_braces():
@@ -50,9 +50,9 @@ def test_a_sentence_survives_another_process_and_an_error():
             text.plural_id,
             "{file} is gone",
         )
-    told = str(NotAStore(sentence("an empty directory"), file="/store"))
-    assert isinstance(told, Sentence)
-    assert told.params["what"].id == "an empty directory"
+    reported = str(NotAStore(sentence("an empty directory"), file="/store"))
+    assert isinstance(reported, Sentence)
+    assert reported.params["what"].id == "an empty directory"
 
 
 def test_values_are_text_and_numbers_only():
@@ -106,9 +106,9 @@ def test_a_sentence_travels_through_json():
 
 def test_the_beginning_can_be_taken_off_again():
     first, step = sentence("Take a snapshot; "), sentence("see what the next start loses.")
-    rest = without_beginning(name_next_start(first + step, "4.9"), first)
-    assert rest == "see what the next start of RocketMQ 4.9.8 loses."
-    assert (rest.id, rest.release) == (step.id, "RocketMQ 4.9.8")
+    remaining_without_beginning = without_beginning(name_next_start(first + step, "4.9"), first)
+    assert remaining_without_beginning == "see what the next start of RocketMQ 4.9.8 loses."
+    assert (remaining_without_beginning.id, remaining_without_beginning.release) == (step.id, "RocketMQ 4.9.8")
     assert without_beginning(step, first) is step
     assert without_beginning("Take a snapshot; plain", first) == "plain"
 

@@ -83,12 +83,12 @@ ROWS = [
 
 def leaves(parser: argparse.ArgumentParser, name: str = "") -> Iterator[tuple[str, argparse.ArgumentParser]]:
     """Every command and subcommand with its parser."""
-    below = [one for one in parser._actions if isinstance(one, argparse._SubParsersAction)]
+    below = [item for item in parser._actions if isinstance(item, argparse._SubParsersAction)]
     if not below:
         yield name, parser
     for action in below:
-        for word, found in action.choices.items():
-            yield from leaves(found, f"{name} {word}".strip())
+        for word, choice in action.choices.items():
+            yield from leaves(choice, f"{name} {word}".strip())
 
 
 def test_every_command_that_takes_a_configuration_is_asked() -> None:
@@ -96,9 +96,9 @@ def test_every_command_that_takes_a_configuration_is_asked() -> None:
     parser = build_parser()
     takes = {name for name, found in leaves(parser) if "--config" in found._option_string_actions}
     assert takes == set(ASKED) | NOT_A_STORE_S | {"view"}
-    for name, found in leaves(parser):
+    for name, results in leaves(parser):
         if name in ASKED:
-            assert {"--paths-from-config", "--ignore-config-paths"} <= set(found._option_string_actions), name
+            assert {"--paths-from-config", "--ignore-config-paths"} <= set(results._option_string_actions), name
 
 
 @pytest.fixture
@@ -141,7 +141,7 @@ def place(tmp_path: Path, reached: socket.socket) -> Path:
     return tmp_path
 
 
-def told(place: Path, command: str, words: list[str], *more: str) -> tuple[int, str, str]:
+def told(place: Path, command: str, words: list[str], *arguments: str) -> tuple[int, str, str]:
     names = {
         "STORE": place / "copy",
         "NEW": place / "new",
@@ -151,7 +151,7 @@ def told(place: Path, command: str, words: list[str], *more: str) -> tuple[int, 
     line = [*command.split(), *(str(names.get(word, word)) for word in words), "--config", str(place / "broker.conf")]
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        code = main([*line, *more])
+        code = main([*line, *arguments])
     return code, out.getvalue(), err.getvalue()
 
 
@@ -159,7 +159,7 @@ def told(place: Path, command: str, words: list[str], *more: str) -> tuple[int, 
 def test_no_command_follows_a_foreign_configuration(place: Path, command: str, kind: str, words: list[str]) -> None:
     """`recover COPY --apply --config broker.conf` cut the live store's log, under the copy's lock, and ended with 0."""
     before = golden_stores.fingerprint(place)
-    code, said, err = told(place, command, words)
+    code, output, err = told(place, command, words)
     after = golden_stores.fingerprint(place)
     assert golden_stores.changes(before, after) == []
     assert str(place / "live") in err
@@ -170,13 +170,13 @@ def test_no_command_follows_a_foreign_configuration(place: Path, command: str, k
         line = err.strip().splitlines()[-1]
         assert "storePathCommitLog" in line
         assert "--ignore-config-paths" in line
-        assert said == ""
+        assert output == ""
     else:
         assert code in {0, 1}
-        again = told(place, command, words, "--ignore-config-paths")
-        assert str(place / "live") not in again[2]
+        repeated = told(place, command, words, "--ignore-config-paths")
+        assert str(place / "live") not in repeated[2]
         if command not in {"check", "recover", "info", "pipeline verify"}:  # these say it in their answer, too
-            assert (again[0], again[1]) == (code, said), "the copy was read, either way"
+            assert (repeated[0], repeated[1]) == (code, output), "the copy was read, either way"
 
 
 @pytest.mark.parametrize("command", DEEDS)

@@ -38,23 +38,23 @@ def resident(pid: int) -> int:
 def descriptors() -> Iterator[None]:
     """Enough of them for both sides."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = MANY * 2 + 500
-    if hard not in {resource.RLIM_INFINITY} and hard < wanted:
-        pytest.fail(f"this user may open {hard} files, and {wanted} are needed")
-    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted), hard))
+    expected = MANY * 2 + 500
+    if hard not in {resource.RLIM_INFINITY} and hard < expected:
+        pytest.fail(f"this user may open {hard} files, and {expected} are needed")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, expected), hard))
     yield
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def steady(pid: int) -> int:
     """:func:`resident` once it stays for a second: compiled code is loaded beside, or compiled where none is kept."""
-    seen, since, end = 0, time.monotonic(), time.monotonic() + 120
+    observed, since, end = 0, time.monotonic(), time.monotonic() + 120
     while time.monotonic() - since < 1 and time.monotonic() < end:
         now = resident(pid)
-        if abs(now - seen) > 1 << 20:
-            seen, since = now, time.monotonic()
+        if abs(now - observed) > 1 << 20:
+            observed, since = now, time.monotonic()
         time.sleep(0.05)
-    return seen
+    return observed
 
 
 @pytest.fixture
@@ -62,11 +62,11 @@ def broker(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[tuple[sub
     """A served store; a connection that says nothing for three seconds, or as many as the test says, is ended."""
     conf = tmp_path / "broker.conf"
     conf.write_text(f"serverChannelMaxIdleTimeSeconds={getattr(request, 'param', 3)}\n")
-    with served(tmp_path / "store", "--config", str(conf)) as found:
-        assert asked(found[1]["broker"], a_send(b"first"))[0].code == 0
-        while asked(found[1]["broker"], end_of_queue())[0].fields["offset"] != "1":
+    with served(tmp_path / "store", "--config", str(conf)) as results:
+        assert asked(results[1]["broker"], a_send(b"first"))[0].code == 0
+        while asked(results[1]["broker"], end_of_queue())[0].fields["offset"] != "1":
             time.sleep(0.02)  # it is dispatched
-        yield found
+        yield results
 
 
 def place(record: dict[str, Any]) -> tuple[str, int]:
@@ -92,8 +92,8 @@ def test_two_thousand_connections_at_once_are_answered(broker, descriptors) -> N
             assert resident(process.pid) - before < GROWTH
             return [answer.fields["offset"] for answer in answers]
         finally:
-            for one in opened:
-                one.close()
+            for item in opened:
+                item.close()
 
     assert asyncio.run(all_of_them()) == ["1"] * MANY
 
@@ -140,12 +140,12 @@ def test_forty_who_pull_and_do_not_read_hold_nobody_up(broker) -> None:
     pulls = b"".join(b"".join(map(bytes, encode(Command(11, fields, opaque=number)))) for number in range(400))
     with contextlib.ExitStack() as opened:
         for _ in range(40):
-            one = opened.enter_context(socket.socket())
-            one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-            one.connect(place(record))
-            one.setblocking(False)
+            item = opened.enter_context(socket.socket())
+            item.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            item.connect(place(record))
+            item.setblocking(False)
             with contextlib.suppress(BlockingIOError):
-                one.send(pulls)
+                item.send(pulls)
         for _ in range(20):
             assert asked(record["broker"], a_send(b"meanwhile"))[0].code == 0
         assert steady(process.pid) - before < GROWTH
@@ -161,15 +161,15 @@ def test_slow_silent_and_half_open_ones_hold_nobody_up(broker) -> None:
         half.sendall(frame[: len(frame) // 2])
         half.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\0\0\0\0\0\0\0")
         half.close()
-        for at in range(len(frame)):
-            slow.sendall(frame[at : at + 1])
-            if at % 50 == 0:
+        for position in range(len(frame)):
+            slow.sendall(frame[position : position + 1])
+            if position % 50 == 0:
                 assert asked(record["broker"], a_send(b"quickly"))[0].code == 0
         slow.settimeout(60)
         assert int.from_bytes(slow.recv(4), "big") > 0
-        for one in silent:  # they said nothing for longer than the configuration allows
-            one.settimeout(60)
-            assert one.recv(1) == b""
+        for item in silent:  # they said nothing for longer than the configuration allows
+            item.settimeout(60)
+            assert item.recv(1) == b""
     assert process.poll() is None
 
 
@@ -185,9 +185,9 @@ def test_slow_silent_and_half_open_ones_hold_nobody_up(broker) -> None:
 )
 def test_what_is_no_frame_ends_its_own_connection_only(broker, garbage: bytes) -> None:
     _, record = broker
-    with socket.create_connection(place(record)) as one:
-        one.sendall(garbage)
-        one.settimeout(60)
+    with socket.create_connection(place(record)) as connection:
+        connection.sendall(garbage)
+        connection.settimeout(60)
         with contextlib.suppress(ConnectionResetError):
-            assert one.recv(1) == b""
+            assert connection.recv(1) == b""
     assert asked(record["broker"], end_of_queue())[0].fields["offset"] == "1"

@@ -47,9 +47,9 @@ def planned():
 
 def grave(path):
     with open_store(path) as store:
-        found = list(check(store))
-    assert isinstance(found[-1], Summary)
-    return [f for f in found[:-1] if at_least(f.severity, "warn")]
+        results = list(check(store))
+    assert isinstance(results[-1], Summary)
+    return [f for f in results[:-1] if at_least(f.severity, "warn")]
 
 
 def plant(kind, rng, golden, folder):
@@ -76,11 +76,11 @@ def is_root(finding, expected):
 def test_one_fault_gives_one_root_finding(kind, seed, golden, tmp_path):
     rng = random.Random(f"{kind} {seed}")
     healthy, copy, expected = plant(kind, rng, golden, tmp_path)
-    found = grave(copy)
-    told = "\n".join(f"{f.severity} {f.id} {f.file} {f.offset} {f.message}" for f in found)
-    assert any(is_root(f, expected) for f in found), f"{healthy} {expected}\n{told}"
-    assert len(found) <= 1 + MOST_OTHERS, told
-    assert all(f.next_step.startswith("Take a snapshot first") for f in found)
+    results = grave(copy)
+    text = "\n".join(f"{f.severity} {f.id} {f.file} {f.offset} {f.message}" for f in results)
+    assert any(is_root(f, expected) for f in results), f"{healthy} {expected}\n{text}"
+    assert len(results) <= 1 + MOST_OTHERS, text
+    assert all(f.next_step.startswith("Take a snapshot first") for f in results)
 
 
 def test_there_are_at_least_twenty_kinds():

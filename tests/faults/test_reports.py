@@ -42,10 +42,12 @@ def faults_of(question: Command, here: Path, capsys: pytest.CaptureFixture[str])
     """What of the answer to a question is not right."""
     words = [word.replace("STORE", str(here / "store")) for word in shlex.split(question.command)]
     code = main([word.replace("HERE", str(here)) for word in words])
-    said = capsys.readouterr()
-    answer = " ".join((said.out + said.err).split()) + said.out
+    output = capsys.readouterr()
+    answer = " ".join((output.out + output.err).split()) + output.out
     name = question.command
-    faults = [f"{name} lacks /{one}/" for one in question.must if not re.search(one, answer, re.IGNORECASE | re.DOTALL)]
+    faults = [
+        f"{name} lacks /{item}/" for item in question.must if not re.search(item, answer, re.IGNORECASE | re.DOTALL)
+    ]
     faults += [f"{name} says /{one}/" for one in question.must_not if re.search(one, answer, re.IGNORECASE | re.DOTALL)]
     if question.exit is not None and code != question.exit:
         faults.append(f"{name} ends with {code}, not {question.exit}")
@@ -57,13 +59,13 @@ def test_a_report_is_told_rightly(states, name, capsys):
     """Two of nineteen were: offsets that no broker reads were sound, and advice lost messages."""
     here = states / name
     faults: list[str] = []
-    for asked in QUESTIONS[name]["questions"]:
-        watched = Path(asked["unchanged"].replace("HERE", str(here))) if asked["unchanged"] else None
+    for record in QUESTIONS[name]["questions"]:
+        watched = Path(record["unchanged"].replace("HERE", str(here))) if record["unchanged"] else None
         before = digests(watched) if watched is not None else None
-        question = Command(asked["command"], tuple(asked["must"]), tuple(asked["must_not"]), asked["exit"])
+        question = Command(record["command"], tuple(record["must"]), tuple(record["must_not"]), record["exit"])
         faults += faults_of(question, here, capsys)
         if watched is not None and digests(watched) != before:
-            faults.append(f"{asked['command']} changed {asked['unchanged']}")
+            faults.append(f"{record['command']} changed {record['unchanged']}")
     assert faults == []
 
 

@@ -125,7 +125,7 @@ def undecoded(golden, tmp_path):
 def into_dledger(root: Path, folder: str | None) -> None:
     """Move the log's units into entries of DLedger, in ``folder`` or in commitlog itself; queues lead to the units."""
     with open_store(root) as store:
-        units = [store.log.sequence.read(one.offset, one.size) for one in store.units() if isinstance(one, Unit)]
+        units = [store.log.sequence.read(item.offset, item.size) for item in store.units() if isinstance(item, Unit)]
     data, index = bytearray(), bytearray()
     for number, unit in enumerate(units):
         position = len(data)
@@ -159,8 +159,8 @@ def test_nothing_is_written_into_a_store_with_a_part_that_is_not_decoded(kind, u
     root = undecoded(kind)
     before = fingerprint(root)
     for name, words in WRITERS.items():
-        asked = [{"STORE": root, "RECORDING": recording}.get(word, word) for word in words]
-        code, out, err = told(*asked)
+        requests = [{"STORE": root, "RECORDING": recording}.get(word, word) for word in words]
+        code, out, err = told(*requests)
         assert code == 3, (name, out, err)
         assert "not decoded" in err, (name, err)
         assert err.count("storescope: ") == 1, (name, err)
@@ -201,8 +201,8 @@ def test_nothing_is_concluded_from_queues_in_a_rocksdb(kind, topic, golden):
     root = golden(kind)
     for question in QUEUE_QUESTIONS:
         words = [word.replace("STORE", str(root)).replace("TOPIC", topic) for word in question]
-        for more in ((), ("--json",)):
-            code, out, err = told(*words, *more)
+        for extra in ((), ("--json",)):
+            code, out, err = told(*words, *extra)
             assert code == 3, (question, out, err)
             assert "cannot be told: the queues are in a RocksDB" in out + err, question
             assert not CONCLUSIONS.search(out + err), (question, out, err)
@@ -211,7 +211,7 @@ def test_nothing_is_concluded_from_queues_in_a_rocksdb(kind, topic, golden):
         assert not CONCLUSIONS.search(out + err), (question, out, err)
         assert question[0] in ("check",) or code == 0, (question, out, err)
     findings = [json.loads(line) for line in told("check", root, "--json")[1].splitlines()]
-    assert {one["id"] for one in findings if one["type"] == "finding"} == {"DK02"}, "the store is healthy"
+    assert {record["id"] for record in findings if record["type"] == "finding"} == {"DK02"}, "the store is healthy"
     (account,) = (json.loads(line) for line in told("info", root, "--json")[1].splitlines())
     assert account["topics"] is None
     assert "RocksDB" in account["unknown"]["queues"]
@@ -345,9 +345,9 @@ def test_messages_that_the_log_has_deleted_may_live_on_in_a_compaction_log(golde
     assert "CF06" in told("check", root)[1]
     assert told("where", root, f"{topic}/{queue_id}/{first - 1}")[1].startswith("expired")
 
-    held = root / "compaction" / "compactionLog" / topic / str(queue_id)
-    held.mkdir(parents=True)
-    (held / f"{0:020d}").write_bytes(b"unit")
+    path = root / "compaction" / "compactionLog" / topic / str(queue_id)
+    path.mkdir(parents=True)
+    (path / f"{0:020d}").write_bytes(b"unit")
     assert "CF06" not in told("check", root)[1]
     code, out, err = told("where", root, f"{topic}/{queue_id}/{first - 1}")
     assert code == 3

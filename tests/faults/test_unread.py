@@ -104,18 +104,18 @@ def pristine(tmp_path_factory):
     return store
 
 
-def told(store, question, new, disk, *more):
+def told(store, question, new, disk, *arguments):
     """Exit code and everything that was said, with the store read through ``disk``."""
     words = [{"STORE": str(store), "NEW": str(new)}.get(word, word) for word in question]
     out, err = io.StringIO(), io.StringIO()
     with read_through(disk), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        code = main([*words, *more])
+        code = main([*words, *arguments])
     return code, out.getvalue(), err.getvalue()
 
 
 def changed(before, store):
     """What is not as it was; the lock that was taken, and the time of the store's own folder, are no bytes of it."""
-    return [one for one in changes(before, fingerprint(store)) if one not in {"lock: changed", ".: changed"}]
+    return [change for change in changes(before, fingerprint(store)) if change not in {"lock: changed", ".: changed"}]
 
 
 def planned(counts, seed):
@@ -146,16 +146,16 @@ def test_what_could_not_be_read_is_told_and_nothing_is_changed(question, pristin
     for case in planned(counting.counts, " ".join(question)):
         disk, new = FailingDisk(store, *case), tmp_path / "new"
         code, out, err = told(store, question, new, disk, "--json")
-        said = f"{case} {disk.hit}\n{out[-3000:]}\n{err}"
+        text = f"{case} {disk.hit}\n{out[-3000:]}\n{err}"
         if disk.hit:
-            assert code == 3, said
-            assert disk.hit in out + err, said
-            assert not CLEAN.search(out + err), said
-            assert list(tmp_path.iterdir()) == [store], said  # neither a copy nor a folder of what was kept
-            assert changed(before, store) == [], said
-            assert err.count("storescope: ") == 1, said
+            assert code == 3, text
+            assert disk.hit in out + err, text
+            assert not CLEAN.search(out + err), text
+            assert list(tmp_path.iterdir()) == [store], text  # neither a copy nor a folder of what was kept
+            assert changed(before, store) == [], text
+            assert err.count("storescope: ") == 1, text
         else:
-            assert code in {0, 1}, said
+            assert code in {0, 1}, text
             for path in tmp_path.iterdir():
                 shutil.rmtree(path)
             shutil.copytree(pristine, store)
@@ -217,9 +217,9 @@ def test_the_engine_does_not_open_what_it_cannot_read(what, locked):
             return str(error)
         return "it opened"
 
-    said = as_nobody(start)
+    output = as_nobody(start)
     (locked / what).chmod(mode)
-    assert what in said
+    assert what in output
     assert before is None or changed(before, locked) == []
 
 
@@ -252,13 +252,13 @@ def test_whatever_the_engine_cannot_look_at_leaves_the_store_as_it_was(pristine,
     """While it loads: afterwards it has recovered, and writes ``abort``."""
     loading = FailingEngineDisk(-1)
     source(StorePaths(pristine), MessageStoreConfig(), loading)
-    for at in range(loading.calls):
-        store = tmp_path / str(at)
+    for position in range(loading.calls):
+        store = tmp_path / str(position)
         shutil.copytree(pristine, store)
         before = fingerprint(store)
         with pytest.raises((OSError, StoreError), match=r"planted|Input"):
-            MessageStore(store, MessageStoreConfig(), disk=FailingEngineDisk(at), services=False)
-        assert changed(before, store) == [], at
+            MessageStore(store, MessageStoreConfig(), disk=FailingEngineDisk(position), services=False)
+        assert changed(before, store) == [], position
 
 
 class RottenFile(RealFile):
@@ -315,13 +315,13 @@ def test_a_rotten_place_in_the_log_leaves_the_store_as_it_was(tmp_path, ended, s
     if ended == "crash":
         (root / "abort").write_text("4711")
     log = min((root / "commitlog").iterdir())
-    at = int(len(log.read_bytes().rstrip(b"\0")) * share)
+    position = int(len(log.read_bytes().rstrip(b"\0")) * share)
     before = fingerprint(root)
     with pytest.raises(CannotRead, match="Input/output error"):
-        MessageStore(root, config, disk=RottenDisk(log.name, at), services=False)
+        MessageStore(root, config, disk=RottenDisk(log.name, position), services=False)
     assert changed(before, root) == []
-    with MessageStore(root, config, services=False) as again:
-        assert again.max_offset_in_queue("Orders", 0) == 200
+    with MessageStore(root, config, services=False) as second_store:
+        assert second_store.max_offset_in_queue("Orders", 0) == 200
 
 
 @pytest.mark.parametrize("at", [100, 9 << 20, 59 << 20])
@@ -332,12 +332,12 @@ def test_a_rotten_place_in_a_large_log_file_leaves_the_store_as_it_was(tmp_path,
         assert all(store.put_message(Message("Orders", b"tea!" * (1 << 18))).ok for _ in range(60))
     shutil.rmtree(root / "consumequeue" / "Orders")
     before = fingerprint(root)
-    with pytest.raises(CannotRead, match="Input/output error") as told:
+    with pytest.raises(CannotRead, match="Input/output error") as raises:
         MessageStore(root, config, disk=RottenDisk(f"{0:020d}", at), services=False)
-    assert told.value.file == str(root / "commitlog" / f"{0:020d}")
+    assert raises.value.file == str(root / "commitlog" / f"{0:020d}")
     assert changed(before, root) == []
-    with MessageStore(root, config, services=False) as again:
-        assert again.max_offset_in_queue("Orders", 0) == 60
+    with MessageStore(root, config, services=False) as second_store:
+        assert second_store.max_offset_in_queue("Orders", 0) == 60
 
 
 def test_what_a_disk_does_not_give_is_not_lent(tmp_path):

@@ -43,7 +43,7 @@ def spoiled(golden, tmp_path_factory):
 @pytest.mark.full_form(keep=5)
 @pytest.mark.parametrize("bug", CAUGHT)
 def test_a_planted_bug_is_caught_at_its_case(spoiled, bug):
-    number = [made.__name__ for made in fuzz_planted_bugs.BUGS].index(bug) + 1
+    number = [new_bug.__name__ for new_bug in fuzz_planted_bugs.BUGS].index(bug) + 1
     (named,) = [line for line in spoiled.wrong if line.startswith(f"case {number} ")]
     assert CAUGHT[bug] in named
 
@@ -64,10 +64,12 @@ def test_a_small_leak_is_caught_over_many_cases(golden, tmp_path):
 
 def test_a_case_follows_from_its_number_alone(golden, tmp_path):
     """What is repeated by its number is what was asked in the campaign, whatever was asked before."""
-    told = []
+    reports = []
     for name, numbers in (("one", range(9, 11)), ("two", range(10, 11))):
         bench = fuzz_campaign.WorkerStores(tmp_path / name, {STORE: golden(STORE)}, seconds=30)
         messages = [message for number in numbers for message in bench.case(number)]
-        told.append([message[2].replace(str(tmp_path / name), "") for message in messages if message[0] == "case"][-1])
+        reports.append(
+            [message[2].replace(str(tmp_path / name), "") for message in messages if message[0] == "case"][-1]
+        )
         assert not list(bench.final_look())
-    assert told[0] == told[1]
+    assert reports[0] == reports[1]

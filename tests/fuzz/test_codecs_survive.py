@@ -59,23 +59,23 @@ SCANNED = {
 def units(data: bytes) -> None:
     """The walk, the search, and all that is made of a unit."""
     base = 1 << 20
-    for seen in itertools.islice(unit_scan.walk(data, base), MOST):
-        if isinstance(seen, message.Unit):
-            at = seen.offset - base
-            assert sum(part.length for part in message.list_fields(data, at)) == seen.size
-            assert seen.offset_msg_id
-            assert isinstance(seen.tags_code, int)
-            words.words(seen)
-            message.sys_flag_words(seen.sys_flag)
-            assert len(unpack(seen.body, seen.sys_flag, CAP).data) <= CAP
-            batch.members(seen.body, 100)
-            properties.verify_crc(data[at : at + seen.size])
-    at = 0
+    for unit in itertools.islice(unit_scan.walk(data, base), MOST):
+        if isinstance(unit, message.Unit):
+            position = unit.offset - base
+            assert sum(part.length for part in message.list_fields(data, position)) == unit.size
+            assert unit.offset_msg_id
+            assert isinstance(unit.tags_code, int)
+            words.words(unit)
+            message.sys_flag_words(unit.sys_flag)
+            assert len(unpack(unit.body, unit.sys_flag, CAP).data) <= CAP
+            batch.members(unit.body, 100)
+            properties.verify_crc(data[position : position + unit.size])
+    position = 0
     for _ in range(50):
-        at = unit_scan.find_unit(data, base, at, base + len(data))
-        if at < 0:
+        position = unit_scan.find_unit(data, base, position, base + len(data))
+        if position < 0:
             break
-        at += 1
+        position += 1
 
 
 def flipped(data: bytes) -> None:
@@ -85,9 +85,9 @@ def flipped(data: bytes) -> None:
 
 def queues(data: bytes) -> None:
     """Entries of every kind of queue."""
-    for at in range(0, len(data) - 46, 46):
-        batch_consume_queue.decode(data, at)
-        unit = consume_queue.decode(data, at)
+    for position in range(0, len(data) - 46, 46):
+        batch_consume_queue.decode(data, position)
+        unit = consume_queue.decode(data, position)
         assert unit.state in {"entry", "prefilled", "empty"}
         if consume_queue.is_ext_address(unit.tags_code):
             assert consume_queue.ext_offset(unit.tags_code) >= 0
@@ -97,10 +97,10 @@ def queues(data: bytes) -> None:
 def indexes(data: bytes) -> None:
     """A header, and entries linked as they say."""
     header = index.decode_header(data)
-    for at in range(40, len(data) - 20, 20):
-        entry = index.decode_entry(data, at)
+    for position in range(40, len(data) - 20, 20):
+        entry = index.decode_entry(data, position)
         index.entry_time(header, entry)
-        index.chain_continues(entry.prev, at, header.index_count)
+        index.chain_continues(entry.prev, position, header.index_count)
     index.time_matched(header, 0, header.end_timestamp)
 
 
@@ -139,7 +139,7 @@ def mutated(pick: random.Random, file: Path) -> bytes:
         opened.seek(pick.choice([0, 0, pick.randrange(max(file.stat().st_size, 1))]))
         data = bytearray(opened.read(pick.choice([100, 4000, 20_000])))
     for _ in range(pick.randrange(5)):
-        at = pick.randrange(len(data) + 1)
+        position = pick.randrange(len(data) + 1)
         new = pick.choice(
             [
                 pick.randbytes(pick.randrange(1, 20)),
@@ -150,7 +150,7 @@ def mutated(pick: random.Random, file: Path) -> bytes:
                 pick.choice([b"{", b"}", b"[", b'"', b"\\u", b":", b",", b"e999", b"-"]) * pick.randrange(1, 50),
             ]
         )
-        data[at : at + pick.choice([0, len(new)])] = new
+        data[position : position + pick.choice([0, len(new)])] = new
     return bytes(data)
 
 

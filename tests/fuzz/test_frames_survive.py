@@ -136,8 +136,8 @@ class UnexpectedErrors(logging.Handler):
 
 
 def a_request(pick: random.Random) -> bytes:
-    row = pick.choice([one for one in BROKER if one.code not in ENDING])
-    fields = {one.name: pick.choice(VALUES) for one in row.fields if pick.random() < 0.9}
+    row = pick.choice([item for item in BROKER if item.code not in ENDING])
+    fields = {field.name: pick.choice(VALUES) for field in row.fields if pick.random() < 0.9}
     for name in ("topic", "b"):
         if name in fields and pick.random() < 0.6:
             fields[name] = "Orders"
@@ -159,18 +159,18 @@ def spoiled(pick: random.Random, frame: bytes, how: str) -> bytes:
         return frame
     data = bytearray(frame if how == "bytes" else frame[8:])
     for _ in range(pick.choice((1, 1, 2, 4))):
-        at = pick.randrange(len(data))
+        position = pick.randrange(len(data))
         match pick.randrange(5 if how == "bytes" else 2):
             case 0:
-                data[at] = pick.randrange(256)
+                data[position] = pick.randrange(256)
             case 1:
-                data[at : at + 4] = pick.randbytes(len(data[at : at + 4]))
+                data[position : position + 4] = pick.randbytes(len(data[position : position + 4]))
             case 2:
-                del data[at : at + pick.randrange(1, 9)]
+                del data[position : position + pick.randrange(1, 9)]
             case 3:
                 data[:4] = pick.choice((0, 1, -1, 4, 1 << 30, len(data))).to_bytes(4, "big", signed=True)
             case _:
-                data[at:at] = pick.randbytes(pick.randrange(1, 9))
+                data[position:position] = pick.randbytes(pick.randrange(1, 9))
         if not data:
             return b"\0"
     return bytes(data) if how == "bytes" else frame[:8] + bytes(data)
@@ -183,11 +183,11 @@ async def told(server: ListeningBroker, pick: random.Random, counts: dict[str, i
     connection.connection_made(wire)
     how = pick.choice(("whole", "whole", "inside", "bytes"))
     stream = b"".join(spoiled(pick, a_request(pick), how) for _ in range(FRAMES))
-    at = 0
-    while at < len(stream) and not wire.closed:
+    position = 0
+    while position < len(stream) and not wire.closed:
         size = pick.choice((1, 7, 100, 1 << 16))
-        connection.data_received(stream[at : at + size])
-        at += size
+        connection.data_received(stream[position : position + size])
+        position += size
     await asyncio.sleep(0)
     counts["ended"] += wire.closed
     counts["answered"] += wire.written > 0
@@ -212,9 +212,9 @@ def test_frames_with_faults_end_in_answers_or_in_the_end_of_the_connection(
                 pick, began = random.Random(f"frames {case}"), time.process_time()
                 async with asyncio.timeout(20 * SECONDS):
                     await told(server, pick, counts)
-                took = time.process_time() - began  # a machine that is busy elsewhere does not count
-                slowest = max(slowest, took)
-                assert took < SECONDS, f"case {case}"
+                elapsed = time.process_time() - began  # a machine that is busy elsewhere does not count
+                slowest = max(slowest, elapsed)
+                assert elapsed < SECONDS, f"case {case}"
                 if case == cases // 4:
                     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
             assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - grown < GROWTH

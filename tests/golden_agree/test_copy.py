@@ -39,13 +39,13 @@ def copied(source, target, *options):
 
 def held(root):
     """Every file of the log, of queues and ext queues by name; those of the index in order, their names are times."""
-    found = {}
+    results = {}
     for folder in FOLDERS:
         for path in sorted((root / folder).rglob("*")):
             if path.is_file():
-                found[str(path.relative_to(root))] = path.read_bytes()
-    found["index"] = [path.read_bytes() for path in sorted((root / "index").glob("*"))]
-    return found
+                results[str(path.relative_to(root))] = path.read_bytes()
+    results["index"] = [path.read_bytes() for path in sorted((root / "index").glob("*"))]
+    return results
 
 
 def differences(one, other):
@@ -75,10 +75,10 @@ def test_every_unit_comes_along_and_a_copy_of_the_copy_is_the_same(golden, tmp_p
         listed = [unit for unit in store.units() if isinstance(unit, Unit)]
         good = [(unit.topic, unit.queue_offset, unit.body, unit.properties_raw) for unit in listed if unit.crc == "ok"]
     with open_store(tmp_path / "copy") as copy:
-        kept = [unit for unit in copy.units() if isinstance(unit, Unit)]
-        assert [(unit.topic, unit.queue_offset, unit.body, unit.properties_raw) for unit in kept] == good
+        units = [unit for unit in copy.units() if isinstance(unit, Unit)]
+        assert [(unit.topic, unit.queue_offset, unit.body, unit.properties_raw) for unit in units] == good
         assert copy.log.min_offset == store.log.min_offset
-        for before, after in zip(listed, kept, strict=False):
+        for before, after in zip(listed, units, strict=False):
             if before.crc == "bad":
                 break
             assert after.offset == before.offset

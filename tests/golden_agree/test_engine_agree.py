@@ -56,8 +56,8 @@ def test_the_engine_answers_as_rocketmq_does(opened, golden_account, name):
 def gets(tally, store, lines):
     """Statuses, corrected offsets and messages."""
     for line in sample((line for line in lines if line["t"] == "get" and line.get("status")), QUESTIONS):
-        wanted = TagFilter(line["tag"]) if line["tag"] else None
-        with store.get_message("g", line["topic"], line["queue"], line["offset"], line["max"], wanted) as got:
+        expected = TagFilter(line["tag"]) if line["tag"] else None
+        with store.get_message("g", line["topic"], line["queue"], line["offset"], line["max"], expected) as got:
             ours = (
                 got.status,
                 got.next_begin_offset,
@@ -85,6 +85,6 @@ def queries(tally, store, lines):
     """What the index leads to, collisions too, at most as many as asked for."""
     for line in sample((line for line in lines if line["t"] == "query"), QUESTIONS):
         begin, end = line["begin"], line["end"]
-        with store.query_message(line["topic"], line["key"], line["max"], begin, end) as found:
-            ours = sorted(found.offsets)
+        with store.query_message(line["topic"], line["key"], line["max"], begin, end) as query_message:
+            ours = sorted(query_message.offsets)
         tally.same(ours == sorted(line["phys"]), f"{line}: ours {ours}")

@@ -47,16 +47,16 @@ def _processes(request: pytest.FixtureRequest) -> Iterator[None]:
 @pytest.fixture(scope="module")
 def loop(qapp: QApplication) -> Iterator[qasync.QEventLoop]:
     """Qt's loop as asyncio's."""
-    made = qasync.QEventLoop(qapp, already_running=False)
-    asyncio.set_event_loop(made)
+    event_loop = qasync.QEventLoop(qapp, already_running=False)
+    asyncio.set_event_loop(event_loop)
     with garbage_on_main_thread.what_is_new():
         garbage = LoopGarbage()
         before = sys.getswitchinterval()
         sys.setswitchinterval(SWITCH_SECONDS)
-        yield made
+        yield event_loop
         sys.setswitchinterval(before)
         garbage.end()
-    made.close()
+    event_loop.close()
     asyncio.set_event_loop(None)
 
 
@@ -77,22 +77,22 @@ def window(
     theme.contrast_follows = False
     theme.set_contrast(False)
     theme.apply(qapp)
-    made = MainWindow(Settings(tmp_path_factory.mktemp("settings")))
-    made.remembers = False
+    main_window = MainWindow(Settings(tmp_path_factory.mktemp("settings")))
+    main_window.remembers = False
 
     def uncaught(error: object) -> None:
         # Between two walks pytest-qt lets Qt's timers, and with them our tasks, go on for a moment without the loop.
         if not (isinstance(error, RuntimeError) and str(error) == "no running event loop"):
             errors.append(str(error) or repr(error))
 
-    made.jobs.failed.connect(uncaught)
-    loop.set_exception_handler(lambda _loop, what: uncaught(what.get("exception") or what["message"]))
-    made.resize(1600, 1000)
-    made.show()
-    yield made
-    made.close()
-    loop.run_until_complete(made.jobs.drain())
-    made.deleteLater()
+    main_window.jobs.failed.connect(uncaught)
+    loop.set_exception_handler(lambda _loop, record: uncaught(record.get("exception") or record["message"]))
+    main_window.resize(1600, 1000)
+    main_window.show()
+    yield main_window
+    main_window.close()
+    loop.run_until_complete(main_window.jobs.drain())
+    main_window.deleteLater()
     QApplication.sendPostedEvents(None, 52)  # DeferredDelete
     assets.set_language("en")
     theme.set_scheme("light")

@@ -34,13 +34,13 @@ def served(tmp_path: Path) -> Iterator[Addresses]:
 @pytest.fixture
 def clients(served: Addresses) -> Iterator[ConnectedClients]:
     """A sender and two readers of a group; 30 messages in queue 0, of which 10 are read."""
-    with joined(served.broker) as made:
-        made.producer("p@1", "senders")
-        made.send("p@1", "Orders", 30)
-        made.consumer("c@1", "readers", "Orders", QUEUES[:2])
-        made.consumer("c@2", "readers", "Orders", QUEUES[2:])
-        made.commit("c@1", "readers", "Orders", 0, 10)
-        yield made
+    with joined(served.broker) as sample:
+        sample.producer("p@1", "senders")
+        sample.send("p@1", "Orders", 30)
+        sample.consumer("c@1", "readers", "Orders", QUEUES[:2])
+        sample.consumer("c@2", "readers", "Orders", QUEUES[2:])
+        sample.commit("c@1", "readers", "Orders", 0, 10)
+        yield sample
 
 
 @pytest.fixture(autouse=True)
@@ -108,7 +108,7 @@ def test_a_cluster_is_looked_at_without_a_store(
         assert walker.place.endswith("Orders / broker-a / 0")
         await walker.key(canvas, Qt.Key.Key_Return)
         assert "No store is open" in walker.said
-        done = {one.words for one in window.changes.operations.list if one.id == "cluster.ask"}
+        done = {item.words for item in window.changes.operations.list if item.id == "cluster.ask"}
         assert {
             "GET_BROKER_CLUSTER_INFO",
             "GET_TOPIC_STATS_INFO",
@@ -300,7 +300,9 @@ def test_a_consumer_of_ones_own_is_killed_and_its_queues_move(
 
         def shared() -> bool:
             group = model.find_group("readers")
-            return group is not None and sorted(len(one.owned or ()) for one in group.clients if not one.has_left) == [
+            return group is not None and sorted(
+                len(client.owned or ()) for client in group.clients if not client.has_left
+            ) == [
                 2,
                 2,
             ]
@@ -323,11 +325,13 @@ def test_a_consumer_of_ones_own_is_killed_and_its_queues_move(
 
         await walker.until(moved, "its queues have moved", 90)
         await walker.until(
-            lambda: any(one.added for one in model.deliveries.rebalances if one.client_ids == (names[0],)),
+            lambda: any(
+                rebalance.added for rebalance in model.deliveries.rebalances if rebalance.client_ids == (names[0],)
+            ),
             "the one that stays says what it took: that comes another way than readings do",
             90,
         )
-        killed = next(one for one in panel.line.steps if names[1] in one.departed)
+        killed = next(item for item in panel.line.steps if names[1] in item.departed)
         step = panel.line.steps[-1]
         panel.choose_step(step.number - 1)
         assert model.shown_time_ms is not None or model.state is not None
@@ -336,8 +340,8 @@ def test_a_consumer_of_ones_own_is_killed_and_its_queues_move(
         changes = {row["Change"] for row in walker.rows("cluster.moves")}
         # taken of nobody, where its end was read before they had an owner, or a reading did not hear who owns them
         assert changes - {"unchanged"} in ({"moved"}, {"taken"}, {"moved", "taken"})
-        seen = walker.rows("cluster.lists")
-        assert any("+broker-a" in row["Change"] for row in seen)
+        rows = walker.rows("cluster.lists")
+        assert any("+broker-a" in row["Change"] for row in rows)
         assert pane.rebalance.harm_head.note.text() == "of this step, counted from deliveries"
         target = tmp_path / "rebalance.md"
         pane.write_markdown(target)
@@ -367,12 +371,12 @@ def test_a_cluster_elsewhere_is_read_only_until_somebody_says_that_it_is_his(
         await walker.until(walker.find(QWidget, "cluster.clients").isVisible, "clients can be added")
         pane.model.address = "10.9.8.7:9876"
         pane.clients.refresh()
-        mine = walker.find(QPushButton, "cluster.mine")
-        assert mine.isVisible()
+        ours = walker.find(QPushButton, "cluster.mine")
+        assert ours.isVisible()
         assert not walker.find(QToolButton, "cluster.add.consumer").isVisible()
-        mine.click()
+        ours.click()
         assert walker.find(QToolButton, "cluster.add.consumer").isVisible()
-        done = [one.id for one in walker.window.changes.operations.list]
+        done = [finding.id for finding in walker.window.changes.operations.list]
         assert "cluster.mine" in done
         pane.model.address = served.namesrv
 
@@ -423,9 +427,9 @@ def test_the_labs_cluster_gets_queues_a_broker_and_loses_a_connection(
             acts.cut.click()
             await walker.until(lambda: pane.model.find_group("readers") is None, "it is cut")
         await walker.until(
-            lambda: any(one.id == "cluster.cut" for one in window.changes.operations.list), "the cut is noted"
+            lambda: any(finding.id == "cluster.cut" for finding in window.changes.operations.list), "the cut is noted"
         )
-        done = [one.id for one in window.changes.operations.list]
+        done = [item.id for item in window.changes.operations.list]
         assert {"cluster.add.queues", "cluster.add.broker", "cluster.broker.end", "cluster.cut"} <= set(done)
         await connected(walker, served.namesrv)
         await walker.until(lambda: not acts.queues.isEnabled(), "another cluster is only asked")
@@ -443,8 +447,8 @@ def test_the_labs_cluster_gets_queues_a_broker_and_loses_a_connection(
         return len(topic.queues) if topic is not None else 0
 
     def master(pane: ClusterPane, name: str) -> BrokerPart:
-        found = next(one.master for one in pane.model.unfiltered.brokers if one.name == name)
-        assert found is not None
-        return found
+        actual_master = next(broker.master for broker in pane.model.unfiltered.brokers if broker.name == name)
+        assert actual_master is not None
+        return actual_master
 
     run(walk())

@@ -37,18 +37,18 @@ def test_a_cluster_under_churn(tmp_path: Path, request: pytest.FixtureRequest) -
     )
     assert (done.returncode, done.stdout) == (0, ""), done.stderr[-4000:]
     assert "Traceback" not in done.stderr, "clients say that a connection has ended, and nothing worse"
-    seen = json.loads(figures.read_text("utf-8"))
-    grown = seen["end"] / seen["warm"] - 1
-    minutes = " ".join(f"{one >> 20}" for one in seen["minutes"])
-    deeds = ", ".join(f"{count} {name}" for name, count in sorted(seen["deeds"].items()))
-    beside = ", ".join(f"{name} {warm >> 20} → {end >> 20}" for name, (warm, end) in sorted(seen["beside"].items()))
-    told = f"{SECONDS:.0f} s of a cluster, {deeds}, {seen['clients']} clients, "
-    told += f"{seen['readings']} readings kept of {seen['bounds']['readings']} at most; "
-    told += f"{seen['sent']} messages; MiB by minute: {minutes}; {grown:+.1%} after warm-up; beside it {beside}"
-    account(request.node, "soak", [told])
-    assert seen["sent"] > 0, "messages went through it"
-    assert seen["failed"] == []
+    record = json.loads(figures.read_text("utf-8"))
+    grown = record["end"] / record["warm"] - 1
+    minutes = " ".join(f"{minute >> 20}" for minute in record["minutes"])
+    deeds = ", ".join(f"{count} {name}" for name, count in sorted(record["deeds"].items()))
+    beside = ", ".join(f"{name} {warm >> 20} → {end >> 20}" for name, (warm, end) in sorted(record["beside"].items()))
+    text = f"{SECONDS:.0f} s of a cluster, {deeds}, {record['clients']} clients, "
+    text += f"{record['readings']} readings kept of {record['bounds']['readings']} at most; "
+    text += f"{record['sent']} messages; MiB by minute: {minutes}; {grown:+.1%} after warm-up; beside it {beside}"
+    account(request.node, "soak", [text])
+    assert record["sent"] > 0, "messages went through it"
+    assert record["failed"] == []
     if FULL:
-        done = {name for name, count in seen["deeds"].items() if count}
+        done = {name for name, count in record["deeds"].items() if count}
         assert done == {"came", "left", "killed", "slowed", "cut", "queues", "brokers", "brokers ended"}
-    assert grown < GROWTH, f"memory grew by {grown:.1%} ({minutes} MiB); now " + "; ".join(seen["pieces"])
+    assert grown < GROWTH, f"memory grew by {grown:.1%} ({minutes} MiB); now " + "; ".join(record["pieces"])

@@ -26,7 +26,7 @@ def tables(walker: Walker) -> Iterator[RecordView]:
 def cut(table: RecordView) -> list[str]:
     """Cells on the screen of columns that never give way, and that are narrower than what they say."""
     head, top = table.horizontalHeader(), table.verticalScrollBar().value()
-    found = []
+    actual_texts = []
     for number in range(top, min(len(table.table.rows), top + table.visible_rows())):
         look, texts = table.table.look(number), table.table.texts(number)
         until = look.words_from if look is not None and look.words else len(texts)
@@ -34,8 +34,10 @@ def cut(table: RecordView) -> list[str]:
             if rank_of(column) == WHOLE and column.title and texts[n] and not head.isSectionHidden(n):
                 needed = table.painter.cell_width(column, table.table.rows[number], texts[n])
                 if head.sectionSize(n) < needed:
-                    found.append(f"{table.objectName()} {column.key} {texts[n]}: {head.sectionSize(n)} < {needed}")
-    return found
+                    actual_texts.append(
+                        f"{table.objectName()} {column.key} {texts[n]}: {head.sectionSize(n)} < {needed}"
+                    )
+    return actual_texts
 
 
 @pytest.mark.parametrize("size", [(1280, 720), (1600, 1000)])
@@ -43,15 +45,15 @@ def test_no_number_offset_time_or_state_is_cut(run: Run, walker: Walker, orders:
     async def walk() -> None:
         walker.window.resize(*size)
         await walker.open(orders)
-        seen = set()
+        names = set()
         for view in PLACES:
             assert await walker.window.go_to_text(view)
             await walker.rest()
             for table in tables(walker):
-                seen.add(table.objectName())
+                names.add(table.objectName())
                 assert cut(table) == [], view
                 assert table.horizontalScrollBar().maximum() == 0, (view, table.objectName())
-        assert {"units.table", "queue.table", "groups.table", "positions.now"} <= seen
+        assert {"units.table", "queue.table", "groups.table", "positions.now"} <= names
         walker.window.resize(1600, 1000)
         await walker.rest()
 
@@ -101,12 +103,12 @@ def test_the_columns_of_a_dialog_s_table_come_back_with_it(run: Run, walker: Wal
             await walker.rest()
             await walker.act(command)
             await walker.rest()
-            again = walker.table(name)
-            assert abs(again.horizontalHeader().sectionSize(0) - wide) <= 1, name
-            assert again.horizontalHeader().visualIndex(last) == 1, name
-            again.fitting.reset()
+            second_table = walker.table(name)
+            assert abs(second_table.horizontalHeader().sectionSize(0) - wide) <= 1, name
+            assert second_table.horizontalHeader().visualIndex(last) == 1, name
+            second_table.fitting.reset()
             assert walker.window.settings.columns(name) is None
-            again.window().close()
+            second_table.window().close()
             await walker.rest()
 
     run(walk())

@@ -42,8 +42,8 @@ def display():
         stderr=subprocess.DEVNULL,
     )
     os.close(writing)
-    with os.fdopen(reading) as said:
-        number = said.readline().strip()
+    with os.fdopen(reading) as output:
+        number = output.readline().strip()
     try:
         assert number, "Xvfb did not start"
         yield f":{number}"

@@ -57,15 +57,15 @@ def cut(table: RecordView) -> list[str]:
 
     from viewer.look.theme import mono
 
-    metrics, found = QFontMetrics(mono(12)), []
+    metrics, texts = QFontMetrics(mono(12)), []
     for slot in table.slots_on_screen():
         if slot.column.right:
             for row in range(min(40, table.model().rowCount())):
                 text = str(table.model().index(row, slot.section).data() or "")
                 look = table.table.look(row)
                 if not (look and look.words) and metrics.horizontalAdvance(text) > slot.width - 12:
-                    found.append(f"{slot.column.key} {text} {slot.width}")
-    return found
+                    texts.append(f"{slot.column.key} {text} {slot.width}")
+    return texts
 
 
 async def traced(walker: Walker, topic: str, key: str) -> list[str]:
@@ -178,13 +178,13 @@ def test_row_46_findings_lead_to_their_bytes_and_mark_the_tree(run: Run, walker:
         assert session is not None
         await walker.until(lambda: session.findings_complete, "the check ends")
         await walker.rest()
-        found = [row["Rule"] for row in walker.rows(FINDINGS)]
-        assert len(found) >= 3
+        rules = [row["Rule"] for row in walker.rows(FINDINGS)]
+        assert len(rules) >= 3
         messages = " ".join(str(value) for value in walker.values(FINDINGS, "Finding"))
         assert "CRC" in messages or "bodyCRC" in messages
-        at = next(n for n, finding in enumerate(session.findings) if finding.offset == 1_310_900)
-        rule = session.findings[at].id
-        await walker.choose(FINDINGS, found.index(rule))
+        position = next(n for n, finding in enumerate(session.findings) if finding.offset == 1_310_900)
+        rule = session.findings[position].id
+        await walker.choose(FINDINGS, rules.index(rule))
         detail = walker.texts(walker.window.panes["findings"])
         assert "Safe next steps" in detail
         assert "snapshot" in detail, "the first advice is a copy, never a deed"
@@ -233,8 +233,8 @@ def test_damaged_and_unusual_stores_speak_in_every_view(run: Run, walker: Walker
             await walker.rest()
             for table in walker.window.panes[walker.window.view].findChildren(RecordView):
                 if table.isVisible() and not table.model().rowCount():
-                    said = table.note.state or table.strip.state
-                    if said is None or not said.text:
+                    output = table.note.state or table.strip.state
+                    if output is None or not output.text:
                         mute.append(f"{place}: {table.objectName()}")
         await walker.act("go.last")
         assert walker.table(LOG).model().rowCount() > 0

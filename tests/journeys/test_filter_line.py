@@ -28,8 +28,8 @@ async def apply(walker: Walker, text: str) -> None:
 def state(walker: Walker) -> str:
     """What the line below, or the note in the table says it is; "" where nothing is said."""
     table = walker.table(LOG)
-    found = table.strip.state or table.note.state
-    return found.kind if found is not None else ""
+    results = table.strip.state or table.note.state
+    return results.kind if results is not None else ""
 
 
 def test_a_filter_shows_its_units_and_says_how_much_was_read(run: Run, walker: Walker, orders: Path) -> None:
@@ -142,13 +142,13 @@ def test_row_80_a_long_answer_has_its_first_rows_stops_and_goes_on(
         assert 500 <= table.total_rows() < 5_171
         assert "were looked at" in table.strip.state.text  # type: ignore[union-attr]
         for _ in range(12):
-            seen = table.total_rows()
+            total_rows = table.total_rows()
             go_on = [b for b in table.strip.findChildren(QPushButton) if b.text() == "Go on" and b.isVisible()]
             if not go_on:
                 break
             go_on[-1].click()
             await walker.until(lambda: state(walker) != "loading", "more was looked at")
-            assert table.total_rows() > seen
+            assert table.total_rows() > total_rows
         await walker.rest()
         assert state(walker) == ""
         assert table.total_rows() == 5_171

@@ -134,28 +134,28 @@ def test_row_62_a_filter_is_saved_renamed_deleted_and_found_by_name(run: Run, wa
         cell(walker, LOG, "Topic")
         await walker.act("filter.cell")
         await ended(walker)
-        wanted = text(walker)
+        expected = text(walker)
         await walker.act("filter.save")
         dialog = walker.find(QInputDialog, "filter.name")
         dialog.setTextValue("My topic")
         dialog.accept()
         pills = walker.find(FilterPills, "filter.saved")
-        assert pills.saved[-1] == ("My topic", wanted)
+        assert pills.saved[-1] == ("My topic", expected)
         assert walker.window.settings.saved_filters == pills.saved
         await walker.act("filter.clear")
         walker.window.palette_box.open(":my top")
-        assert [e.text for e in walker.window.palette_box.list.entries] == [wanted]
+        assert [e.text for e in walker.window.palette_box.list.entries] == [expected]
         walker.press(walker.window.palette_box.field, Qt.Key.Key_Return)
         await ended(walker)
-        assert text(walker) == wanted
+        assert text(walker) == expected
         pills.rename(len(pills.saved) - 1, "Other name")
         button = walker.find(QPushButton, f"filter.saved.{len(pills.saved) - 1}")
         assert button.text() == "Other name"
         pills.delete(len(pills.saved) - 1)
-        assert wanted not in [saved for _, saved in walker.window.settings.saved_filters or []]
+        assert expected not in [saved for _, saved in walker.window.settings.saved_filters or []]
         await walker.act("filter.clear")
         walker.find(QLineEdit, "filter.field").setFocus()
         await walker.key(walker.find(QLineEdit, "filter.field"), Qt.Key.Key_Up)
-        assert text(walker) == wanted, "filters used before come back with the arrow"
+        assert text(walker) == expected, "filters used before come back with the arrow"
 
     run(walk())

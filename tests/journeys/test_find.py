@@ -124,24 +124,24 @@ def test_row_58_find_in_the_chosen_rows_says_which_hit_of_how_many(run: Run, wal
         last = walker.value(LOG, "Physical offset")
         assert table.chosen_span() == (first, last)
         rows = table.table.rows[4:35]
-        wanted = [row.offset for row in rows if getattr(row, "topic", "") == "ShipmentEvents"]
-        assert len(wanted) > 2
+        expected = [row.offset for row in rows if getattr(row, "topic", "") == "ShipmentEvents"]
+        assert len(expected) > 2
         await find(walker, "ShipmentEvents")
         assert inside.isVisible()
         assert inside.isChecked()
-        seen = []
-        for _ in range(len(wanted) + 1):
-            seen.append((walker.value(LOG, "Physical offset"), said(walker).split(" · ")[0]))
+        observed = []
+        for _ in range(len(expected) + 1):
+            observed.append((walker.value(LOG, "Physical offset"), said(walker).split(" · ")[0]))
             walker.press(field, Qt.Key.Key_Return)
             await ended(walker)
-        assert {offset for offset, _ in seen} == set(wanted)
-        numbers = {offset: f"{n} of {len(wanted)}" for n, offset in enumerate(wanted, 1)}
-        assert all(words == numbers[offset] for offset, words in seen)
-        here = walker.value(LOG, "Physical offset")
+        assert {offset for offset, _ in observed} == set(expected)
+        numbers = {offset: f"{n} of {len(expected)}" for n, offset in enumerate(expected, 1)}
+        assert all(words == numbers[offset] for offset, words in observed)
+        value = walker.value(LOG, "Physical offset")
         walker.press(field, Qt.Key.Key_Return, SHIFT)
         await ended(walker)
-        at = (wanted.index(here) - 1) % len(wanted)
-        assert walker.value(LOG, "Physical offset") == wanted[at]
+        position = (expected.index(value) - 1) % len(expected)
+        assert walker.value(LOG, "Physical offset") == expected[position]
         assert "in the selection" in said(walker)
         assert table.chosen_span() == (first, last), "hits do not end it"
         inside.click()
@@ -189,7 +189,7 @@ def test_row_73_the_chosen_rows_are_exported(run: Run, walker: Walker, orders: P
         await walker.rest()
         span = table.chosen_span()
         assert span is not None
-        wanted = [row.offset for row in table.table.rows if span[0] <= row.offset <= span[1]]
+        expected = [row.offset for row in table.table.rows if span[0] <= row.offset <= span[1]]
         exports = walker.window.pane("log").exports
         box = exports.ask()
         scope = walker.find(QRadioButton, "export.scope.span")
@@ -203,7 +203,7 @@ def test_row_73_the_chosen_rows_are_exported(run: Run, walker: Walker, orders: P
         await walker.rest()
         written = [json.loads(line) for line in target.read_text().splitlines()]
         assert written.pop()["type"] == "end"
-        assert [line["physicalOffset"] for line in written] == wanted
+        assert [line["physicalOffset"] for line in written] == expected
         assert len(written) == 5
 
     run(walk())

@@ -79,9 +79,9 @@ def test_what_is_not_there_is_said_and_nothing_moves(run: Run, walker: Walker, o
             assert walker.find(QLineEdit, "goto.field").property("state") == "error", text
             assert walker.said, text
             assert walker.value(LOG, "Physical offset") == 1050
-        for text, said in (("99999999999", "it has 0 to "), ("OrderPaid/2/99999", "OrderPaid/2 has no queue offset")):
+        for text, output in (("99999999999", "it has 0 to "), ("OrderPaid/2/99999", "OrderPaid/2 has no queue offset")):
             await walker.go(text)
-            assert said in walker.find(QLineEdit, "goto.field").accessibleDescription() + walker.texts(), text
+            assert output in walker.find(QLineEdit, "goto.field").accessibleDescription() + walker.texts(), text
             assert walker.value(LOG, "Physical offset") == 1050
 
     run(walk())

@@ -30,9 +30,9 @@ pytestmark = pytest.mark.journey
 def lab(walker: Walker, run: Run, tmp_path: Path) -> Iterator[LabWalker]:
     """A person in the lab; what was made is closed at the end."""
     walker.window.settings.lab_folder = tmp_path / "lab"
-    made = LabWalker(walker)
-    yield made
-    run(made.leave())
+    lab_walker = LabWalker(walker)
+    yield lab_walker
+    run(lab_walker.leave())
 
 
 class LabWalker:
@@ -176,7 +176,7 @@ def test_row_68_answers_are_counted_queues_are_weighed_and_the_store_is_closed(
         assert lab.session.done[-1].status == "FLUSH_DISK_TIMEOUT"
         for status, count in lab.session.sample.statuses.items():
             await lab.until(
-                lambda said=f"{status} {count}": said in walker.texts(put_counts), "the status stands there"
+                lambda output=f"{status} {count}": output in walker.texts(put_counts), "the status stands there"
             )
         await lab.session.pause("flush", False)
         button = walker.find(QToolButton, "top.lab.close")
@@ -252,8 +252,8 @@ def test_opening_for_writing_says_who_holds_the_store_and_refuses(
             await lab.until(lambda: walker.window.findChild(QDialog, "lab.write.dialog"), "the question is asked")
             dialog = walker.window.findChild(QDialog, "lab.write.dialog")
             assert dialog is not None
-            said = walker.find(QWidget, "lab.write.holder")
-            await lab.until(lambda: "refused" in said.text(), "the holder is named")
+            output = walker.find(QWidget, "lab.write.holder")
+            await lab.until(lambda: "refused" in output.text(), "the holder is named")
             work = dialog.findChild(Button, "lab.write.dialog.deed")
             await lab.until(lambda: walker.table("lab.write.plan").total_rows() > 0, "the plan is shown")
             assert not work.isEnabled()

@@ -72,13 +72,13 @@ async def until_told(walker: Walker, pane: ClusterPane) -> dict[str, dict[str, s
     """All lessons have ended, and nobody is left behind; their figures."""
     runs = pane.lessons.runs
     await walker.until(lambda: all(one.status != "running" for one in runs.values()), "all end", 100)
-    for one in runs.values():
-        assert one.status == "done", (one.lesson.key, one.result)
-        assert pane.lessons.entries[one.lesson.key].line.text() == one.result
+    for item in runs.values():
+        assert item.status == "done", (item.lesson.key, item.result)
+        assert pane.lessons.entries[item.lesson.key].line.text() == item.result
     assert pane.watch is not None
     own = pane.watch.own
     await walker.until(lambda: own.running == 0, "all said goodbye")
-    return {key: {one.name: one.figure for one in run.figures} for key, run in runs.items()}
+    return {key: {figure.name: figure.figure for figure in run.figures} for key, run in runs.items()}
 
 
 @pytest.mark.clients_full
@@ -97,27 +97,27 @@ def test_lessons_about_a_rebalance_in_two_windows_tell_what_they_showed(
         second = await begin(("more",), other)
         pane = await begin(("kill", "many"))
         runs = pane.lessons.runs
-        told = await until_told(walker, pane)
-        more = await until_told(other, second)
-        for key, one in [*runs.items(), *second.lessons.runs.items()]:
-            seen = second if key == "more" else pane
-            counted = harms_counted_again(one, seen)
-            assert {name: (told | more)[key][name] for name in counted} == counted, key
-            said = seen._markdown().split(f"## {one.lesson.title}\n")[1].split("\n## ")[0]
-            assert [f"- {name}: {figure}, " in said for name, figure in counted.items()] == [True] * 4, key
+        reported = await until_told(walker, pane)
+        extra = await until_told(other, second)
+        for key, client in [*runs.items(), *second.lessons.runs.items()]:
+            actual_second = second if key == "more" else pane
+            counted = harms_counted_again(client, actual_second)
+            assert {name: (reported | extra)[key][name] for name in counted} == counted, key
+            word = actual_second._markdown().split(f"## {client.lesson.title}\n")[1].split("\n## ")[0]
+            assert [f"- {name}: {figure}, " in word for name, figure in counted.items()] == [True] * 4, key
         assert second.model.moments.keys() == pane.model.moments.keys(), "each sees the other's groups too"
         assert runs["many"].result.endswith("idle 0 → 1")
         assert pane.rebalance.line.group == runs["many"].group, "the last one is looked at"
         record = runs["kill"].record
-        at = next(one.at for one in record.of(Stopped))
-        before = {one.keys for one in record.of(Delivered) if one.at < at}
-        since = Counter(one.keys for one in record.of(Delivered) if one.at >= at)
-        again = sum(count - (key not in before) for key, count in since.items())
-        assert told["kill"]["Again by key"] == f"{again:,}"
+        position = next(item.at for item in record.of(Stopped))
+        before = {one.keys for one in record.of(Delivered) if one.at < position}
+        since = Counter(one.keys for one in record.of(Delivered) if one.at >= position)
+        second_total = sum(count - (key not in before) for key, count in since.items())
+        assert reported["kill"]["Again by key"] == f"{second_total:,}"
         assert len({one.client_id for one in record.of(Delivered)}) == 3
         target = pane._markdown()
         assert "## Async commit and a kill" in target
-        assert f"- Again by key: {again:,}, " in target
+        assert f"- Again by key: {second_total:,}, " in target
         pane.tabs.choose("lines")
 
     run(walk())
@@ -131,18 +131,18 @@ def test_five_lessons_run_by_clicks_and_their_figures_are_what_clients_told(
     async def walk() -> None:
         pane = await begin(KEYS)
         runs = pane.lessons.runs
-        told = await until_told(walker, pane)
-        two_clients(runs["disagree"].record, told["disagree"])
-        slow_queue(runs["slow"].record, told["slow"])
-        every_consumer(runs["broadcast"].record, told["broadcast"])
-        refused(runs["retry"].record, told["retry"])
-        nobody_finishes(runs["transaction"].record, told["transaction"])
+        reported = await until_told(walker, pane)
+        two_clients(runs["disagree"].record, reported["disagree"])
+        slow_queue(runs["slow"].record, reported["slow"])
+        every_consumer(runs["broadcast"].record, reported["broadcast"])
+        refused(runs["retry"].record, reported["retry"])
+        nobody_finishes(runs["transaction"].record, reported["transaction"])
         assert "Dead letters 4" in runs["retry"].result
         assert pane.watch is not None
         assert len(pane.watch.own.ended_brokers) == 4, "their brokers are gone too"
 
         def alone() -> bool:
-            return pane.model.state is not None and [one.name for one in pane.model.state.brokers] == ["broker-a"]
+            return pane.model.state is not None and [broker.name for broker in pane.model.state.brokers] == ["broker-a"]
 
         await walker.until(alone, "nobody waits for brokers of lessons")
         await walker.until(lambda: not pane.model.unfiltered.topics, "their topics are gone")
@@ -167,20 +167,20 @@ def harms_counted_again(one: LessonRun, pane: ClusterPane) -> dict[str, str]:
         first = changed.pop()
     begin, end, until = moments[first - 1].at, moments[last].at, moments[-1].at + 1_000
     by_queue: dict[object, list[int]] = defaultdict(list)
-    seen, twice = set(), 0
+    observed, repeated = set(), 0
     for got in one.record.of(Delivered):
         if got.group == one.group:
             by_queue[got.queue].append(got.at)
-            twice += (got.queue, got.queue_offset) in seen and begin <= got.at < until
-            seen.add((got.queue, got.queue_offset))
+            repeated += (got.queue, got.queue_offset) in observed and begin <= got.at < until
+            observed.add((got.queue, got.queue_offset))
     pauses, bursts = [], []
     for times in by_queue.values():
-        gaps = [later - at for at, later in pairwise(times) if at <= end and later >= begin]
+        gaps = [later - position for position, later in pairwise(times) if position <= end and later >= begin]
         pauses += [max(gaps)] if gaps and times[0] <= begin else []
         since = max(begin - 10_000, times[0])
-        before = sum(since <= at < begin for at in times)
+        before = sum(since <= time < begin for time in times)
         after = [at for at in times if end <= at <= min(until, end + 60_000)]
-        most = max((sum(at - 2_000 <= one <= at for one in after) for at in after), default=0)
+        most = max((sum(current - 2_000 <= item <= current for item in after) for current in after), default=0)
         if before > 1 and begin - since >= 2_000 and most:
             bursts.append((most / 2_000) / (before / (begin - since)))
     idle = [
@@ -190,7 +190,7 @@ def harms_counted_again(one: LessonRun, pane: ClusterPane) -> dict[str, str]:
     burst = f"× {max(bursts):.1f}" if max(bursts) > 1 else "× 1"
     return {
         "Pause": f"{max(pauses):,} ms",
-        "Delivered twice": f"{twice:,}",
+        "Delivered twice": f"{repeated:,}",
         "Burst": burst,
         "Idle consumers": f"{idle[0]} → {idle[1]}",
     }
@@ -198,16 +198,16 @@ def harms_counted_again(one: LessonRun, pane: ClusterPane) -> dict[str, str]:
 
 def two_clients(record: Record, told: dict[str, str]) -> None:
     """Four queues, two of each client: one of two, one of nobody; who has two owners hands everything out twice."""
-    last = {one.client_id: one.owned for one in record.of(Rebalanced) if one.topic == record.topic}
+    last = {client.client_id: client.owned for client in record.of(Rebalanced) if client.topic == record.topic}
     owners = Counter(queue for owned in last.values() for queue in owned)
     assert len(last) == 2
     assert told["With two owners"] == str(sum(count == 2 for count in owners.values())) == "1"
     assert told["With no owner"] == str(4 - len(owners)) == "1"
-    twice = Counter((one.queue, one.queue_offset) for one in record.of(Delivered))
-    assert told["Delivered twice"] == f"{sum(count - 1 for count in twice.values()):,}" != "0"
-    assert {q for q, n in owners.items() if n == 2} <= {queue for (queue, _), count in twice.items() if count > 1}
-    seen = {one.keys for one in record.of(Delivered)}
-    orphans = [one.keys for one in record.of(Sent) if one.queue not in owners and one.keys not in seen]
+    counts = Counter((item.queue, item.queue_offset) for item in record.of(Delivered))
+    assert told["Delivered twice"] == f"{sum(count - 1 for count in counts.values()):,}" != "0"
+    assert {q for q, n in owners.items() if n == 2} <= {queue for (queue, _), count in counts.items() if count > 1}
+    keys = {one.keys for one in record.of(Delivered)}
+    orphans = [one.keys for one in record.of(Sent) if one.queue not in owners and one.keys not in keys]
     assert told["Read by nobody"] == f"{len(orphans):,}" != "0"
     assert told["Lists of clients"] == "the same"
 
@@ -215,9 +215,9 @@ def two_clients(record: Record, told: dict[str, str]) -> None:
 def slow_queue(record: Record, told: dict[str, str]) -> None:
     """16 sends each; who does not avoid goes to the slow broker with every second one."""
     sends = record.of(Sent)
-    slow = [one for one in sends if one.queue.broker.startswith("slow-")]
-    assert min(one.ms for one in slow) >= 600
-    by_client = Counter(one.client_id for one in slow)
+    slow = [send for send in sends if send.queue.broker.startswith("slow-")]
+    assert min(item.ms for item in slow) >= 600
+    by_client = Counter(client.client_id for client in slow)
     avoiding = [who for who, options in record.clients.items() if options.avoids]
     plain = {one.client_id for one in sends} - set(avoiding)
     assert [by_client[who] for who in plain] == [8]
@@ -226,16 +226,16 @@ def slow_queue(record: Record, told: dict[str, str]) -> None:
     for name, figure in told.items():
         if name.startswith(("slow-", "quick-")):
             broker, queue = name.split(" q")
-            there = [one for one in sends if (one.queue.broker, one.queue.queue_id) == (broker, int(queue))]
-            avoided = sum(one.client_id in avoiding for one in there)
-            assert figure == f"{len(there) - avoided} → {avoided}"
+            present_sends = [one for one in sends if (one.queue.broker, one.queue.queue_id) == (broker, int(queue))]
+            avoided = sum(one.client_id in avoiding for one in present_sends)
+            assert figure == f"{len(present_sends) - avoided} → {avoided}"
 
 
 def every_consumer(record: Record, told: dict[str, str]) -> None:
     """Each of two is handed all hundred, once; the one that was away the forty of that time."""
     by_client: dict[str, list[str]] = {}
-    for one in record.of(Delivered):
-        by_client.setdefault(one.client_id, []).append(one.keys)
+    for client in record.of(Delivered):
+        by_client.setdefault(client.client_id, []).append(client.keys)
     assert [len(keys) for keys in by_client.values()] == [len(set(keys)) for keys in by_client.values()] == [100, 100]
     assert list(told.values()).count("100 of 100") == 2
     assert (told["Sent"], told["After its return"], told["Kept by brokers"]) == ("100", "40", "0")
@@ -243,20 +243,20 @@ def every_consumer(record: Record, told: dict[str, str]) -> None:
 
 def refused(record: Record, told: dict[str, str]) -> None:
     """Four of twenty come three times, at reconsumeTimes 0, 1 and 2, and are dead letters."""
-    dead = {one.keys for one in record.of(Delivered) if one.queue.topic == f"%DLQ%{record.group}"}
+    dead = {item.keys for item in record.of(Delivered) if item.queue.topic == f"%DLQ%{record.group}"}
     assert {int(key.split("-")[1]) for key in dead} == {0, 5, 10, 15}
     for key in dead:
-        came = [one for one in record.of(Delivered) if one.keys == key and one.group == record.group]
-        assert [one.reconsume_times for one in came] == [0, 1, 2]
-        assert {one.queue.topic for one in came[1:]} == {f"%RETRY%{record.group}"}
-        assert came[1].at - came[0].at >= 900
-        assert came[2].at - came[1].at >= 1_900
+        arrived = [one for one in record.of(Delivered) if one.keys == key and one.group == record.group]
+        assert [one.reconsume_times for one in arrived] == [0, 1, 2]
+        assert {one.queue.topic for one in arrived[1:]} == {f"%RETRY%{record.group}"}
+        assert arrived[1].at - arrived[0].at >= 900
+        assert arrived[2].at - arrived[1].at >= 1_900
     assert (told["Taken at once"], told["Refused"], told["Dead letters"]) == ("16 of 20", "4", "4")
 
 
 def nobody_finishes(record: Record, told: dict[str, str]) -> None:
     """Four of eight are handed out; the others are asked about three times each, and lie in a topic of their own."""
-    checks = Counter(one.msg_id for one in record.of(TransactionEnded) if one.checked)
+    checks = Counter(item.msg_id for item in record.of(TransactionEnded) if item.checked)
     assert sorted(checks.values()) == [3, 3, 3, 3]
     handed = {one.keys for one in record.of(Delivered) if one.group == record.group}
     given_up = {one.keys for one in record.of(Delivered) if one.group.endswith("-given-up")}

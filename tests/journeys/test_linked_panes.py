@@ -50,10 +50,10 @@ def test_row_12_a_field_and_its_bytes_are_chosen_together(run: Run, walker: Walk
     async def walk() -> None:
         await walker.open(orders)
         start = walker.value(LOG, "Physical offset")
-        for name, at, size in (("bodyCRC", 8, 4), ("storeTimestamp", 56, 8), ("queueOffset", 20, 8)):
+        for name, position, size in (("bodyCRC", 8, 4), ("storeTimestamp", 56, 8), ("queueOffset", 20, 8)):
             walker.detail.setCurrentIndex(walker.detail_index(name))
             assert walker.hex.chosen_field == name
-            assert walker.hex.selection() == (start + at, start + at + size)
+            assert walker.hex.selection() == (start + position, start + position + size)
             assert name in walker.hex.spoken()
         walker.click(walker.hex.viewport(), point_of(walker.hex, start + 9).toPoint())
         assert walker.detail.chosen_field == "bodyCRC"
@@ -131,8 +131,8 @@ def test_row_1_unit_leads_to_its_queue_entry_and_its_index_entries(run: Run, wal
         assert walker.window.view == "index"
         assert walker.find(QWidget, "trace.topic").text() == row["Topic"]  # type: ignore[attr-defined]
         assert unit in walker.values("trace.steps", "Physical offset")
-        found = walker.values("trace.steps", "Physical offset").index(unit)
-        await walker.choose("trace.steps", found)
+        position = walker.values("trace.steps", "Physical offset").index(unit)
+        await walker.choose("trace.steps", position)
         await walker.follow("trace.steps")
         assert walker.window.view == "log"
         assert walker.value(LOG, "Physical offset") == unit

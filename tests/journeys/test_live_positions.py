@@ -57,9 +57,9 @@ def test_row_37_38_nine_positions_move_on_one_ruler_and_in_five_plots(run: Run, 
         )
         pane.setFocus()
         walker.press(pane, Qt.Key.Key_Space)
-        held = live.range().end
-        await walker.until(lambda: live.history.span[1] / 1000 > held + 0.4, "looks go on")
-        assert live.range().end == held
+        end = live.range().end
+        await walker.until(lambda: live.history.span[1] / 1000 > end + 0.4, "looks go on")
+        assert live.range().end == end
         assert not live.at_end
         live.zoom(0.5, 0.0)
         assert live.range().span == 30.0
@@ -113,12 +113,12 @@ def test_row_43_a_session_is_recorded_replayed_and_exported(run: Run, walker: Wa
         last = json.loads((tmp_path / "samples.jsonl").read_text("utf-8").splitlines()[-1])
         assert last["to_commit"] == last["wrote"] - last["committed"]
         assert last["put_rate"] > 0
-        told = [row for row in rows if row["flushes"] != "0"]
-        assert told
-        assert all(float(row["flush_ms"]) > 0 and int(row["flush_bytes"]) > 0 for row in told)
+        actual_rows = [row for row in rows if row["flushes"] != "0"]
+        assert actual_rows
+        assert all(float(row["flush_ms"]) > 0 and int(row["flush_bytes"]) > 0 for row in actual_rows)
 
     run(walk())
 
 
 def _texts(facts) -> str:
-    return " ".join(f"{one.name} {one.value} {one.note}" for one in facts._shown)
+    return " ".join(f"{item.name} {item.value} {item.note}" for item in facts._shown)

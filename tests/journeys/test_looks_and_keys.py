@@ -126,18 +126,18 @@ def test_what_is_cut_is_found(qtbot: Any) -> None:
     box = QWidget()
     qtbot.addWidget(box)
     line = QHBoxLayout(box)
-    narrow, whole, outside = QPushButton("Commit now and here"), QPushButton("ok"), QPushButton("Export…", box)
+    narrow, button, outside = QPushButton("Commit now and here"), QPushButton("ok"), QPushButton("Export…", box)
     line.addWidget(narrow)
-    line.addWidget(whole)
+    line.addWidget(button)
     narrow.setFixedWidth(40)
     box.resize(300, 60)
     box.show()
     outside.setGeometry(280, 0, 120, 30)
     outside.show()
-    found = clipped_widgets(box)
-    assert len(found) == 2
-    assert any("'Commit now and here'" in line and "narrower than its words" in line for line in found)
-    assert any("'Export…'" in line and "100 px lie outside" in line for line in found)
+    actual_clipped_widgets = clipped_widgets(box)
+    assert len(actual_clipped_widgets) == 2
+    assert any("'Commit now and here'" in line and "narrower than its words" in line for line in actual_clipped_widgets)
+    assert any("'Export…'" in line and "100 px lie outside" in line for line in actual_clipped_widgets)
 
 
 def test_keyboard_alone(run: Run, walker: Walker, orders: Path) -> None:
@@ -163,14 +163,14 @@ def test_keyboard_alone(run: Run, walker: Walker, orders: Path) -> None:
         assert after > before
         await walker.key(walker.window, Qt.Key.Key_F7)
         assert walker.value(LOG, "Physical offset") == before
-        seen = set()
+        names = set()
         for _ in range(8):
             await walker.key(walker.window, Qt.Key.Key_F6)
             focus = walker.window.focusWidget()
             while focus is not None and not focus.objectName():
                 focus = focus.parentWidget()
-            seen.add(focus.objectName() if focus is not None else "")
-        assert {"units.table", "unit.detail", "unit.hex", "filter.field", "goto.field"} <= seen
+            names.add(focus.objectName() if focus is not None else "")
+        assert {"units.table", "unit.detail", "unit.hex", "filter.field", "goto.field"} <= names
         rail = [view.kind for view in (*ON_RAIL, *LISTENING, *AT_FOOT)]
         for number, view in enumerate(rail, 1):
             walker.press(walker.window, Qt.Key(Qt.Key.Key_0.value + number), CTRL)
@@ -229,8 +229,8 @@ def test_row_92_what_is_copied_is_what_the_terminal_prints(
         await walker.act("copy.cli")
         return json.dumps({"command": walker.clipboard, "record": record})
 
-    found = json.loads(run(walk()))
-    words = shlex.split(found["command"])
+    row = json.loads(run(walk()))
+    words = shlex.split(row["command"])
     assert words[0] == "storescope"
     assert str(orders) in words
     done = subprocess.run(
@@ -245,14 +245,14 @@ def test_row_92_what_is_copied_is_what_the_terminal_prints(
     )
     assert done.returncode == 0, done.stderr
     printed = [json.loads(line) for line in done.stdout.splitlines()]
-    wanted = found["record"][same[0]]
-    assert any(wanted in flat(line) for line in printed), (found, printed[:3])
+    expected = row["record"][same[0]]
+    assert any(expected in flat(line) for line in printed), (row, printed[:3])
 
 
 def flat(value: object) -> list[object]:
     """Every value of a record, however deep."""
     if isinstance(value, dict):
-        return [one for inner in value.values() for one in flat(inner)]
+        return [item for inner in value.values() for item in flat(inner)]
     if isinstance(value, list):
         return [one for inner in value for one in flat(inner)]
     return [value]

@@ -26,15 +26,15 @@ async def menu_of(walker: Walker, widget: QWidget) -> QMenu:
     """The menu that Shift+F10 opens."""
     walker.press(widget, Qt.Key.Key_F10, SHIFT)
     await walker.until(lambda: isinstance(QApplication.activePopupWidget(), QMenu), "the menu is open")
-    found = QApplication.activePopupWidget()
-    assert isinstance(found, QMenu)
-    return found
+    active_popup_widget = QApplication.activePopupWidget()
+    assert isinstance(active_popup_widget, QMenu)
+    return active_popup_widget
 
 
 async def pick(walker: Walker, widget: QWidget, name: str) -> None:
     """Open the menu by key, and trigger its entry ``name``."""
     menu = await menu_of(walker, widget)
-    action = next(one for one in menu.actions() if one.objectName() == name)
+    action = next(item for item in menu.actions() if item.objectName() == name)
     assert action.isEnabled(), action.toolTip()
     menu.close()
     action.trigger()
@@ -49,8 +49,8 @@ def place(walker: Walker) -> str:
 
 def whole(menu: QMenu, kind: str) -> None:
     """All deeds of the kind, in order, and a reason for each that is grey."""
-    named = [one for one in menu.actions() if one.objectName()]
-    commands = [one.objectName() for one in named if not one.objectName().startswith("filter.")]
+    named = [action for action in menu.actions() if action.objectName()]
+    commands = [item.objectName() for item in named if not item.objectName().startswith("filter.")]
     assert commands == [command.id for command in row_commands_of(kind)], kind
     assert [one.text() for one in named if not one.isEnabled() and not one.toolTip().endswith(".")] == []
     lines = sum(one.isSeparator() for one in menu.actions())
@@ -60,7 +60,7 @@ def whole(menu: QMenu, kind: str) -> None:
 def test_every_table_of_every_view_has_its_whole_menu(run: Run, walker: Walker, orders: Path) -> None:
     async def walk() -> None:
         await walker.open(orders)
-        seen = set()
+        names = set()
         for view in PLACES:
             assert await walker.window.go_to_text(view)
             await walker.rest()
@@ -77,9 +77,9 @@ def test_every_table_of_every_view_has_its_whole_menu(run: Run, walker: Walker, 
                 menu = await menu_of(walker, table)
                 whole(menu, table.kind.name)
                 menu.close()
-                seen.add(table.kind.name)
-        assert len(seen) >= 9, seen
-        assert {"unit", "cq", "indexFile", "groupProgress", "space"} <= seen
+                names.add(table.kind.name)
+        assert len(names) >= 9, names
+        assert {"unit", "cq", "indexFile", "groupProgress", "space"} <= names
         assert PARTS[0] == "go"
 
     run(walk())
@@ -140,16 +140,16 @@ def test_the_mouse_opens_the_menu_of_what_is_under_it(run: Run, walker: Walker, 
     async def walk() -> None:
         await walker.open(orders)
         line = walker.find(QWidget, "units.line")
-        at = QPoint(line.width() // 3, line.height() // 2)
-        QApplication.sendEvent(line, QContextMenuEvent(QContextMenuEvent.Reason.Mouse, at, line.mapToGlobal(at)))
+        point = QPoint(line.width() // 3, line.height() // 2)
+        QApplication.sendEvent(line, QContextMenuEvent(QContextMenuEvent.Reason.Mouse, point, line.mapToGlobal(point)))
         menu = QApplication.activePopupWidget()
         assert isinstance(menu, QMenu)
         whole(menu, "lineMark")
         menu.close()
         tree = walker.window.side.tree
-        at = tree.visualRect(walker.window.side.model.index_of("topics")).center()
+        point = tree.visualRect(walker.window.side.model.index_of("topics")).center()
         view = tree.viewport()
-        QApplication.sendEvent(view, QContextMenuEvent(QContextMenuEvent.Reason.Mouse, at, view.mapToGlobal(at)))
+        QApplication.sendEvent(view, QContextMenuEvent(QContextMenuEvent.Reason.Mouse, point, view.mapToGlobal(point)))
         menu = QApplication.activePopupWidget()
         assert isinstance(menu, QMenu)
         whole(menu, "treeNode")
@@ -165,7 +165,7 @@ def test_a_grey_entry_says_its_reason_in_the_status_bar_while_it_is_highlighted(
         await walker.open(orders)
         before = walker.window.status.message.text()
         menu = await menu_of(walker, walker.window.side.tree)
-        grey = next(one for one in menu.actions() if one.objectName() == "bytes.export")
+        grey = next(action for action in menu.actions() if action.objectName() == "bytes.export")
         assert not grey.isEnabled()
         for _ in menu.actions():
             QTest.keyClick(menu, Qt.Key.Key_Down)
@@ -226,10 +226,10 @@ def test_a_field_becomes_a_column_and_explains_itself(run: Run, walker: Walker, 
         assert "bornHost" in walker.heads("units.table")
         assert walker.row("units.table")["bornHost"] == walker.fields()["bornHost"]
         menu = await menu_of(walker, detail)
-        again = next(one for one in menu.actions() if one.objectName() == "keep.column")
-        assert not again.isEnabled()
+        second_action = next(action for action in menu.actions() if action.objectName() == "keep.column")
+        assert not second_action.isEnabled()
         menu.close()
-        assert [one.objectName() for one in (await menu_of(walker, walker.hex)).actions()][-1] == "explain.field"
+        assert [item.objectName() for item in (await menu_of(walker, walker.hex)).actions()][-1] == "explain.field"
         QApplication.activePopupWidget().close()
         await pick(walker, detail, "explain.field")
         box = walker.find(QWidget, "explain.box")

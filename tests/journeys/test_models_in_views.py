@@ -36,12 +36,12 @@ def test_every_model_keeps_qts_rules(run: Run, walker: Walker, damaged: Path, qt
     async def walk() -> None:
         window = walker.window
         await walker.open(damaged)
-        seen: set[int] = set()
+        observed: set[int] = set()
         for view in BY_KIND:
             for shown in window.pane(view).findChildren(QAbstractItemView):
                 model = shown.model()
-                if isinstance(model, QAbstractItemModel) and id(model) not in seen:
-                    seen.add(id(model))
+                if isinstance(model, QAbstractItemModel) and id(model) not in observed:
+                    observed.add(id(model))
                     testers.append(
                         QAbstractItemModelTester(model, QAbstractItemModelTester.FailureReportingMode.Warning)
                     )
@@ -63,5 +63,5 @@ def test_every_model_keeps_qts_rules(run: Run, walker: Walker, damaged: Path, qt
     finally:
         testers.clear()  # before the models that they watch
     assert watched > 12
-    told = [record.message for record in qtlog.records if "FAIL" in record.message or "modeltest" in record.message]
-    assert not told, told
+    messages = [record.message for record in qtlog.records if "FAIL" in record.message or "modeltest" in record.message]
+    assert not messages, messages

@@ -36,10 +36,10 @@ async def ended(walker: Walker) -> None:
 
 
 def command_line(store: Path, where: str) -> list[int]:
-    said = io.StringIO()
-    with redirect_stdout(said):
+    string_io = io.StringIO()
+    with redirect_stdout(string_io):
         main(["units", str(store), "--json", "--where", where])
-    records = [json.loads(line) for line in said.getvalue().splitlines()]
+    records = [json.loads(line) for line in string_io.getvalue().splitlines()]
     return [record["physicalOffset"] for record in records if record["type"] == "unit"]
 
 
@@ -98,9 +98,9 @@ def test_row_73_exports_say_what_was_cut_and_row_77_mask(
         await walker.open(orders, 'filter:topic = "OrderPaid"')
         await ended(walker)
         rows = walker.table(LOG).total_rows()
-        said = await exported(walker, tmp_path / "a.md", "markdown")
-        assert f"{rows:,} rows written" in said
-        assert "cells were cut" in said
+        output = await exported(walker, tmp_path / "a.md", "markdown")
+        assert f"{rows:,} rows written" in output
+        assert "cells were cut" in output
         lines = (tmp_path / "a.md").read_text("utf-8").splitlines()
         assert len(lines) == rows + 2
         await exported(walker, tmp_path / "a.csv", "csv")

@@ -61,7 +61,7 @@ def test_views_look_as_they_did(run: Run, walker: Walker, damaged: Path, scheme:
         session = window.session
         assert session is not None
         await walker.until(lambda: session.findings_complete, "the check ends")
-        told = []
+        texts = []
         for name, place in PLACES.items():
             assert await window.go_to_text(place)
             await asyncio.sleep(0.2)
@@ -75,12 +75,12 @@ def test_views_look_as_they_did(run: Run, walker: Walker, damaged: Path, scheme:
             if WRITE:
                 assert picture.save(str(file))
                 continue
-            known = QImage(str(file)).convertToFormat(QImage.Format.Format_RGB888)
-            assert (known.width(), known.height()) == (WIDTH, HEIGHT), file
-            apart = np.abs(pixels(picture) - pixels(known))
+            known_values = QImage(str(file)).convertToFormat(QImage.Format.Format_RGB888)
+            assert (known_values.width(), known_values.height()) == (WIDTH, HEIGHT), file
+            apart = np.abs(pixels(picture) - pixels(known_values))
             far = float((apart.max(axis=2) > FAR).mean())
             if apart.mean() > MEAN or far > FAR_SHARE:
-                told.append(f"{file.name}: mean {apart.mean():.1f}, {far:.1%} of the pixels are far")
-        assert not told, told
+                texts.append(f"{file.name}: mean {apart.mean():.1f}, {far:.1%} of the pixels are far")
+        assert not texts, texts
 
     run(walk())

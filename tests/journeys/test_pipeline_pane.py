@@ -74,14 +74,14 @@ async def played(walker: Walker, folder: Path, job: str, said: list[dict[str, An
     assert pane.runs is not None
     pane.runs.command = lines.player(folder / f"{job}-{time.monotonic_ns()}", said, **how)
     walker.find(QPushButton, "pipeline.run.button").click()
-    made = pane.runs.jobs[0]
-    assert made.request.job == job
+    new_job = pane.runs.jobs[0]
+    assert new_job.request.job == job
     if not how.get("hangs"):
-        await walker.until(lambda: not made.running, f"{job} ends")
+        await walker.until(lambda: not new_job.running, f"{job} ends")
         await walker.rest()
     else:
-        await walker.until(lambda: made.progress, f"{job} is under way")
-    return made
+        await walker.until(lambda: new_job.progress, f"{job} is under way")
+    return new_job
 
 
 @pytest.mark.spark
@@ -155,11 +155,11 @@ def test_row_74_parquet_by_topic_and_day_is_said_in_numbers_before_it_is_written
         assert walker.clipboard == shlex.join(
             ["storescope", "pipeline", "export", "--out", str(tmp_path / "parquet"), str(path)]
         )
-        said = [
+        output = [
             lines.progress("export", "writing rows", [lines.stage(0, 4, 4)], 9000, 4 << 20, 4 << 20),
             lines.summary("export", units=9000, bytes=4 << 20, out=str(tmp_path / "parquet"), bytesWritten=1 << 20),
         ]
-        job = await played(walker, tmp_path, "export", said)
+        job = await played(walker, tmp_path, "export", output)
         assert job.status == "done"
         assert "1.00 MiB written" in walker.said
         assert walker.find(QLabel, "pipeline.written").text().endswith("parquet")
@@ -175,18 +175,20 @@ def test_findings_of_a_job_lead_to_the_bytes_in_this_store_and_in_another(
     from engine.rules.findings import Finding
 
     with open_store(damaged) as store:
-        found = [one.record() for one in check(store) if isinstance(one, Finding)]
-    here = next(one for one in found if one["id"] == "CL03")
+        records = [finding.record() for finding in check(store) if isinstance(finding, Finding)]
+    here = next(record for record in records if record["id"] == "CL03")
 
     async def walk() -> None:
         pane = await shown(walker, damaged)
         path = str(walker.window.session.path)
         await filled(walker, "verify")
-        told = [{**one, "store": path} for one in found] + [{**here, "id": "CL05", "store": str(orders), "offset": 0}]
-        await played(walker, tmp_path, "verify", lines.verify(told))
+        reported = [{**item, "store": path} for item in records] + [
+            {**here, "id": "CL05", "store": str(orders), "offset": 0}
+        ]
+        await played(walker, tmp_path, "verify", lines.verify(reported))
         rules = {row["Rule"]: row for row in walker.rows(RESULTS)}
-        assert set(rules) == {one["id"] for one in told}
-        assert sum(int(row["Count"].replace(",", "")) for row in rules.values()) == len(told)
+        assert set(rules) == {one["id"] for one in reported}
+        assert sum(int(row["Count"].replace(",", "")) for row in rules.values()) == len(reported)
         order = [row.rule.severity for row in pane.results.table.source.read(0, 0, 99).rows]
         assert order == sorted(order, key=["error", "warn", "note", "chat"].index)
         await walker.choose(RESULTS, list(rules).index("CL03"))
@@ -197,7 +199,7 @@ def test_findings_of_a_job_lead_to_the_bytes_in_this_store_and_in_another(
         assert walker.window.view == "pipeline"
         pane.results.choose("each")
         await walker.rest()
-        assert len(walker.rows(RESULTS)) == len(told)
+        assert len(walker.rows(RESULTS)) == len(reported)
         pane.results.choose("rule")
         await walker.choose(RESULTS, [row["Rule"] for row in walker.rows(RESULTS)].index("CL05"))
         await walker.follow(RESULTS, "First place")
@@ -216,18 +218,18 @@ def test_a_job_that_is_cancelled_says_so_and_another_store_leaves_jobs_alone(
         job = await played(walker, tmp_path, "verify", lines.verify([], ended=False), hangs=True)
         strip = walker.find(StageStrip, "pipeline.stages")
         await walker.until(lambda: len(strip.cards) == 4, "all stages are known")
-        assert [one.card.state for one in strip.cards] == ["done", "done", "running", "waits"]
+        assert [card.card.state for card in strip.cards] == ["done", "done", "running", "waits"]
         assert strip.cards[2].accessibleName().startswith("Check the stores: running, 58 of 96 tasks")
-        assert any(one.title == "verify" and one.part for one in walker.window.jobs.list)
+        assert any(item.title == "verify" and item.part for item in walker.window.jobs.list)
         await walker.open(damaged, "pipeline")
         assert job.running
         assert any(one.title == "verify" for one in walker.window.jobs.list)
         assert "58 of 108 tasks" in pane.list.jobs.index(0).data(11)
         await walker.act("language.zh_CN")
-        again = walker.window.panes["pipeline"]
-        assert isinstance(again, PipelinePane)
-        assert again is not pane
-        assert again.job is job
+        second_pipeline = walker.window.panes["pipeline"]
+        assert isinstance(second_pipeline, PipelinePane)
+        assert second_pipeline is not pane
+        assert second_pipeline.job is job
         await walker.act("language.en")
         walker.find(QPushButton, "pipeline.cancel.button").click()
         await walker.until(lambda: not job.running, "it stops")
@@ -268,8 +270,8 @@ def test_quitting_asks_while_a_job_runs(run: Run, walker: Walker, orders: Path, 
 def pane_words(walker: Walker) -> str:
     """What stands in the results, its state too."""
     pane = walker.find(PipelinePane, "pipeline.pane")
-    found = [pane.results.state.state, pane.results.table.strip.state]
-    return walker.texts(pane) + " ".join(one.text for one in found if one is not None)
+    states = [pane.results.state.state, pane.results.table.strip.state]
+    return walker.texts(pane) + " ".join(item.text for item in states if item is not None)
 
 
 def test_a_failure_shows_its_clear_line_and_can_be_run_again(
@@ -303,11 +305,11 @@ def test_without_spark_the_view_says_what_to_install(
 
     async def walk() -> None:
         await shown(walker, orders)
-        said = walker.find(QLabel, "pipeline.lacks")
-        await walker.until(said.text, "it is said")
-        assert "pyspark, pandas" in said.text()
-        assert "pip install 'storescope[spark]'" in said.text()
-        assert "Java 17 or 21" in said.text()
+        output = walker.find(QLabel, "pipeline.lacks")
+        await walker.until(output.text, "it is said")
+        assert "pyspark, pandas" in output.text()
+        assert "pip install 'storescope[spark]'" in output.text()
+        assert "Java 17 or 21" in output.text()
         assert not walker.find(QPushButton, "pipeline.run.button").isEnabled()
         assert walker.find(QPushButton, "pipeline.command").isEnabled()
 
@@ -332,12 +334,12 @@ def test_statistics_stand_beside_what_other_jobs_found_and_rates_are_drawn_by_ho
         assert "/s" in pane.rates.accessibleDescription()
         await filled(walker, "trace", keys="SO-1 SO-2")
         path = Path(str(walker.window.session.path))
-        told = [
+        reported = [
             lines.traced("SO-1", "found", path, 4096, "OrderPaid"),
             lines.traced("SO-2", "neverSeen", path),
             lines.summary("trace", keys=2, keysMissing=1),
         ]
-        await played(walker, tmp_path, "trace", told)
+        await played(walker, tmp_path, "trace", reported)
         assert [row["Verdict"] for row in walker.rows(RESULTS)] == ["Found", "Never seen"]
         assert walker.find(PipelinePane, "pipeline.pane").aside.isVisible()
         assert len(walker.rows(STATS)) == len(lines.TOPICS)
@@ -411,6 +413,6 @@ def test_everything_is_reached_by_keys_and_has_a_name(run: Run, walker: Walker, 
 def _part(pane: PipelinePane, name: str) -> Any:
     from PySide6.QtWidgets import QWidget
 
-    found = pane.findChild(QWidget, name)
-    assert found is not None, name
-    return found
+    widget = pane.findChild(QWidget, name)
+    assert widget is not None, name
+    return widget

@@ -42,7 +42,7 @@ def requests_of(walker: Walker) -> RequestsPane:
 
 
 def test_a_lab_store_is_served_and_its_requests_are_seen(walker: Walker, run: Run, lab: Any, tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         assert await walker.window.lab.start(tmp_path / "lab", PRESETS[3].config, "5.3")
         await walker.act("lab.serve.show")
         pane = walker.window.pane("lab")
@@ -92,7 +92,7 @@ def test_a_lab_store_is_served_and_its_requests_are_seen(walker: Walker, run: Ru
         QTest.keyClick(requests.table, Qt.Key.Key_Space)
         await walker.until(lambda: requests._source_status.kind == "ended", "the end is said", 60)
 
-    run(told())
+    run(scenario())
 
 
 async def cuts_nothing(walker: Walker) -> None:
@@ -102,10 +102,10 @@ async def cuts_nothing(walker: Walker) -> None:
     walker.window.resize(1280, 720)
     for language in ("zh_CN", "en"):
         await walker.act(f"language.{language}")
-        found = walker.window.pane("lab")
-        assert isinstance(found, LabPane)
+        pane = walker.window.pane("lab")
+        assert isinstance(pane, LabPane)
         for deck in ("plug", "serve"):
-            found.deck.choose(deck)
+            pane.deck.choose(deck)
             await walker.rest()
             assert not clipped_widgets(walker.window), (language, deck)
 
@@ -136,7 +136,7 @@ def test_a_recording_is_opened_in_a_window_without_a_store(walker: Walker, run: 
     recorded_requests.seen_in_a_talk(tmp_path / "store", recorder.take)
     recorder.close()
 
-    async def told() -> None:
+    async def scenario() -> None:
         walker.window.close_store()
         assert await walker.window.go_to_text(f"requests:{tmp_path / 'talk.requests'}")
         pane = requests_of(walker)
@@ -144,4 +144,4 @@ def test_a_recording_is_opened_in_a_window_without_a_store(walker: Walker, run: 
         walker.action("requests.client").trigger()
         assert pane.filter.text() == 'client = "C1"'
 
-    run(told())
+    run(scenario())

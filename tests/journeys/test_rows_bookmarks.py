@@ -54,8 +54,8 @@ def test_row_9_bookmarks_with_names_marks_and_notes(run: Run, walker: Walker, da
         await walker.until(lambda: window.jobs.quick_idle, "it is written")
         session = window.session
         assert session is not None
-        kept = read(file_of(window.settings.folder, session.path))
-        assert [(one.place, one.note) for one in kept.marks] == [("log:1310900", "ask the replica")]
+        saved = read(file_of(window.settings.folder, session.path))
+        assert [(mark.place, mark.note) for mark in saved.marks] == [("log:1310900", "ask the replica")]
         await walker.open(damaged, "bookmarks")
         await walker.until(lambda: walker.table(TABLE).model().rowCount() == 1, "it is there again")
         assert walker.window.session is not None
@@ -74,15 +74,15 @@ def test_row_88_the_next_finding_from_anywhere_by_a_key(run: Run, walker: Walker
         await walker.until(lambda: session.findings_complete, "the check ends")
         window.activateWindow()
         await walker.rest()
-        seen = []
+        observed = []
         for _ in range(3):
             walker.press(window, Qt.Key.Key_F4)
             await walker.rest()
-            seen.append((window.view, walker.place))
-        assert seen[0] == ("log", seen[0][1])
-        assert seen[0][1].endswith("1,310,900")
-        assert seen[1][1].endswith("2,068,179")
-        assert seen[2][0] != "log"
+            observed.append((window.view, walker.place))
+        assert observed[0] == ("log", observed[0][1])
+        assert observed[0][1].endswith("1,310,900")
+        assert observed[1][1].endswith("2,068,179")
+        assert observed[2][0] != "log"
         walker.press(window, Qt.Key.Key_F4, SHIFT)
         await walker.rest()
         assert walker.place.endswith("2,068,179")

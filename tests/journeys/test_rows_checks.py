@@ -25,7 +25,7 @@ async def checked(walker: Walker, store: Path, config: MessageStoreConfig | None
     assert session is not None
     await walker.until(lambda: session.findings_complete, "the check ends")
     await walker.rest()
-    return {one.id: one.message for one in session.findings}
+    return {finding.id: finding.message for finding in session.findings}
 
 
 async def chosen(walker: Walker, rule: str) -> None:
@@ -49,17 +49,17 @@ def test_row_25_gaps_repeats_and_steps_back_in_a_queue_are_named_at_their_entry(
     run: Run, walker: Walker, orders: Path, copied: Callable[[Path], Path]
 ) -> None:
     store = copied(orders)
-    one = queue_file(store, 0).read_bytes()
-    patch(queue_file(store, 0), 7 * 20, one[6 * 20 : 7 * 20])  # the same unit twice
+    content = queue_file(store, 0).read_bytes()
+    patch(queue_file(store, 0), 7 * 20, content[6 * 20 : 7 * 20])  # the same unit twice
     two = queue_file(store, 1).read_bytes()
     patch(queue_file(store, 1), 9 * 20, two[2 * 20 : 3 * 20])  # back to an earlier unit
     patch(queue_file(store, 2), 5 * 20, bytes(20))  # a gap
 
     async def walk() -> None:
-        found = await checked(walker, store)
-        said = " | ".join(found.values())
+        results = await checked(walker, store)
+        text = " | ".join(results.values())
         for place in (f"{TOPIC}/0, entry 7", f"{TOPIC}/1, entry 9", f"{TOPIC}/2, entry 5"):
-            assert place in said, said
+            assert place in text, text
         for queue, entry in ((0, 7), (1, 9), (2, 5)):
             await walker.go(f"{TOPIC}/{queue}/{entry}")
             assert walker.value(QUEUE, "Queue offset") == entry
@@ -76,10 +76,10 @@ def test_row_30_the_header_of_an_index_file_is_decoded(run: Run, walker: Walker,
         await walker.open(orders, f"index:{name}")
         await walker.rest()
         values = [walker.values("index.files", head) for head in walker.heads("index.files")]
-        row = next(n for n, one in enumerate(walker.rows("index.files")) if name in one.values())
-        told = {column[row] for column in values if isinstance(column[row], int)}
-        assert {low, high, slots, count} <= told, (told, low, high, slots, count)
-        assert {begin, end} <= told
+        row = next(n for n, item in enumerate(walker.rows("index.files")) if name in item.values())
+        reported = {column[row] for column in values if isinstance(column[row], int)}
+        assert {low, high, slots, count} <= reported, (reported, low, high, slots, count)
+        assert {begin, end} <= reported
 
     run(walk())
 
@@ -95,8 +95,8 @@ def test_row_39_the_checkpoint_in_human_time_with_the_file_recovery_starts_from(
         assert "Behind wrote" in walker.heads("positions.now"), "nobody writes: what lags stands there, not what moves"
         names = [row["Position"] for row in walker.rows("positions.now")]
         await walker.choose("positions.now", names.index("checkpoint, log"))
-        said = walker.texts(pane)
-        assert re.search(r"checkpoint, log: .* · \d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}", said), said
+        texts = walker.texts(pane)
+        assert re.search(r"checkpoint, log: .* · \d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}", texts), texts
         await walker.act("recovery.preview")
         await walker.until(lambda: walker.table(PLAN).model().rowCount() > 5, "the plan is there")
         plan = [" ".join(row.values()) for row in walker.rows(PLAN)]
@@ -116,8 +116,8 @@ def test_row_50_a_brokers_configuration_is_held_against_the_files(
         await checked(walker, orders, read_properties(str(conf))[0])
         session = walker.window.session
         assert session is not None
-        said = "mappedFileSizeCommitLog means files of 4,096,000 bytes, the store's have 1,048,576"
-        assert [one for one in session.findings if one.message.startswith(said)]
+        text = "mappedFileSizeCommitLog means files of 4,096,000 bytes, the store's have 1,048,576"
+        assert [finding for finding in session.findings if finding.message.startswith(text)]
         await walker.choose(FINDINGS, [row["Rule"] for row in walker.rows(FINDINGS)].index("CF05"))
         detail = walker.texts(walker.window.panes["findings"])
         assert "Safe next steps" in detail
@@ -152,8 +152,8 @@ def test_row_51_missing_empty_and_short_files_of_the_log_are_found(
     (store / "commitlog" / f"{int(last.name) + behind * last.stat().st_size:020d}").write_bytes(bytes(length))
 
     async def walk() -> None:
-        found = await checked(walker, store)
-        assert found["CL07"] == said
+        record = await checked(walker, store)
+        assert record["CL07"] == said
         await chosen(walker, "CL07")
         assert walker.window.view == "log"
 
@@ -170,11 +170,13 @@ def test_row_53_the_log_and_its_queues_are_checked_both_ways(
     (store / "consumequeue" / TOPIC / "2").rmdir()  # units without entries
 
     async def walk() -> None:
-        found = await checked(walker, store)
+        results = await checked(walker, store)
         session = walker.window.session
         assert session is not None
-        assert any(f"{TOPIC}/3" in one.message and one.group == "queue" for one in session.findings), found
-        without = next(one for one in session.findings if one.id == "CQ10")
+        assert any(f"{TOPIC}/3" in finding.message and finding.group == "queue" for finding in session.findings), (
+            results
+        )
+        without = next(item for item in session.findings if item.id == "CQ10")
         assert f"{TOPIC}" in without.message
         await chosen(walker, "CQ10")
         assert walker.window.view == "log"

@@ -33,8 +33,8 @@ def test_row_10_two_stores_go_together_and_differ_in_a_named_byte(
     log = store / "commitlog" / "00000000000001048576"
     raw = bytearray(log.read_bytes())
     unit = 1_049_472
-    at = 1_200_003
-    for offset in (at, at + 200_000):
+    position = 1_200_003
+    for offset in (position, position + 200_000):
         raw[offset - 1_048_576] ^= 0xFF
     log.write_bytes(raw)
 
@@ -52,18 +52,18 @@ def test_row_10_two_stores_go_together_and_differ_in_a_named_byte(
         await walker.until(lambda: window.jobs.idle and other.jobs.idle, "nothing is under way")
         first = await window.workspace.comparison.find(0)
         assert first is not None
-        assert (first.offset, (first.here or 0) ^ (first.there or 0)) == (at, 0xFF)
+        assert (first.offset, (first.here or 0) ^ (first.there or 0)) == (position, 0xFF)
         assert "First difference" in sentence(first)
         assert f" · {first.entry} · {first.field}" in sentence(first), "the unit and the field are named"
         beside = Walker(other)
         await beside.rest()
         await walker.rest()
-        here = walker.value(LOG, "Physical offset")
-        assert here <= at < here + walker.value(LOG, "Size")
-        assert beside.value(LOG, "Physical offset") == here, "both stand there"
+        value = walker.value(LOG, "Physical offset")
+        assert value <= position < value + walker.value(LOG, "Size")
+        assert beside.value(LOG, "Physical offset") == value, "both stand there"
         second = await window.workspace.comparison.find()
         assert second is not None
-        assert second.offset == at + 200_000
+        assert second.offset == position + 200_000
         assert await window.workspace.comparison.find() is None
         other.go(places.log(unit))
         await walker.until(lambda: near(beside.value(LOG, "Physical offset")), "the other is there")
@@ -106,7 +106,7 @@ def test_pattern_16_a_table_of_all_differences_leads_into_either_store(
         await walker.until(lambda: box.model.differences is not None and window.jobs.idle, "both were compared")
         assert box.note.text().startswith("3 differences. ")
         assert box.kinds.itemText(0) == "All differences (3)"
-        assert [box.table.kind.as_text(one).split("\t")[0] for one in box.model.differences.rows] == ["differs"] * 3  # type: ignore[union-attr]
+        assert [box.table.kind.as_text(row).split("\t")[0] for row in box.model.differences.rows] == ["differs"] * 3  # type: ignore[union-attr]
         box.kinds.setCurrentIndex(box.kinds.findData("units.differ"))
         await walker.rest()
         assert box.table.total_rows() == 2

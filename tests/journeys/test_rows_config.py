@@ -31,11 +31,11 @@ def test_row_52_tables_stand_against_their_bak(
     async def walk() -> None:
         await walker.open(store, "config:consumerOffset.json")
         await walker.until(lambda: walker.table(TABLES).model().rowCount() > 2, "the tables are read")
-        told = {row["Table"]: row for row in walker.rows(TABLES)}
-        assert told["consumerOffset.json"]["A broker"] == "loads"
-        assert told["consumerOffset.json"]["Against its .bak"] == "1 value"
-        assert told["topics.json"]["A broker"] == "the .bak is used"
-        assert "so topics.json.bak counts" in told["topics.json"]["Why"]
+        reported = {row["Table"]: row for row in walker.rows(TABLES)}
+        assert reported["consumerOffset.json"]["A broker"] == "loads"
+        assert reported["consumerOffset.json"]["Against its .bak"] == "1 value"
+        assert reported["topics.json"]["A broker"] == "the .bak is used"
+        assert "so topics.json.bak counts" in reported["topics.json"]["Why"]
         assert walker.row(TABLES)["Table"] == "consumerOffset.json"
         walker.find(WordTabs, "config.tabs").choose("changes")
         await walker.rest()

@@ -51,10 +51,10 @@ def test_row_48_the_root_cause_in_three_actions(
         assert window.view == "findings"
         chosen = walker.table("findings.table").current_row().finding
         assert chosen.id in expected.ids, (chosen.id, expected)
-        said = walker.texts(window.panes["findings"])
-        assert RULES[chosen.id].title in said
-        assert RULES[chosen.id].explanation in said
-        assert "Safe next steps" in said
+        texts = walker.texts(window.panes["findings"])
+        assert RULES[chosen.id].title in texts
+        assert RULES[chosen.id].explanation in texts
+        assert "Safe next steps" in texts
 
     run(walk())
 
@@ -69,7 +69,7 @@ def test_row_47_findings_colour_the_tree_and_lead_to_the_bytes(run: Run, walker:
         tree = walker.find(QWidget, "store.tree")
         model = tree.model()  # type: ignore[attr-defined]
         spoken = [str(model.index(n, 0).data(role)) for n in range(model.rowCount()) for role in (0, 11)]
-        assert any("error" in one for one in spoken), spoken
+        assert any("error" in item for item in spoken), spoken
         pane = walker.window.panes["findings"]
         assert isinstance(pane, FindingsPane)
         first = walker.table("findings.table").current_row()
@@ -116,8 +116,8 @@ def test_proposal_15_a_report_that_opens_anywhere(run: Run, walker: Walker, dama
     for rule in ("CL03", "CL06", "IX03", "IX04", "AB01"):
         assert rule in opened
         assert rule in masked
-    for said in ("the flipped one", "asked Lin", "1,310,900  00 00 01 9D DA A3 20 A7"):
-        assert said in opened
+    for actual_text in ("the flipped one", "asked Lin", "1,310,900  00 00 01 9D DA A3 20 A7"):
+        assert actual_text in opened
     for secret in ("the flipped one", "asked Lin", "SO-000749", "127.0.0.1", str(damaged), "7F 00 00 01"):
         assert secret not in masked, secret
     nameless = words(tmp_path / "nameless.html")
@@ -132,7 +132,7 @@ def test_proposal_15_a_report_that_opens_anywhere(run: Run, walker: Walker, dama
         assert text.count("<svg") == 3, "topics, findings and positions are drawn, masked or not"
         assert text.count("data:image/png") == (name == "open.html")
     data = json.loads(re.search(r'report">(.*?)</script>', (tmp_path / "open.html").read_text("utf-8"), re.DOTALL)[1])  # type: ignore[index]
-    assert {one["id"] for one in data["findings"]} == {"CL03", "CL06", "IX03", "IX04", "AB01"}
+    assert {record["id"] for record in data["findings"]} == {"CL03", "CL06", "IX03", "IX04", "AB01"}
 
 
 def words(file: Path) -> str:

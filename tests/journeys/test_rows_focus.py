@@ -22,10 +22,10 @@ RING = 3
 
 def name(part: QWidget) -> str:
     """The part's name, or where it stands."""
-    there: QWidget | None = part
-    while there is not None and not there.objectName():
-        there = there.parentWidget()
-    return f"{type(part).__name__} {there.objectName() if there is not None else '?'}"
+    parent_widget: QWidget | None = part
+    while parent_widget is not None and not parent_widget.objectName():
+        parent_widget = parent_widget.parentWidget()
+    return f"{type(part).__name__} {parent_widget.objectName() if parent_widget is not None else '?'}"
 
 
 def area(walker: Walker, part: QWidget) -> QRect:
@@ -35,26 +35,26 @@ def area(walker: Walker, part: QWidget) -> QRect:
 
 def is_above(walker: Walker, after: QWidget, before: QWidget) -> bool:
     """Whether the part that comes next stands higher, and not in a column to the right."""
-    one, other = area(walker, before), area(walker, after)
-    return other.bottom() < one.top() and other.left() < one.right()
+    item, other = area(walker, before), area(walker, after)
+    return other.bottom() < item.top() and other.left() < item.right()
 
 
 async def tour(walker: Walker) -> tuple[list[QWidget], set[str]]:
     """Every part that Tab stops at until it comes round; those that look the same with the focus and without."""
-    window, seen, unseen = walker.window, [], set()
-    while (part := window.focusWidget()) is not None and part not in seen:
-        seen.append(part)
-        assert len(seen) < MOST
+    window, parts, unseen = walker.window, [], set()
+    while (part := window.focusWidget()) is not None and part not in parts:
+        parts.append(part)
+        assert len(parts) < MOST
         around = area(walker, part).adjusted(-RING, -RING, RING, RING)
         pane = window.panes[window.view]
-        looked = len(seen) > 1 and pane.isAncestorOf(part)
+        looked = len(parts) > 1 and pane.isAncestorOf(part)
         with_focus = window.grab(around).toImage() if looked else None
         QTest.keyClick(part, Qt.Key.Key_Tab)
         assert window.focusWidget() is not part, f"{name(part)} does not let go"
         if with_focus is not None and window.grab(around).toImage() == with_focus:
             unseen.add(name(part))
-    assert window.focusWidget() in seen[:2], "Tab comes round to where it began"
-    return seen, unseen
+    assert window.focusWidget() in parts[:2], "Tab comes round to where it began"
+    return parts, unseen
 
 
 def round_by_f6(walker: Walker, pane: QWidget) -> tuple[list[QWidget], set[str]]:
@@ -96,21 +96,21 @@ def test_row_88_tab_reaches_everything_as_one_reads(
             await asyncio.sleep(0.05)
             pane = window.panes[view]
             pane.setFocus()
-            seen, unseen = await tour(walker)
-            wrong += [f"{view}: {one} shows no focus" for one in sorted(unseen)]
+            observed, unseen = await tour(walker)
+            wrong += [f"{view}: {item} shows no focus" for item in sorted(unseen)]
             stops, unseen = round_by_f6(walker, pane)
             wrong += [f"{view}: F6 does not enter it"] if not stops else []
             wrong += [f"{view}: {one} shows no focus by F6" for one in sorted(unseen)]
             for part in pane.findChildren(QWidget):
-                asked = part.focusPolicy() & Qt.FocusPolicy.TabFocus and part.isVisible() and part.isEnabled()
-                if asked and part not in seen:
+                request = part.focusPolicy() & Qt.FocusPolicy.TabFocus and part.isVisible() and part.isEnabled()
+                if request and part not in observed:
                     wrong.append(f"{view}: {name(part)} is not reached")
             wrong += [
                 f"{view}: {name(after)} comes behind {name(before)}"
-                for before, after in pairwise(part for part in seen if not isinstance(part, Link))
+                for before, after in pairwise(part for part in observed if not isinstance(part, Link))
                 if pane.isAncestorOf(before) and pane.isAncestorOf(after) and is_above(walker, after, before)
             ]
-            assert {name(window.side.findChildren(QWidget, "store.tree")[0])} <= {name(part) for part in seen} or (
+            assert {name(window.side.findChildren(QWidget, "store.tree")[0])} <= {name(part) for part in observed} or (
                 not pane.wants_tree
             )
         assert not wrong, wrong

@@ -47,7 +47,9 @@ def test_row_11_one_row_for_each_unit_with_its_eight_columns(run: Run, walker: W
         for head in ("Physical offset", "Size", "Topic", "Queue", "Queue offset", "Stored", "Keys", "Tag"):
             assert head in heads, heads
         offsets, sizes = walker.values(LOG, "Physical offset"), walker.values(LOG, "Size")
-        assert [at + size for at, size in zip(offsets, sizes, strict=True)][:-1] == offsets[1:], "no unit is left out"
+        assert [offset + size for offset, size in zip(offsets, sizes, strict=True)][:-1] == offsets[1:], (
+            "no unit is left out"
+        )
         first = walker.row(LOG)
         assert first["Topic"] == "OrderPaid"
         assert first["Keys"]
@@ -70,9 +72,9 @@ def test_row_15_ids_are_taken_apart(run: Run, walker: Walker, orders: Path) -> N
         unique = walker.detail_index("UNIQ_KEY")
         parts = [str(model.index(n, 0, unique).data()) for n in range(model.rowCount(unique))]
         assert parts == ["client", "made"]
-        host, made = (model.index(n, 1, unique).data() for n in range(2))
+        host, sample = (model.index(n, 1, unique).data() for n in range(2))
         assert fields["bornHost"].startswith(str(host))
-        assert str(made)[:10] == fields["bornTimestamp"][:10]
+        assert str(sample)[:10] == fields["bornTimestamp"][:10]
         spoken = [str(model.index(n, 0, unique).data(11)) for n in range(2)]
         assert "PID " in spoken[0], spoken
         assert "counter " in spoken[1], spoken

@@ -26,14 +26,14 @@ def test_row_29_groups_say_what_is_unread_gone_and_beyond(
         await walker.until(lambda: walker.table(GROUPS).model().rowCount() > 10, "groups are read")
         rows = walker.rows(GROUPS)
         assert (rows[0]["Group"], rows[0]["State"]) == ("lost", "beyond the end")
-        says = walker.find(QLabel, "groups.says")
-        assert "new messages will be skipped" in says.text()
+        text = walker.find(QLabel, "groups.says")
+        assert "new messages will be skipped" in text.text()
         states = {row["State"] for row in rows}
         assert {"beyond the end", "behind", "queue is gone", "caught up"} <= states
         behind = next(n for n, row in enumerate(rows) if row["State"] == "behind")
         await walker.choose(GROUPS, behind)
-        assert "messages behind" in says.text()
-        assert "oldest unread message is" in says.text()
+        assert "messages behind" in text.text()
+        assert "oldest unread message is" in text.text()
         assert rows[behind]["Unread for"]
         await walker.follow(GROUPS, "Next offset")
         assert walker.window.view == "queue"

@@ -30,10 +30,10 @@ def test_row_84_layouts_are_saved_under_a_name_used_and_deleted(run: Run, walker
     async def choose() -> tuple[ChooseBox, QListWidget]:
         await walker.until(lambda: not window.findChildren(ChooseBox), "no such box stands")
         await walker.act("layout.choose")
-        box = next(one for one in window.findChildren(ChooseBox) if one.isVisible())
-        found = box.findChild(QListWidget, "layout.list")
-        assert found is not None
-        return box, found
+        box = next(item for item in window.findChildren(ChooseBox) if item.isVisible())
+        widget = box.findChild(QListWidget, "layout.list")
+        assert widget is not None
+        return box, widget
 
     def names(shown: QListWidget) -> list[str]:
         return [shown.item(n).text() for n in range(shown.count())]

@@ -30,9 +30,9 @@ def test_row_89_every_control_has_a_name_for_a_screen_reader(run: Run, walker: W
             await asyncio.sleep(0.02)
             for part in walker.window.panes[view].findChildren(QWidget):
                 named = part.accessibleName() or (part.text() if isinstance(part, QAbstractButton) else "")
-                asked = isinstance(part, CONTROLS) or (isinstance(part, QAbstractScrollArea) and part.objectName())
+                request = isinstance(part, CONTROLS) or (isinstance(part, QAbstractScrollArea) and part.objectName())
                 inner = part.objectName().startswith("qt_") or isinstance(part.parent(), QLineEdit)
-                if asked and not inner and part.isVisible() and not named:
+                if request and not inner and part.isVisible() and not named:
                     mute.add(f"{view}: {type(part).__name__} {part.objectName()}")
         assert not mute, sorted(mute)
 
@@ -85,7 +85,7 @@ def test_section_7_a_frame_stands_for_a_moment_where_a_jump_ended(
     run: Run, walker: Walker, damaged: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The moment is as long as the test looks: a busy machine may be longer at work than a frame stands."""
-    at = [(1_310_900 + 8, 4, "text")]
+    position = [(1_310_900 + 8, 4, "text")]
 
     def framed() -> list[tuple[int, int, str]]:
         return [frame for frame in walker.hex._shown.frames if frame[2] == "text"]
@@ -98,12 +98,12 @@ def test_section_7_a_frame_stands_for_a_moment_where_a_jump_ended(
         await walker.until(lambda: walker.window.findChild(QWidget, "pulse") is not None, "the frame stands")
         assert walker.value("units.table", "Physical offset") == 1_310_900
         walker.window.go(replace(places.log(1_310_900), field="bodyCRC"))
-        await walker.until(lambda: framed() == at, "the field is framed in the bytes")
+        await walker.until(lambda: framed() == position, "the field is framed in the bytes")
         monkeypatch.setattr(jump_highlight, "LASTS_MS", 10)
-        frame, seen = walker.hex.set_found, []
-        monkeypatch.setattr(walker.hex, "set_found", lambda *spans: (frame(*spans), seen.append(framed())))
+        frame, observed = walker.hex.set_found, []
+        monkeypatch.setattr(walker.hex, "set_found", lambda *spans: (frame(*spans), observed.append(framed())))
         walker.window.go(replace(places.log(1_310_900), field="bodyCRC"))
-        await walker.until(lambda: seen == [at, []], "that frame goes by itself")
+        await walker.until(lambda: observed == [position, []], "that frame goes by itself")
         await walker.until(lambda: walker.window.findChild(QWidget, "pulse") is None, "the row's goes too")
 
     run(walk())

@@ -20,11 +20,11 @@ LOG = "units.table"
 
 def state_of(store: Path) -> dict[str, tuple[str, int]]:
     """Every file with its hash and time; folders with theirs."""
-    found = {}
-    for one in sorted(store.rglob("*")):
-        data = hashlib.sha256(one.read_bytes()).hexdigest() if one.is_file() else ""
-        found[str(one.relative_to(store))] = (data, one.stat().st_mtime_ns)
-    return found
+    results = {}
+    for file in sorted(store.rglob("*")):
+        data = hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else ""
+        results[str(file.relative_to(store))] = (data, file.stat().st_mtime_ns)
+    return results
 
 
 def test_row_2_a_tour_of_every_view_changes_no_byte_and_no_time(
@@ -60,9 +60,9 @@ def test_row_6_the_tree_counts_and_row_40_abort_and_checkpoint_are_explained(
         model = tree.model()
         assert model is not None
         top = [str(model.index(n, 0).data(11) or model.index(n, 0).data()) for n in range(model.rowCount())]
-        said = " | ".join(top)
+        text = " | ".join(top)
         for part in ("Commit log", "Topics", "Index files", "Consumer groups", "checkpoint", "abort"):
-            assert part in said, said
+            assert part in text, text
         assert walker.window.view == "findings"
         session = walker.window.session
         assert session is not None
@@ -90,10 +90,10 @@ def test_row_13_damage_is_a_row_and_row_21_what_lies_behind_it_is_listed(
     async def walk() -> None:
         await walker.open(store, "log:5335")
         rows = walker.table(LOG).table.rows
-        at = next(n for n, row in enumerate(rows) if row.offset == 5_335)
-        spoken = walker.table(LOG).kind.speak(rows[at])
+        position = next(n for n, row in enumerate(rows) if row.offset == 5_335)
+        spoken = walker.table(LOG).kind.speak(rows[position])
         assert "Damaged · was StockReserved/2/1 and 5 more" in spoken, spoken
-        behind = [row.offset for row in rows[at + 1 :]]
+        behind = [row.offset for row in rows[position + 1 :]]
         assert behind
         assert 7_013 < behind[0] < 8_200, "the next whole unit is found again"
 
@@ -122,10 +122,10 @@ def test_row_84_the_layout_comes_back_and_can_be_reset(run: Run, walker: Walker,
         await walker.open(orders)
         window.split.setSizes([500, 900])
         wide = window.split.sizes()[0]
-        kept = window.layouts.states()
+        states = window.layouts.states()
         await walker.act("layout.reset")
         assert window.split.sizes()[0] < wide
-        window.layouts.take(kept)
+        window.layouts.take(states)
         assert abs(window.split.sizes()[0] - wide) < 8
         await walker.act("layout.reset")
         assert window.size() == QSize(1600, 1000)

@@ -70,7 +70,7 @@ def test_row_49_a_recovery_plan_is_saved_and_tried_on_a_copy(run: Run, walker: W
         assert (dispatched["Expected"], dispatched["In the copy"]) == ("0", "0")
 
         walker.find(Button, "recovery.open").click()
-        await walker.until(lambda: any(one.session is not None for one in windows()), "the copy is open beside")
+        await walker.until(lambda: any(item.session is not None for item in windows()), "the copy is open beside")
         assert windows()[0].session.path == copy
         assert windows()[0].session.snapshot.log.max_offset == plan["endOffset"]
 

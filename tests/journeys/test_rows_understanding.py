@@ -58,9 +58,9 @@ def test_row_86_data_inspector_and_row_75_copies(run: Run, walker: Walker, order
         stored = walker.value(LOG, "Stored")
         walker.detail.setCurrentIndex(walker.detail_index("storeTimestamp"))
         await walker.rest()
-        found = {row["Type"]: row["Value"] for row in walker.rows("inspector.table")}
-        assert found["int64 BE"] == f"{stored:,}"
-        assert walker.row(LOG)["Stored"] in found["time, ms BE"]
+        record = {row["Type"]: row["Value"] for row in walker.rows("inspector.table")}
+        assert record["int64 BE"] == f"{stored:,}"
+        assert walker.row(LOG)["Stored"] in record["time, ms BE"]
         await walker.act("copy.base64")
         assert base64.b64decode(walker.clipboard) == stored.to_bytes(8, "big")
         await walker.act("copy.c")

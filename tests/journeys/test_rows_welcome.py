@@ -27,7 +27,7 @@ def test_row_87_recent_stores_are_pinned_and_cleared(run: Run, walker: Walker, o
             settings.remember(RecentStore(f"/data/{name}", name, 1))
         window.show_welcome()
         walker.find(QAbstractButton, "welcome.pin./data/old").click()
-        await walker.until(lambda: any(one.pinned for one in settings.recent), "it is pinned")
+        await walker.until(lambda: any(item.pinned for item in settings.recent), "it is pinned")
         settings.remember(RecentStore(str(orders), "orders", 2))
         assert [one.name for one in settings.recent] == ["old", "orders", "new"]
         window.show_welcome()
@@ -68,9 +68,9 @@ def test_row_87_the_guided_tour_of_five_steps(run: Run, walker: Walker) -> None:
 
 
 def _stands(walker: Walker, part: str) -> bool:
-    found = walker.window.findChild(QWidget, part)
+    widget = walker.window.findChild(QWidget, part)
     frame = walker.window.findChild(QWidget, "tour.frame")
-    return found is not None and found.isVisible() and frame is not None and frame.isVisible()
+    return widget is not None and widget.isVisible() and frame is not None and frame.isVisible()
 
 
 def test_section_8_last_words_are_offered_to_be_copied(

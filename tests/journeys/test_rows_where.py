@@ -26,7 +26,7 @@ async def ask(walker: Walker, text: str, group: str = "") -> list[str]:
     pane = walker.window.panes["where"]
     await walker.until(lambda: not pane.busy(), "the question is answered")
     await walker.rest()
-    return [getattr(one, "verdict", one) for one in walker.table(RESULTS).table.rows]
+    return [getattr(row, "verdict", row) for row in walker.table(RESULTS).table.rows]
 
 
 def test_row_59_where_is_my_message_with_every_place_a_link(run: Run, walker: Walker, damaged: Path) -> None:
@@ -38,8 +38,8 @@ def test_row_59_where_is_my_message_with_every_place_a_link(run: Run, walker: Wa
         await walker.choose(RESULTS, 2)
         assert walker.find(QLabel, "where.verdict").text() == "Damaged"
         assert "snapshot" in walker.find(QLabel, "where.next").text()
-        says = [row["Contents"] for row in walker.rows(EVIDENCE)]
-        assert any("is stored, the body has" in one for one in says)
+        contents = [row["Contents"] for row in walker.rows(EVIDENCE)]
+        assert any("is stored, the body has" in item for item in contents)
         whats = [row["Looked at"] for row in walker.rows(EVIDENCE)]
         assert whats[0] == "Unit"
         assert "Damaged" in walker.said
@@ -67,8 +67,8 @@ def test_row_59_a_group_and_what_was_never_there(run: Run, walker: Walker, order
         assert walker.window.view == "groups"
         await walker.act("go.back")
         life = walker.find(HistoryLine, "where.life")
-        links = [one for one in life.findChildren(Link) if one.isVisible()]
-        assert "in its queue" in [one.text() for one in links]
+        links = [link for link in life.findChildren(Link) if link.isVisible()]
+        assert "in its queue" in [item.text() for item in links]
         assert links[-1].text() in {"billing", "shipping", "pricing"}
         stored = next(one for one in links if one.text().startswith("stored "))
         await walker.key(stored, Qt.Key.Key_Return)
@@ -96,7 +96,7 @@ def test_row_90_the_verdict_speaks_chinese(run: Run, walker: Walker, damaged: Pa
         await walker.act("language.zh_CN")
         walker.window.show_view("where")
         await ask(walker, "SO-000749")
-        says = [row["内容"] for row in walker.rows(EVIDENCE)]
-        assert all(any("\u4e00" <= letter <= "\u9fff" for letter in one) for one in says), says
+        text = [row["内容"] for row in walker.rows(EVIDENCE)]
+        assert all(any("\u4e00" <= letter <= "\u9fff" for letter in item) for item in text), text
 
     run(walk())

@@ -21,12 +21,12 @@ WATCHED = 4.0
 @pytest.fixture
 def broker(tmp_path: Path) -> Iterator[RunningBroker]:
     """Some thousand messages at a few hundred a second; it stays open when they are in."""
-    made = RunningBroker(tmp_path, plan_of(15_000), hold_ms=2)
+    running_broker = RunningBroker(tmp_path, plan_of(15_000), hold_ms=2)
     try:
-        made.wait_for(200)
-        yield made
+        running_broker.wait_for(200)
+        yield running_broker
     finally:
-        made.end()
+        running_broker.end()
 
 
 def test_row_3_a_running_broker_is_followed_and_not_disturbed(run: Run, walker: Walker, broker: RunningBroker) -> None:
@@ -76,16 +76,16 @@ def test_row_38_positions_of_a_running_broker_move_and_say_what_files_cannot(
         await walker.until(lambda: len(pane.over_time.history) > 8 and pane.over_time.bar.isVisible(), "looks come")
         first = pane.over_time.history.last.positions.wrote.offset
         await walker.until(lambda: pane.over_time.history.last.positions.wrote.offset > first, "wrote moves")
-        told = {row.key: row for row in pane.now.table.rows}
-        assert told["flushed"].offset is None
-        assert "memory" in told["flushed"].why
-        assert told["confirm"].offset is None
+        reported = {row.key: row for row in pane.now.table.rows}
+        assert reported["flushed"].offset is None
+        assert "memory" in reported["flushed"].why
+        assert reported["confirm"].offset is None
         assert "unknown" in pane.beside.losses.findChildren(type(pane.beside.died))[1].text()
         assert "messages/s" in pane.over_time.group.accessibleDescription()
         pane.over_time.pause()
-        held = pane.over_time.range().end
-        await walker.until(lambda: pane.over_time.history.span[1] / 1000 > held + 0.5, "looks go on")
-        assert pane.over_time.range().end == held
+        end = pane.over_time.range().end
+        await walker.until(lambda: pane.over_time.history.span[1] / 1000 > end + 0.5, "looks go on")
+        assert pane.over_time.range().end == end
         pane.over_time.go_live()
 
     run(walk())

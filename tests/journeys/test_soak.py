@@ -35,17 +35,17 @@ def test_full_speed_under_live_views(tmp_path: Path, request: pytest.FixtureRequ
     done = subprocess.run(
         command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=SECONDS + 240, check=False
     )
-    told = [line for line in done.stderr.splitlines() if "propagateSizeHints" not in line]
-    assert (done.returncode, done.stdout, told) == (0, "", [])
-    seen = json.loads(figures.read_text("utf-8"))
-    grown = seen["end"] / seen["warm"] - 1
-    memory = f"{seen['warm'] >> 20} MiB after warm-up, {grown:+.1%}"
-    gap = f"longest gap of the loop {seen['gap']:.0f} ms ({'wall' if FULL else 'its own time'})"
+    lines = [line for line in done.stderr.splitlines() if "propagateSizeHints" not in line]
+    assert (done.returncode, done.stdout, lines) == (0, "", [])
+    record = json.loads(figures.read_text("utf-8"))
+    grown = record["end"] / record["warm"] - 1
+    memory = f"{record['warm'] >> 20} MiB after warm-up, {grown:+.1%}"
+    gap = f"longest gap of the loop {record['gap']:.0f} ms ({'wall' if FULL else 'its own time'})"
     account(
         request.node,
         "soak",
-        [f"{SECONDS:.0f} s, {seen['seen']} views shown, {seen['put']:,} bytes put; {memory}; {gap}"],
+        [f"{SECONDS:.0f} s, {record['seen']} views shown, {record['put']:,} bytes put; {memory}; {gap}"],
     )
-    assert seen["put"] > 1 << 20, "the load ran"
-    assert grown < GROWTH, f"memory grew by {grown:.1%}; now " + "; ".join(seen["pieces"])
-    assert seen["gap"] < GAP_MS, f"the loop stood for {seen['gap']:.0f} ms"
+    assert record["put"] > 1 << 20, "the load ran"
+    assert grown < GROWTH, f"memory grew by {grown:.1%}; now " + "; ".join(record["pieces"])
+    assert record["gap"] < GAP_MS, f"the loop stood for {record['gap']:.0f} ms"

@@ -37,7 +37,7 @@ async def counted(walker: Walker) -> SpacePane:
 
 
 def box_of(treemap: Treemap, path: tuple[str, ...]) -> QPoint:
-    x, y = next(one.box for one in treemap.placed() if one.path == path).middle
+    x, y = next(item.box for item in treemap.placed() if item.path == path).middle
     return QPoint(round(x), round(y))
 
 
@@ -49,15 +49,15 @@ def test_row_83_the_sum_equals_the_files_and_topics_are_chosen_everywhere(
         await walker.act("view.space")
         pane = await counted(walker)
         rows = walker.rows(TABLE)
-        whole = sum(naive_space_count.bytes_by_folder(Path(str(walker.window.session.path))).values())
-        assert rows[-1]["Commit log"] == f"{whole:,}"
+        total = sum(naive_space_count.bytes_by_folder(Path(str(walker.window.session.path))).values())
+        assert rows[-1]["Commit log"] == f"{total:,}"
         assert "equal to the files ✓" in " ".join(rows[-1].values())
-        assert f"{whole:,} B accounted for to the byte" in walker.said
+        assert f"{total:,} B accounted for to the byte" in walker.said
         treemap = walker.find(Treemap, "space.treemap")
         held = sum(path.lstat().st_blocks * 512 for path in walker.window.session.path.rglob("*") if path.is_file())
         assert sum(area.bytes for area in pane.model.root.children) == held
         walker.find(WordTabs, "space.measure").choose("bytes")
-        assert sum(area.bytes for area in pane.model.root.children) == whole
+        assert sum(area.bytes for area in pane.model.root.children) == total
         topics = [row["Topic"] for row in rows if row["Units"]]
         walker.click(treemap, box_of(treemap, (topics[1], treemap._root.child(topics[1]).children[0].key)))
         await walker.rest()
@@ -107,9 +107,9 @@ def test_row_55_the_line_tells_what_goes_next_and_a_file_opens_its_map(run: Run,
         await walker.until(lambda: line.blocks, "the files are there")
         assert len(line.blocks) == len(walker.window.session.snapshot.log.files)
         assert "the newest file is never deleted" in line.blocks[-1].words
-        said = walker.find(QLabel, "space.retention").text()
-        assert "No disk is over" in said or "A disk is over" in said or "cannot be told" in said
-        assert "No broker holds this store" in said
+        text = walker.find(QLabel, "space.retention").text()
+        assert "No disk is over" in text or "A disk is over" in text or "cannot be told" in text
+        assert "No broker holds this store" in text
         walker.press(line, Qt.Key.Key_Home)
         await walker.until(lambda: pane.file.strip.map is not None, "the map of row 85 is drawn")
         assert pane.file.strip.map.units > 0
@@ -135,14 +135,14 @@ def test_row_85_damage_is_marked_on_the_files_map_and_a_click_goes_to_it(
             await walker.until(
                 lambda name=block.name: pane.file.strip.map is not None and pane.file.strip.map.name == name, "the map"
             )
-            found = pane.file.strip.map
-            if found.bad:
+            results = pane.file.strip.map
+            if results.bad:
                 break
-        assert found.bad, "the sample store has a flipped bit"
-        cell = next(n for n, one in enumerate(found.cells) if one.bad)
+        assert results.bad, "the sample store has a flipped bit"
+        cell = next(n for n, item in enumerate(results.cells) if item.bad)
         walker.click(pane.file.strip, QPoint(round(pane.file.strip._cell_left(cell)) + 1, 25))
         await walker.rest()
-        assert walker.value("units.table", "Physical offset") == found.bad[0]
+        assert walker.value("units.table", "Physical offset") == results.bad[0]
         rows = walker.rows(TABLE)
         assert "equal to the files ✓" in " ".join(rows[-1].values())
 

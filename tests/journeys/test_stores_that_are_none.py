@@ -72,10 +72,10 @@ def test_a_log_file_without_a_log_says_so(run: Run, walker: Walker, tmp_path: Pa
         opened = await walker.window.open(tmp_path / "00000000000000000000")
         await walker.rest()
         if opened:
-            said = walker.table(LOG).note.state or walker.table(LOG).strip.state
+            output = walker.table(LOG).note.state or walker.table(LOG).strip.state
             rows = [" ".join(row.values()) for row in walker.rows(LOG)]
-            assert rows or said is not None
-            assert any("Damaged" in row or "Zero tail" in row for row in rows) or said is not None
+            assert rows or output is not None
+            assert any("Damaged" in row or "Zero tail" in row for row in rows) or output is not None
         else:
             assert walker.find(QWidget, "error.page").isVisible()
 
@@ -127,11 +127,11 @@ def test_a_directory_is_dropped_anywhere(run: Run, walker: Walker, orders: Path,
         await walker.open(damaged)
         data = QMimeData()
         data.setUrls([QUrl.fromLocalFile(str(orders))])
-        copy, left, none = Qt.DropAction.CopyAction, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
-        enter = QDragEnterEvent(QPoint(700, 500), copy, data, left, none)
+        copy, left_button, none = Qt.DropAction.CopyAction, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+        enter = QDragEnterEvent(QPoint(700, 500), copy, data, left_button, none)
         QApplication.sendEvent(walker.window, enter)
         assert enter.isAccepted()
-        QApplication.sendEvent(walker.window, QDropEvent(QPointF(700, 500), copy, data, left, none))
+        QApplication.sendEvent(walker.window, QDropEvent(QPointF(700, 500), copy, data, left_button, none))
         await walker.until(lambda: walker.window.session is not None and walker.window.session.path == orders)
         await walker.rest()
         assert walker.table(LOG).model().rowCount() > 10
@@ -156,10 +156,10 @@ def test_row_41_growth_is_seen_and_followed_until_somebody_goes_elsewhere(
         last = session.snapshot.log.items_before(end, 1)[0]
         unit = bytearray(session.snapshot.log.read(last.offset, last.size))
         for n in range(3):
-            at = end + n * last.size
-            unit[28:36] = at.to_bytes(8, "big")
+            position = end + n * last.size
+            unit[28:36] = position.to_bytes(8, "big")
             with log.open("r+b") as file:
-                file.seek(at - int(log.name))
+                file.seek(position - int(log.name))
                 file.write(unit)
         new = end + 2 * last.size
         walker.action("view.refresh").trigger()

@@ -92,11 +92,11 @@ def test_a_compared_store_has_the_colours_of_the_first(
         await walker.until(lambda: other.session is not None and other.session.survey is not None, "it stands")
         assert walker.window.session is not None
         assert other.session is not None
-        mine, theirs = walker.window.session.colours, other.session.colours
-        assert theirs.order == mine.order
-        mine.offer([name for name in reversed(mine.order) if name][:1] + [f"new {n}" for n in range(9)])
-        kept = [name for name in mine.order if name in theirs.order and name]
-        assert all(theirs.color(name) == mine.color(name) for name in kept)
+        colours, theirs = walker.window.session.colours, other.session.colours
+        assert theirs.order == colours.order
+        colours.offer([name for name in reversed(colours.order) if name][:1] + [f"new {n}" for n in range(9)])
+        names = [name for name in colours.order if name in theirs.order and name]
+        assert all(theirs.color(name) == colours.color(name) for name in names)
         assert len(TOPICS_LIGHT) == len(theirs.order)
 
     run(walk())

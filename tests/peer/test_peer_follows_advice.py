@@ -71,8 +71,8 @@ LOSING = [
 def test_a_start_loses_what_was_said_and_nothing_after_dispatch(built, java, capsys, state, whole, lost):
     root = built(state)
     with open_store(root) as store:
-        found = next(one for one in check(store) if one.id == "RP01")
-    assert found.evidence["messages"] == lost
+        finding = next(item for item in check(store) if item.id == "RP01")
+    assert finding.evidence["messages"] == lost
     assert entries(java, root) == whole - lost
     assert main(["dispatch", str(root), "--yes", "--quiet"]) == 0
     assert entries(java, root) == whole
@@ -131,18 +131,18 @@ def test_a_copy_has_the_messages_behind_the_damage_that_a_start_drops(built, jav
 def advice(root, rule):
     """The one finding of ``rule`` on the store."""
     with open_store(root) as store:
-        (found,) = [one for one in list(check(store))[:-1] if one.id == rule]
-    return found
+        (results,) = [finding for finding in list(check(store))[:-1] if finding.id == rule]
+    return results
 
 
-def built_as_said(root, rule, tmp_path, *more):
+def built_as_said(root, rule, tmp_path, *arguments):
     """The step's command carried out, and what it built put in the place of what the store had."""
     words = shlex.split(advice(root, rule).command.replace("NEW", str(tmp_path / "new")))
     assert words[0] == "storescope"
-    assert main([*words[1:], "--quiet", *more]) == 0
-    for made in (tmp_path / "new").iterdir():
-        shutil.rmtree(root / made.name, ignore_errors=True)
-        made.rename(root / made.name)
+    assert main([*words[1:], "--quiet", *arguments]) == 0
+    for file in (tmp_path / "new").iterdir():
+        shutil.rmtree(root / file.name, ignore_errors=True)
+        file.rename(root / file.name)
 
 
 def followed(root, found, tmp_path, monkeypatch, capsys):
@@ -151,8 +151,8 @@ def followed(root, found, tmp_path, monkeypatch, capsys):
     words = shlex.split(found.command)
     conf = tmp_path / "broker.conf"
     conf.write_text("".join(f"{key}={value}\n" for key, value in states.CONFIG.items()))
-    given = ["--config", str(conf)] if "--config broker.conf" in found.next_step else []
-    assert main([*words[1:], "--quiet", *given]) == 0
+    arguments = ["--config", str(conf)] if "--config broker.conf" in found.next_step else []
+    assert main([*words[1:], "--quiet", *arguments]) == 0
     assert "the command prints how" in found.next_step
     script = "".join(line for line in capsys.readouterr().out.splitlines(keepends=True) if line.startswith("  "))
     subprocess.run(["sh", "-ec", script], cwd=tmp_path, check=True)
@@ -168,10 +168,10 @@ def test_queues_that_are_all_lost_are_left_to_the_next_start(golden, tmp_path, r
     java = peer.Peer(release, tmp_path)
     root = states.build(golden(store), tmp_path / "store", no_queues)
     with open_store(root) as opened:
-        found = next(one for one in list(check(opened, only={"CQ10"}))[:-1])
+        finding = next(item for item in list(check(opened, only={"CQ10"}))[:-1])
     assert (
-        found.severity,
-        f"the next start of RocketMQ {release} dispatches these messages again" in found.next_step,
+        finding.severity,
+        f"the next start of RocketMQ {release} dispatches these messages again" in finding.next_step,
     ) == ("warn", True)
     assert entries(java, root) >= entries(java, golden(store)) > 0, "those of a topic that was deleted come back, too"
 
@@ -181,8 +181,8 @@ def test_what_was_built_elsewhere_is_put_in_place_as_said(built, java, tmp_path,
     root = built(states.pages_lost_and_closed)
     before = folders(root)
     with open_store(root) as store:
-        found = next(one for one in list(check(store, only={"RP01"}))[:-1])
-    followed(root, found, tmp_path, monkeypatch, capsys)
+        results = next(item for item in list(check(store, only={"RP01"}))[:-1])
+    followed(root, results, tmp_path, monkeypatch, capsys)
     assert {*before} <= {*folders(root)} <= {*before, "consumequeue"}
     assert "index" in folders(root.with_name(f"{root.name}.old"))
     assert not list((tmp_path / "NEW").iterdir())
@@ -199,12 +199,12 @@ def test_an_empty_last_file_is_removed(golden, tmp_path, release, store):
     java = peer.Peer(release, tmp_path)
     root = incidents.copied(golden(store), tmp_path / "store")
     (root / "commitlog" / f"{int(newest(root).name) + incidents.LOG_FILE:020d}").touch()
-    whole = entries(java, golden(store))
-    assert entries(java, root) == (None if release == "4.9.8" else whole)
-    said = advice(root, "CL07")
-    assert "delete the empty file" in said.next_step
-    Path(said.file).unlink()
-    assert entries(java, root) == whole > 0
+    full_entries = entries(java, golden(store))
+    assert entries(java, root) == (None if release == "4.9.8" else full_entries)
+    actual_advice = advice(root, "CL07")
+    assert "delete the empty file" in actual_advice.next_step
+    Path(actual_advice.file).unlink()
+    assert entries(java, root) == full_entries > 0
 
 
 def test_a_longer_last_file_is_copied_out_of(golden, tmp_path, java, capsys):
@@ -219,17 +219,17 @@ def test_a_longer_last_file_is_copied_out_of(golden, tmp_path, java, capsys):
 
 def test_a_short_last_file_is_brought_back_or_copied_out_of(golden, tmp_path, java, capsys):
     root = incidents.copied(golden("broker-orders"), tmp_path / "store")
-    whole = newest(root).read_bytes()
-    newest(root).write_bytes(whole[:300_000])
+    content = newest(root).read_bytes()
+    newest(root).write_bytes(content[:300_000])
     assert entries(java, root) is None
-    said = advice(root, "CL07")
+    actual_advice = advice(root, "CL07")
     assert (
         "restore the complete file from a replica or a backup; what is left in this file can be copied out"
-        in said.next_step
+        in actual_advice.next_step
     )
     assert main(["copy", str(root), str(tmp_path / "new"), "--quiet"]) == 0
-    assert entries(java, tmp_path / "new") == states.MESSAGES - said.evidence["queueEntries"]
-    newest(root).write_bytes(whole)
+    assert entries(java, tmp_path / "new") == states.MESSAGES - actual_advice.evidence["queueEntries"]
+    newest(root).write_bytes(content)
     assert entries(java, root) == states.MESSAGES
     capsys.readouterr()
 
@@ -237,9 +237,9 @@ def test_a_short_last_file_is_brought_back_or_copied_out_of(golden, tmp_path, ja
 def test_a_foreign_file_is_moved_out(built, java, tmp_path):
     root = built(states.name_that_is_no_number)
     assert entries(java, root) is None
-    said = advice(root, "DK01")
-    assert "move it out of the store's folders" in said.next_step
-    Path(said.file).rename(tmp_path / "moved")
+    actual_advice = advice(root, "DK01")
+    assert "move it out of the store's folders" in actual_advice.next_step
+    Path(actual_advice.file).rename(tmp_path / "moved")
     assert entries(java, root) == states.MESSAGES
 
 
@@ -256,10 +256,10 @@ def test_a_short_queue_file_is_built_again(golden, tmp_path, java, capsys):
 def test_lost_ext_files_are_built_again(golden, tmp_path, java, capsys):
     """What a consumer gets by its tag is what it got before they were lost."""
     plan = json.loads((golden_stores.GOLDEN / "multi-queue-ext-5.3.3" / "plan.json").read_text(encoding="utf-8"))
-    whole = golden("multi-queue-ext-5.3.3")
-    root = incidents.copied(whole, tmp_path / "store")
+    full_golden = golden("multi-queue-ext-5.3.3")
+    root = incidents.copied(full_golden, tmp_path / "store")
     shutil.rmtree(root / "consumequeue_ext")
-    before = by_tag(java.dump(plan, whole))
+    before = by_tag(java.dump(plan, full_golden))
     assert by_tag(java.dump(plan, root)) != before
     built_as_said(root, "CQ15", tmp_path)
     assert by_tag(java.dump(plan, root)) == before
@@ -267,16 +267,16 @@ def test_lost_ext_files_are_built_again(golden, tmp_path, java, capsys):
 
 
 def by_tag(account):
-    asked = [row for row in account if row["t"] == "get" and row["tag"] is not None]
-    return [(row["topic"], row["queue"], row["offset"], row["tag"], row["status"], row["phys"]) for row in asked]
+    rows = [row for row in account if row["t"] == "get" and row["tag"] is not None]
+    return [(row["topic"], row["queue"], row["offset"], row["tag"], row["status"], row["phys"]) for row in rows]
 
 
 def test_a_lost_index_is_built_again(golden, tmp_path, java, capsys):
     """Without --config it had RocketMQ's own sizes, and this broker, whose sizes are others, found no key in it."""
-    whole = golden("broker-orders")
-    root = incidents.copied(whole, tmp_path / "store")
+    full_golden = golden("broker-orders")
+    root = incidents.copied(full_golden, tmp_path / "store")
     shutil.rmtree(root / "index")
-    before = by_key(java.dump(PLAN, whole))
+    before = by_key(java.dump(PLAN, full_golden))
     assert not any(by_key(java.dump(PLAN, root)).values())
     conf = tmp_path / "broker.conf"
     conf.write_text("".join(f"{key}={value}\n" for key, value in states.CONFIG.items()))
@@ -289,8 +289,8 @@ def test_a_lost_index_is_built_again(golden, tmp_path, java, capsys):
 
 def by_key(account):
     """What the real index says of each key that was asked for."""
-    asked = [row for row in account if row["t"] == "key" and row["begin"] == 0 and row["end"] == (1 << 63) - 1]
-    return {(row["topic"], row["key"]): row["phys"] for row in asked}
+    rows = [row for row in account if row["t"] == "key" and row["begin"] == 0 and row["end"] == (1 << 63) - 1]
+    return {(row["topic"], row["key"]): row["phys"] for row in rows}
 
 
 @pytest.mark.parametrize("ended", ["closed", "crashed"])
@@ -318,18 +318,18 @@ def test_older_log_files_in_front_lose_nothing_and_are_moved_away(golden, tmp_pa
     retention_deletes(root, 2)
     today = numbers(java.dump(PLAN, root))
     first.write_bytes(data)
-    found = advice(root, "CL07")
-    assert found.severity == "warn"
+    finding = advice(root, "CL07")
+    assert finding.severity == "warn"
     with open_store(root) as opened:
         plan = recovery.plan(opened, release[:3])
     assert plan.undispatched is not None
     assert (plan.will_start, plan.undispatched.messages) == (True, 0)
     with_them = numbers(java.dump(PLAN, root))
-    assert {key: place for key, place in with_them.items() if place >= found.evidence["begins"]} == today
+    assert {key: place for key, place in with_them.items() if place >= finding.evidence["begins"]} == today
     assert len(today) > 100
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
-    subprocess.run(["sh", "-ec", (found.command or "").replace("ELSEWHERE", str(elsewhere))], check=True)
+    subprocess.run(["sh", "-ec", (finding.command or "").replace("ELSEWHERE", str(elsewhere))], check=True)
     assert numbers(java.dump(PLAN, root)) == today
     capsys.readouterr()
 
@@ -338,15 +338,15 @@ def test_older_log_files_in_front_lose_nothing_and_are_moved_away(golden, tmp_pa
 def test_an_index_file_gets_its_name_back(golden, tmp_path, release, store, capsys):
     """The oldest index file had the newest name: the broker finds less by key and time, until the file is renamed."""
     java = peer.Peer(release, tmp_path)
-    whole = golden(store)
-    root = incidents.copied(whole, tmp_path / "store")
+    full_golden = golden(store)
+    root = incidents.copied(full_golden, tmp_path / "store")
     files = sorted((root / "index").iterdir())
     files[0].rename(root / "index" / str(int(files[-1].name) + 1))
-    before = by_any_window(java.dump(PLAN, whole))
+    before = by_any_window(java.dump(PLAN, full_golden))
     renamed = by_any_window(java.dump(PLAN, root))
     assert sum(bool(set(before[key]) - set(renamed.get(key, ()))) for key in before) > 0
-    found = advice(root, "IX11")
-    subprocess.run(["sh", "-ec", found.command or ""], check=True)
+    actual_advice = advice(root, "IX11")
+    subprocess.run(["sh", "-ec", actual_advice.command or ""], check=True)
     assert by_any_window(java.dump(PLAN, root)) == before
     with open_store(root) as opened:
         assert list(check(opened, only={"IX11"}))[:-1] == []
@@ -368,9 +368,9 @@ def slave_was_away(root):
     for folder in sorted(path for path in (root / "consumequeue").glob("*/*") if path.is_dir()):
         for number, path in enumerate(sorted(folder.iterdir())):
             data = bytearray(path.read_bytes())
-            for at in range(0, len(data), 20):
-                if number or int.from_bytes(data[at : at + 8], "big") >= size // 2:
-                    data[at : at + 20] = bytes(20)
+            for position in range(0, len(data), 20):
+                if number or int.from_bytes(data[position : position + 8], "big") >= size // 2:
+                    data[position : position + 20] = bytes(20)
             path.write_bytes(data)
     first.unlink()
     shutil.rmtree(root / "index")
@@ -396,13 +396,13 @@ def test_numbers_that_jump_are_right_after_the_advice(golden, tmp_path, java, ca
     """
     root = incidents.copied(golden("broker-orders"), tmp_path / "store")
     slave_was_away(root)
-    said = advice(root, "RP03")
+    actual_advice = advice(root, "RP03")
     own = own_numbers(root)
     wrong = [
         key for key, place in numbers(java.dump(PLAN, root)).items() if own.get(key, place) != place or key not in own
     ]
-    assert len(wrong) >= said.evidence["units"] > 100
-    assert "storescope recover" in said.command
+    assert len(wrong) >= actual_advice.evidence["units"] > 100
+    assert "storescope recover" in actual_advice.command
     assert main(["recover", str(root), "--apply", "--yes", "--quiet"]) == 0
     assert main(["dispatch", str(root), "--yes", "--quiet"]) == 0
     after = numbers(java.dump(PLAN, root))
@@ -415,14 +415,14 @@ def test_numbers_that_jump_are_right_after_the_advice(golden, tmp_path, java, ca
 
 def readable(root):
     """What a store's queues lead to: (topic, queue, queue offset) → place of the intact unit."""
-    found = {}
+    results = {}
     with open_store(root) as store:
         for topic, queues in store.topics().items():
             for number, queue in queues.items():
                 for entry in queue.entries(max(queue.min_offset, 0)) if queue.kind == "simple" else ():
                     if entry.state == "entry" and resolve(store.log, topic, number, entry, crc=True).verdict == "ok":
-                        found[topic, number, entry.queue_offset] = entry.physical_offset
-    return found
+                        results[topic, number, entry.queue_offset] = entry.physical_offset
+    return results
 
 
 WALKED = {
@@ -448,12 +448,12 @@ def test_a_start_that_is_said_to_lose_nothing_loses_nothing(golden, tmp_path, re
     with open_store(root) as store:
         summary = list(check(store))[-1]
     incident = summary.incident
-    said = incident["lostByNextStart"].get(release[:3]) if incident is not None else {"starts": True, "messages": 0}
+    output = incident["lostByNextStart"].get(release[:3]) if incident is not None else {"starts": True, "messages": 0}
     account = peer.Peer(release, tmp_path).dump(plan, root)
     starts = next(row for row in account if row["t"] == "load")["ok"]
-    if said is None or not said["starts"] or not starts:
-        assert said is None or said["starts"] == starts
+    if output is None or not output["starts"] or not starts:
+        assert output is None or output["starts"] == starts
         return
     after = numbers(account)
     lost = [key for key, place in before.items() if after.get(key) != place]
-    assert len(lost) <= said["messages"] + said.get("wrongNumbers", 0)
+    assert len(lost) <= output["messages"] + output.get("wrongNumbers", 0)

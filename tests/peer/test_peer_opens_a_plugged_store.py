@@ -42,10 +42,10 @@ def test_java_recovers_and_reads_a_plugged_store_as_ours_does(tmp_path: Path, re
     planned = {(queue.topic, queue.queue_id): (queue.min_offset, queue.max_offset) for queue in report.plan.queues}
     theirs = bounds(account, "started")
     assert {key: planned.get(key, (0, 0)) for key in theirs} == theirs
-    again, took = timed_open(tmp_path / "lab")
-    report = finish_report(again, report, took)
+    repeated, elapsed = timed_open(tmp_path / "lab")
+    report = finish_report(repeated, report, elapsed)
     assert report.as_planned, [figure for figure in report.figures if not figure.equal]
-    again.close()
+    repeated.close()
     account = java.dump(plan, tmp_path / "lab/store")
     for aspect, compare in agree.ASPECTS.items():
         tally = compare(tmp_path / "lab/store", account)

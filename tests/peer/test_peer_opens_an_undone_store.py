@@ -27,19 +27,19 @@ def lasting(row: dict) -> dict:
 def test_java_recovers_what_was_undone_as_if_nobody_had_been_there(golden, tmp_path: Path, name: str) -> None:
     plan = json.loads((golden_stores.GOLDEN / name / "plan.json").read_text(encoding="utf-8"))
     accounts = []
-    for who in ("untouched", "undone"):
-        place = tmp_path / who
+    for text in ("untouched", "undone"):
+        place = tmp_path / text
         store = place / "store"
         shutil.copytree(golden(name), store)
-        if who == "undone":
+        if text == "undone":
             assert main(["recover", str(store), "--apply", "--yes", "--like", plan["release"][:3]]) == 0
             (folder,) = place.glob("*.kept-*")
             assert main(["recover", str(store), "--undo", str(folder), "--yes"]) == 0
         accounts.append(peer.Peer(plan["release"], place).dump(plan, store))
     assert next(row for row in accounts[0] if row["t"] == "load")["ok"]
-    told = [[lasting(row) for row in account if row["t"] in TOLD] for account in accounts]
-    assert len(told[0]) > 50
-    assert [pair for pair in zip(*told, strict=True) if pair[0] != pair[1]] == []
+    reported = [[lasting(row) for row in account if row["t"] in TOLD] for account in accounts]
+    assert len(reported[0]) > 50
+    assert [pair for pair in zip(*reported, strict=True) if pair[0] != pair[1]] == []
 
 
 @pytest.mark.parametrize("name", ["crash-5.3.3", "crash-4.9.8"])

@@ -32,9 +32,9 @@ def test_a_plan_gives_the_same_units_in_both(seed, release, tmp_path):
     assert {row["status"] for row in put} == {"PUT_OK"}
     assert log_without_times(ours) == log_without_times(tmp_path / "theirs")
     assert account(ours) == account(tmp_path / "theirs")
-    told = peer.dump(plan, ours)
-    assert next(line for line in told if line["t"] == "load")["ok"]
-    assert sum(line["t"] == "msg" for line in told) == len(plan["messages"])
+    reported = peer.dump(plan, ours)
+    assert next(line for line in reported if line["t"] == "load")["ok"]
+    assert sum(line["t"] == "msg" for line in reported) == len(plan["messages"])
 
 
 def test_a_copy_into_other_sizes_is_what_the_real_store_makes_of_the_messages(seed, release, tmp_path):
@@ -51,11 +51,11 @@ def test_a_copy_into_other_sizes_is_what_the_real_store_makes_of_the_messages(se
         "maxIndexNum": pick.choice([77, 500]),
     }
     with open_store(tmp_path / "source") as source:
-        again = plan_of_units(source, sizes, traffic["topics"])
-    peer.write(again, tmp_path / "theirs")
+        repeated = plan_of_units(source, sizes, traffic["topics"])
+    peer.write(repeated, tmp_path / "theirs")
     conf = write_conf(tmp_path / "sizes.conf", sizes)
     copied = ask("copy", tmp_path / "source", tmp_path / "ours", "--config", conf)
-    assert copied[-1]["units"] == len(again["messages"])
+    assert copied[-1]["units"] == len(repeated["messages"])
     ours, theirs = account(tmp_path / "ours", conf), account(tmp_path / "theirs", conf)
-    for what in ours:
-        assert ours[what] == theirs[what], what
+    for our in ours:
+        assert ours[our] == theirs[our], our

@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.peer, pytest.mark.timeout(600)]
 def bend(store_path, pick):
     """Links some entries of every index file to themselves, out of the file, or to nothing."""
     with open_store(store_path) as store:
-        files = [(one.path, one.geometry, one.header) for one in store.index_files()]
+        files = [(index_file.path, index_file.geometry, index_file.header) for index_file in store.index_files()]
     for path, geometry, header in files:
         with open(path, "r+b") as file:
             for number in pick.sample(range(1, header.entries + 1), header.entries // 10):
@@ -29,11 +29,15 @@ def bend(store_path, pick):
 
 def reached(store, answer):
     """Offsets of the units with the answer's key which the key leads to, as we tell it."""
-    found = set()
+    results = set()
     for unit in store.log.walk():
         if isinstance(unit, Unit) and unit.topic == answer["topic"]:
-            found |= {unit.offset for one in key_reaches(store, unit, []) if one.key == answer["key"] and one.reached}
-    return found
+            results |= {
+                unit.offset
+                for key_reach in key_reaches(store, unit, [])
+                if key_reach.key == answer["key"] and key_reach.reached
+            }
+    return results
 
 
 @pytest.mark.parametrize("release", peer.RELEASES)
@@ -44,8 +48,8 @@ def test_a_key_leads_where_the_real_query_leads(tmp_path, release):
     java.write(plan, path)
     bend(path, random.Random(release))
     account = java.dump(plan, path, in_place=True)
-    answers = [one for one in account if one["t"] == "query" and one["max"] == 32]
-    answers = [one for one in answers if len(one["phys"]) < one["max"]]
+    answers = [record for record in account if record["t"] == "query" and record["max"] == 32]
+    answers = [row for row in answers if len(row["phys"]) < row["max"]]
     assert len(answers) > 20
     broken = 0
     with open_store(path) as store:

@@ -43,12 +43,12 @@ def put(store, target, _conf):
 
 def tagged(root):
     """(topic, tags) → offsets of the units that have an index entry of them."""
-    found = {}
+    results = {}
     with open_store(root) as store:
         for unit in store.units():
             if isinstance(unit, Unit) and unit.tags and unit.sys_flag & TRANSACTION_MASK != ROLLBACK:
-                found.setdefault((unit.topic, unit.tags), set()).add(unit.offset)
-    return found
+                results.setdefault((unit.topic, unit.tags), set()).add(unit.offset)
+    return results
 
 
 @pytest.mark.parametrize("make", [copy, dispatch, put])
@@ -59,8 +59,8 @@ def test_the_real_query_by_tags_finds_what_we_indexed(golden, tmp_path, capsys, 
     store = tmp_path / "store"
     make(golden(NAME), store, str(conf))
     account = peer.Peer("5.5.1", tmp_path).dump(plan | {"tags": True}, store)
-    asked = [row for row in account if row["t"] == "key" and row["key"].startswith("T#")]
-    answers = {(row["topic"], row["key"].removeprefix("T#")): set(row["phys"]) for row in asked}
+    rows = [row for row in account if row["t"] == "key" and row["key"].startswith("T#")]
+    answers = {(row["topic"], row["key"].removeprefix("T#")): set(row["phys"]) for row in rows}
     expected = {key: set(sorted(offsets)[-MOST_ANSWERED:]) for key, offsets in tagged(store).items()}
     assert answers == expected
     assert sum(map(len, expected.values())) > 200

@@ -60,8 +60,8 @@ def test_a_halted_store_is_planned_as_java_recovers_it(tmp_path, unchanged, rele
     account = java.dump(plan, recovered, in_place=True)
 
     for aspect, compare in (("recover", agree.recover), ("units", agree.units)):
-        told = (like(release),) if aspect == "recover" else ()
-        tally = compare(unchanged(store), account, *told)
+        likes = (like(release),) if aspect == "recover" else ()
+        tally = compare(unchanged(store), account, *likes)
         assert not tally.differences, f"{aspect}: {tally}"
     # 4.9 puts a prepared unit at the log's end into the index again at each start: what it tells is what it leaves.
     account = java.dump(plan, recovered, in_place=release == "4.9.8")

@@ -58,9 +58,9 @@ def pytest_generate_tests(metafunc):
 
 def configured(plan):
     """The configuration under which the store was written: a damaged one cannot tell its sizes."""
-    known = {key: int(value) for key, value in plan["config"].items() if key in SIZES}
-    values = {SIZES[key]: value for key, value in known.items()}
-    return MessageStoreConfig(**values, timer_wheel_enable=False, given=frozenset(known))
+    known_values = {key: int(value) for key, value in plan["config"].items() if key in SIZES}
+    values = {SIZES[key]: value for key, value in known_values.items()}
+    return MessageStoreConfig(**values, timer_wheel_enable=False, given=frozenset(known_values))
 
 
 def settings_of(rng, release):

@@ -39,8 +39,8 @@ def plan_of(seed, release, count=400):
     return {**plan, "count": count, "pauseEvery": 0}
 
 
-def config_of(plan, **more):
-    return from_mapping({"timerWheelEnable": False, **plan["config"], **more})[0]
+def config_of(plan, **options):
+    return from_mapping({"timerWheelEnable": False, **plan["config"], **options})[0]
 
 
 def assert_reads_as_java_reads_it(store, account):
@@ -124,10 +124,10 @@ def assert_both_recover_alike(java, plan, store, folder, release):
         done = opened.recovery_plan
         assert opened.wait_dispatched(TIMEOUT_S)
         assert (done.end_offset, bounds_of(opened)) == told(account, "loaded" if release[0] == "5" else "dispatched")
-    one, other = (recovered_stores.held_by(path, config, done) for path in (theirs, own))
-    assert one.log == other.log
-    assert one.queues == other.queues
-    assert one.index == other.index
+    item, other = (recovered_stores.held_by(path, config, done) for path in (theirs, own))
+    assert item.log == other.log
+    assert item.queues == other.queues
+    assert item.index == other.index
     with MessageStore(theirs, config, like=release[:3]) as opened:
         assert opened.recovery_plan.units == 0 or release == "4.9.8"
         assert (opened.positions().wrote, bounds_of(opened)) == told(account, "dispatched")

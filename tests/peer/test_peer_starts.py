@@ -37,14 +37,14 @@ PLAN = {
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
     """``written(release)``: a store of three log files that this release wrote."""
-    made = {}
+    created_items = {}
 
     def of(release):
-        if release not in made:
+        if release not in created_items:
             work = tmp_path_factory.mktemp("written")
             peer.Peer(release, work).write(PLAN, work / "store")
-            made[release] = work / "store"
-        return made[release]
+            created_items[release] = work / "store"
+        return created_items[release]
 
     return of
 
@@ -149,9 +149,9 @@ def test_an_empty_index_file_is_kept_and_a_shifted_log_file_is_taken_by_its_rema
 def test_a_log_of_one_blank_unit_begins_again_at_0(tmp_path, release):
     """RocketMQ leaves the eight bytes where they are and writes over them; here they are cleared. Neither asks."""
     config, store = from_mapping({**CONFIG, "timerWheelEnable": False})[0], tmp_path / "store"
-    with MessageStore(store, config, services=False) as made:
-        made.parts.commit_log.begin_at(0)
-        assert made.parts.commit_log.append_blank()
+    with MessageStore(store, config, services=False) as message_store:
+        message_store.parts.commit_log.begin_at(0)
+        assert message_store.parts.commit_log.append_blank()
     for _ in range(2):
         account = peer.Peer(release, tmp_path).dump(PLAN, store)
         (state,) = [row for row in account if row["t"] == "state" and row["when"] == "started"]

@@ -31,7 +31,7 @@ def pipeline(spark, capsys, tmp_path):
     def run(*words, code=0):
         capsys.readouterr()
         assert main(["pipeline", *map(str, words), *LOCAL, "--log-file", str(tmp_path / "spark.log")]) == code
-        said = capsys.readouterr()
-        return [json.loads(line) for line in said.out.splitlines()], said.err
+        output = capsys.readouterr()
+        return [json.loads(line) for line in output.out.splitlines()], output.err
 
     return run

@@ -32,16 +32,16 @@ def write(folder, *files, size=SIZE):
 def test_an_anchor_is_found_without_reading_the_whole_file(tmp_path, monkeypatch):
     size = 4 << 20
     folder = write(tmp_path / "log", full_file(0, 3, size), size=size)
-    (whole,) = plan([place_of(folder)]).splits
-    asked = []
+    (full_split,) = plan([place_of(folder)]).splits
+    positions = []
     monkeypatch.setattr(splits, "LOOK_BACK_BYTES", 1 << 16)
     read = anchors._is_hidden
 
     def noted(split, file, position, look_back):
-        asked.append(position)
+        positions.append(position)
         return read(split, file, position, look_back)
 
     monkeypatch.setattr(anchors, "_is_hidden", noted)
-    splits.first_in(dataclasses.replace(whole, start=3 << 20, exact=False), 1 << 16)
-    assert len(asked) == 1
-    assert (3 << 20) - splits.NEAR_BYTES <= asked[0] < 3 << 20
+    splits.first_in(dataclasses.replace(full_split, start=3 << 20, exact=False), 1 << 16)
+    assert len(positions) == 1
+    assert (3 << 20) - splits.NEAR_BYTES <= positions[0] < 3 << 20

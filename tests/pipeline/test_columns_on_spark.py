@@ -80,10 +80,10 @@ def rows(frame):
 @pytest.mark.full_form(keep=12)
 @pytest.mark.parametrize(("kind", "query"), [(kind, query) for kind, queries in QUERIES.items() for query in queries])
 def test_a_query_gives_what_it_gives_over_all_columns(tables, kind, query):
-    found = asked(tables, query, kind)
+    results = asked(tables, query, kind)
     expected = rows(asked(tables, query, f"{kind}_whole"))
     assert expected or "false" in query or "EXCEPT" in query or "EXISTS" in query
-    assert rows(found) == expected
+    assert rows(results) == expected
 
 
 def plan_of(frame):
@@ -105,20 +105,22 @@ def plan_of(frame):
 )
 def test_the_plan_tells_the_columns_that_are_decoded(tables, kind, query, columns):
     """All 29 columns were decoded, and every body held against its CRC, to count messages by topic: 22.7 s for 4.4."""
-    told = plan_of(asked(tables, query, kind))
-    assert [re.match(r"columns: \[(.*?)\]", one)[1] for one in told] == columns
-    assert not any("CRC" in one for one in told)
+    reported = plan_of(asked(tables, query, kind))
+    assert [re.match(r"columns: \[(.*?)\]", item)[1] for item in reported] == columns
+    assert not any("CRC" in one for one in reported)
 
 
 def test_the_plan_tells_the_crc_and_what_is_passed_over(tables, golden):
-    (told,) = plan_of(tables.sql("SELECT size FROM commitlog WHERE crc = 'bad'"))
-    assert told.startswith("columns: [size, crc], CRC of each body, conditions: [crc there, crc among bad], to read: ")
-    assert "passed over: 0 bytes" in told
+    (reported,) = plan_of(tables.sql("SELECT size FROM commitlog WHERE crc = 'bad'"))
+    assert reported.startswith(
+        "columns: [size, crc], CRC of each body, conditions: [crc there, crc among bad], to read: "
+    )
+    assert "passed over: 0 bytes" in reported
     store = str(golden(KINDS["index"]))
     tables.read.format("rocketmq-index").option("headers", "trust").load(store).createOrReplaceTempView("believed")
-    (told,) = plan_of(tables.sql("SELECT phyOffset FROM believed WHERE phyOffset < 0"))
-    assert "conditions: [phyOffset there, phyOffset < 0], to read: 7,980 bytes, passed over: 211,000 bytes" in told
-    assert "(nothing of the store time or offset asked for lies there)" in told
+    (reported,) = plan_of(tables.sql("SELECT phyOffset FROM believed WHERE phyOffset < 0"))
+    assert "conditions: [phyOffset there, phyOffset < 0], to read: 7,980 bytes, passed over: 211,000 bytes" in reported
+    assert "(nothing of the store time or offset asked for lies there)" in reported
 
 
 def test_a_cached_frame_and_a_view_over_it_have_all_rows(tables):

@@ -46,8 +46,8 @@ def all_rows(reader):
 
 
 def log_rows(path, filters=(), **options):
-    asked = LogOptions({"path": str(path), **options})
-    reader = CommitLogReader(asked, list(asked.columns))
+    log_options = LogOptions({"path": str(path), **options})
+    reader = CommitLogReader(log_options, list(log_options.columns))
     assert list(reader.pushFilters(list(filters))) == list(filters)
     return all_rows(reader)
 
@@ -119,19 +119,19 @@ PUSHED = [
     pytest.param([EqualTo(("topic",), "no such topic")], id="nothing"),
 ]
 MEETS = {
-    "EqualTo": lambda value, wanted: value == wanted,
-    "In": lambda value, wanted: value in wanted,
-    "GreaterThan": lambda value, wanted: value > wanted,
-    "GreaterThanOrEqual": lambda value, wanted: value >= wanted,
-    "LessThanOrEqual": lambda value, wanted: value <= wanted,
+    "EqualTo": lambda value, expected: value == expected,
+    "In": lambda value, expected: value in expected,
+    "GreaterThan": lambda value, expected: value > expected,
+    "GreaterThanOrEqual": lambda value, expected: value >= expected,
+    "LessThanOrEqual": lambda value, expected: value <= expected,
 }
 
 
 def meets(row, filters):
     """Whether Spark, which tests them all again, would keep a row."""
     return all(
-        row[one.attribute[0]] is not None and MEETS[type(one).__name__](row[one.attribute[0]], one.value)
-        for one in filters
+        row[item.attribute[0]] is not None and MEETS[type(item).__name__](row[item.attribute[0]], item.value)
+        for item in filters
     )
 
 
@@ -140,7 +140,7 @@ def meets(row, filters):
 def test_filters_spare_rows_and_lose_none(golden, name, pushed):
     everything = log_rows(golden(name))
     topics = sorted({row["topic"] for row in everything if row["topic"]})
-    chosen = [swapped(one, topics) for one in pushed]
+    chosen = [swapped(item, topics) for item in pushed]
     rows = log_rows(golden(name), chosen)
     assert [row for row in rows if meets(row, chosen)] == [row for row in everything if meets(row, chosen)]
     assert len(rows) < len(everything)
@@ -192,8 +192,8 @@ def test_queues_and_times_leave_parts_of_a_log_unread(tmp_path, capsys):
         ([EqualTo(("topic",), "T1")], {"queues": "trust"}),
         ([LessThanOrEqual(("storeTimestamp",), 1_700_000_600_000)], {"times": "trust"}),
     ):
-        asked = LogOptions({"path": str(tmp_path), "columns": "topic,physicalOffset,storeTimestamp", **trust})
-        reader = CommitLogReader(asked, list(asked.columns))
+        options = LogOptions({"path": str(tmp_path), "columns": "topic,physicalOffset,storeTimestamp", **trust})
+        reader = CommitLogReader(options, list(options.columns))
         reader.pushFilters(filters)
         rows = all_rows(reader)
         topic = "T1" if filters[0].attribute == ("topic",) else "T0"
@@ -227,8 +227,10 @@ def test_whatever_is_damaged_the_rows_are_the_engines(golden, tmp_path_factory, 
     for file in sorted((path / "commitlog").iterdir()):
         data = bytearray(file.read_bytes())
         for _ in range(rng.randrange(4)):
-            at, size = rng.randrange(len(data)), rng.choice((1, 8, 300, 5000))
-            data[at : at + size] = rng.choice((b"\0" * size, rng.randbytes(size), data[at + 1 : at + 1 + size]))
+            position, size = rng.randrange(len(data)), rng.choice((1, 8, 300, 5000))
+            data[position : position + size] = rng.choice(
+                (b"\0" * size, rng.randbytes(size), data[position + 1 : position + 1 + size])
+            )
         file.write_bytes(data[: len(data) if rng.random() < 0.9 else rng.randrange(len(data))])
     with open_store(path) as store:
         expected = list(told(store))
@@ -271,10 +273,10 @@ def test_a_batch_that_is_asked_for_again_has_the_same_rows(tmp_path):
         start, end = {}, query.source.latestOffset({})
         first = query.read(start, end)
         put(store, 500, "Later")
-        again = Query(tmp_path / "s")
-        assert again.read(start, end) == first
-        rest = again.read(end, again.source.latestOffset(end))
-    assert places(first + rest) == units_of(tmp_path / "s")
+        second_query = Query(tmp_path / "s")
+        assert second_query.read(start, end) == first
+        remainder = second_query.read(end, second_query.source.latestOffset(end))
+    assert places(first + remainder) == units_of(tmp_path / "s")
 
 
 def test_latest_begins_behind_what_is_there_and_once_ends_at_what_was_there(tmp_path):
@@ -292,12 +294,12 @@ def test_latest_begins_behind_what_is_there_and_once_ends_at_what_was_there(tmp_
 
 def test_stores_that_come_later_are_followed_too(tmp_path):
     query = Query(f"{tmp_path}/*/store")
-    found = Counter()
+    counts = Counter()
     for broker in ("a", "b", "c"):
         with new_store(tmp_path / broker / "store") as store:
             put(store, 30)
-            found.update(row["store"] for row in query.trigger())
-    assert found == {f"{tmp_path}/{broker}/store": 30 for broker in ("a", "b", "c")}
+            counts.update(row["store"] for row in query.trigger())
+    assert counts == {f"{tmp_path}/{broker}/store": 30 for broker in ("a", "b", "c")}
 
 
 @pytest.mark.parametrize("most", [1, 3000, 20_000, 1 << 30])
@@ -315,8 +317,8 @@ def test_a_batch_holds_about_as_many_bytes_as_are_allowed(tmp_path, most):
         if most == 1 and batches == 40:
             assert len(rows) == 70  # a unit of each store, as long as it has some
             return
-    whole = Counter(unit for broker in "ab" for unit in units_of(tmp_path / broker))
-    assert Counter(places(rows)) == whole
+    counts = Counter(unit for broker in "ab" for unit in units_of(tmp_path / broker))
+    assert Counter(places(rows)) == counts
     assert batches >= min(sum(row["size"] for row in rows) // most, 10)
 
 
@@ -346,10 +348,10 @@ def test_marks_of_a_long_query_stay_few(tmp_path):
         for _ in range(60):
             put(store, 3)
             assert len(query.trigger()) == 3
-    (kept,) = query.at.values()
-    assert 3 <= len(kept["marks"]) <= 8
-    assert kept["marks"][0][0] == 0
-    assert sum(kept["marks"][-1][:2]) == kept["offset"]
+    (record,) = query.at.values()
+    assert 3 <= len(record["marks"]) <= 8
+    assert record["marks"][0][0] == 0
+    assert sum(record["marks"][-1][:2]) == record["offset"]
 
 
 def test_progress_says_how_far_a_query_is_behind_and_a_loss_ends_it(spark, tmp_path):
@@ -412,8 +414,8 @@ def test_a_killed_query_goes_on_with_a_live_writer_and_loses_and_doubles_nothing
     frame = spark.readStream.format("rocketmq-commitlog").option("columns", "physicalOffset,topic,queueId").load(path)
     written = frame.writeStream.format("parquet").option("checkpointLocation", checkpoint)
     run_once(written.trigger(availableNow=True), out)
-    found = Counter(tuple(row) for row in spark.read.parquet(out).collect())
-    assert found == Counter(unit for broker in "ab" for unit in units_of(tmp_path / "fleet" / broker / "store"))
+    counts = Counter(tuple(row) for row in spark.read.parquet(out).collect())
+    assert counts == Counter(unit for broker in "ab" for unit in units_of(tmp_path / "fleet" / broker / "store"))
 
 
 def run_once(written, out):

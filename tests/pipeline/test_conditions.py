@@ -37,12 +37,12 @@ STORES = int(os.environ.get("STORESCOPE_CONDITIONS", "24"))
 EACH = 8
 """Conditions that a format of each store is asked."""
 MEETS = {
-    "EqualTo": lambda value, wanted: value == wanted,
-    "In": lambda value, wanted: value in wanted,
-    "GreaterThan": lambda value, wanted: value > wanted,
-    "GreaterThanOrEqual": lambda value, wanted: value >= wanted,
-    "LessThan": lambda value, wanted: value < wanted,
-    "LessThanOrEqual": lambda value, wanted: value <= wanted,
+    "EqualTo": lambda value, expected: value == expected,
+    "In": lambda value, expected: value in expected,
+    "GreaterThan": lambda value, expected: value > expected,
+    "GreaterThanOrEqual": lambda value, expected: value >= expected,
+    "LessThan": lambda value, expected: value < expected,
+    "LessThanOrEqual": lambda value, expected: value <= expected,
     "IsNotNull": lambda *_: True,
 }
 WORDS = {"EqualTo": "=", "GreaterThan": ">", "GreaterThanOrEqual": ">=", "LessThan": "<", "LessThanOrEqual": "<="}
@@ -83,12 +83,12 @@ CQ = [
 
 def meets(row, filters):
     """As Spark judges the rows that come: null meets nothing but IS NULL."""
-    for one in filters:
-        value, kind = row[one.attribute[0]], type(one).__name__
+    for item in filters:
+        value, kind = row[item.attribute[0]], type(item).__name__
         if kind == "IsNull":
             if value is not None:
                 return False
-        elif value is None or not MEETS[kind](value, getattr(one, "value", None)):
+        elif value is None or not MEETS[kind](value, getattr(item, "value", None)):
             return False
     return True
 
@@ -104,9 +104,9 @@ def _small_grains(monkeypatch):
 
 
 def rows_of(source, path, filters=(), **options):
-    given = {"path": str(path), **options}
-    asked = LogOptions(given) if source is CommitLogReader else Options(given, source.COLUMNS)
-    reader = source(asked, list(asked.columns))
+    arguments = {"path": str(path), **options}
+    log_options = LogOptions(arguments) if source is CommitLogReader else Options(arguments, source.COLUMNS)
+    reader = source(log_options, list(log_options.columns))
     list(reader.pushFilters(list(filters)))
     rows = [row for part in reader.partitions() for batch in reader.read(part) for row in batch.to_pylist()]
     return sorted(rows, key=lambda row: [str(value) for value in row.values()])
@@ -122,8 +122,8 @@ def condition(rng, rows, name):
     values = sorted({row[name] for row in rows if row[name] is not None}) or ["none" if text else 0]
 
     def value():
-        found = rng.choice(values)
-        return found if text else found + rng.choice((0, 0, 0, -1, 1, 700))
+        results = rng.choice(values)
+        return results if text else results + rng.choice((0, 0, 0, -1, 1, 700))
 
     kinds = [EqualTo, EqualTo, In, IsNotNull, IsNull]
     kind = rng.choice(kinds if text else [*kinds, *[GreaterThan, GreaterThanOrEqual, LessThan, LessThanOrEqual] * 2])
@@ -139,19 +139,24 @@ def test_what_is_pushed_down_is_what_would_be_chosen(share, tmp_path):
     left_out = {CommitLogReader: 0, QueueReader: 0}
     for number in range(share, STORES, 4):
         rng = random.Random(f"conditions {number}")
-        made = RandomStore(rng, tmp_path / "fleet" / "one" / "store")
+        store = RandomStore(rng, tmp_path / "fleet" / "one" / "store")
         path = f"{tmp_path}/fleet/*/store"
         for source, columns in ((CommitLogReader, LOG), (QueueReader, CQ)):
-            more = {}
+            extra = {}
             if source is CommitLogReader:
-                more = {"splitBytes": rng.choice(("1000", "3000", "67108864")), "blanks": rng.choice(("true", "false"))}
-            rows = rows_of(source, path, **more)
+                extra = {
+                    "splitBytes": rng.choice(("1000", "3000", "67108864")),
+                    "blanks": rng.choice(("true", "false")),
+                }
+            rows = rows_of(source, path, **extra)
             for _ in range(EACH):
-                asked = conditions(rng, rows, columns)
-                found = rows_of(source, path, asked, **more)
-                story = number, made.done, asked, more
-                assert [row for row in found if meets(row, asked)] == [row for row in rows if meets(row, asked)], story
-                left_out[source] += len(rows) - len(found)
+                requested_conditions = conditions(rng, rows, columns)
+                actual_rows = rows_of(source, path, requested_conditions, **extra)
+                story = number, store.done, requested_conditions, extra
+                assert [row for row in actual_rows if meets(row, requested_conditions)] == [
+                    row for row in rows if meets(row, requested_conditions)
+                ], story
+                left_out[source] += len(rows) - len(actual_rows)
         shutil.rmtree(tmp_path / "fleet")
     assert all(left_out.values())
 
@@ -163,13 +168,19 @@ def test_no_header_of_an_index_file_hides_an_entry(name, golden, tmp_path):
     rng = random.Random(f"index {name}")
     for _ in range(max(STORES // 4, 10)):
         file = rng.choice(sorted((path / "index").iterdir()))
-        at = rng.choice((0, 8, 16, 24))
+        position = rng.choice((0, 8, 16, 24))
         before = file.read_bytes()[:40]
-        patch(file, at, struct.pack(">q", int.from_bytes(before[at : at + 8], "big") + rng.choice((-(10**7), 10**7))))
+        patch(
+            file,
+            position,
+            struct.pack(">q", int.from_bytes(before[position : position + 8], "big") + rng.choice((-(10**7), 10**7))),
+        )
         rows = rows_of(IndexReader, path)
-        asked = conditions(rng, rows, ["storeTimestamp", "phyOffset", "file", "keyHash", "slot"])
-        found = rows_of(IndexReader, path, asked)
-        assert [row for row in found if meets(row, asked)] == [row for row in rows if meets(row, asked)], (asked, at)
+        requested_conditions = conditions(rng, rows, ["storeTimestamp", "phyOffset", "file", "keyHash", "slot"])
+        actual_rows = rows_of(IndexReader, path, requested_conditions)
+        assert [row for row in actual_rows if meets(row, requested_conditions)] == [
+            row for row in rows if meets(row, requested_conditions)
+        ], (requested_conditions, position)
         patch(file, 0, before)
 
 
@@ -194,13 +205,13 @@ def test_a_frame_and_its_cached_rows_answer_alike(spark, tmp_path):
         RandomStore(rng, tmp_path / "fleet" / "one" / "store")
         frame = spark.read.format("rocketmq-commitlog").option("splitBytes", "3000").load(f"{tmp_path}/fleet/*/store")
         rows = [row.asDict() for row in frame.collect()]
-        asked = [" AND ".join(map(sql, conditions(rng, rows, LOG))) for _ in range(3)]
-        asked += [" OR ".join(map(sql, conditions(rng, rows, LOG))), f"NOT ({sql(condition(rng, rows, 'topic'))})"]
-        pushed = [sorted(map(str, frame.where(one).collect())) for one in asked]
+        texts = [" AND ".join(map(sql, conditions(rng, rows, LOG))) for _ in range(3)]
+        texts += [" OR ".join(map(sql, conditions(rng, rows, LOG))), f"NOT ({sql(condition(rng, rows, 'topic'))})"]
+        pushed = [sorted(map(str, frame.where(item).collect())) for item in texts]
         cached = frame.cache()
-        chosen = [sorted(map(str, cached.where(one).collect())) for one in asked]
+        chosen = [sorted(map(str, cached.where(one).collect())) for one in texts]
         cached.unpersist(blocking=True)
-        assert pushed == chosen, asked
+        assert pushed == chosen, texts
         shutil.rmtree(tmp_path / "fleet")
 
 
@@ -237,15 +248,15 @@ class TwoTopicLog:
             (folder / f"{0:020d}").write_bytes(b"".join(entries).ljust(6_000_000, b"\0"))
 
     def put(self, topic, queue, flag):
-        at, entries = len(self.log), self.queues.setdefault((topic, queue), [])
+        position, entries = len(self.log), self.queues.setdefault((topic, queue), [])
         unit = raw_unit(
-            at, topic=topic.encode(), body=bytes(36_000), queue_id=queue, queue_offset=len(entries), sys_flag=flag
+            position, topic=topic.encode(), body=bytes(36_000), queue_id=queue, queue_offset=len(entries), sys_flag=flag
         )
         self.log += unit
         if not flag:
-            entries.append(struct.pack(">qiq", at, len(unit), 0))
+            entries.append(struct.pack(">qiq", position, len(unit), 0))
         if topic == "A":
-            self.places.append(at)
+            self.places.append(position)
 
 
 @pytest.fixture
@@ -257,12 +268,12 @@ def told(tmp_path, monkeypatch):
 
 def of_a(told, **options):
     """Where units of A are, and how many bytes are left unread for the question."""
-    asked = LogOptions({"path": str(told.root), "columns": "topic,physicalOffset", **options})
-    reader = CommitLogReader(asked, list(asked.columns))
+    log_options = LogOptions({"path": str(told.root), "columns": "topic,physicalOffset", **options})
+    reader = CommitLogReader(log_options, list(log_options.columns))
     reader.pushFilters([EqualTo(("topic",), "A")])
     rows = [row for part in reader.partitions() for batch in reader.read(part) for row in batch.to_pylist()]
     places = [row["physicalOffset"] for row in rows if row["topic"] == "A"]
-    return places, sum(one.bytes for one in reader.plan().skipped)
+    return places, sum(item.bytes for item in reader.plan().skipped)
 
 
 def no_change(_):
@@ -330,10 +341,15 @@ def test_a_clock_that_was_set_back_hides_nothing_unless_times_are_trusted(tmp_pa
 def test_what_no_file_holds_is_told_where_it_begins(tmp_path):
     """The row of a gap between two files was lost where nothing else of the file in front of it was asked for."""
     (tmp_path / "commitlog").mkdir()
-    for at in (0, 8192):
-        (tmp_path / "commitlog" / f"{at:020d}").write_bytes(raw_unit(at).ljust(4096, b"\0"))
-    for asked in ([GreaterThanOrEqual(("physicalOffset",), 4096)], [EqualTo(("physicalOffset",), 4096)]):
-        (gap, *_) = [row for row in rows_of(CommitLogReader, tmp_path, asked) if row["type"] == "damage"]
+    for position in (0, 8192):
+        (tmp_path / "commitlog" / f"{position:020d}").write_bytes(raw_unit(position).ljust(4096, b"\0"))
+    for greater_than_or_equal in (
+        [GreaterThanOrEqual(("physicalOffset",), 4096)],
+        [EqualTo(("physicalOffset",), 4096)],
+    ):
+        (gap, *_) = [
+            row for row in rows_of(CommitLogReader, tmp_path, greater_than_or_equal) if row["type"] == "damage"
+        ]
         assert (gap["physicalOffset"], gap["size"], gap["reason"]) == (4096, 4096, "no file holds these bytes")
     assert not [
         row

@@ -44,9 +44,9 @@ def walked(folder):
 @pytest.mark.parametrize("name", ["ipv6-and-unicode-5.3.3", "batchcq-5.3.3", "crash-5.3.3"])
 def test_rows_of_golden_stores_are_the_units_and_their_bytes(golden, name):
     for folder in stores_of(golden(name))[:1]:
-        found = {row["physicalOffset"]: row for row in rows(folder)}
+        results = {row["physicalOffset"]: row for row in rows(folder)}
         for unit, file in walked(folder):
-            row = found.pop(unit.offset)
+            row = results.pop(unit.offset)
             assert (row["topic"], row["queueId"], row["queueOffset"], row["size"]) == (
                 unit.topic,
                 unit.queue_id,
@@ -66,10 +66,10 @@ def test_rows_of_golden_stores_are_the_units_and_their_bytes(golden, name):
             )
             assert (row["body"], row["propertiesRaw"], row["crc"]) == (unit.body, unit.properties_raw, unit.crc)
             assert (row["file"], row["bodyLength"], row["tagsCode"]) == (file, len(unit.body), unit.tags_code)
-            again = next(walk(unit_bytes(row), unit.offset))
-            assert again == unit
+            second_row = next(walk(unit_bytes(row), unit.offset))
+            assert second_row == unit
         if "crash" not in name:
-            assert not found
+            assert not results
 
 
 @pytest.mark.full_form(keep=6)
@@ -78,19 +78,21 @@ def test_rows_of_golden_stores_are_the_units_and_their_bytes(golden, name):
 def test_rows_of_every_golden_store_are_those_of_units(golden, capsys, name):
     for folder in stores_of(golden(name))[:1]:
         assert main(["units", str(folder), "--json", "--body"]) == 0
-        told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-        known = {r["physicalOffset"]: r for r in told if r["type"] == "unit" and "physicalOffsetField" not in r}
-        found = rows(folder, split_bytes=random.Random(name).choice([20_011, 300_007, 1 << 26]))
-        assert len(found) == len({row["physicalOffset"] for row in found})
-        for row in found:
-            record = known.pop(row["physicalOffset"])
+        records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+        known_values = {
+            r["physicalOffset"]: r for r in records if r["type"] == "unit" and "physicalOffsetField" not in r
+        }
+        actual_rows = rows(folder, split_bytes=random.Random(name).choice([20_011, 300_007, 1 << 26]))
+        assert len(actual_rows) == len({row["physicalOffset"] for row in actual_rows})
+        for row in actual_rows:
+            record = known_values.pop(row["physicalOffset"])
             digest = record.pop("bodySha256")
             row |= {"type": "unit", "properties": dict(row["properties"])}
             body = row.pop("body")
             assert base64.b64decode(record.pop("body")) == body
             assert hashlib.sha256(body).hexdigest() == digest
             assert {field: row[field] for field in record} == record
-        assert not known
+        assert not known_values
 
 
 def made_store(folder, *units):

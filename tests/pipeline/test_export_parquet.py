@@ -76,13 +76,13 @@ def test_rows_of_golden_stores_come_back_once_and_in_order(golden, tmp_path, mon
         rows = export_parquet.write_rows(batches, place, "part-0", buffer_bytes=20_000)
         expected = [row for batch in batches for row in batch.to_pylist()]
         assert rows == len(expected)
-        found = {}
+        results = {}
         for topic, day, row in read_back(place):
-            found.setdefault((topic, day), []).append(row)
+            results.setdefault((topic, day), []).append(row)
         for row in expected:
             topic, day = row.pop("topic"), row.pop("day")
-            assert found[topic or export_parquet.NULL_FOLDER, day].pop(0) == row
-        assert not any(found.values())
+            assert results[topic or export_parquet.NULL_FOLDER, day].pop(0) == row
+        assert not any(results.values())
 
 
 def test_a_place_whose_file_was_closed_gets_another(tmp_path, monkeypatch):
@@ -113,8 +113,10 @@ def test_odd_topics_have_the_places_that_spark_gives_them(spark, tmp_path):
 
 def test_types_are_those_that_spark_reads_without_being_told(spark, tmp_path):
     export_parquet.write_rows([made_rows(["TopicA"])], tmp_path / "rows", "part-0")
-    seen = {field.name: field.dataType.simpleString() for field in spark.read.parquet(str(tmp_path / "rows")).schema}
-    assert {name: kind for name, kind in seen.items() if name not in ("topic", "day")} == {
+    observed = {
+        field.name: field.dataType.simpleString() for field in spark.read.parquet(str(tmp_path / "rows")).schema
+    }
+    assert {name: kind for name, kind in observed.items() if name not in ("topic", "day")} == {
         name: {"map<string,string>": "map<string,string>"}.get(kind, kind)
         for name, kind in export.COLUMNS
         if name not in ("topic", "day")
@@ -126,8 +128,8 @@ def test_attempts_that_nobody_tells_of_are_not_in_the_result(spark, golden, tmp_
     store = stores_of(golden("clean-5.3.3"))[0]
     place = Path.mkdir
 
-    def mkdir(self, *words, **more):
-        place(self, *words, **more)
+    def mkdir(self, *words, **options):
+        place(self, *words, **options)
         if self.name == export_parquet.ATTEMPTS:
             export_parquet.write_rows(
                 [made_rows(["given up"])], self / "00000-given-up", "part-00000"
@@ -136,11 +138,11 @@ def test_attempts_that_nobody_tells_of_are_not_in_the_result(spark, golden, tmp_
     (tmp_path / "rows").mkdir()
     monkeypatch.setattr(Path, "mkdir", mkdir)
     export_parquet.write(spark, splits_of(store), ExportOptions(), tmp_path / "rows")
-    found = sorted(row["physicalOffset"] for _, _, row in read_back(tmp_path / "rows"))
+    physical_offsets = sorted(row["physicalOffset"] for _, _, row in read_back(tmp_path / "rows"))
     expected = sorted(
         n for batch in rows_of(splits_of(store), ExportOptions()) for n in batch["physicalOffset"].to_pylist()
     )
-    assert found == expected
+    assert physical_offsets == expected
     assert {path.name.partition("=")[0] for path in (tmp_path / "rows").iterdir()} == {
         "topic",
         export_parquet.SUCCESS_FILE,
@@ -176,9 +178,9 @@ def test_no_space_is_one_line_with_the_place(tmp_path):
     )
     resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))
     try:
-        with pytest.raises(StoreError, match="cannot be written") as told:
+        with pytest.raises(StoreError, match="cannot be written") as raises:
             export_parquet.write_rows([rows], tmp_path / "rows", "part-0")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    assert str(tmp_path / "rows") in str(told.value)
-    assert "\n" not in str(told.value)
+    assert str(tmp_path / "rows") in str(raises.value)
+    assert "\n" not in str(raises.value)

@@ -14,9 +14,9 @@ BYTES = next(name for name, kind in COLUMNS if kind == "binary")
 
 def test_json_leaves_nothing_out_and_has_bytes_in_base64():
     line = LINES["json"]({**ROW, BYTES: b"\0body", "properties": [("K", "v"), ("A", "€")]})
-    found = json.loads(line)
-    assert list(found) == [name for name, _ in COLUMNS]
-    assert (base64.b64decode(found[BYTES]), found["properties"]) == (b"\0body", {"K": "v", "A": "€"})
+    record = json.loads(line)
+    assert list(record) == [name for name, _ in COLUMNS]
+    assert (base64.b64decode(record[BYTES]), record["properties"]) == (b"\0body", {"K": "v", "A": "€"})
     assert line.endswith("\n")
     assert "€" in line
 

@@ -13,11 +13,11 @@ from engine.pipeline.files import find_stores, log_files, seen_from_anywhere
 
 @pytest.fixture
 def fleet(tmp_path):
-    made = HandmadeStore()
+    store = HandmadeStore()
     for _ in range(60):
-        made.put()
+        store.put()
     for name in ("a-1", "a-2", "b-1"):
-        made.write(tmp_path / name / "store")
+        store.write(tmp_path / name / "store")
     (tmp_path / "empty").mkdir()
     return tmp_path
 
@@ -33,13 +33,13 @@ def fleet(tmp_path):
     ],
 )
 def test_stores_of_a_pattern_are_called_by_what_it_matched(fleet, pattern, brokers):
-    assert sorted(str(one.broker) for one in find_stores([f"{fleet}/{pattern}"])) == brokers
+    assert sorted(str(store.broker) for store in find_stores([f"{fleet}/{pattern}"])) == brokers
 
 
 def test_a_store_the_folder_above_it_and_its_log_are_found(fleet):
     for path in (fleet / "a-1" / "store", fleet / "a-1"):
-        (one,) = find_stores(str(path))
-        assert (one.path, one.broker) == (str(fleet / "a-1" / "store"), None)
+        (store,) = find_stores(str(path))
+        assert (store.path, store.broker) == (str(fleet / "a-1" / "store"), None)
     (log,) = find_stores(str(fleet / "a-1" / "store" / "commitlog"))
     assert log.log_folders == (log.path,)
     assert find_stores(str(fleet / "a-1"), "mine")[0].broker == "mine"
@@ -47,8 +47,8 @@ def test_a_store_the_folder_above_it_and_its_log_are_found(fleet):
 
 def test_a_folder_that_is_called_like_a_pattern_is_itself(fleet):
     shutil.copytree(fleet / "a-1", fleet / "c[12]")
-    (one,) = find_stores([f"{fleet}/c[12]/store"])
-    assert one.path == f"{fleet}/c[12]/store"
+    (store,) = find_stores([f"{fleet}/c[12]/store"])
+    assert store.path == f"{fleet}/c[12]/store"
 
 
 @pytest.mark.parametrize(

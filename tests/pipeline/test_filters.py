@@ -35,17 +35,19 @@ COMPARED = {
 )
 def test_a_condition_on_a_time_is_one_on_its_ms(kind, ms, micros, zone):
     """Whichever zone the time is told in, and between two ms."""
-    there = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=ms, microseconds=micros)
-    (one,) = filters.conditions([kind(("storeTime",), there.astimezone(timezone(timedelta(hours=zone))))])
+    present_datetime = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=ms, microseconds=micros)
+    (condition,) = filters.conditions(
+        [kind(("storeTime",), present_datetime.astimezone(timezone(timedelta(hours=zone))))]
+    )
     near = np.arange(ms - 3, ms + 4)
-    assert one.column == "storeTimestamp"
-    assert (filters._compare_column(near, one) == COMPARED[kind](near * 1000, ms * 1000 + micros)).all()
+    assert condition.column == "storeTimestamp"
+    assert (filters._compare_column(near, condition) == COMPARED[kind](near * 1000, ms * 1000 + micros)).all()
 
 
 def test_one_of_several_times():
     times = tuple(datetime(1970, 1, 1, 0, 0, 1, micro, tzinfo=UTC) for micro in (0, 1, 2000))
-    (one,) = filters.conditions([In(("bornTime",), times)])
-    assert one == filters.Condition("bornTimestamp", "among", (1000, 1002))
+    (condition,) = filters.conditions([In(("bornTime",), times)])
+    assert condition == filters.Condition("bornTimestamp", "among", (1000, 1002))
 
 
 def told(name):

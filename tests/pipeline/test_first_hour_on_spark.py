@@ -21,22 +21,22 @@ def log(spark, path):
 
 def test_tables_by_sql(spark, log, path, tmp_path):
     """``CREATE TABLE`` succeeded and every ``SELECT`` failed: Spark writes the path as ``file:/…``."""
-    made = {
+    sample = {
         "by_option": f"USING `rocketmq-commitlog` OPTIONS (path '{path}', splitBytes '1m')",
         "by_place": f"USING `rocketmq-commitlog` LOCATION '{path}'",
     }
     try:
-        for name, how in made.items():
+        for name, how in sample.items():
             spark.sql(f"CREATE TABLE {name} {how}")
-            found = spark.sql(f"SELECT topic, count(*) AS count FROM {name} WHERE size > 200 GROUP BY topic")
-            assert sorted(found.collect()) == sorted(log.where("size > 200").groupBy("topic").count().collect())
+            sql = spark.sql(f"SELECT topic, count(*) AS count FROM {name} WHERE size > 200 GROUP BY topic")
+            assert sorted(sql.collect()) == sorted(log.where("size > 200").groupBy("topic").count().collect())
             comments = {row.col_name: row.comment for row in spark.sql(f"DESCRIBE TABLE {name}").collect()}
             assert comments["storeTime"] == "when the broker stored it"
         spark.sql(f"CREATE TEMPORARY VIEW by_view USING `rocketmq-index` OPTIONS (path '{path}')")
         assert spark.sql("SELECT count(*) FROM by_view WHERE slot >= 0").collect()[0][0] > 0
     finally:
         spark.sql("DROP VIEW IF EXISTS by_view")
-        for name in made:
+        for name in sample:
             spark.sql(f"DROP TABLE IF EXISTS {name}")
 
 
@@ -67,8 +67,8 @@ def test_times_are_the_same_moment_in_every_zone(spark, log, zone):
 
 
 def test_times_go_to_pandas(log):
-    found = log.select("storeTime", "bornTime").limit(5).toPandas()
-    assert [str(kind) for kind in found.dtypes] == ["datetime64[ns]"] * 2
+    results = log.select("storeTime", "bornTime").limit(5).toPandas()
+    assert [str(kind) for kind in results.dtypes] == ["datetime64[ns]"] * 2
 
 
 @pytest.mark.parametrize(

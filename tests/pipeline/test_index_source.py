@@ -28,19 +28,19 @@ def source_rows(kind, path, filters=(), **options):
 
 
 MEETS = {
-    "EqualTo": lambda value, wanted: value == wanted,
-    "In": lambda value, wanted: value in wanted,
-    "GreaterThan": lambda value, wanted: value > wanted,
-    "GreaterThanOrEqual": lambda value, wanted: value >= wanted,
-    "LessThanOrEqual": lambda value, wanted: value <= wanted,
+    "EqualTo": lambda value, expected: value == expected,
+    "In": lambda value, expected: value in expected,
+    "GreaterThan": lambda value, expected: value > expected,
+    "GreaterThanOrEqual": lambda value, expected: value >= expected,
+    "LessThanOrEqual": lambda value, expected: value <= expected,
 }
 
 
 def meets(row, filters):
     """Whether Spark, which tests them all again, would keep a row."""
     return all(
-        row[one.attribute[0]] is not None and MEETS[type(one).__name__](row[one.attribute[0]], one.value)
-        for one in filters
+        row[item.attribute[0]] is not None and MEETS[type(item).__name__](row[item.attribute[0]], item.value)
+        for item in filters
     )
 
 
@@ -73,7 +73,7 @@ def test_queue_and_index_files_that_go_while_they_are_read_are_damage(golden, tm
         (IndexReader, schema.INDEX, "index", 2000),
     ):
         reader = source(Options({"path": str(path)}, columns), list(columns))
-        whole = all_rows(reader)
+        full_rows = all_rows(reader)
         parts = reader.partitions()
         files = sorted(file for file in (path / folder).rglob("*") if file.is_file())
         os.truncate(files[0], cut)
@@ -81,5 +81,5 @@ def test_queue_and_index_files_that_go_while_they_are_read_are_damage(golden, tm
         rows = [row for part in parts for batch in reader.read(part) for row in batch.to_pylist()]
         damage = {row["file"]: row["reason"] for row in rows if row["type"] == "damage"}
         assert "No such file" in damage[files[-1].name] or "cut short" in damage[files[-1].name]
-        assert any(row in whole for row in rows) or len(files) == 1
-        assert len(rows) < len(whole)
+        assert any(row in full_rows for row in rows) or len(files) == 1
+        assert len(rows) < len(full_rows)

@@ -35,15 +35,15 @@ def s3(server, monkeypatch):
 
 
 def rows(path, **options):
-    asked = LogOptions({"path": path, **options})
-    splits = plan(asked.stores(), asked.split_bytes).splits
-    found = [row for batch in rows_of(splits, asked.columns, asked) for row in batch.to_pylist()]
-    return [{**row, "store": None, "broker": None} for row in found]
+    log_options = LogOptions({"path": path, **options})
+    splits = plan(log_options.stores(), log_options.split_bytes).splits
+    actual_rows = [row for batch in rows_of(splits, log_options.columns, log_options) for row in batch.to_pylist()]
+    return [{**row, "store": None, "broker": None} for row in actual_rows]
 
 
 def test_a_fleet_in_a_bucket_is_found_by_its_pattern(s3):
-    found = find_stores("s3://fleet/*/store")
-    assert [(place.path, place.broker) for place in found] == [(f"s3://fleet/{name}/store", name) for name in NAMES]
+    stores = find_stores("s3://fleet/*/store")
+    assert [(place.path, place.broker) for place in stores] == [(f"s3://fleet/{name}/store", name) for name in NAMES]
     assert find_stores("s3a://fleet/" + NAMES[0])[0].path == f"s3a://fleet/{NAMES[0]}/store"
     with pytest.raises(NotAStore, match="expected a store"):
         find_stores("s3://fleet/nobody")
@@ -52,8 +52,8 @@ def test_a_fleet_in_a_bucket_is_found_by_its_pattern(s3):
 @pytest.mark.parametrize("name", NAMES)
 def test_rows_are_those_of_the_disk(s3, golden, name):
     for split_bytes in ("67108864", "200000"):
-        there = rows(f"s3://fleet/{name}/store", splitBytes=split_bytes, blanks="true", body="true")
-        assert there == rows(str(golden(name)), splitBytes=split_bytes, blanks="true", body="true")
+        present_rows = rows(f"s3://fleet/{name}/store", splitBytes=split_bytes, blanks="true", body="true")
+        assert present_rows == rows(str(golden(name)), splitBytes=split_bytes, blanks="true", body="true")
 
 
 @pytest.mark.spark_full

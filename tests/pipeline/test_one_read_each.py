@@ -34,7 +34,7 @@ def test_a_spark_without_a_place_for_the_rule_reads_all_and_says_so(golden, spar
             both = frame.where(condition).count(), frame.where(f"NOT ({condition})").count()
             assert all(both)
             assert sum(both) == frame.count()
-            assert all("conditions: []" in one for one in plan_of(frame.where(condition)))
+            assert all("conditions: []" in item for item in plan_of(frame.where(condition)))
     finally:
         monkeypatch.undo()
         with warnings.catch_warnings():

@@ -39,10 +39,10 @@ def test_an_option_that_is_none_is_refused_with_those_that_are():
         r"headers$",
     ):
         Options({"path": "x", "crc": "true"}, schema.CQ)
-    given = dict.fromkeys(options.KNOWN, "x")
+    arguments = dict.fromkeys(options.KNOWN, "x")
     LogOptions(
         {
-            **given,
+            **arguments,
             "columns": "topic",
             "splitBytes": "1m",
             "unreadable": "row",

@@ -20,11 +20,11 @@ def batch(*offsets):
 
 
 def rows(batches):
-    return [row for one in batches for row in one.to_pylist()]
+    return [row for item in batches for row in item.to_pylist()]
 
 
-def read(batches, **more):
-    return rows(whole(PART, batches, COLUMNS, 20, {"topic": "T"}, **more))
+def read(batches, **options):
+    return rows(whole(PART, batches, COLUMNS, 20, {"topic": "T"}, **options))
 
 
 def cut_off(error):
@@ -33,9 +33,9 @@ def cut_off(error):
 
 
 def test_values_that_are_the_same_stand_in_every_row_and_absent_ones_are_null():
-    made = batch(4, 5)
-    assert made.schema == schema.arrow_schema(COLUMNS)
-    assert rows([made]) == [
+    new_batch = batch(4, 5)
+    assert new_batch.schema == schema.arrow_schema(COLUMNS)
+    assert rows([new_batch]) == [
         {"type": "entry", "reason": None, "topic": "T", "queueOffset": 4},
         {"type": "entry", "reason": None, "topic": "T", "queueOffset": 5},
     ]
@@ -47,16 +47,16 @@ def test_a_part_that_is_whole_has_no_row_more():
 
 
 def test_a_file_that_became_shorter_is_damage_behind_its_rows():
-    found = read([batch(0)])
-    assert [row["type"] for row in found] == ["entry", "damage"]
-    assert found[1]["topic"] == "T"
-    assert found[1]["reason"] == "the file was cut short while it was read: 40 bytes are missing"
+    results = read([batch(0)])
+    assert [row["type"] for row in results] == ["entry", "damage"]
+    assert results[1]["topic"] == "T"
+    assert results[1]["reason"] == "the file was cut short while it was read: 40 bytes are missing"
 
 
 def test_a_file_that_is_gone_in_the_middle_is_damage_behind_its_rows():
-    found = read(cut_off(CannotRead("No such file", file=PART.path)))
-    assert [row["type"] for row in found] == ["entry", "damage"]
-    assert "No such file" in found[1]["reason"]
+    results = read(cut_off(CannotRead("No such file", file=PART.path)))
+    assert [row["type"] for row in results] == ["entry", "damage"]
+    assert "No such file" in results[1]["reason"]
 
 
 @pytest.mark.parametrize("batches", [lambda: [batch(0)], lambda: cut_off(CannotRead("gone", file=PART.path))])
@@ -66,9 +66,9 @@ def test_whoever_wants_all_or_nothing_gets_an_error(batches):
 
 
 def test_a_store_that_nobody_could_list_is_a_row_too():
-    told = SimpleNamespace(store="/s", broker="b", error=CannotRead("Permission denied", file="/s"))
+    reported = SimpleNamespace(store="/s", broker="b", error=CannotRead("Permission denied", file="/s"))
     columns = {name: schema.CQ[name] for name in ("type", "store", "broker", "reason")}
-    (row,) = rows([unread_row(columns, told)])
+    (row,) = rows([unread_row(columns, reported)])
     assert (row["type"], row["store"], row["broker"]) == ("damage", "/s", "b")
     assert "Permission denied" in row["reason"]
     assert rows([damage_batch(columns, "why", {})])[0]["store"] is None

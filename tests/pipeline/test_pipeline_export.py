@@ -28,7 +28,7 @@ SECRETS = [*KEYS, *GROUPS, *LIGHT, *HOSTS, *VALUES, "body of"]
 def store(tmp_path):
     """Messages with keys, groups in properties and in retry topics, light queues, hosts and properties of users."""
     config, _ = from_mapping({"mappedFileSizeCommitLog": 1 << 16, "enableLmq": "true", "enableMultiDispatch": "true"})
-    with MessageStore(tmp_path / "s", config) as made:
+    with MessageStore(tmp_path / "s", config) as message_store:
         for number, key in enumerate(KEYS):
             group, light = GROUPS[number % 2], LIGHT[number % 2]
             topic = (f"%RETRY%{group}", "Orders", f"%DLQ%{group}", f"%RETRY%{group}+Orders")[number % 4]
@@ -43,7 +43,7 @@ def store(tmp_path):
             }
             if topic == "Orders":
                 properties["INNER_MULTI_DISPATCH"] = f"%LMQ%{light},%LMQ%{light}-b"
-            made.put_message(
+            message_store.put_message(
                 Message(topic, f"body of {key}".encode(), properties=properties, born_host=f"{HOSTS[0]}:4711")
             )
     return tmp_path / "s"
@@ -51,15 +51,15 @@ def store(tmp_path):
 
 def all_words(folder):
     """Everything that an export tells: names, bytes, and the values of Parquet, which are packed."""
-    told = []
+    reports = []
     for path in sorted(folder.rglob("*")):
-        told.append(str(path.relative_to(folder)))
+        reports.append(str(path.relative_to(folder)))
         if path.suffix == ".parquet":
             table = pq.ParquetFile(path)
-            told.append(str(table.read().to_pylist()) + str(table.metadata.metadata))
+            reports.append(str(table.read().to_pylist()) + str(table.metadata.metadata))
         if path.is_file():
-            told.append(path.read_bytes().decode("utf-8", "replace"))
-    return "\n".join(told)
+            reports.append(path.read_bytes().decode("utf-8", "replace"))
+    return "\n".join(reports)
 
 
 @pytest.mark.parametrize("kind", ["parquet", "csv", "json"])
@@ -88,11 +88,11 @@ def test_nothing_that_is_masked_stands_anywhere(spark, store, tmp_path, capsys, 
             "(keys contains \"SO-0000\" or size > 77) and properties.colour != 'secret-colour-2'",
         ]
     )
-    said = capsys.readouterr()
-    assert (code, said.err) == (0, "")
+    output = capsys.readouterr()
+    assert (code, output.err) == (0, "")
     words = all_words(out)
     assert [secret for secret in SECRETS if secret in words] == []
-    assert [secret for secret in SECRETS if secret in said.out or secret in log.read_text()] == []
+    assert [secret for secret in SECRETS if secret in output.out or secret in log.read_text()] == []
     about = json.loads((out / "_storescope.json").read_text())
     assert about["where"] == "(keys contains … or size > …) and properties.colour != …"
     assert about["masked"] == ["bodies", "keys", "hosts", "groups", "lmq", "properties"]
@@ -138,9 +138,9 @@ def test_a_topics_table_that_cannot_be_read_is_said_and_stands_in_the_manifest(s
         out = tmp_path / f"{folder.name}-out"
         assert main(["pipeline", "export", str(folder), "--out", str(out), "--format", "json"]) == 0
         outs.append((json.loads((out / "_storescope.json").read_text())["stores"][0], capsys.readouterr().err))
-    (whole, nothing), (facts, words) = outs
-    assert "topicsTable" not in whole
+    (record, nothing), (facts, words) = outs
+    assert "topicsTable" not in record
     assert "topics.json cannot be read" not in nothing
     assert facts["topicsTable"]
-    assert (facts["config"], facts["release"]) == (whole["config"], whole["release"])
+    assert (facts["config"], facts["release"]) == (record["config"], record["release"])
     assert f"{broken}: config/topics.json cannot be read" in words

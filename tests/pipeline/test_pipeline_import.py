@@ -47,18 +47,18 @@ def kinds_of(folder):
 @pytest.mark.parametrize("name", third_of_names(1))
 def test_a_golden_store_comes_back_byte_for_byte(golden, tmp_path, name):
     folder = stores_of(golden(name))[0]
-    kept = units_of(folder)
+    units = units_of(folder)
     with open_store(folder) as store:
-        whole = not any(isinstance(item, Damage) for item in store.units())
+        complete = not any(isinstance(item, Damage) for item in store.units())
     done = imported(folder, tmp_path / "fresh", random.Random(name).choice([30_011, 400_009, 1 << 26]))
-    assert (done.units, done.size) == (len(kept), sum(unit.size for unit in kept))
-    again = units_of(tmp_path / "fresh")
-    if done.left or not whole:  # behind what was left behind all moves up
-        assert [(u.topic, u.body, u.properties_raw, u.queue_offset) for u in again] == [
-            (u.topic, u.body, u.properties_raw, u.queue_offset) for u in kept
+    assert (done.units, done.size) == (len(units), sum(unit.size for unit in units))
+    second_units = units_of(tmp_path / "fresh")
+    if done.left or not complete:  # behind what was left behind all moves up
+        assert [(u.topic, u.body, u.properties_raw, u.queue_offset) for u in second_units] == [
+            (u.topic, u.body, u.properties_raw, u.queue_offset) for u in units
         ]
     else:
-        assert again == kept
+        assert second_units == units
     kinds, before = kinds_of(tmp_path / "fresh"), kinds_of(folder)
     assert {topic: kinds[topic] for topic in kinds} == {topic: before.get(topic, kinds[topic]) for topic in kinds}
 
@@ -75,8 +75,8 @@ def test_the_engine_opens_what_was_imported_and_finds_nothing_wrong(golden, tmp_
     with MessageStore(tmp_path / "fresh", config) as store:
         unit = next(u for u in units if u.topic == "TopicA" and u.unique_key)
         assert store.look_message_by_offset(unit.offset).body == unit.body
-        found = store.query_message("TopicA", unit.unique_key, 32, 0, 1 << 62).units()
-        assert [one.offset for one in found] == [unit.offset]
+        actual_units = store.query_message("TopicA", unit.unique_key, 32, 0, 1 << 62).units()
+        assert [item.offset for item in actual_units] == [unit.offset]
 
 
 def test_batch_topics_stay_batch_topics(tmp_path, capsys):
@@ -87,8 +87,8 @@ def test_batch_topics_stay_batch_topics(tmp_path, capsys):
     assert kinds_of(tmp_path / "fresh")["ClickBatches"]
     capsys.readouterr()
     main(["check", str(tmp_path / "fresh"), "--json"])
-    found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert {one["id"] for one in found if one.get("severity") == "error"} <= {"CF03"}, "tables are no units"
+    records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert {record["id"] for record in records if record.get("severity") == "error"} <= {"CF03"}, "tables are no units"
 
 
 @pytest.mark.parametrize("said", ['["ClickBatches"]', '{"ClickBatches": "many"}', '{"Click/Batches": 4}'])
@@ -118,7 +118,7 @@ print(written(Path(sys.argv[1]), {"mappedFileSizeCommitLog": 4096}, rows).units)
 def test_a_store_of_more_files_than_there_are_descriptors_is_imported(tmp_path):
     """Each full file of the log kept its map, and with it a descriptor, until it was flushed: "Too many open files"."""
     root = Path(__file__).parents[2]
-    told = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", MANY_FILES, str(tmp_path / "fresh"), str(root), str(root / "tests" / "support")],
         capture_output=True,
         text=True,
@@ -126,7 +126,7 @@ def test_a_store_of_more_files_than_there_are_descriptors_is_imported(tmp_path):
         env={**os.environ, "PYTHONPATH": str(root)},
         check=False,
     )
-    assert (told.returncode, told.stdout, told.stderr) == (0, "900\n", "")
+    assert (process.returncode, process.stdout, process.stderr) == (0, "900\n", "")
     assert len(list((tmp_path / "fresh" / "commitlog").iterdir())) == 900
 
 
@@ -156,9 +156,9 @@ def test_what_a_filter_left_out_is_no_gap_that_matters(tmp_path):
     offsets = (7 << 12, (7 << 12) + 400, 9 << 12, (20 << 12) + 96)
     written(tmp_path / "fresh", SMALL, rows_at(*offsets))
     with open_store(tmp_path / "fresh") as store:
-        found = [unit.offset for unit in store.units() if isinstance(unit, Unit)]
-    assert [offset >> 12 for offset in found] == [7, 7, 9, 20]
-    assert (found[0], found[2]) == (7 << 12, 9 << 12)
+        actual_offsets = [unit.offset for unit in store.units() if isinstance(unit, Unit)]
+    assert [offset >> 12 for offset in actual_offsets] == [7, 7, 9, 20]
+    assert (actual_offsets[0], actual_offsets[2]) == (7 << 12, 9 << 12)
 
 
 def test_parquet_of_another_schema_is_told_in_a_line(tmp_path):
@@ -170,11 +170,14 @@ def test_parquet_of_another_schema_is_told_in_a_line(tmp_path):
 
     place = tmp_path / "topic=a" / "day=2026-01-01"
     place.mkdir(parents=True)
-    whole = [field for field in arrow_schema() if field.name not in ("topic", "day")]
-    pq.write_table(pa.schema(whole).empty_table(), place / "part.parquet")
+    full_fields = [field for field in arrow_schema() if field.name not in ("topic", "day")]
+    pq.write_table(pa.schema(full_fields).empty_table(), place / "part.parquet")
     check_columns(str(tmp_path), "parquet")
-    changed = [field.with_type(pa.string()) if field.name == "queueOffset" else field for field in whole]
-    for fields, why in ((changed, "column queueOffset: expected int64, found string"), (whole[1:3], "found none")):
+    changed = [field.with_type(pa.string()) if field.name == "queueOffset" else field for field in full_fields]
+    for fields, why in (
+        (changed, "column queueOffset: expected int64, found string"),
+        (full_fields[1:3], "found none"),
+    ):
         pq.write_table(pa.schema(fields).empty_table(), place / "part.parquet")
         with pytest.raises(StoreError, match=why):
             check_columns(str(tmp_path), "parquet")

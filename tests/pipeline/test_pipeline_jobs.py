@@ -51,7 +51,7 @@ def read_with_other_programs(folder, kind):
 def test_an_export_imported_into_a_fresh_store_gives_the_same_units(pipeline, golden, tmp_path, kind, name):
     folder = store_of(golden(name))
     rows, _ = pipeline("export", folder, "--out", tmp_path / "rows", "--format", kind, "--split-bytes", "400_000")
-    kept = [unit for unit in units_of(folder) if unit.crc != "bad" and not unit.stale]
+    units = [unit for unit in units_of(folder) if unit.crc != "bad" and not unit.stale]
     assert rows[-1]["bytesWritten"] > 0
     assert (rows[-1]["damaged"], rows[-1]["filesChanged"]) == (0, 0)
     written = {row["physicalOffset"]: row for row in read_with_other_programs(tmp_path / "rows", kind)}
@@ -61,8 +61,8 @@ def test_an_export_imported_into_a_fresh_store_gives_the_same_units(pipeline, go
         assert (row["properties"], row["tags"] or None, row["keys"]) == (unit.properties, unit.tags, unit.keys)
     assert not written
     rows, _ = pipeline("import", tmp_path / "rows", "--out", tmp_path / "fresh")
-    assert rows[-1]["units"] == len(kept)
-    assert units_of(tmp_path / "fresh") == kept
+    assert rows[-1]["units"] == len(units)
+    assert units_of(tmp_path / "fresh") == units
     with open_store(folder) as old, open_store(tmp_path / "fresh") as new:
         assert new.log.max_offset == old.log.max_offset
         for topic, queues in new.topics().items():
@@ -74,12 +74,12 @@ def test_an_export_imported_into_a_fresh_store_gives_the_same_units(pipeline, go
 def test_parquet_stands_by_topic_and_day_and_a_filter_chooses(pipeline, spark, golden, tmp_path):
     folder = store_of(golden("clean-5.3.3"))
     pipeline("export", folder, "--out", tmp_path / "rows", "--where", "topic = 'TopicA' and tags = 'TagB'")
-    wanted = {u.offset: u for u in units_of(folder) if (u.topic, u.tags) == ("TopicA", "TagB")}
-    found = spark.read.parquet(str(tmp_path / "rows")).collect()
-    assert {row.physicalOffset for row in found} == set(wanted)
+    expected = {u.offset: u for u in units_of(folder) if (u.topic, u.tags) == ("TopicA", "TagB")}
+    rows = spark.read.parquet(str(tmp_path / "rows")).collect()
+    assert {row.physicalOffset for row in rows} == set(expected)
     assert {path.parent.parent.name for path in (tmp_path / "rows").rglob("*.parquet")} == {"topic=TopicA"}
-    for row in found:
-        unit = wanted[row.physicalOffset]
+    for row in rows:
+        unit = expected[row.physicalOffset]
         assert (row.body, row["keys"], row.properties) == (unit.body, unit.keys, unit.properties)
         assert (row.bornHost, row.storeHost, row.offsetMsgId) == (unit.born_host, unit.store_host, unit.offset_msg_id)
         assert (row.tagsCode, row.crc, str(row.day)[:3]) == (unit.tags_code, unit.crc, "202")
@@ -120,10 +120,10 @@ def test_what_cannot_be_done_is_one_line_and_leaves_nothing(
     spark, golden, tmp_path, capsys, monkeypatch, words, code, said
 ):
     store = store_of(golden("lmq-5.3.3"))
-    given = [word.format(tmp=tmp_path, store=store) for word in words]
-    log = [] if "--log-file" in given else ["--log-file", str(tmp_path / "spark.log")]
+    texts = [word.format(tmp=tmp_path, store=store) for word in words]
+    log = [] if "--log-file" in texts else ["--log-file", str(tmp_path / "spark.log")]
     monkeypatch.setattr(session._Current, "running", None if not log else session._Current.running)
-    assert main(["pipeline", *given, *LOCAL, *log]) == code
+    assert main(["pipeline", *texts, *LOCAL, *log]) == code
     line = capsys.readouterr().err
     assert said in line
     assert line.count("\n") == 1
@@ -137,10 +137,10 @@ def test_a_damaged_export_is_one_line(pipeline, golden, tmp_path):
     spoiled.write_bytes(spoiled.read_bytes()[:100])
     for path in folder.rglob(".*.crc"):
         path.unlink()
-    _, said = pipeline("import", folder, "--out", tmp_path / "fresh", code=3)
-    assert said.count("\n") == 1
-    assert spoiled.name in said
-    assert "Parquet magic bytes not found" in said  # read before Spark is started
+    _, output = pipeline("import", folder, "--out", tmp_path / "fresh", code=3)
+    assert output.count("\n") == 1
+    assert spoiled.name in output
+    assert "Parquet magic bytes not found" in output  # read before Spark is started
     assert not [path for path in tmp_path.iterdir() if "fresh" in path.name]
 
 
@@ -155,9 +155,9 @@ def test_a_file_that_goes_while_it_is_counted_is_said(pipeline, golden, tmp_path
         return count(*words)
 
     monkeypatch.setattr(stats, "stats", counted)
-    rows, said = pipeline("stats", tmp_path / "store")
-    assert f"{first}: had {size:,} bytes when the job began, is gone now" in said
-    assert f"{second}: had {size:,} bytes when the job began, has 100,000 bytes now" in said
+    rows, output = pipeline("stats", tmp_path / "store")
+    assert f"{first}: had {size:,} bytes when the job began, is gone now" in output
+    assert f"{second}: had {size:,} bytes when the job began, has 100,000 bytes now" in output
     total = next(row for row in rows if row["type"] == "stats")
     assert total["bytes"] == 2 * size == sum(total[name] for name in ("unitBytes", "stale", "blank", "damage", "zeros"))
     assert total["damage"] >= size
@@ -197,7 +197,7 @@ def test_an_interrupted_job_says_nothing_and_leaves_nothing(golden, tmp_path, mo
             while not any(path.stat().st_size for path in scratch.glob("*.log")):
                 assert job.poll() is None
         job.send_signal(signal.SIGINT)
-        _, said = job.communicate(timeout=250)
-    assert (job.returncode, said) == (130, "")
+        _, output = job.communicate(timeout=250)
+    assert (job.returncode, output) == (130, "")
     assert [path.name for path in tmp_path.iterdir()] == ["scratch"]
     assert list(scratch.iterdir()) == []

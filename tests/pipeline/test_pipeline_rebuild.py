@@ -25,15 +25,15 @@ def test_a_fleet_is_built_and_compared_by_tasks(golden, tmp_path, spark):
     places = find_stores(str(tmp_path / "fleet" / "*" / "store"))
     facts = list(facts_of(places, None, tmp_path / "new"))
     on = SparkTasks(spark)
-    told = []
-    with Watch(spark, "rebuild", told.append) as watch:
+    calls = []
+    with Watch(spark, "rebuild", calls.append) as watch:
         done = rebuild(on, facts, plan(places, 1_000_000).splits, tmp_path / "new", watch)
-        assert watch.units == sum(one.units for one in done)
+        assert watch.units == sum(item.units for item in done)
     assert sorted(path.name for path in (tmp_path / "new").iterdir()) == sorted(names)
     for name in names:
         dispatched(golden(name), tmp_path / "engine" / name)
         assert stored(tmp_path / "new" / name) == stored(tmp_path / "engine" / name)
-    tasks = [[task] for one in facts for task in compare_tasks(one, tmp_path / "new" / one.label, on.cores)]
+    tasks = [[task] for fact in facts for task in compare_tasks(fact, tmp_path / "new" / fact.label, on.cores)]
     differ = [row for row in on(tasks, compare, SCHEMA) if row["missing"] or row["extra"] or row["different"]]
     assert [(row["topic"], row["queueId"], row["entries"], row["extra"]) for row in differ] == [("TopicA", 0, 0, 0)]
     assert differ[0]["missing"] > 100

@@ -35,9 +35,9 @@ def test_a_fleet_has_the_findings_and_the_exit_code_of_check(said, golden, tmp_p
     worst = 0
     for folder in sorted(fleet.iterdir()):
         store = str(folder / "store")
-        one, wanted, _ = said("check", store, "--json")
-        worst = max(worst, one)
-        assert [row for row in rows if row.get("store") == store] == [{**row, "store": store} for row in wanted]
+        item, expected, _ = said("check", store, "--json")
+        worst = max(worst, item)
+        assert [row for row in rows if row.get("store") == store] == [{**row, "store": store} for row in expected]
     assert code == worst == 1
     summary = rows[-1]
     assert (summary["type"], summary["job"], summary["stores"]) == ("jobSummary", "verify", 3)
@@ -68,9 +68,9 @@ def test_workers_do_not_follow_a_foreign_configuration(said, golden, tmp_path, s
     before = golden_stores.fingerprint(live), golden_stores.fingerprint(copy)
     how = ("--master", "local[2]", "--log-file", tmp_path / "spark.log", "--json", "--config", conf)
     _, rows, err = said("pipeline", "verify", copy, *how)
-    _, wanted, _ = said("check", copy, "--config", conf, "--json")
+    _, expected, _ = said("check", copy, "--config", conf, "--json")
     assert [row for row in rows if row["type"] in {"finding", "summary"}] == [
-        {**row, "store": str(copy)} for row in wanted
+        {**row, "store": str(copy)} for row in expected
     ]
     assert f"storePathCommitLog={live}/commitlog leads to another store" in err
     code, rows, err = said("pipeline", "rebuild", copy, "--out", tmp_path / "new", *how)

@@ -18,10 +18,10 @@ def test_a_record_has_what_a_bar_needs():
 
 
 def test_stages_and_counts_of_a_job_are_seen():
-    here = LocalRunner()
-    with Watch(here, "stats") as watch:
+    runner = LocalRunner()
+    with Watch(runner, "stats") as watch:
         watch.step("counting", 100)
-        here.over([[1], [2]], lambda _share: ())
+        runner.over([[1], [2]], lambda _share: ())
         watch.counter.add(7, 640)
         watch.counter.step_over(9)
         assert watch.tasks == 2
@@ -32,10 +32,10 @@ def test_stages_and_counts_of_a_job_are_seen():
 
 
 def test_tasks_of_earlier_jobs_are_none_of_this_one_s():
-    here = LocalRunner()
-    here.over([[1]], lambda _share: ())
-    with Watch(here, "stats") as watch:
-        here.over([[1], [2]], lambda _share: ())
+    runner = LocalRunner()
+    runner.over([[1]], lambda _share: ())
+    with Watch(runner, "stats") as watch:
+        runner.over([[1], [2]], lambda _share: ())
         assert watch.tasks == 2
 
 

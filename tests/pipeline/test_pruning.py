@@ -21,10 +21,10 @@ WANTED = QueryLimits(topics=frozenset({"Paid"}))
 def made(monkeypatch):
     monkeypatch.setattr(pruning, "MIN_STRETCH_BYTES", 1000)
     monkeypatch.setattr(pruning, "LARGE_UNIT_BYTES", 1)
-    made = HandmadeStore(log_size=1 << 16)
+    store = HandmadeStore(log_size=1 << 16)
     for number in range(90):
-        made.put("Paid" if number in {30, 31, 60} else "Orders")
-    return made
+        store.put("Paid" if number in {30, 31, 60} else "Orders")
+    return store
 
 
 @pytest.fixture
@@ -50,8 +50,8 @@ def test_what_lies_between_units_of_the_topic_is_passed_over(made, root, trust):
 def test_a_gap_between_entries_is_read(made, root):
     queue = root / "consumequeue" / "Orders" / "0" / f"{0:020d}"
     patch(queue, 20 * 10, bytes(20))
-    found = spans(root, True)
-    assert not any(low <= made.units[10].offset < high for low, high in found)
+    actual_spans = spans(root, True)
+    assert not any(low <= made.units[10].offset < high for low, high in actual_spans)
 
 
 def test_an_entry_that_lies_over_another_topic_s_unit_is_found_out_only_by_asking_it(made, root):
@@ -68,17 +68,22 @@ def test_names_that_malformed_bytes_may_have_as_well_spare_nothing(root):
     assert skippable_ranges(place, QueryLimits(topics=frozenset({"a?"})), True) == []
 
 
-def stretches(claims, wanted, starts, worth):
+def stretches(claims, expected, starts, worth):
     """What may be passed over, entry by entry: those of other topics in order, one behind the other in one file."""
-    found = []
+    actual_places = []
     for place, size in sorted(set(claims)):
-        if any(place < high and low < place + size for low, high in wanted):
+        if any(place < high and low < place + size for low, high in expected):
             continue
-        if found and found[-1][1] == place and place not in starts and not any(high == place for _, high in wanted):
-            found[-1] = found[-1][0], place + size
+        if (
+            actual_places
+            and actual_places[-1][1] == place
+            and place not in starts
+            and not any(high == place for _, high in expected)
+        ):
+            actual_places[-1] = actual_places[-1][0], place + size
         else:
-            found.append((place, place + size))
-    return [(low, high) for low, high in found if high - low >= worth]
+            actual_places.append((place, place + size))
+    return [(low, high) for low, high in actual_places if high - low >= worth]
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -86,32 +91,35 @@ def test_sums_of_places_tell_what_entries_in_order_tell(tmp_path, monkeypatch, s
     """Entries gone, twice there, of a wrong size, out of order: each as if all were put in order."""
     chance = random.Random(seed)
     monkeypatch.setattr(pruning, "MIN_STRETCH_BYTES", 1500)
-    made = HandmadeStore(log_size=1 << 14, queue_size=20 * 400)
-    while made.end < 60_000:
-        made.put(chance.choices(["Paid", "Orders", "Bills"], [1, 20, 20])[0])
-    root = made.write(tmp_path / "store")
-    wanted = [(unit.offset, unit.offset + unit.size) for unit in made.units if unit.topic == "Paid"]
+    store = HandmadeStore(log_size=1 << 14, queue_size=20 * 400)
+    while store.end < 60_000:
+        store.put(chance.choices(["Paid", "Orders", "Bills"], [1, 20, 20])[0])
+    root = store.write(tmp_path / "store")
+    expected = [(unit.offset, unit.offset + unit.size) for unit in store.units if unit.topic == "Paid"]
     claims = {
-        topic: [(unit.offset, unit.size) for unit in made.units if unit.topic == topic] for topic in ("Orders", "Bills")
+        topic: [(unit.offset, unit.size) for unit in store.units if unit.topic == topic]
+        for topic in ("Orders", "Bills")
     }
     for _ in range(seed // 2):
         topic = chance.choice(["Orders", "Bills"])
-        mine = claims[topic]
-        number = chance.randrange(len(mine) - 1)
-        (place, size), following = mine[number : number + 2]
-        mine[number] = chance.choice([(0, 0), (place, size - 1), (place, size + 1), following, mine[0]])
-        patch(root / "consumequeue" / topic / "0" / f"{0:020d}", 20 * number, struct.pack(">qi", *mine[number]))
+        ours = claims[topic]
+        number = chance.randrange(len(ours) - 1)
+        (place, size), following = ours[number : number + 2]
+        ours[number] = chance.choice([(0, 0), (place, size - 1), (place, size + 1), following, ours[0]])
+        patch(root / "consumequeue" / topic / "0" / f"{0:020d}", 20 * number, struct.pack(">qi", *ours[number]))
     (place_of_store,) = find_stores([str(root)])
-    told = [claim for mine in claims.values() for claim in mine if claim[1]]
-    assert skippable_ranges(place_of_store, WANTED, True) == stretches(told, wanted, range(0, 1 << 20, 1 << 14), 1500)
+    reported = [claim for mine in claims.values() for claim in mine if claim[1]]
+    assert skippable_ranges(place_of_store, WANTED, True) == stretches(
+        reported, expected, range(0, 1 << 20, 1 << 14), 1500
+    )
 
 
 @pytest.fixture
 def timed_store():
-    made = HandmadeStore()
+    store = HandmadeStore()
     for _ in range(120):
-        made.put(step=SLACK_MS)
-    return made
+        store.put(step=SLACK_MS)
+    return store
 
 
 @pytest.fixture
@@ -120,8 +128,8 @@ def places(timed_store, tmp_path):
 
 
 def needed_spans(places, wanted_ranges, trust=EXACT):
-    found = needed_ranges(places, wanted_ranges, trust)
-    return list(found[places[0].path].spans) if found else None
+    actual_needed_ranges = needed_ranges(places, wanted_ranges, trust)
+    return list(actual_needed_ranges[places[0].path].spans) if actual_needed_ranges else None
 
 
 def test_offsets_say_it_themselves(places):

@@ -13,15 +13,15 @@ from engine.pipeline.queue_files import list_queues, newest_entry, queues_with_e
 
 @pytest.fixture
 def made():
-    made = HandmadeStore()
+    store = HandmadeStore()
     for number in range(60):
-        made.put(("Orders", "Paid")[number % 3 == 0], number % 2)
-    return made
+        store.put(("Orders", "Paid")[number % 3 == 0], number % 2)
+    return store
 
 
 def place(root):
-    (found,) = find_stores([str(root)])
-    return found
+    (store,) = find_stores([str(root)])
+    return store
 
 
 def test_every_queue_with_its_files_in_order(made, tmp_path):
@@ -41,12 +41,12 @@ def test_ends_are_those_of_the_engine_s_own_reader(made, tmp_path):
     root = made.write(tmp_path / "s")
     zero_log_from(root, made.units[50].offset)
     unread = []
-    found = {
+    results = {
         (queue.topic, queue.queue_id): queue for queue in queues_with_ends(place(root), lambda _queue: True, unread)
     }
     assert unread == []
     with open_store(root) as store:
-        for (topic, queue_id), queue in found.items():
+        for (topic, queue_id), queue in results.items():
             reader = store.queue(topic, queue_id)
             assert (queue.end, raw_end(queue), newest_entry(queue)) == (
                 reader.valid_end,
@@ -56,5 +56,7 @@ def test_ends_are_those_of_the_engine_s_own_reader(made, tmp_path):
 
 
 def test_only_wanted_queues_are_bounded(made, tmp_path):
-    found = queues_with_ends(place(made.write(tmp_path / "s")), lambda queue: queue.topic == "Paid", [])
-    assert {queue.topic for queue in found} == {"Paid"}
+    actual_queues_with_ends = queues_with_ends(
+        place(made.write(tmp_path / "s")), lambda queue: queue.topic == "Paid", []
+    )
+    assert {queue.topic for queue in actual_queues_with_ends} == {"Paid"}

@@ -25,7 +25,7 @@ def configured(tmp_path, monkeypatch):
 
 
 def places(master):
-    return [(one.host, one.port) for one in reachable.listeners(master)]
+    return [(listener.host, listener.port) for listener in reachable.listeners(master)]
 
 
 @pytest.mark.parametrize(
@@ -96,9 +96,9 @@ def test_yarn_without_its_configuration_is_told(tmp_path, monkeypatch):
 
 
 def test_one_of_several_that_listens_suffices():
-    with socket.create_server(("127.0.0.1", 0)) as there:
-        there.settimeout(60)
-        reachable.check_reachable(f"spark://127.0.0.1:1,127.0.0.1:{there.getsockname()[1]}", 5)
-        came, _ = there.accept()
-        came.close()
-        assert came.fileno() == -1
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(60)
+        reachable.check_reachable(f"spark://127.0.0.1:1,127.0.0.1:{server.getsockname()[1]}", 5)
+        arrived, _ = server.accept()
+        arrived.close()
+        assert arrived.fileno() == -1

@@ -27,12 +27,14 @@ def test_the_questions_to_a_fleet_are_answered(spark, golden, tmp_path: Path, ca
         (tmp_path / broker / "store").symlink_to(golden(name))
     (block,) = readme.python_blocks(spark=True)
     block = block.replace("/mnt/fleet", str(tmp_path)).replace("/tmp/followed", str(tmp_path / "followed"))
-    known = readme.run_block(block, {})
-    lost = {row.broker: row["count"] for row in known["lost"].groupBy("broker").count().collect()}
+    known_values = readme.run_block(block, {})
+    lost = {row.broker: row["count"] for row in known_values["lost"].groupBy("broker").count().collect()}
     assert lost == {"gone": 2558, "orders": 5}
-    found = {(row.topic, row.queueId, row.group): row.behind for row in known["behind"].where("behind > 0").collect()}
-    assert (found["OrderEvents", "0", "warehouse"], found["AuditTrail", "1", "ledger"]) == (37, 30)
-    assert known["twice"].count() > 0
-    assert known["rate"].count() > 0
-    assert spark.table("new").count() == known["units"].count()
+    results = {
+        (row.topic, row.queueId, row.group): row.behind for row in known_values["behind"].where("behind > 0").collect()
+    }
+    assert (results["OrderEvents", "0", "warehouse"], results["AuditTrail", "1", "ledger"]) == (37, 30)
+    assert known_values["twice"].count() > 0
+    assert known_values["rate"].count() > 0
+    assert spark.table("new").count() == known_values["units"].count()
     assert "|orders|" in capsys.readouterr().out.replace(" ", "")

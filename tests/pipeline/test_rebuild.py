@@ -51,8 +51,8 @@ def test_damage_and_lost_units_shift_entries_as_they_do_for_the_engine(golden, t
     shutil.copytree(golden("clean-5.3.3"), store)
     log = sorted((store / "commitlog").iterdir())[0]
     with log.open("r+b") as file:
-        for at in (5_000, 77_777, 300_000, 600_001):
-            file.seek(at)
+        for position in (5_000, 77_777, 300_000, 600_001):
+            file.seek(position)
             file.write(b"\x13" * 700)
     (tmp_path / "out").mkdir()
     ours = rebuilt(store, tmp_path / "out" / "splits", 50_000)
@@ -117,10 +117,10 @@ def test_a_run_that_was_killed_is_gone_on_with(golden, tmp_path, monkeypatch):
         patched.setattr("engine.pipeline.rebuild.take_away", lambda _staging: None)
         with pytest.raises(KeyboardInterrupt):
             rebuilt(store, tmp_path / "new", 300_000, KilledRunner())
-    left = next(tmp_path.iterdir())
-    parts = [path.name for path in (left / "work").rglob("*.json")]
-    built = list((left / "done").iterdir())
-    assert any((left / "tree").rglob("index/*"))
+    file = next(tmp_path.iterdir())
+    parts = [path.name for path in (file / "work").rglob("*.json")]
+    built = list((file / "done").iterdir())
+    assert any((file / "tree").rglob("index/*"))
     assert built
     second = InProcessRunner()
     done = rebuilt(store, tmp_path / "new", 300_000, second)
@@ -153,19 +153,19 @@ def test_queue_offsets_that_jump_or_fall_go_where_the_engine_puts_them(tmp_path)
 
 def test_what_another_plan_left_is_begun_anew(tmp_path):
     with staged(tmp_path / "out", "one", lambda: 1) as (staging, _):
-        kept = json.loads((staging / "plan.json").read_text())
-    assert kept == {"plan": "one", "begun": 1}
-    left = tmp_path / ".out.rebuild"
-    (left / "work").mkdir(parents=True)
-    (left / "work" / "part").write_text("x")
-    (left / "plan.json").write_text(json.dumps(kept))
+        record = json.loads((staging / "plan.json").read_text())
+    assert record == {"plan": "one", "begun": 1}
+    path = tmp_path / ".out.rebuild"
+    (path / "work").mkdir(parents=True)
+    (path / "work" / "part").write_text("x")
+    (path / "plan.json").write_text(json.dumps(record))
     with staged(tmp_path / "out", "one", lambda: 2) as (staging, begun):
         assert (begun, (staging / "work" / "part").exists()) == (1, True)
         second = staged(tmp_path / "out", "one", lambda: 3)
         with pytest.raises(StoreError, match="another rebuild"):
             second.__enter__()
-    assert not left.exists()
-    left.mkdir()
-    (left / "plan.json").write_text(json.dumps(kept))
+    assert not path.exists()
+    path.mkdir()
+    (path / "plan.json").write_text(json.dumps(record))
     with staged(tmp_path / "out", "two", lambda: 2) as (staging, begun):
         assert (begun, list((staging / "work").iterdir())) == (2, [])

@@ -51,10 +51,10 @@ def test_entries_that_are_missing_stray_or_wrong_are_told_with_their_first_place
     raw[20 * 40 : 20 * 43] = bytes(60)
     raw[20 * 77 : 20 * 77 + 8] = (5).to_bytes(8, "big")
     first.write_bytes(raw)
-    made = built / "consumequeue" / "TopicA" / "1" / f"{0:020d}"
-    raw = bytearray(made.read_bytes())
+    path = built / "consumequeue" / "TopicA" / "1" / f"{0:020d}"
+    raw = bytearray(path.read_bytes())
     raw[20 * 12 : 20 * 13] = bytes(20)
-    made.write_bytes(raw)
+    path.write_bytes(raw)
     assert differences(store, built) == {
         ("TopicA", 0): {"missing": 3, "different": 1, "firstMissing": 40, "firstDifferent": 77},
         ("TopicA", 1): {"extra": 1, "firstExtra": 12},
@@ -67,12 +67,12 @@ def test_index_entries_are_held_against_each_other_by_where_they_lead(pair):
     raw = bytearray(path.read_bytes())
     facts = next(facts_of(find_stores(str(store)), None, built))
     geometry = Geometry(facts.config.max_hash_slot_num, facts.config.max_index_num)
-    at = geometry.entry_position(7)
-    offset = int.from_bytes(raw[at + 4 : at + 12], "big")
-    raw[at : at + 4] = b"\x00\x00\x00\x01"
+    position = geometry.entry_position(7)
+    offset = int.from_bytes(raw[position + 4 : position + 12], "big")
+    raw[position : position + 4] = b"\x00\x00\x00\x01"
     path.write_bytes(raw)
-    found = differences(store, built)[None, None]
-    assert found == {"missing": 1, "extra": 1, "firstMissing": offset, "firstExtra": offset}
+    difference = differences(store, built)[None, None]
+    assert difference == {"missing": 1, "extra": 1, "firstMissing": offset, "firstExtra": offset}
 
 
 @pytest.mark.parametrize("name", ["clean-5.5.1", "broker-tags-5.5.1"])

@@ -33,12 +33,12 @@ KNOWN = TopicsKnown(frozenset(), frozenset(), 0, are_known=False)
 
 
 def facts(first=0, stop=None, batch_topics=frozenset(), **config):
-    known = MessageStoreConfig(**config), frozenset(batch_topics), KNOWN
-    return StoreFacts("/s", "", first, stop, *known, tag_entries=False)
+    message_store_config = MessageStoreConfig(**config), frozenset(batch_topics), KNOWN
+    return StoreFacts("/s", "", first, stop, *message_store_config, tag_entries=False)
 
 
-def unit(topic, queue_id, queue_offset, **more):
-    return {"topic": topic, "queue_id": queue_id, "queue_offset": queue_offset, **more}
+def unit(topic, queue_id, queue_offset, **options):
+    return {"topic": topic, "queue_id": queue_id, "queue_offset": queue_offset, **options}
 
 
 def write(folder, log, told, *, damage=()):
@@ -46,8 +46,8 @@ def write(folder, log, told, *, damage=()):
     with PartWriter(folder, 7, told, topics) as writer:
         for columns in blocks(log, 64, topics):
             writer.take(columns)
-        for one in damage:
-            writer.damage(one)
+        for item in damage:
+            writer.damage(item)
         return writer.finish()
 
 
@@ -70,12 +70,12 @@ def test_a_part_is_read_as_it_was_written(tmp_path):
     assert (behind.shape, behind.first, behind.rows) == (RUN, 4, 2)
     assert (ahead.shape, ahead.rows) == (ROWS_OF, 2)
     size = len(log) // 4
-    found, offsets = entries(tmp_path, behind)
-    assert found["physical_offset"].tolist() == [0, 2 * size]
-    assert found["size"].tolist() == [size, size]
+    record, offsets = entries(tmp_path, behind)
+    assert record["physical_offset"].tolist() == [0, 2 * size]
+    assert record["size"].tolist() == [size, size]
     assert offsets.tolist() == [4, 5]
-    found, offsets = entries(tmp_path, ahead)
-    assert found["physical_offset"].tolist() == [size, 3 * size]
+    record, offsets = entries(tmp_path, ahead)
+    assert record["physical_offset"].tolist() == [size, 3 * size]
     assert offsets.tolist() == [0, 7]
 
 
@@ -96,8 +96,8 @@ def test_units_outside_of_the_store_and_of_another_place_are_left_out(tmp_path):
 
 
 def test_damage_counts_up_to_the_end_of_the_store(tmp_path):
-    found = [Damage(10, 30, "no unit"), Damage(500, 40, "no unit")]
-    part = write(tmp_path, b"", facts(stop=100), damage=found)
+    damages = [Damage(10, 30, "no unit"), Damage(500, 40, "no unit")]
+    part = write(tmp_path, b"", facts(stop=100), damage=damages)
     assert (part.damaged, part.damaged_bytes) == (1, 30)
 
 
@@ -123,13 +123,13 @@ def test_entries_with_an_ext_are_kept_one_by_one(tmp_path):
 def test_groups_are_taken_between_two_queues(tmp_path):
     log = raw_log(unit(b"A", 0, 0), unit(b"A", 1, 0), unit(b"B", 0, 0))
     part = write(tmp_path, log, facts())
-    asked = {
+    request_fields = {
         (("A", 0), ("B", 0)): [("A", 0), ("A", 1)],
         (("A", 1), None): [("A", 1), ("B", 0)],
         (("C", 0), None): [],
     }
-    for (low, high), wanted in asked.items():
-        assert [group.key for group in groups_between(part, low, high)[0]] == wanted
+    for (low, high), expected in request_fields.items():
+        assert [group.key for group in groups_between(part, low, high)[0]] == expected
 
 
 def test_a_topic_that_can_be_no_folder_has_no_queue(tmp_path):

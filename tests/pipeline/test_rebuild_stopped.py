@@ -76,10 +76,10 @@ def test_a_piece_that_a_kill_left_half_written_is_written_anew(golden, tmp_path,
         patched.setattr("engine.pipeline.rebuild.take_away", lambda _staging: None)
         with pytest.raises(KeyboardInterrupt):
             rebuilt(store, tmp_path / "new", 200_000, StoppingRunner())
-    left = tmp_path / ".new.rebuild"
-    for marker in (left / "done").iterdir():
+    remaining_path = tmp_path / ".new.rebuild"
+    for marker in (remaining_path / "done").iterdir():
         marker.unlink()
-    for path in (left / "tree").rglob("*"):
+    for path in (remaining_path / "tree").rglob("*"):
         if path.is_file():
             os.truncate(path, path.stat().st_size // 3)
             with path.open("r+b") as file:
@@ -108,9 +108,9 @@ def test_used_places_and_places_without_rights_are_told_in_a_line(golden, tmp_pa
     def said(out, code):
         how = ("--master", "local[2]", "--log-file", str(tmp_path / "spark.log"))
         assert main(["pipeline", "rebuild", str(golden("lmq-5.3.3")), "--out", str(out), *how]) == code
-        told = capsys.readouterr().err
-        assert told.count("\n") == 1
-        return told
+        err = capsys.readouterr().err
+        assert err.count("\n") == 1
+        return err
 
     used = tmp_path / "used"
     used.mkdir()

@@ -27,21 +27,25 @@ def found(*paths):
     return [(place.path, place.broker) for place in find_stores([str(path) for path in paths])]
 
 
-def fields(*given):
-    return StructType([StructField(name, kind, nullable) for name, kind, nullable in given])
+def fields(*arguments):
+    return StructType([StructField(name, kind, nullable) for name, kind, nullable in arguments])
 
 
 def test_a_schema_that_cannot_be_is_refused():
     """``queueId long`` failed in a task."""
-    for asked, told in (
+    for request, reported in (
         (("queueId", LongType(), True), "queueId is int, the given schema says bigint"),
         (("colour", StringType(), True), "colour is not a column; the columns are type, physicalOffset"),
         (("topic", StringType(), False), "topic is null in some rows, the given schema says NOT NULL"),
     ):
-        with pytest.raises(UsageError, match=told):
-            schema.user_columns(schema.UNIT, fields(asked))
-    mine = fields(("queueId", IntegerType(), True), ("type", StringType(), True), ("store", StringType(), False))
-    assert schema.user_columns(schema.UNIT, mine) == {"queueId": "int", "type": "string", "store": "string NOT NULL"}
+        with pytest.raises(UsageError, match=reported):
+            schema.user_columns(schema.UNIT, fields(request))
+    our_fields = fields(("queueId", IntegerType(), True), ("type", StringType(), True), ("store", StringType(), False))
+    assert schema.user_columns(schema.UNIT, our_fields) == {
+        "queueId": "int",
+        "type": "string",
+        "store": "string NOT NULL",
+    }
 
 
 @pytest.mark.parametrize("columns", [schema.UNIT, schema.CQ, schema.INDEX])
@@ -57,12 +61,12 @@ MS = st.integers(-(10**15), 10**15)
 def test_times_that_pandas_cannot_hold_are_null(ms):
     import pandas as pd
 
-    found = schema.time_array(np.array(ms, np.int64))
+    time_array = schema.time_array(np.array(ms, np.int64))
     first, last = pd.Timestamp("1678-01-01", tz="UTC"), pd.Timestamp("2262-01-01", tz="UTC")
     expected = [
-        pd.Timestamp(one, unit="ms", tz="UTC") if first.value <= one * 10**6 < last.value else None for one in ms
+        pd.Timestamp(item, unit="ms", tz="UTC") if first.value <= item * 10**6 < last.value else None for item in ms
     ]
-    assert [None if value is pd.NaT else value for value in found.to_pandas()] == expected
+    assert [None if value is pd.NaT else value for value in time_array.to_pandas()] == expected
 
 
 def told(name):

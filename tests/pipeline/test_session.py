@@ -49,7 +49,7 @@ def test_a_master_that_is_silent_is_one_line_and_another_session_begins(tmp_path
         session.stop()
     """
     root = Path(__file__).parent.parent.parent
-    told = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-W", "error", "-c", script],
         capture_output=True,
         text=True,
@@ -58,7 +58,7 @@ def test_a_master_that_is_silent_is_one_line_and_another_session_begins(tmp_path
         timeout=280,
     )
     expected = " answer within 4 s; what Spark said stands in one.log\n3\n"
-    assert (told.returncode, told.stdout, told.stderr) == (0, expected, "")
+    assert (process.returncode, process.stdout, process.stderr) == (0, expected, "")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["one.log", "two.log"]
 
 
@@ -96,8 +96,8 @@ def test_a_master_where_nobody_listens_is_one_line_of_the_command(golden, config
     monkeypatch.setattr(session._Current, "running", None)  # that of other tests
     file = configured(yarn_resourcemanager_address="127.0.0.1:1")
     assert main(["pipeline", "stats", str(golden("clean-5.3.3")), "--master", master]) == 3
-    who = f"the ResourceManager 127.0.0.1:1 (of {file})" if master == "yarn" else f"the master {master}"
-    assert capsys.readouterr().err == f"storescope: {who} does not answer: Connection refused\n"
+    text = f"the ResourceManager 127.0.0.1:1 (of {file})" if master == "yarn" else f"the master {master}"
+    assert capsys.readouterr().err == f"storescope: {text} does not answer: Connection refused\n"
 
 
 pytestmark = pytest.mark.spark
@@ -113,7 +113,7 @@ def test_a_session_says_nothing_and_leaves_nothing_behind(tmp_path):
         "session.stop()\n"
     )
     root = Path(__file__).parent.parent.parent
-    told = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-W", "error", "-c", script],
         capture_output=True,
         text=True,
@@ -121,5 +121,5 @@ def test_a_session_says_nothing_and_leaves_nothing_behind(tmp_path):
         env={**os.environ, "PYTHONPATH": str(root)},
         timeout=280,
     )
-    assert (told.returncode, told.stdout, told.stderr) == (0, "3\n", "")
+    assert (process.returncode, process.stdout, process.stderr) == (0, "3\n", "")
     assert (tmp_path / "spark.log").stat().st_size > 0

@@ -42,7 +42,7 @@ def sent(tmp_path):
 def asked(archive, cache):
     """Where the engine's ``layout`` says it comes from, in a process that has the engine from ``archive`` alone."""
     own = {**os.environ, "XDG_CACHE_HOME": str(cache), "TMPDIR": str(cache.parent)}
-    told = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", ASK, str(archive)],
         cwd=archive.parent,
         capture_output=True,
@@ -51,8 +51,8 @@ def asked(archive, cache):
         env=own,
         check=False,
     )
-    assert (told.returncode, told.stderr) == (0, "")
-    digits, place = told.stdout.split()
+    assert (process.returncode, process.stderr) == (0, "")
+    digits, place = process.stdout.split()
     assert digits == "20"
     return Path(place)
 
@@ -111,13 +111,13 @@ def test_a_folder_that_others_had_their_hands_in_is_passed_over_or_mended(sent, 
     else:
         (place / "engine" / "codec").chmod(0o777)
         place.chmod(0o755)
-    found = asked(sent, cache)
+    results = asked(sent, cache)
     assert not ran.exists()
     if how in ("half emptied", "another length"):
-        assert found == first
+        assert results == first
         assert "FILE_NAME_DIGITS" in first.read_text()
     else:
-        assert found == tmp_path / "work" / "engine" / digest / "engine" / "files" / "layout.py"
+        assert results == tmp_path / "work" / "engine" / digest / "engine" / "files" / "layout.py"
 
 
 @pytest.mark.spark_full
@@ -143,10 +143,10 @@ def test_executors_get_what_they_import_and_keep_machine_code_for_it(tmp_path):
     def imported(archive, cache):
         run = [sys.executable, "-c", script, str(archive)]
         environment = {**os.environ, "XDG_CACHE_HOME": str(cache)}
-        told = subprocess.run(
+        process = subprocess.run(
             run, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=280, env=environment
         )
-        return told.stdout.split()
+        return process.stdout.split()
 
     first, second = (imported(archive, tmp_path / "cache") for archive in archives)
     assert first == second

@@ -73,8 +73,8 @@ def index_entries(store):
 
 def framed(rows, columns, order):
     """A frame of plain values in the order of the files."""
-    made = [{name: plain(name, row.get(name)) for name in columns} for row in rows]
-    frame = pd.DataFrame(made, columns=columns, dtype="O")
+    sample = [{name: plain(name, row.get(name)) for name in columns} for row in rows]
+    frame = pd.DataFrame(sample, columns=columns, dtype="O")
     return frame.sort_values(order, kind="stable", ignore_index=True)
 
 
@@ -97,12 +97,12 @@ def test_every_column_of_a_fleet_is_the_engines(golden, fleet, spark, kind, colu
     format_ = spark.read.format(f"rocketmq-{kind}").option("splitBytes", str(700_000))
     beside = ("body", "store", *schema.TIMES, *(("file",) if kind == "consumequeue" else ()))  # no record of a command
     chosen = [name for name in columns if name not in beside]
-    found = framed(format_.load(fleet).select(chosen).toArrow().to_pylist(), chosen, order)
+    record = framed(format_.load(fleet).select(chosen).toArrow().to_pylist(), chosen, order)
     expected = framed(
         told(golden, {"commitlog": "units", "consumequeue": "queues", "index": "index"}[kind]), chosen, order
     )
-    assert_frame_equal(found, expected)
-    assert found["broker"].nunique() >= 7
+    assert_frame_equal(record, expected)
+    assert record["broker"].nunique() >= 7
 
 
 def test_what_filters_leave_unread_stands_in_sparks_log(golden, fleet, spark):
@@ -113,7 +113,9 @@ def test_what_filters_leave_unread_stands_in_sparks_log(golden, fleet, spark):
     chosen = frame.where((frame.broker == name) & (frame.physicalOffset < first + 50_000))
     with open_store(golden(name)) as store:
         expected = [
-            (one.offset, one.size, one.topic, name) for one in store.units(stop=first + 50_000) if isinstance(one, Unit)
+            (unit.offset, unit.size, unit.topic, name)
+            for unit in store.units(stop=first + 50_000)
+            if isinstance(unit, Unit)
         ]
     assertDataFrameEqual(chosen, spark.createDataFrame(expected, chosen.schema))
     log = Path(session._Current.running.log.name)
@@ -139,25 +141,25 @@ def test_a_frame_answers_each_query_by_itself(golden, spark, kind, place):
     frame = spark.read.format(f"rocketmq-{kind}").load(str(golden("clean-5.3.3")))
     places = sorted(row[0] for row in frame.select(place).collect())
     middle = places[len(places) // 2]
-    below = sum(at < middle for at in places)
+    below = sum(position < middle for position in places)
     low, high = frame.where(frame[place] < middle), frame.where(frame[place] >= middle)
     frame.createOrReplaceTempView("things")
-    asked = f"(SELECT count(*) FROM things WHERE {place} < {middle}), (SELECT count(*) FROM things)"
+    text = f"(SELECT count(*) FROM things WHERE {place} < {middle}), (SELECT count(*) FROM things)"
     assert 0 < below < len(places)
     assert (low.count(), frame.count(), high.count()) == (below, len(places), len(places) - below)
     assert sorted(row[0] for row in low.union(high).select(place).collect()) == places
     assert low.crossJoin(high.groupBy().count()).count() == below
-    assert tuple(spark.sql(f"SELECT {asked}").collect()[0]) == (below, len(places))
+    assert tuple(spark.sql(f"SELECT {text}").collect()[0]) == (below, len(places))
     assert (low.union(frame).count(), frame.count()) == (below + len(places), len(places))
 
 
 def test_a_schema_that_is_given_names_the_columns(golden, spark):
     register(spark)
     path = str(golden("clean-5.3.3"))
-    given = spark.read.format("rocketmq-commitlog").schema("queueOffset bigint, topic string").load(path)
+    load = spark.read.format("rocketmq-commitlog").schema("queueOffset bigint, topic string").load(path)
     with open_store(path) as store:
         rows = [(unit.queue_offset, unit.topic) for unit in store.units() if isinstance(unit, Unit)]
-    assertDataFrameEqual(given, spark.createDataFrame(rows, given.schema))
+    assertDataFrameEqual(load, spark.createDataFrame(rows, load.schema))
 
 
 def test_what_is_no_store_is_named(spark, tmp_path):

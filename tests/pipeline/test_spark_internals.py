@@ -31,15 +31,15 @@ SPARKS_OWN = {
 
 
 def internals_used(source: str) -> list[str]:
-    found = []
+    attrs = []
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Attribute) and node.attr in SPARKS_OWN and not own(node.value):
-            found.append(node.attr)
+            attrs.append(node.attr)
         elif isinstance(node, ast.ImportFrom | ast.Import):
-            names = [f"{getattr(node, 'module', '') or ''}.{one.name}".strip(".") for one in node.names]
-            found += [one for one in names if "java_gateway" in one and not one.endswith("launch_gateway")]
-            found += [one for one in names if one.startswith("py4j")]
-    return found
+            names = [f"{getattr(node, 'module', '') or ''}.{name.name}".strip(".") for name in node.names]
+            attrs += [item for item in names if "java_gateway" in item and not item.endswith("launch_gateway")]
+            attrs += [one for one in names if one.startswith("py4j")]
+    return attrs
 
 
 def own(value: ast.expr) -> bool:
@@ -69,7 +69,7 @@ def test_each_workaround_is_where_the_table_says(workaround):
 def test_whatever_stands_in_the_room_has_its_row():
     """Public functions of the room that no row names would have no reason, and nobody would know what to look at."""
     helping = {"forget_java": "hear_py4j", "own_interrupts": "hear_py4j", "inject": "NoPlace"}
-    named = {workaround.place for workaround in WORKAROUNDS} | {f"{ROOM.name}.{one}" for one in helping.values()}
+    named = {workaround.place for workaround in WORKAROUNDS} | {f"{ROOM.name}.{item}" for item in helping.values()}
     public = [
         (path.stem, node.name)
         for path in ROOM.glob("*.py")
@@ -88,4 +88,4 @@ def test_whatever_stands_in_the_room_has_its_row():
 def test_the_releases_are_those_that_the_documentation_names():
     page = (ROOT.parent / "resources/docs/reference/spark.md").read_text("utf-8")
     assert f"Tried with Spark {', '.join(RELEASES[:-1])} and {RELEASES[-1]}." in page
-    assert pyspark.__version__.rpartition(".")[0] in {one.rpartition(".")[0] for one in RELEASES}
+    assert pyspark.__version__.rpartition(".")[0] in {release.rpartition(".")[0] for release in RELEASES}

@@ -21,7 +21,7 @@ HERE = "here"
 
 def pytest_generate_tests(metafunc):
     named = metafunc.config.getoption("--sparks")
-    others = RELEASES if named == "all" else [one for one in named.split(",") if one]
+    others = RELEASES if named == "all" else [word for word in named.split(",") if word]
     metafunc.parametrize("release", [HERE, *others])
 
 

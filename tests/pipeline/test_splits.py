@@ -61,24 +61,24 @@ def write(folder, *files, size=SIZE):
 
 def spoil(rng, data):
     """Plants one fault of a kind that is drawn."""
-    at = rng.randrange(len(data) - 8)
+    position = rng.randrange(len(data) - 8)
     kind = rng.randrange(6)
     if kind == 0:
-        data[at : at + rng.randrange(1, 9)] = b"\xff" * rng.randrange(1, 9)
+        data[position : position + rng.randrange(1, 9)] = b"\xff" * rng.randrange(1, 9)
     elif kind == 1:
-        length = min(rng.randrange(5000), len(data) - at)
-        data[at : at + length] = bytes(length)
+        length = min(rng.randrange(5000), len(data) - position)
+        data[position : position + length] = bytes(length)
     elif kind == 2:
         source = rng.randrange(len(data))
         piece = data[source : source + rng.randrange(3000)]
-        data[at : at + len(piece)] = piece[: len(data) - at]
+        data[position : position + len(piece)] = piece[: len(data) - position]
     elif kind == 3:
-        data[at:] = bytes(len(data) - at)
+        data[position:] = bytes(len(data) - position)
     elif kind == 4:
-        data[at] ^= 1 << rng.randrange(8)
+        data[position] ^= 1 << rng.randrange(8)
     else:
         unit = raw_unit(rng.randrange(1 << 40), body=bytes(rng.randrange(300)))
-        data[at : at + len(unit)] = unit[: len(data) - at]
+        data[position : position + len(unit)] = unit[: len(data) - position]
 
 
 @pytest.mark.parametrize("name", third_of_names(0))
@@ -109,7 +109,7 @@ def test_any_cuts_of_any_log_tell_what_one_walk_tells(tmp_path_factory, seed, co
     if count == 3 and rng.random() < 0.3:
         (folder / f"{SIZE:020d}").unlink()
     cuts = data.draw(st.lists(st.integers(1, SIZE - 1), max_size=12))
-    pieces = [piece for whole in plan([place_of(folder)]).splits for piece in cut_at(whole, cuts)]
+    pieces = [piece for split in plan([place_of(folder)]).splits for piece in cut_at(split, cuts)]
     story, ends = told_by_splits(pieces, look_back=SIZE)
     assert story == told_by_engine(folder)
     assert broken_seams(ends) == []
@@ -143,9 +143,9 @@ def test_a_unit_that_hides_a_whole_window_of_made_up_units_breaks_a_seam(tmp_pat
     story, ends = told_by_splits(plan([place_of(folder)], 1 << 17).splits, look_back=1 << 14)
     assert story != told_by_engine(folder)
     (path,) = broken_seams(ends)
-    (whole,) = plan([place_of(folder)]).splits
-    assert path == whole.path
-    assert told_by_splits([whole])[0] == told_by_engine(folder)
+    (split,) = plan([place_of(folder)]).splits
+    assert path == split.path
+    assert told_by_splits([split])[0] == told_by_engine(folder)
     assert told_by_splits(plan([place_of(folder)], 1 << 17).splits)[0] == told_by_engine(folder)
 
 
@@ -186,10 +186,10 @@ def test_a_file_that_is_gone_or_cut_short_is_damage(tmp_path):
 
 def test_a_split_is_a_small_value(tmp_path):
     folder = write(tmp_path / "log", full_file(0, 1))
-    (whole,) = plan([place_of(folder)]).splits
-    assert pickle.loads(pickle.dumps(whole)) == whole
-    assert len(pickle.dumps(whole)) < 600
-    assert list(cut_split(whole, SIZE)) == [whole]
+    (split,) = plan([place_of(folder)]).splits
+    assert pickle.loads(pickle.dumps(split)) == split
+    assert len(pickle.dumps(split)) < 600
+    assert list(cut_split(split, SIZE)) == [split]
 
 
 def test_parts_that_are_not_wanted_are_left_out_and_told(tmp_path):
@@ -199,21 +199,21 @@ def test_parts_that_are_not_wanted_are_left_out_and_told(tmp_path):
     assert [(split.file_start, split.start, split.stop) for split in chosen.splits] == [(SIZE, 100, 5000)]
     assert [skipped.bytes for skipped in chosen.skipped] == [SIZE, SIZE - 4900]
     units = [item for item in told_by_engine(folder) if isinstance(item, tuple)]
-    whole = [unit for unit in units if SIZE + 100 <= unit[0] < SIZE + 5000]
-    assert told_by_splits(chosen.splits)[0] == whole
+    full_units = [unit for unit in units if SIZE + 100 <= unit[0] < SIZE + 5000]
+    assert told_by_splits(chosen.splits)[0] == full_units
 
 
 def test_stores_of_a_fleet(golden, tmp_path):
     for name in ("broker-a", "broker-b"):
         shutil.copytree(golden("clean-4.9.8"), tmp_path / name / "store")
     (tmp_path / "no store").mkdir()
-    found = find_stores(f"{tmp_path}/*/store")
-    assert [(place.path, place.broker) for place in found] == [
+    stores = find_stores(f"{tmp_path}/*/store")
+    assert [(place.path, place.broker) for place in stores] == [
         (f"{tmp_path}/broker-a/store", "broker-a"),
         (f"{tmp_path}/broker-b/store", "broker-b"),
     ]
     assert find_stores(f"{tmp_path}/broker-a")[0].path == f"{tmp_path}/broker-a/store"
-    assert {split.broker for split in plan(found).splits} == {"broker-a", "broker-b"}
+    assert {split.broker for split in plan(stores).splits} == {"broker-a", "broker-b"}
 
 
 def test_a_fleet_has_no_more_splits_than_a_driver_can_hold(tmp_path, monkeypatch):
@@ -222,14 +222,14 @@ def test_a_fleet_has_no_more_splits_than_a_driver_can_hold(tmp_path, monkeypatch
         place_of(write(tmp_path / str(n), *(full_file(SIZE * part, 9 * n + part) for part in range(3))))
         for n in range(4)
     ]
-    asked = plan(stores, SIZE // 16).splits
-    assert len(asked) == 4 * 3 * 16
+    requested_splits = plan(stores, SIZE // 16).splits
+    assert len(requested_splits) == 4 * 3 * 16
     monkeypatch.setattr(splits, "MAX_SPLITS", 50)
     fewer = plan(stores, SIZE // 16).splits
     assert len(fewer) == 4 * 3 * 4
     monkeypatch.setattr(splits, "MAX_SPLITS", 2)
-    whole = plan(stores, SIZE // 16).splits
-    assert [(one.start, one.stop, one.path) for one in whole] == [
+    full_splits = plan(stores, SIZE // 16).splits
+    assert [(item.start, item.stop, item.path) for item in full_splits] == [
         (0, SIZE, f"{store.path}/{SIZE * part:020d}") for store in stores for part in range(3)
     ]
-    assert told_by_splits(asked)[0] == told_by_splits(fewer)[0] == told_by_splits(whole)[0]
+    assert told_by_splits(requested_splits)[0] == told_by_splits(fewer)[0] == told_by_splits(full_splits)[0]

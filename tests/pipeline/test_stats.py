@@ -26,10 +26,10 @@ pytest.importorskip("pyarrow")
 def told(folder, split_bytes, groups=None, by_store=False):
     places = find_stores([str(folder)])
     splits = plan(places, split_bytes).splits
-    asked = GROUPS if groups is None else groups
+    requested_groups = GROUPS if groups is None else groups
     sums = Sums()
     for split in splits:
-        sums.take(sum_splits([split], asked))
+        sums.take(sum_splits([split], requested_groups))
     return report(from_batches(to_batches(sums)), files_of(places), by_store)
 
 
@@ -59,23 +59,31 @@ def test_a_task_adds_its_splits_up_as_one_by_one(golden, name):
 @pytest.mark.parametrize("name", third_of_names(0))
 def test_the_sums_of_a_golden_store_are_the_engines_own(golden, name):
     for folder in stores_of(golden(name)):
-        found, known = told(folder, random.Random(name).choice([30_011, 400_009, 1 << 26])), accounted(folder)
+        results, known_accounted = (
+            told(folder, random.Random(name).choice([30_011, 400_009, 1 << 26])),
+            accounted(folder),
+        )
         files = [
-            (r["path"], r["units"], r["stale"], r["blank"], r["damage"], r["zeros"]) for r in found.rows["statsFile"]
+            (r["path"], r["units"], r["stale"], r["blank"], r["damage"], r["zeros"]) for r in results.rows["statsFile"]
         ]
-        assert files == [(f.path, f.units + f.beyond, f.stale, f.blank, f.unreadable, f.zero) for f in known.files]
+        assert files == [
+            (f.path, f.units + f.beyond, f.stale, f.blank, f.unreadable, f.zero) for f in known_accounted.files
+        ]
         queues = {}
-        for (topic, queue, _, part), count in known.cells.items():
+        for (topic, queue, _, part), count in known_accounted.cells.items():
             if part != "stale":
-                mine = queues.setdefault((topic, queue), [0, 0])
-                mine[0] += count.messages
-                mine[1] += count.bytes
-        assert {(r["topic"], r["queueId"]): [r["messages"], r["bytes"]] for r in found.rows["statsQueue"]} == queues
-        for rows, field, theirs in (("statsTag", "tag", known.tags), ("statsProducer", "host", known.producers)):
+                ours = queues.setdefault((topic, queue), [0, 0])
+                ours[0] += count.messages
+                ours[1] += count.bytes
+        assert {(r["topic"], r["queueId"]): [r["messages"], r["bytes"]] for r in results.rows["statsQueue"]} == queues
+        for rows, field, theirs in (
+            ("statsTag", "tag", known_accounted.tags),
+            ("statsProducer", "host", known_accounted.producers),
+        ):
             keyed = {(key[::-1] if field == "host" else key): (c.messages, c.bytes) for key, c in theirs.items()}
-            assert {(r["topic"], r[field]): (r["messages"], r["bytes"]) for r in found.rows[rows]} == keyed
-        assert found.total["messages"] == sum(r["messages"] for r in found.rows["statsTopic"])
-        assert sum(r["bytes"] for r in found.rows["statsHour"]) == found.total["unitBytes"]
+            assert {(r["topic"], r[field]): (r["messages"], r["bytes"]) for r in results.rows[rows]} == keyed
+        assert results.total["messages"] == sum(r["messages"] for r in results.rows["statsTopic"])
+        assert sum(r["bytes"] for r in results.rows["statsHour"]) == results.total["unitBytes"]
 
 
 def made_store(folder, count=300, base=0, step_ms=60_000):
@@ -99,8 +107,8 @@ def made_store(folder, count=300, base=0, step_ms=60_000):
 
 def test_times_are_told_in_spans_that_fit_them(tmp_path):
     """The rates of a store of two minutes were one bar of an hour."""
-    found = told(made_store(tmp_path / "s"), 1 << 12)
-    rows = found.rows["statsTime"]  # 300 minutes: too many for a bar each
+    results = told(made_store(tmp_path / "s"), 1 << 12)
+    rows = results.rows["statsTime"]  # 300 minutes: too many for a bar each
     assert {row["spanMs"] for row in rows} == {600_000}
     assert sum(row["messages"] for row in rows) == 300
     assert {row["time"] % 600_000 for row in rows} == {0}
@@ -115,34 +123,34 @@ def test_times_that_lie_too_far_apart_are_told_in_hours_only(tmp_path):
 
 
 def test_hours_sizes_keys_and_wrong_crcs_are_told(tmp_path):
-    found = told(made_store(tmp_path / "s"), 1 << 12)
-    total = found.total
+    results = told(made_store(tmp_path / "s"), 1 << 12)
+    total = results.total
     assert total["messages"] == 300
     assert total["badCrc"] == 1
     assert (total["lastHour"] - total["firstHour"]) // HOUR_MS == 5
-    assert sum(row["messages"] for row in found.rows["statsHour"]) == 300
+    assert sum(row["messages"] for row in results.rows["statsHour"]) == 300
     assert total["zeros"] == 1 << 16
     assert abs(total["uniqueKeys"] - 300) <= 15
     assert abs(total["keys"] - 151) <= 8
-    first = found.rows["statsTopic"][0]
+    first = results.rows["statsTopic"][0]
     assert first["smallest"] <= first["p50"] <= first["p99"] <= first["largest"]
     assert first["mean"] == round(first["bytes"] / first["messages"], 1)
-    assert sum(":" in row["host"] for row in found.rows["statsProducer"]) == 3  # IPv6: one row a topic
+    assert sum(":" in row["host"] for row in results.rows["statsProducer"]) == 3  # IPv6: one row a topic
 
 
 def test_only_what_is_asked_for_is_counted(tmp_path):
-    found = told(made_store(tmp_path / "s"), 1 << 26, ())
-    assert [row["messages"] for row in found.rows["statsTopic"]] == [100, 100, 100]
-    assert not found.rows["statsQueue"]
-    assert not found.rows["statsTag"]
-    assert found.total["keys"] is None
-    assert found.total["p50"] is None
+    results = told(made_store(tmp_path / "s"), 1 << 26, ())
+    assert [row["messages"] for row in results.rows["statsTopic"]] == [100, 100, 100]
+    assert not results.rows["statsQueue"]
+    assert not results.rows["statsTag"]
+    assert results.total["keys"] is None
+    assert results.total["p50"] is None
 
 
 def test_a_fleet_is_told_together_or_store_by_store(tmp_path):
     for broker in ("a", "b"):
         made_store(tmp_path / broker / "store", 50)
-    together, apart = (told(tmp_path / "*" / "store", 1 << 26, by_store=one) for one in (False, True))
+    together, apart = (told(tmp_path / "*" / "store", 1 << 26, by_store=item) for item in (False, True))
     assert together.total["messages"] == apart.total["messages"] == 100
     assert together.total["stores"] == 2
     assert len(apart.rows["statsTopic"]) == 2 * len(together.rows["statsTopic"])
@@ -156,10 +164,10 @@ def test_a_gap_between_files_is_missing_and_no_files_damage(tmp_path):
         file.truncate(size - (1 << 16))
     size -= 1 << 16
     (folder / "commitlog" / f"{size + 1000:020}").write_bytes(raw_unit(size + 1000) + bytes(100))
-    found = told(folder, 1 << 26)
-    assert found.total["missingBehind"] == 1000
-    assert found.total["damage"] == 0
-    assert found.total["messages"] == 21
+    results = told(folder, 1 << 26)
+    assert results.total["missingBehind"] == 1000
+    assert results.total["damage"] == 0
+    assert results.total["messages"] == 21
 
 
 def test_files_that_went_while_they_were_counted_are_damage_as_long_as_they_were(tmp_path):
@@ -169,8 +177,8 @@ def test_files_that_went_while_they_were_counted_are_damage_as_long_as_they_were
     splits = plan(places, 4_000).splits
     listed, size = files_of(places, splits), path.stat().st_size
     path.rename(tmp_path / "away")
-    gone = report(sum_splits(splits), listed).total
-    assert (gone["bytes"], gone["damage"], gone["zeros"], gone["messages"]) == (size, size, 0, 0)
+    total = report(sum_splits(splits), listed).total
+    assert (total["bytes"], total["damage"], total["zeros"], total["messages"]) == (size, size, 0, 0)
     (tmp_path / "away").rename(path)
     os.truncate(path, 3_000)
     short = report(sum_splits(splits), listed).total
@@ -200,37 +208,37 @@ ROWS = st.tuples(KEYS, st.integers(1, 1 << 24), st.integers(1, 1 << 30), st.bina
 
 @given(st.lists(ROWS, max_size=30), st.lists(st.integers(0, 3), min_size=30, max_size=30), st.randoms())
 def test_partial_sums_give_the_same_in_any_grouping_and_order(listed, where, rng):
-    whole, parts = Sums(), [Sums() for _ in range(4)]
+    sums, parts = Sums(), [Sums() for _ in range(4)]
     for (key, messages, size, ranks), number in zip(listed, where, strict=False):
         registers = np.frombuffer(ranks.ljust(REGISTERS, b"\0"), np.uint8)
-        for one in (whole, parts[number]):
-            one.add(key, messages, messages * size, size, size)
-            one.note(key, registers)
+        for part in (sums, parts[number]):
+            part.add(key, messages, messages * size, size, size)
+            part.note(key, registers)
     rng.shuffle(parts)
     inner = Sums()
-    for one in parts[:2]:
-        inner.take(one)
-    batches = [batch for one in (inner, *parts[2:]) for batch in to_batches(one, rows=rng.randint(1, 9))]
+    for part in parts[:2]:
+        inner.take(part)
+    batches = [batch for item in (inner, *parts[2:]) for batch in to_batches(item, rows=rng.randint(1, 9))]
     rng.shuffle(batches)
     cut = rng.randint(0, len(batches))
-    found = from_batches([*merge(batches[:cut]), *merge(batches[cut:])])
-    assert found.groups == whole.groups
-    assert {key: ranks.tobytes() for key, ranks in found.sketches.items()} == {
-        key: ranks.tobytes() for key, ranks in whole.sketches.items()
+    results = from_batches([*merge(batches[:cut]), *merge(batches[cut:])])
+    assert results.groups == sums.groups
+    assert {key: ranks.tobytes() for key, ranks in results.sketches.items()} == {
+        key: ranks.tobytes() for key, ranks in sums.sketches.items()
     }
 
 
 def test_rows_of_tasks_are_merged_to_the_same_sums():
-    one, two = Sums(), Sums()
+    sums, two = Sums(), Sums()
     key = ("s", None, "topic", "T", None, None)
-    one.add(key, 2, 300, 100, 200)
+    sums.add(key, 2, 300, 100, 200)
     two.add(key, 1, 50, 50, 50)
     two.add(("s", None, "hour", "\ud800", -3, None), 1, 50, 50, 50)
-    one.note(key, np.arange(REGISTERS, dtype=np.int64).astype(np.uint8))
+    sums.note(key, np.arange(REGISTERS, dtype=np.int64).astype(np.uint8))
     two.note(key, np.full(REGISTERS, 9, np.uint8))
-    merged = from_batches(merge([*to_batches(one), *to_batches(two, rows=1)]))
+    merged = from_batches(merge([*to_batches(sums), *to_batches(two, rows=1)]))
     assert merged.groups[key] == Sum(3, 350, 50, 200)
     assert merged.groups["s", None, "hour", "?", -3, None].messages == 1
     assert int(merged.sketches[key].min()) == 9
-    one.take(two)
-    assert one.groups[key] == merged.groups[key]
+    sums.take(two)
+    assert sums.groups[key] == merged.groups[key]

@@ -15,23 +15,23 @@ from engine.pipeline.stats_report import files_of, report
 
 @pytest.fixture
 def told(tmp_path):
-    made = HandmadeStore()
+    store = HandmadeStore()
     for number in range(60):
-        made.put(("Orders", "Paid")[number % 3 == 0], number % 2, tags=f"T{number % 2}")
-    places = find_stores([str(made.write(tmp_path / "store"))])
+        store.put(("Orders", "Paid")[number % 3 == 0], number % 2, tags=f"T{number % 2}")
+    places = find_stores([str(store.write(tmp_path / "store"))])
     splits = plan(places, 1 << 20).splits
     return report(sum_splits(splits), files_of(places, splits))
 
 
 def test_topics_and_queues_hold_all_messages_the_largest_first(told):
-    found = told
-    topics = found.rows["statsTopic"]
+    results = told
+    topics = results.rows["statsTopic"]
     assert [row["topic"] for row in topics] == ["Orders", "Paid"]
-    assert sum(row["messages"] for row in topics) == sum(row["messages"] for row in found.rows["statsQueue"])
+    assert sum(row["messages"] for row in topics) == sum(row["messages"] for row in results.rows["statsQueue"])
 
 
 def test_the_parts_of_a_file_are_its_bytes(told):
-    found = told
-    for row in found.rows["statsFile"]:
+    results = told
+    for row in results.rows["statsFile"]:
         assert row["units"] + row["stale"] + row["blank"] + row["damage"] + row["zeros"] == row["size"]
-    assert found.total["files"] == len(found.rows["statsFile"])
+    assert results.total["files"] == len(results.rows["statsFile"])

@@ -52,19 +52,19 @@ def s3(server, monkeypatch):
 
 def test_only_ranges_are_asked_for(s3, golden, monkeypatch):
     """Never more at once than a block or the look back, whatever the length of the object."""
-    asked = []
+    sizes = []
     read = storage.ObjectFile.read
 
     def noted(self, position, size):
-        asked.append(size)
+        sizes.append(size)
         return read(self, position, size)
 
     monkeypatch.setattr(storage.ObjectFile, "read", noted)
     options = LogOptions({"path": f"s3://fleet/{NAMES[0]}/store", "splitBytes": "50000", "columns": "topic"})
     split = plan(options.stores(), options.split_bytes).splits[3]
-    asked.clear()
+    sizes.clear()
     assert list(rows_of([split], options.columns, options))
-    assert 0 < max(asked) <= LOOK_BACK_BYTES
+    assert 0 < max(sizes) <= LOOK_BACK_BYTES
 
 
 def test_what_cannot_be_had_is_said_in_a_line(s3, monkeypatch):

@@ -53,10 +53,10 @@ def test_files_that_were_deleted_before_they_were_read_are_told(tmp_path):
         (tmp_path / "s" / "commitlog" / f"{name:020d}").unlink()
     fails(query, "the files were deleted before they were read")
     query = Query(tmp_path / "s", query.at, failOnDataLoss="false")
-    gone, *rest = query.trigger()
+    record, *trigger = query.trigger()
     end = first[-1]["physicalOffset"] + first[-1]["size"]
-    assert (gone["type"], gone["physicalOffset"], gone["size"]) == ("damage", end, 2 * FILE - end)
-    assert places(rest) == units_of(tmp_path / "s")
+    assert (record["type"], record["physicalOffset"], record["size"]) == ("damage", end, 2 * FILE - end)
+    assert places(trigger) == units_of(tmp_path / "s")
     assert query.trigger() == []
 
 
@@ -65,9 +65,9 @@ def test_files_that_are_deleted_between_planning_and_reading_are_told(tmp_path):
     query = Query(tmp_path / "s", failOnDataLoss="false")
     end = query.source.latestOffset({})
     (tmp_path / "s" / "commitlog" / f"{0:020d}").unlink()
-    gone, *rest = query.read({}, end)
-    assert (gone["type"], gone["physicalOffset"], gone["size"]) == ("damage", 0, FILE)
-    assert places(rest) == units_of(tmp_path / "s")
+    record, *remainder = query.read({}, end)
+    assert (record["type"], record["physicalOffset"], record["size"]) == ("damage", 0, FILE)
+    assert places(remainder) == units_of(tmp_path / "s")
     with pytest.raises(StoreError, match="deleted before they were read"):
         Query(tmp_path / "s").read({}, end)
 
@@ -83,11 +83,13 @@ def test_a_log_that_was_cut_back_is_told_and_what_is_new_comes(tmp_path):
     replaced(tmp_path / "s", tmp_path / "before")
     fails(query, f"the log was cut back; it had been read up to {high:,}, and goes on at")
     query = Query(tmp_path / "s", query.at, failOnDataLoss="false")
-    damage, *again = query.trigger()
-    cut = again[-1]["physicalOffset"] + again[-1]["size"]
+    damage, *second_trigger = query.trigger()
+    cut = second_trigger[-1]["physicalOffset"] + second_trigger[-1]["size"]
     assert query.offset() == cut
-    assert told([damage]) == [(str(tmp_path / "s"), again[0]["physicalOffset"], high - again[0]["physicalOffset"])]
-    assert places(again) == units_of(tmp_path / "s")[-len(again) :]
+    assert told([damage]) == [
+        (str(tmp_path / "s"), second_trigger[0]["physicalOffset"], high - second_trigger[0]["physicalOffset"])
+    ]
+    assert places(second_trigger) == units_of(tmp_path / "s")[-len(second_trigger) :]
     assert query.trigger() == []
     filled(tmp_path / "s", 7, "Later")
     assert topics(query.trigger()) == ["Later"] * 7
@@ -138,10 +140,10 @@ def test_a_cut_repeats_no_more_than_a_few_times_its_length(tmp_path):
     high = query.offset()
     replaced(tmp_path / "s", tmp_path / "before")
     rows = query.trigger()
-    again = [row for row in rows if row["type"] == "unit"]
+    second_rows = [row for row in rows if row["type"] == "unit"]
     cut = high - query.offset()
-    assert 0 < len(again) < total / 2
-    assert query.offset() - again[0]["physicalOffset"] <= max(4 * cut, 4 * NEAREST_MARK_BYTES)
+    assert 0 < len(second_rows) < total / 2
+    assert query.offset() - second_rows[0]["physicalOffset"] <= max(4 * cut, 4 * NEAREST_MARK_BYTES)
 
 
 @pytest.mark.parametrize("count", [5, 50, 500])
@@ -173,9 +175,9 @@ def test_a_loss_that_was_planned_comes_again_as_it_was(tmp_path):
     end = query.source.latestOffset(query.at)
     first = query.read(query.at, end)
     filled(tmp_path / "s", 300, "Later")
-    again = Query(tmp_path / "s", failOnDataLoss="false")
-    assert again.read(query.at, end) == first
-    assert topics(again.read(end, again.source.latestOffset(end))) == ["Later"] * 300
+    second_query = Query(tmp_path / "s", failOnDataLoss="false")
+    assert second_query.read(query.at, end) == first
+    assert topics(second_query.read(end, second_query.source.latestOffset(end))) == ["Later"] * 300
 
 
 def test_a_log_that_is_replaced_between_planning_and_reading_is_told(tmp_path):
@@ -232,25 +234,25 @@ def test_a_moved_mount_goes_on_where_it_was(tmp_path):
     assert query.trigger() == []
     assert all(path.startswith(f"{tmp_path}/new/") for path in query.at)
     filled(tmp_path / "new" / "b", 4, "Later")
-    rest = query.trigger()
-    assert topics(rest) == ["Later"] * 4
-    whole = Counter(unit for broker in "abc" for unit in units_of(tmp_path / "new" / broker))
-    assert Counter(places(first + rest)) == whole
+    trigger = query.trigger()
+    assert topics(trigger) == ["Later"] * 4
+    counts = Counter(unit for broker in "abc" for unit in units_of(tmp_path / "new" / broker))
+    assert Counter(places(first + trigger)) == counts
 
 
 def test_offsets_of_earlier_releases_are_read(tmp_path):
     """They are numbers by path, without marks: a log that is shorter is told, one that is longer goes on."""
     path = str(tmp_path / "s")
     filled(path, 30)
-    whole = Query(path)
-    rows = whole.trigger()
+    full_query = Query(path)
+    rows = full_query.trigger()
     middle = rows[10]["physicalOffset"]
     query = Query(path, {path: middle})
     assert query.trigger() == rows[10:]
-    assert query.read({path: middle}, {path: whole.offset()}) == rows[10:]
+    assert query.read({path: middle}, {path: full_query.offset()}) == rows[10:]
     assert query.read({}, {path: middle}) == rows[:10]
-    fails(Query(path, {path: whole.offset() + 1000}), "another log stands here")
-    query = Query(path, {path: whole.offset() + 1000}, failOnDataLoss="false")
+    fails(Query(path, {path: full_query.offset() + 1000}), "another log stands here")
+    query = Query(path, {path: full_query.offset() + 1000}, failOnDataLoss="false")
     assert query.trigger()[1:] == rows
 
 

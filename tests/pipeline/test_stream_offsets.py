@@ -31,8 +31,13 @@ def test_a_log_that_was_never_read_is_behind_from_its_first_byte():
 
 
 def test_texts_and_listeners_tell_the_same():
-    told = progress(json.dumps({"/a": {"offset": 600}}), json.dumps(THERE))
-    assert lag(json.dumps(told)) == lag(SimpleNamespace(json=json.dumps(told))) == lag(told) == {"/a": 300, "/b": 100}
+    actual_progress = progress(json.dumps({"/a": {"offset": 600}}), json.dumps(THERE))
+    assert (
+        lag(json.dumps(actual_progress))
+        == lag(SimpleNamespace(json=json.dumps(actual_progress)))
+        == lag(actual_progress)
+        == {"/a": 300, "/b": 100}
+    )
 
 
 def test_where_no_offsets_are_named_nothing_is_told():
@@ -42,10 +47,10 @@ def test_where_no_offsets_are_named_nothing_is_told():
 
 @pytest.fixture
 def made():
-    made = HandmadeStore()
+    store = HandmadeStore()
     for _ in range(120):
-        made.put()
-    return made
+        store.put()
+    return store
 
 
 @pytest.fixture
@@ -57,8 +62,8 @@ def log(made, tmp_path):
 def test_the_first_unit_and_the_last_before_an_offset(made, log):
     assert (log.first, log.first_mark().offset, log.first_mark().time) == (0, 0, made.units[0].store_timestamp)
     for number in (1, 40, 119):
-        found = log.last_before(made.units[number].offset)
-        assert (found.offset, found.end) == (made.units[number - 1].offset, found.offset + found.size)
+        results = log.last_before(made.units[number].offset)
+        assert (results.offset, results.end) == (made.units[number - 1].offset, results.offset + results.size)
     assert log.last_before(0) is None
 
 

@@ -77,10 +77,10 @@ def process_and_garbage(shares: Sequence[int]) -> Iterator[pa.RecordBatch]:
 @pytest.mark.spark
 def test_each_share_is_a_task_and_garbage_of_what_is_loaded_is_looked_for_once(spark):
     for _ in range(2):
-        found = (
+        actual_rows = (
             run_tasks(spark, [[n] for n in range(8)], process_and_garbage, "numbers array<long>").toArrow().to_pylist()
         )
-    rows = sorted(row["numbers"] for row in found)
+    rows = sorted(row["numbers"] for row in actual_rows)
     assert [row[0] for row in rows] == list(range(8))
     assert [row[2] for row in rows] == list(range(8)), "a share is not a task of its own"
     assert len({row[1] for row in rows}) <= 2, "processes are not used again"
@@ -115,13 +115,15 @@ def test_neighbours_in_a_file_are_read_as_one(seed):
         for path, points in cuts.items()
         for start, stop in itertools.pairwise(points)
     ]
-    assert [(one.path, one.start, one.stop, one.gap_to) for one in join_splits(splits)] == [
+    assert [(item.path, item.start, item.stop, item.gap_to) for item in join_splits(splits)] == [
         (path, points[0], points[-1], points[-1]) for path, points in cuts.items()
     ]
-    left = [split for split in splits if rng.random() < 0.6]
+    remaining_splits = [split for split in splits if rng.random() < 0.6]
     assert list(join_splits(splits[::2])) == splits[::2]
-    assert sum(one.stop - one.start for one in join_splits(left)) == sum(one.stop - one.start for one in left)
-    assert all(a.path != b.path or a.stop < b.start for a, b in itertools.pairwise(join_splits(left)))
+    assert sum(one.stop - one.start for one in join_splits(remaining_splits)) == sum(
+        one.stop - one.start for one in remaining_splits
+    )
+    assert all(a.path != b.path or a.stop < b.start for a, b in itertools.pairwise(join_splits(remaining_splits)))
 
 
 pa_of_here = pytest.importorskip("pyarrow")
@@ -132,29 +134,29 @@ def batch(*numbers):
 
 
 def test_every_share_is_worked_on_and_counted():
-    here = LocalRunner()
-    rows = here.over([[1, 2], [3]], lambda share: [batch(*share)])
+    runner = LocalRunner()
+    rows = runner.over([[1, 2], [3]], lambda share: [batch(*share)])
     assert rows.toArrow().to_pylist() == [{"n": 1}, {"n": 2}, {"n": 3}]
-    (job,) = here.statusTracker().getJobIdsForGroup(None)
-    stage = here.getStageInfo(here.getJobInfo(job).stageIds[0])
+    (job,) = runner.statusTracker().getJobIdsForGroup(None)
+    stage = runner.getStageInfo(runner.getJobInfo(job).stageIds[0])
     assert (stage.numTasks, stage.numCompletedTasks, stage.numActiveTasks) == (2, 2, 0)
 
 
 def test_it_stops_before_the_next_task():
-    here = LocalRunner()
+    runner = LocalRunner()
 
     def work(share):
-        here.sparkContext.cancelAllJobs()
+        runner.sparkContext.cancelAllJobs()
         return [batch(*share)]
 
     with pytest.raises(Cancelled):
-        here.over([[1], [2]], work)
-    assert here.getStageInfo(0).numCompletedTasks == 1
+        runner.over([[1], [2]], work)
+    assert runner.getStageInfo(0).numCompletedTasks == 1
 
 
 def test_sums_and_values_for_all_tasks():
-    here = LocalRunner()
-    total = here.accumulator(5)
+    runner = LocalRunner()
+    total = runner.accumulator(5)
     total.add(3)
     assert total.value == 8
-    assert here.broadcast("x").value == "x"
+    assert runner.broadcast("x").value == "x"

@@ -23,10 +23,10 @@ def here(monkeypatch):
     """The walks of a trace in this process, split by split."""
 
     def walk(_, splits, keys, __, damage):
-        wanted = KeySet(keys)
+        expected = KeySet(keys)
         for split in splits:
-            for store, broker, *rest in trace.matches(split, wanted, damage):
-                yield (store, broker), *rest
+            for store, broker, *remainder in trace.matches(split, expected, damage):
+                yield (store, broker), *remainder
 
     monkeypatch.setattr(trace, "_walk", walk)
 
@@ -78,31 +78,31 @@ def test_places_that_are_asked_for_get_the_verdicts_of_where_by_the_index_alone(
     with open_store(stores_of(golden(name))[0]) as store:
         store.settle_log_end()
         units = [unit for unit in store.units() if isinstance(unit, Unit)]
-        asked = [f"{unit.topic}/{unit.queue_id}/{unit.queue_offset}" for unit in units[:60]]
-        asked += [unit.offset_msg_id for unit in units[:60]]
+        texts = [f"{unit.topic}/{unit.queue_id}/{unit.queue_offset}" for unit in units[:60]]
+        texts += [unit.offset_msg_id for unit in units[:60]]
         places = KnownPlaces(store, {})
-        for text in asked:
+        for text in texts:
             assert list(places.ask(text, ())) == list(where(store, text)), text
 
 
 def test_relatives_are_those_of_the_units_that_are_asked_for():
     pick = random.Random(5)
-    found = trace.KeyPlaces(
+    places = trace.KeyPlaces(
         {f"k{n}": pick.sample(range(60), pick.randrange(4)) for n in range(40)},
         {},
         {f"u{n}": pick.sample(range(60), pick.randrange(1, 5)) for n in range(30)},
     )
     for _ in range(20):
-        keys = pick.sample([*found.units, "k99"], 7)
-        asked = {offset for key in keys for offset in found.units.get(key, ())}
-        expected = {key: offsets for key, offsets in found.relatives.items() if asked & set(offsets)}
-        assert found.relatives_of(keys) == expected
+        keys = pick.sample([*places.units, "k99"], 7)
+        requested_offsets = {offset for key in keys for offset in places.units.get(key, ())}
+        expected = {key: offsets for key, offsets in places.relatives.items() if requested_offsets & set(offsets)}
+        assert places.relatives_of(keys) == expected
 
 
 def test_tasks_get_more_keys_where_there_are_many():
     keys = [f"k{n}" for n in range(30_000)]
-    found = {("store", None): trace.KeyPlaces({key: [n] for n, key in enumerate(keys)})}
-    sizes = [len(question.keys) for question in questions(found, keys, None, None, 8)]
+    results = {("store", None): trace.KeyPlaces({key: [n] for n, key in enumerate(keys)})}
+    sizes = [len(question.keys) for question in questions(results, keys, None, None, 8)]
     assert sum(sizes) == 30_000
     assert len(sizes) == 8
-    assert [len(one.keys) for one in questions(found, keys[:600], None, None, 8)] == [500, 100]
+    assert [len(item.keys) for item in questions(results, keys[:600], None, None, 8)] == [500, 100]

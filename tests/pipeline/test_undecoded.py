@@ -65,9 +65,9 @@ def test_queues_in_a_rocksdb_are_a_row_of_damage(golden, name):
 
 
 def test_queue_files_beside_a_rocksdb_are_read(golden):
-    found = rows(PlainQueueReader, schema.CQ, golden("combine-5.5.1"))
-    assert len(found) > 1000
-    assert {row["type"] for row in found} == {"cq"}
+    actual_rows = rows(PlainQueueReader, schema.CQ, golden("combine-5.5.1"))
+    assert len(actual_rows) > 1000
+    assert {row["type"] for row in actual_rows} == {"cq"}
 
 
 def test_an_index_in_a_rocksdb_is_a_row_of_damage(golden, tmp_path):

@@ -22,15 +22,15 @@ def test_rows_keep_their_order_in_fewer_batches(seed):
     for _ in range(rng.randrange(1, 60)):
         batches.append(batch(rows, rng.choice([0, 1, 17, 300, SMALL_BATCH_ROWS])))
         rows += batches[-1].num_rows
-    found = list(join_small_batches(batches))
-    assert [n for one in found for n in one.column(0).to_pylist()] == list(range(rows))
-    assert all(one.num_rows >= SMALL_BATCH_ROWS for one in found[:-1])
-    assert {one.schema for one in found} == {batches[0].schema}
+    results = list(join_small_batches(batches))
+    assert [n for item in results for n in item.column(0).to_pylist()] == list(range(rows))
+    assert all(one.num_rows >= SMALL_BATCH_ROWS for one in results[:-1])
+    assert {one.schema for one in results} == {batches[0].schema}
 
 
 def test_few_rows_of_large_bodies_are_not_gathered():
-    found = list(join_small_batches([batch(n, 1, SMALL_BATCH_BYTES) for n in range(5)]))
-    assert [one.num_rows for one in found] == [1] * 5
+    results = list(join_small_batches([batch(n, 1, SMALL_BATCH_BYTES) for n in range(5)]))
+    assert [item.num_rows for item in results] == [1] * 5
 
 
 def test_no_batches_are_none():

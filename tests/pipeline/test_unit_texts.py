@@ -41,13 +41,13 @@ def told(texts):
 
 
 def both(raw):
-    made = unit_texts.texts(pa.array(raw, pa.binary()))
+    texts = unit_texts.texts(pa.array(raw, pa.binary()))
     plain = unit_texts.texts_by_unit(raw)
     for field in ("properties", "tags", "keys", "unique_key"):
-        assert getattr(made, field).type == getattr(plain, field).type
-        getattr(made, field).validate(full=True)
-    assert told(made) == told(plain)
-    return told(made)
+        assert getattr(texts, field).type == getattr(plain, field).type
+        getattr(texts, field).validate(full=True)
+    assert told(texts) == told(plain)
+    return told(texts)
 
 
 @given(st.lists(st.lists(st.sampled_from(ODD), max_size=5).map("".join), max_size=8))
@@ -85,26 +85,26 @@ def columns_of(units):
 def test_hosts_ids_bodies_and_topics_are_those_of_each_unit(v6):
     rng = random.Random(3)
     kinds = [0, message.BORN_HOST_V6, message.STORE_HOST_V6, message.BORN_HOST_V6 | message.STORE_HOST_V6]
-    units, at = [], 7_000
+    units, position = [], 7_000
     for number in range(40):
         flags = rng.choice(kinds) if v6 == "mixed" else v6
-        made = bytearray(
-            raw_unit(at, sys_flag=flags, body=rng.randbytes(rng.randrange(50)), topic=b"T%d" % (number % 5))
+        buffer = bytearray(
+            raw_unit(position, sys_flag=flags, body=rng.randbytes(rng.randrange(50)), topic=b"T%d" % (number % 5))
         )
-        made[48:50] = rng.randbytes(2)  # another host each
-        units.append(bytes(made))
-        at += len(made)
-    block, topics, known = columns_of(units)
+        buffer[48:50] = rng.randbytes(2)  # another host each
+        units.append(bytes(buffer))
+        position += len(buffer)
+    block, topics, known_values = columns_of(units)
     names = unit_texts.TopicTexts(topics)
     for rows in (np.arange(40), np.array([3, 17, 39]), np.array([], np.intp)):
-        asked = [known[row] for row in rows]
+        requests = [known_values[row] for row in rows]
         hosts = unit_texts.hosts(block, rows)
-        assert hosts.born.to_pylist() == [one.born_host for one in asked]
-        assert hosts.stored.to_pylist() == [one.store_host for one in asked]
-        assert hosts.ids.to_pylist() == [one.offset_msg_id for one in asked]
-        assert unit_texts.bodies(block, rows).to_pylist() == [one.body for one in asked]
-        assert names.of(block, rows).to_pylist() == [one.topic for one in asked]
+        assert hosts.born.to_pylist() == [item.born_host for item in requests]
+        assert hosts.stored.to_pylist() == [one.store_host for one in requests]
+        assert hosts.ids.to_pylist() == [one.offset_msg_id for one in requests]
+        assert unit_texts.bodies(block, rows).to_pylist() == [one.body for one in requests]
+        assert names.of(block, rows).to_pylist() == [one.topic for one in requests]
         raw = unit_texts.raw_properties(block, rows)
-        assert raw.to_pylist() == [one.properties_raw for one in asked]
-        assert unit_texts.texts(raw).tags.to_pylist() == [one.properties.get(properties.TAGS) for one in asked]
-        assert unit_texts.crc_words(block, rows).to_pylist() == [one.crc for one in asked]
+        assert raw.to_pylist() == [one.properties_raw for one in requests]
+        assert unit_texts.texts(raw).tags.to_pylist() == [unit.properties.get(properties.TAGS) for unit in requests]
+        assert unit_texts.crc_words(block, rows).to_pylist() == [one.crc for one in requests]

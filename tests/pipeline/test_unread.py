@@ -45,9 +45,9 @@ def _users():
 
 
 def rows_of(source, path, filters=(), **options):
-    given = {"path": str(path), "splitBytes": "3000", **options}
-    asked = LogOptions(given) if source is CommitLogReader else Options(given, source.COLUMNS)
-    reader = source(asked, list(asked.columns))
+    arguments = {"path": str(path), "splitBytes": "3000", **options}
+    log_options = LogOptions(arguments) if source is CommitLogReader else Options(arguments, source.COLUMNS)
+    reader = source(log_options, list(log_options.columns))
     reader.pushFilters(list(filters))
     return [row for part in reader.partitions() for batch in reader.read(part) for row in batch.to_pylist()]
 
@@ -66,40 +66,40 @@ def fleet(tmp_path):
 
 
 @pytest.mark.full_form(keep=4)
-@pytest.mark.parametrize("source", READERS, ids=lambda one: one.NAME if hasattr(one, "NAME") else "log")
+@pytest.mark.parametrize("source", READERS, ids=lambda item: item.NAME if hasattr(item, "NAME") else "log")
 @pytest.mark.parametrize("asked", [(), (EqualTo(("topic",), "Orders"),), (GreaterThan(("phyOffset",), 10),)], ids=str)
 def test_wherever_a_call_fails_it_is_told_and_the_rest_comes(fleet, disks, source, asked):
     """A folder without rights was an empty store, and one that could not be listed ended the whole fleet."""
     pattern = f"{fleet}/*/store"
-    asked = [one for one in asked if one.attribute[0] in source.COLUMNS] if source is not CommitLogReader else asked
+    asked = [item for item in asked if item.attribute[0] in source.COLUMNS] if source is not CommitLogReader else asked
     asked = [one for one in asked if one.attribute != ("phyOffset",) or source is IndexReader]
     counting = disks(FailingDisks(below="/a/"))
-    whole = rows_of(source, pattern, asked)
-    of_b = plain(row for row in whole if row["broker"] == "b")
-    assert not reasons(whole)
+    full_rows = rows_of(source, pattern, asked)
+    of_b = plain(row for row in full_rows if row["broker"] == "b")
+    assert not reasons(full_rows)
     assert of_b
-    for at in range(counting.calls):
-        failing = disks(FailingDisks(at, "/a/"))
+    for position in range(counting.calls):
+        failing = disks(FailingDisks(position, "/a/"))
         rows = rows_of(source, pattern, asked)
         assert of_b <= plain(rows), failing.hurt
-        told = reasons(rows)
-        if plain(whole) - plain(rows) and not asked:  # a condition drops rows of damage like others
-            assert any(os.strerror(errno.EIO) in reason for reason in told), failing.hurt
+        actual_reasons = reasons(rows)
+        if plain(full_rows) - plain(rows) and not asked:  # a condition drops rows of damage like others
+            assert any(os.strerror(errno.EIO) in reason for reason in actual_reasons), failing.hurt
         assert all(row["broker"] == "a" for row in rows if row["type"] == "damage")
 
 
-@pytest.mark.parametrize("source", READERS, ids=lambda one: one.NAME if hasattr(one, "NAME") else "log")
+@pytest.mark.parametrize("source", READERS, ids=lambda item: item.NAME if hasattr(item, "NAME") else "log")
 def test_a_read_fails_at_once_where_that_is_asked_for(fleet, disks, source):
     counting = disks(FailingDisks(below="/a/"))
-    whole = plain(rows_of(source, f"{fleet}/*/store", unreadable="fail"))
-    for at in range(0, counting.calls, 3):
-        failing = disks(FailingDisks(at, "/a/"))
+    complete = plain(rows_of(source, f"{fleet}/*/store", unreadable="fail"))
+    for position in range(0, counting.calls, 3):
+        failing = disks(FailingDisks(position, "/a/"))
         try:
             rows = plain(rows_of(source, f"{fleet}/*/store", unreadable="fail"))
         except CannotRead as error:
             assert failing.hurt in str(error) or os.strerror(errno.EIO) in str(error)  # noqa: PT017
             continue
-        assert rows == whole, failing.hurt
+        assert rows == complete, failing.hurt
 
 
 def test_only_what_is_gone_is_absent(tmp_path, disks):
@@ -124,7 +124,7 @@ def test_a_store_that_cannot_be_looked_for_is_a_place_that_is_unread(fleet, disk
         with pytest.raises(CannotRead, match="Input/output error"):
             log_files(places["a"])
         planned = plan(places.values(), without_unread=True)
-        assert [one.broker for one in planned.unread] == ["a"]
+        assert [item.broker for item in planned.unread] == ["a"]
         assert {split.broker for split in planned.splits} == {"b"}
         with pytest.raises(CannotRead):
             plan(places.values())
@@ -143,13 +143,13 @@ def test_an_unreadable_log_file_is_one_row_however_it_is_asked_for(fleet, disks)
 
 def test_queues_are_read_though_the_newest_file_of_the_log_is_not(fleet, disks):
     """The end of the log is not known then: no entry is left out, and that is told."""
-    whole = plain(rows_of(QueueReader, fleet / "a"))
+    complete = plain(rows_of(QueueReader, fleet / "a"))
     (store,) = find_stores(str(fleet / "a"))
     failing = disks(FailingDisks())
     failing.only = "read"
     failing.hurt = log_files(store)[-1].path
     rows = rows_of(QueueReader, fleet / "a")
-    assert whole <= plain(rows)
+    assert complete <= plain(rows)
     (reason,) = reasons(rows)
     assert failing.hurt in reason
 
@@ -160,16 +160,16 @@ def test_rights_that_are_missing_are_told():
         made_fleet(folder)
         pattern = f"{folder}/*/store"
         for source, part in zip(READERS, ("commitlog", "consumequeue", "index"), strict=True):
-            whole = rows_of(source, pattern)
+            full_rows = rows_of(source, pattern)
             for mode, where in itertools.product((0o644, 0o311, 0o000), (f"a/store/{part}", "a/store", "a")):
                 (folder / where).chmod(mode)
                 rows = as_nobody(lambda: rows_of(source, pattern))  # noqa: B023  it is done at once
                 (folder / where).chmod(0o755)
                 if mode == 0o311 and where == "a":
-                    assert rows == whole
+                    assert rows == full_rows
                     continue
-                told = [row for row in rows if row["type"] == "damage"]
-                assert {row["broker"] for row in told} == {"a"}, (part, mode)
-                assert all("Permission denied" in row["reason"] for row in told)
+                actual_rows = [row for row in rows if row["type"] == "damage"]
+                assert {row["broker"] for row in actual_rows} == {"a"}, (part, mode)
+                assert all("Permission denied" in row["reason"] for row in actual_rows)
                 of_b = [row for row in rows if row["broker"] == "b"]
-                assert of_b == [row for row in whole if row["broker"] == "b"]
+                assert of_b == [row for row in full_rows if row["broker"] == "b"]

@@ -26,7 +26,9 @@ def job(spark, capsys, tmp_path, monkeypatch):
             log = ("--log-file", str(tmp_path / "spark.log"))
             code = main(["pipeline", *map(str, words), f"{fleet}/*/store", "--master", "local[2]", "--json", *log])
         records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-        return code, {kind: [one for one in records if one["type"] == kind] for kind in {r["type"] for r in records}}
+        return code, {
+            kind: [record for record in records if record["type"] == kind] for kind in {r["type"] for r in records}
+        }
 
     return run
 
@@ -42,20 +44,20 @@ WORDS = {
 @pytest.mark.parametrize("hurt", ["a/store/commitlog", "a"])
 def test_the_other_stores_are_done(job, name, hurt):
     """One folder that could not be listed ended the job of a whole fleet."""
-    code, said = job(*WORDS[name], hurt=hurt)
+    code, record = job(*WORDS[name], hurt=hurt)
     assert code == 3
-    (told,) = said["unreadable"]
-    assert told["file"].endswith(hurt) or told["file"].endswith("a/store")
-    assert told["error"] == "Input/output error"
-    assert told["action"] in ("list", "look")
-    (summary,) = said["jobSummary"]
+    (row,) = record["unreadable"]
+    assert row["file"].endswith(hurt) or row["file"].endswith("a/store")
+    assert row["error"] == "Input/output error"
+    assert row["action"] in ("list", "look")
+    (summary,) = record["jobSummary"]
     assert (summary["stores"], summary["units"] > 0) == (1, True)
 
 
 def test_a_log_file_that_cannot_be_read_is_told(job):
-    code, said = job(*WORDS["stats"], hurt="a/store/commitlog/00000000000000000000")
+    code, record = job(*WORDS["stats"], hurt="a/store/commitlog/00000000000000000000")
     assert code == 3
-    assert [one["file"].rpartition("/")[2] for one in said["unreadable"]] == ["00000000000000000000"]
+    assert [row["file"].rpartition("/")[2] for row in record["unreadable"]] == ["00000000000000000000"]
 
 
 def test_nothing_is_written_of_a_store_that_is_not_read_whole(job, tmp_path):
@@ -65,6 +67,6 @@ def test_nothing_is_written_of_a_store_that_is_not_read_whole(job, tmp_path):
 
 
 def test_stores_of_which_none_can_be_read_are_told_before_spark_starts(job):
-    code, said = job("stats", hurt="")
+    code, output = job("stats", hurt="")
     assert code == 3
-    assert "jobSummary" not in said
+    assert "jobSummary" not in output

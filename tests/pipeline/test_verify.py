@@ -48,9 +48,9 @@ HEALTHY = (
 
 def by_engine(store):
     with open_store(str(store)) as opened:
-        found = list(check(opened))
-    assert isinstance(found[-1], Summary)
-    return [json.loads(json.dumps(one.record())) for one in found], found[-1].units
+        results = list(check(opened))
+    assert isinstance(results[-1], Summary)
+    return [json.loads(json.dumps(item.record())) for item in results], results[-1].units
 
 
 def by_splits(store, split_bytes):
@@ -67,9 +67,9 @@ def assert_same(store, *sizes):
                 by_splits(store, size)
         return
     for size in sizes:
-        one = by_splits(store, size)
-        assert one.records == records, size
-        assert one.units == units
+        item = by_splits(store, size)
+        assert item.records == records, size
+        assert item.units == units
 
 
 @pytest.mark.full_form(keep=6)
@@ -90,10 +90,10 @@ def test_most_of_an_orderly_log_is_not_walked_again(golden, name, monkeypatch):
             yield block
 
     monkeypatch.setattr(findings, "scan_log", scan)
-    one = by_splits(golden(name), 30_000)
-    assert one.proven > 0.85 * one.splits
-    assert sum(walked) < 0.2 * one.units
-    assert one.records == by_engine(golden(name))[0]
+    item = by_splits(golden(name), 30_000)
+    assert item.proven > 0.85 * item.splits
+    assert sum(walked) < 0.2 * item.units
+    assert item.records == by_engine(golden(name))[0]
 
 
 @pytest.mark.full_form(keep=12)
@@ -114,9 +114,9 @@ def test_a_planted_fault_is_found_as_by_the_check(kind, golden, tmp_path):
 @pytest.mark.parametrize("rule", sorted(BROKEN))
 def test_every_rule_speaks_to_both(rule, tmp_path):
     """The judgements of a proof were a list of their own once, so that a rule of the check could be missing there."""
-    made = healthy()
-    store = made.write(tmp_path / "store")
-    BROKEN[rule](store, made)
+    new_store = healthy()
+    store = new_store.write(tmp_path / "store")
+    BROKEN[rule](store, new_store)
     assert_same(store, 700, 4096)
 
 
@@ -126,31 +126,31 @@ def proofs_of(store, split_bytes):
     return [(split, proving.prove(split, facts)) for split in plan(places, split_bytes).splits[:-1]]
 
 
-@pytest.mark.parametrize("rule", [one.rule.id for one in log_rules.UNIT_RULES])
+@pytest.mark.parametrize("rule", [unit_rule.rule.id for unit_rule in log_rules.UNIT_RULES])
 def test_a_split_with_a_unit_that_breaks_a_rule_is_not_proven(rule, tmp_path):
-    made = healthy()
-    store = made.write(tmp_path / "store")
+    new_store = healthy()
+    store = new_store.write(tmp_path / "store")
     assert all(proof is not None for _, proof in proofs_of(store, 4096))
-    BROKEN[rule](store, made)
-    at = made.units[20].offset
+    BROKEN[rule](store, new_store)
+    offset = new_store.units[20].offset
     for split, proof in proofs_of(store, 4096):
-        assert (proof is None) == (split.file_start + split.start <= at < split.file_start + split.stop)
+        assert (proof is None) == (split.file_start + split.start <= offset < split.file_start + split.stop)
 
 
 def test_a_rule_that_is_added_to_the_table_is_told_by_both(tmp_path, monkeypatch):
     """One more line in the table was told by the check, and passed over by those who prove stretches of the log."""
-    made = healthy()
-    store = made.write(tmp_path / "store")
-    at = made.units[20].offset
-    assert [one["type"] for one in by_engine(store)[0]] == ["summary"]
+    new_store = healthy()
+    store = new_store.write(tmp_path / "store")
+    offset = new_store.units[20].offset
+    assert [record["type"] for record in by_engine(store)[0]] == ["summary"]
 
     def broken(columns, rows, _):
-        return np.flatnonzero(columns.offset[:rows] == at)
+        return np.flatnonzero(columns.offset[:rows] == offset)
 
-    more = log_rules.UnitRule(catalogue.CL10, broken, lambda *_: ("Not liked", {"found": "it"}))
-    monkeypatch.setattr(log_rules, "UNIT_RULES", (*log_rules.UNIT_RULES, more))
-    *told, _ = by_engine(store)[0]
-    assert [(one["id"], one["offset"], one["message"]) for one in told] == [("CL10", at, "Not liked")]
+    rule = log_rules.UnitRule(catalogue.CL10, broken, lambda *_: ("Not liked", {"found": "it"}))
+    monkeypatch.setattr(log_rules, "UNIT_RULES", (*log_rules.UNIT_RULES, rule))
+    *reported, _ = by_engine(store)[0]
+    assert [(row["id"], row["offset"], row["message"]) for row in reported] == [("CL10", offset, "Not liked")]
     assert_same(store, 700, 4096)
 
 

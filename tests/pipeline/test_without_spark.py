@@ -28,14 +28,14 @@ def ask(spark, capsys):
         capsys.readouterr()
         master = ["--master", "local[2]"] if by_spark else []
         code = main(["pipeline", *map(str, words), "--json", *master])
-        said = capsys.readouterr()
-        records = [json.loads(line) for line in said.out.splitlines()]
-        *rest, summary = [one for one in records if one["type"] != "progress"]
-        assert (summary["type"], said.err) == ("jobSummary", "")
+        output = capsys.readouterr()
+        records = [json.loads(line) for line in output.out.splitlines()]
+        *remaining_records, summary = [record for record in records if record["type"] != "progress"]
+        assert (summary["type"], output.err) == ("jobSummary", "")
         assert (summary["master"] is None) is not by_spark
         if words[0] == "trace":
-            rest.sort(key=json.dumps)
-        return code, rest, {name: summary[name] for name in ("job", "stores", "splits", "units", "bytes")}
+            remaining_records.sort(key=json.dumps)
+        return code, remaining_records, {name: summary[name] for name in ("job", "stores", "splits", "units", "bytes")}
 
     return answered
 
@@ -54,8 +54,8 @@ def test_records_are_those_of_spark(ask, golden, tmp_path, monkeypatch, name, sp
         units = [item for item in store.units() if isinstance(item, Unit)]
     keys = [word for unit in units[::40] if unit.unique_key for word in ("--key", unit.unique_key)] + ["--key", "none"]
     cut = ["--split-bytes", split_bytes]
-    asked = [("stats", folder, *cut), ("verify", folder, *cut), ("trace", folder, *keys, *cut)]
-    by_spark = [ask(*words, by_spark=True) for words in asked]
+    requests = [("stats", folder, *cut), ("verify", folder, *cut), ("trace", folder, *keys, *cut)]
+    by_spark = [ask(*words, by_spark=True) for words in requests]
     built = ask("rebuild", folder, "--out", tmp_path / "new", *cut, by_spark=True)
     (tmp_path / "new").rename(tmp_path / "spark")
 
@@ -63,7 +63,7 @@ def test_records_are_those_of_spark(ask, golden, tmp_path, monkeypatch, name, sp
         raise SparkStarted
 
     monkeypatch.setattr(session, "start", refused)
-    assert [ask(*words, by_spark=False) for words in asked] == by_spark
+    assert [ask(*words, by_spark=False) for words in requests] == by_spark
     assert ask("rebuild", folder, "--out", tmp_path / "new", *cut, by_spark=False) == built
     assert bytes_below(tmp_path / "new") == bytes_below(tmp_path / "spark")
 
@@ -96,7 +96,7 @@ def test_exports_and_imports_are_those_of_spark(ask, golden, tmp_path, monkeypat
     monkeypatch.setattr("engine.rules.masking.os.urandom", bytes)  # the salt of a masked export
     folder = next(path.parent for path in sorted(golden(name).rglob("commitlog")))
     words = ("export", folder, "--out", tmp_path / "new", "--format", kind, "--split-bytes", "300_000", *more)
-    told = ask(*words, by_spark=True)
+    response = ask(*words, by_spark=True)
     (tmp_path / "new").rename(tmp_path / "spark")
     if not more:
         fresh = ask("import", tmp_path / "spark", "--out", tmp_path / "fresh", by_spark=True)
@@ -106,7 +106,7 @@ def test_exports_and_imports_are_those_of_spark(ask, golden, tmp_path, monkeypat
         raise SparkStarted
 
     monkeypatch.setattr(session, "start", refused)
-    assert ask(*words, by_spark=False) == told
+    assert ask(*words, by_spark=False) == response
     rows = rows_below(tmp_path / "new", kind)
     assert rows == rows_below(tmp_path / "spark", kind)
     assert rows
@@ -128,9 +128,9 @@ def test_rows_that_are_none_are_told_without_spark(ask, golden, tmp_path, capsys
     spoiled = next((tmp_path / "rows").rglob("part-*"))
     spoiled.write_bytes(spoiled.read_bytes()[: spoiled.stat().st_size // 2])
     assert main(["pipeline", "import", str(tmp_path / "rows"), "--out", str(tmp_path / "fresh")]) == 3
-    said = capsys.readouterr().err
-    assert spoiled.name in said
-    assert said.count("\n") == 1
+    err = capsys.readouterr().err
+    assert spoiled.name in err
+    assert err.count("\n") == 1
     assert [path.name for path in tmp_path.iterdir()] == ["rows"]
 
 

@@ -15,9 +15,9 @@ from engine.pipeline.spark_internals.worker_process import MANY_MODULES, in_one_
 
 @pytest.fixture
 def environment(monkeypatch):
-    found = {}
-    monkeypatch.setattr(worker_process, "os", types.SimpleNamespace(environ=found))
-    return found
+    results = {}
+    monkeypatch.setattr(worker_process, "os", types.SimpleNamespace(environ=results))
+    return results
 
 
 def begun_as(monkeypatch, name):
@@ -57,12 +57,12 @@ def test_a_bug_keeps_its_stack(monkeypatch, environment):
 @pytest.fixture
 def collections(monkeypatch):
     """What was asked of the collector, in a process that works for Spark and has set nothing aside yet."""
-    asked = []
-    collector = types.SimpleNamespace(collect=lambda: asked.append("collect"), freeze=lambda: asked.append("freeze"))
+    texts = []
+    collector = types.SimpleNamespace(collect=lambda: texts.append("collect"), freeze=lambda: texts.append("freeze"))
     monkeypatch.setattr(worker_process, "gc", collector)
     monkeypatch.setattr(worker_process, "_in_a_task", lambda: True)
     monkeypatch.setattr(worker_process._settled, "modules", 0, raising=False)
-    return asked
+    return texts
 
 
 def test_what_is_loaded_is_set_aside_once_behind_the_last_item(collections):

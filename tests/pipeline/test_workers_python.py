@@ -35,7 +35,7 @@ def test_workers_of_another_python_are_told(tmp_path):
             told(name)
     with pytest.raises(CannotStart, match=f"a Python 3.9, and this is 3.*: {remedy}"):
         told(python(tmp_path, "echo 3.9; echo"))
-    here = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    text = f"{sys.version_info[0]}.{sys.version_info[1]}"
     with pytest.raises(CannotStart, match=f"which does not have engine.pipeline, numpy: {remedy}"):
-        told(python(tmp_path, f"echo {here}; echo engine.pipeline, numpy"))
+        told(python(tmp_path, f"echo {text}; echo engine.pipeline, numpy"))
     told(python(tmp_path, f'exec "{sys.executable}" "$@"'))

@@ -9,7 +9,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_nothing_waits_by_wait_for() -> None:
-    found = [
+    texts = [
         f"{path.relative_to(ROOT)}:{node.lineno}"
         for package in ("engine", "viewer")
         for path in sorted((ROOT / package).rglob("*.py"))
@@ -17,4 +17,4 @@ def test_nothing_waits_by_wait_for() -> None:
         if isinstance(node, ast.Attribute) and node.attr == "wait_for"
         if isinstance(node.value, ast.Name) and node.value.id == "asyncio"
     ]
-    assert found == []
+    assert texts == []

@@ -78,11 +78,11 @@ def installed(tmp_path_factory) -> Path:
 
 
 def test_the_wheel_holds_the_three_packages_and_nothing_else(installed):
-    found = {path.name for path in installed.iterdir() if not path.name.endswith(".dist-info")}
-    assert found == {"engine", "viewer", "resources"}
+    names = {path.name for path in installed.iterdir() if not path.name.endswith(".dist-info")}
+    assert names == {"engine", "viewer", "resources"}
     missing = [
         str(path.relative_to(ROOT))
-        for package in found
+        for package in names
         for path in (ROOT / package).rglob("*")
         if path.is_file() and "__pycache__" not in path.parts and not (installed / path.relative_to(ROOT)).exists()
     ]
@@ -131,5 +131,5 @@ def test_an_installed_client_is_typed(installed, tmp_path):
 
 def test_qt_stays_below_the_release_that_aborts():
     """PySide6 6.12 on Python 3.11 loses a reference to None at every call and dies of it."""
-    wanted = [line for line in PROJECT["project"]["dependencies"] if line.startswith("PySide6")]
-    assert wanted == ["PySide6-Essentials>=6.8,<6.12"]
+    expected = [line for line in PROJECT["project"]["dependencies"] if line.startswith("PySide6")]
+    assert expected == ["PySide6-Essentials>=6.8,<6.12"]

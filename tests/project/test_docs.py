@@ -55,13 +55,13 @@ def test_every_page_that_the_code_cites_exists() -> None:
 def test_no_comment_cites_a_page_that_nobody_can_open() -> None:
     """Sections were once cited by numbers of notes that are not part of the project."""
     number = re.compile(r"\b(?:spec|protocol|pop\s+page)\s+\d", re.IGNORECASE)
-    found = [
+    texts = [
         f"{file.relative_to(ROOT)}: {match[0]}"
         for folder in ("engine", "viewer", "tests")
         for file in sorted((ROOT / folder).rglob("*.py"))
         for match in number.finditer(file.read_text("utf-8"))
     ]
-    assert found == []
+    assert texts == []
 
 
 def test_a_missing_page_and_a_missing_anchor_are_noticed(tmp_path: Path) -> None:

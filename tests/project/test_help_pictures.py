@@ -24,10 +24,12 @@ def test_a_rare_colour_stays_among_many_greys() -> None:
     raw = (raw.astype(int) + rng.integers(0, 3, raw.shape)).clip(0, 255).astype(np.uint8)
     picture = QImage(np.ascontiguousarray(raw).data, width, height, width * 3, QImage.Format.Format_RGB888).copy()
     topics = [QColor("#CC79A7"), QColor("#8F7500"), QColor("#0072B2")]
-    for at, colour in enumerate(topics):
+    for index, colour in enumerate(topics):
         for y in range(12):
             for x in range(4):
-                picture.setPixelColor(20 * at + x, 20 + y, colour)
-    made = pictures.few_colours(picture)
-    assert made.colorCount() <= 256
-    assert [made.pixelColor(20 * at + 2, 25).name() for at in range(3)] == [colour.name() for colour in topics]
+                picture.setPixelColor(20 * index + x, 20 + y, colour)
+    sample = pictures.few_colours(picture)
+    assert sample.colorCount() <= 256
+    assert [sample.pixelColor(20 * position + 2, 25).name() for position in range(3)] == [
+        colour.name() for colour in topics
+    ]

@@ -60,9 +60,9 @@ def test_places_are_those_of_the_packages():
 
 
 def test_every_twin_is_there():
-    there = {path.stem for path in (ROOT / "engine/codec").glob("*.py")}
-    assert set(TWINS) <= there
-    twins = {name for name in there if name.startswith("compiled") or name.endswith("_twin")}
+    stems = {path.stem for path in (ROOT / "engine/codec").glob("*.py")}
+    assert set(TWINS) <= stems
+    twins = {name for name in stems if name.startswith("compiled") or name.endswith("_twin")}
     assert twins - {"compiled_cache"} <= set(TWINS)
 
 

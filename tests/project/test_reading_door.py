@@ -100,12 +100,14 @@ def _may(owner: ast.expr, name: str) -> bool:
 
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_nobody_reads_a_store_beside_the_door(folder):
-    found = []
+    results = []
     for path in sorted((ROOT / "engine" / folder).rglob("*.py")):
         name = str(path.relative_to(ROOT / "engine"))
         if name not in EXCEPTIONS:
-            found += [f"{name}:{line} {what}" for line, what in asked_beside_the_door(path.read_text(encoding="utf-8"))]
-    assert found == []
+            results += [
+                f"{name}:{line} {what}" for line, what in asked_beside_the_door(path.read_text(encoding="utf-8"))
+            ]
+    assert results == []
 
 
 def test_every_exception_is_still_one():

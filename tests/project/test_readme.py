@@ -53,9 +53,9 @@ def test_the_examples_in_python_work(place: Path, capsys: pytest.CaptureFixture[
 
 
 def test_the_fixture_for_a_test_suite_works(place: Path) -> None:
-    (block,) = [one for one in readme.python_blocks() if "@pytest.fixture" in one]
-    asked = "\n\ndef test_it(rocketmq):\n    assert rocketmq.startswith('127.0.0.1:')\n"
-    (place / "test_it.py").write_text(block + asked, "utf-8")
+    (block,) = [python_block for python_block in readme.python_blocks() if "@pytest.fixture" in python_block]
+    text = "\n\ndef test_it(rocketmq):\n    assert rocketmq.startswith('127.0.0.1:')\n"
+    (place / "test_it.py").write_text(block + text, "utf-8")
     words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_it.py"]
     done = subprocess.run(words, capture_output=True, text=True, check=False)  # the limit is that of any test
     assert "1 passed" in done.stdout, done.stdout + done.stderr
@@ -96,20 +96,20 @@ def arguments(command: str, place: Path) -> list[str]:
     with open_store(place / "sample") as store:
         unit = next(item for item in store.units() if hasattr(item, "topic"))
     put, new = command.startswith("storescope put"), place / f"new {zlib.crc32(command.encode())}"
-    kept = sorted(place.glob("copied.kept-*"))
-    found = {
+    files = sorted(place.glob("copied.kept-*"))
+    results = {
         "STORE": str(new) if put else str(copied),
         "STORE…": str(copied),
         "SRC": str(place / "sample"),
         "DST": str(new),
         "DIR": str(place / "out"),
-        "FOLDER": str(kept[-1]) if kept else "FOLDER",
+        "FOLDER": str(files[-1]) if files else "FOLDER",
         "FILTER": 'topic = "OrderPaid"',
         "BROKER.conf": "broker.conf",
         "KEYS": "keys.txt",
         "7F00000100002A9F…": unit.offset_msg_id,
     }
-    words = [found.get(word, word) for word in shlex.split(command)[1:]]
+    words = [results.get(word, word) for word in shlex.split(command)[1:]]
     return [*words, "--yes"] if words[0] in {"put", "dispatch"} or {"--apply", "--undo"} & {*words} else words
 
 
@@ -117,7 +117,7 @@ def test_every_line_for_a_shell_is_done_as_it_stands(place: Path, capsys: pytest
     commands = list(dict.fromkeys(readme.commands()))
     assert len(commands) > 20
     parser = engine.cli.main.build_parser()
-    for command in (one for line in commands for one in with_and_without(line)):
+    for command in (item for line in commands for item in with_and_without(line)):
         if command.startswith("bash "):
             assert (ROOT / command.split()[1]).is_file()
             continue
@@ -125,9 +125,9 @@ def test_every_line_for_a_shell_is_done_as_it_stands(place: Path, capsys: pytest
         parser.parse_args(words)
         if not command.startswith(EXECUTED_ELSEWHERE):
             code = engine.cli.main.main(words)
-            said = capsys.readouterr()
-            assert code == 0 or (code == 1 and words[0] == "check"), f"{command}: {code}, {said.err}"
-            assert said.out, command
+            output = capsys.readouterr()
+            assert code == 0 or (code == 1 and words[0] == "check"), f"{command}: {code}, {output.err}"
+            assert output.out, command
 
 
 def test_every_command_in_the_readme_exists() -> None:

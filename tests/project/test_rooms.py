@@ -35,8 +35,8 @@ def test_rows_words_and_work_know_no_widget(subject):
     for path in (ROOT / "viewer" / subject).glob("*.py"):
         if path.stem in {"rows", "words", "facts", "columns"} or path.stem.endswith("work"):
             names = imported(path)
-            assert not [one for one in names if one.startswith("PySide6.QtWidgets")], path
-            assert f"viewer.{subject}.pane" not in {one.rpartition(".")[0] for one in names}, path
+            assert not [name for name in names if name.startswith("PySide6.QtWidgets")], path
+            assert f"viewer.{subject}.pane" not in {item.rpartition(".")[0] for item in names}, path
 
 
 MODELS = sorted(path for room in SUBJECTS for path in (ROOT / "viewer" / room).glob("*_model.py"))
@@ -53,8 +53,8 @@ def test_no_part_of_the_log_knows_its_pane():
 
 
 def test_every_subject_is_a_room():
-    there = {path.name for path in (ROOT / "viewer").iterdir() if (path / "__init__.py").exists()}
-    assert there == {room for layer in LAYERS for room in layer.split(" | ")} - {"__main__", "command"}
+    names = {path.name for path in (ROOT / "viewer").iterdir() if (path / "__init__.py").exists()}
+    assert names == {room for layer in LAYERS for room in layer.split(" | ")} - {"__main__", "command"}
 
 
 def drawing() -> str:
@@ -85,6 +85,8 @@ PAGES = sorted(
 @pytest.mark.parametrize("page", PAGES)
 def test_every_file_that_a_page_names_is_there(page):
     named = re.findall(r"`([\w/]+\.py)`", (ROOT / page).read_text("utf-8"))
-    there = [path.relative_to(ROOT).as_posix() for top in TOPS for path in (ROOT / top).rglob("*.py")]
-    missing = {one for one in named if "NAME" not in one and not any(f"/{path}".endswith(f"/{one}") for path in there)}
+    present = [path.relative_to(ROOT).as_posix() for top in TOPS for path in (ROOT / top).rglob("*.py")]
+    missing = {
+        item for item in named if "NAME" not in item and not any(f"/{path}".endswith(f"/{item}") for path in present)
+    }
     assert sorted(missing) == []

@@ -18,7 +18,7 @@ def told(source: str) -> set[str]:
     not those that it only compares a finding's id with.
     """
     tree = ast.parse(source)
-    compared = {id(one) for node in ast.walk(tree) if isinstance(node, ast.Compare) for one in ast.walk(node)}
+    compared = {id(row) for node in ast.walk(tree) if isinstance(node, ast.Compare) for row in ast.walk(node)}
     nodes = [node for node in ast.walk(tree) if id(node) not in compared]
     names = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
     names |= {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}

@@ -39,8 +39,8 @@ def test_a_fingerprint_sees_each_kind_of_change(golden, tmp_path):
     os.utime(log, ns=(times.st_atime_ns, times.st_mtime_ns))
     (store / "new").mkdir()
     (store / "checkpoint").unlink()
-    seen = golden_stores.changes(before, golden_stores.fingerprint(store))
-    assert {f"commitlog/{log.name}: changed", "new: appeared", "checkpoint: gone"} <= set(seen)
+    changes = golden_stores.changes(before, golden_stores.fingerprint(store))
+    assert {f"commitlog/{log.name}: changed", "new: appeared", "checkpoint: gone"} <= set(changes)
 
 
 def test_a_file_that_was_read_before_is_read_again_when_it_has_changed(tmp_path, monkeypatch):
@@ -79,7 +79,7 @@ def test_a_suite_is_a_folder(nodeid, suite):
 
 def test_files_that_wait_are_spread_over_the_time_of_those_that_compute():
     computing = [("a", 10.0), ("b", 1.0), ("c", 1.0), ("d", 8.0), ("e", 4.0)]
-    order = suite_order.spread(["1", "2", "3", "4"], computing, lambda one: one[1] if one[1:] else 0.0)
+    order = suite_order.spread(["1", "2", "3", "4"], computing, lambda item: item[1] if item[1:] else 0.0)
     assert [one[0] for one in order] == ["1", "a", "2", "b", "3", "c", "d", "4", "e"]
     assert suite_order.spread([], computing, lambda one: one[1]) == computing
     assert suite_order.spread(["1", "2"], [], lambda one: 0.0) == ["1", "2"]

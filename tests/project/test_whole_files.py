@@ -66,11 +66,11 @@ def test_what_is_made_by_hand_is_seen() -> None:
 
 def test_no_file_is_put_in_place_by_hand() -> None:
     """Six places did it: one name for all threads, no sync, an older state that could land last."""
-    found = {
+    results = {
         str(path.relative_to(ROOT))
         for package in ("engine", "viewer", "resources")
         for path in (ROOT / package).rglob("*.py")
         if list(by_hand(ast.parse(path.read_text(encoding="utf-8"))))
     }
-    assert sorted(found - ALLOWED.keys()) == []
-    assert sorted(ALLOWED.keys() - found) == [], "no longer needed"
+    assert sorted(results - ALLOWED.keys()) == []
+    assert sorted(ALLOWED.keys() - results) == [], "no longer needed"

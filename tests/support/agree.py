@@ -105,9 +105,9 @@ def same_host(ours: str, hexed: str) -> bool:
     return same_address and int(port) == int.from_bytes(raw[-4:], "big")
 
 
-def sample(asked: Iterable[Line], limit: int) -> list[Line]:
+def sample(lines: Iterable[Line], limit: int) -> list[Line]:
     """At most ``limit`` of the questions, always the same ones."""
-    chosen = list(asked)
+    chosen = list(lines)
     random.Random(7).shuffle(chosen)
     return chosen[:limit]
 
@@ -118,12 +118,12 @@ def units(store: Path, account: Iterable[Line]) -> Comparison:
     java = {line["phy"]: line for line in account if line["t"] == "msg"}
     ours = {unit["physicalOffset"]: unit for unit in ask("units", store, "--body") if unit["type"] == "unit"}
     low, high = min(java, default=0), max(java, default=0)
-    for at in sorted(set(java) | {offset for offset in ours if low <= offset <= high}):
-        if at not in java or at not in ours:
-            tally.same(False, f"{at}: only {'ours' if at in ours else 'java'}")
+    for position in sorted(set(java) | {offset for offset in ours if low <= offset <= high}):
+        if position not in java or position not in ours:
+            tally.same(False, f"{position}: only {'ours' if position in ours else 'java'}")
             continue
-        differs = _unit_differences(java[at], ours[at])
-        tally.same(not differs, f"{at}: {differs}")
+        differs = _unit_differences(java[position], ours[position])
+        tally.same(not differs, f"{position}: {differs}")
     return tally
 
 
@@ -218,21 +218,21 @@ def get(store: Path, account: Iterable[Line]) -> Comparison:
         tag = ["--tag", line["tag"]] if line["tag"] else []
         out = ask("get", store, line["topic"], line["queue"], line["offset"], "--max", line["max"], *tag)
         head = next(record for record in out if record["type"] == "getResult")
-        found = [record["physicalOffset"] for record in out if record["type"] == "unit"]
-        got = (head["status"], head["nextBeginOffset"], head["minOffset"], head["maxOffset"], found)
+        physical_offsets = [record["physicalOffset"] for record in out if record["type"] == "unit"]
+        got = (head["status"], head["nextBeginOffset"], head["minOffset"], head["maxOffset"], physical_offsets)
         want = (line["status"], line["next"], line["min"], line["maxOff"], line["phys"])
-        asked = f"{line['topic']}/{line['queue']}@{line['offset']} {line['tag']} max {line['max']}"
-        tally.same(got == want, f"{asked}: java {want} ours {got}")
+        text = f"{line['topic']}/{line['queue']}@{line['offset']} {line['tag']} max {line['max']}"
+        tally.same(got == want, f"{text}: java {want} ours {got}")
     return tally
 
 
 def time(store: Path, account: Iterable[Line]) -> Comparison:
     """Offsets by store time; 4.9 has no boundaries and goes by the files' modification times, so it is not asked."""
     tally = Comparison()
-    asked = (
+    lines = (
         line for line in account if line["t"] == "byTime" and line["offset"] is not None and line["boundary"] != "NONE"
     )
-    for line in sample(asked, QUESTION_LIMIT):
+    for line in sample(lines, QUESTION_LIMIT):
         boundary = line["boundary"].lower()
         got = ask("offset", store, line["topic"], line["queue"], "--time", line["ts"], "--boundary", boundary)
         tally.same(got and got[0]["queueOffset"] == line["offset"], f"{line}: ours {got[:1]}")
@@ -244,8 +244,8 @@ def recover(store: Path, account: Iterable[Line], release: str = "5.3") -> Compa
     tally = Comparison()
     lines = list(account)
     state = [line for line in lines if line["t"] == "state"][-1]
-    told = ask("recover", store, "--plan", "--release", release)
-    plan = next(record for record in told if record["type"] == "recoveryPlan")
+    response = ask("recover", store, "--plan", "--release", release)
+    plan = next(record for record in response if record["type"] == "recoveryPlan")
     tally.same(plan["endOffset"] == state["maxPhy"], f"end of log: java {state['maxPhy']} ours {plan['endOffset']}")
     ours = {(q["topic"], q["queueId"]): (q["minOffset"], q["maxOffset"]) for q in plan["queues"]}
     for line in lines:
@@ -277,12 +277,12 @@ def _sends(tally: Comparison, store: Path, lines: list[Line], _limit: int) -> No
         unit = log.get(line["offsetMsgId"].upper())
         note = f"{line['kind']} {line['offsetMsgId']}: {unit and (unit['topic'], unit['queueId'], unit['queueOffset'])}"
         # Delayed and retried messages are stored under another topic, batches answer with their first queue offset.
-        there = unit is not None and (
+        present = unit is not None and (
             unit["topic"].startswith(WAITING_ROOMS)
             or (line["kind"] == "send" and unit["topic"] == line["topic"])
             or all(unit[field] == line[field] for field in ("topic", "queueId", "queueOffset"))
         )
-        tally.same(there, note)
+        tally.same(present, note)
 
 
 def _ranges(tally: Comparison, store: Path, lines: list[Line], _limit: int) -> None:
@@ -320,8 +320,8 @@ def _progress(tally: Comparison, store: Path, lines: list[Line], _limit: int) ->
 
 
 def _whereabouts(tally: Comparison, store: Path, lines: list[Line], limit: int) -> None:
-    asked = (line for line in _of_kind(lines, "send") if line.get("offsetMsgId"))
-    for line in sample(asked, limit):
+    requested_lines = (line for line in _of_kind(lines, "send") if line.get("offsetMsgId"))
+    for line in sample(requested_lines, limit):
         out = ask("where", store, line["offsetMsgId"])
         got = next((record for record in out if record["type"] == "whereResult"), {})
         lost = got.get("verdict") in {"neverSeen", "unknown", "expired", "damaged", "truncated", None}
@@ -339,16 +339,16 @@ def _searches(tally: Comparison, store: Path, lines: list[Line], limit: int) -> 
 
 
 def _pulls(tally: Comparison, store: Path, lines: list[Line], limit: int) -> None:
-    told = {"FOUND", "NO_NEW_MSG", "OFFSET_ILLEGAL"}
-    for line in sample((line for line in _of_kind(lines, "pull") if line["status"] in told), limit):
+    texts = {"FOUND", "NO_NEW_MSG", "OFFSET_ILLEGAL"}
+    for line in sample((line for line in _of_kind(lines, "pull") if line["status"] in texts), limit):
         by_tag = line["expression"] not in {"*", "", None} and line.get("type", "TAG") == "TAG"
         tag = ["--tag", line["expression"]] if by_tag else []
         out = ask("get", store, line["topic"], line["queueId"], line["offset"], "--max", line["maxNums"], *tag)
         got = [offset for record in out if record["type"] == "unit" for offset in _members(record)]
         # With a tag the client compares once more: the broker may give it more.
         good = set(line["found"]) <= set(got) if tag else got == line["found"]
-        asked = f"{line['topic']}/{line['queueId']}@{line['offset']} {tag}"
-        tally.same(good, f"pull {asked}: broker {line['found'][:4]} ours {got[:4]}")
+        text = f"{line['topic']}/{line['queueId']}@{line['offset']} {tag}"
+        tally.same(good, f"pull {text}: broker {line['found'][:4]} ours {got[:4]}")
 
 
 def _members(unit: Line) -> range:

@@ -55,13 +55,13 @@ def _id(chance: random.Random, in_room: bool) -> str:
 
 def _queues(chance: random.Random, in_rooms: bool) -> list[MessageQueue]:
     topic = chance.choice(["Orders", "%RETRY%payers", "Zahlung_ü", "t-1"])
-    found = []
+    results = []
     for number in range(chance.randint(1, 4)):
         broker = f"broker-{'abcd'[number]}"
         if in_rooms and chance.random() < 0.999:
             broker = f"{chance.choice(_ROOMS)}@{broker}{'@' * (chance.random() < 0.05)}"
-        found += [MessageQueue(topic, broker, one) for one in range(chance.choice([1, 2, 4, 8, 16]))]
-    return sorted(found, key=queue_order)
+        results += [MessageQueue(topic, broker, item) for item in range(chance.choice([1, 2, 4, 8, 16]))]
+    return sorted(results, key=queue_order)
 
 
 def _word(queue: MessageQueue) -> str:
@@ -69,7 +69,7 @@ def _word(queue: MessageQueue) -> str:
 
 
 def _read(joined: str) -> list[MessageQueue]:
-    parts = (one.split("/") for one in joined.split(",") if one)
+    parts = (word.split("/") for word in joined.split(",") if word)
     return [MessageQueue(topic, broker, int(number)) for topic, broker, number in parts]
 
 
@@ -77,27 +77,27 @@ def said(line: str) -> str:
     """What our strategy gives, as the program writes it."""
     name, own, ids, queues, argument = line.split("\t")
     try:
-        given = _strategy(name, argument).allocate(own, _read(queues), ids.split(",") if ids else [])
+        allocate = _strategy(name, argument).allocate(own, _read(queues), ids.split(",") if ids else [])
     except ValueError as error:
         return f"! {error}"
-    return ",".join(map(_word, given))
+    return ",".join(map(_word, allocate))
 
 
 def _strategy(name: str, argument: str) -> Any:
-    made = {
+    sample = {
         "AVG": rebalance.Averagely,
         "AVG_BY_CIRCLE": rebalance.AveragelyByCircle,
         "CONFIG": lambda: rebalance.ByConfig(tuple(_read(argument))),
         "MACHINE_ROOM": lambda: rebalance.ByMachineRoom(argument.split(",")),
         "CONSISTENT_HASH": lambda: rebalance.ConsistentHash(int(argument)),
     }
-    if name in made:
-        found = made[name]()
+    if name in sample:
+        nearby = sample[name]()
     else:
         inner = _strategy(name.removeprefix("MACHINE_ROOM_NEARBY-"), argument)
-        found = rebalance.MachineRoomNearby(inner, lambda queue: _room(queue.broker), _room)
-    assert found.name == name
-    return found
+        nearby = rebalance.MachineRoomNearby(inner, lambda queue: _room(queue.broker), _room)
+    assert nearby.name == name
+    return nearby
 
 
 def _room(name: str) -> str:

@@ -46,7 +46,9 @@ class Asking:
         }
         return await self._connection.ask(Command(code, spelled, body=body, version=477), 60)
 
-    async def send(self, topic: str, body: bytes, queue_id: int = 0, properties: str = "", **more: object) -> Command:
+    async def send(
+        self, topic: str, body: bytes, queue_id: int = 0, properties: str = "", **options: object
+    ) -> Command:
         """SEND_MESSAGE."""
         fields: dict[str, object] = {
             "producerGroup": "senders",
@@ -62,7 +64,7 @@ class Asking:
             "unitMode": False,
             "batch": False,
         }
-        return await self.ask(10, body, **{**fields, **more})
+        return await self.ask(10, body, **{**fields, **options})
 
     def tell(self, topic: str, body: bytes) -> None:
         """SEND_MESSAGE_V2 to queue 0, one-way."""
@@ -88,7 +90,9 @@ class Asking:
             m=True,
         )
 
-    async def pull(self, topic: str, offset: int, queue_id: int = 0, group: str = "readers", **more: object) -> Command:
+    async def pull(
+        self, topic: str, offset: int, queue_id: int = 0, group: str = "readers", **options: object
+    ) -> Command:
         """PULL_MESSAGE that brings its subscription and does not wait."""
         fields: dict[str, object] = {
             "consumerGroup": group,
@@ -102,7 +106,7 @@ class Asking:
             "subscription": "*",
             "subVersion": 0,
         }
-        return await self.ask(11, **{**fields, **more})
+        return await self.ask(11, **{**fields, **options})
 
     def close(self) -> None:
         if self._connection is not None:
@@ -140,10 +144,10 @@ def units(client: Asking, topic: str, queue_id: int = 0) -> list[Unit]:
     """The first units of a queue, everything dispatched."""
     store = client.server.broker.store
     store.wait_dispatched()
-    found = store.get_message("g", topic, queue_id, 0)
-    assert found is not None
-    with found:
-        return list(found.units())
+    message = store.get_message("g", topic, queue_id, 0)
+    assert message is not None
+    with message:
+        return list(message.units())
 
 
 async def half(client: Asking, number: int = 0, more: str = "") -> dict[str, object]:

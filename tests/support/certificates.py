@@ -16,7 +16,7 @@ def self_signed(folder: Path, password: str = "") -> tuple[Path, Path]:
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "127.0.0.1")])
     now = dt.datetime.now(dt.UTC)
-    made = (
+    sign = (
         x509.CertificateBuilder()
         .subject_name(name)
         .issuer_name(name)
@@ -26,10 +26,10 @@ def self_signed(folder: Path, password: str = "") -> tuple[Path, Path]:
         .not_valid_after(now + dt.timedelta(days=1))
         .sign(key, hashes.SHA256())
     )
-    kept = serialization.BestAvailableEncryption(password.encode()) if password else serialization.NoEncryption()
+    encryption = serialization.BestAvailableEncryption(password.encode()) if password else serialization.NoEncryption()
     certificate, secret = folder / "server.pem", folder / "server.key"
-    certificate.write_bytes(made.public_bytes(serialization.Encoding.PEM))
-    secret.write_bytes(key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, kept))
+    certificate.write_bytes(sign.public_bytes(serialization.Encoding.PEM))
+    secret.write_bytes(key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, encryption))
     return certificate, secret
 
 

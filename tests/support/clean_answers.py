@@ -31,10 +31,10 @@ QUESTIONS = [
 ]
 
 
-def ask(path, question, *more):
+def ask(path, question, *extra_arguments):
     """Exit status and the one line of an answer that must be whole, in JSON and as text."""
     arguments = [path if word == "STORE" else word for word in question]
-    status, out, err = agree.command(*arguments, "--json", *more)
+    status, out, err = agree.command(*arguments, "--json", *extra_arguments)
     assert status in {0, 1, 2, 3}, arguments
     assert "Traceback" not in err
     assert err.count("\n") <= 1 or status < 2
@@ -42,7 +42,7 @@ def ask(path, question, *more):
         assert err.startswith("storescope: ")
     for line in out.splitlines():
         assert "type" in json.loads(line)
-    text_status, text, _ = agree.command(*arguments, *more)
+    text_status, text, _ = agree.command(*arguments, *extra_arguments)
     assert text_status == status
     assert all(line.isprintable() for line in text.split("\n"))
     return status, err

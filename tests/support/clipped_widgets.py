@@ -27,21 +27,21 @@ SLACK = 1
 
 def clipped_widgets(window: QWidget) -> list[str]:
     """A line for each part that is cut, with the px that are missing; none where everything is there."""
-    found = []
+    texts = []
     for part in window.findChildren(QWidget):
         if not isinstance(part, LOOKED_AT) or not part.isVisible() or part.size().isEmpty():
             continue
         if isinstance(part.parentWidget(), (QComboBox, QLineEdit)):
             continue
         wide, high = _shown(part, window)
-        missing, short, wanted = part.width() - wide, part.height() - high, _wanted(part) - part.width()
+        missing, short, expected = part.width() - wide, part.height() - high, _wanted(part) - part.width()
         if missing > SLACK:
-            found.append(f"{_name(part)}: {missing} px lie outside of {_name(_cutter(part, window))}")
-        elif wanted > SLACK:
-            found.append(f"{_name(part)}: {wanted} px narrower than its words")
+            texts.append(f"{_name(part)}: {missing} px lie outside of {_name(_cutter(part, window))}")
+        elif expected > SLACK:
+            texts.append(f"{_name(part)}: {expected} px narrower than its words")
         elif short > SLACK and not _scrolls(part, window):
-            found.append(f"{_name(part)}: {short} px lie below {_name(_cutter(part, window))}")
-    return found
+            texts.append(f"{_name(part)}: {short} px lie below {_name(_cutter(part, window))}")
+    return texts
 
 
 def _wanted(part: QWidget) -> int:
@@ -56,41 +56,46 @@ def _wanted(part: QWidget) -> int:
 def _shown(part: QWidget, window: QWidget) -> tuple[int, int]:
     """Width and height of what of it lies inside of everything that it lies in."""
     left, right, top, foot = 0, part.width(), 0, part.height()
-    at: QWidget | None = part
-    while at is not None and at is not window:
-        x, y = at.x(), at.y()
+    position: QWidget | None = part
+    while position is not None and position is not window:
+        x, y = position.x(), position.y()
         left, right, top, foot = left + x, right + x, top + y, foot + y
-        at = at.parentWidget()
-        if at is not None:
-            left, right, top, foot = max(left, 0), min(right, at.width()), max(top, 0), min(foot, at.height())
+        position = position.parentWidget()
+        if position is not None:
+            left, right, top, foot = (
+                max(left, 0),
+                min(right, position.width()),
+                max(top, 0),
+                min(foot, position.height()),
+            )
     return max(0, right - left), max(0, foot - top)
 
 
 def _cutter(part: QWidget, window: QWidget) -> QWidget:
     """The first of its surroundings that is too small for it."""
-    at = part.parentWidget()
-    while at is not None and at is not window:
-        if not at.rect().contains(QRect(part.mapTo(at, QPoint(0, 0)), part.size())):
-            return at
-        at = at.parentWidget()
+    position = part.parentWidget()
+    while position is not None and position is not window:
+        if not position.rect().contains(QRect(part.mapTo(position, QPoint(0, 0)), part.size())):
+            return position
+        position = position.parentWidget()
     return window
 
 
 def _scrolls(part: QWidget, window: QWidget) -> bool:
     """Whether one can scroll up and down to the rest of it."""
-    at = part.parentWidget()
-    while at is not None and at is not window:
-        if isinstance(at, QScrollArea | QAbstractScrollArea):
+    position = part.parentWidget()
+    while position is not None and position is not window:
+        if isinstance(position, QScrollArea | QAbstractScrollArea):
             return True
-        at = at.parentWidget()
+        position = position.parentWidget()
     return False
 
 
 def _name(part: QWidget) -> str:
     """Its object name, its words, its class and where it stands."""
-    said = getattr(part, "text", lambda: "")
-    text = str(said()) if callable(said) else ""
-    inside, at = "", part
-    while at is not None and not inside:
-        inside, at = at.objectName(), at.parentWidget()
+    output = getattr(part, "text", lambda: "")
+    text = str(output()) if callable(output) else ""
+    inside, position = "", part
+    while position is not None and not inside:
+        inside, position = position.objectName(), position.parentWidget()
     return f"{type(part).__name__} {text!r} in {inside}"

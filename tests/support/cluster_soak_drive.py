@@ -45,11 +45,11 @@ async def until(true: Any, seconds: float = 120) -> None:
 
 def own_memory() -> dict[str, int]:
     """Bytes that the processes beside the window hold for themselves, by name: pages of files are left out."""
-    found = {}
+    results = {}
     for child in multiprocessing.active_children():
         lines = Path(f"/proc/{child.pid}/status").read_text("utf-8").splitlines()
-        found[child.name] = next(int(line.split()[1]) << 10 for line in lines if line.startswith("RssAnon:"))
-    return found
+        results[child.name] = next(int(line.split()[1]) << 10 for line in lines if line.startswith("RssAnon:"))
+    return results
 
 
 class ClusterChurn:
@@ -64,8 +64,8 @@ class ClusterChurn:
 
     @property
     def _model(self) -> ClusterModel:
-        found: ClusterModel = self._pane.watch.model
-        return found
+        model: ClusterModel = self._pane.watch.model
+        return model
 
     async def step(self) -> None:
         """The next change, and the next look."""
@@ -77,7 +77,7 @@ class ClusterChurn:
         self._look()
 
     def _running(self) -> list[Any]:
-        return [one for one in self._own.rows.values() if one.status == "running" and one.spec.kind == "consumer"]
+        return [row for row in self._own.rows.values() if row.status == "running" and row.spec.kind == "consumer"]
 
     async def _join(self) -> None:
         if len(self._running()) < MOST_CLIENTS:
@@ -95,13 +95,13 @@ class ClusterChurn:
             self.done["killed"] += 1
 
     async def _slow(self) -> None:
-        for one in self._running()[:1]:
-            self._own.slow(one.spec.number, 0.0 if one.delay else 0.025)
+        for item in self._running()[:1]:
+            self._own.slow(item.spec.number, 0.0 if item.delay else 0.025)
             self.done["slowed"] += 1
 
     async def _cut(self) -> None:
-        for one in self._running()[:1]:
-            self.done["cut"] += await self._lab.cut_client(one.client_id, "") > 0
+        for client in self._running()[:1]:
+            self.done["cut"] += await self._lab.cut_client(client.client_id, "") > 0
 
     async def _queues(self) -> None:
         turn = self._turn // 8
@@ -122,10 +122,12 @@ class ClusterChurn:
         pane, model = self._pane, self._model
         pane.tabs.choose(("lines", "rebalance", "lines", "tables")[self._turn // 4 % 4])
         group = model.find_group(GROUP)
-        things = [Selection("group", GROUP), Selection("broker", "broker-a"), Selection("topic", TOPIC)]
-        things += [Selection("client", one.client.client_id, GROUP) for one in (group.clients if group else ())[:1]]
-        things += [Selection("queue", queue=queue) for queue in list(model.state.queues if model.state else ())[:1]]
-        pane.choose(things[self._turn % len(things)])
+        selections = [Selection("group", GROUP), Selection("broker", "broker-a"), Selection("topic", TOPIC)]
+        selections += [
+            Selection("client", client.client.client_id, GROUP) for client in (group.clients if group else ())[:1]
+        ]
+        selections += [Selection("queue", queue=queue) for queue in list(model.state.queues if model.state else ())[:1]]
+        pane.choose(selections[self._turn % len(selections)])
         if self._turn % 10 == 5:
             pane.go_to(model.span[0])
         elif self._turn % 10 == 7:
@@ -152,16 +154,16 @@ async def drive(window: Any) -> None:
     own.add("producer", pane.watch.model.addresses, "senders", TOPIC, 200)
     for _ in range(2):
         own.add("consumer", pane.watch.model.addresses, GROUP, TOPIC, 0)
-    await until(lambda: sum(one.status == "running" for one in own.rows.values()) == 3)
+    await until(lambda: sum(row.status == "running" for row in own.rows.values()) == 3)
     churn = ClusterChurn(window, pane)
     begun, warm, minutes, beside = time.monotonic(), 0, [], {}
-    while (gone := time.monotonic() - begun) < SECONDS or not warm:  # on a busy machine a step may outlast the time
+    while (removed := time.monotonic() - begun) < SECONDS or not warm:  # on a busy machine a step may outlast the time
         await churn.step()
         await asyncio.sleep(STEP)
-        if gone >= 60 * len(minutes):
+        if removed >= 60 * len(minutes):
             gc.collect()
             minutes.append(resident())
-        if not warm and gone > SECONDS * WARM_UP:
+        if not warm and removed > SECONDS * WARM_UP:
             gc.collect()
             warm, beside = resident(), own_memory()
     gc.collect()
@@ -175,7 +177,7 @@ async def drive(window: Any) -> None:
         "beside": {name: (beside[name], size) for name, size in own_memory().items() if name in beside},
         "minutes": minutes,
         "bounds": {"readings": cluster_model.MAX_READINGS, "deliveries_ms": deliveries.MAX_AGE_MS},
-        "sent": sum(one.sent for one in own.rows.values()),
+        "sent": sum(item.sent for item in own.rows.values()),
         "failed": sorted({one.words for one in own.rows.values() if one.status == "failed"}),
     }
     figures["pieces"] = await asyncio.to_thread(largest_pieces)

@@ -47,10 +47,10 @@ def seen_as_it_is(states: list[ClusterState]) -> None:
     assert owned
     assert all(queue.topic in group.subscriptions for _, group, queue in owned)
     assert all(
-        at <= state.queues[queue].max_offset
+        offset <= state.queues[queue].max_offset
         for state in states
         for name in state.groups
-        for queue, at in state.offsets(name).items()
+        for queue, offset in state.offsets(name).items()
         if queue in state.queues
     )
-    assert any(rate > 0 for one, other in itertools.pairwise(states) for rate in other.rates(one).values())
+    assert any(rate > 0 for item, other in itertools.pairwise(states) for rate in other.rates(item).values())

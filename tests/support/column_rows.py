@@ -14,15 +14,15 @@ _NUMBERS = [field.attribute for field in FIELDS if field.column]
 
 def rows_of(columns: UnitColumns, topics: TopicTable) -> list[object]:
     """A tuple of every field for each unit, a :class:`Blank` for each blank."""
-    found: list[object] = []
+    blanks: list[object] = []
     for row in range(columns.count):
         if columns.kind[row] == BLANK:
-            found.append(Blank(int(columns.offset[row]), int(columns.size[row])))
+            blanks.append(Blank(int(columns.offset[row]), int(columns.size[row])))
             continue
         numbers = [columns[name] for name in _NUMBERS]
         raw = (columns.body(row), columns.raw_properties(row), topics.names[columns.topic_id[row]])
-        found.append((*(int(column[row]) for column in numbers), *raw))
-    return found
+        blanks.append((*(int(column[row]) for column in numbers), *raw))
+    return blanks
 
 
 def row_of(unit: Unit) -> tuple[object, ...]:

@@ -88,8 +88,8 @@ class ConnectedClients:
             if request.code != 307:
                 return answer_to(request, 3)
             rows = ",".join(
-                f'{{"brokerName":"{one.broker}","queueId":{one.queue_id},"topic":"{one.topic}"}}:{{"droped":false}}'
-                for one in self.owns[client_id]
+                f'{{"brokerName":"{queue.broker}","queueId":{queue.queue_id},"topic":"{queue.topic}"}}:{{"droped":false}}'
+                for queue in self.owns[client_id]
             )
             return answer_to(request, body=b'{"mqTable":{%s}}' % rows.encode())
 
@@ -111,11 +111,11 @@ def joined(broker: str) -> Iterator[ConnectedClients]:
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="clients", daemon=True)
     thread.start()
-    made = ConnectedClients(broker, loop)
+    clients = ConnectedClients(broker, loop)
     try:
-        yield made
+        yield clients
     finally:
-        made.close()
+        clients.close()
         asyncio.run_coroutine_threadsafe(asyncio.sleep(0.05), loop).result(SECONDS)
         loop.call_soon_threadsafe(loop.stop)
         thread.join()

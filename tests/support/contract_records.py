@@ -337,13 +337,13 @@ def complaints(record: dict[str, Any]) -> list[str]:
     kind = record["type"]
     if kind not in RECORDS:
         return [f"no record is called {kind}"]
-    found = list(_against(record, RECORDS[kind], kind))
+    results = list(_against(record, RECORDS[kind], kind))
     if kind == "positions":
         for name in RECORDS["positions"]:
-            for one in record[name].values() if name == "checkpoint" else (record[name],):
-                if not ("how" in one if one["offset"] is not None else one.get("why")):
-                    found.append(f"positions.{name}: neither how nor why")
-    return found
+            for row in record[name].values() if name == "checkpoint" else (record[name],):
+                if not ("how" in row if row["offset"] is not None else row.get("why")):
+                    results.append(f"positions.{name}: neither how nor why")
+    return results
 
 
 def _against(value: Any, check: Check, path: str) -> list[str]:
@@ -355,9 +355,9 @@ def _against(value: Any, check: Check, path: str) -> list[str]:
         missing = [f"{path}.{name}: missing" for name in check if name not in value]
         return missing + [
             line
-            for name, one in check.items()
+            for name, item in check.items()
             if name in value
-            for line in _against(value[name], one, f"{path}.{name}")
+            for line in _against(value[name], item, f"{path}.{name}")
         ]
     if isinstance(check, list):
         if not isinstance(value, list):

@@ -93,9 +93,9 @@ class Account:
 
     def take(self, group: str, queue: int, start: int, when: int | None = None) -> QueueReading:
         """A consumer begins to read a queue, now or at a time."""
-        made = QueueReading(start, _last(self.happened, when))
-        self.readings[group][queue].append(made)
-        return made
+        reading = QueueReading(start, _last(self.happened, when))
+        self.readings[group][queue].append(reading)
+        return reading
 
     def deliver(self, group: str, reading: QueueReading, queue: int, offset: int, message: Number) -> None:
         """A message is handed to a listener."""
@@ -110,7 +110,7 @@ class Account:
 
 def _last(happened: Sequence[tuple[int, str]], when: int | None) -> str:
     """What happened last before a time, or up to now; nothing where nothing did."""
-    number = len(happened) if when is None else bisect_right(happened, when, key=lambda one: one[0])
+    number = len(happened) if when is None else bisect_right(happened, when, key=lambda item: item[0])
     return happened[number - 1][1] if number else ""
 
 
@@ -132,7 +132,7 @@ class Report:
 
     def line(self) -> str:
         """In one line."""
-        told = [
+        reported = [
             f"{self.faults} faults",
             f"{self.acknowledged} acknowledged",
             f"{self.stored} stored",
@@ -140,11 +140,11 @@ class Report:
             f"{self.unanswered} tries without an answer",
             f"{self.refused} refused",
         ]
-        told += [
+        reported += [
             f"{group}: {count} delivered, {_by_cause(self.again[group], 'again')}"
             for group, count in self.delivered.items()
         ]
-        return "; ".join(told)
+        return "; ".join(reported)
 
 
 def _by_cause(counts: Counter[str], what: str) -> str:
@@ -205,22 +205,24 @@ def _settle_queue(
 ) -> Counter[str]:
     """Every unit of a queue was delivered to a group; how often again, by fault."""
     where, readings = f"{group}, queue {queue}", account.readings[group][queue]
-    given = {offset for reading in readings for offset, _ in reading.given}
-    assert given == set(range(len(messages))), f"{where}: not delivered {set(range(len(messages))) - given}"
+    given_offsets = {offset for reading in readings for offset, _ in reading.given}
+    assert given_offsets == set(range(len(messages))), (
+        f"{where}: not delivered {set(range(len(messages))) - given_offsets}"
+    )
     if in_order:
         firsts = list(dict.fromkeys(account.order[group][queue]))
         assert firsts == sorted(firsts), f"{where}: out of order"
-    seen: set[int] = set()
-    again: Counter[str] = Counter()
+    observed: set[int] = set()
+    second_counts: Counter[str] = Counter()
     for reading in readings:
         offsets = [offset for offset, _ in reading.given]
         assert len(set(offsets)) == len(offsets), f"{where}: a reading from {reading.start} had something twice"
         assert all(messages[offset] == message for offset, message in reading.given), f"{where}: another message"
         if in_order:
             assert offsets == list(range(reading.start, reading.start + len(offsets))), f"{where}: a reading has gaps"
-        repeated = seen & set(offsets)
+        repeated = observed & set(offsets)
         assert not repeated or reading.cause, f"{where}: {sorted(repeated)[:5]} came twice for no reason"
-        assert reading.start <= max(seen, default=-1) + 1, f"{where}: a reading from {reading.start} leaves a gap"
-        again[reading.cause] += len(repeated)
-        seen |= set(offsets)
-    return +again
+        assert reading.start <= max(observed, default=-1) + 1, f"{where}: a reading from {reading.start} leaves a gap"
+        second_counts[reading.cause] += len(repeated)
+        observed |= set(offsets)
+    return +second_counts

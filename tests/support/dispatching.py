@@ -76,8 +76,8 @@ class DispatchTarget:
         """Every queue file by its path below the root, index files by their order."""
         disk = self.disk
         assert isinstance(disk, SimulatedDisk)
-        found = {str(Path(path).relative_to(self.root)): bytes(node.live) for path, node in disk._nodes.items()}
-        return numbered(found)
+        results = {str(Path(path).relative_to(self.root)): bytes(node.live) for path, node in disk._nodes.items()}
+        return numbered(results)
 
     def entries(self, topic: str, queue_id: int) -> list[tuple[int, ...]]:
         """The entries of a simple queue."""
@@ -88,23 +88,23 @@ class DispatchTarget:
 
 def blocks(log: bytes, rows: int, topics: TopicTable, base: int = 0) -> Iterable[UnitColumns]:
     """``log`` as columns; always the same arrays."""
-    columns, at = UnitColumns(rows), 0
+    columns, position = UnitColumns(rows), 0
     while True:
-        result = scan_block(log, len(log), base, at, columns, topics, False)
+        result = scan_block(log, len(log), base, position, columns, topics, False)
         if not columns.count:
             return
         yield columns
-        at = result.next_position
+        position = result.next_position
 
 
 def requests(log: bytes, rules: Rules) -> Iterable[Request]:
     """What each unit of ``log`` asks of a dispatcher."""
-    at = 0
-    while at < len(log):
-        answer = unit_check.check(log, at, len(log) - at, rules, body=False)
+    position = 0
+    while position < len(log):
+        answer = unit_check.check(log, position, len(log) - position, rules, body=False)
         assert isinstance(answer, Request), answer
         yield answer
-        at += answer.size
+        position += answer.size
 
 
 def stored(root: Path) -> dict[str, bytes]:

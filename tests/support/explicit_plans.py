@@ -44,16 +44,16 @@ def explicit_plan(seed: int, release: str = "5.3.3", count: int = 400) -> dict[s
 
 
 def _message(pick: random.Random, topics: list[str], newer: bool) -> dict[str, Any]:
-    one: dict[str, Any] = {"topic": pick.choice(topics), "queue": pick.randrange(3)}
+    record: dict[str, Any] = {"topic": pick.choice(topics), "queue": pick.randrange(3)}
     if pick.random() < 0.5:
-        one["body"] = pick.choice(WORDS) * pick.randrange(100)
+        record["body"] = pick.choice(WORDS) * pick.randrange(100)
     else:
-        one["bodyHex"] = pick.randbytes(pick.choice([0, 10, 300, 5000])).hex()
+        record["bodyHex"] = pick.randbytes(pick.choice([0, 10, 300, 5000])).hex()
     names = ["TAGS", "KEYS", "UNIQ_KEY", "WAIT", *(f"p{n}" for n in range(20)), "ключ"]
     chosen = pick.sample(names, pick.randrange(len(names)))
-    one["properties"] = {name: _value(pick, name) for name in chosen}
+    record["properties"] = {name: _value(pick, name) for name in chosen}
     if not chosen and pick.random() < 0.5:
-        del one["properties"]
+        del record["properties"]
     optional = {
         "flag": pick.randrange(-(1 << 31), 1 << 31),
         "sysFlag": pick.choice([0, 1, 2, 4, 8, 12, 0x301]),
@@ -63,10 +63,10 @@ def _message(pick: random.Random, topics: list[str], newer: bool) -> dict[str, A
         "bornHost": pick.choice(["10.0.0.1:1", "[2001:db8::1]:65535", "[::ffff:10.2.3.4]:77"]),
         "storeHost": pick.choice(["10.0.0.2:2", "[2001:db8::2]:10911"]),
     }
-    one |= {name: value for name, value in optional.items() if pick.random() < 0.4}
+    record |= {name: value for name, value in optional.items() if pick.random() < 0.4}
     if newer and pick.random() < 0.1:
-        one["properties"] = {**one.get("properties", {}), "DELAY": "3"}
-    return one
+        record["properties"] = {**record.get("properties", {}), "DELAY": "3"}
+    return record
 
 
 def _value(pick: random.Random, name: str) -> str | int | bool:
@@ -121,22 +121,22 @@ def log_without_times(root: Path) -> dict[str, bytes]:
     files = {}
     for file in sorted((root / "commitlog").iterdir()):
         data = bytearray(file.read_bytes())
-        at = 0
-        while not isinstance(frame := check_frame(data, at, len(data)), str):
-            data[at + frame.store_timestamp : at + frame.store_timestamp + 8] = bytes(8)
-            at += frame.size
+        position = 0
+        while not isinstance(frame := check_frame(data, position, len(data)), str):
+            data[position + frame.store_timestamp : position + frame.store_timestamp + 8] = bytes(8)
+            position += frame.size
         files[file.name] = bytes(data)
     return files
 
 
 def account(root: Path, config: Path | None = None) -> dict[str, list[Any]]:
     """What a store holds, apart from store times and what follows from them, and from the order of properties."""
-    given = None
+    arguments = None
     if config is not None:
         from engine.config import read_properties
 
-        given, _ = read_properties(config)
-    with open_store(root, given) as store:
+        arguments, _ = read_properties(config)
+    with open_store(root, arguments) as store:
         return {
             "files": [(file.name, file.size) for file in store.log.files],
             "units": [_fields(unit) for unit in store.units() if isinstance(unit, Unit)],

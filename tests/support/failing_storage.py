@@ -31,14 +31,14 @@ class FailingDisks:
 
     def listing(self, folder):
         self.strike("listed", folder)
-        found = []
-        for one in LocalStorage().listing(folder):
+        results = []
+        for item in LocalStorage().listing(folder):
             try:
-                self.strike("looked at", one.path)
-                found.append(one)
+                self.strike("looked at", item.path)
+                results.append(item)
             except CannotRead as error:
-                found.append(Listed(one.name, one.path, 0, error.what))
-        return found
+                results.append(Listed(item.name, item.path, 0, error.what))
+        return results
 
     def is_folder(self, path):
         self.strike("looked at", path)

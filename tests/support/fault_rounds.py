@@ -137,10 +137,10 @@ class ServeProcess:
     async def begin(self) -> bool:
         """Start; whether it accepts. Where it does not it has ended, and said why."""
         self._config.write_text(f"{CONFIG}flushDiskType={self.flush}\n")
-        with self._said.open("ab") as said:
-            self._began = said.tell()
+        with self._said.open("ab") as output:
+            self._began = output.tell()
             self._process = await asyncio.create_subprocess_exec(
-                *self._words, stdout=asyncio.subprocess.PIPE, stderr=said, env={**os.environ, "PYTHONPATH": str(ROOT)}
+                *self._words, stdout=asyncio.subprocess.PIPE, stderr=output, env={**os.environ, "PYTHONPATH": str(ROOT)}
             )
         assert self._process.stdout is not None
         line = await self._process.stdout.readline()
@@ -176,14 +176,14 @@ class ServeProcess:
 
     def says(self, *troubles: str) -> bool:
         """Whether it has one of these troubles now, as it says itself."""
-        known: set[str] = set()
+        known_values: set[str] = set()
         for line in self.words[self._began :].splitlines():
-            what, _, rest = line.removeprefix("storescope: ").partition(": ")
+            what, _, remainder = line.removeprefix("storescope: ").partition(": ")
             if what == "over":
-                known.discard(rest)
+                known_values.discard(remainder)
             else:
-                known.add(what)
-        return not known.isdisjoint(troubles)
+                known_values.add(what)
+        return not known_values.isdisjoint(troubles)
 
 
 class FaultRounds:
@@ -215,8 +215,8 @@ class FaultRounds:
         try:
             await until(what, words)
         except AssertionError as error:
-            told = f"senders went from {before} to {self._clients.behind}; {self._link}"
-            raise AssertionError(f"{error}; {told}; the broker: {await self._life.where()}") from None
+            text = f"senders went from {before} to {self._clients.behind}; {self._link}"
+            raise AssertionError(f"{error}; {text}; the broker: {await self._life.where()}") from None
 
     async def settle_down(self) -> None:
         """Every group goes on: it has what was acknowledged up to now."""
@@ -230,10 +230,12 @@ class FaultRounds:
         """
         queues = self._account.order[group]
         while not self._account.has_all(group, ends):
-            given = sum(map(len, queues.values()))
+            total = sum(map(len, queues.values()))
             await self._until(
-                lambda given=given: sum(map(len, queues.values())) > given or self._account.has_all(group, ends),
-                f"{group} goes on; it has {[len(one) for one in self._account.distinct[group].values()]} of {ends}",
+                lambda arguments=total: (
+                    sum(map(len, queues.values())) > arguments or self._account.has_all(group, ends)
+                ),
+                f"{group} goes on; it has {[len(item) for item in self._account.distinct[group].values()]} of {ends}",
             )
 
     async def all_dispatched(self) -> list[int]:
@@ -410,4 +412,4 @@ async def campaign(
 def units_of(store: Path) -> list[Unit]:
     """The units of the topic, in the order of the log."""
     with open_store(store) as snapshot:
-        return [one for one in snapshot.log.walk() if isinstance(one, Unit) and one.topic == TOPIC]
+        return [unit for unit in snapshot.log.walk() if isinstance(unit, Unit) and unit.topic == TOPIC]

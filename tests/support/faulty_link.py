@@ -37,9 +37,9 @@ class Link:
         """How many pieces of answers were thrown away."""
 
     def __repr__(self) -> str:
-        told = "open" if self._listening is not None else "closed"
-        told += ", slow" * self.slow + ", answers are lost" * self.answers_are_lost
-        return f"a link that is {told}, {len(self._pairs)} connections, {len(self._ended)} of them half closed"
+        text = "open" if self._listening is not None else "closed"
+        text += ", slow" * self.slow + ", answers are lost" * self.answers_are_lost
+        return f"a link that is {text}, {len(self._pairs)} connections, {len(self._ended)} of them half closed"
 
     async def open(self) -> None:
         """Accept connections."""
@@ -80,10 +80,10 @@ class Link:
         pair = None
         try:
             host, _, port = self._target().rpartition(":")
-            there, back = await asyncio.open_connection(host, int(port))
+            present, back = await asyncio.open_connection(host, int(port))
             pair = writer, back
             self._pairs.add(pair)
-            await asyncio.gather(self._carry(reader, back), self._carry(there, writer, answers=True))
+            await asyncio.gather(self._carry(reader, back), self._carry(present, writer, answers=True))
         except (OSError, ValueError):  # nobody is there
             return
         finally:

@@ -43,10 +43,10 @@ def watching(folder: Path) -> Iterator[list[str]]:
     if not _installed:  # a hook cannot be taken out again: one for the whole process, quiet outside of the block
         sys.addaudithook(_hook)
         _installed.append(True)
-    seen: list[str] = []
-    _watched.append((str(folder.parent), seen))
+    observed: list[str] = []
+    _watched.append((str(folder.parent), observed))
     try:
-        yield seen
+        yield observed
     finally:
         _watched.pop()
 
@@ -54,17 +54,19 @@ def watching(folder: Path) -> Iterator[list[str]]:
 def _hook(event: str, arguments: tuple[object, ...]) -> None:
     if not _watched:
         return
-    root, seen = _watched[-1]
+    root, observed = _watched[-1]
     if event == "open":
         path, mode, flags = arguments
         writes = isinstance(flags, int) and bool(flags & WRITING)
         if writes and _below(path, root):
-            seen.append(f"open {path!r} {mode} {flags:#x}")
+            observed.append(f"open {path!r} {mode} {flags:#x}")
     elif event == "fcntl.fcntl":
         if arguments[1] in LOCKING:
-            seen.append(f"fcntl {arguments!r}")
-    elif event in CHANGES and (event.startswith(("mmap", "fcntl")) or any(_below(one, root) for one in arguments)):
-        seen.append(f"{event} {arguments!r}"[:300])
+            observed.append(f"fcntl {arguments!r}")
+    elif event in CHANGES and (
+        event.startswith(("mmap", "fcntl")) or any(_below(argument, root) for argument in arguments)
+    ):
+        observed.append(f"{event} {arguments!r}"[:300])
 
 
 def _below(path: object, root: str) -> bool:

@@ -36,8 +36,10 @@ class Query:
     """
 
     def __init__(self, path, at=None, **options):
-        asked = LogOptions({"path": str(path), "columns": "type,store,physicalOffset,topic,queueId,size", **options})
-        self.source = CommitLogStream(asked, list(asked.columns))
+        log_options = LogOptions(
+            {"path": str(path), "columns": "type,store,physicalOffset,topic,queueId,size", **options}
+        )
+        self.source = CommitLogStream(log_options, list(log_options.columns))
         self.at = through_json(self.source.initialOffset() if at is None else at)
 
     def read(self, start, end):
@@ -52,8 +54,8 @@ class Query:
 
     def offset(self):
         """How far the only store is delivered."""
-        (kept,) = self.at.values()
-        return kept["offset"]
+        (record,) = self.at.values()
+        return record["offset"]
 
 
 def places(rows):

@@ -39,9 +39,9 @@ class _Context:
             patch.setenv("PYTHONPATH", str(Path(__file__).parent))
             forkserver.set_forkserver_preload([LOADED])
             forkserver.ensure_running()
-        given = (dict(os.environ), target, args)
+        arguments = (dict(os.environ), target, args)
         context = multiprocessing.get_context("forkserver")
-        return context.Process(target=in_surroundings, args=given, name=name, daemon=daemon)
+        return context.Process(target=in_surroundings, args=arguments, name=name, daemon=daemon)
 
 
 class _Multiprocessing:

@@ -99,11 +99,11 @@ def run(
     """
     account, began = Account(), time.monotonic()
     per = -(-len(numbers) // workers)
-    shares = [numbers[at : at + per] for at in range(0, len(numbers), per)]
-    busy = [_Worker(folder / f"worker{at}", sources, share, spoiler, seconds) for at, share in enumerate(shares)]
+    shares = [numbers[position : position + per] for position in range(0, len(numbers), per)]
+    busy = [_Worker(folder / f"worker{index}", sources, share, spoiler, seconds) for index, share in enumerate(shares)]
     while busy:
         for connection in wait([worker.receiver for worker in busy], timeout=1):
-            worker = next(one for one in busy if one.receiver is connection)
+            worker = next(item for item in busy if item.receiver is connection)
             worker.hear(account)
         for worker in busy:
             worker.end_if_silent()
@@ -136,22 +136,22 @@ class _Worker:
         """Take one message, or the end."""
         self._heard = time.monotonic()
         try:
-            kind, *said = self.receiver.recv()
+            kind, *output = self.receiver.recv()
         except EOFError:
             self._ended(account)
             return
         match kind:
             case "case":
-                self._case = (said[0], said[1])
+                self._case = (output[0], output[1])
             case "answer":
-                name, status, took, line = said
+                name, status, elapsed, line = output
                 account.asked[name] = account.asked.get(name, 0) + 1
                 account.exits[status] = account.exits.get(status, 0) + 1
-                account.slowest = max(account.slowest, (took, line))
+                account.slowest = max(account.slowest, (elapsed, line))
             case "wrong":
-                account.wrong.append(said[0])
+                account.wrong.append(output[0])
             case "growth":
-                account.growth = max(account.growth, said[0])
+                account.growth = max(account.growth, output[0])
             case "done":
                 self.done = True
                 self._process.join()
@@ -233,10 +233,10 @@ class CpuAlarm:
         faulthandler.cancel_dump_traceback_later()
 
     def _ring(self, _signal: int, _frame: object) -> None:
-        took, worked = time.monotonic() - self._began, time.process_time() - self._worked
-        if worked > BUSY * self._seconds or took > BLOCKED * self._seconds:
+        elapsed, worked = time.monotonic() - self._began, time.process_time() - self._worked
+        if worked > BUSY * self._seconds or elapsed > BLOCKED * self._seconds:
             signal.setitimer(signal.ITIMER_REAL, 0)
-            raise CommandHang(f"no answer within {took:.0f} s, {worked:.0f} of them at work")
+            raise CommandHang(f"no answer within {elapsed:.0f} s, {worked:.0f} of them at work")
 
 
 @dataclass
@@ -275,19 +275,19 @@ class WorkerStores:
         """Plant, ask, look, put back; yields what the account should hear."""
         pick, bed, self.number = random.Random(number), self.bed(number), number
         planted = bed.faults.plant(pick)
-        asked = question(bed.known, pick)
-        line = f"{bed.name}: {' '.join(map(str, asked)).replace(str(bed.known.store.parent), '')}"
+        requested_question = question(bed.known, pick)
+        line = f"{bed.name}: {' '.join(map(str, requested_question)).replace(str(bed.known.store.parent), '')}"
         yield "case", number, line
         before = look(bed.known.store)
         began = time.monotonic()
-        status, complaint = ask(asked, self.seconds)
-        took = time.monotonic() - began
+        status, complaint = ask(requested_question, self.seconds)
+        elapsed = time.monotonic() - began
         changed = changes(before, look(bed.known.store))
         if changed:
             complaint = f"{complaint or ''} changed: {changed}"
         if complaint:
             yield "wrong", f"case {number} {line} on {planted}: {complaint}"
-        yield "answer", str(asked[0]), status, took, f"case {number} {line}"
+        yield "answer", str(requested_question[0]), status, elapsed, f"case {number} {line}"
         shutil.rmtree(bed.known.elsewhere / "copy", ignore_errors=True)
         bed.faults.undo()
 
@@ -320,16 +320,16 @@ def _bed(name: str, folder: Path, source: Path) -> FuzzStore:
     return FuzzStore(name, KnownNames.of(store, elsewhere), mutations.Mutations(store), look(store))
 
 
-def ask(asked: CommandLine, seconds: int = SECONDS) -> tuple[int, str | None]:
+def ask(line: CommandLine, seconds: int = SECONDS) -> tuple[int, str | None]:
     """Exit status, and what is wrong with the answer or None."""
     try:
         with CpuAlarm(seconds):
-            status, out, err = agree.command(*asked)
+            status, out, err = agree.command(*line)
     except CommandHang as hang:
         return -1, str(hang)
     except BaseException as error:  # noqa: BLE001 - whatever escapes is what is looked for
         return -1, f"escaped: {error!r}"
-    return status, judge(status, out, err, as_json="--json" in asked)
+    return status, judge(status, out, err, as_json="--json" in line)
 
 
 def judge(status: int, out: str, err: str, *, as_json: bool) -> str | None:
@@ -363,12 +363,12 @@ def changes(before: StoreState, after: StoreState) -> list[str]:
 
 def look(store: Path) -> StoreState:
     """Kind and mode, length, time, identity and digest of everything in the store; the digest leaves holes out."""
-    seen: StoreState = {}
+    observed: StoreState = {}
     pending, root = [str(store)], len(str(store)) + 1
     while pending:
         folder = pending.pop()
         status = os.lstat(folder)
-        seen[folder[root:]] = (status.st_mode, 0, status.st_mtime_ns, status.st_ino, None)
+        observed[folder[root:]] = (status.st_mode, 0, status.st_mtime_ns, status.st_ino, None)
         with os.scandir(folder) as entries:
             for entry in entries:
                 if entry.is_dir(follow_symlinks=False):
@@ -376,8 +376,8 @@ def look(store: Path) -> StoreState:
                     continue
                 info = entry.stat(follow_symlinks=False)
                 held = _held(entry.path, info)
-                seen[entry.path[root:]] = (info.st_mode, info.st_size, info.st_mtime_ns, info.st_ino, held)
-    return seen
+                observed[entry.path[root:]] = (info.st_mode, info.st_size, info.st_mtime_ns, info.st_ino, held)
+    return observed
 
 
 def _held(path: str, info: os.stat_result) -> bytes:
@@ -388,7 +388,7 @@ def _held(path: str, info: os.stat_result) -> bytes:
         return b""
     if info.st_size > small_stores.SPARSE_FROM:
         spans = small_stores.spans(Path(path))
-        return hashlib.blake2b(b"".join(b"%d " % at + data for at, data in spans)).digest()
+        return hashlib.blake2b(b"".join(b"%d " % position + data for position, data in spans)).digest()
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOATIME", 0))
     try:
         return os.pread(descriptor, small_stores.SPARSE_FROM, 0)

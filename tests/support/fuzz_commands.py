@@ -46,13 +46,17 @@ class KnownNames:
         """Ask the healthy store for its names."""
         info = agree.ask("info", store)[0]
         units = [unit for unit in agree.ask("units", store, "--limit", 300) if unit["type"] == "unit"]
-        known = cls(store, elsewhere)
-        known.topics = [(topic["topic"], queue["queueId"]) for topic in info["topics"] for queue in topic["queues"]]
-        known.keys = [key for unit in units for key in (unit.get("uniqueKey"), *unit["keys"]) if key]
-        known.ids = [unit["offsetMsgId"] for unit in units]
-        known.numbers = [unit[name] for unit in units for name in ("physicalOffset", "storeTimestamp", "queueOffset")]
-        known.groups = [record["group"] for record in agree.ask("groups", store) if record.get("group")]
-        return known
+        known_values = cls(store, elsewhere)
+        known_values.topics = [
+            (topic["topic"], queue["queueId"]) for topic in info["topics"] for queue in topic["queues"]
+        ]
+        known_values.keys = [key for unit in units for key in (unit.get("uniqueKey"), *unit["keys"]) if key]
+        known_values.ids = [unit["offsetMsgId"] for unit in units]
+        known_values.numbers = [
+            unit[name] for unit in units for name in ("physicalOffset", "storeTimestamp", "queueOffset")
+        ]
+        known_values.groups = [record["group"] for record in agree.ask("groups", store) if record.get("group")]
+        return known_values
 
     def topic(self, pick: random.Random) -> tuple[str, int]:
         """A queue."""
@@ -81,13 +85,13 @@ Ask = Callable[[KnownNames, random.Random], CommandLine]
 
 
 def _queue(known: KnownNames, pick: random.Random) -> CommandLine:
-    more: list[CommandLine] = [["--resolve"], ["--from", known.number(pick)], ["--to", known.number(pick)], []]
-    return [*known.topic(pick), *pick.choice(more)]
+    extra: list[CommandLine] = [["--resolve"], ["--from", known.number(pick)], ["--to", known.number(pick)], []]
+    return [*known.topic(pick), *pick.choice(extra)]
 
 
 def _units(known: KnownNames, pick: random.Random) -> CommandLine:
     topic, queue_id = known.topic(pick)
-    more: list[CommandLine] = [
+    extra: list[CommandLine] = [
         ["--from", known.number(pick), "--limit", 20],
         ["--to", known.number(pick)],
         ["--body", "--limit", 500],
@@ -95,7 +99,7 @@ def _units(known: KnownNames, pick: random.Random) -> CommandLine:
         ["--no-crc"],
         ["--where", pick.choice(FILTERS)],
     ]
-    return pick.choice(more)
+    return pick.choice(extra)
 
 
 def _index(known: KnownNames, pick: random.Random) -> CommandLine:
@@ -115,8 +119,8 @@ def _get(known: KnownNames, pick: random.Random) -> CommandLine:
 
 
 def _where(known: KnownNames, pick: random.Random) -> CommandLine:
-    more: list[CommandLine] = [[], ["--group", known.group(pick)], ["--topic", known.topic(pick)[0]]]
-    return [known.message(pick), *pick.choice(more)]
+    extra: list[CommandLine] = [[], ["--group", known.group(pick)], ["--topic", known.topic(pick)[0]]]
+    return [known.message(pick), *pick.choice(extra)]
 
 
 def _groups(known: KnownNames, pick: random.Random) -> CommandLine:
@@ -125,8 +129,8 @@ def _groups(known: KnownNames, pick: random.Random) -> CommandLine:
 
 
 def _check(_: KnownNames, pick: random.Random) -> CommandLine:
-    more: list[CommandLine] = [[], [], ["--fail-on", "chat"], ["--only", pick.choice(RULES)]]
-    return pick.choice(more)
+    extra: list[CommandLine] = [[], [], ["--fail-on", "chat"], ["--only", pick.choice(RULES)]]
+    return pick.choice(extra)
 
 
 def _snapshot(known: KnownNames, pick: random.Random) -> CommandLine:
@@ -140,11 +144,11 @@ READING: dict[str, Ask] = {
     "index": _index,
     "trace": _trace,
     "get": _get,
-    "message": lambda known, pick: [known.message(pick), *pick.choice([[], ["--body"]])],
-    "offset": lambda known, pick: [
-        *known.topic(pick),
+    "message": lambda known_values, pick: [known_values.message(pick), *pick.choice([[], ["--body"]])],
+    "offset": lambda known_values, pick: [
+        *known_values.topic(pick),
         "--time",
-        known.number(pick),
+        known_values.number(pick),
         "--boundary",
         pick.choice(["lower", "upper"]),
     ],
@@ -160,15 +164,21 @@ READING: dict[str, Ask] = {
 """Commands that take the store as their first argument → the rest of the arguments."""
 
 MQADMIN: dict[str, Ask] = {
-    "queryMsgByKey": lambda known, pick: ["-t", known.topic(pick)[0], "-k", known.key(pick)],
-    "queryMsgById": lambda known, pick: ["-i", pick.choice([*known.ids, ABSENT, "x,y"])],
-    "queryMsgByUniqueKey": lambda known, pick: ["-t", known.topic(pick)[0], "-i", known.key(pick)],
-    "queryMsgByOffset": lambda known, pick: [*_named(known.topic(pick), "-i"), "-o", pick.randrange(40)],
-    "queryCq": lambda known, pick: [*_named(known.topic(pick), "-q"), "-i", known.number(pick), "-c", 20],
-    "printMsg": lambda known, pick: ["-t", known.topic(pick)[0]],
-    "printMsgByQueue": lambda known, pick: _named(known.topic(pick), "-i"),
-    "consumerProgress": lambda known, pick: pick.choice([[], ["-g", known.group(pick)]]),
-    "topicStatus": lambda known, pick: ["-t", known.topic(pick)[0]],
+    "queryMsgByKey": lambda known_values, pick: ["-t", known_values.topic(pick)[0], "-k", known_values.key(pick)],
+    "queryMsgById": lambda known_values, pick: ["-i", pick.choice([*known_values.ids, ABSENT, "x,y"])],
+    "queryMsgByUniqueKey": lambda known_values, pick: ["-t", known_values.topic(pick)[0], "-i", known_values.key(pick)],
+    "queryMsgByOffset": lambda known_values, pick: [*_named(known_values.topic(pick), "-i"), "-o", pick.randrange(40)],
+    "queryCq": lambda known_values, pick: [
+        *_named(known_values.topic(pick), "-q"),
+        "-i",
+        known_values.number(pick),
+        "-c",
+        20,
+    ],
+    "printMsg": lambda known_values, pick: ["-t", known_values.topic(pick)[0]],
+    "printMsgByQueue": lambda known_values, pick: _named(known_values.topic(pick), "-i"),
+    "consumerProgress": lambda known_values, pick: pick.choice([[], ["-g", known_values.group(pick)]]),
+    "topicStatus": lambda known_values, pick: ["-t", known_values.topic(pick)[0]],
 }
 """mqadmin's names, which take the store with ``-s``."""
 
@@ -188,12 +198,12 @@ def question(known: KnownNames, pick: random.Random) -> CommandLine:
     ways: list[CommandLine] = [["--json"], ["--json"], [], ["--markdown"]]
     if name in MQADMIN:
         return [name, "-s", known.store, *MQADMIN[name](known, pick), *pick.choice(ways)]
-    made = [name, _opened(known.store, pick), *READING[name](known, pick), *pick.choice(ways)]
+    sample = [name, _opened(known.store, pick), *READING[name](known, pick), *pick.choice(ways)]
     if pick.random() < 0.05 and name != "snapshot":
-        given = known.elsewhere / "broker.conf"
-        given.write_text(pick.choice(CONFIGURATIONS))
-        made += ["--config", given]
-    return made
+        path = known.elsewhere / "broker.conf"
+        path.write_text(pick.choice(CONFIGURATIONS))
+        sample += ["--config", path]
+    return sample
 
 
 def _opened(store: Path, pick: random.Random) -> Path:

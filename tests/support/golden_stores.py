@@ -71,17 +71,17 @@ def fingerprint(directory: Path, digests: Digests | None = None) -> Fingerprint:
     A directory's own time tells of files that were created and removed again in between. With ``digests`` a file is
     not read again whose inode has the times of its last reading, the one of the system (ctime) among them.
     """
-    seen: Fingerprint = {}
+    observed: Fingerprint = {}
     for path in [directory, *sorted(directory.rglob("*"))]:
         status = path.lstat()
-        held: str | None = None
+        digest: str | None = None
         if stat.S_ISREG(status.st_mode):
-            held = _digest(path, status, digests)
+            digest = _digest(path, status, digests)
         elif stat.S_ISLNK(status.st_mode):
-            held = str(path.readlink())
+            digest = str(path.readlink())
         size = status.st_size if stat.S_ISREG(status.st_mode) else 0
-        seen[str(path.relative_to(directory))] = (status.st_mode, size, status.st_mtime_ns, held)
-    return seen
+        observed[str(path.relative_to(directory))] = (status.st_mode, size, status.st_mtime_ns, digest)
+    return observed
 
 
 def _digest(path: Path, status: os.stat_result, digests: Digests | None) -> str:

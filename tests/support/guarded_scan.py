@@ -26,13 +26,13 @@ ROOM = 8 * PAGE
 
 def guarded() -> np.ndarray:
     """``ROOM`` bytes between two pages without any rights."""
-    whole = mmap.mmap(-1, ROOM + 2 * PAGE)
-    address = ctypes.addressof(ctypes.c_char.from_buffer(whole))
+    full_mmap = mmap.mmap(-1, ROOM + 2 * PAGE)
+    address = ctypes.addressof(ctypes.c_char.from_buffer(full_mmap))
     protect = ctypes.CDLL(None, use_errno=True).mprotect
     for page in (address, address + PAGE + ROOM):
         if protect(ctypes.c_void_p(page), ctypes.c_size_t(PAGE), 0):
             raise OSError(ctypes.get_errno(), "mprotect")
-    return np.frombuffer(whole, np.uint8)[PAGE : PAGE + ROOM]
+    return np.frombuffer(full_mmap, np.uint8)[PAGE : PAGE + ROOM]
 
 
 def log_of(rng: random.Random) -> bytes:
@@ -68,10 +68,10 @@ def main() -> None:
         for place in (room[ROOM - len(data) :], room[: len(data)]):
             place[:] = np.frombuffer(data, np.uint8)
             topics = TopicTable()
-            for at in (0, seed % len(data)):
-                scan_block(place, len(data), 0, at, out, topics)
+            for position in (0, seed % len(data)):
+                scan_block(place, len(data), 0, position, out, topics)
                 key_hashes(out, topics)
-                next_unit(place, len(data), 0, at, len(data))
+                next_unit(place, len(data), 0, position, len(data))
     sys.stdout.write(f"{cases} cases\n")
 
 

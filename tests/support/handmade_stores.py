@@ -20,8 +20,8 @@ HOST = bytes((127, 0, 0, 1)) + (10911).to_bytes(4, "big")
 def jhash(text: str) -> int:
     """Java's ``String.hashCode``."""
     h = 0
-    for at in range(0, len(raw := text.encode("utf-16-be")), 2):
-        h = (31 * h + int.from_bytes(raw[at : at + 2], "big")) & 0xFFFFFFFF
+    for position in range(0, len(raw := text.encode("utf-16-be")), 2):
+        h = (31 * h + int.from_bytes(raw[position : position + 2], "big")) & 0xFFFFFFFF
     return h - (1 << 32) if h >> 31 else h
 
 
@@ -43,8 +43,8 @@ def unit_bytes(
     length = len(name).to_bytes(1 if magic == 0xDAA320A7 else 2, "big")
     tail = struct.pack(">iqi", 0, 0, len(body)) + body + length + name + struct.pack(">h", len(text)) + text
     head = struct.pack(">Iiiiqqiq", magic, crc, queue_id, 0, queue_offset, physical_offset, sys_flag, START)
-    rest = head + HOST + struct.pack(">q", store_timestamp) + HOST + tail
-    return struct.pack(">i", len(rest) + 4) + rest
+    remaining_head = head + HOST + struct.pack(">q", store_timestamp) + HOST + tail
+    return struct.pack(">i", len(remaining_head) + 4) + remaining_head
 
 
 @dataclass
@@ -107,16 +107,16 @@ class HandmadeStore:
             return unit_bytes(topic, queue_id, number, stored, self.time, body, properties, sys_flag, magic)
 
         size = len(made(0))
-        at = self.first_offset + len(self.log)
+        position = self.first_offset + len(self.log)
         room = self.log_size - len(self.log) % self.log_size
         if size + 8 > room:
             self.log += struct.pack(">iI", room, 0xCBD43194).ljust(room, b"\0")
-            at += room
-        self.log += made(at)
+            position += room
+        self.log += made(position)
         if sys_flag & 0xC in (0, 8):
             self.next_offsets[topic, queue_id] = number + 1
         unit = HandmadeUnit(
-            at,
+            position,
             size,
             topic,
             queue_id,
@@ -139,9 +139,9 @@ class HandmadeStore:
         """The store's files below ``root``."""
         folder = root / "commitlog"
         folder.mkdir(parents=True)
-        for at in range(0, max(len(self.log), 1), self.log_size):
-            data = bytes(self.log[at : at + self.log_size])
-            (folder / f"{self.first_offset + at:020d}").write_bytes(data.ljust(self.log_size, b"\0"))
+        for position in range(0, max(len(self.log), 1), self.log_size):
+            data = bytes(self.log[position : position + self.log_size])
+            (folder / f"{self.first_offset + position:020d}").write_bytes(data.ljust(self.log_size, b"\0"))
         if queues:
             self._write_queues(root / "consumequeue")
         if index:
@@ -162,8 +162,8 @@ class HandmadeStore:
 
     def queue_bytes(self, topic: str, queue_id: int) -> bytes:
         """All entries of one queue, from queue offset 0 on."""
-        found = [u for u in self.units if (u.topic, u.queue_id) == (topic, queue_id) and u.dispatched]
-        return b"".join(struct.pack(">qiq", u.offset, u.size, u.tags_code) for u in found)
+        units = [u for u in self.units if (u.topic, u.queue_id) == (topic, queue_id) and u.dispatched]
+        return b"".join(struct.pack(">qiq", u.offset, u.size, u.tags_code) for u in units)
 
     def _write_queues(self, folder: Path) -> None:
         for topic, queue_id in self.next_offsets:
@@ -203,8 +203,8 @@ def add_key(data: bytearray, text: str, offset: int, store_time: int) -> None:
 def write_queue(folder: Path, data: bytes, file_size: int, start: int = 0) -> None:
     """Files of one queue from byte offset ``start`` on."""
     folder.mkdir(parents=True, exist_ok=True)
-    for at in range(0, max(len(data), 1), file_size):
-        (folder / f"{start + at:020d}").write_bytes(data[at : at + file_size].ljust(file_size, b"\0"))
+    for position in range(0, max(len(data), 1), file_size):
+        (folder / f"{start + position:020d}").write_bytes(data[position : position + file_size].ljust(file_size, b"\0"))
 
 
 def healthy(count: int = 60) -> HandmadeStore:

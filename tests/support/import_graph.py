@@ -9,28 +9,28 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def modules() -> dict[str, Path]:
-    found = {}
+    results = {}
     for package in ("engine", "viewer"):
         for path in (ROOT / package).rglob("*.py"):
             parts = path.relative_to(ROOT).with_suffix("").parts
-            found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
-    return found
+            results[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return results
 
 
 def imported(path: Path) -> set[str]:
     """Whatever the file imports, as dotted names: for types, and late in a function, too."""
-    found: set[str] = set()
+    results: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            results |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
-            found |= {f"{node.module}.{alias.name}" for alias in node.names}
-    return found
+            results |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return results
 
 
 def graph(files: dict[str, Path]) -> dict[str, set[str]]:
     return {
-        name: {one if one in files else one.rpartition(".")[0] for one in imported(path)} & files.keys() - {name}
+        name: {item if item in files else item.rpartition(".")[0] for item in imported(path)} & files.keys() - {name}
         for name, path in files.items()
     }
 
@@ -39,11 +39,13 @@ def circles(edges: dict[str, set[str]]) -> list[set[str]]:
     """Sets of files each of which leads to each other."""
     reached: dict[str, set[str]] = {}
     for start in edges:
-        seen, waiting = set(), [start]
+        observed, waiting = set(), [start]
         while waiting:
-            for one in edges[waiting.pop()] - seen:
-                seen.add(one)
-                waiting.append(one)
-        reached[start] = seen
-    found = {frozenset(one for one in reached[name] if name in reached[one]) for name in edges if name in reached[name]}
-    return [set(one) for one in found]
+            for item in edges[waiting.pop()] - observed:
+                observed.add(item)
+                waiting.append(item)
+        reached[start] = observed
+    results = {
+        frozenset(one for one in reached[name] if name in reached[one]) for name in edges if name in reached[name]
+    }
+    return [set(one) for one in results]

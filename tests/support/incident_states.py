@@ -118,8 +118,8 @@ def zero_queue_file(root: Path, queue: str, start: int) -> None:
 def index_files_turned_round(root: Path) -> None:
     """The oldest index file has the name of the newest one, and so on."""
     files = sorted((root / "index").iterdir())
-    held = [file.read_bytes() for file in reversed(files)]
-    for file, data in zip(files, held, strict=True):
+    contents = [file.read_bytes() for file in reversed(files)]
+    for file, data in zip(files, contents, strict=True):
         file.write_bytes(data)
 
 
@@ -148,15 +148,15 @@ def crashed(root: Path) -> None:
 def cut_queues(root: Path, physical: int, topic: str = "*") -> None:
     """No queue of ``topic`` knows a unit from ``physical`` on."""
     for folder in root.glob(f"consumequeue/{topic}/*"):
-        _zero_entries(folder, lambda _, at: at >= physical)
+        _zero_entries(folder, lambda _, position: position >= physical)
 
 
-def _zero_entries(folder: Path, wanted: Callable[[int, int], bool]) -> None:
+def _zero_entries(folder: Path, action: Callable[[int, int], bool]) -> None:
     import numpy as np
 
     for path in folder.iterdir():
         rows = np.frombuffer(bytearray(path.read_bytes()), CQ_UNIT)
         for number, physical in enumerate(rows["physical_offset"].tolist(), int(path.name) // CQ_UNIT.itemsize):
-            if wanted(number, physical):
+            if action(number, physical):
                 rows[number - int(path.name) // CQ_UNIT.itemsize] = 0
         path.write_bytes(rows.tobytes())

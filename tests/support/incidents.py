@@ -26,22 +26,22 @@ def queue_files(root: Path) -> Iterator[Path]:
 def entries(path: Path) -> list[tuple[int, int, int]]:
     """The entries of a queue's file."""
     data = path.read_bytes()
-    return [ENTRY.unpack_from(data, at) for at in range(0, len(data) - len(data) % ENTRY.size, ENTRY.size)]
+    return [ENTRY.unpack_from(data, position) for position in range(0, len(data) - len(data) % ENTRY.size, ENTRY.size)]
 
 
 def forget_units(root: Path, start: int, stop: int = 1 << 62) -> int:
     """Zero what the queues know of units in [start, stop) and behind the first such entry; gives how many went."""
-    gone = 0
+    removed = 0
     for path in queue_files(root):
         rows = entries(path)
         first = next((n for n, row in enumerate(rows) if row[1] and start <= row[0] < stop), None)
         if first is None:
             continue
-        gone += sum(1 for row in rows[first:] if row[1])
+        removed += sum(1 for row in rows[first:] if row[1])
         data = bytearray(path.read_bytes())
         data[first * ENTRY.size :] = bytes(len(data) - first * ENTRY.size)
         path.write_bytes(data)
-    return gone
+    return removed
 
 
 def units(root: Path) -> list[int]:
@@ -84,8 +84,8 @@ def zero_log(root: Path, start: int) -> None:
         first = int(path.name)
         if first + LOG_FILE > start:
             data = bytearray(path.read_bytes())
-            at = max(start - first, 0)
-            data[at:] = bytes(len(data) - at)
+            position = max(start - first, 0)
+            data[position:] = bytes(len(data) - position)
             path.write_bytes(data)
 
 

@@ -36,13 +36,13 @@ def puts(life: int, thread: int) -> Iterator[list[Message]]:
     """What one thread of a life puts, without end: mostly one message a put."""
     rng, number = random.Random(f"{life} {thread}"), 0
     while True:
-        made = []
+        messages = []
         for _ in range(rng.randint(2, 8) if rng.random() < 0.1 else 1):
             number += 1
             body = b"%d-%d %d " % (life, thread, number) + rng.randbytes(rng.choice((0, 10, 200, 600, 5000)))
             topic, queue_id = rng.choice(TOPICS), rng.randrange(3)
-            made.append(Message(topic, body, queue_id, tags=rng.choice("AB"), keys=f"k{number} every"))
-        yield made
+            messages.append(Message(topic, body, queue_id, tags=rng.choice("AB"), keys=f"k{number} every"))
+        yield messages
 
 
 def live(order: dict[str, Any]) -> None:
@@ -62,8 +62,8 @@ def live(order: dict[str, Any]) -> None:
 
 
 def _put(store: MessageStore, life: int, thread: int, most: int) -> None:
-    for _, made in zip(range(most), puts(life, thread), strict=False):
-        results = [store.put_message(made[0])] if len(made) == 1 else list(store.put_messages(made))
+    for _, put in zip(range(most), puts(life, thread), strict=False):
+        results = [store.put_message(put[0])] if len(put) == 1 else list(store.put_messages(put))
         good = [r for r in results if r.status is PutMessageStatus.PUT_OK and r.append is not None]
         places = " ".join(f"{r.append.physical_offset}:{r.append.end_offset}" for r in good if r.append)
         _say(f"ack {thread} {len(good)} {store.positions().committed} {places}")

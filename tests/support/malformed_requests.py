@@ -329,14 +329,14 @@ class MalformedRequest(NamedTuple):
 
 def malformed_requests(like: str) -> Iterator[MalformedRequest]:
     """All of them, for a broker of a release (``4.9``, ``5.3``)."""
-    unknown = {one.code for one in (SINCE_5 if like == "4.9" else UNTIL_4_9)}
+    unknown = {item.code for item in (SINCE_5 if like == "4.9" else UNTIL_4_9)}
     rows = {one.code: one for one in BROKER}
     assert set(USUAL) | NOT_ASKED >= set(rows), sorted(set(rows) - set(USUAL) - NOT_ASKED)
     for code in (*OTHER_CODES, *sorted(unknown)):
         yield MalformedRequest(f"{code}", code, {}, b"")
-    for code, (fields, said) in USUAL.items():
+    for code, (fields, output) in USUAL.items():
         if code not in unknown:
-            yield from _of(rows[code], fields, said)
+            yield from _of(rows[code], fields, output)
 
 
 def _of(request: Request, usual: dict[str, str], said: object) -> Iterator[MalformedRequest]:
@@ -346,8 +346,8 @@ def _of(request: Request, usual: dict[str, str], said: object) -> Iterator[Malfo
     yield MalformedRequest(f"{code} with more", code, {**usual, "odd": "1", "": "2"}, body)
     for field in request.fields:
         if field.sent_as in usual:
-            rest = {name: text for name, text in usual.items() if name != field.sent_as}
-            yield MalformedRequest(f"{code} without {field.sent_as}", code, rest, body)
+            remainder = {name: text for name, text in usual.items() if name != field.sent_as}
+            yield MalformedRequest(f"{code} without {field.sent_as}", code, remainder, body)
         for value in ("", *_values(code, field)):
             yield MalformedRequest(
                 f"{code} {field.sent_as}={_short(value)}", code, {**usual, field.sent_as: value}, body
@@ -413,17 +413,17 @@ async def answers(address: str, like: str) -> dict[str, Answered]:
     """What a broker said to each: code, first line of the remark, names of header fields."""
     host, _, port = address.rpartition(":")
     connection = await connect(host, int(port))
-    found: dict[str, Answered] = {}
+    results: dict[str, Answered] = {}
     try:
         await prepare(connection)
         for odd in malformed_requests(like):
-            assert odd.name not in found, odd.name
+            assert odd.name not in results, odd.name
             if connection.closed.is_set():
                 connection = await connect(host, int(port))
-            found[odd.name] = await _answer(connection, odd, address)
+            results[odd.name] = await _answer(connection, odd, address)
     finally:
         connection.close()
-    return found
+    return results
 
 
 async def _answer(connection: Connection, odd: MalformedRequest, address: str) -> Answered:

@@ -80,7 +80,7 @@ class MemoryQueue:
 
     def spans(self):
         end = len(self._data)
-        return [(at, min(at + self.file_size, end)) for at in range(0, end, self.file_size)]
+        return [(position, min(position + self.file_size, end)) for position in range(0, end, self.file_size)]
 
     def ext_unit(self, address):
         return self._ext.get(address)

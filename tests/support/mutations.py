@@ -76,7 +76,9 @@ class Mutations:
         if not used:
             return "nothing"
         # Most of a file is often zeros: places within the data and near its heads tell more.
-        at = pick.choice([pick.randrange(used), pick.randrange(min(used, 200)), max(0, used - 1 - pick.randrange(200))])
+        position = pick.choice(
+            [pick.randrange(used), pick.randrange(min(used, 200)), max(0, used - 1 - pick.randrange(200))]
+        )
         new = pick.choice(
             [
                 bytes([pick.randrange(256)]),
@@ -88,8 +90,8 @@ class Mutations:
                 bytes(data[(start := pick.randrange(used)) : start + pick.randrange(1, 2000)]),
             ]
         )
-        _patch(path, first + at, new)
-        return f"{path.name} at {first + at}: {len(new)} bytes {new[:12].hex()}"
+        _patch(path, first + position, new)
+        return f"{path.name} at {first + position}: {len(new)} bytes {new[:12].hex()}"
 
     def _field(self, pick: random.Random) -> str:
         """One number of a unit, an entry or a header, at its own place."""
@@ -100,23 +102,23 @@ class Mutations:
         match path.relative_to(self.store).parts[0]:
             case "commitlog":
                 start = data.find(MAGICS[0][:3], pick.randrange(len(data) + 1)) - 4
-                at, size = start + pick.choice(UNIT_FIELDS), pick.choice([2, 4, 8])
+                position, size = start + pick.choice(UNIT_FIELDS), pick.choice([2, 4, 8])
             case "consumequeue":
-                at, size = pick.randrange(len(data) // 20 + 1) * 20 + pick.choice([0, 8, 12]), pick.choice([4, 8])
+                position, size = pick.randrange(len(data) // 20 + 1) * 20 + pick.choice([0, 8, 12]), pick.choice([4, 8])
             case "batchconsumequeue":
-                at = pick.randrange(len(data) // 46 + 1) * 46 + pick.choice([0, 8, 12, 20, 28, 36, 38])
+                position = pick.randrange(len(data) // 46 + 1) * 46 + pick.choice([0, 8, 12, 20, 28, 36, 38])
                 size = pick.choice([2, 4, 8])
             case "consumequeue_ext":
-                at, size = pick.randrange(10) * 20 + pick.choice([0, 2, 10, 18]), pick.choice([2, 8])
+                position, size = pick.randrange(10) * 20 + pick.choice([0, 2, 10, 18]), pick.choice([2, 8])
             case _:
-                at = pick.choice([pick.randrange(10) * 4, pick.randrange(len(data) // 4 + 1) * 4])
+                position = pick.choice([pick.randrange(10) * 4, pick.randrange(len(data) // 4 + 1) * 4])
                 size = pick.choice([4, 8])
-        if at < 0 or at >= len(data):
+        if position < 0 or position >= len(data):
             return "nothing"
-        near = int.from_bytes(data[at : at + size], "big") + pick.choice([-20, -1, 1, 20])
+        near = int.from_bytes(data[position : position + size], "big") + pick.choice([-20, -1, 1, 20])
         value = pick.choice([*INTEGERS, near])
-        _patch(path, at, (value % (1 << 8 * size)).to_bytes(size, "big"))
-        return f"{path.name} at {at}: {size} bytes hold {value}"
+        _patch(path, position, (value % (1 << 8 * size)).to_bytes(size, "big"))
+        return f"{path.name} at {position}: {size} bytes hold {value}"
 
     def _size(self, pick: random.Random) -> str:
         path = self._file(pick)
@@ -147,13 +149,13 @@ class Mutations:
                 self._made.append(path)
                 return f"{path.name}: a folder"
             return f"{path.name}: gone"
-        made = self.store / parent / pick.choice(FOLDERS).replace("..", "...")
-        if made.exists() or not made.parent.is_dir():
+        sample = self.store / parent / pick.choice(FOLDERS).replace("..", "...")
+        if sample.exists() or not sample.parent.is_dir():
             return "nothing"
-        (made / "0").mkdir(parents=True)
-        (made / "0" / f"{pick.choice(INTEGERS):020d}").write_bytes(pick.randbytes(pick.choice([0, 7, 20, 6000])))
-        self._made.append(made)
-        return f"{parent}/{made.name!r}: made"
+        (sample / "0").mkdir(parents=True)
+        (sample / "0" / f"{pick.choice(INTEGERS):020d}").write_bytes(pick.randbytes(pick.choice([0, 7, 20, 6000])))
+        self._made.append(sample)
+        return f"{parent}/{sample.name!r}: made"
 
     def _neighbour(self, pick: random.Random) -> str:
         """A file beside another: a copy under another name, a stray one, a link out of the store, a pipe."""

@@ -16,12 +16,12 @@ BLANK = 0xCBD43194
 
 def bytes_by_folder(root: Path) -> Counter[str]:
     """Apparent bytes of every file, by the first part of its path below ``root``."""
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for folder, _, names in os.walk(root):
         for name in names:
             path = Path(folder) / name
-            found[path.relative_to(root).parts[0]] += path.lstat().st_size
-    return found
+            counts[path.relative_to(root).parts[0]] += path.lstat().st_size
+    return counts
 
 
 def units_by_queue(folder: Path) -> tuple[Counter[tuple[str, int]], Counter[tuple[str, int]], int]:
@@ -30,22 +30,22 @@ def units_by_queue(folder: Path) -> tuple[Counter[tuple[str, int]], Counter[tupl
     messages: Counter[tuple[str, int]] = Counter()
     blanks = 0
     for path in sorted(folder.iterdir()):
-        data, base, at = path.read_bytes(), int(path.name), 0
-        while at + 8 <= len(data):
-            size, magic = struct.unpack_from(">iI", data, at)
-            if magic == BLANK and size == len(data) - at:
+        data, base, position = path.read_bytes(), int(path.name), 0
+        while position + 8 <= len(data):
+            size, magic = struct.unpack_from(">iI", data, position)
+            if magic == BLANK and size == len(data) - position:
                 blanks += size
                 break
-            topic = _topic(data, at, size, magic, base + at)
+            topic = _topic(data, position, size, magic, base + position)
             if topic is None:
-                at = _next(data, at + 1, base)
-                if at < 0:
+                position = _next(data, position + 1, base)
+                if position < 0:
                     break
                 continue
-            key = (topic, struct.unpack_from(">i", data, at + 12)[0])
+            key = (topic, struct.unpack_from(">i", data, position + 12)[0])
             sizes[key] += size
             messages[key] += 1
-            at += size
+            position += size
     return sizes, messages, blanks
 
 
@@ -62,14 +62,14 @@ def _topic(data: bytes, at: int, size: int, magic: int, offset: int) -> str | No
 
 def _next(data: bytes, at: int, base: int) -> int:
     """Position of the next unit or blank, −1 for none."""
-    found = []
+    starts = []
     for magic in (*MAGICS, BLANK):
         here = data.find(magic.to_bytes(4, "big"), at + 4)
         while here >= 0:
             start = here - 4
             size = struct.unpack_from(">i", data, start)[0]
             if (magic == BLANK and size == len(data) - start) or _topic(data, start, size, magic, base + start):
-                found.append(start)
+                starts.append(start)
                 break
             here = data.find(magic.to_bytes(4, "big"), here + 1)
-    return min(found, default=-1)
+    return min(starts, default=-1)

@@ -69,7 +69,7 @@ class OtherClient:
 
     def _told(self) -> str:
         errors = (self._home / "errors.log").read_text("utf-8", "replace")
-        return "\n".join([json.dumps(one)[:300] for one in self.lines[-8:]] + [errors[-2000:]])
+        return "\n".join([json.dumps(line)[:300] for line in self.lines[-8:]] + [errors[-2000:]])
 
     def tried(self, **command: object) -> tuple[list[Line], str | None]:
         """What was said while one command was carried out, and what went wrong."""
@@ -78,26 +78,28 @@ class OtherClient:
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps(command) + "\n")
         self._process.stdin.flush()
-        self.until(lambda lines: any(one["told"] == "done" for one in lines[before:]), f"not done: {command}")
+        self.until(lambda lines: any(record["told"] == "done" for record in lines[before:]), f"not done: {command}")
         with self._changed:
-            said = self.lines[before:]
-        return said, next(one for one in said if one["told"] == "done").get("error")
+            actual_lines = self.lines[before:]
+        return actual_lines, next(row for row in actual_lines if row["told"] == "done").get("error")
 
     def asked(self, **command: object) -> list[Line]:
         """As :meth:`tried`; nothing may go wrong."""
-        said, error = self.tried(**command)
+        output, error = self.tried(**command)
         assert error is None, f"{command}: {error}"
-        return said
+        return output
 
     def received(self, consumer: str) -> list[Line]:
         with self._changed:
-            return [one for one in self.lines if one["told"] == "received" and one["consumer"] == consumer]
+            return [record for record in self.lines if record["told"] == "received" and record["consumer"] == consumer]
 
     def until_received(self, consumer: str, *counts: tuple[str, int]) -> None:
         """Until a consumer was handed each key so often."""
 
         def lacking(lines: list[Line]) -> list[tuple[str, int]]:
-            got = Counter(one["keys"][0] for one in lines if one["told"] == "received" and one["consumer"] == consumer)
+            got = Counter(
+                record["keys"][0] for record in lines if record["told"] == "received" and record["consumer"] == consumer
+            )
             return [(key, count) for key, count in counts if got[key] < count]
 
         self.until(lambda lines: not lacking(lines), f"{consumer} did not get all, see {self._home}")
@@ -148,7 +150,7 @@ class ServerPair:
         self._start()
         return self
 
-    def __exit__(self, *what: object) -> None:
+    def __exit__(self, *arguments: object) -> None:
         self._broker.close()
         self._standing.close()
 

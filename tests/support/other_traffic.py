@@ -77,21 +77,21 @@ class ClientTraffic:
         """A topic's or group's name: two seeds share none."""
         return f"{word}{self._seed}"
 
-    def message(self, topic: str, queue: int, key: str, **more: object) -> dict[str, Any]:
+    def message(self, topic: str, queue: int, key: str, **options: object) -> dict[str, Any]:
         """A message of the seed."""
         drawn = self._random
         words = " ".join(drawn.choice(("order", "北", "crate", "grün", "€")) for _ in range(drawn.randrange(3, 40)))
-        said = {"topic": topic, "broker": "broker-a", "queue": queue, "key": key, "body": f"{key} {words}"}
+        output = {"topic": topic, "broker": "broker-a", "queue": queue, "key": key, "body": f"{key} {words}"}
         properties = {"amount": str(drawn.randrange(500)), "region": drawn.choice("ns")}
-        return said | {"tag": drawn.choice(TAGS), "properties": properties} | more
+        return output | {"tag": drawn.choice(TAGS), "properties": properties} | options
 
     def note(self, messages: Iterable[dict[str, Any]]) -> None:
         """Remember what was sent, for who is to get what."""
-        for one in messages:
-            self._sent[one["key"]] = one
+        for record in messages:
+            self._sent[record["key"]] = record
 
     def wanted(self, *topics: str, chosen: Callable[[dict[str, Any]], bool] = lambda _: True) -> list[tuple[str, int]]:
-        return [(key, 1) for key, one in self._sent.items() if one["topic"] in topics and chosen(one)]
+        return [(key, 1) for key, record in self._sent.items() if record["topic"] in topics and chosen(record)]
 
     def send(self, message: dict[str, Any], mode: str = "sync") -> None:
         """One message; behind it, it is in the store, also where nobody says so."""
@@ -113,7 +113,7 @@ class ClientTraffic:
                 for queue in range(queues):
                     end = self.setting.max_offset(topic, queue)
                     until(
-                        lambda at=(group, topic, queue), end=end: (self.setting.consumed(*at) or 0) >= end,
+                        lambda position=(group, topic, queue), end=end: (self.setting.consumed(*position) or 0) >= end,
                         f"{group} does not get to {end} of {topic}-{queue}",
                     )
 
@@ -140,7 +140,7 @@ def sends(t: ClientTraffic) -> None:
         t.send(t.message(few, number % 2, f"o{number}"))
     if "batch" not in t.lacks:
         for number in range(3):
-            batch = [t.message(many, number, f"b{number}-{one}") for one in range(5)]
+            batch = [t.message(many, number, f"b{number}-{item}") for item in range(5)]
             if "unique ids of a batch" not in t.lacks:  # or it is one message, and handed out as none of them
                 t.note(batch)
             t.client.asked(do="send", id="p", mode="sync", messages=batch)
@@ -167,7 +167,7 @@ def sends(t: ClientTraffic) -> None:
     for number in range(20, 30):
         t.send(t.message(few, number % 2, f"o{number}"))
     t.client.until_received("all", *t.wanted(many, few))
-    t.client.until_received("tags", *t.wanted(many, chosen=lambda one: one["tag"] == "paid"))
+    t.client.until_received("tags", *t.wanted(many, chosen=lambda row: row["tag"] == "paid"))
     if "sql" not in t.lacks:
         t.client.until_received("sql", *t.wanted(many, chosen=_rich))
     if "orderly" not in t.lacks:
@@ -175,8 +175,8 @@ def sends(t: ClientTraffic) -> None:
     for member in MEMBERS:
         t.client.until_received(member, *t.wanted(wide))
     t.settled({t.named("all"): {many: 4, few: 2}})
-    for one in ("all", "tags", *MEMBERS, *({"sql", "ordered"} - {"sql", "ordered"} & _absent(t)), "p"):
-        t.client.asked(do="stop", id=one)
+    for record in ("all", "tags", *MEMBERS, *({"sql", "ordered"} - {"sql", "ordered"} & _absent(t)), "p"):
+        t.client.asked(do="stop", id=record)
     t.closing({t.named("all"): {many: 4, few: 2}})
 
 
@@ -268,11 +268,11 @@ def transactions(t: ClientTraffic) -> None:
         message = t.message(topic, number % 2, f"t{number}", plan=plan)
         t.note([message])
         t.client.asked(do="half", id="t", message=message, plan=plan)
-    t.client.until_received("deeds", *t.wanted(topic, chosen=lambda one: one["plan"].startswith("commit")))
+    t.client.until_received("deeds", *t.wanted(topic, chosen=lambda record: record["plan"].startswith("commit")))
     for number in (3, 8):
         key = f"t{number}"
         t.client.until(
-            lambda lines, key=key: any(one["told"] == "checked" and one["keys"] == [key] for one in lines), "no check"
+            lambda lines, key=key: any(row["told"] == "checked" and row["keys"] == [key] for row in lines), "no check"
         )
     t.settled({group: {topic: 2}})
     t.client.asked(do="stop", id="deeds")
@@ -305,8 +305,8 @@ def restart(t: ClientTraffic) -> None:
 
 def _stored(t: ClientTraffic, message: dict[str, Any]) -> bool:
     """One try; what was refused, or not sent at all, is tried again by the caller."""
-    said, error = t.client.tried(do="send", id="p", mode="sync", message=message)
-    sent = [one for one in said if one["told"] == "sent" and one["keys"] == [message["key"]]]
+    output, error = t.client.tried(do="send", id="p", mode="sync", message=message)
+    sent = [record for record in output if record["told"] == "sent" and record["keys"] == [message["key"]]]
     return error is None and bool(sent) and "error" not in sent[-1]
 
 
@@ -339,37 +339,37 @@ def compared(lines: list[Line], facts: dict[str, Any], *, places: bool) -> dict[
     """
     ids: dict[str, str] = {}
     out: dict[str, Any] = dict(facts)
-    loud = sum(one["told"] == "sent" for one in lines if one.get("keys") == [LOUD])
-    lines = [one for one in lines if one.get("keys") != [LOUD]]
+    loud = sum(row["told"] == "sent" for row in lines if row.get("keys") == [LOUD])
+    lines = [line for line in lines if line.get("keys") != [LOUD]]
     sent: defaultdict[str, list[Line]] = defaultdict(list)
-    for one in lines:
-        if one["told"] in ("sent", "half") and "error" not in one:
-            ids |= zip(one["keys"], one["msgId"].split(","), strict=False)
-            if loud and one["keys"][0].startswith(WORD):
-                one = {**one, "queueOffset": one["queueOffset"] - loud}  # noqa: PLW2901  that of a topic without them
-            sent[f"{one['told']} {','.join(one['keys'])}"].append(_sent(one, places=places))
-        elif one["told"] in ("queues", "topics", "deleted"):
-            out[one["told"]] = one
+    for record in lines:
+        if record["told"] in ("sent", "half") and "error" not in record:
+            ids |= zip(record["keys"], record["msgId"].split(","), strict=False)
+            if loud and record["keys"][0].startswith(WORD):
+                record = {**record, "queueOffset": record["queueOffset"] - loud}  # noqa: PLW2901  that of a topic without them
+            sent[f"{record['told']} {','.join(record['keys'])}"].append(_sent(record, places=places))
+        elif record["told"] in ("queues", "topics", "deleted"):
+            out[record["told"]] = record
     out |= sent
     handed: defaultdict[str, list[Line]] = defaultdict(list)
     order: defaultdict[str, list[str]] = defaultdict(list)
-    for one in lines:
-        if one["told"] in ("received", "checked", "executing"):
-            who = one.get("consumer", one["told"])
-            handed[f"{who} was handed {one['keys'][0]}"].append(_unit(one, ids, places=places))
-            if one["told"] == "received" and one["reconsumeTimes"] == 0:
-                order[f"{who} in the order of {one['topic']}-{one['queueId']}"].append(one["keys"][0])
+    for record in lines:
+        if record["told"] in ("received", "checked", "executing"):
+            client = record.get("consumer", record["told"])
+            handed[f"{client} was handed {record['keys'][0]}"].append(_unit(record, ids, places=places))
+            if record["told"] == "received" and record["reconsumeTimes"] == 0:
+                order[f"{client} in the order of {record['topic']}-{record['queueId']}"].append(record["keys"][0])
     out |= {name: sorted(all_of_it, key=str) for name, all_of_it in handed.items()}
     out |= {name: keys for name, keys in order.items() if name.startswith("ordered ")}
     return out
 
 
 def _sent(one: Line, *, places: bool) -> Line:
-    kept = {key: value for key, value in one.items() if key not in ("msgId", "offsetMsgId", "transactionId")}
+    saved = {key: value for key, value in one.items() if key not in ("msgId", "offsetMsgId", "transactionId")}
     ids = (one.get("offsetMsgId") or "").split(",")
     if one["told"] == "half":
-        kept.pop("queueOffset", None)
-    return kept | {
+        saved.pop("queueOffset", None)
+    return saved | {
         "ids": [len(text) for text in one["msgId"].split(",")],
         "places": [int(text[-16:], 16) if places and text else len(text) for text in ids],
         "transaction": one.get("transactionId") in one["msgId"].split(",") if one.get("transactionId") else "none",
@@ -378,35 +378,35 @@ def _sent(one: Line, *, places: bool) -> Line:
 
 def _unit(one: Line, ids: dict[str, str], *, places: bool) -> Line:
     """A message as a listener saw it."""
-    kept = {key: value for key, value in one.items() if key not in ("msgId", "offsetMsgId", "transactionId")}
+    saved = {key: value for key, value in one.items() if key not in ("msgId", "offsetMsgId", "transactionId")}
     for name in () if places else ("commitLogOffset", "queueOffset", "prepared"):
-        if name in kept:
-            kept[name] = kept[name] > 0 if name == "prepared" else "somewhere"
+        if name in saved:
+            saved[name] = saved[name] > 0 if name == "prepared" else "somewhere"
     own = ids.get(one["keys"][0])
-    kept["its own id"] = one["msgId"] == own if "msgId" in one else one.get("transactionId") == own
-    kept["id of its place"] = len(one.get("offsetMsgId") or "")
+    saved["its own id"] = one["msgId"] == own if "msgId" in one else one.get("transactionId") == own
+    saved["id of its place"] = len(one.get("offsetMsgId") or "")
     properties = dict(one.get("properties") or {})
-    if "storeSize" in kept:
-        kept["storeSize"] -= len(properties.get("UNIQ_KEY", ""))
+    if "storeSize" in saved:
+        saved["storeSize"] -= len(properties.get("UNIQ_KEY", ""))
     for name, value in properties.items():
         if name in OF_TIME or name in ("ORIGIN_MESSAGE_ID", "UNIQ_KEY", "__transactionId__"):
             properties[name] = "its own" if value == own else "another"
         if name.startswith("TRAN_PREPARED_QUEUE_OFFSET"):
             properties[name] = "a number"
-    kept["properties"] = properties
-    return kept
+    saved["properties"] = properties
+    return saved
 
 
 def differences(theirs: dict[str, Any], ours: dict[str, Any]) -> list[str]:
     """Lines for who reads them: what each was told, where that is not the same."""
-    found = []
+    texts = []
     for name in sorted(theirs.keys() | ours.keys()):
         real, own = theirs.get(name, "nothing"), ours.get(name, "nothing")
         if real != own:
-            found.append(f"{name}:\n  real {real}\n  ours {own}")
-    return found
+            texts.append(f"{name}:\n  real {real}\n  ours {own}")
+    return texts
 
 
 def handed_out(lines: list[Line]) -> Counter[str]:
     """Deliveries a consumer."""
-    return Counter(one["consumer"] for one in lines if one["told"] == "received" and one["keys"] != [LOUD])
+    return Counter(record["consumer"] for record in lines if record["told"] == "received" and record["keys"] != [LOUD])

@@ -25,15 +25,15 @@ def say(**row: Any) -> None:
 
 
 def listener(messages: Sequence[ReceivedMessage], _context: object) -> None:
-    for one in messages:
+    for message in messages:
         say(
             kind="received",
             at=time.time_ns() // 1_000_000,
-            queueId=one.queue.queue_id,
-            queueOffset=one.queue_offset,
-            msgId=one.msg_id,
-            keys=one.keys,
-            reconsumeTimes=one.reconsume_times,
+            queueId=message.queue.queue_id,
+            queueOffset=message.queue_offset,
+            msgId=message.msg_id,
+            keys=message.keys,
+            reconsumeTimes=message.reconsume_times,
         )
 
 

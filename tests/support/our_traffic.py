@@ -85,9 +85,9 @@ class JavaRandom:
             return bound * self._next(31) >> 31
         while True:
             drawn = self._next(31)
-            found = drawn % bound
-            if drawn - found + bound - 1 < 1 << 31:
-                return found
+            results = drawn % bound
+            if drawn - results + bound - 1 < 1 << 31:
+                return results
 
     def coin(self) -> bool:
         """``nextBoolean()``."""
@@ -148,8 +148,8 @@ class OurTraffic:
 
     def _message(self, topic: str, about: int) -> Message:
         chance = self._random
-        made = Message(topic, self._body(about))
-        made.tags = TAGS[chance.below(len(TAGS))] or ""
+        message = Message(topic, self._body(about))
+        message.tags = TAGS[chance.below(len(TAGS))] or ""
         keys = []
         if chance.below(5) > 0:
             keys.append(f"K{self._serial}")
@@ -159,38 +159,38 @@ class OurTraffic:
             keys.append(TWINS[chance.below(4)])
         if chance.below(40) == 0:
             keys.append(f"ключ-{chance.below(4)}")
-        made.keys = keys
+        message.keys = keys
         own = {}
         if chance.below(3) == 0:
             own["amount"] = str(chance.below(500))
             own["region"] = "north" if chance.coin() else "süd"
         if chance.below(20) == 0:
             own["note"] = "😀 smile, 100 % & more=yes"
-        made.properties = own
+        message.properties = own
         if chance.below(10) == 0:
-            made.flag = chance.below(1 << 20)
+            message.flag = chance.below(1 << 20)
         if chance.below(15) == 0:
-            made.waits = False
-        return made
+            message.waits = False
+        return message
 
     @staticmethod
     def _minimum_hash_key(topic: str) -> str:
         chance = JavaRandom(jhash(topic))
         while True:
             text = "".join(chr(ord("a") + chance.below(26)) for _ in range(5))
-            rest = i32(-(1 << 31) - i32(jhash(f"{topic}#{text}") * 961))
-            for one in range(ord("0"), ord("z") + 1):
-                other = i32(rest - 31 * one)
-                if ord("0") <= other <= ord("z") and chr(one).isalnum() and chr(other).isalnum():
-                    return text + chr(one) + chr(other)
+            remainder = i32(-(1 << 31) - i32(jhash(f"{topic}#{text}") * 961))
+            for number in range(ord("0"), ord("z") + 1):
+                other = i32(remainder - 31 * number)
+                if ord("0") <= other <= ord("z") and chr(number).isalnum() and chr(other).isalnum():
+                    return text + chr(number) + chr(other)
 
     # Clients
 
-    async def _producer(self, group: str, **more: Any) -> Producer:
-        config = ProducerConfig(like=self._version[:3], send_timeout=10.0, **more)
-        made = Producer(group, self._namesrv, config)
-        await made.start()
-        return made
+    async def _producer(self, group: str, **options: Any) -> Producer:
+        config = ProducerConfig(like=self._version[:3], send_timeout=10.0, **options)
+        producer = Producer(group, self._namesrv, config)
+        await producer.start()
+        return producer
 
     async def _topic(self, producer: Producer, name: str, queues: int) -> None:
         fields = {
@@ -209,23 +209,23 @@ class OurTraffic:
                 await asyncio.sleep(0.05)
 
     async def _consumer(
-        self, group: str, topics: dict[str, str], verdict: Callable[..., bool | None] | None = None, **more: Any
+        self, group: str, topics: dict[str, str], verdict: Callable[..., bool | None] | None = None, **options: Any
     ) -> Consumer:
         def listener(messages: Sequence[ReceivedMessage], context: Any) -> bool:
             (message,) = messages
             fine = verdict is None or verdict(message, context) is not False
             answer = "CONSUME_SUCCESS" if fine else "RECONSUME_LATER"
-            self._received(group, message, "ordered" if more.get("orderly") else answer)
+            self._received(group, message, "ordered" if options.get("orderly") else answer)
             return fine
 
         config = ConsumerConfig(
-            start=FROM_FIRST, threads=1, commit_interval=1.0, offsets_folder=self._folder / "offsets", **more
+            start=FROM_FIRST, threads=1, commit_interval=1.0, offsets_folder=self._folder / "offsets", **options
         )
-        made = Consumer(group, listener, self._namesrv, config)
+        consumer = Consumer(group, listener, self._namesrv, config)
         for topic, expression in topics.items():
-            made.subscribe(topic, expression)
-        await made.start()
-        return made
+            consumer.subscribe(topic, expression)
+        await consumer.start()
+        return consumer
 
     def _received(self, group: str, one: ReceivedMessage, answer: str) -> None:
         self._counts[group, one.topic] += 1
@@ -298,7 +298,7 @@ class OurTraffic:
     def _sent_to(self, topic: str, tags: set[str] | None = None) -> int:
         """How many messages were sent to a topic, with one of these tags where some are named."""
         sent = [line for line in self.lines if line["kind"] in {"send", "oneway", "batch"} and line["topic"] == topic]
-        each = [one for line in sent for one in line.get("elements", (line,))]
+        each = [item for line in sent for item in line.get("elements", (line,))]
         return sum(tags is None or one.get("tags") in tags for one in each)
 
     async def _until_readable(self, producer: Producer, sent: SendResult) -> None:
@@ -319,7 +319,7 @@ class OurTraffic:
                     batch.append(self._message(topic, 40 + chance.below(200)))
                     batch[-1].waits = True
                 result = await producer.send(batch, queue=queue)
-                elements = [{"flag": one.flag, **_said(one, properties=False)} for one in batch]
+                elements = [{"flag": item.flag, **_said(item, properties=False)} for item in batch]
                 self._say(
                     "batch",
                     topic=topic,
@@ -334,9 +334,9 @@ class OurTraffic:
                 await self._send(producer, self._message(topic, 5000 + chance.below(15_000)), queue.queue_id)
             elif number % 60 == 33:
                 message = self._message(topic, 100)
-                said = _said(message, properties=False)
-                said.pop("bodyLen")
-                self._say("oneway", topic=topic, queueId=queue.queue_id, **said)
+                output = _said(message, properties=False)
+                output.pop("bodyLen")
+                self._say("oneway", topic=topic, queueId=queue.queue_id, **output)
                 await producer.send_one_way(message, queue=queue)
                 await asyncio.sleep(0.02)
             elif number % 25 == 7:
@@ -353,22 +353,22 @@ class OurTraffic:
                 queue = MessageQueue(topic, "broker-a", number)
                 end = await max_offset(puller.instance, queue)
                 for expression in expressions:
-                    for at in (0, 1, end // 2, end - 1, end, end + 1, end + 7):
-                        if at < 0:
+                    for position in (0, 1, end // 2, end - 1, end, end + 1, end + 7):
+                        if position < 0:
                             continue
-                        got = await puller.pull(queue, at, expression=expression)
+                        got = await puller.pull(queue, position, expression=expression)
                         self._say(
                             "pull",
                             topic=topic,
                             queueId=number,
                             expression=expression,
-                            offset=at,
+                            offset=position,
                             maxNums=32,
                             status=got.status,
                             next=got.next_offset,
                             min=got.min_offset,
                             max=got.max_offset,
-                            found=[one.queue_offset for one in got.messages],
+                            found=[message.queue_offset for message in got.messages],
                         )
 
     async def _retries(self) -> None:
@@ -428,13 +428,13 @@ class OurTraffic:
         are delayed only up to a level and a day. What the long group gets comes again as the broker pleases.
         """
         often = {"once": 2, "never": 3}
-        found: dict[str, int] = {}
+        results: dict[str, int] = {}
         for line in self.lines:
-            said = line["properties"] if line["kind"] == "send" else None
-            if said is None or int(said.get("DELAY", 0)) > level or said.get("timer") == "case3":
+            properties = line["properties"] if line["kind"] == "send" else None
+            if properties is None or int(properties.get("DELAY", 0)) > level or properties.get("timer") == "case3":
                 continue
-            found[line["msgId"]] = often.get(said.get("plan", ""), 1) if line["topic"] == self._names[0] else 1
-        return found
+            results[line["msgId"]] = often.get(properties.get("plan", ""), 1) if line["topic"] == self._names[0] else 1
+        return results
 
     async def _transactions(self) -> None:
         a, b, group = self._names[0], self._names[1], self._names[4]
@@ -468,8 +468,8 @@ class OurTraffic:
         producer.choice.turn(message.topic, self._serial)
         before = system_clock()
         result, state = await producer.send_in_transaction(message)
-        said = _said(message)
-        said["properties"]["__transactionId__"] = result.transaction_id
+        output = _said(message)
+        output["properties"]["__transactionId__"] = result.transaction_id
         self._say(
             "half",
             topic=message.topic,
@@ -480,7 +480,7 @@ class OurTraffic:
             plan=plan,
             msgId=result.msg_id,
             before=before,
-            **said,
+            **output,
         )
         if plan == "commit":  # nobody answers a decision: the next one might be carried out before it
             await self._until(lambda: message.msg_id in self._came)
@@ -547,15 +547,15 @@ def _timer(number: int, now: int) -> tuple[str, str]:
 
 def _said(message: Message, *, properties: bool = True) -> dict[str, Any]:
     """What a record says of a message that was sent."""
-    found: dict[str, Any] = {
+    record: dict[str, Any] = {
         "keys": message.key_text or None,
         "tags": message.tags or None,
         "bodyLen": len(message.body),
         "bodySha256": hashlib.sha256(message.body).hexdigest(),
     }
     if properties:
-        found["properties"] = dict(sorted({**message.all_properties(), "UNIQ_KEY": message.msg_id}.items()))
-    return found
+        record["properties"] = dict(sorted({**message.all_properties(), "UNIQ_KEY": message.msg_id}.items()))
+    return record
 
 
 def _fields(one: ReceivedMessage) -> dict[str, Any]:

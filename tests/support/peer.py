@@ -43,10 +43,10 @@ def missing() -> str | None:
     for program in ("java", "javac", "mvn"):
         if shutil.which(program) is None:
             return f"there is no {program} on the path (Java 17 and Maven are needed)"
-    said = subprocess.run(["javac", "-version"], capture_output=True, text=True, timeout=60)
-    release = re.search(r"javac (\d+)", said.stdout + said.stderr)
+    process = subprocess.run(["javac", "-version"], capture_output=True, text=True, timeout=60)
+    release = re.search(r"javac (\d+)", process.stdout + process.stderr)
     if release is None or int(release[1]) < 17:
-        return f"javac is older than 17: {(said.stdout + said.stderr).strip()}"
+        return f"javac is older than 17: {(process.stdout + process.stderr).strip()}"
     return None
 
 
@@ -113,10 +113,10 @@ _servers: dict[str, _Server] = {}
 
 
 def _server(release: str) -> _Server:
-    kept = _servers.get(release)
-    if kept is None or not kept.usable():
-        kept = _servers[release] = _Server(release)
-    return kept
+    server = _servers.get(release)
+    if server is None or not server.usable():
+        server = _servers[release] = _Server(release)
+    return server
 
 
 @atexit.register
@@ -190,14 +190,14 @@ class Peer:
                     "PEER_JVM": "-Xmx600m -XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
                 },
             )
-            stack, there, until = "", 0, time.monotonic() + timeout_s
-            while process.poll() is None and there < LOOKS and time.monotonic() < until:
+            stack, present, until = "", 0, time.monotonic() + timeout_s
+            while process.poll() is None and present < LOOKS and time.monotonic() < until:
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     process.wait(LOOK if waits_in else timeout_s)
                 if process.poll() is None:
                     shown = subprocess.run(["jstack", str(process.pid)], capture_output=True, text=True, timeout=60)
                     stack = shown.stdout
-                    there = there + 1 if waits_in and waits_in in main_thread(stack) else 0
+                    present = present + 1 if waits_in and waits_in in main_thread(stack) else 0
             if process.poll() is None:
                 process.kill()
                 process.wait()
@@ -212,8 +212,8 @@ class Peer:
         return path
 
     def _run(self, *arguments: object, ends: int = 0) -> None:
-        status, said = _server(self.release).carry_out(arguments)
-        assert status == ends, f"{arguments[0]} ended with {status}: {said}"
+        status, output = _server(self.release).carry_out(arguments)
+        assert status == ends, f"{arguments[0]} ended with {status}: {output}"
 
 
 def plans(seed: int, release: str) -> Iterator[tuple[str, dict[str, Any]]]:

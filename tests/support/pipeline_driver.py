@@ -21,8 +21,8 @@ def probe(rows: Any) -> Any:
     from engine.codec import columns
 
     for _ in rows:
-        seen = [str(Path.cwd()), engine.__file__, columns.__file__, str(importlib.util.find_spec("viewer"))]
-        yield [*seen, columns.twin() is not None]
+        observed = [str(Path.cwd()), engine.__file__, columns.__file__, str(importlib.util.find_spec("viewer"))]
+        yield [*observed, columns.twin() is not None]
 
 
 def main() -> None:

@@ -40,50 +40,50 @@ class JobCommands:
     def words(self, job):
         """The command of a job."""
         out = ["--out", self._folder / job]
-        more = {
+        extra = {
             "stats": ["--by", "queue,tag,producer,hour,key"],
             "rebuild": [*out, "--compare"],
             "export": [*out, "--format", "parquet"],
             "trace": [word for key in self._keys for word in ("--key", key)],
         }
         if job == "import":
-            whole = str(self._stores).replace("*", "a")
-            return ["import", self._folder / "export", "--store", whole, *out]
-        return [job, self._stores, *more.get(job, []), *SPLIT]
+            complete = str(self._stores).replace("*", "a")
+            return ["import", self._folder / "export", "--store", complete, *out]
+        return [job, self._stores, *extra.get(job, []), *SPLIT]
 
     def run(self, driver, job, middle=None):
         """Run a job: what it says and what it writes, without what differs from run to run."""
         if job == "import" and not (self._folder / "export").exists():
             driver.run(self.words("export"))
-        code, said, _ = driver.run(self.words(job), middle)
-        driver.said = said
-        return code, plainly(said), self.written(job)
+        code, output, _ = driver.run(self.words(job), middle)
+        driver.said = output
+        return code, plainly(output), self.written(job)
 
     def written(self, job):
         """Digests of what a job wrote."""
         folder = self._folder / job
         if not folder.exists():
             return None
-        left = [path.name for path in self._folder.iterdir() if path.name.startswith(".")]
-        assert left == [], "what was staged is still there"
+        names = [path.name for path in self._folder.iterdir() if path.name.startswith(".")]
+        assert names == [], "what was staged is still there"
         if job == "export":
             return sorted(
                 f"{path.parent.relative_to(folder)} {row}"
                 for path in folder.rglob("*.parquet")
                 for row in ParquetFile(path).read().to_pylist()
             )
-        found = []
+        results = []
         for path in sorted(path for path in folder.rglob("*") if path.is_file()):
             kind = path.relative_to(folder)
             if path.name in {"checkpoint", "lock"} or "config" in kind.parts:
                 continue
             # An index file is named after the time when it was begun.
             name = kind.with_name("index file") if "index" in kind.parts else kind
-            found.append((str(name), hashlib.sha256(path.read_bytes()).hexdigest()))
-        return found
+            results.append((str(name), hashlib.sha256(path.read_bytes()).hexdigest()))
+        return results
 
 
 def plainly(said):
     """Records that can be compared."""
-    kept = [{k: v for k, v in record.items() if k not in VOLATILE} for record in said if record["type"] != "progress"]
-    return sorted(json.dumps(record, sort_keys=True) for record in kept)
+    saved = [{k: v for k, v in record.items() if k not in VOLATILE} for record in said if record["type"] != "progress"]
+    return sorted(json.dumps(record, sort_keys=True) for record in saved)

@@ -50,8 +50,8 @@ def player(
     """
     folder.mkdir(parents=True, exist_ok=True)
     plan = folder / "plan.json"
-    told = {"lines": list(lines), "code": code, "words": words, "hangs": hangs, "pause": pause, "stopped": ""}
-    plan.write_text(json.dumps(told))
+    reported = {"lines": list(lines), "code": code, "words": words, "hangs": hangs, "pause": pause, "stopped": ""}
+    plan.write_text(json.dumps(reported))
     script = folder / "play.py"
     script.write_text(_PLAY)
     return [sys.executable, str(script), str(plan)]
@@ -77,8 +77,8 @@ def progress(
         "job": job,
         "step": step,
         "stages": stages,
-        "done": sum(one["done"] for one in stages),
-        "tasks": sum(one["tasks"] for one in stages),
+        "done": sum(record["done"] for record in stages),
+        "tasks": sum(row["tasks"] for row in stages),
         "units": units,
         "bytes": size,
         "totalBytes": total,
@@ -89,7 +89,7 @@ def progress(
 
 def summary(job: str, **figures: Any) -> dict[str, Any]:
     """The ``jobSummary`` record."""
-    told = {
+    reported = {
         "type": "jobSummary",
         "job": job,
         "stores": 1,
@@ -104,7 +104,7 @@ def summary(job: str, **figures: Any) -> dict[str, Any]:
         "master": "local[*]",
         "logFile": "",
     }
-    return told | figures
+    return reported | figures
 
 
 def stats(hours: int = 48) -> list[dict[str, Any]]:
@@ -112,7 +112,7 @@ def stats(hours: int = 48) -> list[dict[str, Any]]:
     rows: dict[str, list[dict[str, Any]]] = {}
     units = size = 0
     for number, (topic, rate, mean) in enumerate(TOPICS):
-        each = [rate * 3600 + (at * (number + 3)) % 24 * rate * 90 for at in range(hours)]
+        each = [rate * 3600 + (position * (number + 3)) % 24 * rate * 90 for position in range(hours)]
         count = sum(each)
         units, size = units + count, size + count * mean
         rows.setdefault("statsTopic", []).append(
@@ -135,13 +135,13 @@ def stats(hours: int = 48) -> list[dict[str, Any]]:
             ("statsTag", "tag", ("card", None)),
             ("statsProducer", "host", ("10.24.0.8", "10.24.0.9")),
         ):
-            for at, value in enumerate(values):
-                part = count - count // 3 if at == 0 else count // 3
+            for index, value in enumerate(values):
+                part = count - count // 3 if index == 0 else count // 3
                 rows.setdefault(name, []).append({"topic": topic, field: value, "messages": part, "bytes": part * mean})
-        for at, messages in enumerate(each):
+        for index, messages in enumerate(each):
             rows.setdefault("statsHour", []).append(
                 {
-                    "hour": FIRST + at * HOUR,
+                    "hour": FIRST + index * HOUR,
                     "topic": topic,
                     "messages": messages,
                     "bytes": messages * mean,
@@ -149,8 +149,8 @@ def stats(hours: int = 48) -> list[dict[str, Any]]:
                     "bytesPerSecond": round(messages * mean / 3600),
                 }
             )
-    for found in rows.values():
-        found.sort(key=lambda row: -row["bytes"])
+    for actual_row in rows.values():
+        actual_row.sort(key=lambda row: -row["bytes"])
     rows["statsFile"] = [
         {
             "store": "/data/store",
@@ -184,30 +184,34 @@ def stats(hours: int = 48) -> list[dict[str, Any]]:
         progress("stats", "counting", [stage(0, 2, 8, 2)], units // 4, size // 4, size, 1.2),
         progress("stats", "counting", [stage(0, 8, 8, 0, 1)], units, size, size, 2.4),
         total,
-        *({"type": kind, **row} for kind, found in rows.items() for row in found),
+        *({"type": kind, **row} for kind, results in rows.items() for row in results),
         summary("stats", units=units, bytes=size, triedAgain=1, unitsPerSecond=units // 3),
     ]
 
 
 def verify(findings: Iterable[dict[str, Any]], *, ended: bool = True) -> list[dict[str, Any]]:
     """A job ``verify`` that has these ``finding`` records; without its end where it has not ``ended``."""
-    whole, units = 38 << 30, 36_742_118
-    found = list(findings)
+    complete, units = 38 << 30, 36_742_118
+    actual_findings = list(findings)
     step = "holding units against their entries"
     lines = [
-        progress("verify", step, [stage(0, 40, 152, 8)], units // 4, whole // 4, whole, 4.2),
-        progress("verify", step, [stage(0, 152, 152, 0, 1)], units, whole, whole, 18.4),
-        *found[: len(found) // 2],
-        progress("verify", "checking stores", [stage(1, 58, 96, 8), stage(2, 0, 12)], units, whole, 0, 9.8),
+        progress("verify", step, [stage(0, 40, 152, 8)], units // 4, complete // 4, complete, 4.2),
+        progress("verify", step, [stage(0, 152, 152, 0, 1)], units, complete, complete, 18.4),
+        *actual_findings[: len(actual_findings) // 2],
+        progress("verify", "checking stores", [stage(1, 58, 96, 8), stage(2, 0, 12)], units, complete, 0, 9.8),
     ]
     if not ended:
         return lines
-    return [*lines, *found[len(found) // 2 :], summary("verify", units=units, bytes=whole, tasks=248, triedAgain=1)]
+    return [
+        *lines,
+        *actual_findings[len(actual_findings) // 2 :],
+        summary("verify", units=units, bytes=complete, tasks=248, triedAgain=1),
+    ]
 
 
 def rebuild(out: Path, differences: Iterable[dict[str, Any]] = ()) -> list[dict[str, Any]]:
     """A job ``rebuild`` that wrote ``out`` and then compared."""
-    found = list(differences)
+    actual_differences = list(differences)
     built = {
         "type": "dispatched",
         "path": str(out),
@@ -228,8 +232,8 @@ def rebuild(out: Path, differences: Iterable[dict[str, Any]] = ()) -> list[dict[
         progress("rebuild", "building queues and index", [stage(1, 22, 22)], 3137, 2 << 20),
         built,
         progress("rebuild", "comparing", [stage(2, 5, 5)], 3137, 2 << 20),
-        *found,
-        summary("rebuild", units=3137, bytes=2 << 20, out=str(out), differences=len(found)),
+        *actual_differences,
+        summary("rebuild", units=3137, bytes=2 << 20, out=str(out), differences=len(actual_differences)),
     ]
 
 
@@ -257,9 +261,9 @@ def job(wish: JobRequest | None = None, number: int = 1) -> JobState:
 
 def told(records: list[dict[str, Any]], wish: JobRequest | None = None, code: int | None = 0) -> JobState:
     """A job that said ``records``, one a second, and ended."""
-    made = job(wish)
-    for at, record in enumerate(records):
-        made.take(record, 101.0 + at)
+    new_job = job(wish)
+    for index, record in enumerate(records):
+        new_job.take(record, 101.0 + index)
     if code is not None:
-        made.end(code, 101.0 + len(records))
-    return made
+        new_job.end(code, 101.0 + len(records))
+    return new_job

@@ -71,16 +71,16 @@ class SpoiledStore:
 
 
 def _entries(queue) -> list[Entry]:
-    found = []
+    entries = []
     for entry in queue.entries():
         if entry.state != "entry":
             continue
-        at = entry.queue_offset * 20
-        file = queue.sequence.find(at)
-        found.append(
+        position = entry.queue_offset * 20
+        file = queue.sequence.find(position)
+        entries.append(
             Entry(
                 Path(file.path),
-                at - file.start_offset,
+                position - file.start_offset,
                 queue.topic,
                 queue.queue_id,
                 entry.queue_offset,
@@ -89,7 +89,7 @@ def _entries(queue) -> list[Entry]:
                 entry.tags_code,
             )
         )
-    return found[1:-1]
+    return entries[1:-1]
 
 
 def patch(path: Path, position: int, data: bytes) -> None:
@@ -109,11 +109,11 @@ class NothingToSpoil(Exception):
     """This store has nothing that could be spoilt in this way."""
 
 
-def pick(rng: random.Random, things: Sequence[Any]) -> Any:
+def pick(rng: random.Random, items: Sequence[Any]) -> Any:
     """One of ``things``; a store without any is unsuitable."""
-    if not things:
+    if not items:
         raise NothingToSpoil
-    return rng.choice(things)
+    return rng.choice(items)
 
 
 Kind = Callable[[random.Random, SpoiledStore], Expected]
@@ -128,7 +128,7 @@ class FaultKinds(dict[str, Kind]):
         return function
 
 
-def some_unit(rng: random.Random, store: SpoiledStore, **wanted: int) -> Unit:
+def some_unit(rng: random.Random, store: SpoiledStore, **options: int) -> Unit:
     """A dispatched unit that is neither the first nor the last of the log, with a body where asked."""
-    able = [u for u in store.dispatched[3:-3] if len(u.body) >= wanted.get("body", 0)]
+    able = [u for u in store.dispatched[3:-3] if len(u.body) >= options.get("body", 0)]
     return pick(rng, able)

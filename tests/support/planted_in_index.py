@@ -62,9 +62,9 @@ def index_file_with_an_older_name(rng, store):
 def index_entry_points_nowhere(rng, store):
     path, header, geometry = some_index(rng, store)
     number = rng.randrange(2, header.entries)
-    at = geometry.entry_position(number) + 4
-    old = struct.unpack(">q", read(path, at, 8))[0]
-    patch(path, at, struct.pack(">q", old + rng.choice((1, 3, -1, 1 << 35))))
+    position = geometry.entry_position(number) + 4
+    old = struct.unpack(">q", read(path, position, 8))[0]
+    patch(path, position, struct.pack(">q", old + rng.choice((1, 3, -1, 1 << 35))))
     return Expected(("IX06",), path.name, geometry.entry_position(number))
 
 
@@ -72,10 +72,10 @@ def index_entry_points_nowhere(rng, store):
 def index_entry_has_another_hash(rng, store):
     path, header, geometry = some_index(rng, store)
     number = rng.randrange(2, header.entries)
-    at = geometry.entry_position(number)
-    old = struct.unpack(">i", read(path, at, 4))[0]
-    patch(path, at, struct.pack(">i", old ^ 1 << rng.randrange(24)))
-    return Expected(("IX06",), path.name, at)
+    position = geometry.entry_position(number)
+    old = struct.unpack(">i", read(path, position, 4))[0]
+    patch(path, position, struct.pack(">i", old ^ 1 << rng.randrange(24)))
+    return Expected(("IX06",), path.name, position)
 
 
 @kind
@@ -119,8 +119,8 @@ def some_table(rng, store):
 def table_with_a_syntax_error(rng, store):
     table = some_table(rng, store)
     text = table.read_text()
-    at = text.index("{", 1)
-    table.write_text(text[:at] + rng.choice(("}", ":", "]]")) + text[at:])
+    position = text.index("{", 1)
+    table.write_text(text[:position] + rng.choice(("}", ":", "]]")) + text[position:])
     return Expected(("CF01", "CF04"), table.name)
 
 

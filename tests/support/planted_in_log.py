@@ -30,8 +30,8 @@ def length_flipped(rng, store):
 @kind
 def body_length_changed(rng, store):
     unit = some_unit(rng, store)
-    at = unit.offset + 84 + (12 if unit.sys_flag & 16 else 0) + (12 if unit.sys_flag & 32 else 0)
-    store.write(at, struct.pack(">i", len(unit.body) + rng.choice((1, 7, 1000, 1 << 28))))
+    offset = unit.offset + 84 + (12 if unit.sys_flag & 16 else 0) + (12 if unit.sys_flag & 32 else 0)
+    store.write(offset, struct.pack(">i", len(unit.body) + rng.choice((1, 7, 1000, 1 << 28))))
     return Expected(("CL01",), None, unit.offset)
 
 
@@ -114,8 +114,8 @@ def properties_zeroed(rng, store):
 @kind
 def store_time_set_back(rng, store):
     unit = some_unit(rng, store)
-    at = unit.offset + (68 if unit.sys_flag & 16 else 56)
-    store.write(at, struct.pack(">q", unit.store_timestamp - rng.randrange(3_600_000, 7_200_000)))
+    offset = unit.offset + (68 if unit.sys_flag & 16 else 56)
+    store.write(offset, struct.pack(">q", unit.store_timestamp - rng.randrange(3_600_000, 7_200_000)))
     return Expected(("CL08",), None, unit.offset)
 
 

@@ -57,9 +57,9 @@ def entry_inserted_twice(rng, store):
     """All later entries of the file stand one place too far."""
     entry = pick(rng, [e for e in store.entries if e.position >= 20])
     data = entry.path.read_bytes()
-    at = entry.position
-    entry.path.write_bytes((data[:at] + data[at - 20 : at] + data[at:])[: len(data)])
-    return Expected(("CQ05",), entry.path.name, at)
+    position = entry.position
+    entry.path.write_bytes((data[:position] + data[position - 20 : position] + data[position:])[: len(data)])
+    return Expected(("CQ05",), entry.path.name, position)
 
 
 @kind
@@ -67,9 +67,9 @@ def entry_left_out(rng, store):
     """All later entries of the file stand one place too early."""
     entry = pick(rng, store.entries)
     data = entry.path.read_bytes()
-    at = entry.position
-    entry.path.write_bytes(data[:at] + data[at + 20 :] + bytes(20))
-    return Expected(("CQ04",), entry.path.name, at)
+    position = entry.position
+    entry.path.write_bytes(data[:position] + data[position + 20 :] + bytes(20))
+    return Expected(("CQ04",), entry.path.name, position)
 
 
 @kind
@@ -87,7 +87,7 @@ def queue_folder_deleted(rng, store):
     for topic, number in store.queues:
         if store.queues[topic, number].kind == "simple" and store.queues[topic, number].max_offset:
             numbers.setdefault(topic, []).append(number)
-    several = [(topic, n) for topic, found in numbers.items() if len(found) > 1 for n in found]
+    several = [(topic, n) for topic, actual_number in numbers.items() if len(actual_number) > 1 for n in actual_number]
     topic, number = pick(rng, several)
     for path in store.queue_files[topic, number]:
         path.unlink()

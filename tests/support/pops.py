@@ -10,7 +10,7 @@ from engine.remoting.frame import Command
 GROUP = "popping"
 
 
-async def pop(client: Asking, **more: object) -> Command:
+async def pop(client: Asking, **options: object) -> Command:
     """One pop of :data:`GROUP` that takes everything of ``Orders`` and does not wait."""
     fields: dict[str, object] = {
         "consumerGroup": GROUP,
@@ -23,17 +23,17 @@ async def pop(client: Asking, **more: object) -> Command:
         "initMode": 0,
         "order": False,
     }
-    return await client.ask(200050, **{**fields, **more})
+    return await client.ask(200050, **{**fields, **options})
 
 
 def popped(answer: Command) -> list[Unit]:
     """The messages of a pop's answer."""
-    found: list[Unit] = []
-    at = 0
-    while at < len(answer.body):
-        found.append(decode(answer.body, at, 0))
-        at += found[-1].size
-    return found
+    results: list[Unit] = []
+    position = 0
+    while position < len(answer.body):
+        results.append(decode(answer.body, position, 0))
+        position += results[-1].size
+    return results
 
 
 async def sent(client: Asking, *bodies: bytes, queue_id: int = 0, properties: str = "") -> None:

@@ -40,9 +40,9 @@ MODES: dict[str, dict[str, Any]] = {
 
 def configuration(mode: str, rng: random.Random) -> MessageStoreConfig:
     """A store with small files in this flush mode; the rest by chance."""
-    more = {"enable_consume_queue_ext": rng.random() < 0.2, "enabled_append_prop_crc": rng.random() < 0.2}
-    more["commit_log_recover_max_num"] = 1_000  # these tiny files are soon more than the ten of a default start
-    return replace(MessageStoreConfig(), **{**SMALL, **more, **MODES[mode]})
+    extra = {"enable_consume_queue_ext": rng.random() < 0.2, "enabled_append_prop_crc": rng.random() < 0.2}
+    extra["commit_log_recover_max_num"] = 1_000  # these tiny files are soon more than the ten of a default start
+    return replace(MessageStoreConfig(), **{**SMALL, **extra, **MODES[mode]})
 
 
 class Clock:
@@ -172,11 +172,11 @@ class StoreContents:
         self.end = store.positions().wrote
         parts = store._parts
         for file in parts.files.files:
-            for seen in walk(file.read(0, file.readable), file.start_offset):
-                if isinstance(seen, Unit):
-                    unit = store.look_message_by_offset(seen.offset)
-                    assert unit is not None, f"no unit at {seen.offset}"
-                    assert unit.physical_offset == seen.offset, "a unit that was written elsewhere has come back"
+            for row in walk(file.read(0, file.readable), file.start_offset):
+                if isinstance(row, Unit):
+                    unit = store.look_message_by_offset(row.offset)
+                    assert unit is not None, f"no unit at {row.offset}"
+                    assert unit.physical_offset == row.offset, "a unit that was written elsewhere has come back"
                     assert unit.body not in self.units, "a message is there twice"
                     self.units[unit.body] = unit
         self.queues = {(queue.topic, queue.queue_id): queue.state() for queue in parts.queues if queue.end_bytes}
@@ -192,17 +192,17 @@ class StoreContents:
 
 def check(store: MessageStore, ledger: PutLedger, flushed: int) -> StoreContents:
     """Nothing promised is lost, nothing is invented, queues and index know every message at its place."""
-    found = StoreContents(store)
-    for body, unit in found.units.items():
+    contents = StoreContents(store)
+    for body, unit in contents.units.items():
         assert body in ledger.tried, f"invented: {body[:20]!r} at {unit.physical_offset}"
         assert ledger.placed.get(body, (unit.physical_offset,))[0] == unit.physical_offset
     for offset, body in ledger.due(flushed):
-        unit = found.units.get(body)
-        assert unit is not None, f"lost: {body[:20]!r} at {offset}, flushed up to {flushed}, end {found.end}"
+        unit = contents.units.get(body)
+        assert unit is not None, f"lost: {body[:20]!r} at {offset}, flushed up to {flushed}, end {contents.end}"
         assert is_whole(unit, ledger), f"torn: {body[:20]!r} at {offset}, flushed up to {flushed}"
-    _check_queues(found)
-    _check_index(store, found, ledger)
-    return found
+    _check_queues(contents)
+    _check_index(store, contents, ledger)
+    return contents
 
 
 def is_whole(unit: Unit, ledger: PutLedger) -> bool:
@@ -212,7 +212,7 @@ def is_whole(unit: Unit, ledger: PutLedger) -> bool:
 
 
 def _check_queues(found: StoreContents) -> None:
-    seen = 0
+    observed = 0
     by_offset = {unit.physical_offset: unit for unit in found.units.values()}
     for (topic, queue_id), entries in found.entries.items():
         for queue_offset, (offset, size) in entries.items():
@@ -222,8 +222,8 @@ def _check_queues(found: StoreContents) -> None:
             assert is_for == (topic, queue_id, queue_offset, size), (
                 f"{topic}/{queue_id} entry {queue_offset} of {size} bytes at {offset} is for {is_for}"
             )
-            seen += 1
-    assert seen == len(found.units), f"{len(found.units)} messages, {seen} entries in the queues"
+            observed += 1
+    assert observed == len(found.units), f"{len(found.units)} messages, {observed} entries in the queues"
 
 
 def _check_index(store: MessageStore, found: StoreContents, ledger: PutLedger) -> None:
@@ -240,16 +240,16 @@ def verify(image: SimulatedDisk, life: StoreLifetime, flushed: int, rng: random.
     recovery, ends at the same.
     """
     same = image.after_power_loss(rng, keep=1.0)
-    found = _opened(image, life, flushed)
+    results = _opened(image, life, flushed)
     calls = image.calls
-    _same(found, _opened(image.after_power_loss(rng), life, flushed), "a second recovery")
+    _same(results, _opened(image.after_power_loss(rng), life, flushed), "a second recovery")
     same.crash_at = rng.randint(1, calls)
     try:
         _opened(same, life, flushed)
     except PowerLoss:
-        again = _opened(same.after_power_loss(rng), life, flushed)
-        _same(found, again, f"after a power loss at call {same.crash_at} of {calls} recovery")
-    return found
+        repeated = _opened(same.after_power_loss(rng), life, flushed)
+        _same(results, repeated, f"after a power loss at call {same.crash_at} of {calls} recovery")
+    return results
 
 
 def _same(found: StoreContents, again: StoreContents, when: str) -> None:
@@ -270,6 +270,6 @@ def _difference(before: Any, after: Any) -> str:
 
 def _opened(disk: SimulatedDisk, life: StoreLifetime, flushed: int) -> StoreContents:
     store = MessageStore(ROOT, life.config, disk=disk, clock=life.clock, services=False, empty_log=True)
-    found = check(store, life.ledger, flushed)
+    results = check(store, life.ledger, flushed)
     store.abandon()
-    return found
+    return results

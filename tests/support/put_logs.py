@@ -63,4 +63,4 @@ class PutLog:
 
     def units(self) -> list[Unit]:
         """Every unit of the log."""
-        return [seen for seen in self.seen() if isinstance(seen, Unit)]
+        return [unit for unit in self.seen() if isinstance(unit, Unit)]

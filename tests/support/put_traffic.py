@@ -18,13 +18,13 @@ def messages(seed: object, plan: dict[str, Any], count: int) -> Iterator[list[Me
     """Lists of messages in the topics of ``plan``: most of one, some batches of one topic and queue."""
     pick = random.Random(f"traffic {seed}")
     topics = [(topic["name"], topic["queues"]) for topic in plan["topics"]]
-    made = 0
-    while made < count:
+    sample = 0
+    while sample < count:
         name, queues = pick.choice(topics)
         queue_id = pick.randrange(queues)
         size = pick.randrange(2, 9) if pick.random() < 0.05 and not name.startswith("%RETRY%") else 1
-        batch = [_message(pick, name, queue_id, f"{seed}-{made + n}", alone=size == 1) for n in range(size)]
-        made += size
+        batch = [_message(pick, name, queue_id, f"{seed}-{sample + n}", alone=size == 1) for n in range(size)]
+        sample += size
         yield batch
 
 
@@ -48,12 +48,12 @@ def _message(pick: random.Random, topic: str, queue_id: int, number: str, *, alo
 
 def put(store: MessageStore, batches: Iterator[list[Message]] | list[list[Message]]) -> int:
     """Put the lists, each as one batch; gives how many messages were taken."""
-    taken = 0
+    received = 0
     for batch in batches:
         result = store.put_message(batch[0]) if len(batch) == 1 else store.put_batch(batch)
         assert result.ok, result
-        taken += len(batch)
-    return taken
+        received += len(batch)
+    return received
 
 
 def put_last(store: MessageStore, plan: dict[str, Any]) -> None:

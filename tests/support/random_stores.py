@@ -61,16 +61,16 @@ class RandomStore:
             "sys_flag": flag | rng.choice((0, 0, 0, 16, 48)),
             "stored": self.time,
         }
-        at = self.first + len(self.log)
-        unit = raw_unit(at, **fields)
+        position = self.first + len(self.log)
+        unit = raw_unit(position, **fields)
         room = self.log_size - len(self.log) % self.log_size
         if len(unit) + 8 > room:
             self.log += raw_blank(room).ljust(room, rng.choice((b"\0", b"\0", b"\xda")))
-            at += room
-            unit = raw_unit(at, **fields)
+            position += room
+            unit = raw_unit(position, **fields)
         self.log += unit
-        self.units.append((at, len(unit)))
-        entry = struct.pack(">qiq", at, len(unit), 0)
+        self.units.append((position, len(unit)))
+        entry = struct.pack(">qiq", position, len(unit), 0)
         if flag in (0, 8):
             queue.append(entry)
         if rng.random() < 0.05:
@@ -79,9 +79,9 @@ class RandomStore:
     def _write(self) -> None:
         folder = self.root / "commitlog"
         folder.mkdir(parents=True)
-        for at in range(0, max(len(self.log), 1), self.log_size):
-            data = bytes(self.log[at : at + self.log_size]).ljust(self.log_size, b"\0")
-            (folder / f"{self.first + at:020d}").write_bytes(data)
+        for position in range(0, max(len(self.log), 1), self.log_size):
+            data = bytes(self.log[position : position + self.log_size]).ljust(self.log_size, b"\0")
+            (folder / f"{self.first + position:020d}").write_bytes(data)
         for (topic, queue_id), entries in self.queues.items():
             if entries:
                 write_queue(self.root / "consumequeue" / topic / str(queue_id), b"".join(entries), QUEUE_SIZE)
@@ -104,8 +104,8 @@ class RandomStore:
         path = self.rng.choice(files)
         data = path.read_bytes()
         used = max(len(data.rstrip(b"\0")) // 20, 1)
-        at = self.rng.randrange(used) * 20
-        return path, at, data[at : at + 20]
+        position = self.rng.randrange(used) * 20
+        return path, position, data[position : position + 20]
 
     def _hurt_lose_folder(self) -> None:
         folders = [path for path in (self.root / "consumequeue").glob("*/*") if path.is_dir()]
@@ -122,10 +122,10 @@ class RandomStore:
             self.rng.choice(firsts).unlink()
 
     def _hurt_zero_entries(self) -> None:
-        found = self._entry()
-        if found:
-            patch(found[0], found[1], bytes(20 * self.rng.choice((1, 5))))
-            with found[0].open("r+b") as file:
+        entry = self._entry()
+        if entry:
+            patch(entry[0], entry[1], bytes(20 * self.rng.choice((1, 5))))
+            with entry[0].open("r+b") as file:
                 file.truncate(QUEUE_SIZE)
 
     def _hurt_swap_entries(self) -> None:
@@ -146,9 +146,9 @@ class RandomStore:
 
     def _hurt_foreign_entry(self) -> None:
         """An entry of one queue lies over a unit of another, as one of an earlier life may."""
-        found = self._entry()
-        if found and self.units:
-            patch(found[0], found[1], struct.pack(">qi", *self.rng.choice(self.units)))
+        entry = self._entry()
+        if entry and self.units:
+            patch(entry[0], entry[1], struct.pack(">qi", *self.rng.choice(self.units)))
 
     def _hurt_entries_for_all(self) -> None:
         """A queue of nobody's that knows every unit, those too that never had an entry."""
@@ -162,24 +162,24 @@ class RandomStore:
             path.write_bytes((bytes(20) + path.read_bytes())[: self.rng.choice((QUEUE_SIZE, QUEUE_SIZE - 7))])
 
     def _hurt_wrong_size(self) -> None:
-        found = self._entry()
-        if found:
-            patch(found[0], found[1] + 8, struct.pack(">i", self.rng.choice((1, 120, 5000, 1 << 30, -4))))
+        entry = self._entry()
+        if entry:
+            patch(entry[0], entry[1] + 8, struct.pack(">i", self.rng.choice((1, 120, 5000, 1 << 30, -4))))
 
     def _hurt_log_bytes(self) -> None:
         path = self.rng.choice(self._files("commitlog"))
         size = self.rng.choice((1, 8, 90, 700))
-        at = self.rng.randrange(max(path.stat().st_size - size, 1))
-        patch(path, at, self.rng.choice((bytes(size), self.rng.randbytes(size))))
+        position = self.rng.randrange(max(path.stat().st_size - size, 1))
+        patch(path, position, self.rng.choice((bytes(size), self.rng.randbytes(size))))
 
     def _hurt_magic(self) -> None:
         """A blank, or another topic's name, in the middle of a file."""
         if self.units:
-            at, size = self.rng.choice(self.units)
-            path = self.root / "commitlog" / f"{at // self.log_size * self.log_size:020d}"
+            position, size = self.rng.choice(self.units)
+            path = self.root / "commitlog" / f"{position // self.log_size * self.log_size:020d}"
             if path.exists():
                 place, data = self.rng.choice(((4, b"\xcb\xd4\x31\x94"), (size - 24, b"BBBB"), (28, bytes(8))))
-                patch(path, at % self.log_size + place, data)
+                patch(path, position % self.log_size + place, data)
 
     def _hurt_cut_file(self) -> None:
         path = self.rng.choice(self._files("commitlog"))
@@ -193,5 +193,5 @@ class RandomStore:
 
     def _hurt_zero_tail(self) -> None:
         path = self.rng.choice(self._files("commitlog"))
-        at = self.rng.randrange(self.log_size)
-        patch(path, min(at, path.stat().st_size), bytes(max(path.stat().st_size - at, 0)))
+        position = self.rng.randrange(self.log_size)
+        patch(path, min(position, path.stat().st_size), bytes(max(path.stat().st_size - position, 0)))

@@ -37,11 +37,11 @@ def raw_unit(
     store_host = (_V6 if sys_flag & STORE_HOST_V6 else b"\x7f\0\0\1") + struct.pack(">i", 10_911)
     crc = crc31(body) if body_crc is None else body_crc
     magic = BY_VERSION[version].magic
-    rest = struct.pack(">Iiiiqqiq", magic, crc, queue_id, flag, queue_offset, offset, sys_flag, born) + born_host
-    rest += struct.pack(">q", stored) + store_host + struct.pack(">iqi", reconsume, prepared, len(body)) + body
-    rest += BY_VERSION[version].topic_length.pack(len(topic)) + topic
-    rest += struct.pack(">h", len(properties)) + properties
-    return struct.pack(">i", len(rest) + 4) + rest
+    pack = struct.pack(">Iiiiqqiq", magic, crc, queue_id, flag, queue_offset, offset, sys_flag, born) + born_host
+    pack += struct.pack(">q", stored) + store_host + struct.pack(">iqi", reconsume, prepared, len(body)) + body
+    pack += BY_VERSION[version].topic_length.pack(len(topic)) + topic
+    pack += struct.pack(">h", len(properties)) + properties
+    return struct.pack(">i", len(pack) + 4) + pack
 
 
 def raw_log(*units: dict[str, object], base: int = 0) -> bytes:
@@ -70,8 +70,8 @@ def with_property_crc(unit: bytes) -> bytes:
 def properties_length_position(unit: bytes) -> int:
     """Where the length of the properties stands in ``unit``."""
     (sys_flag,) = struct.unpack_from(">i", unit, 36)
-    at = 48 + (20 if sys_flag & BORN_HOST_V6 else 8) + 8 + (20 if sys_flag & STORE_HOST_V6 else 8) + 12
-    (body,) = struct.unpack_from(">i", unit, at)
-    at += 4 + body
+    position = 48 + (20 if sys_flag & BORN_HOST_V6 else 8) + 8 + (20 if sys_flag & STORE_HOST_V6 else 8) + 12
+    (body,) = struct.unpack_from(">i", unit, position)
+    position += 4 + body
     length = BY_MAGIC[struct.unpack_from(">I", unit, 4)[0]].topic_length
-    return int(at + length.size + length.unpack_from(unit, at)[0])
+    return int(position + length.size + length.unpack_from(unit, position)[0])

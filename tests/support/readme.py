@@ -23,9 +23,9 @@ def python_blocks(*, spark: bool = False) -> list[str]:
 
 def run_block(block: str, names: dict[str, Any]) -> dict[str, Any]:
     """Run a block in the working directory, with ``names`` at hand (``spark``, where it uses that); what it named."""
-    known = dict(names)
-    exec(compile(block, "README.md", "exec"), known)
-    return known
+    known_values = dict(names)
+    exec(compile(block, "README.md", "exec"), known_values)
+    return known_values
 
 
 def expressions(*, spark: bool = False) -> list[str]:
@@ -52,10 +52,10 @@ def commands() -> Iterator[str]:
     """
     for kind, text in _FENCED.findall(README):
         lines = [] if kind else text.splitlines()
-        columns = [found.end() for line in lines if (found := re.match(r"\S.*?\s{2,}(?=\S)", line))]
-        said = max(set(columns), key=columns.count) if columns else 0
+        columns = [match.end() for line in lines if (match := re.match(r"\S.*?\s{2,}(?=\S)", line))]
+        output = max(set(columns), key=columns.count) if columns else 0
         for line in lines:
             parts = re.split(r"\s{2,}", line, maxsplit=1)
-            command = line[:said] if len(parts) == 1 and line[:said].endswith(" ") else parts[0]
+            command = line[:output] if len(parts) == 1 and line[:output].endswith(" ") else parts[0]
             if command.startswith(("storescope ", "bash ")):
                 yield command.strip()

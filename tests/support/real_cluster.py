@@ -36,10 +36,10 @@ def free_port() -> int:
 
 
 def _free(port: int) -> bool:
-    with socket.socket() as one:
-        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    with socket.socket() as item:
+        item.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            one.bind(("", port))
+            item.bind(("", port))
         except OSError:
             return False
     return True

@@ -54,11 +54,11 @@ async def talk(client: Asking) -> None:
         assert (await client.send("Orders", b"cup %d" % number, properties=f"KEYS\x01K{number}\x02")).code == 0
     client.server.broker.store.wait_dispatched()
     assert (await client.pull("Orders", 0)).code == 0
-    held = asyncio.create_task(client.pull("Orders", 3, sysFlag=6, suspendTimeoutMillis=15_000))
+    task = asyncio.create_task(client.pull("Orders", 3, sysFlag=6, suspendTimeoutMillis=15_000))
     while not len(client.server.broker.held):
         await asyncio.sleep(0.001)
     await client.send("Orders", b"cup 3", properties="KEYS\x01K3\x02")
-    assert (await held).code == 0
+    assert (await task).code == 0
     assert (await client.pull("NoSuchTopic", 0)).code == 17
     fields = {"consumerGroup": "readers", "topic": "Orders", "queueId": "0", "commitOffset": "3"}
     connection.send(Command(15, fields, flag=ONE_WAY, opaque=77))
@@ -68,11 +68,11 @@ async def talk(client: Asking) -> None:
 
 def seen_in_a_talk(store: Path, *takes: OnEvent) -> list[FrameEvent]:
     """What a tap sees of :func:`talk`."""
-    seen: list[FrameEvent] = []
+    calls: list[FrameEvent] = []
 
     async def talked() -> None:
-        async with asyncio.timeout(60), tapped(store, seen.append, *takes) as client:
+        async with asyncio.timeout(60), tapped(store, calls.append, *takes) as client:
             await talk(client)
 
     asyncio.run(talked())
-    return seen
+    return calls

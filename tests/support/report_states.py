@@ -83,11 +83,11 @@ def _goes_on(made: HandmadeStore, minutes: int) -> None:
 
 def timer_stands(here: Path) -> None:
     """A timed message was due; the wheel's hand did not come so far though the broker went on for half an hour."""
-    made = HandmadeStore()
+    store = HandmadeStore()
     due = START + 5 * MINUTE
-    made.put(TIMER, 0, more={"REAL_TOPIC": "Orders", "REAL_QID": "0", "TIMER_OUT_MS": str(due)})
-    _goes_on(made, 30)
-    root = made.write(here / "store")
+    store.put(TIMER, 0, more={"REAL_TOPIC": "Orders", "REAL_QID": "0", "TIMER_OUT_MS": str(due)})
+    _goes_on(store, 30)
+    root = store.write(here / "store")
     (root / "config").mkdir()
     check = timer.TimerCheck(START + MINUTE, 0, 1, 1, 0, 0, 0)
     (root / "config" / "timercheck").write_bytes(check.encoded())
@@ -95,47 +95,47 @@ def timer_stands(here: Path) -> None:
 
 def timer_waits(here: Path) -> None:
     """The same store, closed before the message was due: nothing stands still."""
-    made = HandmadeStore()
-    made.put(TIMER, 0, more={"REAL_TOPIC": "Orders", "REAL_QID": "0", "TIMER_OUT_MS": str(START + 90 * MINUTE)})
-    _goes_on(made, 30)
-    root = made.write(here / "store")
+    store = HandmadeStore()
+    store.put(TIMER, 0, more={"REAL_TOPIC": "Orders", "REAL_QID": "0", "TIMER_OUT_MS": str(START + 90 * MINUTE)})
+    _goes_on(store, 30)
+    root = store.write(here / "store")
     (root / "config").mkdir()
     check = timer.TimerCheck(START + 30 * MINUTE, 0, 1, 1, 0, 0, 0)
     (root / "config" / "timercheck").write_bytes(check.encoded())
 
 
 def transactions_stand(here: Path) -> None:
-    made = HandmadeStore()
+    store = HandmadeStore()
     for _ in range(3):
-        made.put(HALF, 0, more={"REAL_TOPIC": "Orders", "REAL_QID": "0", "TRAN_MSG": "true"})
-    _goes_on(made, 60)
-    root = made.write(here / "store")
+        store.put(HALF, 0, more={"REAL_TOPIC": "Orders", "REAL_QID": "0", "TRAN_MSG": "true"})
+    _goes_on(store, 60)
+    root = store.write(here / "store")
     table(root, "consumerOffset.json", json.dumps({"offsetTable": {f"{HALF}@CID_RMQ_SYS_TRANS": {"0": 0}}}))
 
 
 def level_waited_while_no_broker_ran(here: Path) -> None:
     """Closed while a message waited, and started ten hours later for a second: nothing stands still."""
-    made = HandmadeStore()
-    delayed = made.put("SCHEDULE_TOPIC_XXXX", 2, more={"REAL_TOPIC": "Orders", "REAL_QID": "0", "DELAY": "3"})
+    store = HandmadeStore()
+    delayed = store.put("SCHEDULE_TOPIC_XXXX", 2, more={"REAL_TOPIC": "Orders", "REAL_QID": "0", "DELAY": "3"})
     delayed.tags_code = delayed.store_timestamp + 10_000
-    made.put(step=1000)
-    made.put(step=600 * MINUTE)
-    made.put(step=500)
-    root = made.write(here / "store")
+    store.put(step=1000)
+    store.put(step=600 * MINUTE)
+    store.put(step=500)
+    root = store.write(here / "store")
     table(root, "delayOffset.json", '{"offsetTable":{3:0}}')
 
 
 def packed_batch(here: Path) -> None:
     """Messages inside a packed inner batch: neither index nor the bytes of the log have their keys."""
-    made = HandmadeStore()
+    store = HandmadeStore()
     members = b"".join(
         batch.encode(0, f"body {n}".encode(), {"KEYS": f"K{n}", "UNIQ_KEY": f"M{n:04}"}) for n in range(3)
     )
     packed = zlib.compress(members)
-    unit = made.put("Batched", 0, body=packed, sys_flag=0x80 | 0x1, more={"INNER_NUM": "3", "INNER_BASE": "0"})
-    made.next_offsets.pop(("Batched", 0))
-    made.put()
-    root = made.write(here / "store")
+    unit = store.put("Batched", 0, body=packed, sys_flag=0x80 | 0x1, more={"INNER_NUM": "3", "INNER_BASE": "0"})
+    store.next_offsets.pop(("Batched", 0))
+    store.put()
+    root = store.write(here / "store")
     entry = struct.pack(">qiqqqhi", unit.offset, unit.size, 0, unit.store_timestamp, 0, 3, 0).ljust(46, b"\0")
     write_queue(root / "batchconsumequeue" / "Batched" / "0", entry, 46 * 10)
     topics = {"Batched": {"attributes": {"queue.type": "BatchCQ"}, "readQueueNums": 1, "writeQueueNums": 1}}
@@ -144,8 +144,8 @@ def packed_batch(here: Path) -> None:
 
 def two_files_of_one_name(here: Path) -> None:
     """Two paths, one name in both, and neither is zeros."""
-    made = healthy()
-    root = made.write(here / "store")
+    store = healthy()
+    root = store.write(here / "store")
     for disk in ("disk1", "disk2"):
         (here / disk).mkdir()
     for number, file in enumerate(sorted((root / "commitlog").iterdir())):
@@ -156,11 +156,11 @@ def two_files_of_one_name(here: Path) -> None:
 
 def properties_of_70000(here: Path) -> None:
     """Properties of 70,000 bytes: their 16-bit length overflows to a number that looks sound."""
-    made = HandmadeStore(log_size=1 << 18)
-    made.put()
-    long = made.put(more={"note": "c" * 69_953})
-    made.put()
-    root = made.write(here / "store")
+    store = HandmadeStore(log_size=1 << 18)
+    store.put()
+    long = store.put(more={"note": "c" * 69_953})
+    store.put()
+    root = store.write(here / "store")
     _ = long
     assert root.exists()
 
@@ -203,14 +203,14 @@ def last_log_file_cut_behind_its_messages(here: Path) -> None:
 
 def _delayed_minutes_ago(here: Path, *, delivered: bool) -> None:
     """A message of delay level 3 was due half an hour ago, and delayOffset.json does not name the level."""
-    made = HandmadeStore()
-    more = {"REAL_TOPIC": "Orders", "REAL_QID": "0", "DELAY": "3"}
-    delayed = made.put("SCHEDULE_TOPIC_XXXX", 2, more=more)
+    store = HandmadeStore()
+    extra = {"REAL_TOPIC": "Orders", "REAL_QID": "0", "DELAY": "3"}
+    delayed = store.put("SCHEDULE_TOPIC_XXXX", 2, more=extra)
     delayed.tags_code = delayed.store_timestamp + 10_000
     if delivered:
-        made.put(unique="U00000")
-    _goes_on(made, 30)
-    root = made.write(here / "store")
+        store.put(unique="U00000")
+    _goes_on(store, 30)
+    root = store.write(here / "store")
     table(root, "delayOffset.json", '{"offsetTable":{1:0}}')
 
 
@@ -246,19 +246,19 @@ def table_and_backup_of_zeros(here: Path) -> None:
 
 def index_of_another_store(here: Path) -> None:
     """A store of 5.4 or later whose index is another store's: its entries say nothing of the release."""
-    made, other = HandmadeStore(tag_entries=True), HandmadeStore()
+    store, other = HandmadeStore(tag_entries=True), HandmadeStore()
     for _ in range(20):
-        made.put("Orders", tags="A")
+        store.put("Orders", tags="A")
         other.put("Bills!", tags="A")
-    root, foreign = made.write(here / "store"), other.write(here / "other")
+    root, foreign = store.write(here / "store"), other.write(here / "other")
     (root / "rocksdbstore").mkdir()
     shutil.rmtree(root / "index")
     shutil.move(foreign / "index", root / "index")
 
 
 def log_of_another(here: Path) -> None:
-    made = healthy()
-    log_of_another_store(made.write(here / "store"), made)
+    store = healthy()
+    log_of_another_store(store.write(here / "store"), store)
 
 
 def log_of_another_after_a_crash(here: Path) -> None:
@@ -268,8 +268,8 @@ def log_of_another_after_a_crash(here: Path) -> None:
 
 def queues_of_another(here: Path) -> None:
     """Log and index are of one store, the queues of another."""
-    made = healthy()
-    root = made.write(here / "store")
+    store = healthy()
+    root = store.write(here / "store")
     other = HandmadeStore()
     for number in range(40):
         other.put("Stock", number % 2, body=b"x" * (17 + number))
@@ -285,8 +285,8 @@ def topic_folder_twice(here: Path) -> None:
 
 
 def config_of_another(here: Path) -> None:
-    made = healthy()
-    tables_of_another_broker(made.write(here / "store"), made)
+    store = healthy()
+    tables_of_another_broker(store.write(here / "store"), store)
 
 
 def _with_checkpoint(here: Path, data: bytes, *, crashed: bool) -> None:
@@ -303,8 +303,8 @@ def checkpoint_of_text(here: Path) -> None:
 
 
 def group_that_may_not_consume(here: Path) -> None:
-    made = healthy()
-    group_barred(made.write(here / "store"), made)
+    store = healthy()
+    group_barred(store.write(here / "store"), store)
 
 
 def topic_that_may_not_be_read(here: Path) -> None:
@@ -331,15 +331,15 @@ def never_an_index(here: Path) -> None:
 
 
 def copy_that_ended(here: Path) -> None:
-    made = healthy()
-    copied_names_only(made.write(here / "store"), made)
+    store = healthy()
+    copied_names_only(store.write(here / "store"), store)
 
 
 def copy_in_text_mode(here: Path) -> None:
-    made = HandmadeStore(log_size=1 << 14)
+    store = HandmadeStore(log_size=1 << 14)
     for number in range(60):
-        made.put(body=b"line\nand\nline %d\n" % number)
-    root = made.write(here / "store")
+        store.put(body=b"line\nand\nline %d\n" % number)
+    root = store.write(here / "store")
     for path in (root / "commitlog").iterdir():
         path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
 
@@ -392,9 +392,9 @@ def topics_in_lower_case(here: Path) -> None:
 
 
 def table_in_lower_case(here: Path) -> None:
-    made = healthy()
-    made.put(more={"CLUSTER": "DefaultCluster"})
-    root = made.write(here / "store")
+    store = healthy()
+    store.put(more={"CLUSTER": "DefaultCluster"})
+    root = store.write(here / "store")
     table(root, "consumerFilter.json", "{}")
     table(root, "topics.json", json.dumps({"topicConfigTable": {"Orders": {}, "Payments": {}}}))
     table(root, "consumeroffset.json", '{"offsetTable":{"Orders@billing":{0:1}}}')
@@ -462,9 +462,9 @@ def index_file_renamed(here: Path) -> None:
 def index_names_swapped(here: Path) -> None:
     root = healthy().write(here / "store")
     files = sorted((root / "index").iterdir())
-    held = files[0].read_bytes()
+    content = files[0].read_bytes()
     files[0].write_bytes(files[2].read_bytes())
-    files[2].write_bytes(held)
+    files[2].write_bytes(content)
 
 
 def index_names_of_summer_time(here: Path) -> None:

@@ -126,13 +126,13 @@ class ScreenWatch(QObject):
         """Seconds from each answer behind ``since`` to the first paint that had its unit, or one behind it, on the
         screen; a unit that never came counts until now.
         """
-        ends, now, found = [end for end, _ in self.shown], time.monotonic(), []
-        for end, at in acknowledged:
-            if at < since:
+        ends, now, results = [end for end, _ in self.shown], time.monotonic(), []
+        for end, position in acknowledged:
+            if position < since:
                 continue
             number = bisect_left(ends, end)
-            found.append(max(0.0, (self.shown[number][1] if number < len(ends) else now) - at))
-        return found
+            results.append(max(0.0, (self.shown[number][1] if number < len(ends) else now) - position))
+        return results
 
 
 def locks_held(pid: int, folder: Path) -> list[str]:
@@ -144,7 +144,7 @@ def locks_held(pid: int, folder: Path) -> list[str]:
 
 def written_descriptors(pid: int, folder: Path) -> list[str]:
     """Files below ``folder`` that a process has open with other than read rights, or mapped."""
-    found = []
+    results = []
     for link in Path(f"/proc/{pid}/fd").iterdir():
         try:
             target = link.readlink()
@@ -154,9 +154,9 @@ def written_descriptors(pid: int, folder: Path) -> list[str]:
         if folder in target.parents:
             mode = int(next(line for line in flags.splitlines() if line.startswith("flags")).split()[1], 8) & 3
             if mode != os.O_RDONLY:
-                found.append(str(target))
+                results.append(str(target))
     maps = Path(f"/proc/{pid}/maps").read_text("utf-8")
-    return found + [line for line in maps.splitlines() if str(folder) in line]
+    return results + [line for line in maps.splitlines() if str(folder) in line]
 
 
 def plan_of(count: int, body: int = 300, pause_every: int = 0, pause_ms: int = 0) -> dict[str, Any]:

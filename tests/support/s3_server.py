@@ -22,10 +22,10 @@ def s3_server() -> Iterator[str]:
         try:
             assert server.stdout is not None
             lines = iter(server.stdout.readline, "")
-            found = next((url for line in lines if (url := re.search(r"http://127\.0\.0\.1:\d+", line))), None)
-            assert found is not None, "the S3 server did not start"
+            actual_url = next((url for line in lines if (url := re.search(r"http://127\.0\.0\.1:\d+", line))), None)
+            assert actual_url is not None, "the S3 server did not start"
             threading.Thread(target=server.stdout.read, daemon=True).start()  # its log must not fill the pipe
-            yield found[0]
+            yield actual_url[0]
         finally:
             server.terminate()
 
@@ -34,12 +34,12 @@ def upload(folder: Path, bucket: str, prefix: str, url: str) -> None:
     """Every file below ``folder`` as an object of ``bucket``, named below ``prefix``."""
     from pyarrow import fs
 
-    there = fs.S3FileSystem(
+    system = fs.S3FileSystem(
         access_key=KEYS["AWS_ACCESS_KEY_ID"],
         secret_key=KEYS["AWS_SECRET_ACCESS_KEY"],
         endpoint_override=url,
         region="us-east-1",
         allow_bucket_creation=True,
     )
-    there.create_dir(bucket)
-    fs.copy_files(str(folder), f"{bucket}/{prefix}", destination_filesystem=there, use_threads=False)
+    system.create_dir(bucket)
+    fs.copy_files(str(folder), f"{bucket}/{prefix}", destination_filesystem=system, use_threads=False)

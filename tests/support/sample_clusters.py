@@ -24,15 +24,15 @@ ASKED = (
 OWNS = {C1: (A[0], A[1]), C2: (A[2], A[3]), C3: tuple(B)}
 
 
-def small(seconds: int = 0, owns: dict[Client, Sequence[Queue]] | None = None, **more: object) -> ClusterState:
+def small(seconds: int = 0, owns: dict[Client, Sequence[Queue]] | None = None, **options: object) -> ClusterState:
     """Two brokers (ours, with a slave, and a real one), two topics, three groups: 100 messages a second into each
     queue; C3 stands still, the other members of its group are one behind. ``owns``: who of "billing" has what, "left"
     clients are simply not in it.
     """
     owns = OWNS if owns is None else owns
-    at = BEGUN + seconds * 1000
-    ends = {queue: QueueEnds(0, 20_000 + 100 * seconds, at) for queue in (*A, *B)}
-    ends |= {queue: QueueEnds(0, 5_000 + 50 * seconds, at) for queue in S}
+    position = BEGUN + seconds * 1000
+    ends = {queue: QueueEnds(0, 20_000 + 100 * seconds, position) for queue in (*A, *B)}
+    ends |= {queue: QueueEnds(0, 5_000 + 50 * seconds, position) for queue in S}
     slow = set(owns.get(C3, ()))
     read = {queue: 20_000 - 4_000 if queue in slow else 20_000 + 100 * seconds - 1 for queue in (*A, *B)}
     billing = Group(
@@ -42,51 +42,51 @@ def small(seconds: int = 0, owns: dict[Client, Sequence[Queue]] | None = None, *
         "CONSUME_FROM_LAST_OFFSET",
         tuple(owns),
         {"OrderPaid": "*"},
-        {one.client_id: frozenset(queues) for one, queues in owns.items()},
+        {client.client_id: frozenset(queues) for client, queues in owns.items()},
     )
     ledger = Group("ledger", PUSH, "CLUSTERING", "", (C4,), {"StockReserved": "TagA"}, {C4.client_id: frozenset(S)})
     audit = Group("audit", PUSH, "BROADCASTING", "", (C4,), {"OrderPaid": "*"}, {C4.client_id: frozenset((*A, *B))})
 
     def part(name: str, broker_id: int, port: int) -> BrokerPart:
-        mine = {queue: one for queue, one in ends.items() if queue.broker == name}
+        ours = {queue: end for queue, end in ends.items() if queue.broker == name}
         offsets = {"billing": {queue: n for queue, n in read.items() if queue.broker == name}}
         if name == "broker-a":
             offsets["ledger"] = dict.fromkeys(S, 5000 + 50 * seconds)
         waits = {queue: {"billing": 1} for queue in A} if not broker_id else {}
         held = waits if name == "broker-a" else None
-        made = BrokerPart(name, "Shop", broker_id, f"10.0.0.9:{port}", at, "V5_3_3", held=held)
+        broker_part = BrokerPart(name, "Shop", broker_id, f"10.0.0.9:{port}", position, "V5_3_3", held=held)
         if broker_id:
-            return made
+            return broker_part
         return replace(
-            made,
-            queues=mine,
+            broker_part,
+            queues=ours,
             offsets=offsets,
-            groups={one.name: one for one in (billing, ledger, audit)},
+            groups={item.name: item for item in (billing, ledger, audit)},
             producers={"order-service": (P1, P2)},
         )
 
     brokers = (part("broker-a", 0, 10911), part("broker-a", 1, 10921), part("broker-b", 0, 20911))
-    return replace(ClusterState(at, {NAMES: ""}, brokers), **more)  # type: ignore[arg-type]
+    return replace(ClusterState(position, {NAMES: ""}, brokers), **options)  # type: ignore[arg-type]
 
 
 def large(seconds: int = 0, topics: int = 100, queues: int = 16, clients: int = 200) -> ClusterState:
     """Four brokers, a group for two topics each; topic 3 has queues that nobody owns, topic 0 is behind."""
-    at = BEGUN + seconds * 1000
+    position = BEGUN + seconds * 1000
     names = [f"broker-{letter}" for letter in "abcd"]
     every = {
         topic: [Queue(f"Topic{topic:03d}", names[n % 4], n // 4) for n in range(queues)] for topic in range(topics)
     }
     groups = max(topics // 2, 1)
-    made: dict[str, Group] = {}
+    created_items: dict[str, Group] = {}
     for number in range(groups):
         members = tuple(
             Client(f"10.1.{number}.{n}@{n}#1", f"10.1.{number}.{n}:40000", "JAVA", 479)
             for n in range(clients // groups + (number < clients % groups))
         )
-        mine = [queue for topic in range(number * 2, min(number * 2 + 2, topics)) for queue in every[topic]]
-        held = [queue for n, queue in enumerate(mine) if not (number == 1 and 16 < n < 19)]
-        owned = {one.client_id: frozenset(held[at :: len(members)]) for at, one in enumerate(members)}
-        made[f"group-{number:02d}"] = Group(
+        our_queues = [queue for topic in range(number * 2, min(number * 2 + 2, topics)) for queue in every[topic]]
+        held = [queue for n, queue in enumerate(our_queues) if not (number == 1 and 16 < n < 19)]
+        owned = {client.client_id: frozenset(held[index :: len(members)]) for index, client in enumerate(members)}
+        created_items[f"group-{number:02d}"] = Group(
             f"group-{number:02d}",
             PUSH,
             "CLUSTERING",
@@ -103,7 +103,7 @@ def large(seconds: int = 0, topics: int = 100, queues: int = 16, clients: int = 
             for queue in some:
                 if queue.broker == name:
                     end = 100_000 + (1000 - 9 * topic) * seconds // 10
-                    ends[queue] = QueueEnds(0, end, at)
+                    ends[queue] = QueueEnds(0, end, position)
                     late = 18_000 if topic == 0 and queue.queue_id == 1 else topic % 9
                     offsets.setdefault(f"group-{topic // 2:02d}", {})[queue] = end - late
         senders = {
@@ -111,10 +111,20 @@ def large(seconds: int = 0, topics: int = 100, queues: int = 16, clients: int = 
         }
         parts.append(
             BrokerPart(
-                name, "Prod", 0, f"10.3.0.1:{10911 + 10 * len(parts)}", at, "V5_3_3", "", ends, offsets, made, senders
+                name,
+                "Prod",
+                0,
+                f"10.3.0.1:{10911 + 10 * len(parts)}",
+                position,
+                "V5_3_3",
+                "",
+                ends,
+                offsets,
+                created_items,
+                senders,
             )
         )
-    return ClusterState(at, {NAMES: ""}, tuple(parts))
+    return ClusterState(position, {NAMES: ""}, tuple(parts))
 
 
 def looked_at(*states: ClusterState) -> ClusterModel:
@@ -149,7 +159,7 @@ def rebalanced() -> list[ClusterState]:
     """Half a minute in which C2 leaves, its queues have no owner for three readings, and then C1 has them; at last an
     idle one comes.
     """
-    whole = [small(second) for second in range(16)]
-    whole += [small(second, owns={C1: A[:2], C3: B}) for second in (16, 17, 18)]
-    whole += [small(second, owns={C1: A, C3: B}) for second in range(19, 40)]
-    return [*whole, *(small(second, owns={C1: A, C3: B, C2: ()}) for second in range(40, 60))]
+    smalls = [small(second) for second in range(16)]
+    smalls += [small(second, owns={C1: A[:2], C3: B}) for second in (16, 17, 18)]
+    smalls += [small(second, owns={C1: A, C3: B}) for second in range(19, 40)]
+    return [*smalls, *(small(second, owns={C1: A, C3: B, C2: ()}) for second in range(40, 60))]

@@ -11,9 +11,9 @@ START = 1_795_280_000_000
 FILES = ((0, 1 << 20, "0" * 20), (1 << 20, 2 << 20, f"{1 << 20:020d}"))
 
 
-def look(number: int = 0, *, lab: bool = True, checkpoint: int = START, live: bool = True, **more) -> Look:
+def look(number: int = 0, *, lab: bool = True, checkpoint: int = START, live: bool = True, **options) -> Look:
     """A look 100 ms times ``number`` after the start."""
-    told = {
+    reported = {
         "wrote": 1000 * number,
         "committed": 900 * number,
         "flushed": 500 * number,
@@ -23,16 +23,16 @@ def look(number: int = 0, *, lab: bool = True, checkpoint: int = START, live: bo
         "index_end": 800 * number,
         "min": 0,
     }
-    told |= {key: value for key, value in more.items() if key in told}
-    found = {
+    reported |= {key: value for key, value in options.items() if key in reported}
+    results = {
         key: Position(value, "told") if value is not None else Position(None, why="nobody tells")
-        for key, value in told.items()
+        for key, value in reported.items()
     }
-    at = {"physicMsgTimestamp": Position(100, "by time", timestamp=checkpoint)}
-    rest = {key: value for key, value in more.items() if key not in told}
-    settled = {"files": FILES, "heads": ((START, 0), (START + 100 * number, told["wrote"])), **rest}
+    position = {"physicMsgTimestamp": Position(100, "by time", timestamp=checkpoint)}
+    remainder = {key: value for key, value in options.items() if key not in reported}
+    settled = {"files": FILES, "heads": ((START, 0), (START + 100 * number, reported["wrote"])), **remainder}
     return Look(
-        Positions(checkpoint=at, **found),
+        Positions(checkpoint=position, **results),
         time_ms=START + 100 * number,
         live=live,
         lab=lab,

@@ -26,17 +26,17 @@ class ServedBroker:
         """What stands in a topic's queue, or in all of them, everything dispatched."""
         store = self.server.broker.store
         store.wait_dispatched()
-        found: list[Unit] = []
+        results: list[Unit] = []
         for number in range(16) if queue_id is None else (queue_id,):
-            at = 0
-            while (got := store.get_message("test", topic, number, at, 32)) is not None:
+            position = 0
+            while (got := store.get_message("test", topic, number, position, 32)) is not None:
                 with got:
                     units = list(got.units())
                 if not units:
                     break
-                found += units
-                at += len(units)
-        return found
+                results += units
+                position += len(units)
+        return results
 
 
 QUICK = MessageStoreConfig(message_delay_level="1s " * 17 + "1s")

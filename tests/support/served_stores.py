@@ -20,9 +20,9 @@ FREE = ["--port", "0", "--namesrv-port", "0"]
 
 
 @contextlib.contextmanager
-def served(store: Path, *more: str) -> Iterator[tuple[subprocess.Popen[str], dict[str, Any]]]:
+def served(store: Path, *arguments: str) -> Iterator[tuple[subprocess.Popen[str], dict[str, Any]]]:
     """The command in a process of its own, and what it said once it accepts."""
-    command = [sys.executable, "-m", "engine.cli", "serve", str(store), *FREE, "--json", *more]
+    command = [sys.executable, "-m", "engine.cli", "serve", str(store), *FREE, "--json", *arguments]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
@@ -36,13 +36,17 @@ def served(store: Path, *more: str) -> Iterator[tuple[subprocess.Popen[str], dic
 
 
 @contextlib.contextmanager
-def served_to_clients(store: Path, config: str, *more: str) -> Iterator[str]:
+def served_to_clients(store: Path, config: str, *arguments: str) -> Iterator[str]:
     """The name server of ``storescope serve``, as a user starts it; it ends with 0 and without a traceback."""
     conf = store.with_name("broker.conf")
     conf.write_text(config)
     words = [sys.executable, "-m", "engine.cli", "serve", str(store), "--port", "0", "--namesrv-port", "0", "--json"]
     process = subprocess.Popen(
-        [*words, "--config", conf, *more], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ
+        [*words, "--config", conf, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ,
     )
     try:
         yield json.loads(process.stdout.readline())["namesrv"]

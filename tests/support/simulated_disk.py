@@ -52,26 +52,26 @@ class Node:
         if live == durable:
             return []
         starts = range(0, max(len(live), len(durable)), PAGE)
-        return [at // PAGE for at in starts if live[at : at + PAGE] != durable[at : at + PAGE]]
+        return [start // PAGE for start in starts if live[start : start + PAGE] != durable[start : start + PAGE]]
 
     def write_back(self, rng: random.Random) -> None:
         """Some of the dirty pages reach the disk, as the kernel sees fit."""
         if len(self.live) != len(self.durable):
             return
-        kept = bytearray(self.durable)
+        buffer = bytearray(self.durable)
         for page in self.dirty_pages():
             if rng.random() < 0.5:
-                kept[page * PAGE : (page + 1) * PAGE] = self.live[page * PAGE : (page + 1) * PAGE]
-        self.durable = bytes(kept)
+                buffer[page * PAGE : (page + 1) * PAGE] = self.live[page * PAGE : (page + 1) * PAGE]
+        self.durable = bytes(buffer)
 
     def after_power_loss(self, rng: random.Random, keep: float) -> bytes:
         """What is found afterwards: ``keep`` is the chance of each dirty page; some pages are torn between sectors."""
         if len(self.live) != len(self.durable):
             return lose_rewritten(self.live, self.durable, rng, keep)
-        found = bytearray(self.durable)
-        if self.live != found:
-            lose_pages(found, self.live, rng, keep)
-        return bytes(found)
+        buffer = bytearray(self.durable)
+        if self.live != buffer:
+            lose_pages(buffer, self.live, rng, keep)
+        return bytes(buffer)
 
 
 # One open file of a simulated disk, and its store lock.
@@ -278,15 +278,15 @@ class SimulatedDisk:
             names = dict(self._durable_names)
             for change in surviving(self._pending, rng, chance):
                 change.apply(names)
-            found = SimulatedDisk(clock=self._clock)
+            disk = SimulatedDisk(clock=self._clock)
             for path, node in names.items():
                 content = node.after_power_loss(rng, chance)
                 copy = Node(len(content), node.durable_modified)
                 copy.live[:] = content
                 copy.flush()
-                found._nodes[path] = found._durable_names[path] = copy
-                found._folders.update(str(parent) for parent in PurePath(path).parents)
-            return found
+                disk._nodes[path] = disk._durable_names[path] = copy
+                disk._folders.update(str(parent) for parent in PurePath(path).parents)
+            return disk
 
     # The protocol
 

@@ -32,21 +32,21 @@ _QUEUE_OFFSET, _PHYSICAL_OFFSET = 20, 28
 def make_small(source: Path, target: Path, count: int = 32) -> Path:
     """A small store of about ``count`` units of ``source`` in ``target``, which must not exist."""
     with open_store(source) as store:
-        made = HandmadeStore(log_size=LOG_SIZE, queue_size=QUEUE_SIZE)
+        handmade_store = HandmadeStore(log_size=LOG_SIZE, queue_size=QUEUE_SIZE)
         entries = _entries(store)
         kinds = {topic: next(iter(queues.values())).kind for topic, queues in store.topics().items()}
         places: dict[int, int] = {}
         batches: dict[tuple[str, int], bytearray] = {}
         for unit in _spread(store, count):
             batch = kinds.get(unit.topic) == "batch"
-            _lay(made, store.log.read(unit.offset, unit.size), unit, places, entries, simple=not batch)
+            _lay(handmade_store, store.log.read(unit.offset, unit.size), unit, places, entries, simple=not batch)
             if batch and unit.offset in entries:
                 raw, _ = entries[unit.offset][0]
                 batches.setdefault((unit.topic, unit.queue_id), bytearray()).extend(
                     struct.pack(">q", places[unit.offset]) + raw[8:]
                 )
         further = list(_light_queues(entries, places))
-        made.write(target, checkpoint=False)
+        handmade_store.write(target, checkpoint=False)
     for (topic, queue_id), held in batches.items():
         write_queue(target / "batchconsumequeue" / topic / str(queue_id), bytes(held), BATCH_QUEUE_SIZE)
     for (topic, queue_id), data in further:
@@ -66,27 +66,27 @@ Entries = dict[int, list[tuple[bytes, tuple[str, int]]]]
 
 def _entries(store: StoreSnapshot) -> Entries:
     """Every entry's bytes and queue by the physical offset it holds; a unit's own queue first."""
-    found: Entries = {}
+    results: Entries = {}
     for topic, queues in store.topics().items():
         for queue_id, queue in queues.items():
             size = 46 if queue.kind == "batch" else 20
             for file in queue.files:
                 data = file.read(0, file.size)
-                for at in range(0, len(data) - size + 1, size):
-                    offset, length = struct.unpack_from(">qi", data, at)
+                for position in range(0, len(data) - size + 1, size):
+                    offset, length = struct.unpack_from(">qi", data, position)
                     if offset >= 0 and 0 < length < 1 << 30:
-                        found.setdefault(offset, []).append((data[at : at + size], (topic, queue_id)))
-    return found
+                        results.setdefault(offset, []).append((data[position : position + size], (topic, queue_id)))
+    return results
 
 
 def _spread(store: StoreSnapshot, count: int) -> Iterator[Unit]:
     """The first unit of every queue (at most half of ``count``), and others evenly from the whole log, in order."""
     units = [unit for unit in store.log.walk(crc=False) if isinstance(unit, Unit) and unit.size < LOG_SIZE // 4]
     chosen: dict[int, Unit] = {}
-    seen: set[tuple[str, int]] = set()
+    observed: set[tuple[str, int]] = set()
     for unit in units:
-        if (unit.topic, unit.queue_id) not in seen and len(chosen) < count // 2:
-            seen.add((unit.topic, unit.queue_id))
+        if (unit.topic, unit.queue_id) not in observed and len(chosen) < count // 2:
+            observed.add((unit.topic, unit.queue_id))
             chosen[unit.offset] = unit
     step = max(len(units) // max(count - len(chosen), 1), 1)
     chosen |= {unit.offset: unit for unit in units[::step]}
@@ -100,13 +100,13 @@ def _lay(
     room = made.log_size - len(made.log) % made.log_size
     if len(raw) + 8 > room:
         made.log += struct.pack(">iI", room, 0xCBD43194).ljust(room, b"\0")
-    at = places[unit.offset] = len(made.log)
+    position = places[unit.offset] = len(made.log)
     queue = unit.topic, unit.queue_id
     own = next((entry for entry, where in entries.get(unit.offset, ()) if where == queue), None)
     data = bytearray(raw)
     dispatched = simple and own is not None
     number = made.next_offsets.get(queue, 0)
-    struct.pack_into(">q", data, _PHYSICAL_OFFSET, at)
+    struct.pack_into(">q", data, _PHYSICAL_OFFSET, position)
     if dispatched:
         struct.pack_into(">q", data, _QUEUE_OFFSET, number)
         made.next_offsets[queue] = number + 1
@@ -115,42 +115,42 @@ def _lay(
     made.log += data
     tags = struct.unpack_from(">q", own, 12)[0] if own is not None else 0
     keys = [*([unit.unique_key] if unit.unique_key else []), *unit.keys]
-    made.units.append(HandmadeUnit(at, len(raw), *queue, number, tags, keys, unit.store_timestamp, dispatched))
+    made.units.append(HandmadeUnit(position, len(raw), *queue, number, tags, keys, unit.store_timestamp, dispatched))
 
 
 def _light_queues(entries: Entries, places: dict[int, int]) -> Iterator[tuple[tuple[str, int], bytes]]:
     """Queues whose entries point at units of other topics: light queues, multi dispatch."""
-    found: dict[tuple[str, int], bytearray] = {}
+    results: dict[tuple[str, int], bytearray] = {}
     for offset in sorted(places):
         for entry, queue in entries.get(offset, ()):
             if len(entry) == 20:
-                found.setdefault(queue, bytearray()).extend(struct.pack(">q", places[offset]) + entry[8:])
-    return ((queue, bytes(data)) for queue, data in found.items())
+                results.setdefault(queue, bytearray()).extend(struct.pack(">q", places[offset]) + entry[8:])
+    return ((queue, bytes(data)) for queue, data in results.items())
 
 
 def spans(path: Path) -> list[tuple[int, bytes]]:
     """(position, bytes) of every run of a file that the file system keeps data for."""
-    found = []
+    results = []
     with path.open("rb", buffering=0) as file:
-        descriptor, at = file.fileno(), 0
+        descriptor, position = file.fileno(), 0
         size = os.fstat(descriptor).st_size
         if size <= SPARSE_FROM:
             return [(0, file.read())] if size else []
-        while at < size:
+        while position < size:
             try:
-                start = os.lseek(descriptor, at, os.SEEK_DATA)
+                start = os.lseek(descriptor, position, os.SEEK_DATA)
             except OSError:  # nothing but a hole to the end
                 break
-            at = min(os.lseek(descriptor, start, os.SEEK_HOLE), size)
-            found.append((start, os.pread(descriptor, at - start, start)))
-    return found
+            position = min(os.lseek(descriptor, start, os.SEEK_HOLE), size)
+            results.append((start, os.pread(descriptor, position - start, start)))
+    return results
 
 
 def write_spans(path: Path, size: int, held: list[tuple[int, bytes]]) -> None:
     """The file anew: ``size`` bytes, holes where ``held`` has nothing."""
     with path.open("wb", buffering=0) as file:
-        for at, data in held:
-            file.seek(at)
+        for position, data in held:
+            file.seek(position)
             file.write(data)
         file.truncate(size)
 

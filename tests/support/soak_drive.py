@@ -77,12 +77,12 @@ async def drive(window: Any) -> None:
         window.show_view(view)
         await asyncio.sleep(0.2)
     await lab.set_load(LoadSettings(producers=2, topics=4, keys=200, body_size=200, batch=4))
-    begun, seen, warm = time.monotonic(), 0, 0
+    begun, observed, warm = time.monotonic(), 0, 0
     gaps = LoopGaps()
     last = -1
     while time.monotonic() - begun < SECONDS:
-        window.show_view(VIEWS[seen % len(VIEWS)])
-        seen += 1
+        window.show_view(VIEWS[observed % len(VIEWS)])
+        observed += 1
         await asyncio.sleep(min(1.0, SECONDS / 12))
         wrote = lab.sample.positions.wrote
         assert wrote >= last, "positions never fall"
@@ -93,7 +93,7 @@ async def drive(window: Any) -> None:
     gaps.stop()
     await lab.set_load(None)
     gc.collect()
-    figures: dict[str, Any] = {"seen": seen, "put": last, "warm": warm, "end": resident(), "gap": gaps.longest}
+    figures: dict[str, Any] = {"seen": observed, "put": last, "warm": warm, "end": resident(), "gap": gaps.longest}
     figures["pieces"] = await asyncio.to_thread(largest_pieces)
     window.close_store()
     await asyncio.sleep(0.1)

@@ -32,27 +32,29 @@ TIMEOUT_S = 240.0
 def until(what: str, holds: Callable[[], Any], timeout_s: float = TIMEOUT_S) -> Any:
     """Wait for ``holds`` to give something true, and give that."""
     end = time.monotonic() + timeout_s
-    while not (found := holds()):
+    while not (results := holds()):
         assert time.monotonic() < end, f"waited {timeout_s:g} s for {what}"
         time.sleep(0.01)
-    return found
+    return results
 
 
 def family(first: int) -> dict[int, str]:
     """process → command line of all that a process started, and that what it started did, and that still run."""
-    seen: dict[int, tuple[int, int, str]] = {}
+    observed: dict[int, tuple[int, int, str]] = {}
     for place in Path("/proc").iterdir():
         if place.name.isdigit():
             with contextlib.suppress(OSError, ValueError):
                 state, parent, _, session = (place / "stat").read_text().rpartition(")")[2].split()[:4]
                 if state != "Z":
                     words = (place / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-                    seen[int(place.name)] = (int(parent), int(session), words)
-    found, size = {first}, 0
-    while size < len(found):
-        size = len(found)
-        found |= {process for process, (parent, session, _) in seen.items() if parent in found or session in found}
-    return {process: seen[process][2] for process in found if process in seen}
+                    observed[int(place.name)] = (int(parent), int(session), words)
+    results, size = {first}, 0
+    while size < len(results):
+        size = len(results)
+        results |= {
+            process for process, (parent, session, _) in observed.items() if parent in results or session in results
+        }
+    return {process: observed[process][2] for process in results if process in observed}
 
 
 def kill_all(leader: subprocess.Popen[Any]) -> None:
@@ -81,14 +83,16 @@ def python_without_the_project(folder: Path) -> Path:
     # A folder that a .pth file names is searched, and its own .pth files are not read.
     Path(place.stdout.strip(), "libraries.pth").write_text(f"{Path(pyspark.__file__).parent.parent}\n")
     script = "import pyspark, pandas, pyarrow, importlib.util as u; print(u.find_spec('engine'), u.find_spec('viewer'))"
-    told = subprocess.run([python, "-c", script], cwd=folder, capture_output=True, text=True, env=_environment(folder))
-    assert (told.returncode, told.stdout) == (0, "None None\n"), told
+    process = subprocess.run(
+        [python, "-c", script], cwd=folder, capture_output=True, text=True, env=_environment(folder)
+    )
+    assert (process.returncode, process.stdout) == (0, "None None\n"), process
     return python
 
 
 def _environment(folder: Path) -> dict[str, str]:
     """What all processes here are started with: nothing of Python's or Spark's own that this process has."""
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "SPARK", "PYSPARK"))}
+    saved = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "SPARK", "PYSPARK"))}
     own = {
         "JAVA_HOME": find_java().home,
         "SPARK_LOCAL_IP": "127.0.0.1",
@@ -99,7 +103,7 @@ def _environment(folder: Path) -> dict[str, str]:
         # The unpacked engine stays as long as the machine code that is made of it.
         "XDG_CACHE_HOME": str(Path(os.environ["NUMBA_CACHE_DIR"], "executors")),
     }
-    return {**kept, **own}
+    return {**saved, **own}
 
 
 class Cluster:

@@ -54,23 +54,23 @@ def plain(folder: str) -> SparkSession:
 
 def compare(spark, frame, place, conditions):
     """Reads, conditions, aggregates, unions, joins and caches of one frame, in one session, one behind the other."""
-    whole = spark.createDataFrame(frame.toArrow())
-    every = whole.count()
+    data_frame = spark.createDataFrame(frame.toArrow())
+    every = data_frame.count()
     assert every > 100
     assert frame.count() == every
     for condition in conditions:
-        assert rows(frame.where(condition)) == rows(whole.where(condition)), condition
+        assert rows(frame.where(condition)) == rows(data_frame.where(condition)), condition
         assert frame.where(condition).count() + frame.where(f"NOT ({condition})").count() == every, condition
         counted = frame.where(condition).groupBy("type").count()
-        assert rows(counted) == rows(whole.where(condition).groupBy("type").count()), condition
+        assert rows(counted) == rows(data_frame.where(condition).groupBy("type").count()), condition
     first, second = (frame.where(f"{place} {half}").select(place) for half in ("< 100000", ">= 100000"))
-    assert sorted(rows(first.union(second))) == sorted(rows(whole.select(place)))
+    assert sorted(rows(first.union(second))) == sorted(rows(data_frame.select(place)))
     assert first.join(second, on=place).count() == 0
-    assert frame.select("storeTime").where("storeTime IS NULL").count() == whole.where("storeTime IS NULL").count()
+    assert frame.select("storeTime").where("storeTime IS NULL").count() == data_frame.where("storeTime IS NULL").count()
     assert "columns: [" in frame.select(place)._jdf.queryExecution().executedPlan().toString()
-    kept = frame.select(place, "type").cache()
-    assert kept.where(f"{place} < 100000").count() == first.count()
-    kept.unpersist()
+    cache = frame.select(place, "type").cache()
+    assert cache.where(f"{place} < 100000").count() == first.count()
+    cache.unpersist()
 
 
 def rows(frame):

@@ -58,19 +58,19 @@ def account(store: Path) -> dict[str, Any]:
     ids: dict[str, str] = {}
     for unit in units:
         ids.setdefault(unit.properties.get("UNIQ_KEY", ""), label(unit))
-    found: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    results: defaultdict[str, Counter[str]] = defaultdict(Counter)
     order: defaultdict[str, list[str]] = defaultdict(list)
     for unit in units:
         if OF_TIME.match(unit.topic) or OF_TIME.match(unit.properties.get("REAL_TOPIC", "")) or _came_late(unit):
             continue
         name = f"{unit.topic} has {label(unit)}"
         if OFTEN.match(unit.topic):
-            found[name] = Counter({"": 1})
+            results[name] = Counter({"": 1})
             continue
-        found[name][_told(unit, ids)] += 1
+        results[name][_told(unit, ids)] += 1
         if not _comes_when_it_comes(unit) and not BY_CHANCE.match(unit.topic):
             order[f"{unit.topic}-{unit.queue_id} in order"].append(label(unit))
-    return {**{name: dict(sorted(each.items())) for name, each in found.items()}, **order, **_tables(store)}
+    return {**{name: dict(sorted(each.items())) for name, each in results.items()}, **order, **_tables(store)}
 
 
 def _came_late(unit: Unit) -> bool:
@@ -98,14 +98,14 @@ def _told(unit: Unit, ids: dict[str, str]) -> str:
 
 
 def _tables(store: Path) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     for name, row in _table(store, "topics.json", "topicConfigTable").items():
-        found[f"topic {name}"] = {key: row.get(key) for key in ROWS if row.get(key)}
+        results[f"topic {name}"] = {key: row.get(key) for key in ROWS if row.get(key)}
     for name, row in _table(store, "subscriptionGroup.json", "subscriptionGroupTable").items():
-        found[f"group {name}"] = dict(row)
+        results[f"group {name}"] = dict(row)
     for name, row in _table(store, "consumerOffset.json", "offsetTable").items():
-        found[f"offsets of {name}"] = sorted(map(int, row))
-    return {name: row for name, row in found.items() if not OF_A_MOMENT.match(name)}
+        results[f"offsets of {name}"] = sorted(map(int, row))
+    return {name: row for name, row in results.items() if not OF_A_MOMENT.match(name)}
 
 
 def _table(store: Path, file: str, table: str) -> dict[str, Any]:
@@ -116,10 +116,10 @@ def _table(store: Path, file: str, table: str) -> dict[str, Any]:
 
 def differences(theirs: Path, ours: Path) -> list[str]:
     """Lines for who reads them: what each store has, where that is not the same."""
-    one, other = account(theirs), account(ours)
-    found = []
-    for name in sorted(one.keys() | other.keys()):
-        real, own = one.get(name, "nothing"), other.get(name, "nothing")
+    item, other = account(theirs), account(ours)
+    texts = []
+    for name in sorted(item.keys() | other.keys()):
+        real, own = item.get(name, "nothing"), other.get(name, "nothing")
         if real != own:
-            found.append(f"{name}:\n  real {real}\n  ours {own}")
-    return found
+            texts.append(f"{name}:\n  real {real}\n  ours {own}")
+    return texts

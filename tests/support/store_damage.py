@@ -28,10 +28,10 @@ class Anatomy:
             self.units = [u for u in store.units() if isinstance(u, Unit)]
             self.end = store.log.max_offset
             self.log = [(Path(f.path), f.start_offset, f.size) for f in store.log.files]
-            found = [queue for queues in store.topics().values() for queue in queues.values() if queue.files]
-            self.queues = [[Path(f.path) for f in queue.files] for queue in found]
-            self.unit_sizes = [queue.unit_size for queue in found]
-            self.written = [queue.raw_end - max(queue.sequence.min_offset, 0) for queue in found]
+            actual_queues = [queue for queues in store.topics().values() for queue in queues.values() if queue.files]
+            self.queues = [[Path(f.path) for f in queue.files] for queue in actual_queues]
+            self.unit_sizes = [queue.unit_size for queue in actual_queues]
+            self.written = [queue.raw_end - max(queue.sequence.min_offset, 0) for queue in actual_queues]
 
     def place(self, offset: int) -> tuple[Path, int]:
         path, start, _ = next(f for f in self.log if f[1] <= offset < f[1] + f[2])
@@ -100,36 +100,36 @@ def queue_tail_is_zero(rng: random.Random, store: Anatomy) -> None:
     number = rng.randrange(len(store.queues))
     last, unit = store.queues[number][-1], store.unit_sizes[number]
     size = last.stat().st_size
-    at = rng.randrange(size // unit) * unit
-    patch(last, at, bytes(size - at))
+    position = rng.randrange(size // unit) * unit
+    patch(last, position, bytes(size - position))
 
 
 def entry_points_elsewhere(rng: random.Random, store: Anatomy) -> None:
     number = rng.randrange(len(store.queues))
     files, unit = store.queues[number], store.unit_sizes[number]
-    at = rng.randrange(max(store.written[number] // unit, 1)) * unit
+    position = rng.randrange(max(store.written[number] // unit, 1)) * unit
     size = files[0].stat().st_size
     wrong = rng.choice((store.end, store.end + 5000, 0, rng.randrange(store.end), -1))
-    patch(files[at // size], at % size, struct.pack(">q", wrong))
+    patch(files[position // size], position % size, struct.pack(">q", wrong))
 
 
 def log_tail_is_zero(rng: random.Random, store: Anatomy) -> None:
     offset = rng.randrange(max(store.end - 200_000, store.log[0][1]), store.end)
     for path, start, size in store.log:
-        at = max(offset - start, 0)
-        if at < size:
-            patch(path, at, bytes(size - at))
+        position = max(offset - start, 0)
+        if position < size:
+            patch(path, position, bytes(size - position))
 
 
 def log_bit_flips(rng: random.Random, store: Anatomy) -> None:
     unit = rng.choice(store.units)
-    path, at = store.place(unit.offset + rng.randrange(unit.size))
-    patch(path, at, bytes([path.read_bytes()[at] ^ 1 << rng.randrange(8)]))
+    path, position = store.place(unit.offset + rng.randrange(unit.size))
+    patch(path, position, bytes([path.read_bytes()[position] ^ 1 << rng.randrange(8)]))
 
 
 def unit_field_changes(rng: random.Random, store: Anatomy) -> None:
-    path, at = store.place(rng.choice(store.units[-50:]).offset)
-    patch(path, at + rng.choice((0, 12, 20, 28, 36, 84)), rng.randbytes(4))
+    path, position = store.place(rng.choice(store.units[-50:]).offset)
+    patch(path, position + rng.choice((0, 12, 20, 28, 36, 84)), rng.randbytes(4))
 
 
 def old_unit_follows_the_end(rng: random.Random, store: Anatomy) -> None:

@@ -153,8 +153,8 @@ class CommonStoreMachine(RuleBasedStateMachine):
 
     # -- life
 
-    def made(self, **more: Any) -> MessageStore:
-        return MessageStore(self.path, self.settings, disk=self.disk, clock=self.clock, services=False, **more)
+    def made(self, **options: Any) -> MessageStore:
+        return MessageStore(self.path, self.settings, disk=self.disk, clock=self.clock, services=False, **options)
 
     def clock(self) -> int:
         self.now += 3
@@ -192,11 +192,11 @@ class CommonStoreMachine(RuleBasedStateMachine):
         store.close()
         self.ended()
         self.model.flushed = end
-        with self.made() as again:
-            assert again.recovery_plan.exit == "normal"
-            found = again.positions()
-            assert (found.dispatched, found.flushed) == (found.wrote, found.wrote)
-            assert found.wrote == end or self.ends_with_blank(found.wrote, end)
+        with self.made() as repeated:
+            assert repeated.recovery_plan.exit == "normal"
+            positions = repeated.positions()
+            assert (positions.dispatched, positions.flushed) == (positions.wrote, positions.wrote)
+            assert positions.wrote == end or self.ends_with_blank(positions.wrote, end)
         self.open()
         self.holds_queues()
 
@@ -261,16 +261,16 @@ class CommonStoreMachine(RuleBasedStateMachine):
 
     # -- putting
 
-    def message(self, topic: str, queue_id: int, length: int, **more: Any) -> Message:
+    def message(self, topic: str, queue_id: int, length: int, **options: Any) -> Message:
         number = next(self.numbers)
         body = b"%d " % number + random.Random(number).randbytes(length)
-        return Message(topic, body, queue_id, tags="A", keys=f"k{number}", **more)
+        return Message(topic, body, queue_id, tags="A", keys=f"k{number}", **options)
 
     def note(self, message: Message, result: Any, *, queued: bool = True) -> None:
         assert result.status is PutMessageStatus.PUT_OK, result.status
-        made = result.append
-        assert made is not None
-        self.add(made.physical_offset, made.size, message, made.queue_offset if queued else -1)
+        sample = result.append
+        assert sample is not None
+        self.add(sample.physical_offset, sample.size, message, sample.queue_offset if queued else -1)
 
     def add(self, offset: int, size: int, message: Message, queue_offset: int, *, promised: bool = True) -> None:
         model, key = self.model, (message.topic, message.queue_id)
@@ -301,7 +301,7 @@ class CommonStoreMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.store is not None)
     @rule(what=st.lists(st.tuples(topics, queues, lengths), min_size=1, max_size=12))
     def put_many(self, what: list[tuple[str, int, int]]) -> None:
-        messages = [self.message(*one) for one in what]
+        messages = [self.message(*item) for item in what]
         for message, result in zip(messages, self.live.put_messages(messages), strict=True):
             self.note(message, result)
 
@@ -325,11 +325,11 @@ class CommonStoreMachine(RuleBasedStateMachine):
         messages = [self.message(topic, queue, 30) for _ in range(count)]
         result = self.live.put_batch(messages)
         assert result.ok
-        made = result.append
-        assert made is not None
-        edges = [*made.unit_offsets, made.end_offset]
+        sample = result.append
+        assert sample is not None
+        edges = [*sample.unit_offsets, sample.end_offset]
         for number, message in enumerate(messages):
-            self.add(edges[number], edges[number + 1] - edges[number], message, made.queue_offset + number)
+            self.add(edges[number], edges[number + 1] - edges[number], message, sample.queue_offset + number)
 
     def raw(self, queue: int, ahead: int = 0) -> tuple[bytes, Message]:
         message = self.message(RAW, queue, 40)
@@ -439,30 +439,30 @@ class CommonStoreMachine(RuleBasedStateMachine):
     def positions_hold(self) -> None:
         if self.store is None:
             return
-        seen, model = self.store.positions(), self.model
-        assert model.low <= max(seen.min, 0) + 0
-        assert model.flushed <= seen.flushed <= seen.committed <= seen.wrote
-        assert seen.dispatched <= seen.confirm <= seen.committed
+        positions, model = self.store.positions(), self.model
+        assert model.low <= max(positions.min, 0) + 0
+        assert model.flushed <= positions.flushed <= positions.committed <= positions.wrote
+        assert positions.dispatched <= positions.confirm <= positions.committed
         if model.puts:
-            assert seen.wrote >= model.puts[-1].end
+            assert positions.wrote >= model.puts[-1].end
         assert self.store.flags.why == ""
-        model.flushed = seen.flushed
+        model.flushed = positions.flushed
 
     @precondition(lambda self: self.store is not None)
     @rule()
     def holds_all(self) -> None:
         """Every unit is at its place, with its bytes; none is lent before it is committed."""
         store, last = self.live, 0
-        seen = store.positions()
-        self.model.low = max(seen.min, 0)
+        positions = store.positions()
+        self.model.low = max(positions.min, 0)
         for put in self.model.puts:
             if put.offset < self.model.low:
                 continue
             unit = store.look_message_by_offset(put.offset)
             if unit is None:
-                assert put.end > seen.committed, f"no unit at {put.offset}"
+                assert put.end > positions.committed, f"no unit at {put.offset}"
                 continue
-            assert put.end <= seen.committed
+            assert put.end <= positions.committed
             assert (unit.body, unit.topic, unit.queue_id) == (put.body, put.topic, put.queue_id)
             assert unit.physical_offset == put.offset
             assert put.queue_offset < 0 or unit.queue_offset == put.queue_offset
@@ -483,8 +483,8 @@ class CommonStoreMachine(RuleBasedStateMachine):
             due = model.queue(topic, queue_id, end)
             start = due[0].queue_offset if due else store.max_offset_in_queue(topic, queue_id)
             units = list(self.streamed(topic, queue_id, start))
-            found = [(unit.physical_offset, unit.queue_offset, unit.body) for unit in units]
-            assert found == [(put.offset, put.queue_offset, put.body) for put in due], f"queue {topic}/{queue_id}"
+            results = [(unit.physical_offset, unit.queue_offset, unit.body) for unit in units]
+            assert results == [(put.offset, put.queue_offset, put.body) for put in due], f"queue {topic}/{queue_id}"
             for put in due[-2:]:
                 self.holds_key(put)
 
@@ -492,8 +492,8 @@ class CommonStoreMachine(RuleBasedStateMachine):
         unit = self.live.look_message_by_offset(put.offset)
         assert unit is not None
         for key in (unit.properties or {}).get("KEYS", "").split():
-            with self.live.query_message(put.topic, key) as found:
-                assert put.body in [one.body for one in found.units()]
+            with self.live.query_message(put.topic, key) as query_message:
+                assert put.body in [item.body for item in query_message.units()]
 
     def streamed(self, topic: str, queue_id: int, start: int) -> Iterator[Any]:
         for block in self.live.stream(topic, queue_id, start):
@@ -569,9 +569,9 @@ class PowerMachine(CommonStoreMachine):
         try:
             self.store = self.made()
         except LogIsEmpty:  # nothing of the log was flushed, but entries were
-            there = [put for put in self.model.puts if self.model.low <= put.offset]
-            assert there
-            assert all(put.end > self.model.flushed for put in there)
+            puts = [put for put in self.model.puts if self.model.low <= put.offset]
+            assert puts
+            assert all(put.end > self.model.flushed for put in puts)
             self.store = self.made(empty_log=True)
         self.found()
 
@@ -580,10 +580,10 @@ class PowerMachine(CommonStoreMachine):
     def lose_power(self, seed: int, keep: float | None) -> None:
         disk = self.disk
         assert disk is not None
-        found = disk.after_power_loss(random.Random(seed), keep)
+        after_power_loss = disk.after_power_loss(random.Random(seed), keep)
         disk.cut_power()
         with suppress(PowerLoss):
             self.live.abandon()
-        self.closed, self.disk = [], found
+        self.closed, self.disk = [], after_power_loss
         self.model.vague |= set(self.model.begins)
         self.store = None

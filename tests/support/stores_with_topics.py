@@ -20,17 +20,17 @@ ROOT = Path("/store")
 
 def put(store: MessageStore, count: int, topic: str = "Orders", queues: int = 2) -> list[tuple[int, int]]:
     """Queue and queue offset of each message."""
-    made = []
+    created_items = []
     for number in range(count):
         result = store.put_message(Message(topic, b"x" * 50, queue_id=number % queues))
         assert result.append is not None
-        made.append((number % queues, result.append.queue_offset))
-    return made
+        created_items.append((number % queues, result.append.queue_offset))
+    return created_items
 
 
 def bodies(store: MessageStore, topic: str, queue_id: int) -> list[bytes]:
-    found: list[bytes] = []
+    results: list[bytes] = []
     for block in store.stream(topic, queue_id):
         with block:
-            found += [decode(message).body for message in block.messages()]
-    return found
+            results += [decode(message).body for message in block.messages()]
+    return results

@@ -62,8 +62,8 @@ def minutes(reports: dict[str, list[pytest.TestReport]]) -> list[str]:
         f"{worked[suite] / 60:>8.1f} of a processor"
         for suite in sorted(seconds)
     ]
-    whole = f"{sum(seconds.values()) / 60:>8.1f} min{sum(worked.values()) / 60:>8.1f} of a processor"
-    return [*lines, f"{'all':<10}{sum(map(len, tests.values())):>7} tests{'':12}{whole}"]
+    text = f"{sum(seconds.values()) / 60:>8.1f} min{sum(worked.values()) / 60:>8.1f} of a processor"
+    return [*lines, f"{'all':<10}{sum(map(len, tests.values())):>7} tests{'':12}{text}"]
 
 
 def longest(reports: dict[str, list[pytest.TestReport]]) -> list[str]:
@@ -79,7 +79,7 @@ def _seconds(
     """By ``place``: seconds that passed, and those of the processors."""
     passed: dict[str, float] = defaultdict(float)
     worked: dict[str, float] = defaultdict(float)
-    for report in (one for listed in reports.values() for one in listed):
+    for report in (item for listed in reports.values() for item in listed):
         if isinstance(report, pytest.TestReport):
             passed[place(report.nodeid)] += report.duration
             worked[place(report.nodeid)] += getattr(report, "processor", 0.0)
@@ -108,12 +108,12 @@ def account(item: pytest.Item, heading: str, lines: Iterable[str]) -> None:
 
 def accounts(reports: Iterable[object]) -> dict[str, list[str]]:
     """What tests had to say: heading → lines."""
-    said: dict[str, list[str]] = {}
+    output: dict[str, list[str]] = {}
     for report in reports:
         if isinstance(report, pytest.TestReport) and report.when == "call":
             for heading, line in report.user_properties:
-                said.setdefault(heading, []).append(str(line))
-    return said
+                output.setdefault(heading, []).append(str(line))
+    return output
 
 
 class NamesOfFailures:

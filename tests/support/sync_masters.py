@@ -86,7 +86,7 @@ class ScriptedSlave:
 def batch_of(*bodies: bytes) -> bytes:
     """The body of a batch, as a client encodes it."""
     return b"".join(
-        struct.pack(">iiiii", 22 + len(one), 0, 0, 0, len(one)) + one + struct.pack(">h", 0) for one in bodies
+        struct.pack(">iiiii", 22 + len(body), 0, 0, 0, len(body)) + body + struct.pack(">h", 0) for body in bodies
     )
 
 
@@ -101,8 +101,8 @@ class MessageSender:
     async def ask(self, kind: str, body: bytes = b"x", code: int = 10, **fields: str) -> Command:
         answer = await self.connection.ask(Command(code, {**_SEND, **fields}, body=body, version=477), 60)
         spelled = {name: _PLACE.sub("N", value) for name, value in sorted(answer.fields.items())}
-        told = {"code": answer.code, "remark": answer.remark, "fields": spelled}
-        self.lines.append({"step": self.step, "kind": kind, **told})
+        reported = {"code": answer.code, "remark": answer.remark, "fields": spelled}
+        self.lines.append({"step": self.step, "kind": kind, **reported})
         return answer
 
     async def every_kind(self, step: str) -> None:

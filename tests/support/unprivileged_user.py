@@ -22,9 +22,9 @@ NOBODY = 65534
 @functools.cache
 def _load_all() -> None:
     """The engine, while there are rights: an interpreter, and its machine code, may lie in root's home."""
-    for found in pkgutil.walk_packages(engine.__path__, "engine."):
-        if not found.name.startswith(("engine.pipeline", "engine.lab")) and not found.name.endswith("__main__"):
-            importlib.import_module(found.name)
+    for results in pkgutil.walk_packages(engine.__path__, "engine."):
+        if not results.name.startswith(("engine.pipeline", "engine.lab")) and not results.name.endswith("__main__"):
+            importlib.import_module(results.name)
 
 
 def as_nobody(work: Callable[[], Result]) -> Result:

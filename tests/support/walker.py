@@ -100,8 +100,8 @@ class Walker:
             (QEvent.Type.MouseButtonPress, Qt.MouseButton.LeftButton),
             (QEvent.Type.MouseButtonRelease, Qt.MouseButton.NoButton),
         ):
-            there = widget.mapToGlobal(at)
-            event = QMouseEvent(kind, QPointF(at), QPointF(there), Qt.MouseButton.LeftButton, buttons, NO)
+            present = widget.mapToGlobal(at)
+            event = QMouseEvent(kind, QPointF(at), QPointF(present), Qt.MouseButton.LeftButton, buttons, NO)
             QApplication.sendEvent(widget, event)
 
     async def choose(self, name: str, row: int) -> None:
@@ -122,15 +122,15 @@ class Walker:
 
     def find(self, kind: type[W], name: str) -> W:
         """A widget by its name."""
-        found = self.window.findChild(kind, name)
-        assert found is not None, name
-        return found
+        actual_kind = self.window.findChild(kind, name)
+        assert actual_kind is not None, name
+        return actual_kind
 
     def action(self, name: str) -> QAction:
         """A command by its id."""
-        found = self.window.findChild(QAction, name)
-        assert found is not None, name
-        return found
+        action = self.window.findChild(QAction, name)
+        assert action is not None, name
+        return action
 
     def table(self, name: str) -> RecordView:
         """A table."""
@@ -186,17 +186,17 @@ class Walker:
 
     def fields(self) -> dict[str, str]:
         """The decoded unit: name of the field → what stands there."""
-        found: dict[str, str] = {}
+        results: dict[str, str] = {}
         model = self.detail.model()
 
         def look(parent: QModelIndex) -> None:
             for row in range(model.rowCount(parent)):
                 index = model.index(row, 0, parent)
-                found.setdefault(str(index.data()), str(index.siblingAtColumn(1).data() or ""))
+                results.setdefault(str(index.data()), str(index.siblingAtColumn(1).data() or ""))
                 look(index)
 
         look(QModelIndex())
-        return found
+        return results
 
     def detail_index(self, name: str, value: str = "") -> QModelIndex:
         """The line of the decoded unit that shows ``name``, and ``value`` where one is named."""
@@ -216,6 +216,6 @@ class Walker:
 
     def copied(self) -> dict[str, Any]:
         """The clipboard as a JSON record."""
-        found = json.loads(self.clipboard)
-        assert isinstance(found, dict)
-        return found
+        record = json.loads(self.clipboard)
+        assert isinstance(record, dict)
+        return record

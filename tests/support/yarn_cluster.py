@@ -22,9 +22,9 @@ _BUILD = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "store
 
 def build() -> str:
     """Compile what starts the cluster, and fetch Hadoop's part of it; gives a class path."""
-    release = next(found[1] for jar in JARS.iterdir() if (found := re.match(r"hadoop-client-api-(.+)\.jar", jar.name)))
+    release = next(match[1] for jar in JARS.iterdir() if (match := re.match(r"hadoop-client-api-(.+)\.jar", jar.name)))
     folder = _BUILD / release
-    told = subprocess.run(
+    process = subprocess.run(
         [
             "mvn",
             "-q",
@@ -40,7 +40,7 @@ def build() -> str:
         text=True,
         timeout=600,
     )
-    assert told.returncode == 0, told.stdout[-3000:] + told.stderr[-3000:]
+    assert process.returncode == 0, process.stdout[-3000:] + process.stderr[-3000:]
     return os.pathsep.join((str(folder / "classes"), str(folder / "lib" / "*"), str(JARS / "*")))
 
 
@@ -54,21 +54,21 @@ class YarnCluster:
         own = folder / "spark"
         settings.mkdir()
         own.mkdir()
-        mine = _environment(folder)
-        self.environment = {**mine, "HADOOP_CONF_DIR": str(settings), "SPARK_CONF_DIR": str(own)}
-        kept = {name: mine[name] for name in ("XDG_CACHE_HOME", "NUMBA_CACHE_DIR")}
+        environment = _environment(folder)
+        self.environment = {**environment, "HADOOP_CONF_DIR": str(settings), "SPARK_CONF_DIR": str(own)}
+        saved = {name: environment[name] for name in ("XDG_CACHE_HOME", "NUMBA_CACHE_DIR")}
         (own / "spark-defaults.conf").write_text(
             f"spark.executor.instances {nodes}\n"
             "spark.executor.memory 600m\n"
             f"spark.yarn.jars local:{JARS}/*\n"
             f"spark.yarn.stagingDir file:{folder}/staging\n"
-            + "".join(f"spark.executorEnv.{name} {value}\n" for name, value in kept.items())
+            + "".join(f"spark.executorEnv.{name} {value}\n" for name, value in saved.items())
         )
         with (folder / "yarn.log").open("wb") as log:
             self._process = subprocess.Popen(
-                [Path(mine["JAVA_HOME"], "bin", "java"), "-cp", build(), "yarn.Yarn", settings, str(nodes)],
+                [Path(environment["JAVA_HOME"], "bin", "java"), "-cp", build(), "yarn.Yarn", settings, str(nodes)],
                 cwd=folder,
-                env=mine,
+                env=environment,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,

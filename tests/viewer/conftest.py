@@ -87,14 +87,14 @@ def run(themed_app: QApplication) -> Iterator[Run]:
 @pytest.fixture
 def window(run: Run, settings: Settings) -> Iterator[MainWindow]:
     """A window without a store."""
-    made = MainWindow(settings)
-    made.remembers = False
-    made.resize(1600, 1000)
-    made.show()
-    yield made
-    made.close()
-    run(made.jobs.drain())
-    made.deleteLater()
+    main_window = MainWindow(settings)
+    main_window.remembers = False
+    main_window.resize(1600, 1000)
+    main_window.show()
+    yield main_window
+    main_window.close()
+    run(main_window.jobs.drain())
+    main_window.deleteLater()
     QApplication.sendPostedEvents(None, 52)  # DeferredDelete
 
 

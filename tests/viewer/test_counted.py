@@ -42,13 +42,13 @@ NO_NOUNS = frozenset(
 
 def number_errors(text: str, several: str) -> list[str]:
     """Return the plurals that stand behind "1" where the numbers of ``text`` are one."""
-    names = {found[1] for found in GAP.finditer(text)}
+    names = {match[1] for match in GAP.finditer(text)}
     values = {name: 1 if re.search(rf"\{{{name}:,", text) and (not several or name == "n") else "x" for name in names}
     try:
         sentence = text.format(**values)
     except ValueError:  # a gap with a form of its own, a rate for example
         sentence = text.format(**dict.fromkeys(names, 1))
-    return [found[0] for found in PLURAL_LOOK.finditer(sentence) if found["word"] not in NO_NOUNS]
+    return [record[0] for record in PLURAL_LOOK.finditer(sentence) if record["word"] not in NO_NOUNS]
 
 
 def test_every_text_with_a_count_is_right_for_one() -> None:

@@ -13,7 +13,7 @@ from rocketmq.exceptions import RocketMQException
 
 NAMESRV, LOG = sys.argv[1:3]
 PROPERTIES = (
-    *(one.value for one in client.MessageProperty),
+    *(item.value for item in client.MessageProperty),
     "amount",
     "region",
     "plan",
@@ -84,12 +84,12 @@ def send(one):
     handle = begun[one["id"]]._handle
     result = ffi._CSendResult()
     messages = one.get("messages") or [one["message"]]
-    keys = [given["key"] for given in messages]
+    keys = [record["key"] for record in messages]
     try:
         if one.get("messages"):
             batch = dll.CreateBatchMessage()
-            for given in messages:
-                client.ffi_check(dll.AddMessage(batch, made(given)))
+            for message in messages:
+                client.ffi_check(dll.AddMessage(batch, made(message)))
             client.ffi_check(dll.SendBatchMessage(handle, batch, ctypes.pointer(result)))
             dll.DestroyBatchMessage(batch)
         else:
@@ -110,7 +110,7 @@ def text(value):
     return value.decode("utf-8", "replace") if value else ""
 
 
-def as_handed(kind, m, **more):
+def as_handed(kind, m, **options):
     properties = {name: m.get_property(name) for name in PROPERTIES}
     say(
         told=kind,
@@ -126,7 +126,7 @@ def as_handed(kind, m, **more):
         commitLogOffset=m.commit_log_offset,
         prepared=m.prepared_transaction_offset,
         properties={name: text(value) for name, value in properties.items() if value},
-        **more,
+        **options,
     )
 
 
@@ -191,8 +191,8 @@ def consumer(one):
     def listen(message):
         as_handed("received", message, consumer=one["id"])
         key = text(message.keys)
-        fails[key] = left = fails.get(key, 0) - 1
-        if left >= 0:
+        fails[key] = remaining = fails.get(key, 0) - 1
+        if remaining >= 0:
             return client.ConsumeStatus.RECONSUME_LATER
         return client.ConsumeStatus.CONSUME_SUCCESS
 
@@ -212,10 +212,10 @@ COMMANDS = {"producer": producer, "send": send, "half": half, "consumer": consum
 
 def main():
     for line in sys.stdin:
-        one = json.loads(line)
-        answer = {"told": "done", "do": one["do"]}
+        record = json.loads(line)
+        answer = {"told": "done", "do": record["do"]}
         try:
-            COMMANDS[one["do"]](one)
+            COMMANDS[record["do"]](record)
         except RocketMQException as error:
             answer["error"] = repr(error)
         say(**answer)

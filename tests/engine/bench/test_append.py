@@ -20,22 +20,22 @@ def small(monkeypatch) -> None:
 
 
 def test_text_and_map_make_one_message() -> None:
-    text, found = append.by_text(77, b"x"), append.by_map(77, b"x")
-    assert properties.decode(text.properties_raw) == found.properties
-    assert text.changed(properties_raw=None) == found.changed(properties=None)
+    text, unit = append.by_text(77, b"x"), append.by_map(77, b"x")
+    assert properties.decode(text.properties_raw) == unit.properties
+    assert text.changed(properties_raw=None) == unit.changed(properties=None)
 
 
 @pytest.mark.usefixtures("small")
 def test_c_writes_the_bytes_that_ours_writes(tmp_path) -> None:
     put = PutLog(tmp_path)
     put.now = append.BORN_MS
-    what = append.make_columns(50)
-    assert put.log.append_columns(what).ok
+    columns = append.make_columns(50)
+    assert put.log.append_columns(columns).ok
     library = compile_library(append.SOURCE, tmp_path)
     assert (library is None) == (shutil.which("cc") is None)
     if library is not None:
         target = bytearray(put.log.wrote)
-        assert append.write_plainly(library, what, target) == len(target)
+        assert append.write_plainly(library, columns, target) == len(target)
         assert bytes(target) == b"".join(put.bytes())
 
 

@@ -14,8 +14,8 @@ def test_every_unit_is_dispatched_again_and_only_the_log_stays(tmp_path):
     rows = list(recover.run("recover", tmp_path, repeats=1, size=SIZE))
     assert [row["log"] for row in rows] == ["200 B bodies", "1k B bodies"]
     assert all(row["units"] > 500 and row["bytes"] == SIZE and row["megabytesPerSecond"] > 0 for row in rows)
-    left = {path.name for path in tmp_path.rglob("*") if path.is_file()}
-    assert left == {"0" * 20}
+    names = {path.name for path in tmp_path.rglob("*") if path.is_file()}
+    assert names == {"0" * 20}
 
 
 def test_the_command_knows_it(tmp_path, capsys):

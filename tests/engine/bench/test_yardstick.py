@@ -22,19 +22,19 @@ def folder_of_yardstick(tmp_path_factory):
 
 
 def test_the_yardstick_walks_the_same_units(folder_of_yardstick):
-    found = find_yardstick(folder_of_yardstick)
+    results = find_yardstick(folder_of_yardstick)
     if shutil.which("cc") is None:
-        assert found is None
+        assert results is None
         return
-    assert found is not None
+    assert results is not None
     with open_store(bench_data.log_store(folder_of_yardstick, "200", SIZE)) as store:
         blocks = [block for block in scan_log(store.log) if isinstance(block, UnitColumns)]
         path = store.log.files[0].path
         ours = sum(int((block["kind"] == 0).sum()) for block in blocks)
-    whole = found.map(path)
-    assert [whole.walk(True), whole.walk(False), found.read_walk(path, True)] == [ours] * 3
-    found.columns.count = 100
-    assert set(found.columns["crc"]) == {1}
+    complete = results.map(path)
+    assert [complete.walk(True), complete.walk(False), results.read_walk(path, True)] == [ours] * 3
+    results.columns.count = 100
+    assert set(results.columns["crc"]) == {1}
 
 
 def test_it_is_said_why_there_is_nothing_to_compare_with(monkeypatch, tmp_path):

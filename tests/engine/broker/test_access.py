@@ -157,28 +157,28 @@ def test_refusals_of_5(command: Command, resource: str, words: str, tmp_path: Pa
 
 
 def test_who_is_nobody_in_5(tmp_path: Path) -> None:
-    who = access(tmp_path, "5.3")
-    assert refusal(who, Command(26)) == "16 username cannot be null."
-    assert refusal(who, signed(26, "nobody")) == "16 User:nobody is not found."
+    client = access(tmp_path, "5.3")
+    assert refusal(client, Command(26)) == "16 username cannot be null."
+    assert refusal(client, signed(26, "nobody")) == "16 User:nobody is not found."
 
 
 def test_a_file_that_changes_is_read_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """One that is wrong is told of, and what it said before holds on."""
-    who = access(tmp_path, "5.3")
+    client = access(tmp_path, "5.3")
     command = signed(11, topic="topicA", consumerGroup="g")
-    who.step()
-    assert refusal(who, command) != ""
+    client.step()
+    assert refusal(client, command) != ""
     (tmp_path / "plain_acl.yml").write_text(FILE.replace("topicA=DENY", "topicA=SUB|PUB"))
-    who.step()
-    assert refusal(who, command) == ""
+    client.step()
+    assert refusal(client, command) == ""
     (tmp_path / "plain_acl.yml").write_text("what is this")
-    who.step()
-    assert refusal(who, command) == ""
+    client.step()
+    assert refusal(client, command) == ""
     assert "what it said before holds on" in caplog.text
 
 
 def test_a_broker_asks_before_it_answers(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path / "store") as client:
             client.server.broker.access = access(tmp_path, "5.3")
             assert (await client.ask(26)).remark == "username cannot be null."
@@ -189,4 +189,4 @@ def test_a_broker_asks_before_it_answers(tmp_path: Path) -> None:
         fields = signed(code).fields
         return await client.ask(code, **fields)
 
-    run(told)
+    run(scenario)

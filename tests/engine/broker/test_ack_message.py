@@ -22,7 +22,7 @@ def waiting(client: Asking) -> list[tuple[str, bytes]]:
 def test_an_acknowledgement_is_stored_before_it_is_answered(tmp_path: Path) -> None:
     """Twice, too late, with a proxy's ninth field: all of that is fine."""
 
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             await sent(client, b"one", b"two")
             answer = await pop(client)
@@ -31,16 +31,16 @@ def test_an_acknowledgement_is_stored_before_it_is_answered(tmp_path: Path) -> N
             for text in (handle, f"{handle} 4711"):
                 acked = await client.ask(200051, **WHERE, offset=1, extraInfo=text)
                 assert (acked.code, acked.fields) == (0, {})
-            what = Ack("Orders", GROUP, 0, 0, int(popped_at), "broker-a", 1)
-            assert waiting(client)[1:] == [("ack", what.body())] * 2
+            ack = Ack("Orders", GROUP, 0, 0, int(popped_at), "broker-a", 1)
+            assert waiting(client)[1:] == [("ack", ack.body())] * 2
             last = units(client, "rmq_sys_wheel_timer")[-1]
             assert last.properties["TIMER_DELIVER_MS"] == str(int(popped_at) + 60_000)
 
-    run(told)
+    run(scenario)
 
 
 def test_what_cannot_be_acknowledged_is_refused_in_rocketmqs_words(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             await sent(client, b"one")
             await pop(client)
@@ -56,13 +56,13 @@ def test_what_cannot_be_acknowledged_is_refused_in_rocketmqs_words(tmp_path: Pat
             zeros = {"popTime": "0", "invisibleTime": "0", "reviveQid": "0"}
             assert (nothing.code, nothing.fields) == (208, zeros)
 
-    run(told)
+    run(scenario)
 
 
 def test_a_batch_is_one_record_for_each_entry(tmp_path: Path) -> None:
     """Offsets that are out of range are passed over; an entry of a retry topic names the real one."""
 
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             await sent(client, b"one", b"two", b"three")
             popped_at = int((await pop(client)).fields["popTime"])
@@ -77,8 +77,8 @@ def test_a_batch_is_one_record_for_each_entry(tmp_path: Path) -> None:
                 "so": 0,
                 "t": "Orders",
             }
-            more = {**entry, "r": "1", "b": "AQ=="}
-            body = json.dumps({"acks": [entry, more], "brokerName": "broker-a"}).encode()
+            extra = {**entry, "r": "1", "b": "AQ=="}
+            body = json.dumps({"acks": [entry, extra], "brokerName": "broker-a"}).encode()
             assert (await client.ask(200151, body)).code == 0
             (_, first), (tag, second), (_, third) = waiting(client)
             assert b'"reviveTime"' in first
@@ -91,11 +91,11 @@ def test_a_batch_is_one_record_for_each_entry(tmp_path: Path) -> None:
                 assert (await client.ask(200151, wrong)).code == 208
             assert (await client.ask(200151, json.dumps({"acks": [{**entry, "r": "7"}]}).encode())).code == 1
 
-    run(told)
+    run(scenario)
 
 
 def test_a_change_stores_the_new_checkpoint_first(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             await sent(client, b"one", b"two")
             popped_at = int((await pop(client)).fields["popTime"])
@@ -109,11 +109,11 @@ def test_a_change_stores_the_new_checkpoint_first(tmp_path: Path) -> None:
             assert done == ("ack", Ack("Orders", GROUP, 0, 0, popped_at, "broker-a", 1).body())
             assert {unit.properties["REAL_QID"] for unit in units(client, "rmq_sys_wheel_timer")[1:]} == {"3"}
 
-    run(told)
+    run(scenario)
 
 
 def test_a_change_that_is_not_stored_acknowledges_nothing(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             await sent(client, b"one")
             popped_at = int((await pop(client)).fields["popTime"])
@@ -123,11 +123,11 @@ def test_a_change_that_is_not_stored_acknowledges_nothing(tmp_path: Path) -> Non
             assert (changed.code, changed.fields["popTime"]) == (1, "0")
             assert len(waiting(client)) == before
 
-    run(told)
+    run(scenario)
 
 
 def test_an_orderly_acknowledgement_moves_the_offset(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             await sent(client, b"0", b"1", b"2")
             answer = await pop(client, order=True)
@@ -148,4 +148,4 @@ def test_an_orderly_acknowledgement_moves_the_offset(tmp_path: Path) -> None:
             late = await client.ask(200053, **WHERE, offset=1, extraInfo=f"{handle} 1", invisibleTime=5)
             assert (late.code, late.fields["popTime"]) == (0, "0")
 
-    run(told)
+    run(scenario)

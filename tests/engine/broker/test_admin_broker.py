@@ -20,7 +20,7 @@ from engine.message_store import MessageStore
 
 
 def test_a_broker_tells_of_itself(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             lines = bytes((await client.ask(26)).body).decode().splitlines()
             assert "brokerName=broker-a" in lines
@@ -28,11 +28,11 @@ def test_a_broker_tells_of_itself(tmp_path: Path) -> None:
             assert table["brokerVersionDesc"] == "V5_3_3"
             assert all(isinstance(value, str) for value in table.values())
 
-    run(told)
+    run(scenario)
 
 
 def test_figures_follow_the_store(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             await client.send("Orders", b"one")
             await client.send("Orders", b"late", properties="DELAY\x0118\x02")
@@ -43,11 +43,11 @@ def test_figures_follow_the_store(tmp_path: Path) -> None:
             assert (table["putMessageTimesTotal"], table["dispatchBehindBytes"]) == ("2", "0")
             assert table["scheduleMessageOffset_18"] == "0,1"
 
-    run(told)
+    run(scenario)
 
 
 def test_held_pulls_are_told_to_those_that_ask(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             await client.send("Orders", b"one")
             assert await asyncio.to_thread(client.server.broker.store.wait_dispatched)
@@ -73,11 +73,11 @@ def test_held_pulls_are_told_to_those_that_ask(tmp_path: Path) -> None:
             await client.send("Orders", b"two")
             assert (await waiting).code == 0
 
-    run(told)
+    run(scenario)
 
 
 def test_what_may_change_is_changed_and_the_rest_refused(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             broker = client.server.broker
             assert (await client.ask(25, b"autoCreateTopicEnable=false\nflushDiskType=ASYNC_FLUSH\n")).code == 0
@@ -90,11 +90,11 @@ def test_what_may_change_is_changed_and_the_rest_refused(tmp_path: Path) -> None
             assert (await client.ask(25, b"autoCreateTopicEnable=maybe")).code == 1
             assert "autoCreateTopicEnable=false" in bytes((await client.ask(26)).body).decode().splitlines()
 
-    run(told)
+    run(scenario)
 
 
 def test_queues_of_topics_that_are_not_declared_go(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             await client.send("Orders", b"one")
             store = client.server.broker.store
@@ -109,33 +109,33 @@ def test_queues_of_topics_that_are_not_declared_go(tmp_path: Path) -> None:
                 "rmq_sys_wheel_timer",
             ]
 
-    run(told)
+    run(scenario)
 
 
 def test_cleaning_is_asked_for(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
-            asked: list[str] = []
-            client.server.broker.store.services.delete_expired_files = lambda: asked.append("files")  # type: ignore[method-assign]
+            texts: list[str] = []
+            client.server.broker.store.services.delete_expired_files = lambda: texts.append("files")  # type: ignore[method-assign]
             assert [(await client.ask(code)).code for code in (306, 329)] == [0, 0]
-            assert asked == ["files"]
+            assert texts == ["files"]
 
-    run(told)
+    run(scenario)
 
 
 def test_what_is_not_counted_is_not_there(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             answer = await client.ask(315, statsName="TOPIC_PUT_NUMS", statsKey="Orders")
             assert (answer.code, answer.remark) == (1, "The stats <TOPIC_PUT_NUMS> <Orders> not exist")
 
-    run(told)
+    run(scenario)
 
 
 def test_progress_of_every_group(tmp_path: Path) -> None:
     """A topic that a group consumes no more is left out while it consumes others."""
 
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             for _ in range(3):
                 await client.send("Orders", b"one", 1)
@@ -143,10 +143,10 @@ def test_progress_of_every_group(tmp_path: Path) -> None:
             tables = client.server.broker.store.tables
             tables.create_group("readers")
             tables.commit_consumer_offset("readers", "Orders", 1, 2)
-            found = parse((await client.ask(317, isOrder=False)).body).value
-            assert (found["totalDiff"], found["totalInflightDiff"]) == (1, -2)
-            assert found["brokerAddr"] == client.server.address
-            by_group = {name: rows for one in found["consumeStatsList"] for name, rows in one.items()}
+            record = parse((await client.ask(317, isOrder=False)).body).value
+            assert (record["totalDiff"], record["totalInflightDiff"]) == (1, -2)
+            assert record["brokerAddr"] == client.server.address
+            by_group = {name: rows for item in record["consumeStatsList"] for name, rows in item.items()}
             offsets = by_group["readers"][0]["offsetTable"]
             row = next(value for key, value in offsets.items() if '"queueId":1' in str(key))
             assert (row["brokerOffset"], row["consumerOffset"], row["pullOffset"]) == (3, 2, 0)
@@ -155,21 +155,21 @@ def test_progress_of_every_group(tmp_path: Path) -> None:
             group = {"groupName": "readers", "subscriptionDataSet": [{"topic": "Others", "subString": "*"}]}
             beat = {"clientID": "me", "consumerDataSet": [group], "producerDataSet": []}
             await client.ask(34, json.dumps(beat).encode())
-            left = parse((await client.ask(317, isOrder=False)).body).value
-            assert {"readers": []} in left["consumeStatsList"]
+            remaining_value = parse((await client.ask(317, isOrder=False)).body).value
+            assert {"readers": []} in remaining_value["consumeStatsList"]
 
-    run(told)
+    run(scenario)
 
 
 def test_slaves_are_told_with_what_they_lack(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             await client.send("Orders", b"one")
             broker = client.server.broker
             end = broker.store.positions().wrote
             broker.followers = lambda: [SimpleNamespace(peer="127.0.0.1:9", sent=end, acknowledged=end - 10)]
-            found = json.loads((await client.ask(907)).body)
-            (slave,) = found["haConnectionInfo"]
+            record = json.loads((await client.ask(907)).body)
+            (slave,) = record["haConnectionInfo"]
             assert slave == {
                 "addr": "127.0.0.1:9",
                 "diff": 10,
@@ -178,48 +178,48 @@ def test_slaves_are_told_with_what_they_lack(tmp_path: Path) -> None:
                 "transferFromWhere": end,
                 "transferredByteInSecond": 0,
             }
-            assert (found["master"], found["inSyncSlaveNums"], found["masterCommitLogMaxOffset"]) == (True, 1, end)
+            assert (record["master"], record["inSyncSlaveNums"], record["masterCommitLogMaxOffset"]) == (True, 1, end)
 
-    run(told)
+    run(scenario)
 
 
 def test_cold_reads_have_thresholds_while_the_broker_runs(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
 
             async def thresholds() -> dict[str, int]:
-                told = json.loads(bytes((await client.ask(2003)).body))
-                assert (told["cgColdReadThreshold"], told["globalColdReadThreshold"]) == (3145728, 104857600)
-                return told["configTable"]
+                record = json.loads(bytes((await client.ask(2003)).body))
+                assert (record["cgColdReadThreshold"], record["globalColdReadThreshold"]) == (3145728, 104857600)
+                return record["configTable"]
 
             assert await thresholds() == {}
             assert (await client.ask(2001, b"g1=5000\ng2=abc\n# no\ng3 = 7\n")).code == 0
             assert await thresholds() == {"g1": 5000, "g3": 7}
-            for gone in (b"g1", b"none"):
-                assert (await client.ask(2002, gone)).code == 0
+            for content in (b"g1", b"none"):
+                assert (await client.ask(2002, content)).code == 0
             assert await thresholds() == {"g3": 7}
 
-    run(told)
+    run(scenario)
 
 
 def test_what_only_rocksdb_would_have_to_do_is_done(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             assert bytes((await client.ask(354)).body) == b'{"checkStatus":2}'
             assert (await client.ask(200056)).code == 0
 
-    run(told)
+    run(scenario)
 
 
 def test_the_log_is_read_ahead_or_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the words of 5.3.3; what is asked for reaches the maps of the log's files."""
 
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             await client.send("Orders", b"one")
-            asked: list[int] = []
+            advices: list[int] = []
             really = MappedFileQueue.advise
-            monkeypatch.setattr(MappedFileQueue, "advise", lambda _, advice: asked.append(advice))
+            monkeypatch.setattr(MappedFileQueue, "advise", lambda _, advice: advices.append(advice))
             for fields, code, words in (
                 ({}, 1, "set commitlog readahead mode param error"),
                 ({"READ_AHEAD_MODE": "x"}, 1, "set commitlog readahead mode failed"),
@@ -230,10 +230,10 @@ def test_the_log_is_read_ahead_or_not(tmp_path: Path, monkeypatch: pytest.Monkey
             ):
                 answer = await client.ask(2004, **fields)
                 assert (answer.code, answer.remark) == (code, words)
-            assert asked == [1, 0]
+            assert advices == [1, 0]
             really(client.server.broker.store.parts.files, 1)
 
-    run(told)
+    run(scenario)
 
 
 MODE = {"topic": "Orders", "consumerGroup": "poppers", "mode": "POP", "popShareQueueNum": 2}
@@ -244,7 +244,7 @@ def test_timers_and_modes_are_told_to_a_slave(tmp_path: Path) -> None:
     61 and 402. Groups that pop lost their mode there.
     """
 
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             broker = client.server.broker
             assert json.loads(bytes((await client.ask(402)).body)) == {"messageRequestModeMap": {}}
@@ -265,23 +265,23 @@ def test_timers_and_modes_are_told_to_a_slave(tmp_path: Path) -> None:
             table = json.loads(bytes((await client.ask(402)).body))
             assert table == {"messageRequestModeMap": {"Orders": {"poppers": MODE}}}
 
-    run(told)
+    run(scenario)
 
 
 def test_a_broker_without_timers_says_so(tmp_path: Path) -> None:
     with MessageStore(tmp_path, MessageStoreConfig(timer_wheel_enable=False)):
         pass
 
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             client.server.broker.timers = None
             assert [(await client.ask(code)).code for code in (60, 61)] == [1, 1]
 
-    run(told)
+    run(scenario)
 
 
 def test_modes_of_the_master_are_taken_and_kept(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             broker = client.server.broker
             table = {"messageRequestModeMap": {"Orders": {"poppers": MODE}}}
@@ -290,4 +290,4 @@ def test_modes_of_the_master_are_taken_and_kept(tmp_path: Path) -> None:
             take_request_modes(broker, table)
             assert json.loads((tmp_path / "config" / "messageRequestMode.json").read_text()) == table
 
-    run(told)
+    run(scenario)

@@ -20,24 +20,24 @@ from engine.remoting.connection import bind
 def test_a_group_is_declared_with_whatever_its_row_has(tmp_path: Path) -> None:
     row = {"groupName": "readers", "retryQueueNums": 2, "retryMaxTimes": 3, "ofALaterRelease": 7}
 
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             assert (await client.ask(200, json.dumps(row).encode())).code == 0
-            one = json.loads(bytes((await client.ask(352, group="readers")).body))
-            assert {name: one[name] for name in row} == row
-            assert one["consumeEnable"] is True
+            record = json.loads(bytes((await client.ask(352, group="readers")).body))
+            assert {name: record[name] for name in row} == row
+            assert record["consumeEnable"] is True
             every = json.loads(bytes((await client.ask(201)).body))
             assert "readers" in every["subscriptionGroupTable"]
             assert (await client.ask(352, group="made now")).code == 26
             assert json.loads(bytes((await client.ask(352, group="made-now")).body))["groupName"] == "made-now"
 
-    run(told)
+    run(scenario)
     with MessageStore(tmp_path) as store:
         assert store.tables.groups()["readers"].retry_max_times == 3
 
 
 def test_what_is_no_row_is_refused(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             for wrong in (b"", b"[1]", b'{"groupName":"a","retryQueueNums":"x"}'):
                 assert (await client.ask(200, wrong)).code == 1, wrong
@@ -45,7 +45,7 @@ def test_what_is_no_row_is_refused(tmp_path: Path) -> None:
                 answer = await client.ask(200, nameless)
                 assert (answer.code, answer.remark) == (29, "The specified group is blank.")
 
-    run(told)
+    run(scenario)
 
 
 @pytest.mark.parametrize(("release", "longest"), [("5.3", 255), ("5.4", 120), ("5.5", 120)])
@@ -55,24 +55,24 @@ def test_a_name_is_as_long_as_the_release_lets_it_be(tmp_path: Path, release: Re
     def opened(shown: str) -> MessageStore:
         return MessageStore(tmp_path, release=release, store_host=shown)
 
-    async def told() -> None:
+    async def scenario() -> None:
         async with serving_open(opened, BrokerConfig(), port=0) as server:
             client = Asking(server)
             await client.open()
             groups = server.broker.topics.group
             assert groups("g" * longest) is not None
             assert groups("h" * (longest + 1)) is None
-            one = await client.ask(200, json.dumps({"groupName": "i" * 121}).encode())
+            response = await client.ask(200, json.dumps({"groupName": "i" * 121}).encode())
             rows = {"groupConfigList": [{"groupName": "fine"}, {"groupName": "j" * 121}]}
             many = await client.ask(225, json.dumps(rows).encode())
             client.close()
             if longest == 120:
-                assert one.remark == f"The specified group: {'i' * 121}, is longer than group max length: 120"
-                assert (one.code, many.code, server.broker.topics.is_group("fine")) == (29, 29, False)
+                assert response.remark == f"The specified group: {'i' * 121}, is longer than group max length: 120"
+                assert (response.code, many.code, server.broker.topics.is_group("fine")) == (29, 29, False)
             else:
-                assert (one.code, many.code) == (0, 0)
+                assert (response.code, many.code) == (0, 0)
 
-    run(told)
+    run(scenario)
 
 
 @pytest.mark.parametrize(("release", "code"), [("4.9", 0), ("5.3", 0), ("5.5", 29)])
@@ -81,9 +81,9 @@ def test_a_group_without_a_name_is_declared_as_the_release_declares_it(
 ) -> None:
     """As brokers of 4.9.7, 5.3.3 and 5.5.0 answered: a C++ client speaks of such a group."""
 
-    async def told() -> None:
-        with bind("127.0.0.1", 0) as at, MessageStore(tmp_path, release=release) as store:
-            async with ListeningBroker(store, BrokerConfig(), listening_socket=at) as server:
+    async def scenario() -> None:
+        with bind("127.0.0.1", 0) as position, MessageStore(tmp_path, release=release) as store:
+            async with ListeningBroker(store, BrokerConfig(), listening_socket=position) as server:
                 client, tables = Asking(server), store.tables
                 await client.open()
                 await client.send("Orders", b"one")
@@ -94,11 +94,11 @@ def test_a_group_without_a_name_is_declared_as_the_release_declares_it(
                 assert ("[]" in tables.groups()) is (code == 0)
                 client.close()
 
-    run(told)
+    run(scenario)
 
 
 def test_a_deleted_group_keeps_its_offsets_unless_they_are_to_go(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             await client.send("Orders", b"one")
             offset = {"consumerGroup": "readers", "topic": "Orders", "queueId": 0}
@@ -108,7 +108,7 @@ def test_a_deleted_group_keeps_its_offsets_unless_they_are_to_go(tmp_path: Path)
                 assert (await client.ask(207, groupName="readers", cleanOffset=clean)).code == 0
                 assert (await client.ask(14, **offset, setZeroIfNotFound=False)).code == code
 
-    run(told)
+    run(scenario)
 
 
 def test_progress_says_how_far_messages_were_pulled(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_progress_says_how_far_messages_were_pulled(tmp_path: Path) -> None:
     its way. RocketMQ 5.3.3 and 5.5.0 remember where each pull ended.
     """
 
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             for number in range(60):
                 await client.send("Orders", b"%d" % number)
@@ -145,11 +145,11 @@ def test_progress_says_how_far_messages_were_pulled(tmp_path: Path) -> None:
             assert (moved.fields["nextBeginOffset"], moved.fields["groupSysFlag"]) == ("30", "0")
             assert await offsets() == (30, 30)
 
-    run(told)
+    run(scenario)
 
 
 def test_progress_is_told_for_each_queue_that_is_read(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             for body in (b"one", b"two"):
                 await client.send("Orders", body)
@@ -160,11 +160,11 @@ def test_progress_is_told_for_each_queue_that_is_read(tmp_path: Path) -> None:
             assert '"topic":"Orders"}:{"brokerOffset":2,"consumerOffset":1,' in text
             assert text.count("brokerOffset") == 4
 
-    run(told)
+    run(scenario)
 
 
 def test_several_groups_are_declared_at_once(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             rows = [{"groupName": "one"}, {"groupName": "two", "retryMaxTimes": 3}]
             assert (await client.ask(225, json.dumps({"groupConfigList": rows}).encode())).code == 0
@@ -172,4 +172,4 @@ def test_several_groups_are_declared_at_once(tmp_path: Path) -> None:
             assert (groups["one"].retry_max_times, groups["two"].retry_max_times) == (16, 3)
             assert (await client.ask(225, b"{}")).code == 1
 
-    run(told)
+    run(scenario)

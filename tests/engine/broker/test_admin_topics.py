@@ -11,7 +11,7 @@ TOPIC = {"defaultTopic": "TBW102", "perm": 6, "topicFilterType": "SINGLE_TAG", "
 
 
 def test_a_topic_is_declared_and_told_as_it_is(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             answer = await client.ask(
                 17, **TOPIC, topic="Orders", readQueueNums=3, writeQueueNums=2, attributes="+message.type=NORMAL"
@@ -24,11 +24,11 @@ def test_a_topic_is_declared_and_told_as_it_is(tmp_path: Path) -> None:
             assert "Orders" in table["topicConfigTable"]
             assert (await client.ask(351, topic="Nowhere")).code == 17
 
-    run(told)
+    run(scenario)
 
 
 def test_names_that_no_broker_takes_are_refused(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             for name in ("a topic", "TBW102", "SCHEDULE_TOPIC_XXXX", "x" * 128):
                 answer = await client.ask(17, **TOPIC, topic=name, readQueueNums=1, writeQueueNums=1)
@@ -36,11 +36,11 @@ def test_names_that_no_broker_takes_are_refused(tmp_path: Path) -> None:
             none = await client.ask(17, **TOPIC, topic="Orders", readQueueNums=-1, writeQueueNums=70_000)
             assert none.code == 1
 
-    run(told)
+    run(scenario)
 
 
 def test_a_deleted_topic_has_no_queues_and_no_offsets(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             await client.send("Orders", b"one")
             client.server.broker.store.tables.create_group("readers")
@@ -52,11 +52,11 @@ def test_a_deleted_topic_has_no_queues_and_no_offsets(tmp_path: Path) -> None:
             assert b"Orders" not in bytes((await client.ask(43)).body)
             assert (await client.ask(215, topic="TBW102")).code == 29
 
-    run(told)
+    run(scenario)
 
 
 def test_statistics_have_a_row_for_each_queue_that_is_written(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             await client.send("Orders", b"one", queue_id=1)
             client.server.broker.store.wait_dispatched()
@@ -67,32 +67,32 @@ def test_statistics_have_a_row_for_each_queue_that_is_written(tmp_path: Path) ->
             assert float(text.rpartition('"topicPutTps":')[2].removesuffix("}")) > 0
             assert (await client.ask(202, topic="Nowhere")).code == 17
 
-    run(told)
+    run(scenario)
 
 
 def test_the_broker_names_its_own_topics(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             names = json.loads(bytes((await client.ask(305)).body))["topicList"]
             assert {"TBW102", "SCHEDULE_TOPIC_XXXX", "DefaultCluster", "broker-a"} <= set(names)
 
-    run(told)
+    run(scenario)
 
 
 def test_several_topics_are_declared_at_once(tmp_path: Path) -> None:
     """All of them, or none."""
 
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             rows = [
                 {"topicName": "One", "readQueueNums": 2, "writeQueueNums": 3, "perm": 6},
                 {"topicName": "Two", "attributes": {"+message.type": "FIFO"}},
             ]
             assert (await client.ask(18, json.dumps({"topicConfigList": rows}).encode())).code == 0
-            one, two = (client.server.broker.topics.get(name) for name in ("One", "Two"))
-            assert one is not None
+            item, two = (client.server.broker.topics.get(name) for name in ("One", "Two"))
+            assert item is not None
             assert two is not None
-            assert (one.read_queue_nums, one.write_queue_nums) == (2, 3)
+            assert (item.read_queue_nums, item.write_queue_nums) == (2, 3)
             assert (two.read_queue_nums, two.attributes) == (16, {"message.type": "FIFO"})
             wrong = [{"topicName": "Three"}, {"topicName": "not a topic"}]
             assert (await client.ask(18, json.dumps({"topicConfigList": wrong}).encode())).code == 29
@@ -100,4 +100,4 @@ def test_several_topics_are_declared_at_once(tmp_path: Path) -> None:
             for body in (b"{}", b'{"topicConfigList":[{"topicName":"T","perm":"all"}]}'):
                 assert (await client.ask(18, body)).code == 1
 
-    run(told)
+    run(scenario)

@@ -14,20 +14,20 @@ from engine.broker.serving import serving
 from engine.remoting.connection import connect
 from engine.remoting.frame import Command
 
-QUEUES = [QueueName("broker-a", "Orders", one) for one in range(5)]
+QUEUES = [QueueName("broker-a", "Orders", number) for number in range(5)]
 CLIENTS = ["c1", "c2", "c3", "c4"]
 GROUP = "shared"
 
 
 def numbers(found: list[QueueName]) -> list[int]:
-    return [one.queue_id for one in found]
+    return [item.queue_id for item in found]
 
 
 def test_each_queue_has_one_client() -> None:
-    assert [numbers(share_of(one, QUEUES, CLIENTS)) for one in CLIENTS] == [[0, 1], [2], [3], [4]]
-    assert [numbers(share_of(one, QUEUES, CLIENTS, by_circle=True)) for one in CLIENTS] == [[0, 4], [1], [2], [3]]
+    assert [numbers(share_of(client, QUEUES, CLIENTS)) for client in CLIENTS] == [[0, 1], [2], [3], [4]]
+    assert [numbers(share_of(item, QUEUES, CLIENTS, by_circle=True)) for item in CLIENTS] == [[0, 4], [1], [2], [3]]
     assert share_of("c9", QUEUES, CLIENTS) == []
-    assert numbers(share_of("c6", QUEUES, [f"c{one}" for one in range(7)])) == []
+    assert numbers(share_of("c6", QUEUES, [f"c{number}" for number in range(7)])) == []
 
 
 def test_who_pops_shares_queues() -> None:
@@ -45,51 +45,51 @@ async def consuming(client: Asking, client_id: str = "me") -> None:
         "messageModel": "CLUSTERING",
         "subscriptionDataSet": [{"topic": "Orders", "subString": "*"}],
     }
-    told = {"clientID": client_id, "consumerDataSet": [group], "producerDataSet": []}
-    assert (await client.ask(34, json.dumps(told).encode())).code == 0
+    reported = {"clientID": client_id, "consumerDataSet": [group], "producerDataSet": []}
+    assert (await client.ask(34, json.dumps(reported).encode())).code == 0
 
 
-async def assigned(client: Asking, **more: object) -> dict[str, object]:
-    told = {
+async def assigned(client: Asking, **options: object) -> dict[str, object]:
+    reported = {
         "clientId": "me",
         "consumerGroup": GROUP,
         "messageModel": "CLUSTERING",
         "strategyName": "AVG",
         "topic": "Orders",
-        **more,
+        **options,
     }
-    answer = await client.ask(400, json.dumps(told).encode())
+    answer = await client.ask(400, json.dumps(reported).encode())
     assert answer.code == 0
-    found = json.loads(answer.body)
-    assert isinstance(found, dict)
-    return found
+    record = json.loads(answer.body)
+    assert isinstance(record, dict)
+    return record
 
 
 def test_a_consumer_gets_its_queues(tmp_path: Path) -> None:
     """Nothing is said of what is unknown; a retry topic is pulled in any case."""
 
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             client.server.broker.store.tables.create_topic("Orders", 2)
             assert await assigned(client) == {}
             await consuming(client)
             row = {"brokerName": "broker-a", "queueId": 0, "topic": "Orders"}
-            found = await assigned(client)
-            first = [{"messageQueue": {**row, "queueId": one}, "mode": "PULL"} for one in (0, 1)]
-            assert found == {"messageQueueAssignments": first}
+            results = await assigned(client)
+            first = [{"messageQueue": {**row, "queueId": item}, "mode": "PULL"} for item in (0, 1)]
+            assert results == {"messageQueueAssignments": first}
             assert await assigned(client, topic="No") == {}
             assert await assigned(client, strategyName="OTHER") == {}
             assert await assigned(client, clientId="another") == {"messageQueueAssignments": []}
-            assert await assigned(client, messageModel="BROADCASTING") == found
+            assert await assigned(client, messageModel="BROADCASTING") == results
             mode = {"consumerGroup": GROUP, "mode": "POP", "popShareQueueNum": 0, "topic": "Orders"}
             assert (await client.ask(401, json.dumps(mode).encode())).code == 0
             popping = [{"messageQueue": {**row, "queueId": -1}, "mode": "POP"}]
             assert await assigned(client) == {"messageQueueAssignments": popping}
             retry = await assigned(client, topic=f"%RETRY%{GROUP}")
-            assert [one["mode"] for one in retry["messageQueueAssignments"]] == ["PULL"]
+            assert [record["mode"] for record in retry["messageQueueAssignments"]] == ["PULL"]
             assert (await client.ask(400, b"{}")).code == 1
 
-    run(told)
+    run(scenario)
 
 
 @pytest.mark.parametrize(
@@ -97,18 +97,18 @@ def test_a_consumer_gets_its_queues(tmp_path: Path) -> None:
     [({"topic": f"%RETRY%{GROUP}"}, 16), ({"topic": "No"}, 17), ({"mode": 1}, 1), ({"consumerGroup": None}, 1)],
 )
 def test_what_cannot_be_set_is_refused(more: dict[str, object], code: int, tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             client.server.broker.store.tables.create_topic("Orders", 2)
             mode = {"consumerGroup": GROUP, "mode": "POP", "popShareQueueNum": 0, "topic": "Orders", **more}
             assert (await client.ask(401, json.dumps(mode).encode())).code == code
             assert not (tmp_path / "config" / "messageRequestMode.json").exists()
 
-    run(told)
+    run(scenario)
 
 
 def test_modes_are_kept_as_a_broker_keeps_them(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         mode = {"topic": "Orders", "mode": "POP", "consumerGroup": GROUP, "popShareQueueNum": 0}
         async with asking(tmp_path) as client:
             client.server.broker.store.tables.create_topic("Orders", 1)
@@ -121,13 +121,13 @@ def test_modes_are_kept_as_a_broker_keeps_them(tmp_path: Path) -> None:
             await consuming(client)
             assert "POP" in str(await assigned(client))
 
-    run(told)
+    run(scenario)
 
 
 def test_queues_of_all_brokers_are_shared_out(tmp_path: Path) -> None:
     """As the name server knows them."""
 
-    async def told() -> None:
+    async def scenario() -> None:
         async with serving(tmp_path / "one") as addresses:
             host, _, port = addresses.broker.rpartition(":")
             connection = await connect(host, int(port))
@@ -144,10 +144,10 @@ def test_queues_of_all_brokers_are_shared_out(tmp_path: Path) -> None:
             names = await connect(names_host, int(names_port))
             while (await names.ask(Command(105, {"topic": "Orders"}))).code != 0:
                 pass
-            told = {"clientId": "me", "consumerGroup": GROUP, "messageModel": "BROADCASTING", "topic": "Orders"}
-            answer = await connection.ask(Command(400, body=json.dumps(told).encode()))
+            reported = {"clientId": "me", "consumerGroup": GROUP, "messageModel": "BROADCASTING", "topic": "Orders"}
+            answer = await connection.ask(Command(400, body=json.dumps(reported).encode()))
             assert len(json.loads(answer.body)["messageQueueAssignments"]) == 3
             connection.close()
             names.close()
 
-    run(told)
+    run(scenario)

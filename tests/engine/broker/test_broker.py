@@ -34,15 +34,15 @@ class Link:
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[MessageStore]:
-    with MessageStore(tmp_path, services=False) as made:
-        yield made
+    with MessageStore(tmp_path, services=False) as message_store:
+        yield message_store
 
 
 def consuming(broker: Broker, *links: Link, model: str = CLUSTERING) -> ConsumerGroup:
     """A group with a member behind each link."""
-    wanted = ConsumerGroup("readers", model=model)
+    expected = ConsumerGroup("readers", model=model)
     for number, link in enumerate(links):
-        broker.clients.add_consumer(wanted, link, Member(f"client-{number}", "JAVA", 479, 0))  # type: ignore[arg-type]
+        broker.clients.add_consumer(expected, link, Member(f"client-{number}", "JAVA", 479, 0))  # type: ignore[arg-type]
     return broker.clients.consumers["readers"]
 
 
@@ -83,8 +83,8 @@ def test_every_member_of_a_group_is_told_one_way(store: MessageStore) -> None:
     broker, links = Broker(store), (Link(), Link())
     broker.tell_members(consuming(broker, *links))
     for link in links:
-        (told,) = link.sent
-        assert (told.code, told.fields, told.is_one_way) == (40, {"consumerGroup": "readers"}, True)
+        (reported,) = link.sent
+        assert (reported.code, reported.fields, reported.is_one_way) == (40, {"consumerGroup": "readers"}, True)
 
 
 @pytest.mark.parametrize(
@@ -101,14 +101,14 @@ def test_members_are_not_told_where_it_changes_nothing_for_them(
 
 
 def test_whoever_leaves_waits_for_nothing_and_the_others_are_told(store: MessageStore) -> None:
-    broker, gone, stays = Broker(store), Link(), Link()
-    consuming(broker, gone, stays)
-    for link in (gone, stays):
+    broker, removed_link, stays = Broker(store), Link(), Link()
+    consuming(broker, removed_link, stays)
+    for link in (removed_link, stays):
         broker.held.hold(held(link))
     assert broker.is_waited_for
-    broker.disconnected(gone)  # type: ignore[arg-type]
-    assert [one.connection for one in broker.held] == [stays]
-    assert ([one.code for one in gone.sent], [one.code for one in stays.sent]) == ([], [40])
+    broker.disconnected(removed_link)  # type: ignore[arg-type]
+    assert [item.connection for item in broker.held] == [stays]
+    assert ([one.code for one in removed_link.sent], [one.code for one in stays.sent]) == ([], [40])
     broker.disconnected(stays)  # type: ignore[arg-type]
     assert not broker.is_waited_for
     assert broker.clients.consumers == {}
@@ -119,7 +119,11 @@ def test_a_group_that_is_no_more_takes_only_its_own_with_it(store: MessageStore)
     keys = [(group, topic, 0) for group in ("readers", "others") for topic in ("Orders", "Clicks")]
 
     def left() -> tuple[list[tuple[str, str, int]], ...]:
-        return [*broker.pulled], [*broker.popped.in_flight], sorted((*one, 0) for one in broker.popped.popping_groups)
+        return (
+            [*broker.pulled],
+            [*broker.popped.in_flight],
+            sorted((*popping_group, 0) for popping_group in broker.popped.popping_groups),
+        )
 
     for key in keys:
         broker.pulled[key] = 7
@@ -135,10 +139,10 @@ def test_without_a_name_server_the_route_is_its_own_where_it_may_be_read(store: 
     broker = Broker(store, BrokerConfig(broker_name="north"))
     broker.topics.declare(plain_topic("Orders", 3), plain_topic("Shut", 2, WRITE))
 
-    async def asked() -> list[dict[str, int] | None]:
+    async def scenario() -> list[dict[str, int] | None]:
         return [await broker.route_of(topic) for topic in ("Orders", "Shut", "Unknown")]
 
-    assert asyncio.run(asked()) == [{"north": 3}, None, None]
+    assert asyncio.run(scenario()) == [{"north": 3}, None, None]
 
 
 @pytest.mark.parametrize(("role", "is_slave"), [("ASYNC_MASTER", False), ("SYNC_MASTER", False), ("SLAVE", True)])

@@ -57,8 +57,8 @@ def test_an_older_subscription_does_not_take_a_newer_one_s_place(clients):
 
 
 def test_a_connection_that_ends_leaves_its_groups(clients):
-    gone = []
-    clients.emptied = gone.append
+    removed = []
+    clients.emptied = removed.append
     clients.add_consumer(wanted("T"), "link-1", member("one"))
     clients.add_consumer(wanted("T"), "link-2", member("two"))
     clients.add_producer("p", Link("link-1"), member("one"))
@@ -66,7 +66,7 @@ def test_a_connection_that_ends_leaves_its_groups(clients):
     assert [group.name for group in clients.disconnected("link-1")] == ["g"]
     assert (clients.producer_of("p"), clients.producers) == (None, {})
     assert clients.disconnected("link-2") == []
-    assert (gone, clients.consumers) == (["g"], {})
+    assert (removed, clients.consumers) == (["g"], {})
 
 
 def test_who_was_not_heard_for_long_is_silent_unless_a_client_of_the_same_link_was(clients):
@@ -89,41 +89,41 @@ def beat(client_id: str, *topics: str, group: str = "readers") -> bytes:
 
 
 def test_members_are_listed_and_told_of_each_other(tmp_path: Path) -> None:
-    async def told() -> None:
-        async with asking(tmp_path) as one:
-            other = Asking(one.server)
+    async def scenario() -> None:
+        async with asking(tmp_path) as item:
+            other = Asking(item.server)
             await other.open()
-            assert (await one.ask(38, consumerGroup="readers")).code == 1
-            assert (await one.ask(34, beat("one", "Orders"))).code == 0
+            assert (await item.ask(38, consumerGroup="readers")).code == 1
+            assert (await item.ask(34, beat("one", "Orders"))).code == 0
             assert (await other.ask(34, beat("two", "Orders"))).code == 0
-            listed = json.loads(bytes((await one.ask(38, consumerGroup="readers")).body))
+            listed = json.loads(bytes((await item.ask(38, consumerGroup="readers")).body))
             assert listed == {"consumerIdList": ["one", "two"]}
-            told_before = len(one.told)
-            assert {command.code for command in one.told} == {40}
+            told_before = len(item.told)
+            assert {command.code for command in item.told} == {40}
             other.close()
-            while len(one.told) == told_before:
+            while len(item.told) == told_before:
                 await asyncio.sleep(0.005)
-            listed = json.loads(bytes((await one.ask(38, consumerGroup="readers")).body))
+            listed = json.loads(bytes((await item.ask(38, consumerGroup="readers")).body))
             assert listed == {"consumerIdList": ["one"]}
-            assert (await one.ask(35, clientID="one", consumerGroup="readers")).code == 0
-            assert (await one.ask(38, consumerGroup="readers")).code == 1
+            assert (await item.ask(35, clientID="one", consumerGroup="readers")).code == 0
+            assert (await item.ask(38, consumerGroup="readers")).code == 1
 
-    run(told)
+    run(scenario)
 
 
 def test_a_group_gets_its_retry_topic(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             await client.ask(34, beat("one", "Orders"))
             assert (await client.ask(351, topic="%RETRY%readers")).code == 0
 
-    run(told)
+    run(scenario)
 
 
 def test_subscriptions_by_sql_are_looked_at_before_they_hold(tmp_path: Path) -> None:
     def asked(kind: str, text: str) -> bytes:
-        told = {"topic": "Orders", "subString": text, "expressionType": kind, "subVersion": 1}
-        return json.dumps({"clientId": "one", "group": "readers", "subscriptionData": told}).encode()
+        reported = {"topic": "Orders", "subString": text, "expressionType": kind, "subVersion": 1}
+        return json.dumps({"clientId": "one", "group": "readers", "subscriptionData": reported}).encode()
 
     async def off() -> None:
         async with asking(tmp_path / "off") as client:
@@ -162,50 +162,50 @@ class Consumer(Asking):
 
 
 async def consumer(client: Asking) -> Consumer:
-    one = Consumer(client.server)
-    await one.open()
-    assert (await one.ask(34, json.dumps(BEAT).encode())).code == 0
-    return one
+    item = Consumer(client.server)
+    await item.open()
+    assert (await item.ask(34, json.dumps(BEAT).encode())).code == 0
+    return item
 
 
 def test_it_tells_of_itself(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
-            one = await consumer(client)
+            item = await consumer(client)
             answer = await client.ask(307, consumerGroup="readers", clientId="c@1", jstackEnable=True)
             assert (answer.code, bytes(answer.body)) == (0, b'{"jstack":"none"}')
-            assert one.told[-1].fields["jstackEnable"] == "true"
-            one.says = 1
+            assert item.told[-1].fields["jstackEnable"] == "true"
+            item.says = 1
             assert (await client.ask(307, consumerGroup="readers", clientId="c@1")).code == 1
-            gone = await client.ask(307, consumerGroup="readers", clientId="c@2")
-            assert (gone.code, gone.remark) == (1, "The Consumer <readers> <c@2> not online")
-            one.close()
+            response = await client.ask(307, consumerGroup="readers", clientId="c@2")
+            assert (response.code, response.remark) == (1, "The Consumer <readers> <c@2> not online")
+            item.close()
 
-    run(told)
+    run(scenario)
 
 
 def test_it_consumes_one_message_now(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
-            one = await consumer(client)
+            item = await consumer(client)
             await client.send("Orders", b"tea")
             (unit,) = units(client, "Orders")
             answer = await client.ask(309, consumerGroup="readers", clientId="c@1", msgId=unit.offset_msg_id)
             assert bytes(answer.body) == b'{"consumeResult":"CR_SUCCESS"}'
-            asked = one.told[-1]
-            assert decode(bytes(asked.body), 0, 0).body == b"tea"
-            assert asked.fields["brokerName"] == client.server.broker.config.broker_name
+            request = item.told[-1]
+            assert decode(bytes(request.body), 0, 0).body == b"tea"
+            assert request.fields["brokerName"] == client.server.broker.config.broker_name
             wrong = await client.ask(309, consumerGroup="readers", clientId="c@1", msgId="nonsense")
             assert (wrong.code, wrong.remark) == (1, "no message id: nonsense")
-            one.close()
+            item.close()
 
-    run(told)
+    run(scenario)
 
 
 def test_where_its_members_read(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
-            one = await consumer(client)
+            item = await consumer(client)
             table = b'{{"brokerName":"broker-a","queueId":0,"topic":"Orders"}:5}'
             answer = await client.ask(223, topic="Orders", group="readers")
             assert bytes(answer.body) == b'{"consumerTable":{"c@1":' + table + b'},"messageQueueTable":{}}'
@@ -213,9 +213,9 @@ def test_where_its_members_read(tmp_path: Path) -> None:
             assert bytes(other.body) == b'{"consumerTable":{},"messageQueueTable":{}}'
             nobody = await client.ask(223, topic="Orders", group="gone")
             assert (nobody.code, nobody.remark) == (1, "No Any Consumer online in the consumer group: [gone]")
-            one.close()
+            item.close()
 
-    run(told)
+    run(scenario)
 
 
 HELLO = {
@@ -241,26 +241,26 @@ async def body(client: Asking, code: int, **fields: object) -> dict[str, Any]:
 
 
 def test_connections_of_groups(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             nobody = await client.ask(203, consumerGroup="readers")
             assert (nobody.code, nobody.remark) == (206, "the consumer group[readers] not online")
             nobody = await client.ask(204, producerGroup="senders")
             assert (nobody.code, nobody.remark) == (1, "the producer group[senders] not exist")
             await client.ask(34, json.dumps(HELLO).encode())
-            found = await body(client, 203, consumerGroup="readers")
-            assert [(one["clientId"], one["language"]) for one in found["connectionSet"]] == [("one", "JAVA")]
-            assert (found["consumeType"], found["messageModel"]) == ("CONSUME_PASSIVELY", "CLUSTERING")
-            assert found["subscriptionTable"]["Orders"]["tagsSet"] == ["a", "b"]
+            record = await body(client, 203, consumerGroup="readers")
+            assert [(row["clientId"], row["language"]) for row in record["connectionSet"]] == [("one", "JAVA")]
+            assert (record["consumeType"], record["messageModel"]) == ("CONSUME_PASSIVELY", "CLUSTERING")
+            assert record["subscriptionTable"]["Orders"]["tagsSet"] == ["a", "b"]
             assert len((await body(client, 204, producerGroup="senders"))["connectionSet"]) == 1
             (sender,) = (await body(client, 328))["data"]["senders"]
             assert (sender["clientId"], sender["language"]) == ("one", "JAVA")
 
-    run(told)
+    run(scenario)
 
 
 def test_who_reads_what(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             await client.send("Orders", b"one")
             client.server.broker.store.tables.create_group("gone")
@@ -269,4 +269,4 @@ def test_who_reads_what(tmp_path: Path) -> None:
             assert (await body(client, 300, topic="Orders"))["groupList"] == ["readers", "gone"]
             assert (await body(client, 343, group="gone"))["topicList"] == ["Orders"]
 
-    run(told)
+    run(scenario)

@@ -13,12 +13,12 @@ def test_nobody_waits_while_they_are_loaded() -> None:
     their connections, and a group had nothing for half a minute.
     """
     begun, go_on, done = threading.Event(), threading.Event(), threading.Event()
-    seen = []
+    twins = []
 
     def slow() -> None:
         begun.set()
         assert go_on.wait(60)
-        seen.append(columns.twin())
+        twins.append(columns.twin())
         done.set()
 
     with loading_beside(slow):
@@ -27,7 +27,7 @@ def test_nobody_waits_while_they_are_loaded() -> None:
         assert columns.twin() is None
         go_on.set()
         assert done.wait(60)
-    assert seen == [columns.twin()]
+    assert twins == [columns.twin()]
 
 
 def test_whoever_never_asks_loads_nothing() -> None:

@@ -27,7 +27,7 @@ QUEUE = {"consumerGroup": "readers", "topic": "Orders", "queueId": 0}
 
 
 def test_a_group_that_never_committed_begins_at_0_where_the_first_message_is_there(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             assert (await client.ask(14, **QUEUE)).code == 22
             await client.send("Orders", b"one")
@@ -36,11 +36,11 @@ def test_a_group_that_never_committed_begins_at_0_where_the_first_message_is_the
             assert (first.code, first.fields["offset"]) == (0, "0")
             assert (await client.ask(14, **QUEUE, setZeroIfNotFound=False)).code == 22
 
-    run(told)
+    run(scenario)
 
 
 def test_what_was_committed_is_answered_and_outlives_the_broker(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             await client.send("Orders", b"one")
             refused = await client.ask(15, **QUEUE, commitOffset=1)
@@ -51,48 +51,48 @@ def test_what_was_committed_is_answered_and_outlives_the_broker(tmp_path: Path) 
             table = json.loads(bytes((await client.ask(43)).body).replace(b"{0:", b'{"0":'))
             assert table["offsetTable"]["Orders@readers"] == {"0": 1}
 
-    run(told)
+    run(scenario)
     with MessageStore(tmp_path) as store:
         assert store.tables.consumer_offset("readers", "Orders", 0) == 1
 
 
 def test_a_commit_of_minus_one_is_none(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             await client.send("Orders", b"one")
             client.server.broker.store.wait_dispatched()
             await client.ask(15, **QUEUE, commitOffset=-1)
             assert (await client.ask(14, **QUEUE)).fields["offset"] == "0"
 
-    run(told)
+    run(scenario)
 
 
 def test_an_unknown_topic_takes_no_offset(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             client.server.broker.store.tables.create_group("readers")
             answer = await client.ask(15, consumerGroup="readers", topic="Nowhere", queueId=0, commitOffset=1)
             assert (answer.code, answer.remark) == (17, "Topic Nowhere not exist!")
 
-    run(told)
+    run(scenario)
 
 
 def test_where_delay_levels_stand_is_told_as_the_file_has_it(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             client.server.broker.store.tables.set_delay_offset(3, 17)
             text = bytes((await client.ask(45)).body).decode()
             assert "".join(text.split()).endswith('"offsetTable":{3:17}}')
 
-    run(told)
+    run(scenario)
 
 
 def test_before_5_an_empty_queue_is_read_from_its_beginning_and_anybody_commits(tmp_path: Path) -> None:
     """There a queue that nobody has written to begins at 0, also where its topic is not declared."""
 
-    async def told() -> None:
-        with MessageStore(tmp_path, like="4.9") as store, bind("127.0.0.1", 0) as at:
-            async with ListeningBroker(store, listening_socket=at) as server:
+    async def scenario() -> None:
+        with MessageStore(tmp_path, like="4.9") as store, bind("127.0.0.1", 0) as position:
+            async with ListeningBroker(store, listening_socket=position) as server:
                 client = Asking(server)
                 await client.open()
                 assert (await client.ask(14, **QUEUE)).fields["offset"] == "0"
@@ -101,7 +101,7 @@ def test_before_5_an_empty_queue_is_read_from_its_beginning_and_anybody_commits(
                 assert (await client.ask(14, **QUEUE)).fields["offset"] == "3"
                 client.close()
 
-    run(told)
+    run(scenario)
 
 
 BEAT = (
@@ -126,15 +126,15 @@ async def filled(client: Asking) -> None:
 
 def offsets(body: bytes | memoryview) -> dict[int, int]:
     table = parse(bytes(body)).value["offsetTable"]
-    return {key.value["queueId"]: at for key, at in table.items()}
+    return {key.value["queueId"]: current for key, current in table.items()}
 
 
-async def reset(client: Asking, timestamp: int = 0, **more: object):
-    return await client.ask(222, topic="Orders", group="readers", timestamp=timestamp, isForce=True, **more)
+async def reset(client: Asking, timestamp: int = 0, **options: object):
+    return await client.ask(222, topic="Orders", group="readers", timestamp=timestamp, isForce=True, **options)
 
 
 def test_the_next_pull_is_told_and_until_then_nothing_is_committed(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             await filled(client)
             answer = await reset(client, queueId=0, offset=2)
@@ -150,17 +150,17 @@ def test_the_next_pull_is_told_and_until_then_nothing_is_committed(tmp_path: Pat
             assert (await client.ask(15, **place, commitOffset=4)).remark in (None, "")
             assert (await client.ask(14, **place)).fields["offset"] == "4"
 
-    run(told)
+    run(scenario)
 
 
 def test_by_time_every_queue_is_set(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             await filled(client)
             assert offsets((await reset(client)).body) == {0: 0, 1: 0, 2: 0, 3: 0}
             assert offsets((await reset(client, -1)).body) == {0: 5, 1: 0, 2: 0, 3: 0}
 
-    run(told)
+    run(scenario)
 
 
 @pytest.mark.parametrize(
@@ -172,18 +172,18 @@ def test_by_time_every_queue_is_set(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_reset_is_told(tmp_path: Path, asked: dict[str, object], code: int, words: str) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             await filled(client)
             fields = {"topic": "Orders", "group": "readers", "timestamp": 0, "isForce": True, **asked}
             answer = await client.ask(222, **fields)
             assert (answer.code, answer.remark) == (code, words)
 
-    run(told)
+    run(scenario)
 
 
 def test_members_are_told_where_the_release_is_4_9(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             await filled(client)
             client.server.broker.store.rules = releases.of("4.9")
@@ -191,12 +191,12 @@ def test_members_are_told_where_the_release_is_4_9(tmp_path: Path) -> None:
                 await client.ask(15, consumerGroup="readers", topic="Orders", queueId=queue_id, commitOffset=0)
             answer = await reset(client)
             assert (answer.code, offsets(answer.body)) == (0, {0: 0, 1: 0, 2: 0, 3: 0})
-            asked = [one for one in client.told if one.code == 220]
-            assert [(one.fields["topic"], one.fields["group"], offsets(one.body)[0]) for one in asked] == [
+            requests = [item for item in client.told if item.code == 220]
+            assert [(one.fields["topic"], one.fields["group"], offsets(one.body)[0]) for one in requests] == [
                 ("Orders", "readers", 0)
             ]
             client.server.broker.clients.consumers.clear()
             nobody = await reset(client)
             assert (nobody.code, (nobody.remark or "")[:43]) == (206, "Consumer not online, so can not reset offse")
 
-    run(told)
+    run(scenario)

@@ -17,10 +17,10 @@ DELAYED = "DELAY\x012\x02REAL\x01no\x02"
 
 def bodies(broker: Broker, topic: str) -> list[bytes]:
     broker.store.wait_dispatched()
-    found = broker.store.get_message("g", topic, 0, 0)
-    assert found is not None
-    with found:
-        return [unit.body for unit in found.units()]
+    message = broker.store.get_message("g", topic, 0, 0)
+    assert message is not None
+    with message:
+        return [unit.body for unit in message.units()]
 
 
 async def send_two(client: Asking) -> Broker:
@@ -33,7 +33,7 @@ async def send_two(client: Asking) -> Broker:
 
 
 def test_a_level_delivers_what_is_due_in_order(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             broker = await send_two(client)
             began = broker.now()
@@ -46,7 +46,7 @@ def test_a_level_delivers_what_is_due_in_order(tmp_path: Path) -> None:
             assert bodies(broker, "Orders") == [b"0", b"1"]
             assert broker.store.tables.delay_offset(2) == 2
 
-    run(told)
+    run(scenario)
 
 
 def test_where_a_level_stands_is_in_the_store(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_where_a_level_stands_is_in_the_store(tmp_path: Path) -> None:
 
 
 def test_a_clock_that_went_back_delays_nothing_further(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             broker = await send_two(client)
             began = broker.now()
@@ -83,17 +83,17 @@ def test_a_clock_that_went_back_delays_nothing_further(tmp_path: Path) -> None:
             deliver_due(broker)
             assert bodies(broker, "Orders") == [b"0", b"1"]
 
-    run(told)
+    run(scenario)
 
 
 def test_what_names_no_topic_is_passed_over(tmp_path: Path) -> None:
     put = PutLog(tmp_path)
-    for found in (
+    for results in (
         {},
         {"REAL_TOPIC": "T", "REAL_QID": "x"},
         {"REAL_TOPIC": "RMQ_SYS_TRANS_HALF_TOPIC", "REAL_QID": "0"},
     ):
-        unit = put.unit(put.log.put_message(Message("SCHEDULE_TOPIC_XXXX", b"x", 0, found)))
+        unit = put.unit(put.log.put_message(Message("SCHEDULE_TOPIC_XXXX", b"x", 0, results)))
         assert delivered_message(unit) is None
 
 

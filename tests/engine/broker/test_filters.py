@@ -68,8 +68,8 @@ def test_a_filter_is_kept_as_a_broker_keeps_it(filters: ConsumerFilters, clock: 
         "expressionType": "SQL92",
         "topic": "Orders",
     }
-    found = parse((tmp_path / FILE).read_bytes()).value
-    assert found == {"filterDataByTopic": {"Orders": {"groupFilterData": {"billing": row}, "topic": "Orders"}}}
+    value = parse((tmp_path / FILE).read_bytes()).value
+    assert value == {"filterDataByTopic": {"Orders": {"groupFilterData": {"billing": row}, "topic": "Orders"}}}
 
 
 def test_a_later_version_counts(filters: ConsumerFilters, clock: Clock) -> None:
@@ -96,7 +96,7 @@ def test_what_a_group_does_not_name_any_more_is_dead(filters: ConsumerFilters) -
     filters.register("billing", [sql(), sql(topic="Refunds")])
     filters.register("billing", [sql()])
     states = [filters.get(topic, "billing") for topic in ("Orders", "Refunds")]
-    assert [one is not None and one.is_dead for one in states] == [False, True]
+    assert [state is not None and state.is_dead for state in states] == [False, True]
 
 
 def test_bits_of_groups_whose_expression_is_true(filters: ConsumerFilters) -> None:
@@ -113,13 +113,13 @@ def test_at_the_next_start_everybody_is_dead(filters: ConsumerFilters, clock: Cl
     filters.register("billing", [sql()])
     filters.save(DAY)
     clock.ms += 100_000
-    again = ConsumerFilters(ConfigTable(tmp_path / FILE, RealDisk()), clock)
-    again.load()
-    found = again.get("Orders", "billing")
-    assert found is not None
-    assert (found.dead, found.is_dead) == (1_070_000, True)
+    second_filters = ConsumerFilters(ConfigTable(tmp_path / FILE, RealDisk()), clock)
+    second_filters.load()
+    results = second_filters.get("Orders", "billing")
+    assert results is not None
+    assert (results.dead, results.is_dead) == (1_070_000, True)
     clock.ms += DAY
-    again.save(DAY, always=True)
+    second_filters.save(DAY, always=True)
     assert parse((tmp_path / FILE).read_bytes()).value == {"filterDataByTopic": {}}
 
 
@@ -128,9 +128,9 @@ def test_bits_of_another_length_leave_all_of_it_out(filters: ConsumerFilters, cl
     filters.save(DAY)
     path = tmp_path / FILE
     path.write_text(path.read_text().replace('"bitNum":112', '"bitNum":64'))
-    again = ConsumerFilters(ConfigTable(path, RealDisk()), clock)
-    again.load()
-    assert again.get("Orders", "billing") is None
+    second_filters = ConsumerFilters(ConfigTable(path, RealDisk()), clock)
+    second_filters.load()
+    assert second_filters.get("Orders", "billing") is None
 
 
 def test_a_table_that_is_as_it_was_is_not_written(filters: ConsumerFilters, tmp_path: Path) -> None:
@@ -149,28 +149,28 @@ def _beat(version: int = 9) -> bytes:
 
 
 def test_heartbeats_tell_of_filters_and_pulls_ask_for_them(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path, BrokerConfig(property_filter=True)) as client:
             await client.send("Orders", b"one", properties="amount\x01300\x02")
             client.server.broker.store.wait_dispatched()
             assert (await client.ask(34, _beat())).code == 0
-            asked = {"group": "billing", "sysFlag": 0, "subVersion": 9, "expressionType": "SQL92"}
-            assert (await client.pull("Orders", 0, **asked)).code == 0
+            request_fields = {"group": "billing", "sysFlag": 0, "subVersion": 9, "expressionType": "SQL92"}
+            assert (await client.pull("Orders", 0, **request_fields)).code == 0
             broker = client.server.broker
-            one = broker.filters.get("Orders", "billing")
-            assert one is not None
-            one.version = 8
-            late = await client.pull("Orders", 0, **asked)
+            item = broker.filters.get("Orders", "billing")
+            assert item is not None
+            item.version = 8
+            late = await client.pull("Orders", 0, **request_fields)
             assert (late.code, late.remark) == (28, "the consumer's consumer filter data not latest")
             assert (await client.ask(35, clientID="me", consumerGroup="billing")).code == 0
-            assert one.is_dead
+            assert item.is_dead
         assert (tmp_path / "config" / FILE).exists()
 
-    run(told)
+    run(scenario)
 
 
 def test_ext_units_carry_the_bits(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         config = BrokerConfig(property_filter=True, calc_bit_map=True)
         ext = MessageStoreConfig(enable_consume_queue_ext=True)
         async with serving_store(tmp_path, config, ext, port=0) as server:
@@ -181,8 +181,8 @@ def test_ext_units_carry_the_bits(tmp_path: Path) -> None:
             broker.store.wait_dispatched()
             queue = broker.store.parts.queues.queue("Orders", 0)
             assert queue is not None
-            entries = [unit_at(queue, at) for at in (0, 1)]
+            entries = [unit_at(queue, position) for position in (0, 1)]
             bits = [entry.ext.bit_map for entry in entries if entry is not None and entry.ext is not None]
             assert bits == [bit_map([positions("billing", "Orders")]), bytes(14)]
 
-    run(told)
+    run(scenario)

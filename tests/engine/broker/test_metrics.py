@@ -74,15 +74,15 @@ def a_pull(group: str, topic: str) -> Command:
 
 
 def read(address: str) -> Seen:
-    found: Seen = {}
+    results: Seen = {}
     with urllib.request.urlopen(f"http://{address}/metrics", timeout=60) as answer:
         text = answer.read().decode()
     for line in text.splitlines():
-        told = _LINE.fullmatch(line)
-        if told:
-            labels = frozenset(re.findall(r'(\w+)="([^"]*)"', told[2]))
-            found.setdefault(told[1], {})[labels] = float(told[3])
-    return found
+        match = _LINE.fullmatch(line)
+        if match:
+            labels = frozenset(re.findall(r'(\w+)="([^"]*)"', match[2]))
+            results.setdefault(match[1], {})[labels] = float(match[3])
+    return results
 
 
 def one(seen: Seen, name: str, **labels: str) -> float:
@@ -99,8 +99,8 @@ def heartbeat() -> Command:
         "consumeFromWhere": "CONSUME_FROM_FIRST_OFFSET",
         "subscriptionDataSet": [{"topic": "Orders", "subString": "*", "subVersion": 1}],
     }
-    told = {"clientID": "me@1", "consumerDataSet": [group], "producerDataSet": [{"groupName": "senders"}]}
-    return Command(34, body=json.dumps(told).encode())
+    reported = {"clientID": "me@1", "consumerDataSet": [group], "producerDataSet": [{"groupName": "senders"}]}
+    return Command(34, body=json.dumps(reported).encode())
 
 
 async def asked(tmp_path: Path) -> Seen:
@@ -119,11 +119,11 @@ async def asked(tmp_path: Path) -> Seen:
             server.broker.store.tables.commit_consumer_offset("readers", "Orders", 0, 1)
             await more(server.broker, connection)
             assert await asyncio.to_thread(server.broker.store.wait_dispatched, 30_000)
-            seen = await asyncio.to_thread(read, metrics.address)
+            observed = await asyncio.to_thread(read, metrics.address)
             connection.close()
         with pytest.raises(OSError):  # noqa: PT011  whatever nobody answers with
             await asyncio.to_thread(read, metrics.address)
-        return seen
+        return observed
 
 
 async def more(broker: Broker, connection: Connection) -> None:
@@ -173,39 +173,39 @@ async def more(broker: Broker, connection: Connection) -> None:
 
 
 def test_names_and_labels_are_those_of_rocketmqs_exporter(tmp_path: Path) -> None:
-    seen = asyncio.run(asked(tmp_path))
+    observed = asyncio.run(asked(tmp_path))
     theirs = {words[0]: words[1:] for words in map(str.split, THEIRS.read_text().splitlines())}
-    assert set(theirs) - set(seen) == set(NOT_YET)
-    assert set(seen) - set(theirs) == set(NOT_KEPT)
+    assert set(theirs) - set(observed) == set(NOT_YET)
+    assert set(observed) - set(theirs) == set(NOT_KEPT)
     for name, labels in theirs.items():
         always = {label for label in labels if not label.endswith("?")}
-        for row in seen.get(name, ()):
+        for row in observed.get(name, ()):
             names = {label for label, _ in row}
             assert always <= names <= {label.removesuffix("?") for label in labels}, name
 
 
 def test_what_waits_and_what_was_decided(tmp_path: Path) -> None:
-    seen = asyncio.run(asked(tmp_path))
-    assert one(seen, "rocketmq_half_messages", topic="Orders") == 1
-    assert one(seen, "rocketmq_commit_messages_total", topic="Orders") == 1
-    assert one(seen, "rocketmq_rollback_messages_total", topic="Orders") == 1
-    assert one(seen, "rocketmq_finish_message_latency_milliseconds_count", topic="Orders") == 1
-    assert one(seen, "rocketmq_message_size_bucket", topic="Orders", message_type="normal", le="1024.0") == 2
-    assert one(seen, "rocketmq_send_to_dlq_messages_total", topic="%RETRY%readers", consumer_group="readers") == 1
+    observed = asyncio.run(asked(tmp_path))
+    assert one(observed, "rocketmq_half_messages", topic="Orders") == 1
+    assert one(observed, "rocketmq_commit_messages_total", topic="Orders") == 1
+    assert one(observed, "rocketmq_rollback_messages_total", topic="Orders") == 1
+    assert one(observed, "rocketmq_finish_message_latency_milliseconds_count", topic="Orders") == 1
+    assert one(observed, "rocketmq_message_size_bucket", topic="Orders", message_type="normal", le="1024.0") == 2
+    assert one(observed, "rocketmq_send_to_dlq_messages_total", topic="%RETRY%readers", consumer_group="readers") == 1
     for kind, count in (("success", 1), ("failure", 1)):
         name = "rocketmq_topic_create_execution_time_milliseconds_count"
-        assert one(seen, name, invocation_status=kind) == count
+        assert one(observed, name, invocation_status=kind) == count
     # timers: one that came too late for the wheel has left it, one is far away
-    assert one(seen, "rocketmq_timer_enqueue_total", topic="Orders") == 2
-    assert one(seen, "rocketmq_timer_dequeue_total", topic="Orders") == 1
-    assert one(seen, "rocketmq_timer_message_snapshot", timer_bound_s="300") >= 1
-    assert one(seen, "rocketmq_timing_messages", topic="Orders") == 1
+    assert one(observed, "rocketmq_timer_enqueue_total", topic="Orders") == 2
+    assert one(observed, "rocketmq_timer_dequeue_total", topic="Orders") == 1
+    assert one(observed, "rocketmq_timer_message_snapshot", timer_bound_s="300") >= 1
+    assert one(observed, "rocketmq_timing_messages", topic="Orders") == 1
     # pops: three messages were handed out, one is acknowledged
-    assert one(seen, "rocketmq_messages_out_total", consumer_group="poppers", is_retry="false") == 3
-    assert one(seen, "rocketmq_consumer_inflight_messages", consumer_group="poppers", is_retry="false") == 2
-    assert one(seen, "rocketmq_pop_revive_in_message_total", revive_message_type="ACK", put_status="PUT_OK") == 1
+    assert one(observed, "rocketmq_messages_out_total", consumer_group="poppers", is_retry="false") == 3
+    assert one(observed, "rocketmq_consumer_inflight_messages", consumer_group="poppers", is_retry="false") == 2
+    assert one(observed, "rocketmq_pop_revive_in_message_total", revive_message_type="ACK", put_status="PUT_OK") == 1
     # pulls: two were handed out, one of them is read
-    assert one(seen, "rocketmq_consumer_inflight_messages", consumer_group="readers") == 1
+    assert one(observed, "rocketmq_consumer_inflight_messages", consumer_group="readers") == 1
 
 
 def test_a_group_is_behind_by_what_it_wants(tmp_path: Path) -> None:
@@ -235,34 +235,34 @@ def test_a_group_is_behind_by_what_it_wants(tmp_path: Path) -> None:
 
 
 def test_what_came_in_went_out_and_waits(tmp_path: Path) -> None:
-    seen = asyncio.run(asked(tmp_path))
+    observed = asyncio.run(asked(tmp_path))
     kinds = {"normal": 2, "delay": 1, "fifo": 1, "transaction": 3}
     stored = {"delay": "SCHEDULE_TOPIC_XXXX", "transaction": "RMQ_SYS_TRANS_HALF_TOPIC"}
     for kind, count in kinds.items():
         topic = stored.get(kind, "Orders")
-        assert one(seen, "rocketmq_messages_in_total", topic=topic, message_type=kind) == count
-        assert one(seen, "rocketmq_throughput_in_total", topic=topic, message_type=kind) > 90 * count
-    assert one(seen, "rocketmq_messages_out_total", topic="Orders", consumer_group="readers") == 2
-    assert one(seen, "rocketmq_throughput_out_total", topic="Orders", consumer_group="readers") > 180
-    assert one(seen, "rocketmq_consumer_lag_messages", topic="Orders", consumer_group="readers") == 4
-    assert one(seen, "rocketmq_consumer_lag_latency_milliseconds", topic="Orders", consumer_group="readers") >= 0
-    assert one(seen, "rocketmq_producer_connections", language="java", version="v5_3_3") == 1
-    assert one(seen, "rocketmq_consumer_connections", consumer_group="readers", consume_mode="push") == 1
-    assert one(seen, "rocketmq_broker_permission", node_id="b-1", node_type="broker", cluster="DefaultCluster") == 6
-    assert one(seen, "rocketmq_storage_dispatch_behind_bytes") >= 0
+        assert one(observed, "rocketmq_messages_in_total", topic=topic, message_type=kind) == count
+        assert one(observed, "rocketmq_throughput_in_total", topic=topic, message_type=kind) > 90 * count
+    assert one(observed, "rocketmq_messages_out_total", topic="Orders", consumer_group="readers") == 2
+    assert one(observed, "rocketmq_throughput_out_total", topic="Orders", consumer_group="readers") > 180
+    assert one(observed, "rocketmq_consumer_lag_messages", topic="Orders", consumer_group="readers") == 4
+    assert one(observed, "rocketmq_consumer_lag_latency_milliseconds", topic="Orders", consumer_group="readers") >= 0
+    assert one(observed, "rocketmq_producer_connections", language="java", version="v5_3_3") == 1
+    assert one(observed, "rocketmq_consumer_connections", consumer_group="readers", consume_mode="push") == 1
+    assert one(observed, "rocketmq_broker_permission", node_id="b-1", node_type="broker", cluster="DefaultCluster") == 6
+    assert one(observed, "rocketmq_storage_dispatch_behind_bytes") >= 0
     sends = {"request_code": "send_message_v2", "response_code": "success", "is_long_polling": "false"}
-    assert one(seen, "rocketmq_rpc_latency_milliseconds_count", **sends, result="success") == 10
-    assert one(seen, "rocketmq_rpc_latency_milliseconds_bucket", **sends, le="+Inf") == 10
-    ends = {dict(row)["le"] for row in seen["rocketmq_rpc_latency_milliseconds_bucket"]}
+    assert one(observed, "rocketmq_rpc_latency_milliseconds_count", **sends, result="success") == 10
+    assert one(observed, "rocketmq_rpc_latency_milliseconds_bucket", **sends, le="+Inf") == 10
+    ends = {dict(row)["le"] for row in observed["rocketmq_rpc_latency_milliseconds_bucket"]}
     assert ends == {"1.0", "3.0", "5.0", "7.0", "10.0", "100.0", "1000.0", "2000.0", "3000.0", "+Inf"}
 
 
 def test_a_port_that_is_taken_is_one_line(tmp_path: Path) -> None:
-    async def taken() -> None:
+    async def scenario() -> None:
         async with serving_store(tmp_path / "store", port=0) as server:
             with socket.create_server(("127.0.0.1", 0)) as other:
                 port = other.getsockname()[1]
                 with pytest.raises(CannotRead, match=f"cannot listen on 127.0.0.1:{port}"):
                     MetricsServer(server.broker, "127.0.0.1", port).__enter__()
 
-    asyncio.run(taken())
+    asyncio.run(scenario())

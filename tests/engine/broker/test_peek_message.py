@@ -12,28 +12,28 @@ WHERE = {"consumerGroup": GROUP, "topic": "Orders", "queueId": -1}
 
 
 def test_a_peek_changes_nothing(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             await sent(client, b"one", b"two")
             for _ in range(2):
-                seen = await client.ask(200052, **WHERE, maxMsgNums=1)
-                assert (seen.code, seen.remark, seen.fields["restNum"]) == (0, "FOUND", "2")
-                assert [unit.body for unit in popped(seen)] == [b"one"]
+                response = await client.ask(200052, **WHERE, maxMsgNums=1)
+                assert (response.code, response.remark, response.fields["restNum"]) == (0, "FOUND", "2")
+                assert [unit.body for unit in popped(response)] == [b"one"]
             await pop(client)
             nothing = await client.ask(200052, **WHERE, maxMsgNums=1)
             assert (nothing.code, nothing.remark) == (19, "NO_MESSAGE_IN_QUEUE")
             assert nothing.fields == {"popTime": "0", "invisibleTime": "0", "reviveQid": "0", "restNum": "0"}
             assert (await client.ask(200052, **{**WHERE, "topic": "No"}, maxMsgNums=1)).code == 17
 
-    run(told)
+    run(scenario)
 
 
 def test_a_notification_comes_when_there_is_something(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             await sent(client, b"one")
-            told = await client.ask(200054, **WHERE, pollTime=0, bornTime=0)
-            assert (told.code, told.fields) == (0, {"hasMsg": "true", "pollingFull": "false"})
+            response = await client.ask(200054, **WHERE, pollTime=0, bornTime=0)
+            assert (response.code, response.fields) == (0, {"hasMsg": "true", "pollingFull": "false"})
             await pop(client)
             late = await client.ask(200054, **WHERE, pollTime=100, bornTime=0)
             assert late.fields["hasMsg"] == "false"
@@ -43,32 +43,32 @@ def test_a_notification_comes_when_there_is_something(tmp_path: Path) -> None:
             await sent(client, b"two")
             assert (await waiting).fields["hasMsg"] == "true"
 
-    run(told)
+    run(scenario)
 
 
 def test_a_blocked_queue_has_nothing_for_who_reads_in_order(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             await sent(client, b"one", b"two")
             await pop(client, order=True, attemptId="a", maxMsgNums=1)
-            asked = {**WHERE, "pollTime": 0, "bornTime": 0, "order": True}
-            assert (await client.ask(200054, **asked, attemptId="b")).fields["hasMsg"] == "false"
-            assert (await client.ask(200054, **asked, attemptId="a")).fields["hasMsg"] == "true"
+            request_fields = {**WHERE, "pollTime": 0, "bornTime": 0, "order": True}
+            assert (await client.ask(200054, **request_fields, attemptId="b")).fields["hasMsg"] == "false"
+            assert (await client.ask(200054, **request_fields, attemptId="a")).fields["hasMsg"] == "true"
 
-    run(told)
+    run(scenario)
 
 
 def test_who_waits_is_counted_by_topic_group_and_queue(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             await sent(client, b"one")
             await pop(client)
-            waiting = [asyncio.create_task(pop(client, pollTime=20_000, queueId=at)) for at in (-1, -1, 0)]
+            waiting = [asyncio.create_task(pop(client, pollTime=20_000, queueId=position)) for position in (-1, -1, 0)]
             while len(client.server.broker.pops) < 3:
                 await asyncio.sleep(0.001)
             counts = [await client.ask(200055, **{**WHERE, "queueId": at}) for at in (-1, 0, 1)]
-            assert [one.fields["pollingNum"] for one in counts] == ["2", "1", "0"]
+            assert [count.fields["pollingNum"] for count in counts] == ["2", "1", "0"]
             client.server.broker.pops.end()
-            assert {(await one).code for one in waiting} == {210}
+            assert {(await item).code for item in waiting} == {210}
 
-    run(told)
+    run(scenario)

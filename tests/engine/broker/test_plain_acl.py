@@ -71,7 +71,7 @@ def test_the_documented_file() -> None:
     assert first.groups == (("groupA", "DENY"), ("groupB", "PUB|SUB"))
     assert not first.is_white("192.168.1.9")
     assert (second.admin, second.is_white("192.168.1.9"), second.default_topic) == (True, True, None)
-    assert [acl.is_white(one) for one in ("10.10.103.7", "10.10.104.7")] == [True, False]
+    assert [acl.is_white(text) for text in ("10.10.103.7", "10.10.104.7")] == [True, False]
     assert acl.white_listed
 
 
@@ -129,7 +129,7 @@ def test_one_key_stands_once() -> None:
 )
 def test_patterns_of_addresses(pattern: str, meant: list[str], others: list[str]) -> None:
     test = address_test(pattern)
-    assert all(test(one) for one in meant)
+    assert all(test(item) for item in meant)
     assert not any(test(one) for one in others)
 
 
@@ -162,8 +162,8 @@ NEW = {"accessKey": "newuser", "secretKey": "abcdefgh"}
 
 @asynccontextmanager
 async def asking(folder: Path) -> AsyncIterator[Asking]:
-    with MessageStore(folder, like="4.9") as store, bind("127.0.0.1", 0) as at:
-        async with ListeningBroker(store, listening_socket=at) as server:
+    with MessageStore(folder, like="4.9") as store, bind("127.0.0.1", 0) as position:
+        async with ListeningBroker(store, listening_socket=position) as server:
             client = Asking(server)
             await client.open()
             yield client
@@ -207,15 +207,15 @@ def guarded(tmp_path: Path, what) -> None:
 
 
 def test_an_account_is_made_changed_and_deleted(tmp_path: Path) -> None:
-    async def what(it: SigningClient) -> None:
+    async def scenario(it: SigningClient) -> None:
         await it.told(50, **NEW)
         assert (await it.shown())["plainAccessConfigs"][2] == {**NEW, "admin": False}
-        more = {"whiteRemoteAddress": "10.0.0.*", "defaultTopicPerm": "DENY", "topicPerms": "t1=PUB,t2=SUB"}
-        await it.told(50, **NEW, **more)
+        extra = {"whiteRemoteAddress": "10.0.0.*", "defaultTopicPerm": "DENY", "topicPerms": "t1=PUB,t2=SUB"}
+        await it.told(50, **NEW, **extra)
         await it.told(50, **NEW, groupPerms="g1=SUB", admin="true")
         expected = {
             **NEW,
-            **more,
+            **extra,
             "topicPerms": ["t1=PUB", "t2=SUB"],
             "groupPerms": ["g1=SUB"],
             "admin": True,
@@ -235,7 +235,7 @@ def test_an_account_is_made_changed_and_deleted(tmp_path: Path) -> None:
         words = "The accesskey[newuser] corresponding to accessConfig has been deleted failed."
         assert await it.refused(51, accessKey="newuser") == (210, words)
 
-    guarded(tmp_path, what)
+    guarded(tmp_path, scenario)
 
 
 @pytest.mark.parametrize(
@@ -257,17 +257,17 @@ def test_an_account_is_made_changed_and_deleted(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_no_account_changes_nothing(fields: dict[str, str], words: str, tmp_path: Path) -> None:
-    async def what(it: SigningClient) -> None:
+    async def scenario(it: SigningClient) -> None:
         before = it.path.read_text()
-        code, told = await it.refused(50, **{**NEW, **fields})
-        assert (code, told[: len(words)]) == (209, words)
+        code, reported = await it.refused(50, **{**NEW, **fields})
+        assert (code, reported[: len(words)]) == (209, words)
         assert it.path.read_text() == before
 
-    guarded(tmp_path, what)
+    guarded(tmp_path, scenario)
 
 
 def test_addresses_that_need_no_signature(tmp_path: Path) -> None:
-    async def what(it: SigningClient) -> None:
+    async def scenario(it: SigningClient) -> None:
         await it.told(53, globalWhiteAddrs="10.0.0.1,10.0.1.*")
         assert (await it.shown())["globalWhiteAddrs"] == ["10.0.0.1", "10.0.1.*"]
         words = "The globalWhiteAddresses[{}] has been updated failed."
@@ -281,11 +281,11 @@ def test_addresses_that_need_no_signature(tmp_path: Path) -> None:
         await it.told(53, globalWhiteAddrs="127.0.0.*")
         assert (await it.client.ask(26)).code == 0
 
-    guarded(tmp_path, what)
+    guarded(tmp_path, scenario)
 
 
 def test_the_file_s_version_grows_with_each_change(tmp_path: Path) -> None:
-    async def what(it: SigningClient) -> None:
+    async def scenario(it: SigningClient) -> None:
         first = (await it.told(52)).fields
         at_start = json.loads(first["version"])
         assert at_start["counter"] == 0
@@ -299,24 +299,24 @@ def test_the_file_s_version_grows_with_each_change(tmp_path: Path) -> None:
         assert json.loads(fields["allAclFileVersion"]) == {str(it.path): version}
         assert (fields["brokerName"], fields["clusterName"]) == ("broker-a", "DefaultCluster")
 
-    guarded(tmp_path, what)
+    guarded(tmp_path, scenario)
 
 
 def test_who_is_no_administrator_makes_no_accounts(tmp_path: Path) -> None:
     """In 4.9.7 whoever may sign could make himself one, and read every secret."""
 
-    async def what(it: SigningClient) -> None:
+    async def scenario(it: SigningClient) -> None:
         for code in (50, 51, 53, 54):
-            found, words = await it.refused(code, "someuser", **NEW, globalWhiteAddrs="*")
-            assert found == 1
+            results, words = await it.refused(code, "someuser", **NEW, globalWhiteAddrs="*")
+            assert results == 1
             assert f"Need admin permission for request code={code}, but accessKey=someuser is not" in words
         assert (await it.ask(52, "someuser")).code == 0
 
-    guarded(tmp_path, what)
+    guarded(tmp_path, scenario)
 
 
 def test_a_file_that_is_damaged_or_gone_meanwhile_is_left_alone(tmp_path: Path) -> None:
-    async def what(it: SigningClient) -> None:
+    async def scenario(it: SigningClient) -> None:
         it.path.write_text("what is this")
         assert (await it.refused(50, **NEW))[0] == 209
         assert (await it.refused(54))[0] == 1
@@ -325,11 +325,11 @@ def test_a_file_that_is_damaged_or_gone_meanwhile_is_left_alone(tmp_path: Path) 
         assert (await it.refused(53, globalWhiteAddrs="10.0.0.1"))[0] == 211
         assert not it.path.exists()
 
-    guarded(tmp_path, what)
+    guarded(tmp_path, scenario)
 
 
 def test_without_accounts_all_is_refused(tmp_path: Path) -> None:
-    async def what() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             for code, failed in ((50, 209), (51, 210), (52, 1), (53, 211), (54, 1)):
                 answer = await client.ask(code, **NEW)
@@ -338,7 +338,7 @@ def test_without_accounts_all_is_refused(tmp_path: Path) -> None:
                     "no file of accounts: the broker was started without one",
                 )
 
-    run(what)
+    run(scenario)
 
 
 @pytest.mark.parametrize(

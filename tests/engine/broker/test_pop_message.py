@@ -43,34 +43,34 @@ def held(peer: Peer, code: int, until: int = 60_000, again: Callable[[], Command
 
 
 def test_whose_time_ends_first_is_asked_first() -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         holds, peer = table(), Peer()
         for code, until in ((1, 70_000), (2, 60_000), (3, 60_000)):
             holds.hold(held(peer, code, until), {})
         assert (len(holds), holds.count(KEY), holds.keys) == (3, 3, [KEY])
         while holds.wake_first(KEY):
             pass
-        assert [one.code for one in peer.got] == [2, 3, 1]
+        assert [item.code for item in peer.got] == [2, 3, 1]
         assert (len(holds), holds.keys) == (0, [])
 
-    run(told)
+    run(scenario)
 
 
 def test_who_finds_nothing_may_wait_on() -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         holds, peer = table(), Peer()
 
         def again() -> None:
-            holds.hold(one, {})
+            holds.hold(item, {})
 
-        one = held(peer, 0, again=again)
-        holds.hold(one, {})
+        item = held(peer, 0, again=again)
+        holds.hold(item, {})
         assert holds.wake_first(KEY)
         assert (len(holds), peer.got) == (1, [])
-        holds.release(one)
-        assert not holds.release(one)
+        holds.release(item)
+        assert not holds.release(item)
 
-    run(told)
+    run(scenario)
 
 
 def test_who_does_not_read_is_handed_nothing_and_others_go_first(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,7 +79,7 @@ def test_who_does_not_read_is_handed_nothing_and_others_go_first(monkeypatch: py
     """
     monkeypatch.setattr(module, "CONGESTED_S", 0.01)
 
-    async def told() -> None:
+    async def scenario() -> None:
         holds, deaf, peer = table(), Peer(), Peer()
         holds.hold(held(deaf, 1), {("Orders", 0): 5})
         deaf.is_congested = True
@@ -88,7 +88,7 @@ def test_who_does_not_read_is_handed_nothing_and_others_go_first(monkeypatch: py
         holds.hold(held(peer, 2), {})
         assert [pop.connection for pop, *_ in holds.grown(lambda _queue: 6)] == [peer]
         assert holds.wake_first(KEY)
-        assert ([one.code for one in peer.got], deaf.got) == ([2], [])
+        assert ([item.code for item in peer.got], deaf.got) == ([2], [])
         holds.wake(holds._held[KEY].waiting[0])
         assert (deaf.got, len(holds)) == ([], 1)
         deaf.is_congested = False
@@ -96,11 +96,11 @@ def test_who_does_not_read_is_handed_nothing_and_others_go_first(monkeypatch: py
             await asyncio.sleep(0.005)
         assert [one.code for one in deaf.got] == [1]
 
-    run(told)
+    run(scenario)
 
 
 def test_a_refusal_is_an_answer() -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         holds, peer = table(), Peer()
 
         def again() -> Command:
@@ -111,24 +111,24 @@ def test_a_refusal_is_an_answer() -> None:
         (answer,) = peer.got
         assert (answer.code, answer.remark, answer.fields) == (17, "no such topic", {"popTime": "0"})
 
-    run(told)
+    run(scenario)
 
 
 def test_only_queues_that_have_grown_wake() -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         holds, peer = table(), Peer()
-        one = held(peer, 0)
-        holds.hold(one, {("Orders", 0): 5, ("Orders", 1): 7})
+        item = held(peer, 0)
+        holds.hold(item, {("Orders", 0): 5, ("Orders", 1): 7})
         ends = {("Orders", 0): 5, ("Orders", 1): 9}
-        assert list(holds.grown(ends.__getitem__)) == [(one, ("Orders", 1), 7, 9)]
+        assert list(holds.grown(ends.__getitem__)) == [(item, ("Orders", 1), 7, 9)]
         assert list(holds.grown(ends.__getitem__)) == []
-        holds.release(one)
+        holds.release(item)
 
-    run(told)
+    run(scenario)
 
 
 def test_there_is_room_for_so_many() -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         holds, peer = table(most=2, most_at=0), Peer()
         assert not holds.is_full(KEY)
         holds.hold(held(peer, 0), {})
@@ -139,7 +139,7 @@ def test_there_is_room_for_so_many() -> None:
         holds.forget(peer)
         assert len(holds) == 0
 
-    run(told)
+    run(scenario)
 
 
 def test_a_hold_ends_a_little_before_its_time() -> None:
@@ -148,20 +148,20 @@ def test_a_hold_ends_a_little_before_its_time() -> None:
 
 
 def test_at_the_end_everybody_is_asked_once_more() -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         holds, peer = table(), Peer()
         holds.hold(held(peer, 210), {})
         holds.end()
         assert holds.ended
-        assert [one.code for one in peer.got] == [210]
+        assert [item.code for item in peer.got] == [210]
 
-    run(told)
+    run(scenario)
 
 
 def test_messages_are_handed_out_once_and_remembered(tmp_path: Path) -> None:
     """The three texts, and a checkpoint in the timer topic that says the same."""
 
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             await sent(client, b"one", b"two")
             answer = await pop(client)
@@ -172,22 +172,26 @@ def test_messages_are_handed_out_once_and_remembered(tmp_path: Path) -> None:
             assert (fields["invisibleTime"], fields["reviveQid"], fields["restNum"]) == ("60000", "0", "0")
             (waiting,) = units(client, "rmq_sys_wheel_timer")
             pop_time = int(fields["popTime"])
-            what = CheckPoint("Orders", GROUP, 0, 0, pop_time, 60_000, "broker-a", (0, 1))
-            assert waiting.body == what.body()
+            point = CheckPoint("Orders", GROUP, 0, 0, pop_time, 60_000, "broker-a", (0, 1))
+            assert waiting.body == point.body()
             assert waiting.properties["UNIQ_KEY"] == f"Orders@0@0@{GROUP}@{pop_time}@broker-a@ck"
             assert waiting.properties["REAL_TOPIC"] == "rmq_sys_REVIVE_LOG_DefaultCluster"
             assert waiting.properties["TIMER_DELIVER_MS"] == str(pop_time + 59_000)
             assert json.loads(waiting.body)["reviveTime"] == pop_time + 60_000
             assert client.server.broker.store.tables.consumer_offset(GROUP, "Orders", 0) == 2
-            again = await pop(client)
-            assert (again.code, again.remark, again.fields["startOffsetInfo"]) == (210, "NO_MESSAGE_IN_QUEUE", "")
-            assert again.fields["reviveQid"] == "1"
+            repeated = await pop(client)
+            assert (repeated.code, repeated.remark, repeated.fields["startOffsetInfo"]) == (
+                210,
+                "NO_MESSAGE_IN_QUEUE",
+                "",
+            )
+            assert repeated.fields["reviveQid"] == "1"
 
-    run(told)
+    run(scenario)
 
 
 def test_what_a_filter_passes_over_is_passed_over_for_good(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             await sent(client, b"paid", properties="TAGS\x01paid\x02")
             await sent(client, b"sent", properties="TAGS\x01sent\x02")
@@ -200,11 +204,11 @@ def test_what_a_filter_passes_over_is_passed_over_for_good(tmp_path: Path) -> No
             sql = await pop(client, exp="amount > 11", expType="SQL92")
             assert [unit.body for unit in popped(sql)] == [b"gift"]
 
-    run(told)
+    run(scenario)
 
 
 def test_a_pop_waits_for_a_message(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             await sent(client, b"one")
             await pop(client)
@@ -218,11 +222,11 @@ def test_a_pop_waits_for_a_message(tmp_path: Path) -> None:
             held = await pop(client, pollTime=120)
             assert (held.code, held.remark) == (210, "NO_MESSAGE_IN_QUEUE")
 
-    run(told)
+    run(scenario)
 
 
 def test_who_waits_at_one_place_too_many_is_sent_away(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path, BrokerConfig(pop_holds=1)) as client:
             await sent(client, b"one")
             await pop(client)
@@ -232,11 +236,11 @@ def test_who_waits_at_one_place_too_many_is_sent_away(tmp_path: Path) -> None:
             assert (await pop(client, pollTime=500)).code == 209
             assert (await waiting).code == 210
 
-    run(told)
+    run(scenario)
 
 
 def test_a_broker_that_ends_answers_who_waits(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             await sent(client, b"one")
             await pop(client)
@@ -246,13 +250,13 @@ def test_a_broker_that_ends_answers_who_waits(tmp_path: Path) -> None:
             client.server.broker.pops.end()
             assert (await waiting).code == 210
 
-    run(told)
+    run(scenario)
 
 
 def test_refusals_are_rocketmqs(tmp_path: Path) -> None:
     """Each with the four numbers, as zeros."""
 
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             await sent(client, b"one")
             zeros = {"popTime": "0", "invisibleTime": "0", "reviveQid": "0", "restNum": "0"}
@@ -268,13 +272,13 @@ def test_refusals_are_rocketmqs(tmp_path: Path) -> None:
             client.server.broker.store.tables.create_group(GROUP, extra_members={"consumeEnable": False})
             assert (await pop(client)).code == 16
 
-    run(told)
+    run(scenario)
 
 
 def test_a_slave_hands_nothing_out(tmp_path: Path) -> None:
     """It could store no checkpoint: nobody would know of the messages."""
 
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             await sent(client, b"one")
             store = client.server.broker.store
@@ -283,13 +287,13 @@ def test_a_slave_hands_nothing_out(tmp_path: Path) -> None:
             store.config = master
             assert (answer.code, answer.remark) == (16, "the broker[127.0.0.1] pop message is forbidden")
 
-    run(told)
+    run(scenario)
 
 
 def test_a_group_begins_where_it_asks_to(tmp_path: Path) -> None:
     """Behind all but the last message; a young queue is read whole, unless the broker is told otherwise."""
 
-    async def told() -> None:
+    async def scenario() -> None:
         config = BrokerConfig(pop_young_queues_whole=False)
         async with asking(tmp_path, config) as client:
             await sent(client, b"one", b"two", b"three")
@@ -299,11 +303,11 @@ def test_a_group_begins_where_it_asks_to(tmp_path: Path) -> None:
             answer = await pop(client, initMode=1, consumerGroup="young")
             assert len(popped(answer)) == 3
 
-    run(told)
+    run(scenario)
 
 
 def test_an_offset_that_was_set_holds_for_the_next_pop(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             await sent(client, b"one", b"two")
             await pop(client)
@@ -311,31 +315,31 @@ def test_an_offset_that_was_set_holds_for_the_next_pop(tmp_path: Path) -> None:
             assert done.code == 0
             assert [unit.body for unit in popped(await pop(client))] == [b"two"]
 
-    run(told)
+    run(scenario)
 
 
 def test_an_orderly_pop_blocks_its_queue(tmp_path: Path) -> None:
     """The same attempt gets the same messages; another one waits until all of them are visible again (vector 6.6)."""
 
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             await sent(client, b"0", b"1", b"2", b"3")
             first = await pop(client, order=True, attemptId="att-1", maxMsgNums=3, invisibleTime=60_000)
             assert first.fields["reviveQid"] == "999"
             assert (first.fields["startOffsetInfo"], first.fields["msgOffsetInfo"]) == ("0 0 0", "0 0 0,1,2")
             assert first.fields["orderCountInfo"] == "0 0 0"
-            again = await pop(client, order=True, attemptId="att-1", maxMsgNums=3, invisibleTime=60_000)
-            assert again.fields["msgOffsetInfo"] == "0 0 0,1,2"
+            repeated = await pop(client, order=True, attemptId="att-1", maxMsgNums=3, invisibleTime=60_000)
+            assert repeated.fields["msgOffsetInfo"] == "0 0 0,1,2"
             assert (await pop(client, order=True, attemptId="att-2")).code == 210
-            handle = f"0 {again.fields['popTime']} 60000 999 0 broker-a 0"
-            asked = {"consumerGroup": GROUP, "topic": "Orders", "queueId": 0}
-            assert (await client.ask(200051, **asked, offset=0, extraInfo=f"{handle} 0")).code == 0
-            changed = await client.ask(200053, **asked, offset=1, extraInfo=f"{handle} 1", invisibleTime=300)
-            assert changed.fields["popTime"] == again.fields["popTime"]
-            assert (await client.ask(200051, **asked, offset=2, extraInfo=f"{handle} 2")).code == 0
+            handle = f"0 {repeated.fields['popTime']} 60000 999 0 broker-a 0"
+            request_fields = {"consumerGroup": GROUP, "topic": "Orders", "queueId": 0}
+            assert (await client.ask(200051, **request_fields, offset=0, extraInfo=f"{handle} 0")).code == 0
+            changed = await client.ask(200053, **request_fields, offset=1, extraInfo=f"{handle} 1", invisibleTime=300)
+            assert changed.fields["popTime"] == repeated.fields["popTime"]
+            assert (await client.ask(200051, **request_fields, offset=2, extraInfo=f"{handle} 2")).code == 0
             freed = await pop(client, order=True, attemptId="att-3", maxMsgNums=3, pollTime=5_000)
             assert (freed.fields["startOffsetInfo"], freed.fields["msgOffsetInfo"]) == ("0 0 1", "0 0 1,2,3")
             assert freed.fields["orderCountInfo"] == "0 qo0%1 1;0 qo0%2 1;0 0 0"
             assert units(client, "rmq_sys_wheel_timer") == []
 
-    run(told)
+    run(scenario)

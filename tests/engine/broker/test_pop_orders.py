@@ -83,7 +83,7 @@ def test_the_same_attempt_is_not_held_up_by_itself(orders: PopOrders) -> None:
 
 def test_the_offset_goes_on_to_the_first_open_message(orders: PopOrders) -> None:
     popped(orders, 5, 7, 8)
-    assert [orders.acked(*WHERE, one, 1_000) for one in (7, 5, 8)] == [5, 8, 9]
+    assert [orders.acked(*WHERE, item, 1_000) for item in (7, 5, 8)] == [5, 8, 9]
     assert orders.acked(*WHERE, 6, 1_000) == -1
     assert orders.acked(*WHERE, 7, 999) == -2
     assert orders.acked("Other", "billing", 0, 4, 1) == 5
@@ -109,24 +109,24 @@ def test_a_change_of_a_pop_that_is_over_changes_nothing(orders: PopOrders) -> No
 
 
 def test_who_waits_is_told_when_a_queue_is_free(orders: PopOrders) -> None:
-    told: list[tuple[str, str, int, int]] = []
-    orders.freed = lambda *what: told.append(what)
+    reports: list[tuple[str, str, int, int]] = []
+    orders.freed = lambda *what: reports.append(what)
     popped(orders, 0)
     orders.acked(*WHERE, 0, 1_000)
     orders.tell()
-    assert told == [(*WHERE, 1_500), (*WHERE, 1_000), (*WHERE, 1_000)]
+    assert reports == [(*WHERE, 1_500), (*WHERE, 1_000), (*WHERE, 1_000)]
 
 
 def test_the_table_outlives_the_broker(orders: PopOrders, clock: Clock, tmp_path: Path) -> None:
     popped(orders, 10, 11, attempt="attempt-1")
     popped(orders, 10, 11, attempt="attempt-2", at=1_100)
     orders.save(lambda _: 1, lambda _: True)
-    found = parse((tmp_path / FILE).read_bytes()).value
+    value = parse((tmp_path / FILE).read_bytes()).value
     row = {"a": "attempt-2", "cm": 0, "i": 500, "l": 1_000, "o": [10, 1], "oc": {10: 1, 11: 1}, "popTime": 1_100}
-    assert json.dumps(found, sort_keys=True) == json.dumps({"table": {"Orders@billing": {0: row}}}, sort_keys=True)
-    again = PopOrders(ConfigTable(tmp_path / FILE, RealDisk()), clock)
-    again.load()
-    assert again.get(*WHERE) == orders.get(*WHERE)
+    assert json.dumps(value, sort_keys=True) == json.dumps({"table": {"Orders@billing": {0: row}}}, sort_keys=True)
+    second_orders = PopOrders(ConfigTable(tmp_path / FILE, RealDisk()), clock)
+    second_orders.load()
+    assert second_orders.get(*WHERE) == orders.get(*WHERE)
 
 
 def test_a_table_that_is_as_it_was_is_not_written(orders: PopOrders, tmp_path: Path) -> None:
@@ -143,8 +143,8 @@ def test_what_is_no_more_is_not_kept(orders: PopOrders, clock: Clock) -> None:
     orders.popped("Orders", "billing", 3, [0], None, 1_000, 500)
     orders.save(lambda topic: 1 if topic == "Orders" else 0, lambda group: group == "billing")
     assert orders.get(*WHERE) is not None
-    gone = ("Gone", "billing", 0), ("Orders", "nobody", 0), ("Orders", "billing", 3)
-    assert [orders.get(*one) for one in gone] == [None] * 3
+    removed = ("Gone", "billing", 0), ("Orders", "nobody", 0), ("Orders", "billing", 3)
+    assert [orders.get(*item) for item in removed] == [None] * 3
     clock.ms += LIVES_MS + 1
     orders.save(lambda _: 1, lambda _: True, always=True)
     assert orders.get(*WHERE) is None

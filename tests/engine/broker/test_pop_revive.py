@@ -31,7 +31,7 @@ def test_the_next_pop_goes_on_behind_the_last() -> None:
 
 
 def test_offsets_are_committed_from_the_front(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             broker = client.server.broker
             first = reached(broker, GROUP, "Orders", 0, 3)
@@ -43,13 +43,13 @@ def test_offsets_are_committed_from_the_front(tmp_path: Path) -> None:
             assert broker.store.tables.consumer_offset(GROUP, "Orders", 0) == 5
             assert broker.popped.steps == {}
 
-    run(told)
+    run(scenario)
 
 
 def test_a_checkpoint_that_cannot_be_stored_is_tried_again(tmp_path: Path) -> None:
     """Its messages are handed out all the same, and pops go on behind them; only the offset stays in front."""
 
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             await sent(client, b"one", b"two")
             broker = client.server.broker
@@ -65,25 +65,25 @@ def test_a_checkpoint_that_cannot_be_stored_is_tried_again(tmp_path: Path) -> No
             assert broker.store.tables.consumer_offset(GROUP, "Orders", 0) == 2
             assert [unit.tags for unit in units(client, "rmq_sys_wheel_timer")] == ["ck", "ck"]
 
-    run(told)
+    run(scenario)
 
 
 def test_under_sync_flush_who_pops_waits_for_the_disk(tmp_path: Path) -> None:
     """Not the loop: the checkpoint goes to the thread that waits for it, and the next pop meets its offset."""
 
-    async def told() -> None:
+    async def scenario() -> None:
         flushing = MessageStoreConfig(flush_disk_type="SYNC_FLUSH")
         async with serving_store(tmp_path, store_config=flushing, port=0) as server:
             client = Asking(server)
             await client.open()
             await sent(client, b"one", b"two")
             answers = await asyncio.gather(pop(client, maxMsgNums=1), pop(client, maxMsgNums=1))
-            assert sorted(unit.body for one in answers for unit in popped(one)) == [b"one", b"two"]
+            assert sorted(unit.body for answer in answers for unit in popped(answer)) == [b"one", b"two"]
             assert server.broker.store.tables.consumer_offset(GROUP, "Orders", 0) == 2
             assert server.broker.store.positions().unflushed == 0
             client.close()
 
-    run(told)
+    run(scenario)
 
 
 WHERE = {"consumerGroup": GROUP, "topic": "Orders", "queueId": 0}
@@ -118,7 +118,7 @@ def settle(client: Asking) -> None:
 
 
 def test_what_is_open_comes_again_and_what_is_acknowledged_does_not(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             await sent(client, b"one", b"two", b"three", properties="TAGS\x01paid\x02KEYS\x01k1\x02")
             answer = await pop(client, invisibleTime=10_000)
@@ -128,11 +128,11 @@ def test_what_is_open_comes_again_and_what_is_acknowledged_does_not(tmp_path: Pa
             later(client, 11_500)
             assert units(client, RETRY) == []
             later(client, 2_000)
-            again = units(client, RETRY)
-            assert [unit.body for unit in again] == [b"one", b"three"]
-            assert {unit.reconsume_times for unit in again} == {1}
-            assert {unit.properties["1ST_POP_TIME"] for unit in again} == {popped_at}
-            assert {unit.tags for unit in again} == {"paid"}
+            second_units = units(client, RETRY)
+            assert [unit.body for unit in second_units] == [b"one", b"three"]
+            assert {unit.reconsume_times for unit in second_units} == {1}
+            assert {unit.properties["1ST_POP_TIME"] for unit in second_units} == {popped_at}
+            assert {unit.tags for unit in second_units} == {"paid"}
             tables = client.server.broker.store.tables
             assert tables.consumer_offset(GROUP, RETRY, 0) == 0
             assert tables.consumer_offset(REVIVE_GROUP, REVIVE, 0) == 0
@@ -140,13 +140,13 @@ def test_what_is_open_comes_again_and_what_is_acknowledged_does_not(tmp_path: Pa
             assert topic is not None
             assert (topic.read_queue_nums, topic.perm) == (1, 6)
 
-    run(told)
+    run(scenario)
 
 
 def test_what_comes_again_is_handed_out_under_its_own_name(tmp_path: Path) -> None:
     """Unit of the retry topic, name of the normal one, and a handle in it."""
 
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             await sent(client, b"one")
             await pop(client, invisibleTime=5_000)
@@ -158,16 +158,16 @@ def test_what_comes_again_is_handed_out_under_its_own_name(tmp_path: Path) -> No
             fields = answer.fields
             handle = f"0 {fields['popTime']} 5000 {fields['reviveQid']} 1 broker-a 0 0"
             assert unit.properties["POP_CK"] == handle
-            asked = {**WHERE, "topic": RETRY, "offset": 0}
-            assert (await client.ask(200051, **asked, extraInfo=handle)).code == 0
+            request_fields = {**WHERE, "topic": RETRY, "offset": 0}
+            assert (await client.ask(200051, **request_fields, extraInfo=handle)).code == 0
             later(client, 9_000)
             assert len(units(client, RETRY)) == 1
 
-    run(told)
+    run(scenario)
 
 
 def test_what_comes_a_third_time_stays_in_its_retry_topic(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             await sent(client, b"one")
             for times in (1, 2):
@@ -177,11 +177,11 @@ def test_what_comes_a_third_time_stays_in_its_retry_topic(tmp_path: Path) -> Non
             first = {unit.properties["1ST_POP_TIME"] for unit in units(client, RETRY)}
             assert len(first) == 1
 
-    run(told)
+    run(scenario)
 
 
 def test_retry_topics_of_the_second_form_wake_who_waits(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path, BrokerConfig(retry_topic_v2=True, pop_from_retry_v1=False)) as client:
             await sent(client, b"one")
             await pop(client, invisibleTime=1_500)
@@ -193,11 +193,11 @@ def test_retry_topics_of_the_second_form_wake_who_waits(tmp_path: Path) -> None:
             assert answer.fields["startOffsetInfo"] == "2 0 0"
             assert [unit.topic for unit in popped(answer)] == ["Orders"]
 
-    run(told)
+    run(scenario)
 
 
 def test_a_checkpoint_whose_topic_is_gone_is_passed_over(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             await sent(client, b"one")
             await pop(client, invisibleTime=5_000)
@@ -206,13 +206,13 @@ def test_a_checkpoint_whose_topic_is_gone_is_passed_over(tmp_path: Path) -> None
             assert client.server.broker.store.tables.consumer_offset(REVIVE_GROUP, REVIVE, 0) == 0
             assert client.server.broker.topics.get(RETRY) is None
 
-    run(told)
+    run(scenario)
 
 
 def test_what_cannot_be_put_is_tried_again_later(tmp_path: Path) -> None:
     """A checkpoint for the one message, ten seconds later the first time."""
 
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             await sent(client, b"one")
             await pop(client, invisibleTime=5_000)
@@ -231,13 +231,13 @@ def test_what_cannot_be_put_is_tried_again_later(tmp_path: Path) -> None:
             later(client, 9_000)
             assert [unit.body for unit in units(client, RETRY)] == [b"one"]
 
-    run(told)
+    run(scenario)
 
 
 def test_a_broker_that_starts_again_goes_on(tmp_path: Path) -> None:
     """What was read of the revive topic is read again from the last checkpoint that was handled."""
 
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             await sent(client, b"one", b"two")
             await pop(client, invisibleTime=5_000, maxMsgNums=1)
@@ -249,18 +249,18 @@ def test_a_broker_that_starts_again_goes_on(tmp_path: Path) -> None:
             bodies = [unit.body for unit in units(client, RETRY)]  # what came back before may come again
             assert list(dict.fromkeys(bodies)) == [b"one", b"two"]
 
-    run(told)
+    run(scenario)
 
 
 def test_an_acknowledgement_of_a_batch_counts(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             await sent(client, b"one", b"two")
             answer = await pop(client, invisibleTime=5_000)
-            what = Ack("Orders", GROUP, 0, 0, int(answer.fields["popTime"]), "broker-a", offsets=(0, 1))
+            ack = Ack("Orders", GROUP, 0, 0, int(answer.fields["popTime"]), "broker-a", offsets=(0, 1))
             body = b'{"acks":[{"b":"Aw==","c":"popping","it":5000,"pt":%d,"q":0,"r":"0","rq":0,"so":0,"t":"Orders"}]}'
-            assert (await client.ask(200151, body % what.pop_time)).code == 0
+            assert (await client.ask(200151, body % ack.pop_time)).code == 0
             later(client, 9_000)
             assert units(client, RETRY) == []
 
-    run(told)
+    run(scenario)

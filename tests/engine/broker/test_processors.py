@@ -15,7 +15,7 @@ from engine.remoting.connection import bind
 
 
 def test_every_request_is_answered() -> None:
-    assert set(HANDLERS) == {one.code for one in BROKER}
+    assert set(HANDLERS) == {item.code for item in BROKER}
 
 
 def test_no_request_has_two_processors() -> None:
@@ -29,23 +29,23 @@ def test_a_processor_is_described_by_the_name_of_its_request() -> None:
 
 
 @pytest.mark.parametrize(
-    ("like", "codes"), [("4.9", [one.code for one in SINCE_5]), ("5.3", [one.code for one in UNTIL_4_9])]
+    ("like", "codes"), [("4.9", [item.code for item in SINCE_5]), ("5.3", [item.code for item in UNTIL_4_9])]
 )
 def test_a_release_does_not_know_the_other_s_requests(like: str, codes: list[int], tmp_path: Path) -> None:
-    async def told() -> None:
-        with MessageStore(tmp_path, like=like) as store, bind("127.0.0.1", 0) as at:  # type: ignore[arg-type]
-            async with ListeningBroker(store, listening_socket=at) as server:
+    async def scenario() -> None:
+        with MessageStore(tmp_path, like=like) as store, bind("127.0.0.1", 0) as position:  # type: ignore[arg-type]
+            async with ListeningBroker(store, listening_socket=position) as server:
                 client = Asking(server)
                 await client.open()
                 for code in codes:
                     answer = await client.ask(code)
                     assert (answer.code, answer.remark) == (3, f" request type {code} not supported")
-                known = "rmq_sys_REVIVE_LOG_DefaultCluster" in store.tables.topics()
+                known_values = "rmq_sys_REVIVE_LOG_DefaultCluster" in store.tables.topics()
                 client.close()
-        assert known == (like == "5.3")
+        assert known_values == (like == "5.3")
         assert (tmp_path / "config" / "consumerOrderInfo.json").exists() == (like == "5.3")
 
-    run(told)
+    run(scenario)
 
 
 _SEND = {"b": "Orders", "e": "0", "f": "0", "g": "1700000000000", "h": "0", "i": "", "k": "false"}
@@ -112,9 +112,9 @@ def test_what_is_partly_wrong_is_answered_as_by_rocketmq(tmp_path: Path) -> None
     that are none were absent for every request, and switches of a group took any text.
     """
 
-    async def told() -> None:
-        with MessageStore(tmp_path) as store, bind("127.0.0.1", 0) as at:
-            async with ListeningBroker(store, listening_socket=at) as server:
+    async def scenario() -> None:
+        with MessageStore(tmp_path) as store, bind("127.0.0.1", 0) as position:
+            async with ListeningBroker(store, listening_socket=position) as server:
                 client = Asking(server)
                 await client.open()
                 assert (await client.ask(17, **_TOPIC)).code == 0
@@ -126,22 +126,27 @@ def test_what_is_partly_wrong_is_answered_as_by_rocketmq(tmp_path: Path) -> None
                     assert words is None or answer.remark == words, (code, fields, answer)
                 client.close()
 
-    run(told)
+    run(scenario)
 
 
 def test_4_9_makes_a_first_offset_zero_whatever_it_is_asked(tmp_path: Path) -> None:
     """``setZeroIfNotFound`` came with 5.x: before, a group's first offset was refused where a client named it."""
 
-    async def told() -> None:
-        with MessageStore(tmp_path, like="4.9") as store, bind("127.0.0.1", 0) as at:
-            async with ListeningBroker(store, listening_socket=at) as server:
+    async def scenario() -> None:
+        with MessageStore(tmp_path, like="4.9") as store, bind("127.0.0.1", 0) as position:
+            async with ListeningBroker(store, listening_socket=position) as server:
                 client = Asking(server)
                 await client.open()
                 assert (await client.send("Orders", b"first")).code == 0
                 store.wait_dispatched()
-                asked = {"consumerGroup": "new", "topic": "Orders", "queueId": "0", "setZeroIfNotFound": "false"}
-                answer = await client.ask(14, **asked)
+                request_fields = {
+                    "consumerGroup": "new",
+                    "topic": "Orders",
+                    "queueId": "0",
+                    "setZeroIfNotFound": "false",
+                }
+                answer = await client.ask(14, **request_fields)
                 assert (answer.code, answer.fields) == (0, {"offset": "0"})
                 client.close()
 
-    run(told)
+    run(scenario)

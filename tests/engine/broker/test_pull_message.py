@@ -24,49 +24,49 @@ def pull(connection, queue=("T", 0), offset=5):
 
 
 def test_who_waits_at_a_queue_until_it_is_answered():
-    held, one, two = HeldPulls(), pull("a"), pull("b")
-    for each in (one, two, pull("a", ("T", 1))):
-        held.hold(each)
-    assert (len(held), held.queues) == (3, [("T", 0), ("T", 1)])
-    assert held.at(("T", 0)) == [one, two]
-    held.release(one)
-    held.release(one)
-    assert (held.at(("T", 0)), len(list(held))) == ([two], 2)
-    held.release(two)
-    assert held.queues == [("T", 1)]
-    assert held.at(("T", 0)) == []
+    pulls, item, two = HeldPulls(), pull("a"), pull("b")
+    for each in (item, two, pull("a", ("T", 1))):
+        pulls.hold(each)
+    assert (len(pulls), pulls.queues) == (3, [("T", 0), ("T", 1)])
+    assert pulls.at(("T", 0)) == [item, two]
+    pulls.release(item)
+    pulls.release(item)
+    assert (pulls.at(("T", 0)), len(list(pulls))) == ([two], 2)
+    pulls.release(two)
+    assert pulls.queues == [("T", 1)]
+    assert pulls.at(("T", 0)) == []
 
 
 def test_nothing_waits_for_a_connection_that_has_ended():
-    held, other = HeldPulls(), pull("b")
+    pulls, other = HeldPulls(), pull("b")
     for each in (pull("a"), pull("a", ("T", 1)), other):
-        held.hold(each)
-    held.forget("a")
-    held.forget("a")
-    assert list(held) == [other]
+        pulls.hold(each)
+    pulls.forget("a")
+    pulls.forget("a")
+    assert list(pulls) == [other]
 
 
 def test_who_waits_is_counted_by_group():
-    held = HeldPulls()
+    pulls = HeldPulls()
     for number, group in enumerate(("readers", "readers", "audit")):
-        one = pull(number)
-        one.request.fields["consumerGroup"] = group
-        held.hold(one)
-    held.hold(pull("x", ("T", 1)))
-    assert held.by_group() == {("T", 0): {"readers": 2, "audit": 1}, ("T", 1): {"": 1}}
+        item = pull(number)
+        item.request.fields["consumerGroup"] = group
+        pulls.hold(item)
+    pulls.hold(pull("x", ("T", 1)))
+    assert pulls.by_group() == {("T", 0): {"readers": 2, "audit": 1}, ("T", 1): {"": 1}}
 
 
 def bodies(answer_body: bytes) -> list[bytes]:
-    found, at = [], 0
-    while at < len(answer_body):
-        unit = decode(answer_body, at, 0)
-        found.append(unit.body)
-        at += unit.size
-    return found
+    actual_bodies, position = [], 0
+    while position < len(answer_body):
+        unit = decode(answer_body, position, 0)
+        actual_bodies.append(unit.body)
+        position += unit.size
+    return actual_bodies
 
 
 def test_what_is_there_is_answered_with_the_units_as_they_are_stored(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             for body in (b"one", b"two", b"three"):
                 await client.send("Orders", body)
@@ -76,11 +76,11 @@ def test_what_is_there_is_answered_with_the_units_as_they_are_stored(tmp_path: P
             assert bodies(bytes(answer.body)) == [b"two", b"three"]
             assert (answer.fields["nextBeginOffset"], answer.fields["maxOffset"]) == ("3", "3")
 
-    run(told)
+    run(scenario)
 
 
 def test_a_pull_by_tag_is_given_its_tags_only(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             for body, tag in ((b"one", "paid"), (b"two", "open"), (b"three", "paid")):
                 await client.send("Orders", body, properties=f"TAGS\x01{tag}\x02")
@@ -88,7 +88,7 @@ def test_a_pull_by_tag_is_given_its_tags_only(tmp_path: Path) -> None:
             answer = await client.pull("Orders", 0, subscription="paid || late")
             assert bodies(bytes(answer.body)) == [b"one", b"three"]
 
-    run(told)
+    run(scenario)
 
 
 GO_HASHES = {"paid": 3433164, "标签": -1853217173}
@@ -100,8 +100,8 @@ def test_tags_are_compared_by_the_hashes_that_the_client_told(tmp_path: Path) ->
     group gets nothing of a tag that is not ASCII; ours reckoned the hash itself, and handed such messages out.
     """
 
-    def beat(code_set: list[int], expression: str, **more: object) -> bytes:
-        wanted = {
+    def beat(code_set: list[int], expression: str, **options: object) -> bytes:
+        expected = {
             "topic": "Orders",
             "subString": expression,
             "tagsSet": ["paid", "标签"],
@@ -109,18 +109,18 @@ def test_tags_are_compared_by_the_hashes_that_the_client_told(tmp_path: Path) ->
             "subVersion": 0,
             "expressionType": "TAG",
             "classFilterMode": False,
-            **more,
+            **options,
         }
         consumer = {
             "groupName": "readers",
             "consumeType": "CONSUME_PASSIVELY",
             "messageModel": "CLUSTERING",
             "consumeFromWhere": "CONSUME_FROM_FIRST_OFFSET",
-            "subscriptionDataSet": [wanted],
+            "subscriptionDataSet": [expected],
         }
         return json.dumps({"clientID": "one", "consumerDataSet": [consumer], "producerDataSet": []}).encode()
 
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             for body, tag in ((b"one", "paid"), (b"two", "标签"), (b"three", "paid"), (b"four", "open")):
                 await client.send("Orders", body, properties=f"TAGS\x01{tag}\x02")
@@ -139,38 +139,38 @@ def test_tags_are_compared_by_the_hashes_that_the_client_told(tmp_path: Path) ->
             table = json.loads(bytes(connections.body))["subscriptionTable"]
             assert (table["Orders"]["tagsSet"], table["Orders"]["codeSet"]) == (["paid", "标签"], [])
 
-    run(told)
+    run(scenario)
 
 
 def test_a_held_pull_is_answered_by_the_next_message(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             await client.send("Orders", b"one")
             client.server.broker.store.wait_dispatched()
-            held = asyncio.create_task(client.pull("Orders", 1, sysFlag=6, suspendTimeoutMillis=30_000))
+            task = asyncio.create_task(client.pull("Orders", 1, sysFlag=6, suspendTimeoutMillis=30_000))
             while not len(client.server.broker.held):
                 await asyncio.sleep(0.005)
             await client.send("Orders", b"two")
-            assert bodies(bytes((await held).body)) == [b"two"]
+            assert bodies(bytes((await task).body)) == [b"two"]
             assert not len(client.server.broker.held)
 
-    run(told)
+    run(scenario)
 
 
 def test_a_held_pull_of_a_connection_that_ended_is_forgotten(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             await client.send("Orders", b"one")
             client.server.broker.store.wait_dispatched()
-            held = asyncio.create_task(client.pull("Orders", 1, sysFlag=6, suspendTimeoutMillis=30_000))
+            task = asyncio.create_task(client.pull("Orders", 1, sysFlag=6, suspendTimeoutMillis=30_000))
             while not len(client.server.broker.held):
                 await asyncio.sleep(0.005)
             client.close()
-            assert isinstance((await asyncio.gather(held, return_exceptions=True))[0], ConnectionError)
+            assert isinstance((await asyncio.gather(task, return_exceptions=True))[0], ConnectionError)
             while len(client.server.broker.held):
                 await asyncio.sleep(0.005)
 
-    run(told)
+    run(scenario)
 
 
 def test_held_pulls_of_a_client_that_does_not_read_wait_until_it_does(tmp_path: Path) -> None:
@@ -178,14 +178,14 @@ def test_held_pulls_of_a_client_that_does_not_read_wait_until_it_does(tmp_path: 
     memory of its connection.
     """
 
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             await client.send("Orders", b"one")
             broker = client.server.broker
             broker.store.wait_dispatched()
             deaf = Asking(client.server)
             await deaf.open()
-            held = [
+            tasks = [
                 asyncio.create_task(deaf.pull("Orders", 1, sysFlag=6, suspendTimeoutMillis=60_000)) for _ in range(100)
             ]
             while len(broker.held) < 100:
@@ -199,39 +199,39 @@ def test_held_pulls_of_a_client_that_does_not_read_wait_until_it_does(tmp_path: 
             assert client.server._server.memory.total < 8 << 20
             assert len(broker.held) > 50
             deaf._connection._transport.resume_reading()
-            answers = await asyncio.gather(*held)
+            answers = await asyncio.gather(*tasks)
             assert all(bodies(bytes(answer.body)) == [body] for answer in answers)
             deaf.close()
 
-    run(told)
+    run(scenario)
 
 
 def test_what_a_group_may_not_read_is_refused(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             await client.send("Orders", b"one")
             assert (await client.pull("Nowhere", 0)).code == 17
             assert (await client.pull("Orders", 0, queue_id=9)).code == 29
             assert (await client.pull("Orders", 0, sysFlag=0)).code == 24
 
-    run(told)
+    run(scenario)
 
 
 def test_beyond_the_end_the_offset_has_moved(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             await client.send("Orders", b"one")
             client.server.broker.store.wait_dispatched()
             answer = await client.pull("Orders", 7)
             assert (answer.code, answer.fields["nextBeginOffset"]) == (21, "1")
 
-    run(told)
+    run(scenario)
 
 
 def test_before_5_a_message_tells_of_an_offset_that_is_none(tmp_path: Path) -> None:
-    async def told() -> None:
-        with MessageStore(tmp_path, like="4.9") as store, bind("127.0.0.1", 0) as at:
-            async with ListeningBroker(store, listening_socket=at) as server:
+    async def scenario() -> None:
+        with MessageStore(tmp_path, like="4.9") as store, bind("127.0.0.1", 0) as position:
+            async with ListeningBroker(store, listening_socket=position) as server:
                 client = Asking(server)
                 await client.open()
                 await client.send("Orders", b"one")
@@ -248,11 +248,11 @@ def test_before_5_a_message_tells_of_an_offset_that_is_none(tmp_path: Path) -> N
                 assert event.properties_raw == b"KEYS\x01readers\x02DELAY\x010\x02TAGS\x01readers"
                 client.close()
 
-    run(told)
+    run(scenario)
 
 
 def test_what_may_not_be_read_is_told_as_5_does(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             await client.send("Orders", b"one")
             client.server.broker.store.wait_dispatched()
@@ -267,4 +267,4 @@ def test_what_may_not_be_read_is_told_as_5_does(tmp_path: Path) -> None:
             absent = await client.pull("Orders", 0, sysFlag=0)
             assert (absent.code, absent.remark) == (24, "the consumer's group info not exist" + see(releases.NEWEST))
 
-    run(told)
+    run(scenario)

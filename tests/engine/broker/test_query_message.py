@@ -17,7 +17,7 @@ QUEUE = {"topic": "Orders", "queueId": 0}
 
 
 def test_bounds_and_times_of_a_queue(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             assert (await client.ask(30, **QUEUE)).fields["offset"] == "0"
             assert (await client.ask(32, **QUEUE)).fields["timestamp"] == "-1"
@@ -32,27 +32,27 @@ def test_bounds_and_times_of_a_queue(tmp_path: Path) -> None:
             late = await client.ask(29, **QUEUE, timestamp=first + 3_600_000)
             assert late.fields["offset"] in {"2", "3"}
 
-    run(told)
+    run(scenario)
 
 
 def test_a_message_by_its_offset_and_by_its_key(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             sent = await client.send("Orders", b"one", properties="KEYS\x01K1\x02")
             client.server.broker.store.wait_dispatched()
             offset = int(sent.fields["msgId"][-16:], 16)
             viewed = bytes((await client.ask(33, offset=offset)).body)
             assert decode(viewed, 0, offset).body == b"one"
-            asked = {"topic": "Orders", "maxNum": 32, "beginTimestamp": 0, "endTimestamp": 1 << 60}
-            found = await client.ask(12, key="K1", **asked)
-            assert (found.code, bytes(found.body)) == (0, viewed)
+            request_fields = {"topic": "Orders", "maxNum": 32, "beginTimestamp": 0, "endTimestamp": 1 << 60}
+            response = await client.ask(12, key="K1", **request_fields)
+            assert (response.code, bytes(response.body)) == (0, viewed)
             unique = sent.fields["transactionId"]
-            assert bytes((await client.ask(12, key=unique, **asked, _UNIQUE_KEY_QUERY=True)).body) == viewed
-            missing = await client.ask(12, key="nobody", **asked)
+            assert bytes((await client.ask(12, key=unique, **request_fields, _UNIQUE_KEY_QUERY=True)).body) == viewed
+            missing = await client.ask(12, key="nobody", **request_fields)
             assert missing.code == 22
             assert missing.remark == "can not find message, maybe time range not correct"
 
-    run(told)
+    run(scenario)
 
 
 def test_a_query_by_tags_asks_the_index_for_them(golden: Callable[[str], Path], tmp_path: Path) -> None:
@@ -62,48 +62,54 @@ def test_a_query_by_tags_asks_the_index_for_them(golden: Callable[[str], Path], 
     with open_store(store) as opened:
         sizes = derived_config(opened)
 
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(store, store_config=sizes) as client:
-            asked = {"topic": "TagTopic", "key": "open", "maxNum": 5, "beginTimestamp": 0, "endTimestamp": 1 << 60}
-            found = await client.ask(12, **asked, indexType="T")
-            units, at = [], 0
-            while at < len(found.body):
-                units.append(decode(found.body, at, 0, crc=False))
-                at += units[-1].size
+            request_fields = {
+                "topic": "TagTopic",
+                "key": "open",
+                "maxNum": 5,
+                "beginTimestamp": 0,
+                "endTimestamp": 1 << 60,
+            }
+            response = await client.ask(12, **request_fields, indexType="T")
+            units, position = [], 0
+            while position < len(response.body):
+                units.append(decode(response.body, position, 0, crc=False))
+                position += units[-1].size
             assert [unit.tags for unit in units] == ["open"] * 5
             for index_type in ("K", "U", "X"):
-                assert (await client.ask(12, **asked, indexType=index_type)).code == 22
+                assert (await client.ask(12, **request_fields, indexType=index_type)).code == 22
 
-    run(told)
+    run(scenario)
 
 
 def test_where_no_message_begins_none_is_viewed(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             await client.send("Orders", b"one")
             for offset in (1 << 40, -5):
                 answer = await client.ask(33, offset=offset)
                 assert (answer.code, answer.remark) == (1, f"can not find message by the offset, {offset}")
 
-    run(told)
+    run(scenario)
 
 
 def test_entries_of_a_queue_as_they_are_stored(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             for number in range(3):
                 await client.send("Orders", b"%d" % number)
             client.server.broker.store.wait_dispatched()
             answer = await client.ask(321, topic="Orders", queueId=0, index=1, count=10)
-            found = json.loads(bytes(answer.body))
-            assert (found["minQueueIndex"], found["maxQueueIndex"]) == (0, 3)
-            assert [row["physicSize"] > 0 for row in found["queueData"]] == [True, True]
+            record = json.loads(bytes(answer.body))
+            assert (record["minQueueIndex"], record["maxQueueIndex"]) == (0, 3)
+            assert [row["physicSize"] > 0 for row in record["queueData"]] == [True, True]
             for index in (3, -1):
                 missing = await client.ask(321, topic="Orders", queueId=0, index=index, count=1)
                 assert (missing.code, missing.remark) == (0, f"Index {index} of 0@Orders is not exist!")
             missing = await client.ask(321, topic="Orders", queueId=9, index=0, count=1)
             assert (missing.code, missing.remark) == (1, "9@Orders is not exist!")
-            asked = await client.ask(321, topic="Orders", queueId=0, index=1, count=1, consumerGroup="nobody")
-            assert json.loads(bytes(asked.body))["filterData"] == "nobody@Orders is not online!"
+            response = await client.ask(321, topic="Orders", queueId=0, index=1, count=1, consumerGroup="nobody")
+            assert json.loads(bytes(response.body))["filterData"] == "nobody@Orders is not online!"
 
-    run(told)
+    run(scenario)

@@ -16,9 +16,9 @@ FIRST, SECOND = QueueName("b", "T", 0), QueueName("b", "T", 1)
 @pytest.fixture
 def locks():
     clock = [1_000]
-    made = QueueLocks(lambda: clock[0])
-    made.clock = clock
-    return made
+    queue_locks = QueueLocks(lambda: clock[0])
+    queue_locks.clock = clock
+    return queue_locks
 
 
 def test_a_queue_is_one_client_s_of_a_group_at_a_time(locks):
@@ -43,17 +43,17 @@ def test_a_lock_that_is_not_renewed_is_over(locks):
 
 
 def body(client_id: str, *queues: int) -> bytes:
-    wanted = [{"brokerName": "broker-a", "queueId": number, "topic": "Orders"} for number in queues]
-    return json.dumps({"clientId": client_id, "consumerGroup": "readers", "mqSet": wanted}).encode()
+    expected = [{"brokerName": "broker-a", "queueId": number, "topic": "Orders"} for number in queues]
+    return json.dumps({"clientId": client_id, "consumerGroup": "readers", "mqSet": expected}).encode()
 
 
 def test_a_client_holds_what_is_free_until_it_says_otherwise(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
 
             async def locked(client_id: str, *queues: int) -> list[int]:
                 answer = await client.ask(41, body(client_id, *queues))
-                return [one["queueId"] for one in json.loads(bytes(answer.body))["lockOKMQSet"]]
+                return [record["queueId"] for record in json.loads(bytes(answer.body))["lockOKMQSet"]]
 
             assert await locked("one", 0, 1) == [0, 1]
             assert await locked("two", 0, 1, 2) == [2]
@@ -61,13 +61,13 @@ def test_a_client_holds_what_is_free_until_it_says_otherwise(tmp_path: Path) -> 
             assert await locked("two", 0, 1) == [0]
             assert await locked("one", 0, 1) == [1]
 
-    run(told)
+    run(scenario)
 
 
 def test_what_is_no_list_of_queues_is_refused(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             for wrong in (b"", b"[]", b'{"mqSet":[1]}', b'{"mqSet":7}'):
                 assert (await client.ask(41, wrong)).code == 1
 
-    run(told)
+    run(scenario)

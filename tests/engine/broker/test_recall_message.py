@@ -32,7 +32,7 @@ async def send_timed(client: Asking, key: str) -> tuple[str, int]:
 
 
 def test_a_recalled_message_is_not_delivered_and_others_are(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path, RECALLS) as client:
             broker = client.server.broker
             began = broker.now()
@@ -51,7 +51,7 @@ def test_a_recalled_message_is_not_delivered_and_others_are(tmp_path: Path) -> N
             late = await client.ask(370, topic="Orders", recallHandle=handle)
             assert (late.code, late.remark) == (604, "recall failed, timestamp invalid")
 
-    run(told)
+    run(scenario)
 
 
 @pytest.mark.parametrize(
@@ -67,18 +67,18 @@ def test_a_recalled_message_is_not_delivered_and_others_are(tmp_path: Path) -> N
 def test_what_is_no_handle_is_refused_in_the_brokers_words(tmp_path: Path, handle: str, words: str) -> None:
     """Refusals named no region. A Java client's trace of a recall begins with it, so no recall was ever traced."""
 
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path, RECALLS) as client:
             await client.send("Orders", b"x")
             answer = await client.ask(370, topic="Orders", recallHandle=handle)
             assert (answer.code, answer.remark) == (604, words)
             assert answer.fields == {"MSG_REGION": "DefaultRegion"}
 
-    run(told)
+    run(scenario)
 
 
 def test_recalling_is_off_unless_it_is_configured_and_needs_a_topic(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             handle, _ = await send_timed(client, "A")
             answer = await client.ask(370, topic="Orders", recallHandle=handle)
@@ -87,4 +87,4 @@ def test_recalling_is_off_unless_it_is_configured_and_needs_a_topic(tmp_path: Pa
             answer = await client.ask(370, topic="None", recallHandle=handle)
             assert (answer.code, answer.remark) == (17, "recall failed, the topic[None] not exist")
 
-    run(told)
+    run(scenario)

@@ -62,7 +62,7 @@ class Names:
             connection.close()
 
     def codes(self) -> list[int]:
-        return [one.code for one in self.told]
+        return [item.code for item in self.told]
 
     def _answer(self, request: Command, _connection: Connection) -> Command | None:
         if self.mute:
@@ -80,44 +80,44 @@ def broker(tmp_path: Path) -> Iterator[Broker]:
         yield standing(store)
 
 
-def standing(store: MessageStore, **more: object) -> Broker:
+def standing(store: MessageStore, **options: object) -> Broker:
     """A broker that has an address."""
-    made = Broker(store, BrokerConfig(broker_name="north", cluster="C", **more))  # type: ignore[arg-type]
-    made.address = ADDRESS
-    return made
+    new_broker = Broker(store, BrokerConfig(broker_name="north", cluster="C", **options))  # type: ignore[arg-type]
+    new_broker.address = ADDRESS
+    return new_broker
 
 
 @contextlib.asynccontextmanager
 async def registering(broker: Broker, *names: Names) -> AsyncIterator[Registration]:
     """A registration that is ended behind the block."""
-    made = Registration(broker, [one.address for one in names])
+    registration = Registration(broker, [name.address for name in names])
     try:
-        yield made
+        yield registration
     finally:
-        await made.end()
+        await registration.end()
 
 
 def test_every_name_server_is_told_of_broker_and_topics_with_a_sum_over_them(broker: Broker) -> None:
     broker.topics.declare(plain_topic("Orders", 3))
 
-    async def told() -> None:
-        async with Names() as one, Names() as other, registering(broker, one, other) as made:
-            await made.step()
-            await made.step()
-            assert made.refused == {}
-            for names in (one, other):
+    async def scenario() -> None:
+        async with Names() as record, Names() as other, registering(broker, record, other) as sample:
+            await sample.step()
+            await sample.step()
+            assert sample.refused == {}
+            for names in (record, other):
                 assert names.codes() == [RequestCode.REGISTER_BROKER] * 2
                 first, second = names.told
                 assert first.fields["brokerName"] == "north"
                 assert (first.fields["brokerAddr"], first.fields["clusterName"]) == (ADDRESS, "C")
                 assert first.fields["haServerAddr"] == "127.0.0.1:10912", "its own port and one, as Java's"
                 assert first.fields["bodyCrc32"] == str(zlib.crc32(first.body) & 0x7FFFFFFF)
-                wrappers = [json.loads(bytes(one.body))["topicConfigSerializeWrapper"] for one in (first, second)]
+                wrappers = [json.loads(bytes(item.body))["topicConfigSerializeWrapper"] for item in (first, second)]
                 assert wrappers[0]["topicConfigTable"]["Orders"]["readQueueNums"] == 3
-                counters = [one["dataVersion"]["counter"] for one in wrappers]
+                counters = [row["dataVersion"]["counter"] for row in wrappers]
                 assert counters[0] < counters[1], "a name server takes what is newer only"
 
-    run(told)
+    run(scenario)
 
 
 def test_a_topic_is_offered_as_far_as_the_whole_broker_is(tmp_path: Path) -> None:
@@ -126,37 +126,37 @@ def test_a_topic_is_offered_as_far_as_the_whole_broker_is(tmp_path: Path) -> Non
         broker = standing(store, permission=4)
         broker.topics.declare(plain_topic("Orders", 3))
 
-        async def told() -> None:
-            async with Names() as names, registering(broker, names) as made:
-                await made.step()
+        async def scenario() -> None:
+            async with Names() as names, registering(broker, names) as sample:
+                await sample.step()
                 wrapper = json.loads(bytes(names.told[0].body))["topicConfigSerializeWrapper"]
                 assert wrapper["topicConfigTable"]["Orders"]["perm"] == 4
 
-        run(told)
+        run(scenario)
 
 
 def test_what_has_changed_is_due_until_it_is_told(broker: Broker) -> None:
     topic = plain_topic("Orders", 3)
     broker.topics.declare(topic)
 
-    async def told() -> None:
+    async def scenario() -> None:
         alone = Registration(broker, [])
         alone.ask([topic])
         assert (alone.names_servers, alone.is_due) == (False, False), "nobody is to be told"
-        async with Names() as names, registering(broker, names) as made:
-            assert not made.is_due
-            made.ask([topic])
-            assert made.is_due
-            await made.step()
-            assert not made.is_due
+        async with Names() as names, registering(broker, names) as sample:
+            assert not sample.is_due
+            sample.ask([topic])
+            assert sample.is_due
+            await sample.step()
+            assert not sample.is_due
 
-    run(told)
+    run(scenario)
 
 
 def tables(names: Names) -> list[list[str]]:
     """The topics of each registration, without the broker's own."""
-    wrappers = [json.loads(bytes(one.body))["topicConfigSerializeWrapper"] for one in names.told]
-    return [sorted(one["topicConfigTable"]) for one in wrappers]
+    wrappers = [json.loads(bytes(item.body))["topicConfigSerializeWrapper"] for item in names.told]
+    return [sorted(record["topicConfigTable"]) for record in wrappers]
 
 
 def test_only_topics_that_have_changed_are_registered_and_many_at_once(broker: Broker) -> None:
@@ -166,21 +166,23 @@ def test_only_topics_that_have_changed_are_registered_and_many_at_once(broker: B
     topics = [plain_topic(name, 3) for name in ("A", "B", "C", "D")]
     broker.topics.declare(*topics[:2])
 
-    async def told() -> None:
-        async with Names() as names, registering(broker, names) as made:
-            await made.step()
+    async def scenario() -> None:
+        async with Names() as names, registering(broker, names) as sample:
+            await sample.step()
             broker.topics.declare(*topics[2:])
-            made.ask([topics[2]])
-            made.ask([topics[3]])
-            await asyncio.gather(*(made.register_changed() for _ in range(5)))
+            sample.ask([topics[2]])
+            sample.ask([topics[3]])
+            await asyncio.gather(*(sample.register_changed() for _ in range(5)))
             assert tables(names) == [["A", "B"], ["C", "D"]]
-            counters = [json.loads(bytes(one.body))["topicConfigSerializeWrapper"]["dataVersion"] for one in names.told]
+            counters = [
+                json.loads(bytes(item.body))["topicConfigSerializeWrapper"]["dataVersion"] for item in names.told
+            ]
             assert counters[0]["counter"] < counters[1]["counter"]
-            made.ask([plain_topic("Deleted", 1)])
-            await made.register_changed()
+            sample.ask([plain_topic("Deleted", 1)])
+            await sample.register_changed()
             assert tables(names)[2:] == [[]]
 
-    run(told)
+    run(scenario)
 
 
 def test_a_name_server_that_may_not_know_the_rest_is_told_everything(broker: Broker) -> None:
@@ -188,37 +190,37 @@ def test_a_name_server_that_may_not_know_the_rest_is_told_everything(broker: Bro
     topic = plain_topic("A", 3)
     broker.topics.declare(topic, plain_topic("B", 3))
 
-    async def told() -> None:
-        async with Names() as names, registering(broker, names) as made:
-            made.ask([topic])
-            await made.register_changed()
-            made.ask([topic])
-            await made.register_changed()
+    async def scenario() -> None:
+        async with Names() as names, registering(broker, names) as sample:
+            sample.ask([topic])
+            await sample.register_changed()
+            sample.ask([topic])
+            await sample.register_changed()
             assert tables(names) == [["A", "B"], ["A"]]
             names.cut()
             while names.connections:
                 await asyncio.sleep(0.005)
-            made.ask([topic])
-            await made.register_changed()
+            sample.ask([topic])
+            await sample.register_changed()
             names.code, names.remark = 1, "register broker failed"
-            made.ask([topic])
-            await made.register_changed()
+            sample.ask([topic])
+            await sample.register_changed()
             assert tables(names)[2:] == [["A", "B"], ["A"], ["A", "B"]]
 
-    run(told)
+    run(scenario)
 
 
 def test_it_registers_again_where_it_is_asked_to_and_by_itself(tmp_path: Path) -> None:
     with MessageStore(tmp_path, services=False) as store:
 
         async def count(broker: Broker, *, asks: bool) -> None:
-            async with Names() as names, registering(broker, names) as made:
-                running = asyncio.create_task(made.run())
+            async with Names() as names, registering(broker, names) as sample:
+                running = asyncio.create_task(sample.run())
                 for number in (1, 2, 3):
                     while len(names.told) < number:
                         await asyncio.sleep(0.005)
                     if asks:
-                        made.ask()
+                        sample.ask()
                 running.cancel()
                 await asyncio.gather(running, return_exceptions=True)
 
@@ -231,36 +233,36 @@ def test_who_does_not_answer_is_named_once_and_the_others_are_told(
 ) -> None:
     monkeypatch.setattr(module, "TIMEOUT_S", 0.05)
 
-    async def told() -> None:
+    async def scenario() -> None:
         nobody = Names()  # bound, and never listening
         async with Names() as well, Names() as refuses, Names() as mute:
             refuses.code, refuses.remark, mute.mute = 1, "not here", True
-            async with registering(broker, nobody, refuses, mute, well) as made:
-                await made.step()
-                await made.step()
-                assert made.refused.keys() == {nobody.address, refuses.address, mute.address}
-                assert made.refused[refuses.address] == "not here"
-                assert made.refused[mute.address] == "TimeoutError"
+            async with registering(broker, nobody, refuses, mute, well) as sample:
+                await sample.step()
+                await sample.step()
+                assert sample.refused.keys() == {nobody.address, refuses.address, mute.address}
+                assert sample.refused[refuses.address] == "not here"
+                assert sample.refused[mute.address] == "TimeoutError"
                 assert well.codes() == [RequestCode.REGISTER_BROKER] * 2
                 refuses.code = 0
-                await made.step()
-                assert refuses.address not in made.refused, "it knows the broker now"
+                await sample.step()
+                assert refuses.address not in sample.refused, "it knows the broker now"
         nobody._bound.close()
 
     with caplog.at_level(logging.WARNING, logger=module.__name__):
-        run(told)
-    said = [record.getMessage() for record in caplog.records]
-    assert sum("not here" in line for line in said) == 1, "each reason once, not every half minute"
+        run(scenario)
+    messages = [record.getMessage() for record in caplog.records]
+    assert sum("not here" in line for line in messages) == 1, "each reason once, not every half minute"
 
 
 def test_an_address_that_is_none_is_a_reason_too(broker: Broker) -> None:
-    async def told() -> None:
-        made = Registration(broker, ["localhost"])
-        await made.step()
-        assert "localhost" in made.refused
-        await made.end()
+    async def scenario() -> None:
+        registration = Registration(broker, ["localhost"])
+        await registration.step()
+        assert "localhost" in registration.refused
+        await registration.end()
 
-    run(told)
+    run(scenario)
 
 
 def test_two_that_ask_at_once_share_a_connection_and_the_end_leaves_none(broker: Broker) -> None:
@@ -268,23 +270,23 @@ def test_two_that_ask_at_once_share_a_connection_and_the_end_leaves_none(broker:
     forgotten and stood, at both sides, as long as the broker ran.
     """
 
-    async def told() -> None:
+    async def scenario() -> None:
         async with Names() as names:
-            async with registering(broker, names) as made:
-                await asyncio.gather(made.step(), made.route_of("Orders"), made.step())
+            async with registering(broker, names) as sample:
+                await asyncio.gather(sample.step(), sample.route_of("Orders"), sample.step())
                 assert names.connections == 1
                 names.cut()
                 while names.connections:
                     await asyncio.sleep(0.005)
-                await asyncio.gather(made.step(), made.step())
+                await asyncio.gather(sample.step(), sample.step())
                 assert names.connections == 1
-                assert made.refused == {}
+                assert sample.refused == {}
             while names.connections:
                 await asyncio.sleep(0.005)
             assert names.codes()[-1] == RequestCode.UNREGISTER_BROKER
             assert names.told[-1].fields["brokerAddr"] == ADDRESS
 
-    run(told)
+    run(scenario)
 
 
 ROUTE = {
@@ -298,18 +300,18 @@ ROUTE = {
 
 
 def test_a_route_names_the_brokers_that_may_be_read(broker: Broker) -> None:
-    async def told() -> None:
-        async with Names() as names, registering(broker, names) as made:
+    async def scenario() -> None:
+        async with Names() as names, registering(broker, names) as sample:
             names.body = json.dumps(ROUTE).encode()
-            assert await made.route_of("Orders") == {"north": 4, "south": 2}
+            assert await sample.route_of("Orders") == {"north": 4, "south": 2}
             assert (names.told[-1].code, names.told[-1].fields) == (
                 RequestCode.GET_ROUTEINFO_BY_TOPIC,
                 {"topic": "Orders"},
             )
             names.code, names.body = int(ResponseCode.TOPIC_NOT_EXIST), b""
-            assert await made.route_of("Orders") is None
+            assert await sample.route_of("Orders") is None
 
-    run(told)
+    run(scenario)
 
 
 @pytest.mark.parametrize(
@@ -326,39 +328,39 @@ def test_a_route_names_the_brokers_that_may_be_read(broker: Broker) -> None:
 def test_the_next_name_server_is_asked_where_one_tells_no_route(broker: Broker, body: bytes) -> None:
     """What could not be read escaped: who had asked for his queues was never answered."""
 
-    async def told() -> None:
-        async with Names() as odd, Names() as well, registering(broker, odd, well) as made:
+    async def scenario() -> None:
+        async with Names() as odd, Names() as well, registering(broker, odd, well) as sample:
             odd.body, well.body = body, json.dumps(ROUTE).encode()
-            assert await made.route_of("Orders") == {"north": 4, "south": 2}
-            assert made.refused.keys() == {odd.address}
+            assert await sample.route_of("Orders") == {"north": 4, "south": 2}
+            assert sample.refused.keys() == {odd.address}
 
-    run(told)
+    run(scenario)
 
 
 def test_a_slave_learns_its_master_and_keeps_it_while_nobody_knows_better(tmp_path: Path) -> None:
     with MessageStore(tmp_path, MessageStoreConfig(broker_role="SLAVE"), services=False) as store:
         broker = standing(store, broker_id=1)
 
-        async def told() -> None:
-            async with Names() as names, registering(broker, names) as made:
+        async def scenario() -> None:
+            async with Names() as names, registering(broker, names) as sample:
                 names.fields = {"masterAddr": "10.0.0.1:10911", "haServerAddr": "10.0.0.1:10912"}
-                await made.step()
+                await sample.step()
                 names.fields = {}
-                await made.step()
+                await sample.step()
                 assert names.told[0].fields["brokerId"] == "1"
                 assert (broker.master_address, broker.master_ha_address) == ("10.0.0.1:10911", "10.0.0.1:10912")
 
-        run(told)
+        run(scenario)
 
 
 def test_a_master_takes_no_master_from_anybody(broker: Broker) -> None:
-    async def told() -> None:
-        async with Names() as names, registering(broker, names) as made:
+    async def scenario() -> None:
+        async with Names() as names, registering(broker, names) as sample:
             names.fields = {"masterAddr": "10.0.0.1:10911"}
-            await made.step()
+            await sample.step()
             assert broker.master_address == ""
 
-    run(told)
+    run(scenario)
 
 
 def held(address: str, broker_id: int = 0) -> dict[str, dict[str, dict[int, str]]]:
@@ -370,63 +372,63 @@ def test_a_route_that_another_address_holds_is_neither_replaced_nor_removed(brok
     goodbye then took production's route out for half a minute.
     """
 
-    async def told() -> None:
+    async def scenario() -> None:
         async with Names() as names:
             names.brokers = held("10.0.0.1:10911")
-            async with registering(broker, names) as made:
-                await made.step()
-                await made.step()
+            async with registering(broker, names) as sample:
+                await sample.step()
+                await sample.step()
                 assert names.told == []
-                why = made.refused[names.address]
+                why = sample.refused[names.address]
                 assert "10.0.0.1:10911" in why
                 assert ADDRESS in why
-                assert made.registered == set()
+                assert sample.registered == set()
             assert names.told == []
 
-    run(told)
+    run(scenario)
 
 
 def test_who_takes_the_route_later_keeps_it(broker: Broker) -> None:
     """The broker whose route it is comes back while ours is registered: it is neither replaced nor removed."""
 
-    async def told() -> None:
+    async def scenario() -> None:
         async with Names() as names:
             changes: list[tuple[str, str | None]] = []
-            async with registering(broker, names) as made:
-                made.on_change = lambda address, why: changes.append((address, why))
-                await made.step()
-                assert (made.registered, names.codes()) == ({names.address}, [RequestCode.REGISTER_BROKER])
+            async with registering(broker, names) as sample:
+                sample.on_change = lambda address, why: changes.append((address, why))
+                await sample.step()
+                assert (sample.registered, names.codes()) == ({names.address}, [RequestCode.REGISTER_BROKER])
                 names.brokers = held("10.0.0.1:10911")
-                await made.step()
-                assert (made.registered, names.codes()) == (set(), [RequestCode.REGISTER_BROKER])
+                await sample.step()
+                assert (sample.registered, names.codes()) == (set(), [RequestCode.REGISTER_BROKER])
                 names.brokers = held(ADDRESS)
-                await made.step()
+                await sample.step()
                 assert names.codes() == [RequestCode.REGISTER_BROKER] * 2
                 names.brokers = held("10.0.0.1:10911")
             assert RequestCode.UNREGISTER_BROKER not in names.codes(), "it is not ours any more"
             assert [why is None for _, why in changes] == [True, False, True]
 
-    run(told)
+    run(scenario)
 
 
 def test_a_route_of_another_id_is_no_conflict_and_the_own_one_is_removed(broker: Broker) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with Names() as names:
             names.brokers = held("10.0.0.1:10911", broker_id=1)
-            async with registering(broker, names) as made:
-                await made.step()
+            async with registering(broker, names) as sample:
+                await sample.step()
                 names.brokers = held(ADDRESS)
             assert names.codes() == [RequestCode.REGISTER_BROKER, RequestCode.UNREGISTER_BROKER]
 
-    run(told)
+    run(scenario)
 
 
 def test_a_name_server_that_does_not_say_whose_the_route_is_is_not_told(broker: Broker) -> None:
-    async def told() -> None:
-        async with Names() as names, registering(broker, names) as made:
+    async def scenario() -> None:
+        async with Names() as names, registering(broker, names) as sample:
             names.info_code = 1
-            await made.step()
+            await sample.step()
             assert names.told == []
-            assert made.refused.keys() == {names.address}
+            assert sample.refused.keys() == {names.address}
 
-    run(told)
+    run(scenario)

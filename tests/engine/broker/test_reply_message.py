@@ -25,7 +25,7 @@ async def reply(client: Asking, properties: str):
 
 
 def test_the_producer_is_asked_to_take_it_and_the_reply_is_stored(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             asker = Asking(client.server)
             await asker.open()
@@ -34,7 +34,7 @@ def test_the_producer_is_asked_to_take_it_and_the_reply_is_stored(tmp_path: Path
             assert (await asker.ask(34, beat)).code == 0
             answer = await reply(client, "CORRELATION_ID\x01c1\x02REPLY_TO_CLIENT\x01me@1\x02MSG_TYPE\x01reply\x02")
             assert (answer.code, answer.fields["queueOffset"]) == (0, "0")
-            (pushed,) = [one for one in asker.told if one.code == 326]
+            (pushed,) = [item for item in asker.told if item.code == 326]
             assert (bytes(pushed.body), pushed.fields["topic"]) == (b"yes", SENT["topic"])
             assert "CORRELATION_ID\x01c1\x02" in str(pushed.fields["properties"])
             assert "PUSH_REPLY_TIME" in str(pushed.fields["properties"])
@@ -45,15 +45,15 @@ def test_the_producer_is_asked_to_take_it_and_the_reply_is_stored(tmp_path: Path
             assert (refused.code, refused.remark) == (1, "push reply message to me@1 fail.")
             asker.close()
 
-    run(told)
+    run(scenario)
 
 
 def test_who_is_not_there_cannot_be_told(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             answer = await reply(client, "REPLY_TO_CLIENT\x01gone@1\x02")
             assert (answer.code, answer.remark) == (1, "push reply message fail, channel of <gone@1> not found.")
             answer = await reply(client, "KEYS\x01k\x02")
             assert (answer.code, answer.remark) == (1, "reply message properties[REPLY_TO_CLIENT] is null")
 
-    run(told)
+    run(scenario)

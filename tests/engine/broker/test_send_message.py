@@ -36,7 +36,7 @@ DECLARED = {
 
 
 def test_a_send_makes_its_topic_and_says_where_the_message_is(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             answer = await client.send("Orders", b"one", queue_id=2, properties="KEYS\x01K1\x02TAGS\x01paid\x02")
             assert (answer.code, answer.fields["queueId"], answer.fields["queueOffset"]) == (0, "2", "0")
@@ -46,37 +46,37 @@ def test_a_send_makes_its_topic_and_says_where_the_message_is(tmp_path: Path) ->
             assert unit.properties["KEYS"] == "K1"
             assert unit.properties["UNIQ_KEY"] == answer.fields["transactionId"]
 
-    run(told)
+    run(scenario)
 
 
 def test_a_topic_is_on_the_disk_before_its_first_send_is_answered(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             table = client.server.broker.store.parts.paths.config / "topics.json"
             batch = encode_batch([Message("Batches", b"one")])
-            seen: dict[str, bool] = {}
+            observed: dict[str, bool] = {}
 
             async def one(name: str) -> None:
                 assert (await (client.batch(name, batch) if name == "Batches" else client.send(name, b"one"))).code == 0
-                seen[name] = f'"{name}"' in table.read_text("utf-8")
+                observed[name] = f'"{name}"' in table.read_text("utf-8")
 
             await asyncio.gather(*map(one, ("First", "Second", "Batches", "Third")))
-            assert seen == dict.fromkeys(("First", "Second", "Batches", "Third"), True)
+            assert observed == dict.fromkeys(("First", "Second", "Batches", "Third"), True)
 
-    run(told)
+    run(scenario)
 
 
 def test_sends_of_one_turn_keep_their_order(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             answers = await asyncio.gather(*(client.send("Orders", b"%d" % number) for number in range(100)))
             assert [int(answer.fields["queueOffset"]) for answer in answers] == list(range(100))
 
-    run(told)
+    run(scenario)
 
 
 def test_what_no_broker_takes_is_refused_in_its_words(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path, BrokerConfig(auto_create_topic=False)) as client:
             assert (await client.send("SCHEDULE_TOPIC_XXXX", b"one")).code == 16
             assert (await client.send("a topic", b"one")).code == 29
@@ -86,22 +86,22 @@ def test_what_no_broker_takes_is_refused_in_its_words(tmp_path: Path) -> None:
                 "topic[Nowhere] not exist, apply first please!" + see(releases.NEWEST),
             )
 
-    run(told)
+    run(scenario)
 
 
 def test_what_is_not_answered_gets_code_3(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             answer = await client.ask(9999)
             assert (answer.code, answer.remark) == (3, " request type 9999 not supported")
 
-    run(told)
+    run(scenario)
 
 
 def test_members_of_a_batch_have_what_the_broker_adds_once(tmp_path: Path) -> None:
     """Batches were stored 62 bytes too large each: MSG_REGION, TRACE_ON and CLUSTER stood in them twice."""
 
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             members = encode_batch([Message("Orders", b"%d" % number, properties={"K": "v"}) for number in range(3)])
             answer = await client.batch("Orders", members)
@@ -116,13 +116,13 @@ def test_members_of_a_batch_have_what_the_broker_adds_once(tmp_path: Path) -> No
                     1,
                 ]
 
-    run(told)
+    run(scenario)
 
 
 def test_a_batch_in_a_topic_of_batch_queues_is_told_by_its_own_id(tmp_path: Path) -> None:
     """It is one unit: its members have no ids of their own."""
 
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             client.server.broker.store.tables.create_topic("Batches", 1, attributes={"queue.type": "BatchCQ"})
             members = encode_batch([Message("Batches", b"one"), Message("Batches", b"two")])
@@ -132,16 +132,16 @@ def test_a_batch_in_a_topic_of_batch_queues_is_told_by_its_own_id(tmp_path: Path
             assert answer.fields["batchUniqId"] == answer.fields["transactionId"] == unit.unique_key == "U1"
             assert "batchUniqId" not in (await client.batch("Plain", members, "UNIQ_KEY\x01U2\x02")).fields
             await client.batch("Batches", members)
-            assert [one.unique_key for one in units(client, "Batches")[1:]] == [None, None]
+            assert [item.unique_key for item in units(client, "Batches")[1:]] == [None, None]
 
-    run(told)
+    run(scenario)
 
 
 @pytest.mark.parametrize("flush", ["ASYNC_FLUSH", "SYNC_FLUSH"])
 def test_a_put_that_fails_is_told_to_all_who_wait_for_it(tmp_path: Path, flush: str) -> None:
     """An error of the engine's own left its senders without an answer until they gave up."""
 
-    async def told() -> None:
+    async def scenario() -> None:
         async with serving_store(tmp_path, None, MessageStoreConfig(flush_disk_type=flush), port=0) as server:
             client = Asking(server)
             await client.open()
@@ -158,7 +158,7 @@ def test_a_put_that_fails_is_told_to_all_who_wait_for_it(tmp_path: Path, flush: 
             assert (await client.send("Orders", b"two")).fields["queueOffset"] == "0"
             client.close()
 
-    run(told)
+    run(scenario)
 
 
 def test_what_came_one_way_is_put_though_the_broker_ends_meanwhile(
@@ -170,7 +170,7 @@ def test_what_came_one_way_is_put_though_the_broker_ends_meanwhile(
     monkeypatch.setattr(server_module, "_LAST_ANSWERS", 0.01)
     slow = threading.Event()
 
-    async def told() -> None:
+    async def scenario() -> None:
         async with serving_store(tmp_path, None, MessageStoreConfig(flush_disk_type="SYNC_FLUSH"), port=0) as server:
             client = Asking(server)
             await client.open()
@@ -190,7 +190,7 @@ def test_what_came_one_way_is_put_though_the_broker_ends_meanwhile(
             threading.Timer(0.3, slow.set).start()
         client.close()
 
-    run(told)
+    run(scenario)
     with MessageStore(tmp_path) as store:
         store.wait_dispatched()
         assert store.max_offset_in_queue("Orders", 0) == 2
@@ -199,53 +199,58 @@ def test_what_came_one_way_is_put_though_the_broker_ends_meanwhile(
 GROUP = "readers"
 
 
-async def offset_of(client: Asking, body: bytes, **more: object) -> int:
-    answer = await client.send("Orders", body, properties="KEYS\x01K\x02", **more)
+async def offset_of(client: Asking, body: bytes, **options: object) -> int:
+    answer = await client.send("Orders", body, properties="KEYS\x01K\x02", **options)
     return int(str(answer.fields["msgId"])[-16:], 16)
 
 
 def test_it_waits_in_the_levels_and_goes_to_the_retry_topic(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             offset = await offset_of(client, b"one")
             answer = await client.ask(36, offset=offset, group=GROUP, delayLevel=0, originTopic="Orders")
             assert (answer.code, answer.fields) == (0, {})
             (waiting,) = units(client, "SCHEDULE_TOPIC_XXXX", 2)
             assert (waiting.body, waiting.reconsume_times) == (b"one", 1)
-            found = waiting.properties
-            assert found["REAL_TOPIC"] == f"%RETRY%{GROUP}"
-            assert (found["DELAY"], found["RETRY_TOPIC"], found["WAIT"], found["KEYS"]) == ("3", "Orders", "false", "K")
+            properties = waiting.properties
+            assert properties["REAL_TOPIC"] == f"%RETRY%{GROUP}"
+            assert (properties["DELAY"], properties["RETRY_TOPIC"], properties["WAIT"], properties["KEYS"]) == (
+                "3",
+                "Orders",
+                "false",
+                "K",
+            )
             origin = client.server.broker.store.look_message_by_offset(offset)
             assert origin is not None
-            assert found["ORIGIN_MESSAGE_ID"] == origin.offset_msg_id
+            assert properties["ORIGIN_MESSAGE_ID"] == origin.offset_msg_id
             topic = client.server.broker.topics.get(f"%RETRY%{GROUP}")
             assert topic is not None
             assert (topic.read_queue_nums, topic.perm) == (1, 6)
 
-    run(told)
+    run(scenario)
 
 
 def test_after_the_last_time_it_is_a_dead_letter(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
-            for number, asked in enumerate(({"delayLevel": -1}, {"delayLevel": 0, "maxReconsumeTimes": 0})):
+            for number, request in enumerate(({"delayLevel": -1}, {"delayLevel": 0, "maxReconsumeTimes": 0})):
                 offset = await offset_of(client, b"%d" % number)
-                assert (await client.ask(36, offset=offset, group=GROUP, **asked)).code == 0
-            found = units(client, f"%DLQ%{GROUP}")
-            assert [unit.body for unit in found] == [b"0", b"1"]
-            assert [unit.properties["DELAY"] for unit in found] == ["0", "0"]
+                assert (await client.ask(36, offset=offset, group=GROUP, **request)).code == 0
+            actual_units = units(client, f"%DLQ%{GROUP}")
+            assert [unit.body for unit in actual_units] == [b"0", b"1"]
+            assert [unit.properties["DELAY"] for unit in actual_units] == ["0", "0"]
 
-    run(told)
+    run(scenario)
 
 
 def test_what_is_not_there_is_refused(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             offset = await offset_of(client, b"one")
             answer = await client.ask(36, offset=offset + 1, group=GROUP, delayLevel=0)
             assert (answer.code, answer.remark) == (1, f"look message by offset failed, {offset + 1}")
 
-    run(told)
+    run(scenario)
 
 
 def test_what_came_again_comes_again(tmp_path: Path) -> None:
@@ -253,17 +258,17 @@ def test_what_came_again_comes_again(tmp_path: Path) -> None:
     name lost every second retry.
     """
 
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             offset = await offset_of(client, b"one")
             for times in (1, 2):
-                asked = {"offset": offset, "group": GROUP, "delayLevel": 1, "originTopic": "Orders"}
-                assert (await client.ask(36, **asked)).code == 0
+                request_fields = {"offset": offset, "group": GROUP, "delayLevel": 1, "originTopic": "Orders"}
+                assert (await client.ask(36, **request_fields)).code == 0
                 (*_, waiting) = units(client, "SCHEDULE_TOPIC_XXXX")
                 assert (waiting.reconsume_times, waiting.properties["RETRY_TOPIC"]) == (times, "Orders")
                 offset = waiting.physical_offset
 
-    run(told)
+    run(scenario)
 
 
 def test_dead_letters_of_a_group_with_a_long_name_have_a_topic_and_no_message(tmp_path: Path) -> None:
@@ -272,7 +277,7 @@ def test_dead_letters_of_a_group_with_a_long_name_have_a_topic_and_no_message(tm
     """
     long = "g-" + "0123456789" * 14
 
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path, release="5.3") as client:
             offset = await offset_of(client, b"one")
             answer = await client.ask(36, offset=offset, group=long, delayLevel=-1)
@@ -281,7 +286,7 @@ def test_dead_letters_of_a_group_with_a_long_name_have_a_topic_and_no_message(tm
             refused = await client.send(f"%RETRY%{long}", b"two", reconsumeTimes=1)
             assert (refused.code, refused.remark) == (29, "The specified topic is longer than topic max length.")
 
-    run(told)
+    run(scenario)
 
 
 @pytest.mark.parametrize("release", ["5.3", "5.4", "5.5"])
@@ -289,7 +294,7 @@ def test_topics_of_groups_may_be_declared_with_255_letters_since_5_4(tmp_path: P
     """Real brokers of 5.3.3, 5.4.0 and 5.5.1 gave these answers; ours refused them all for 5.4 and later, too."""
     names = {kind: (f"{kind}{'x' * (255 - len(kind))}", f"{kind}{'x' * (256 - len(kind))}") for kind in RETRIES}
 
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path, release=release) as client:
             for kind, (longest, too_long) in names.items():
                 declared = await client.ask(17, **DECLARED, topic=longest)
@@ -297,7 +302,7 @@ def test_topics_of_groups_may_be_declared_with_255_letters_since_5_4(tmp_path: P
                 refused = await client.ask(17, **DECLARED, topic=too_long)
                 if release == "5.3":
                     words = "The specified topic is longer than topic max length."
-                    assert [(one.code, one.remark) for one in (declared, sent, refused)] == [(29, words)] * 3
+                    assert [(item.code, item.remark) for item in (declared, sent, refused)] == [(29, words)] * 3
                     continue
                 assert (declared.code, refused.code) == (0, 29)
                 assert str(refused.remark).endswith("and it's longer than topic max length: 255")
@@ -306,7 +311,7 @@ def test_topics_of_groups_may_be_declared_with_255_letters_since_5_4(tmp_path: P
                 assert sent.code == (26 if kind == "%RETRY%" else 13)
             assert (await client.ask(17, **DECLARED, topic="x" * 128)).code == 29
 
-    run(told)
+    run(scenario)
 
 
 @pytest.mark.parametrize("release", ["5.4", "5.5"])
@@ -325,7 +330,7 @@ def test_a_group_and_a_topic_with_the_longest_names_pop_what_comes_again(tmp_pat
         "order": "false",
     }
 
-    async def told() -> None:
+    async def scenario() -> None:
         config = BrokerConfig(revive_queues=1, revive_interval_ms=50)
         async with asking(tmp_path, config, release=release) as client:
             broker = client.server.broker
@@ -346,4 +351,4 @@ def test_a_group_and_a_topic_with_the_longest_names_pop_what_comes_again(tmp_pat
             unit = decode(bytes(answer.body))
             assert (unit.topic, unit.body, unit.reconsume_times) == (topic, b"again", 1)
 
-    run(told)
+    run(scenario)

@@ -24,10 +24,10 @@ from engine.remoting.connection import bind, port_of
 
 
 @contextlib.asynccontextmanager
-async def listening(store: MessageStore, config: BrokerConfig | None = None, **more: Any) -> AsyncIterator[Asking]:
+async def listening(store: MessageStore, config: BrokerConfig | None = None, **options: Any) -> AsyncIterator[Asking]:
     """A broker over ``store``, and a client of it."""
-    with bind(LOOPBACK, 0) as at:
-        async with ListeningBroker(store, config, listening_socket=at, **more) as server:
+    with bind(LOOPBACK, 0) as position:
+        async with ListeningBroker(store, config, listening_socket=position, **options) as server:
             client = Asking(server)
             await client.open()
             try:
@@ -39,24 +39,24 @@ async def listening(store: MessageStore, config: BrokerConfig | None = None, **m
 @pytest.fixture
 def services(monkeypatch: pytest.MonkeyPatch) -> list[Service]:
     """What the broker does by itself, as a test fills it."""
-    made: list[Service] = []
-    monkeypatch.setattr(module, "services_of", lambda _broker: made)
-    return made
+    created_items: list[Service] = []
+    monkeypatch.setattr(module, "services_of", lambda _broker: created_items)
+    return created_items
 
 
 def test_it_names_the_address_that_routes_are_to_name(tmp_path: Path) -> None:
-    async def told() -> None:
-        with MessageStore(tmp_path) as store, bind(LOOPBACK, 0) as at:
-            server = ListeningBroker(store, BrokerConfig(broker_ip="10.1.2.3"), listening_socket=at)
+    async def scenario() -> None:
+        with MessageStore(tmp_path) as store, bind(LOOPBACK, 0) as position:
+            server = ListeningBroker(store, BrokerConfig(broker_ip="10.1.2.3"), listening_socket=position)
             assert server.address == "", "it does not accept yet"
             async with server:
-                assert server.address == f"10.1.2.3:{port_of(at)}"
+                assert server.address == f"10.1.2.3:{port_of(position)}"
 
-    run(told)
+    run(scenario)
 
 
 def test_the_port_of_slaves_and_old_clients_answers_the_same(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         with MessageStore(tmp_path) as store, bind(LOOPBACK, 0) as vip:
             async with listening(store, vip=vip) as client:
                 await client.send("Orders", b"one")
@@ -68,11 +68,11 @@ def test_the_port_of_slaves_and_old_clients_answers_the_same(tmp_path: Path) -> 
                 assert client.server.connections == 2
                 other.close()
 
-    run(told)
+    run(scenario)
 
 
 def test_connections_are_cut_and_new_ones_accepted(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             assert client.server.connections == 1
             client.server.cut()
@@ -80,12 +80,12 @@ def test_connections_are_cut_and_new_ones_accepted(tmp_path: Path) -> None:
                 await asyncio.sleep(0.005)
             with pytest.raises(ConnectionError):
                 await client.ask(30, topic="Orders", queueId=0)
-            again = Asking(client.server)
-            await again.open()
-            assert (await again.send("Orders", b"one")).code == 0
-            again.close()
+            second_asking = Asking(client.server)
+            await second_asking.open()
+            assert (await second_asking.send("Orders", b"one")).code == 0
+            second_asking.close()
 
-    run(told)
+    run(scenario)
 
 
 def test_a_round_that_fails_is_told_and_followed_by_the_next(
@@ -99,13 +99,13 @@ def test_a_round_that_fails_is_told_and_followed_by_the_next(
 
     services.append(Service("a service of the test", lambda _broker: 0.001, fails))
 
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path):
             while len(rounds) < 3:
                 await asyncio.sleep(0.001)
 
     with caplog.at_level(logging.ERROR, logger=module.__name__):
-        run(told)
+        run(scenario)
     assert "a round of the broker: a service of the test" in [record.getMessage() for record in caplog.records]
 
 
@@ -135,13 +135,13 @@ def test_what_cannot_be_kept_at_the_end_takes_nothing_else_with_it(
     with MessageStore(tmp_path, MessageStoreConfig(flush_disk_type="SYNC_FLUSH")) as store:
         servers: list[ListeningBroker] = []
 
-        async def told() -> None:
+        async def scenario() -> None:
             async with listening(store) as client:
                 servers.append(client.server)
                 assert (await client.send("Orders", b"one")).code == 0
 
         with pytest.raises(OSError, match="No space left"):
-            run(told)
+            run(scenario)
         assert done == ["first", "third"]
         assert loading == [True, False]
         putter = servers[0].broker.sends.putter
@@ -155,7 +155,7 @@ def test_who_gives_up_while_it_begins_leaves_nothing_open(tmp_path: Path, monkey
     to a broker whose store was closed.
     """
 
-    async def told() -> None:
+    async def scenario() -> None:
         begun = asyncio.Event()
 
         async def silent(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -165,11 +165,11 @@ def test_who_gives_up_while_it_begins_leaves_nothing_open(tmp_path: Path, monkey
             writer.close()
 
         names = await asyncio.start_server(silent, LOOPBACK, 0)
-        at = names.sockets[0].getsockname()[1]
+        position = names.sockets[0].getsockname()[1]
         monkeypatch.setattr("engine.broker.registration.TIMEOUT_S", 30.0)
         with MessageStore(tmp_path) as store, bind(LOOPBACK, 0) as bound:
             port = port_of(bound)
-            server = ListeningBroker(store, listening_socket=bound, name_servers=[f"{LOOPBACK}:{at}"])
+            server = ListeningBroker(store, listening_socket=bound, name_servers=[f"{LOOPBACK}:{position}"])
             entering = asyncio.create_task(server.__aenter__())
             await begun.wait()
             monkeypatch.setattr("engine.broker.registration.TIMEOUT_S", 0.2)
@@ -182,13 +182,13 @@ def test_who_gives_up_while_it_begins_leaves_nothing_open(tmp_path: Path, monkey
         names.close()
         await names.wait_closed()
 
-    run(told)
+    run(scenario)
 
 
 def test_a_message_reaches_who_waits_for_it_without_a_round_of_dispatch(tmp_path: Path) -> None:
     """The store has no thread of its own here: what is put is dispatched on the broker's, because somebody waits."""
 
-    async def told() -> None:
+    async def scenario() -> None:
         with MessageStore(tmp_path, services=False) as store:
             async with listening(store) as client:
                 await client.send("Orders", b"one")
@@ -201,11 +201,11 @@ def test_a_message_reaches_who_waits_for_it_without_a_round_of_dispatch(tmp_path
                 await client.send("Orders", b"two")
                 assert (await waiting).code == 0
 
-    run(told)
+    run(scenario)
 
 
 def test_nobody_is_told_of_dispatch_behind_the_end(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         with MessageStore(tmp_path) as store:
             async with listening(store) as client:
                 await client.send("Orders", b"one")
@@ -214,7 +214,7 @@ def test_nobody_is_told_of_dispatch_behind_the_end(tmp_path: Path) -> None:
             server._dispatched_elsewhere()
             assert not server._woken, "nothing is asked of a loop that has ended"
 
-    run(told)
+    run(scenario)
 
 
 def test_each_service_of_a_broker_runs_at_its_own_pace(tmp_path: Path, services: list[Service]) -> None:
@@ -222,11 +222,11 @@ def test_each_service_of_a_broker_runs_at_its_own_pace(tmp_path: Path, services:
     services.append(Service("often", lambda _broker: 0.001, lambda _broker: ran.append("often")))
     services.append(Service("seldom", lambda _broker: 3_600.0, lambda _broker: ran.append("seldom")))
 
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path):
             while len(ran) < 5:
                 await asyncio.sleep(0.001)
 
-    run(told)
+    run(scenario)
     assert set(ran) == {"often"}
-    assert {one.name for one in SERVICES}.isdisjoint(ran)
+    assert {service.name for service in SERVICES}.isdisjoint(ran)

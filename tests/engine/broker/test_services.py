@@ -34,13 +34,13 @@ def broker(tmp_path: Path) -> Iterator[Broker]:
 
 
 def named(name: str) -> Service:
-    (found,) = [service for service in SERVICES if service.name == name]
-    return found
+    (actual_service,) = [service for service in SERVICES if service.name == name]
+    return actual_service
 
 
 def test_a_slave_puts_nothing_and_decides_nothing(tmp_path: Path) -> None:
     with MessageStore(tmp_path, MessageStoreConfig(broker_role="SLAVE"), services=False) as store:
-        assert {one.name for one in services_of(Broker(store))} == {
+        assert {service.name for service in services_of(Broker(store))} == {
             *("rates", "held pulls", "accounts", "silent clients"),
             *("timer messages", "timers kept"),  # they follow the master's, and put nothing
         }
@@ -48,7 +48,7 @@ def test_a_slave_puts_nothing_and_decides_nothing(tmp_path: Path) -> None:
 
 def test_a_master_does_all_of_it(broker: Broker) -> None:
     assert services_of(broker) == list(SERVICES)
-    assert len({one.name for one in SERVICES}) == len(SERVICES), "a name tells which one failed"
+    assert len({service.name for service in SERVICES}) == len(SERVICES), "a name tells which one failed"
 
 
 def test_the_configuration_says_how_often(broker: Broker) -> None:
@@ -59,13 +59,13 @@ def test_the_configuration_says_how_often(broker: Broker) -> None:
 
 @pytest.mark.parametrize(("taken", "waits"), [(0, False), (3, False), (MOST_AT_ONCE, True)])
 def test_a_full_step_of_timers_is_followed_by_the_next_at_once(broker: Broker, taken: int, waits: bool) -> None:
-    told: list[str] = []
+    texts: list[str] = []
     broker.timers = SimpleNamespace(step=lambda: taken)  # type: ignore[assignment]
-    broker.dispatched = lambda: told.append("dispatched")
+    broker.dispatched = lambda: texts.append("dispatched")
     timers = named("timer messages")
     timers.step(broker)
     assert timers.seconds(broker) == (0.0 if waits else PAUSE)
-    assert told == ["dispatched"] * bool(taken), "who waits is looked at where messages came"
+    assert texts == ["dispatched"] * bool(taken), "who waits is looked at where messages came"
 
 
 @pytest.mark.parametrize("name", ["timer messages", "timers kept"])
@@ -96,17 +96,17 @@ def test_who_was_silent_for_two_minutes_is_sent_away_and_nobody_else(broker: Bro
 
 def test_filters_are_kept_as_they_change_and_at_the_end_anyway(broker: Broker) -> None:
     file = broker.store.paths.config / FILTERS
-    kept = named("filters kept")
-    kept.step(broker)
+    saved_named = named("filters kept")
+    saved_named.step(broker)
     assert not file.exists(), "nothing has changed"
     broker.filters.register("billing", [Subscription.of("Orders", "amount > 250", 1, "SQL92")])
-    kept.step(broker)
+    saved_named.step(broker)
     assert "amount > 250" in file.read_text()
     file.unlink()
-    kept.step(broker)
+    saved_named.step(broker)
     assert not file.exists()
-    assert kept.end is not None
-    kept.end(broker)
+    assert saved_named.end is not None
+    saved_named.end(broker)
     assert "amount > 250" in file.read_text()
 
 
@@ -128,19 +128,19 @@ def test_accounts_are_looked_at_where_there_are_any(broker: Broker) -> None:
 
 
 def test_every_hold_is_looked_at_whether_or_not_its_queue_grew(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[bool] = []
-    monkeypatch.setattr(module, "wake_held", lambda _broker, *, all_of_them=False: asked.append(all_of_them))
+    requests: list[bool] = []
+    monkeypatch.setattr(module, "wake_held", lambda _broker, *, all_of_them=False: requests.append(all_of_them))
     named("held pulls").step(broker)
-    assert asked == [True]
+    assert requests == [True]
 
 
 def test_half_messages_are_counted_on_after_a_restart(broker: Broker) -> None:
-    kept, file = named("half messages counted"), broker.store.paths.config / HALF_COUNTS
-    kept.step(broker)
+    saved_named, file = named("half messages counted"), broker.store.paths.config / HALF_COUNTS
+    saved_named.step(broker)
     assert not file.exists(), "no half message was ever here"
     broker.stats.half["Orders"] += 2
-    assert kept.end is not None
-    kept.end(broker)
+    assert saved_named.end is not None
+    saved_named.end(broker)
     assert Broker(broker.store).stats.half == {"Orders": 2}
 
 
@@ -149,9 +149,11 @@ def test_half_messages_are_counted_as_often_as_the_release_does_or_the_configura
     tmp_path: Path, release: Release, usual: float
 ) -> None:
     """It was three seconds whatever transactionMetricFlushInterval said, and in 5.4, too, which has ten."""
-    (service,) = (one for one in SERVICES if one.name == "half messages counted")
+    (service,) = (item for item in SERVICES if item.name == "half messages counted")
     with MessageStore(tmp_path, like=release, services=False) as store:
         broker = Broker(store)
         assert service.seconds(broker) == usual
-        assert f"transactionMetricFlushInterval={usual * 1000:.0f}" in {"=".join(one) for one in broker.config.lines()}
+        assert f"transactionMetricFlushInterval={usual * 1000:.0f}" in {
+            "=".join(line) for line in broker.config.lines()
+        }
         assert service.seconds(Broker(store, BrokerConfig(transaction_metric_flush_ms=700))) == 0.7

@@ -31,17 +31,17 @@ async def counted(addresses: Addresses) -> tuple[str, int]:
 
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
-    with MessageStore(tmp_path / "store") as made:
-        made.put_message(Message("Orders", b"one"))
+    with MessageStore(tmp_path / "store") as message_store:
+        message_store.put_message(Message("Orders", b"one"))
     return tmp_path / "store"
 
 
 def test_with_an_event_loop(store: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with serving(store) as addresses:
             assert await counted(addresses) == ("1", 0)
 
-    asyncio.run(told())
+    asyncio.run(scenario())
 
 
 def test_without_one(store: Path) -> None:
@@ -66,9 +66,11 @@ def test_who_declares_a_topic_finds_it_at_the_name_server_when_he_is_answered(
 
     monkeypatch.setattr(Registration, "step", slow)
 
-    async def told() -> None:
+    async def scenario() -> None:
         async with serving(tmp_path / "store") as addresses:
-            (names, broker) = [await connect(*_host_and_port(at)) for at in (addresses.namesrv, addresses.broker)]
+            (names, broker) = [
+                await connect(*_host_and_port(position)) for position in (addresses.namesrv, addresses.broker)
+            ]
             for number in range(3):
                 topic = {
                     "topic": f"Made{number}",
@@ -86,7 +88,7 @@ def test_who_declares_a_topic_finds_it_at_the_name_server_when_he_is_answered(
             names.close()
             broker.close()
 
-    asyncio.run(told())
+    asyncio.run(scenario())
 
 
 def _host_and_port(address: str) -> tuple[str, int]:

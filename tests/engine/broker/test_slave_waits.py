@@ -41,8 +41,8 @@ class ScriptedSlaves:
     def say(self, *slaves: int) -> list[tuple[int, str]]:
         self.slaves = list(slaves)
         self.waits.look()
-        told, self.told = self.told, []
-        return told
+        reported, self.told = self.told, []
+        return reported
 
 
 def test_only_a_sync_master_waits_and_since_5_only_for_more_than_itself() -> None:
@@ -57,26 +57,26 @@ def test_only_a_sync_master_waits_and_since_5_only_for_more_than_itself() -> Non
 
 
 def test_each_is_told_once_as_many_slaves_as_are_needed_have_it() -> None:
-    async def told() -> None:
-        one, two = ScriptedSlaves(CONFIG), ScriptedSlaves(replace(CONFIG, in_sync_replicas=3))
-        for watched in (one, two):
+    async def scenario() -> None:
+        slaves, two = ScriptedSlaves(CONFIG), ScriptedSlaves(replace(CONFIG, in_sync_replicas=3))
+        for watched in (slaves, two):
             watched.wait(100, 200, 300)
-        assert one.hurried == 3
-        assert one.say() == one.say(99) == []
-        assert one.say(200, 50) == [(100, "PUT_OK"), (200, "PUT_OK")]
+        assert slaves.hurried == 3
+        assert slaves.say() == slaves.say(99) == []
+        assert slaves.say(200, 50) == [(100, "PUT_OK"), (200, "PUT_OK")]
         assert two.say(300) == []
         assert two.say(300, 150) == [(100, "PUT_OK")]
-        one.wait(200)
-        assert one.told == [(200, "PUT_OK")]
-        for watched in (one, two):
+        slaves.wait(200)
+        assert slaves.told == [(200, "PUT_OK")]
+        for watched in (slaves, two):
             watched.waits.end()
         assert two.told == [(200, "FLUSH_SLAVE_TIMEOUT"), (300, "FLUSH_SLAVE_TIMEOUT")]
 
-    run(told)
+    run(scenario)
 
 
 def test_whoever_waits_too_long_is_told_and_the_others_go_on() -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         watched = ScriptedSlaves(replace(CONFIG, slave_timeout=50))
         watched.wait(100)
         while not watched.told:
@@ -88,11 +88,11 @@ def test_whoever_waits_too_long_is_told_and_the_others_go_on() -> None:
         assert watched.say(200) == [(90, "PUT_OK"), (200, "PUT_OK")]
         watched.waits.end()
 
-    run(told)
+    run(scenario)
 
 
 def test_before_5_nobody_waits_without_a_slave_or_for_one_far_behind() -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         watched = ScriptedSlaves(replace(CONFIG, ha_slave_fallbehind_max=1000), "4.9")
         watched.wait(100)
         assert watched.told == [(100, "SLAVE_NOT_AVAILABLE")]
@@ -109,11 +109,11 @@ def test_before_5_nobody_waits_without_a_slave_or_for_one_far_behind() -> None:
         watched.wrote = 1199
         watched.waits.end()
 
-    run(told)
+    run(scenario)
 
 
 def test_a_send_that_waits_keeps_nobody_from_being_answered(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         with bind("127.0.0.1", 0) as own, MessageStore(tmp_path, CONFIG) as store:
             async with ListeningBroker(store, BrokerConfig(), listening_socket=own) as server:
                 client = Asking(server)
@@ -127,4 +127,4 @@ def test_a_send_that_waits_keeps_nobody_from_being_answered(tmp_path: Path) -> N
                 assert (await slow).code == 0
                 client.close()
 
-    run(told)
+    run(scenario)

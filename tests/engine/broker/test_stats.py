@@ -75,7 +75,7 @@ def seen(kind: int, code: int, opaque: int, us: int = 0, flag: int = 0) -> Frame
 
 def test_requests_are_counted_by_how_long_they_took() -> None:
     rpc = RpcLatency()
-    for one in (
+    for frame_event in (
         seen(CAME, 310, 1),
         seen(WENT, 0, 1, 999, ANSWER),  # below 1 ms: RocketMQ counts whole ones
         seen(CAME, 310, 2),
@@ -90,9 +90,9 @@ def test_requests_are_counted_by_how_long_they_took() -> None:
         FrameEvent(0, 1, CLOSED),
         seen(WENT, 0, 7, 8_000, ANSWER),
     ):
-        rpc.take(one)
-    told = {kind: (spread.counts, spread.total) for kind, spread in rpc.spreads.items()}
-    assert told == {
+        rpc.take(frame_event)
+    reported = {kind: (spread.counts, spread.total) for kind, spread in rpc.spreads.items()}
+    assert reported == {
         RpcKind("send_message_v2", "success", False, "success"): ([1, 0, 1, 0, 0, 0, 0, 0, 0, 0], 4),
         RpcKind("pull_message", "pull_not_found", True, "success"): ([0] * 9 + [1], 9_000),
         RpcKind("update_consumer_offset", "success", False, "oneway"): ([1] + [0] * 9, 0),
@@ -121,8 +121,8 @@ def test_half_messages_go_on_from_what_a_broker_wrote(tmp_path: Path) -> None:
     assert file.read_bytes() == BROKER_WROTE, "nothing has changed"
     half["OrderEvents"] -= 1
     half.save(disk, file, 1_800_000_000_000)
-    wanted = BROKER_WROTE.replace(b"329", b"330").replace(b":6,", b":5,").replace(b"1795248845298", b"1800000000000")
-    assert file.read_bytes() == wanted
+    expected = BROKER_WROTE.replace(b"329", b"330").replace(b":6,", b":5,").replace(b"1795248845298", b"1800000000000")
+    assert file.read_bytes() == expected
     assert file.with_name(HALF_COUNTS + ".bak").read_bytes() == BROKER_WROTE
 
 
@@ -134,9 +134,9 @@ def test_half_messages_begin_at_nothing_where_the_file_is_none(tmp_path: Path, t
     assert not half
     half["Orders"] += 1
     half.save(RealDisk(), file, 7)
-    again = HalfMessages()
-    again.load(RealDisk(), file)
-    assert again == {"Orders": 1}
+    second_messages = HalfMessages()
+    second_messages.load(RealDisk(), file)
+    assert second_messages == {"Orders": 1}
 
 
 START = 1_700_000_000_000
@@ -164,7 +164,7 @@ def test_rates_are_those_of_the_last_seconds_or_of_the_time_since_the_start() ->
         stats.got["readers", "Orders", None].add(2, 100)
         rates.step()
         if second == 4:
-            assert [round(one, 6) for one in rates.per_second().put] == [1.0, 1.0, 1.0]
+            assert [round(item, 6) for item in rates.per_second().put] == [1.0, 1.0, 1.0]
     put, got = rates.per_second().put, rates.per_second().got
     assert [round(one, 3) for one in put] == [5.0, 5.0, 3.0]
     assert [round(one, 3) for one in got] == [2.0, 2.0, 2.0]
@@ -178,11 +178,11 @@ def test_sums_of_a_minute_and_an_hour_by_topic_and_group() -> None:
         stats.put["Orders", NORMAL].add(2, 300)
         stats.got["readers", "Orders", None].add(4, 600)
         rates.step()
-    told = rates.of(PUT_NUMS, "Orders")
-    assert told is not None
-    assert told["statsMinute"] == {"avgpt": 2.0, "sum": 12, "tps": 0.2}
-    assert told["statsHour"] == {"avgpt": 2.0, "sum": 60, "tps": 0.2}
-    assert told["statsDay"] == told["statsHour"]
+    reported = rates.of(PUT_NUMS, "Orders")
+    assert reported is not None
+    assert reported["statsMinute"] == {"avgpt": 2.0, "sum": 12, "tps": 0.2}
+    assert reported["statsHour"] == {"avgpt": 2.0, "sum": 60, "tps": 0.2}
+    assert reported["statsDay"] == reported["statsHour"]
     size, read = rates.of(PUT_SIZE, "Orders"), rates.of(GET_NUMS, "Orders@readers")
     assert size is not None and size["statsMinute"]["avgpt"] == 300.0  # noqa: PT018
     assert read is not None and read["statsHour"]["sum"] == 120  # noqa: PT018
@@ -202,7 +202,7 @@ def test_totals_at_midnight_are_kept_for_two_days() -> None:
 def test_administrators_are_told_what_was_counted(tmp_path: Path) -> None:
     """``clusterList`` showed rates of 0.0 and ``statsAll`` nothing, whatever went through the broker."""
 
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             broker = client.server.broker
             for number in range(20):
@@ -218,35 +218,38 @@ def test_administrators_are_told_what_was_counted(tmp_path: Path) -> None:
             answer = await client.ask(315, statsName="GROUP_GET_NUMS", statsKey="Orders@readers")
             assert json.loads(bytes(answer.body))["statsDay"]["avgpt"] == 20.0
 
-    run(told)
+    run(scenario)
 
 
 def test_tables_of_a_new_broker_have_the_version_that_a_slave_asks_for(tmp_path: Path) -> None:
     """A real slave of a master without offsets wrote an error with its stack each minute: "dataVersion" is null."""
 
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             for code in (21, 43, 45, 201):
                 assert b'"dataVersion"' in bytes((await client.ask(code)).body)
 
-    run(told)
+    run(scenario)
 
 
 def test_calls_that_found_and_missed_timers_and_slaves_have_rates() -> None:
     stats, clock = BrokerStats(), Clock()
-    found, sent = [0, 0], {"slave": 0}
-    counters = lambda: {"dispatch.units": 0, "get.found": found[0], "get.missed": found[1]}  # noqa: E731
+    results, sent = [0, 0], {"slave": 0}
+    counters = lambda: {"dispatch.units": 0, "get.found": results[0], "get.missed": results[1]}  # noqa: E731
     rates = Rates(stats, counters, clock, "C", tuple, lambda: sent)
     for second in range(1, 21):
         clock.ms = START + second * 1000
-        found[0] += 3
-        found[1] += 2
+        results[0] += 3
+        results[1] += 2
         sent["slave"] += 700
         stats.timers_in["T"] += 4
         stats.timers_out["T"] += 1
         rates.step()
-    told = rates.per_second()
-    assert [round(values[0], 6) for values in (told.found, told.missed, told.timers_in, told.timers_out)] == [
+    per_second = rates.per_second()
+    assert [
+        round(values[0], 6)
+        for values in (per_second.found, per_second.missed, per_second.timers_in, per_second.timers_out)
+    ] == [
         3,
         2,
         4,
@@ -276,7 +279,7 @@ def test_times_of_puts_are_those_of_the_last_whole_minute() -> None:
 def test_what_administrators_are_shown_is_counted(tmp_path: Path) -> None:
     """28, 202, 208 and 315 showed 0.0 for rates that nobody had counted."""
 
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             for number in range(5):
                 await client.send("Orders", b"%d" % number)
@@ -285,12 +288,12 @@ def test_what_administrators_are_shown_is_counted(tmp_path: Path) -> None:
             await client.pull("Orders", 5)
             assert (await client.ask(36, offset=0, group="readers", delayLevel=0)).code == 0
             table = json.loads(bytes((await client.ask(28)).body))["table"]
-            found, missed, total = (
+            results, missed, total = (
                 float(table[name].split()[0]) for name in ("getFoundTps", "getMissTps", "getTotalTps")
             )
-            assert found > 0
+            assert results > 0
             assert missed > 0
-            assert total >= found + missed - 1e-9
+            assert total >= results + missed - 1e-9
             assert table["putMessageDistributeTime"] == "null"
             client.server.broker.rates.last_minute = client.server.broker.store.put_times()
             table = json.loads(bytes((await client.ask(28)).body))["table"]
@@ -304,13 +307,13 @@ def test_what_administrators_are_shown_is_counted(tmp_path: Path) -> None:
             )
             assert back["statsMinute"]["sum"] == 1
 
-    run(told)
+    run(scenario)
 
 
 def test_latencies_checkpoints_and_acknowledgements_are_counted(tmp_path: Path) -> None:
     """28 left rows out that a real 5.3.3 has, or showed a fixed 0; 315 knew no latencies, and nothing of pops."""
 
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
 
             async def figures(name: str, key: str) -> tuple[int, float] | None:
@@ -362,11 +365,11 @@ def test_latencies_checkpoints_and_acknowledgements_are_counted(tmp_path: Path) 
             assert broker.stats.got_ms["readers", "Orders", 0].calls == 2
             assert await figures("GROUP_GET_FROM_DISK_NUMS", "0@Orders@readers") is None
 
-    run(told)
+    run(scenario)
 
 
 def test_rows_of_a_brokers_status_are_measured_or_left_out(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             broker = client.server.broker
             sent = [await client.send("Orders", bytes(1000)) for _ in range(4)]
@@ -398,4 +401,4 @@ def test_rows_of_a_brokers_status_are_measured_or_left_out(tmp_path: Path) -> No
             put_pending(broker)
             assert (await waiting).code == 0
 
-    run(told)
+    run(scenario)

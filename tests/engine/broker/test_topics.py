@@ -68,25 +68,25 @@ def test_names(name: str, words: str | None, release: Release) -> None:
 def test_a_broker_of_5_has_a_revive_topic(tmp_path: Path) -> None:
     """None of 4.9 has; the cluster is in its name."""
     for like in ("5.3", "4.9"):
-        made = topics(tmp_path / like, like=like, config=BrokerConfig(cluster="Mine", revive_queues=3))
-        made.create_at_start()
-        found = made.get("rmq_sys_REVIVE_LOG_Mine")
-        assert (found is None) == (like == "4.9")
-        assert ("rmq_sys_REVIVE_LOG_Mine" in made.own_names()) == (like != "4.9")
-        if found is not None:
-            assert (found.read_queue_nums, found.perm) == (3, 6)
+        new_topics = topics(tmp_path / like, like=like, config=BrokerConfig(cluster="Mine", revive_queues=3))
+        new_topics.create_at_start()
+        results = new_topics.get("rmq_sys_REVIVE_LOG_Mine")
+        assert (results is None) == (like == "4.9")
+        assert ("rmq_sys_REVIVE_LOG_Mine" in new_topics.own_names()) == (like != "4.9")
+        if results is not None:
+            assert (results.read_queue_nums, results.perm) == (3, 6)
 
 
 def test_light_queues_and_light_groups_need_no_declaration(tmp_path: Path) -> None:
-    made = topics(tmp_path, light=True)
-    assert made.get("%LMQ%room") == plain_topic("%LMQ%room", 1)
-    group = made.group("%LMQ%me")
+    new_topics = topics(tmp_path, light=True)
+    assert new_topics.get("%LMQ%room") == plain_topic("%LMQ%room", 1)
+    group = new_topics.group("%LMQ%me")
     assert group is not None
     assert (group.consume_enable, group.retry_max_times) == (True, 16)
-    told: list[str] = []
-    made.changed = lambda new: told.extend(one.name for one in new)
-    made.declare(plain_topic("%LMQ%room", 4), plain_topic("Orders", 4))
-    assert told == ["Orders"]
+    actual_names: list[str] = []
+    new_topics.changed = lambda new: actual_names.extend(item.name for item in new)
+    new_topics.declare(plain_topic("%LMQ%room", 4), plain_topic("Orders", 4))
+    assert actual_names == ["Orders"]
     assert not (tmp_path / "config" / "subscriptionGroup.json").exists()
     assert topics(tmp_path / "other").get("%LMQ%room") is None
 
@@ -108,21 +108,21 @@ def test_a_topic_that_cannot_be_saved_now_is_one_all_the_same(tmp_path: Path) ->
     disk = SimulatedDisk()
     tables = ConfigTables(StorePaths(tmp_path), disk, lambda: 7)
     tables.load()
-    made, told = Topics(tables, BrokerConfig), []
-    made.changed = lambda new: told.extend(one.name for one in new)
+    new_topics, actual_names = Topics(tables, BrokerConfig), []
+    new_topics.changed = lambda new: actual_names.extend(item.name for item in new)
     disk.fail(errno.ENOSPC, kind="write_file")
-    made.create_at_start()
-    assert made.create_by_send("Orders", "TBW102", 4) is not None
-    made.declare(TopicConfig("Batches", 1, 1, 6, False, 0, "SINGLE_TAG", {"queue.type": "BatchCQ"}))
-    assert made.group("readers") is not None
-    assert told == ["Orders", "Batches"]
+    new_topics.create_at_start()
+    assert new_topics.create_by_send("Orders", "TBW102", 4) is not None
+    new_topics.declare(TopicConfig("Batches", 1, 1, 6, False, 0, "SINGLE_TAG", {"queue.type": "BatchCQ"}))
+    assert new_topics.group("readers") is not None
+    assert actual_names == ["Orders", "Batches"]
     assert tables.is_batch_topic("Batches")
     disk.heal()
     assert tables.save() == 2
-    again = ConfigTables(StorePaths(tmp_path), disk, lambda: 7)
-    again.load()
-    assert {"Orders", "Batches"} <= again.topics().keys()
-    assert again.groups().keys() == {"readers", *OWN_GROUPS}
+    second_tables = ConfigTables(StorePaths(tmp_path), disk, lambda: 7)
+    second_tables.load()
+    assert {"Orders", "Batches"} <= second_tables.topics().keys()
+    assert second_tables.groups().keys() == {"readers", *OWN_GROUPS}
 
 
 def test_what_sends_and_heartbeats_of_one_turn_declare_is_saved_once(tmp_path: Path) -> None:
@@ -130,26 +130,26 @@ def test_what_sends_and_heartbeats_of_one_turn_declare_is_saved_once(tmp_path: P
     disk = SimulatedDisk()
     tables = ConfigTables(StorePaths(tmp_path), disk, lambda: 7)
     tables.load()
-    made, later = Topics(tables, BrokerConfig), []
-    made.create_at_start()
-    made.soon = later.append
+    new_topics, later = Topics(tables, BrokerConfig), []
+    new_topics.create_at_start()
+    new_topics.soon = later.append
 
     def saved() -> tuple[set[str], set[str]]:
-        again = ConfigTables(StorePaths(tmp_path), disk, lambda: 7)
-        again.load()
-        return set(again.topics()), set(again.groups())
+        second_tables = ConfigTables(StorePaths(tmp_path), disk, lambda: 7)
+        second_tables.load()
+        return set(second_tables.topics()), set(second_tables.groups())
 
     for number in range(300):
-        assert made.create_by_send(f"New{number}", "TBW102", 4) is not None
-        assert made.group(f"readers{number}") is not None
-    assert made.create_plain("%RETRY%readers0", 1) is not None
+        assert new_topics.create_by_send(f"New{number}", "TBW102", 4) is not None
+        assert new_topics.group(f"readers{number}") is not None
+    assert new_topics.create_plain("%RETRY%readers0", 1) is not None
     assert len(later) == 1
     assert "New0" not in saved()[0]
     later.pop()()
     topics_now, groups_now = saved()
     assert {"New0", "New299", "%RETRY%readers0"} <= topics_now
     assert {"readers0", "readers299"} <= groups_now
-    assert made.create_by_send("Later", "TBW102", 4) is not None
+    assert new_topics.create_by_send("Later", "TBW102", 4) is not None
     assert len(later) == 1
-    made.save_created()  # who answers a send does it before
+    new_topics.save_created()  # who answers a send does it before
     assert "Later" in saved()[0]

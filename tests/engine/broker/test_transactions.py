@@ -33,20 +33,20 @@ def test_many_do_not_wait() -> None:
 
 
 def test_a_commit_puts_the_message_into_its_topic(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
-            asked = await half(client)
+            request = await half(client)
             assert units(client, "Orders", 2) == []
-            (kept,) = units(client, HALF_TOPIC)
-            assert kept.sys_flag & TRANSACTION_MASK == 0
-            assert (kept.properties["REAL_TOPIC"], kept.properties["__transactionId__"]) == ("Orders", "U0")
-            assert (await client.ask(37, commitOrRollback=COMMIT, **asked)).code == 0
+            (saved_unit,) = units(client, HALF_TOPIC)
+            assert saved_unit.sys_flag & TRANSACTION_MASK == 0
+            assert (saved_unit.properties["REAL_TOPIC"], saved_unit.properties["__transactionId__"]) == ("Orders", "U0")
+            assert (await client.ask(37, commitOrRollback=COMMIT, **request)).code == 0
             (unit,) = units(client, "Orders", 2)
             assert (unit.body, unit.sys_flag & TRANSACTION_MASK) == (b"0", COMMIT)
-            assert unit.prepared_transaction_offset == asked["commitLogOffset"]
-            assert unit.properties_raw == kept.properties_raw
+            assert unit.prepared_transaction_offset == request["commitLogOffset"]
+            assert unit.properties_raw == saved_unit.properties_raw
 
-    run(told)
+    run(scenario)
 
 
 def test_what_is_decided_stands_in_one_op_message(tmp_path: Path) -> None:
@@ -55,8 +55,8 @@ def test_what_is_decided_stands_in_one_op_message(tmp_path: Path) -> None:
     async def first() -> None:
         async with asking(tmp_path) as client:
             for number in range(3):
-                asked = await half(client, number)
-                assert (await client.ask(37, commitOrRollback=ROLLBACK, **asked)).code == 0
+                request = await half(client, number)
+                assert (await client.ask(37, commitOrRollback=ROLLBACK, **request)).code == 0
             assert units(client, "Orders", 2) == []
             assert units(client, OP_TOPIC) == []
 
@@ -70,32 +70,32 @@ def test_what_is_decided_stands_in_one_op_message(tmp_path: Path) -> None:
 
 
 def test_what_fits_no_half_message_is_refused(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
-            asked = await half(client)
+            request = await half(client)
             for wrong, words in {
                 "producerGroup": "The producer group wrong",
                 "tranStateTableOffset": "The transaction state table offset wrong",
                 "commitLogOffset": "Find prepared transaction message failed",
             }.items():
-                answer = await client.ask(37, commitOrRollback=COMMIT, **{**asked, wrong: 17})
+                answer = await client.ask(37, commitOrRollback=COMMIT, **{**request, wrong: 17})
                 assert (answer.code, answer.remark) == (1, words)
 
-    run(told)
+    run(scenario)
 
 
 def test_who_set_a_time_of_its_own_decides_in_that_time(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
-            asked = await half(client, 0, "CHECK_IMMUNITY_TIME_IN_SECONDS\x0130\x02")
+            request = await half(client, 0, "CHECK_IMMUNITY_TIME_IN_SECONDS\x0130\x02")
             broker = client.server.broker
             began = broker.now()
             broker.now = lambda: began + 31_000
-            assert (await client.ask(37, commitOrRollback=COMMIT, **asked)).code == 604
-            told = await client.ask(37, commitOrRollback=COMMIT, fromTransactionCheck=True, **asked)
-            assert told.code == 0
+            assert (await client.ask(37, commitOrRollback=COMMIT, **request)).code == 604
+            response = await client.ask(37, commitOrRollback=COMMIT, fromTransactionCheck=True, **request)
+            assert response.code == 0
 
-    run(told)
+    run(scenario)
 
 
 def test_times_and_kinds() -> None:
@@ -113,25 +113,25 @@ def later(broker: Broker, ms: int) -> None:
 
 
 async def say_hello(client: Asking) -> None:
-    told = {"clientID": "one", "producerDataSet": [{"groupName": "payers"}], "consumerDataSet": []}
-    assert (await client.ask(34, json.dumps(told).encode())).code == 0
+    reported = {"clientID": "one", "producerDataSet": [{"groupName": "payers"}], "consumerDataSet": []}
+    assert (await client.ask(34, json.dumps(reported).encode())).code == 0
 
 
 async def open_transaction(client: Asking, more: str = "") -> tuple[Broker, dict[str, object]]:
-    asked = await half(client, 0, more)
+    request = await half(client, 0, more)
     broker = client.server.broker
     broker.store.wait_dispatched()
     later(broker, 7_000)
-    return broker, asked
+    return broker, request
 
 
 def test_a_producer_is_asked_and_answers(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             await say_hello(client)
             broker, _ = await open_transaction(client)
             check_transactions(broker)
-            await until(lambda: any(one.code == 39 for one in client.told))
+            await until(lambda: any(item.code == 39 for item in client.told))
             (question,) = [one for one in client.told if one.code == 39]
             unit = decode(bytes(question.body))
             assert (unit.topic, unit.queue_id, unit.body) == ("Orders", 2, b"0")
@@ -158,22 +158,22 @@ def test_a_producer_is_asked_and_answers(tmp_path: Path) -> None:
             check_transactions(broker)
             assert tables.consumer_offset(TRANSACTION_GROUP, "RMQ_SYS_TRANS_OP_HALF_TOPIC", 0) == 1
 
-    run(told)
+    run(scenario)
 
 
 def test_what_is_too_young_is_let_alone(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             broker = client.server.broker
             await half(client)
             check_transactions(broker)
             assert len(units(client, HALF_TOPIC)) == 1
 
-    run(told)
+    run(scenario)
 
 
 def test_after_the_last_question_it_is_put_aside(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path, BrokerConfig(transaction_checks=2)) as client:
             broker = client.server.broker
             await half(client)
@@ -184,7 +184,7 @@ def test_after_the_last_question_it_is_put_aside(tmp_path: Path) -> None:
             assert [unit.properties["TRANSACTION_CHECK_TIMES"] for unit in units(client, HALF_TOPIC)[1:]] == ["1", "2"]
             assert [unit.body for unit in units(client, CHECK_MAX_TOPIC)] == [b"0"]
 
-    run(told)
+    run(scenario)
 
 
 def test_the_broker_does_it_by_itself() -> None:

@@ -39,9 +39,9 @@ def acl(text: str) -> PlainAcl:
     return acl_of(parse(text))
 
 
-def lines(*told: str) -> dict[str, tuple[Entry, ...]]:
+def lines(*arguments: str) -> dict[str, tuple[Entry, ...]]:
     """Entries of the custom policy: ``+`` allows, ``-`` denies."""
-    return {CUSTOM: tuple(Entry(one[1:], GET, "Allow" if one[0] == "+" else "Deny") for one in told)}
+    return {CUSTOM: tuple(Entry(item[1:], GET, "Allow" if item[0] == "+" else "Deny") for item in arguments)}
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_addresses_and_networks() -> None:
 def test_an_entry_of_the_same_resource_takes_its_place() -> None:
     before = merge_policies({}, lines("+Topic:a", "+Topic:b"))
     after = merge_policies(before, lines("-Topic:a", "+Topic:c"))
-    assert [(one.resource, one.decision) for one in after[CUSTOM]] == [
+    assert [(item.resource, item.decision) for item in after[CUSTOM]] == [
         ("Topic:a", "Deny"),
         ("Topic:b", "Allow"),
         ("Topic:c", "Allow"),
@@ -189,14 +189,14 @@ def test_what_requests_changed_outlives_the_broker_and_counts_before_the_file(tm
     users.delete("nobody")
     assert path.stat().st_mode & 0o777 == 0o600
 
-    again = Users(path)
-    again.take_over(acl(FILE))
-    assert [one.name for one in again.all()] == ["added", "someuser"]
-    assert again.find("someuser") == User("someuser", "other-secret", status="disable")
-    assert again.policies("someuser") == users.policies("someuser") != {}
-    assert again.policies("added") == {CUSTOM: (Entry("Topic:a", GET, sources=("10.0.0.1",)),)}
-    assert again.find("adminuser") is None
-    again.delete("added")
+    second_users = Users(path)
+    second_users.take_over(acl(FILE))
+    assert [item.name for item in second_users.all()] == ["added", "someuser"]
+    assert second_users.find("someuser") == User("someuser", "other-secret", status="disable")
+    assert second_users.policies("someuser") == users.policies("someuser") != {}
+    assert second_users.policies("added") == {CUSTOM: (Entry("Topic:a", GET, sources=("10.0.0.1",)),)}
+    assert second_users.find("adminuser") is None
+    second_users.delete("added")
     assert set(json.loads(path.read_text())["users"]) == {"someuser", "adminuser"}
 
 
@@ -256,13 +256,13 @@ def acl_body(*entries: object, subject: str = "User:u1", kind: str = "Custom") -
 
 
 def test_a_user_from_his_first_request_to_his_last(tmp_path: Path) -> None:
-    async def what() -> None:
+    async def scenario() -> None:
         async with guarded(tmp_path) as it:
             await it.told(3001, {"password": "secret-1"}, username="u1")
             expected = {"password": "secret-1", "userStatus": "enable", "userType": "Normal", "username": "u1"}
             assert await it.told(3004, username="u1") == expected
             assert await it.told(3004, username="none") is None
-            assert [one["username"] for one in await it.told(3005)] == ["adminuser", "someuser", "u1"]
+            assert [record["username"] for record in await it.told(3005)] == ["adminuser", "someuser", "u1"]
             assert await it.told(3005, filter="u1") == [expected]
             assert await it.told(3005, filter="zz") is None
             where = "has no permission to access Topic:t from 127.0.0.1, no matched policies."
@@ -276,11 +276,11 @@ def test_a_user_from_his_first_request_to_his_last(tmp_path: Path) -> None:
             assert await it.refused(26, user="u1") == (16, "User:u1 is not found.")
             assert await it.refused(3009, subject="User:u1") == (16, "The subject is not exist.")
 
-    run(what)
+    run(scenario)
 
 
 def test_what_is_no_user_is_refused(tmp_path: Path) -> None:
-    async def what() -> None:
+    async def scenario() -> None:
         async with guarded(tmp_path) as it:
             assert await it.refused(3001, {"password": "x"}) == (29, "The username is blank")
             assert await it.refused(3001, {"password": " "}, username="u1") == (16, "password can not be blank")
@@ -290,11 +290,11 @@ def test_what_is_no_user_is_refused(tmp_path: Path) -> None:
             assert await it.refused(3003) == (16, "username can not be blank")
             assert await it.refused(3004) == (29, "The username is blank")
 
-    run(what)
+    run(scenario)
 
 
 def test_only_a_super_user_touches_super_users(tmp_path: Path) -> None:
-    async def what() -> None:
+    async def scenario() -> None:
         async with guarded(tmp_path) as it:
             nobody = "User:someuser has no permission to access Cluster:DefaultCluster from 127.0.0.1, "
             for code in (*range(3001, 3011), 204):
@@ -303,15 +303,15 @@ def test_only_a_super_user_touches_super_users(tmp_path: Path) -> None:
             await it.told(3006, rights)
             await it.told(3001, {"password": "secret-1"}, "someuser", username="u1")
             words = "The super user can only be {} by super user"
-            made = {"password": "secret-1", "userType": "Super"}
-            assert await it.refused(3001, made, "someuser", username="u2") == (1, words.format("create"))
-            assert await it.refused(3002, made, "someuser", username="u1") == (1, words.format("update"))
+            sample = {"password": "secret-1", "userType": "Super"}
+            assert await it.refused(3001, sample, "someuser", username="u2") == (1, words.format("create"))
+            assert await it.refused(3002, sample, "someuser", username="u1") == (1, words.format("update"))
             assert await it.refused(3002, {}, "someuser", username="adminuser") == (16, words.format("update"))
             assert await it.refused(3003, None, "someuser", username="adminuser") == (16, words.format("update"))
-            await it.told(3002, made, username="u1")
+            await it.told(3002, sample, username="u1")
             await it.told(3003, user="u1", username="adminuser")
 
-    run(what)
+    run(scenario)
 
 
 @pytest.mark.parametrize(
@@ -326,60 +326,60 @@ def test_only_a_super_user_touches_super_users(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_no_policy_is_refused(entries: Sequence[object], words: str, tmp_path: Path) -> None:
-    async def what() -> None:
+    async def scenario() -> None:
         async with guarded(tmp_path) as it:
             assert await it.refused(3006, acl_body(*entries, subject="User:someuser")) == (16, words)
             assert await it.told(3009, subject="User:someuser") is None
 
-    run(what)
+    run(scenario)
 
 
 def test_policies_are_merged_shown_and_deleted(tmp_path: Path) -> None:
-    async def what() -> None:
+    async def scenario() -> None:
         async with guarded(tmp_path) as it:
-            who = "User:someuser"
-            await it.told(3006, acl_body(ENTRY, {**ENTRY, "resource": "Group:g"}, subject=who), subject="ignored")
+            text = "User:someuser"
+            await it.told(3006, acl_body(ENTRY, {**ENTRY, "resource": "Group:g"}, subject=text), subject="ignored")
             await it.told(
-                3007, acl_body({**ENTRY, "actions": ["Sub"], "sourceIps": ["10.0.0.1"]}, subject=who, kind="X")
+                3007, acl_body({**ENTRY, "actions": ["Sub"], "sourceIps": ["10.0.0.1"]}, subject=text, kind="X")
             )
-            await it.told(3007, acl_body(ENTRY, subject=who, kind="default"))
+            await it.told(3007, acl_body(ENTRY, subject=text, kind="default"))
             first = {**ENTRY, "actions": ["Sub"], "sourceIps": ["10.0.0.1"]}
             custom = {"entries": [first, {**ENTRY, "resource": "Group:g"}], "policyType": "Custom"}
             default = {"entries": [ENTRY], "policyType": "Default"}
-            shown = {"policies": [custom, default], "subject": who}
-            assert await it.told(3009, subject=who) == shown
+            shown = {"policies": [custom, default], "subject": text}
+            assert await it.told(3009, subject=text) == shown
             assert await it.told(3010) == await it.told(3010, subjectFilter="some") == [shown]
-            found = await it.told(3010, resourceFilter="Group")
-            assert found == [{"policies": [{**custom, "entries": [custom["entries"][1]]}], "subject": who}]
+            results = await it.told(3010, resourceFilter="Group")
+            assert results == [{"policies": [{**custom, "entries": [custom["entries"][1]]}], "subject": text}]
             assert await it.told(3010, subjectFilter="zz") is None
-            await it.told(3008, subject=who, resource="Topic:t")
-            await it.told(3008, subject=who, resource="Topic:none")
-            left = await it.told(3009, subject=who)
-            assert left["policies"] == [{**custom, "entries": custom["entries"][1:]}, default]
-            await it.told(3008, subject=who, policyType="Default")
-            assert await it.told(3009, subject=who) is None
-            assert await it.refused(3008, subject=who) == (16, "The acl is not exist.")
+            await it.told(3008, subject=text, resource="Topic:t")
+            await it.told(3008, subject=text, resource="Topic:none")
+            remaining = await it.told(3009, subject=text)
+            assert remaining["policies"] == [{**custom, "entries": custom["entries"][1:]}, default]
+            await it.told(3008, subject=text, policyType="Default")
+            assert await it.told(3009, subject=text) is None
+            assert await it.refused(3008, subject=text) == (16, "The acl is not exist.")
             assert await it.refused(3008, subject="User:none") == (16, "The subject is not exist.")
             assert await it.refused(3008) == (16, "The subject is null.")
             assert await it.refused(3009) == (1, "The subject is null.")
             assert await it.refused(3006, acl_body(ENTRY)) == (16, "The subject of User:u1 is not exist.")
             assert await it.refused(3006) == (1, "The body of acl is null")
 
-    run(what)
+    run(scenario)
 
 
 def test_without_accounts_there_are_no_users(tmp_path: Path) -> None:
-    async def what() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             for code in (3005, 3010):
                 answer = await client.ask(code)
                 assert (answer.code, answer.remark) == (1, "An system error occurred, please try again later.")
 
-    run(what)
+    run(scenario)
 
 
 def test_what_cannot_be_written_is_told(tmp_path: Path) -> None:
-    async def what() -> None:
+    async def scenario() -> None:
         async with guarded(tmp_path) as it:
             (tmp_path / "plain_acl.users.json").mkdir()
             (tmp_path / "plain_acl.users.json" / "in the way").touch()
@@ -388,4 +388,4 @@ def test_what_cannot_be_written_is_told(tmp_path: Path) -> None:
                 assert "the users cannot be written" in (await it.refused(code, {"password": "x"}, username=user))[1]
             assert await it.told(3004, username="u1") is None
 
-    run(what)
+    run(scenario)

@@ -42,8 +42,8 @@ def test_every_command_that_writes_into_a_store_can_do_it_with_and_without_keepi
     """A command that asks before it writes has the three words; one that says that it writes asks, or makes its own."""
     for name in set(COMMANDS) - {"mqadmin"}:  # that one is many names for reading commands
         parser = build_parser(name)
-        known = parser._subparsers._group_actions[0].choices
-        words = {option for action in known[name]._actions for option in action.option_strings}
+        choices = parser._subparsers._group_actions[0].choices
+        words = {option for action in choices[name]._actions for option in action.option_strings}
         asks = "--yes" in words
         assert (asks or name in OPENS) == ("--no-backup" in words) == ("--empty-log" in words), name
         source = Path("engine/cli/commands").joinpath(f"{name}.py").read_text("utf-8")
@@ -77,11 +77,11 @@ def test_a_person_is_asked(crashed, capsys, monkeypatch, answer, code):
 def _keep(store: Path, command: str, out: Output) -> Path:
     """What one start of a command keeps of a store; its folder."""
     args = argparse.Namespace(command=command, no_backup=False, config=None)
-    with backup.backed_up(args, store, MessageStoreConfig()) as kept:
-        kept.settled = True
-        backup.remove_earlier_backups(kept, out)
-    assert kept.writer is not None
-    return kept.writer.folder
+    with backup.backed_up(args, store, MessageStoreConfig()) as saved:
+        saved.settled = True
+        backup.remove_earlier_backups(saved, out)
+    assert saved.writer is not None
+    return saved.writer.folder
 
 
 def test_a_broker_keeps_what_its_last_start_changed(store, tmp_path, capsys):

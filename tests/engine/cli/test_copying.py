@@ -30,9 +30,9 @@ def test_a_store_whose_messages_are_in_a_dledger_log_is_refused_before_a_folder_
     (tmp_path / "source" / "commitlog").mkdir()
     (data / f"{0:020d}").write_bytes(bytes(100))
     assert main(["copy", str(tmp_path / "source"), str(tmp_path / "copy")]) == 3
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert "DLedger" in said.err
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert "DLedger" in output.err
     assert not (tmp_path / "copy").exists()
 
 

@@ -10,10 +10,12 @@ from engine.rules.catalogue import RULES
 from engine.rules.findings import Finding, summarise
 
 
-def told(*found: Finding, **options: bool) -> str:
+def told(*arguments: Finding, **options: bool) -> str:
     stream = io.StringIO()
     out = Output(as_json=False, stream=stream, markdown=options.pop("markdown", False))
-    print_findings([*(one.record() for one in found), summarise(found, complete=True).record()], out, "/s", **options)
+    print_findings(
+        [*(item.record() for item in arguments), summarise(arguments, complete=True).record()], out, "/s", **options
+    )
     out.flush()
     return stream.getvalue()
 
@@ -29,28 +31,28 @@ LONE = RULES["CL10"].found("a blank")
 
 def test_what_follows_from_a_finding_is_one_row_below_it() -> None:
     lines = told(CAUSE, *FOLLOWERS, LONE).splitlines()
-    at = next(n for n, line in enumerate(lines) if "CQ10" in line)
-    assert "65 units" in lines[at]
-    assert "16 consequences: CF02 16× (--all lists each)" in lines[at + 1]
-    assert "CL10" in lines[at + 2]
+    position = next(n for n, line in enumerate(lines) if "CQ10" in line)
+    assert "65 units" in lines[position]
+    assert "16 consequences: CF02 16× (--all lists each)" in lines[position + 1]
+    assert "CL10" in lines[position + 2]
     assert lines[0] == "-- 1 error, 17 notes"
 
 
 def test_all_shows_each() -> None:
-    said = told(CAUSE, *FOLLOWERS, LONE, every=True)
-    assert "--all" not in said
-    assert all(f"Group {n}" in said for n in range(16))
+    output = told(CAUSE, *FOLLOWERS, LONE, every=True)
+    assert "--all" not in output
+    assert all(f"Group {n}" in output for n in range(16))
 
 
 def test_each_rule_that_spoke_is_explained_once_with_its_command() -> None:
-    said = told(CAUSE, *FOLLOWERS, CAUSE)
+    output = told(CAUSE, *FOLLOWERS, CAUSE)
     for rule in (RULES["CQ10"], RULES["CF02"]):
-        assert said.count(rule.title) == 1
-        assert " ".join(said.split()).count(rule.explanation) == 1
-    assert said.count("Take a snapshot first (storescope snapshot /s DST) and work on that.") == 1
-    assert said.count(f"      {CAUSE.command}\n") == 1
-    assert "Consequence of CQ10" in said
-    assert "Known issues: apache/rocketmq#405, apache/rocketmq#1434" in said
+        assert output.count(rule.title) == 1
+        assert " ".join(output.split()).count(rule.explanation) == 1
+    assert output.count("Take a snapshot first (storescope snapshot /s DST) and work on that.") == 1
+    assert output.count(f"      {CAUSE.command}\n") == 1
+    assert "Consequence of CQ10" in output
+    assert "Known issues: apache/rocketmq#405, apache/rocketmq#1434" in output
     assert "**CQ10 " in told(CAUSE, markdown=True)
 
 

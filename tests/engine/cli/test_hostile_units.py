@@ -68,10 +68,10 @@ def test_a_topic_of_ten_thousand_letters(tmp_path):
 
 
 def test_properties_without_separators_and_with_nothing_else(tmp_path):
-    raws, at = [], 0
+    raws, position = [], 0
     for text in (b"no separators", b"\x01" * 50, b"\x02" * 50, b"\x01\x02" * 50, b"KEYS\x01" + b" " * 999, b"\0" * 99):
-        raws.append(raw_unit(at, properties=text))
-        at += len(raws[-1])
+        raws.append(raw_unit(position, properties=text))
+        position += len(raws[-1])
     store = of_units(tmp_path, *raws)
     units = [unit for unit in agree.ask("units", store) if unit["type"] == "unit"]
     assert len(units) == len(raws)
@@ -107,21 +107,23 @@ def test_an_inner_batch_whose_lengths_lie(tmp_path):
 
 
 def test_times_that_no_calendar_has(tmp_path):
-    raws, at = [], 0
+    raws, position = [], 0
     for time in (-1, 0, -(1 << 63), (1 << 63) - 1, 1 << 55):
-        raws.append(raw_unit(at, stored=time, born=time, properties=b"TIMER_OUT_MS\x01%d\x02UNIQ_KEY\x01u\x02" % time))
-        at += len(raws[-1])
+        raws.append(
+            raw_unit(position, stored=time, born=time, properties=b"TIMER_OUT_MS\x01%d\x02UNIQ_KEY\x01u\x02" % time)
+        )
+        position += len(raws[-1])
     store = of_units(tmp_path, *raws)
     for question in (*QUESTIONS, ["where", "STORE", "u"], ["message", "STORE", "0"]):
         ask(store, question)
 
 
 def test_a_made_store_with_numbers_at_their_limits(tmp_path):
-    made = HandmadeStore()
-    made.put(queue_offset=(1 << 63) - 1)
-    made.put(queue_id=-1)
-    made.put(queue_offset=-7)
-    made.put(physical_offset=1 << 62)
-    store = made.write(tmp_path / "store", queues=False)
+    handmade_store = HandmadeStore()
+    handmade_store.put(queue_offset=(1 << 63) - 1)
+    handmade_store.put(queue_id=-1)
+    handmade_store.put(queue_offset=-7)
+    handmade_store.put(physical_offset=1 << 62)
+    store = handmade_store.write(tmp_path / "store", queues=False)
     for question in (*QUESTIONS, ["where", "STORE", f"Orders/0/{(1 << 63) - 1}"], ["where", "STORE", "Orders/0/-7"]):
         ask(store, question)

@@ -70,9 +70,9 @@ def test_wrong_usage_is_one_line_and_exit_2(store, arguments, said):
 
 
 def test_keys_may_begin_with_a_dash_behind_two(tmp_path):
-    made = handmade_stores.HandmadeStore()
-    made.put("Orders", keys="-x --json")
-    path = made.write(tmp_path / "store")
+    handmade_store = handmade_stores.HandmadeStore()
+    handmade_store.put("Orders", keys="-x --json")
+    path = handmade_store.write(tmp_path / "store")
     for key in ("-x", "--json"):
         for arguments in (["trace", path, "Orders", "--json", "--", key], ["where", path, "--json", "--", key]):
             status, out, err = agree.command(*arguments)
@@ -130,10 +130,10 @@ def test_every_option_is_explained(name):
 
 
 def test_output_to_a_closed_pipe_ends_quietly(tmp_path):
-    made = handmade_stores.HandmadeStore(log_size=1 << 22)
+    handmade_store = handmade_stores.HandmadeStore(log_size=1 << 22)
     for _ in range(4000):
-        made.put(body=b"x" * 200, keys="k")
-    path = made.write(tmp_path / "store", index=False, queues=False)
+        handmade_store.put(body=b"x" * 200, keys="k")
+    path = handmade_store.write(tmp_path / "store", index=False, queues=False)
     for arguments in (["units", path, "--json"], ["units", path], ["units", path, "--markdown"], ["units", "--help"]):
         process = start(*arguments)
         assert process.stdout.readline()
@@ -145,26 +145,26 @@ def test_output_to_a_closed_pipe_ends_quietly(tmp_path):
 
 def test_records_come_as_they_are_found(tmp_path):
     """A reader of the stream has the first unit before the last one is read."""
-    made = handmade_stores.HandmadeStore(log_size=1 << 22)
+    handmade_store = handmade_stores.HandmadeStore(log_size=1 << 22)
     for _ in range(4000):
-        made.put(body=b"x" * 200)
-    path = made.write(tmp_path / "store", index=False, queues=False)
+        handmade_store.put(body=b"x" * 200)
+    path = handmade_store.write(tmp_path / "store", index=False, queues=False)
     process = start("units", path, "--json")
     first = json.loads(process.stdout.readline())
     assert first["type"] == "unit"
     assert process.poll() is None  # it waits for us to take more: the pipe holds a part of the records only
-    rest = process.stdout.read().splitlines()
-    assert json.loads(rest[-1])["units"] == 4000
+    lines = process.stdout.read().splitlines()
+    assert json.loads(lines[-1])["units"] == 4000
     assert process.wait(60) == 0
     process.stdout.close()
     process.stderr.close()
 
 
 def test_an_interrupt_ends_at_once_with_130(tmp_path):
-    made = handmade_stores.HandmadeStore(log_size=1 << 22)
+    handmade_store = handmade_stores.HandmadeStore(log_size=1 << 22)
     for _ in range(4000):
-        made.put(body=b"x" * 200)
-    path = made.write(tmp_path / "store", index=False, queues=False)
+        handmade_store.put(body=b"x" * 200)
+    path = handmade_store.write(tmp_path / "store", index=False, queues=False)
     process = start("units", path, "--json")
     process.stdout.readline()
     time.sleep(0.2)  # it stands still: nobody takes what it writes
@@ -216,12 +216,12 @@ def test_an_interrupt_after_the_last_word_ends_without_a_stack_and_with_130(time
         for _ in range(times):
             process.send_signal(signal.SIGINT)
             time.sleep(0.2)
-        rest, said = process.communicate(timeout=60)
-    assert (process.returncode, said) == (130, "")
-    assert rest == ("ended\n" if times == 1 else ""), "one lets the end go on, a second one does not"
+        remainder, output = process.communicate(timeout=60)
+    assert (process.returncode, output) == (130, "")
+    assert remainder == ("ended\n" if times == 1 else ""), "one lets the end go on, a second one does not"
 
 
-@pytest.mark.parametrize("arguments", NOTHING, ids=lambda one: one[0])
+@pytest.mark.parametrize("arguments", NOTHING, ids=lambda item: item[0])
 def test_a_question_without_an_answer_ends_with_1(store, arguments):
     status, _, err = agree.command(*(store if word == "STORE" else word for word in arguments))
     assert status == 1

@@ -172,16 +172,16 @@ def test_every_table_fits_the_terminal(golden, monkeypatch, name, width):
 
 
 def test_a_store_full_of_hostile_names_prints_as_plain_text(tmp_path):
-    made = handmade_stores.HandmadeStore(log_size=1 << 16)
+    store = handmade_stores.HandmadeStore(log_size=1 << 16)
     hostile = "a\x1b[2J\x9b31m\r\nb\u202e"
     for topic in (hostile, "t" * 120):
-        made.put(topic, tags=hostile, keys=hostile, more={"x\x1b]0;title\x07": "\x1b[31m"})
-    path = made.write(tmp_path / "store")
+        store.put(topic, tags=hostile, keys=hostile, more={"x\x1b]0;title\x07": "\x1b[31m"})
+    path = store.write(tmp_path / "store")
     (path / "config").mkdir()
     (path / "config" / "topics.json").write_text(
         json.dumps({"topicConfigTable": {hostile: {"topicName": hostile}}}, ensure_ascii=False)
     )
-    unit = made.units[0]
+    unit = store.units[0]
     for arguments in (
         ["info", path],
         ["units", path],

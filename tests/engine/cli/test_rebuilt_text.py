@@ -31,12 +31,12 @@ def test_people_are_told_what_has_no_entry(capsys):
     stream = io.StringIO()
     print_rebuilt(Output(as_json=False, stream=stream), DONE, "/new", "b-1: ")
     assert stream.getvalue().startswith("1,200 units: 1,190 entries in 3 queues, 2,400 keys in 1 index file")
-    said = capsys.readouterr().err
-    assert "b-1: skipped because damaged: 2 places of the log, 512 bytes" in said
-    assert "b-1: Gone was deleted" in said
+    err = capsys.readouterr().err
+    assert "b-1: skipped because damaged: 2 places of the log, 512 bytes" in err
+    assert "b-1: Gone was deleted" in err
 
 
 def test_nothing_is_said_of_what_is_not(capsys):
-    whole = SimpleNamespace(**vars(DONE) | {"damaged": 0, "stale": 0, "deleted_topics": []})
-    print_rebuilt(Output(as_json=False, stream=io.StringIO()), whole, "/new")
+    complete = SimpleNamespace(**vars(DONE) | {"damaged": 0, "stale": 0, "deleted_topics": []})
+    print_rebuilt(Output(as_json=False, stream=io.StringIO()), complete, "/new")
     assert capsys.readouterr().err == ""

@@ -41,9 +41,11 @@ def production(tmp_path: Path) -> Iterator[Addresses]:
         yield addresses
 
 
-def conf(folder: Path, namesrv: str, role: str = "ASYNC_MASTER", **more: str) -> str:
+def conf(folder: Path, namesrv: str, role: str = "ASYNC_MASTER", **options: str) -> str:
     file = folder / "broker.conf"
-    file.write_text(CONF.format(namesrv=namesrv, role=role) + "".join(f"{key}={text}\n" for key, text in more.items()))
+    file.write_text(
+        CONF.format(namesrv=namesrv, role=role) + "".join(f"{key}={text}\n" for key, text in options.items())
+    )
     return str(file)
 
 
@@ -72,8 +74,8 @@ def test_a_copy_with_the_broker_s_own_file_is_served_here_and_nowhere_else(
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=60) == 0
         assert process.stderr is not None
-        said = process.stderr.read()
-    line = next(line for line in said.splitlines() if "without effect here" in line)
+        output = process.stderr.read()
+    line = next(line for line in output.splitlines() if "without effect here" in line)
     for key in ("namesrvAddr", "brokerIP1", "haMasterAddress", "brokerRole=SLAVE", "--register"):
         assert key in line
     assert brokers(production) == before
@@ -84,11 +86,11 @@ def test_a_route_that_another_address_holds_is_refused_by_both_addresses(
     production: Addresses, tmp_path: Path, words: tuple[str, ...]
 ) -> None:
     before = brokers(production)
-    given = [production.namesrv if word == "NAMESRV" else word for word in words]
+    namesrvs = [production.namesrv if word == "NAMESRV" else word for word in words]
     file = conf(tmp_path, production.namesrv, brokerIP1="127.0.0.1")
-    code, said = told("serve", str(tmp_path / "copy"), "--config", file, *given, "--port", "31999")
+    code, output = told("serve", str(tmp_path / "copy"), "--config", file, *namesrvs, "--port", "31999")
     assert code == 2
-    line = said.strip().splitlines()[-1]
+    line = output.strip().splitlines()[-1]
     assert production.broker in line
     assert "127.0.0.1:31999" in line
     assert not (tmp_path / "copy").exists()
@@ -98,10 +100,10 @@ def test_a_route_that_another_address_holds_is_refused_by_both_addresses(
 def test_registering_elsewhere_is_asked_about_naming_what_stands_there(production: Addresses, tmp_path: Path) -> None:
     file = conf(tmp_path, production.namesrv, brokerName="broker-copy", brokerIP1="127.0.0.1")
     before = brokers(production)
-    code, said = told("serve", str(tmp_path / "copy"), "--config", file, "--register", "--port", "31999")
+    code, output = told("serve", str(tmp_path / "copy"), "--config", file, "--register", "--port", "31999")
     assert code == 2
-    assert f"broker-a at {production.broker}" in said
-    assert "--yes" in said.splitlines()[-1]
+    assert f"broker-a at {production.broker}" in output
+    assert "--yes" in output.splitlines()[-1]
     assert (brokers(production), (tmp_path / "copy").exists()) == (before, False)
 
 
@@ -141,9 +143,9 @@ def test_a_name_server_that_does_not_answer_yet_is_named_until_it_does(tmp_path:
     assert registration_words(["b:1"], {}) == "registered with b:1"
 
 
-def arguments(**given: object) -> argparse.Namespace:
+def arguments(**options: object) -> argparse.Namespace:
     return argparse.Namespace(
-        **{"register": False, "config": "c", "namesrv": None, "host": "127.0.0.1", **given}  # type: ignore[arg-type]
+        **{"register": False, "config": "c", "namesrv": None, "host": "127.0.0.1", **options}  # type: ignore[arg-type]
     )
 
 

@@ -35,7 +35,7 @@ def test_an_address_that_is_none(text):
 
 
 def test_who_reaches_an_address():
-    assert [is_loopback(one) for one in ("127.0.0.1", "::1", "localhost", "0.0.0.0", "broker-a")] == [
+    assert [is_loopback(text) for text in ("127.0.0.1", "::1", "localhost", "0.0.0.0", "broker-a")] == [
         True,
         True,
         True,
@@ -66,15 +66,15 @@ def test_what_a_store_cannot_do_is_said_once_and_when_it_is_over(monkeypatch):
         def troubles(self):
             return self.found
 
-    store, said = Store(), []
+    store, calls = Store(), []
 
     async def until(count):
         async with asyncio.timeout(60):
-            while len(said) < count:
+            while len(calls) < count:
                 await asyncio.sleep(0.001)
 
     async def main():
-        telling = asyncio.ensure_future(serving.report_troubles(store, said.append))
+        telling = asyncio.ensure_future(serving.report_troubles(store, calls.append))
         store.found = (ServiceFailure("the log cannot grow", "no room at 4,096"),)
         await until(1)
         store.found = (
@@ -87,7 +87,7 @@ def test_what_a_store_cannot_do_is_said_once_and_when_it_is_over(monkeypatch):
         telling.cancel()
 
     asyncio.run(main())
-    assert said == [
+    assert calls == [
         "the log cannot grow: no room at 4,096",
         "dispatch waits: no room",
         "resolved: dispatch waits",

@@ -49,15 +49,15 @@ def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @contextlib.asynccontextmanager
 async def broker(
-    path: Path, config: MessageStoreConfig, namesrv: str, like: Release = "5.3", **more: object
+    path: Path, config: MessageStoreConfig, namesrv: str, like: Release = "5.3", **options: object
 ) -> AsyncIterator[Asking]:
     """A broker with its HA port, and a client of it."""
-    own = BrokerConfig(broker_id=int(config.broker_role == "SLAVE"), registration_ms=50, **more)  # type: ignore[arg-type]
-    with bind(HOST, 0) as at, bind(HOST, 0) as ha, MessageStore(path, config, like=like) as store:
+    own = BrokerConfig(broker_id=int(config.broker_role == "SLAVE"), registration_ms=50, **options)  # type: ignore[arg-type]
+    with bind(HOST, 0) as position, bind(HOST, 0) as ha, MessageStore(path, config, like=like) as store:
         async with (
             HaServer(store, ha),
             ListeningBroker(
-                store, own, name_servers=[namesrv], listening_socket=at, ha=f"{HOST}:{port_of(ha)}"
+                store, own, name_servers=[namesrv], listening_socket=position, ha=f"{HOST}:{port_of(ha)}"
             ) as server,
         ):
             client = Asking(server)
@@ -68,11 +68,11 @@ async def broker(
 
 @contextlib.asynccontextmanager
 async def slave(
-    path: Path, namesrv: str, like: Release = "5.3", told: Callable[[str], None] = lambda _: None, **more: object
+    path: Path, namesrv: str, like: Release = "5.3", told: Callable[[str], None] = lambda _: None, **options: object
 ) -> AsyncIterator[Asking]:
     """A broker that follows whom the name server tells it; ``told`` hears what it says."""
     ended = asyncio.Event()
-    async with broker(path, SLAVE, namesrv, like, **more) as client:
+    async with broker(path, SLAVE, namesrv, like, **options) as client:
         following = asyncio.ensure_future(follow_until(ended, client.server.broker, told))
         yield client
         ended.set()
@@ -93,50 +93,50 @@ def test_a_role_and_an_id_go_together() -> None:
 
 
 def test_a_slave_finds_its_master_has_its_log_and_its_tables(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with (
             ListeningNameServer(port=0) as names,
             slave(tmp_path / "slave", names.address) as copy,
             broker(tmp_path / "master", STORE, names.address) as master,
         ):
-            store, mine = master.server.broker.store, copy.server.broker.store
+            store, our_store = master.server.broker.store, copy.server.broker.store
             for number in range(100):
                 assert (await master.send("Orders", b"%d" % number * 500, number % 4)).code == 0
             await master.pull("Orders", 0)
             where = {"consumerGroup": "readers", "topic": "Orders", "queueId": 1}
             await master.ask(15, **where, commitOffset=7)
-            await until(lambda: mine.positions().wrote == store.positions().wrote)
-            assert len(log_of(mine)) > 10_000
-            assert log_of(store).endswith(log_of(mine))  # it begins with its master's last file
-            await until(lambda: mine.tables.consumer_offset("readers", "Orders", 1) == 7)
-            assert mine.tables.topics()["Orders"] == store.tables.topics()["Orders"]
-            assert "readers" in mine.tables.groups()
+            await until(lambda: our_store.positions().wrote == store.positions().wrote)
+            assert len(log_of(our_store)) > 10_000
+            assert log_of(store).endswith(log_of(our_store))  # it begins with its master's last file
+            await until(lambda: our_store.tables.consumer_offset("readers", "Orders", 1) == 7)
+            assert our_store.tables.topics()["Orders"] == store.tables.topics()["Orders"]
+            assert "readers" in our_store.tables.groups()
             await master.ask(215, topic="Orders")
-            await until(lambda: "Orders" not in mine.tables.topics())
+            await until(lambda: "Orders" not in our_store.tables.topics())
 
-    run(told)
+    run(scenario)
 
 
 def test_a_slave_without_its_master_serves_and_is_the_master_when_started_as_one(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with ListeningNameServer(port=0) as names:
-            said: list[str] = []
-            async with slave(tmp_path / "slave", names.address, told=said.append, slave_read=True) as copy:
+            output: list[str] = []
+            async with slave(tmp_path / "slave", names.address, told=output.append, slave_read=True) as copy:
                 async with broker(tmp_path / "master", STORE, names.address) as master:
                     for number in range(8):
                         await master.send("Orders", b"%d" % number)
-                    mine = copy.server.broker.store
-                    await until(lambda: mine.positions().wrote == master.server.broker.store.positions().wrote)
-                    await until(lambda: "Orders" in mine.tables.topics())
-                mine.wait_dispatched()
+                    store = copy.server.broker.store
+                    await until(lambda: store.positions().wrote == master.server.broker.store.positions().wrote)
+                    await until(lambda: "Orders" in store.tables.topics())
+                store.wait_dispatched()
                 answer = await copy.pull("Orders", 0)
                 assert (answer.code, answer.fields["nextBeginOffset"]) == (0, "8")
-                await until(lambda: any("gives no topics" in line for line in said))
-                assert "Orders" in mine.tables.topics()
+                await until(lambda: any("gives no topics" in line for line in output))
+                assert "Orders" in store.tables.topics()
             async with broker(tmp_path / "slave", STORE, names.address) as now:
                 assert (await now.send("Orders", b"more")).fields["queueOffset"] == "8"
 
-    run(told)
+    run(scenario)
 
 
 def test_a_slave_goes_on_with_its_masters_timers(tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_a_slave_goes_on_with_its_masters_timers(tmp_path: Path) -> None:
     once more.
     """
 
-    async def told() -> None:
+    async def scenario() -> None:
         def bodies(client: Asking) -> list[bytes]:
             client.server.broker.store.wait_dispatched()
             return [unit.body for unit in units(client, "Orders")]
@@ -152,16 +152,16 @@ def test_a_slave_goes_on_with_its_masters_timers(tmp_path: Path) -> None:
         async with ListeningNameServer(port=0) as names:
             async with slave(tmp_path / "slave", names.address) as copy:
                 async with broker(tmp_path / "master", STORE, names.address) as master:
-                    store, mine = master.server.broker.store, copy.server.broker
+                    store, our_broker = master.server.broker.store, copy.server.broker
                     now = master.server.broker.now()
                     for body, due in ((b"early", now + 1000), (b"late", now + 600_000)):
-                        found = f"TIMER_DELIVER_MS\x01{due}\x02UNIQ_KEY\x01{body.decode()}\x02"
-                        assert (await master.send("Orders", body, 0, found)).code == 0
+                        text = f"TIMER_DELIVER_MS\x01{due}\x02UNIQ_KEY\x01{body.decode()}\x02"
+                        assert (await master.send("Orders", body, 0, text)).code == 0
                     await until(lambda: bodies(master) == [b"early"])
-                    assert mine.timers is not None
-                    timers = mine.timers
-                    await until(lambda: mine.store.positions().wrote == store.positions().wrote)
-                    mine.store.wait_dispatched()
+                    assert our_broker.timers is not None
+                    timers = our_broker.timers
+                    await until(lambda: our_broker.store.positions().wrote == store.positions().wrote)
+                    our_broker.store.wait_dispatched()
                     await until(lambda: timers.queue_offset == 2 and timers.read_time > now + 1000)
                     await until(lambda: timers.counts() == {"Orders": 1})
                     assert timers.left_to_put() == 1
@@ -177,7 +177,7 @@ def test_a_slave_goes_on_with_its_masters_timers(tmp_path: Path) -> None:
                 await asyncio.sleep(0.3)
                 assert bodies(heir) == [b"early", b"late"]
 
-    run(told)
+    run(scenario)
 
 
 def test_positions_of_timers_hold_only_once_the_log_is_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -188,7 +188,7 @@ def test_positions_of_timers_hold_only_once_the_log_is_here(tmp_path: Path, monk
     async def ask(_host: str, _port: int) -> MasterTimers:
         return MasterTimers(check, log_end)
 
-    async def told() -> None:
+    async def scenario() -> None:
         nonlocal log_end
         monkeypatch.setattr(slave_role, "ask_timers", ask)
         async with ListeningNameServer(port=0) as names, slave(tmp_path, names.address) as copy:
@@ -201,11 +201,11 @@ def test_positions_of_timers_hold_only_once_the_log_is_here(tmp_path: Path, monk
             copy.server.broker.master_address, log_end = "127.0.0.1:2", 0
             await until(lambda: timers.check_point().master_queue_offset == 3)
 
-    run(told)
+    run(scenario)
 
 
 def test_a_slave_that_is_no_copy_ends_and_says_why(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with ListeningNameServer(port=0) as names:
             async with broker(tmp_path / "slave", STORE, names.address) as other:
                 await other.send("Orders", b"of another log")
@@ -217,7 +217,7 @@ def test_a_slave_that_is_no_copy_ends_and_says_why(tmp_path: Path) -> None:
                 with pytest.raises(NotAPrefix):
                     await follow_until(asyncio.Event(), copy.server.broker, lambda _: None)
 
-    run(told)
+    run(scenario)
 
 
 @pytest.mark.parametrize("like", ["5.3", "4.9"])
@@ -225,18 +225,18 @@ def test_a_slave_answers_as_real_slaves_did(tmp_path: Path, like: Release) -> No
     """Of 5.3.3 and 4.9.7, with ``slaveReadEnable=true``, asked for four messages that the master has."""
     since_5 = like == "5.3"
 
-    async def told() -> None:
+    async def scenario() -> None:
         async with (
             ListeningNameServer(port=0) as names,
             slave(tmp_path / "slave", names.address, like, slave_read=True) as copy,
             broker(tmp_path / "master", STORE, names.address, like) as master,
         ):
-            mine = copy.server.broker.store
+            store = copy.server.broker.store
             for number in range(4):
                 await master.send("Orders", b"%d" % number)
-            await until(lambda: mine.positions().wrote == master.server.broker.store.positions().wrote)
-            await until(lambda: "Orders" in mine.tables.topics())
-            mine.wait_dispatched()
+            await until(lambda: store.positions().wrote == master.server.broker.store.positions().wrote)
+            await until(lambda: "Orders" in store.tables.topics())
+            store.wait_dispatched()
             for topic in ("Orders", "New"):
                 answer = await copy.send(topic, b"x")
                 if since_5:
@@ -245,8 +245,8 @@ def test_a_slave_answers_as_real_slaves_did(tmp_path: Path, like: Release) -> No
                     assert answer.code == 14
                     assert "messages are put to the slave" in str(answer.remark)
             assert (await copy.batch("Orders", b"x")).code == (2 if since_5 else 14)
-            found = await copy.pull("Orders", 0)
-            assert (found.code, found.fields["suggestWhichBrokerId"]) == (0, "0")
+            results = await copy.pull("Orders", 0)
+            assert (results.code, results.fields["suggestWhichBrokerId"]) == (0, "0")
             beyond = await copy.pull("Orders", 99)
             assert (beyond.code, beyond.remark) == (20, "OFFSET_OVERFLOW_BADLY")
             assert beyond.fields["nextBeginOffset"] == "99"
@@ -257,7 +257,7 @@ def test_a_slave_answers_as_real_slaves_did(tmp_path: Path, like: Release) -> No
             assert (back.code, back.remark) == ((2, BUSY) if since_5 else (1, "SERVICE_NOT_AVAILABLE"))
             end = await copy.ask(37, producerGroup="p", tranStateTableOffset=0, commitLogOffset=0, commitOrRollback=8)
             assert (end.code, end.remark) == (11, "not set any response code")
-            made = await copy.ask(
+            response = await copy.ask(
                 17,
                 topic="Made",
                 defaultTopic="TBW102",
@@ -267,28 +267,28 @@ def test_a_slave_answers_as_real_slaves_did(tmp_path: Path, like: Release) -> No
                 topicFilterType="SINGLE_TAG",
                 order=False,
             )
-            gone = await copy.ask(215, topic="Made")
-            for one, remark in ((made, "not set any response code"), (gone, None)):
-                assert (one.code, one.remark) == ((0, remark) if since_5 else (1, NO_DECLARING))
+            removed_response = await copy.ask(215, topic="Made")
+            for item, remark in ((response, "not set any response code"), (removed_response, None)):
+                assert (item.code, item.remark) == ((0, remark) if since_5 else (1, NO_DECLARING))
             if since_5:
                 reset = await copy.ask(222, topic="Orders", group="readers", timestamp=0, isForce=True)
                 assert (reset.code, reset.remark) == (1, "Can not reset offset in slave broker")
 
-    run(told)
+    run(scenario)
 
 
 @pytest.mark.parametrize("like", ["5.3", "4.9"])
 def test_without_slave_read_enable_only_slaves_of_5_refuse_pulls(tmp_path: Path, like: Release) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with ListeningNameServer(port=0) as names, broker(tmp_path, SLAVE, names.address, like) as copy:
             answer = await copy.pull("TBW102", 0)
             assert (answer.code, answer.remark) == ((2, BUSY) if like == "5.3" else (19, "NO_MESSAGE_IN_QUEUE"))
 
-    run(told)
+    run(scenario)
 
 
 def test_a_master_names_its_slave_to_whoever_reads_far_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with (
             ListeningNameServer(port=0) as names,
             broker(tmp_path, STORE, names.address, slave_read=True) as master,
@@ -300,12 +300,12 @@ def test_a_master_names_its_slave_to_whoever_reads_far_behind(tmp_path: Path, mo
             get = store.get_message
 
             def far_behind(*args: object) -> object:
-                found = get(*args)  # type: ignore[arg-type]
-                assert found is not None
-                found.suggest_pulling_from_slave = True
-                return found
+                results = get(*args)  # type: ignore[arg-type]
+                assert results is not None
+                results.suggest_pulling_from_slave = True
+                return results
 
             monkeypatch.setattr(store, "get_message", far_behind)
             assert (await master.pull("Orders", 0)).fields["suggestWhichBrokerId"] == "1"
 
-    run(told)
+    run(scenario)

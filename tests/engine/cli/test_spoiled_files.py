@@ -184,10 +184,10 @@ SPOILED = [
 @pytest.mark.full_form(keep=9)
 @pytest.mark.parametrize("spoil", SPOILED, ids=lambda spoil: spoil.__name__)
 def test_a_spoiled_store_is_told_and_survived(tmp_path, spoil):
-    made = handmade_stores.healthy()
-    store = made.write(tmp_path / "store")
+    new_store = handmade_stores.healthy()
+    store = new_store.write(tmp_path / "store")
     queue = store / "consumequeue" / "Orders" / "0"
-    parts = SpoiledPlaces(made, store, store / "commitlog" / f"{0:020d}", queue, store / "config")
+    parts = SpoiledPlaces(new_store, store, store / "commitlog" / f"{0:020d}", queue, store / "config")
     parts.config.mkdir()
     spoil(parts)
     for question in QUESTIONS:

@@ -52,9 +52,9 @@ def test_a_recovery_comes_back_whole(golden, tmp_path, capsys, name):
     shutil.copytree(golden(name), store)
     before = golden_stores.fingerprint(store)
     assert main(["recover", str(store), "--apply", "--yes", "--like", like(name)]) == 0
-    said = capsys.readouterr().out
+    out = capsys.readouterr().out
     undo = shlex.join(["recover", str(store), "--undo", str(kept_in(tmp_path)[0])])
-    assert f"To restore it:\n  storescope {undo}\n" in said
+    assert f"To restore it:\n  storescope {undo}\n" in out
     assert same(store, before) != []
     undone(store, before)
     undone(store, before)  # a second time does nothing
@@ -136,11 +136,11 @@ def stop_at(monkeypatch: pytest.MonkeyPatch, number: int) -> list[str]:
     calls: list[str] = []
 
     def guard(name: str, real):
-        def call(*arguments, **more):
+        def call(*arguments, **options):
             calls.append(name)
             if len(calls) == number:
                 raise KilledByTest
-            return real(*arguments, **more)
+            return real(*arguments, **options)
 
         return call
 
@@ -291,9 +291,9 @@ def test_it_says_in_numbers_what_comes_back_and_asks(applied, capsys, monkeypatc
     store, folder = applied
     before = golden_stores.fingerprint(store)
     assert main(["recover", str(store), "--undo", str(folder)]) == 2
-    said = capsys.readouterr().err
-    assert "are as they were" in said
-    assert "--yes" in said
+    err = capsys.readouterr().err
+    assert "are as they were" in err
+    assert "--yes" in err
     terminal = io.StringIO("n\n")
     terminal.isatty = lambda: True
     monkeypatch.setattr(backup.sys, "stdin", terminal)
@@ -320,8 +320,8 @@ def test_an_undo_locks_every_folder_that_it_writes(tmp_path: Path, capsys) -> No
     before = golden_stores.fingerprint(log)
     assert main(["recover", str(tmp_path / "store"), "--apply", "--yes", *words]) == 0
     assert golden_stores.changes(before, golden_stores.fingerprint(log))
-    kept = next(path for path in tmp_path.iterdir() if path.name.startswith("store.kept"))
-    undo = ["recover", str(tmp_path / "store"), "--undo", str(kept), "--yes"]
+    saved_path = next(path for path in tmp_path.iterdir() if path.name.startswith("store.kept"))
+    undo = ["recover", str(tmp_path / "store"), "--undo", str(saved_path), "--yes"]
     with StoreLock(tmp_path / "disk2" / "lock"):
         assert main(undo) == 3
     assert "disk2" in capsys.readouterr().err

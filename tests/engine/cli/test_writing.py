@@ -17,10 +17,10 @@ from engine.errors import NotAStore, StoreError, UsageError
 
 @pytest.fixture
 def root(tmp_path):
-    made = HandmadeStore()
+    store = HandmadeStore()
     for _ in range(6):
-        made.put()
-    return made.write(tmp_path / "store")
+        store.put()
+    return store.write(tmp_path / "store")
 
 
 def test_an_empty_place_is_a_new_store(tmp_path):

@@ -35,7 +35,7 @@ def administrating(tmp_path: Path, what) -> None:
 def test_a_topic_is_created_used_listed_and_deleted(tmp_path: Path) -> None:
     """Where brokers create no topic by themselves, nothing could be done from Python without mqadmin."""
 
-    async def what(admin: Admin, beside: ServedBroker) -> None:
+    async def scenario(admin: Admin, beside: ServedBroker) -> None:
         assert await admin.topics() == []
         await admin.create_topic("Orders", 3)
         await admin.create_topic("Archive", 1, writable=False)
@@ -53,21 +53,21 @@ def test_a_topic_is_created_used_listed_and_deleted(tmp_path: Path) -> None:
         assert (await admin.topics(), await admin.queues("Orders")) == (["Archive"], ())
         assert beside.units("Orders") == []
 
-    administrating(tmp_path, what)
+    administrating(tmp_path, scenario)
 
 
 def test_the_type_of_a_topics_messages_is_an_attribute(tmp_path: Path) -> None:
-    async def what(admin: Admin, beside: ServedBroker) -> None:
+    async def scenario(admin: Admin, beside: ServedBroker) -> None:
         await admin.create_topic("Payments", 1, message_type="FIFO")
         topic = beside.server.broker.topics.get("Payments")
         assert topic is not None
         assert topic.attributes == {"message.type": "FIFO"}
 
-    administrating(tmp_path, what)
+    administrating(tmp_path, scenario)
 
 
 def test_the_lag_of_a_group_by_queue(tmp_path: Path) -> None:
-    async def what(admin: Admin, beside: ServedBroker) -> None:
+    async def scenario(admin: Admin, beside: ServedBroker) -> None:
         await admin.create_topic("Orders", 2)
         assert await admin.lag("readers") == []
         queues = await admin.queues("Orders")
@@ -75,16 +75,16 @@ def test_the_lag_of_a_group_by_queue(tmp_path: Path) -> None:
             for number in range(10):
                 await producer.send(Message("Orders", b"%d" % number), queue=queues[number % 2])
             beside.units("Orders")
-            seen: list[bytes] = []
+            bodies: list[bytes] = []
             consumer = Consumer(
                 "readers",
-                lambda messages, _: seen.append(messages[0].body),
+                lambda messages, _: bodies.append(messages[0].body),
                 beside.namesrv,
                 ConsumerConfig(start=FROM_FIRST),
             )
             consumer.subscribe("Orders")
             async with consumer:
-                await until(lambda: len(seen) == 10)
+                await until(lambda: len(bodies) == 10)
                 await consumer.commit()
             for _ in range(3):
                 await producer.send(Message("Orders", b"more"), queue=queues[0])
@@ -97,11 +97,11 @@ def test_the_lag_of_a_group_by_queue(tmp_path: Path) -> None:
         assert rows[queues[0]].consumed_at > 1_700_000_000_000
         assert sum(row.lag for row in await admin.lag("readers")) == 3
 
-    administrating(tmp_path, what)
+    administrating(tmp_path, scenario)
 
 
 def test_what_is_wrong_is_said(tmp_path: Path) -> None:
-    async def what(admin: Admin, beside: ServedBroker) -> None:
+    async def scenario(admin: Admin, beside: ServedBroker) -> None:
         with pytest.raises(WrongMessage, match="queues is 0"):
             await admin.create_topic("Orders", 0)
         with pytest.raises(WrongMessage, match="known are NORMAL, FIFO"):
@@ -114,11 +114,11 @@ def test_what_is_wrong_is_said(tmp_path: Path) -> None:
         with pytest.raises(NotRunning):
             await ended.topics()
 
-    administrating(tmp_path, what)
+    administrating(tmp_path, scenario)
 
 
 def test_an_answer_that_is_none_is_one_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def what(admin: Admin, _: ServedBroker) -> None:
+    async def scenario(admin: Admin, _: ServedBroker) -> None:
         async def call(address: str, code: int, *_: object, **__: object) -> Command:
             bodies = {106: b'{"brokerAddrTable":{"a":{"brokerAddrs":{"0":"x:1"}}}}', 208: b'{"offsetTable":{"a":{}}}'}
             return Command(0, {}, body=bodies.get(code, b"[]"))
@@ -129,7 +129,7 @@ def test_an_answer_that_is_none_is_one_error(tmp_path: Path, monkeypatch: pytest
         with pytest.raises(AnswerNotUnderstood, match="GET_CONSUME_STATS"):
             await admin.lag("readers")
 
-    administrating(tmp_path, what)
+    administrating(tmp_path, scenario)
 
 
 def test_the_same_without_an_event_loop(tmp_path: Path) -> None:
@@ -139,17 +139,17 @@ def test_the_same_without_an_event_loop(tmp_path: Path) -> None:
             queue = admin.queues("Orders")[0]
             for _ in range(4):
                 producer.send(Message("Orders", b"1"), queue=queue)
-        seen: list[bytes] = []
+        bodies: list[bytes] = []
         consumer = BlockingConsumer(
             "readers",
-            lambda messages, _: seen.append(messages[0].body),
+            lambda messages, _: bodies.append(messages[0].body),
             addresses.namesrv,
             ConsumerConfig(start=FROM_FIRST),
         )
         consumer.subscribe("Orders")
         with consumer:
             for _ in range(1000):
-                if len(seen) == 4:
+                if len(bodies) == 4:
                     break
                 asyncio.run(asyncio.sleep(0.01))
             consumer.commit()

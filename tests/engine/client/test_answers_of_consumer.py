@@ -37,19 +37,19 @@ def test_a_status_has_queues_as_keys() -> None:
 
 def test_a_consumer_tells_what_it_holds() -> None:
     subscriptions = [Subscription.of("T", "a || b").record()]
-    told = parse(
+    value = parse(
         running_info({"PROP_CONSUME_TYPE": "x"}, [(ProcessQueue(QUEUE, 5, locked=True), None)], subscriptions)
     ).value
-    ((key, row),) = told["mqTable"].items()
+    ((key, row),) = value["mqTable"].items()
     assert key.value == {"brokerName": "broker-a", "queueId": 3, "topic": "T"}
     assert (row["commitOffset"], row["locked"], row["droped"], row["cachedMsgCount"]) == (-1, True, False, 0)
-    assert told["properties"] == {"PROP_CONSUME_TYPE": "x"}
-    assert told["subscriptionSet"] == subscriptions
+    assert value["properties"] == {"PROP_CONSUME_TYPE": "x"}
+    assert value["subscriptionSet"] == subscriptions
 
 
 def test_what_came_of_one_message_is_told() -> None:
-    told = json.loads(consumed_directly(order=False, result="CR_SUCCESS", remark=None, spent=3))
-    assert told == {
+    record = json.loads(consumed_directly(order=False, result="CR_SUCCESS", remark=None, spent=3))
+    assert record == {
         "autoCommit": True,
         "consumeResult": "CR_SUCCESS",
         "order": False,

@@ -42,16 +42,16 @@ def until(what: Callable[[], object], seconds: float = 60.0) -> None:
 
 
 def threads() -> list[str]:
-    return [one.name for one in threading.enumerate() if one.name == "storescope-client"]
+    return [item.name for item in threading.enumerate() if item.name == "storescope-client"]
 
 
 def test_messages_go_from_a_producer_to_a_listener_in_threads(namesrv: str) -> None:
-    seen: list[bytes] = []
+    bodies: list[bytes] = []
     names: set[str] = set()
 
     def listener(messages, _context) -> bool:
         names.add(threading.current_thread().name)
-        seen.extend(one.body for one in messages)
+        bodies.extend(message.body for message in messages)
         return True
 
     consumer = BlockingConsumer("readers", listener, namesrv, FIRST)
@@ -60,19 +60,19 @@ def test_messages_go_from_a_producer_to_a_listener_in_threads(namesrv: str) -> N
         assert producer.send(Message("Orders", b"1"), key="k").is_ok
         assert producer.send_soon(Message("Orders", b"2")).result(10).is_ok
         queue = producer.send_one_way(Message("Orders", b"3"))
-        until(lambda: len(seen) == 3)
+        until(lambda: len(bodies) == 3)
         consumer.commit()
         assert queue in consumer.owned
         consumer.pause()
         consumer.resume()
         consumer.seek(queue, 0)
-        until(lambda: len(seen) > 3)
+        until(lambda: len(bodies) > 3)
         producer.pause()
         waiting = producer.send_soon(Message("Orders", b"4"))
         producer.resume()
         assert waiting.result(10).is_ok
         consumer.unsubscribe("Orders")
-        until(lambda: not [one for one in consumer.owned if one.topic == "Orders"])
+        until(lambda: not [item for item in consumer.owned if item.topic == "Orders"])
         assert producer.client_id != consumer.client_id
         assert threads() == ["storescope-client"]
     assert all(name.startswith("storescope-readers") for name in names)
@@ -87,9 +87,9 @@ def test_polls_and_pulls(namesrv: str) -> None:
         for number in range(5):
             producer.send(Message("Orders", b"%d" % number), queue=queue)
         with lite:
-            found: list = []
-            while len(found) < 5:
-                found += lite.poll(20)
+            results: list = []
+            while len(results) < 5:
+                results += lite.poll(20)
             lite.commit()
             assert lite.committed(queue) == 5
             assert queue in lite.owned
@@ -102,29 +102,32 @@ def test_polls_and_pulls(namesrv: str) -> None:
         with BlockingPullConsumer("pullers", namesrv) as puller:
             assert queue in puller.queues("Orders")
             result = puller.pull(queue, 2)
-            assert [one.body for one in result.messages] == [b"2", b"3", b"4"]
+            assert [message.body for message in result.messages] == [b"2", b"3", b"4"]
             puller.commit(queue, 3)
             assert puller.fetch_offset(queue) == 3
             puller.send_back(result.messages[0])
 
 
 def test_pops(namesrv: str) -> None:
-    seen: list[bytes] = []
+    bodies: list[bytes] = []
     popper = BlockingPopConsumer(
-        "poppers", lambda got, _: seen.extend(one.body for one in got), namesrv, PopConfig(start=FROM_FIRST, threads=2)
+        "poppers",
+        lambda got, _: bodies.extend(item.body for item in got),
+        namesrv,
+        PopConfig(start=FROM_FIRST, threads=2),
     )
     popper.subscribe("Orders")
     with BlockingProducer("senders", namesrv) as producer:
         producer.send(Message("Orders", b"x"))
         with popper:
-            until(lambda: seen)
-    assert seen == [b"x"]
+            until(lambda: bodies)
+    assert bodies == [b"x"]
 
 
 def test_pops_what_a_broker_says(namesrv: str) -> None:
-    seen: list[bytes] = []
+    bodies: list[bytes] = []
     config = PopConfig(start=FROM_FIRST, threads=2, hold=0.5, orderly=True, shared_by_broker=True)
-    popper = BlockingPopConsumer("poppers", lambda got, _: seen.extend(one.body for one in got), namesrv, config)
+    popper = BlockingPopConsumer("poppers", lambda got, _: bodies.extend(item.body for item in got), namesrv, config)
     popper.subscribe("Orders")
     with BlockingProducer("senders", namesrv) as producer:
         queue = producer.send(Message("Orders", b"0")).queue
@@ -133,9 +136,9 @@ def test_pops_what_a_broker_says(namesrv: str) -> None:
         with popper:
             assert popper.popped_queues == ()
             popper.set_request_mode("Orders", "POP")
-            until(lambda: len(seen) == 10)
+            until(lambda: len(bodies) == 10)
             assert popper.popped_queues == (MessageQueue("Orders", "broker-a", -1),)
-    assert seen == [b"%d" % number for number in range(10)]
+    assert bodies == [b"%d" % number for number in range(10)]
 
 
 class DecidingListener:
@@ -190,14 +193,14 @@ def test_a_stop_waits_for_listeners_in_threads_as_long_as_it_may(namesrv: str, *
 
     def consumer() -> BlockingConsumer | BlockingPopConsumer:
         if pops:
-            made = BlockingPopConsumer(
+            blocking_pop_consumer = BlockingPopConsumer(
                 "readers", listener, namesrv, PopConfig(start=FROM_FIRST, hold=1.0, invisible=2.0)
             )
         else:
-            made = BlockingConsumer("readers", listener, namesrv, FIRST)
-        made.subscribe("Orders")
-        made.start()
-        return made
+            blocking_pop_consumer = BlockingConsumer("readers", listener, namesrv, FIRST)
+        blocking_pop_consumer.subscribe("Orders")
+        blocking_pop_consumer.start()
+        return blocking_pop_consumer
 
     with BlockingProducer("senders", namesrv) as producer:
         producer.send(Message("Orders", b"1"))

@@ -32,7 +32,7 @@ def asking(tmp_path: Path, what) -> None:
 
 
 def test_offsets_are_told(tmp_path: Path) -> None:
-    async def what(instance: ClientInstance, beside) -> None:
+    async def scenario(instance: ClientInstance, beside) -> None:
         assert await broker_api.max_offset(instance, QUEUE) == 3
         assert await broker_api.min_offset(instance, QUEUE) == 0
         second = beside.units("Orders", 1)[1]
@@ -44,14 +44,14 @@ def test_offsets_are_told(tmp_path: Path) -> None:
         with pytest.raises(NoRoute):
             await broker_api.max_offset(instance, MessageQueue("Orders", "broker-z", 0))
 
-    asking(tmp_path, what)
+    asking(tmp_path, scenario)
 
 
 def test_pulls_filter_tags_and_say_where_to_go_on(tmp_path: Path) -> None:
-    async def what(instance: ClientInstance, _) -> None:
+    async def scenario(instance: ClientInstance, _) -> None:
         result = await broker_api.pull(instance, "readers", QUEUE, Subscription.of("Orders", "a || c"), 0)
         assert (result.status, result.next_offset, result.min_offset, result.max_offset) == ("FOUND", 3, 0, 3)
-        assert [one.body for one in result.messages] == [b"0", b"2"]
+        assert [message.body for message in result.messages] == [b"0", b"2"]
         assert result.messages[0].properties["MAX_OFFSET"] == "3"
         result = await broker_api.pull(instance, "readers", QUEUE, Subscription("Orders"), 3)
         assert (result.status, result.messages) == ("NO_NEW_MSG", [])
@@ -65,24 +65,24 @@ def test_pulls_filter_tags_and_say_where_to_go_on(tmp_path: Path) -> None:
         with pytest.raises(ClientError, match="too old"):
             await broker_api.pull(instance, "readers", QUEUE, Subscription.of("Orders", "a>1", 0, SQL92), 0)
 
-    asking(tmp_path, what)
+    asking(tmp_path, scenario)
 
 
 def test_one_message_is_viewed_and_sent_back(tmp_path: Path) -> None:
-    async def what(instance: ClientInstance, beside) -> None:
+    async def scenario(instance: ClientInstance, beside) -> None:
         unit = beside.units("Orders", 1)[2]
-        found = await broker_api.view_message(instance, QUEUE, unit.offset_msg_id)
-        assert found.body == b"2"
+        results = await broker_api.view_message(instance, QUEUE, unit.offset_msg_id)
+        assert results.body == b"2"
         with pytest.raises(ClientError, match="not an offset message id"):
             await broker_api.view_message(instance, QUEUE, "x")
-        await broker_api.send_back(instance, "readers", found, 1, 16)
+        await broker_api.send_back(instance, "readers", results, 1, 16)
         assert len(beside.units("SCHEDULE_TOPIC_XXXX", 0)) == 1
 
-    asking(tmp_path, what)
+    asking(tmp_path, scenario)
 
 
 def test_one_client_at_a_time_has_a_lock(tmp_path: Path) -> None:
-    async def what(instance: ClientInstance, beside) -> None:
+    async def scenario(instance: ClientInstance, beside) -> None:
         other = ClientInstance(beside.namesrv)
         await other.route("Orders")
         assert await broker_api.lock(instance, "readers", [QUEUE]) == {QUEUE}
@@ -92,11 +92,11 @@ def test_one_client_at_a_time_has_a_lock(tmp_path: Path) -> None:
         assert await broker_api.lock(other, "readers", [QUEUE]) == {QUEUE}
         await other.kill()
 
-    asking(tmp_path, what)
+    asking(tmp_path, scenario)
 
 
 def test_offsets_are_committed_either_way(tmp_path: Path) -> None:
-    async def what(instance: ClientInstance, _) -> None:
+    async def scenario(instance: ClientInstance, _) -> None:
         assert await broker_api.query_offset(instance, "readers", QUEUE) in (None, 0)
         await broker_api.pull(instance, "readers", QUEUE, Subscription("Orders"), 0)
         await broker_api.commit_offset(instance, "readers", QUEUE, 2)
@@ -104,7 +104,7 @@ def test_offsets_are_committed_either_way(tmp_path: Path) -> None:
         await broker_api.commit_offset(instance, "readers", QUEUE, 1, one_way=False)
         assert await broker_api.query_offset(instance, "readers", QUEUE) == 1
 
-    asking(tmp_path, what)
+    asking(tmp_path, scenario)
 
 
 def popping(tmp_path: Path, what) -> None:
@@ -119,15 +119,15 @@ def popping(tmp_path: Path, what) -> None:
 
 
 def test_one_pop_by_hand(tmp_path: Path) -> None:
-    async def what(producer: Producer, _: ServedBroker) -> None:
-        client, wanted = producer.instance, Subscription("Orders")
-        result = await pop(client, "poppers", "broker-a", wanted, max_messages=4, from_first=True)
+    async def scenario(producer: Producer, _: ServedBroker) -> None:
+        client, expected = producer.instance, Subscription("Orders")
+        result = await pop(client, "poppers", "broker-a", expected, max_messages=4, from_first=True)
         assert (result.status, len(result.messages)) == ("FOUND", 4)
         first = result.messages[0]
         words = first.properties[POP_CK].split(" ")
         assert words[4:] == ["0", "broker-a", str(first.queue_id), str(first.queue_offset)]
-        for one in result.messages[1:]:
-            await acknowledge(client, "poppers", one)
+        for message in result.messages[1:]:
+            await acknowledge(client, "poppers", message)
         before = first.properties[POP_CK]
         await change_invisible(client, "poppers", first, 30.0)
         assert first.properties[POP_CK] != before
@@ -135,16 +135,16 @@ def test_one_pop_by_hand(tmp_path: Path) -> None:
         empty = await pop(client, "others", "broker-a", Subscription.of("Orders", "none"), from_first=True)
         assert (empty.status, empty.messages) == ("NO_NEW_MSG", [])
         with pytest.raises(BrokerRefused):
-            await pop(client, "poppers", "broker-a", wanted, max_messages=33)
+            await pop(client, "poppers", "broker-a", expected, max_messages=33)
         first.properties.pop(POP_CK)
         with pytest.raises(WrongMessage, match="not popped"):
             await acknowledge(client, "poppers", first)
 
-    popping(tmp_path, what)
+    popping(tmp_path, scenario)
 
 
 def test_what_brokers_cannot_say_is_asked_again_and_what_they_refuse_is_told(tmp_path: Path) -> None:
-    async def what(producer: Producer, _: ServedBroker) -> None:
+    async def scenario(producer: Producer, _: ServedBroker) -> None:
         client = producer.instance
         assert await query_assignment(client, "nobody", "Orders") is None
         with pytest.raises(NoRoute):
@@ -154,22 +154,22 @@ def test_what_brokers_cannot_say_is_asked_again_and_what_they_refuse_is_told(tmp
         with pytest.raises(NoRoute):
             await set_request_mode(client, "poppers", "Nothing", POP)
 
-    popping(tmp_path, what)
+    popping(tmp_path, scenario)
 
 
 def test_the_same_attempt_gets_the_same_messages(tmp_path: Path) -> None:
-    async def what(producer: Producer, _: ServedBroker) -> None:
-        client, wanted = producer.instance, Subscription("Orders")
-        more = {"queue_id": 0, "max_messages": 2, "from_first": True, "orderly": True}
-        first = await pop(client, "poppers", "broker-a", wanted, attempt="a1", **more)
-        assert [one.reconsume_times for one in first.messages] == [0, 0]
-        assert [one.properties[POP_CK].split(" ")[3] for one in first.messages] == ["999", "999"]
-        assert (await pop(client, "poppers", "broker-a", wanted, attempt="a2", **more)).messages == []
-        again = await pop(client, "poppers", "broker-a", wanted, attempt="a1", **more)
-        assert [one.queue_offset for one in again.messages] == [one.queue_offset for one in first.messages]
-        for one in again.messages:
-            await change_invisible(client, "poppers", one, 0.0)
-        later = await pop(client, "poppers", "broker-a", wanted, attempt="a3", **more, hold=1.0)
+    async def scenario(producer: Producer, _: ServedBroker) -> None:
+        client, expected = producer.instance, Subscription("Orders")
+        extra = {"queue_id": 0, "max_messages": 2, "from_first": True, "orderly": True}
+        first = await pop(client, "poppers", "broker-a", expected, attempt="a1", **extra)
+        assert [message.reconsume_times for message in first.messages] == [0, 0]
+        assert [item.properties[POP_CK].split(" ")[3] for item in first.messages] == ["999", "999"]
+        assert (await pop(client, "poppers", "broker-a", expected, attempt="a2", **extra)).messages == []
+        repeated = await pop(client, "poppers", "broker-a", expected, attempt="a1", **extra)
+        assert [one.queue_offset for one in repeated.messages] == [one.queue_offset for one in first.messages]
+        for unit in repeated.messages:
+            await change_invisible(client, "poppers", unit, 0.0)
+        later = await pop(client, "poppers", "broker-a", expected, attempt="a3", **extra, hold=1.0)
         assert [one.reconsume_times for one in later.messages] == [1, 1]
         done = later.messages[0]
         await acknowledge(client, "poppers", done)
@@ -177,4 +177,4 @@ def test_the_same_attempt_gets_the_same_messages(tmp_path: Path) -> None:
         await change_invisible(client, "poppers", done, 30.0)
         assert done.properties[POP_CK] == handle, "it is done with: there is nothing to change"
 
-    popping(tmp_path, what)
+    popping(tmp_path, scenario)

@@ -34,7 +34,7 @@ class RecordingListener:
 
     @property
     def bodies(self) -> list[bytes]:
-        return [one.body for one in self.messages]
+        return [message.body for message in self.messages]
 
 
 def consuming(tmp_path: Path, what, broker=None) -> None:
@@ -47,69 +47,71 @@ def consuming(tmp_path: Path, what, broker=None) -> None:
     run(both)
 
 
-def reader(beside: ServedBroker, listener, config: ConsumerConfig = FIRST, group: str = "readers", **more) -> Consumer:
-    made = Consumer(group, listener, beside.namesrv, config, **more)
-    made.subscribe("Orders")
-    return made
+def reader(
+    beside: ServedBroker, listener, config: ConsumerConfig = FIRST, group: str = "readers", **options
+) -> Consumer:
+    consumer = Consumer(group, listener, beside.namesrv, config, **options)
+    consumer.subscribe("Orders")
+    return consumer
 
 
 def test_each_message_is_delivered_once_and_committed(tmp_path: Path) -> None:
-    async def what(producer: Producer, beside: ServedBroker) -> None:
+    async def scenario(producer: Producer, beside: ServedBroker) -> None:
         await producer.send([Message("Orders", b"%d" % number) for number in range(70)])
-        seen = RecordingListener()
-        async with reader(beside, seen):
-            await until(lambda: len(seen.messages) == 70)
+        listener = RecordingListener()
+        async with reader(beside, listener):
+            await until(lambda: len(listener.messages) == 70)
             for number in range(70, 90):
                 await producer.send(Message("Orders", b"%d" % number, tags="t", keys="k", properties={"p": "1"}))
-            await until(lambda: len(seen.messages) == 90)
-        assert sorted(map(int, seen.bodies)) == list(range(90))
-        last = seen.messages[-1]
+            await until(lambda: len(listener.messages) == 90)
+        assert sorted(map(int, listener.bodies)) == list(range(90))
+        last = listener.messages[-1]
         assert (last.tags, last.keys, last.properties["p"], last.queue.broker) == ("t", "k", "1", "broker-a")
         offsets = beside.server.broker.store.tables
-        told = [offsets.consumer_offset("readers", "Orders", queue) for queue in range(4)]
-        assert sum(told) == 90
-        again = RecordingListener()
-        async with reader(beside, again):
+        consumer_offsets = [offsets.consumer_offset("readers", "Orders", queue) for queue in range(4)]
+        assert sum(consumer_offsets) == 90
+        second_listener = RecordingListener()
+        async with reader(beside, second_listener):
             await producer.send(Message("Orders", b"new"))
-            await until(lambda: again.messages)
-        assert again.bodies == [b"new"]
+            await until(lambda: second_listener.messages)
+        assert second_listener.bodies == [b"new"]
 
-    consuming(tmp_path, what)
+    consuming(tmp_path, scenario)
 
 
 def test_tags_are_chosen(tmp_path: Path) -> None:
-    async def what(producer: Producer, beside: ServedBroker) -> None:
+    async def scenario(producer: Producer, beside: ServedBroker) -> None:
         for tag in ("a", "b", "c", "a"):
             await producer.send(Message("Orders", tag.encode(), tags=tag))
-        seen = RecordingListener()
-        one = Consumer("readers", seen, beside.namesrv, FIRST)
-        one.subscribe("Orders", "a || c")
-        async with one:
-            await until(lambda: len(seen.messages) == 3)
-        assert Counter(seen.bodies) == {b"a": 2, b"c": 1}
+        listener = RecordingListener()
+        consumer = Consumer("readers", listener, beside.namesrv, FIRST)
+        consumer.subscribe("Orders", "a || c")
+        async with consumer:
+            await until(lambda: len(listener.messages) == 3)
+        assert Counter(listener.bodies) == {b"a": 2, b"c": 1}
 
-    consuming(tmp_path, what)
+    consuming(tmp_path, scenario)
 
 
 def test_what_is_not_consumed_comes_again_and_becomes_a_dead_letter(tmp_path: Path) -> None:
-    async def what(producer: Producer, beside: ServedBroker) -> None:
+    async def scenario(producer: Producer, beside: ServedBroker) -> None:
         def says(message):
             if message.body == b"bad":
                 raise RuntimeError("no tea")
             return message.reconsume_times > 0 or message.body == b"good"
 
-        seen = RecordingListener(says)
-        one = reader(beside, seen, ConsumerConfig(start=FROM_FIRST, max_reconsume=1))
-        ring = one.events.ring()
-        async with one:
+        listener = RecordingListener(says)
+        item = reader(beside, listener, ConsumerConfig(start=FROM_FIRST, max_reconsume=1))
+        ring = item.events.ring()
+        async with item:
             for body in (b"good", b"late", b"bad"):
                 await producer.send(Message("Orders", body, keys=body.decode()))
             await until(lambda: beside.units("%DLQ%readers", 0), 60)
-            await until(lambda: len(seen.messages) == 5)
-        assert Counter(seen.bodies) == {b"good": 1, b"late": 2, b"bad": 2}
+            await until(lambda: len(listener.messages) == 5)
+        assert Counter(listener.bodies) == {b"good": 1, b"late": 2, b"bad": 2}
         (dead,) = beside.units("%DLQ%readers", 0)
         assert dead.body == b"bad"
-        late = [one for one in seen.messages if one.body == b"late"]
+        late = [one for one in listener.messages if one.body == b"late"]
         assert [(one.topic, one.reconsume_times) for one in late] == [("Orders", 0), ("Orders", 1)]
         assert late[1].queue.topic == "%RETRY%readers"
         assert late[0].msg_id == late[1].msg_id
@@ -117,28 +119,33 @@ def test_what_is_not_consumed_comes_again_and_becomes_a_dead_letter(tmp_path: Pa
         assert len(back) == 3
         assert all(event.by_broker for event in back)
 
-    consuming(tmp_path, what)
+    consuming(tmp_path, scenario)
 
 
 def test_a_message_that_the_broker_does_not_take_back_is_sent_anew(tmp_path: Path, monkeypatch) -> None:
-    async def what(producer: Producer, beside: ServedBroker) -> None:
+    async def scenario(producer: Producer, beside: ServedBroker) -> None:
         from engine.broker import processors
 
         monkeypatch.delitem(processors.HANDLERS, 36)
-        seen = RecordingListener(lambda message: message.reconsume_times > 0)
-        async with reader(beside, seen):
+        listener = RecordingListener(lambda message: message.reconsume_times > 0)
+        async with reader(beside, listener):
             result = await producer.send(Message("Orders", b"x", tags="t", keys="k"))
-            await until(lambda: len(seen.messages) == 2, 60)
-        again = seen.messages[1]
-        assert (again.topic, again.msg_id, again.tags, again.keys) == ("Orders", result.msg_id, "t", "k")
+            await until(lambda: len(listener.messages) == 2, 60)
+        second_message = listener.messages[1]
+        assert (second_message.topic, second_message.msg_id, second_message.tags, second_message.keys) == (
+            "Orders",
+            result.msg_id,
+            "t",
+            "k",
+        )
 
-    consuming(tmp_path, what)
+    consuming(tmp_path, scenario)
 
 
 def test_in_order_each_queue_is_consumed_message_after_message(tmp_path: Path) -> None:
     """On a busy machine a send or a lock may time out, and a message comes again: first deliveries are in order."""
 
-    async def what(producer: Producer, beside: ServedBroker) -> None:
+    async def scenario(producer: Producer, beside: ServedBroker) -> None:
         running: Counter = Counter()
         crowded: list[bytes] = []
         order: dict[int, list[bytes]] = {}
@@ -170,46 +177,46 @@ def test_in_order_each_queue_is_consumed_message_after_message(tmp_path: Path) -
         assert {queue: list(dict.fromkeys(bodies)) for queue, bodies in order.items()} == sent
         assert len(failed) == 6
 
-    consuming(tmp_path, what)
+    consuming(tmp_path, scenario)
 
 
 def test_in_order_a_message_that_fails_too_often_is_a_dead_letter(tmp_path: Path) -> None:
-    async def what(producer: Producer, beside: ServedBroker) -> None:
-        seen = RecordingListener(lambda message: message.body != b"bad")
+    async def scenario(producer: Producer, beside: ServedBroker) -> None:
+        listener = RecordingListener(lambda message: message.body != b"bad")
         config = ConsumerConfig(start=FROM_FIRST, orderly=True, max_reconsume=2, suspend=0.01)
-        async with reader(beside, seen, config):
+        async with reader(beside, listener, config):
             for body in (b"a", b"bad", b"b"):
                 await producer.send(Message("Orders", body), key="one")
-            await until(lambda: b"b" in seen.bodies)
+            await until(lambda: b"b" in listener.bodies)
             await until(lambda: beside.units("%DLQ%readers", 0), 60)
-        assert seen.bodies == [b"a", b"bad", b"bad", b"bad", b"b"]
+        assert listener.bodies == [b"a", b"bad", b"bad", b"bad", b"b"]
 
-    consuming(tmp_path, what)
+    consuming(tmp_path, scenario)
 
 
 def test_broadcast_goes_to_everybody_and_offsets_stay_with_the_client(tmp_path: Path) -> None:
-    async def what(producer: Producer, beside: ServedBroker) -> None:
+    async def scenario(producer: Producer, beside: ServedBroker) -> None:
         config = ConsumerConfig(model=BROADCASTING, start=FROM_FIRST, offsets_folder=tmp_path / "offsets")
         first, second = RecordingListener(), RecordingListener(lambda _: False)
-        async with reader(beside, first, config) as one, reader(beside, second, config):
+        async with reader(beside, first, config) as item, reader(beside, second, config):
             for number in range(12):
                 await producer.send(Message("Orders", b"%d" % number))
             await until(lambda: len(first.messages) == len(second.messages) == 12)
-            assert len(one.owned) == 4
+            assert len(item.owned) == 4
         assert beside.server.broker.store.tables.consumer_offset("readers", "Orders", 0) < 0
         assert len(list((tmp_path / "offsets").rglob("offsets.json"))) == 2
 
-    consuming(tmp_path, what)
+    consuming(tmp_path, scenario)
 
 
 def test_batches_and_plain_functions_in_threads(tmp_path: Path) -> None:
-    async def what(producer: Producer, beside: ServedBroker) -> None:
-        seen: list[bytes] = []
+    async def scenario(producer: Producer, beside: ServedBroker) -> None:
+        bodies: list[bytes] = []
         sizes: list[int] = []
 
         def listener(messages, context) -> None:
             sizes.append(len(messages))
-            seen.extend(one.body for one in messages)
+            bodies.extend(message.body for message in messages)
             if len(messages) > 1 and not context.queue.topic.startswith("%"):
                 context.done_with = 1
 
@@ -217,39 +224,39 @@ def test_batches_and_plain_functions_in_threads(tmp_path: Path) -> None:
         beside.units("Orders")
         with ThreadPoolExecutor(4) as pool:
             async with reader(beside, listener, ConsumerConfig(start=FROM_FIRST, batch=8), executor=pool):
-                await until(lambda: len(seen) == 15, 60)
+                await until(lambda: len(bodies) == 15, 60)
         assert max(sizes) == 8
-        assert Counter(seen)[b"0"] == 1
-        assert Counter(seen)[b"7"] == 2
+        assert Counter(bodies)[b"0"] == 1
+        assert Counter(bodies)[b"7"] == 2
 
-    consuming(tmp_path, what)
+    consuming(tmp_path, scenario)
 
 
 def test_a_request_gets_its_reply(tmp_path: Path) -> None:
-    async def what(producer: Producer, beside: ServedBroker) -> None:
+    async def scenario(producer: Producer, beside: ServedBroker) -> None:
         async with Producer("repliers", beside.namesrv) as replier:
 
             async def listener(messages, _context) -> None:
-                for one in messages:
-                    await replier.reply(reply_to(one, b"re: " + one.body))
+                for message in messages:
+                    await replier.reply(reply_to(message, b"re: " + message.body))
 
             async with reader(beside, listener):
                 reply = await producer.request(Message("Orders", b"ready?" * 1000), 20)
         assert reply.body == b"re: " + b"ready?" * 1000
         assert reply.properties["MSG_TYPE"] == "reply"
 
-    consuming(tmp_path, what)
+    consuming(tmp_path, scenario)
 
 
 def test_a_listener_is_asked_directly_by_an_administrator(tmp_path: Path) -> None:
-    async def what(producer: Producer, beside: ServedBroker) -> None:
-        seen = RecordingListener(lambda message: message.body != b"bad")
+    async def scenario(producer: Producer, beside: ServedBroker) -> None:
+        listener = RecordingListener(lambda message: message.body != b"bad")
         result = await producer.send(Message("Orders", b"bad"))
-        async with reader(beside, seen) as one:
-            await until(lambda: seen.messages)
+        async with reader(beside, listener) as client:
+            await until(lambda: listener.messages)
             fields = {
                 "consumerGroup": "readers",
-                "clientId": one.client_id,
+                "clientId": client.client_id,
                 "msgId": result.offset_msg_id,
                 "brokerName": "broker-a",
             }
@@ -258,13 +265,13 @@ def test_a_listener_is_asked_directly_by_an_administrator(tmp_path: Path) -> Non
             answer = await producer.instance.call(beside.server.address, 307, {**fields, "jstackEnable": False})
             assert b'"mqTable":{{"brokerName":"broker-a"' in bytes(answer.body)
 
-    consuming(tmp_path, what)
+    consuming(tmp_path, scenario)
 
 
 def test_slow_listeners_are_counted_slowed_down_and_cut_off_by_a_kill(tmp_path: Path) -> None:
     """What was not committed before a kill is delivered again: at least once, never lost."""
 
-    async def what(producer: Producer, beside: ServedBroker) -> None:
+    async def scenario(producer: Producer, beside: ServedBroker) -> None:
         await producer.send([Message("Orders", b"%d" % number) for number in range(40)])
         first = RecordingListener()
         killed = reader(beside, first, ConsumerConfig(start=FROM_FIRST, threads=1, commit_interval=0.05))
@@ -277,29 +284,29 @@ def test_slow_listeners_are_counted_slowed_down_and_cut_off_by_a_kill(tmp_path: 
         await asyncio.sleep(0.05)
         assert len(first.messages) == counted
         events = ring.take()
-        assert sum(isinstance(one, Delivered) for one in events) == counted
-        assert counted - 1 <= sum(isinstance(one, Consumed) for one in events) <= counted
+        assert sum(isinstance(event, Delivered) for event in events) == counted
+        assert counted - 1 <= sum(isinstance(consumed, Consumed) for consumed in events) <= counted
         second = RecordingListener()
         async with reader(beside, second):
             await until(lambda: len({*first.bodies, *second.bodies}) == 40)
         assert set(first.bodies) | set(second.bodies) == {b"%d" % number for number in range(40)}
 
-    consuming(tmp_path, what)
+    consuming(tmp_path, scenario)
 
 
 @pytest.mark.parametrize("orderly", [False, True])
 def test_a_stop_lets_listeners_at_work_end_and_begins_nothing_new(tmp_path: Path, *, orderly: bool) -> None:
     """A clean stop cut listeners off in the middle: they got CancelledError, and all their messages came again."""
 
-    async def what(producer: Producer, beside: ServedBroker) -> None:
+    async def scenario(producer: Producer, beside: ServedBroker) -> None:
         await producer.send([Message("Orders", b"%d" % number) for number in range(40)])
         begun: list[bytes] = []
         ended: list[bytes] = []
 
         async def listener(messages, _context) -> None:
-            begun.extend(one.body for one in messages)
+            begun.extend(message.body for message in messages)
             await asyncio.sleep(0.5)
-            ended.extend(one.body for one in messages)
+            ended.extend(item.body for item in messages)
 
         first = reader(beside, listener, ConsumerConfig(start=FROM_FIRST, threads=4, orderly=orderly))
         await first.start()
@@ -307,17 +314,17 @@ def test_a_stop_lets_listeners_at_work_end_and_begins_nothing_new(tmp_path: Path
         await first.stop()
         assert ended == begun
         assert len(begun) < 40
-        seen = RecordingListener()
-        async with reader(beside, seen):
-            await until(lambda: len(seen.messages) == 40 - len(ended))
+        recording_listener = RecordingListener()
+        async with reader(beside, recording_listener):
+            await until(lambda: len(recording_listener.messages) == 40 - len(ended))
             await asyncio.sleep(0.2)
-        assert Counter(seen.bodies + ended) == Counter(b"%d" % number for number in range(40))
+        assert Counter(recording_listener.bodies + ended) == Counter(b"%d" % number for number in range(40))
 
-    consuming(tmp_path, what)
+    consuming(tmp_path, scenario)
 
 
 def test_a_stop_waits_no_longer_than_it_may(tmp_path: Path) -> None:
-    async def what(producer: Producer, beside: ServedBroker) -> None:
+    async def scenario(producer: Producer, beside: ServedBroker) -> None:
         await producer.send(Message("Orders", b"slow"))
         begun, cancelled = asyncio.Event(), asyncio.Event()
 
@@ -334,23 +341,23 @@ def test_a_stop_waits_no_longer_than_it_may(tmp_path: Path) -> None:
         await begun.wait()
         await slow.stop(timeout=0.1)
         assert cancelled.is_set()
-        seen = RecordingListener()
-        async with reader(beside, seen):
-            await until(lambda: seen.bodies == [b"slow"])
+        recording_listener = RecordingListener()
+        async with reader(beside, recording_listener):
+            await until(lambda: recording_listener.bodies == [b"slow"])
 
-    consuming(tmp_path, what)
+    consuming(tmp_path, scenario)
 
 
 def test_a_stop_waits_for_no_pause_of_a_slowed_client(tmp_path: Path) -> None:
-    async def what(producer: Producer, beside: ServedBroker) -> None:
+    async def scenario(producer: Producer, beside: ServedBroker) -> None:
         await producer.send(Message("Orders", b"1"))
-        seen = RecordingListener()
-        slowed = reader(beside, seen, ConsumerConfig(start=FROM_FIRST, stop_timeout=3600))
+        listener = RecordingListener()
+        slowed = reader(beside, listener, ConsumerConfig(start=FROM_FIRST, stop_timeout=3600))
         slowed.slow_down(1800)
         await slowed.start()
         await until(lambda: slowed.process_queues and any(queue.held for queue in slowed.process_queues))
         await asyncio.sleep(0.1)
         await slowed.stop()
-        assert seen.bodies == []
+        assert listener.bodies == []
 
-    consuming(tmp_path, what)
+    consuming(tmp_path, scenario)

@@ -52,11 +52,11 @@ def consuming(tmp_path: Path, what, broker: BrokerConfig | None = None) -> None:
 
 
 def reader(
-    beside: ServedBroker, seen: list, config: ConsumerConfig = FIRST, group: str = "readers", **more
+    beside: ServedBroker, seen: list, config: ConsumerConfig = FIRST, group: str = "readers", **options
 ) -> Consumer:
-    made = Consumer(group, lambda messages, _: seen.extend(messages), beside.namesrv, config, **more)
-    made.subscribe("Orders")
-    return made
+    consumer = Consumer(group, lambda messages, _: seen.extend(messages), beside.namesrv, config, **options)
+    consumer.subscribe("Orders")
+    return consumer
 
 
 def orders(queue_id: int) -> MessageQueue:
@@ -68,11 +68,11 @@ def owned(consumer: Consumer) -> list[int]:
 
 
 def test_queues_are_shared_without_gap_or_overlap_whoever_comes_and_goes(tmp_path: Path) -> None:
-    async def what(producer: Producer, beside: ServedBroker) -> None:
+    async def scenario(producer: Producer, beside: ServedBroker) -> None:
         await producer.send(Message("Orders", b"first"))
-        seen: list = []
-        first, second, third = (reader(beside, seen) for _ in range(3))
-        rings = [one.events.ring() for one in (first, second)]
+        observed: list = []
+        first, second, third = (reader(beside, observed) for _ in range(3))
+        rings = [item.events.ring() for item in (first, second)]
 
         def shared(*among: Consumer) -> bool:
             return sorted(number for one in among for number in owned(one)) == [0, 1, 2, 3] and all(map(owned, among))
@@ -88,53 +88,53 @@ def test_queues_are_shared_without_gap_or_overlap_whoever_comes_and_goes(tmp_pat
                 # whoever was killed has not said how far it was: what it had read may come again
                 for number in range(40):
                     await producer.send(Message("Orders", b"%d" % number))
-                await until(lambda: len({(one.queue_id, one.queue_offset) for one in seen}) == 41)
+                await until(lambda: len({(one.queue_id, one.queue_offset) for one in observed}) == 41)
             await until(lambda: shared(first))
         steps = [one for one in rings[0].take() if isinstance(one, Rebalanced) and one.topic == "Orders"]
-        assert {1, 2} <= {len(one.client_ids) for one in steps} <= {1, 2, 3}
-        for one in steps:
-            assert len(one.queues) == 4
-            assert first.client_id in one.client_ids
+        assert {1, 2} <= {len(step.client_ids) for step in steps} <= {1, 2, 3}
+        for message in steps:
+            assert len(message.queues) == 4
+            assert first.client_id in message.client_ids
         kinds = Counter(type(one) for one in rings[1].take())
         for kind in (Started, Stopped, Rebalanced, QueueTaken, QueueGivenUp, PullSent, PullAnswered, Committed):
             assert kinds[kind] > 0, kind
 
-    consuming(tmp_path, what)
+    consuming(tmp_path, scenario)
 
 
 def test_another_strategy_is_kept_to(tmp_path: Path) -> None:
-    async def what(producer: Producer, beside: ServedBroker) -> None:
+    async def scenario(producer: Producer, beside: ServedBroker) -> None:
         await producer.send(Message("Orders", b"x"))
         async with (
-            reader(beside, [], strategy=AveragelyByCircle()) as one,
+            reader(beside, [], strategy=AveragelyByCircle()) as item,
             reader(beside, [], strategy=AveragelyByCircle()) as other,
         ):
-            await until(lambda: sorted([owned(one), owned(other)]) == [[0, 2], [1, 3]])
+            await until(lambda: sorted([owned(item), owned(other)]) == [[0, 2], [1, 3]])
 
-    consuming(tmp_path, what)
+    consuming(tmp_path, scenario)
 
 
 def test_a_topic_is_read_again_from_a_time_on(tmp_path: Path) -> None:
-    async def what(producer: Producer, beside: ServedBroker) -> None:
+    async def scenario(producer: Producer, beside: ServedBroker) -> None:
         await producer.send(Message("Orders", b"old"), queue=orders(0))
         await asyncio.sleep(0.02)
         middle = system_clock()
         await producer.send(Message("Orders", b"new"), queue=orders(0))
-        seen: list = []
-        async with reader(beside, seen) as one:
-            await until(lambda: len(seen) == 2)
-            await one.reset_to("Orders", middle)
-            await until(lambda: len(seen) == 3)
-        assert [message.body for message in seen] == [b"old", b"new", b"new"]
+        observed: list = []
+        async with reader(beside, observed) as item:
+            await until(lambda: len(observed) == 2)
+            await item.reset_to("Orders", middle)
+            await until(lambda: len(observed) == 3)
+        assert [message.body for message in observed] == [b"old", b"new", b"new"]
 
-    consuming(tmp_path, what)
+    consuming(tmp_path, scenario)
 
 
 @pytest.mark.parametrize(("start", "offset"), [(FROM_FIRST, 0), (FROM_LAST, 3), (FROM_TIME, 2)])
 def test_without_an_offset_the_start_decides(tmp_path: Path, monkeypatch, start: str, offset: int) -> None:
     """A broker answers 0 for a young queue; here it says that it knows none, as for an old one."""
 
-    async def what(producer: Producer, beside: ServedBroker) -> None:
+    async def scenario(producer: Producer, beside: ServedBroker) -> None:
         from engine.broker import processors
         from engine.remoting.codes import Refused, ResponseCode
 
@@ -148,119 +148,119 @@ def test_without_an_offset_the_start_decides(tmp_path: Path, monkeypatch, start:
                 middle = system_clock()
             await producer.send(Message("Orders", b"%d" % number), queue=orders(0))
         beside.units("Orders")
-        one = reader(beside, [], ConsumerConfig(start=start, start_time=middle))
-        ring = one.events.ring()
-        async with one:
-            await until(lambda: owned(one) == [0, 1, 2, 3])
-            taken = {event.queue: event.offset for event in ring.take() if isinstance(event, QueueTaken)}
-            assert taken[orders(0)] == offset
-            await until(lambda: len(one.owned) == 5)
+        item = reader(beside, [], ConsumerConfig(start=start, start_time=middle))
+        ring = item.events.ring()
+        async with item:
+            await until(lambda: owned(item) == [0, 1, 2, 3])
+            received = {event.queue: event.offset for event in ring.take() if isinstance(event, QueueTaken)}
+            assert received[orders(0)] == offset
+            await until(lambda: len(item.owned) == 5)
 
-    consuming(tmp_path, what)
+    consuming(tmp_path, scenario)
 
 
 def test_a_queue_is_read_again_from_where_it_is_sought(tmp_path: Path) -> None:
-    async def what(producer: Producer, beside: ServedBroker) -> None:
+    async def scenario(producer: Producer, beside: ServedBroker) -> None:
         for number in range(5):
             await producer.send(Message("Orders", b"%d" % number), queue=orders(1))
-        seen: list = []
-        async with reader(beside, seen) as one:
-            await until(lambda: len(seen) == 5)
-            await one.seek(orders(1), 3)
-            await until(lambda: len(seen) == 7)
-            assert [message.body for message in seen[5:]] == [b"3", b"4"]
+        observed: list = []
+        async with reader(beside, observed) as item:
+            await until(lambda: len(observed) == 5)
+            await item.seek(orders(1), 3)
+            await until(lambda: len(observed) == 7)
+            assert [message.body for message in observed[5:]] == [b"3", b"4"]
             with pytest.raises(WrongMessage, match="not read"):
-                await one.seek(MessageQueue("Orders", "broker-z", 0), 0)
+                await item.seek(MessageQueue("Orders", "broker-z", 0), 0)
 
-    consuming(tmp_path, what)
+    consuming(tmp_path, scenario)
 
 
 def test_an_administrator_resets_the_group(tmp_path: Path) -> None:
     """A broker of 5.3 moves the offset itself, one of 4.9 tells each member (220)."""
 
-    async def what(producer: Producer, beside: ServedBroker) -> None:
+    async def scenario(producer: Producer, beside: ServedBroker) -> None:
         for number in range(5):
             await producer.send(Message("Orders", b"%d" % number), queue=orders(1))
-        seen: list = []
-        one = reader(beside, seen)
-        ring = one.events.ring()
-        async with one:
-            await until(lambda: len(seen) == 5)
-            await one.commit()
+        observed: list = []
+        client = reader(beside, observed)
+        ring = client.events.ring()
+        async with client:
+            await until(lambda: len(observed) == 5)
+            await client.commit()
             fields = {"topic": "Orders", "group": "readers", "timestamp": 0, "isForce": True}
             await producer.instance.call(beside.server.address, 222, fields)
             await producer.send(Message("Orders", b"5"), queue=orders(1))  # wakes the held pull
-            await until(lambda: len(seen) == 11)
+            await until(lambda: len(observed) == 11)
             answer = await producer.instance.call(beside.server.address, 223, {"topic": "Orders", "group": "readers"})
-            assert one.client_id.encode() in bytes(answer.body)
+            assert client.client_id.encode() in bytes(answer.body)
             (member,) = beside.server.broker.clients.consumers["readers"].members
             body = b'{"offsetTable":{{"brokerName":"broker-a","queueId":1,"topic":"Orders"}:4}}'
             member.send(Command(220, {"topic": "Orders", "group": "readers", "timestamp": "0"}, body, flag=ONE_WAY))
-            await until(lambda: len(seen) == 13)
+            await until(lambda: len(observed) == 13)
         resets = [event.offset for event in ring.take() if isinstance(event, OffsetReset)]
         assert resets == [0, 4]
 
-    consuming(tmp_path, what)
+    consuming(tmp_path, scenario)
 
 
 def test_an_offset_beyond_the_end_is_moved_by_the_broker(tmp_path: Path) -> None:
-    async def what(producer: Producer, beside: ServedBroker) -> None:
+    async def scenario(producer: Producer, beside: ServedBroker) -> None:
         await producer.send(Message("Orders", b"x"), queue=orders(0))
         beside.server.broker.store.tables.commit_consumer_offset("readers", "Orders", 0, 1000)
-        seen: list = []
-        async with reader(beside, seen) as one:
-            await until(lambda: (one.offsets.known(orders(0)) or 1000) < 1000)
-            await until(lambda: 0 in owned(one))
+        observed: list = []
+        async with reader(beside, observed) as item:
+            await until(lambda: (item.offsets.known(orders(0)) or 1000) < 1000)
+            await until(lambda: 0 in owned(item))
             await producer.send(Message("Orders", b"y"), queue=orders(0))
-            await until(lambda: any(message.body == b"y" for message in seen))
+            await until(lambda: any(message.body == b"y" for message in observed))
 
-    consuming(tmp_path, what)
+    consuming(tmp_path, scenario)
 
 
 def test_a_paused_consumer_pulls_nothing(tmp_path: Path) -> None:
-    async def what(producer: Producer, beside: ServedBroker) -> None:
-        seen: list = []
-        one = reader(beside, seen)
-        one.pause()
-        ring = one.events.ring()
-        async with one:
+    async def scenario(producer: Producer, beside: ServedBroker) -> None:
+        observed: list = []
+        off = reader(beside, observed)
+        off.pause()
+        ring = off.events.ring()
+        async with off:
             await producer.send(Message("Orders", b"x"))
-            await until(lambda: len(owned(one)) == 4)
+            await until(lambda: len(owned(off)) == 4)
             events = ring.take()
-            await until(lambda: events.extend(ring.take()) or any(isinstance(one, PullPutOff) for one in events))
+            await until(lambda: events.extend(ring.take()) or any(isinstance(item, PullPutOff) for item in events))
             await asyncio.sleep(0.1)
-            assert seen == []
-            one.resume()
-            await until(lambda: seen)
+            assert observed == []
+            off.resume()
+            await until(lambda: observed)
         events += ring.take()
         assert {event.reason for event in events if isinstance(event, PullPutOff)} == {"paused"}
         assert [event.paused for event in events if isinstance(event, Paced)] == [False]
 
-    consuming(tmp_path, what)
+    consuming(tmp_path, scenario)
 
 
 def test_what_is_held_is_bounded(tmp_path: Path) -> None:
-    async def what(producer: Producer, beside: ServedBroker) -> None:
+    async def scenario(producer: Producer, beside: ServedBroker) -> None:
         goes_on = asyncio.Event()
-        seen: list = []
+        actual_messages: list = []
 
         async def listener(messages, _context) -> None:
             await goes_on.wait()
-            seen.extend(messages)
+            actual_messages.extend(messages)
 
         await producer.send([Message("Orders", b"x" * 100) for _ in range(200)])
-        one = Consumer("readers", listener, beside.namesrv, ConsumerConfig(start=FROM_FIRST, most_held=50))
-        one.subscribe("Orders")
-        ring = one.events.ring()
-        async with one:
+        consumer = Consumer("readers", listener, beside.namesrv, ConsumerConfig(start=FROM_FIRST, most_held=50))
+        consumer.subscribe("Orders")
+        ring = consumer.events.ring()
+        async with consumer:
             await until(lambda: any(isinstance(event, PullPutOff) for event in ring.take()))
-            (held,) = [queue for queue in one.process_queues if queue.count]
+            (held,) = [queue for queue in consumer.process_queues if queue.count]
             assert 50 < held.count <= 50 + 32
             assert held.size == held.count * 100
             goes_on.set()
-            await until(lambda: len(seen) == 200)
+            await until(lambda: len(actual_messages) == 200)
 
-    consuming(tmp_path, what)
+    consuming(tmp_path, scenario)
 
 
 @pytest.mark.parametrize(
@@ -278,46 +278,46 @@ def test_every_limit_says_why(config: ConsumerConfig, words: str) -> None:
     from engine.codec.encode import Message as Stored
     from engine.codec.encode import encode_unit
 
-    one = ProcessQueue(orders(0))
+    queue = ProcessQueue(orders(0))
     raw = b"".join(
-        encode_unit(Stored("Orders", b"xx", 0, {}), queue_offset=at, physical_offset=0, store_timestamp=0)
-        for at in (0, 1)
+        encode_unit(Stored("Orders", b"xx", 0, {}), queue_offset=position, physical_offset=0, store_timestamp=0)
+        for position in (0, 1)
     )
-    one.put(read_messages(raw, orders(0)))
-    assert words in Consumer("readers", lambda *_: None, "127.0.0.1:1", config)._held_back(one)
+    queue.put(read_messages(raw, orders(0)))
+    assert words in Consumer("readers", lambda *_: None, "127.0.0.1:1", config)._held_back(queue)
 
 
 def test_sql_chooses_by_properties_and_what_cannot_be_understood_is_refused(tmp_path: Path) -> None:
-    async def what(producer: Producer, beside: ServedBroker) -> None:
+    async def scenario(producer: Producer, beside: ServedBroker) -> None:
         for number in range(4):
             await producer.send(Message("Orders", b"%d" % number, properties={"n": str(number)}))
-        seen: list = []
-        one = Consumer("readers", lambda messages, _: seen.extend(messages), beside.namesrv, FIRST)
-        one.subscribe("Orders", "n > 1", SQL92)
-        async with one:
-            await until(lambda: len(seen) == 2)
-        assert sorted(message.body for message in seen) == [b"2", b"3"]
+        actual_messages: list = []
+        consumer = Consumer("readers", lambda messages, _: actual_messages.extend(messages), beside.namesrv, FIRST)
+        consumer.subscribe("Orders", "n > 1", SQL92)
+        async with consumer:
+            await until(lambda: len(actual_messages) == 2)
+        assert sorted(message.body for message in actual_messages) == [b"2", b"3"]
         wrong = Consumer("others", lambda *_: None, beside.namesrv, FIRST)
         wrong.subscribe("Orders", "n >", SQL92)
         with pytest.raises(BrokerRefused):
             await wrong.start()
 
-    consuming(tmp_path, what, BrokerConfig(property_filter=True))
+    consuming(tmp_path, scenario, BrokerConfig(property_filter=True))
 
 
 def test_subscriptions_change_while_it_runs(tmp_path: Path) -> None:
-    async def what(producer: Producer, beside: ServedBroker) -> None:
+    async def scenario(producer: Producer, beside: ServedBroker) -> None:
         for topic in ("Orders", "Invoices"):
             await producer.send(Message(topic, topic.encode()))
-        seen: list = []
-        async with reader(beside, seen) as one:
-            await until(lambda: seen)
-            one.subscribe("Invoices")
-            await until(lambda: len(seen) == 2)
-            one.unsubscribe("Orders")
-            await until(lambda: not owned(one))
+        observed: list = []
+        async with reader(beside, observed) as item:
+            await until(lambda: observed)
+            item.subscribe("Invoices")
+            await until(lambda: len(observed) == 2)
+            item.unsubscribe("Orders")
+            await until(lambda: not owned(item))
 
-    consuming(tmp_path, what)
+    consuming(tmp_path, scenario)
 
 
 @pytest.mark.parametrize(
@@ -333,7 +333,7 @@ def test_settings_that_make_no_sense_are_refused(wrong: dict) -> None:
 def test_a_broker_that_comes_back_is_found_again(tmp_path: Path) -> None:
     """Connections end, locks and members are forgotten there: messages come all the same, in order too."""
 
-    async def what() -> None:
+    async def scenario() -> None:
         port = free_port()
         plain: list = []
         ordered: list = []
@@ -343,31 +343,31 @@ def test_a_broker_that_comes_back_is_found_again(tmp_path: Path) -> None:
                 return serving_store(tmp_path / "store", QUICK_BROKER, name_servers=[names.address], port=port)
 
             async with Producer("senders", names.address, ProducerConfig(send_timeout=20.0, retries=30)) as producer:
-                one = Consumer("plain", lambda got, _: plain.extend(got), names.address, FIRST)
+                item = Consumer("plain", lambda got, _: plain.extend(got), names.address, FIRST)
                 other = Consumer(
                     "ordered",
                     lambda got, _: ordered.extend(got),
                     names.address,
                     ConsumerConfig(start=FROM_FIRST, orderly=True),
                 )
-                for consumer in (one, other):
+                for consumer in (item, other):
                     consumer.subscribe("Orders")
                 async with serving():
                     await producer.send(Message("Orders", b"0"))
-                    await one.start()
+                    await item.start()
                     await other.start()
                     await until(lambda: len(plain) == len(ordered) == 1)
-                    await one.commit()
+                    await item.commit()
                     await other.commit()
                 async with serving():
                     for number in range(1, 9):
                         await sent_at_last(producer, Message("Orders", b"%d" % number))
                     await until(lambda: len({message.body for message in plain}) == 9, 60)
                     await until(lambda: len({message.body for message in ordered}) == 9, 60)
-                    await one.stop()
+                    await item.stop()
                     await other.stop()
 
-    run(what)
+    run(scenario)
 
 
 QUICK_BROKER = BrokerConfig(registration_ms=10_000)

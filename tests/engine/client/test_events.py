@@ -10,24 +10,24 @@ def event(at: int) -> Event:
 
 
 def test_with_nobody_watching_no_event_is_wanted() -> None:
-    stream, seen = EventStream(), []
+    stream, calls = EventStream(), []
     assert not stream.wanted
-    end = stream.subscribe(seen.append)
+    end = stream.subscribe(calls.append)
     assert stream.wanted
     stream.emit(event(1))
     end()
     end()
     assert not stream.wanted
-    assert seen == [event(1)]
+    assert calls == [event(1)]
 
 
 def test_a_ring_keeps_the_latest_and_counts_the_others() -> None:
     stream = EventStream()
     ring = stream.ring(2)
-    for at in range(5):
-        stream.emit(event(at))
+    for position in range(5):
+        stream.emit(event(position))
     assert ring.dropped == 3
-    assert [one.at for one in ring.take()] == [3, 4]
+    assert [item.at for item in ring.take()] == [3, 4]
     assert ring.take() == []
     stream.emit(event(9))
     assert ring.take() == [event(9)]

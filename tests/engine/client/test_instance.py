@@ -24,18 +24,18 @@ from engine.remoting.tls import read_tls
 
 
 def test_a_name_server_that_is_gone_is_passed_over(tmp_path: Path) -> None:
-    async def what() -> None:
+    async def scenario() -> None:
         async with (
             served(tmp_path / "store") as beside,
             Producer("senders", f"127.0.0.1:1;{beside.namesrv};127.0.0.1:2") as producer,
         ):
             assert (await producer.send(Message("T", b"x"))).is_ok
 
-    run(what)
+    run(scenario)
 
 
 def test_routes_are_asked_for_once_and_unknown_topics_have_none(tmp_path: Path) -> None:
-    async def what() -> None:
+    async def scenario() -> None:
         async with served(tmp_path / "store") as beside:
             client = ClientInstance(beside.namesrv)
             first, second = await asyncio.gather(client.route("TBW102"), client.route("TBW102"))
@@ -48,11 +48,11 @@ def test_routes_are_asked_for_once_and_unknown_topics_have_none(tmp_path: Path) 
             with pytest.raises(NotRunning):
                 await client.fresh_route("TBW102")
 
-    run(what)
+    run(scenario)
 
 
 def test_a_connection_that_ended_is_made_anew() -> None:
-    async def what() -> None:
+    async def scenario() -> None:
         server = Server(lambda request, _: answer_to(request))
         bound = bind("127.0.0.1", 0)
         await server.listen(bound)
@@ -67,11 +67,11 @@ def test_a_connection_that_ended_is_made_anew() -> None:
         await client.kill()
         await server.close()
 
-    run(what)
+    run(scenario)
 
 
 def test_a_refusal_is_raised_with_its_code(tmp_path: Path) -> None:
-    async def what() -> None:
+    async def scenario() -> None:
         async with served(tmp_path / "store") as beside:
             client = ClientInstance(beside.namesrv)
             with pytest.raises(BrokerRefused) as raised:
@@ -81,7 +81,7 @@ def test_a_refusal_is_raised_with_its_code(tmp_path: Path) -> None:
                 await client.ask("nowhere", Command(34))
             await client.kill()
 
-    run(what)
+    run(scenario)
 
 
 def test_fields_are_spelled_as_java_spells_them() -> None:
@@ -89,7 +89,7 @@ def test_fields_are_spelled_as_java_spells_them() -> None:
 
 
 def test_a_pace_holds_back_until_it_may_go_on() -> None:
-    async def what() -> None:
+    async def scenario() -> None:
         pace = ConsumeControl()
         await pace.wait()
         pace.pause()
@@ -100,7 +100,7 @@ def test_a_pace_holds_back_until_it_may_go_on() -> None:
         pace.resume()
         await waiting
 
-    run(what)
+    run(scenario)
 
 
 ACL = """\
@@ -116,14 +116,14 @@ accounts:
 def test_with_an_account_each_request_is_signed(tmp_path: Path, secret: str) -> None:
     (tmp_path / "plain_acl.yml").write_text(ACL)
 
-    async def what() -> None:
+    async def scenario() -> None:
         async with served(tmp_path / "store") as beside:
             beside.server.broker.access = Access(tmp_path / "plain_acl.yml", "5.3", "DefaultCluster")
             client = ClientInstance(beside.namesrv, account=("someuser", secret))
-            seen: list[bytes] = []
+            bodies: list[bytes] = []
             consumer = Consumer(
                 "readers",
-                lambda got, _: seen.extend(one.body for one in got),
+                lambda got, _: bodies.extend(item.body for item in got),
                 config=ConsumerConfig(start=FROM_FIRST),
                 instance=client,
             )
@@ -135,9 +135,9 @@ def test_with_an_account_each_request_is_signed(tmp_path: Path, secret: str) -> 
                     return
                 assert (await producer.send(Message("T", b"x"))).is_ok
                 await producer.send_one_way(Message("T", b"y"))
-                await until(lambda: sorted(seen) == [b"x", b"y"])
+                await until(lambda: sorted(bodies) == [b"x", b"y"])
 
-    run(what)
+    run(scenario)
 
 
 def test_servers_are_spoken_to_by_tls(tmp_path: Path) -> None:
@@ -145,7 +145,7 @@ def test_servers_are_spoken_to_by_tls(tmp_path: Path) -> None:
     trusting = ssl.create_default_context()
     trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
 
-    async def what() -> None:
+    async def scenario() -> None:
         server = Server(lambda request, _: answer_to(request, body=bytes(request.body)), None, tls)
         with bind("127.0.0.1", 0) as bound:
             await server.listen(bound)
@@ -158,7 +158,7 @@ def test_servers_are_spoken_to_by_tls(tmp_path: Path) -> None:
                 await client.kill()
             await server.close()
 
-    run(what)
+    run(scenario)
 
 
 def test_name_servers_may_stand_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,8 +29,8 @@ QUEUE = MessageQueue("T", "broker-a", 3)
 
 
 def unit(body: bytes, properties: dict[str, str], offset: int = 5, sys_flag: int = 0) -> bytes:
-    made = encode.Message("T", body, 3, properties, sys_flag=sys_flag, born_timestamp=1, reconsume_times=2)
-    return encode.encode_unit(made, queue_offset=offset, physical_offset=offset * 1000, store_timestamp=2)
+    message = encode.Message("T", body, 3, properties, sys_flag=sys_flag, born_timestamp=1, reconsume_times=2)
+    return encode.encode_unit(message, queue_offset=offset, physical_offset=offset * 1000, store_timestamp=2)
 
 
 def test_the_protocol_s_own_batch_member_is_written() -> None:
@@ -74,16 +74,16 @@ def test_bodies_are_packed_as_java_packs_them(kind: str, head: str, tail: str) -
 def test_an_inner_batch_is_taken_apart() -> None:
     inner = batch.encode(0, b"one", {"KEYS": "1"}) + batch.encode(0, b"two", {"KEYS": "2"})
     raw = unit(inner, {"CLUSTER": "C"}, 10, codec.INNER_BATCH | codec.NEED_UNWRAP)
-    found = read_messages(raw, QUEUE)
-    assert [(one.body, one.queue_offset, one.keys) for one in found] == [(b"one", 10, "1"), (b"two", 11, "2")]
-    assert found[0].properties["CLUSTER"] == "C"
+    messages = read_messages(raw, QUEUE)
+    assert [(item.body, item.queue_offset, item.keys) for item in messages] == [(b"one", 10, "1"), (b"two", 11, "2")]
+    assert messages[0].properties["CLUSTER"] == "C"
 
 
 def test_a_reply_goes_where_its_request_says() -> None:
-    (asked,) = read_messages(
+    (message,) = read_messages(
         unit(b"?", {"CLUSTER": "C", "CORRELATION_ID": "7", "REPLY_TO_CLIENT": "me", "TTL": "3000"}), QUEUE
     )
-    reply = reply_to(asked, b"!")
+    reply = reply_to(message, b"!")
     assert reply.topic == "C_REPLY_TOPIC"
     assert reply.properties == {
         "MSG_TYPE": "reply",
@@ -112,7 +112,7 @@ def test_a_plain_unit_and_any_other_tell_the_same() -> None:
     (quick,) = read_messages(raw, QUEUE)
     slow = received(codec.decode(raw), QUEUE)
     for name in (
-        *(one for one in ReceivedMessage.__slots__ if not one.startswith("_")),
+        *(slot for slot in ReceivedMessage.__slots__ if not slot.startswith("_")),
         "properties",
         "msg_id",
         "offset_msg_id",
@@ -124,10 +124,10 @@ def test_a_plain_unit_and_any_other_tell_the_same() -> None:
 
 def test_bytes_that_are_no_unit_are_refused_wherever_they_are_wrong() -> None:
     raw = unit(b"tea", {"KEYS": "k"})
-    for at in (0, 3, 4, 84, 87, 91):
+    for position in (0, 3, 4, 84, 87, 91):
         for value in (0xFF, 0x7F):
             wrong = bytearray(raw)
-            wrong[at] = value
+            wrong[position] = value
             with pytest.raises(CorruptUnit):
                 read_messages(bytes(wrong), QUEUE)
     for length in range(1, len(raw)):
@@ -136,13 +136,13 @@ def test_bytes_that_are_no_unit_are_refused_wherever_they_are_wrong() -> None:
 
 
 def test_what_a_consumer_adds_is_seen_whenever_one_looks() -> None:
-    (one,) = read_messages(unit(b"a", {"KEYS": "k"}), QUEUE)
-    one.note({"MIN_OFFSET": "0"})
-    one.note({"MAX_OFFSET": "9"})
-    assert one.properties == {"KEYS": "k", "MIN_OFFSET": "0", "MAX_OFFSET": "9"}
-    one.note({"CONSUME_START_TIME": "1"})
-    assert one.properties["CONSUME_START_TIME"] == "1"
-    assert "Orders" not in repr(one)
+    (message,) = read_messages(unit(b"a", {"KEYS": "k"}), QUEUE)
+    message.note({"MIN_OFFSET": "0"})
+    message.note({"MAX_OFFSET": "9"})
+    assert message.properties == {"KEYS": "k", "MIN_OFFSET": "0", "MAX_OFFSET": "9"}
+    message.note({"CONSUME_START_TIME": "1"})
+    assert message.properties["CONSUME_START_TIME"] == "1"
+    assert "Orders" not in repr(message)
 
 
 @given(
@@ -153,7 +153,7 @@ def test_what_a_consumer_adds_is_seen_whenever_one_looks() -> None:
     own=st.sampled_from([{}, {"a": "1"}, {"WAIT": "maybe"}]),
 )
 def test_the_short_way_to_property_text_gives_what_the_long_one_gives(keys, tags, waits, level, own) -> None:
-    made = Message("T", b"x", tags, keys, own, delay_level=level, waits=waits, msg_id="7F00")
+    message = Message("T", b"x", tags, keys, own, delay_level=level, waits=waits, msg_id="7F00")
 
     def said(what) -> str:
         try:
@@ -161,6 +161,6 @@ def test_the_short_way_to_property_text_gives_what_the_long_one_gives(keys, tags
         except WrongMessage as error:
             return f"refused: {error}"
 
-    assert said(lambda: sent_properties(made)) == said(
-        lambda: property_text({**made.all_properties(), "UNIQ_KEY": made.msg_id})
+    assert said(lambda: sent_properties(message)) == said(
+        lambda: property_text({**message.all_properties(), "UNIQ_KEY": message.msg_id})
     )

@@ -22,7 +22,7 @@ QUEUE, OTHER = MessageQueue("Orders", "broker-a", 0), MessageQueue("Orders", "br
 
 
 def test_brokers_keep_offsets(tmp_path: Path) -> None:
-    async def what() -> None:
+    async def scenario() -> None:
         async with served(tmp_path / "store") as beside, Producer("senders", beside.namesrv) as producer:
             await producer.send(Message("Orders", b"x"), queue=QUEUE)
             ring = producer.events.ring()
@@ -49,7 +49,7 @@ def test_brokers_keep_offsets(tmp_path: Path) -> None:
             assert await offsets.read(QUEUE) == 5
             assert offsets.known(QUEUE) == 5
 
-    run(what)
+    run(scenario)
 
 
 @pytest.mark.parametrize("name", ["broker-orders", "broker-orders-4.9.7"])
@@ -59,10 +59,10 @@ def test_java_s_file_is_read_and_written(tmp_path: Path, golden, name: str) -> N
     offsets = FileOffsets(client, theirs.parent.name, theirs.parent.parent.parent)
     assert offsets.path == theirs
 
-    async def what() -> None:
+    async def scenario() -> None:
         await offsets.load()
 
-    run(what)
+    run(scenario)
     queues = [MessageQueue("ShipmentEvents", "broker-a", number) for number in (1, 0, 3, 2)]
     table = {queue: offsets.known(queue) for queue in queues}
     assert rendered(table) == theirs.read_text()
@@ -71,7 +71,7 @@ def test_java_s_file_is_read_and_written(tmp_path: Path, golden, name: str) -> N
 def test_a_damaged_file_falls_back_to_its_copy(tmp_path: Path) -> None:
     client = ClientInstance("127.0.0.1:1", client_id="me")
 
-    async def what() -> None:
+    async def scenario() -> None:
         first = FileOffsets(client, "g", tmp_path)
         await first.load()
         assert await first.read(QUEUE) is None
@@ -93,7 +93,7 @@ def test_a_damaged_file_falls_back_to_its_copy(tmp_path: Path) -> None:
         with pytest.raises(CannotRead):
             await third.load()
 
-    asyncio.run(what())
+    asyncio.run(scenario())
 
 
 def test_a_folder_that_cannot_be_written_is_noted_or_raised(tmp_path: Path) -> None:
@@ -101,9 +101,9 @@ def test_a_folder_that_cannot_be_written_is_noted_or_raised(tmp_path: Path) -> N
     offsets = FileOffsets(ClientInstance("127.0.0.1:1", client_id="me"), "g", tmp_path)
     offsets.update(QUEUE, 1)
 
-    async def what() -> None:
+    async def scenario() -> None:
         await offsets.persist([QUEUE])
         with pytest.raises(OSError, match="me"):
             await offsets.persist([QUEUE], one_way=False)
 
-    asyncio.run(what())
+    asyncio.run(scenario())

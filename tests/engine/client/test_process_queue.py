@@ -12,49 +12,50 @@ QUEUE = MessageQueue("T", "broker-a", 0)
 
 def messages(*offsets: int) -> list[ReceivedMessage]:
     raw = [
-        encode_unit(Message("T", b"x" * 10), queue_offset=at, physical_offset=0, store_timestamp=0) for at in offsets
+        encode_unit(Message("T", b"x" * 10), queue_offset=offset, physical_offset=0, store_timestamp=0)
+        for offset in offsets
     ]
     return read_messages(b"".join(raw), QUEUE)
 
 
 def test_the_oldest_that_is_not_done_with_is_committed() -> None:
-    one = ProcessQueue(QUEUE)
+    queue = ProcessQueue(QUEUE)
     held = messages(5, 6, 7, 9)
-    assert one.remove(held) == -1
-    one.put(held)
-    assert (one.count, one.size, one.lowest, one.span) == (4, 40, 5, 4)
-    assert one.remove([held[1]]) == 5
-    assert one.remove([held[0]]) == 7
-    assert one.remove([held[0]]) == 7
-    assert one.remove(held[2:]) == 10
-    assert (one.count, one.size, one.lowest, one.span) == (0, 0, None, 0)
+    assert queue.remove(held) == -1
+    queue.put(held)
+    assert (queue.count, queue.size, queue.lowest, queue.span) == (4, 40, 5, 4)
+    assert queue.remove([held[1]]) == 5
+    assert queue.remove([held[0]]) == 7
+    assert queue.remove([held[0]]) == 7
+    assert queue.remove(held[2:]) == 10
+    assert (queue.count, queue.size, queue.lowest, queue.span) == (0, 0, None, 0)
 
 
 def test_what_is_pulled_twice_is_held_once() -> None:
-    one = ProcessQueue(QUEUE)
-    one.put(messages(1, 2))
-    one.put(messages(2, 3))
-    assert (one.count, one.size) == (3, 30)
+    queue = ProcessQueue(QUEUE)
+    queue.put(messages(1, 2))
+    queue.put(messages(2, 3))
+    assert (queue.count, queue.size) == (3, 30)
 
 
 def test_in_order_what_is_taken_is_held_until_it_is_done_with() -> None:
-    one = ProcessQueue(QUEUE)
-    one.put(messages(1, 2, 3))
-    first = one.take(2)
+    queue = ProcessQueue(QUEUE)
+    queue.put(messages(1, 2, 3))
+    first = queue.take(2)
     assert [message.queue_offset for message in first] == [1, 2]
-    one.give_back(first)
-    assert [message.queue_offset for message in one.take(1)] == [1]
-    assert (one.count, one.commit(), one.count) == (3, 2, 2)
-    assert one.commit() == -1
-    assert [message.queue_offset for message in one.take(9)] == [2, 3]
-    assert one.commit() == 4
-    assert one.take(1) == []
+    queue.give_back(first)
+    assert [message.queue_offset for message in queue.take(1)] == [1]
+    assert (queue.count, queue.commit(), queue.count) == (3, 2, 2)
+    assert queue.commit() == -1
+    assert [message.queue_offset for message in queue.take(9)] == [2, 3]
+    assert queue.commit() == 4
+    assert queue.take(1) == []
 
 
 def test_locks_and_pulls_grow_old() -> None:
-    one = ProcessQueue(QUEUE, locked=True, locked_at=1000, pulled_at=1000)
-    assert one.is_ours()
-    assert one.is_locked(1000 + LOCK_LIVES)
-    assert not one.is_locked(1001 + LOCK_LIVES)
-    assert not one.is_stuck(1000 + PULL_EXPIRES)
-    assert one.is_stuck(1001 + PULL_EXPIRES)
+    queue = ProcessQueue(QUEUE, locked=True, locked_at=1000, pulled_at=1000)
+    assert queue.is_ours()
+    assert queue.is_locked(1000 + LOCK_LIVES)
+    assert not queue.is_locked(1001 + LOCK_LIVES)
+    assert not queue.is_stuck(1000 + PULL_EXPIRES)
+    assert queue.is_stuck(1001 + PULL_EXPIRES)

@@ -21,21 +21,21 @@ from engine.codec.message import parse_unique_key
 from engine.remoting.codes import Refused, ResponseCode
 
 
-def sending(tmp_path: Path, what, config: ProducerConfig | None = None, broker: BrokerConfig | None = None, **more):
+def sending(tmp_path: Path, what, config: ProducerConfig | None = None, broker: BrokerConfig | None = None, **options):
     """Run ``what(producer, served)`` with a producer of the group ``senders``."""
 
     async def both() -> None:
         async with (
             served(tmp_path / "store", broker) as beside,
-            Producer("senders", beside.namesrv, config, **more) as one,
+            Producer("senders", beside.namesrv, config, **options) as producer,
         ):
-            await what(one, beside)
+            await what(producer, beside)
 
     run(both)
 
 
 def test_a_message_stands_in_the_store_as_it_was_sent(tmp_path: Path) -> None:
-    async def what(producer: Producer, beside: ServedBroker) -> None:
+    async def scenario(producer: Producer, beside: ServedBroker) -> None:
         message = Message("Orders", b"tea", tags="hot", keys=["k1", "k2"], properties={"mine": "1"}, flag=7)
         result = await producer.send(message)
         assert result.is_ok
@@ -48,11 +48,11 @@ def test_a_message_stands_in_the_store_as_it_was_sent(tmp_path: Path) -> None:
         assert (result.queue, result.queue_offset) == (MessageQueue("Orders", "broker-a", unit.queue_id), 0)
         assert result.offset_msg_id == unit.offset_msg_id
 
-    sending(tmp_path, what)
+    sending(tmp_path, scenario)
 
 
 def test_queues_are_taken_in_turn_and_a_key_stays_in_its_queue(tmp_path: Path) -> None:
-    async def what(producer: Producer, _: ServedBroker) -> None:
+    async def scenario(producer: Producer, _: ServedBroker) -> None:
         turns = [(await producer.send(Message("Orders", b"x"))).queue.queue_id for _ in range(8)]
         assert sorted(turns[:4]) == [0, 1, 2, 3]
         assert turns[4:] == turns[:4]
@@ -63,12 +63,12 @@ def test_queues_are_taken_in_turn_and_a_key_stays_in_its_queue(tmp_path: Path) -
         chosen = await producer.send(Message("Orders", b"x"), queue=MessageQueue("Orders", "broker-a", 2))
         assert chosen.queue.queue_id == 2
 
-    sending(tmp_path, what)
+    sending(tmp_path, scenario)
 
 
 @pytest.mark.parametrize(("kind", "bits"), [("zlib", 0x301), ("lz4", 0x101), ("zstd", 0x201)])
 def test_bodies_from_4_kib_on_are_compressed(tmp_path: Path, kind: str, bits: int) -> None:
-    async def what(producer: Producer, beside: ServedBroker) -> None:
+    async def scenario(producer: Producer, beside: ServedBroker) -> None:
         queue = MessageQueue("Orders", "broker-a", 0)
         for size in (4095, 4096):
             await producer.send(Message("Orders", b"tea " * 1024 if size == 4096 else b"x" * size), queue=queue)
@@ -78,37 +78,37 @@ def test_bodies_from_4_kib_on_are_compressed(tmp_path: Path, kind: str, bits: in
         assert len(large.body) < 200
         assert unpack(large.body, large.sys_flag).data == b"tea " * 1024
 
-    sending(tmp_path, what, ProducerConfig(compression=kind))
+    sending(tmp_path, scenario, ProducerConfig(compression=kind))
 
 
 def test_a_batch_goes_to_one_queue_and_each_message_has_its_id(tmp_path: Path) -> None:
-    async def what(producer: Producer, beside: ServedBroker) -> None:
+    async def scenario(producer: Producer, beside: ServedBroker) -> None:
         messages = [Message("Orders", b"%d" % number, keys=f"k{number}") for number in range(5)]
         result = await producer.send(messages)
-        found = beside.units("Orders", result.queue.queue_id)
-        assert [unit.body for unit in found] == [b"0", b"1", b"2", b"3", b"4"]
-        assert [unit.queue_offset for unit in found] == list(range(5))
-        assert result.msg_id.split(",") == [one.msg_id for one in messages]
-        assert result.offset_msg_id.split(",") == [unit.offset_msg_id for unit in found]
+        units = beside.units("Orders", result.queue.queue_id)
+        assert [unit.body for unit in units] == [b"0", b"1", b"2", b"3", b"4"]
+        assert [unit.queue_offset for unit in units] == list(range(5))
+        assert result.msg_id.split(",") == [message.msg_id for message in messages]
+        assert result.offset_msg_id.split(",") == [unit.offset_msg_id for unit in units]
 
-    sending(tmp_path, what)
+    sending(tmp_path, scenario)
 
 
 def test_many_are_sent_at_once_one_way_and_with_a_call_back(tmp_path: Path) -> None:
-    async def what(producer: Producer, beside: ServedBroker) -> None:
-        told: list[object] = []
+    async def scenario(producer: Producer, beside: ServedBroker) -> None:
+        reports: list[object] = []
         tasks = [
-            producer.send_soon(Message("Orders", b"%d" % number), lambda result, error: told.append((result, error)))
+            producer.send_soon(Message("Orders", b"%d" % number), lambda result, error: reports.append((result, error)))
             for number in range(50)
         ]
         results = await asyncio.gather(*tasks)
-        assert all(one.is_ok for one in results)
-        assert [one for _, one in told] == [None] * 50
+        assert all(item.is_ok for item in results)
+        assert [one for _, one in reports] == [None] * 50
         for number in range(10):
             await producer.send_one_way(Message("Orders", b"one way %d" % number))
         await until(lambda: len(beside.units("Orders")) == 60)
 
-    sending(tmp_path, what)
+    sending(tmp_path, scenario)
 
 
 def test_more_sends_than_may_be_in_flight_wait_in_line_and_their_time_does_not_count(
@@ -119,7 +119,7 @@ def test_more_sends_than_may_be_in_flight_wait_in_line_and_their_time_does_not_c
     """
     busy, most = 0, 0
 
-    async def what(producer: Producer, beside: ServedBroker) -> None:
+    async def scenario(producer: Producer, beside: ServedBroker) -> None:
         from engine.broker import processors
 
         await producer.send(Message("Orders", b"first"))
@@ -147,7 +147,7 @@ def test_more_sends_than_may_be_in_flight_wait_in_line_and_their_time_does_not_c
         assert most <= 4
         assert sum(len(beside.units("Orders", queue_id)) for queue_id in range(4)) == 81
 
-    sending(tmp_path, what, ProducerConfig(max_in_flight=4))
+    sending(tmp_path, scenario, ProducerConfig(max_in_flight=4))
     with pytest.raises(WrongMessage, match="max_in_flight is 0"):
         ProducerConfig(max_in_flight=0)
 
@@ -155,7 +155,7 @@ def test_more_sends_than_may_be_in_flight_wait_in_line_and_their_time_does_not_c
 def test_a_send_that_nobody_answers_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The message of a send without an answer ended with a colon and nothing behind it."""
 
-    async def what(producer: Producer, _: ServedBroker) -> None:
+    async def scenario(producer: Producer, _: ServedBroker) -> None:
         from engine.broker import processors
 
         await producer.send(Message("Orders", b"first"))
@@ -163,11 +163,11 @@ def test_a_send_that_nobody_answers_says_so(tmp_path: Path, monkeypatch: pytest.
         with pytest.raises(NotSent, match=r"BrokersSent: .*: no answer within 50 ms"):
             await producer.send(Message("Orders", b"x"), timeout_s=0.05)
 
-    sending(tmp_path, what)
+    sending(tmp_path, scenario)
 
 
 def test_delays_and_timers_are_told_to_the_broker(tmp_path: Path) -> None:
-    async def what(producer: Producer, beside: ServedBroker) -> None:
+    async def scenario(producer: Producer, beside: ServedBroker) -> None:
         await producer.send(Message("Orders", b"later", delay_level=3))
         (unit,) = beside.units("SCHEDULE_TOPIC_XXXX", 2)
         assert unit.properties["REAL_TOPIC"] == "Orders"
@@ -175,7 +175,7 @@ def test_delays_and_timers_are_told_to_the_broker(tmp_path: Path) -> None:
         assert result.recall_handle
         assert await producer.recall("Orders", result.recall_handle) == result.msg_id
 
-    sending(tmp_path, what, broker=BrokerConfig(recall_message=True))
+    sending(tmp_path, scenario, broker=BrokerConfig(recall_message=True))
 
 
 @pytest.mark.parametrize(
@@ -197,11 +197,11 @@ def test_delays_and_timers_are_told_to_the_broker(tmp_path: Path) -> None:
     ],
 )
 def test_what_no_broker_takes_is_refused_here(tmp_path: Path, message, words: str) -> None:
-    async def what(producer: Producer, _: ServedBroker) -> None:
+    async def scenario(producer: Producer, _: ServedBroker) -> None:
         with pytest.raises(WrongMessage, match=words):
             await producer.send(message)
 
-    sending(tmp_path, what)
+    sending(tmp_path, scenario)
 
 
 def answering(beside: ServedBroker, monkeypatch: pytest.MonkeyPatch, codes: list[int]) -> None:
@@ -223,14 +223,14 @@ def answering(beside: ServedBroker, monkeypatch: pytest.MonkeyPatch, codes: list
     [("5.3", [2, 14], 3), ("5.3", [13], 0), ("4.9", [14, 17], 3), ("4.9", [2], 0), ("5.3", [1, 1, 1], 0)],
 )
 def test_retries_are_those_of_the_release(tmp_path: Path, monkeypatch, like: str, codes: list[int], tries: int) -> None:
-    async def what(producer: Producer, beside: ServedBroker) -> None:
+    async def scenario(producer: Producer, beside: ServedBroker) -> None:
         await producer.send(Message("Orders", b"first"))
         answering(beside, monkeypatch, list(codes))
         ring = producer.events.ring()
         message = Message("Orders", b"x")
         if tries:
             result = await producer.send(message)
-            (sent,) = [one for one in ring.take() if isinstance(one, Sent)]
+            (sent,) = [item for item in ring.take() if isinstance(item, Sent)]
             assert (sent.tries, sent.msg_id) == (tries, result.msg_id)
         elif len(codes) == 1:
             with pytest.raises(BrokerRefused) as raised:
@@ -240,13 +240,13 @@ def test_retries_are_those_of_the_release(tmp_path: Path, monkeypatch, like: str
             with pytest.raises(NotSent, match=r"Send \[3\] times") as raised:
                 await producer.send(message)
             assert raised.value.brokers == ["broker-a"] * 3
-            assert [one.again for one in ring.take() if isinstance(one, SendFailed)] == [True, True, False]
+            assert [failed.again for failed in ring.take() if isinstance(failed, SendFailed)] == [True, True, False]
 
-    sending(tmp_path, what, ProducerConfig(like=like))
+    sending(tmp_path, scenario, ProducerConfig(like=like))
 
 
 def test_a_chosen_queue_and_a_send_beside_are_not_tried_again_on_a_refusal(tmp_path: Path, monkeypatch) -> None:
-    async def what(producer: Producer, beside: ServedBroker) -> None:
+    async def scenario(producer: Producer, beside: ServedBroker) -> None:
         await producer.send(Message("Orders", b"first"))
         answering(beside, monkeypatch, [ResponseCode.SERVICE_NOT_AVAILABLE] * 2)
         with pytest.raises(BrokerRefused):
@@ -255,7 +255,7 @@ def test_a_chosen_queue_and_a_send_beside_are_not_tried_again_on_a_refusal(tmp_p
             await producer.send_soon(Message("Orders", b"x"))
         assert len(beside.units("Orders")) == 1
 
-    sending(tmp_path, what)
+    sending(tmp_path, scenario)
 
 
 class DecidingListener:
@@ -277,7 +277,7 @@ class DecidingListener:
     ("state", "there"), [(TransactionState.COMMIT, 1), (TransactionState.ROLLBACK, 0), (TransactionState.UNKNOWN, 0)]
 )
 def test_a_transaction_is_decided_by_its_listener(tmp_path: Path, state: TransactionState, there: int) -> None:
-    async def what(producer: Producer, beside: ServedBroker) -> None:
+    async def scenario(producer: Producer, beside: ServedBroker) -> None:
         ring = producer.events.ring()
         result, decided = await producer.send_in_transaction(Message("Orders", b"paid", keys="k"))
         assert result.is_ok
@@ -285,34 +285,34 @@ def test_a_transaction_is_decided_by_its_listener(tmp_path: Path, state: Transac
         if there:
             await until(lambda: beside.units("Orders"))
         assert len(beside.units("Orders")) == there
-        (seen,) = [one for one in ring.take() if isinstance(one, TransactionEnded)]
-        assert (seen.decision, seen.checked) == (state.name, False)
+        (ended,) = [item for item in ring.take() if isinstance(item, TransactionEnded)]
+        assert (ended.decision, ended.checked) == (state.name, False)
 
-    sending(tmp_path, what, listener=DecidingListener(state))
+    sending(tmp_path, scenario, listener=DecidingListener(state))
 
 
 def test_a_broker_asks_about_a_transaction_that_nobody_decided(tmp_path: Path) -> None:
     listener = DecidingListener(TransactionState.UNKNOWN)
 
-    async def what(producer: Producer, beside: ServedBroker) -> None:
+    async def scenario(producer: Producer, beside: ServedBroker) -> None:
         _, state = await producer.send_in_transaction(Message("Orders", b"paid", keys="order-1"), "fails")
         assert state == TransactionState.UNKNOWN
         await until(lambda: beside.units("Orders"), 60)
         assert listener.checked == ["order-1"]
 
     quick = BrokerConfig(transaction_timeout_ms=200, transaction_check_interval_ms=300)
-    sending(tmp_path, what, broker=quick, listener=listener)
+    sending(tmp_path, scenario, broker=quick, listener=listener)
 
 
 def test_a_request_that_nobody_answers_ends(tmp_path: Path) -> None:
-    async def what(producer: Producer, beside: ServedBroker) -> None:
+    async def scenario(producer: Producer, beside: ServedBroker) -> None:
         with pytest.raises(NoReply):
             await producer.request(Message("Questions", b"?"), 0.3)
         (unit,) = beside.units("Questions")
         assert unit.properties["REPLY_TO_CLIENT"] == producer.client_id
         assert unit.properties["TTL"] == "300"
 
-    sending(tmp_path, what)
+    sending(tmp_path, scenario)
 
 
 def test_hooks_are_told_of_each_try(tmp_path: Path) -> None:
@@ -328,11 +328,11 @@ def test_hooks_are_told_of_each_try(tmp_path: Path) -> None:
 
     hook = RecordingHook()
 
-    async def what(producer: Producer, _: ServedBroker) -> None:
+    async def scenario(producer: Producer, _: ServedBroker) -> None:
         await producer.send(Message("Orders", b"x"))
         assert hook.seen == [("before", b"x", "Orders"), ("after", "SEND_OK", None)]
 
-    sending(tmp_path, what, hooks=[hook])
+    sending(tmp_path, scenario, hooks=[hook])
 
 
 def test_a_producer_is_seen_and_held_back(tmp_path: Path) -> None:
@@ -353,7 +353,7 @@ def test_a_producer_is_seen_and_held_back(tmp_path: Path) -> None:
             await waiting
             await producer.stop()
             await until(lambda: beside.server.broker.clients.producer(producer.client_id) is None)
-            assert [type(one) for one in ring.take()] == [Started, Paced, Paced, Paced, Sent, Stopped]
+            assert [type(item) for item in ring.take()] == [Started, Paced, Paced, Paced, Sent, Stopped]
             killed = Producer("senders", beside.namesrv)
             await killed.start()
             await killed.kill()

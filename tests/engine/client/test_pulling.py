@@ -38,54 +38,54 @@ def lite(beside: ServedBroker, **config) -> LitePullConsumer:
 
 
 async def polled(consumer: LitePullConsumer, count: int) -> list:
-    found: list = []
-    while len(found) < count:
-        found += await consumer.poll(20)
-    return found
+    results: list = []
+    while len(results) < count:
+        results += await consumer.poll(20)
+    return results
 
 
 def test_polls_give_each_message_once_over_all_members(tmp_path: Path) -> None:
-    async def what(_: Producer, beside: ServedBroker) -> None:
-        one, other = lite(beside), lite(beside)
-        for consumer in (one, other):
+    async def scenario(_: Producer, beside: ServedBroker) -> None:
+        item, other = lite(beside), lite(beside)
+        for consumer in (item, other):
             consumer.subscribe("Orders")
         with pytest.raises(NotRunning):
-            await one.poll()
-        ring = one.events.ring()
-        async with one, other:
-            await until(lambda: len(one.owned) == len(other.owned) == 2)
-            found = await polled(one, 20) + await polled(other, 20)
-            places = {(message.queue.queue_id, message.queue_offset) for message in found}
+            await item.poll()
+        ring = item.events.ring()
+        async with item, other:
+            await until(lambda: len(item.owned) == len(other.owned) == 2)
+            results = await polled(item, 20) + await polled(other, 20)
+            places = {(message.queue.queue_id, message.queue_offset) for message in results}
             assert len(places) == 40
-            assert await one.poll(0.01) == []
-            await one.commit()
-            queue = one.owned[0]
-            assert await one.committed(queue) == one.position(queue) == 10
+            assert await item.poll(0.01) == []
+            await item.commit()
+            queue = item.owned[0]
+            assert await item.committed(queue) == item.position(queue) == 10
         events = ring.take()
         assert sum(isinstance(event, Delivered) for event in events) == 20
         assert any(isinstance(event, QueueTaken) for event in events)
 
-    pulling(tmp_path, what)
+    pulling(tmp_path, scenario)
 
 
 def test_a_later_poll_commits_what_was_given_before(tmp_path: Path) -> None:
-    async def what(_: Producer, beside: ServedBroker) -> None:
+    async def scenario(_: Producer, beside: ServedBroker) -> None:
         tables = beside.server.broker.store.tables
-        one = lite(beside, commit_interval=0.0)
-        one.subscribe("Orders")
-        async with one:
-            await polled(one, 40)
+        item = lite(beside, commit_interval=0.0)
+        item.subscribe("Orders")
+        async with item:
+            await polled(item, 40)
             assert sum(max(tables.consumer_offset("readers", "Orders", number), 0) for number in range(4)) < 40
-            await one.poll(0.01)
+            await item.poll(0.01)
             await until(
                 lambda: [tables.consumer_offset("readers", "Orders", number) for number in range(4)] == [10] * 4
             )
 
-    pulling(tmp_path, what)
+    pulling(tmp_path, scenario)
 
 
 def test_a_loop_over_a_consumer_gets_each_message_until_it_is_stopped(tmp_path: Path) -> None:
-    async def what(_: Producer, beside: ServedBroker) -> None:
+    async def scenario(_: Producer, beside: ServedBroker) -> None:
         consumer = lite(beside)
         consumer.subscribe("Orders")
         await consumer.start()
@@ -96,82 +96,82 @@ def test_a_loop_over_a_consumer_gets_each_message_until_it_is_stopped(tmp_path: 
                 await consumer.stop()
         assert sorted(bodies) == sorted((queue.queue_id, b"%d" % number) for queue in QUEUES for number in range(10))
 
-    pulling(tmp_path, what)
+    pulling(tmp_path, scenario)
 
 
 def test_assigned_queues_are_read_sought_and_paused(tmp_path: Path) -> None:
-    async def what(producer: Producer, beside: ServedBroker) -> None:
-        one = lite(beside, auto_commit=False)
-        one.assign(QUEUES[:1])
+    async def scenario(producer: Producer, beside: ServedBroker) -> None:
+        item = lite(beside, auto_commit=False)
+        item.assign(QUEUES[:1])
         with pytest.raises(WrongMessage, match="mutually exclusive"):
-            one.subscribe("Orders")
-        async with one:
-            assert [message.body for message in await polled(one, 10)] == [b"%d" % number for number in range(10)]
-            await one.seek(QUEUES[0], 8)
-            assert [message.body for message in await polled(one, 2)] == [b"8", b"9"]
-            await one.seek_to_begin(QUEUES[0])
-            assert len(await polled(one, 10)) == 10
-            await one.seek_to_end(QUEUES[0])
+            item.subscribe("Orders")
+        async with item:
+            assert [message.body for message in await polled(item, 10)] == [b"%d" % number for number in range(10)]
+            await item.seek(QUEUES[0], 8)
+            assert [message.body for message in await polled(item, 2)] == [b"8", b"9"]
+            await item.seek_to_begin(QUEUES[0])
+            assert len(await polled(item, 10)) == 10
+            await item.seek_to_end(QUEUES[0])
             await producer.send(Message("Orders", b"new"), queue=QUEUES[0])
-            assert [message.body for message in await polled(one, 1)] == [b"new"]
+            assert [message.body for message in await polled(item, 1)] == [b"new"]
             for wrong in (-1, 12):
                 with pytest.raises(WrongMessage, match="Seek offset illegal"):
-                    await one.seek(QUEUES[0], wrong)
+                    await item.seek(QUEUES[0], wrong)
             with pytest.raises(WrongMessage, match="not read"):
-                await one.seek(QUEUES[1], 0)
-            one.assign(QUEUES[1:2])
-            await until(lambda: one.owned == (QUEUES[1],))
-            await polled(one, 10)
-            one.pause_queues(QUEUES[1])
-            await one.seek(QUEUES[1], 0)
-            assert await one.poll(0.2) == []
-            one.pause_queues(QUEUES[1], paused=False)
-            assert len(await polled(one, 10)) == 10
-            assert await one.committed(QUEUES[1]) in (0, None)
+                await item.seek(QUEUES[1], 0)
+            item.assign(QUEUES[1:2])
+            await until(lambda: item.owned == (QUEUES[1],))
+            await polled(item, 10)
+            item.pause_queues(QUEUES[1])
+            await item.seek(QUEUES[1], 0)
+            assert await item.poll(0.2) == []
+            item.pause_queues(QUEUES[1], paused=False)
+            assert len(await polled(item, 10)) == 10
+            assert await item.committed(QUEUES[1]) in (0, None)
 
-    pulling(tmp_path, what)
+    pulling(tmp_path, scenario)
 
 
 def test_what_makes_no_sense_is_refused() -> None:
     with pytest.raises(WrongMessage, match="listeners"):
         LitePullConsumer("readers", "127.0.0.1:1", ConsumerConfig(orderly=True))
-    one = LitePullConsumer("readers", "127.0.0.1:1")
-    one.subscribe("Orders")
-    assert (one.config.pull_batch, one.config.hold) == (10, 20.0)
+    consumer = LitePullConsumer("readers", "127.0.0.1:1")
+    consumer.subscribe("Orders")
+    assert (consumer.config.pull_batch, consumer.config.hold) == (10, 20.0)
     with pytest.raises(WrongMessage, match="mutually exclusive"):
-        one.assign(QUEUES)
+        consumer.assign(QUEUES)
 
 
 def test_pulls_go_where_they_are_told(tmp_path: Path) -> None:
-    async def what(producer: Producer, beside: ServedBroker) -> None:
-        one = PullConsumer("pullers", beside.namesrv)
+    async def scenario(producer: Producer, beside: ServedBroker) -> None:
+        consumer = PullConsumer("pullers", beside.namesrv)
         with pytest.raises(NotRunning):
-            await one.pull(QUEUES[0], 0)
-        async with one:
-            assert await one.queues("Orders") == tuple(QUEUES)
-            result = await one.pull(QUEUES[2], 3, max_messages=4)
+            await consumer.pull(QUEUES[0], 0)
+        async with consumer:
+            assert await consumer.queues("Orders") == tuple(QUEUES)
+            result = await consumer.pull(QUEUES[2], 3, max_messages=4)
             assert [message.body for message in result.messages] == [b"3", b"4", b"5", b"6"]
-            result = await one.pull(QUEUES[2], 0, expression="a")
+            result = await consumer.pull(QUEUES[2], 0, expression="a")
             assert [message.body for message in result.messages] == [b"0", b"2", b"4", b"6", b"8"]
-            assert (await one.pull(QUEUES[2], 10)).status == "NO_NEW_MSG"
-            waiting = one.instance.soon(one.pull(QUEUES[2], 10, hold=20))
+            assert (await consumer.pull(QUEUES[2], 10)).status == "NO_NEW_MSG"
+            waiting = consumer.instance.soon(consumer.pull(QUEUES[2], 10, hold=20))
             await producer.send(Message("Orders", b"new"), queue=QUEUES[2])
             assert [message.body for message in (await waiting).messages] == [b"new"]
-            await one.commit(QUEUES[2], 5)
-            assert await one.fetch_offset(QUEUES[2]) == 5
-            await one.send_back(result.messages[0], 1)
+            await consumer.commit(QUEUES[2], 5)
+            assert await consumer.fetch_offset(QUEUES[2]) == 5
+            await consumer.send_back(result.messages[0], 1)
             with pytest.raises(NoRoute):
-                await one.queues("Nothing")
+                await consumer.queues("Nothing")
             with pytest.raises(NoRoute):
-                await one.fetch_offset(MessageQueue("Nothing", "broker-a", 0))
+                await consumer.fetch_offset(MessageQueue("Nothing", "broker-a", 0))
 
-    pulling(tmp_path, what)
+    pulling(tmp_path, scenario)
 
 
 def test_a_pull_waits_for_the_route_of_a_topic_that_was_just_created(tmp_path: Path) -> None:
     """A broker answers the first send of a topic, and announces the topic to the name servers a moment later."""
 
-    async def what(_producer: Producer, beside: ServedBroker) -> None:
+    async def scenario(_producer: Producer, beside: ServedBroker) -> None:
         async with PullConsumer("pullers", beside.namesrv) as consumer:
             ask, routes_asked_for = consumer.instance.fresh_route, []
 
@@ -185,4 +185,4 @@ def test_a_pull_waits_for_the_route_of_a_topic_that_was_just_created(tmp_path: P
             with pytest.raises(NoRoute):
                 await consumer.pull(MessageQueue("Nothing", "broker-a", 0), 0)
 
-    pulling(tmp_path, what)
+    pulling(tmp_path, scenario)

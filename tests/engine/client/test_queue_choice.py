@@ -16,9 +16,9 @@ def queues(*brokers: str, each: int = 2) -> list[MessageQueue]:
 
 
 def choice(release: str = "5.3", *, avoid_slow: bool = True) -> QueueChoice:
-    made = QueueChoice(release, avoid_slow=avoid_slow, chance=random.Random(1))
-    made.turn("T", -1)
-    return made
+    queue_choice = QueueChoice(release, avoid_slow=avoid_slow, chance=random.Random(1))
+    queue_choice.turn("T", -1)
+    return queue_choice
 
 
 @pytest.mark.parametrize(
@@ -42,52 +42,52 @@ def choice(release: str = "5.3", *, avoid_slow: bool = True) -> QueueChoice:
 )
 def test_slow_brokers_are_avoided_as_the_release_says(release: Release, latency: int, avoided: int) -> None:
     assert TABLES[of(release).major].avoid_for(latency) == avoided
-    made = choice(release)
-    made.record_send("a", latency, 1_000_000)
-    assert made.is_available("a", 1_000_000 + avoided)
-    assert avoided == 0 or not made.is_available("a", 1_000_000 + avoided - 1)
+    sample = choice(release)
+    sample.record_send("a", latency, 1_000_000)
+    assert sample.is_available("a", 1_000_000 + avoided)
+    assert avoided == 0 or not sample.is_available("a", 1_000_000 + avoided - 1)
 
 
 @pytest.mark.parametrize(("release", "avoided"), [("5.3", 10_000), ("4.9", 600_000)])
 def test_a_failure_counts_as_slow(release: str, avoided: int) -> None:
-    made = choice(release)
-    made.record_send("a", 1, 0, failed=True)
-    assert made.faults["a"].avoided_until == avoided
+    sample = choice(release)
+    sample.record_send("a", 1, 0, failed=True)
+    assert sample.faults["a"].avoided_until == avoided
 
 
 def test_queues_come_in_turn_and_a_retry_goes_to_another_broker() -> None:
-    made = choice(avoid_slow=False)
+    sample = choice(avoid_slow=False)
     every = queues("a", "b")
-    assert [made.choose(every, None, 0) for _ in range(5)] == [*every, every[0]]
-    assert {made.choose(every, "a", 0).broker for _ in range(8)} == {"b"}
-    assert {made.choose(queues("a"), "a", 0).broker for _ in range(8)} == {"a"}
+    assert [sample.choose(every, None, 0) for _ in range(5)] == [*every, every[0]]
+    assert {sample.choose(every, "a", 0).broker for _ in range(8)} == {"b"}
+    assert {sample.choose(queues("a"), "a", 0).broker for _ in range(8)} == {"a"}
 
 
 def test_an_avoided_broker_is_left_out_until_its_time() -> None:
-    made = choice()
+    sample = choice()
     every = queues("a", "b")
-    made.record_send("a", 600, 0)
-    assert {made.choose(every, None, 1_999).broker for _ in range(8)} == {"b"}
-    assert {made.choose(every, None, 2_000).broker for _ in range(8)} == {"a", "b"}
+    sample.record_send("a", 600, 0)
+    assert {sample.choose(every, None, 1_999).broker for _ in range(8)} == {"b"}
+    assert {sample.choose(every, None, 2_000).broker for _ in range(8)} == {"a", "b"}
 
 
 def test_with_all_avoided_5_3_takes_what_can_be_reached() -> None:
-    made = choice()
-    made.record_send("a", 0, 0, failed=True, reachable=False)
-    made.record_send("b", 0, 0, failed=True, reachable=True)
-    assert {made.choose(queues("a", "b"), None, 1).broker for _ in range(8)} == {"b"}
-    assert {made.choose(queues("a", "b"), "b", 1).broker for _ in range(8)} == {"a", "b"}
+    sample = choice()
+    sample.record_send("a", 0, 0, failed=True, reachable=False)
+    sample.record_send("b", 0, 0, failed=True, reachable=True)
+    assert {sample.choose(queues("a", "b"), None, 1).broker for _ in range(8)} == {"b"}
+    assert {sample.choose(queues("a", "b"), "b", 1).broker for _ in range(8)} == {"a", "b"}
 
 
 def test_with_all_avoided_4_9_takes_the_better_half() -> None:
-    made = choice("4.9")
+    sample = choice("4.9")
     for broker, latency in [("a", 700), ("b", 600), ("c", 4_000), ("d", 9_000)]:
-        made.record_send(broker, latency, 0)
-    assert {made.choose(queues(*"abcd"), None, 1).broker for _ in range(9)} == {"a", "b"}
-    gone = choice("4.9")
-    gone.record_send("x", 700, 0)
-    gone.record_send("a", 700, 0)
-    assert gone.choose(queues("a"), None, 1).broker == "a"
+        sample.record_send(broker, latency, 0)
+    assert {sample.choose(queues(*"abcd"), None, 1).broker for _ in range(9)} == {"a", "b"}
+    removed = choice("4.9")
+    removed.record_send("x", 700, 0)
+    removed.record_send("a", 700, 0)
+    assert removed.choose(queues("a"), None, 1).broker == "a"
 
 
 def test_a_key_has_java_s_queue() -> None:

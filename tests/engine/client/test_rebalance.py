@@ -31,10 +31,12 @@ def test_what_java_gave_is_given() -> None:
     with lzma.open(RECORD, "rt", encoding="utf-8") as file:
         rows = [line.rstrip("\n").rpartition("\t") for line in file]
     assert len(rows) == 400
-    assert [(case, allocation_cases.said(case)) for case, _, _ in rows] == [(case, told) for case, _, told in rows]
+    assert [(case, allocation_cases.said(case)) for case, _, _ in rows] == [
+        (case, reported) for case, _, reported in rows
+    ]
 
 
-@pytest.mark.parametrize("strategy", [Averagely(), AveragelyByCircle(), ConsistentHash()], ids=lambda one: one.name)
+@pytest.mark.parametrize("strategy", [Averagely(), AveragelyByCircle(), ConsistentHash()], ids=lambda item: item.name)
 @pytest.mark.parametrize("clients", [1, 2, 3, 7, 20])
 def test_every_queue_has_one_owner(strategy, clients: int) -> None:
     ids = sorted(f"10.0.0.{number}@{number}" for number in range(clients))
@@ -53,8 +55,8 @@ def test_who_is_listed_twice_has_twice_the_places_on_the_ring() -> None:
     """Ids were put at the same places again, so that a client that a list named twice took fewer queues than Java's."""
     every, ids = queues(64), ["a", "b"]
     once = ConsistentHash().allocate("a", every, ids)
-    twice = ConsistentHash().allocate("a", every, ["a", "a", "b"])
-    assert set(once) < set(twice)
+    allocate = ConsistentHash().allocate("a", every, ["a", "a", "b"])
+    assert set(once) < set(allocate)
     assert ConsistentHash(20).allocate("a", every, ["a"]) == ConsistentHash(10).allocate("a", every, ["a", "a"])
     assert ConsistentHash(0).allocate("a", every, ids) == []
 

@@ -27,7 +27,7 @@ def test_both_spellings_are_read(body: bytes) -> None:
 def test_only_brokers_with_a_master_are_sent_to_and_all_are_read() -> None:
     route = read_route("T", BARE)
     assert route.publish_queues == (MessageQueue("T", "broker-b", 0), MessageQueue("T", "broker-b", 1))
-    assert [(one.broker, one.queue_id) for one in route.subscribe_queues] == [
+    assert [(queue.broker, queue.queue_id) for queue in route.subscribe_queues] == [
         ("broker-a", 0),
         ("broker-b", 0),
         ("broker-b", 1),
@@ -45,7 +45,7 @@ def test_permissions_are_kept_to() -> None:
 def test_an_order_topic_says_itself_which_queues_there_are() -> None:
     body = BARE[:-1] + b',"orderTopicConf":"broker-b:1;broker-a:2"}'
     queues = read_route("T", body).publish_queues
-    assert [(one.broker, one.queue_id) for one in queues] == [("broker-b", 0), ("broker-a", 0), ("broker-a", 1)]
+    assert [(queue.broker, queue.queue_id) for queue in queues] == [("broker-b", 0), ("broker-a", 0), ("broker-a", 1)]
 
 
 def test_a_new_topic_gets_as_many_queues_as_it_wants_and_its_model_has() -> None:

@@ -32,8 +32,8 @@ PRODUCERS = (
 
 
 def test_brokers_of_a_cluster():
-    one, other = answers.brokers(CLUSTER)
-    assert (one.name, one.broker_id, one.address, one.is_master) == ("broker-a", 0, "127.0.0.1:10911", True)
+    item, other = answers.brokers(CLUSTER)
+    assert (item.name, item.broker_id, item.address, item.is_master) == ("broker-a", 0, "127.0.0.1:10911", True)
     assert (other.broker_id, other.address, other.cluster) == (1, "127.0.0.1:10921", "DefaultCluster")
 
 
@@ -55,8 +55,8 @@ def test_a_group_and_who_sends():
 
 def test_held_pulls_where_a_broker_tells_them():
     queue = Queue("T", "broker-a", 1)
-    told = {"heldPulls": '[["T",1,"g",2],["T",1,"h",1],["T"],7]'}
-    assert answers.held(told, "broker-a") == {queue: {"g": 2, "h": 1}}
+    reported = {"heldPulls": '[["T",1,"g",2],["T",1,"h",1],["T"],7]'}
+    assert answers.held(reported, "broker-a") == {queue: {"g": 2, "h": 1}}
     assert answers.held({"heldPulls": "[]"}, "broker-a") == {}
     assert answers.held({}, "broker-a") is None
     assert answers.held({"heldPulls": "7"}, "broker-a") is None

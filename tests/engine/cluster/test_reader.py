@@ -60,9 +60,9 @@ async def cluster(path: Path) -> AsyncIterator[tuple[str, Asking]]:
 
 
 def test_brokers_queues_groups_and_clients(tmp_path: Path) -> None:
-    async def told() -> None:
-        asked: list[ReadRequest] = []
-        async with cluster(tmp_path) as (names, client), ClusterReader([names], asked.append) as reader:
+    async def scenario() -> None:
+        calls: list[ReadRequest] = []
+        async with cluster(tmp_path) as (names, client), ClusterReader([names], calls.append) as reader:
             for number in range(3):
                 assert (await client.send("Orders", b"%d" % number)).code == 0
             consumer = Consumer(client.server)
@@ -78,22 +78,22 @@ def test_brokers_queues_groups_and_clients(tmp_path: Path) -> None:
             assert broker.held == {}, "ours tells that nobody waits"
             assert state.queues[FIRST].max_offset == 3
             group = state.groups["readers"]
-            assert [(one.client_id, one.language) for one in group.clients] == [("c@1", "JAVA")]
+            assert [(item.client_id, item.language) for item in group.clients] == [("c@1", "JAVA")]
             assert group.owners(FIRST) == ("c@1",)
             assert group.asked_all
             assert state.behind("readers")[FIRST] == 2
-            assert [one.client_id for one in state.producers["senders"]] == ["c@1"]
-            assert {one.name for one in asked} >= {"GET_BROKER_CLUSTER_INFO", "GET_CONSUMER_RUNNING_INFO"}
+            assert [sender.client_id for sender in state.producers["senders"]] == ["c@1"]
+            assert {one.name for one in calls} >= {"GET_BROKER_CLUSTER_INFO", "GET_CONSUMER_RUNNING_INFO"}
             await client.send("Orders", b"more")
             client.server.broker.store.wait_dispatched()
             assert (await reader.read()).rates(state)[FIRST] > 0
             consumer.close()
 
-    run(told)
+    run(scenario)
 
 
 def test_a_client_that_does_not_tell_is_a_refusal_and_leaves_its_queues_open(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with cluster(tmp_path) as (names, client), ClusterReader([names]) as reader:
             consumer = Consumer(client.server)
             consumer.bodies = {}
@@ -105,11 +105,11 @@ def test_a_client_that_does_not_tell_is_a_refusal_and_leaves_its_queues_open(tmp
             assert (refusal.request, refusal.about, refusal.code) == ("GET_CONSUMER_RUNNING_INFO", "readers c@1", 3)
             consumer.close()
 
-    run(told)
+    run(scenario)
 
 
 def test_a_broker_that_goes_stands_as_it_last_was(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with ListeningNameServer(None, port=0) as names, ClusterReader([names.address]) as reader:
             async with serving_store(tmp_path, name_servers=[names.address], port=0) as server:
                 client = Asking(server)
@@ -123,11 +123,11 @@ def test_a_broker_that_goes_stands_as_it_last_was(tmp_path: Path) -> None:
             assert after.brokers[0].at == before.brokers[0].at
             assert after.queues == before.queues
 
-    run(told)
+    run(scenario)
 
 
 def test_no_name_server_answers(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with cluster(tmp_path) as (names, _), ClusterReader(["nonsense", "127.0.0.1:1", names]) as reader:
             state = await reader.read()
             assert [bool(words) for words in state.name_servers.values()] == [True, True, False]
@@ -135,6 +135,6 @@ def test_no_name_server_answers(tmp_path: Path) -> None:
         async with ClusterReader(["127.0.0.1:1"]) as reader:
             state = await asyncio.wait_for(reader.read(), 60)
             assert state.brokers == ()
-            assert [one.code for one in state.refusals] == [-1]
+            assert [refusal.code for refusal in state.refusals] == [-1]
 
-    run(told)
+    run(scenario)

@@ -10,9 +10,9 @@ A0, A1, B0 = Queue("T", "a", 0), Queue("T", "a", 1), Queue("T", "b", 0)
 ONE, TWO = Client("c1", "127.0.0.1:1", "JAVA", 479), Client("c2", "127.0.0.1:2", "GO", 317)
 
 
-def part(name: str, at: int, ends: dict[Queue, int], **more: object) -> BrokerPart:
+def part(name: str, at: int, ends: dict[Queue, int], **options: object) -> BrokerPart:
     queues = {queue: QueueEnds(0, end, 0) for queue, end in ends.items()}
-    return replace(BrokerPart(name, "C", 0, f"{name}:1", at=at, queues=queues), **more)
+    return replace(BrokerPart(name, "C", 0, f"{name}:1", at=at, queues=queues), **options)
 
 
 def group(*clients: Client, **owned: frozenset[Queue]) -> Group:
@@ -20,7 +20,7 @@ def group(*clients: Client, **owned: frozenset[Queue]) -> Group:
 
 
 def whole(*parts: BrokerPart) -> ClusterState:
-    return ClusterState(max(one.at for one in parts), {"127.0.0.1:9876": ""}, parts)
+    return ClusterState(max(item.at for item in parts), {"127.0.0.1:9876": ""}, parts)
 
 
 def test_brokers_are_joined_and_slaves_count_for_nothing():
@@ -40,9 +40,9 @@ def test_brokers_are_joined_and_slaves_count_for_nothing():
 
 
 def test_a_client_that_could_not_be_asked_leaves_the_owners_open():
-    one = group(ONE, TWO, c1=frozenset({A0}))
-    assert not one.asked_all
-    assert one.owners(B0) == ()
+    item = group(ONE, TWO, c1=frozenset({A0}))
+    assert not item.asked_all
+    assert item.owners(B0) == ()
     both = group(ONE, TWO, c1=frozenset({A0}), c2=frozenset({A0}))
     assert both.owners(A0) == ("c1", "c2")
 
@@ -91,18 +91,18 @@ def test_readings_side_by_side_share_what_stayed_as_it_was():
         )
 
     before, fresh = read(1_000, 7), read(2_000, 9)
-    made = fresh.sharing(before)
-    assert made == fresh
-    (old,), (new,) = before.brokers, made.brokers
+    sharing = fresh.sharing(before)
+    assert sharing == fresh
+    (old,), (new,) = before.brokers, sharing.brokers
     assert new.groups["g"] is old.groups["g"]
     assert new.offsets["g"] is old.offsets["g"]
     assert new.queues[A0] is old.queues[A0]
     keys = {id(queue) for queue in old.queues}
     assert {id(queue) for queue in new.queues} == keys
     assert {id(queue) for queue in new.offsets["h"]} <= keys
-    assert made.name_servers is before.name_servers
+    assert sharing.name_servers is before.name_servers
     assert ClusterState(3, {}, ()).sharing(before).brokers == ()
-    assert made.sharing(ClusterState(1, {}, ())) == made
+    assert sharing.sharing(ClusterState(1, {}, ())) == sharing
 
 
 def test_what_was_joined_is_forgotten_and_joined_anew():

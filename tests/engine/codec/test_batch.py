@@ -42,20 +42,20 @@ _MEMBERS = st.tuples(
 @given(st.lists(_MEMBERS, max_size=6))
 def test_a_batch_comes_back(written):
     body = b"".join(encode(*member) for member in written)
-    found = members(body)
-    assert [(member.flag, member.body, member.properties) for member in found] == written
-    assert [member.index for member in found] == list(range(len(written)))
-    assert sum(member.size for member in found) == len(body)
+    actual_members = members(body)
+    assert [(member.flag, member.body, member.properties) for member in actual_members] == written
+    assert [member.index for member in actual_members] == list(range(len(written)))
+    assert sum(member.size for member in actual_members) == len(body)
 
 
 @given(st.binary(max_size=300))
 def test_any_bytes_give_members_and_at_most_one_damage(raw):
-    found = members(raw)
+    actual_members = members(raw)
     covered = 0
-    for number, seen in enumerate(found):
-        assert seen.position == covered
-        assert isinstance(seen, Member) or number == len(found) - 1
-        covered += seen.size
+    for number, member in enumerate(actual_members):
+        assert member.position == covered
+        assert isinstance(member, Member) or number == len(actual_members) - 1
+        covered += member.size
     assert covered == len(raw)
 
 
@@ -63,7 +63,7 @@ def test_any_bytes_give_members_and_at_most_one_damage(raw):
 def test_flipped_bits_never_raise(written, at, bit):
     body = bytearray(b"".join(encode(*member) for member in written))
     body[at % len(body)] ^= 1 << bit
-    assert sum(seen.size for seen in walk(bytes(body))) == len(body)
+    assert sum(row.size for row in walk(bytes(body))) == len(body)
 
 
 DAMAGE = [
@@ -89,8 +89,11 @@ def test_damage_says_what_was_expected(raw, reason):
 def test_the_spans_of_members_are_where_they_lie(written):
     """The put path takes flag, body and properties from the spans without making a member of each."""
     body = b"".join(encode(*member) for member in written)
-    taken = [(flag, body[at : at + size], body[text : text + length]) for flag, at, size, text, length in spans(body)]
-    assert taken == [(member.flag, member.body, member.properties_raw) for member in members(body)]
+    received = [
+        (flag, body[position : position + size], body[text : text + length])
+        for flag, position, size, text, length in spans(body)
+    ]
+    assert received == [(member.flag, member.body, member.properties_raw) for member in members(body)]
 
 
 def test_a_member_has_tags_and_keys_of_its_own():
@@ -102,20 +105,20 @@ def test_a_member_has_tags_and_keys_of_its_own():
 
 def test_a_list_is_bounded_and_says_so():
     body = encode(0, b"", {}) * 10
-    found = members(body, max_count=3)
-    assert len(found) == 4
-    assert found[3] == MemberDamage(3, 66, 154, "more than 3 members")
+    actual_members = members(body, max_count=3)
+    assert len(actual_members) == 4
+    assert actual_members[3] == MemberDamage(3, 66, 154, "more than 3 members")
 
 
 @pytest.mark.golden
 @pytest.mark.parametrize("name", ["broker-lmq", "batchcq-5.3.3"])
 def test_inner_batches_of_a_real_store(golden, name):
-    seen = 0
+    observed = 0
     for path in sorted((golden(name) / "commitlog").iterdir()):
         for unit in walk_units(path.read_bytes(), int(path.name)):
             if isinstance(unit, Unit) and unit.sys_flag & 0x80:
-                found = members(unit.body)
-                assert all(isinstance(member, Member) for member in found)
-                assert len(found) == unit.batch_size
-                seen += len(found) > 1
-    assert seen
+                actual_members = members(unit.body)
+                assert all(isinstance(member, Member) for member in actual_members)
+                assert len(actual_members) == unit.batch_size
+                observed += len(actual_members) > 1
+    assert observed

@@ -62,22 +62,22 @@ def test_a_unit_without_messages_ends_the_queue():
 
 @pytest.mark.golden
 def test_agrees_with_what_rocketmq_read(golden, golden_account):
-    told = {}
+    reports = {}
     for row in golden_account("batchcq-5.3.3", "expected.jsonl.xz"):
         if row["t"] == "bcq":
-            told.setdefault((row["topic"], row["queue"]), []).append(
+            reports.setdefault((row["topic"], row["queue"]), []).append(
                 (row["base"], row["phy"], row["size"], row["tags"], row["batch"], row["compacted"])
             )
-    assert told
+    assert reports
     root = golden("batchcq-5.3.3") / "batchconsumequeue"
-    for (topic, queue), rows in told.items():
-        found = []
+    for (topic, queue), rows in reports.items():
+        results = []
         for path in sorted((root / topic / str(queue)).iterdir()):
             raw = path.read_bytes()
-            units = [decode(raw, at) for at in range(0, len(raw) - 45, 46)]
-            found += [
+            units = [decode(raw, position) for position in range(0, len(raw) - 45, 46)]
+            results += [
                 (unit.msg_base_offset, unit.physical_offset, unit.size, unit.tags_code, unit.batch_size, -1)
                 for unit in units
                 if unit.valid
             ]
-        assert found == rows
+        assert results == rows

@@ -52,16 +52,20 @@ def test_questions_are_answered_where_the_text_stands(block, how, sought, answer
 
 
 def test_one_of_several_keys_and_numbers(block):
-    found = property_values(block, ROWS, b"K")
-    assert found.match("equal", b"two", keys=True).tolist()[:2] == [TRUE, FALSE]
+    actual_property_values = property_values(block, ROWS, b"K")
+    assert actual_property_values.match("equal", b"two", keys=True).tolist()[:2] == [TRUE, FALSE]
     values, states = bodies(block, ROWS).parse_numbers()
     assert (len(values), set(states.tolist())) == (5, {block_texts.NO_NUMBER})
 
 
 def test_without_machine_code_whoever_asks_decodes(block, monkeypatch):
     monkeypatch.setattr(columns, "twin", lambda: None)
-    found = bodies(block, ROWS)
-    assert (found.match("equal", b"x"), found.parse_numbers(), found.compare(b"x")) == (None, None, None)
+    actual_bodies = bodies(block, ROWS)
+    assert (actual_bodies.match("equal", b"x"), actual_bodies.parse_numbers(), actual_bodies.compare(b"x")) == (
+        None,
+        None,
+        None,
+    )
     assert judge_pairs(block, ROWS) is None
 
 

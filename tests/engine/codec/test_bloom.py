@@ -42,6 +42,6 @@ def test_murmur(text: str, hashed: int) -> None:
 
 def test_every_group_has_its_bits_within_the_map() -> None:
     for number in range(200):
-        found = positions(f"group-{number}", "数量")
-        assert len(found) == HASHES
-        assert all(0 <= bit < BITS for bit in found)
+        actual_positions = positions(f"group-{number}", "数量")
+        assert len(actual_positions) == HASHES
+        assert all(0 <= bit < BITS for bit in actual_positions)

@@ -86,20 +86,20 @@ def test_parts_cover_the_fields():
 def test_agrees_with_what_rocketmq_read(golden, golden_account, name):
     raw = (golden(name) / "checkpoint").read_bytes()
     assert len(raw) == CHECKPOINT_SIZE
-    told = next(
+    actual_row = next(
         row
         for row in golden_account(name, "expected.jsonl.xz")
         if row["t"] == "checkpointFile" and row["when"] == "found"
     )
-    found = decode(raw)
-    assert told["values"] == [
-        found.physic_msg_timestamp,
-        found.logics_msg_timestamp,
-        found.index_msg_timestamp,
-        found.master_flushed_offset or 0,
-        found.confirm_phy_offset or 0,
+    results = decode(raw)
+    assert actual_row["values"] == [
+        results.physic_msg_timestamp,
+        results.logics_msg_timestamp,
+        results.index_msg_timestamp,
+        results.master_flushed_offset or 0,
+        results.confirm_phy_offset or 0,
     ]
-    assert encode(found) == raw
+    assert encode(results) == raw
 
 
 def test_numbers_that_no_broker_writes_are_named():

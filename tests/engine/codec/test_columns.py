@@ -42,7 +42,7 @@ UNITS = [
     pytest.param({"sys_flag": 0x10}, id="born host IPv6"),
     pytest.param({"sys_flag": 0x20}, id="store host IPv6"),
     pytest.param({"sys_flag": 0x30, "version": 2}, id="both hosts IPv6, V2"),
-    *(pytest.param({"version": one.version}, id=f"flavour {one.word}") for one in FLAVOURS),
+    *(pytest.param({"version": flavour.version}, id=f"flavour {flavour.word}") for flavour in FLAVOURS),
     pytest.param({"body": b""}, id="no body"),
     pytest.param({"body": b"", "body_crc": 7}, id="no body, yet a CRC: RocketMQ does not look"),
     pytest.param({"body": b"x" * 3}, id="body of 3 bytes"),
@@ -151,14 +151,14 @@ def test_a_walk_stops_with_a_reason(scan, tail, why):
 @pytest.mark.parametrize("scan", TWINS)
 def test_a_full_block_goes_on_where_it_stopped(scan):
     data = raw_log(*[{"body": bytes([n])} for n in range(10)]) + raw_blank(99)
-    out, topics, at, seen = UnitColumns(3), TopicTable(), 0, []
+    out, topics, position, observed = UnitColumns(3), TopicTable(), 0, []
     while True:
-        result = scan(data, len(data), 0, at, out, topics)
-        seen += rows_of(out, topics)
-        at = result.next_position
+        result = scan(data, len(data), 0, position, out, topics)
+        observed += rows_of(out, topics)
+        position = result.next_position
         if result.stopped != "full":
             break
-    assert [row_of(item) if isinstance(item, Unit) else item for item in walk(data, 0)][:-1] == seen
+    assert [row_of(item) if isinstance(item, Unit) else item for item in walk(data, 0)][:-1] == observed
 
 
 @pytest.mark.parametrize("name", names())
@@ -177,29 +177,31 @@ def mutated(data: bytes, rng: random.Random) -> bytes:
     """A few bytes, bits or length fields of ``data`` changed, or its end cut off."""
     hurt = bytearray(data)
     for _ in range(rng.randint(1, 4)):
-        at = rng.randrange(len(hurt))
+        position = rng.randrange(len(hurt))
         kind = rng.randrange(5)
         if kind == 0:
-            hurt[at] ^= 1 << rng.randrange(8)
+            hurt[position] ^= 1 << rng.randrange(8)
         elif kind == 1:
-            hurt[at] = rng.choice((0, 1, 2, 0x7F, 0x80, 0xFF))
+            hurt[position] = rng.choice((0, 1, 2, 0x7F, 0x80, 0xFF))
         elif kind == 2:
-            hurt[at : at + 4] = rng.choice((b"\xff\xff\xff\xff", b"\x7f\xff\xff\xff", b"\0\0\0\0", b"\0\0\x01\0"))
+            hurt[position : position + 4] = rng.choice(
+                (b"\xff\xff\xff\xff", b"\x7f\xff\xff\xff", b"\0\0\0\0", b"\0\0\x01\0")
+            )
         elif kind == 3:
             del hurt[rng.randrange(1, len(hurt)) :]
         else:
-            hurt[at : at + 2] = rng.choice((b"\x80\x00", b"\x7f\xff", b"\x02\x02", b"\xf0\x9f"))
+            hurt[position : position + 2] = rng.choice((b"\x80\x00", b"\x7f\xff", b"\x02\x02", b"\xf0\x9f"))
     return bytes(hurt)
 
 
 def assert_twins_agree(data, base=0, capacity=64, at=0):
-    left, one, topics = scanned(scan_block, data, base, at, capacity)
+    left, output, topics = scanned(scan_block, data, base, at, capacity)
     right, other, names_too = scanned(scan_block_plain, data, base, at, capacity)
     assert left == right
     for name, _ in COLUMN_TYPES:
-        assert np.array_equal(one[name], other[name]), name
+        assert np.array_equal(output[name], other[name]), name
     assert topics.names == names_too.names
-    keys = key_hashes(one, topics)
+    keys = key_hashes(output, topics)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("STORESCOPE_PLAIN", "1")
         plain_keys = key_hashes(other, names_too)
@@ -256,18 +258,18 @@ def test_nothing_is_read_outside_the_bytes():
 @pytest.mark.parametrize("scan", TWINS)
 def test_positions_outside_the_buffer_are_refused(scan):
     data = raw_unit()
-    for n, at in ((len(data) + 1, 0), (len(data), len(data) + 1), (len(data), -1)):
+    for n, position in ((len(data) + 1, 0), (len(data), len(data) + 1), (len(data), -1)):
         with pytest.raises(ValueError, match="expected 0 <= at <= n"):
-            scan(data, n, 0, at, UnitColumns(4), TopicTable())
+            scan(data, n, 0, position, UnitColumns(4), TopicTable())
 
 
 def test_a_copy_outlives_the_next_block():
     data = raw_log({"queue_id": 1}, {"queue_id": 2})
     out, topics = UnitColumns(8), TopicTable()
     scan_block(data, len(data), 0, 0, out, topics)
-    kept = out.copy()
+    saved = out.copy()
     scan_block(raw_unit(queue_id=9), 123, 0, 0, out, topics)
-    assert kept.queue_id.tolist() == [1, 2]
+    assert saved.queue_id.tolist() == [1, 2]
     assert len(out) == 1
 
 
@@ -323,15 +325,15 @@ class BorrowedBytes:
 
 @pytest.fixture
 def made():
-    made = HandmadeStore(log_size=1 << 16)
+    store = HandmadeStore(log_size=1 << 16)
     for number in range(300):
-        made.put(body=b"x" * (number % 40))
-    return made
+        store.put(body=b"x" * (number % 40))
+    return store
 
 
 def walked(source, rows=64, position=0, stop=None):
     walk = BulkWalk(rows=rows)
-    return [int(one) for block in walk.iter_blocks(source, 0, position, stop) for one in block.offset[: block.count]]
+    return [int(item) for block in walk.iter_blocks(source, 0, position, stop) for item in block.offset[: block.count]]
 
 
 @pytest.mark.parametrize("rows", [1, 7, 8192])

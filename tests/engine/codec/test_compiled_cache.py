@@ -21,13 +21,13 @@ def test_machine_code_is_kept_where_nobody_else_writes(place, monkeypatch):
     """Machine code that others can write runs in this process: a shared ``NUMBA_CACHE_DIR`` is passed over."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(place / "cache"))
     own = place / "cache" / "storescope" / "numba" / compiled_cache._fingerprint()
-    for given, expected in ((place / "mine", place / "mine"), (place / "shared", own), (None, own)):
-        if given is None:
+    for arguments, expected in ((place / "mine", place / "mine"), (place / "shared", own), (None, own)):
+        if arguments is None:
             monkeypatch.delenv("NUMBA_CACHE_DIR")
         else:
-            given.mkdir()
-            given.chmod(0o777 if given.name == "shared" else 0o700)
-            monkeypatch.setenv("NUMBA_CACHE_DIR", str(given))
+            arguments.mkdir()
+            arguments.chmod(0o777 if arguments.name == "shared" else 0o700)
+            monkeypatch.setenv("NUMBA_CACHE_DIR", str(arguments))
         compiled_cache.prepare()
         assert os.environ["NUMBA_CACHE_DIR"] == str(expected)
     (own / "theirs.nbi").touch()
@@ -39,8 +39,8 @@ def test_machine_code_is_kept_where_nobody_else_writes(place, monkeypatch):
 
 
 def test_a_compilation_is_reported_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[str] = []
-    monkeypatch.setattr(compiled_cache, "on_first_compilation", lambda: told.append("compiled"))
+    texts: list[str] = []
+    monkeypatch.setattr(compiled_cache, "on_first_compilation", lambda: texts.append("compiled"))
     compiled_cache.note_compilation()
     compiled_cache.note_compilation()
-    assert told == ["compiled"]
+    assert texts == ["compiled"]

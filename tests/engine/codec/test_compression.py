@@ -42,8 +42,8 @@ def test_exactly_the_cap_is_whole(flag):
 
 @pytest.mark.parametrize("flag", KINDS)
 def test_a_torn_body_says_how_far_it_went(flag):
-    whole = PACK[flag](bytes(range(256)) * 400)
-    data, note = unpack(whole[: len(whole) - 6], flag)
+    complete = PACK[flag](bytes(range(256)) * 400)
+    data, note = unpack(complete[: len(complete) - 6], flag)
     assert note is not None
     assert "damaged after" in note
     assert (bytes(range(256)) * 400).startswith(data)
@@ -93,15 +93,15 @@ def test_a_missing_package_is_named(flag, module, name, monkeypatch):
 @pytest.mark.golden
 @pytest.mark.parametrize("name", ["broker-orders", "broker-orders-4.9.7"])
 def test_bodies_of_real_clients_unpack_whole(golden, name):
-    seen = set()
+    kinds = set()
     for path in sorted((golden(name) / "commitlog").iterdir()):
         for unit in walk(path.read_bytes(), int(path.name)):
             if isinstance(unit, message.Unit) and unit.sys_flag & 1:
                 data, note = unpack(unit.body, unit.sys_flag)
                 assert note is None
                 assert len(data) >= 4096
-                seen.add(kind_of(unit.sys_flag))
-    assert "zlib" in seen
+                kinds.add(kind_of(unit.sys_flag))
+    assert "zlib" in kinds
 
 
 @pytest.mark.parametrize(("pack", "kind"), [(zlib.compress, "zlib")])

@@ -30,16 +30,18 @@ OFFSETS = """{"dataVersion":{"counter":5,"stateVersion":0,"timestamp":1795248631
 
 
 def test_offsets_of_groups_broadcasters_and_light_groups():
-    found = consumer_offsets(parse(OFFSETS).value)
-    assert found.rows == (
+    actual_consumer_offsets = consumer_offsets(parse(OFFSETS).value)
+    assert actual_consumer_offsets.rows == (
         ConsumerOffset("OrderEvents@warehouse", "OrderEvents", "warehouse", "cluster", {0: 389, 1: 369}),
         ConsumerOffset("ShipmentEvents@dashboard@broadcast", "ShipmentEvents", "dashboard", "broadcast", {0: 70}),
         ConsumerOffset("%RETRY%warehouse@warehouse", "%RETRY%warehouse", "warehouse", "cluster", {0: 0}),
         ConsumerOffset("T@g", "T", "g", "cluster", {0: 2}),
         ConsumerOffset("%LMQ%t1@%LMQ%g1", "%LMQ%t1", "%LMQ%g1", "lmq", {0: 5}),
     )
-    assert len(found.problems) == 6
-    assert found.problems[0] == "offsetTable: expected topic@group, found 'lonely'; a broker ignores it"
+    assert len(actual_consumer_offsets.problems) == 6
+    assert (
+        actual_consumer_offsets.problems[0] == "offsetTable: expected topic@group, found 'lonely'; a broker ignores it"
+    )
 
 
 def test_delay_offsets_are_by_level():
@@ -51,11 +53,11 @@ def test_delay_offsets_are_by_level():
 def test_topics_take_defaults_and_name_what_is_wrong():
     text = """{"topicConfigTable":{"A":{"attributes":{"queue.type":"BatchCQ"},"order":true,"perm":7,"readQueueNums":2,
     "topicFilterType":"MULTI_TAG","topicName":"A","topicSysFlag":1,"writeQueueNums":3},"B":{"topicName":"C","perm":"6"},"D":1}}"""
-    found = topics(parse(text).value)
-    a, b = found.rows
+    actual_topics = topics(parse(text).value)
+    a, b = actual_topics.rows
     assert (a.read_queue_nums, a.write_queue_nums, a.perm, a.order, a.batch) == (2, 3, 7, True, True)
     assert (b.perm, b.read_queue_nums, b.attributes, b.batch) == (6, 16, {}, False)
-    assert found.problems == (
+    assert actual_topics.problems == (
         "B: topicName says 'C'",
         "topicConfigTable.D: expected an object, found 1",
     )
@@ -85,9 +87,9 @@ def test_metrics_may_be_negative():
 
 def test_a_clients_own_offsets():
     text = '{"offsetTable":{{"brokerName":"broker-a","queueId":1,"topic":"ShipmentEvents"}:55,"x":1}}'
-    found = client_offsets(parse(text).value)
-    assert found.rows == (ClientOffset("broker-a", "ShipmentEvents", 1, 55),)
-    assert found.problems == ("offsetTable: expected a queue and an offset, found 'x': 1",)
+    actual_client_offsets = client_offsets(parse(text).value)
+    assert actual_client_offsets.rows == (ClientOffset("broker-a", "ShipmentEvents", 1, 55),)
+    assert actual_client_offsets.problems == ("offsetTable: expected a queue and an offset, found 'x': 1",)
 
 
 @pytest.mark.parametrize(
@@ -140,16 +142,20 @@ def test_tables_of_real_brokers(golden, golden_account):
     assert not declared.problems
     assert {"TBW102", "SCHEDULE_TOPIC_XXXX", "OrderEvents"} <= {row.name for row in declared.rows}
     assert not subscription_groups(_load(store, "subscriptionGroup.json")).problems
-    found = consumer_offsets(_load(store, "consumerOffset.json"))
-    assert not found.problems
-    told = {}
+    actual_consumer_offsets = consumer_offsets(_load(store, "consumerOffset.json"))
+    assert not actual_consumer_offsets.problems
+    reports = {}
     for line in golden_account("broker-orders", "truth.jsonl.xz"):
         if line["kind"] == "progress" and line.get("consumerOffset", -1) >= 0:
-            told[line["group"], line["topic"], line["queueId"]] = line["consumerOffset"]
-    ours = {(row.group, row.topic, queue): offset for row in found.rows for queue, offset in row.offsets.items()}
-    assert told
-    assert {key: ours.get(key) for key in told} == told
-    assert any(row.mode == "broadcast" for row in found.rows)
+            reports[line["group"], line["topic"], line["queueId"]] = line["consumerOffset"]
+    ours = {
+        (row.group, row.topic, queue): offset
+        for row in actual_consumer_offsets.rows
+        for queue, offset in row.offsets.items()
+    }
+    assert reports
+    assert {key: ours.get(key) for key in reports} == reports
+    assert any(row.mode == "broadcast" for row in actual_consumer_offsets.rows)
 
 
 @pytest.mark.golden
@@ -213,14 +219,14 @@ def test_takes_the_file_that_a_broker_takes(main, bak, used, value, why):
 
 
 def test_the_backup_is_not_read_where_the_file_is_sound():
-    asked = []
+    names = []
 
     def read(name):
-        asked.append(name)
+        names.append(name)
         return GOOD
 
     assert load_table("topics.json", read).bak is None
-    assert asked == ["topics.json"]
+    assert names == ["topics.json"]
 
 
 def test_a_file_without_rights_counts_as_bad():
@@ -248,9 +254,9 @@ def test_any_two_files_give_a_table(main, bak):
 def test_every_table_of_a_real_broker_is_sound_with_its_backup(golden, name):
     folder = golden(name) / "config"
     files = {path.name: path.read_bytes() for path in folder.iterdir()}
-    found = [table for table in TABLES if table in files]
-    assert len(found) >= 2
-    for table in found:
+    tables = [table for table in TABLES if table in files]
+    assert len(tables) >= 2
+    for table in tables:
         loaded = load_table(table, files.get)
         assert loaded.used == "main"
         assert not loaded.main.parsed.duplicates

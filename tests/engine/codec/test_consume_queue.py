@@ -54,7 +54,7 @@ def test_what_is_written_is_read(offset, size, code):
 @given(st.binary(min_size=20, max_size=200))
 def test_bulk_and_single_agree_on_any_bytes(data):
     rows = np.frombuffer(data[: len(data) // 20 * 20], CQ_UNIT).tolist()
-    assert [CqUnit(*row) for row in rows] == [decode(data, at) for at in range(0, len(data) - 19, 20)]
+    assert [CqUnit(*row) for row in rows] == [decode(data, position) for position in range(0, len(data) - 19, 20)]
 
 
 ADDRESSES = [

@@ -38,10 +38,10 @@ _I64 = st.integers(-(1 << 63), (1 << 63) - 1)
 @given(st.lists(st.tuples(_I64, _I64, st.binary(max_size=60)), max_size=6), st.integers(0, 1 << 40))
 def test_a_file_comes_back(written, base):
     raw = b"".join(encode(CqExtUnit(0, 0, tags, time, bits)) for tags, time, bits in written)
-    *found, stop = walk(raw + b"\xff\xff" + bytes(9), base)
-    assert [(unit.tags_code, unit.store_timestamp, unit.bit_map) for unit in found] == written
+    *rows, stop = walk(raw + b"\xff\xff" + bytes(9), base)
+    assert [(unit.tags_code, unit.store_timestamp, unit.bit_map) for unit in rows] == written
     assert (stop.offset, stop.kind) == (base + len(raw), "mark")
-    for unit in found:
+    for unit in rows:
         assert ext_offset(unit.address) == unit.offset
         assert is_ext_address(unit.address)
         assert decode(raw, unit.offset - base, base) == unit
@@ -66,28 +66,28 @@ def test_stops_say_why(raw, kind, reason):
 
 @given(st.binary(max_size=400))
 def test_any_bytes_give_units_and_one_stop(raw):
-    *found, stop = walk(raw, 7)
+    *rows, stop = walk(raw, 7)
     assert isinstance(stop, CqExtStop)
-    at = 7
-    for unit in found:
-        assert unit.offset == at
-        at = unit.end
-    assert stop.offset == at
+    end = 7
+    for unit in rows:
+        assert unit.offset == end
+        end = unit.end
+    assert stop.offset == end
 
 
 @pytest.mark.golden
 def test_agrees_with_what_rocketmq_read(golden, golden_account):
     store = golden("multi-queue-ext-5.3.3")
-    told = {}
+    reports = {}
     for row in golden_account("multi-queue-ext-5.3.3", "expected.jsonl.xz"):
         if row["t"] == "cq" and row.get("ext"):
-            told[row["topic"], row["queue"], row["n"]] = (row["tags"], row["ext"])
-    assert told
+            reports[row["topic"], row["queue"], row["n"]] = (row["tags"], row["ext"])
+    assert reports
     files = {}
-    for topic, queue, _ in told:
+    for topic, queue, _ in reports:
         folder = store / "consumequeue_ext" / topic / str(queue)
         files[topic, queue] = b"".join(path.read_bytes() for path in sorted(folder.iterdir()))
-    for (topic, queue, _), (address, ext) in told.items():
+    for (topic, queue, _), (address, ext) in reports.items():
         unit = decode(files[topic, queue], ext_offset(address), 0)
         assert isinstance(unit, CqExtUnit)
         assert (unit.size, unit.tags_code, unit.store_timestamp) == (ext["size"], ext["tags"], ext["storeTs"])
@@ -101,8 +101,8 @@ def test_every_address_of_a_real_broker_leads_to_a_unit(golden):
     for path in (store / "consumequeue_ext").glob("*/*/00000000000000000000"):
         entries = (store / "consumequeue").joinpath(*path.parts[-3:]).read_bytes()
         raw = path.read_bytes()
-        for at in range(0, len(entries) - 19, 20):
-            entry = decode_entry(entries, at)
+        for position in range(0, len(entries) - 19, 20):
+            entry = decode_entry(entries, position)
             if entry.state == "entry" and ext_offset(entry.tags_code) < len(raw):
                 assert is_ext_address(entry.tags_code)
                 unit = decode(raw, ext_offset(entry.tags_code), 0)

@@ -54,12 +54,20 @@ def test_what_is_no_header(raw):
 
 
 def test_a_folder_is_known_by_its_name():
-    found = dledger_log("dledger-n0", FILES, encode_header(HEADER) + UNIT_HEAD)
-    assert (found.self_id, found.data_files, found.data_bytes) == ("n0", 2, 2 << 30)
-    assert (found.index_files, found.index_bytes, found.other_bytes) == (1, 160 << 20, 10)
-    assert found.first_entry == HEADER
-    assert found.wraps_messages
-    assert found.words == (
+    actual_dledger_log = dledger_log("dledger-n0", FILES, encode_header(HEADER) + UNIT_HEAD)
+    assert (actual_dledger_log.self_id, actual_dledger_log.data_files, actual_dledger_log.data_bytes) == (
+        "n0",
+        2,
+        2 << 30,
+    )
+    assert (actual_dledger_log.index_files, actual_dledger_log.index_bytes, actual_dledger_log.other_bytes) == (
+        1,
+        160 << 20,
+        10,
+    )
+    assert actual_dledger_log.first_entry == HEADER
+    assert actual_dledger_log.wraps_messages
+    assert actual_dledger_log.words == (
         "DLedger log of member n0: 2 data files with 2,147,483,648 bytes, 1 index file with 167,772,160 bytes, "
         "oldest entry 7 of term 3. The entries of DLedger are not decoded: messages inside them are not listed."
     )

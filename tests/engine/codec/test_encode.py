@@ -54,20 +54,20 @@ def test_check_vector_with_a_property_crc() -> None:
 def test_every_unit_of_a_real_store_is_encoded_to_its_own_bytes(golden, name) -> None:
     for path in sorted(golden(name).glob("**/commitlog/*")):
         data = path.read_bytes()
-        at = 0
-        while not isinstance(frame := codec.check_frame(data, at, len(data)), str):
-            unit = codec.decode_frame(data, at, frame, 0)
+        position = 0
+        while not isinstance(frame := codec.check_frame(data, position, len(data)), str):
+            unit = codec.decode_frame(data, position, frame, 0)
             place = {
                 "queue_offset": unit.queue_offset,
                 "physical_offset": unit.physical_offset,
                 "store_timestamp": unit.store_timestamp,
             }
-            stored = data[at : at + frame.size]
+            stored = data[position : position + frame.size]
             if unit.crc != "bad":
-                assert encode_unit(Message.of_unit(unit), **place) == stored, at
+                assert encode_unit(Message.of_unit(unit), **place) == stored, position
                 if properties.CRC32 in unit.properties:
-                    assert encode_unit(Message.of_unit(unit), **place, property_crc=True) == stored, at
-            at += frame.size
+                    assert encode_unit(Message.of_unit(unit), **place, property_crc=True) == stored, position
+            position += frame.size
 
 
 i32 = st.integers(-(1 << 31), (1 << 31) - 1)
@@ -218,10 +218,10 @@ def test_tags_and_keys_go_into_the_map() -> None:
 def test_a_unit_made_by_hand_is_made_again() -> None:
     raw = raw_unit(1234, sys_flag=codec.BORN_HOST_V6 | codec.STORE_HOST_V6, flag=-1, prepared=99)
     unit = codec.decode(raw)
-    again = encode_unit(
+    second_unit = encode_unit(
         Message.of_unit(unit), queue_offset=5, physical_offset=1234, store_timestamp=unit.store_timestamp
     )
-    assert again == raw
+    assert second_unit == raw
 
 
 run_texts = st.sampled_from([b"", b"a\x01b", b"a\x01b\x02", b"__CRC32#\x010000000000\x02k\x01v\x02"])
@@ -230,15 +230,15 @@ elements = st.tuples(st.integers(0, 2**31 - 1), st.binary(max_size=20), run_text
 
 @given(st.lists(elements, min_size=1, max_size=4), run_texts, st.booleans(), st.sampled_from(["1.2.3.4:5", "[::1]:6"]))
 def test_a_run_of_units_is_the_units_one_by_one(many, shared, crc, host) -> None:
-    body = b"".join(batch.encode_member(*one) for one in many)
-    whole = Message("Topic", body, 2, born_timestamp=5, born_host=host, sys_flag=1, reconsume_times=3)
-    run = UnitRun(whole, batch.spans(body), shared, stored_host=host_raw("[::2]:7"), property_crc=crc)
+    body = b"".join(batch.encode_member(*item) for item in many)
+    full_message = Message("Topic", body, 2, born_timestamp=5, born_host=host, sys_flag=1, reconsume_times=3)
+    run = UnitRun(full_message, batch.spans(body), shared, stored_host=host_raw("[::2]:7"), property_crc=crc)
     data, offsets = run.place(40, 1000, 99)
     expected = b""
     for number, (flag, content, own) in enumerate(many):
         raw = joined_properties(own, shared)
         assert offsets[number] == 1000 + len(expected)
-        message = whole.changed(body=content, flag=flag, properties_raw=raw, store_host="[::2]:7")
+        message = full_message.changed(body=content, flag=flag, properties_raw=raw, store_host="[::2]:7")
         expected += encode_unit(
             message, queue_offset=40 + number, physical_offset=offsets[number], store_timestamp=99, property_crc=crc
         )

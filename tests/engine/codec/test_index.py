@@ -69,7 +69,9 @@ def test_reads_entries_in_bulk(entry, wire):
 @given(st.binary(min_size=20, max_size=100))
 def test_bulk_and_single_agree_on_any_bytes(data):
     rows = np.frombuffer(data[: len(data) // 20 * 20], INDEX_ENTRY).tolist()
-    assert [IndexEntry(*row) for row in rows] == [index.decode_entry(data, at) for at in range(0, len(data) - 19, 20)]
+    assert [IndexEntry(*row) for row in rows] == [
+        index.decode_entry(data, position) for position in range(0, len(data) - 19, 20)
+    ]
 
 
 def test_slots_are_big_endian():

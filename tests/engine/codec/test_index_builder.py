@@ -63,7 +63,7 @@ def test_one_by_one_in_bulk_and_by_both_twins_the_bytes_are_the_same(slots, coun
         np.array([offset for _, offset, _ in keys], np.int64),
         np.array([stored for _, _, stored in keys], np.int64),
     )
-    made = []
+    created_items = []
     for way in ("compiled", "plain", "one by one"):
         raw = np.zeros(GEOMETRY.file_size, np.uint8)
         raw[index.HEADER_SIZE : GEOMETRY.entry_position(0)] = np.frombuffer(slots, np.uint8)
@@ -78,5 +78,5 @@ def test_one_by_one_in_bulk_and_by_both_twins_the_bytes_are_the_same(slots, coun
                 after = put_entries(raw, header, GEOMETRY, *arrays)
         finally:
             os.environ.pop("STORESCOPE_PLAIN", None)
-        made.append((after, raw.tobytes()))
-    assert made[0] == made[1] == made[2]
+        created_items.append((after, raw.tobytes()))
+    assert created_items[0] == created_items[1] == created_items[2]

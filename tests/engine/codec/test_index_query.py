@@ -105,7 +105,7 @@ def test_one_key_many_keys_and_both_twins_find_the_same(chains, begin, end, most
 def pieces(ends, offsets):
     """Each key's offsets."""
     assert len(offsets) == (ends[-1] if len(ends) else 0)
-    return [mine.tolist() for mine in np.split(offsets, ends[:-1])]
+    return [word.tolist() for word in np.split(offsets, ends[:-1])]
 
 
 @pytest.mark.usefixtures("twin")
@@ -156,16 +156,16 @@ def test_entries_beyond_the_count_are_not_seen(count):
 @pytest.mark.usefixtures("twin")
 def test_chains_that_loop_or_lead_upwards_end():
     files = Files([("a", 1, BEGIN), ("a", 2, BEGIN)])
-    at = GEOMETRY.entry_position(1) + 16
-    files.raw[0][at : at + 4] = [0, 0, 0, 2]
+    position = GEOMETRY.entry_position(1) + 16
+    files.raw[0][position : position + 4] = [0, 0, 0, 2]
     assert files.find("a", *FOREVER) == [2, 1]
 
 
 @pytest.mark.usefixtures("twin")
 def test_every_text_has_java_s_hash():
     texts = ["a", "\ud800", "b", "键" * 30, "", "x" * 200, "\U0001f375", "ab\ud83c\udf75", "a\0b"]
-    for asked in (texts, texts[:1] + texts[4:6], texts[2:7], texts[-1:], [""], ["", ""], ["12345678", "1234567"], []):
-        assert hashes_of("T", asked).tolist() == [index_key_hash("T", key) for key in asked]
+    for request in (texts, texts[:1] + texts[4:6], texts[2:7], texts[-1:], [""], ["", ""], ["12345678", "1234567"], []):
+        assert hashes_of("T", request).tolist() == [index_key_hash("T", key) for key in request]
     files = Files([(key, number, BEGIN) for number, key in enumerate(texts)])
     assert [files.find(key, *FOREVER) for key in texts[:6]] == [[number] for number in range(6)]
     assert files.find("ab\U0001f375", *FOREVER) == [7]
@@ -192,27 +192,27 @@ LOG += unit(FILE)
 LOG += unit(8) + b"\0\0\0"  # as far as may be read
 
 
-def placed(*wanted, gone=()):
+def placed(*arguments, gone=()):
     """Units of each key's offsets, and the offsets that spans were asked for."""
-    asked = []
+    offsets = []
 
     def span_at(offset):
-        asked.append(offset)
+        offsets.append(offset)
         start = offset - offset % FILE
         view = memoryview(LOG)[start : start + FILE] if offset < len(LOG) and start not in gone else None
         return Span(start, start + FILE, view)
 
-    ends = np.cumsum([len(mine) for mine in wanted], dtype=np.int64)
-    return place_units(ends, np.array([offset for mine in wanted for offset in mine], np.int64), span_at), asked
+    ends = np.cumsum([len(ours) for ours in arguments], dtype=np.int64)
+    return place_units(ends, np.array([offset for mine in arguments for offset in mine], np.int64), span_at), offsets
 
 
 @pytest.mark.usefixtures("twin")
 def test_units_are_placed_span_by_span():
-    units, asked = placed([0, 10, 64], [], [10], [10, 128])
+    units, request = placed([0, 10, 64], [], [10], [10, 128])
     assert units == Units(
         [0, 10, 64, 10, 10, 128], [0, 10, 0, 10, 10, 0], [10, 30, 64, 30, 30, 8], [0, 0, 1, 0, 0, 2], [3, 3, 4, 6]
     )
-    assert asked == [0, 64, 128]
+    assert request == [0, 64, 128]
 
 
 @pytest.mark.usefixtures("twin")
@@ -223,16 +223,16 @@ def test_what_does_not_hold_its_own_size_is_no_unit():
 
 @pytest.mark.usefixtures("twin")
 def test_what_the_log_has_no_more_is_left_out():
-    units, asked = placed([0, 10**9], [-(1 << 63), -1, (1 << 63) - 1], [3, 64], gone={0})
+    units, request = placed([0, 10**9], [-(1 << 63), -1, (1 << 63) - 1], [3, 64], gone={0})
     assert (units.offsets, units.ends) == ([64], [0, 0, 1])
-    assert asked == [0, 10**9, 64]
+    assert request == [0, 10**9, 64]
 
 
 @pytest.mark.usefixtures("twin")
 def test_a_log_of_many_files_is_lent_file_by_file():
-    units, asked = placed([10**9 + FILE * n for n in range(40)], [64])
+    units, request = placed([10**9 + FILE * n for n in range(40)], [64])
     assert (units.offsets, units.spans) == ([64], [40])
-    assert len(asked) == 41
+    assert len(request) == 41
     assert placed() == (Units([], [], [], [], []), [])
     assert placed([])[0].ends == [0]
 

@@ -26,7 +26,7 @@ def test_every_compiled_crc_is_zlibs():
 
 
 def assert_zlibs(crc):
-    for at in (16, 17, 31):
+    for position in (16, 17, 31):
         for length in LENGTHS:
-            expected = zlib.crc32(BYTES[at : at + length])
-            assert crc(BYTES.ctypes.data + at, length) == expected, (at, length)
+            expected = zlib.crc32(BYTES[position : position + length])
+            assert crc(BYTES.ctypes.data + position, length) == expected, (position, length)

@@ -27,8 +27,8 @@ def test_hash_code(text, value):
 @given(st.text())
 def test_hash_code_is_the_sum_of_its_definition(text):
     raw = text.encode("utf-16-be", "surrogatepass")
-    units = [int.from_bytes(raw[at : at + 2], "big") for at in range(0, len(raw), 2)]
-    total = sum(unit * 31 ** (len(units) - 1 - at) for at, unit in enumerate(units))
+    units = [int.from_bytes(raw[position : position + 2], "big") for position in range(0, len(raw), 2)]
+    total = sum(unit * 31 ** (len(units) - 1 - index) for index, unit in enumerate(units))
     assert jhash(text) == (total + (1 << 31)) % (1 << 32) - (1 << 31)
 
 

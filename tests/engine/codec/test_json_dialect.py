@@ -33,11 +33,11 @@ CASES = [
 
 @pytest.mark.parametrize(("text", "value"), CASES)
 def test_reads(text, value):
-    found = parse(text)
-    assert found.value == value
-    assert found.accepted
-    assert found.complaint is None
-    assert parse(text.encode()) == found
+    results = parse(text)
+    assert results.value == value
+    assert results.accepted
+    assert results.complaint is None
+    assert parse(text.encode()) == results
 
 
 @pytest.mark.parametrize(("text", "value"), CASES)
@@ -73,24 +73,24 @@ FAULTS = [
 
 @pytest.mark.parametrize(("text", "offset", "line", "column", "what"), FAULTS)
 def test_a_fault_names_its_place(text, offset, line, column, what):
-    found = parse(text.encode())
-    assert found.fault is not None
-    assert (found.fault.problem, found.fault.place.offset) == (what, offset)
-    assert (found.fault.place.line, found.fault.place.column) == (line, column)
-    assert not found.accepted
-    assert found.complaint == f"line {line} column {column} (offset {offset}): {what}"
+    results = parse(text.encode())
+    assert results.fault is not None
+    assert (results.fault.problem, results.fault.place.offset) == (what, offset)
+    assert (results.fault.place.line, results.fault.place.column) == (line, column)
+    assert not results.accepted
+    assert results.complaint == f"line {line} column {column} (offset {offset}): {what}"
 
 
 def test_a_leftover_tail_is_told_with_its_place():
     """A shorter text over a longer one without cutting the file: the broker refuses it and takes the backup."""
     old = '{"offsetTable":{"T@g":{0:12345}}}'
     new = '{\n"offsetTable":{"Té@g":{0:1}}}'
-    found = parse((new + old[len(new) - 4 :]).encode())
-    assert found.value == {"offsetTable": {"Té@g": {0: 1}}}
-    assert found.tail.text == old[len(new) - 4 :]
-    assert (found.tail.place.line, found.tail.place.offset) == (2, len(new.encode()))
-    assert not found.accepted
-    assert "characters after the end" in found.complaint
+    results = parse((new + old[len(new) - 4 :]).encode())
+    assert results.value == {"offsetTable": {"Té@g": {0: 1}}}
+    assert results.tail.text == old[len(new) - 4 :]
+    assert (results.tail.place.line, results.tail.place.offset) == (2, len(new.encode()))
+    assert not results.accepted
+    assert "characters after the end" in results.complaint
 
 
 def test_blanks_behind_the_end_are_no_tail_and_zeros_a_harmless_one():
@@ -101,16 +101,16 @@ def test_blanks_behind_the_end_are_no_tail_and_zeros_a_harmless_one():
 
 
 def test_repeated_keys_are_told_and_the_last_one_counts():
-    found = parse('{"t":{0:1,\n0:2}}')
-    assert found.value == {"t": {0: 2}}
-    assert [(item.key, item.place.line) for item in found.duplicates] == [("0", 2)]
-    assert found.accepted
+    results = parse('{"t":{0:1,\n0:2}}')
+    assert results.value == {"t": {0: 2}}
+    assert [(item.key, item.place.line) for item in results.duplicates] == [("0", 2)]
+    assert results.accepted
 
 
 def test_malformed_utf_8_becomes_replacement_characters():
-    found = parse(b'{"a\xff\xfe":"\xc3"} x')
-    assert found.value == {"a\ufffd\ufffd": "\ufffd"}
-    assert found.tail.place.offset == 12
+    results = parse(b'{"a\xff\xfe":"\xc3"} x')
+    assert results.value == {"a\ufffd\ufffd": "\ufffd"}
+    assert results.tail.place.offset == 12
 
 
 @pytest.mark.parametrize(
@@ -159,33 +159,33 @@ def _write_key(key):
 @given(_VALUES)
 def test_written_values_come_back_both_ways(value):
     text = _write(value)
-    found = parse(text)
-    assert found.accepted
-    assert found.value == value
-    assert _write(found.value) == text, "the order of keys is kept"
+    results = parse(text)
+    assert results.accepted
+    assert results.value == value
+    assert _write(results.value) == text, "the order of keys is kept"
     assert json_dialect._parse_fully(text).value == value
 
 
 @given(st.binary(max_size=300))
 def test_any_bytes_give_a_value(raw):
-    found = parse(raw)
-    assert found.accepted is (found.complaint is None)
-    json.dumps(found.value).encode()
+    results = parse(raw)
+    assert results.accepted is (results.complaint is None)
+    json.dumps(results.value).encode()
 
 
 @settings(max_examples=300)
 @given(st.text(alphabet="{}[]\":,0123-ae\\\n u'", max_size=40))
 def test_any_text_of_signs_gives_the_same_both_ways(text):
-    found, careful = parse(text), json_dialect._parse_fully(text)
-    assert (found.value, found.tail, found.fault) == (careful.value, careful.tail, careful.fault)
+    results, careful = parse(text), json_dialect._parse_fully(text)
+    assert (results.value, results.tail, results.fault) == (careful.value, careful.tail, careful.fault)
 
 
 @given(_VALUES, st.integers(0, 400), st.text(max_size=3))
 def test_torn_and_patched_texts_give_a_value(value, at, patch):
     text = _write(value)
     for broken in (text[:at], text[:at] + patch + text[at:], text + text[at:]):
-        found, careful = parse(broken), json_dialect._parse_fully(broken)
-        assert (found.value, found.tail) == (careful.value, careful.tail)
+        results, careful = parse(broken), json_dialect._parse_fully(broken)
+        assert (results.value, results.tail) == (careful.value, careful.tail)
 
 
 TABLES = ("topics.json", "subscriptionGroup.json", "consumerOffset.json", "delayOffset.json", "consumerFilter.json")
@@ -195,9 +195,9 @@ TABLES = ("topics.json", "subscriptionGroup.json", "consumerOffset.json", "delay
 @pytest.mark.parametrize("name", ["broker-orders", "broker-orders-4.9.7", "broker-lmq", "broker-transactions"])
 def test_what_real_brokers_wrote_comes_out_byte_for_byte(golden: Any, name: str) -> None:
     folder = Path(golden(name)) / "config"
-    seen = [folder / table for table in (*TABLES, "lmqConsumerOffset.json") if (folder / table).is_file()]
-    assert len(seen) >= 4
-    for path in seen:
+    observed = [folder / table for table in (*TABLES, "lmqConsumerOffset.json") if (folder / table).is_file()]
+    assert len(observed) >= 4
+    for path in observed:
         text = path.read_text("utf-8")
         assert render(parse(text).value) == text, path.name
 
@@ -240,8 +240,8 @@ def test_what_fastjson_2_refuses_is_told_with_its_place(text, what, offset):
     """A table with it was sound, and RocketMQ 5.5 ended at its start."""
     parsed = parse(text)
     assert parsed.complaint_of("fastjson 1.2.83") is None
-    said = f"column {offset + 1} (offset {offset}): {what}, which RocketMQ 5.4 and later do not read everywhere"
-    assert said in (parsed.complaint_of("fastjson 2") or "")
+    actual_text = f"column {offset + 1} (offset {offset}): {what}, which RocketMQ 5.4 and later do not read everywhere"
+    assert actual_text in (parsed.complaint_of("fastjson 2") or "")
 
 
 @pytest.mark.parametrize("text", ['{"o":{0:5,,1:7}}', '{"o":{,0:5}}', '{"o":{0:5,,}}'])

@@ -49,11 +49,11 @@ def test_reading_a_store_loads_no_numba(golden, command):
 
 
 def test_what_is_kept_is_what_is_loaded(elsewhere):
-    found = load("compiled_texts")
-    assert found is not None
+    actual_load = load("compiled_texts")
+    assert actual_load is not None
     texts = np.frombuffer(b"12 -7x", np.uint8).copy()
     values, states = np.zeros(2, np.int64), np.zeros(2, np.int8)
-    found.read_numbers(texts.ctypes.data, np.array([0, 3]), np.array([2, 3], np.int32), values, states)
+    actual_load.read_numbers(texts.ctypes.data, np.array([0, 3]), np.array([2, 3], np.int32), values, states)
     assert (values[0], states.tolist()) == (12, [0, 1])
 
 
@@ -65,9 +65,9 @@ def test_code_that_is_not_whole_or_not_for_this_machine_is_not_loaded(elsewhere,
     elif harm == "changed":
         elsewhere.write_bytes(head + b"\n" + bytes([data[0] ^ 1]) + data[1:])
     elif harm == "another machine":
-        told = json.loads(head)
-        told["for"][2] = "another"
-        elsewhere.write_bytes(json.dumps(told).encode() + b"\n" + data)
+        record = json.loads(head)
+        record["for"][2] = "another"
+        elsewhere.write_bytes(json.dumps(record).encode() + b"\n" + data)
     elif harm == "no code":
         elsewhere.write_bytes(b"\0" * 100)
     else:
@@ -76,13 +76,13 @@ def test_code_that_is_not_whole_or_not_for_this_machine_is_not_loaded(elsewhere,
 
 
 def test_an_array_of_another_type_or_with_gaps_is_an_error_and_never_a_wrong_address():
-    found = twins("compiled_texts")
+    actual_twins = twins("compiled_texts")
     starts, sizes = np.zeros(4, np.int64), np.zeros(4, np.int32)
     values, states = np.zeros(4, np.int64), np.zeros(4, np.int8)
     with pytest.raises(TypeError, match="int32"):
-        found.read_numbers(0, starts, sizes.astype(np.int64), values, states)
+        actual_twins.read_numbers(0, starts, sizes.astype(np.int64), values, states)
     with pytest.raises(TypeError, match="in one piece"):
-        found.read_numbers(0, starts[::2], sizes, values, states)
+        actual_twins.read_numbers(0, starts[::2], sizes, values, states)
 
 
 def test_every_function_says_what_each_of_its_parameters_is():

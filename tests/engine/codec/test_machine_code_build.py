@@ -20,8 +20,8 @@ def spread(first, given, table, shape, last):
     for row in range(shape.shape[0]):
         for column in range(shape.shape[1]):
             total += shape[row, column]
-    for at in range(given.shape[0]):
-        given[at] += table[at]
+    for position in range(given.shape[0]):
+        given[position] += table[position]
     return total, table[8]
 
 
@@ -30,9 +30,9 @@ def test_arguments_of_every_kind_arrive_at_their_places(monkeypatch: pytest.Monk
     function = Function("spread", (INT, "int64", TABLE, "int64:2", INT), 2)
     monkeypatch.setitem(machine_code.FUNCTIONS, "made", (function,))
     twins = Twins("made", [_compile(function, spread)])
-    given, shape = np.zeros(3, np.int64), np.arange(6, dtype=np.int64).reshape(3, 2)
-    assert twins.spread(100, given, tuple(range(TABLE_WORDS)), shape, -1) == (114, 8)
-    assert given.tolist() == [0, 1, 2]
+    zeros, shape = np.zeros(3, np.int64), np.arange(6, dtype=np.int64).reshape(3, 2)
+    assert twins.spread(100, zeros, tuple(range(TABLE_WORDS)), shape, -1) == (114, 8)
+    assert zeros.tolist() == [0, 1, 2]
 
 
 @njit
@@ -81,10 +81,10 @@ def test_threads_that_want_code_at_once_compile_one_after_the_other_and_each_mod
 
 
 def test_whoever_waits_hears_when_functions_are_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    heard: list[bool] = []
-    monkeypatch.setattr(machine_code_build, "on_compiling", heard.append)
-    monkeypatch.setattr(machine_code_build, "import_compiled", lambda _module: heard.append("compile"))
+    received: list[bool] = []
+    monkeypatch.setattr(machine_code_build, "on_compiling", received.append)
+    monkeypatch.setattr(machine_code_build, "import_compiled", lambda _module: received.append("compile"))
     monkeypatch.setitem(machine_code.FUNCTIONS, "made", ())
     monkeypatch.setattr(machine_code_build.compiled_cache, "save", lambda *_kept: None)
     machine_code_build.build("made")
-    assert heard == [True, "compile", False]
+    assert received == [True, "compile", False]

@@ -85,11 +85,11 @@ def test_every_form_is_read_field_by_field(fields):
 @pytest.mark.parametrize("fields", FORMS)
 def test_the_parts_of_a_unit_cover_each_of_its_bytes_once(fields):
     raw = raw_unit(0, **fields)
-    at = 0
+    position = 0
     for part in list_fields(raw):
-        assert part.position == at, part.name
-        at += part.length
-    assert at == len(raw)
+        assert part.position == position, part.name
+        position += part.length
+    assert position == len(raw)
 
 
 @pytest.mark.parametrize("fields", FORMS)
@@ -106,9 +106,9 @@ def test_a_unit_that_is_cut_off_is_said_to_be(fields, kept):
     raw = raw_unit(0, **fields)
     end = kept if kept >= 0 else max(len(raw) + kept, 0)
     if end < len(raw):
-        said = check_frame(raw[:end], 0, end)
-        assert isinstance(said, str)
-        assert said.startswith("cut off")
+        output = check_frame(raw[:end], 0, end)
+        assert isinstance(output, str)
+        assert output.startswith("cut off")
         with pytest.raises(CorruptUnit) as caught:
             decode(raw[:end], base=4000)
         assert caught.value.offset == 4000
@@ -142,9 +142,9 @@ BROKEN = [
 
 @pytest.mark.parametrize(("raw", "said"), BROKEN)
 def test_broken_lengths_are_named_and_never_followed(raw, said):
-    found = check_frame(raw, 0, len(raw))
-    assert isinstance(found, str)
-    assert said in found
+    results = check_frame(raw, 0, len(raw))
+    assert isinstance(results, str)
+    assert said in results
     assert list_fields(raw) == []
 
 
@@ -209,8 +209,8 @@ def test_what_is_no_offset_message_id(text):
 
 
 def test_a_unique_key_tells_who_made_it():
-    made = message.parse_unique_key("7F0000016CA35FFD2B2768C31D7F0001")
-    assert made == ("127.0.0.1", 0x6CA3, 0x5FFD2B27, 0x68C31D7F, 1)
+    unique_key = message.parse_unique_key("7F0000016CA35FFD2B2768C31D7F0001")
+    assert unique_key == ("127.0.0.1", 0x6CA3, 0x5FFD2B27, 0x68C31D7F, 1)
     assert message.parse_unique_key("no key") is None
     assert message.parse_unique_key("20010DB8" + "0" * 48).ip == "2001:db8::"
 
@@ -249,19 +249,19 @@ def test_messages_in_a_unit(properties, size):
 
 @given(st.binary(max_size=400), st.integers(0, 50))
 def test_any_bytes_are_measured_without_an_accident(raw, at):
-    found = check_frame(raw, at, len(raw))
-    if not isinstance(found, str):
-        assert isinstance(decode_frame(raw, at, found, 0), Unit)
+    results = check_frame(raw, at, len(raw))
+    if not isinstance(results, str):
+        assert isinstance(decode_frame(raw, at, results, 0), Unit)
     list_fields(raw, at)
 
 
 @given(st.data())
 def test_a_unit_with_a_few_bytes_changed_is_read_or_refused(data):
     raw = bytearray(raw_unit(0, sys_flag=data.draw(st.sampled_from([0, 0x10, 0x20, 0x30]))))
-    for at in data.draw(st.lists(st.integers(0, len(raw) - 1), min_size=1, max_size=6)):
-        raw[at] = data.draw(st.integers(0, 255))
-    found = check_frame(raw, 0, len(raw))
-    if not isinstance(found, str):
-        unit = decode_frame(raw, 0, found, 0)
+    for position in data.draw(st.lists(st.integers(0, len(raw) - 1), min_size=1, max_size=6)):
+        raw[position] = data.draw(st.integers(0, 255))
+    results = check_frame(raw, 0, len(raw))
+    if not isinstance(results, str):
+        unit = decode_frame(raw, 0, results, 0)
         assert unit.size <= len(raw)
         assert len(unit.body) + len(unit.properties_raw) <= len(raw)

@@ -39,7 +39,7 @@ HOSTS = ["10.0.0.1:1", "[2001:db8::7]:65535", "127.0.0.1:10911"]
 
 
 def columns_of(found) -> MessageColumns:
-    topic, body, text, queue, flag, sys_flag, born, born_host, store_host, again, prepared = zip(*found, strict=True)
+    topic, body, text, queue, flag, sys_flag, born, born_host, store_host, repeated, prepared = zip(*found, strict=True)
     i32, i64 = (lambda column: np.array(column, np.int32)), (lambda column: np.array(column, np.int64))
     return MessageColumns(
         TOPICS,
@@ -54,7 +54,7 @@ def columns_of(found) -> MessageColumns:
         i64(born),
         i32(born_host),
         i32(store_host),
-        i32(again),
+        i32(repeated),
         i64(prepared),
         HOSTS,
     )
@@ -63,8 +63,8 @@ def columns_of(found) -> MessageColumns:
 def run_of(what: MessageColumns, places: int = 16) -> Run:
     topics = []
     for number, name in enumerate(what.topics):
-        known = TopicField(name)
-        topics.append(TopicRow(known.raw, known.magic))
+        field = TopicField(name)
+        topics.append(TopicRow(field.raw, field.magic))
         for queue in range(places):
             topics[-1].set_place(queue, number * places + queue)
     return Run(what, topics, host_raw(OWN_HOST))
@@ -72,9 +72,9 @@ def run_of(what: MessageColumns, places: int = 16) -> Run:
 
 @given(rows)
 def test_both_twins_write_the_units_of_single_messages(found) -> None:
-    expected, taken = [], {}
+    expected, received = [], {}
     offset = 5000
-    for topic, body, text, queue, flag, sys_flag, born, born_host, store_host, again, prepared in found:
+    for topic, body, text, queue, flag, sys_flag, born, born_host, store_host, repeated, prepared in found:
         message = Message(
             TOPICS[topic],
             body,
@@ -86,28 +86,28 @@ def test_both_twins_write_the_units_of_single_messages(found) -> None:
             born_timestamp=born,
             born_host=HOSTS[born_host],
             store_host=HOSTS[store_host],
-            reconsume_times=again,
+            reconsume_times=repeated,
             prepared_transaction_offset=prepared,
         )
-        queue_offset = taken.get((topic, queue), 0) if sys_flag in (0, 1, 2, 8) else 0
+        queue_offset = received.get((topic, queue), 0) if sys_flag in (0, 1, 2, 8) else 0
         unit = encode_unit(message, queue_offset=queue_offset, physical_offset=offset, store_timestamp=NOW)
         if sys_flag in (0, 1, 2, 8):
-            taken[topic, queue] = queue_offset + 1
+            received[topic, queue] = queue_offset + 1
         expected.append((offset, queue_offset, len(unit), unit))
         offset += len(unit)
-    what = columns_of(found)
-    what.check()
+    columns = columns_of(found)
+    columns.check()
     assert twin() is not None
     for encode in (Encoder().encode, encode_rows_plain):
-        run, numbers, target = run_of(what), array("q", [0] * 48), bytearray(b"\xee" * 10_000)
+        run, numbers, target = run_of(columns), array("q", [0] * 48), bytearray(b"\xee" * 10_000)
         why, end = encode(run, memoryview(target), 100, 10_000, 4900, NOW, numbers, 1000)
         assert (why, run.row) == (write_job.DONE, len(found))
         assert bytes(target[:end]) == b"\xee" * 100 + b"".join(unit for *_, unit in expected)
         assert set(target[end:]) <= {0xEE}
         assert list(zip(*(run.out[n * run.rows : (n + 1) * run.rows] for n in range(3)), strict=True)) == [
-            (at, queue_offset, size) for at, queue_offset, size, _ in expected
+            (position, queue_offset, size) for position, queue_offset, size, _ in expected
         ]
-        assert {(n // 16, n % 16): number for n, number in enumerate(numbers) if number} == taken
+        assert {(n // 16, n % 16): number for n, number in enumerate(numbers) if number} == received
 
 
 def small(**columns: object) -> MessageColumns:
@@ -139,15 +139,15 @@ STOPS = [
 @pytest.mark.parametrize(("what", "given", "why", "row"), STOPS)
 def test_where_both_twins_stop(what, given, why, row) -> None:
     limits = {"limit": 1000, "longest_body": 1000, **given}
-    left = []
+    remaining = []
     for encode in (Encoder().encode, encode_rows_plain):
         run, target = run_of(what), bytearray(1000)
-        found = encode(
+        results = encode(
             run, memoryview(target), 0, limits["limit"], 0, NOW, array("q", [0] * 48), limits["longest_body"]
         )
-        left.append((found, run.row, run.body, run.text, bytes(target), run.out.tolist()))
-        assert (found[0], run.row) == (why, row)
-    assert left[0] == left[1]
+        remaining.append((results, run.row, run.body, run.text, bytes(target), run.out.tolist()))
+        assert (results[0], run.row) == (why, row)
+    assert remaining[0] == remaining[1]
 
 
 def test_a_topic_that_may_not_be_stored_stops_both() -> None:
@@ -181,7 +181,7 @@ messages = st.builds(
     st.sampled_from(["A", "B"]),
     st.binary(max_size=90),
     st.integers(0, 9),
-    names.flatmap(lambda found: st.fixed_dictionaries({name: st.text(plain, max_size=40) for name in found}))
+    names.flatmap(lambda results: st.fixed_dictionaries({name: st.text(plain, max_size=40) for name in results}))
     | st.none(),
     flag=st.integers(-2, 2),
     sys_flag=st.sampled_from([0, 1, 8]),
@@ -194,9 +194,9 @@ raw_messages = messages.flatmap(
     lambda message: st.binary(max_size=30).map(lambda raw: message.changed(properties_raw=raw, properties=None))
 )
 same_names = names.flatmap(
-    lambda found: st.lists(
+    lambda results: st.lists(
         messages.flatmap(
-            lambda message: st.fixed_dictionaries({name: st.text(plain, max_size=70) for name in found}).map(
+            lambda message: st.fixed_dictionaries({name: st.text(plain, max_size=70) for name in results}).map(
                 lambda properties: message.changed(properties=properties)
             )
         ),
@@ -212,10 +212,10 @@ same_names = names.flatmap(
     | st.lists(messages | raw_messages, min_size=1, max_size=9)
 )
 def test_messages_as_columns_make_the_same_units(many) -> None:
-    what = columns_of_messages(many)
-    assert len(what) == len(many)
+    columns = columns_of_messages(many)
+    assert len(columns) == len(many)
     for encode in (Encoder().encode, encode_rows_plain):
-        run, target = run_of(what), bytearray(20_000)
+        run, target = run_of(columns), bytearray(20_000)
         assert encode(run, memoryview(target), 0, 20_000, 0, NOW, array("q", [0] * 48), 1000)[0] == write_job.DONE
         for row, message in enumerate(many):
             offset, queue_offset, size = (run.out[n * run.rows + row] for n in range(3))
@@ -223,10 +223,10 @@ def test_messages_as_columns_make_the_same_units(many) -> None:
                 message, queue_offset=queue_offset, physical_offset=offset, store_timestamp=NOW, store_host=OWN_HOST
             )
             assert bytes(target[offset : offset + size]) == expected
-    run = run_of(what)
+    run = run_of(columns)
     for message in many:
-        again = run.message()
-        assert (again.topic, again.body, again.queue_id, again.flag) == (
+        second_message = run.message()
+        assert (second_message.topic, second_message.body, second_message.queue_id, second_message.flag) == (
             message.topic,
             message.body,
             message.queue_id,

@@ -37,9 +37,9 @@ class Log:
     """Bytes to write to, and one topic with the queues 0 and 3."""
 
     def __init__(self, room: int = ROOM) -> None:
-        found = object_put.object_put(b"\x7f\x00\x00\x01\x00\x00\x2a\x9f", RULED, 8)
-        assert found is not None
-        self.put: ObjectPut = found
+        actual_object_put = object_put.object_put(b"\x7f\x00\x00\x01\x00\x00\x2a\x9f", RULED, 8)
+        assert actual_object_put is not None
+        self.put: ObjectPut = actual_object_put
         self.target = bytearray(room)
         self.numbers = array("q", (5, 70))
         field = TopicField("größer")
@@ -56,7 +56,7 @@ class Log:
         return self.put.put_one(message)
 
 
-def message(**given: Any) -> Message:
+def message(**options: Any) -> Message:
     """A plain one, but for what is given."""
     return Message(
         **{
@@ -65,7 +65,7 @@ def message(**given: Any) -> Message:
             "queue_id": 3,
             "born_host": "1.2.3.4:5",
             "born_timestamp": 7,
-            **given,
+            **options,
         }
     )
 
@@ -85,13 +85,13 @@ def message(**given: Any) -> Message:
 def test_the_unit_is_that_of_plain_python(body, text, queue, flags, number, offset, born, host) -> None:
     log = Log()
     log.put.learn_host("[::1]:7")
-    raw, found = (text, None) if isinstance(text, bytes) else (None, text)
-    if found:
-        log.put.learn_map(found)
-    one = message(
+    raw, results = (text, None) if isinstance(text, bytes) else (None, text)
+    if results:
+        log.put.learn_map(results)
+    item = message(
         body=body,
         queue_id=queue,
-        properties=found,
+        properties=results,
         properties_raw=raw,
         sys_flag=flags,
         flag=number,
@@ -103,8 +103,8 @@ def test_the_unit_is_that_of_plain_python(body, text, queue, flags, number, offs
     queued = not flags & 4
     place = (0, 3).index(queue)
     before = log.numbers[place] if queued else 0
-    unit = encode_unit(one, queue_offset=before, physical_offset=BASE + 16, store_timestamp=NOW, store_host=STORE)
-    assert log.one(one) == len(unit)
+    unit = encode_unit(item, queue_offset=before, physical_offset=BASE + 16, store_timestamp=NOW, store_host=STORE)
+    assert log.one(item) == len(unit)
     assert log.target[16 : 16 + len(unit)] == unit
     assert not any(log.target[:16])
     assert not any(log.target[16 + len(unit) :])
@@ -160,9 +160,9 @@ def test_what_it_refuses_is_not_written(given, why) -> None:
 
 def test_a_text_is_stored_as_it_is_beside_a_map_without_rules() -> None:
     log = Log()
-    one = message(properties={"ORIGIN": "x", "another": "\ud800"}, properties_raw=b"TAGS\x01a\x02")
-    unit = encode_unit(one, queue_offset=70, physical_offset=BASE + 16, store_timestamp=NOW, store_host=STORE)
-    assert log.one(one) == len(unit)
+    item = message(properties={"ORIGIN": "x", "another": "\ud800"}, properties_raw=b"TAGS\x01a\x02")
+    unit = encode_unit(item, queue_offset=70, physical_offset=BASE + 16, store_timestamp=NOW, store_host=STORE)
+    assert log.one(item) == len(unit)
     assert log.target[16 : 16 + len(unit)] == unit
 
 
@@ -195,14 +195,18 @@ def test_many_go_as_far_as_nothing_changes() -> None:
     out = array("q", bytes(8 * 12))
     log.put.start(NOW, 0)
     assert log.put.put_many(many, 0, out) == (2, UNKNOWN_TOPIC_OR_HOST)
-    one, two = (
-        encode_unit(m, queue_offset=n, physical_offset=BASE + at, store_timestamp=NOW, store_host=STORE)
-        for m, n, at in ((many[0], 70, 0), (many[1], 5, out[1] - BASE))
+    item, two = (
+        encode_unit(m, queue_offset=n, physical_offset=BASE + position, store_timestamp=NOW, store_host=STORE)
+        for m, n, position in ((many[0], 70, 0), (many[1], 5, out[1] - BASE))
     )
-    assert bytes(log.target[: log.put.position]) == one + two
-    assert (list(out[:2]), list(out[4:6]), list(out[8:10])) == ([BASE, BASE + len(one)], [70, 5], [len(one), len(two)])
+    assert bytes(log.target[: log.put.position]) == item + two
+    assert (list(out[:2]), list(out[4:6]), list(out[8:10])) == (
+        [BASE, BASE + len(item)],
+        [70, 5],
+        [len(item), len(two)],
+    )
     assert log.put.put_many(many, 3, out) == (4, 0)
-    assert (out[7], log.put.position) == (71, 2 * len(one) + len(two))
+    assert (out[7], log.put.position) == (71, 2 * len(item) + len(two))
 
 
 def test_more_topics_and_hosts_than_a_table_has_rows() -> None:

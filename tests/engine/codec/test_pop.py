@@ -52,15 +52,15 @@ def test_a_checkpoint_is_written_as_java_writes_it() -> None:
 
 def test_a_checkpoint_is_read() -> None:
     assert read_check_point(CHECK_POINT_BODY, 0) == CHECK_POINT
-    again = CheckPoint("T", "g", 0, 4, 1, 2, "b", (0,), 1, 3, 9)
-    assert b'"ro":0,"rp":"3","so":4' in again.body()
-    assert read_check_point(again.body(), 9) == again
+    second_point = CheckPoint("T", "g", 0, 4, 1, 2, "b", (0,), 1, 3, 9)
+    assert b'"ro":0,"rp":"3","so":4' in second_point.body()
+    assert read_check_point(second_point.body(), 9) == second_point
 
 
 def test_a_checkpoint_of_the_oldest_form_counts_on_from_its_start() -> None:
-    found = read_check_point(b'{"so":5,"n":3,"t":"T","c":"g","pt":1,"it":2,"rp":"often"}', 7)
-    assert found is not None
-    assert (found.offsets, found.rewrite_count, found.revive_offset) == ((5, 6, 7), 127, 7)
+    results = read_check_point(b'{"so":5,"n":3,"t":"T","c":"g","pt":1,"it":2,"rp":"often"}', 7)
+    assert results is not None
+    assert (results.offsets, results.rewrite_count, results.revive_offset) == ((5, 6, 7), 127, 7)
 
 
 @pytest.mark.parametrize("body", [b"", b"2-17", b"[]", b'{"t":1,"c":"g"}', b"\xff", b"[" * 100_000])
@@ -72,8 +72,8 @@ def test_what_is_no_record_is_none(body: bytes) -> None:
 @pytest.mark.parametrize(("ack", "tag", "body", "key"), ACKS)
 def test_an_acknowledgement_is_written_and_read(ack: Ack, tag: str, body: bytes, key: str) -> None:
     assert (ack.tag, ack.body(), ack.unique_key) == (tag, body, key)
-    found = read_ack(body, tag, "another")
-    assert found == ack
+    actual_ack = read_ack(body, tag, "another")
+    assert actual_ack == ack
 
 
 def test_an_acknowledgement_finds_its_checkpoint() -> None:

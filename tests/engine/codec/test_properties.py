@@ -56,7 +56,7 @@ def test_what_is_written_is_read(properties):
 @given(st.binary(max_size=200))
 def test_any_bytes_are_read_and_their_spans_cover_them(raw):
     decode(raw)
-    pieces = [raw[at : at + length] for at, length in pair_spans(raw)]
+    pieces = [raw[position : position + length] for position, length in pair_spans(raw)]
     assert b"".join(pieces) == raw
 
 

@@ -28,15 +28,19 @@ rows = st.lists(
 
 
 def filled(rows: list[tuple[int, ...]]) -> UnitColumns:
-    found = UnitColumns(max(len(rows), 1))
-    found.count = len(rows)
+    unit_columns = UnitColumns(max(len(rows), 1))
+    unit_columns.count = len(rows)
     place = 0
     for number, (kind, topic, queue, offset, step, size, tag) in enumerate(rows):
         place += step
-        found.sys_flag[number], found.topic_id[number], found.queue_id[number] = kind, topic, queue
-        found.queue_offset[number], found.physical_offset[number], found.size[number] = offset, place, size
-        found.tags_code[number] = tag
-    return found
+        unit_columns.sys_flag[number], unit_columns.topic_id[number], unit_columns.queue_id[number] = kind, topic, queue
+        unit_columns.queue_offset[number], unit_columns.physical_offset[number], unit_columns.size[number] = (
+            offset,
+            place,
+            size,
+        )
+        unit_columns.tags_code[number] = tag
+    return unit_columns
 
 
 def same(one: QueueRuns, other: QueueRuns) -> bool:
@@ -78,15 +82,15 @@ def test_the_twins_agree_and_every_row_stands_in_its_queue(rows, first):
 
 @given(rows, rows)
 def test_rows_of_several_blocks_stand_one_behind_the_other(one, other):
-    kept = EntryRows(100)
-    kept.add(filled(one), 0, len(one))
-    kept.add(filled(other), 0, len(other))
-    kept.add_one(0, 1, 2, 3, 4, 5, 6)
-    both = kept.select(np.arange(kept.count - 1))
+    entry_rows = EntryRows(100)
+    entry_rows.add(filled(one), 0, len(one))
+    entry_rows.add(filled(other), 0, len(other))
+    entry_rows.add_one(0, 1, 2, 3, 4, 5, 6)
+    both = entry_rows.select(np.arange(entry_rows.count - 1))
     assert both.count == len(one) + len(other)
     assert both.tags_code.tolist() == [row[6] for row in one + other]
     assert both.size.dtype == np.int32
-    assert (int(kept.topic_id[both.count]), int(kept.tags_code[both.count])) == (1, 6)
+    assert (int(entry_rows.topic_id[both.count]), int(entry_rows.tags_code[both.count])) == (1, 6)
 
 
 @settings(max_examples=80)
@@ -101,8 +105,8 @@ def test_the_ends_of_runs_are_those_of_the_runs(rows, first):
         plain = run_ends(units, first, len(rows))
     finally:
         del os.environ["STORESCOPE_PLAIN"]
-    for found in (ends, plain):
-        assert found.topic_id.tolist() == runs.topic_id.tolist()
-        assert found.queue_id.tolist() == runs.queue_id.tolist()
-        assert found.follows.tolist() == runs.follows.tolist()
-        assert found.end.tolist() == runs.end[runs.start[1:] - 1].tolist()
+    for results in (ends, plain):
+        assert results.topic_id.tolist() == runs.topic_id.tolist()
+        assert results.queue_id.tolist() == runs.queue_id.tolist()
+        assert results.follows.tolist() == runs.follows.tolist()
+        assert results.end.tolist() == runs.end[runs.start[1:] - 1].tolist()

@@ -58,8 +58,8 @@ class MemoryQueueFiles:
         self.gaps.append(queue_offset)
 
     def entries(self):
-        raw = b"".join(self.data[at] for at in sorted(self.data))
-        return [(one.physical_offset, one.size) for one in (decode(raw, at) for at in range(0, len(raw), 20))]
+        raw = b"".join(self.data[position] for position in sorted(self.data))
+        return [(item.physical_offset, item.size) for item in (decode(raw, at) for at in range(0, len(raw), 20))]
 
 
 def test_entries_follow_each_other_and_known_units_are_dropped():
@@ -80,31 +80,35 @@ def test_a_queue_that_begins_above_0_is_filled_up_to_there():
 
 
 def test_a_run_goes_as_one_by_one_would():
-    for known in (-1, 190, 350):
-        one, run = MemoryQueueFiles(max_physic_offset=known), MemoryQueueFiles(max_physic_offset=known)
+    for known_values in (-1, 190, 350):
+        files, run = MemoryQueueFiles(max_physic_offset=known_values), MemoryQueueFiles(max_physic_offset=known_values)
         rows = np.array([(100 * n, 90, n) for n in range(5)], CQ_UNIT)
         for number in range(5):
-            put(one, 100 * number, 90, number, number)
+            put(files, 100 * number, 90, number, number)
         put_run(run, np.arange(5) * 100 + 90, np.arange(5), rows)
-        assert (run.entries(), run.max_physic_offset, run.gaps) == (one.entries(), one.max_physic_offset, one.gaps)
+        assert (run.entries(), run.max_physic_offset, run.gaps) == (
+            files.entries(),
+            files.max_physic_offset,
+            files.gaps,
+        )
 
 
 @given(st.integers(-1, 8), st.integers(-1, 8), st.integers(0, 8), st.integers(1, 8), st.integers(-1, 900))
 def test_a_run_behind_any_queue_goes_as_one_by_one_would(first, last, start, count, known):
     """The queue begins anywhere and may be full to the end of a file; the run may begin before, in or behind it."""
-    one, run = MemoryQueueFiles(), MemoryQueueFiles()
-    for queue in (one, run):
+    files, run = MemoryQueueFiles(), MemoryQueueFiles()
+    for queue in (files, run):
         for number in range(first, last + 1) if first >= 0 else ():
             put(queue, 100 * number, 90, 7, number)
         queue.max_physic_offset = known
     offsets = np.arange(start, start + count)
     for number in offsets.tolist():
-        put(one, 100 * number, 90, number, number)
+        put(files, 100 * number, 90, number, number)
     put_run(run, offsets * 100 + 90, offsets, np.array([(100 * n, 90, n) for n in offsets.tolist()], CQ_UNIT))
-    assert run.entries() == one.entries()
-    assert (run.starts, run.end, run.flushed) == (one.starts, one.end, one.flushed)
-    assert run.gaps == one.gaps[:1]  # behind a gap every entry is at another place: a run says so once
-    assert (run.max_physic_offset, run.min_logic_offset) == (one.max_physic_offset, one.min_logic_offset)
+    assert run.entries() == files.entries()
+    assert (run.starts, run.end, run.flushed) == (files.starts, files.end, files.flushed)
+    assert run.gaps == files.gaps[:1]  # behind a gap every entry is at another place: a run says so once
+    assert (run.max_physic_offset, run.min_logic_offset) == (files.max_physic_offset, files.min_logic_offset)
 
 
 class FullDisk(MemoryQueueFiles):

@@ -24,9 +24,14 @@ FILES_of_rocksdb = [
 
 
 def test_queues_in_rocksdb_are_named_with_their_sizes():
-    found = rocks_folder("consumequeue", FILES_of_rocksdb, b"MANIFEST-000005\n")
-    assert (found.tables, found.table_bytes, found.write_ahead_logs, found.write_ahead_bytes) == (2, 3000, 1, 300)
-    assert (found.manifest, found.is_valid, found.other_bytes) == ("MANIFEST-000005", True, 572)
+    results = rocks_folder("consumequeue", FILES_of_rocksdb, b"MANIFEST-000005\n")
+    assert (results.tables, results.table_bytes, results.write_ahead_logs, results.write_ahead_bytes) == (
+        2,
+        3000,
+        1,
+        300,
+    )
+    assert (results.manifest, results.is_valid, results.other_bytes) == ("MANIFEST-000005", True, 572)
 
 
 CASES = [
@@ -41,8 +46,8 @@ CASES = [
 
 @pytest.mark.parametrize(("names", "current", "sound"), CASES)
 def test_soundness(names, current, sound):
-    found = rocks_folder("kvStore", [NamedFile(name, 1) for name in names], current)
-    assert found.is_valid is sound
+    results = rocks_folder("kvStore", [NamedFile(name, 1) for name in names], current)
+    assert results.is_valid is sound
 
 
 @pytest.mark.parametrize(
@@ -55,8 +60,8 @@ def test_what_is_no_rocksdb(names):
 @given(st.lists(st.text(max_size=12)), st.none() | st.binary(max_size=30))
 def test_any_names_give_an_answer(names, current):
     rocks_folder("x", [NamedFile(name, 1) for name in names], current)
-    found = rocks_folder("x", [*FILES_of_rocksdb, *(NamedFile(name, 1) for name in names)], current)
-    assert found is not None
+    results = rocks_folder("x", [*FILES_of_rocksdb, *(NamedFile(name, 1) for name in names)], current)
+    assert results is not None
 
 
 @pytest.mark.golden
@@ -96,14 +101,14 @@ def log_of(*edits: bytes) -> bytes:
     """Edits as records, in pieces where a block ends."""
     data = bytearray()
     for edit in edits:
-        first, left = True, edit
-        while left or first:
+        first, remaining_edit = True, edit
+        while remaining_edit or first:
             room = BLOCK_BYTES - len(data) % BLOCK_BYTES - 7
             if room < 0:
                 data += bytes(room + 7)
                 continue
-            piece, left = left[:room], left[room:]
-            kind = {(True, True): 1, (True, False): 2, (False, False): 3, (False, True): 4}[first, not left]
+            piece, remaining_edit = remaining_edit[:room], remaining_edit[room:]
+            kind = {(True, True): 1, (True, False): 2, (False, False): 3, (False, True): 4}[first, not remaining_edit]
             data += struct.pack("<IHB", 0, len(piece), kind) + piece
             first = False
     return bytes(data)
@@ -145,15 +150,15 @@ def test_what_is_no_manifest_tells_nothing(data):
 
 
 def test_an_edit_that_was_torn_by_a_crash_does_not_count():
-    whole = log_of(*EDITS)
-    manifest = decode(whole + log_of(in_family(0, new_file(11, 1100)))[:-3])
-    assert manifest == decode(whole)
+    log = log_of(*EDITS)
+    manifest = decode(log + log_of(in_family(0, new_file(11, 1100)))[:-3])
+    assert manifest == decode(log)
 
 
 @given(st.binary(max_size=300), st.integers(0, 200))
 def test_any_bytes_give_an_answer(data, place):
-    whole = log_of(*EDITS)
-    for manifest in (decode(data), decode(whole[:place] + data + whole[place:])):
+    log = log_of(*EDITS)
+    for manifest in (decode(data), decode(log[:place] + data + log[place:])):
         assert manifest is None or isinstance(manifest, Manifest)
 
 

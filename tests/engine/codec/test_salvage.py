@@ -37,15 +37,15 @@ def units(draw: st.DrawFn) -> bytes:
 
 def spoiled(raw: bytes, field: str, number: int) -> bytes | None:
     """``raw`` with another value in ``field``; None where that is a whole unit, of either version."""
-    part = next(one for one in list_fields(raw) if one.name == field)
+    part = next(item for item in list_fields(raw) if item.name == field)
     data = bytearray(raw)
     value = int.from_bytes(raw[part.position : part.position + part.length], "big") ^ number
     if field == "sysFlag":
         value = int.from_bytes(raw[36:40], "big") ^ (BORN_HOST_V6, STORE_HOST_V6, 48)[number % 3]
     data[part.position : part.position + part.length] = (value % (1 << 8 * part.length)).to_bytes(part.length, "big")
     magics = [data[4:8]] if field == "magicCode" else [struct.pack(">I", one) for one in MAGICS]
-    whole = any(isinstance(check_frame(data[:4] + magic + data[8:], 0, len(data)), Frame) for magic in magics)
-    return None if whole or bytes(data) == raw else bytes(data)
+    complete = any(isinstance(check_frame(data[:4] + magic + data[8:], 0, len(data)), Frame) for magic in magics)
+    return None if complete or bytes(data) == raw else bytes(data)
 
 
 @settings(derandomize=True)  # by chance two fields explain the same bytes alike, once in some thousand units
@@ -55,35 +55,35 @@ def test_one_wrong_field_is_found_and_the_rest_holds(raw: bytes, field: str, num
     data = spoiled(raw, field, number)
     if data is None:
         return
-    told = salvage(data + behind, BASE, (len(raw),))
-    assert told is not None
+    actual_salvage = salvage(data + behind, BASE, (len(raw),))
+    assert actual_salvage is not None
     true = decode(raw, base=BASE)
-    assert (told.unit.topic, told.unit.queue_id, told.unit.queue_offset) == (
+    assert (actual_salvage.unit.topic, actual_salvage.unit.queue_id, actual_salvage.unit.queue_offset) == (
         true.topic,
         true.queue_id,
         true.queue_offset,
     )
-    assert told.unit.size == true.size
+    assert actual_salvage.unit.size == true.size
     if true.body:  # without a body no CRC tells which of two lengths is wrong
-        assert (told.unit.body, told.unit.properties) == (true.body, true.properties)
-        (wrong,) = told.wrong
+        assert (actual_salvage.unit.body, actual_salvage.unit.properties) == (true.body, true.properties)
+        (wrong,) = actual_salvage.wrong
         assert wrong.field == field
-        position = next(one.position for one in list_fields(raw) if one.name == field)
+        position = next(item.position for item in list_fields(raw) if item.name == field)
         assert wrong.likely == int.from_bytes(raw[position : position + _width(raw, field)], "big")
 
 
 def _width(raw: bytes, field: str) -> int:
-    return next(one.length for one in list_fields(raw) if one.name == field)
+    return next(item.length for item in list_fields(raw) if item.name == field)
 
 
 def test_one_version_that_became_the_other_is_told_from_a_wrong_length() -> None:
-    for made in (1, 2):
-        raw = raw_unit(BASE, version=made, topic=b"Orders", body=b"body")
+    for sample in (1, 2):
+        raw = raw_unit(BASE, version=sample, topic=b"Orders", body=b"body")
         data = spoiled(raw, "magicCode", 12)
         assert data is not None
-        told = salvage(data + bytes(200), BASE)
-        assert told is not None
-        assert (told.unit.topic, told.unit.body, [one.field for one in told.wrong]) == (
+        actual_salvage = salvage(data + bytes(200), BASE)
+        assert actual_salvage is not None
+        assert (actual_salvage.unit.topic, actual_salvage.unit.body, [item.field for item in actual_salvage.wrong]) == (
             "Orders",
             b"body",
             ["magicCode"],
@@ -96,9 +96,9 @@ def test_of_two_hosts_the_long_one_is_told_by_the_times() -> None:
         raw = raw_unit(BASE, sys_flag=flag, topic=b"Orders", body=b"body")
         data = bytearray(raw)
         struct.pack_into(">i", data, 36, BORN_HOST_V6 | STORE_HOST_V6)
-        told = salvage(bytes(data), BASE, (len(raw),))
-        assert told is not None
-        assert [one.likely for one in told.wrong] == [flag]
+        actual_salvage = salvage(bytes(data), BASE, (len(raw),))
+        assert actual_salvage is not None
+        assert [item.likely for item in actual_salvage.wrong] == [flag]
 
 
 @settings(derandomize=True)
@@ -107,9 +107,9 @@ def test_a_wrong_length_or_magic_needs_no_witness(raw: bytes, field: str, number
     data = spoiled(raw, field, number)
     if data is None:
         return
-    told = salvage(data + bytes(200), BASE)
-    assert told is not None
-    assert told.unit.topic == decode(raw).topic
+    actual_salvage = salvage(data + bytes(200), BASE)
+    assert actual_salvage is not None
+    assert actual_salvage.unit.topic == decode(raw).topic
 
 
 @given(st.binary(max_size=400))
@@ -123,21 +123,21 @@ def test_it_never_raises_on_bad_bytes(raw: bytes, data: st.DataObject) -> None:
     damaged = bytearray(raw)
     for _ in range(data.draw(st.integers(1, 6))):
         damaged[data.draw(st.integers(0, len(raw) - 1))] = data.draw(st.integers(0, 255))
-    told = salvage(bytes(damaged), BASE, (len(raw),))
-    assert told is None or isinstance(told.unit, Unit)
+    actual_salvage = salvage(bytes(damaged), BASE, (len(raw),))
+    assert actual_salvage is None or isinstance(actual_salvage.unit, Unit)
 
 
 def test_what_is_wrong_says_what_it_would_be() -> None:
     raw = bytearray(raw_unit(BASE, body=b'{"a": 1}'))
     struct.pack_into(">iI", raw, 0, 77, 0x1234)
-    told = salvage(bytes(raw), BASE)
-    assert told is not None
-    assert [(one.field, one.stored, one.likely) for one in told.wrong] == [
+    actual_salvage = salvage(bytes(raw), BASE)
+    assert actual_salvage is not None
+    assert [(item.field, item.stored, item.likely) for item in actual_salvage.wrong] == [
         ("totalSize", 77, len(raw)),
         ("magicCode", 0x1234, MAGICS[0]),
     ]
-    assert told.unit.body == b'{"a": 1}'
-    assert told.unit.keys == ["k1"]
+    assert actual_salvage.unit.body == b'{"a": 1}'
+    assert actual_salvage.unit.keys == ["k1"]
 
 
 @pytest.mark.parametrize("size", [0, 10, 90, 91, 200])
@@ -147,8 +147,12 @@ def test_zero_bytes_are_nothing(size: int) -> None:
 
 @given(st.binary(max_size=600), st.integers(91, 600), st.integers(0, 7), st.integers(0, 1 << 40))
 def test_an_entry_never_makes_overwritten_bytes_raise(data: bytes, size: int, queue: int, number: int) -> None:
-    found = salvage_overwritten(data, 4096, Entry(size, "orders", queue, number))
-    assert found is None or (found.unit.size, found.unit.topic, found.unit.queue_offset) == (size, "orders", number)
+    actual_salvage_overwritten = salvage_overwritten(data, 4096, Entry(size, "orders", queue, number))
+    assert actual_salvage_overwritten is None or (
+        actual_salvage_overwritten.unit.size,
+        actual_salvage_overwritten.unit.topic,
+        actual_salvage_overwritten.unit.queue_offset,
+    ) == (size, "orders", number)
 
 
 @pytest.mark.parametrize("length", [40_000, 70_000])
@@ -159,13 +163,17 @@ def test_properties_whose_16_bit_length_overflowed_leave_the_message_whole(lengt
     sound = unit_bytes("Orders", 1, 7, 0, 1_700_000_000_000, b"one cup of tea")
     raw = bytearray(sound[:-2] + (length & 0xFFFF).to_bytes(2, "big") + properties)
     raw[:4] = len(raw).to_bytes(4, "big")
-    found = salvage(bytes(raw), 0)
-    assert found is not None
-    assert (found.unit.topic, found.unit.queue_offset, found.unit.body) == ("Orders", 7, b"one cup of tea")
-    assert found.unit.properties["note"] == "c" * len(text["note"])
-    (wrong,) = found.wrong
+    actual_salvage = salvage(bytes(raw), 0)
+    assert actual_salvage is not None
+    assert (actual_salvage.unit.topic, actual_salvage.unit.queue_offset, actual_salvage.unit.body) == (
+        "Orders",
+        7,
+        b"one cup of tea",
+    )
+    assert actual_salvage.unit.properties["note"] == "c" * len(text["note"])
+    (wrong,) = actual_salvage.wrong
     assert (wrong.field, wrong.likely, wrong.is_overflow) == ("propertiesLength", length, True)
-    shortened = shorten(bytes(raw), found)
+    shortened = shorten(bytes(raw), actual_salvage)
     unit = decode(shortened.data, 0, 0)
     assert (shortened.left_out, unit.size, unit.crc) == (("note",), len(shortened.data), "ok")
     assert (unit.body, unit.properties) == (b"one cup of tea", {"UNIQ_KEY": "U1"})
@@ -194,10 +202,10 @@ ENTRY = Entry(len(WHOLE), "Orders", 3, 5)
 )
 def test_what_was_overwritten_is_taken_from_the_queue_entry(start: int, data: bytes, wrong: list[str]) -> None:
     raw = WHOLE[:start] + data + WHOLE[start + len(data) :]
-    found = salvage_overwritten(raw[: len(WHOLE)], BASE, ENTRY)
-    assert found is not None
-    assert [fault.field for fault in found.wrong] == wrong
-    unit = found.unit
+    actual_salvage_overwritten = salvage_overwritten(raw[: len(WHOLE)], BASE, ENTRY)
+    assert actual_salvage_overwritten is not None
+    assert [fault.field for fault in actual_salvage_overwritten.wrong] == wrong
+    unit = actual_salvage_overwritten.unit
     assert (unit.topic, unit.queue_id, unit.queue_offset, unit.size) == ("Orders", 3, 5, len(WHOLE))
     assert len(unit.body) == len(b"one cup of tea")
     assert (unit.crc == "bad") == ("bodyCRC" in wrong)
@@ -222,9 +230,9 @@ def test_without_head_or_end_nothing_is_made_up(raw: bytes, entry: Entry) -> Non
 def test_a_topic_in_the_body_is_not_taken_for_the_unit_s_own() -> None:
     """The bytes of length and name may stand in the body too: only the last can end the unit."""
     raw = raw_unit(BASE, topic=b"Orders", body=b"see \x06Orders\0\0 for more", properties=b"K\x01\x06Orders\x02")
-    found = salvage_overwritten(bytes(40) + raw[40:], BASE, Entry(len(raw), "Orders", 3, 5))
-    assert found is not None
-    assert found.unit.body == b"see \x06Orders\0\0 for more"
+    actual_salvage_overwritten = salvage_overwritten(bytes(40) + raw[40:], BASE, Entry(len(raw), "Orders", 3, 5))
+    assert actual_salvage_overwritten is not None
+    assert actual_salvage_overwritten.unit.body == b"see \x06Orders\0\0 for more"
 
 
 def test_a_fault_is_said_in_the_numbers_of_its_field() -> None:
@@ -239,9 +247,9 @@ def test_a_unit_at_another_place_is_believed_by_its_body_only() -> None:
     """The offset field may be the wrong one: then the body's CRC must bear the unit out."""
     raw = bytearray(raw_unit(BASE + 8, topic=b"Orders", body=b"tea"))
     raw[0] ^= 1
-    found = salvage(bytes(raw), BASE)
-    assert found is not None
-    assert {fault.field for fault in found.wrong} == {"totalSize", "physicalOffset"}
+    actual_salvage = salvage(bytes(raw), BASE)
+    assert actual_salvage is not None
+    assert {fault.field for fault in actual_salvage.wrong} == {"totalSize", "physicalOffset"}
     raw[88] ^= 1
     assert salvage(bytes(raw), BASE) is None
 

@@ -60,7 +60,7 @@ def tag_names(texts, rows):
 
 def test_groups_have_the_sums_of_their_rows_however_they_come(which):
     rng = random.Random(5)
-    groups, expected, seen = Groups(), Counter(), {}
+    groups, expected, observed = Groups(), Counter(), {}
     for _ in range(7):
         keys = [rng.choice([-1, 0, 1 << 62, rng.randrange(3000), rng.randrange(3000)]) for _ in range(1000)]
         sizes = [rng.randrange(1, 1 << 27) for _ in keys]
@@ -69,10 +69,10 @@ def test_groups_have_the_sums_of_their_rows_however_they_come(which):
         for key, size in zip(keys, sizes, strict=True):
             expected[key, 0] += 1
             expected[key, 1] += size
-            seen.setdefault(key, []).append(size)
+            observed.setdefault(key, []).append(size)
     assert {(g.key, 0): g.messages for g in groups} | {(g.key, 1): g.bytes for g in groups} == dict(expected)
     assert len(groups) == len(expected) // 2 > 1000
-    assert {g.key: (g.smallest, g.largest) for g in groups} == {k: (min(v), max(v)) for k, v in seen.items()}
+    assert {g.key: (g.smallest, g.largest) for g in groups} == {k: (min(v), max(v)) for k, v in observed.items()}
 
 
 @pytest.mark.parametrize("properties", PROPERTIES)
@@ -110,15 +110,15 @@ def test_the_twins_agree_on_golden_logs_and_with_the_codec(golden, name, monkeyp
         assert (fast.tag[:rows] == slow.tag[:rows]).all()
         assert (fast.host[:rows] == slow.host[:rows]).all()
         assert fast.tags.names == slow.tags.names
-        known = min(len(fast.registers), len(slow.registers))
-        assert (fast.registers[:known] == slow.registers[:known]).all()
+        known_values = min(len(fast.registers), len(slow.registers))
+        assert (fast.registers[:known_values] == slow.registers[:known_values]).all()
 
 
 @pytest.mark.parametrize("number", [0, 1, 300, 5000, 60_000])
 def test_a_sketch_tells_about_how_many_keys_there_were(number):
     registers = np.zeros(tally.REGISTERS, np.uint8)
-    for one in range(number):
-        place, rank = tally._place_and_rank(f"key-{one}".encode())
+    for item in range(number):
+        place, rank = tally._place_and_rank(f"key-{item}".encode())
         registers[place] = max(rank, int(registers[place]))
     assert abs(estimate_distinct(registers) - number) <= 0.05 * number
 

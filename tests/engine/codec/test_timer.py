@@ -73,8 +73,8 @@ _UNITS = st.builds(TimerLogUnit, st.just(0), _I64, st.sampled_from([1, 3, 5, 7])
 def test_a_log_comes_back(written, base):
     raw = b"".join(unit.encoded() for unit in written)
     blank = bytes.fromhex("000000200000000000000000cbd43194") + bytes(16)
-    *found, stop = walk(raw + blank, base)
-    assert [unit.encoded() for unit in found] == [unit.encoded() for unit in written]
+    *rows, stop = walk(raw + blank, base)
+    assert [unit.encoded() for unit in rows] == [unit.encoded() for unit in written]
     assert (stop.offset, stop.kind, stop.size) == (base + len(raw), "blank", 32)
 
 
@@ -97,9 +97,9 @@ def test_stops_say_why(raw, kind, reason):
 
 @given(st.binary(max_size=300))
 def test_any_bytes_give_units_and_one_stop(raw):
-    *found, stop = walk(raw, 0)
+    *rows, stop = walk(raw, 0)
     assert isinstance(stop, TimerLogStop)
-    assert stop.offset == len(found) * 52
+    assert stop.offset == len(rows) * 52
     assert all(number >= 3 and slot.used for number, slot in used_slots(raw, 3))
 
 
@@ -121,11 +121,11 @@ def test_slots_are_used_in_turn():
 
 
 def test_parts_cover_a_unit():
-    at = 0
+    position = 0
     for part in UNIT_PARTS:
-        assert part.position == at
-        at += part.length
-    assert at == 52
+        assert part.position == position
+        position += part.length
+    assert position == 52
 
 
 def test_words_name_roll_and_delete():
@@ -154,10 +154,10 @@ def test_the_wheel_of_a_real_broker(golden):
     for number in numbers:
         slot = decode_slot(wheel, int(number) * 32)
         assert slot_index(slot.time * 1000) == number
-        at, chain = slot.last_offset, []
-        while at >= 0 and len(chain) <= len(units):
-            chain.append(units[at // 52])
-            at = chain[-1].previous
+        position, chain = slot.last_offset, []
+        while position >= 0 and len(chain) <= len(units):
+            chain.append(units[position // 52])
+            position = chain[-1].previous
         assert chain[-1].offset == slot.first_offset
         assert all(unit.due == slot.time * 1000 for unit in chain)
         assert slot.count == len(chain) - 2 * sum("delete" in unit.words for unit in chain)

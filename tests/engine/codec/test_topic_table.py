@@ -18,13 +18,13 @@ MANY = [
 
 
 def numbers(scan, data, topics):
-    out, at, found = UnitColumns(1000), 0, []
+    out, position, results = UnitColumns(1000), 0, []
     while True:
-        result = scan(data, len(data), 0, at, out, topics)
-        found += out["topic_id"].tolist()
-        at = result.next_position
+        result = scan(data, len(data), 0, position, out, topics)
+        results += out["topic_id"].tolist()
+        position = result.next_position
         if result.stopped != "full":
-            return found
+            return results
 
 
 def test_ten_thousand_topics_are_told_apart():

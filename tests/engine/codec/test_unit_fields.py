@@ -93,11 +93,11 @@ def test_a_record_has_every_field_in_the_order_of_the_table(golden):
 
 
 def test_places_are_those_of_the_smallest_unit():
-    at = 0
+    position = 0
     for name, place in OF_BYTES:
-        assert place.position == at, name
-        at += place.width or {"bornHost": 8, "storeHost": 8}.get(name, 0)
-    assert at == 91
+        assert place.position == position, name
+        position += place.width or {"bornHost": 8, "storeHost": 8}.get(name, 0)
+    assert position == 91
     assert BY_NAME["body"].in_bytes.position == HEAD_FORMATS[0].size
 
 
@@ -108,12 +108,12 @@ def test_places_are_where_the_codec_finds_the_values():
         "546f70696354657374 0012 54414753 01 54616741 02 4b455953 01 6b31 02"
     )
     unit = decode(plain)
-    found = {part.name: plain[part.position : part.position + part.length] for part in list_fields(plain)}
+    results = {part.name: plain[part.position : part.position + part.length] for part in list_fields(plain)}
     for field in FIELDS:
         if field.column and field.in_bytes is not None and field.name != "physicalOffset":
             letter = {4: "i", 8: "q"}[field.in_bytes.width]
-            assert struct.unpack(f">{letter}", found[field.name])[0] == getattr(unit, field.attribute), field.name
-    assert list(found)[: len(OF_BYTES)] == [name for name, _ in OF_BYTES]
+            assert struct.unpack(f">{letter}", results[field.name])[0] == getattr(unit, field.attribute), field.name
+    assert list(results)[: len(OF_BYTES)] == [name for name, _ in OF_BYTES]
 
 
 def lists_of_fields(source: str) -> Iterator[tuple[int, int]]:
@@ -132,9 +132,9 @@ def lists_of_fields(source: str) -> Iterator[tuple[int, int]]:
 
 
 def _texts(item: ast.expr | None) -> Iterator[str]:
-    for one in item.elts if isinstance(item, ast.Tuple) else item.args if isinstance(item, ast.Call) else [item]:
-        if isinstance(one, ast.Constant) and isinstance(one.value, str):
-            yield one.value
+    for constant in item.elts if isinstance(item, ast.Tuple) else item.args if isinstance(item, ast.Call) else [item]:
+        if isinstance(constant, ast.Constant) and isinstance(constant.value, str):
+            yield constant.value
 
 
 def test_a_list_of_fields_is_seen():
@@ -146,11 +146,11 @@ def test_a_list_of_fields_is_seen():
 
 def test_nobody_else_keeps_a_list_of_the_fields():
     """Where this fails: take them from ``engine/codec/unit_fields.py``, or say in OTHER_LISTS what the list is."""
-    found = {
+    results = {
         path.relative_to(ROOT).as_posix()
         for package in ("engine", "viewer")
         for path in (ROOT / package).rglob("*.py")
         if path != Path(unit_fields.__file__) and any(lists_of_fields(path.read_text("utf-8")))
     }
-    assert found <= OTHER_LISTS.keys()
+    assert results <= OTHER_LISTS.keys()
     assert all((ROOT / path).exists() for path in OTHER_LISTS)

@@ -51,8 +51,8 @@ def test_a_release_reads_what_it_knows():
 
 
 def test_the_compiled_twin_knows_as_many():
-    known = {int(value) for name, value in vars(compiled).items() if re.fullmatch(r"_V\d+", name)}
-    assert known == set(BY_MAGIC)
+    known_values = {int(value) for name, value in vars(compiled).items() if re.fullmatch(r"_V\d+", name)}
+    assert known_values == set(BY_MAGIC)
 
 
 def flavour_uses(source: str) -> Iterator[int]:
@@ -75,7 +75,9 @@ def flavour_uses(source: str) -> Iterator[int]:
                 yield node.lineno
 
 
-_NUMBERS = {number for one in FLAVOURS for number in (one.magic, one.magic - (1 << 32), one.magic >> 24)}
+_NUMBERS = {
+    number for flavour in FLAVOURS for number in (flavour.magic, flavour.magic - (1 << 32), flavour.magic >> 24)
+}
 
 
 def _is_version(node: ast.expr) -> bool:
@@ -131,10 +133,10 @@ def test_what_follows_from_the_list_is_no_such_place(source):
 
 def test_every_place_that_knows_a_flavour_is_named():
     """Where this fails: let the place follow from ``engine/codec/unit_flavours.py``, or name it in PLACES."""
-    found = {
+    results = {
         path.relative_to(ROOT).as_posix()
         for package in ("engine", "viewer")
         for path in (ROOT / package).rglob("*.py")
         if path != Path(unit_flavours.__file__) and any(flavour_uses(path.read_text("utf-8")))
     }
-    assert found == set(PLACES)
+    assert results == set(PLACES)

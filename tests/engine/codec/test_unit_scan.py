@@ -45,17 +45,17 @@ def test_a_walk_yields_its_units_and_says_why_it_ended(tail, kind):
 
 def test_a_blank_ends_the_file():
     blank = raw_blank(500).ljust(500, b"\0")
-    *units, seen, stop = walk(THREE + blank, BASE)
+    *units, output, stop = walk(THREE + blank, BASE)
     assert len(units) == 3
-    assert seen == Blank(BASE + len(THREE), 500)
+    assert output == Blank(BASE + len(THREE), 500)
     assert stop == Stop(BASE + len(THREE) + 500, "end", "end of the file")
 
 
 @pytest.mark.parametrize("size", [0, -1, 1, 8, 0x7FFFFFFF])
 def test_a_blank_of_any_size_ends_the_walk(size):
-    *_, seen, stop = walk(THREE + raw_blank(size), BASE)
-    assert (seen.size, stop.kind) == (size, "end")
-    assert stop.offset >= seen.offset
+    *_, output, stop = walk(THREE + raw_blank(size), BASE)
+    assert (output.size, stop.kind) == (size, "end")
+    assert stop.offset >= output.offset
 
 
 def test_a_stale_unit_is_yielded_and_says_so():
@@ -121,24 +121,24 @@ def test_every_kind_of_buffer(kind):
 
 def resynchronised(data, base):
     """Items of a whole file, damage included, by the two functions together."""
-    at = 0
+    position = 0
     while True:
-        for seen in walk(data, base, at):
-            if isinstance(seen, Stop):
+        for row in walk(data, base, position):
+            if isinstance(row, Stop):
                 break
-            yield seen
-            if isinstance(seen, Blank):
+            yield row
+            if isinstance(row, Blank):
                 yield Stop(base + len(data), "end", "")
                 return
-            at = seen.offset + seen.size - base
-        if at >= len(data):
+            position = row.offset + row.size - base
+        if position >= len(data):
             return
-        found = find_unit(data, base, at + 1, base + len(data))
-        if found < 0:
-            yield Damage(base + at, len(data) - at, seen.reason)
+        unit = find_unit(data, base, position + 1, base + len(data))
+        if unit < 0:
+            yield Damage(base + position, len(data) - position, row.reason)
             return
-        yield Damage(base + at, found - at, seen.reason)
-        at = found
+        yield Damage(base + position, unit - position, row.reason)
+        position = unit
 
 
 @settings(max_examples=150)
@@ -147,25 +147,25 @@ def test_walk_and_search_cover_every_byte_exactly_once(seed, faults):
     pick = random.Random(seed)
     data = bytearray(raw_log(*({"body": pick.randbytes(pick.randrange(200))} for _ in range(12)), base=BASE))
     for _ in range(faults):
-        at = pick.randrange(len(data))
+        position = pick.randrange(len(data))
         piece = pick.choice([b"\x00" * 40, pick.randbytes(9), b"\xda\xa3\x20\xa7", b"\xff\xff\xff\xff"])
-        data[at : at + len(piece)] = piece[: len(data) - at]
-    at = BASE
-    for seen in resynchronised(bytes(data), BASE):
-        if isinstance(seen, Stop):
+        data[position : position + len(piece)] = piece[: len(data) - position]
+    position = BASE
+    for stop in resynchronised(bytes(data), BASE):
+        if isinstance(stop, Stop):
             break
-        assert seen.offset == at
-        assert seen.size > 0 or isinstance(seen, Blank)
-        at += seen.size
-    assert at == BASE + len(data) or isinstance(seen, Stop)
+        assert stop.offset == position
+        assert stop.size > 0 or isinstance(stop, Blank)
+        position += stop.size
+    assert position == BASE + len(data) or isinstance(stop, Stop)
 
 
 @given(st.binary(max_size=600), st.integers(-5, 700))
 def test_random_bytes_are_no_accident(data, start):
     for _, item in zip(range(100), walk(data, 0), strict=False):
         assert isinstance(item, Unit | Blank | Stop)
-    found = find_unit(data, 0, max(start, 0), len(data))
-    assert -1 <= found < max(len(data), 1)
+    unit = find_unit(data, 0, max(start, 0), len(data))
+    assert -1 <= unit < max(len(data), 1)
 
 
 class InMemory:
@@ -184,8 +184,8 @@ class InMemory:
         return self.data[position : position + size]
 
     def next_data(self, position):
-        rest = self.data[position:].lstrip(b"\0")
-        return len(self.data) - len(rest) if rest else -1
+        remainder = self.data[position:].lstrip(b"\0")
+        return len(self.data) - len(remainder) if remainder else -1
 
     def is_followed(self):
         return self.followed
@@ -214,9 +214,9 @@ def damaged_log(seed, faults):
     pick = random.Random(seed)
     data = bytearray(raw_log(*({"body": pick.randbytes(pick.randrange(200))} for _ in range(12)), base=BASE))
     for _ in range(faults):
-        at = pick.randrange(len(data))
+        position = pick.randrange(len(data))
         piece = pick.choice([bytes(40), bytes(400), pick.randbytes(9), b"\xda\xa3\x20\xa7", b"\xff\xff\xff\xff"])
-        data[at : at + len(piece)] = piece[: len(data) - at]
+        data[position : position + len(piece)] = piece[: len(data) - position]
     return bytes(data) + bytes(pick.choice([0, 5, 300]))
 
 
@@ -239,15 +239,15 @@ def test_where_a_block_ends_does_not_show(seed, faults, block, followed):
     Damage may come in two items: a block that cuts a unit does not show what is wrong behind its end.
     """
     file = InMemory(damaged_log(seed, faults), BASE, followed=followed)
-    whole = joined_damage(walk_file(file, BASE))
+    complete = joined_damage(walk_file(file, BASE))
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(unit_scan, "BLOCK_BYTES", block)
-        assert joined_damage(walk_file(file, BASE)) == whole
-    at = BASE
-    for kind, offset, size in whole:
-        assert kind is Stop or offset == at
-        at += size
-    assert not followed or at == BASE + file.size
+        assert joined_damage(walk_file(file, BASE)) == complete
+    position = BASE
+    for kind, offset, size in complete:
+        assert kind is Stop or offset == position
+        position += size
+    assert not followed or position == BASE + file.size
 
 
 def test_damage_reaches_to_the_next_unit_and_the_walk_goes_on():

@@ -354,17 +354,17 @@ _TOPICS = st.sampled_from([*_OWN_TOPICS, "rmq_sys_REVIVE_LOG_c", "%RETRY%g", "%D
     st.binary(max_size=20),
 )
 def test_any_unit_can_be_put_in_words(topic, properties, body, sys_flag, raw):
-    made = unit(topic, body=body, properties=properties, sys_flag=sys_flag, properties_raw=raw)
-    for word in words(made):
+    new_unit = unit(topic, body=body, properties=properties, sys_flag=sys_flag, properties_raw=raw)
+    for word in words(new_unit):
         assert word.text
-    assert role(made) in {*ROLES, "plain"}
+    assert role(new_unit) in {*ROLES, "plain"}
 
 
 def _units(store):
     for path in sorted((store / "commitlog").iterdir()):
-        for seen in walk(path.read_bytes(), int(path.name), crc=False):
-            if isinstance(seen, Unit):
-                yield seen
+        for row in walk(path.read_bytes(), int(path.name), crc=False):
+            if isinstance(row, Unit):
+                yield row
 
 
 @pytest.mark.golden
@@ -374,14 +374,14 @@ def _units(store):
 def test_transactions_of_real_brokers(golden, golden_account, name, ops, answers):
     units = list(_units(golden(name)))
     roles = Counter(map(role, units))
-    found = [word for unit in units for word in words(unit)]
+    actual_words = [word for unit in units for word in words(unit)]
     assert roles["op"] == ops
-    assert sum(word.facts["count"] for word in found if word.kind == "op") == answers
+    assert sum(word.facts["count"] for word in actual_words if word.kind == "op") == answers
     by_offset = {unit.offset: unit for unit in units}
-    halves = [word.facts["half"] for word in found if word.kind == "committed"]
+    halves = [word.facts["half"] for word in actual_words if word.kind == "committed"]
     assert {by_offset[offset].topic for offset in halves} == {HALF_TOPIC}
-    told = sum(1 for line in golden_account(name, "truth.jsonl.xz") if line["kind"] == "half")
-    assert roles["half"] == told
+    total = sum(1 for line in golden_account(name, "truth.jsonl.xz") if line["kind"] == "half")
+    assert roles["half"] == total
 
 
 @pytest.mark.golden
@@ -401,12 +401,12 @@ def test_retries_and_timers_of_a_real_broker(golden, golden_account):
         "timerDelivered",
         "recall",
     }
-    told = Counter((line["kind"], line.get("topic")) for line in golden_account("broker-retries", "truth.jsonl.xz"))
-    recalls = {word.facts["key"] for seen in units for word in words(seen) if word.kind == "recall"}
-    assert len(recalls) == told["recall", "OrderEvents"] + told["recall", "PaymentEvents"]
+    counts = Counter((line["kind"], line.get("topic")) for line in golden_account("broker-retries", "truth.jsonl.xz"))
+    recalls = {word.facts["key"] for observed in units for word in words(observed) if word.kind == "recall"}
+    assert len(recalls) == counts["recall", "OrderEvents"] + counts["recall", "PaymentEvents"]
     assert roles["retryWaiting"] == roles["retryDelivered"]
-    for seen in units:
-        for word in words(seen):
+    for actual_unit in units:
+        for word in words(actual_unit):
             if word.kind == "timerDelivered":
                 assert 0 <= word.facts["dequeued"] - word.facts["due"] < 60_000
 
@@ -424,8 +424,12 @@ def test_pop_and_light_queues_of_real_brokers(golden):
 def test_units_with_a_plain_last_name_have_no_light_entry(golden):
     """Units of lmq-5.3.3 whose last name is a plain queue: Java's split drops its empty offset, no entry is made."""
     store = golden("lmq-5.3.3")
-    left_out = {seen.offset for seen in _units(store) if any(word.kind == "lightBroken" for word in words(seen))}
+    left_out = {
+        actual_unit.offset
+        for actual_unit in _units(store)
+        if any(word.kind == "lightBroken" for word in words(actual_unit))
+    }
     assert len(left_out) == 40
     light = b"".join(path.read_bytes() for path in (store / "consumequeue").glob("%LMQ%*/*/*"))
-    entries = {int.from_bytes(light[at : at + 8], "big") for at in range(0, len(light), 20)}
+    entries = {int.from_bytes(light[position : position + 8], "big") for position in range(0, len(light), 20)}
     assert not entries & left_out

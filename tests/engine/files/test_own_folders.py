@@ -24,7 +24,7 @@ def test_a_new_folder_is_closed_to_others_whatever_the_umask(place):
     finally:
         os.umask(before)
     assert folder == place / "a" / "b" / "c" / "d"
-    assert [one.stat().st_mode & 0o777 for one in (folder, *folder.parents[:3])] == [0o700] * 4
+    assert [item.stat().st_mode & 0o777 for item in (folder, *folder.parents[:3])] == [0o700] * 4
     assert find_own(place / "a" / "b", "c", "d") == folder
 
 

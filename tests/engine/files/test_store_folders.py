@@ -99,14 +99,14 @@ def test_several_log_folders_below_the_root_are_mapped_each(copy: Path) -> None:
 def test_a_path_that_lies_elsewhere_is_refused_by_its_key_and_both_folders(
     copy: Path, live: Path, keys: dict[str, str]
 ) -> None:
-    given = {key: text.replace("LIVE", str(live)).replace("COPY", str(copy)) for key, text in keys.items()}
-    words = refused(copy, conf(**given))
+    arguments = {key: text.replace("LIVE", str(live)).replace("COPY", str(copy)) for key, text in keys.items()}
+    words = refused(copy, conf(**arguments))
     assert words.startswith("broker.conf: ")
     assert list(keys)[-1] in words
     assert str(copy) in words
     assert ("live" in words) == ("LIVE" in str(keys) or "../live" in str(keys))
     with pytest.raises(OutsidePath):
-        MessageStore(copy, conf(**given))
+        MessageStore(copy, conf(**arguments))
     assert sorted(path.name for path in copy.iterdir()) == ["commitlog"], "not even a lock was made"
 
 
@@ -167,8 +167,8 @@ def test_the_root_of_the_configuration_is_locked_too(copy: Path, live: Path, tmp
     (live / "lock").touch()
     (tmp_path / "disk2").mkdir()
     config = conf(storePathRootDir=live, storePathCommitLog=tmp_path / "disk2" / "log")
-    found = lock_files(copy, replace(config, paths_from_config=True))
-    assert found == [copy / "lock", tmp_path / "disk2" / "lock", live / "lock"]
+    actual_lock_files = lock_files(copy, replace(config, paths_from_config=True))
+    assert actual_lock_files == [copy / "lock", tmp_path / "disk2" / "lock", live / "lock"]
 
 
 @pytest.mark.parametrize("part", ["commitlog", "consumequeue", "index", "config", "checkpoint"])
@@ -189,8 +189,8 @@ def test_nothing_is_written_through_a_link_into_another_store(
     before = [golden_stores.fingerprint(folder) for folder in (live, copy)]
     assert main([deed[0], str(copy), *deed[1:], "--yes"]) == 2
     assert [golden_stores.fingerprint(folder) for folder in (live, copy)] == before
-    told = capsys.readouterr().err
-    assert f"{copy / part} is a link into another store, {live}: nothing was changed" in told
+    err = capsys.readouterr().err
+    assert f"{copy / part} is a link into another store, {live}: nothing was changed" in err
 
 
 @pytest.mark.parametrize("inner", ["commitlog/00000000000000008192", "consumequeue/Orders"])

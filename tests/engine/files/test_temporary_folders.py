@@ -39,13 +39,13 @@ def running(tmp_path):
 
 def test_what_a_killed_run_left_goes_at_the_next_into_the_same_place(running, tmp_path):
     """Each export that was killed left a hidden folder of random name, as large as it had become, for ever."""
-    process, left = running
+    process, remaining = running
     process.send_signal(signal.SIGKILL)
     process.wait()
-    assert left.parent == tmp_path
-    assert left.is_dir()
+    assert remaining.parent == tmp_path
+    assert remaining.is_dir()
     with staged_output(str(tmp_path / "other"), "export"):
-        assert left.is_dir()  # that is another place
+        assert remaining.is_dir()  # that is another place
     with staged_output(str(tmp_path / "out"), "export") as folder:
         assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == [folder.name]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["other", "out"]
@@ -53,23 +53,23 @@ def test_what_a_killed_run_left_goes_at_the_next_into_the_same_place(running, tm
 
 def test_a_new_folder_is_held_even_where_somebody_looks_whether_it_is_dead(tmp_path, monkeypatch):
     """Between making a folder and locking it another run may have found it unlocked, and taken it away."""
-    made, make, opened = [], temporary_folders.tempfile.mkdtemp, os.open
+    paths, make, opened = [], temporary_folders.tempfile.mkdtemp, os.open
 
     def noted(**how):
-        made.append(Path(make(**how)))
-        return str(made[-1])
+        paths.append(Path(make(**how)))
+        return str(paths[-1])
 
     def open_while_it_is_removed(name, *how):
         descriptor = opened(name, *how)
-        if len(made) == 1:
-            made[0].rmdir()
+        if len(paths) == 1:
+            paths[0].rmdir()
         return descriptor
 
     monkeypatch.setattr(temporary_folders.tempfile, "mkdtemp", noted)
     monkeypatch.setattr(os, "open", open_while_it_is_removed)
     held = hold_new(tmp_path, ".a.")
-    assert len(made) == 2
-    assert held.path == made[-1]
+    assert len(paths) == 2
+    assert held.path == paths[-1]
     monkeypatch.undo()
     held.give_up()
     held.give_up()

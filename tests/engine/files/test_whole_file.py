@@ -19,7 +19,7 @@ from engine.files.whole_file import PRIVATE, put_whole, whole_file, whole_text
 
 
 def names(folder: Path) -> list[str]:
-    return sorted(one.name for one in folder.iterdir())
+    return sorted(file.name for file in folder.iterdir())
 
 
 def test_bytes_and_text_stand_in_a_folder_that_is_made(tmp_path):
@@ -41,8 +41,8 @@ def test_rights_are_those_of_a_new_file_or_those_given(tmp_path):
         put_whole(tmp_path / "run", "", 0o777)
     finally:
         os.umask(mask)
-    found = [stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("open", "shut", "run")]
-    assert found == [0o644, 0o600, 0o755]
+    s_imode = [stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("open", "shut", "run")]
+    assert s_imode == [0o644, 0o600, 0o755]
 
 
 @pytest.mark.parametrize("error", [ValueError("the work"), KeyboardInterrupt()])
@@ -77,13 +77,13 @@ def test_a_disk_that_refuses_leaves_what_was_there(tmp_path, monkeypatch, call):
 
 def test_content_and_name_are_brought_to_the_disk_in_order(tmp_path, monkeypatch):
     """A rename that lands before the bytes it names leaves an empty file after a power loss."""
-    told: list[str] = []
+    texts: list[str] = []
     sync, replace = os.fsync, Path.replace
-    monkeypatch.setattr(os, "fsync", lambda fd: (told.append("sync"), sync(fd))[1])
-    monkeypatch.setattr(Path, "replace", lambda self, target: (told.append("replace"), replace(self, target))[1])
-    monkeypatch.setattr(module, "sync_folder", lambda folder: told.append(f"folder {folder.name}"))
+    monkeypatch.setattr(os, "fsync", lambda fd: (texts.append("sync"), sync(fd))[1])
+    monkeypatch.setattr(Path, "replace", lambda self, target: (texts.append("replace"), replace(self, target))[1])
+    monkeypatch.setattr(module, "sync_folder", lambda folder: texts.append(f"folder {folder.name}"))
     put_whole(tmp_path / "x", "content")
-    assert told == ["sync", "replace", f"folder {tmp_path.name}"]
+    assert texts == ["sync", "replace", f"folder {tmp_path.name}"]
 
 
 @pytest.mark.parametrize(("number", "raises"), [(errno.EINVAL, False), (errno.EIO, True)])
@@ -144,13 +144,13 @@ def test_a_folder_goes_with_what_it_holds(tmp_path):
 
 
 def test_who_is_still_writing_into_it_does_not_keep_it(tmp_path, monkeypatch):
-    made, pauses = tmp_path / "made", []
-    made.mkdir()
+    path, pauses = tmp_path / "made", []
+    path.mkdir()
     real = engine_whole_file.shutil.rmtree
     monkeypatch.setattr(engine_whole_file.shutil, "rmtree", lambda *a, **k: real(*a, **k) if len(pauses) > 1 else None)
     monkeypatch.setattr(engine_whole_file.time, "sleep", pauses.append)
-    engine_whole_file.take_away(made)
-    assert (made.exists(), len(pauses)) == (False, 2)
+    engine_whole_file.take_away(path)
+    assert (path.exists(), len(pauses)) == (False, 2)
 
 
 def test_a_folder_that_is_not_there_cannot_be_synced(tmp_path):

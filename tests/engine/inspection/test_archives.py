@@ -44,9 +44,9 @@ def python(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> I
 
 
 def member(name: str, kind: bytes = tarfile.REGTYPE, target: str = "", mode: int = 0o644) -> tarfile.TarInfo:
-    made = tarfile.TarInfo(name)
-    made.type, made.linkname, made.mode, made.mtime = kind, target, mode, THEN
-    return made
+    info = tarfile.TarInfo(name)
+    info.type, info.linkname, info.mode, info.mtime = kind, target, mode, THEN
+    return info
 
 
 def tar(*members: tarfile.TarInfo, body: bytes = b"bytes", mode: str = "w") -> bytes:
@@ -76,18 +76,18 @@ FRIENDLY = (
 
 def laid(folder: Path) -> dict[str, tuple[object, ...]]:
     """Kind, rights, time and content of everything below ``folder``."""
-    seen: dict[str, tuple[object, ...]] = {}
+    observed: dict[str, tuple[object, ...]] = {}
     for path in sorted(folder.rglob("*")):
         status = path.lstat()
-        held: object = None
+        content: object = None
         if stat.S_ISLNK(status.st_mode):
-            held = path.readlink().as_posix()
-            seen[str(path.relative_to(folder))] = ("link", held)
+            content = path.readlink().as_posix()
+            observed[str(path.relative_to(folder))] = ("link", content)
             continue
         if stat.S_ISREG(status.st_mode):
-            held = path.read_bytes()
-        seen[str(path.relative_to(folder))] = (stat.filemode(status.st_mode), status.st_nlink, held)
-    return seen
+            content = path.read_bytes()
+        observed[str(path.relative_to(folder))] = (stat.filemode(status.st_mode), status.st_nlink, content)
+    return observed
 
 
 def unpacked(packed: bytes, folder: Path) -> dict[str, int]:
@@ -97,10 +97,12 @@ def unpacked(packed: bytes, folder: Path) -> dict[str, int]:
 
 @pytest.mark.parametrize("mode", ["w", "w:gz", "w:bz2", "w:xz"])
 def test_a_friendly_archive_is_laid_as_python_lays_it(tmp_path: Path, python: str, mode: str) -> None:
-    told = unpacked(tar(*FRIENDLY, mode=mode), tmp_path / "ours")
-    assert told["store/commitlog/00000000000000000000"] == told["store/kept/00000000000000000000"] == len(b"bytes")
+    reported = unpacked(tar(*FRIENDLY, mode=mode), tmp_path / "ours")
+    assert (
+        reported["store/commitlog/00000000000000000000"] == reported["store/kept/00000000000000000000"] == len(b"bytes")
+    )
     assert (tmp_path / "ours/store/config/topics.json").read_bytes() == b"bytes"
-    for name in told:
+    for name in reported:
         assert (tmp_path / "ours" / name).stat().st_mtime == THEN
     assert stat.S_IMODE((tmp_path / "ours/store/run.sh").stat().st_mode) == 0o755
     assert stat.S_IMODE((tmp_path / "ours/store/odd").stat().st_mode) == 0o644
@@ -117,12 +119,12 @@ def test_a_golden_store_is_the_same_with_filters_and_without(tmp_path: Path, pyt
         files = {each.name: each for each in archive if each.isreg()}
         assert files
         for name, each in files.items():
-            there = tmp_path / "ours" / name
+            present_path = tmp_path / "ours" / name
             body = archive.extractfile(each)
             assert body is not None
-            assert (there.read_bytes(), there.stat().st_mtime) == (body.read(), each.mtime), name
-    found = [path for path in (tmp_path / "ours").rglob("*") if path.is_file()]
-    assert len(found) == len(files)
+            assert (present_path.read_bytes(), present_path.stat().st_mtime) == (body.read(), each.mtime), name
+    paths = [path for path in (tmp_path / "ours").rglob("*") if path.is_file()]
+    assert len(paths) == len(files)
 
 
 HOSTILE = {
@@ -179,16 +181,16 @@ def test_of_two_members_with_one_name_the_later_counts(tmp_path: Path, python: s
 
 def test_an_archive_that_is_cut_short_or_damaged_is_never_taken_for_a_smaller_one(tmp_path: Path, python: str) -> None:
     """Python ends at a header that it cannot read as if the archive did: half a store would be shown as a whole one."""
-    whole = tar(member("a"), member("b"))
-    one = 1024  # header and body, each a block
+    full_tar = tar(member("a"), member("b"))
+    item = 1024  # header and body, each a block
     for number, broken in enumerate(
         (
-            whole[:one],
-            whole[: one + 100],
-            whole[: one + 512],
-            whole[: one + 514],
-            whole[:one] + b"?" * 512 + whole[one + 512 :],
-            gzip.compress(whole)[:-20],
+            full_tar[:item],
+            full_tar[: item + 100],
+            full_tar[: item + 512],
+            full_tar[: item + 514],
+            full_tar[:item] + b"?" * 512 + full_tar[item + 512 :],
+            gzip.compress(full_tar)[:-20],
             b"",
             b"no archive",
             b"PK\3\4 no zip",
@@ -250,9 +252,9 @@ def test_holes_stay_holes(tmp_path: Path) -> None:
     done = os.system(f"cd {tmp_path} && tar --sparse -cf log.tar log")
     assert done == 0
     assert unpacked((tmp_path / "log.tar").read_bytes(), tmp_path / "x") == {"log": 1 << 23}
-    there = tmp_path / "x/log"
-    assert there.read_bytes() == log.read_bytes()
-    assert there.stat().st_blocks * 512 < 1 << 22
+    path = tmp_path / "x/log"
+    assert path.read_bytes() == log.read_bytes()
+    assert path.stat().st_blocks * 512 < 1 << 22
 
 
 @settings(max_examples=150)
@@ -272,11 +274,11 @@ def test_whatever_the_bytes_are_it_is_laid_inside_or_refused(
 
 def test_nothing_else_unpacks() -> None:
     """By construction: a second place that calls ``extract`` would need these rules again."""
-    seen = {
+    observed = {
         path.relative_to(ROOT).as_posix()
         for folder in ("engine", "viewer", "tests/support")
         for path in (ROOT / folder).rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text("utf-8")))
         if (isinstance(node, ast.Attribute) and node.attr in {"extract", "extractall", "extractfile", "unpack_archive"})
     }
-    assert seen == {"engine/inspection/archives.py"}
+    assert observed == {"engine/inspection/archives.py"}

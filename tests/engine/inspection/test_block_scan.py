@@ -72,8 +72,8 @@ def test_blocks_of_any_number_of_rows_over_several_files(tmp_path, plain, rows):
     files = []
     for number in range(3):
         data = units(300, number * size, number)[: size - 8]
-        whole = log_end(data, number * size)
-        files.append(data[:whole] + raw_blank(size - whole))
+        full_log_end = log_end(data, number * size)
+        files.append(data[:full_log_end] + raw_blank(size - full_log_end))
     log = log_at(write(tmp_path / "log", *files, size=size))
     story = told_by_units(log)
     assert sum(isinstance(item, Blank) for item in story) == 3
@@ -94,11 +94,11 @@ def test_damage_anywhere(tmp_path, plain, seed):
     size = 1 << 16
     files = [bytearray(units(120, n * size, seed + n)[: size - 8]) for n in range(2)]
     for number, data in enumerate(files):
-        whole = log_end(bytes(data), number * size)
-        data[whole:] = raw_blank(size - whole)
+        full_log_end = log_end(bytes(data), number * size)
+        data[full_log_end:] = raw_blank(size - full_log_end)
         for _ in range(rng.randrange(4)):
-            at = rng.randrange(whole)
-            data[at : at + rng.choice((1, 4, 400))] = rng.choice((b"\xff", b"\0\0\0\0", bytes(400)))
+            position = rng.randrange(full_log_end)
+            data[position : position + rng.choice((1, 4, 400))] = rng.choice((b"\xff", b"\0\0\0\0", bytes(400)))
     log = log_at(write(tmp_path / "log", *map(bytes, files), size=size))
     assert told_in_blocks(log) == told_by_units(log)
     start = log.min_offset

@@ -25,9 +25,9 @@ class SmallLog:
 
     def put(self, count: int = 1, body: bytes = b"0") -> None:
         for _ in range(count):
-            at = (len(self.files) - 1) * SIZE + len(self.files[-1])
-            self.units.append(at)
-            self.files[-1] += raw_unit(at, body=body, properties=HIT)
+            position = (len(self.files) - 1) * SIZE + len(self.files[-1])
+            self.units.append(position)
+            self.files[-1] += raw_unit(position, body=body, properties=HIT)
 
     def spoil(self, size: int, text: bytes = b" 0") -> None:
         self.files[-1] += (text * size)[:size]
@@ -64,52 +64,52 @@ def read_bytes(monkeypatch) -> list[int]:
 
 
 def bed_of_damage() -> SmallLog:
-    made = SmallLog()
-    made.put(300)
+    log = SmallLog()
+    log.put(300)
     for size in (1, 7, 90, 5000):
-        made.spoil(size)
-        made.put(20)
-    made.end_file()
-    made.put(100, body=b"0" * 900)
-    made.spoil(70_000)
-    made.put()
-    made.files[-1] += raw_blank(50)  # a magic number, and not the file's end
-    made.put(100)
-    made.end_file(blank=False)
-    made.put(30)
-    made.files[-1] += raw_blank(-1)
-    made.spoil(100_000)
-    made.files.append(bytearray())
-    made.spoil(100_000)
-    made.files.append(bytearray())
-    made.put(3)
-    made.spoil(200)
-    made.put(1000)
-    made.spoil(50_000)
-    return made
+        log.spoil(size)
+        log.put(20)
+    log.end_file()
+    log.put(100, body=b"0" * 900)
+    log.spoil(70_000)
+    log.put()
+    log.files[-1] += raw_blank(50)  # a magic number, and not the file's end
+    log.put(100)
+    log.end_file(blank=False)
+    log.put(30)
+    log.files[-1] += raw_blank(-1)
+    log.spoil(100_000)
+    log.files.append(bytearray())
+    log.spoil(100_000)
+    log.files.append(bytearray())
+    log.put(3)
+    log.spoil(200)
+    log.put(1000)
+    log.spoil(50_000)
+    return log
 
 
 def test_every_unit_is_given_once_in_order_over_damage_and_false_ends(tmp_path):
-    made = bed_of_damage()
-    log = made.open(tmp_path)
+    bed = bed_of_damage()
+    log = bed.open(tmp_path)
     for needle, word in ((b"0", True), (b"0", False), (b"\x010 0", False), (b"0\x02TAGS", True)):
-        found = list(byte_scan.units_with(log, needle, word=word))
-        assert [unit.offset for unit in found] == made.units, needle
+        results = list(byte_scan.units_with(log, needle, word=word))
+        assert [unit.offset for unit in results] == bed.units, needle
 
 
 def test_each_place_is_told_what_holds_it(tmp_path):
-    made = bed_of_damage()
-    log = made.open(tmp_path)
-    seen = list(byte_scan.items_with(log, b"0", word=True))
-    for place, item in seen:
-        before = max(at for at in made.units if at <= place)
+    bed = bed_of_damage()
+    log = bed.open(tmp_path)
+    observed = list(byte_scan.items_with(log, b"0", word=True))
+    for place, item in observed:
+        before = max(position for position in bed.units if position <= place)
         unit = log.unit_at(before, crc=False)
         assert isinstance(unit, Unit)
         assert isinstance(item, Unit) == (place < unit.end)
         assert isinstance(item, (Unit, Damage, Blank, Stop))
         assert item.offset <= place
-    assert {type(item) for _, item in seen} >= {Unit, Damage}
-    assert [place for place, _ in seen] == sorted({place for place, _ in seen})
+    assert {type(item) for _, item in observed} >= {Unit, Damage}
+    assert [place for place, _ in observed] == sorted({place for place, _ in observed})
 
 
 @pytest.mark.parametrize("needle", [b"0", b" 0", b"\x01"])
@@ -118,7 +118,7 @@ def test_hits_everywhere_cost_no_more_reading_than_the_log_is_long(tmp_path, rea
     log = bed_of_damage().open(tmp_path)
     begins = []
     walk = log.walk
-    monkeypatch.setattr(log, "walk", lambda *given, **named: begins.append(given) or walk(*given, **named))
+    monkeypatch.setattr(log, "walk", lambda *arguments, **named: begins.append(arguments) or walk(*arguments, **named))
     hits = sum(1 for _ in byte_scan.places_of(log, needle))
     assert hits > 3000
     read_bytes.clear()
@@ -128,40 +128,40 @@ def test_hits_everywhere_cost_no_more_reading_than_the_log_is_long(tmp_path, rea
 
 
 def test_hits_far_apart_are_reached_by_a_jump_each(tmp_path, read_bytes):
-    made = SmallLog()
+    small_log = SmallLog()
     for _ in range(2):
-        made.put(900)
-        made.put(1, body=b"QQQQ")
-    log = made.open(tmp_path)
+        small_log.put(900)
+        small_log.put(1, body=b"QQQQ")
+    log = small_log.open(tmp_path)
     walked = []
     walk = log.walk
     log.walk = lambda start, crc: (walked.append(item) or item for item in walk(start, crc=crc))
-    assert [unit.offset for unit in byte_scan.units_with(log, b"QQQQ")] == [made.units[900], made.units[1801]]
+    assert [unit.offset for unit in byte_scan.units_with(log, b"QQQQ")] == [small_log.units[900], small_log.units[1801]]
     assert len(read_bytes) < 8
     assert len(walked) < 1200
 
 
 def test_a_text_in_no_unit_of_a_long_tail_is_looked_at_once(tmp_path, read_bytes):
     """Nothing behind the last unit can be aligned: each hit was looked for back to the file's start, and forward."""
-    made = SmallLog()
-    made.put(2)
-    made.spoil(SIZE - len(made.files[0]))
-    log = made.open(tmp_path)
+    small_log = SmallLog()
+    small_log.put(2)
+    small_log.spoil(SIZE - len(small_log.files[0]))
+    log = small_log.open(tmp_path)
     (damage,) = [item for _, item in byte_scan.items_with(log, b"0", word=True) if not isinstance(item, Unit)]
-    assert damage.offset == made.units[1] + log.unit_at(made.units[1]).size
+    assert damage.offset == small_log.units[1] + log.unit_at(small_log.units[1]).size
     assert sum(read_bytes) < 10 * SIZE
 
 
 def test_a_word_is_one_at_the_border_of_blocks_too(tmp_path, monkeypatch):
     """The byte before a block's first tells whether a word begins there."""
-    made = SmallLog()
-    made.put(1, body=b"x0 0" * 100)
-    log = made.open(tmp_path, size=4096)
-    whole = list(byte_scan.places_of(log, b"0", word=True))
+    small_log = SmallLog()
+    small_log.put(1, body=b"x0 0" * 100)
+    log = small_log.open(tmp_path, size=4096)
+    places = list(byte_scan.places_of(log, b"0", word=True))
     for block, cached in ((1, 9), (3, 2), (64, 64), (64, 17)):
         monkeypatch.setattr(byte_scan, "_BLOCK", block)
         monkeypatch.setattr(byte_scan, "_CACHED", cached)
-        assert list(byte_scan.places_of(log, b"0", word=True)) == whole
+        assert list(byte_scan.places_of(log, b"0", word=True)) == places
 
 
 def test_files_that_overlap_are_looked_through_as_they_are_read(tmp_path):
@@ -176,17 +176,19 @@ def test_files_that_overlap_are_looked_through_as_they_are_read(tmp_path):
 
 def test_a_file_that_is_gone_hides_no_other(tmp_path, monkeypatch):
     """It went away between the look for the text and the look for the unit."""
-    made = SmallLog()
-    made.put(5)
-    made.end_file()
-    made.put(5)
-    log = made.open(tmp_path)
+    small_log = SmallLog()
+    small_log.put(5)
+    small_log.end_file()
+    small_log.put(5)
+    log = small_log.open(tmp_path)
 
     def gone(offset, floor):
         raise CannotRead("cannot be read: gone")
 
     start = log.walk_start
-    monkeypatch.setattr(log, "walk_start", lambda at, floor: gone(at, floor) if at < SIZE else start(at, floor))
+    monkeypatch.setattr(
+        log, "walk_start", lambda position, floor: gone(position, floor) if position < SIZE else start(position, floor)
+    )
     items = [item for _, item in byte_scan.items_with(log, b"0", word=True)]
     assert isinstance(items[0], Stop)
-    assert [item.offset for item in items[1:] if isinstance(item, Unit)] == made.units[5:]
+    assert [item.offset for item in items[1:] if isinstance(item, Unit)] == small_log.units[5:]

@@ -34,8 +34,8 @@ def write_index(path, hashes, count=None, seconds=lambda n: n):
     for number, key_hash in enumerate(hashes, 1):
         slot = key_hash % GEOMETRY.slots
         entry = IndexEntry(key_hash, 1000 * number, seconds(number), slots[slot])
-        at = GEOMETRY.entry_position(number)
-        data[at : at + 20] = encode_entry(entry)
+        position = GEOMETRY.entry_position(number)
+        data[position : position + 20] = encode_entry(entry)
         slots[slot] = number
     header = IndexHeader(1_000_000, 2_000_000, 0, 0, 16, len(hashes) + 1 if count is None else count)
     data[:40] = encode_header(header)
@@ -55,63 +55,63 @@ def patch(path, at, value):
         file.write(value)
 
 
-def told_by_steps(index, wanted, begin, end, most):
+def told_by_steps(index, expected, begin, end, most):
     """Commit-log offsets by the single-entry codec."""
-    header, found = index.header, []
-    number = index.slot(wanted % index.slots)
-    while 0 < number <= header.index_count and len(found) < most:
+    header, phy_offsets = index.header, []
+    number = index.slot(expected % index.slots)
+    while 0 < number <= header.index_count and len(phy_offsets) < most:
         entry = index.entry(number)
         if entry is None or entry.time_diff < 0:
             break
         time = header.begin_timestamp + entry.time_diff * 1000
-        if entry.key_hash == wanted and begin <= time <= end:
-            found.append(entry.phy_offset)
+        if entry.key_hash == expected and begin <= time <= end:
+            phy_offsets.append(entry.phy_offset)
         if not chain_continues(entry.prev, number, header.index_count) or time < begin:
             break
         number = entry.prev
-    return found
+    return phy_offsets
 
 
 def test_every_key_and_its_collisions(tmp_path):
     rng = random.Random(5)
     hashes = [rng.randrange(60) for _ in range(150)]
     index = write_index(tmp_path / "i", hashes)
-    wanted = np.arange(80, dtype=np.int32)
+    expected = np.arange(80, dtype=np.int32)
     for begin, end, most in ((-1, 1 << 60, 64), (1_040_000, 1_090_500, 64), (0, 1 << 60, 1)):
-        found = find_matches(index, wanted, begin, end, most)
+        matches = find_matches(index, expected, begin, end, most)
         for key in range(80):
-            assert found.offset[found.key == key].tolist() == told_by_steps(index, key, begin, end, most)
-        assert set(found.state) == {ENDED}
+            assert matches.offset[matches.key == key].tolist() == told_by_steps(index, key, begin, end, most)
+        assert set(matches.state) == {ENDED}
 
 
 def test_many_keys_read_the_slots_at_once_and_find_the_same(tmp_path, monkeypatch):
     index = write_index(tmp_path / "i", [random.Random(4).randrange(60) for _ in range(150)])
-    wanted = np.arange(80, dtype=np.int32)
-    at_once = find_matches(index, wanted)
+    expected = np.arange(80, dtype=np.int32)
+    at_once = find_matches(index, expected)
     monkeypatch.setattr(chain_query, "BYTES_A_READ", 0)
-    for left, right in zip(at_once, find_matches(index, wanted), strict=True):
+    for left, right in zip(at_once, find_matches(index, expected), strict=True):
         assert left.tolist() == right.tolist()
 
 
 def test_matches_are_counted_key_by_key_and_newest_first(tmp_path):
     index = write_index(tmp_path / "i", [7, 23, 7, 7])
-    found = find_matches(index, np.array([7, 23, 7, 9], np.int32))
-    assert found.key.tolist() == [0, 0, 0, 1, 2, 2, 2]
-    assert found.entry.tolist() == [4, 3, 1, 2, 4, 3, 1]
+    matches = find_matches(index, np.array([7, 23, 7, 9], np.int32))
+    assert matches.key.tolist() == [0, 0, 0, 1, 2, 2, 2]
+    assert matches.entry.tolist() == [4, 3, 1, 2, 4, 3, 1]
 
 
 def test_more_matches_than_expected_find_room(tmp_path):
     index = write_index(tmp_path / "i", [3] * 199)
-    found = find_matches(index, np.full(50, 3, np.int32), max_matches=199)
-    assert len(found.key) == 50 * 199
+    matches = find_matches(index, np.full(50, 3, np.int32), max_matches=199)
+    assert len(matches.key) == 50 * 199
 
 
 def test_a_chain_that_loops_ends(tmp_path):
     path = tmp_path / "i"
     write_index(path, [5, 5, 5])
     patch(path, GEOMETRY.entry_position(1) + 16, struct.pack(">i", 3))
-    found = find_matches(reader(path), np.array([5], np.int32))
-    assert (found.entry.tolist(), found.state.tolist()) == ([3, 2, 1], [UPWARDS])
+    matches = find_matches(reader(path), np.array([5], np.int32))
+    assert (matches.entry.tolist(), matches.state.tolist()) == ([3, 2, 1], [UPWARDS])
 
 
 def test_a_link_past_the_count_and_a_time_below_zero_end_a_chain(tmp_path):
@@ -119,8 +119,8 @@ def test_a_link_past_the_count_and_a_time_below_zero_end_a_chain(tmp_path):
     write_index(path, [5, 5, 6, 6])
     patch(path, GEOMETRY.entry_position(2) + 16, struct.pack(">i", 150))
     patch(path, GEOMETRY.entry_position(4) + 12, struct.pack(">i", -1))
-    found = find_matches(reader(path), np.array([5, 6], np.int32))
-    assert (found.entry.tolist(), found.state.tolist()) == ([2], [ENDED, ENDED])
+    matches = find_matches(reader(path), np.array([5, 6], np.int32))
+    assert (matches.entry.tolist(), matches.state.tolist()) == ([2], [ENDED, ENDED])
 
 
 @pytest.mark.parametrize(("size", "state"), [(40, UNREADABLE), (104, UNREADABLE), (104 + 45, UNREADABLE)])
@@ -130,8 +130,8 @@ def test_a_file_cut_short_after_it_was_opened(tmp_path, size, state):
     with path.open("r+b") as file:
         file.truncate(size)
     index.file.size = GEOMETRY.file_size
-    found = find_matches(index, np.array([5], np.int32))
-    assert found.state.tolist() == [state]
+    matches = find_matches(index, np.array([5], np.int32))
+    assert matches.state.tolist() == [state]
 
 
 def test_a_file_with_no_entries(tmp_path):

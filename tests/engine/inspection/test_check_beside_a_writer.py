@@ -38,18 +38,22 @@ with MessageStore(Path(sys.argv[1]), config) as store:
 def test_nothing_is_graver_than_a_note_while_a_store_is_written(tmp_path: Path, more: str) -> None:
     store = tmp_path / "store"
     script = WRITER.format(more=more)
-    ends, seen = [], []
+    ends, observed = [], []
     with subprocess.Popen([sys.executable, "-c", script, str(store)], stdout=subprocess.PIPE, text=True) as writer:
         try:
             assert writer.stdout is not None
             assert writer.stdout.readline() == "writing\n"
             for _ in range(LOOKS):
                 with open_store(store) as opened:
-                    *found, summary = check(opened)
+                    *results, summary = check(opened)
                     ends.append(opened.log.max_offset)
                 assert summary.incident is None
-                seen += [one for one in found if isinstance(one, Finding) and at_least(one.severity, "warn")]
+                observed += [
+                    finding
+                    for finding in results
+                    if isinstance(finding, Finding) and at_least(finding.severity, "warn")
+                ]
         finally:
             writer.kill()
     assert ends[0] < ends[-1]
-    assert not [(one.id, one.message) for one in seen]
+    assert not [(item.id, item.message) for item in observed]

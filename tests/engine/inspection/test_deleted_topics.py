@@ -12,11 +12,11 @@ from engine.inspection.deleted_topics import deleted_topics, is_listed
 
 
 def store(root, listed=("Orders",)):
-    made = HandmadeStore()
-    first = made.put("Gone").offset
+    handmade_store = HandmadeStore()
+    first = handmade_store.put("Gone").offset
     for _ in range(3):
-        made.put("Orders")
-    made.write(root)
+        handmade_store.put("Orders")
+    handmade_store.write(root)
     (root / "config").mkdir()
     table = {"topicConfigTable": {name: {"topicName": name} for name in listed}}
     (root / "config" / "topics.json").write_text(json.dumps(table))

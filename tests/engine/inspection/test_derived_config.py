@@ -25,12 +25,12 @@ def test_the_sizes_are_those_of_the_plan_that_wrote_the_store(golden, name):
     plan = json.loads((golden_stores.GOLDEN / name / "plan.json").read_text(encoding="utf-8"))
     written, _ = from_mapping(plan["config"])
     with open_store(golden(name)) as store:
-        found = derived_config(store)
-    assert {size: getattr(found, size) for size in SIZES} == {size: getattr(written, size) for size in SIZES}
-    assert "mappedFileSizeCommitLog" in found.given
+        results = derived_config(store)
+    assert {size: getattr(results, size) for size in SIZES} == {size: getattr(written, size) for size in SIZES}
+    assert "mappedFileSizeCommitLog" in results.given
 
 
 def test_what_was_given_stands(golden):
-    given = MessageStoreConfig(mapped_file_size_consume_queue=400, given=frozenset({"mappedFileSizeConsumeQueue"}))
-    with open_store(golden("clean-5.3.3"), given) as store:
+    config = MessageStoreConfig(mapped_file_size_consume_queue=400, given=frozenset({"mappedFileSizeConsumeQueue"}))
+    with open_store(golden("clean-5.3.3"), config) as store:
         assert derived_config(store).mapped_file_size_consume_queue == 400

@@ -31,10 +31,10 @@ def test_a_log_file_that_ends_beyond_64_bits_is_left_out(tmp_path):
 
 def test_an_entry_into_the_bytes_of_anothers_unit_is_no_message(tmp_path):
     """The bytes were lent with the unit around them; nobody had decoded a unit there: KeyError."""
-    made = handmade_stores.healthy()
-    root = made.write(tmp_path)
+    store = handmade_stores.healthy()
+    root = store.write(tmp_path)
     queue = root / "consumequeue" / "Orders" / "0" / f"{0:020d}"
-    unit = next(unit for unit in made.units if (unit.topic, unit.queue_id) == ("Orders", 0))
+    unit = next(unit for unit in store.units if (unit.topic, unit.queue_id) == ("Orders", 0))
     data = bytearray(queue.read_bytes())
     struct.pack_into(">qiq", data, 20, unit.offset + 7, 20, 0)
     queue.write_bytes(data)
@@ -44,15 +44,15 @@ def test_an_entry_into_the_bytes_of_anothers_unit_is_no_message(tmp_path):
 
 def test_a_text_that_every_unit_holds_is_searched_in_one_walk(tmp_path, monkeypatch):
     """Each place where the text stood was looked for from 64 KiB before it: `where STORE 0` took minutes."""
-    made = handmade_stores.healthy(60)
-    root = made.write(tmp_path)
+    new_store = handmade_stores.healthy(60)
+    root = new_store.write(tmp_path)
     with open_store(root) as store:
         aligned = []
         align = store.log.align
         monkeypatch.setattr(store.log, "align", lambda offset: aligned.append(offset) or align(offset))
-        found = list(units_with(store.log, b"all", word=True))
-        assert [unit.offset for unit in found] == [unit.offset for unit in made.units]
-        assert all(isinstance(unit, Unit) for unit in found)
+        results = list(units_with(store.log, b"all", word=True))
+        assert [unit.offset for unit in results] == [unit.offset for unit in new_store.units]
+        assert all(isinstance(unit, Unit) for unit in results)
         assert len(aligned) < 5
 
 
@@ -64,7 +64,9 @@ def test_a_text_that_is_no_key_but_stands_in_every_unit_is_looked_for_once(tmp_p
         for name in ("align", "walk"):
             method = getattr(store.log, name)
             monkeypatch.setattr(
-                store.log, name, lambda *given, method=method, **named: begun.append(given) or method(*given, **named)
+                store.log,
+                name,
+                lambda *arguments, method=method, **named: begun.append(arguments) or method(*arguments, **named),
             )
         (result,) = where(store, "U000")
         assert result.verdict == "unknown"  # every key begins so
@@ -73,15 +75,15 @@ def test_a_text_that_is_no_key_but_stands_in_every_unit_is_looked_for_once(tmp_p
 
 def test_the_messages_of_a_key_that_all_have_are_found_in_one_pass(tmp_path, monkeypatch):
     """Each of them was looked for in the whole log by itself."""
-    made = handmade_stores.HandmadeStore()
+    handmade_store = handmade_stores.HandmadeStore()
     for number in range(90):
-        made.put(keys="same", tags="TagA")
+        handmade_store.put(keys="same", tags="TagA")
         if number % 3 == 0:
-            twin = made.put(topic="Retries")  # the same message once more, under another topic
-            made.log = made.log.replace(
-                b"UNIQ_KEY\x01%s" % twin.keys[0].encode(), b"UNIQ_KEY\x01U%05d" % (len(made.units) - 2)
+            twin = handmade_store.put(topic="Retries")  # the same message once more, under another topic
+            handmade_store.log = handmade_store.log.replace(
+                b"UNIQ_KEY\x01%s" % twin.keys[0].encode(), b"UNIQ_KEY\x01U%05d" % (len(handmade_store.units) - 2)
             )
-    root = made.write(tmp_path)
+    root = handmade_store.write(tmp_path)
     passes = []
     sought = byte_scan.places_of
     monkeypatch.setattr(byte_scan, "places_of", lambda *a, **named: passes.append(a) or sought(*a, **named))

@@ -13,18 +13,18 @@ from engine.inspection.get_message import get_message, offset_by_time, store_tim
 
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory):
-    made = HandmadeStore()
+    handmade_store = HandmadeStore()
     for number in range(12):
-        made.put("Orders", body=b"%d" % number)
-    with open_store(made.write(tmp_path_factory.mktemp("get") / "store")) as store:
+        handmade_store.put("Orders", body=b"%d" % number)
+    with open_store(handmade_store.write(tmp_path_factory.mktemp("get") / "store")) as store:
         yield store
 
 
 def test_messages_from_an_offset_on(opened):
-    found = get_message(opened, "Orders", 0, 3, 4)
-    assert (found.status, found.next_begin_offset, found.min_offset, found.max_offset) == ("FOUND", 7, 0, 12)
-    assert [unit.body for unit in found.units] == [b"3", b"4", b"5", b"6"]
-    assert found.count == 4
+    message = get_message(opened, "Orders", 0, 3, 4)
+    assert (message.status, message.next_begin_offset, message.min_offset, message.max_offset) == ("FOUND", 7, 0, 12)
+    assert [unit.body for unit in message.units] == [b"3", b"4", b"5", b"6"]
+    assert message.count == 4
 
 
 @pytest.mark.parametrize(
@@ -36,8 +36,8 @@ def test_messages_from_an_offset_on(opened):
     ],
 )
 def test_what_is_asked_for_beyond_a_queue_is_told_as_a_broker_tells_it(opened, topic, offset, status, following):
-    found = get_message(opened, topic, 0, offset)
-    assert (found.status, found.next_begin_offset, found.units) == (status, following, [])
+    message = get_message(opened, topic, 0, offset)
+    assert (message.status, message.next_begin_offset, message.units) == (status, following, [])
 
 
 def test_offsets_by_time_take_the_first_at_or_behind_and_the_last_at_or_before(opened):

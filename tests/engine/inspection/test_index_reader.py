@@ -16,10 +16,10 @@ from engine.mapped.read_only import DescriptorCache
 
 @pytest.fixture
 def root(tmp_path):
-    made = HandmadeStore()
+    store = HandmadeStore()
     for number in range(6):
-        made.put("Orders", keys=f"K{number}")
-    return made.write(tmp_path / "store")
+        store.put("Orders", keys=f"K{number}")
+    return store.write(tmp_path / "store")
 
 
 def test_entries_are_those_of_the_header_and_a_slot_leads_to_the_newest(root):
@@ -27,14 +27,14 @@ def test_entries_are_those_of_the_header_and_a_slot_leads_to_the_newest(root):
         (reader,) = store.index_files()
         count = reader.header.entries
         assert (reader.slots, reader.last_entry, stored_count(reader.file)) == (SLOTS, count, count)
-        found = dict(reader.entries())
-        assert list(found) == list(range(1, count + 1))
-        wanted = abs(jhash("Orders#K5"))
-        number = reader.slot(wanted % SLOTS)
-        while found[number].key_hash != wanted:
-            number = found[number].prev
-        assert store.log.unit_at(found[number].phy_offset).keys == ["K5"]
-        assert reader.entry(number) == found[number]
+        results = dict(reader.entries())
+        assert list(results) == list(range(1, count + 1))
+        expected = abs(jhash("Orders#K5"))
+        number = reader.slot(expected % SLOTS)
+        while results[number].key_hash != expected:
+            number = results[number].prev
+        assert store.log.unit_at(results[number].phy_offset).keys == ["K5"]
+        assert reader.entry(number) == results[number]
 
 
 def test_numbers_that_a_file_does_not_hold_are_none(root):
@@ -92,9 +92,9 @@ def test_every_entry_counts_for_its_slot_once(hashes: list[int], slots: int, cel
 @given(st.integers(1, 10_000), st.integers(1, 900))
 def test_cells_follow_the_slots_without_a_gap(slots: int, cells: int) -> None:
     count = min(cells, slots)
-    found = [cell_of(slot, slots, count) for slot in range(slots)]
-    assert found == sorted(found)
-    assert set(found) == set(range(count))
+    actual_cells = [cell_of(slot, slots, count) for slot in range(slots)]
+    assert actual_cells == sorted(actual_cells)
+    assert set(actual_cells) == set(range(count))
 
 
 def test_hashes_below_zero_are_counted_apart() -> None:
@@ -106,10 +106,10 @@ def test_a_count_that_is_stopped_or_cut_short_says_so() -> None:
     read, header, geometry = table([1, 2, 3], 10)
     assert not count_slots(read, header, geometry, cancelled=lambda: True).complete
     short = IndexHeader(0, 0, 0, 0, 0, 100)
-    told: list[tuple[int, int]] = []
-    load = count_slots(read, short, Geometry(10, 100), progress=lambda done, total: told.append((done, total)))
+    reports: list[tuple[int, int]] = []
+    load = count_slots(read, short, Geometry(10, 100), progress=lambda done, total: reports.append((done, total)))
     assert (load.entries, load.complete) == (3, False)
-    assert told == [(3, 99)]
+    assert reports == [(3, 99)]
 
 
 @pytest.mark.golden

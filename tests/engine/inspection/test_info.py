@@ -11,10 +11,10 @@ from engine.inspection.info import messages_in, store_info
 
 @pytest.fixture
 def root(tmp_path):
-    made = HandmadeStore()
+    store = HandmadeStore()
     for number in range(40):
-        made.put(("Orders", "Paid")[number % 2], number % 4, keys=f"K{number}")
-    return made.write(tmp_path / "store", abort=True)
+        store.put(("Orders", "Paid")[number % 2], number % 4, keys=f"K{number}")
+    return store.write(tmp_path / "store", abort=True)
 
 
 def test_the_figures_of_a_small_store(root):

@@ -24,7 +24,7 @@ def test_a_plan_looks_for_what_is_in_no_queue_in_the_whole_log(built, monkeypatc
     root = built(states.queue_folder_lost)
     done = []
     with open_store(root) as store:
-        plan = recovery.plan(store, look=left_behind.Look(lambda at, whole: done.append((at, whole))))
+        plan = recovery.plan(store, look=left_behind.Look(lambda position, complete: done.append((position, complete))))
     assert plan.undispatched.looked_from == plan.log_min
     assert done == sorted(done)
     assert all(at < whole for at, whole in done)
@@ -33,14 +33,14 @@ def test_a_plan_looks_for_what_is_in_no_queue_in_the_whole_log(built, monkeypatc
 def test_a_look_that_is_stopped_says_how_far_it_came(built):
     root = built(states.queue_folder_lost)
     with open_store(root) as store:
-        whole = recovery.plan(store).undispatched
+        undispatched = recovery.plan(store).undispatched
         starts = [file.start_offset for file in store.log.files]
         done = []
         stop = SimpleNamespace(is_set=lambda: len(done) > 0)
-        plan = recovery.plan(store, look=left_behind.Look(lambda at, of: done.append(at), stop))
+        plan = recovery.plan(store, look=left_behind.Look(lambda position, of: done.append(position), stop))
         none = recovery.plan(store, look=left_behind.Look(None, SimpleNamespace(is_set=lambda: True))).undispatched
         assert store.log.min_offset < plan.undispatched.looked_from
     assert plan.undispatched.looked_from in starts
-    assert 0 < plan.undispatched.messages < whole.messages
+    assert 0 < plan.undispatched.messages < undispatched.messages
     assert none == plan.undispatched
     assert plan.queues

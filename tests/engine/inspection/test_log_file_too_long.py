@@ -15,17 +15,17 @@ from engine.inspection.snapshot import open_store
 @pytest.mark.parametrize("extra", [1, 512, 5000])
 def test_bytes_behind_a_files_blank_do_not_move_the_walk(extra, tmp_path):
     """A file that a copy had made longer hid the first units of the next one: the walk began that much too late."""
-    made = healthy()
-    root = made.write(tmp_path)
+    new_store = healthy()
+    root = new_store.write(tmp_path)
     with min((root / "commitlog").iterdir()).open("ab") as file:
         file.write(bytes(extra))
-    wanted = [unit.offset for unit in made.units]
+    expected = [unit.offset for unit in new_store.units]
     with open_store(root) as store:
         items = list(store.units())
-        assert [item.offset for item in items if isinstance(item, Unit)] == wanted
+        assert [item.offset for item in items if isinstance(item, Unit)] == expected
         assert not any(isinstance(item, Damage) for item in items)
         offsets: list[int] = []
         for block in scan_log(store.log):
             if isinstance(block, UnitColumns):
                 offsets.extend(block["offset"][block["kind"] == 0].tolist())
-        assert offsets == wanted
+        assert offsets == expected

@@ -30,21 +30,21 @@ def test_offsets_as_people_write_them(text, number):
 
 @pytest.fixture
 def store(tmp_path):
-    made = HandmadeStore()
+    handmade_store = HandmadeStore()
     for number in range(8):
-        made.put(topic=("Orders", "Paid")[number % 2], keys=f"K{number // 2}")
-    with open_store(made.write(tmp_path / "store")) as opened:
-        yield opened, made.units
+        handmade_store.put(topic=("Orders", "Paid")[number % 2], keys=f"K{number // 2}")
+    with open_store(handmade_store.write(tmp_path / "store")) as opened:
+        yield opened, handmade_store.units
 
 
 def test_every_name_of_a_message_leads_to_it(store):
     opened, units = store
     for unit in units:
-        found = find_message(opened, str(unit.offset))
-        assert found is not None
-        assert found.offset == unit.offset
-        assert find_message(opened, found.offset_msg_id).offset == unit.offset
-        assert find_message(opened, found.offset_msg_id.lower()).offset == unit.offset
+        message = find_message(opened, str(unit.offset))
+        assert message is not None
+        assert message.offset == unit.offset
+        assert find_message(opened, message.offset_msg_id).offset == unit.offset
+        assert find_message(opened, message.offset_msg_id.lower()).offset == unit.offset
         assert find_message(opened, unit.keys[0]).offset == unit.offset
 
 

@@ -32,14 +32,14 @@ def listed(path, count=60):
     with reopened(path) as store:
         units = store.log.items(store.log.align(store.log.max_offset // 2), count)
         return [
-            one
-            for one in units
-            if isinstance(one, Unit) and one.topic in store.topics() and one.keys and not one.transaction_type
-        ], [(one.start_offset, one.end_offset, one.path) for one in store.log.files]
+            unit
+            for unit in units
+            if isinstance(unit, Unit) and unit.topic in store.topics() and unit.keys and not unit.transaction_type
+        ], [(file.start_offset, file.end_offset, file.path) for file in store.log.files]
 
 
 def patch(files, offset, data):
-    start, _, path = next(one for one in files if one[0] <= offset < one[1])
+    start, _, path = next(item for item in files if item[0] <= offset < item[1])
     with open(path, "r+b") as file:
         file.seek(offset - start)
         file.write(data)
@@ -60,7 +60,7 @@ def test_a_spoiled_unit_is_still_told(spoiled, name, field):
         position = next(one.position for one in list_fields(raw) if one.name == "bodyLength")
     patch(files, unit.offset + position, data)
     with reopened(path) as store:
-        (item,) = [one for one in store.log.walk(crc=False) if isinstance(one, Damage)]
+        (item,) = [row for row in store.log.walk(crc=False) if isinstance(row, Damage)]
         (lost,) = lost_units(store, item.offset, item.size)
         assert (lost.offset, lost.size) == (unit.offset, unit.size)
         place = f"{unit.topic}/{unit.queue_id}/{unit.queue_offset}"
@@ -99,10 +99,10 @@ def test_zeroed_units_are_told_by_the_queue_entries_that_point_there(spoiled):
     first, last = units[2].offset, units[8].end
     patch(files, first, bytes(last - first))
     with reopened(path) as store:
-        (item,) = [one for one in store.log.walk(crc=False) if isinstance(one, Damage)]
-        found = {one.offset: one for one in lost_units(store, item.offset, item.size)}
+        (item,) = [damage for damage in store.log.walk(crc=False) if isinstance(damage, Damage)]
+        results = {lost_unit.offset: lost_unit for lost_unit in lost_units(store, item.offset, item.size)}
     for unit in units[2:9]:
-        lost = found[unit.offset]
+        lost = results[unit.offset]
         assert (lost.topic, lost.queue_id, lost.queue_offset) == (unit.topic, unit.queue_id, unit.queue_offset)
         assert lost.salvage is None
 
@@ -114,19 +114,19 @@ def test_several_units_in_one_stretch_are_all_taken_apart(spoiled):
     for unit in pair:
         patch(files, unit.offset + 4, b"\xff\xff\xff\xff")
     with reopened(path) as store:
-        (item,) = [one for one in store.log.walk(crc=False) if isinstance(one, Damage)]
-        found = lost_units(store, item.offset, item.size)
-        assert [was(one).split(",")[0] for one in found] == [
+        (item,) = [damage for damage in store.log.walk(crc=False) if isinstance(damage, Damage)]
+        actual_lost_units = lost_units(store, item.offset, item.size)
+        assert [was(one).split(",")[0] for one in actual_lost_units] == [
             f"{unit.topic}/{unit.queue_id}/{unit.queue_offset}" for unit in pair
         ]
-        assert all([one.field for one in lost.wrong] == ["magicCode"] for lost in found)
+        assert all([one.field for one in lost.wrong] == ["magicCode"] for lost in actual_lost_units)
 
 
 def zero_page(path) -> int:
     """Write zeros over a page that begins in the body of a unit of the second log file; gives its offset."""
     with reopened(path) as store:
         file = store.log.files[1]
-        units = [one for one in store.log.walk(file.start_offset + 100_000) if isinstance(one, Unit)]
+        units = [row for row in store.log.walk(file.start_offset + 100_000) if isinstance(row, Unit)]
     for unit in units:
         page = unit.offset // 4096 * 4096 + 4096
         if unit.offset + 150 < page < unit.offset + 88 + len(unit.body):

@@ -30,8 +30,8 @@ FILTERS = (
 )
 
 
-def found(log: LogReader, wanted: Filter, near: int, start: int | None, stop: int | None) -> list[Unit | Stop]:
-    return list(matching_units(log, wanted, start, stop, near=near))
+def found(log: LogReader, expected: Filter, near: int, start: int | None, stop: int | None) -> list[Unit | Stop]:
+    return list(matching_units(log, expected, start, stop, near=near))
 
 
 @pytest.mark.full_form(keep=2)
@@ -62,10 +62,10 @@ def test_without_crc_units_are_unchecked(golden: Callable[..., Path]) -> None:
 
 def test_it_is_told_how_far_the_log_was_looked_at(golden: Callable[..., Path]) -> None:
     with open_store(golden("broker-orders"), None) as store:
-        seen: list[int] = []
-        list(matching_units(store.log, parse("size < 0"), on_progress=seen.append, near=3000))
-        assert len(seen) > 3
-        assert seen == sorted(seen)
+        observed: list[int] = []
+        list(matching_units(store.log, parse("size < 0"), on_progress=observed.append, near=3000))
+        assert len(observed) > 3
+        assert observed == sorted(observed)
 
 
 def test_a_topic_a_queue_and_a_condition_are_one_filter() -> None:

@@ -41,23 +41,23 @@ def test_no_command_changes_creates_or_locks_anything(golden, tmp_path, name):
     before, beside = golden_stores.fingerprint(store), sorted(tmp_path.iterdir())
     for arguments in reading_commands(store):
         for form in ((), ("--json",)):
-            with watching(store) as seen:
+            with watching(store) as observed:
                 status, _, err = agree.command(*arguments, *form)
             assert status in {0, 1}, (arguments, err)
-            assert seen == [], arguments
+            assert observed == [], arguments
     assert golden_stores.changes(before, golden_stores.fingerprint(store)) == []
     assert sorted(tmp_path.iterdir()) == beside
 
 
 def test_the_watch_sees_what_it_is_there_for(tmp_path):
     folder = tmp_path / "store"
-    with watching(folder) as seen:
+    with watching(folder) as observed:
         folder.mkdir()
         (folder / "x").write_bytes(b"1")
         with (folder / "x").open("rb+") as file:
             fcntl.lockf(file, fcntl.LOCK_EX)
         (folder / "x").unlink()
-    assert [line.split()[0] for line in seen] == ["os.mkdir", "open", "open", "fcntl.lockf", "os.remove"]
+    assert [line.split()[0] for line in observed] == ["os.mkdir", "open", "open", "fcntl.lockf", "os.remove"]
 
 
 @pytest.mark.golden
@@ -81,7 +81,7 @@ def test_a_store_that_nobody_may_write_is_read(golden):
 def steady(out):
     """Records without what is another at the next moment: the clock, how long it took, how full the disk is."""
     records = [json.loads(line) for line in out.splitlines()]
-    return [{key: value for key, value in one.items() if key not in MOMENT} for one in records]
+    return [{key: value for key, value in record.items() if key not in MOMENT} for record in records]
 
 
 def test_another_process_takes_the_lock_while_we_read(tmp_path):
@@ -188,12 +188,12 @@ def test_a_walk_over_a_file_that_changes_ends_with_a_value(tmp_path, change, num
     path = handmade_stores.healthy().write(tmp_path / "store")
     with open_store(path) as store:
         walk = store.log.walk(resync=resync)
-        seen = [next(walk), next(walk)]
+        walks = [next(walk), next(walk)]
         change(sorted((path / "commitlog").iterdir())[number], path)
-        seen += list(walk)
-    assert isinstance(seen[-1], Stop)
-    assert all(isinstance(item, Unit | Blank | Damage) for item in seen[:-1])
-    assert len(seen) < 200
+        walks += list(walk)
+    assert isinstance(walks[-1], Stop)
+    assert all(isinstance(item, Unit | Blank | Damage) for item in walks[:-1])
+    assert len(walks) < 200
 
 
 @pytest.mark.parametrize("change", CHANGES)
@@ -220,11 +220,11 @@ def test_everything_else_over_files_that_change_gives_values(tmp_path, change, f
         ):
             refused = None
             try:
-                given = what()
+                arguments = what()
             except StoreError as error:
                 refused = error
             if refused is None:
-                _is_sound(given)
+                _is_sound(arguments)
             else:
                 assert refused.file is None or refused.file.startswith(str(path))
                 assert refused.what
@@ -241,21 +241,21 @@ def _is_sound(given):
         assert given == sorted(given)
         assert given[0] >= -1  # the end of a log without files
     elif given and isinstance(given[0], CqEntry):
-        numbers = [one.queue_offset for one in given]
+        numbers = [item.queue_offset for item in given]
         assert numbers == sorted(set(numbers))
 
 
 def test_what_a_broker_writes_shows_after_a_refresh(tmp_path):
-    made = handmade_stores.healthy(20)
-    path = made.write(tmp_path / "store")
+    new_store = handmade_stores.healthy(20)
+    path = new_store.write(tmp_path / "store")
     with open_store(path) as store:
         before = sum(isinstance(item, Unit) for item in store.units())
         first_end = store.log.max_offset
         offset = store.queue("Orders", 0).max_offset
         for _ in range(40):
-            made.put("Orders", 0)
-        made.put("New topic", 3)
-        made.write(tmp_path / "later")
+            new_store.put("Orders", 0)
+        new_store.put("New topic", 3)
+        new_store.write(tmp_path / "later")
         for file in sorted((tmp_path / "later").rglob("*")):
             if file.is_file():
                 target = path / file.relative_to(tmp_path / "later")
@@ -305,22 +305,22 @@ def test_several_stores_below_are_named(tmp_path):
 
 @pytest.mark.golden
 def test_a_bare_commitlog_folder(golden):
-    with open_store(golden("clean-5.3.3")) as whole, open_store(golden("clean-5.3.3") / "commitlog") as part:
+    with open_store(golden("clean-5.3.3")) as store, open_store(golden("clean-5.3.3") / "commitlog") as part:
         assert part.kind == "commitlog"
         assert part.notes
-        assert [item.offset for item in part.units()] == [item.offset for item in whole.units()]
-        assert part.log.max_offset == whole.log.max_offset
+        assert [item.offset for item in part.units()] == [item.offset for item in store.units()]
+        assert part.log.max_offset == store.log.max_offset
 
 
 @pytest.mark.golden
 def test_one_file_of_a_log(golden):
     file = sorted((golden("clean-5.3.3") / "commitlog").iterdir())[1]
-    with open_store(golden("clean-5.3.3")) as whole, open_store(file) as part:
+    with open_store(golden("clean-5.3.3")) as store, open_store(file) as part:
         assert part.kind == "file"
         start = part.log.min_offset
         assert start == int(file.name)
         expected = [
-            item.offset for item in whole.units(start) if isinstance(item, Unit) and item.offset < part.log.end_offset
+            item.offset for item in store.units(start) if isinstance(item, Unit) and item.offset < part.log.end_offset
         ]
         assert [item.offset for item in part.units() if isinstance(item, Unit)] == expected
 
@@ -331,11 +331,11 @@ def test_a_copied_tail_is_placed_by_its_units(golden, tmp_path, name):
     """``tail -c 100000`` of a file begins within a unit, and its name says nothing, or something wrong."""
     file = sorted((golden("clean-5.3.3") / "commitlog").iterdir())[0]
     (tmp_path / name).write_bytes(file.read_bytes()[-100_000:])
-    with open_store(golden("clean-5.3.3")) as whole, open_store(tmp_path / name) as part:
+    with open_store(golden("clean-5.3.3")) as store, open_store(tmp_path / name) as part:
         base = int(file.name) + file.stat().st_size - 100_000
         assert part.log.min_offset == base
         units = [item.offset for item in part.units() if isinstance(item, Unit)]
-        expected = [item.offset for item in whole.units(units[0]) if isinstance(item, Unit)]
+        expected = [item.offset for item in store.units(units[0]) if isinstance(item, Unit)]
         assert units == [offset for offset in expected if offset < part.log.end_offset]
         assert any(str(f"{base:,}") in note for note in part.notes)
 
@@ -345,19 +345,19 @@ def test_a_missing_file_in_the_middle_is_one_span_of_damage(golden, tmp_path):
     path = shutil.copytree(golden("crash-late-5.3.3"), tmp_path / "store")
     files = sorted((path / "commitlog").iterdir())
     files[1].unlink()
-    with open_store(golden("crash-late-5.3.3")) as whole, open_store(path) as store:
+    with open_store(golden("crash-late-5.3.3")) as full_store, open_store(path) as store:
         gaps = [item for item in store.units() if isinstance(item, Damage)]
         assert [(gap.offset, gap.size) for gap in gaps] == [(int(files[1].name), 1 << 20)]
-        assert store.log.max_offset == whole.log.max_offset
+        assert store.log.max_offset == full_store.log.max_offset
         lost = range(gaps[0].offset, gaps[0].offset + gaps[0].size)
         assert [item.offset for item in store.units() if isinstance(item, Unit)] == [
-            item.offset for item in whole.units() if isinstance(item, Unit) and item.offset not in lost
+            item.offset for item in full_store.units() if isinstance(item, Unit) and item.offset not in lost
         ]
 
 
 def test_a_log_over_several_paths_is_one_log(tmp_path):
-    made = handmade_stores.healthy()
-    path = made.write(tmp_path / "store")
+    new_store = handmade_stores.healthy()
+    path = new_store.write(tmp_path / "store")
     other = tmp_path / "second disk"
     other.mkdir()
     for file in sorted((path / "commitlog").iterdir())[1::2]:
@@ -366,15 +366,15 @@ def test_a_log_over_several_paths_is_one_log(tmp_path):
     conf.write_text(f"storePathCommitLog={path / 'commitlog'},{other}\n")
     config, _ = read_properties(conf)
     with open_store(path, config) as store:
-        assert sum(isinstance(item, Unit) for item in store.units()) == len(made.units)
+        assert sum(isinstance(item, Unit) for item in store.units()) == len(new_store.units)
         assert not any(isinstance(item, Damage) for item in store.units())
     with open_store(path) as store:
         assert any(isinstance(item, Damage) for item in store.units())
 
 
 def test_links_out_of_the_store_are_read_and_loops_survived(tmp_path):
-    made = handmade_stores.healthy()
-    path = made.write(tmp_path / "store")
+    new_store = handmade_stores.healthy()
+    path = new_store.write(tmp_path / "store")
     first = sorted((path / "commitlog").iterdir())[0]
     first.rename(tmp_path / "elsewhere")
     first.symlink_to(tmp_path / "elsewhere")
@@ -384,7 +384,7 @@ def test_links_out_of_the_store_are_read_and_loops_survived(tmp_path):
     (path / "consumequeue" / "loop").symlink_to(path / "consumequeue")
     (path / "index" / "20240101000000999").symlink_to("/dev/zero")
     with open_store(path) as store:
-        assert sum(isinstance(item, Unit) for item in store.units()) == len(made.units)
+        assert sum(isinstance(item, Unit) for item in store.units()) == len(new_store.units)
         assert {oddity.kind for oddity in store.log.sequence.oddities} == {"link"}
         list(store.topics())
         store.index_files()
@@ -412,10 +412,12 @@ def open_files():
 
 
 def test_thousands_of_queues_and_topics(tmp_path):
-    made = handmade_stores.healthy(10)
-    path = made.write(tmp_path / "store")
+    new_store = handmade_stores.healthy(10)
+    path = new_store.write(tmp_path / "store")
     for number in range(1500):
-        handmade_stores.write_queue(path / "consumequeue" / f"topic-{number}" / "0", made.queue_bytes("Orders", 0), 400)
+        handmade_stores.write_queue(
+            path / "consumequeue" / f"topic-{number}" / "0", new_store.queue_bytes("Orders", 0), 400
+        )
     before = open_files()
     with open_store(path) as store:
         assert len(store.topics()) == 1502
@@ -426,10 +428,10 @@ def test_thousands_of_queues_and_topics(tmp_path):
 
 def test_the_source_of_a_snapshot_is_left_alone(tmp_path, unchanged):
     path = unchanged(handmade_stores.healthy().write(tmp_path / "store"))
-    with watching(path / "x") as seen:
+    with watching(path / "x") as observed:
         status, _, _ = agree.command("snapshot", path, tmp_path / "copy", "--json")
     assert status == 0
-    assert seen == []
+    assert observed == []
     held = {k: v[1:] for k, v in golden_stores.fingerprint(path).items() if v[3] is not None}
     copied = {k: v[1:] for k, v in golden_stores.fingerprint(tmp_path / "copy").items() if v[3] is not None}
     copied.pop("storescope-manifest.json")

@@ -47,20 +47,20 @@ def sentences(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
-        for name, one in value.items():
-            yield from () if name in ("file", "command", "brokerLog") else sentences(one)
+        for name, item in value.items():
+            yield from () if name in ("file", "command", "brokerLog") else sentences(item)
     elif isinstance(value, list):
-        for one in value:
-            yield from sentences(one)
+        for item in value:
+            yield from sentences(item)
 
 
 def bare(root: Path, config: MessageStoreConfig | None = None) -> list[str]:
     """Sentences of a check with a number that has no separators."""
     names = {path.name for path in root.rglob("*")}
     with open_store(root, config) as store:
-        told = [text for one in check(store) for text in sentences(one.record())]
-    assert told
-    return [text for text in told if _numbers(AS_IT_STANDS.sub("", text)) - names]
+        texts = [text for item in check(store) for text in sentences(item.record())]
+    assert texts
+    return [text for text in texts if _numbers(AS_IT_STANDS.sub("", text)) - names]
 
 
 def _numbers(text: str) -> set[str]:
@@ -71,11 +71,11 @@ def _numbers(text: str) -> set[str]:
 @pytest.mark.full_form(keep=30)
 @pytest.mark.parametrize("rule", sorted(BROKEN))
 def test_of_a_small_store(rule, tmp_path):
-    made = healthy()
+    store = healthy()
     for _ in range(12):
-        made.put(body=b"x" * 900)
-    root = made.write(tmp_path / "store")
-    BROKEN[rule](root, made)
+        store.put(body=b"x" * 900)
+    root = store.write(tmp_path / "store")
+    BROKEN[rule](root, store)
     assert bare(root, CONFIG.get(rule)) == []
 
 

@@ -17,7 +17,7 @@ from engine.inspection.where.evidence import where
 
 def grave(root: Path) -> list[str]:
     with open_store(root) as store:
-        return [f"{one.id} {one.severity}" for one in list(check(store))[:-1] if one.caused_by is None]
+        return [f"{finding.id} {finding.severity}" for finding in list(check(store))[:-1] if finding.caused_by is None]
 
 
 def test_queues_that_begin_behind_the_files_show_what_they_are(tmp_path):
@@ -58,9 +58,9 @@ def test_a_log_without_a_gap_has_no_such_files(tmp_path, deleted):
 
 def test_queues_that_begin_at_0_show_nothing(tmp_path):
     """Their first file holds more than the log does, as in a small store: the gap may be a loss."""
-    made = healthy(240)
-    made.queue_size = 20 * 1000
-    root = made.write(tmp_path / "store")
+    new_store = healthy(240)
+    new_store.queue_size = 20 * 1000
+    root = new_store.write(tmp_path / "store")
     for path in sorted((root / "commitlog").iterdir())[2:5]:
         path.unlink()
     with open_store(root) as store:

@@ -19,10 +19,10 @@ from engine.mapped.reading import Reading
 
 @pytest.fixture
 def root(tmp_path):
-    made = HandmadeStore()
+    store = HandmadeStore()
     for _ in range(60):
-        made.put()
-    return made.write(tmp_path / "above" / "store")
+        store.put()
+    return store.write(tmp_path / "above" / "store")
 
 
 def test_a_store_and_the_folder_above_it(root):
@@ -75,11 +75,11 @@ def test_free_held_and_absent(tmp_path):
     assert lock_state(Reading(), file) == "free"
     with subprocess.Popen(
         [sys.executable, "-c", HOLD, str(file)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as one:
-        assert one.stdout is not None
-        assert one.stdout.readline() == b"held\n"
+    ) as popen:
+        assert popen.stdout is not None
+        assert popen.stdout.readline() == b"held\n"
         assert lock_state(Reading(), file) == "held"
-        one.communicate(b"")
+        popen.communicate(b"")
     assert lock_state(Reading(), file) == "free"
 
 

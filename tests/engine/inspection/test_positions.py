@@ -15,35 +15,44 @@ from engine.inspection.positions import Position, offset_at_time, positions, que
 
 @pytest.fixture
 def made():
-    made = HandmadeStore()
+    store = HandmadeStore()
     for number in range(6):
-        made.put("Orders", keys=f"K{number}")
-    return made
+        store.put("Orders", keys=f"K{number}")
+    return store
 
 
 def test_a_store_that_was_closed_tells_all(made, tmp_path):
     with open_store(made.write(tmp_path / "s")) as store:
-        found = positions(store)
+        actual_positions = positions(store)
     end = made.end
-    assert (found.min.offset, found.wrote.offset, found.committed.offset, found.flushed.offset) == (0, end, end, end)
-    assert (found.confirm.offset, found.dispatched.offset, found.queue_max.offset) == (end, end, end)
-    assert found.checkpoint["physicMsgTimestamp"] == Position(
+    assert (
+        actual_positions.min.offset,
+        actual_positions.wrote.offset,
+        actual_positions.committed.offset,
+        actual_positions.flushed.offset,
+    ) == (0, end, end, end)
+    assert (actual_positions.confirm.offset, actual_positions.dispatched.offset, actual_positions.queue_max.offset) == (
+        end,
+        end,
+        end,
+    )
+    assert actual_positions.checkpoint["physicMsgTimestamp"] == Position(
         end, "end of the last unit that was stored at or before this time", None, made.units[-1].store_timestamp
     )
 
 
 def test_what_a_crash_leaves_open_is_not_known(made, tmp_path):
     with open_store(made.write(tmp_path / "s", abort=True)) as store:
-        found = positions(store)
-    assert found.flushed.offset is None
-    assert "was not closed" in (found.flushed.why or "")
+        actual_positions = positions(store)
+    assert actual_positions.flushed.offset is None
+    assert "was not closed" in (actual_positions.flushed.why or "")
 
 
 def test_half_messages_behind_the_newest_entry_count_as_dispatched(made, tmp_path):
     made.put("Orders", sys_flag=0x4)
     with open_store(made.write(tmp_path / "s")) as store:
-        found = positions(store)
-    assert (found.dispatched.offset, found.queue_max.offset) == (made.end, made.units[-1].offset)
+        actual_positions = positions(store)
+    assert (actual_positions.dispatched.offset, actual_positions.queue_max.offset) == (made.end, made.units[-1].offset)
 
 
 def test_without_queues_nobody_knows_how_far_dispatch_came(made, tmp_path):
@@ -51,9 +60,13 @@ def test_without_queues_nobody_knows_how_far_dispatch_came(made, tmp_path):
     shutil.rmtree(root / "consumequeue")
     shutil.rmtree(root / "index")
     with open_store(root) as store:
-        found = positions(store)
-    assert (found.dispatched.offset, found.queue_max, found.index_end.offset) == (None, queue_position(None), None)
-    assert found.checkpoint["physicMsgTimestamp"].why == "there is no checkpoint file"
+        actual_positions = positions(store)
+    assert (actual_positions.dispatched.offset, actual_positions.queue_max, actual_positions.index_end.offset) == (
+        None,
+        queue_position(None),
+        None,
+    )
+    assert actual_positions.checkpoint["physicMsgTimestamp"].why == "there is no checkpoint file"
 
 
 def test_a_time_is_the_end_of_the_last_unit_that_is_as_old(made, tmp_path):

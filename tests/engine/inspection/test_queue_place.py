@@ -14,12 +14,12 @@ from engine.inspection.queue_place import bounds_around, bounds_by_queue, units_
 
 @pytest.fixture
 def made():
-    made = HandmadeStore()
+    store = HandmadeStore()
     for number in range(30):
-        made.put(("Orders", "Paid")[number % 2])
-    made.put("Orders", queue_offset=7)  # after a recovery an offset may be used twice
-    made.put("Orders", queue_offset=7, sys_flag=0x4)  # a half message has no place in a queue
-    return made
+        store.put(("Orders", "Paid")[number % 2])
+    store.put("Orders", queue_offset=7)  # after a recovery an offset may be used twice
+    store.put("Orders", queue_offset=7, sys_flag=0x4)  # a half message has no place in a queue
+    return store
 
 
 @pytest.mark.parametrize("bulk", [1 << 40, 0])
@@ -27,8 +27,8 @@ def test_every_unit_of_that_offset_is_found_singly_and_by_columns(made, tmp_path
     monkeypatch.setattr(queue_place, "BULK", bulk)
     done = []
     with open_store(made.write(tmp_path / "s")) as store:
-        found = list(units_at(store.log, "Orders", 0, 7, 0, made.end, done.append))
-        assert [unit.offset for unit in found] == [
+        units = list(units_at(store.log, "Orders", 0, 7, 0, made.end, done.append))
+        assert [unit.offset for unit in units] == [
             made.units[14].offset,
             made.units[30].offset,
         ]

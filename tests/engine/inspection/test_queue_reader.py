@@ -14,18 +14,18 @@ PER_FILE = QUEUE_SIZE // 20
 
 @pytest.fixture
 def made():
-    made = HandmadeStore()
+    store = HandmadeStore()
     for number in range(50):
-        made.put("Orders", tags=f"T{number % 3}")
-    return made
+        store.put("Orders", tags=f"T{number % 3}")
+    return store
 
 
 def test_entries_by_number_over_all_files(made, tmp_path):
     with open_store(made.write(tmp_path / "s")) as store:
         queue = store.queue("Orders", 0)
         assert (queue.min_offset, queue.max_offset, queue.entries_per_file) == (0, 50, PER_FILE)
-        found = list(queue.entries(18, 23))
-        assert [(one.queue_offset, one.physical_offset) for one in found] == [
+        entries = list(queue.entries(18, 23))
+        assert [(item.queue_offset, item.physical_offset) for item in entries] == [
             (unit.queue_offset, unit.offset) for unit in made.units[18:23]
         ]
         assert queue.entry(50).state == "empty"
@@ -50,12 +50,12 @@ def test_entries_behind_the_end_of_the_log_do_not_count(made, tmp_path):
 def test_where_the_log_s_first_file_went_the_queue_begins_later(made, tmp_path):
     root = made.write(tmp_path / "s")
     first = min((root / "commitlog").iterdir())
-    kept = [unit for unit in made.units if unit.offset >= first.stat().st_size]
+    units = [unit for unit in made.units if unit.offset >= first.stat().st_size]
     first.unlink()
     with open_store(root) as store:
         queue = store.queue("Orders", 0)
-        assert queue.first_in_log == kept[0].queue_offset
-        assert queue.min_offset in {kept[0].queue_offset, 0}
+        assert queue.first_in_log == units[0].queue_offset
+        assert queue.min_offset in {units[0].queue_offset, 0}
 
 
 def test_a_file_that_is_gone_is_a_gap(made, tmp_path):
@@ -63,6 +63,6 @@ def test_a_file_that_is_gone_is_a_gap(made, tmp_path):
     (root / "consumequeue" / "Orders" / "0" / f"{QUEUE_SIZE:020d}").unlink()
     with open_store(root) as store:
         queue = store.queue("Orders", 0)
-        numbers = [one.queue_offset for one in queue.entries()]
+        numbers = [entry.queue_offset for entry in queue.entries()]
         assert numbers == [*range(PER_FILE), *range(2 * PER_FILE, 50)]
         assert (queue.is_written(3), queue.is_written(PER_FILE), queue.is_written(49)) == (True, False, True)

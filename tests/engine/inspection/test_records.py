@@ -50,8 +50,8 @@ def test_damage_and_its_neighbours(golden, tmp_path):
     assert {record["type"] for record in records} == {"unit", "damage", "blank", "end"}
     assert [line for record in records for line in complaints(record)] == []
     places = [record for record in records if record["type"] != "end"]
-    for one, following in itertools.pairwise(places):
-        assert one["physicalOffset"] + one["size"] == following["physicalOffset"]
+    for row, following in itertools.pairwise(places):
+        assert row["physicalOffset"] + row["size"] == following["physicalOffset"]
 
 
 def test_a_snapshot(golden, tmp_path):
@@ -92,8 +92,8 @@ def test_a_limit_that_cuts_says_so(golden, limit):
 def test_ranges_are_exclusive_at_their_end(golden):
     units = agree.ask("units", golden("broker-transactions"))
     third = units[2]["physicalOffset"]
-    asked = agree.ask("units", golden("broker-transactions"), "--from", units[1]["physicalOffset"], "--to", third)
-    assert [unit["physicalOffset"] for unit in asked if unit["type"] == "unit"] == [units[1]["physicalOffset"]]
+    response = agree.ask("units", golden("broker-transactions"), "--from", units[1]["physicalOffset"], "--to", third)
+    assert [unit["physicalOffset"] for unit in response if unit["type"] == "unit"] == [units[1]["physicalOffset"]]
     entries = agree.ask("queue", golden("broker-transactions"), "OrderEvents", 0, "--from", 3, "--to", 5)
     assert [entry["queueOffset"] for entry in entries] == [3, 4]
 

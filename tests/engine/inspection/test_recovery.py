@@ -47,8 +47,8 @@ def test_the_settled_end_is_where_the_next_start_ends_the_log(golden, tmp_path, 
         unit, following = units[len(units) // 2 : len(units) // 2 + 2]
         log = path / "commitlog" / file.name
         data = bytearray(log.read_bytes())
-        at = data.index(unit.body, unit.offset - file.start_offset)
-        data[at] ^= 1
+        position = data.index(unit.body, unit.offset - file.start_offset)
+        data[position] ^= 1
         log.write_bytes(data)
         with open_store(path) as store:
             store.settle_log_end()

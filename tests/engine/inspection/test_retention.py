@@ -17,40 +17,40 @@ ROOM = (0.1, 0.1)
 
 
 def _store(tmp_path, hours_old=(100, 80, 1)):
-    made = HandmadeStore()
+    store = HandmadeStore()
     for number in range(90):
-        made.put(queue_id=number % 2, body=b"x" * 20)
-    root = made.write(tmp_path / "store")
+        store.put(queue_id=number % 2, body=b"x" * 20)
+    root = store.write(tmp_path / "store")
     now = round(time.time() * 1000)
     for path, age in zip(sorted((root / "commitlog").iterdir()), hours_old, strict=False):
         when = (now - age * HOUR_MS) / 1000
         os.utime(path, (when, when))
-    return made, root, now
+    return store, root, now
 
 
 def test_row_55_each_file_has_its_verdict(tmp_path):
     _, root, now = _store(tmp_path)
     with open_store(root) as store:
-        found = retention(store, now, ROOM)
-    assert len(found.files) >= 3
-    assert {file.expiry.held_by for file in found.files[:2]} <= {"hour", "goes"}
-    assert found.files[-1].expiry.held_by == "newest"
-    assert found.files[0] in found.next_files
-    assert found.next_time is not None
-    assert not found.configured
+        results = retention(store, now, ROOM)
+    assert len(results.files) >= 3
+    assert {file.expiry.held_by for file in results.files[:2]} <= {"hour", "goes"}
+    assert results.files[-1].expiry.held_by == "newest"
+    assert results.files[0] in results.next_files
+    assert results.next_time is not None
+    assert not results.configured
 
 
 def test_row_55_groups_that_still_read_in_a_file_are_named(tmp_path):
-    made, root, now = _store(tmp_path)
+    sample, root, now = _store(tmp_path)
     (root / "config").mkdir()
     table = {"offsetTable": {"Orders@slow": {"0": 1}, "Orders@done": {"0": 45, "1": 45}}}
     (root / "config" / "consumerOffset.json").write_text(json.dumps(table))
     (root / "config" / "topics.json").write_text(json.dumps({"topicConfigTable": {"Orders": {}}}))
     with open_store(root) as store:
-        found = retention(store, now, ROOM)
-    unit = next(one for one in made.units if one.queue_id == 0 and one.queue_offset == 1)
-    assert [(one.name, one.offset) for one in found.readers] == [("slow", unit.offset)]
-    assert found.files[0].readers == ("slow",)
+        results = retention(store, now, ROOM)
+    unit = next(item for item in sample.units if item.queue_id == 0 and item.queue_offset == 1)
+    assert [(reader.name, reader.offset) for reader in results.readers] == [("slow", unit.offset)]
+    assert results.files[0].readers == ("slow",)
 
 
 def test_a_group_that_stands_below_the_minimum_says_so(golden, spoiled):
@@ -58,8 +58,8 @@ def test_a_group_that_stands_below_the_minimum_says_so(golden, spoiled):
     (root / "config").mkdir(exist_ok=True)
     (root / "config" / "consumerOffset.json").write_text('{"offsetTable":{"TopicA@late":{"0":1}}}')
     with open_store(root) as store:
-        found = retention(store, used=ROOM)
-    assert [(one.name, one.below) for one in found.readers] == [("late", 1)]
+        results = retention(store, used=ROOM)
+    assert [(reader.name, reader.below) for reader in results.readers] == [("late", 1)]
 
 
 def test_full_disks_and_a_configuration_change_the_rule(tmp_path):
@@ -78,7 +78,7 @@ def test_a_store_without_files_has_nothing_to_lose(tmp_path):
     (tmp_path / "store" / "commitlog").mkdir(parents=True)
     (tmp_path / "store" / "consumequeue").mkdir()
     with open_store(tmp_path / "store") as store:
-        found = retention(store)
-    assert found.files == ()
-    assert found.next_time is None
-    assert found.next_files == ()
+        results = retention(store)
+    assert results.files == ()
+    assert results.next_time is None
+    assert results.next_files == ()

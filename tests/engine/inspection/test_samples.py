@@ -42,10 +42,10 @@ def test_the_samples_have_names_texts_and_small_archives():
 
 def test_the_healthy_sample_shows_everything_a_broker_does(cache, unchanged):
     store = unchanged(samples.sample("orders", cache))
-    found = units(store)
-    assert 2000 <= len(found) <= 12_000
-    assert all(unit.crc == "ok" and not unit.stale for unit in found)
-    asked = {
+    actual_units = units(store)
+    assert 2000 <= len(actual_units) <= 12_000
+    assert all(unit.crc == "ok" and not unit.stale for unit in actual_units)
+    request_fields = {
         'topic = "OrderPaid" and tags = "card"': 100,
         'transaction = "half"': 10,
         'transaction = "commit"': 5,
@@ -63,9 +63,9 @@ def test_the_healthy_sample_shows_everything_a_broker_does(cache, unchanged):
         'keys = "AaAa"': 10,
         'keys = "BBBB"': 10,
     }
-    for text, least in asked.items():
-        wanted = parse(text).compile()
-        assert sum(map(wanted, found)) >= least, text
+    for text, least in request_fields.items():
+        expected = parse(text).compile()
+        assert sum(map(expected, actual_units)) >= least, text
     assert len({index_key_hash("StockReserved", key) for key in ("AaAa", "AaBB", "BBAa", "BBBB")}) == 1
     with open_store(store) as snapshot:
         assert not snapshot.abort
@@ -77,18 +77,18 @@ def test_the_damaged_sample_is_the_same_store_after_a_crash(cache, unchanged):
     store = unchanged(samples.sample("orders-damaged", cache))
     with open_store(store) as snapshot:
         assert snapshot.abort
-        seen = list(snapshot.log.walk())
-    kinds = Counter(type(item).__name__ for item in seen)
+        rows = list(snapshot.log.walk())
+    kinds = Counter(type(item).__name__ for item in rows)
     assert kinds["Damage"] == 1
-    assert isinstance(seen[-2], Damage)
-    assert [item.topic for item in seen if isinstance(item, Unit) and item.crc == "bad"] == ["OrderPaid"]
+    assert isinstance(rows[-2], Damage)
+    assert [item.topic for item in rows if isinstance(item, Unit) and item.crc == "bad"] == ["OrderPaid"]
     page = (RESOURCES / "README.md").read_text("utf-8")
     places = [
-        item.offset for item in seen if isinstance(item, Damage) or (isinstance(item, Unit) and item.crc == "bad")
+        item.offset for item in rows if isinstance(item, Damage) or (isinstance(item, Unit) and item.crc == "bad")
     ]
     assert [f"{offset:,}" for offset in places if f"at {offset:,}" not in page] == []
     healthy = {unit.unique_key for unit in units(samples.sample("orders", cache))}
-    damaged = {item.unique_key for item in seen if isinstance(item, Unit)}
+    damaged = {item.unique_key for item in rows if isinstance(item, Unit)}
     assert healthy < damaged
 
 
@@ -111,8 +111,8 @@ def test_a_copy_that_is_not_whole_is_replaced(tmp_path):
 
 def test_two_that_ask_at_once_get_the_same_store(tmp_path):
     with ThreadPoolExecutor(4) as pool:
-        found = set(pool.map(lambda _: samples.sample("orders", tmp_path), range(4)))
-    assert len(found) == 1
+        results = set(pool.map(lambda _: samples.sample("orders", tmp_path), range(4)))
+    assert len(results) == 1
     assert len(list((tmp_path / "samples").iterdir())) == 1
 
 
@@ -178,9 +178,9 @@ def test_an_archive_that_would_fill_the_disk_is_refused(tmp_path, monkeypatch):
 
 
 def test_an_archive_with_another_hash_is_refused(tmp_path, monkeypatch):
-    whole = packed("store/file")
-    planted(tmp_path, monkeypatch, whole)
-    (tmp_path / "installed" / "bad.tar.xz").write_bytes(whole[:-30] + bytes(30))
+    full_packed = packed("store/file")
+    planted(tmp_path, monkeypatch, full_packed)
+    (tmp_path / "installed" / "bad.tar.xz").write_bytes(full_packed[:-30] + bytes(30))
     with pytest.raises(CannotRead, match="SHA-256"):
         samples.sample("bad", tmp_path / "cache")
 

@@ -76,9 +76,9 @@ def test_a_cache_that_is_rubbish_is_made_again(golden: Golden, tmp_path: Path) -
         index.build()
         for file in tmp_path.glob("*.idx"):
             file.write_bytes(b"\xff" * 100)
-        again = SideIndex(store.log, tmp_path)
-        assert again.build()
-        assert again.total == index.total
+        second_index = SideIndex(store.log, tmp_path)
+        assert second_index.build()
+        assert second_index.total == index.total
 
 
 def test_a_stopped_build_goes_on_later(golden: Golden, tmp_path: Path) -> None:

@@ -34,16 +34,16 @@ ALONE = ("checkpoint", "abort", "config/consumerOffset.json", "consumequeue_ext/
 @functools.cache
 def worlds(root: Path) -> tuple[Path, ...]:
     """Stores with the same names and lengths and other bytes in them."""
-    found = []
+    paths = []
     for number, count in enumerate((60, 61, 30)):
-        made = handmade_stores.healthy(count)
-        made.log = bytearray(bytes(made.log).replace(b"body", b"b%03d" % number)) if number else made.log
-        path = made.write(root / f"world {number}", abort=number == 1)
+        store = handmade_stores.healthy(count)
+        store.log = bytearray(bytes(store.log).replace(b"body", b"b%03d" % number)) if number else store.log
+        path = store.write(root / f"world {number}", abort=number == 1)
         for name in ALONE[2:]:
             (path / name).parent.mkdir(parents=True, exist_ok=True)
             (path / name).write_bytes(b'{"offsetTable":{"Orders@g":{"0":%d}}}' % number)
-        found.append(path)
-    return tuple(found)
+        paths.append(path)
+    return tuple(paths)
 
 
 def said(ask):
@@ -182,8 +182,8 @@ class RefreshedStore(RuleBasedStateMachine):
         before = account(self.store)
         changed = self.store.refresh()
         with open_store(self.live) as fresh:
-            wanted, got = account(fresh), account(self.store)
-            for name, value in wanted.items():
+            expected, got = account(fresh), account(self.store)
+            for name, value in expected.items():
                 assert got[name] == value, name
             assert not self.store.refresh()
             assert changed or before["files"] == got["files"]
@@ -191,9 +191,9 @@ class RefreshedStore(RuleBasedStateMachine):
 
     def same_by_the_tail(self, fresh):
         """What the status line goes by; it doubts a last unit that fails its check for a few looks."""
-        wanted = said(lambda: fresh.log.max_offset)
-        found = [said(lambda: self.tail.look().wrote.offset) for _ in range(TRUSTED + 2)][-1]
-        assert found == wanted or not isinstance(wanted, int)
+        expected = said(lambda: fresh.log.max_offset)
+        results = [said(lambda: self.tail.look().wrote.offset) for _ in range(TRUSTED + 2)][-1]
+        assert results == expected or not isinstance(expected, int)
         self.store.refresh()
 
 
@@ -220,13 +220,13 @@ def put_five(store, body):
 def test_a_topic_deleted_and_made_again_shows_its_new_entries(tmp_path):
     with MessageStore(tmp_path, CONFIG) as store:
         put_five(store, b"old")
-        with open_store(tmp_path) as seen:
-            assert [seen.queue("Orders", 0).entry(n).queue_offset for n in range(5)] == list(range(5))
+        with open_store(tmp_path) as actual_store:
+            assert [actual_store.queue("Orders", 0).entry(n).queue_offset for n in range(5)] == list(range(5))
             store.delete_topics(["Orders"])
             put_five(store, b"new")
-            assert seen.refresh()
-            units = [item for item in seen.units() if isinstance(item, Unit) and item.body == b"new"]
-            queue = seen.queue("Orders", 0)
+            assert actual_store.refresh()
+            units = [item for item in actual_store.units() if isinstance(item, Unit) and item.body == b"new"]
+            queue = actual_store.queue("Orders", 0)
             assert [queue.entry(n).physical_offset for n in range(5)] == [unit.offset for unit in units]
 
 
@@ -237,22 +237,22 @@ def test_a_log_file_made_again_is_read_again(tmp_path, rename):
             for number in range(3):
                 store.put_message(Message("T", b"%s %d" % (name, number)))
     first = f"commitlog/{0:020d}"
-    with open_store(tmp_path / "old") as seen:
-        assert [item.body for item in seen.units() if hasattr(item, "body")][0] == b"old 0"
+    with open_store(tmp_path / "old") as actual_store:
+        assert [item.body for item in actual_store.units() if hasattr(item, "body")][0] == b"old 0"
         if rename:
             (tmp_path / "new" / first).replace(tmp_path / "old" / first)
         else:
             (tmp_path / "old" / first).unlink()
             shutil.copy(tmp_path / "new" / first, tmp_path / "old" / first)
-        assert seen.refresh()
-        assert [item.body for item in seen.units() if hasattr(item, "body")] == [b"new 0", b"new 1", b"new 2"]
+        assert actual_store.refresh()
+        assert [item.body for item in actual_store.units() if hasattr(item, "body")] == [b"new 0", b"new 1", b"new 2"]
 
 
 def test_the_tail_sees_that_a_log_without_units_in_front_was_exchanged(tmp_path):
     """Its end was 0 with no unit before it, so nothing told it that the files behind are others now."""
-    made = worlds(tmp_path)
+    sample = worlds(tmp_path)
     live = tmp_path / "store"
-    shutil.copytree(made[2], live)
+    shutil.copytree(sample[2], live)
     files = sorted((live / "commitlog").iterdir())
     files[1].unlink()
     files[0].write_bytes(b"")
@@ -260,13 +260,13 @@ def test_the_tail_sees_that_a_log_without_units_in_front_was_exchanged(tmp_path)
         tail = StoreTail(store)
         assert tail.look().wrote.offset == store.log.max_offset
         shutil.rmtree(live / "commitlog")
-        shutil.copytree(made[0] / "commitlog", live / "commitlog")
+        shutil.copytree(sample[0] / "commitlog", live / "commitlog")
         files[0].write_bytes(b"")
         store.refresh()
         with open_store(live) as fresh:
-            wanted = fresh.log.max_offset
-        assert wanted > 0
-        assert [tail.look().wrote.offset for _ in range(TRUSTED + 2)][-1] == wanted
+            expected = fresh.log.max_offset
+        assert expected > 0
+        assert [tail.look().wrote.offset for _ in range(TRUSTED + 2)][-1] == expected
 
 
 def test_a_log_folder_that_comes_later_takes_its_note_away(golden, tmp_path: Path) -> None:

@@ -25,22 +25,24 @@ def services(root: Path) -> list[StalledService]:
         return list(stalled_services(store, newest))
 
 
-def delayed_store(*more: HandmadeStore, delivered: bool = False, steps: int = 6, step: int = 30_000) -> HandmadeStore:
-    made = HandmadeStore()
-    unit = made.put("SCHEDULE_TOPIC_XXXX", 2, more={"REAL_TOPIC": "Orders", "REAL_QID": "0", "DELAY": "3"})
+def delayed_store(
+    *arguments: HandmadeStore, delivered: bool = False, steps: int = 6, step: int = 30_000
+) -> HandmadeStore:
+    store = HandmadeStore()
+    unit = store.put("SCHEDULE_TOPIC_XXXX", 2, more={"REAL_TOPIC": "Orders", "REAL_QID": "0", "DELAY": "3"})
     unit.tags_code = unit.store_timestamp + 10_000
     for number in range(steps):
-        made.put(step=step)
+        store.put(step=step)
         if delivered and number == 0:
-            made.log = made.log.replace(b"UNIQ_KEY\x01U00001", b"UNIQ_KEY\x01U00000")
-    return made
+            store.log = store.log.replace(b"UNIQ_KEY\x01U00001", b"UNIQ_KEY\x01U00000")
+    return store
 
 
 def test_a_level_that_stands_is_told_with_what_waits(tmp_path):
     """Ten hours of delayed messages were overdue, and check and where said nothing."""
-    made = healthy()
-    root = made.write(tmp_path / "store")
-    level_stands_still(root, made)
+    store = healthy()
+    root = store.write(tmp_path / "store")
+    level_stands_still(root, store)
     (service,) = services(root)
     assert (service.kind, service.queue_id, service.next_offset, service.overdue) == ("level", 2, 0, 1)
     assert service.words.startswith("Delay level 3 has been at 0 since ")
@@ -80,11 +82,11 @@ def test_the_timer_and_the_check_of_transactions(tmp_path):
 
 def test_the_revive_of_pops(tmp_path):
     """A checkpoint of a pop waits for twenty minutes while other messages come."""
-    made = HandmadeStore()
-    made.put(report_states.REVIVE, 0, tags="ck")
+    store = HandmadeStore()
+    store.put(report_states.REVIVE, 0, tags="ck")
     for _ in range(30):
-        made.put(step=MINUTE)
-    root = made.write(tmp_path / "store")
+        store.put(step=MINUTE)
+    root = store.write(tmp_path / "store")
     table(
         root, "consumerOffset.json", f'{{"offsetTable":{{"{report_states.REVIVE}@CID_RMQ_SYS_REVIVE_GROUP":{{0:0}}}}}}'
     )
@@ -93,21 +95,21 @@ def test_the_revive_of_pops(tmp_path):
 
 
 def test_a_service_that_stands_is_a_warning_with_its_step(tmp_path):
-    made = healthy()
-    root = made.write(tmp_path / "store")
-    level_stands_still(root, made)
+    new_store = healthy()
+    root = new_store.write(tmp_path / "store")
+    level_stands_still(root, new_store)
     with open_store(root) as store:
-        (found,) = [one for one in check(store) if isinstance(one, Finding) and one.id == "CF13"]
-    assert found.severity == "warn"
-    assert found.evidence["queue"] == "SCHEDULE_TOPIC_XXXX/2"
-    assert found.evidence["messages"] == 1
-    assert "maxMessageSize" in found.next_step
+        (finding,) = [item for item in check(store) if isinstance(item, Finding) and item.id == "CF13"]
+    assert finding.severity == "warn"
+    assert finding.evidence["queue"] == "SCHEDULE_TOPIC_XXXX/2"
+    assert finding.evidence["messages"] == 1
+    assert "maxMessageSize" in finding.next_step
 
 
 def test_a_healthy_store_is_silent(tmp_path):
     root = healthy().write(tmp_path / "store")
     with open_store(root) as store:
-        assert "CF13" not in [one.id for one in check(store) if isinstance(one, Finding)]
+        assert "CF13" not in [finding.id for finding in check(store) if isinstance(finding, Finding)]
 
 
 @pytest.mark.parametrize(

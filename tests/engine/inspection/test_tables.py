@@ -16,9 +16,9 @@ from engine.inspection.tables import light_offsets, look_at_tables, read_backup,
 
 @pytest.fixture
 def root(tmp_path):
-    made = HandmadeStore()
-    made.put()
-    root = made.write(tmp_path / "s")
+    store = HandmadeStore()
+    store.put()
+    root = store.write(tmp_path / "s")
     (root / "config").mkdir()
     return root
 
@@ -52,13 +52,15 @@ def test_offsets_of_light_groups_are_counted(root):
 
 
 def test_rows_come_out_of_the_table_a_broker_loads(tmp_path):
-    made = HandmadeStore()
-    made.put()
-    root = made.write(tmp_path / "s")
+    handmade_store = HandmadeStore()
+    handmade_store.put()
+    root = handmade_store.write(tmp_path / "s")
     (root / "config").mkdir()
     (root / "config" / "topics.json").write_text("{broken")
-    kept = {"topicConfigTable": {"Orders": {"topicName": "Orders", "perm": 6, "readQueueNums": 4, "writeQueueNums": 4}}}
-    (root / "config" / "topics.json.bak").write_text(json.dumps(kept))
+    saved = {
+        "topicConfigTable": {"Orders": {"topicName": "Orders", "perm": 6, "readQueueNums": 4, "writeQueueNums": 4}}
+    }
+    (root / "config" / "topics.json.bak").write_text(json.dumps(saved))
     (root / "config" / "consumerOffset.json").write_text('{"offsetTable":{"Orders@g":{0:5,1:6}}}')
     with open_store(root) as store:
         assert list(tables.topics(store)) == ["Orders"]

@@ -24,8 +24,8 @@ SMALL = {
 }
 
 
-def config(**more):
-    return from_mapping({**SMALL, **more})[0]
+def config(**options):
+    return from_mapping({**SMALL, **options})[0]
 
 
 def put(store: MessageStore, pick: random.Random, count: int, size: int = 300) -> None:
@@ -40,11 +40,11 @@ def assert_as_opened(tail: StoreTail, path: Path) -> None:
     for _ in range(20):
         with open_store(path) as fresh:
             expected = fresh.positions()
-        seen = tail.look()
+        observed = tail.look()
         with open_store(path) as fresh:
             if fresh.positions() == expected:
                 break
-    assert seen == expected
+    assert observed == expected
 
 
 def test_each_look_says_what_a_fresh_opening_says(tmp_path: Path) -> None:
@@ -117,22 +117,22 @@ def test_files_that_retention_took_move_the_minimum(tmp_path: Path) -> None:
 
 def test_a_unit_that_is_still_being_written_waits(tmp_path: Path) -> None:
     """A reader beside a writer may see a unit's head before its body: it is told once it is whole."""
-    made = HandmadeStore(log_size=1 << 16, queue_size=2000)
+    store = HandmadeStore(log_size=1 << 16, queue_size=2000)
     for n in range(6):
-        made.put("T", 0, body=b"x" * 100 + bytes([n]))
-    made.write(tmp_path / "store")
+        store.put("T", 0, body=b"x" * 100 + bytes([n]))
+    store.write(tmp_path / "store")
     path = tmp_path / "store"
-    last = made.units[-1]
+    last = store.units[-1]
     log = next((path / "commitlog").iterdir())
-    whole = log.read_bytes()
-    log.write_bytes(whole[: last.offset] + bytes(len(whole) - last.offset))
+    content = log.read_bytes()
+    log.write_bytes(content[: last.offset] + bytes(len(content) - last.offset))
     with open_store(path) as watched:
         tail = StoreTail(watched)
         assert tail.look().wrote.offset == last.offset
         half = last.offset + 120
-        log.write_bytes(whole[:half] + bytes(len(whole) - half))
+        log.write_bytes(content[:half] + bytes(len(content) - half))
         assert tail.look().wrote.offset == last.offset
-        log.write_bytes(whole)
+        log.write_bytes(content)
         assert tail.look().wrote.offset == last.offset + last.size
 
 

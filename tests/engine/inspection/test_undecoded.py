@@ -27,8 +27,8 @@ def root(tmp_path):
 
 def put(folder, **files):
     folder.mkdir(parents=True, exist_ok=True)
-    for name, held in files.items():
-        (folder / name.replace("_", "-", 1).replace("__", ".")).write_bytes(held)
+    for name, file in files.items():
+        (folder / name.replace("_", "-", 1).replace("__", ".")).write_bytes(file)
 
 
 def rocksdb_in(folder):
@@ -100,10 +100,10 @@ def test_a_recovery_plan_says_what_it_leaves_out(root):
 )
 def test_stores_of_both_releases_are_told_apart(golden, name, release):
     with inspection_open_store(golden(name)) as store:
-        found = guess(store)
-    assert found is not None
-    assert found[0] == release
-    assert found[1], "what speaks for it is said"
+        actual_guess = guess(store)
+    assert actual_guess is not None
+    assert actual_guess[0] == release
+    assert actual_guess[1], "what speaks for it is said"
 
 
 def test_where_nothing_speaks_nothing_is_guessed(tmp_path):
@@ -132,11 +132,11 @@ def test_the_release_of_a_real_store_is_seen(golden, name, release):
 @pytest.mark.parametrize(("stop", "release"), [(20, "5.3"), (60, "5.4")])
 def test_a_store_that_an_older_release_continued_is_of_that_one(tmp_path, stop, release):
     """It keeps what the newer one left: only its newest units say who wrote them."""
-    made = HandmadeStore()
+    handmade_store = HandmadeStore()
     for number in range(60):
-        made.tag_entries = number < stop
-        made.put(tags="t")
-    made.write(tmp_path / "store")
+        handmade_store.tag_entries = number < stop
+        handmade_store.put(tags="t")
+    handmade_store.write(tmp_path / "store")
     (tmp_path / "store" / "rocksdbstore").mkdir()
     with open_store(tmp_path / "store") as store:
         assert undecoded.release_of(store) == release
@@ -147,15 +147,15 @@ def test_each_mode_is_refused_by_what_writes(mode, tmp_path, capsys):
     """``serve --config`` said "without effect here", and served a store without the tables that the broker has."""
     conf = tmp_path / "broker.conf"
     conf.write_text(f"brokerName=a\n{mode.key}={mode.value}\n")
-    assert [found.key for found in undecoded_modes(conf)] == [mode.key]
+    assert [undecoded_mode.key for undecoded_mode in undecoded_modes(conf)] == [mode.key]
     with pytest.raises(UsageError, match=f"{mode.key}={mode.value} means {mode.what}"):
         refuse_undecoded_modes(conf)
     for words in (
         ["serve", "STORE", "--port", "0", "--namesrv-port", "0"],
         ["put", "STORE", "--topic", "Orders", "--body", "tea", "--yes"],
     ):
-        asked = [str(tmp_path / "new") if word == "STORE" else word for word in words]
-        assert main([*asked, "--config", str(conf)]) in (2, 3)
+        requested_words = [str(tmp_path / "new") if word == "STORE" else word for word in words]
+        assert main([*requested_words, "--config", str(conf)]) in (2, 3)
         assert mode.key in capsys.readouterr().err
     assert not (tmp_path / "new").exists()
 

@@ -22,24 +22,24 @@ from engine.query.filter import Filter
 
 def told(items: Iterator[object], log: LogReader, body: bool) -> list[object]:
     """Lines of units, and all other items as they are."""
-    found: list[object] = []
+    results: list[object] = []
     for item in items:
         if isinstance(item, records.Lines):
-            found += item.text.split("\n")[:-1]
+            results += item.text.split("\n")[:-1]
             assert item.text.count("\n") == item.units
         elif isinstance(item, Unit):
             record = records.unit(item, log.file_name(item.offset), body=body)
-            found.append(json.dumps(record, ensure_ascii=False, separators=(",", ":")))
+            results.append(json.dumps(record, ensure_ascii=False, separators=(",", ":")))
         else:
-            found.append(item)
-    return found
+            results.append(item)
+    return results
 
 
-def assert_same(log: LogReader, wanted: Filter | None = None, *, crc: bool = True, body: bool = False) -> None:
-    one_by_one = told(listed(log, wanted, crc=crc, body=body, near=1 << 40), log, body)
+def assert_same(log: LogReader, expected: Filter | None = None, *, crc: bool = True, body: bool = False) -> None:
+    one_by_one = told(listed(log, expected, crc=crc, body=body, near=1 << 40), log, body)
     assert isinstance(one_by_one[-1], Stop)
     for near in (0, 2000):
-        assert told(listed(log, wanted, crc=crc, body=body, near=near), log, body) == one_by_one
+        assert told(listed(log, expected, crc=crc, body=body, near=near), log, body) == one_by_one
 
 
 @pytest.mark.full_form(keep=16)

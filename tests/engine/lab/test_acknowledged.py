@@ -10,31 +10,31 @@ from engine.lab.acknowledged import Acknowledged, lost_behind
 
 
 def test_what_is_flushed_is_not_lost() -> None:
-    one = Acknowledged()
+    acknowledged = Acknowledged()
     for end in range(100, 1100, 100):
-        one.ends.append(end)
-    one.note_many(1000, 1640, 64)
-    assert one.lost_behind(500).messages == 5 + 64
-    assert one.lost_behind(1200).cut == 1000
-    assert one.lost_behind(1640).messages == 0
-    one.prune(600)
-    assert list(one.ends) == [700, 800, 900, 1000, 1640]
+        acknowledged.ends.append(end)
+    acknowledged.note_many(1000, 1640, 64)
+    assert acknowledged.lost_behind(500).messages == 5 + 64
+    assert acknowledged.lost_behind(1200).cut == 1000
+    assert acknowledged.lost_behind(1640).messages == 0
+    acknowledged.prune(600)
+    assert list(acknowledged.ends) == [700, 800, 900, 1000, 1640]
     two = Acknowledged()
     two.ends.append(5000)
-    assert lost_behind([one, two], 1000).messages == 65
+    assert lost_behind([acknowledged, two], 1000).messages == 65
 
 
 def test_memory_for_what_may_be_lost_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     from engine.lab import acknowledged
 
     monkeypatch.setattr(acknowledged, "MOST", 10_000)
-    one = Acknowledged()
+    item = Acknowledged()
     for end in range(1, 50_001):
-        one.ends.append(end)
-        one.bound()
-    assert len(one.ends) <= 10_000
-    assert one.lost_behind(0).messages == 50_000
-    assert one.lost_behind(0).exact
-    assert not one.lost_behind(5000).exact
-    one.prune(49_000)
-    assert one.lost_behind(49_000).messages == 1000
+        item.ends.append(end)
+        item.bound()
+    assert len(item.ends) <= 10_000
+    assert item.lost_behind(0).messages == 50_000
+    assert item.lost_behind(0).exact
+    assert not item.lost_behind(5000).exact
+    item.prune(49_000)
+    assert item.lost_behind(49_000).messages == 1000

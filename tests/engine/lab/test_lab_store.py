@@ -23,22 +23,22 @@ def test_a_lab_store_is_opened_as_it_was_made(tmp_path: Path) -> None:
     lab.store.put_message(Message("T", b"tea"))
     lab.close()
     assert is_lab(tmp_path / "lab")
-    again = LabStore.open(tmp_path / "lab")
-    assert (again.marker.like, again.marker.disk_bytes) == ("4.9", 1 << 30)
-    assert again.store.config.mapped_file_size_commit_log == 1 << 20
-    assert again.store.max_offset_in_queue("T", 0) == 1
-    assert again.store.recovery_plan.exit == "normal"
-    again.close()
+    repeated = LabStore.open(tmp_path / "lab")
+    assert (repeated.marker.like, repeated.marker.disk_bytes) == ("4.9", 1 << 30)
+    assert repeated.store.config.mapped_file_size_commit_log == 1 << 20
+    assert repeated.store.max_offset_in_queue("T", 0) == 1
+    assert repeated.store.recovery_plan.exit == "normal"
+    repeated.close()
 
 
 def test_a_killed_lab_process_loses_nothing_that_was_put(tmp_path: Path) -> None:
     lab = LabStore.create(tmp_path / "lab", TINY)
     lab.store.put_message(Message("T", b"tea"))
     lab.abandon()
-    again = LabStore.open(tmp_path / "lab")
-    assert again.store.recovery_plan.exit == "abnormal"
-    assert again.store.positions().wrote == lab.store.positions().wrote
-    again.close()
+    repeated = LabStore.open(tmp_path / "lab")
+    assert repeated.store.recovery_plan.exit == "abnormal"
+    assert repeated.store.positions().wrote == lab.store.positions().wrote
+    repeated.close()
 
 
 @pytest.mark.parametrize("what", ["folder", "file"])
@@ -72,9 +72,9 @@ def test_missing_rights_are_named() -> None:
 
     with unprivileged_user.open_folder() as folder:
         folder.chmod(0o555)
-        said = unprivileged_user.as_nobody(create)
+        output = unprivileged_user.as_nobody(create)
         folder.chmod(0o755)
-    assert said == f"{folder / 'lab'}: the directory cannot be made: Permission denied"
+    assert output == f"{folder / 'lab'}: the directory cannot be made: Permission denied"
 
 
 def test_two_cannot_have_it_open(tmp_path: Path) -> None:

@@ -22,12 +22,12 @@ from engine.message_store import MessageStore
 
 def test_messages_are_what_the_settings_say() -> None:
     settings = LoadSettings(body_size=100, body_spread=50, topics=3, zipf=True, keys=7, seed=4)
-    made = MessageMaker(settings, 0).many(4000)
-    sizes = [len(message.body) for message in made]
+    sample = MessageMaker(settings, 0).many(4000)
+    sizes = [len(message.body) for message in sample]
     assert (min(sizes) >= 50, max(sizes) <= 150, 95 < sum(sizes) / 4000 < 105) == (True, True, True)
-    topics = Counter(message.topic for message in made)
+    topics = Counter(message.topic for message in sample)
     assert topics["Lab-1"] > topics["Lab-2"] > topics["Lab-3"] > 0
-    texts = [message.properties_raw or b"" for message in made]
+    texts = [message.properties_raw or b"" for message in sample]
     assert len({text.split(b"KEYS\x01")[1].split(b"\x02")[0] for text in texts}) == 7
     assert len({text.split(b"\x02")[0] for text in texts}) == 4000
     for body in (
@@ -36,9 +36,9 @@ def test_messages_are_what_the_settings_say() -> None:
         for message in MessageMaker(LoadSettings(body_size=size), 0).many(50)
     ):
         assert not body or json.loads(body), "bodies are whole"
-    again = MessageMaker(settings, 0).many(4000)
-    assert [message.body for message in again] == [message.body for message in made]
-    assert [message.body for message in MessageMaker(settings, 1).many(50)] != [message.body for message in made[:50]]
+    repeated = MessageMaker(settings, 0).many(4000)
+    assert [message.body for message in repeated] == [message.body for message in sample]
+    assert [message.body for message in MessageMaker(settings, 1).many(50)] != [message.body for message in sample[:50]]
     assert all(b"KEYS" not in (message.properties_raw or b"") for message in MessageMaker(LoadSettings(), 0).many(9))
 
 
@@ -87,9 +87,9 @@ def test_the_rate_is_kept_and_changed_while_it_runs(tmp_path: Path) -> None:
         load.change(replace(load.settings, producers=4))
         until(lambda: len({*load.acknowledged}) == 4)
         assert load.stop()
-        rest = load.counts().messages
+        messages = load.counts().messages
         _never.wait(0.05)
-        assert load.counts().messages == rest
+        assert load.counts().messages == messages
 
 
 def test_refused_puts_are_counted_and_waited_after(tmp_path: Path) -> None:

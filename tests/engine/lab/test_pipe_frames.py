@@ -16,8 +16,8 @@ def test_a_frame_comes_as_it_was_packed():
     ours, theirs = multiprocessing.get_context("spawn").Pipe()
     ours.send_bytes(pack(1 << 60, "items", [1], {"订": b"\0"}))
     ours.send_bytes(pack(7, "end"))
-    one, two = receive(theirs), receive(theirs)
-    assert (one.number, one.kind, one.content()) == (1 << 60, "items", ([1], {"订": b"\0"}))
+    item, two = receive(theirs), receive(theirs)
+    assert (item.number, item.kind, item.content()) == (1 << 60, "items", ([1], {"订": b"\0"}))
     assert (two.number, two.kind, two.content()) == (7, "end", ())
     ours.close()
     with pytest.raises(EOFError):

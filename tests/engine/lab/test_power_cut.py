@@ -73,18 +73,22 @@ class PutLedger:
 
 def bodies(root: Path) -> set[bytes]:
     """The bodies of all whole units of a log."""
-    found = set()
+    actual_bodies = set()
     for path in sorted((root / "commitlog").glob("*")):
-        for seen in walk(path.read_bytes(), int(path.name)):
-            if isinstance(seen, Unit):
-                found.add(seen.body)
-    return found
+        for row in walk(path.read_bytes(), int(path.name)):
+            if isinstance(row, Unit):
+                actual_bodies.add(row.body)
+    return actual_bodies
 
 
 def graver(root: Path) -> set[str]:
     """Ids of the findings in a store that are more than notes."""
     with open_store(root) as snapshot:
-        return {one.id for one in check(snapshot) if isinstance(one, Finding) and one.severity in ("error", "warn")}
+        return {
+            finding.id
+            for finding in check(snapshot)
+            if isinstance(finding, Finding) and finding.severity in ("error", "warn")
+        }
 
 
 def lived(folder: Path, mode: str, seed: int) -> tuple[LabStore, PutLedger]:
@@ -109,21 +113,21 @@ def test_what_was_acknowledged_and_flushed_is_there_after_the_plug(tmp_path: Pat
     lab, ledger = lived(tmp_path / "lab", mode, seed)
     flushed = lab.store.positions().flushed
     report = cut_power(lab, None, [ledger.own], seed)
-    again, took = timed_open(tmp_path / "lab")
-    report = finish_report(again, report, took)
-    again.close()
-    found = bodies(tmp_path / "lab/store")
-    lost = [body for body in ledger.acknowledged if body not in found]
+    repeated, elapsed = timed_open(tmp_path / "lab")
+    report = finish_report(repeated, report, elapsed)
+    repeated.close()
+    actual_bodies = bodies(tmp_path / "lab/store")
+    lost = [body for body in ledger.acknowledged if body not in actual_bodies]
     assert report.loss.messages == len(lost)
     assert report.loss.below_flushed == 0
     if mode.startswith("sync"):
         assert not lost
         assert report.loss.allowed
     assert all(ledger.acknowledged[body] > flushed for body in lost)
-    assert found <= ledger.acknowledged.keys()
+    assert actual_bodies <= ledger.acknowledged.keys()
     assert report.as_planned, [figure for figure in report.figures if not figure.equal]
     assert report.after is not None
-    assert (report.after.units, sum(report.after.queues.values())) == (len(found), len(found))
+    assert (report.after.units, sum(report.after.queues.values())) == (len(actual_bodies), len(actual_bodies))
     assert report.before.units == len(ledger.acknowledged)
     assert graver(tmp_path / "lab/store") <= (TORN if mode.startswith("sync") else ALLOWED)
 
@@ -153,9 +157,9 @@ def test_under_load_the_report_counts_what_producers_were_told(tmp_path: Path, b
         done.wait(0.01)
     report = cut_power(lab, load, load.acknowledged, 5, keep=0.5)
     counts = load.counts()
-    again, took = timed_open(tmp_path / "lab")
-    report = finish_report(again, report, took)
-    again.close()
+    repeated, elapsed = timed_open(tmp_path / "lab")
+    report = finish_report(repeated, report, elapsed)
+    repeated.close()
     assert report.after is not None
     assert report.before.units == counts.statuses["PUT_OK"]
     assert report.loss.messages == counts.statuses["PUT_OK"] - report.after.units
@@ -232,21 +236,21 @@ def recovered(folder: Path) -> tuple[LabStore, PowerLossReport]:
     lab.store.wait_dispatched()
     pulled = cut_power(lab, None, [], 3, 0.4)
     keep_disk(folder)
-    opened, took = timed_open(folder)
-    return opened, finish_report(opened, pulled, took)
+    opened, elapsed = timed_open(folder)
+    return opened, finish_report(opened, pulled, elapsed)
 
 
 def test_the_same_disk_gives_the_same_store_while_the_lab_goes_on(tmp_path: Path) -> None:
     lab, report = recovered(tmp_path / "lab")
     assert report.after is not None
     lab.store.put_message(Message("T0", b"meanwhile"))
-    again = recover_again(tmp_path / "lab", report)
-    assert (again.round, again.same) == (2, True)
-    ends = {figure.name: figure.done for figure in again.figures}
+    repeated = recover_again(tmp_path / "lab", report)
+    assert (repeated.round, repeated.same) == (2, True)
+    ends = {figure.name: figure.done for figure in repeated.figures}
     assert ends["endOffset"] == report.after.end_offset < lab.store.positions().wrote
     assert ends["units"] == report.after.units
     assert not (tmp_path / "lab" / "again").exists()
-    assert recover_again(tmp_path / "lab", replace(report, again=again)).round == 3
+    assert recover_again(tmp_path / "lab", replace(report, again=repeated)).round == 3
     lab.close()
 
 
@@ -256,9 +260,9 @@ def test_another_disk_is_seen_in_the_figures(tmp_path: Path) -> None:
     raw = bytearray(log.read_bytes())
     raw[100] ^= 0xFF  # in the first body: its CRC is wrong, the log ends here
     log.write_bytes(raw)
-    again = recover_again(tmp_path / "lab", report)
-    assert not again.same
-    assert next(figure.done for figure in again.figures if figure.name == "endOffset") == 0
+    repeated = recover_again(tmp_path / "lab", report)
+    assert not repeated.same
+    assert next(figure.done for figure in repeated.figures if figure.name == "endOffset") == 0
     lab.close()
 
 

@@ -8,12 +8,12 @@ from engine.lab.samples import LoadCounts, PutAnswer, ServiceState, TopicPutCoun
 
 
 def test_they_come_out_of_a_pipe_as_they_went_in():
-    for one in (
+    for put_answer in (
         PutAnswer("PUT_OK", 10, 20, 3, unit=b"x"),
         LoadCounts(True, 5, 50, {"PUT_OK": 5}),
         ServiceState(False, 7, None),
     ):
-        assert pickle.loads(pickle.dumps(one)) == one
+        assert pickle.loads(pickle.dumps(put_answer)) == put_answer
 
 
 def test_entries_of_a_topic_are_those_of_its_queues():

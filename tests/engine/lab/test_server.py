@@ -31,10 +31,10 @@ TINY = PRESETS[3].config
 
 @pytest.fixture
 def lab(tmp_path: Path) -> Iterator[Lab]:
-    found = Lab()
-    found.start(tmp_path / "lab", TINY, "5.3", 1 << 34)
-    yield found
-    found.close()
+    actual_lab = Lab()
+    actual_lab.start(tmp_path / "lab", TINY, "5.3", 1 << 34)
+    yield actual_lab
+    actual_lab.close()
 
 
 def test_one_process_holds_one_store(lab: Lab, tmp_path: Path) -> None:
@@ -51,10 +51,10 @@ def test_each_reader_sees_every_flush_once(lab: Lab) -> None:
     for body in (b"one", b"two"):
         lab.put(Message("T", body))
         lab.flush()
-    seen = [mark.number for mark in lab.sample("pane").flushes]
-    assert seen == sorted(set(seen))
-    assert len(seen) >= 2
-    assert [mark.number for mark in lab.sample("positions").flushes] == seen
+    numbers = [mark.number for mark in lab.sample("pane").flushes]
+    assert numbers == sorted(set(numbers))
+    assert len(numbers) >= 2
+    assert [mark.number for mark in lab.sample("positions").flushes] == numbers
     assert lab.sample("pane").flushes == ()
 
 
@@ -117,9 +117,9 @@ def test_a_process_that_is_let_go_closes_its_store_in_order(tmp_path: Path, how:
         ours.close()
     process.join(200)
     assert process.exitcode == 0
-    again = LabStore.open(tmp_path / "lab")
-    assert again.store.recovery_plan.exit == "normal"
-    again.close()
+    repeated = LabStore.open(tmp_path / "lab")
+    assert repeated.store.recovery_plan.exit == "normal"
+    repeated.close()
 
 
 @pytest.fixture

@@ -27,10 +27,10 @@ FREE = ServeSettings(0, 0)
 
 @pytest.fixture
 def lab(tmp_path: Path) -> Iterator[Lab]:
-    found = Lab()
-    found.start(tmp_path / "lab", PRESETS[3].config, "5.3", 1 << 34)
-    yield found
-    found.close()
+    actual_lab = Lab()
+    actual_lab.start(tmp_path / "lab", PRESETS[3].config, "5.3", 1 << 34)
+    yield actual_lab
+    actual_lab.close()
 
 
 def test_clients_send_through_it_and_everything_is_counted(lab: Lab) -> None:
@@ -40,7 +40,7 @@ def test_clients_send_through_it_and_everything_is_counted(lab: Lab) -> None:
     assert [answer.code for answer in answers][:2] == [0, 0]
     state = lab.serving()
     assert state is not None
-    counts = {one.name: one for one in state.codes}
+    counts = {code.name: code for code in state.codes}
     assert counts["SEND_MESSAGE_V2"].count == 2
     assert counts["SEND_MESSAGE_V2"].p50 is not None
     assert counts["REGISTER_BROKER"].count >= 1
@@ -84,7 +84,7 @@ def test_frames_are_kept_only_while_they_are_recorded(lab: Lab) -> None:
     lab.record_requests(True)
     asked(served.broker, a_send(b"during"))
     first, following, data = lab.requests(0)
-    names = [one.name for one in exchanges_of(decode_events(io.BytesIO(data)))]
+    names = [exchange.name for exchange in exchanges_of(decode_events(io.BytesIO(data)))]
     assert names.count("SEND_MESSAGE_V2") == 1  # a round of the registration may lie beside it
     assert following > first
     lab.record_requests(False)
@@ -109,8 +109,8 @@ def test_connections_are_cut_and_it_goes_on_accepting(lab: Lab) -> None:
 
 
 def test_a_taken_port_and_a_second_serving_are_refused(lab: Lab) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
         with pytest.raises(CannotRead, match=f"cannot listen on 127.0.0.1:{port}"):
             lab.serve(ServeSettings(port, 0))
     lab.serve(FREE)
@@ -132,7 +132,7 @@ def test_the_last_entry_of_sends_and_pulls_is_told(lab: Lab) -> None:
     asked(served.broker, pull_of(lab, "Orders"))
     state = lab.serving()
     assert state is not None
-    last = {one.name: one.last for one in state.codes}
+    last = {code.name: code.last for code in state.codes}
     sent, pulled = last["SEND_MESSAGE_V2"], last["PULL_MESSAGE"]
     assert sent is not None
     assert pulled is not None
@@ -183,18 +183,18 @@ def test_a_configuration_and_the_other_ports_are_served(lab: Lab, tmp_path: Path
 
 def test_what_cannot_be_met_is_said(lab: Lab, tmp_path: Path) -> None:
     conf = tmp_path / "broker.conf"
-    for text, said in (
+    for text, output in (
         ("brokerRole=SLAVE\nbrokerId=1\n", "brokerRole=SLAVE: the lab's broker is a master"),
         ("aclEnable=true\n", "aclEnable=true: the lab's broker does not check accounts"),
         ("listenPort=many\n", "listenPort"),
     ):
         conf.write_text(text)
-        with pytest.raises(UsageError, match=said):
+        with pytest.raises(UsageError, match=output):
             lab.serve(ServeSettings(0, 0, config=conf))
     with pytest.raises(CannotRead, match="No such file"):
         lab.serve(ServeSettings(0, 0, config=tmp_path / "absent.conf"))
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        ha = taken.getsockname()[1]
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        ha = server.getsockname()[1]
         with pytest.raises(CannotRead, match=f"cannot listen on 127.0.0.1:{ha}"):
             lab.serve(ServeSettings(0, 0, ha))
     assert lab.serving() is None
@@ -208,11 +208,11 @@ def test_a_further_broker_registers_and_goes_and_comes_again(lab: Lab, tmp_path:
     assert (added.name, added.folder, added.first) == ("broker-b", folder, False)
     state = lab.serving()
     assert state is not None
-    assert [(one.name, one.first) for one in state.brokers] == [("broker-a", True), ("broker-b", False)]
+    assert [(broker.name, broker.first) for broker in state.brokers] == [("broker-a", True), ("broker-b", False)]
     assert state.brokers[0].address == served.broker
     assert asked(added.address, a_send(b"one"))[0].code == 0
-    known = bytes(asked(served.namesrv, Command(106))[0].body)
-    assert b'"broker-b"' in known
+    content = bytes(asked(served.namesrv, Command(106))[0].body)
+    assert b'"broker-b"' in content
     for wrong in ("broker-b", "broker-a"):
         with pytest.raises(UsageError, match="already"):
             lab.add_broker(wrong, tmp_path / "other")
@@ -223,11 +223,11 @@ def test_a_further_broker_registers_and_goes_and_comes_again(lab: Lab, tmp_path:
     for wrong in ("broker-b", "broker-a"):
         with pytest.raises(UsageError, match="not a broker that was added"):
             lab.end_broker(wrong)
-    again = lab.add_broker("broker-b", folder)
-    assert asked(again.address, Command(30, {"topic": "Orders", "queueId": "0"}))[0].fields["offset"] == "1"
+    second_add_broker = lab.add_broker("broker-b", folder)
+    assert asked(second_add_broker.address, Command(30, {"topic": "Orders", "queueId": "0"}))[0].fields["offset"] == "1"
     lab.close()
     with pytest.raises(OSError, match="Connect call failed"):
-        asked(again.address, a_send(b"two"))
+        asked(second_add_broker.address, a_send(b"two"))
 
 
 def test_a_topic_gets_queues_and_gives_back_those_that_are_empty(lab: Lab) -> None:
@@ -241,13 +241,13 @@ def test_a_topic_gets_queues_and_gives_back_those_that_are_empty(lab: Lab) -> No
     assert lab.set_queues("broker-a", "New", 3) == 0
     assert lab.set_queues("broker-a", "New", 0) == 3
     assert lab.set_queues("broker-a", "New", 1) == 0
-    for name, topic, queues, said in (
+    for name, topic, queues, output in (
         ("nobody", "Orders", 1, "no broker nobody"),
         ("broker-a", "Orders", 2000, "expected 0 to 1,024"),
         ("broker-a", "no topic!", 1, "illegal characters"),
         ("broker-a", "broker-a", 1, "of the broker's own"),
     ):
-        with pytest.raises(UsageError, match=said):
+        with pytest.raises(UsageError, match=output):
             lab.set_queues(name, topic, queues)
 
 

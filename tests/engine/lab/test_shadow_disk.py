@@ -45,12 +45,12 @@ def found_after(disk: ShadowDisk, target: Path, keep: float, seed: int = 1) -> d
     names = dict(disk.durable_names)
     for change in surviving(disk.pending, rng, keep):
         change.apply(names)
-    found = {}
+    results = {}
     for path, shadow in names.items():
         inside = Path(path).relative_to(disk.root)
         shadow.found_after(target / inside, rng, keep, PageFates())
-        found[inside.as_posix()] = (target / inside).read_bytes()
-    return found
+        results[inside.as_posix()] = (target / inside).read_bytes()
+    return results
 
 
 def test_what_was_flushed_is_there_and_nothing_else(disk: ShadowDisk, tmp_path: Path) -> None:
@@ -69,8 +69,8 @@ def test_bytes_that_came_through_the_map_are_kept_apart_too(disk: ShadowDisk, tm
     file.flush(0, SIZE)
     view[:5] = b"later"
     view[PAGE : PAGE + 4] = b"more"
-    kept = found_after(disk, tmp_path / "none", 0.0)["index/1"]
-    assert (kept[:5], kept[PAGE : PAGE + 4]) == (b"first", bytes(4))
+    saved = found_after(disk, tmp_path / "none", 0.0)["index/1"]
+    assert (saved[:5], saved[PAGE : PAGE + 4]) == (b"first", bytes(4))
     view.release()
 
 
@@ -78,8 +78,8 @@ def test_a_log_file_keeps_its_flushed_length(disk: ShadowDisk, tmp_path: Path) -
     file = disk.open(disk.root / "commitlog/00000000000000000000", SIZE)
     file.view[: 2 * PAGE] = b"x" * (2 * PAGE)
     file.flush(0, PAGE + 10)
-    kept = found_after(disk, tmp_path / "none", 0.0)["commitlog/00000000000000000000"]
-    assert kept == b"x" * (PAGE + 10) + bytes(SIZE - PAGE - 10)
+    saved = found_after(disk, tmp_path / "none", 0.0)["commitlog/00000000000000000000"]
+    assert saved == b"x" * (PAGE + 10) + bytes(SIZE - PAGE - 10)
 
 
 def test_warming_a_new_log_file_up_makes_only_zeros_durable(disk: ShadowDisk, tmp_path: Path) -> None:
@@ -137,9 +137,9 @@ def test_pages_are_lost_torn_or_kept(disk: ShadowDisk, tmp_path: Path) -> None:
     disk.sync_folder(disk.root / "index")
     fates = PageFates()
     disk.durable_names[file.path].found_after(tmp_path / "found", random.Random(3), 0.5, fates)
-    found = (tmp_path / "found").read_bytes()
-    whole = sum(found[at : at + PAGE] == b"y" * PAGE for at in range(0, size, PAGE))
-    assert (fates.dirty, fates.survived) == (64, whole + fates.torn)
+    content = (tmp_path / "found").read_bytes()
+    total = sum(content[position : position + PAGE] == b"y" * PAGE for position in range(0, size, PAGE))
+    assert (fates.dirty, fates.survived) == (64, total + fates.torn)
     assert 0 < fates.torn < fates.survived < 64
 
 

@@ -12,8 +12,8 @@ from engine.message_store import Message, MessageStore
 @pytest.fixture
 def store(tmp_path):
     config, _ = from_mapping({"mappedFileSizeCommitLog": 65536, "maxHashSlotNum": 5, "maxIndexNum": 30})
-    with MessageStore(tmp_path / "s", config, services=False) as made:
-        yield made
+    with MessageStore(tmp_path / "s", config, services=False) as message_store:
+        yield message_store
 
 
 def test_rates_and_flushes_are_those_since_the_look_before(store):

@@ -99,10 +99,10 @@ def test_where_nothing_can_be_kept_nothing_is_changed(store, tmp_path, capsys, m
     monkeypatch.setattr("engine.mapped.backup._new_folder", forbidden)
     for command in (["recover", "--apply"], ["dispatch"], ["put", *PUT]):
         assert main([command[0], str(store), *command[1:], "--yes"]) == 3
-        said = capsys.readouterr().err
-        assert "cannot be kept here" in said
-        assert "--no-backup" in said
-        assert str(tmp_path) in said
+        err = capsys.readouterr().err
+        assert "cannot be kept here" in err
+        assert "--no-backup" in err
+        assert str(tmp_path) in err
         assert same(store, before) == []
 
 

@@ -18,9 +18,9 @@ SIZE = 3 * 4096 + 100
 
 @pytest.fixture(params=["real", "simulated"])
 def disk(request):
-    made: Disk = RealDisk() if request.param == "real" else SimulatedDisk()
-    yield made
-    made.close()
+    real_disk: Disk = RealDisk() if request.param == "real" else SimulatedDisk()
+    yield real_disk
+    real_disk.close()
 
 
 @pytest.fixture

@@ -27,4 +27,4 @@ def test_what_cannot_be_looked_at_is_left_out_and_noted(tmp_path):
     (tmp_path / "gone").symlink_to(tmp_path / "nothing")
     reading = Reading()
     assert ReadingListing(reading, tmp_path).entries("") == []
-    assert [one.file for one in reading.unread] == [str(tmp_path / "gone")]
+    assert [item.file for item in reading.unread] == [str(tmp_path / "gone")]

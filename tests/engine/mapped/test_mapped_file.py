@@ -181,13 +181,13 @@ def test_room_on_the_disk_is_asked_for_before_the_map_is_written(disk, tmp_path)
 
 def test_room_is_asked_for_in_whole_steps():
     """Large folios: the kernel may want blocks for eight megabytes when one byte is written, or kills the process."""
-    asked = []
+    requests = []
 
     class WatchedFile:
         path, size, view = "f", 20 << 20, memoryview(bytearray(20 << 20))
 
         def reserve(self, start, stop, *, touch):
-            asked.append((start >> 20, stop >> 20, touch))
+            requests.append((start >> 20, stop >> 20, touch))
 
     file = MappedFile(WatchedFile(), 0)
     file.append(b"x")
@@ -196,7 +196,9 @@ def test_room_is_asked_for_in_whole_steps():
     recovered = MappedFile(WatchedFile(), 0)
     recovered.set_positions((9 << 20) + 5)
     recovered.append(b"x")
-    assert asked == [(0, 8, False), (8, 16, False), (16, 20, True), (8, 16, False)], "pages are touched in a hurry only"
+    assert requests == [(0, 8, False), (8, 16, False), (16, 20, True), (8, 16, False)], (
+        "pages are touched in a hurry only"
+    )
 
 
 def test_a_buffer_of_the_pool_is_read_after_commit_only(disk, tmp_path):
@@ -335,8 +337,8 @@ def test_the_positions_are_ordered_whatever_happens(tmp_path, seed):
         assert file.flushed <= file.readable <= file.wrote <= SIZE
         assert file.wrote == len(expected)
         assert file.read(0, SIZE) == bytes(expected[: file.readable])
-        kept = disk.after_power_loss(rng).open(tmp_path / "f", SIZE).read(0, file.flushed)
-        assert kept == bytes(expected[: file.flushed])
+        saved = disk.after_power_loss(rng).open(tmp_path / "f", SIZE).read(0, file.flushed)
+        assert saved == bytes(expected[: file.flushed])
 
 
 def test_bytes_written_in_a_hurry_are_the_same(tmp_path):
@@ -356,27 +358,27 @@ def test_bytes_written_in_a_hurry_are_the_same(tmp_path):
 
 
 def test_room_that_another_thread_made_is_not_asked_for_again():
-    asked, told = [], []
+    requests, reports = [], []
 
     class WatchedFile:
         path, size, view = "f", 40 << 20, memoryview(bytearray(40 << 20))
 
         def reserve(self, start, stop, *, touch):
-            asked.append((start >> 20, stop >> 20, touch))
+            requests.append((start >> 20, stop >> 20, touch))
 
     file = MappedFile(WatchedFile(), 0)
-    file.ahead = told.append
+    file.ahead = reports.append
     file.append(bytes(9 << 20))
-    assert told == [], "nobody writes quickly yet"
+    assert reports == [], "nobody writes quickly yet"
     file.append(bytes(8 << 20))
-    assert told == [file]
+    assert reports == [file]
     file.reserve_ahead()
     file.reserve_ahead()
     file.append(bytes(8 << 20))
-    assert told == [file, file], "told again where the room made ahead is begun"
-    assert asked == [(0, 16, False), (16, 24, True), (24, 32, True)]
+    assert reports == [file, file], "told again where the room made ahead is begun"
+    assert requests == [(0, 16, False), (16, 24, True), (24, 32, True)]
     file.append(bytes(8 << 20))
     file.append(bytes(7 << 20))
     file.reserve_ahead()
-    assert asked[3:] == [(32, 40, True)]
-    assert len(told) == 2, "behind the last step there is nothing"
+    assert requests[3:] == [(32, 40, True)]
+    assert len(reports) == 2, "behind the last step there is nothing"

@@ -19,9 +19,9 @@ SIZE = 1000
 
 @pytest.fixture
 def disk():
-    made = RealDisk()
-    yield made
-    made.close()
+    real_disk = RealDisk()
+    yield real_disk
+    real_disk.close()
 
 
 @pytest.fixture
@@ -88,8 +88,8 @@ FOUND = [
 @pytest.mark.parametrize(("offset", "first", "expected"), FOUND)
 def test_finds_the_file_that_holds_an_offset(queue, offset, first, expected):
     fill(queue, 2500, start=3000)
-    found = queue.find(offset, first)
-    assert (found and found.start_offset) == expected
+    results = queue.find(offset, first)
+    assert (results and results.start_offset) == expected
 
 
 def test_finds_files_behind_a_gap(disk, tmp_path):
@@ -113,13 +113,13 @@ def test_reads_and_lends_within_one_file(queue):
 
 def test_loads_what_was_written_with_every_file_taken_for_full(queue, disk, tmp_path):
     fill(queue, 2500)
-    again = MappedFileQueue(disk, [tmp_path / "log"], SIZE)
-    again.load()
-    assert starts(again) == [0, 1000, 2000]
-    assert all(file.wrote == file.committed == file.flushed == SIZE for file in again.files)
-    assert again.read(2400, 100) == queue.read(2400, 100)
-    assert "3 files" in repr(again)
-    assert again.folders == (tmp_path / "log",)
+    second_queue = MappedFileQueue(disk, [tmp_path / "log"], SIZE)
+    second_queue.load()
+    assert starts(second_queue) == [0, 1000, 2000]
+    assert all(file.wrote == file.committed == file.flushed == SIZE for file in second_queue.files)
+    assert second_queue.read(2400, 100) == queue.read(2400, 100)
+    assert "3 files" in repr(second_queue)
+    assert second_queue.folders == (tmp_path / "log",)
 
 
 def test_a_last_file_of_no_length_is_deleted(disk, tmp_path):
@@ -257,20 +257,20 @@ def test_files_of_all_folders_are_sorted_by_name(disk, tmp_path):
 
 
 def test_files_may_be_made_ahead_of_need(queue):
-    made = {}
+    created_items = {}
 
     def allocate(start):
-        return made.pop(start, None)
+        return created_items.pop(start, None)
 
     ahead = MappedFileQueue(queue._disk, queue.folders, SIZE, allocate=allocate)
     assert ahead.last_or_create() is None
-    made[0] = ahead.create(0)
+    created_items[0] = ahead.create(0)
     assert ahead.last is None
     assert ahead.last_or_create().start_offset == 0
     assert ahead.last_or_create() is ahead.last
     ahead.last.append(bytes(SIZE))
     assert ahead.last_or_create() is None
-    made[1000] = ahead.create(1000)
+    created_items[1000] = ahead.create(1000)
     assert ahead.last_or_create().start_offset == 1000
 
 
@@ -284,10 +284,10 @@ def test_a_new_file_is_prepared(disk, tmp_path):
 def test_the_oldest_files_are_deleted_while_they_are_due_and_never_the_last(queue, tmp_path):
     fill(queue, 4500)
     pauses = []
-    gone = queue.delete_oldest(
+    delete_oldest = queue.delete_oldest(
         lambda file: file.start_offset < 3000, force_after_ms=10, now=0, at_most=2, pause=lambda: pauses.append(1)
     )
-    assert [file.start_offset for file in gone] == [0, 1000]
+    assert [file.start_offset for file in delete_oldest] == [0, 1000]
     assert len(pauses) == 1
     assert starts(queue) == [2000, 3000, 4000] == on_disk(tmp_path / "log")
     assert len(queue.delete_oldest(lambda _: True, force_after_ms=10, now=0)) == 2

@@ -41,7 +41,7 @@ def test_without_the_rights_a_warning_says_so(monkeypatch, caplog):
         assert not lock_memory(memoryview(bytearray(10)), "the newest file")
     assert [record.getMessage() for record in caplog.records] == [
         "the newest file: mlock failed: Operation not permitted",
-        "the newest file: mlock is not to be had here: 'Without' object has no attribute 'mlock'",
+        "the newest file: mlock is not to be had here: 'SystemWithoutMlock' object has no attribute 'mlock'",
     ]
 
 

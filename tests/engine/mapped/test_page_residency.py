@@ -26,10 +26,10 @@ def _evicted(path):
 def test_what_was_just_written_is_in_memory(tmp_path):
     path = tmp_path / "file"
     path.write_bytes(b"x" * (10 * PAGE + 5))
-    found = page_map(str(path))
-    assert len(found.flags) == 11
-    assert found.resident == found.size == 10 * PAGE + 5
-    assert found.shares(5) == (1.0,) * 5
+    actual_page_map = page_map(str(path))
+    assert len(actual_page_map.flags) == 11
+    assert actual_page_map.resident == actual_page_map.size == 10 * PAGE + 5
+    assert actual_page_map.shares(5) == (1.0,) * 5
 
 
 def test_asking_brings_no_page_into_memory(tmp_path):
@@ -45,10 +45,10 @@ def test_asking_brings_no_page_into_memory(tmp_path):
 
 
 def test_shares_are_of_equal_stretches():
-    found = PageMap(8 * PAGE, PAGE, bytes([1, 1, 0, 0, 1, 0, 0, 0]))
-    assert found.shares(4) == (1.0, 0.0, 0.5, 0.0)
-    assert found.shares(100) == (1, 1, 0, 0, 1, 0, 0, 0)
-    assert found.resident == 3 * PAGE
+    actual_page_map = PageMap(8 * PAGE, PAGE, bytes([1, 1, 0, 0, 1, 0, 0, 0]))
+    assert actual_page_map.shares(4) == (1.0, 0.0, 0.5, 0.0)
+    assert actual_page_map.shares(100) == (1, 1, 0, 0, 1, 0, 0, 0)
+    assert actual_page_map.resident == 3 * PAGE
 
 
 def test_an_empty_file_has_no_pages(tmp_path):
@@ -68,13 +68,13 @@ def test_a_file_that_shrinks_while_it_is_asked_about_does_no_harm(tmp_path, monk
         mmap, munmap = system.mmap, system.munmap
 
         @staticmethod
-        def mincore(*what):
+        def mincore(*arguments):
             os.truncate(path, 0)
-            return system.mincore(*what)
+            return system.mincore(*arguments)
 
     monkeypatch.setattr(page_residency, "_system", ShrinkingFile)
-    found = page_map(str(path))
-    assert found.size == 64 * PAGE
+    actual_page_map = page_map(str(path))
+    assert actual_page_map.size == 64 * PAGE
 
 
 def test_pieces_of_a_large_file_are_put_together(tmp_path, monkeypatch):

@@ -23,11 +23,11 @@ OLD, NEW = bytes(3 * PAGE), b"\1" * PAGE + bytes(PAGE) + b"\2" * PAGE
 @pytest.mark.parametrize(("keep", "left"), [(0.0, OLD), (1.0, None)])
 def test_no_page_or_every_page_arrives(keep, left):
     fates = PageFates()
-    found = bytearray(OLD)
-    lose_pages(found, NEW, random.Random(1), keep, fates)
+    buffer = bytearray(OLD)
+    lose_pages(buffer, NEW, random.Random(1), keep, fates)
     assert fates.dirty == 2  # the page in the middle is as it was
     if left is not None:
-        assert (found, fates.survived, fates.torn) == (left, 0, 0)
+        assert (buffer, fates.survived, fates.torn) == (left, 0, 0)
     else:
         assert fates.survived == 2
 
@@ -35,22 +35,22 @@ def test_no_page_or_every_page_arrives(keep, left):
 def test_a_page_is_torn_between_sectors_only():
     torn = 0
     for seed in range(60):
-        found, fates = bytearray(OLD), PageFates()
-        lose_pages(found, NEW, random.Random(seed), 1.0, fates)
+        buffer, fates = bytearray(OLD), PageFates()
+        lose_pages(buffer, NEW, random.Random(seed), 1.0, fates)
         torn += fates.torn
-        sectors = {bytes(found[at : at + SECTOR]) for at in range(0, len(found), SECTOR)}
+        sectors = {bytes(buffer[position : position + SECTOR]) for position in range(0, len(buffer), SECTOR)}
         assert sectors <= {bytes(SECTOR), b"\1" * SECTOR, b"\2" * SECTOR}
     assert torn > 0
 
 
 def test_names_arrive_in_their_order_and_a_rename_whole():
     pending = [NameChange("a", "A", 1), NameChange("b", None, 2), NameChange("c", "A", 2), NameChange("d", "D", 3)]
-    seen = set()
+    counts = set()
     for seed in range(80):
-        left = surviving(pending, random.Random(seed), 0.5)
-        assert left == pending[: len(left)]
-        seen.add(len(left))
-    assert seen == {0, 1, 3, 4}
+        remaining_surviving = surviving(pending, random.Random(seed), 0.5)
+        assert remaining_surviving == pending[: len(remaining_surviving)]
+        counts.add(len(remaining_surviving))
+    assert counts == {0, 1, 3, 4}
     assert surviving(pending, random.Random(1), 0.0) == []
     assert surviving(pending, random.Random(1), 1.0) == pending
     names = {"b": "A"}
@@ -61,6 +61,6 @@ def test_names_arrive_in_their_order_and_a_rename_whole():
 
 def test_a_file_written_anew_is_the_old_one_or_a_beginning_of_the_new():
     for seed in range(40):
-        found = lose_rewritten(b"newer text", b"old", random.Random(seed), 0.5)
-        assert found == b"old" or b"newer text".startswith(found)
+        results = lose_rewritten(b"newer text", b"old", random.Random(seed), 0.5)
+        assert results == b"old" or b"newer text".startswith(results)
     assert 0 <= chance_of(random.Random(7)) <= 1

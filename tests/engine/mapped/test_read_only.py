@@ -16,11 +16,11 @@ NAMES = [f"{start:020d}" for start in (0, 100, 200)]
 
 @pytest.fixture
 def folder(tmp_path):
-    made = tmp_path / "queue"
-    made.mkdir()
+    path = tmp_path / "queue"
+    path.mkdir()
     for number, name in enumerate(NAMES):
-        (made / name).write_bytes(bytes([97 + number]) * 100)
-    return made
+        (path / name).write_bytes(bytes([97 + number]) * 100)
+    return path
 
 
 def replaced(path, data):
@@ -143,13 +143,13 @@ def test_reading_over_the_end_is_no_fault(folder):
 
 def test_doors_made_inside_are_gathered(folder):
     (folder / "gone").symlink_to(folder / "nowhere")
-    with gather_unread() as found:
+    with gather_unread() as results:
         reading = Reading()
     with pytest.raises(CannotRead):
         reading.open(folder / "never")
     with gather_unread():
         pass
-    assert [one.action for one in found] == ["open"]
+    assert [item.action for item in results] == ["open"]
 
 
 def test_a_link_to_nothing_may_lead_to_a_disk_that_is_not_mounted(folder):

@@ -23,9 +23,9 @@ def test_what_was_never_there_is_absent_and_what_was_listed_is_missed(tmp_path):
     assert door.unread == ()
     with pytest.raises(CannotRead):
         door.open(tmp_path / "x")
-    (one,) = door.unread
-    assert (one.file, one.action) == (str(tmp_path / "x"), "open")
-    assert one.words == f"{tmp_path / 'x'}: cannot be read: {one.error}"
+    (item,) = door.unread
+    assert (item.file, item.action) == (str(tmp_path / "x"), "open")
+    assert item.words == f"{tmp_path / 'x'}: cannot be read: {item.error}"
 
 
 def test_a_link_to_nothing_is_not_absent(tmp_path):
@@ -33,7 +33,7 @@ def test_a_link_to_nothing_is_not_absent(tmp_path):
     door = Reading()
     with pytest.raises(CannotRead):
         door.look(tmp_path / "link")
-    assert [one.action for one in door.unread] == ["look"]
+    assert [item.action for item in door.unread] == ["look"]
 
 
 def test_a_folder_where_a_file_belongs_is_no_unread_file(tmp_path):
@@ -60,12 +60,12 @@ def test_a_failing_disk_is_noted_in_the_door_and_by_whoever_gathers(tmp_path):
     with gather_unread() as gathered, read_through(FailingDisk(tmp_path, "read", 0)):
         door, alone = Reading(), Reading(alone=True)
     assert not door.is_system
-    for one in (door, alone):
-        descriptor = one.open(tmp_path / "f")
+    for item in (door, alone):
+        descriptor = item.open(tmp_path / "f")
         with pytest.raises(CannotRead):
-            one.read(str(tmp_path / "f"), descriptor, 8, 0, 8)
+            item.read(str(tmp_path / "f"), descriptor, 8, 0, 8)
         os.close(descriptor)
-        assert [found.action for found in one.unread] == ["read"]
+        assert [results.action for results in item.unread] == ["read"]
     assert list(gathered) == list(door.unread)
     with pytest.raises(CannotRead, match="queues are not known"):
         door.refuse("queues are not known")
@@ -75,14 +75,14 @@ def test_a_failing_disk_is_noted_in_the_door_and_by_whoever_gathers(tmp_path):
 
 
 def test_its_record_is_the_one_of_the_contract():
-    one = Unread("/s/checkpoint", "Input/output error", "list")
-    assert one.record() == {
+    unread = Unread("/s/checkpoint", "Input/output error", "list")
+    assert unread.record() == {
         "type": "unreadable",
         "file": "/s/checkpoint",
         "error": "Input/output error",
         "action": "list",
     }
-    assert one.reason == "cannot be listed: Input/output error"
+    assert unread.reason == "cannot be listed: Input/output error"
 
 
 MIB = 1 << 20
@@ -93,9 +93,9 @@ def test_data_lies_inside_the_spans_and_a_hole_is_in_none(tmp_path):
         os.ftruncate(file.fileno(), 8 * MIB)
         os.pwrite(file.fileno(), b"x" * 4096, 4 * MIB)
         os.fsync(file.fileno())
-        found = reading.data_extents(file.fileno(), 0, 8 * MIB)
-        assert any(start <= 4 * MIB and stop >= 4 * MIB + 4096 for start, stop in found)
-        assert all(0 <= start < stop <= 8 * MIB for start, stop in found)
+        data_extents = reading.data_extents(file.fileno(), 0, 8 * MIB)
+        assert any(start <= 4 * MIB and stop >= 4 * MIB + 4096 for start, stop in data_extents)
+        assert all(0 <= start < stop <= 8 * MIB for start, stop in data_extents)
         assert reading.data_extents(file.fileno(), 8 * MIB, 8 * MIB) == []
 
 

@@ -89,9 +89,9 @@ def test_an_error_met_on_closing_is_kept_for_the_flush(tmp_path, monkeypatch):
         patch.setattr(os, "fdatasync", fail)
         other.read(0, 1)
     for _ in range(2):
-        with pytest.raises(OSError, match="Input/output error") as told:
+        with pytest.raises(OSError, match="Input/output error") as raises:
             file.flush(0, 101)
-        assert told.value.filename == str(tmp_path / "0")
+        assert raises.value.filename == str(tmp_path / "0")
     disk.close()
 
 
@@ -135,9 +135,9 @@ def test_writing_and_reading_from_many_threads_with_few_descriptors(tmp_path):
     def work(number):
         for turn in range(100):
             file = files[(number + turn) % 12]
-            at = number * 8
-            file.write(at, turn.to_bytes(8, "big"))
-            if file.read(at, 8) != turn.to_bytes(8, "big"):
+            position = number * 8
+            file.write(position, turn.to_bytes(8, "big"))
+            if file.read(position, 8) != turn.to_bytes(8, "big"):
                 wrong.append((number, turn))
             if turn % 25 == 0:
                 file.flush(0, 100)

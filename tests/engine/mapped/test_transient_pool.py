@@ -21,7 +21,9 @@ def test_lends_each_buffer_once():
 
 
 def test_locks_its_buffers_where_it_may_and_goes_on_where_it_may_not(monkeypatch):
-    asked = []
-    monkeypatch.setattr("engine.mapped.transient_pool.lock_memory", lambda view, what: asked.append((len(view), what)))
+    requests = []
+    monkeypatch.setattr(
+        "engine.mapped.transient_pool.lock_memory", lambda view, what: requests.append((len(view), what))
+    )
     assert TransientStorePool(3, 4096, lock=True).available == 3
-    assert asked == [(4096, "a buffer of the transient store pool")] * 3
+    assert requests == [(4096, "a buffer of the transient store pool")] * 3

@@ -32,12 +32,12 @@ def test_an_undo_that_was_stopped_is_begun_again(tmp_path):
         count = 0
 
         def stop(real, number=number):
-            def call(*arguments, **more):
+            def call(*arguments, **options):
                 nonlocal count
                 count += 1
                 if count == number:
                     raise KilledByTest
-                return real(*arguments, **more)
+                return real(*arguments, **options)
 
             return call
 

@@ -8,8 +8,8 @@ from engine.namesrv.config import PORT, NameServerConfig, read_config
 def test_a_file_over_the_defaults(tmp_path):
     file = tmp_path / "namesrv.conf"
     file.write_text("listenPort=19876\norderMessageEnable=true\nrocketmqHome=/opt\n")
-    found, unknown = read_config(file)
-    assert (found.listen_port, found.order_message_enable, found.scan_interval) == (19876, True, 5000)
+    results, unknown = read_config(file)
+    assert (results.listen_port, results.order_message_enable, results.scan_interval) == (19876, True, 5000)
     assert unknown == ["rocketmqHome"]
 
 

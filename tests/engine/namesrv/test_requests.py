@@ -24,9 +24,9 @@ VERSION = {"stateVersion": 0, "timestamp": 5, "counter": 1}
 
 def server(**config):
     clock = [1_000_000]
-    made = NameServer(lambda: clock[0], NameServerConfig(**config))
-    made.clock = clock
-    return made
+    name_server = NameServer(lambda: clock[0], NameServerConfig(**config))
+    name_server.clock = clock
+    return name_server
 
 
 def register(names, *topics):
@@ -38,10 +38,10 @@ def register(names, *topics):
 
 def test_a_broker_registers_and_its_topic_has_a_route():
     names = server()
-    told = []
-    names.changed = told.append
+    reports = []
+    names.changed = reports.append
     assert register(names, "T", "U").code == 0
-    assert [one.word for one in told] == ["registered"]
+    assert [item.word for item in reports] == ["registered"]
     route = json.loads(bytes(names.answer(Command(105, {"topic": "T"}, version=500), 0).body))
     assert route["queueDatas"][0]["readQueueNums"] == 4
     missing = names.answer(Command(105, {"topic": "none"}), 0)
@@ -59,13 +59,13 @@ def test_a_silent_broker_goes_and_its_link_is_closed():
 def test_keys_and_values_are_kept_in_a_file_and_come_back(tmp_path):
     path = str(tmp_path / "kv.json")
     names = server(kv_config_path=path)
-    asked = {"namespace": "N", "key": "k"}
-    assert names.answer(Command(101, asked), 0).code == ResponseCode.QUERY_NOT_FOUND
-    names.answer(Command(100, {**asked, "value": "v"}), 0)
-    again = server(kv_config_path=path)
-    assert again.answer(Command(101, asked), 0).fields == {"value": "v"}
-    again.answer(Command(102, asked), 0)
-    assert server(kv_config_path=path).answer(Command(101, asked), 0).code == ResponseCode.QUERY_NOT_FOUND
+    request_fields = {"namespace": "N", "key": "k"}
+    assert names.answer(Command(101, request_fields), 0).code == ResponseCode.QUERY_NOT_FOUND
+    names.answer(Command(100, {**request_fields, "value": "v"}), 0)
+    second_server = server(kv_config_path=path)
+    assert second_server.answer(Command(101, request_fields), 0).fields == {"value": "v"}
+    second_server.answer(Command(102, request_fields), 0)
+    assert server(kv_config_path=path).answer(Command(101, request_fields), 0).code == ResponseCode.QUERY_NOT_FOUND
     (tmp_path / "kv.json").write_text("[]")
     with pytest.raises(UsageError, match="key-value table"):
         server(kv_config_path=path)

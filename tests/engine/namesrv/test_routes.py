@@ -17,8 +17,8 @@ from engine.namesrv.routes import DataVersion, MasterAddresses, Queues, Registra
 T = {"Orders": Queues(4, 4, 6), "Payments": Queues(8, 8, 6)}
 
 
-def told(address: str = "1.1.1.1:10911", broker_id: int = 0, topics=T, version: int = 1, **more) -> Registration:
-    return Registration("C", "a", address, broker_id, "1.1.1.1:10912", DataVersion(0, 0, version), topics, **more)
+def told(address: str = "1.1.1.1:10911", broker_id: int = 0, topics=T, version: int = 1, **options) -> Registration:
+    return Registration("C", "a", address, broker_id, "1.1.1.1:10912", DataVersion(0, 0, version), topics, **options)
 
 
 def test_a_broker_that_registers_is_found_by_its_topics():
@@ -35,8 +35,8 @@ def test_a_broker_that_registers_is_found_by_its_topics():
 def test_a_slave_hears_of_its_master_and_tells_no_queues():
     routes = Routes()
     routes.register(told(), 0, "x")
-    heard = routes.register(told("2.2.2.2:10911", 1, {"Other": Queues(1, 1, 6), "Orders": Queues(9, 9, 6)}), 0, "y")
-    assert heard == MasterAddresses("1.1.1.1:10911", "1.1.1.1:10912")
+    received = routes.register(told("2.2.2.2:10911", 1, {"Other": Queues(1, 1, 6), "Orders": Queues(9, 9, 6)}), 0, "y")
+    assert received == MasterAddresses("1.1.1.1:10911", "1.1.1.1:10912")
     assert routes.route("Other") is None
     assert routes.route("Orders")["brokerDatas"][0]["brokerAddrs"] == {0: "1.1.1.1:10911", 1: "2.2.2.2:10911"}
 
@@ -52,11 +52,11 @@ def test_one_topic_alone_is_refused_before_a_whole_registration():
 
 
 def test_topics_that_are_not_told_again_stay_unless_configured_otherwise():
-    for drops, left in ((False, {"Orders", "Payments", "New"}), (True, {"Payments", "New"})):
+    for drops, remaining in ((False, {"Orders", "Payments", "New"}), (True, {"Payments", "New"})):
         routes = Routes(drop_topics=drops)
         routes.register(told(), 0, "x")
         routes.register(told(topics={"Payments": T["Payments"], "New": Queues(1, 1, 6)}, version=2), 0, "x")
-        assert set(routes.topics) == left
+        assert set(routes.topics) == remaining
 
 
 def test_the_same_state_told_again_changes_nothing():
@@ -92,7 +92,7 @@ def test_silence_and_a_lost_connection_end_a_broker():
     assert (change.word, change.broker, connection) == ("gone", "a", "x")
     assert (routes.brokers, routes.topics, routes.clusters, routes.live_brokers) == ({}, {}, {}, {})
     routes.register(told(), 0, "x")
-    assert [one.address for one in routes.disconnected("x")] == ["1.1.1.1:10911"]
+    assert [item.address for item in routes.disconnected("x")] == ["1.1.1.1:10911"]
     assert routes.disconnected("x") == []
     assert routes.route("Orders") is None
 
@@ -136,9 +136,9 @@ def test_a_plain_body_and_the_same_packed_say_the_same():
         "topicConfigSerializeWrapper": {"topicConfigTable": table, "dataVersion": VERSION},
         "filterServerList": ["f:1"],
     }
-    wanted = (DataVersion(0, VERSION["timestamp"], 3), {"T": Queues(4, 8, 6)}, ("f:1",))
-    assert read_body(json.dumps(plain).encode(), compressed=False) == wanted
-    assert read_body(packed(b"T 4 8 6 SINGLE_TAG", servers=["f:1"]), compressed=True) == wanted
+    expected = (DataVersion(0, VERSION["timestamp"], 3), {"T": Queues(4, 8, 6)}, ("f:1",))
+    assert read_body(json.dumps(plain).encode(), compressed=False) == expected
+    assert read_body(packed(b"T 4 8 6 SINGLE_TAG", servers=["f:1"]), compressed=True) == expected
     assert read_body(b"", compressed=True) == (DataVersion(), {}, ())
 
 

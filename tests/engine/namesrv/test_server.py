@@ -65,8 +65,8 @@ def asked(work, config: NameServerConfig | None = None):
     return asyncio.run(asyncio.wait_for(both(), 60))
 
 
-async def registered(connection: Connection, **more: str) -> Command:
-    return await connection.ask(Command(103, {**WHO, **more}, BODY))
+async def registered(connection: Connection, **options: str) -> Command:
+    return await connection.ask(Command(103, {**WHO, **options}, BODY))
 
 
 @pytest.mark.parametrize("form", [0, BINARY])
@@ -106,7 +106,7 @@ def test_every_request_of_the_table_is_answered_also_without_what_it_needs():
         return {row.name: await connection.ask(Command(row.code)) for row in NAME_SERVER}
 
     for name, answer in asked(work).items():
-        needs = any(one.mandatory for one in next(row for row in NAME_SERVER if row.name == name).fields)
+        needs = any(field.mandatory for field in next(row for row in NAME_SERVER if row.name == name).fields)
         assert answer.code == (1 if needs else 0), (name, answer.remark)
         if needs:
             assert answer.remark.startswith(f"the request {name} needs the field ")
@@ -138,7 +138,7 @@ def test_a_broker_whose_connection_ends_is_gone_at_once():
         return changes, await connection.ask(Command(105, {"topic": "Orders"}))
 
     changes, route = asked(work)
-    assert [(one.word, one.broker) for one in changes] == [("registered", "a"), ("gone", "a")]
+    assert [(change.word, change.broker) for change in changes] == [("registered", "a"), ("gone", "a")]
     assert route.code == 17
 
 

@@ -51,8 +51,8 @@ def offered(text: str) -> list[str]:
     ],
 )
 def test_what_fits_is_offered(typed, among):
-    found = offered(typed)
-    assert [text for text in among if text not in found] == []
+    results = offered(typed)
+    assert [text for text in among if text not in results] == []
 
 
 def test_operators_fit_the_kind():

@@ -102,9 +102,9 @@ YES_AND_NO = [
 
 @pytest.mark.parametrize(("text", "answer"), YES_AND_NO)
 def test_a_unit_and_its_record_get_the_same_answer(text, answer):
-    wanted = parse(text, now_ms=STORED + 120_000, zone=UTC)
-    assert wanted.matches(PAID) is answer
-    assert wanted.matches(record(PAID)) is answer
+    expected = parse(text, now_ms=STORED + 120_000, zone=UTC)
+    assert expected.matches(PAID) is answer
+    assert expected.matches(record(PAID)) is answer
 
 
 @pytest.mark.parametrize(
@@ -152,19 +152,19 @@ def test_a_comparison_with_an_absent_value_is_false_and_not_around_it_true(text)
 )
 def test_what_a_unit_is_can_be_asked_in_a_word(changes, texts):
     item = unit(**changes)
-    known = record(item)
+    known_record = record(item)
     if item.stale:
-        known["physicalOffsetField"] = item.physical_offset
+        known_record["physicalOffsetField"] = item.physical_offset
     for text in texts:
         assert parse(text).matches(item) is True
-        assert parse(text).matches(known) is True
+        assert parse(text).matches(known_record) is True
 
 
 def test_a_compressed_body_is_searched_unpacked():
     item = unit(zlib.compress(b"refund " * 100), sys_flag=1)
-    for found in (item, record(item), record(item) | {"body": item.body}):
-        assert parse('body contains "refund refund"').matches(found) is True
-        assert parse("compressed").matches(found) is True
+    for results in (item, record(item), record(item) | {"body": item.body}):
+        assert parse('body contains "refund refund"').matches(results) is True
+        assert parse("compressed").matches(results) is True
     broken = unit(b"not zlib at all", sys_flag=1)
     assert parse("body is null").matches(broken) is True
     assert parse("body is null").matches({"sysFlag": 0, "body": "not base64!"}) is True

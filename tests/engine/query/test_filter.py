@@ -79,6 +79,6 @@ def test_joined_texts_mean_what_their_parts_mean(first, second):
 
 
 def test_the_clock_is_read_once_when_the_text_is():
-    wanted = parse("storeTimestamp <= now")
-    assert wanted.matches({"storeTimestamp": 0}) is True
-    assert wanted.matches({"storeTimestamp": 1 << 62}) is False
+    expected = parse("storeTimestamp <= now")
+    assert expected.matches({"storeTimestamp": 0}) is True
+    assert expected.matches({"storeTimestamp": 1 << 62}) is False

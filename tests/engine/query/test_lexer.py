@@ -10,10 +10,10 @@ from engine.query.lexer import MAX_FILTER_CHARS, words
 
 def test_words_cover_the_text_and_the_last_is_its_end():
     text = 'topic = "Orders" and queueId >= 3'
-    found = words(text)
-    assert [word.text for word in found[:-1]] == ["topic", "=", '"Orders"', "and", "queueId", ">=", "3"]
-    assert all(text[word.position : word.end] == word.text for word in found[:-1])
-    assert (found[-1].kind, found[-1].position) == ("end", len(text))
+    actual_words = words(text)
+    assert [word.text for word in actual_words[:-1]] == ["topic", "=", '"Orders"', "and", "queueId", ">=", "3"]
+    assert all(text[word.position : word.end] == word.text for word in actual_words[:-1])
+    assert (actual_words[-1].kind, actual_words[-1].position) == ("end", len(text))
 
 
 def test_quotes_hide_what_they_hold():

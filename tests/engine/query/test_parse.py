@@ -178,12 +178,12 @@ PIECES = [
 def test_whatever_is_typed_is_a_filter_or_a_complaint_with_a_place(text):
     wrong = None
     try:
-        found = parse(text, now_ms=NOW, zone=UTC)
+        results = parse(text, now_ms=NOW, zone=UTC)
     except BadFilter as complaint:
         wrong = complaint
     if wrong is None:
-        assert parse(text_of(found.tree), now_ms=NOW, zone=UTC) == found
-        assert found.matches({}) in (True, False)
+        assert parse(text_of(results.tree), now_ms=NOW, zone=UTC) == results
+        assert results.matches({}) in (True, False)
     else:
         assert 0 <= wrong.at <= len(text)
         assert wrong.length >= 1

@@ -62,7 +62,7 @@ def test_every_match_has_the_text_that_its_pattern_needs() -> None:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error")
-                found = re.compile(pattern)
+                results = re.compile(pattern)
         except (re.error, FutureWarning, DeprecationWarning):
             continue
         tried += 1
@@ -70,6 +70,6 @@ def test_every_match_has_the_text_that_its_pattern_needs() -> None:
         needed += bool(text)
         for _ in range(20):
             line = "".join(pick.choices("aaabb.-12|({", k=pick.randint(0, 14)))
-            if found.search(line):
+            if results.search(line):
                 assert text in line, (pattern, line)
     assert needed > 1000

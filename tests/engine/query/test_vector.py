@@ -34,7 +34,7 @@ Block = tuple[UnitColumns, TopicTable, list[message.Unit | None]]
 @pytest.fixture(scope="module")
 def blocks(golden: Callable[..., Path]) -> list[Block]:
     """One scanned block of each store with the units of its rows; None where a row is no unit."""
-    found = []
+    results = []
     for name in STORES:
         path = min((golden(name) / "commitlog").iterdir())
         data = path.read_bytes()
@@ -44,29 +44,29 @@ def blocks(golden: Callable[..., Path]) -> list[Block]:
             message.decode(data, int(columns.offset[row])) if columns.kind[row] == UNIT else None
             for row in range(len(columns))
         ]
-        found.append((columns, topics, units))
-    return found
+        results.append((columns, topics, units))
+    return results
 
 
-def verdicts(wanted: Filter, columns: UnitColumns, topics: TopicTable) -> np.ndarray:
+def verdicts(expected: Filter, columns: UnitColumns, topics: TopicTable) -> np.ndarray:
     """The verdict on every row of a block; rows that are no units are −1."""
     rows = np.flatnonzero(columns["kind"] == UNIT)
-    found = np.full(len(columns), -1, np.int8)
-    found[rows] = of_rows(wanted.tree, columns, topics, None, rows)
-    return found
+    full = np.full(len(columns), -1, np.int8)
+    full[rows] = of_rows(expected.tree, columns, topics, None, rows)
+    return full
 
 
-def check(wanted: Filter, block: Block) -> int:
+def check(expected: Filter, block: Block) -> int:
     """Rows that the columns decide; fails where one of them is decided wrongly."""
     columns, topics, units = block
-    found = verdicts(wanted, columns, topics)
-    assert len(found) == len(units)
-    for verdict, unit in zip(found.tolist(), units, strict=True):
+    actual_verdicts = verdicts(expected, columns, topics)
+    assert len(actual_verdicts) == len(units)
+    for verdict, unit in zip(actual_verdicts.tolist(), units, strict=True):
         if unit is None:
             assert verdict == -1
         elif verdict:
-            assert wanted.matches(unit) is (verdict > 0), f"{wanted.text}: row at {unit.offset}"
-    return int(np.count_nonzero(found))
+            assert expected.matches(unit) is (verdict > 0), f"{expected.text}: row at {unit.offset}"
+    return int(np.count_nonzero(actual_verdicts))
 
 
 DECIDED = [
@@ -153,11 +153,11 @@ def test_an_unchecked_crc_stays_open(golden):
 
 def test_sums_that_leave_64_bits_stay_open(blocks):
     columns, topics, units = blocks[0]
-    wanted = parse("physicalOffset + 9223372036854775807 > 0")
-    found = verdicts(wanted, columns, topics)
-    open_rows = [unit for unit, verdict in zip(units, found, strict=True) if not verdict]
+    expected = parse("physicalOffset + 9223372036854775807 > 0")
+    actual_verdicts = verdicts(expected, columns, topics)
+    open_rows = [unit for unit, verdict in zip(units, actual_verdicts, strict=True) if not verdict]
     assert len(open_rows) >= len(units) - 2
-    check(wanted, blocks[0])
+    check(expected, blocks[0])
     check(parse("size - 9223372036854775807 - 9223372036854775807 > 0"), blocks[0])
 
 
@@ -166,9 +166,9 @@ def test_topics_beyond_the_tables_limit_stay_open(golden):
     columns, topics = UnitColumns(300), TopicTable(limit=1)
     scan_block_plain(data, len(data), 0, 0, columns, topics)
     for text in ('topic = "x"', "retry", 'transaction = "commit"', "tagsCode = 5"):
-        found = verdicts(parse(text), columns, topics)
-        assert (found[columns["topic_id"] == -1] <= 0).all()
-        assert (found == 0).any(), text
+        actual_verdicts = verdicts(parse(text), columns, topics)
+        assert (actual_verdicts[columns["topic_id"] == -1] <= 0).all()
+        assert (actual_verdicts == 0).any(), text
 
 
 def test_an_empty_block_gives_no_rows():
@@ -223,21 +223,21 @@ def spoiled(data: bytes, seed: int) -> bytes:
 @pytest.fixture(scope="module")
 def blocks_of_blocks(golden: Callable[..., Path]) -> list[Block_of_blocks]:
     """Blocks of stores as brokers left them, and with odd bytes in the texts of their units."""
-    found = []
+    results = []
     for name in STORES_of_blocks:
         data = min((golden(name) / "commitlog").iterdir()).read_bytes()
-        found += [scanned(data), scanned(spoiled(data, 1)), scanned(spoiled(data, 2))]
-    return found
+        results += [scanned(data), scanned(spoiled(data, 1)), scanned(spoiled(data, 2))]
+    return results
 
 
 def words(block: UnitColumns) -> list[str]:
     """Texts that units of a block have, and pieces of them."""
-    found = {"", " ", "%", "\ufffd", "é", "true"}
+    actual_texts = {"", " ", "%", "\ufffd", "é", "true"}
     for row in np.flatnonzero(block["kind"] == UNIT).tolist()[::7]:
         unit = unit_of(block, row)
         texts = [*unit.properties.values(), *unit.keys, unit.body[:9].decode("utf-8", "replace"), unit.born_host]
-        found |= {piece for text in texts for piece in (text, text[:3], text[-2:], text[1:4])}
-    return sorted(found)
+        actual_texts |= {piece for text in texts for piece in (text, text[:3], text[-2:], text[1:4])}
+    return sorted(actual_texts)
 
 
 def about_texts(sought: list[str]) -> st.SearchStrategy[Node]:
@@ -281,15 +281,15 @@ def about_texts(sought: list[str]) -> st.SearchStrategy[Node]:
 
 def assert_same_rows(tree: Node, blocks: list[Block_of_blocks]) -> None:
     """The rows by columns and bytes are those of the plain test."""
-    wanted = Filter("random", tree)
-    test = wanted.compile(lambda _: FILE)
+    expected = Filter("random", tree)
+    test = expected.compile(lambda _: FILE)
     for columns, topics in blocks:
         units = np.flatnonzero(columns["kind"] == UNIT).tolist()
         plain = [row for row in units if test(unit_of(columns, row))]
-        found = wanted.on_blocks(topics, lambda _: FILE).rows(columns).tolist()
-        assert found == plain, [unit_of(columns, row) for row in set(plain) ^ set(found)][:2]
+        results = expected.on_blocks(topics, lambda _: FILE).rows(columns).tolist()
+        assert results == plain, [unit_of(columns, row) for row in set(plain) ^ set(results)][:2]
         half = np.array(units[::2], np.intp)
-        among = wanted.on_blocks(topics, lambda _: FILE).rows(columns, half).tolist()
+        among = expected.on_blocks(topics, lambda _: FILE).rows(columns, half).tolist()
         assert among == [row for row in plain if row in set(units[::2])]
 
 
@@ -333,12 +333,12 @@ def test_both_twins_find_the_value_of_a_property_where_the_codec_does(raw, name,
     block = UnitColumns(1)
     block.count, block.buffer = 1, buffer
     block.properties_position[0], block.properties_length[0] = before, len(text)
-    found = block_texts.property_values(block, np.array([0]), name).to_list()[0]
+    results = block_texts.property_values(block, np.array([0]), name).to_list()[0]
     plain = block_texts.property_values_plain(buffer, block["properties_position"], block["properties_length"], name)
-    assert found == plain.to_list()[0]
+    assert results == plain.to_list()[0]
     if name != b"\xff":
         value = message.props.decode(text).get(name.decode())
-        assert (None if found is None else found.decode("utf-8", "replace")) == value
+        assert (None if results is None else results.decode("utf-8", "replace")) == value
 
 
 @given(

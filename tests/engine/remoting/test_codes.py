@@ -10,15 +10,15 @@ from engine.remoting.frame import Command
 
 
 def request(name):
-    return next(one for one in (*NAME_SERVER, *BROKER) if one.name == name)
+    return next(item for item in (*NAME_SERVER, *BROKER) if item.name == name)
 
 
 def test_fields_have_their_types_and_absent_ones_are_none():
     pull = request("PULL_MESSAGE")
-    kinds = {one.name: one.kind for one in pull.fields}
+    kinds = {field.name: field.kind for field in pull.fields}
     assert (kinds["queueId"], kinds["topic"]) == ("int", "str")
-    given = {one.name: "7" for one in pull.fields if one.mandatory}
-    read = pull.read(Command(11, given))
+    arguments = {item.name: "7" for item in pull.fields if item.mandatory}
+    read = pull.read(Command(11, arguments))
     assert read["queueId"] == 7
     assert read["topic"] == "7"
     assert {name for name, value in read.items() if value is None} == {
@@ -27,14 +27,14 @@ def test_fields_have_their_types_and_absent_ones_are_none():
 
 
 def test_a_number_that_is_none_counts_as_absent():
-    asked = {"namespace": "N", "key": "k"}
-    assert request("GET_KV_CONFIG").read(Command(101, asked)) == asked
+    request_fields = {"namespace": "N", "key": "k"}
+    assert request("GET_KV_CONFIG").read(Command(101, request_fields)) == request_fields
     with pytest.raises(WrongRequest, match="the request GET_KV_CONFIG needs the field key"):
         request("GET_KV_CONFIG").read(Command(101, {"namespace": "N"}))
     pull = request("PULL_MESSAGE")
-    given = {one.name: "x" for one in pull.fields if one.mandatory}
+    arguments = {field.name: "x" for field in pull.fields if field.mandatory}
     with pytest.raises(WrongRequest, match="needs the field"):
-        pull.read(Command(11, given))
+        pull.read(Command(11, arguments))
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_a_number_that_is_none_counts_as_absent():
         ("9223372036854775807", None, 9223372036854775807),
         ("9223372036854775808", None, None),
         ("-9223372036854775809", None, None),
-        *((one, None, None) for one in ("", " 7", "7 ", "1_0", "0x1", "1.0", "1e3", "+", "--1", "9" * 5000)),
+        *((item, None, None) for item in ("", " 7", "7 ", "1_0", "0x1", "1.0", "1e3", "+", "--1", "9" * 5000)),
     ],
 )
 def test_numbers_are_read_as_java_reads_them(text, of_32_bits, of_64_bits):
@@ -63,7 +63,7 @@ def test_numbers_are_read_as_java_reads_them(text, of_32_bits, of_64_bits):
 @pytest.mark.parametrize("table", [NAME_SERVER, BROKER, TO_CLIENTS])
 def test_numbers_and_names_are_one_each(table):
     assert len(by_code(table)) == len(table)
-    assert len({one.name for one in table}) == len(table)
+    assert len({item.name for item in table}) == len(table)
     assert all(one.page for one in table)
 
 

@@ -39,7 +39,7 @@ def test_answers_come_to_those_who_asked_in_any_order():
         return await asyncio.gather(*reversed(asks))
 
     answers = asked(echo, talk)
-    assert [(one.fields["n"], len(one.body)) for one in answers] == [(str(n), n) for n in reversed(range(20))]
+    assert [(answer.fields["n"], len(answer.body)) for answer in answers] == [(str(n), n) for n in reversed(range(20))]
 
 
 def test_both_sides_have_much_to_say_and_neither_waits_for_the_other_to_read():
@@ -49,7 +49,7 @@ def test_both_sides_have_much_to_say_and_neither_waits_for_the_other_to_read():
 
     async def talk(link, _server):
         answers = await asyncio.gather(*(link.ask(Command(7, {}, bytes(1 << 20)), 50) for _ in range(60)))
-        assert {len(one.body) for one in answers} == {1 << 20}
+        assert {len(answer.body) for answer in answers} == {1 << 20}
 
     asked(echo, talk)
 
@@ -89,9 +89,9 @@ def test_who_waits_to_write_ends_a_connection_that_takes_nothing():
         side._transport.pause_reading()
         link.send(Command(7, {}, bytes(14 << 20)))
         assert link.must_wait_to_write
-        told = await asyncio.gather(*(link.room_to_write(0.05) for _ in range(3)), return_exceptions=True)
-        assert isinstance(told[0], ConnectionError)
-        assert "has taken nothing for 0.05 s" in str(told[0])
+        results = await asyncio.gather(*(link.room_to_write(0.05) for _ in range(3)), return_exceptions=True)
+        assert isinstance(results[0], ConnectionError)
+        assert "has taken nothing for 0.05 s" in str(results[0])
         await link.closed.wait()
 
     asked(echo, talk)
@@ -112,10 +112,10 @@ def test_a_refusal_has_its_code_and_words_and_a_fault_the_text_of_the_error():
 
 
 def test_the_server_asks_too_and_one_way_gets_no_answer():
-    seen = []
+    codes = []
 
     def handler(request, connection):
-        seen.append(request.code)
+        codes.append(request.code)
         if not request.is_one_way:
             connection.send(Command(40, flag=ONE_WAY))
         return answer_to(request)
@@ -125,7 +125,7 @@ def test_the_server_asks_too_and_one_way_gets_no_answer():
         return await link.ask(Command(6))
 
     assert asked(handler, talk).code == 0
-    assert seen == [5, 6]
+    assert codes == [5, 6]
 
 
 def test_who_asks_over_a_connection_that_ends_is_told():
@@ -203,11 +203,11 @@ def test_what_is_asked_on_in_the_turn_that_brings_answers_goes_out_in_few_writes
         async def one(number):
             return [(await link.ask(Command(7, {"n": f"{number}.{turn}"}))).fields["n"] for turn in range(20)]
 
-        found = await asyncio.gather(*map(one, range(20)))
-        return found, writes
+        actual_results = await asyncio.gather(*map(one, range(20)))
+        return actual_results, writes
 
-    found, writes = asked(echo, talk)
-    assert found == [[f"{number}.{turn}" for turn in range(20)] for number in range(20)]
+    results, writes = asked(echo, talk)
+    assert results == [[f"{number}.{turn}" for turn in range(20)] for number in range(20)]
     assert len(writes) < 400
 
 
@@ -244,8 +244,8 @@ def test_who_waits_longer_than_he_wanted_is_told_and_the_others_wait_on():
             *(link.ask(Command(1), timeout_s) for timeout_s in (0.2, 0.05, 0.1)), return_exceptions=True
         )
         answered = asyncio.ensure_future(link.ask(Command(2), 30.0))
-        told = await late
-        return [type(one) for one in told], (await answered).code, link._waiting
+        reported = await late
+        return [type(item) for item in reported], (await answered).code, link._waiting
 
     assert asked(handler, talk) == ([TimeoutError] * 3, 0, {})
 
@@ -278,11 +278,11 @@ def test_what_was_said_before_the_connection_is_closed_goes_out():
 
 def polling(gaps, processors=2, moment=400e-6):
     """What looks for bytes after reads that came with ``gaps`` (s) between them."""
-    found, now = BusyPolling(moment, processors), 1.0
+    busy_polling, now = BusyPolling(moment, processors), 1.0
     for gap in gaps:
         now += gap
-        found.came(now)
-    return found
+        busy_polling.came(now)
+    return busy_polling
 
 
 @pytest.mark.parametrize(
@@ -306,13 +306,13 @@ def test_bytes_are_looked_for_all_the_time_only_where_they_keep_coming_soon(gaps
 
 def test_it_sleeps_again_when_nothing_came_for_a_moment():
     async def main():
-        found = polling([3e-4] * 20, moment=1e9)
+        results = polling([3e-4] * 20, moment=1e9)
         for _ in range(50):
             await asyncio.sleep(0)
-        assert found.looking
-        found.moment = 0.0
+        assert results.looking
+        results.moment = 0.0
         await asyncio.sleep(0)
-        assert not found.looking
+        assert not results.looking
 
     asyncio.run(main())
 
@@ -320,6 +320,6 @@ def test_it_sleeps_again_when_nothing_came_for_a_moment():
 def test_a_server_that_polls_answers_the_same():
     async def talk(link, server):
         answers = [await link.ask(Command(7, {"n": str(number)})) for number in range(100)]
-        return [one.fields["n"] for one in answers]
+        return [answer.fields["n"] for answer in answers]
 
     assert asked(echo, talk, Limits(polling=BusyPolling())) == [str(number) for number in range(100)]

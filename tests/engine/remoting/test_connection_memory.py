@@ -33,13 +33,13 @@ async def serving(handler=large, **limits):
 
 def deaf(port: int, data: bytes) -> socket.socket:
     """A connection that says ``data`` and reads nothing."""
-    one = socket.socket()
-    one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-    one.connect(("127.0.0.1", port))
-    one.setblocking(False)
+    item = socket.socket()
+    item.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    item.connect(("127.0.0.1", port))
+    item.setblocking(False)
     with contextlib.suppress(BlockingIOError):
-        one.send(data)
-    return one
+        item.send(data)
+    return item
 
 
 def frames(count: int) -> bytes:
@@ -68,19 +68,19 @@ def test_a_client_that_does_not_read_gets_one_answer_more_than_it_takes():
 
     async def talk() -> None:
         async with serving(handler) as (server, port):
-            one = deaf(port, frames(100))
+            item = deaf(port, frames(100))
             await settled(lambda: server.memory.total > 0)
             await asyncio.sleep(0.2)
             assert len(answered) < 20  # what the buffers of the system take, and one
             assert server.memory.total < 4 * MIB
-            taken = 0
-            one.setblocking(True)
-            one.settimeout(30)
-            while taken < 100 * MIB:  # it reads after all: everything comes, in order
-                taken += len(await asyncio.to_thread(one.recv, 1 << 20))
+            received = 0
+            item.setblocking(True)
+            item.settimeout(30)
+            while received < 100 * MIB:  # it reads after all: everything comes, in order
+                received += len(await asyncio.to_thread(item.recv, 1 << 20))
             assert answered == list(range(100))
             await settled(lambda: server.memory.total == 0)
-            one.close()
+            item.close()
 
     run(talk)
 
@@ -95,11 +95,11 @@ def test_one_way_requests_that_came_whole_before_a_client_left_are_done():
 
     async def talk() -> None:
         async with serving(handler) as (server, port):
-            told = b"".join(map(bytes, encode(Command(2, opaque=1_000, flag=ONE_WAY))))
-            one = deaf(port, frames(60) + told)
+            text = b"".join(map(bytes, encode(Command(2, opaque=1_000, flag=ONE_WAY))))
+            item = deaf(port, frames(60) + text)
             await settled(lambda: server.memory.total > 0)
             assert 1_000 not in done
-            one.close()
+            item.close()
             await settled(lambda: not server.connections)
             assert done[-1] == 1_000
             assert len(done) < 60
@@ -115,8 +115,8 @@ def test_above_twice_the_limit_whoever_holds_longest_is_ended():
             await settled(lambda: len(server.connections) < 31)
             assert (await link.ask(Command(2))).code == 0
             assert server.memory.total <= 8 * MIB
-            for one in deaf_ones:
-                one.close()
+            for deaf_one in deaf_ones:
+                deaf_one.close()
             await settled(lambda: server.memory.total == 0)
             link.close()
 
@@ -130,11 +130,11 @@ def test_above_the_limit_who_stands_still_is_ended_and_who_reads_is_not(monkeypa
     async def talk() -> None:
         async with serving(memory_bytes=MIB // 4) as (server, port):
             link = await connect("127.0.0.1", port)
-            one = deaf(port, frames(20))
+            item = deaf(port, frames(20))
             await settled(lambda: len(server.connections) == 2)
             await settled(lambda: len(server.connections) == 1)
             assert len(bytes((await link.ask(Command(1))).body)) == MIB
-            one.close()
+            item.close()
             link.close()
 
     run(talk)
@@ -160,7 +160,7 @@ def test_parts_of_frames_wait_in_line_and_all_are_answered():
             watching = asyncio.ensure_future(watch())
             answers = await asyncio.gather(*(link.ask(Command(2, body=body), 60) for link in links))
             watching.cancel()
-            assert [one.code for one in answers] == [0] * 12
+            assert [answer.code for answer in answers] == [0] * 12
             assert most <= 16 * MIB
             assert server.memory.total == 0
             for link in links:
@@ -172,22 +172,24 @@ def test_parts_of_frames_wait_in_line_and_all_are_answered():
 def test_parts_of_frames_that_never_become_whole_are_given_up(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(module, "STALL_TIMEOUT_S", 0.2)
     monkeypatch.setattr(module, "_POLL_INTERVAL_S", 0.05)
-    whole = b"".join(map(bytes, encode(Command(2, body=bytes(2 * MIB)))))
+    text = b"".join(map(bytes, encode(Command(2, body=bytes(2 * MIB)))))
 
     async def talk() -> None:
         async with serving(memory_bytes=2 * MIB) as (server, port):
             parts = []
             for _ in range(4):
-                one = socket.create_connection(("127.0.0.1", port))
-                one.setblocking(False)
-                parts.append((one, asyncio.ensure_future(asyncio.get_running_loop().sock_sendall(one, whole[:-9]))))
+                connection = socket.create_connection(("127.0.0.1", port))
+                connection.setblocking(False)
+                parts.append(
+                    (connection, asyncio.ensure_future(asyncio.get_running_loop().sock_sendall(connection, text[:-9])))
+                )
             await settled(lambda: len(server.connections) < 4 and server.memory.total <= 2 * MIB)
             link = await connect("127.0.0.1", port)
             assert (await link.ask(Command(2, body=bytes(2 * MIB)))).code == 0
-            for one, sending in parts:
+            for connection, sending in parts:
                 sending.cancel()
                 await asyncio.gather(sending, return_exceptions=True)
-                one.close()
+                connection.close()
             link.close()
 
     run(talk)
@@ -200,9 +202,9 @@ def test_a_closed_connection_that_is_not_read_ends(monkeypatch: pytest.MonkeyPat
 
     async def talk() -> None:
         async with serving(idle=0.3) as (server, port):
-            one = deaf(port, frames(20))
+            item = deaf(port, frames(20))
             await settled(lambda: server.memory.total > 0)
             await settled(lambda: not server.connections)
-            one.close()
+            item.close()
 
     run(talk)

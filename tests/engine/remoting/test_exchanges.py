@@ -33,11 +33,11 @@ def a_frame(command: Command, kind: int = CAME, time: int = 0, connection: int =
 
 
 def named(talked: list[Exchange], name: str) -> list[Exchange]:
-    return [one for one in talked if one.name == name]
+    return [item for item in talked if item.name == name]
 
 
 def test_every_request_is_there_once_with_its_answer(talked: list[Exchange]) -> None:
-    names = [one.name for one in talked if one.direction == "in"]
+    names = [item.name for item in talked if item.direction == "in"]
     assert names == [
         "HEART_BEAT",
         "SEND_MESSAGE",
@@ -67,15 +67,15 @@ def test_a_send_tells_where_it_wrote(talked: list[Exchange]) -> None:
 
 
 def test_a_held_pull_is_told_from_one_that_was_answered_at_once(talked: list[Exchange]) -> None:
-    at_once, held, refused = named(talked, "PULL_MESSAGE")
-    assert (at_once.held, held.held, refused.held) == (False, True, False)
-    assert (held.offset, held.answer_code) == (3, 0)
+    at_once, output, refused = named(talked, "PULL_MESSAGE")
+    assert (at_once.held, output.held, refused.held) == (False, True, False)
+    assert (output.offset, output.answer_code) == (3, 0)
     assert answer_name(refused.answer_code or 0) == "TOPIC_NOT_EXIST"
 
 
 def test_what_the_broker_asks_goes_the_other_way(talked: list[Exchange]) -> None:
-    (told,) = named(talked, "NOTIFY_CONSUMER_IDS_CHANGED")
-    assert (told.direction, told.one_way, told.group) == ("out", True, "readers")
+    (reported,) = named(talked, "NOTIFY_CONSUMER_IDS_CHANGED")
+    assert (reported.direction, reported.one_way, reported.group) == ("out", True, "readers")
 
 
 def test_the_record_has_bodies_by_length_and_digest(talked: list[Exchange]) -> None:
@@ -89,8 +89,8 @@ def test_the_record_has_bodies_by_length_and_digest(talked: list[Exchange]) -> N
 
 def test_a_record_gives_the_exchange_again(talked: list[Exchange]) -> None:
     (broken,) = Exchanges().take(FrameEvent(0, 1, BROKEN, b"GET / HTTP/1.1", None, "no frame"))
-    for one in (*talked, broken):
-        again = exchange_of(request_record(one), one.number)
+    for item in (*talked, broken):
+        second_exchange = exchange_of(request_record(item), item.number)
         for name in (
             "time",
             "peer",
@@ -110,7 +110,7 @@ def test_a_record_gives_the_exchange_again(talked: list[Exchange]) -> None:
             "written_at",
             "waits",
         ):
-            assert getattr(again, name) == getattr(one, name), name
+            assert getattr(second_exchange, name) == getattr(item, name), name
     with pytest.raises(ValueError, match="lacks what a request has"):
         exchange_of({"type": "request"}, 1)
     with pytest.raises(ValueError, match="the type request is expected"):
@@ -118,8 +118,8 @@ def test_a_record_gives_the_exchange_again(talked: list[Exchange]) -> None:
 
 
 def test_letters_of_a_short_send_stand_for_their_fields() -> None:
-    (one,) = Exchanges().take(a_frame(Command(310, {"a": "g", "b": "T", "e": "3"})))
-    assert (one.topic, one.group, one.queue_id) == ("T", "g", 3)
+    (item,) = Exchanges().take(a_frame(Command(310, {"a": "g", "b": "T", "e": "3"})))
+    assert (item.topic, item.group, item.queue_id) == ("T", "g", 3)
 
 
 def test_answers_find_the_request_of_their_side() -> None:
@@ -137,10 +137,10 @@ def test_answers_find_the_request_of_their_side() -> None:
 def test_a_connection_that_ends_leaves_no_one_waiting() -> None:
     table = Exchanges()
     list(table.take(FrameEvent(0, 1, OPENED, b"10.0.0.1:5 namesrv")))
-    (asked,) = table.take(a_frame(Command(105, {"topic": "T"}, opaque=1)))
-    assert (asked.peer, asked.server, asked.waits) == ("10.0.0.1:5", "namesrv", True)
-    assert list(table.take(FrameEvent(1, 1, CLOSED))) == [asked]
-    assert (asked.waits, asked.ms, asked.answer_code) == (False, None, None)
+    (request,) = table.take(a_frame(Command(105, {"topic": "T"}, opaque=1)))
+    assert (request.peer, request.server, request.waits) == ("10.0.0.1:5", "namesrv", True)
+    assert list(table.take(FrameEvent(1, 1, CLOSED))) == [request]
+    assert (request.waits, request.ms, request.answer_code) == (False, None, None)
 
 
 def test_broken_bytes_are_an_exchange_of_their_own() -> None:
@@ -151,9 +151,9 @@ def test_broken_bytes_are_an_exchange_of_their_own() -> None:
 
 def test_a_client_is_who_its_heartbeat_says(talked: list[Exchange]) -> None:
     talker = HeartbeatClient()
-    for one in talked:
-        if one.direction == "in":
-            talker.hear(one)
+    for item in talked:
+        if item.direction == "in":
+            talker.hear(item)
     assert (talker.client_id, talker.producers, talker.consumers) == ("10.0.0.1@7", ("senders",), ("readers",))
     assert talker.language == "JAVA"
 
@@ -161,8 +161,8 @@ def test_a_client_is_who_its_heartbeat_says(talked: list[Exchange]) -> None:
 def test_a_heartbeat_that_is_no_json_tells_nothing() -> None:
     talker = HeartbeatClient()
     command = Command(34, body=b"{no", version=399)
-    (one,) = Exchanges().take(a_frame(command))
-    talker.hear(one)
+    (item,) = Exchanges().take(a_frame(command))
+    talker.hear(item)
     assert (talker.client_id, talker.version) == ("", 399)
 
 

@@ -71,11 +71,11 @@ VECTORS = {
 
 
 def read(data: bytes, step: int | None = None) -> list[Command | Fault]:
-    reader, found = FrameReader(), []
-    for at in range(0, len(data), step or len(data) or 1):
-        reader.feed(data[at : at + (step or len(data))])
-        found += reader.commands()
-    return found
+    reader, results = FrameReader(), []
+    for position in range(0, len(data), step or len(data) or 1):
+        reader.feed(data[position : position + (step or len(data))])
+        results += reader.commands()
+    return results
 
 
 @pytest.mark.parametrize("name", VECTORS)
@@ -188,7 +188,7 @@ def commands(draw: st.DrawFn) -> Command:
 
 @given(st.lists(commands(), max_size=4), st.integers(1, 60))
 def test_what_is_written_is_read(sent, step):
-    assert read(b"".join(piece for one in sent for piece in encode(one)), step) == sent
+    assert read(b"".join(piece for item in sent for piece in encode(item)), step) == sent
 
 
 @given(st.sampled_from([data for data, _ in VECTORS.values()]), st.data())
@@ -199,9 +199,9 @@ def test_no_bytes_raise(data, draw):
         spoiled[draw.draw(st.integers(0, len(spoiled) - 1))] = draw.draw(st.integers(0, 255))
     reader = FrameReader()
     reader.feed(bytes(spoiled) + data)
-    found = list(reader.commands())
-    assert all(isinstance(one, Command | Fault) for one in found)
-    assert [isinstance(one, Fault) for one in found[:-1]].count(True) == 0
+    actual_commands = list(reader.commands())
+    assert all(isinstance(item, Command | Fault) for item in actual_commands)
+    assert [isinstance(fault, Fault) for fault in actual_commands[:-1]].count(True) == 0
     assert reader.held <= len(spoiled) + len(data)
 
 

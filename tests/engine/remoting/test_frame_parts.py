@@ -21,7 +21,7 @@ def test_every_field_has_its_place(form: int) -> None:
     assert names[:3] == ["totalLength", "serializeType", "headerLength"]
     assert names[-1] == "body"
     assert {"code", "opaque", "flag", "remark", f"{EXTRA}a", f"{EXTRA}b", f"{EXTRA}i"} <= set(names)
-    places = {name: frame[at : at + size] for name, at, size in parts}
+    places = {name: frame[position : position + size] for name, position, size in parts}
     assert places["body"] == b"body"
     assert b"K1" in places[f"{EXTRA}i"]
     assert b"ic" in places[f"{EXTRA}b"]
@@ -38,19 +38,19 @@ def test_parts_lie_in_order_and_name_every_field(fields, body, form, remark):
     parts = frame_parts(frame)
     assert [name.removeprefix(EXTRA) for name, _, _ in parts if name.startswith(EXTRA)] == list(fields)
     end = 0
-    for _, at, size in parts:
-        assert end <= at <= at + size <= len(frame)
-        end = at + size
+    for _, position, size in parts:
+        assert end <= position <= position + size <= len(frame)
+        end = position + size
 
 
 @given(st.binary(max_size=60))
 def test_any_bytes_have_parts_within_them(data):
-    for _, at, size in frame_parts(data):
-        assert 0 <= at <= at + size <= len(data)
+    for _, position, size in frame_parts(data):
+        assert 0 <= position <= position + size <= len(data)
 
 
 def test_a_frame_that_is_cut_off_has_parts_as_far_as_it_goes() -> None:
     for form in (JSON, BINARY):
         frame = b"".join(encode(Command(310, {"a": "g", "b": "T"}, b"body", form=form)))
         for length in range(len(frame)):
-            assert all(at + size <= length for _, at, size in frame_parts(frame[:length]))
+            assert all(position + size <= length for _, position, size in frame_parts(frame[:length]))

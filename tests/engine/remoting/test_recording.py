@@ -51,12 +51,12 @@ def test_a_recording_is_read_as_it_was_written(tmp_path: Path) -> None:
 
 
 def test_a_recording_that_was_cut_off_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
-    whole = MAGIC + encode_events(ITEMS)
-    for length in range(len(MAGIC), len(whole)):
-        (tmp_path / "cut").write_bytes(whole[:length])
+    magic = MAGIC + encode_events(ITEMS)
+    for length in range(len(MAGIC), len(magic)):
+        (tmp_path / "cut").write_bytes(magic[:length])
         recording = Recording(tmp_path / "cut")
-        found = list(recording)
-        assert found == ITEMS[: len(found)]
+        actual_recording = list(recording)
+        assert actual_recording == ITEMS[: len(actual_recording)]
         assert recording.left_out is None
 
 
@@ -101,34 +101,34 @@ def test_the_log_has_a_line_for_each_exchange(tmp_path: Path) -> None:
 
 
 def entries(store: MessageStore, topic: str) -> list[bytes]:
-    found = store.get_message("g", topic, 0 if topic == "Orders" else 2, 0)
-    if found is None:
+    message = store.get_message("g", topic, 0 if topic == "Orders" else 2, 0)
+    if message is None:
         return []
-    with found:
-        return [unit.body for unit in found.units()]
+    with message:
+        return [unit.body for unit in message.units()]
 
 
 def test_the_second_store_holds_what_the_first_does(tmp_path: Path) -> None:
     exchanges = exchanges_of(recorded_requests.seen_in_a_talk(tmp_path / "first"))
-    told: list[Sent] = []
+    calls: list[Sent] = []
 
-    async def again() -> None:
+    async def scenario() -> None:
         async with serving_store(tmp_path / "second", port=0) as server:
             await recorded_filler(server.broker.store)
-            result = await Replay(exchanges, server.address, told.append).run()
+            result = await Replay(exchanges, server.address, calls.append).run()
             assert (result.sent, result.one_way, result.unanswered) == (11, 1, 0)
             assert result.same + result.differs + result.answered_now + result.one_way == result.sent
-            assert (result.same, result.differs) == (10, 0), [one for one in told if not one.same]
+            assert (result.same, result.differs) == (10, 0), [item for item in calls if not item.same]
             assert result.left_out == 1  # what the broker asked itself
             server.broker.store.wait_dispatched()
             assert entries(server.broker.store, "Orders") == [b"cup 0", b"cup 1", b"cup 2", b"cup 3"]
 
-    run(again)
+    run(scenario)
     with MessageStore(tmp_path / "second") as store:
-        found = store.get_message("g", "Orders", 2, 0)
-        assert found is not None
-        with found:
-            assert [unit.body for unit in found.units()] == [b"0"]  # the transaction, committed at its new place
+        message = store.get_message("g", "Orders", 2, 0)
+        assert message is not None
+        with message:
+            assert [unit.body for unit in message.units()] == [b"0"]  # the transaction, committed at its new place
 
 
 async def recorded_filler(store: MessageStore) -> None:
@@ -141,10 +141,10 @@ async def recorded_filler(store: MessageStore) -> None:
 def test_only_some_requests_are_sent_again(tmp_path: Path) -> None:
     exchanges = exchanges_of(recorded_requests.seen_in_a_talk(tmp_path / "first"))
 
-    async def again() -> None:
+    async def scenario() -> None:
         async with serving_store(tmp_path / "second", port=0) as server:
             result = await Replay(exchanges, server.address, only=["SEND_MESSAGE"]).run()
             assert (result.sent, result.same, result.left_out) == (5, 5, 7)
             assert dict(result.by_name) == {"SEND_MESSAGE": 5}
 
-    run(again)
+    run(scenario)

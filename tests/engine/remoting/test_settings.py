@@ -22,10 +22,10 @@ class SampleSettings:
 
 
 def test_values_come_by_their_java_names_and_types():
-    found, unknown = overlay(SampleSettings(), "listenPort = 9\nisFast=true\nstorePath=/a b\nnobodys=1\n")
-    assert (found, unknown) == (SampleSettings(9, "/a b", True), ["nobodys"])
-    assert list(attributes_by_key(found)) == ["listenPort", "storePath", "isFast"]
-    assert key_value_pairs(found) == [("listenPort", "9"), ("storePath", "/a b"), ("isFast", "true")]
+    results, unknown = overlay(SampleSettings(), "listenPort = 9\nisFast=true\nstorePath=/a b\nnobodys=1\n")
+    assert (results, unknown) == (SampleSettings(9, "/a b", True), ["nobodys"])
+    assert list(attributes_by_key(results)) == ["listenPort", "storePath", "isFast"]
+    assert key_value_pairs(results) == [("listenPort", "9"), ("storePath", "/a b"), ("isFast", "true")]
 
 
 @pytest.mark.parametrize(
@@ -43,5 +43,5 @@ def test_a_wrong_value_is_told_with_its_line(text, said):
 
 def test_a_number_below_zero_is_taken_where_the_usual_one_is():
     """``defaultPopShareQueueNum=-1`` stands in files of real brokers."""
-    found, unknown = overlay(BrokerConfig(), "defaultPopShareQueueNum=-1\n")
-    assert (found.pop_share_queues, unknown) == (-1, [])
+    results, unknown = overlay(BrokerConfig(), "defaultPopShareQueueNum=-1\n")
+    assert (results.pop_share_queues, unknown) == (-1, [])

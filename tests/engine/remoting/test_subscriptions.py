@@ -9,8 +9,8 @@ from engine.remoting.subscriptions import SQL92, Subscription
 
 @pytest.mark.parametrize("expression", ["*", "", None])
 def test_a_star_is_all(expression: str | None) -> None:
-    found = Subscription.of("T", expression, 7)
-    assert (found.expression, found.tags, found.codes) == ("*", (), ())
+    results = Subscription.of("T", expression, 7)
+    assert (results.expression, results.tags, results.codes) == ("*", (), ())
 
 
 def test_tags_have_their_hashes() -> None:

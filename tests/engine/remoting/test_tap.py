@@ -14,28 +14,28 @@ from engine.remoting.tap import Ring
 
 
 def test_frames_are_kept_as_they_came_and_went(tmp_path: Path) -> None:
-    seen = recorded_requests.seen_in_a_talk(tmp_path / "store")
-    assert (seen[0].kind, seen[-1].kind) == (OPENED, CLOSED)
-    assert {one.kind for one in seen} == {OPENED, CAME, WENT, LATER, CLOSED}
-    for one in seen[1:-1]:
+    observed = recorded_requests.seen_in_a_talk(tmp_path / "store")
+    assert (observed[0].kind, observed[-1].kind) == (OPENED, CLOSED)
+    assert {one.kind for one in observed} == {OPENED, CAME, WENT, LATER, CLOSED}
+    for item in observed[1:-1]:
         reader = FrameReader()
-        reader.feed(one.data)
+        reader.feed(item.data)
         (command,) = reader.commands()
         assert isinstance(command, Command)
-        assert one.command is not None
+        assert item.command is not None
         assert (command.code, command.opaque, command.fields) == (
-            one.command.code,
-            one.command.opaque,
-            one.command.fields,
+            item.command.code,
+            item.command.opaque,
+            item.command.fields,
         )
-        assert command.body == one.body
+        assert command.body == item.body
 
 
 def test_what_is_no_frame_is_seen_with_its_reason(tmp_path: Path) -> None:
-    seen: list[FrameEvent] = []
+    calls: list[FrameEvent] = []
 
     async def spoken() -> None:
-        async with recorded_requests.tapped(tmp_path / "store", seen.append) as client:
+        async with recorded_requests.tapped(tmp_path / "store", calls.append) as client:
             host, _, port = client.server.address.rpartition(":")
             reader, writer = await asyncio.open_connection(host, int(port))
             writer.write(b"GET / HTTP/1.1\r\n\r\n")
@@ -43,21 +43,21 @@ def test_what_is_no_frame_is_seen_with_its_reason(tmp_path: Path) -> None:
             writer.close()
 
     run(spoken)
-    (broken,) = [one for one in seen if one.kind == BROKEN]
+    (broken,) = [item for item in calls if item.kind == BROKEN]
     assert broken.data.startswith(b"GET / HTTP")
     assert "more than" in broken.reason
 
 
 def test_who_fails_is_told_no_more_and_the_broker_goes_on(tmp_path: Path) -> None:
-    told: list[FrameEvent] = []
+    reports: list[FrameEvent] = []
 
     def full(seen: FrameEvent) -> None:
-        told.append(seen)
+        reports.append(seen)
         raise OSError("no space left on device")
 
-    seen = recorded_requests.seen_in_a_talk(tmp_path / "store", full)
-    assert len(told) == 1
-    assert len(seen) > 20
+    observed = recorded_requests.seen_in_a_talk(tmp_path / "store", full)
+    assert len(reports) == 1
+    assert len(observed) > 20
 
 
 def test_the_oldest_frames_make_room() -> None:
@@ -65,9 +65,9 @@ def test_the_oldest_frames_make_room() -> None:
     for number in range(100):
         ring.take(FrameEvent(number, 1, CAME, b"x" * 400))
     assert ring.bytes <= 10_000
-    first, kept = ring.since(0, 1 << 20)
+    first, saved = ring.since(0, 1 << 20)
     assert first == ring.dropped == 90
-    assert [one.time for one in kept] == list(range(90, 100))
+    assert [item.time for item in saved] == list(range(90, 100))
     first, some = ring.since(95, 2_000)
     assert (first, [one.time for one in some]) == (95, [95, 96])
     assert ring.since(100, 1) == (100, [])

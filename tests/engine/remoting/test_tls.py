@@ -27,7 +27,7 @@ def trusting() -> ssl.SSLContext:
 
 
 def run(tls: Tls, body: Callable[[int, Server], object], limits: Limits | None = None) -> None:
-    async def whole() -> None:
+    async def scenario() -> None:
         with bind("127.0.0.1", 0) as bound:
             server = Server(lambda request, _: answer_to(request, body=bytes(request.body)), limits, tls)
             await server.listen(bound)
@@ -36,7 +36,7 @@ def run(tls: Tls, body: Callable[[int, Server], object], limits: Limits | None =
             finally:
                 await server.close()
 
-    asyncio.run(whole())
+    asyncio.run(scenario())
 
 
 async def told(port: int, secret: bool, body: bytes = b"asked") -> bytes | None:
@@ -103,8 +103,8 @@ def test_clients_that_say_nothing_or_nonsense_hold_nobody_up(tmp_path: Path) -> 
                     await asyncio.sleep(0.01)
             assert await told(port, PLAIN) == b"asked"
         finally:
-            for one in opened:
-                one.close()
+            for item in opened:
+                item.close()
 
     run(tls, silent, Limits(idle=0.5))
 
@@ -116,8 +116,8 @@ def test_more_connections_than_may_stand_are_sent_away(tmp_path: Path) -> None:
         opened: list[Connection] = [await connect("127.0.0.1", port) for _ in range(3)]
         assert [bytes((await one.ask(Command(105, body=b"a"))).body) for one in opened] == [b"a"] * 3
         assert await told(port, PLAIN) is None
-        for one in opened:
-            one.close()
+        for item in opened:
+            item.close()
 
     run(tls, many, Limits(connections=3))
 
@@ -126,8 +126,8 @@ def test_clients_show_a_certificate_where_they_must(tmp_path: Path) -> None:
     file = tls_properties(tmp_path, "enforcing")
     (tmp_path / "theirs").mkdir()
     certificate, secret = self_signed(tmp_path / "theirs")
-    with file.open("a") as more:
-        more.write(f"tls.server.need.client.auth=require\ntls.server.trustCertPath={certificate}\n")
+    with file.open("a") as extra:
+        extra.write(f"tls.server.need.client.auth=require\ntls.server.trustCertPath={certificate}\n")
     tls, _ = read_tls(file)
 
     async def asked(port: int, _: Server) -> None:

@@ -22,7 +22,7 @@ def test_an_id_tells_process_and_time() -> None:
 
 def test_ids_of_one_moment_and_over_a_month_s_end_differ() -> None:
     now = 1_700_000_000_000
-    found = [unique_id(now + day * 86_400_000) for day in range(40) for _ in range(3)]
-    assert len(set(found)) == len(found)
-    counters = [parse_unique_key(one).counter for one in found]
+    unique_ids = [unique_id(now + day * 86_400_000) for day in range(40) for _ in range(3)]
+    assert len(set(unique_ids)) == len(unique_ids)
+    counters = [parse_unique_key(item).counter for item in unique_ids]
     assert [(after - before) & 0xFFFF for before, after in itertools.pairwise(counters)] == [1] * 119

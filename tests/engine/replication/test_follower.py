@@ -37,7 +37,7 @@ async def follow(copy: MessageStore, port: int, end: int, start: int | None = 0)
 
 
 def test_the_copy_has_the_masters_bytes_and_its_queues(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with master(tmp_path / "a") as (real, port):
             with MessageStore(tmp_path / "b", CONFIG) as copy:
                 end = real.store.positions().wrote
@@ -48,13 +48,13 @@ def test_the_copy_has_the_masters_bytes_and_its_queues(tmp_path: Path) -> None:
                 for queue_id in range(2):
                     assert copy.max_offset_in_queue("Orders", queue_id) == 20
 
-    run(told)
+    run(scenario)
 
 
 def test_a_link_that_breaks_anywhere_is_begun_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_LONGEST_PAUSE_S", 0.01)
 
-    async def told() -> None:
+    async def scenario() -> None:
         async with master(tmp_path / "a") as (real, port):
             with MessageStore(tmp_path / "b", CONFIG) as copy:
                 going = asyncio.ensure_future(follow(copy, port, real.store.positions().wrote + 1000))
@@ -67,7 +67,7 @@ def test_a_link_that_breaks_anywhere_is_begun_again(tmp_path: Path, monkeypatch:
                 await follow(copy, port, real.store.positions().wrote)
                 assert log_of(copy) == log_of(real.store)
 
-    run(told)
+    run(scenario)
 
 
 def test_an_end_is_heard_while_a_broken_link_is_cleared_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,7 +85,7 @@ def test_an_end_is_heard_while_a_broken_link_is_cleared_away(tmp_path: Path, mon
 
     monkeypatch.setattr(Follower, "_flush", flush)
 
-    async def told() -> None:
+    async def scenario() -> None:
         async with master(tmp_path / "a") as (real, port):
             with MessageStore(tmp_path / "b", CONFIG) as copy:
                 follower = Follower(copy, "127.0.0.1", port, start=0)
@@ -99,11 +99,11 @@ def test_an_end_is_heard_while_a_broken_link_is_cleared_away(tmp_path: Path, mon
                 await asyncio.wait({going}, timeout=10)
                 assert going.cancelled()
 
-    run(told)
+    run(scenario)
 
 
 def test_a_copy_goes_on_where_it_ended(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with master(tmp_path / "a") as (real, port):
             with MessageStore(tmp_path / "b", CONFIG) as copy:
                 await follow(copy, port, real.store.positions().wrote)
@@ -114,11 +114,11 @@ def test_a_copy_goes_on_where_it_ended(tmp_path: Path) -> None:
                 assert follower.progress.received == real.store.positions().wrote - before
                 assert log_of(copy) == log_of(real.store)
 
-    run(told)
+    run(scenario)
 
 
 def test_an_empty_copy_begins_with_the_last_file_as_a_slave_does(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with master(tmp_path / "a") as (real, port):
             with MessageStore(tmp_path / "b", CONFIG) as copy:
                 await follow(copy, port, real.store.positions().wrote, start=None)
@@ -127,11 +127,11 @@ def test_an_empty_copy_begins_with_the_last_file_as_a_slave_does(tmp_path: Path)
                 assert copy.positions().min == last.start_offset > 0
                 assert log_of(copy) == last.read(0, last.wrote)
 
-    run(told)
+    run(scenario)
 
 
 def test_what_is_no_beginning_of_the_masters_log_is_refused_and_stays(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with master(tmp_path / "a", 4) as (real, port):
             for name, words in (("other", "they differ"), ("longer", "the master's log ends at")):
                 with MessageStore(tmp_path / name, CONFIG) as copy:
@@ -145,11 +145,11 @@ def test_what_is_no_beginning_of_the_masters_log_is_refused_and_stays(tmp_path: 
                         await follow(copy, port, 1 << 40)
                     assert log_of(copy) == before
 
-    run(told)
+    run(scenario)
 
 
 def test_files_of_another_length_are_refused(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with master(tmp_path / "a") as (_, port):
             with (
                 MessageStore(tmp_path / "b", MessageStoreConfig(mapped_file_size_commit_log=8192)) as copy,
@@ -157,12 +157,12 @@ def test_files_of_another_length_are_refused(tmp_path: Path) -> None:
             ):
                 await follow(copy, port, 1 << 40)
 
-    run(told)
+    run(scenario)
 
 
 def test_a_master_that_is_away_is_told_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def tried() -> None:
-        tries, said = [], []
+        tries, output = [], []
 
         async def refused(*_at: object) -> None:
             tries.append(1)
@@ -172,13 +172,13 @@ def test_a_master_that_is_away_is_told_once(tmp_path: Path, monkeypatch: pytest.
         monkeypatch.setattr(module, "_FIRST_PAUSE_S", 0.0)
         with MessageStore(tmp_path / "copy", CONFIG) as copy:
             follower = Follower(copy, "127.0.0.1", 1)
-            follower.on_status = said.append
+            follower.on_status = output.append
             going = asyncio.ensure_future(follower.run())
             await until(lambda: len(tries) > 3)
             going.cancel()
             with suppress(asyncio.CancelledError):
                 await going
-        assert said == ["no link to 127.0.0.1:1: Connection refused; asked again until there is one"]
+        assert output == ["no link to 127.0.0.1:1: Connection refused; asked again until there is one"]
 
     run(tried)
 
@@ -189,7 +189,7 @@ def test_a_master_without_a_message_is_waited_for(tmp_path: Path, start: int | N
     does not have what it asked for, and ended; the messages that came a minute later were never copied.
     """
 
-    async def told() -> None:
+    async def scenario() -> None:
         async with master(tmp_path / "a", 0) as (real, port):
             with MessageStore(tmp_path / "b", CONFIG) as copy:
                 follower = Follower(copy, "127.0.0.1", port, start=start)
@@ -203,7 +203,7 @@ def test_a_master_without_a_message_is_waited_for(tmp_path: Path, start: int | N
                     await going
                 assert log_of(copy) == log_of(real.store)
 
-    run(told)
+    run(scenario)
 
 
 def test_a_link_between_two_files_is_waited_for(tmp_path: Path) -> None:
@@ -212,7 +212,7 @@ def test_a_link_between_two_files_is_waited_for(tmp_path: Path) -> None:
     """
     size = CONFIG.mapped_file_size_commit_log
 
-    async def told() -> None:
+    async def scenario() -> None:
         async with master(tmp_path / "a", 0) as (real, port):
             real.store.parts.commit_log.begin_at(size)  # files before are gone, and the last one has no byte yet
             with MessageStore(tmp_path / "b", CONFIG) as copy:
@@ -228,7 +228,7 @@ def test_a_link_between_two_files_is_waited_for(tmp_path: Path) -> None:
                 assert copy.positions().min == size
                 assert log_of(copy) == log_of(real.store)
 
-    run(told)
+    run(scenario)
 
 
 def test_a_copy_with_an_empty_first_file_begins_with_the_first_byte(tmp_path: Path) -> None:
@@ -236,14 +236,14 @@ def test_a_copy_with_an_empty_first_file_begins_with_the_first_byte(tmp_path: Pa
     got another offset than its own and ended at every start.
     """
 
-    async def told() -> None:
+    async def scenario() -> None:
         async with master(tmp_path / "a") as (real, port):
             with MessageStore(tmp_path / "b", CONFIG) as copy:
                 copy.parts.commit_log.begin_at(0)
                 await follow(copy, port, real.store.positions().wrote, start=None)
                 assert log_of(copy) == log_of(real.store)
 
-    run(told)
+    run(scenario)
 
 
 async def answer_of(minimum: int, maximum: int) -> Master:
@@ -259,7 +259,7 @@ def test_a_copy_that_begins_where_the_master_has_deleted_begins_with_its_first_f
     monkeypatch.setattr(module, "_FIRST_PAUSE_S", 0.0)
     size = CONFIG.mapped_file_size_commit_log
 
-    async def told() -> None:
+    async def scenario() -> None:
         async with master(tmp_path / "a", 0) as (real, port):
             real.store.parts.commit_log.begin_at(size)
             put(real.store, 20)
@@ -273,7 +273,7 @@ def test_a_copy_that_begins_where_the_master_has_deleted_begins_with_its_first_f
                     await going
                 assert log_of(copy) == log_of(real.store)
 
-    run(told)
+    run(scenario)
 
 
 def test_a_copy_that_ends_before_the_masters_log_begins_is_told_so(tmp_path: Path) -> None:
@@ -282,7 +282,7 @@ def test_a_copy_that_ends_before_the_masters_log_begins_is_told_so(tmp_path: Pat
     """
     size = CONFIG.mapped_file_size_commit_log
 
-    async def told() -> None:
+    async def scenario() -> None:
         async with master(tmp_path / "a", 0) as (real, port):
             real.store.parts.commit_log.begin_at(3 * size)
             put(real.store, 20)
@@ -292,4 +292,4 @@ def test_a_copy_that_ends_before_the_masters_log_begins_is_told_so(tmp_path: Pat
                 with pytest.raises(NotAPrefix, match="the master's log begins at 12,288, the store's ends at"):
                     await asyncio.wait_for(follower.run(), 60)
 
-    run(told)
+    run(scenario)

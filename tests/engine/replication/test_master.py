@@ -15,7 +15,7 @@ from engine.replication.source import Slave
 
 
 def test_a_broker_tells_its_log(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             await client.send("Orders", b"x")
             host, _, port = client.server.address.rpartition(":")
@@ -23,7 +23,7 @@ def test_a_broker_tells_its_log(tmp_path: Path) -> None:
             store = client.server.broker.store
             assert await ask_master(host, int(port)) == Master(0, end, 1 << 30, store.release)
 
-    run(told)
+    run(scenario)
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_a_broker_of_5_4_and_later_names_its_version_only(
 
 
 def test_a_broker_tells_who_follows_it_on_its_own_ruler(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with asking(tmp_path) as client:
             await client.send("Orders", b"x")
             host, _, port = client.server.address.rpartition(":")
@@ -67,11 +67,11 @@ def test_a_broker_tells_who_follows_it_on_its_own_ruler(tmp_path: Path) -> None:
             assert slave == SlavePosition("127.0.0.1:5", end, end, end - 7)
             assert slave.behind == 7
 
-    run(told)
+    run(scenario)
 
 
 def test_nobody_there_and_somebody_else_say_nothing() -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async def hang_up(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             writer.close()
 
@@ -82,4 +82,4 @@ def test_nobody_there_and_somebody_else_say_nothing() -> None:
         assert await ask_master("127.0.0.1", port) is None
         assert await ask_slaves("127.0.0.1", port) is None
 
-    run(told)
+    run(scenario)

@@ -21,7 +21,7 @@ async def heard(reader: asyncio.StreamReader) -> tuple[int, bytes]:
 
 
 def test_bytes_come_from_the_asked_offset_and_never_over_a_files_end(tmp_path: Path) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         async with master(tmp_path) as (real, port):
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             writer.write(report(256))
@@ -40,13 +40,13 @@ def test_bytes_come_from_the_asked_offset_and_never_over_a_files_end(tmp_path: P
             writer.close()
             await writer.wait_closed()
 
-    run(told)
+    run(scenario)
 
 
 def test_an_empty_slave_gets_the_last_file_and_a_word_where_nothing_comes(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(source, "_HEARTBEAT_INTERVAL_S", 0.05)
 
-    async def told() -> None:
+    async def scenario() -> None:
         async with master(tmp_path) as (real, port):
             last = real.store.parts.files.last
             assert last is not None
@@ -59,13 +59,13 @@ def test_an_empty_slave_gets_the_last_file_and_a_word_where_nothing_comes(tmp_pa
             writer.close()
             await writer.wait_closed()
 
-    run(told)
+    run(scenario)
 
 
 def test_a_slave_that_says_nothing_is_let_go(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(source, "_SILENCE_TIMEOUT_S", 0.1)
 
-    async def told() -> None:
+    async def scenario() -> None:
         async with master(tmp_path) as (real, port):
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             assert await reader.read() == b""
@@ -73,4 +73,4 @@ def test_a_slave_that_says_nothing_is_let_go(tmp_path: Path, monkeypatch) -> Non
             await writer.wait_closed()
             assert real.server.slaves == []
 
-    run(told)
+    run(scenario)

@@ -21,21 +21,23 @@ IDLE = bytes.fromhex("0000000000002f7600000000")
 @pytest.fixture
 def log(tmp_path: Path) -> bytes:
     """Files of 4 KiB with blanks at their ends."""
-    made = PutLog(tmp_path, FILE)
+    put_log = PutLog(tmp_path, FILE)
     for number in range(60):
-        assert made.log.put_message(Message("Orders", bytes([number % 251]) * (number * 37 % 900 + 1), number % 3)).ok
-    return b"".join(made.bytes())
+        assert put_log.log.put_message(
+            Message("Orders", bytes([number % 251]) * (number * 37 % 900 + 1), number % 3)
+        ).ok
+    return b"".join(put_log.bytes())
 
 
 def test_a_masters_words_are_read_however_they_are_cut() -> None:
     raw = HEADER + bytes(range(256)) * 46 + bytes(118) + IDLE
     for seed in range(20):
-        draw, receiver, found, at = random.Random(seed), Receiver(), [], 0
-        while at < len(raw):
-            stop = at + draw.choice([1, 5, 12, 700, 20_000])
-            found += receiver.feed(raw[at:stop])
-            at = stop
-        assert [(one.offset, len(one.data)) for one in found] == [(256, 11_894), (12_150, 0)]
+        draw, receiver, results, position = random.Random(seed), Receiver(), [], 0
+        while position < len(raw):
+            stop = position + draw.choice([1, 5, 12, 700, 20_000])
+            results += receiver.feed(raw[position:stop])
+            position = stop
+        assert [(item.offset, len(item.data)) for item in results] == [(256, 11_894), (12_150, 0)]
     assert report(256).hex() == "0000000000000100"
 
 
@@ -47,14 +49,14 @@ def test_what_no_master_sends_is_refused() -> None:
 
 @pytest.mark.parametrize("seed", range(10))
 def test_only_whole_units_come_out_and_all_bytes_do(log: bytes, seed: int) -> None:
-    draw, cutter, copied, at = random.Random(seed), UnitCutter(0, FILE), bytearray(), 0
-    while at < len(log):
-        stop = min(at + draw.choice([1, 9, 333, 5000]), len(log))
+    draw, cutter, copied, position = random.Random(seed), UnitCutter(0, FILE), bytearray(), 0
+    while position < len(log):
+        stop = min(position + draw.choice([1, 9, 333, 5000]), len(log))
         before = cutter.offset
-        whole = cutter.feed(Transfer(at, log[at:stop]))
+        feed = cutter.feed(Transfer(position, log[position:stop]))
         assert before == len(copied)
-        copied += whole
-        at = stop
+        copied += feed
+        position = stop
     assert bytes(copied) == log
     assert cutter.expected == cutter.offset == len(log)
 

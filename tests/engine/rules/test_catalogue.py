@@ -38,7 +38,7 @@ def test_a_blank_that_left_room_is_never_more_than_a_note():
 
 def test_circumstances_have_their_own_step_and_command():
     rule = replace(RULES["CL07"], command="x", kinds={"empty": Kind("warn", "remove it.", "")})
-    made = rule.found("text", kind="empty")
-    assert (made.severity, made.next_step, made.command) == ("warn", SNAPSHOT_FIRST + "remove it.", None)
+    sample = rule.found("text", kind="empty")
+    assert (sample.severity, sample.next_step, sample.command) == ("warn", SNAPSHOT_FIRST + "remove it.", None)
     assert rule.found("text").command == "x"
     assert rule.found("text", kind="empty", step="leave it.", command="y").command == "y"

@@ -38,15 +38,17 @@ def store(golden, tmp_path) -> Callable[..., Path]:
     """A copy of a broker's store to spoil; its timer wheel stays where it is, it says nothing here."""
 
     def copy(name: str = "broker-orders") -> Path:
-        at = tmp_path / "the store"
-        return Path(shutil.copytree(golden(name), at, ignore=shutil.ignore_patterns("timerwheel")))
+        path = tmp_path / "the store"
+        return Path(shutil.copytree(golden(name), path, ignore=shutil.ignore_patterns("timerwheel")))
 
     return copy
 
 
 def grave(root: Path, least: str = "warn") -> list[Finding]:
     with open_store(root) as opened:
-        return [one for one in check(opened) if isinstance(one, Finding) and at_least(one.severity, least)]
+        return [
+            finding for finding in check(opened) if isinstance(finding, Finding) and at_least(finding.severity, least)
+        ]
 
 
 def test_of_several_torn_tables_the_topics_are_mended_first(store):
@@ -54,6 +56,6 @@ def test_of_several_torn_tables_the_topics_are_mended_first(store):
     for name in ("consumerOffset.json", "topics.json", "subscriptionGroup.json"):
         (root / "config" / name).write_bytes(b"{")
         (root / "config" / f"{name}.bak").unlink(missing_ok=True)
-    commands = [one.command or "" for one in by_cause(grave(root)) if one.id == "CF01"]
+    commands = [item.command or "" for item in by_cause(grave(root)) if item.id == "CF01"]
     named = [command.split()[-1].rsplit("/", 1)[1] for command in commands]
     assert named == ["topics.json", "subscriptionGroup.json", "consumerOffset.json"]

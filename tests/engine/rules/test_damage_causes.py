@@ -39,7 +39,7 @@ def test_properties_and_units_that_belong_elsewhere():
 def test_many_zeros_up_to_the_end_may_be_an_older_copy_of_the_file():
     """A restored file of the log was "a write that was lost"; the messages are in the newer file."""
     zeros = bytes(damage_causes.OLD_COPY_BYTES)
-    told = damage_causes.of_damaged_range(b"x" * 4096 + zeros, 8192, 4096 + len(zeros))
-    assert told.endswith("the write was lost, or an older copy of the file stands there")
-    told = damage_causes.of_damaged_range(b"x" * 4096 + zeros + b"x" * 4096, 8192, 8192 + len(zeros))
-    assert told.endswith("their write was lost")
+    reported = damage_causes.of_damaged_range(b"x" * 4096 + zeros, 8192, 4096 + len(zeros))
+    assert reported.endswith("the write was lost, or an older copy of the file stands there")
+    reported = damage_causes.of_damaged_range(b"x" * 4096 + zeros + b"x" * 4096, 8192, 8192 + len(zeros))
+    assert reported.endswith("their write was lost")

@@ -20,10 +20,10 @@ def found(root: Path, config: MessageStoreConfig | None = None) -> dict[str, lis
     with open_store(root, config) as store:
         *findings, summary = check(store)
     assert summary.complete or any(finding.id == "DK02" for finding in findings)
-    seen: dict[str, list] = {}
+    observed: dict[str, list] = {}
     for finding in findings:
-        seen.setdefault(finding.id, []).append(finding)
-    return seen
+        observed.setdefault(finding.id, []).append(finding)
+    return observed
 
 
 @pytest.fixture
@@ -43,9 +43,9 @@ def test_a_healthy_store_gives_no_finding(root):
 @pytest.mark.parametrize("rule", sorted(RULES))
 def test_speaks_on_the_broken_store(rule, root, made):
     BROKEN[rule](root, made)
-    seen = found(root, CONFIG.get(rule))
-    assert rule in seen, {id_: [f.message for f in findings] for id_, findings in seen.items()}
-    for findings in seen.values():
+    observed = found(root, CONFIG.get(rule))
+    assert rule in observed, {id_: [f.message for f in findings] for id_, findings in observed.items()}
+    for findings in observed.values():
         for finding in findings:
             assert finding.record()["type"] == "finding"
             assert finding.next_step.startswith(SNAPSHOT_FIRST) == at_least(finding.severity, "warn")
@@ -87,15 +87,15 @@ CONFS = [
 
 @pytest.mark.parametrize(("values", "keys", "severity"), CONFS)
 def test_a_configuration_that_does_not_fit_is_the_only_error(root, values, keys, severity):
-    seen = found(root, MessageStoreConfig(**values, given=frozenset(keys.split())))
-    assert [f.severity for f in seen.pop("CF05") if f.evidence["keys"][0] in keys.split()] == [severity]
-    assert not any(at_least(f.severity, "warn") for findings in seen.values() for f in findings)
+    observed = found(root, MessageStoreConfig(**values, given=frozenset(keys.split())))
+    assert [f.severity for f in observed.pop("CF05") if f.evidence["keys"][0] in keys.split()] == [severity]
+    assert not any(at_least(f.severity, "warn") for findings in observed.values() for f in findings)
 
 
 def test_entries_taken_for_bytes_are_named(root):
-    given = frozenset({"mappedFileSizeConsumeQueue"})
-    seen = found(root, MessageStoreConfig(mapped_file_size_consume_queue=20, given=given))
-    assert any("20 entries of 20 bytes were meant" in f.message for f in seen["CF05"])
+    texts = frozenset({"mappedFileSizeConsumeQueue"})
+    observed = found(root, MessageStoreConfig(mapped_file_size_consume_queue=20, given=texts))
+    assert any("20 entries of 20 bytes were meant" in f.message for f in observed["CF05"])
 
 
 class StopAtOnce:
@@ -110,10 +110,10 @@ def test_a_check_that_is_stopped_says_so(root):
 
 
 def test_progress_reaches_the_end(root):
-    seen: list[tuple[int, int]] = []
+    observed: list[tuple[int, int]] = []
     with open_store(root) as store:
-        list(check(store, progress=lambda done, whole: seen.append((done, whole))))
-    assert seen[-1][0] == seen[-1][1] > 0
+        list(check(store, progress=lambda done, complete: observed.append((done, complete))))
+    assert observed[-1][0] == observed[-1][1] > 0
 
 
 def test_a_damaged_unit_tells_the_entries_that_lead_into_it(root, made):
@@ -127,21 +127,21 @@ def test_a_damaged_unit_tells_the_entries_that_lead_into_it(root, made):
 
 
 def test_a_wrong_crc_names_the_flipped_bit(root, made):
-    at = made.units[20].offset + 90
-    log(root, at, bytes([made.log[at] ^ 0x04]))
+    offset = made.units[20].offset + 90
+    log(root, offset, bytes([made.log[offset] ^ 0x04]))
     (finding,) = found(root)["CL03"]
-    assert finding.evidence["bytePositions"] == [at]
+    assert finding.evidence["bytePositions"] == [offset]
     assert "bit 2 of byte 2 of the body" in finding.message
 
 
 def test_a_topic_that_was_deleted_and_made_again_is_healthy(tmp_path):
-    made = HandmadeStore()
+    store = HandmadeStore()
     for _ in range(12):
-        made.put("Orders", 0)
-    made.next_offsets.clear()
-    old, made.units = made.units, []
+        store.put("Orders", 0)
+    store.next_offsets.clear()
+    old, store.units = store.units, []
     for _ in range(5):
-        made.put("Orders", 0)
-    root = made.write(tmp_path, index=False)
+        store.put("Orders", 0)
+    root = store.write(tmp_path, index=False)
     assert len(old) == 12
     assert set(found(root)) <= {"CQ08", "IX10"}

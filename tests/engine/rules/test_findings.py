@@ -10,8 +10,8 @@ from engine.rules.findings import ALL, INDEX, SEVERITIES, Finding, Register, at_
 
 def test_a_finding_becomes_the_record_of_the_contract():
     record = RULES["CL03"].found("text", "/a/file", 7, {"expected": 1}).record()
-    wanted = ["type", "id", "severity", "group", "file", "offset", "message", "evidence", "knownIssues", "nextStep"]
-    assert list(record) == [*wanted, "title", "explanation", "command", "causedBy"]
+    expected = ["type", "id", "severity", "group", "file", "offset", "message", "evidence", "knownIssues", "nextStep"]
+    assert list(record) == [*expected, "title", "explanation", "command", "causedBy"]
     assert (record["title"], record["causedBy"]) == (RULES["CL03"].title, None)
 
 
@@ -80,9 +80,9 @@ def test_what_was_not_read_keeps_rules_quiet_and_a_rule_that_nobody_listed_first
 
 def test_a_rule_stands_under_its_id_in_its_group():
     rules = Register()
-    made = rules.add("IX99", "warn", "Title", "Why.", "What next.", "#1", needs=INDEX)
-    assert rules["IX99"] is made
-    assert (made.id, made.group, made.severity) == ("IX99", "index", "warn")
+    sample = rules.add("IX99", "warn", "Title", "Why.", "What next.", "#1", needs=INDEX)
+    assert rules["IX99"] is sample
+    assert (sample.id, sample.group, sample.severity) == ("IX99", "index", "warn")
 
 
 def test_letters_that_are_no_group_are_refused():

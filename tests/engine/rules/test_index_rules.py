@@ -25,18 +25,18 @@ NEWEST = np.array([0, 5, 6, 0], np.int32)
 
 
 def chains(hashes=HASHES, links=LINKS, piece=6):
-    made = Chains(SLOTS, len(hashes) + 1)
-    for at in range(0, len(hashes), piece):
-        made.feed(at + 1, hashes[at : at + piece], links[at : at + piece])
-    return made
+    new_chains = Chains(SLOTS, len(hashes) + 1)
+    for position in range(0, len(hashes), piece):
+        new_chains.feed(position + 1, hashes[position : position + piece], links[position : position + piece])
+    return new_chains
 
 
 @pytest.mark.parametrize("piece", [1, 2, 6])
 def test_healthy_chains_in_pieces_of_any_size(piece):
-    made = chains(piece=piece)
-    assert made.bad == []
-    assert made.slots(NEWEST) == []
-    assert made.used_slots == 2
+    new_chains = chains(piece=piece)
+    assert new_chains.bad == []
+    assert new_chains.slots(NEWEST) == []
+    assert new_chains.used_slots == 2
 
 
 LINKED = [
@@ -68,10 +68,10 @@ def test_a_slot_names_the_newest_of_its_chain(value, kind):
 
 @pytest.mark.parametrize("settled", range(7))
 def test_slots_that_were_read_while_entries_came_are_each_of_a_moment_of_its_own(settled):
-    made = Chains(SLOTS, 7)
-    made.feed(1, HASHES[:settled], LINKS[:settled])
-    made.settle()
-    made.feed(settled + 1, HASHES[settled:], LINKS[settled:])
+    new_chains = Chains(SLOTS, 7)
+    new_chains.feed(1, HASHES[:settled], LINKS[:settled])
+    new_chains.settle()
+    new_chains.feed(settled + 1, HASHES[settled:], LINKS[settled:])
     chain_of = [[number + 1 for number in range(6) if HASHES[number] % SLOTS == slot] for slot in range(SLOTS)]
     for slot, numbers in enumerate(chain_of):
         newest = max((number for number in numbers if number <= settled), default=0)
@@ -79,14 +79,14 @@ def test_slots_that_were_read_while_entries_came_are_each_of_a_moment_of_its_own
         for value in range(-1, 9):
             stored = NEWEST.copy()
             stored[slot] = value
-            assert [bad.found for bad in made.slots(stored)] == [value] * (value not in may), (slot, value)
+            assert [bad.found for bad in new_chains.slots(stored)] == [value] * (value not in may), (slot, value)
 
 
 def test_an_entry_with_another_hash_is_told_from_wrong_links():
     hashes = HASHES.copy()
     hashes[1] = 3
-    made = chains(hashes)
-    assert with_changed_hash([*made.bad, *made.slots(NEWEST)]) == 2
+    new_chains = chains(hashes)
+    assert with_changed_hash([*new_chains.bad, *new_chains.slots(NEWEST)]) == 2
     links = LINKS.copy()
     links[3] = 1
     assert with_changed_hash(chains(links=links).bad) is None

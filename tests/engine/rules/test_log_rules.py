@@ -19,8 +19,8 @@ TIMES = [
 
 @pytest.mark.parametrize(("times", "newest", "steps"), TIMES)
 def test_steps_back_of_the_clock(times, newest, steps):
-    found = log_rules.backward_times(np.array(times, np.int64), newest)
-    assert [(step.row, step.milliseconds) for step in found] == steps
+    backward_times = log_rules.backward_times(np.array(times, np.int64), newest)
+    assert [(step.row, step.milliseconds) for step in backward_times] == steps
 
 
 FILES = [
@@ -36,8 +36,8 @@ FILES = [
 
 @pytest.mark.parametrize(("files", "faults"), FILES)
 def test_the_sequence_of_files(files, faults):
-    found = log_rules.file_sequence([LogFile("f", *file) for file in files], 100)
-    assert [(fault.kind, fault.offset, fault.end) for fault in found] == faults
+    file_sequence = log_rules.file_sequence([LogFile("f", *file) for file in files], 100)
+    assert [(fault.kind, fault.offset, fault.end) for fault in file_sequence] == faults
 
 
 LENGTHS = [

@@ -26,14 +26,14 @@ RECORD = {
 
 
 def test_everything_asked_for_is_gone_and_the_rest_stays() -> None:
-    made = Masking(True, True, True).record(RECORD)
-    text = json.dumps(made)
+    record = Masking(True, True, True).record(RECORD)
+    text = json.dumps(record)
     for original in ("10.1.2.3", "10.1.2.9", '"A7"', "B8", "0A010203", "0A010209", "c2VjcmV0"):
         assert original not in text, original
-    assert list(made) == list(RECORD)
-    assert made["topic"] == "Orders"
-    assert made["properties"]["TAGS"] == "paid"
-    assert made["bornHost"].endswith(":4711")
+    assert list(record) == list(RECORD)
+    assert record["topic"] == "Orders"
+    assert record["properties"]["TAGS"] == "paid"
+    assert record["bornHost"].endswith(":4711")
     assert RECORD["keys"] == ["A7", "B8"], "the record itself is not changed"
 
 
@@ -48,10 +48,10 @@ def test_equal_values_stay_equal_within_one_export_only() -> None:
 
 
 def test_hosts_hide_in_unique_keys_too() -> None:
-    made = Masking(hosts=True).record(RECORD)
-    assert made["uniqueKey"].startswith("key-")
-    assert made["keys"] == ["A7", "B8"]
-    assert made["bodyCRC"] == 5
+    record = Masking(hosts=True).record(RECORD)
+    assert record["uniqueKey"].startswith("key-")
+    assert record["keys"] == ["A7", "B8"]
+    assert record["bodyCRC"] == 5
 
 
 def test_nothing_asked_for_changes_nothing() -> None:
@@ -71,11 +71,11 @@ def test_hashes_of_keys_cannot_be_compared_with_guesses() -> None:
 def test_sentences_lose_hosts_ids_keys_and_folders_and_nothing_else() -> None:
     mask = Masking(True, True, True)
     unique = "7F000001647430946E09697FC6310E6E"
-    said = mask.words(f"10.0.0.7:10911 sent {unique} to Orders#SO-1, see /data/prod/store/x; [fe80::1]:10911 and ::1")
+    words = mask.words(f"10.0.0.7:10911 sent {unique} to Orders#SO-1, see /data/prod/store/x; [fe80::1]:10911 and ::1")
     for secret in ("10.0.0.7", unique, "SO-1", "/data/prod", "fe80", "::1"):
-        assert secret not in said
-    assert mask.key(unique) in said, "the same id in a record has the same pseudonym"
-    assert mask.host("10.0.0.7:10911") in said.split()  # type: ignore[comparison-overlap]
+        assert secret not in words
+    assert mask.key(unique) in words, "the same id in a record has the same pseudonym"
+    assert mask.host("10.0.0.7:10911") in words.split()  # type: ignore[comparison-overlap]
     assert Masking(keys=True).words("10.0.0.7 Orders#12345").startswith("10.0.0.7 Orders#key-")
     plain = "stored 2026-11-21 20:26:29.123 at 1,310,900, version 5.3.3, see #1456 (6 of 7): units 5 to 9"
     assert mask.words(plain) == plain
@@ -89,12 +89,12 @@ def test_findings_are_masked_to_the_bottom_of_their_evidence() -> None:
         "message": "10.0.0.7 wrote Orders#K1",
         "evidence": {"uniqueKey": "uvw", "entry": 7, "units": [{"bornHost": "10.0.0.7:1", "text": "tea"}]},
     }
-    made = Masking(True, True, True).record(finding)
-    text = json.dumps(made)
+    record = Masking(True, True, True).record(finding)
+    text = json.dumps(record)
     for secret in ("10.0.0.7", "K1", "uvw", "tea", "prod"):
         assert secret not in text
-    assert made["file"] == "…/store/index/2026"
-    assert made["evidence"]["entry"] == 7
+    assert record["file"] == "…/store/index/2026"
+    assert record["evidence"]["entry"] == 7
     assert Masking(bodies=True).record(finding)["file"] == finding["file"]
 
 
@@ -131,8 +131,10 @@ def test_every_word_hides_what_it_names_and_no_other_does() -> None:
     record = RECORD | {"topic": "%DLQ%billing", "properties": PROPERTIES}
     for word, hidden in secrets.items():
         text = json.dumps(Masking.of(word).record(record))
-        assert [one for one in hidden if one in text] == []
-        others = {name: [one for one in values if one in text] for name, values in secrets.items() if name != word}
+        assert [item for item in hidden if item in text] == []
+        others = {
+            name: [value for value in values if value in text] for name, values in secrets.items() if name != word
+        }
         assert others == {name: values for name, values in secrets.items() if name != word}, word
     text = json.dumps(Masking.of(",".join(PARTS)).record(record))
     assert [one for hidden in secrets.values() for one in hidden if one in text] == []
@@ -141,21 +143,21 @@ def test_every_word_hides_what_it_names_and_no_other_does() -> None:
 
 def test_users_properties_may_stay_by_name() -> None:
     mask = Masking.of("properties,keys").except_for(["note"])
-    made = mask.property_values(PROPERTIES)
-    assert made["colour"] == mask.pseudonym("value", "blue")
-    assert made["note"] == f"{mask.key('A7')} of billing, at 10.1.2.3:10911"
-    assert made["DELAY"] == "3"
+    property_values = mask.property_values(PROPERTIES)
+    assert property_values["colour"] == mask.pseudonym("value", "blue")
+    assert property_values["note"] == f"{mask.key('A7')} of billing, at 10.1.2.3:10911"
+    assert property_values["DELAY"] == "3"
     with pytest.raises(UsageError, match="expected 'properties' among what is masked"):
         Masking.of("keys").except_for(["note"])
 
 
 def test_groups_and_light_queues_are_the_same_wherever_they_stand() -> None:
     mask = Masking.of("groups,lmq")
-    made = mask.property_values(PROPERTIES)
+    property_values = mask.property_values(PROPERTIES)
     group, light = mask.group("billing"), mask.pseudonym("lmq", "u1")
-    assert made["PGROUP"] == group
-    assert made["REAL_TOPIC"] == mask.topic("%RETRY%billing") == f"%RETRY%{group}"
-    assert made["INNER_MULTI_DISPATCH"].split(",")[0] == mask.topic("%LMQ%u1") == f"%LMQ%{light}"
+    assert property_values["PGROUP"] == group
+    assert property_values["REAL_TOPIC"] == mask.topic("%RETRY%billing") == f"%RETRY%{group}"
+    assert property_values["INNER_MULTI_DISPATCH"].split(",")[0] == mask.topic("%LMQ%u1") == f"%LMQ%{light}"
     assert mask.topic("%RETRY%billing+Orders") == f"%RETRY%{group}+Orders"
     assert mask.topic("Orders") == "Orders"
     assert mask.words("of %RETRY%billing, %LMQ%u1: none") == f"of %RETRY%{group}, %LMQ%{light}: none"

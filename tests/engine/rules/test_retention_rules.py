@@ -49,11 +49,11 @@ CASES = [
 
 @pytest.mark.parametrize(("log", "queues", "rule", "of"), CASES)
 def test_row_55_the_rule_in_force(log, queues, rule, of):
-    found = pressure(log, queues, LEVELS)
-    assert (found.rule, found.of) == (rule, of)
-    assert found.needed == (rule != "none")
-    assert found.at_once == (rule in {"force", "warn"})
-    assert found.refused == (rule == "warn")
+    actual_pressure = pressure(log, queues, LEVELS)
+    assert (actual_pressure.rule, actual_pressure.of) == (rule, of)
+    assert actual_pressure.needed == (rule != "none")
+    assert actual_pressure.at_once == (rule in {"force", "warn"})
+    assert actual_pressure.refused == (rule == "warn")
 
 
 def test_a_shared_disk_goes_by_its_share():
@@ -87,10 +87,10 @@ def test_a_file_is_due_at_its_age_to_the_millisecond():
     assert is_due(at(4), at(4) + 72 * HOUR_MS, 72)
 
 
-def told(modified: list[int], now: int, log: float = 0.1, **more: object) -> list[tuple[str, int | None]]:
+def told(modified: list[int], now: int, log: float = 0.1, **options: object) -> list[tuple[str, int | None]]:
     rule = pressure(log, 0.1, LEVELS)
-    wanted = {"reserved_hours": 72, "hours": (4,), "rule": rule} | more
-    return [(one.held_by, one.goes_at) for one in forecast(modified, now, **wanted)]
+    expected = {"reserved_hours": 72, "hours": (4,), "rule": rule} | options
+    return [(item.held_by, item.goes_at) for item in forecast(modified, now, **expected)]
 
 
 def test_row_55_what_holds_each_file_and_until_when():

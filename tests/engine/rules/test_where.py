@@ -29,9 +29,9 @@ def unit(topic="Orders", offset=0, sys_flag=0, body=b"hello", crc=None, queue_of
     )
 
 
-def facts(**given):
+def facts(**options):
     values = {"place": LISTED, "in_index": True, "settled_halves": frozenset(), "log_end": END}
-    return rules.Facts(**{**values, **given})
+    return rules.Facts(**{**values, **options})
 
 
 HALF = unit(rules.HALF_TOPIC, 0, REAL_TOPIC="Orders", queue_offset=3)

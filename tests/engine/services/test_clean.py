@@ -38,9 +38,9 @@ class Clock:
         return self.now
 
 
-def opened(clock: Clock, disk: SimulatedDisk | None = None, **more: Any) -> tuple[MessageStore, SimulatedDisk]:
+def opened(clock: Clock, disk: SimulatedDisk | None = None, **options: Any) -> tuple[MessageStore, SimulatedDisk]:
     disk = disk or SimulatedDisk(clock=clock)
-    store = MessageStore(ROOT, from_mapping({**SMALL, **more})[0], disk=disk, clock=clock, services=False)
+    store = MessageStore(ROOT, from_mapping({**SMALL, **options})[0], disk=disk, clock=clock, services=False)
     return store, disk
 
 

@@ -90,9 +90,9 @@ def test_row_55_what_was_foretold_goes_and_nothing_else(tmp_path, settings, used
     config = from_mapping({**SMALL, **settings})[0]
     root = tmp_path / "store"
     made(root, config, ages)
-    found = forecast_of(root, config, used)
-    when = found.next_time
+    forecast = forecast_of(root, config, used)
+    when = forecast.next_time
     assert when is not None
     if when > NOON:
         assert cleaned(root, config, used, when - 1) == []
-    assert cleaned(root, config, used, when) == sorted(file.name for file in found.next_files)
+    assert cleaned(root, config, used, when) == sorted(file.name for file in forecast.next_files)

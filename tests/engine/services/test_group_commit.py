@@ -75,28 +75,28 @@ def test_turns_are_short_while_somebody_waits_in_a_crowd(dense: bool, monkeypatc
     small = SmallLog()
     group, before = grouped(small), sys.getswitchinterval()
     monkeypatch.setattr(ThreadContention, "is_dense", dense)
-    seen: list[float] = []
+    observed: list[float] = []
     flush = MappedFileQueue.flush
 
     def watched(files: MappedFileQueue, least_pages: int) -> bool:
-        seen.append(sys.getswitchinterval())
+        observed.append(sys.getswitchinterval())
         return flush(files, least_pages)
 
     monkeypatch.setattr(MappedFileQueue, "flush", watched)
     assert group.wait(small.append(100))
-    assert seen == [pytest.approx(SHORT_TURN_S if dense else before)]
+    assert observed == [pytest.approx(SHORT_TURN_S if dense else before)]
     assert sys.getswitchinterval() == before
 
 
 def test_the_service_s_thread_tells_the_crowd(monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[str] = []
-    monkeypatch.setattr(ThreadContention, "wakes", lambda _: told.append("wakes"))
-    monkeypatch.setattr(ThreadContention, "sleeps", lambda _, seconds: told.append(f"sleeps {seconds}"))
+    texts: list[str] = []
+    monkeypatch.setattr(ThreadContention, "wakes", lambda _: texts.append("wakes"))
+    monkeypatch.setattr(ThreadContention, "sleeps", lambda _, seconds: texts.append(f"sleeps {seconds}"))
     small = SmallLog()
     group = grouped(small)
     small.append(100)
     assert group.step() == IDLE_MS
-    assert told == ["wakes", "sleeps 0.01"]
+    assert texts == ["wakes", "sleeps 0.01"]
 
 
 def test_one_flush_serves_all_that_wait() -> None:
@@ -306,9 +306,9 @@ def test_a_signal_that_ends_a_wait_for_the_disk_harms_no_later_put(monkeypatch: 
             return bool(self.bell.acquire(timeout=timeout))
 
     def waiting(end: int) -> Any:
-        made = acquire(end)
-        made.bell = AlarmBell(made.bell)  # type: ignore[assignment]
-        return made
+        sample = acquire(end)
+        sample.bell = AlarmBell(sample.bell)  # type: ignore[assignment]
+        return sample
 
     def ring(*_: object) -> None:
         raise SignalAlarm

@@ -19,9 +19,9 @@ CONFIG, _ = from_mapping({"mappedFileSizeCommitLog": 4096, "maxHashSlotNum": 5, 
 
 @pytest.fixture
 def disk():
-    made = RealDisk()
-    yield made
-    made.close()
+    real_disk = RealDisk()
+    yield real_disk
+    real_disk.close()
 
 
 @pytest.fixture

@@ -23,8 +23,8 @@ SMALL = {
 }
 
 
-def opened(disk: SimulatedDisk | None = None, **more: Any) -> MessageStore:
-    return MessageStore(ROOT, from_mapping({**SMALL, **more})[0], disk=disk or SimulatedDisk(), services=False)
+def opened(disk: SimulatedDisk | None = None, **options: Any) -> MessageStore:
+    return MessageStore(ROOT, from_mapping({**SMALL, **options})[0], disk=disk or SimulatedDisk(), services=False)
 
 
 def put(store: MessageStore, count: int, body: int = 100) -> list[int]:
@@ -56,23 +56,23 @@ def test_singly_and_by_the_block_queues_and_index_are_the_same(monkeypatch: pyte
     with opened(disk) as store:
         put(store, 900)
         rounds = until_still(store)
-        seen = store.positions()
-        assert (seen.behind, seen.dispatched) == (0, seen.wrote)
+        positions = store.positions()
+        assert (positions.behind, positions.dispatched) == (0, positions.wrote)
         assert store.counters()["dispatch.units"] == 900
         assert rounds < 60
     assert _entries(disk) == [386, 385]
 
 
 def _entries(disk: SimulatedDisk) -> list[int]:
-    found = []
+    totals = []
     for queue in (0, 1):
         raw = b"".join(
             disk.read_file(ROOT / "consumequeue" / "Orders" / str(queue) / name) or b""
             for name, _ in disk.names(ROOT / "consumequeue" / "Orders" / str(queue))
         )
-        sizes = [raw[at + 8 : at + 12] for at in range(0, len(raw), 20)]
-        found.append(sum(size != bytes(4) for size in sizes))
-    return found
+        sizes = [raw[position + 8 : position + 12] for position in range(0, len(raw), 20)]
+        totals.append(sum(size != bytes(4) for size in sizes))
+    return totals
 
 
 def test_the_pause_grows_while_nothing_happens() -> None:
@@ -89,10 +89,10 @@ def test_damage_in_the_log_is_stepped_over_to_the_end_of_what_is_there(caplog: p
     offsets = put(store, 20)
     disk.open(ROOT / "commitlog" / f"{0:020d}", 1 << 16).write(offsets[10] + 4, b"\1\2\3\4")
     until_still(store)
-    seen = store.positions()
-    assert seen.dispatched == seen.wrote
+    positions = store.positions()
+    assert positions.dispatched == positions.wrote
     assert store.counters()["dispatch.units"] == 10
-    assert store.counters()["dispatch.skippedBytes"] == seen.wrote - offsets[10]
+    assert store.counters()["dispatch.skippedBytes"] == positions.wrote - offsets[10]
     assert "dispatch steps over" in caplog.text
     put(store, 1)
     until_still(store)
@@ -125,7 +125,7 @@ def test_only_the_service_counts_the_tries() -> None:
     for _ in range(2 * reput.QUEUE_TRIES):
         store.services.dispatch_now()
     assert store.flags.writeable
-    assert [one.what for one in store.troubles()] == ["dispatch waits"]
+    assert [trouble.what for trouble in store.troubles()] == ["dispatch waits"]
     disk.heal()
     store.services.step("reput")
     assert store.troubles() == ()
@@ -163,11 +163,11 @@ def test_a_file_of_the_pool_that_is_not_committed_is_waited_for() -> None:
     """With all buffers lent the next file is written at once, while the one in front of it waits for its commit."""
     store = opened(transientStorePoolEnable=True, transientStorePoolSize=1)
     put(store, 900)
-    seen = store.positions()
-    assert seen.buffers_left == 0
+    positions = store.positions()
+    assert positions.buffers_left == 0
     until_still(store)
     assert store.positions().dispatched == 0
     store.services.log.commit_all()
     until_still(store)
-    assert (store.positions().dispatched, store.counters()["dispatch.units"]) == (seen.wrote, 900)
+    assert (store.positions().dispatched, store.counters()["dispatch.units"]) == (positions.wrote, 900)
     store.close()

@@ -66,7 +66,7 @@ def test_a_paused_service_steps_only_by_hand() -> None:
 
 
 def test_an_error_ends_the_thread_and_is_told() -> None:
-    told: list[tuple[str, Exception]] = []
+    reports: list[tuple[str, Exception]] = []
 
     class BrokenService:
         name = "broken"
@@ -74,10 +74,10 @@ def test_an_error_ends_the_thread_and_is_told() -> None:
         def step(self) -> float:
             raise ValueError("a mistake")
 
-    thread = ServiceThread(BrokenService(), lambda name, error: told.append((name, error)))
+    thread = ServiceThread(BrokenService(), lambda name, error: reports.append((name, error)))
     thread.start()
     assert thread.join(60)
-    assert [(name, str(error)) for name, error in told] == [("broken", "a mistake")]
+    assert [(name, str(error)) for name, error in reports] == [("broken", "a mistake")]
 
 
 def test_by_hand_an_error_comes_to_the_caller() -> None:

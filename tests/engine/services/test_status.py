@@ -60,7 +60,7 @@ def test_while_group_commit_is_held_only_a_step_flushes() -> None:
             pass
         assert small.files.flushed_where == 0
         group.step()
-        assert [one.result(20) for one in waiting] == [True, True]
+        assert [item.result(20) for item in waiting] == [True, True]
     assert log.marks[-1].waiters == 2
     group.hold(False)
     assert group.wait(small.append(100))
@@ -86,8 +86,10 @@ def test_a_store_tells_what_is_paused_and_what_waits(tmp_path: Path, flush: str)
         assert rounds == before.services["flush"].rounds + 1
         store.services.resume("flush")
         assert not read_activity(store.parts, store.services).services["flush"].paused
-        again = (store.put_message(Message("T", b"two")).status for _ in range(200))  # a busy machine takes over 20 ms
-        assert PutMessageStatus.PUT_OK in again
+        second_statuses = (
+            store.put_message(Message("T", b"two")).status for _ in range(200)
+        )  # a busy machine takes over 20 ms
+        assert PutMessageStatus.PUT_OK in second_statuses
 
 
 def test_a_pool_tells_its_last_commit_and_what_it_holds(tmp_path: Path) -> None:
@@ -112,11 +114,11 @@ def test_a_power_loss_ends_a_service_and_tells_nobody() -> None:
         def step(self) -> float:
             raise PowerLoss
 
-    told: list[str] = []
-    thread = ServiceThread(FailingService(), lambda name, _error: told.append(name))
+    names: list[str] = []
+    thread = ServiceThread(FailingService(), lambda name, _error: names.append(name))
     thread.start()
     assert thread.join(60)
-    assert told == []
+    assert names == []
 
 
 def test_what_a_store_cannot_do_is_told_until_it_can() -> None:
@@ -130,19 +132,19 @@ def test_what_a_store_cannot_do_is_told_until_it_can() -> None:
     store.services.step("reput")
     store.services.step("persist")
     store.services.step("checkpoint")
-    told = {one.what: one.why for one in store.troubles()}
-    assert told.keys() == {
+    reported = {trouble.what: trouble.why for trouble in store.troubles()}
+    assert reported.keys() == {
         "the log cannot grow",
         "dispatch waits",
         "tables are not saved",
         "the checkpoint is not written",
     }
-    assert all("No space left on device" in why for why in told.values())
+    assert all("No space left on device" in why for why in reported.values())
     disk.heal()
     disk.used = 0.95
     for service in ("clean", "persist", "reput", "checkpoint"):
         store.services.step(service)
-    (full,) = [one for one in store.troubles() if one.what != "the log cannot grow"]
+    (full,) = [item for item in store.troubles() if item.what != "the log cannot grow"]
     assert full.what == "messages are refused, disk full"
     assert "95%" in full.why
     disk.used = 0.5
@@ -157,7 +159,7 @@ def test_an_append_that_the_disk_took_not_is_told_until_one_goes_well() -> None:
     store = MessageStore("/store", disk=disk, services=False)
     disk.fail(errno.ENOSPC, kind="reserve")
     assert not store.put_message(Message("T", b"refused")).ok
-    assert [one.what for one in store.troubles()] == ["messages cannot be stored"]
+    assert [trouble.what for trouble in store.troubles()] == ["messages cannot be stored"]
     disk.heal()
     assert store.put_message(Message("T", b"stored")).ok
     assert store.troubles() == ()

@@ -70,7 +70,7 @@ def test_a_unit_that_does_not_fit_with_eight_bytes_to_spare_goes_to_the_next_fil
     put.log.put_message(Message("T", b"x" * (1000 - 8 - 2 * size)))
     assert put.log.wrote == 992, "eight bytes are left: enough"
     assert put.log.put_message(Message("T", b"")).append.physical_offset == 1000
-    blank = next(seen for seen in put.seen() if isinstance(seen, Blank))
+    blank = next(actual_blank for actual_blank in put.seen() if isinstance(actual_blank, Blank))
     assert (blank.offset, blank.size) == (992, 8)
 
 
@@ -79,7 +79,7 @@ def test_one_byte_more_and_it_goes_to_the_next_file(tmp_path) -> None:
     size = put.log.put_message(Message("T", b"")).append.size
     second = put.log.put_message(Message("T", b"x" * (1000 - 7 - 2 * size))).append
     assert second.physical_offset == 1000
-    blank = next(seen for seen in put.seen() if isinstance(seen, Blank))
+    blank = next(actual_blank for actual_blank in put.seen() if isinstance(actual_blank, Blank))
     assert (blank.offset, blank.size) == (size, 1000 - size)
 
 
@@ -176,8 +176,10 @@ def test_many_threads_put_in_the_order_of_the_log(tmp_path) -> None:
     for thread in threads:
         thread.join()
     units = put.units()
-    assert sorted(place for found in answers for place in found) == [(unit.offset, unit.queue_offset) for unit in units]
-    assert all(found == sorted(found) for found in answers)
+    assert sorted(place for answer in answers for place in answer) == [
+        (unit.offset, unit.queue_offset) for unit in units
+    ]
+    assert all(actual_answer == sorted(actual_answer) for actual_answer in answers)
     for queue in range(3):
         offsets = [unit.queue_offset for unit in units if unit.queue_id == queue]
         assert offsets == list(range(len(offsets)))
@@ -213,10 +215,10 @@ def test_a_real_stores_messages_put_again_get_its_offsets_and_properties(golden,
     batch_topics: set[str] = set()
     units = []
     for path in sorted(golden(name).glob("commitlog/*")):
-        data, at = path.read_bytes(), 0
-        while not isinstance(frame := codec.check_frame(data, at, len(data)), str):
-            units.append(codec.decode_frame(data, at, frame, 0))
-            at += frame.size
+        data, position = path.read_bytes(), 0
+        while not isinstance(frame := codec.check_frame(data, position, len(data)), str):
+            units.append(codec.decode_frame(data, position, frame, 0))
+            position += frame.size
     batch_topics |= {unit.topic for unit in units if unit.sys_flag & codec.INNER_BATCH}
     assert len(units) > 50
     for unit in units:
@@ -226,14 +228,22 @@ def test_a_real_stores_messages_put_again_get_its_offsets_and_properties(golden,
             sent = {key: value for key, value in unit.properties.items() if key not in MADE_BY_THE_STORE}
             message = message.changed(properties=sent, properties_raw=None)
         result = put.log.put_message(message)
-        again = put.unit(result)
-        assert (again.queue_offset, again.topic, again.queue_id) == (unit.queue_offset, unit.topic, unit.queue_id)
-        assert (again.size, again.sys_flag, again.body_crc) == (unit.size, unit.sys_flag, unit.body_crc)
-        assert again.properties.keys() == unit.properties.keys()
+        second_unit = put.unit(result)
+        assert (second_unit.queue_offset, second_unit.topic, second_unit.queue_id) == (
+            unit.queue_offset,
+            unit.topic,
+            unit.queue_id,
+        )
+        assert (second_unit.size, second_unit.sys_flag, second_unit.body_crc) == (
+            unit.size,
+            unit.sys_flag,
+            unit.body_crc,
+        )
+        assert second_unit.properties.keys() == unit.properties.keys()
         if crc:
-            assert properties.verify_crc(put.files.read(again.offset, again.size))
+            assert properties.verify_crc(put.files.read(second_unit.offset, second_unit.size))
         else:
-            assert again.properties == unit.properties
+            assert second_unit.properties == unit.properties
 
 
 def test_store_times_never_run_backwards(tmp_path):

@@ -20,14 +20,14 @@ NOW = 1_700_000_000_000
 
 
 def tables(root: Path, like: Any = "5.3", light: bool = False) -> ConfigTables:
-    made = ConfigTables(StorePaths(root), RealDisk(), lambda: NOW, like=like, light=light)
-    made.load()
-    return made
+    new_tables = ConfigTables(StorePaths(root), RealDisk(), lambda: NOW, like=like, light=light)
+    new_tables.load()
+    return new_tables
 
 
 def test_a_topic_is_written_at_once_in_the_brokers_form(tmp_path: Path) -> None:
-    made = tables(tmp_path).create_topic("Orders", 4)
-    assert (made.read_queue_nums, made.write_queue_nums, made.perm, made.batch) == (4, 4, 6, False)
+    topic = tables(tmp_path).create_topic("Orders", 4)
+    assert (topic.read_queue_nums, topic.write_queue_nums, topic.perm, topic.batch) == (4, 4, 6, False)
     text = (tmp_path / "config" / "topics.json").read_text()
     assert text.startswith(
         '{\n\t"dataVersion":{\n\t\t"counter":1,\n\t\t"stateVersion":0,\n\t\t"timestamp":1700000000000'
@@ -37,10 +37,10 @@ def test_a_topic_is_written_at_once_in_the_brokers_form(tmp_path: Path) -> None:
 
 
 def test_4_9_knows_neither_attributes_nor_state_version(tmp_path: Path) -> None:
-    made = tables(tmp_path, like="4.9")
-    made.create_topic("Orders")
-    made.commit_consumer_offset("g", "Orders", 0, 5)
-    made.save()
+    new_tables = tables(tmp_path, like="4.9")
+    new_tables.create_topic("Orders")
+    new_tables.commit_consumer_offset("g", "Orders", 0, 5)
+    new_tables.save()
     assert "attributes" not in (tmp_path / "config" / "topics.json").read_text()
     assert "stateVersion" not in (tmp_path / "config" / "topics.json").read_text()
     assert (tmp_path / "config" / "consumerOffset.json").read_text() == (
@@ -49,23 +49,23 @@ def test_4_9_knows_neither_attributes_nor_state_version(tmp_path: Path) -> None:
 
 
 def test_the_backup_is_what_was_there_before(tmp_path: Path) -> None:
-    made = tables(tmp_path)
-    made.create_topic("A")
+    new_tables = tables(tmp_path)
+    new_tables.create_topic("A")
     first = (tmp_path / "config" / "topics.json").read_bytes()
-    made.create_topic("B")
+    new_tables.create_topic("B")
     assert (tmp_path / "config" / "topics.json.bak").read_bytes() == first
     assert set(tables(tmp_path).topics()) == {"A", "B"}
 
 
 def test_a_bad_file_never_becomes_the_backup(tmp_path: Path) -> None:
-    made = tables(tmp_path)
-    made.create_topic("A")
-    made.create_topic("B")
+    new_tables = tables(tmp_path)
+    new_tables.create_topic("A")
+    new_tables.create_topic("B")
     good = (tmp_path / "config" / "topics.json.bak").read_bytes()
     (tmp_path / "config" / "topics.json").write_text("{torn")
-    again = tables(tmp_path)
-    assert set(again.topics()) == {"A"}
-    again.create_topic("C")
+    second_tables = tables(tmp_path)
+    assert set(second_tables.topics()) == {"A"}
+    second_tables.create_topic("C")
     assert (tmp_path / "config" / "topics.json.bak").read_bytes() == good
     assert set(tables(tmp_path).topics()) == {"A", "C"}
 
@@ -79,56 +79,56 @@ def test_two_bad_files_refuse_to_load(tmp_path: Path) -> None:
 
 
 def test_offsets_are_written_by_save_with_the_derived_map(tmp_path: Path) -> None:
-    made = tables(tmp_path)
-    made.commit_consumer_offset("billing", "Orders", 0, 12)
-    made.commit_consumer_offset("billing", "Orders", 1, 7)
+    new_tables = tables(tmp_path)
+    new_tables.commit_consumer_offset("billing", "Orders", 0, 12)
+    new_tables.commit_consumer_offset("billing", "Orders", 1, 7)
     assert not (tmp_path / "config").exists()
-    assert made.save() == 1
-    assert made.save() == 0
+    assert new_tables.save() == 1
+    assert new_tables.save() == 0
     text = (tmp_path / "config" / "consumerOffset.json").read_text()
     assert '"groupTopicMap":{\n\t\t"billing":["Orders"]\n\t}' in text
     assert '"Orders@billing":{0:12,1:7\n\t\t}' in text
-    again = tables(tmp_path)
-    assert [again.consumer_offset("billing", "Orders", queue) for queue in (0, 1, 2)] == [12, 7, -1]
+    second_tables = tables(tmp_path)
+    assert [second_tables.consumer_offset("billing", "Orders", queue) for queue in (0, 1, 2)] == [12, 7, -1]
 
 
 def test_light_offsets_have_a_file_of_their_own(tmp_path: Path) -> None:
-    made = tables(tmp_path, light=True)
-    made.commit_consumer_offset("g", "T", 0, 1)
-    made.save()
+    new_tables = tables(tmp_path, light=True)
+    new_tables.commit_consumer_offset("g", "T", 0, 1)
+    new_tables.save()
     assert [path.name for path in (tmp_path / "config").iterdir()] == ["lmqConsumerOffset.json"]
 
 
 def test_delay_offsets_are_by_level(tmp_path: Path) -> None:
-    made = tables(tmp_path)
-    made.set_delay_offset(3, 17)
-    made.save()
+    new_tables = tables(tmp_path)
+    new_tables.set_delay_offset(3, 17)
+    new_tables.save()
     assert (tables(tmp_path).delay_offset(3), tables(tmp_path).delay_offset(4)) == (17, 0)
 
 
 def test_a_deleted_topic_takes_its_offsets_along(tmp_path: Path) -> None:
-    made = tables(tmp_path)
-    made.create_topic("A", attributes={"queue.type": "BatchCQ"})
-    made.create_topic("B")
-    made.commit_consumer_offset("g", "A", 0, 1)
-    made.commit_consumer_offset("g", "B", 0, 2)
-    made.save()
-    assert made.is_batch_topic("A")
-    assert made.delete_topics(["A", "unknown"]) == 1
-    again = tables(tmp_path)
-    assert (set(again.topics()), again.is_batch_topic("A")) == ({"B"}, False)
-    assert (again.consumer_offset("g", "A", 0), again.consumer_offset("g", "B", 0)) == (-1, 2)
+    new_tables = tables(tmp_path)
+    new_tables.create_topic("A", attributes={"queue.type": "BatchCQ"})
+    new_tables.create_topic("B")
+    new_tables.commit_consumer_offset("g", "A", 0, 1)
+    new_tables.commit_consumer_offset("g", "B", 0, 2)
+    new_tables.save()
+    assert new_tables.is_batch_topic("A")
+    assert new_tables.delete_topics(["A", "unknown"]) == 1
+    second_tables = tables(tmp_path)
+    assert (set(second_tables.topics()), second_tables.is_batch_topic("A")) == ({"B"}, False)
+    assert (second_tables.consumer_offset("g", "A", 0), second_tables.consumer_offset("g", "B", 0)) == (-1, 2)
 
 
 def test_groups(tmp_path: Path) -> None:
-    made = tables(tmp_path)
-    made.create_group("billing", retry_max_times=3)
-    made.commit_consumer_offset("billing", "A", 0, 1)
+    new_tables = tables(tmp_path)
+    new_tables.create_group("billing", retry_max_times=3)
+    new_tables.commit_consumer_offset("billing", "A", 0, 1)
     assert tables(tmp_path).groups()["billing"].retry_max_times == 3
     assert '"forbiddenTable":{}' in (tmp_path / "config" / "subscriptionGroup.json").read_text()
-    assert made.delete_group("billing")
-    assert not made.delete_group("billing")
-    assert (tables(tmp_path).groups(), made.consumer_offset("billing", "A", 0)) == ({}, -1)
+    assert new_tables.delete_group("billing")
+    assert not new_tables.delete_group("billing")
+    assert (tables(tmp_path).groups(), new_tables.consumer_offset("billing", "A", 0)) == ({}, -1)
 
 
 @pytest.mark.parametrize("name", ["", "a/b", "a@b", "x" * 128, "..", "中" * 43])
@@ -147,10 +147,10 @@ def test_impossible_numbers_of_queues(tmp_path: Path, queues: int) -> None:
 def test_what_is_not_changed_stays(golden: Any, tmp_path: Path) -> None:
     shutil.copytree(Path(golden("broker-orders")) / "config", tmp_path / "config")
     before = parse((tmp_path / "config" / "topics.json").read_bytes()).value
-    made = tables(tmp_path)
-    made.create_topic("New")
-    made.commit_consumer_offset("billing", "OrderEvents", 0, 400)
-    made.save()
+    new_tables = tables(tmp_path)
+    new_tables.create_topic("New")
+    new_tables.commit_consumer_offset("billing", "OrderEvents", 0, 400)
+    new_tables.save()
     after = parse((tmp_path / "config" / "topics.json").read_bytes()).value
     assert after["dataVersion"]["counter"] == before["dataVersion"]["counter"] + 1
     assert set(after["topicConfigTable"]) - set(before["topicConfigTable"]) == {"New"}
@@ -163,7 +163,7 @@ def test_what_is_not_changed_stays(golden: Any, tmp_path: Path) -> None:
 
 def test_nobody_waits_for_the_disk_that_a_table_is_written_to(tmp_path, monkeypatch) -> None:
     """A broker commits offsets in its loop: on a busy disk every client waited for the table to be written."""
-    made = tables(tmp_path)
+    new_tables = tables(tmp_path)
     writing, go_on = threading.Event(), threading.Event()
     put = config_tables.put_file
 
@@ -174,25 +174,25 @@ def test_nobody_waits_for_the_disk_that_a_table_is_written_to(tmp_path, monkeypa
         put(disk, path, data)
 
     monkeypatch.setattr(config_tables, "put_file", slow)
-    made.commit_consumer_offset("g", "T", 0, 1)
-    saving = threading.Thread(target=made.save)
+    new_tables.commit_consumer_offset("g", "T", 0, 1)
+    saving = threading.Thread(target=new_tables.save)
     saving.start()
     assert writing.wait(60)
-    made.commit_consumer_offset("g", "T", 0, 2)
-    assert made.consumer_offset("g", "T", 0) == 2
+    new_tables.commit_consumer_offset("g", "T", 0, 2)
+    assert new_tables.consumer_offset("g", "T", 0) == 2
     go_on.set()
     saving.join(60)
-    assert made.save() == 1
-    again = tables(tmp_path)
-    assert again.consumer_offset("g", "T", 0) == 2
+    assert new_tables.save() == 1
+    second_tables = tables(tmp_path)
+    assert second_tables.consumer_offset("g", "T", 0) == 2
 
 
 def test_a_text_that_comes_late_does_not_replace_a_later_one(tmp_path) -> None:
-    made = tables(tmp_path)
-    table = made._tables["consumerOffset.json"]
-    made.commit_consumer_offset("g", "T", 0, 1)
+    new_tables = tables(tmp_path)
+    table = new_tables._tables["consumerOffset.json"]
+    new_tables.commit_consumer_offset("g", "T", 0, 1)
     first = table.taken()
-    made.commit_consumer_offset("g", "T", 0, 2)
+    new_tables.commit_consumer_offset("g", "T", 0, 2)
     table.write(*table.taken())
     table.write(*first)
     assert tables(tmp_path).consumer_offset("g", "T", 0) == 2
@@ -200,31 +200,31 @@ def test_a_text_that_comes_late_does_not_replace_a_later_one(tmp_path) -> None:
 
 def test_what_was_only_asked_is_written_at_the_end_too(tmp_path: Path) -> None:
     """Asking a table that was not there gave it members in memory, and its file was never made."""
-    made = tables(tmp_path)
-    assert made.groups_with_offsets() == []
-    assert made.consumer_offset("g", "t", 0) == -1
-    made.complete()
-    made.save()
+    new_tables = tables(tmp_path)
+    assert new_tables.groups_with_offsets() == []
+    assert new_tables.consumer_offset("g", "t", 0) == -1
+    new_tables.complete()
+    new_tables.save()
     written = {file.name for file in (tmp_path / "config").iterdir()}
     assert written == {"consumerOffset.json", "delayOffset.json", "topics.json", "subscriptionGroup.json"}
-    again = tables(tmp_path)
-    again.complete()
-    assert again.save() == 0
+    second_tables = tables(tmp_path)
+    second_tables.complete()
+    assert second_tables.save() == 0
 
 
 def test_a_light_group_has_one_offset_of_each_topic(tmp_path: Path) -> None:
     """Where they are kept (``enableLmq``); elsewhere it is a group as any other."""
     for light in (True, False):
-        made = tables(tmp_path, light=light)
-        assert made.consumer_offset("%LMQ%me", "%LMQ%room", 0) == -1
-        made.commit_consumer_offset("%LMQ%me", "%LMQ%room", 0, 5)
-        made.commit_consumer_offset("others", "%LMQ%room", 0, 6)
-        assert made.consumer_offset("%LMQ%me", "%LMQ%room", 0) == 5
-        made.save()
-    kept = parse((tmp_path / "config" / "lmqConsumerOffset.json").read_bytes()).value
-    assert (kept["lmqOffsetTable"], kept["offsetTable"]) == ({"%LMQ%room@%LMQ%me": 5}, {"%LMQ%room@others": {0: 6}})
+        new_tables = tables(tmp_path, light=light)
+        assert new_tables.consumer_offset("%LMQ%me", "%LMQ%room", 0) == -1
+        new_tables.commit_consumer_offset("%LMQ%me", "%LMQ%room", 0, 5)
+        new_tables.commit_consumer_offset("others", "%LMQ%room", 0, 6)
+        assert new_tables.consumer_offset("%LMQ%me", "%LMQ%room", 0) == 5
+        new_tables.save()
+    value = parse((tmp_path / "config" / "lmqConsumerOffset.json").read_bytes()).value
+    assert (value["lmqOffsetTable"], value["offsetTable"]) == ({"%LMQ%room@%LMQ%me": 5}, {"%LMQ%room@others": {0: 6}})
     assert "lmqOffsetTable" not in (tmp_path / "config" / "consumerOffset.json").read_text()
-    made = tables(tmp_path, light=True)
-    made.create_group("%LMQ%me")
-    assert made.delete_group("%LMQ%me")
-    assert made.consumer_offset("%LMQ%me", "%LMQ%room", 0) == -1
+    new_tables = tables(tmp_path, light=True)
+    new_tables.create_group("%LMQ%me")
+    assert new_tables.delete_group("%LMQ%me")
+    assert new_tables.consumer_offset("%LMQ%me", "%LMQ%room", 0) == -1

@@ -29,14 +29,14 @@ CASES = [
 
 @pytest.mark.parametrize(("minimum", "log_min", "found"), CASES)
 def test_the_minimum_is_the_first_entry_whose_unit_the_log_holds(minimum, log_min, found):
-    assert corrected_minimum(minimum, FILE, FILE, log_min, lambda at: at * 5) == found
+    assert corrected_minimum(minimum, FILE, FILE, log_min, lambda position: position * 5) == found
 
 
 def test_entries_that_point_to_0_make_a_restart_forget_the_minimum():
     """RocketMQ's own wart: as long as the log begins at 0, units that fill up the front count as there
     (docs/formats/consume-queue.md#bounds).
     """
-    assert corrected_minimum(0, Span(0, 100), Span(0, 100), 0, lambda at: 0 if at < 60 else 900) == 0
+    assert corrected_minimum(0, Span(0, 100), Span(0, 100), 0, lambda position: 0 if position < 60 else 900) == 0
     assert corrected_minimum(60, Span(0, 100), Span(0, 100), 0, lambda at: 0 if at < 60 else 900) == 60
 
 
@@ -48,16 +48,16 @@ CONFIG, _ = from_mapping({"mappedFileSizeConsumeQueue": 100})  # five entries a 
 
 
 def queue(place: DispatchTarget | None = None) -> ConsumeQueue:
-    found = (place or DispatchTarget(CONFIG)).queues.find_or_create("T", 0)
-    assert isinstance(found, ConsumeQueue)
-    return found
+    actual_queue = (place or DispatchTarget(CONFIG)).queues.find_or_create("T", 0)
+    assert isinstance(actual_queue, ConsumeQueue)
+    return actual_queue
 
 
 def filled(count: int, first: int = 0) -> ConsumeQueue:
-    found = queue()
+    actual_queue = queue()
     for number in range(first, first + count):
-        found.put(number * 100, 100, number, number)
-    return found
+        actual_queue.put(number * 100, 100, number, number)
+    return actual_queue
 
 
 def physical(found: ConsumeQueue) -> list[int]:
@@ -65,33 +65,33 @@ def physical(found: ConsumeQueue) -> list[int]:
 
 
 def test_entry_n_lies_at_byte_20_n_and_files_follow_each_other():
-    found = filled(12)
-    assert found.files.starts == (0, 100, 200)
-    assert (found.min_offset, found.max_offset, found.max_physic_offset) == (0, 12, 1200)
-    assert found.read(4, 3).tolist() == [(400, 100, 4), (500, 100, 5), (600, 100, 6)]
-    assert found.spans() == [(0, 100), (100, 200), (200, 240)]
+    results = filled(12)
+    assert results.files.starts == (0, 100, 200)
+    assert (results.min_offset, results.max_offset, results.max_physic_offset) == (0, 12, 1200)
+    assert results.read(4, 3).tolist() == [(400, 100, 4), (500, 100, 5), (600, 100, 6)]
+    assert results.spans() == [(0, 100), (100, 200), (200, 240)]
 
 
 def test_a_unit_that_is_known_is_passed_over():
-    found = filled(3)
-    found.put(200, 100, 2, 2)
-    found.put(150, 100, 9, 9)
-    assert physical(found) == [0, 100, 200]
+    results = filled(3)
+    results.put(200, 100, 2, 2)
+    results.put(150, 100, 9, 9)
+    assert physical(results) == [0, 100, 200]
 
 
 def test_a_queue_that_begins_above_0_is_filled_up_before():
-    found = filled(1, first=7)
-    assert found.files.starts == (100,)
-    assert found.read(5, 3).tolist() == [(0, PREFILLED_SIZE, 0), (0, PREFILLED_SIZE, 0), (700, 100, 7)]
-    assert (found.min_offset, found.max_offset) == (7, 8)
+    results = filled(1, first=7)
+    assert results.files.starts == (100,)
+    assert results.read(5, 3).tolist() == [(0, PREFILLED_SIZE, 0), (0, PREFILLED_SIZE, 0), (700, 100, 7)]
+    assert (results.min_offset, results.max_offset) == (7, 8)
 
 
 def test_a_gap_shifts_later_entries_and_an_offset_that_is_taken_is_passed_over():
-    found = filled(2)
-    found.put(500, 100, 5, 5)
-    found.put(600, 100, 6, 1)
-    found.put(700, 100, 7, 0)  # 0 goes wherever the queue ends
-    assert physical(found) == [0, 100, 500, 700]
+    results = filled(2)
+    results.put(500, 100, 5, 5)
+    results.put(600, 100, 6, 1)
+    results.put(700, 100, 7, 0)  # 0 goes wherever the queue ends
+    assert physical(results) == [0, 100, 500, 700]
 
 
 def test_a_queue_offset_beyond_64_bits_wraps_as_in_java():
@@ -99,11 +99,11 @@ def test_a_queue_offset_beyond_64_bits_wraps_as_in_java():
     the unit at the queue's end. We passed it over. (Seen in RocketMQ 5.5.1.)
     """
     wrapping = -0x7A789510_FFFFFED0
-    found = filled(2)
-    found.put(500, 100, 5, wrapping)
-    found.put_run(np.array([700]), np.array([wrapping]), np.array([(600, 100, 6)], CQ_UNIT))
-    found.put(700, 100, 7, -1)
-    assert physical(found) == [0, 100, 500, 600]
+    results = filled(2)
+    results.put(500, 100, 5, wrapping)
+    results.put_run(np.array([700]), np.array([wrapping]), np.array([(600, 100, 6)], CQ_UNIT))
+    results.put(700, 100, 7, -1)
+    assert physical(results) == [0, 100, 500, 600]
 
 
 runs = st.lists(
@@ -135,98 +135,98 @@ MINIMA = [(0, 0), (250, 3), (600, 6), (1100, 11), (1150, 12), (5000, 12)]
 @pytest.mark.parametrize(("log_min", "minimum"), MINIMA)
 @pytest.mark.parametrize("release", ["5.3", "4.9"])
 def test_the_minimum_follows_the_log(log_min, minimum, release):
-    found = filled(12)
-    found.delete_expired(log_min, release)
+    results = filled(12)
+    results.delete_expired(log_min, release)
     if release == "4.9" and minimum == 12:
         return  # its linear search finds nothing and leaves the minimum
-    assert found.min_offset == minimum
-    assert found.files.starts[-1] == 200, "the last file is never deleted"
+    assert results.min_offset == minimum
+    assert results.files.starts[-1] == 200, "the last file is never deleted"
 
 
 def test_files_that_point_below_the_log_are_deleted():
-    found = filled(12)
-    assert [path[-3:] for path in found.delete_expired(700)] == ["000"]
-    assert found.files.starts == (100, 200)
-    assert found.read_bytes(40, 20) == b""
+    results = filled(12)
+    assert [path[-3:] for path in results.delete_expired(700)] == ["000"]
+    assert results.files.starts == (100, 200)
+    assert results.read_bytes(40, 20) == b""
 
 
 def test_it_stands_where_recovery_says():
-    found = filled(12)
-    found.restore(QueueState(100, 140, 700, 40))
-    assert (found.max_offset, found.min_offset, found.files.starts) == (7, 2, (0, 100))
-    assert found.state() == QueueState(100, 140, 700, 40)
-    found.clear(200)
-    assert found.files.read(140, 60) == bytes(60)
-    found.restore(QueueState(None, 0, -1, 0))
-    assert found.files.starts == ()
+    results = filled(12)
+    results.restore(QueueState(100, 140, 700, 40))
+    assert (results.max_offset, results.min_offset, results.files.starts) == (7, 2, (0, 100))
+    assert results.state() == QueueState(100, 140, 700, 40)
+    results.clear(200)
+    assert results.files.read(140, 60) == bytes(60)
+    results.restore(QueueState(None, 0, -1, 0))
+    assert results.files.starts == ()
 
 
 def test_a_flush_waits_for_full_pages_unless_everything_is_asked_for():
     config, _ = from_mapping({"mappedFileSizeConsumeQueue": 6_000_000})
-    found = queue(DispatchTarget(config))
+    actual_queue = queue(DispatchTarget(config))
     for number in range(300):
-        found.put(number * 100, 100, 0, number)
-    assert not found.flush(2)
-    assert found.files.flushed == 0
-    assert found.flush(0)
-    assert found.files.flushed == 6000
+        actual_queue.put(number * 100, 100, 0, number)
+    assert not actual_queue.flush(2)
+    assert actual_queue.files.flushed == 0
+    assert actual_queue.flush(0)
+    assert actual_queue.files.flushed == 6000
 
 
 def test_destroyed_it_begins_again():
     place = DispatchTarget(CONFIG)
-    found = queue(place)
-    found.put(0, 100, 0, 0)
-    found.destroy()
+    actual_queue = queue(place)
+    actual_queue.put(0, 100, 0, 0)
+    actual_queue.destroy()
     assert place.files() == {}
-    found.put(500, 100, 0, 3)
-    assert (found.min_offset, found.max_offset) == (3, 4)
+    actual_queue.put(500, 100, 0, 3)
+    assert (actual_queue.min_offset, actual_queue.max_offset) == (3, 4)
 
 
 BATCH_CONFIG, _ = from_mapping({"mapperFileSizeBatchConsumeQueue": 92})
 
 
 def filled_with_batches(count: int) -> BatchConsumeQueue:
-    found = DispatchTarget(BATCH_CONFIG, batch_topics=frozenset({"B"})).queues.find_or_create("B", 1)
-    assert isinstance(found, BatchConsumeQueue)
+    actual_queue = DispatchTarget(BATCH_CONFIG, batch_topics=frozenset({"B"})).queues.find_or_create("B", 1)
+    assert isinstance(actual_queue, BatchConsumeQueue)
     for number in range(count):
-        found.put(BatchCqUnit(number * 100, 100, 7, 1_700_000_000_000, 10 + 3 * number, 3))
-    return found
+        actual_queue.put(BatchCqUnit(number * 100, 100, 7, 1_700_000_000_000, 10 + 3 * number, 3))
+    return actual_queue
 
 
 def test_entries_stand_back_to_back_and_tell_their_offsets():
-    found = filled_with_batches(5)
-    assert found.files.starts == (0, 92, 184)
-    assert (found.min_offset, found.max_offset, found.max_physic_offset) == (10, 25, 400)
-    assert decode(found.read_bytes(46, 46)) == BatchCqUnit(100, 100, 7, 1_700_000_000_000, 13, 3)
+    results = filled_with_batches(5)
+    assert results.files.starts == (0, 92, 184)
+    assert (results.min_offset, results.max_offset, results.max_physic_offset) == (10, 25, 400)
+    assert decode(results.read_bytes(46, 46)) == BatchCqUnit(100, 100, 7, 1_700_000_000_000, 13, 3)
 
 
 def test_an_empty_queue_begins_at_minus_one():
-    found = filled_with_batches(0)
-    assert (found.min_offset, found.max_offset) == (-1, 0)
+    results = filled_with_batches(0)
+    assert (results.min_offset, results.max_offset) == (-1, 0)
 
 
 def test_known_units_and_impossible_batches_are_passed_over():
-    found = filled_with_batches(2)
-    found.put(BatchCqUnit(100, 100, 0, 0, 99, 1))
-    found.put(BatchCqUnit(900, 100, 0, 0, -1, 1))
-    found.put(BatchCqUnit(900, 100, 0, 0, 1, -1))
-    assert found.max_offset == 16
+    results = filled_with_batches(2)
+    results.put(BatchCqUnit(100, 100, 0, 0, 99, 1))
+    results.put(BatchCqUnit(900, 100, 0, 0, -1, 1))
+    results.put(BatchCqUnit(900, 100, 0, 0, 1, -1))
+    assert results.max_offset == 16
 
 
 def test_the_minimum_of_a_batch_queue_follows_the_log():
-    found = filled_with_batches(5)
-    found.delete_expired(150)
-    assert (found.min_offset, found.files.starts) == (16, (92, 184))
-    found.delete_expired(350)
-    assert (found.min_offset, found.files.starts) == (22, (184,))
+    results = filled_with_batches(5)
+    results.delete_expired(150)
+    assert (results.min_offset, results.files.starts) == (16, (92, 184))
+    results.delete_expired(350)
+    assert (results.min_offset, results.files.starts) == (22, (184,))
 
 
 def test_a_batch_queue_stands_where_recovery_says():
-    found = filled_with_batches(5)
-    found.restore(QueueState(92, 138, 200, 0, 10, 19))
-    assert found.state() == QueueState(92, 138, 200, 0, 10, 19)
-    found.destroy()
-    assert found.state() == QueueState(None, 0, -1, 0, -1, 0)
+    results = filled_with_batches(5)
+    results.restore(QueueState(92, 138, 200, 0, 10, 19))
+    assert results.state() == QueueState(92, 138, 200, 0, 10, 19)
+    results.destroy()
+    assert results.state() == QueueState(None, 0, -1, 0, -1, 0)
 
 
 EXT_CONFIG, _ = from_mapping({"enableConsumeQueueExt": True, "mappedFileSizeConsumeQueueExt": 100})

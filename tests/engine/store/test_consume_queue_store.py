@@ -49,10 +49,10 @@ def test_whichever_call_fails_a_topic_is_there_or_gone(kind: str, path: str, aft
             assert kind == "move_folder"
         disk.heal()
         for topic in ("Orders", "Others"):
-            there = topic in disk.folders(ROOT / "consumequeue")
-            assert there == (topic in store.tables.topics())
-            assert len(bodies(store, topic, 0)) == 30 * there
-            assert put(store, 1, topic) == [(0, 30 * there)]
+            present = topic in disk.folders(ROOT / "consumequeue")
+            assert present == (topic in store.tables.topics())
+            assert len(bodies(store, topic, 0)) == 30 * present
+            assert put(store, 1, topic) == [(0, 30 * present)]
         store.wait_dispatched()
         store.tables.save()
     with MessageStore(ROOT, settings, disk=disk, services=False) as store:
@@ -85,12 +85,12 @@ def test_wherever_the_power_fails_a_topic_has_all_of_its_queue_files_or_none(kee
         disk.cut_power()
         with contextlib.suppress(PowerLoss):
             store.abandon()
-        found = disk.after_power_loss(random.Random(call), keep)
-        files = {queue: len(found.names(ROOT / "consumequeue" / "Orders" / queue)) for queue in ("0", "1")}
+        after_power_loss = disk.after_power_loss(random.Random(call), keep)
+        files = {queue: len(after_power_loss.names(ROOT / "consumequeue" / "Orders" / queue)) for queue in ("0", "1")}
         assert files in ({"0": 3, "1": 3}, {"0": 0, "1": 0}), f"power failed at call {call}"
-        with MessageStore(ROOT, settings, disk=found, services=False) as again:
-            assert found.folders(ROOT / "consumequeue").count(ASIDE) == 0
-            assert again.positions().wrote == store.positions().wrote
+        with MessageStore(ROOT, settings, disk=after_power_loss, services=False) as second_store:
+            assert after_power_loss.folders(ROOT / "consumequeue").count(ASIDE) == 0
+            assert second_store.positions().wrote == store.positions().wrote
         if done:
             return
     raise AssertionError("it never ended")

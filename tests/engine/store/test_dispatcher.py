@@ -168,7 +168,7 @@ def test_what_is_dispatched_again_changes_no_queue(units, back):
 
 
 def test_prepared_and_rolled_back_units_go_into_no_queue_and_rolled_back_ones_into_no_index():
-    log = raw_log(*({"sys_flag": kind, "queue_offset": at} for at, kind in enumerate((0, 4, 12, 8))))
+    log = raw_log(*({"sys_flag": kind, "queue_offset": index} for index, kind in enumerate((0, 4, 12, 8))))
     place = DispatchTarget(MessageStoreConfig())
     place.dispatch(log)
     assert [entry[0] for entry in place.entries("TopicTest", 3)] == [0, 3 * len(log) // 4]
@@ -176,7 +176,7 @@ def test_prepared_and_rolled_back_units_go_into_no_queue_and_rolled_back_ones_in
 
 
 def test_only_the_rows_asked_for_are_dispatched():
-    log = raw_log(*({"queue_offset": at} for at in range(4)))
+    log = raw_log(*({"queue_offset": position} for position in range(4)))
     place, topics = DispatchTarget(MessageStoreConfig()), TopicTable()
     for columns in blocks(log, 16, topics):
         place.dispatcher.dispatch_block(columns, topics, np.array([0, 2]))
@@ -199,7 +199,7 @@ def test_the_part_that_failed_is_named_and_the_units_can_be_given_again():
     config, _ = from_mapping(SMALL)
     disk = SimulatedDisk()
     place = DispatchTarget(config, disk)
-    log = raw_log(*({"queue_offset": at} for at in range(6)))
+    log = raw_log(*({"queue_offset": position} for position in range(6)))
     disk.fail(28, kind="write", path="*/consumequeue/*", after=1, times=1)
     with pytest.raises(OSError, match="No space"):
         place.dispatch(log)

@@ -33,11 +33,11 @@ class AcceptAllFilter:
 
 def made(sizes, tags=None, **options):
     """A log of ``sizes`` and a queue with an entry for each message."""
-    entries, at = [], 0
+    entries, position = [], 0
     for number, size in enumerate(sizes):
-        entries.append((at, size, jhash(tags[number]) if tags else 0))
-        at += size
-    return MemoryQueue(entries, **options), MemoryLog(bytes(range(256)) * (at // 256 + 1))
+        entries.append((position, size, jhash(tags[number]) if tags else 0))
+        position += size
+    return MemoryQueue(entries, **options), MemoryLog(bytes(range(256)) * (position // 256 + 1))
 
 
 def told(result):
@@ -164,8 +164,8 @@ def test_everything_lent_comes_back():
     result.release()
     assert log.lent == 0
     get_message(queue, log, 0, 5, TagFilter("Z"), WIDE)
-    kept = get_message(queue, log, 0, limits=WIDE)
-    del kept
+    message = get_message(queue, log, 0, limits=WIDE)
+    del message
     gc.collect()
     assert log.lent == 0
 

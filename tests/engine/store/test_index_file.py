@@ -15,9 +15,9 @@ GEOMETRY = codec.Geometry(5, 9)
 
 @pytest.fixture
 def disk():
-    made = RealDisk()
-    yield made
-    made.close()
+    real_disk = RealDisk()
+    yield real_disk
+    real_disk.close()
 
 
 def opened(disk, path, after=None):
@@ -34,7 +34,7 @@ def test_keys_of_a_slot_are_chained_and_the_header_tells_the_newest(disk, tmp_pa
     file.begin()
     for number in range(3):
         file.put_key(7, 100 * number, 1_000_000 + 1000 * number)
-    assert [(one.phy_offset, one.prev) for one in entries(file)] == [(0, 0), (100, 1), (200, 2)]
+    assert [(entry.phy_offset, entry.prev) for entry in entries(file)] == [(0, 0), (100, 1), (200, 2)]
     assert (file.end_phy_offset, file.end_timestamp, file.room, file.is_full) == (200, 1_002_000, 5, False)
     file.close()
 
@@ -44,12 +44,12 @@ def test_it_is_found_again_as_it_was_left_and_is_full_in_the_end(disk, tmp_path)
     file.begin()
     file.put_key(1, 10, 5_000)
     file.close()
-    again = opened(disk, tmp_path / "1")
-    assert (again.header.index_count, again.end_phy_offset) == (2, 10)
-    while not again.is_full:
-        again.put_key(2, 20, 6_000)
-    assert again.header.index_count == GEOMETRY.entries
-    again.close()
+    repeated = opened(disk, tmp_path / "1")
+    assert (repeated.header.index_count, repeated.end_phy_offset) == (2, 10)
+    while not repeated.is_full:
+        repeated.put_key(2, 20, 6_000)
+    assert repeated.header.index_count == GEOMETRY.entries
+    repeated.close()
 
 
 def test_a_new_file_behind_another_begins_with_its_end(disk, tmp_path):
@@ -71,6 +71,6 @@ def test_where_the_log_was_cut_the_header_says_so_for_good(disk, tmp_path):
     assert file.end_phy_offset == 640
     file.cut(300)
     file.close()
-    again = opened(disk, tmp_path / "1")
-    assert again.end_phy_offset == 300
-    again.close()
+    repeated = opened(disk, tmp_path / "1")
+    assert repeated.end_phy_offset == 300
+    repeated.close()

@@ -61,11 +61,11 @@ def test_keys_are_found_newest_first_over_all_files():
 def test_many_keys_are_answered_as_one_by_one():
     place = DispatchTarget(CONFIG)
     place.dispatch(log_of("a", "b", "a", "c", "d", "a", "b"))
-    wanted = ["a", "b", "键", "c", "a"]
-    together = place.index.query_offsets("TopicTest", wanted, 2, 0, 1 << 62)
-    found = [sorted(offsets(place.index, key, most=2)) for key in wanted]
-    assert together.offsets.tolist() == [offset for mine in found for offset in mine]
-    assert together.ends.tolist() == [sum(map(len, found[: number + 1])) for number in range(len(wanted))]
+    expected = ["a", "b", "键", "c", "a"]
+    together = place.index.query_offsets("TopicTest", expected, 2, 0, 1 << 62)
+    actual_offsets = [sorted(offsets(place.index, key, most=2)) for key in expected]
+    assert together.offsets.tolist() == [offset for ours in actual_offsets for offset in ours]
+    assert together.ends.tolist() == [sum(map(len, actual_offsets[: number + 1])) for number in range(len(expected))]
     assert DispatchTarget(CONFIG).index.query_offsets("T", ["a"], 2, 0, 9).ends.tolist() == [0]
 
 
@@ -81,12 +81,12 @@ def test_what_was_put_since_the_last_question_is_found():
     place = DispatchTarget(CONFIG)
     log = log_of("a", "b", "a", "a", "a", "b", "a")
     size = len(log) // 7
-    seen, known = [], []
+    actual_offsets, known_values = [], []
     for number in range(7):
         place.dispatch(log[size * number : size * (number + 1)], base=size * number)
-        seen.append(offsets(place.index, "a"))
-        known.append(place.index.query_offset("TopicTest", "a", 1, 0, 1 << 62)[2] // size)
-    assert [[offset // size for offset in found] for found in seen] == [
+        actual_offsets.append(offsets(place.index, "a"))
+        known_values.append(place.index.query_offset("TopicTest", "a", 1, 0, 1 << 62)[2] // size)
+    assert [[offset // size for offset in results] for results in actual_offsets] == [
         [0],
         [0],
         [2, 0],
@@ -95,7 +95,7 @@ def test_what_was_put_since_the_last_question_is_found():
         [4, 3, 2, 0],
         [6, 4, 3, 2, 0],
     ]
-    assert known == list(range(7))
+    assert known_values == list(range(7))
     assert place.index.delete_expired(4 * size) == [place.full[0]]
     assert offsets(place.index, "a") == [6 * size, 4 * size]
     place.index.destroy()
@@ -156,12 +156,12 @@ def test_files_are_loaded_and_go_on(tmp_path):
     place.dispatch(log[: len(log) // 5])
     place.index.flush()
     place.index.close()
-    again = DispatchTarget(CONFIG, RealDisk(), tmp_path)
-    assert again.index.load() == []
-    assert offsets(again.index, "a") == [0]
-    again.dispatch(log)
-    assert offsets(again.index, "e") == [4 * len(log) // 5]
-    assert [file.header.entries for file in again.index.files] == [4, 2]
+    second_target = DispatchTarget(CONFIG, RealDisk(), tmp_path)
+    assert second_target.index.load() == []
+    assert offsets(second_target.index, "a") == [0]
+    second_target.dispatch(log)
+    assert offsets(second_target.index, "e") == [4 * len(log) // 5]
+    assert [file.header.entries for file in second_target.index.files] == [4, 2]
 
 
 def test_after_a_crash_files_beyond_the_checkpoint_are_deleted(tmp_path):
@@ -169,8 +169,8 @@ def test_after_a_crash_files_beyond_the_checkpoint_are_deleted(tmp_path):
     place.dispatch(log_of("a", "b", "c", "d", "e"))
     names = [file.name for file in place.index.files]
     place.index.close()
-    again = DispatchTarget(CONFIG, RealDisk(), tmp_path)
-    assert again.index.load(abnormal=True, index_msg_timestamp=T0 + 6000) == names[1:]
+    second_target = DispatchTarget(CONFIG, RealDisk(), tmp_path)
+    assert second_target.index.load(abnormal=True, index_msg_timestamp=T0 + 6000) == names[1:]
     assert sorted(path.name for path in (tmp_path / "index").iterdir()) == names[:1]
 
 
@@ -229,9 +229,9 @@ def test_an_index_that_knows_more_than_the_log_forgets_it_for_good():
     size = len(log) // 5
     place.index.cut(2 * size)
     assert [file.end_phy_offset for file in place.index.files] == [2 * size, 2 * size]
-    again = IndexService(StorePaths(place.root), CONFIG, place.disk, lambda: T0, tag_entries=False)
-    again.load()
-    assert again.end_phy_offset == 2 * size
+    second_service = IndexService(StorePaths(place.root), CONFIG, place.disk, lambda: T0, tag_entries=False)
+    second_service.load()
+    assert second_service.end_phy_offset == 2 * size
     place.dispatch(raw_log({"properties": b"KEYS\x01new\x02", "stored": T0 + 9000}, base=2 * size), base=2 * size)
     assert offsets(place.index, "new") == [2 * size]
 
@@ -267,11 +267,11 @@ def test_a_file_that_is_begun_while_old_ones_are_deleted_stays():
 
         __slots__ = ()
 
-        def __getitem__(self, wanted):
-            if wanted == slice(1, None):
+        def __getitem__(self, expected):
+            if expected == slice(1, None):
                 thread.start()
                 added.wait(0.2)  # as long as another thread may take: it has to wait for this one
-            return tuple(self)[wanted] if isinstance(wanted, slice) else super().__getitem__(wanted)
+            return tuple(self)[expected] if isinstance(expected, slice) else super().__getitem__(expected)
 
     first, second = index.files
     index.files = SlowFileList(index.files)

@@ -18,9 +18,9 @@ def test_quantiles_round_up_to_the_end_of_the_bucket() -> None:
     latencies = Latencies()
     for nanoseconds in [100] * 98 + [5000] * 2:
         latencies.add(nanoseconds)
-    seen = latencies.snapshot()
-    assert seen.count == 100
-    assert (seen.quantile(0.5), seen.quantile(0.99), seen.quantile(1.0)) == (128, 8192, 8192)
+    snapshot = latencies.snapshot()
+    assert snapshot.count == 100
+    assert (snapshot.quantile(0.5), snapshot.quantile(0.99), snapshot.quantile(1.0)) == (128, 8192, 8192)
 
 
 def test_nothing_counted() -> None:

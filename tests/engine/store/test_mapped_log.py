@@ -23,9 +23,9 @@ def test_each_unit_is_lent_by_its_offset_and_given_back(put):
     log = MappedLog(put.files)
     bodies = []
     for unit in put.units():
-        found = log.lend_unit(unit.offset)
-        assert found is not None
-        view, held = found
+        results = log.lend_unit(unit.offset)
+        assert results is not None
+        view, held = results
         assert len(view) == unit.size
         bodies.append(decode(view, 0, unit.offset).body)
         assert any(file.is_lent for file in put.files.files)
@@ -42,15 +42,15 @@ def test_where_no_unit_begins_none_is_lent(put, offset):
 
 
 def test_a_gap_between_files_holds_nothing(put):
-    log, gone = MappedLog(put.files), put.files.files[1]
-    put.files.remove([gone])
-    assert log.lend_unit(gone.start_offset) is None
-    assert log.lend(gone.start_offset, 4) is None
+    log, file = MappedLog(put.files), put.files.files[1]
+    put.files.remove([file])
+    assert log.lend_unit(file.start_offset) is None
+    assert log.lend(file.start_offset, 4) is None
     last = put.files.files[-1]
-    found = log.lend_unit(last.start_offset)
-    assert found is not None
-    assert found[1] is last
-    found[1].release()
+    results = log.lend_unit(last.start_offset)
+    assert results is not None
+    assert results[1] is last
+    results[1].release()
 
 
 def test_an_empty_log_has_nothing(tmp_path):

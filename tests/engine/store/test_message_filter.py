@@ -15,11 +15,11 @@ WIDE = Limits(memory=1 << 40)
 
 def made(sizes, tags=None, **options):
     """A log of ``sizes`` and a queue with an entry for each message."""
-    entries, at = [], 0
+    entries, position = [], 0
     for number, size in enumerate(sizes):
-        entries.append((at, size, jhash(tags[number]) if tags else 0))
-        at += size
-    return MemoryQueue(entries, **options), MemoryLog(bytes(range(256)) * (at // 256 + 1))
+        entries.append((position, size, jhash(tags[number]) if tags else 0))
+        position += size
+    return MemoryQueue(entries, **options), MemoryLog(bytes(range(256)) * (position // 256 + 1))
 
 
 def test_tags_are_compared_by_hash():
@@ -32,10 +32,10 @@ def test_tags_are_compared_by_hash():
 
 def test_sql_is_asked_of_the_stored_properties():
     units = [raw_unit(properties=b"a\x01%d\x02" % n) for n in range(6)]
-    at, entries = 0, []
+    position, entries = 0, []
     for unit in units:
-        entries.append((at, len(unit), 0))
-        at += len(unit)
+        entries.append((position, len(unit), 0))
+        position += len(unit)
     result = get_message(MemoryQueue(entries), MemoryLog(b"".join(units)), 0, 32, SqlFilter("a > 3"), WIDE)
     assert [unit.properties["a"] for unit in result.units()] == ["4", "5"]
 

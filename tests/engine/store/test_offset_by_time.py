@@ -13,11 +13,11 @@ from engine.store.offset_by_time import offset_by_time, offset_by_time_49, store
 
 @pytest.fixture(scope="module")
 def queue(tmp_path_factory):
-    made = HandmadeStore()
+    handmade_store = HandmadeStore()
     for number in range(50):
-        made.put("Orders", step=10 if number % 5 else 100)
-    with open_store(made.write(tmp_path_factory.mktemp("time") / "s")) as store:
-        yield store.queue("Orders", 0), store.log, [unit.store_timestamp for unit in made.units]
+        handmade_store.put("Orders", step=10 if number % 5 else 100)
+    with open_store(handmade_store.write(tmp_path_factory.mktemp("time") / "s")) as store:
+        yield store.queue("Orders", 0), store.log, [unit.store_timestamp for unit in handmade_store.units]
 
 
 def test_every_time_is_its_own_entry(queue):

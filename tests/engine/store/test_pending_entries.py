@@ -47,19 +47,21 @@ def test_entries_that_waited_have_the_same_bytes_whoever_asked_in_between(steps,
     place, plain, topics = DispatchTarget(CONFIG), DispatchTarget(CONFIG), TopicTable()
     plain.dispatch(log, "singly")
     todo = [columns.copy() for columns in blocks(log, 64, topics)]
-    columns, at = todo[0], 0
+    columns, position = todo[0], 0
     pieces = iter(())
     for what, number in [*steps, ("block", 60)]:
-        if what == "block" and at < columns.count:
-            stop = min(at + 1 + number, columns.count) if (what, number) != ("block", 60) else columns.count
-            place.dispatcher.dispatch_block(columns, topics, np.arange(at, stop))
-            at = stop
-        elif what == "one" and at < columns.count:
-            place.dispatcher.dispatch(place.dispatcher._request(columns, at))
-            at += 1
+        if what == "block" and position < columns.count:
+            stop = min(position + 1 + number, columns.count) if (what, number) != ("block", 60) else columns.count
+            place.dispatcher.dispatch_block(columns, topics, np.arange(position, stop))
+            position = stop
+        elif what == "one" and position < columns.count:
+            place.dispatcher.dispatch(place.dispatcher._request(columns, position))
+            position += 1
         elif what == "ask":
             queue = place.queues.queue(f"T{number % 4}", 0)
-            rows = [row for row in range(at) if columns.topic_id[row] == number % 4 and columns.sys_flag[row] == 0]
+            rows = [
+                row for row in range(position) if columns.topic_id[row] == number % 4 and columns.sys_flag[row] == 0
+            ]
             assert (queue.files.end // 20 if queue else 0) >= len(rows[:1])
             if rows:
                 assert queue.read(queue.max_offset - 1, 1)["physical_offset"][0] == columns.physical_offset[rows[-1]]

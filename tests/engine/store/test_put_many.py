@@ -41,13 +41,13 @@ simple = st.builds(
 def test_columns_make_the_bytes_of_single_puts(tmp_path_factory, many, file_size, longest) -> None:
     folder = tmp_path_factory.mktemp("columns")
     config = {"max_message_size": longest}
-    one, all_at_once = PutLog(folder / "one", file_size, **config), PutLog(folder / "all", file_size, **config)
+    log, all_at_once = PutLog(folder / "one", file_size, **config), PutLog(folder / "all", file_size, **config)
     columns = PutLog(folder / "columns", file_size, **config)
-    singly = [one.log.put_message(message) for message in many]
+    singly = [log.log.put_message(message) for message in many]
     together = all_at_once.log.put_messages(many)
     what = columns_of(many)
     in_columns = columns.log.append_columns(what)
-    assert one.bytes() == all_at_once.bytes() == columns.bytes()
+    assert log.bytes() == all_at_once.bytes() == columns.bytes()
     expected = [(result.status, result.append) for result in singly]
     assert [(result.status, result.append) for result in together] == expected
     assert [(result.status, result.append) for result in in_columns] == expected
@@ -57,17 +57,17 @@ def test_columns_make_the_bytes_of_single_puts(tmp_path_factory, many, file_size
 
 def test_columns_with_property_crcs_and_refusals(tmp_path) -> None:
     put = PutLog(tmp_path, enabled_append_prop_crc=True)
-    what = columns_of([Message("T", b"x", 0, {"a": "b"})] * 9)
-    assert [result.append.queue_offset for result in put.log.append_columns(what)] == list(range(9))
+    columns = columns_of([Message("T", b"x", 0, {"a": "b"})] * 9)
+    assert [result.append.queue_offset for result in put.log.append_columns(columns)] == list(range(9))
     assert all(properties.verify_crc(put.files.read(unit.offset, unit.size)) for unit in put.units())
-    what.topics = ["../T"]
-    assert {result.status for result in put.log.append_columns(what)} == {Status.MESSAGE_ILLEGAL}
-    what.topics, what.topic_id = ["T"], [1] * 9
+    columns.topics = ["../T"]
+    assert {result.status for result in put.log.append_columns(columns)} == {Status.MESSAGE_ILLEGAL}
+    columns.topics, columns.topic_id = ["T"], [1] * 9
     with pytest.raises(ValueError, match="topic_id"):
-        put.log.append_columns(what)
+        put.log.append_columns(columns)
     put.log.refuses = Status.SERVICE_NOT_AVAILABLE
-    what.topic_id = None
-    refused = put.log.append_columns(what)
+    columns.topic_id = None
+    refused = put.log.append_columns(columns)
     assert ({result.status for result in refused}, refused.ok, refused.end_offset) == ({put.log.refuses}, False, 0)
 
 
@@ -92,18 +92,18 @@ def test_tables_of_places_that_grow_under_a_run(tmp_path) -> None:
     """A topic that stands twice in the table and queues beyond the table's first room: no row looks at an old table."""
     ids, queues = [0, 1, 2, 1, 0, 1, 2, 0] * 5, [*range(40)]
     topics = ["A", "A", "B"]
-    columns, one = PutLog(tmp_path / "columns", 1 << 16), PutLog(tmp_path / "one", 1 << 16)
+    columns, log = PutLog(tmp_path / "columns", 1 << 16), PutLog(tmp_path / "one", 1 << 16)
     rows = len(ids)
-    what = MessageColumns(
+    message_columns = MessageColumns(
         topics, b"x" * rows, array("i", [1] * rows), queue_id=array("i", queues), topic_id=array("i", ids)
     )
-    assert columns.log.append_columns(what).ok
-    assert columns.log.append_columns(what).ok
+    assert columns.log.append_columns(message_columns).ok
+    assert columns.log.append_columns(message_columns).ok
     for _ in range(2):
         for topic, queue in zip(ids, queues, strict=True):
-            assert one.log.put_message(Message(topics[topic], b"x", queue)).ok
-    assert columns.bytes() == one.bytes()
-    assert columns.offsets.offsets() == one.offsets.offsets()
+            assert log.log.put_message(Message(topics[topic], b"x", queue)).ok
+    assert columns.bytes() == log.bytes()
+    assert columns.offsets.offsets() == log.offsets.offsets()
 
 
 messages = st.builds(
@@ -133,18 +133,18 @@ messages = st.builds(
 def test_one_by_one_and_all_at_once_make_the_same_bytes(tmp_path_factory, many, crc, lmq) -> None:
     folder = tmp_path_factory.mktemp("twice")
     config = {"enabled_append_prop_crc": crc, "enable_lmq": lmq}
-    one, all_at_once = PutLog(folder / "one", 2000, **config), PutLog(folder / "all", 2000, **config)
+    log, all_at_once = PutLog(folder / "one", 2000, **config), PutLog(folder / "all", 2000, **config)
     compiled = PutLog(folder / "compiled", 2000, **config)
     assert (compiled.log.compiled_put() is None) is crc
-    singly = [one.log.put_message(message) for message in many]
+    singly = [log.log.put_message(message) for message in many]
     together = all_at_once.log.put_messages(many)
-    again = [compiled.log.put_message(message) for message in many]
-    assert one.bytes() == all_at_once.bytes() == compiled.bytes()
+    second_messages = [compiled.log.put_message(message) for message in many]
+    assert log.bytes() == all_at_once.bytes() == compiled.bytes()
     expected = [(result.status, result.append) for result in singly]
     assert [(result.status, result.append) for result in together] == expected
-    assert [(result.status, result.append) for result in again] == expected
+    assert [(result.status, result.append) for result in second_messages] == expected
     assert together.ok == all(result.ok for result in singly)
-    assert one.offsets.offsets() == all_at_once.offsets.offsets()
+    assert log.offsets.offsets() == all_at_once.offsets.offsets()
 
 
 def test_many_at_once_while_the_lock_is_held_too_long(tmp_path) -> None:
@@ -179,8 +179,8 @@ def test_a_message_that_is_taken_comes_back_equal(tmp_path_factory, message) -> 
     assert unit.properties.get("REAL_TOPIC", unit.topic) == message.topic
     assert int(unit.properties.get("REAL_QID", unit.queue_id)) == message.queue_id
     if unit.topic == message.topic and not message.sys_flag & codec.INNER_BATCH:
-        raw, found = message.properties_raw, message.properties
-        stored = {name: value for name, value in (found or {}).items() if value}
+        raw, actual_properties = message.properties_raw, message.properties
+        stored = {name: value for name, value in (actual_properties or {}).items() if value}
         assert unit.properties_raw == raw if raw is not None else unit.properties == stored
 
 
@@ -200,7 +200,7 @@ def test_compiled_code_comes_once_many_were_put_and_follows_the_log_through_its_
     plain_log.log._until_compiled, put.log._until_compiled = -1, 3
     many = [Message("AB"[n % 3 == 0], bytes(n), n % 4, {"KEYS": str(n)} if n % 2 else None) for n in range(300)]
     for message in many:
-        results = [one.log.put_message(message) for one in (plain_log, put)]
+        results = [item.log.put_message(message) for item in (plain_log, put)]
         assert results[0].append == results[1].append
     assert plain_log.log._object_put is None
     assert put.log._object_put is not None
@@ -226,8 +226,8 @@ def test_what_was_written_counts_whatever_interrupts(tmp_path) -> None:
         put.log.put_message(Message("T", b"y"))
     compiled.put_one = write
     result = put.log.put_message(Message("T", b"z"))
-    found = [(unit.body, unit.queue_offset) for unit in put.units()]
-    assert found == [*((b"x", number) for number in range(5)), (b"y", 5), (b"z", 6)]
+    results = [(unit.body, unit.queue_offset) for unit in put.units()]
+    assert results == [*((b"x", number) for number in range(5)), (b"y", 5), (b"z", 6)]
     assert (result.append.queue_offset, put.log.lock_time) == (6, 0)
 
 
@@ -272,8 +272,8 @@ def test_queues_that_columns_have_entered_meanwhile(tmp_path) -> None:
             assert put.log.put_message(Message("T", b"z", queue)).ok
     units = list(put.units())
     for queue in {unit.queue_id for unit in units}:
-        mine = [unit.queue_offset for unit in units if unit.queue_id == queue]
-        assert mine == list(range(len(mine)))
+        queue_offsets = [unit.queue_offset for unit in units if unit.queue_id == queue]
+        assert queue_offsets == list(range(len(queue_offsets)))
 
 
 def test_threads_put_side_by_side(tmp_path) -> None:
@@ -294,5 +294,7 @@ def test_threads_put_side_by_side(tmp_path) -> None:
     units = list(put.units())
     assert all(unit.crc == "ok" for unit in units)
     for name in "0123":
-        mine = [unit for unit in units if unit.topic == f"topic {name}"]
-        assert [(len(u.body), u.queue_offset, u.properties) for u in mine] == [(n, n, {name: "1"}) for n in range(300)]
+        our_units = [unit for unit in units if unit.topic == f"topic {name}"]
+        assert [(len(u.body), u.queue_offset, u.properties) for u in our_units] == [
+            (n, n, {name: "1"}) for n in range(300)
+        ]

@@ -276,22 +276,22 @@ def test_put_ok_with_a_failed_append_is_not_ok() -> None:
 
 
 def test_answers_are_made_when_they_are_looked_at_and_kept() -> None:
-    asked = []
+    rows = []
 
     def make(row: int) -> PutMessageResult:
-        asked.append(row)
+        rows.append(row)
         return PutMessageResult(Status.PUT_OK, DONE._replace(queue_offset=row))
 
     answers = PutMessageResults(3, make, ok=True, end_offset=9)
     assert len(answers) == 3
     assert answers[-1] is answers[2]
-    assert asked == [2]
+    assert rows == [2]
     assert [answer.append.queue_offset for answer in answers[:2]] == [0, 1]
     with pytest.raises(IndexError):
         answers[3]
     answers.set_status(Status.FLUSH_DISK_TIMEOUT)
     assert {answer.status for answer in answers} == {Status.FLUSH_DISK_TIMEOUT}
-    assert asked == [2, 0, 1]
+    assert rows == [2, 0, 1]
 
 
 def test_answers_that_are_there_already() -> None:

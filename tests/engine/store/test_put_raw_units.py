@@ -31,18 +31,18 @@ def together(log, listed):
 @pytest.mark.parametrize("file_size", [1100, 4096, 1 << 16])
 @pytest.mark.parametrize("seed", range(5))
 def test_files_are_those_of_single_appends(tmp_path, seed, file_size):
-    one, many = PutLog(tmp_path / "one", file_size), PutLog(tmp_path / "many", file_size)
+    log, many = PutLog(tmp_path / "one", file_size), PutLog(tmp_path / "many", file_size)
     listed = units(seed, 120)
     for unit in listed:
-        one.log.append_raw(unit)
+        log.log.append_raw(unit)
     pick, row = random.Random(seed), 0
     while row < len(listed):
         count = pick.randrange(1, 50)
         assert together(many.log, listed[row : row + count]) == many.log.wrote
         row += count
-    assert many.bytes() == one.bytes()
+    assert many.bytes() == log.bytes()
     assert [unit.physical_offset for unit in many.units()] == [unit.offset for unit in many.units()]
-    assert [unit.body for unit in many.units()] == [unit.body for unit in one.units()]
+    assert [unit.body for unit in many.units()] == [unit.body for unit in log.units()]
     assert many.files.last.store_timestamp == 1_700_000_000_123
 
 

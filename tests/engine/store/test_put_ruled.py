@@ -22,11 +22,11 @@ Status = PutMessageStatus
 
 def test_property_crc_when_configured(tmp_path) -> None:
     put = PutLog(tmp_path, enabled_append_prop_crc=True)
-    for found in ({}, {"a": "b"}, {"__CRC32#": "1234567890", "a": "b"}):
-        result = put.log.put_message(Message("T", b"x", 0, found))
+    for results in ({}, {"a": "b"}, {"__CRC32#": "1234567890", "a": "b"}):
+        result = put.log.put_message(Message("T", b"x", 0, results))
         unit = put.files.read(result.append.physical_offset, result.append.size)
         assert properties.verify_crc(unit)
-        assert codec.decode(unit).properties.keys() == {"__CRC32#", *found}
+        assert codec.decode(unit).properties.keys() == {"__CRC32#", *results}
     size = put.log.wrote
     assert put.log.put_message(Message("T", b"", 0, {"p": "v" * 32_745})).status is Status.PROPERTIES_SIZE_EXCEEDED
     assert put.log.put_message(Message("T", b"", 0, {"p": "v" * 32_744})).ok
@@ -105,21 +105,21 @@ def test_units_of_a_real_store_are_stored_again_elsewhere(golden, tmp_path, name
     put = PutLog(tmp_path, 1 << 20)
     put.log.put_message(Message("T", b"something else first"))
     data = next(iter(sorted(golden(name).glob("commitlog/*")))).read_bytes()
-    at = 0
-    while at < 100_000 and not isinstance(frame := codec.check_frame(data, at, len(data)), str):
-        raw = data[at : at + frame.size]
+    position = 0
+    while position < 100_000 and not isinstance(frame := codec.check_frame(data, position, len(data)), str):
+        raw = data[position : position + frame.size]
         offset = put.log.append_raw(raw)
-        again = put.files.read(offset, frame.size)
-        unit, copy = codec.decode(raw), codec.decode(again)
+        repeated = put.files.read(offset, frame.size)
+        unit, copy = codec.decode(raw), codec.decode(repeated)
         assert (copy.physical_offset, copy.queue_offset, copy.store_timestamp) == (
             offset,
             unit.queue_offset,
             unit.store_timestamp,
         )
-        assert properties.verify_crc(again) is properties.verify_crc(raw)
-        assert put.log.append_raw(again) == offset + frame.size
-        at += frame.size
-    assert at > 10_000
+        assert properties.verify_crc(repeated) is properties.verify_crc(raw)
+        assert put.log.append_raw(repeated) == offset + frame.size
+        position += frame.size
+    assert position > 10_000
 
 
 def test_what_is_no_unit_is_not_stored_again(tmp_path) -> None:
@@ -230,8 +230,8 @@ def test_without_a_unique_key_a_batch_topic_takes_a_classic_batch(tmp_path) -> N
 def test_a_ready_inner_batch_may_be_put_as_a_message(tmp_path) -> None:
     put = PutLog(tmp_path)
     flags = codec.INNER_BATCH | codec.NEED_UNWRAP
-    for found in ({"properties": {"INNER_NUM": "3"}}, {"properties_raw": b"INNER_NUM\x013\x02"}):
-        result = put.log.put_message(Message("Batch", b"...", sys_flag=flags, **found))
+    for results in ({"properties": {"INNER_NUM": "3"}}, {"properties_raw": b"INNER_NUM\x013\x02"}):
+        result = put.log.put_message(Message("Batch", b"...", sys_flag=flags, **results))
         assert result.append.message_count == 3
     assert put.unit(result).properties == {"INNER_NUM": "3", "INNER_BASE": "3"}
     assert (

@@ -50,9 +50,12 @@ def units(count):
 def test_messages_come_in_the_order_of_the_log():
     log, size = units(3)
     index = Index([2 * size, 0])
-    with query_message(index, log, "TopicTest", "k1") as found:
-        assert [unit.body for unit in found.units()] == [b"0", b"2"]
-        assert (found.index_last_update_timestamp, found.index_last_update_offset) == (77, 88)
+    with query_message(index, log, "TopicTest", "k1") as actual_query_message:
+        assert [unit.body for unit in actual_query_message.units()] == [b"0", b"2"]
+        assert (actual_query_message.index_last_update_timestamp, actual_query_message.index_last_update_offset) == (
+            77,
+            88,
+        )
     assert log.lent == 0
 
 
@@ -70,10 +73,13 @@ def test_where_nothing_can_be_read_older_messages_are_asked_for_up_to_three_roun
 def test_a_key_that_the_index_does_not_know_tells_nothing_of_the_index():
     """Each release of RocketMQ answers 0 for both then; we answered how far the index goes."""
     log, _ = units(1)
-    found = query_message(Index([]), log, "TopicTest", "k1")
-    assert (found.index_last_update_timestamp, found.index_last_update_offset) == (0, 0)
-    found = query_message(Index([10**9], []), log, "TopicTest", "k1", begin=-5)
-    assert (found.index_last_update_timestamp, found.index_last_update_offset) == (77, 88), "the first round found some"
+    actual_query_message = query_message(Index([]), log, "TopicTest", "k1")
+    assert (actual_query_message.index_last_update_timestamp, actual_query_message.index_last_update_offset) == (0, 0)
+    actual_query_message = query_message(Index([10**9], []), log, "TopicTest", "k1", begin=-5)
+    assert (actual_query_message.index_last_update_timestamp, actual_query_message.index_last_update_offset) == (
+        77,
+        88,
+    ), "the first round found some"
 
 
 def test_no_index_finds_nothing():
@@ -83,9 +89,9 @@ def test_no_index_finds_nothing():
 
 def test_a_unique_key_is_compared_by_text():
     log, size = units(3)
-    found = by_unique_key(Index([0, size]), log, "TopicTest", "u1")
-    assert found is not None
-    assert found.offset == size
+    results = by_unique_key(Index([0, size]), log, "TopicTest", "u1")
+    assert results is not None
+    assert results.offset == size
     assert by_unique_key(Index([0, size]), log, "TopicTest", "other") is None
     assert by_unique_key(Index([0]), log, "Other", "u1") is None
 
@@ -119,11 +125,11 @@ class Answers(NamedTuple):
 
 
 class IndexOfMany:
-    def __init__(self, *found: list[int]) -> None:
-        self.found = found
+    def __init__(self, *arguments: list[int]) -> None:
+        self.found = arguments
 
     def query_offsets(self, topic, keys, max_count, begin, end):
-        ends = np.cumsum([len(mine) for mine in self.found], dtype=np.int64)
+        ends = np.cumsum([len(ours) for ours in self.found], dtype=np.int64)
         return Answers(ends, np.array([offset for mine in self.found for offset in mine], np.int64))
 
 
@@ -133,9 +139,9 @@ def test_many_keys_are_answered_as_one_by_one(tmp_path):
         for number in range(60):
             store.put_message(Message("T", b"%d" % number, properties={"KEYS": f"k{number % 7} 键{number % 3}"}))
         assert store.wait_dispatched(10_000)
-        wanted = ["k1", "键2", "not there", "k6", "k1"]
-        with query_messages(store.parts.index, store.parts.log, "T", wanted, 5) as together:
-            for number, key in enumerate(wanted):
+        expected = ["k1", "键2", "not there", "k6", "k1"]
+        with query_messages(store.parts.index, store.parts.log, "T", expected, 5) as together:
+            for number, key in enumerate(expected):
                 with store.query_message("T", key, 5) as alone:
                     assert [bytes(m) for m in together.of(number)] == [bytes(m) for m in alone.messages]
             assert len(together) == len(together.offsets) == sum(len(together.of(number)) for number in range(5))
@@ -145,9 +151,14 @@ def test_what_the_log_has_no_more_is_left_out():
     log = MemoryLog(raw_log(*({"body": b"%d" % number} for number in range(3))))
     size = len(raw_unit(body=b"0"))
     index = IndexOfMany([0, 10**9], [10**9], [size, 2 * size], [])
-    with query_messages(index, log, "TopicTest", ["a", "b", "c", "d"]) as found:
-        assert [unit.body for unit in found.units()] == [b"0", b"1", b"2"]
-        assert [[len(m) for m in found.of(number)] for number in range(4)] == [[size], [], [size, size], []]
+    with query_messages(index, log, "TopicTest", ["a", "b", "c", "d"]) as actual_query_messages:
+        assert [unit.body for unit in actual_query_messages.units()] == [b"0", b"1", b"2"]
+        assert [[len(m) for m in actual_query_messages.of(number)] for number in range(4)] == [
+            [size],
+            [],
+            [size, size],
+            [],
+        ]
     assert log.lent == 0
 
 

@@ -34,7 +34,10 @@ class BorrowedBytes:
     lend_bytes = read_bytes
 
     def spans(self):
-        return [(at, min(at + self.file_size, len(self.data))) for at in range(0, len(self.data), self.file_size)]
+        return [
+            (position, min(position + self.file_size, len(self.data)))
+            for position in range(0, len(self.data), self.file_size)
+        ]
 
     def ext_unit(self, address: int):
         return CqExtUnit(0, 20, 77, 5, b"") if address == -(1 << 63) else None
@@ -54,8 +57,8 @@ def test_a_simple_entry_by_number_and_to_the_end_of_its_file():
     queue = simple(7)
     assert unit_at(queue, 4) == CqEntry(4, 400, 90, 4, "entry")
     assert (unit_at(queue, 7), unit_at(queue, -1)) == (None, None)
-    assert [one.queue_offset for one in entries_of_file(queue, 4, 32)] == [4, 5]
-    assert [one.queue_offset for one in entries_of_file(queue, 0, 2)] == [0, 1]
+    assert [entry.queue_offset for entry in entries_of_file(queue, 4, 32)] == [4, 5]
+    assert [item.queue_offset for item in entries_of_file(queue, 0, 2)] == [0, 1]
     assert entries_of_file(queue, 9, 2) is None
     assert number_spans(queue) == [(0, 2), (3, 5), (6, 6)]
 
@@ -76,6 +79,6 @@ def test_the_batch_that_holds_a_queue_offset(asked, number):
 
 def test_batches_to_the_end_of_a_file_and_none_between_two():
     queue = batch((10, 3), (13, 4), (17, 3))
-    assert [(one.queue_offset, one.next_offset) for one in entries_of_file(queue, 11, 9)] == [(10, 13), (13, 17)]
+    assert [(entry.queue_offset, entry.next_offset) for entry in entries_of_file(queue, 11, 9)] == [(10, 13), (13, 17)]
     assert entries_of_file(queue, 20, 9) is None
     assert find_batch(BorrowedBytes("batch", b"", 92, 46), 0) is None

@@ -12,17 +12,17 @@ from engine.store.queue_files import QueueFiles
 
 @pytest.fixture
 def disk():
-    made = RealDisk()
-    yield made
-    made.close()
+    real_disk = RealDisk()
+    yield real_disk
+    real_disk.close()
 
 
 @pytest.fixture
 def files(disk, tmp_path):
-    made = QueueFiles(disk, str(tmp_path / "q"), 40, threading.Lock())
-    made.create(0)
-    yield made
-    made.forget()
+    queue_files = QueueFiles(disk, str(tmp_path / "q"), 40, threading.Lock())
+    queue_files.create(0)
+    yield queue_files
+    queue_files.forget()
 
 
 def test_what_is_appended_goes_on_in_the_next_file(files, tmp_path):
@@ -36,10 +36,10 @@ def test_what_is_appended_goes_on_in_the_next_file(files, tmp_path):
 def test_it_is_found_again_full_as_a_broker_loads_it(files, disk, tmp_path):
     files.append(b"a" * 50)
     files.flush()
-    again = QueueFiles(disk, str(tmp_path / "q"), 40, threading.Lock())
-    again.load()
-    assert (again.starts, again.end, again.last_is_full) == ((0, 40), 80, True)
-    again.forget()
+    second_files = QueueFiles(disk, str(tmp_path / "q"), 40, threading.Lock())
+    second_files.load()
+    assert (second_files.starts, second_files.end, second_files.last_is_full) == ((0, 40), 80, True)
+    second_files.forget()
 
 
 def test_later_files_go_with_a_cut_and_earlier_ones_when_they_are_old(files, tmp_path):

@@ -14,7 +14,7 @@ CRASHED = golden_stores.names("recovered.tar.xz")
 
 
 def release(name):
-    return next((one for one in releases.NAMES if f"-{one}." in name), "5.3")
+    return next((item for item in releases.NAMES if f"-{item}." in name), "5.3")
 
 
 def last_state(account):
@@ -62,9 +62,9 @@ def test_a_recovered_store_starts_as_it_was_left(name, golden, golden_account):
 @pytest.mark.parametrize("name", [name for name in CRASHED if "gone" not in name])
 def test_names_the_index_files_that_the_real_start_deleted(name, golden):
     plan = plan_of(golden(name), release(name))
-    left = {path.name for path in (golden(name, "recovered") / "index").iterdir()}
-    assert {file.name for file in plan.index_kept} <= left
-    assert not {file.name for file in plan.index_deleted} & left
+    names = {path.name for path in (golden(name, "recovered") / "index").iterdir()}
+    assert {file.name for file in plan.index_kept} <= names
+    assert not {file.name for file in plan.index_deleted} & names
 
 
 @pytest.mark.golden
@@ -90,7 +90,7 @@ def test_planning_changes_nothing(golden, unchanged):
 def test_a_plan_becomes_the_record_of_the_contract(golden):
     record = plan_of(golden("crash-flip-5.3.3"), "5.3").record()
     assert record["type"] == "recoveryPlan"
-    wanted = {
+    expected = {
         "willStart",
         "blockers",
         "exit",
@@ -109,6 +109,6 @@ def test_a_plan_becomes_the_record_of_the_contract(golden):
         "index",
         "bytesToRead",
     }
-    assert wanted <= record.keys()
+    assert expected <= record.keys()
     assert record["bytesDropped"] == 398929
     assert record["unitsDropped"] == 783

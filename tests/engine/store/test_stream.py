@@ -19,13 +19,13 @@ def made(count, per_file=1000, size=100):
 def test_every_message_comes_once_and_in_order(start):
     queue, log = made(100, per_file=30)
     log.file_size = 1700
-    seen = []
+    observed = []
     for block in stream(queue, log, start):
-        assert block.number == start + len(seen)
+        assert block.number == start + len(observed)
         for row, message in zip(block.entries, block.messages(), strict=True):
             assert bytes(message) == log.read(int(row["physical_offset"]), 100)
-            seen.append(int(row["tags_code"]))
-    assert seen == list(range(start, 100))
+            observed.append(int(row["tags_code"]))
+    assert observed == list(range(start, 100))
     assert log.lent == 0
 
 

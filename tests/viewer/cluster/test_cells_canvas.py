@@ -45,29 +45,29 @@ def test_a_row_is_a_number_and_a_cell_a_queue(canvas):
 
 
 def test_the_arrows_go_from_topics_to_queues_and_owners(canvas):
-    found: list[Selection] = []
+    results: list[Selection] = []
 
-    def choose(thing: Selection) -> None:
-        found.append(thing)
-        canvas.model.choose(thing)
+    def choose(selection: Selection) -> None:
+        results.append(selection)
+        canvas.model.choose(selection)
         canvas.show_picture()
 
     canvas.chose.connect(choose)
     QTest.keyClick(canvas, Qt.Key.Key_Down)
-    assert found[-1] == Selection("topic", "Topic003")
+    assert results[-1] == Selection("topic", "Topic003")
     QTest.keyClick(canvas, Qt.Key.Key_Down)
     QTest.keyClick(canvas, Qt.Key.Key_Right)
-    assert found[-1] == Selection("group", "group-00")
+    assert results[-1] == Selection("group", "group-00")
     QTest.keyClick(canvas, Qt.Key.Key_Down)
-    assert found[-1].kind == "client"
+    assert results[-1].kind == "client"
     QTest.keyClick(canvas, Qt.Key.Key_Left)
-    assert found[-1].kind == "queue"
+    assert results[-1].kind == "queue"
     QTest.keyClick(canvas, Qt.Key.Key_Left)
-    assert found[-1] == Selection("topic", "Topic000")
+    assert results[-1] == Selection("topic", "Topic000")
     QTest.keyClick(canvas, Qt.Key.Key_Left)
-    assert found[-1].kind == "producer"
+    assert results[-1].kind == "producer"
     QTest.keyClick(canvas, Qt.Key.Key_Right)
-    assert found[-1].kind == "topic"
+    assert results[-1].kind == "topic"
 
 
 def test_cells_are_painted_in_the_colour_of_what_they_say(canvas):
@@ -88,20 +88,20 @@ def test_the_map_leads_to_topics_and_the_opened_topic_to_queues(shown, model, ca
     map_.show_cells(canvas.plan, 0, 20)
     opened.show_topic(model, model.find_topic("Topic000"))
     assert head.grab().toImage() != map_.grab().toImage()
-    found: list[Selection] = []
+    results: list[Selection] = []
     for part in (map_, opened):
-        part.chose.connect(lambda thing: (found.append(thing), model.choose(thing)))
+        part.chose.connect(lambda thing: (results.append(thing), model.choose(thing)))
     for column in (*map_.columns(), *opened.columns()):
-        for box, thing in column:
-            assert thing == (map_ if thing.kind == "topic" else opened).item_at(box.center())
+        for box, item in column:
+            assert item == (map_ if item.kind == "topic" else opened).item_at(box.center())
     QTest.keyClick(map_, Qt.Key.Key_Right)
     QTest.keyClick(map_, Qt.Key.Key_Right)
-    assert found[-1] == Selection("topic", "Topic000")
+    assert results[-1] == Selection("topic", "Topic000")
     QTest.keyClick(opened, Qt.Key.Key_Right)
-    assert found[-1].kind == "queue"
+    assert results[-1].kind == "queue"
     QTest.keyClick(opened, Qt.Key.Key_Down)
     QTest.keyClick(opened, Qt.Key.Key_Left)
-    assert found[-1].queue.topic == "Topic000"
+    assert results[-1].queue.topic == "Topic000"
     opened.show_topic(model, None)
     assert list(opened.columns()) == []
     assert opened.grab().width() == 1500

@@ -18,10 +18,10 @@ from viewer.cluster.own_clients import OwnClients
 @pytest.fixture
 def bar(shown, monkeypatch) -> ClientsBar:
     made_bar = ClientsBar()
-    asked: list[tuple[object, ...]] = []
-    monkeypatch.setattr(OwnClients, "_ask", lambda _self, *command: asked.append(command))
+    commands: list[tuple[object, ...]] = []
+    monkeypatch.setattr(OwnClients, "_ask", lambda _self, *command: commands.append(command))
     made_bar.model, made_bar.own = made.looked_at(made.small()), OwnClients(made_bar)
-    made_bar.asked = asked  # type: ignore[attr-defined]
+    made_bar.asked = commands  # type: ignore[attr-defined]
     shown(made_bar, width=1200)
     made_bar.refresh()
     return made_bar

@@ -70,7 +70,7 @@ class Process:
                     self.sent += sum(value.sent.values())
 
     def status(self, number: int) -> str:
-        return next((one.status for one in reversed(self.told) if one.number == number), "")
+        return next((item.status for item in reversed(self.told) if item.number == number), "")
 
     def end(self) -> None:
         self.pipe.send(("end",))
@@ -104,7 +104,7 @@ def test_they_send_and_consume_and_end_in_every_way(served: Addresses) -> None:
     process.until(lambda: process.status(2) == "killed", "it is killed")
     process.pipe.send(("stop", 1))
     process.until(lambda: process.status(1) == "stopped", "it says goodbye")
-    assert len({one.client_id for one in process.told if one.client_id}) == 3
+    assert len({client.client_id for client in process.told if client.client_id}) == 3
     process.end()
 
 
@@ -129,21 +129,21 @@ def test_events_become_one_report():
         Rebalanced(4, "c", "g", "T", (queue,), ("c",), (queue,), (queue,), ()),
     ):
         stream.emit(event)
-    seen = activity_of(ring.take(), 2)
-    assert seen is not None
-    assert (seen.sent, seen.dropped) == ({"p": 3}, 2)
-    assert seen.handed[0].queue == Queue("T", "a", 0)
-    assert seen.handed[0].offset == 7
-    assert seen.shared[0].added == (Queue("T", "a", 0),)
+    activity = activity_of(ring.take(), 2)
+    assert activity is not None
+    assert (activity.sent, activity.dropped) == ({"p": 3}, 2)
+    assert activity.handed[0].queue == Queue("T", "a", 0)
+    assert activity.handed[0].offset == 7
+    assert activity.shared[0].added == (Queue("T", "a", 0),)
     assert activity_of([]) is None
 
 
 def test_events_of_a_lesson_are_reported_whole():
     queue = MessageQueue("T", "a", 0)
     started, sent = Started(1, "c", "lesson"), Sent(2, "p", "other", queue, 0, "id", "k", "SEND_OK", 1, 1, 10, 1.0)
-    seen = activity_of([started, sent], full_groups={"lesson"})
-    assert seen is not None
-    assert seen.events == (started,)
+    activity = activity_of([started, sent], full_groups={"lesson"})
+    assert activity is not None
+    assert activity.events == (started,)
     assert activity_of([started]) is None
 
 

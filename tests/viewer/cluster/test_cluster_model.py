@@ -49,12 +49,12 @@ def test_a_reading_gives_rates_names_and_what_was_asked_for_the_first_time():
 
 def test_a_client_keeps_its_name_and_place_and_one_that_went_stays_for_some_seconds():
     model = made.looked_at(made.small(0), made.small(5))
-    left = {made.C1: made.A, made.C3: made.B}
-    model.take(Reading(made.small(6, owns=left)))
+    remaining = {made.C1: made.A, made.C3: made.B}
+    model.take(Reading(made.small(6, owns=remaining)))
     billing = model.find_group("billing")
     assert billing is not None
     assert [(row.badge.name, row.has_left) for row in billing.clients] == [("C2", False), ("C4", False), ("C3", True)]
-    model.take(Reading(made.small(20, owns=left)))
+    model.take(Reading(made.small(20, owns=remaining)))
     billing = model.find_group("billing")
     assert billing is not None
     assert [row.badge.name for row in billing.clients] == ["C2", "C4"]
@@ -168,10 +168,10 @@ def test_timelines_of_a_large_cluster_reach_less_far_back(monkeypatch):
     monkeypatch.setattr("viewer.cluster.cluster_model.MAX_MOMENT_QUEUES", 16 * 10)
     monkeypatch.setattr("viewer.cluster.cluster_model.MIN_MOMENTS", 3)
     model = made.looked_at(*(made.large(second, 2, 8, 4) for second in range(15)))
-    assert {len(one) for one in model.moments.values()} == {10}
+    assert {len(moment) for moment in model.moments.values()} == {10}
     monkeypatch.setattr("viewer.cluster.cluster_model.MAX_MOMENT_QUEUES", 1)
     model.take(Reading(made.large(20, 2, 8, 4)))
-    assert {len(one) for one in model.moments.values()} == {4}
+    assert {len(item) for item in model.moments.values()} == {4}
 
 
 def test_a_group_of_which_nobody_tells_has_no_readings_meanwhile():
@@ -179,7 +179,9 @@ def test_a_group_of_which_nobody_tells_has_no_readings_meanwhile():
     model = made.looked_at(*(made.small(second) for second in range(5)))
     for second in range(5, 20):
         state = made.small(second)
-        model.take(Reading(replace(state, brokers=tuple(replace(one, words="no answer") for one in state.brokers))))
+        model.take(
+            Reading(replace(state, brokers=tuple(replace(broker, words="no answer") for broker in state.brokers)))
+        )
     assert len(model.moments["billing"]) == 5
     for second in range(20, 25):
         model.take(Reading(made.small(second)))

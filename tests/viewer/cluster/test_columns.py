@@ -14,7 +14,7 @@ MODEL = made.looked_at(made.small(0), made.small(5))
 def test_each_queue_has_a_row_for_each_group_that_consumes_it():
     rows = line_rows(MODEL, lambda chosen: places.queue("OrderPaid", 0) if chosen.kind == "queue" else None)
     assert len(rows) == 6 * 2 + 2
-    row = next(one for one in rows if one.group == "billing" and one.chosen.queue == made.B[0])
+    row = next(item for item in rows if item.group == "billing" and item.chosen.queue == made.B[0])
     shown = {column.key: column.text(row) for column in LINES.columns}
     assert shown["nextOffset"] == "16,000"
     assert shown["behind"] == "4,500"

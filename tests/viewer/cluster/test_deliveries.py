@@ -11,69 +11,69 @@ Q, R = Queue("T", "a", 0), Queue("T", "a", 1)
 
 
 def handed(times, queue=Q, client="c1", first=0):
-    return [Delivery(at, client, "g", queue, first + number) for number, at in enumerate(times)]
+    return [Delivery(time, client, "g", queue, first + number) for number, time in enumerate(times)]
 
 
 def test_a_message_that_is_handed_out_again_is_counted_by_its_offset():
-    made = Deliveries()
-    made.add(handed(range(0, 1_000, 100)))
-    made.add(handed(range(2_000, 2_500, 100), client="c2", first=6))
-    found = made.repeated("g", 0, 10_000)
-    assert [(one.offset, one.first_client, one.second_client) for one in found] == [
+    deliveries = Deliveries()
+    deliveries.add(handed(range(0, 1_000, 100)))
+    deliveries.add(handed(range(2_000, 2_500, 100), client="c2", first=6))
+    repeated = deliveries.repeated("g", 0, 10_000)
+    assert [(item.offset, item.first_client, item.second_client) for item in repeated] == [
         (n, "c1", "c2") for n in (6, 7, 8, 9)
     ]
-    assert made.repeated("g", 0, 2_000) == []
-    assert made.handed("g", 0, 2_000) == 10
-    assert made.knows("g")
-    assert not made.knows("other")
+    assert deliveries.repeated("g", 0, 2_000) == []
+    assert deliveries.handed("g", 0, 2_000) == 10
+    assert deliveries.knows("g")
+    assert not deliveries.knows("other")
 
 
 def test_a_pause_is_the_longest_gap_that_touches_the_step():
-    made = Deliveries()
-    made.add(handed([*range(0, 10_000, 100), *range(10_512, 20_000, 100)]))
-    made.add(handed(range(0, 20_000, 100), R))
-    made.add(handed(range(15_000, 16_000, 100), Queue("T", "a", 2)))
-    assert made.pauses("g", 9_950, 11_000, 20_000) == {Q: 612, R: 100}
-    assert made.pauses("g", 12_000, 12_000, 20_000) == {Q: 100, R: 100}
-    assert made.pauses("nobody", 0, 1, 2) == {}
+    deliveries = Deliveries()
+    deliveries.add(handed([*range(0, 10_000, 100), *range(10_512, 20_000, 100)]))
+    deliveries.add(handed(range(0, 20_000, 100), R))
+    deliveries.add(handed(range(15_000, 16_000, 100), Queue("T", "a", 2)))
+    assert deliveries.pauses("g", 9_950, 11_000, 20_000) == {Q: 612, R: 100}
+    assert deliveries.pauses("g", 12_000, 12_000, 20_000) == {Q: 100, R: 100}
+    assert deliveries.pauses("nobody", 0, 1, 2) == {}
 
 
 def test_a_burst_is_the_rate_after_beside_that_before():
-    made = Deliveries()
-    made.add(handed([*range(0, 10_000, 100), *range(10_000, 12_000, 25), *range(12_000, 20_000, 100)]))
-    usual, most = made.bursts("g", 10_000, 10_000, 20_000)[Q]
+    deliveries = Deliveries()
+    deliveries.add(handed([*range(0, 10_000, 100), *range(10_000, 12_000, 25), *range(12_000, 20_000, 100)]))
+    usual, most = deliveries.bursts("g", 10_000, 10_000, 20_000)[Q]
     assert 9.5 < usual < 10.5
     assert 38 < most <= 41
-    assert made.bursts("g", 100, 100, 20_000) == {}
+    assert deliveries.bursts("g", 100, 100, 20_000) == {}
 
 
 def test_lists_that_changed_something_are_kept():
-    made = Deliveries()
-    one = RebalanceEvent(5, "c1", "g", "T", ("c1", "c2"), (Q,), (), (R,), "")
+    deliveries = Deliveries()
+    event = RebalanceEvent(5, "c1", "g", "T", ("c1", "c2"), (Q,), (), (R,), "")
     same = RebalanceEvent(6, "c1", "g", "T", ("c1", "c2"), (Q,), (), (), "interval")
-    again = RebalanceEvent(6, "c1", "g", "%RETRY%g", ("c1",), (Q,), (Q,), (), "")
+    second_event = RebalanceEvent(6, "c1", "g", "%RETRY%g", ("c1",), (Q,), (Q,), (), "")
     fewer = RebalanceEvent(7, "c1", "g", "T", ("c1",), (Q,), (), (), "notice")
-    made.add([], [one, same, again, fewer], dropped=3)
-    assert made.lists("g", 0, 10) == [one, fewer]
-    assert made.lists("g", 6, 7) == []
-    assert made.dropped == 3
+    deliveries.add([], [event, same, second_event, fewer], dropped=3)
+    assert deliveries.lists("g", 0, 10) == [event, fewer]
+    assert deliveries.lists("g", 6, 7) == []
+    assert deliveries.dropped == 3
 
 
 def test_old_deliveries_go(monkeypatch):
     monkeypatch.setattr("viewer.cluster.deliveries.MAX_DELIVERIES", 100)
-    made = Deliveries()
+    deliveries = Deliveries()
     for number in range(150):
-        made.add(handed([number], first=number))
-    assert made.handed("g", 0, 1_000) <= 100
+        deliveries.add(handed([number], first=number))
+    assert deliveries.handed("g", 0, 1_000) <= 100
 
 
 def test_what_is_older_than_half_an_hour_goes():
     """Memory of a window that looks for hours stays as it is: it grew with every message."""
-    made = Deliveries()
+    deliveries = Deliveries()
     for minute in range(120):
-        made.add(handed(range(minute * 60_000, minute * 60_000 + 60_000, 1_000), first=minute * 60))
-    assert 1_800 <= made.handed("g", 0, 1 << 60) <= 2_010
-    assert made.handed("g", 119 * 60_000, 120 * 60_000) == 60
+        deliveries.add(handed(range(minute * 60_000, minute * 60_000 + 60_000, 1_000), first=minute * 60))
+    assert 1_800 <= deliveries.handed("g", 0, 1 << 60) <= 2_010
+    assert deliveries.handed("g", 119 * 60_000, 120 * 60_000) == 60
 
 
 def test_what_was_handed_out_twice_goes_as_the_rest_does(monkeypatch):
@@ -81,34 +81,39 @@ def test_what_was_handed_out_twice_goes_as_the_rest_does(monkeypatch):
     objects: forty MiB in half an hour of 200 messages a second.
     """
     monkeypatch.setattr("viewer.cluster.deliveries.MAX_AGE_MS", 1_000)
-    made = Deliveries()
-    made.add(handed(range(0, 1_000, 10)))
-    made.add(handed(range(1_000, 1_100, 10), client="c2", first=50))
-    assert len(made.repeated("g", 0, 10_000)) == 10
-    made.add(handed([9_000, 9_010], first=200))
-    made.add(handed([9_020, 9_030], client="c2", first=50))
-    assert made.repeated("g", 0, 10_000) == [], "whoever had them first is forgotten with them"
-    assert made.handed("g", 0, 10_000) == 4
-    made.add(handed([9_040], client="c3", first=50))
-    (again,) = made.repeated("g", 0, 10_000)
-    assert (again.offset, again.first_client, again.second_client) == (50, "c2", "c3")
+    deliveries = Deliveries()
+    deliveries.add(handed(range(0, 1_000, 10)))
+    deliveries.add(handed(range(1_000, 1_100, 10), client="c2", first=50))
+    assert len(deliveries.repeated("g", 0, 10_000)) == 10
+    deliveries.add(handed([9_000, 9_010], first=200))
+    deliveries.add(handed([9_020, 9_030], client="c2", first=50))
+    assert deliveries.repeated("g", 0, 10_000) == [], "whoever had them first is forgotten with them"
+    assert deliveries.handed("g", 0, 10_000) == 4
+    deliveries.add(handed([9_040], client="c3", first=50))
+    (repeated,) = deliveries.repeated("g", 0, 10_000)
+    assert (repeated.offset, repeated.first_client, repeated.second_client) == (50, "c2", "c3")
 
 
 def test_offsets_may_lie_far_apart():
-    made = Deliveries()
+    deliveries = Deliveries()
     far = [0, 63, 64, 1 << 40, (1 << 62) + 5]
     for offset in far:
-        made.add([Delivery(1, "c1", "g", Q, offset)])
-        made.add([Delivery(2, "c2", "g", Q, offset)])
-    assert [one.offset for one in made.repeated("g", 0, 10)] == far
+        deliveries.add([Delivery(1, "c1", "g", Q, offset)])
+        deliveries.add([Delivery(2, "c2", "g", Q, offset)])
+    assert [item.offset for item in deliveries.repeated("g", 0, 10)] == far
 
 
 def test_lists_of_queues_are_kept_once():
-    made = Deliveries()
-    for at in (1, 2):
-        made.add(
-            [], [pickle.loads(pickle.dumps(RebalanceEvent(at, "c1", "g", "T", ("c1", "c2"), (Q,), (), (), "interval")))]
+    deliveries = Deliveries()
+    for position in (1, 2):
+        deliveries.add(
+            [],
+            [
+                pickle.loads(
+                    pickle.dumps(RebalanceEvent(position, "c1", "g", "T", ("c1", "c2"), (Q,), (), (), "interval"))
+                )
+            ],
         )
-    one, other = made.rebalances
-    assert one.owned[0] is other.owned[0]
-    assert one.client_ids is other.client_ids
+    item, other = deliveries.rebalances
+    assert item.owned[0] is other.owned[0]
+    assert item.client_ids is other.client_ids

@@ -13,15 +13,15 @@ MODEL = made.looked_at(made.small(0), made.small(5))
 
 
 def texts(model: ClusterModel, chosen: Selection) -> str:
-    return "\n".join(f"{one.name} {one.value} {one.note}".strip() for one in details_of(model, chosen))
+    return "\n".join(f"{detail.name} {detail.value} {detail.note}".strip() for detail in details_of(model, chosen))
 
 
 def test_a_queue_tells_its_offsets_its_owner_and_each_group():
-    said = texts(MODEL, Selection("queue", queue=made.B[0]))
-    assert "Max offset 20,500" in said
-    assert "Next offset 16,000 4,500 behind" in said
-    assert "Owner C4" in said
-    assert "Group audit broadcast · push · offsets in its own file" in said
+    actual_texts = texts(MODEL, Selection("queue", queue=made.B[0]))
+    assert "Max offset 20,500" in actual_texts
+    assert "Next offset 16,000 4,500 behind" in actual_texts
+    assert "Owner C4" in actual_texts
+    assert "Group audit broadcast · push · offsets in its own file" in actual_texts
 
 
 @pytest.mark.parametrize(
@@ -60,8 +60,8 @@ def test_a_queue_tells_its_offsets_its_owner_and_each_group():
 )
 def test_what_is_chosen_is_taken_apart(chosen, title, parts):
     assert title_of(MODEL, chosen)[0] == title
-    said = texts(MODEL, chosen)
-    assert [part for part in parts if part not in said] == []
+    actual_texts = texts(MODEL, chosen)
+    assert [part for part in parts if part not in actual_texts] == []
 
 
 def test_a_thing_that_is_gone_tells_nothing():

@@ -54,38 +54,38 @@ class FakeLabDesk(QObject):
     def begin(self, work: Coroutine[Any, Any, Any]) -> None:
         asyncio.run(work)
 
-    async def _do(self, *what: Any) -> int:
+    async def _do(self, *arguments: Any) -> int:
         if self.refuses:
             raise UsageError(self.refuses)
-        self.done.append(what)
+        self.done.append(arguments)
         return 2
 
-    async def set_queues(self, *what: Any) -> None:
-        await self._do("queues", *what)
+    async def set_queues(self, *arguments: Any) -> None:
+        await self._do("queues", *arguments)
 
-    async def add_broker(self, *what: Any) -> None:
-        await self._do("add", *what)
+    async def add_broker(self, *arguments: Any) -> None:
+        await self._do("add", *arguments)
 
-    async def end_broker(self, *what: Any) -> None:
-        await self._do("end", *what)
+    async def end_broker(self, *arguments: Any) -> None:
+        await self._do("end", *arguments)
 
-    async def cut_client(self, *what: Any) -> int:
-        return await self._do("cut", *what)
+    async def cut_client(self, *arguments: Any) -> int:
+        return await self._do("cut", *arguments)
 
 
 @pytest.fixture
 def bar(shown, monkeypatch) -> ClientsBar:
-    found = ClientsBar()
+    clients_bar = ClientsBar()
     monkeypatch.setattr(OwnClients, "_ask", lambda _self, *_command: None)
-    found.model, found.own = made.looked_at(made.small()), OwnClients(found)
-    found.lab.session = FakeLabDesk()  # type: ignore[assignment]
-    found.notes, found.edits, found.words_said = [], [], []  # type: ignore[attr-defined]
-    found.did.connect(lambda name, _words, told: found.notes.append((name, told)))  # type: ignore[attr-defined]
-    found.lab.edited.connect(found.edits.append)  # type: ignore[attr-defined]
-    found.lab.said.connect(found.words_said.append)  # type: ignore[attr-defined]
-    shown(found, width=1200)
-    found.refresh()
-    return found
+    clients_bar.model, clients_bar.own = made.looked_at(made.small()), OwnClients(clients_bar)
+    clients_bar.lab.session = FakeLabDesk()  # type: ignore[assignment]
+    clients_bar.notes, clients_bar.edits, clients_bar.words_said = [], [], []  # type: ignore[attr-defined]
+    clients_bar.did.connect(lambda name, _words, reported: clients_bar.notes.append((name, reported)))  # type: ignore[attr-defined]
+    clients_bar.lab.edited.connect(clients_bar.edits.append)  # type: ignore[attr-defined]
+    clients_bar.lab.said.connect(clients_bar.words_said.append)  # type: ignore[attr-defined]
+    shown(clients_bar, width=1200)
+    clients_bar.refresh()
+    return clients_bar
 
 
 def test_queues_are_added_at_what_is_chosen_and_taken_back(bar):
@@ -168,7 +168,7 @@ def test_a_client_is_cut_from_one_broker_or_from_all(bar):
     assert acts.cut.isEnabled()
     assert bar.press(key(Qt.Key.Key_Delete, Qt.KeyboardModifier.ControlModifier))
     menu = acts.cut.findChild(QMenu, "cluster.cut.menu")
-    assert [one.text() for one in menu.actions()] == ["To broker-a", "To broker-b", "To all of them"]
+    assert [action.text() for action in menu.actions()] == ["To broker-a", "To broker-b", "To all of them"]
     menu.actions()[1].trigger()
     menu.actions()[2].trigger()
     menu.close()
@@ -184,7 +184,7 @@ def test_elsewhere_each_stands_in_grey_with_its_reason(bar):
     assert {"cluster.add.queues", "cluster.add.broker"} <= bar.possible_commands().keys()
     assert bar.model.of_lab
     acts.ask("queues")
-    for serving, said in (
+    for serving, output in (
         (replace(SERVING, namesrv="127.0.0.1:9"), "Read-only: the lab of this window serves 127.0.0.1:9."),
         (None, "Read-only: only a cluster that the lab serves can be changed (Lab, Serve)."),
     ):
@@ -194,11 +194,11 @@ def test_elsewhere_each_stands_in_grey_with_its_reason(bar):
         assert not bar.model.of_lab
         for tool in (acts.queues, acts.broker):
             assert not tool.isEnabled()
-            assert tool.toolTip() == tool.accessibleDescription() == said
+            assert tool.toolTip() == tool.accessibleDescription() == output
         assert bar.press(key(Qt.Key.Key_Plus))
         assert bar.press(key(Qt.Key.Key_Insert, Qt.KeyboardModifier.ControlModifier))
         acts.cut_client("")
-        assert bar.words_said[-3:] == [said] * 3
+        assert bar.words_said[-3:] == [output] * 3
     assert not {"cluster.add.queues", "cluster.cut"} & bar.possible_commands().keys()
     assert desk.done == []
 

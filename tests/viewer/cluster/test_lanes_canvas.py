@@ -35,9 +35,9 @@ def test_lanes_are_chosen_and_flags_lead_to_steps(canvas, qtbot):
     canvas.stepChosen.connect(steps.append)
     (lanes,) = canvas.columns()
     assert [thing.kind for _, thing in lanes] == ["client"] * 3 + ["queue"] * 6
-    for box, thing in lanes:
+    for box, item in lanes:
         qtbot.mouseClick(canvas, Qt.MouseButton.LeftButton, pos=box.center().toPoint())
-        assert chosen[-1] == thing
+        assert chosen[-1] == item
     for box, number in canvas._flag_boxes():
         qtbot.mouseClick(canvas, Qt.MouseButton.LeftButton, pos=box.center().toPoint())
         assert steps[-1] == number
@@ -47,10 +47,10 @@ def test_lanes_are_chosen_and_flags_lead_to_steps(canvas, qtbot):
 def test_no_time_of_the_axis_is_cut_by_the_edge(canvas):
     """ "14:00:50" ended behind its last colon where the window's end was nearly a round time."""
     line = canvas.line
-    for more in range(0, 10_000, 1_000):
-        canvas.show_line(line, (line.begin, line.end + more), 1)
+    for extra in range(0, 10_000, 1_000):
+        canvas.show_line(line, (line.begin, line.end + extra), 1)
         ticks = canvas._ticks()
-        assert len([said for _, _, said in ticks if said]) >= len(ticks) - 1 > 3
+        assert len([output for _, _, output in ticks if output]) >= len(ticks) - 1 > 3
         assert all(box.right() <= canvas.width() for _, box, said in ticks if said)
 
 
@@ -62,7 +62,7 @@ def test_times_of_the_axis_stand_apart_however_narrow_it_is(canvas):
         for length in (9_000, 30_000, 60_000, 600_000):
             canvas.show_line(line, (line.begin, line.begin + length), 1)
             boxes = [box for _, box, _ in canvas._ticks()]
-            assert all(one.right() < other.left() for one, other in pairwise(boxes)), (wide, length)
+            assert all(item.right() < other.left() for item, other in pairwise(boxes)), (wide, length)
 
 
 def test_words_under_a_queue_do_not_stand_in_each_other(canvas):
@@ -70,17 +70,17 @@ def test_words_under_a_queue_do_not_stand_in_each_other(canvas):
     model = canvas.model = made.looked_at(*made.rebalanced(), *two_own(60, 70))
     line = timeline("billing", tuple(model.moments["billing"]))
     handed = [
-        Delivery(made.BEGUN + at, name, "billing", made.A[0], n)
+        Delivery(made.BEGUN + position, name, "billing", made.A[0], n)
         for n in range(90)
-        for at, name in ((61_000 + n * 100, "a"), (61_050 + n * 100, "b"))
+        for position, name in ((61_000 + n * 100, "a"), (61_050 + n * 100, "b"))
     ]
     model.deliveries.add(handed)
     for begin in (0, 50, 60):
         canvas.show_line(line, (made.BEGUN + begin * 1000, line.end), 1)
-        found = canvas.words_below(made.A[0])
-        assert found[0][1].endswith(" twice")
-        assert not any(one.intersects(other) for (one, *_), (other, *_) in combinations(found, 2))
-        assert all(box.right() <= canvas.width() for box, *_ in found)
+        words_below = canvas.words_below(made.A[0])
+        assert words_below[0][1].endswith(" twice")
+        assert not any(item.intersects(other) for (item, *_), (other, *_) in combinations(words_below, 2))
+        assert all(box.right() <= canvas.width() for box, *_ in words_below)
         assert canvas.grab().toImage().size().width() == canvas.width()
     canvas.show_line(line, (made.BEGUN, line.end), 1)
     assert [words for _, words, _ in canvas.words_below(made.A[2])] == ["no owner 3.0 s"]
@@ -92,20 +92,27 @@ def two_own(begin: int, end: int):
 
 
 def test_brackets_walk_the_steps_and_the_wheel_zooms(canvas):
-    asked, zooms = [], []
-    canvas.stepAsked.connect(asked.append)
+    emitted, zooms = [], []
+    canvas.stepAsked.connect(emitted.append)
     canvas.zoomed.connect(lambda factor, at: zooms.append((factor, at)))
     for key in (Qt.Key.Key_BracketLeft, Qt.Key.Key_BracketRight, Qt.Key.Key_Left):
         QTest.keyClick(canvas, key)
-    assert asked == [-1, 1, -1]
+    assert emitted == [-1, 1, -1]
     for turn, modifier in (
         (120, Qt.KeyboardModifier.NoModifier),
         (-120, Qt.KeyboardModifier.NoModifier),
         (120, Qt.KeyboardModifier.ControlModifier),
     ):
-        at = QPointF(600, 100)
+        position = QPointF(600, 100)
         event = QWheelEvent(
-            at, at, QPoint(), QPoint(0, turn), Qt.MouseButton.NoButton, modifier, Qt.ScrollPhase.NoScrollPhase, False
+            position,
+            position,
+            QPoint(),
+            QPoint(0, turn),
+            Qt.MouseButton.NoButton,
+            modifier,
+            Qt.ScrollPhase.NoScrollPhase,
+            False,
         )
         QApplication.sendEvent(canvas, event)
     assert [factor for factor, _ in zooms] == [0.8, 1.25]
@@ -134,8 +141,8 @@ def test_every_state_is_painted(canvas, scheme):
     two = tuple(("a", "b") for _ in moments[0].queues)
     odd = [
         [],
-        [replace(one, is_complete=False, owners=tuple(() for _ in one.queues)) for one in moments[:5]],
-        [replace(one, owners=two, clients=("a", "b")) for one in moments[:5]],
+        [replace(moment, is_complete=False, owners=tuple(() for _ in moment.queues)) for moment in moments[:5]],
+        [replace(item, owners=two, clients=("a", "b")) for item in moments[:5]],
         [*moments[:3], *moments[30:33]],
         moments[:1],
     ]

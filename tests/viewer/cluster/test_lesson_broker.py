@@ -22,7 +22,7 @@ def test_it_serves_its_topics_slowly_and_leaves_nothing(tmp_path):
             settings = "flushDiskType=SYNC_FLUSH\nmessageDelayLevel=1s 1s"
             broker = LessonBroker("slow-1", names.address, ["T"], settings, 0.05, tmp_path / "b")
             await broker.start()
-            assert [one.name for one in (await reader.read()).brokers] == ["slow-1"]
+            assert [item.name for item in (await reader.read()).brokers] == ["slow-1"]
             events = EventStream()
             ring = events.ring()
             async with Producer("senders", names.address, events=events) as producer:

@@ -49,12 +49,12 @@ def handed(at: int, who: str, queue: MessageQueue, offset: int, key: str, times:
 
 
 def told(found) -> dict[str, str]:
-    return {one.name: one.figure for one in found}
+    return {item.name: item.figure for item in found}
 
 
 def test_a_record_keeps_its_own_alone(record):
     record.take([sent(1, Q[0], 0, "k"), Started(1, "x", "another")])
-    assert [type(one) for one in record.events] == [Sent]
+    assert [type(event) for event in record.events] == [Sent]
 
 
 def test_after_a_kill_what_was_not_committed_comes_again_by_offset_and_by_key(record):
@@ -68,35 +68,35 @@ def test_after_a_kill_what_was_not_committed_comes_again_by_offset_and_by_key(re
             *(handed(40 + n, "c2", Q[0], n, f"k{n}") for n in range(7, 12)),
         ]
     )
-    found = again_after_kill(record)
-    assert told(found) == {"Again by key": "3", "Not committed": "3"}
-    assert found[0].note == "3 by queue and offset, since it was killed"
-    assert found[1].note.endswith("in 1 queue")
+    results = again_after_kill(record)
+    assert told(results) == {"Again by key": "3", "Not committed": "3"}
+    assert results[0].note == "3 by queue and offset, since it was killed"
+    assert results[1].note.endswith("in 1 queue")
 
 
 def test_two_strategies_give_a_queue_two_owners_and_another_none(record):
     record.clients = {"c1": Options(), "c2": Options(strategy="AVG_BY_CIRCLE")}
-    for who, owned in (("c1", (Q[0], Q[1])), ("c2", (Q[1], Q[3]))):
+    for client, owned in (("c1", (Q[0], Q[1])), ("c2", (Q[1], Q[3]))):
         record.take(
             [
-                Rebalanced(5, who, G, "T", tuple(Q), ("c1", "c2"), owned, owned, ()),
-                Rebalanced(6, who, G, "%RETRY%lesson", (), ("c1", "c2"), (), (), ()),
+                Rebalanced(5, client, G, "T", tuple(Q), ("c1", "c2"), owned, owned, ()),
+                Rebalanced(6, client, G, "%RETRY%lesson", (), ("c1", "c2"), (), (), ()),
             ]
         )
     record.take([sent(7, Q[n % 4], n // 4, f"k{n}") for n in range(8)])
     record.take([handed(8, "c1", Q[0], 0, "k0"), handed(8, "c1", Q[1], 0, "k1"), handed(9, "c2", Q[1], 0, "k1")])
-    found = disagreement(record, {"c1": "C1", "c2": "C2"}.__getitem__)
-    assert told(found) == {
+    actual_disagreement = disagreement(record, {"c1": "C1", "c2": "C2"}.__getitem__)
+    assert told(actual_disagreement) == {
         "With two owners": "1",
         "With no owner": "1",
         "Delivered twice": "1",
         "Read by nobody": "2",
         "Lists of clients": "the same",
     }
-    assert found[0].note == "a q1: C1 C2"
-    assert found[1].note == "a q2"
-    assert found[4].note == "C1: C1 C2, AVG → a q0, a q1 · C2: C1 C2, AVG_BY_CIRCLE → a q1, a q3"
-    assert [one.kind for one in found] == ["warn"] * 4 + ["ok"]
+    assert actual_disagreement[0].note == "a q1: C1 C2"
+    assert actual_disagreement[1].note == "a q2"
+    assert actual_disagreement[4].note == "C1: C1 C2, AVG → a q0, a q1 · C2: C1 C2, AVG_BY_CIRCLE → a q1, a q3"
+    assert [item.kind for item in actual_disagreement] == ["warn"] * 4 + ["ok"]
 
 
 def test_who_avoids_the_slow_broker_is_done_sooner(record):
@@ -113,16 +113,16 @@ def test_who_avoids_the_slow_broker_is_done_sooner(record):
     record.take(
         [sent(9_000, slow, 2, "e", "p2", 600), *(sent(9_002 + n, quick, 2 + n, f"f{n}", "p2", 1) for n in range(3))]
     )
-    found = latencies(record)
-    assert told(found) == {
+    actual_latencies = latencies(record)
+    assert told(actual_latencies) == {
         "Without avoidance": "1.20 s",
         "With avoidance": "0.60 s",
         "quick q0": "2 → 3",
         "slow q0": "2 → 1",
     }
-    assert found[0].note == "4 sends one after the other, 2 of them to slow"
-    assert [one.kind for one in found] == ["warn", "ok", "ok", "warn"]
-    assert found[3].note == "ms a send, half of them at most: 600.0 without, 600.0 with avoidance"
+    assert actual_latencies[0].note == "4 sends one after the other, 2 of them to slow"
+    assert [item.kind for item in actual_latencies] == ["warn", "ok", "ok", "warn"]
+    assert actual_latencies[3].note == "ms a send, half of them at most: 600.0 without, 600.0 with avoidance"
 
 
 def test_each_consumer_of_a_broadcast_is_counted_by_itself(record):
@@ -135,17 +135,17 @@ def test_each_consumer_of_a_broadcast_is_counted_by_itself(record):
         [Committed(12, "named", G, Q[0], 4), Stopped(12, "named", G, unregistered=True), Started(20, "named", G)]
     )
     record.take([handed(21, "named", Q[0], n, f"k{n}") for n in (3, 4, 5)])
-    found = broadcast(record, str)
-    assert told(found) == {
+    results = broadcast(record, str)
+    assert told(results) == {
         "Sent": "6",
         "c1": "6 of 6",
         "named": "6 of 6",
         "After its return": "3",
         "Kept by brokers": "0",
     }
-    assert found[2].note == "1 more than once"
-    assert found[3].note == "named began again at the offsets in its file (4 in 1 queue); 1 came again"
-    assert [one.kind for one in found] == ["ok", "ok", "warn", "warn", "ok"]
+    assert results[2].note == "1 more than once"
+    assert results[3].note == "named began again at the offsets in its file (4 in 1 queue); 1 came again"
+    assert [item.kind for item in results] == ["ok", "ok", "warn", "warn", "ok"]
 
 
 def test_refused_messages_are_followed_through_their_waits_to_the_dead_letters(record):
@@ -163,17 +163,17 @@ def test_refused_messages_are_followed_through_their_waits_to_the_dead_letters(r
             handed(3_300, "d", dead, 1, "strange", 3, f"{G}-dead"),
         ]
     )
-    found = dead_letters(record)
-    assert told(found) == {
+    actual_dead_letters = dead_letters(record)
+    assert told(actual_dead_letters) == {
         "Taken at once": "4 of 5",
         "Refused": "1",
         "Wait 1": "1.05 s",
         "Wait 2": "2.05 s",
         "Dead letters": "1",
     }
-    assert found[1].note == "each delivered 3 times"
-    assert found[2].note == "level 3, from %RETRY%lesson; reconsumeTimes 1"
-    assert found[4].note.startswith("read from %DLQ%lesson, reconsumeTimes 3.")
+    assert actual_dead_letters[1].note == "each delivered 3 times"
+    assert actual_dead_letters[2].note == "level 3, from %RETRY%lesson; reconsumeTimes 1"
+    assert actual_dead_letters[4].note.startswith("read from %DLQ%lesson, reconsumeTimes 3.")
 
 
 def test_transactions_that_nobody_ends_are_checked_and_given_up(record):
@@ -194,23 +194,23 @@ def test_transactions_that_nobody_ends_are_checked_and_given_up(record):
     )
     record.take([handed(110, "c", Q[0], n, f"k{n}") for n in (0, 2)])
     record.take([handed(2_100, "g", given_up, n, f"k{n}", group=f"{G}-given-up") for n in (1, 3)])
-    found = transactions(record)
-    assert told(found) == {"Half messages": "4", "Delivered": "2", "Checks": "6", "Given up": "2"}
-    assert found[0].note == "2 committed at once, 2 never finished"
-    assert found[1].note == "of the unfinished ones: 0"
-    assert found[2].note == "3 for each, 0.50 s apart: the producer says UNKNOWN"
-    assert found[3].note.startswith("after 2.00 s, in TRANS_CHECK_MAX_TIME_TOPIC.")
+    actual_transactions = transactions(record)
+    assert told(actual_transactions) == {"Half messages": "4", "Delivered": "2", "Checks": "6", "Given up": "2"}
+    assert actual_transactions[0].note == "2 committed at once, 2 never finished"
+    assert actual_transactions[1].note == "of the unfinished ones: 0"
+    assert actual_transactions[2].note == "3 for each, 0.50 s apart: the producer says UNKNOWN"
+    assert actual_transactions[3].note.startswith("after 2.00 s, in TRANS_CHECK_MAX_TIME_TOPIC.")
 
 
 def test_where_nothing_was_told_nothing_is_said(record):
-    for found in (
+    for results in (
         latencies(record),
         broadcast(record, str),
         dead_letters(record),
         transactions(record),
         disagreement(record, str),
     ):
-        assert all(one.figure in {"0", "0 of 0", "0.00 s", "0 different"} for one in found)
+        assert all(item.figure in {"0", "0 of 0", "0.00 s", "0 different"} for item in results)
 
 
 def test_numbers_and_names_in_few_words():

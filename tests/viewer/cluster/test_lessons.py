@@ -85,36 +85,36 @@ class FakeOwnClients:
 def state(run: LessonRun, second: int, owners: str) -> ClusterState:
     """Four queues of the lesson's topic, owned as the letters say."""
     queues = [Queue(run.topic, "broker-a", n) for n in range(4)]
-    at = made.BEGUN + second * 1000
-    clients = tuple(Client(one, f"{one}:1", "PYTHON", 479) for one in sorted(set(owners)))
+    position = made.BEGUN + second * 1000
+    clients = tuple(Client(owner, f"{owner}:1", "PYTHON", 479) for owner in sorted(set(owners)))
     owned = {
-        one.client_id: frozenset(q for q, who in zip(queues, owners, strict=True) if who == one.client_id)
-        for one in clients
+        client.client_id: frozenset(q for q, who in zip(queues, owners, strict=True) if who == client.client_id)
+        for client in clients
     }
     group = Group(run.group, made.PUSH, "CLUSTERING", "", clients, {run.topic: "*"}, owned)
     part = replace(
         made.small(second).brokers[0],
-        at=at,
-        queues={queue: QueueEnds(0, 100 * second, at) for queue in queues},
+        at=position,
+        queues={queue: QueueEnds(0, 100 * second, position) for queue in queues},
         offsets={run.group: dict.fromkeys(queues, 100 * second)},
         groups={run.group: group},
         producers={},
     )
-    return ClusterState(at, {made.NAMES: ""}, (part,))
+    return ClusterState(position, {made.NAMES: ""}, (part,))
 
 
 @pytest.fixture
 def model() -> ClusterModel:
-    found = ClusterModel()
-    found.begin((made.NAMES,))
-    return found
+    cluster_model = ClusterModel()
+    cluster_model.begin((made.NAMES,))
+    return cluster_model
 
 
 def test_the_kill_is_done_when_its_time_has_come_and_told_in_one_line(model):
     run, own = LessonRun(KILL, 7), FakeOwnClients()
     queue = Queue(run.topic, "broker-a", 1)
     run.go_on(model, own)
-    assert [one[0] for one in own.done] == ["producer", "consumer", "consumer", "consumer"]
+    assert [item[0] for item in own.done] == ["producer", "consumer", "consumer", "consumer"]
     assert own.done[1][1:] == ("kill-lesson-7", "kill-Lesson-7", 20)
     for second in range(3):
         model.take(Reading(state(run, second, "aabb")))
@@ -128,8 +128,8 @@ def test_the_kill_is_done_when_its_time_has_come_and_told_in_one_line(model):
         model.take(Reading(state(run, second, "abbc")))
         run.go_on(model, own)
     assert ("kill", 3) not in own.done, "all but five are committed: on a busy machine the kill showed nothing"
-    more = [Delivered(n, "consumer@3", run.group, place, n, f"m{n}", f"1-{n}", 0, 0) for n in range(1_000, 1_005)]
-    run.record.take(more)
+    extra = [Delivered(n, "consumer@3", run.group, place, n, f"m{n}", f"1-{n}", 0, 0) for n in range(1_000, 1_005)]
+    run.record.take(extra)
     run.go_on(model, own)
     assert ("kill", 3) in own.done
     model.deliveries.add(Delivery(made.BEGUN + 13_000 + n * 10, "a", run.group, queue, 990 + n) for n in range(200))
@@ -169,14 +169,14 @@ def test_it_can_be_stopped_and_one_without_a_step_says_so(model):
     run.cancel(own)
     run.cancel(own)
     assert (run.status, run.result) == ("failed", "stopped")
-    assert len([one for one in own.done if one[0] == "stop"]) == 5
+    assert len([item for item in own.done if item[0] == "stop"]) == 5
     short = LessonRun(Lesson("x", "X", "", (Action("producer", 1),)), 1)
     short.go_on(model, own)
     assert (short.status, short.result) == ("done", "no step was seen")
 
 
 def test_what_its_clients_told_decides_and_is_kept(model):
-    by_key = {one.key: one for one in LESSONS}
+    by_key = {lesson.key: lesson for lesson in LESSONS}
     run, own = LessonRun(by_key["retry"], 3), FakeOwnClients()
     run.go_on(model, own)
     assert own.done == [("broker", "retry-3", "retry-Lesson-3", 0)]
@@ -184,15 +184,15 @@ def test_what_its_clients_told_decides_and_is_kept(model):
     assert len(own.done) == 1, "clients come when it runs"
     own.tell(1, "running")
     run.go_on(model, own)
-    assert [one[:3] for one in own.done[1:]] == [
+    assert [item[:3] for item in own.done[1:]] == [
         ("consumer", "retry-lesson-3", "retry-Lesson-3"),
         ("producer", "retry-lesson-3", "retry-Lesson-3"),
         ("consumer", "retry-lesson-3-dead", "%DLQ%retry-lesson-3"),
     ]
     assert own.rows[2].spec.options.refuses == 5
     assert all(row.spec.options.reports_events for row in own.rows.values())
-    at = MessageQueue(run.topic, "retry-3", 0)
-    sent = [Sent(n, "p", run.group, at, n, f"m{n}", f"3-{n}", "SEND_OK", 1, 1, 9, 1.0) for n in range(4)]
+    position = MessageQueue(run.topic, "retry-3", 0)
+    sent = [Sent(n, "p", run.group, position, n, f"m{n}", f"3-{n}", "SEND_OK", 1, 1, 9, 1.0) for n in range(4)]
     strange = replace(sent[0], group="another")
     dead = MessageQueue("%DLQ%retry-lesson-3", "retry-3", 0)
     run.record.take([*sent, strange])
@@ -212,7 +212,7 @@ def test_what_its_clients_told_decides_and_is_kept(model):
 
 
 def test_a_client_that_cannot_begin_ends_the_run_with_its_words(model):
-    by_key = {one.key: one for one in LESSONS}
+    by_key = {lesson.key: lesson for lesson in LESSONS}
     run, own = LessonRun(by_key["slow"], 3), FakeOwnClients()
     run.go_on(model, own)
     own.tell(1, "running")
@@ -222,7 +222,7 @@ def test_a_client_that_cannot_begin_ends_the_run_with_its_words(model):
 
 
 def test_a_name_and_a_mode_come_back_in_the_broadcast(model):
-    by_key = {one.key: one for one in LESSONS}
+    by_key = {lesson.key: lesson for lesson in LESSONS}
     run, own = LessonRun(by_key["broadcast"], 3), FakeOwnClients()
     queue = MessageQueue(run.topic, "broker-a", 0)
 
@@ -235,8 +235,8 @@ def test_a_name_and_a_mode_come_back_in_the_broadcast(model):
         )
         run.record.take(
             [
-                Delivered(n, who, run.group, queue, n, f"m{n}", f"1-{n}", 0, 0)
-                for who in clients
+                Delivered(n, client, run.group, queue, n, f"m{n}", f"1-{n}", 0, 0)
+                for client in clients
                 for n in range(first, first + count)
             ]
         )

@@ -17,23 +17,23 @@ from viewer.widgets.basics import Label
 
 @pytest.fixture
 def panel(shown, monkeypatch) -> LessonsPanel:
-    asked: list[tuple[object, ...]] = []
-    monkeypatch.setattr(OwnClients, "_ask", lambda _self, *command: asked.append(command))
+    commands: list[tuple[object, ...]] = []
+    monkeypatch.setattr(OwnClients, "_ask", lambda _self, *command: commands.append(command))
     made_panel = LessonsPanel()
     made_panel.model, made_panel.own = made.looked_at(made.small()), OwnClients(made_panel)
-    made_panel.asked = asked  # type: ignore[attr-defined]
+    made_panel.asked = commands  # type: ignore[attr-defined]
     shown(made_panel, width=290)
     made_panel.refresh()
     return made_panel
 
 
 def test_a_click_runs_a_lesson_and_another_one_stops_it(panel):
-    said = []
-    panel.did.connect(said.append)
+    emitted = []
+    panel.did.connect(emitted.append)
     entry = panel.entries["more"]
     button = entry.button
     button.click()
-    assert said == ["One more consumer"]
+    assert emitted == ["One more consumer"]
     assert [command[0] for command in panel.asked] == ["add"] * 3
     assert button.text() == "Stop"
     assert entry.line.text() == "running, 3 of 9"
@@ -50,7 +50,7 @@ def test_a_click_runs_a_lesson_and_another_one_stops_it(panel):
 def test_elsewhere_none_can_be_run(panel):
     panel.model.address = "10.0.0.1:9876"
     panel.refresh()
-    assert not any(button.isEnabled() for button in [one.button for one in panel.entries.values()])
+    assert not any(button.isEnabled() for button in [entry.button for entry in panel.entries.values()])
     panel.run(LESSONS[0])
     assert panel.runs == {}
     panel.own = None
@@ -59,16 +59,16 @@ def test_elsewhere_none_can_be_run(panel):
 
 def test_one_lesson_tells_all_and_the_others_what_came_of_them(panel):
     assert panel.chosen == "more"
-    assert [key for key, one in panel.entries.items() if one.details.isVisible()] == ["more"]
+    assert [key for key, entry in panel.entries.items() if entry.details.isVisible()] == ["more"]
     panel.entries["retry"].fold.click()
-    assert [key for key, one in panel.entries.items() if one.details.isVisible()] == ["retry"]
+    assert [key for key, item in panel.entries.items() if item.details.isVisible()] == ["retry"]
     panel.entries["retry"].fold.click()
     assert not any(one.details.isVisible() for one in panel.entries.values())
     assert all(one.brief.isVisible() for one in panel.entries.values())
 
 
 def test_figures_stand_under_their_lesson(panel):
-    lesson = next(one for one in LESSONS if one.key == "retry")
+    lesson = next(item for item in LESSONS if item.key == "retry")
     run = panel.runs["retry"] = LessonRun(lesson, 1, status="done", result="Refused 4 · Dead letters 4")
     run.figures = (Harm("Refused", "4", "each delivered 3 times", "warn"), Harm("Dead letters", "4", "read", "warn"))
     panel.refresh()
@@ -76,7 +76,7 @@ def test_figures_stand_under_their_lesson(panel):
     entry = panel.entries["retry"]
     assert entry.line.text() == "Refused 4 · Dead letters 4"
     assert panel.head.note.text() == "1 of 8 run"
-    assert [one.text() for one in entry.findChildren(Label) if one.text() == "each delivered 3 times"] != []
+    assert [label.text() for label in entry.findChildren(Label) if label.text() == "each delivered 3 times"] != []
     assert entry.result.text() == ""
 
 

@@ -22,63 +22,63 @@ def canvas(shown) -> LinesCanvas:
 
 
 def chosen_by(canvas: LinesCanvas) -> list[Selection]:
-    found: list[Selection] = []
-    canvas.chose.connect(lambda thing: (found.append(thing), canvas.model.choose(thing)))
-    return found
+    results: list[Selection] = []
+    canvas.chose.connect(lambda item: (results.append(item), canvas.model.choose(item)))
+    return results
 
 
 def test_each_thing_lies_under_its_own_place(canvas):
     for column in canvas.columns():
-        for box, thing in column:
-            assert canvas.item_at(box.center()) == thing
+        for box, item in column:
+            assert canvas.item_at(box.center()) == item
     assert canvas.item_at(QPointF(300, 500)).kind == ""
     assert "4,500 behind" in canvas.words_under(canvas.box_of(Selection("queue", queue=made.B[0])).center())
 
 
 def test_a_click_chooses_and_enter_follows(canvas, qtbot):
-    found, followed = chosen_by(canvas), []
+    chosen, followed = chosen_by(canvas), []
     canvas.followed.connect(followed.append)
     box = canvas.box_of(Selection("client", made.C3.client_id, "billing"))
     qtbot.mouseClick(canvas, Qt.MouseButton.LeftButton, pos=box.center().toPoint())
-    assert found == [Selection("client", made.C3.client_id, "billing")]
+    assert chosen == [Selection("client", made.C3.client_id, "billing")]
     QTest.keyClick(canvas, Qt.Key.Key_Return)
-    assert followed == found
+    assert followed == chosen
     qtbot.mouseDClick(canvas, Qt.MouseButton.LeftButton, pos=box.center().toPoint())
     assert len(followed) == 2
 
 
 def test_arrows_go_along_columns_and_lines(canvas):
-    found = chosen_by(canvas)
+    chosen = chosen_by(canvas)
     QTest.keyClick(canvas, Qt.Key.Key_Down)
-    assert found[-1].kind == "names"
+    assert chosen[-1].kind == "names"
     QTest.keyClick(canvas, Qt.Key.Key_Down)
     QTest.keyClick(canvas, Qt.Key.Key_Down)
     QTest.keyClick(canvas, Qt.Key.Key_Down)
-    assert (found[-1].kind, found[-1].queue) == ("queue", made.A[0])
+    assert (chosen[-1].kind, chosen[-1].queue) == ("queue", made.A[0])
     QTest.keyClick(canvas, Qt.Key.Key_Right)
-    assert found[-1] == Selection("client", made.C1.client_id, "billing")
+    assert chosen[-1] == Selection("client", made.C1.client_id, "billing")
     QTest.keyClick(canvas, Qt.Key.Key_Left)
-    assert found[-1].queue == made.A[0]
+    assert chosen[-1].queue == made.A[0]
     QTest.keyClick(canvas, Qt.Key.Key_Left)
-    assert found[-1].kind == "producer"
+    assert chosen[-1].kind == "producer"
     QTest.keyClick(canvas, Qt.Key.Key_Right)
-    assert found[-1] == Selection("broker", "broker-a")
+    assert chosen[-1] == Selection("broker", "broker-a")
     QTest.keyClick(canvas, Qt.Key.Key_Right)
-    assert found[-1].kind == "group"
+    assert chosen[-1].kind == "group"
     QTest.keyClick(canvas, Qt.Key.Key_End)
-    assert found[-1].kind == "client"
+    assert chosen[-1].kind == "client"
     QTest.keyClick(canvas, Qt.Key.Key_Home)
-    assert found[-1] == Selection("group", "billing")
+    assert chosen[-1] == Selection("group", "billing")
     QTest.keyClick(canvas, Qt.Key.Key_Left)
-    assert found[-1] == Selection("topic", "OrderPaid")
+    assert chosen[-1] == Selection("topic", "OrderPaid")
 
 
 @pytest.mark.parametrize("dark", [False, True])
 def test_every_state_is_painted(canvas, dark):
     theme.set_scheme("dark" if dark else "light")
     before = canvas.grab().toImage()
-    gone = {**made.OWNS, made.C3: (made.B[0],), made.C2: (made.A[1], *made.A[2:])}
-    for state in (made.small(6, owns=gone), made.small(7, owns={made.C1: ()}), made.small(20, owns={})):
+    removed = {**made.OWNS, made.C3: (made.B[0],), made.C2: (made.A[1], *made.A[2:])}
+    for state in (made.small(6, owns=removed), made.small(7, owns={made.C1: ()}), made.small(20, owns={})):
         canvas.model.take(made_look(state))
         for column in canvas.columns():
             canvas.model.choose(column[0][1] if column else Selection())

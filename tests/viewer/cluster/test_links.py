@@ -19,8 +19,8 @@ QUEUE = Selection("queue", group="billing", queue=made.B[1])
 
 def test_a_queue_leads_to_the_entry_that_is_read_next():
     assert link_of(STORE, MODEL, QUEUE) == places.queue("OrderPaid", 1, 16_000)  # type: ignore[arg-type]
-    gone = Selection("queue", queue=made.B[1]._replace(queue_id=9))
-    assert link_of(STORE, MODEL, gone) == places.queue("OrderPaid", 9)  # type: ignore[arg-type]
+    selection = Selection("queue", queue=made.B[1]._replace(queue_id=9))
+    assert link_of(STORE, MODEL, selection) == places.queue("OrderPaid", 9)  # type: ignore[arg-type]
     assert link_of(STORE, MODEL, Selection("topic", "OrderPaid")) == places.queue("OrderPaid")  # type: ignore[arg-type]
     assert link_of(STORE, MODEL, Selection("client", "c", "billing")) == Place("groups", name="billing")  # type: ignore[arg-type]
 
@@ -36,10 +36,12 @@ def test_what_the_store_has_not_leads_nowhere_and_says_why():
 
 
 def test_ways_on_are_words_with_places():
-    found = item_links(STORE, MODEL, QUEUE)  # type: ignore[arg-type]
-    assert found[1][1] == places.filtered("only", 'topic = "OrderPaid" and queueId = 1')
-    assert found[2][0].startswith("Its requests are shown live only if the lab of this window serves the cluster.")
-    assert found[2][1] is None
+    actual_item_links = item_links(STORE, MODEL, QUEUE)  # type: ignore[arg-type]
+    assert actual_item_links[1][1] == places.filtered("only", 'topic = "OrderPaid" and queueId = 1')
+    assert actual_item_links[2][0].startswith(
+        "Its requests are shown live only if the lab of this window serves the cluster."
+    )
+    assert actual_item_links[2][1] is None
     readers = item_links(STORE, MODEL, Selection("group", "billing"))  # type: ignore[arg-type]
     assert readers[0][0] == "Group billing in the open store, store-a", "which may be another than the cluster's"
     assert item_links(STORE, MODEL, Selection()) == []  # type: ignore[arg-type]

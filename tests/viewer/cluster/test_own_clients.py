@@ -19,9 +19,9 @@ NAMES = ("127.0.0.1:9876",)
 @pytest.fixture
 def asked(monkeypatch) -> list[tuple[object, ...]]:
     """What the process would have been asked; none is started."""
-    found: list[tuple[object, ...]] = []
-    monkeypatch.setattr(OwnClients, "_ask", lambda _self, *command: found.append(command))
-    return found
+    commands: list[tuple[object, ...]] = []
+    monkeypatch.setattr(OwnClients, "_ask", lambda _self, *command: commands.append(command))
+    return commands
 
 
 def until(true: Callable[[], bool], what: str) -> None:
@@ -74,7 +74,7 @@ def test_a_real_one_consumes_what_another_sends(themed_app, tmp_path: Path):
     with serving_beside(tmp_path) as addresses:
         own = OwnClients()
         handed: list[object] = []
-        own.saw.connect(lambda seen: handed.extend(seen.handed))
+        own.saw.connect(lambda observed: handed.extend(observed.handed))
         own.add("producer", (addresses.namesrv,), "senders", "Orders", 100)
         until(lambda: own.rows[1].sent > 3, "it sends")
         own.add("consumer", (addresses.namesrv,), "readers", "Orders", 0)

@@ -42,11 +42,11 @@ def came(works: FakeReaderProcess, look: Reading) -> None:
 
 def _do(work, done, failed):
     try:
-        found = work()
+        actual_work = work()
     except OSError as error:
         failed(error)
     else:
-        done(found)
+        done(actual_work)
 
 
 def test_without_a_cluster_it_says_what_to_do_and_what_was_asked_before(pane, works, settings):
@@ -82,17 +82,17 @@ def test_the_picture_goes_with_the_size_of_the_cluster(pane, works):
 
 
 def test_it_tells_where_it_is_and_what_was_done(pane, works):
-    places, done, said = [], [], []
+    places, done, emitted = [], [], []
     pane.placeMoved.connect(places.append)
     pane.did.connect(lambda name, _words, parameters, cli: done.append((name, parameters, cli)))
-    pane.statusMessage.connect(said.append)
+    pane.statusMessage.connect(emitted.append)
     pane.show_place(Place("cluster", name=made.NAMES))
     came(works, Reading(made.small(), made.ASKED))
     pane.choose(Selection("group", "billing"))
     assert places[-1] == Place("cluster", name=made.NAMES, part="billing")
     assert done == [("cluster.connect", {"address": made.NAMES}, f"storescope cluster '{made.NAMES}'")]
     pane.follow(Selection("group", "billing"))
-    assert said[-1].startswith("No store is open")
+    assert emitted[-1].startswith("No store is open")
     pane.commands()["cluster.connect"]()
     assert done[-1][0] == "cluster.end"
     assert pane.fault.state is not None
@@ -115,15 +115,15 @@ def test_a_cluster_that_stops_answering_stays_and_says_so(pane, works):
 
 
 def test_markdown_is_written_or_why_not(pane, works, tmp_path: Path):
-    said = []
-    pane.statusMessage.connect(said.append)
+    emitted = []
+    pane.statusMessage.connect(emitted.append)
     pane.show_place(Place("cluster", name=made.NAMES))
     came(works, Reading(made.small()))
     pane.write_markdown(tmp_path / "c.md")
     assert (tmp_path / "c.md").read_text("utf-8").startswith("# Cluster")
-    assert said[-1] == f"Written: {tmp_path / 'c.md'}"
+    assert emitted[-1] == f"Written: {tmp_path / 'c.md'}"
     pane.write_markdown(tmp_path / "nowhere" / "c.md")
-    assert "nowhere" in said[-1]
+    assert "nowhere" in emitted[-1]
 
 
 def test_a_narrow_window_folds_the_side_column(pane, works):

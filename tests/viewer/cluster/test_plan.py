@@ -76,9 +76,11 @@ def test_things_stand_below_each_other_and_only_those_in_sight_are_asked_for():
 
 def test_brokers_that_do_not_answer_are_known():
     state = made.small(6)
-    silent = tuple(replace(one, words="no answer") if one.name == "broker-b" else one for one in state.brokers)
+    silent = tuple(
+        replace(broker, words="no answer") if broker.name == "broker-b" else broker for broker in state.brokers
+    )
     model = made.looked_at(made.small(0), made.small(5), replace(state, brokers=silent))
-    assert [one.name for one in lines_plan(model.picture, 1200).unreachable] == ["broker-b"]
+    assert [item.name for item in lines_plan(model.picture, 1200).unreachable] == ["broker-b"]
     assert lines_plan(MODEL.picture, 1200).unreachable == ()
 
 

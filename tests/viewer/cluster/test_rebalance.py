@@ -15,12 +15,12 @@ SECOND = 1_000
 
 def moment(second: int, owners: Sequence[str], offsets: Sequence[int] = (), clients: str = "", told: bool = True):
     """Owners are written "AB" for two, "" for none; clients "ABC"."""
-    there = tuple(clients or sorted({one for mine in owners for one in mine}))
+    present = tuple(clients or sorted({item for owner in owners for item in owner}))
     return Moment(
         second * SECOND,
-        there,
+        present,
         Q[: len(owners)],
-        tuple(tuple(mine) for mine in owners),
+        tuple(tuple(our_owner) for our_owner in owners),
         np.array(offsets or [100 * second] * len(owners), np.int64),
         np.full(len(owners), 10**6, np.int64),
         told,
@@ -85,7 +85,7 @@ def test_two_owners_and_idle_consumers_are_counted():
 
 def test_changes_near_each_other_are_one_step_and_later_ones_another():
     owners = ["A"] * 5 + ["B"] * 2 + ["C"] * 20 + ["A"] * 5
-    line = timeline("g", [moment(second, (who,), clients="ABC") for second, who in enumerate(owners)])
+    line = timeline("g", [moment(second, (owner,), clients="ABC") for second, owner in enumerate(owners)])
     assert [(step.begin, step.end) for step in line.steps] == [(0, 0), (4_000, 7_000), (26_000, 27_000)]
 
 
@@ -120,13 +120,13 @@ def test_a_queue_that_stays_without_owner_is_paused_to_the_end():
 def test_a_state_gives_a_moment_and_shares_what_is_the_same():
     import sample_clusters as made
 
-    one = moment_of(made.small(0), "billing", (*made.A, *made.B), None)
-    assert one is not None
-    assert one.owners[0] == (made.C1.client_id,)
-    assert one.offsets[0] == 19_999
-    assert one.ends[0] == 20_000
-    assert one.is_complete
-    other = moment_of(made.small(1), "billing", (*made.A, *made.B), one)
+    item = moment_of(made.small(0), "billing", (*made.A, *made.B), None)
+    assert item is not None
+    assert item.owners[0] == (made.C1.client_id,)
+    assert item.offsets[0] == 19_999
+    assert item.ends[0] == 20_000
+    assert item.is_complete
+    other = moment_of(made.small(1), "billing", (*made.A, *made.B), item)
     assert other is not None
-    assert other.owners is one.owners
+    assert other.owners is item.owners
     assert moment_of(made.small(0), "nobody", (), None) is None

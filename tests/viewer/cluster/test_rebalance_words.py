@@ -37,24 +37,24 @@ def test_steps_say_who_came_and_who_left():
     ]
     moved = replace(LINE.steps[1], clients=LINE.steps[1].clients_before)
     assert step_words(MODEL, moved) == "queues move"
-    gone = made.looked_at(*made.rebalanced())
-    gone.killed.add(made.C2.client_id)
-    assert step_words(gone, LINE.steps[1]) == "C3 killed"
-    assert mark_words(gone, gone.marks[0]) == "C3 killed"
+    removed = made.looked_at(*made.rebalanced())
+    removed.killed.add(made.C2.client_id)
+    assert step_words(removed, LINE.steps[1]) == "C3 killed"
+    assert mark_words(removed, removed.marks[0]) == "C3 killed"
     rows = step_rows(MODEL, LINE)
     assert [(row.number, row.moved, row.pause, row.idle) for row in rows] == [
         (1, 6, "", 0),
         (2, 2, "2.0–4.0 s", 0),
         (3, 0, "", 1),
     ]
-    assert [mark_words(MODEL, one) for one in MODEL.marks] == ["C3 left", "C3 joins"]
+    assert [mark_words(MODEL, mark) for mark in MODEL.marks] == ["C3 left", "C3 joins"]
     assert mark_words(MODEL, TimeMark(0, "registers", "broker-b")) == "broker-b registers"
 
 
 def test_harms_have_a_figure_each():
-    pause, twice, burst, idle = harms(LINE.steps[1], 1.0)
+    pause, repeated, burst, idle = harms(LINE.steps[1], 1.0)
     assert (pause.figure, pause.note, pause.kind) == ("2.0–4.0 s", "broker-a q2 had no owner · 1 more queue", "warn")
-    assert (twice.figure, twice.kind) == ("…", "chat")
+    assert (repeated.figure, repeated.kind) == ("…", "chat")
     assert burst.kind == "ok"
     assert (idle.figure, idle.note, idle.kind) == ("0 → 0", "2 consumers for 6 queues", "ok")
     none = harms(LINE.steps[2], 1.0)
@@ -66,9 +66,9 @@ def test_harms_have_a_figure_each():
         went_back=40,
         bursts={made.A[1]: Burst(100.0, 310.0)},
     )
-    _, twice, burst, _ = harms(bad, 1.0)
-    assert (twice.figure, twice.kind) == ("≥ 40", "warn")
-    assert "broker-a q0 had two owners for 0.0–1.0 s · offsets fell by 40" in twice.note
+    _, repeated, burst, _ = harms(bad, 1.0)
+    assert (repeated.figure, repeated.kind) == ("≥ 40", "warn")
+    assert "broker-a q0 had two owners for 0.0–1.0 s · offsets fell by 40" in repeated.note
     assert (burst.figure, burst.note) == ("× 3.1", "broker-a q1: 310 /s after 100 /s")
     assert length(DurationBounds(500, 1_500)) == "0.5–1.5 s"
 
@@ -84,8 +84,8 @@ def test_each_queue_says_whose_it_was_and_is():
         ("C4", "C4", "unchanged"),
     ]
     assert {row.change for row in move_rows(MODEL, LINE.steps[0])} == {"taken"}
-    gone = replace(LINE.steps[1], owners_after={made.A[0]: ()}, owners_before={made.A[0]: ("x",)})
-    assert move_rows(MODEL, gone)[0].change == "no owner has it"
+    removed = replace(LINE.steps[1], owners_after={made.A[0]: ()}, owners_before={made.A[0]: ("x",)})
+    assert move_rows(MODEL, removed)[0].change == "no owner has it"
 
 
 def test_markdown_has_every_step_with_its_harm():
@@ -104,7 +104,10 @@ def test_with_consumers_of_ones_own_harms_are_counted():
     queue = made.A[2]
 
     def handed(first: int, end: int, every: int, client: str, offset: int) -> list[Delivery]:
-        return [Delivery(at, client, "billing", queue, offset + n) for n, at in enumerate(range(first, end, every))]
+        return [
+            Delivery(position, client, "billing", queue, offset + n)
+            for n, position in enumerate(range(first, end, every))
+        ]
 
     c2, c1 = made.C2.client_id, made.C1.client_id
     model.deliveries.add(handed(begin - 14_000, begin, 100, c2, 0))
@@ -114,10 +117,10 @@ def test_with_consumers_of_ones_own_harms_are_counted():
     )
     end = until(model, LINE, step)
     assert end == LINE.steps[2].begin
-    pause, twice, burst, idle = harms(step, 1.0, model.deliveries, "billing", end)
+    pause, repeated, burst, idle = harms(step, 1.0, model.deliveries, "billing", end)
     assert (pause.figure, pause.kind) == ("712 ms", "warn")
-    assert (twice.figure, twice.kind) == ("10", "warn")
-    assert twice.note.startswith("of 251 delivered since")
+    assert (repeated.figure, repeated.kind) == ("10", "warn")
+    assert repeated.note.startswith("of 251 delivered since")
     assert burst.figure.startswith("× 3.")
     assert idle.figure == "0 → 0"
     (row,) = list_rows(model, LINE, step)
@@ -132,7 +135,7 @@ def test_what_went_slower_afterwards_is_no_burst():
     model = made.looked_at(*made.rebalanced())
     step = LINE.steps[1]
     times = [*range(step.begin - 14_000, step.begin, 30), *range(step.end, step.end + 8_000, 100)]
-    model.deliveries.add([Delivery(at, "a", "billing", made.A[2], n) for n, at in enumerate(times)])
+    model.deliveries.add([Delivery(time, "a", "billing", made.A[2], n) for n, time in enumerate(times)])
     burst = harms(step, 1.0, model.deliveries, "billing", until(model, LINE, step))[2]
     assert (burst.figure, burst.note, burst.kind) == ("× 1", "no queue became faster afterwards", "ok")
 
@@ -145,7 +148,7 @@ def test_a_queue_that_nobody_takes_over_stands_still_to_the_end():
     assert step.owners_after[made.A[2]] == ()
     times = {made.A[0]: range(step.begin - 14_000, line.end, 90), made.A[2]: range(step.begin - 14_000, step.begin, 70)}
     model.deliveries.add(
-        [Delivery(at, "a", "billing", queue, n) for queue, some in times.items() for n, at in enumerate(some)]
+        [Delivery(current, "a", "billing", queue, n) for queue, some in times.items() for n, current in enumerate(some)]
     )
     pause = harms(step, 1.0, model.deliveries, "billing", until(model, line, step))[0]
     assert (pause.figure, pause.kind) == (f"≥ {line.end - times[made.A[2]][-1]:,} ms", "warn")
@@ -156,7 +159,7 @@ def test_a_queue_that_nobody_takes_over_stands_still_to_the_end():
 
 def test_every_reason_of_a_client_has_its_words():
     folder = Path(engine.client.__file__).parent
-    said = {"start", "interval", "asked for"}
+    texts = {"start", "interval", "asked for"}
     for module in folder.glob("*.py"):
-        said.update(re.findall(r'rebalance_soon\("([^"]+)"\)', module.read_text("utf-8")))
-    assert said == set(REASONS)
+        texts.update(re.findall(r'rebalance_soon\("([^"]+)"\)', module.read_text("utf-8")))
+    assert texts == set(REASONS)

@@ -27,13 +27,13 @@ def test_a_state_is_the_same_after_its_record(state):
 
 def test_slaves_and_held_pulls_are_in_it_and_an_older_one_has_none():
     record = state_record(STATES[0])
-    assert [(one.broker_id, one.held is None) for one in state_of(record).brokers] == [
+    assert [(broker.broker_id, broker.held is None) for broker in state_of(record).brokers] == [
         (0, False),
         (1, False),
         (0, True),
     ]
     del record["held"]
-    assert {one.held for one in state_of(record).brokers} == {None}
+    assert {item.held for item in state_of(record).brokers} == {None}
 
 
 def written(path: Path) -> Recorder:
@@ -55,8 +55,8 @@ def test_what_is_recorded_is_read_again(tmp_path: Path):
 
 def test_a_line_that_was_cut_off_is_left_out(tmp_path: Path):
     written(tmp_path / "r.jsonl")
-    whole = (tmp_path / "r.jsonl").read_bytes()
-    (tmp_path / "r.jsonl").write_bytes(whole[:-20])
+    content = (tmp_path / "r.jsonl").read_bytes()
+    (tmp_path / "r.jsonl").write_bytes(content[:-20])
     assert read_recording(tmp_path / "r.jsonl") == (made.NAMES, STATES[:3])
 
 

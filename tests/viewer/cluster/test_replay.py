@@ -21,7 +21,7 @@ def replay(shown) -> Replay:
     watch = ClusterWatch(works, lambda work, done, _failed: done(work()), parent)
     made_replay = Replay(parent)
     made_replay.set_watch(watch)
-    made_replay.went.connect(lambda at: (watch.model.go_to(at), made_replay.show_bar()))
+    made_replay.went.connect(lambda position: (watch.model.go_to(position), made_replay.show_bar()))
     watch.begin(made.NAMES)
     for second in range(10):
         works.items(Reading(made.small(second)))
@@ -56,15 +56,15 @@ def test_a_recording_is_asked_for_begun_and_ended(replay, tmp_path: Path, monkey
         opened.append(dialog)
 
     monkeypatch.setattr(QFileDialog, "open", note)
-    said = []
-    replay.said.connect(said.append)
+    emitted = []
+    replay.said.connect(emitted.append)
     replay.ask_record()
     opened[-1].fileSelected.emit(str(tmp_path / "r.jsonl"))
     replay.show_bar()
     assert replay.bar.record.isChecked()
     assert "·" in replay.bar.held.text()
     replay.ask_record()
-    assert said == [f"Recorded to {tmp_path / 'r.jsonl'}"]
+    assert emitted == [f"Recorded to {tmp_path / 'r.jsonl'}"]
     replay.ask_recording()
     opened[-1].fileSelected.emit(str(tmp_path / "r.jsonl"))
     replay.show_bar()

@@ -41,7 +41,9 @@ def test_the_group_that_is_looked_at_goes_before_others():
 
 def test_a_queue_without_owner_is_an_error_only_where_everybody_told():
     owns = {**made.OWNS, made.C3: (made.B[0],)}
-    row = next(one for one in topic_rows(Index(made.small(owns=owns), FIGURES))[0].queues if one.queue == made.B[1])
+    row = next(
+        queue for queue in topic_rows(Index(made.small(owns=owns), FIGURES))[0].queues if queue.queue == made.B[1]
+    )
     assert (row.orphan, row.trouble) == (True, "error")
     state = made.small(owns=owns)
     silent = [
@@ -51,7 +53,7 @@ def test_a_queue_without_owner_is_an_error_only_where_everybody_told():
         for part in state.brokers
     ]
     quiet = topic_rows(Index(replace(state, brokers=tuple(silent)), FIGURES))[0]
-    assert [one.orphan for one in quiet.queues] == [False] * 6
+    assert [item.orphan for item in quiet.queues] == [False] * 6
 
 
 def test_groups_tell_what_their_clients_own_and_who_is_idle():
@@ -66,7 +68,7 @@ def test_groups_tell_what_their_clients_own_and_who_is_idle():
 
 def test_two_owners_are_trouble():
     rows = topic_rows(Index(made.small(owns={**made.OWNS, made.C2: (made.A[1], *made.A[2:])}), FIGURES))
-    row = next(one for one in rows[0].queues if one.queue == made.A[1])
+    row = next(queue for queue in rows[0].queues if queue.queue == made.A[1])
     assert len(row.owners) == 2
     assert row.trouble == "warn"
 
@@ -86,10 +88,10 @@ def test_brokers_have_their_slaves_and_producers_their_brokers():
 def test_topics_that_users_did_not_make_are_left_out():
     state = made.small()
     own = [Queue(name, "broker-a", 0) for name in ("%RETRY%billing", "broker-a", "Shop", "%DLQ%billing")]
-    first = replace(state.brokers[0], queues={**state.brokers[0].queues, **{one: QueueEnds(0, 1, 1) for one in own}})
-    whole = replace(state, brokers=(first, *state.brokers[1:]))
-    assert len(whole.queues) == 12
-    assert not set(own) & set(user_queues(whole))
+    first = replace(state.brokers[0], queues={**state.brokers[0].queues, **{item: QueueEnds(0, 1, 1) for item in own}})
+    complete = replace(state, brokers=(first, *state.brokers[1:]))
+    assert len(complete.queues) == 12
+    assert not set(own) & set(user_queues(complete))
 
 
 def test_a_picture_is_large_where_each_queue_cannot_be_drawn():

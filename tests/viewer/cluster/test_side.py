@@ -23,9 +23,9 @@ def test_the_chosen_thing_is_taken_apart_and_its_lines_lead_on(shown, model, qtb
     shown(panel)
     model.choose(Selection("client", made.C3.client_id, "billing"))
     panel.show_chosen(model, lambda chosen: [(f"to {chosen.group}", "place"), ("no way", None)])
-    said = "\n".join(panel.facts.texts())
-    assert "Client: 10.0.1.3@23#3" in said
-    assert "OrderPaid / broker-b / 0 16,000 · 5,800 behind" in said
+    text = "\n".join(panel.facts.texts())
+    assert "Client: 10.0.1.3@23#3" in text
+    assert "OrderPaid / broker-b / 0 16,000 · 5,800 behind" in text
     assert panel.curve.isVisibleTo(panel)
     assert len(panel.curve._points) == 10
     chosen, followed = [], []

@@ -26,16 +26,16 @@ def watch(works, themed_app) -> ClusterWatch:
 
 
 def test_it_asks_whom_it_is_told_and_keeps_what_comes(watch, works):
-    heard: list[str] = []
-    watch.looked.connect(lambda: heard.append("looked"))
-    watch.changed.connect(lambda: heard.append("changed"))
-    watch.asked.connect(lambda question: heard.append(question.name))
+    received: list[str] = []
+    watch.looked.connect(lambda: received.append("looked"))
+    watch.changed.connect(lambda: received.append("changed"))
+    watch.asked.connect(lambda question: received.append(question.name))
     watch.begin("127.0.0.1")
     assert works.asked == [(WATCH_TARGET, (("127.0.0.1:9876",), 1.0))]
     assert watch.runs
     works.items(Reading(made.small(), made.ASKED))
     works.items(Reading(made.small(5), made.ASKED))
-    assert heard == ["changed", "GET_BROKER_CLUSTER_INFO", "GET_TOPIC_STATS_INFO", "looked", "looked"]
+    assert received == ["changed", "GET_BROKER_CLUSTER_INFO", "GET_TOPIC_STATS_INFO", "looked", "looked"]
     assert watch.model.unfiltered.topics
 
 
@@ -87,8 +87,8 @@ def test_what_is_no_address_is_refused_and_what_runs_goes_on(watch, works):
 
 
 def test_readings_are_recorded_and_a_recording_is_shown(watch, works, tmp_path):
-    said = []
-    watch.said.connect(said.append)
+    emitted = []
+    watch.said.connect(emitted.append)
     watch.begin(made.NAMES)
     works.items(Reading(made.small(0)))
     file = tmp_path / "r.jsonl"
@@ -104,7 +104,7 @@ def test_readings_are_recorded_and_a_recording_is_shown(watch, works, tmp_path):
     watch.again()
     assert watch.model.recording == ""
     assert watch.model.address == made.NAMES
-    assert said == []
+    assert emitted == []
 
 
 def test_what_cannot_be_written_or_read_is_said(works, themed_app, tmp_path):
@@ -115,15 +115,15 @@ def test_what_cannot_be_written_or_read_is_said(works, themed_app, tmp_path):
             failed(error)
 
     watch = ClusterWatch(works, run)
-    said = []
-    watch.said.connect(said.append)
+    emitted = []
+    watch.said.connect(emitted.append)
     watch.begin(made.NAMES)
     works.items(Reading(made.small(0)))
     watch.record(tmp_path / "nowhere" / "r.jsonl")
     assert watch.recorder is None
-    assert "nowhere" in said[-1]
+    assert "nowhere" in emitted[-1]
     watch.load(tmp_path / "nothing")
-    assert "nothing" in said[-1]
+    assert "nothing" in emitted[-1]
 
 
 def test_a_window_that_closes_writes_what_was_recorded(works, themed_app, tmp_path):
@@ -142,22 +142,22 @@ def test_brokers_of_lessons_that_ended_are_not_waited_for(watch, works, monkeypa
     monkeypatch.setattr(OwnClients, "_ask", lambda _self, *_command: None)
     watch.begin("a:1")
     works.items(Reading(made.small()))
-    names = {one.name for one in watch.model.state.brokers}
-    gone = min(names)
-    watch.own.add("broker", ("a:1",), gone, "T", 0)
+    names = {broker.name for broker in watch.model.state.brokers}
+    removed = min(names)
+    watch.own.add("broker", ("a:1",), removed, "T", 0)
     works.items(Reading(made.small(1)))
-    assert {one.name for one in watch.model.state.brokers} == names
+    assert {item.name for item in watch.model.state.brokers} == names
     watch.own.stop(1)
     works.items(Reading(made.small(2)))
-    assert {one.name for one in watch.model.state.brokers} == names - {gone}
+    assert {one.name for one in watch.model.state.brokers} == names - {removed}
 
 
 def test_what_clients_of_a_lesson_told_is_kept_by_its_run(watch):
-    told = []
-    watch.answered.connect(lambda: told.append(1))
+    reports = []
+    watch.answered.connect(lambda: reports.append(1))
     run = watch.lessons["many"] = LessonRun(LESSONS[1], 1)
     run.record.groups.add(run.group)
     watch._on_activity(ClientActivity(events=(Started(1, "c", run.group), Started(1, "c", "another"))))
     watch._on_activity(ClientActivity(sent={"p": 1}))
-    assert [one.group for one in run.record.events] == [run.group]
-    assert told == [1]
+    assert [event.group for event in run.record.events] == [run.group]
+    assert reports == [1]

@@ -26,10 +26,12 @@ def test_rates_are_said_as_they_are_known():
 
 
 def test_how_it_stands_is_one_sentence():
-    said = status_sentence(MODEL)
-    assert said.startswith("127.0.0.1:9876 · 2 topics, 8 queues on 2 brokers · 5 consumers in 3 groups · 2 producers")
-    assert "billing is 9,004 behind" in said
-    assert "3 requests in the last reading" in said
+    actual_status_sentence = status_sentence(MODEL)
+    assert actual_status_sentence.startswith(
+        "127.0.0.1:9876 · 2 topics, 8 queues on 2 brokers · 5 consumers in 3 groups · 2 producers"
+    )
+    assert "billing is 9,004 behind" in actual_status_sentence
+    assert "3 requests in the last reading" in actual_status_sentence
     empty = ClusterModel()
     assert status_sentence(empty) == "No cluster is connected."
     empty.begin((made.NAMES,))
@@ -59,18 +61,18 @@ def test_errors_say_what_was_expected():
 
 
 def test_what_was_refused_is_told_with_its_code():
-    one = Refusal("10.0.0.9:10911", "GET_CONSUMER_RUNNING_INFO", "billing c@1", 3, "not supported")
-    assert refusal_words(one) == (
+    refusal = Refusal("10.0.0.9:10911", "GET_CONSUMER_RUNNING_INFO", "billing c@1", 3, "not supported")
+    assert refusal_words(refusal) == (
         "GET_CONSUMER_RUNNING_INFO billing c@1: 10.0.0.9:10911 answered code 3, not supported"
     )
-    assert "no answer from" in refusal_words(replace(one, code=-1))
-    model = made.looked_at(made.small(refusals=(one,)))
+    assert "no answer from" in refusal_words(replace(refusal, code=-1))
+    model = made.looked_at(made.small(refusals=(refusal,)))
     assert "1 request was refused" in status_sentence(model)
 
 
 def test_whose_a_broker_is_and_what_it_holds():
     ours, slave, real = made.small().brokers
-    assert [broker_origin(one) for one in (ours, slave, real)] == ["ours, 5.3.3", "ours, 5.3.3", "real, 5.3.3"]
+    assert [broker_origin(item) for item in (ours, slave, real)] == ["ours, 5.3.3", "ours, 5.3.3", "real, 5.3.3"]
     assert broker_origin(replace(real, at=0)) == "…"
     row = MODEL.find_queue(made.A[0])
     assert row is not None

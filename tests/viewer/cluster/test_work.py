@@ -28,11 +28,11 @@ def test_a_cluster_is_read_again_and_again(tmp_path: Path):
     with serving_beside(tmp_path) as addresses:
         control = CountingControl(3)
         watch(control, (addresses.namesrv,), 0.05)
-    assert [one.state.name_servers for one in control.looks] == [{addresses.namesrv: ""}] * 3
+    assert [item.state.name_servers for item in control.looks] == [{addresses.namesrv: ""}] * 3
     assert {one.state.brokers[0].name for one in control.looks} == {"broker-a"}
-    asked = {question.name: times for question, times, _ in control.looks[-1].requests}
-    assert asked["GET_BROKER_CLUSTER_INFO"] == 1
-    assert {"GET_BROKER_RUNTIME_INFO", "GET_ALL_TOPIC_CONFIG", "GET_ALL_PRODUCER_INFO"} <= asked.keys()
+    request = {question.name: times for question, times, _ in control.looks[-1].requests}
+    assert request["GET_BROKER_CLUSTER_INFO"] == 1
+    assert {"GET_BROKER_RUNTIME_INFO", "GET_ALL_TOPIC_CONFIG", "GET_ALL_PRODUCER_INFO"} <= request.keys()
     assert all(one.took_ms > 0 for one in control.looks)
 
 

@@ -12,24 +12,24 @@ from viewer.findings.pane import FindingsPane
 
 
 def test_a_wrong_crc_is_told_with_its_bytes_and_its_command(qapp, tmp_path) -> None:
-    made = HandmadeStore()
+    store = HandmadeStore()
     for _ in range(20):
-        made.put()
-    root = made.write(tmp_path / "s")
-    log(root, made.units[7].offset + 90, b"\xff")
+        store.put()
+    root = store.write(tmp_path / "s")
+    log(root, store.units[7].offset + 90, b"\xff")
 
     async def drive(pane, session) -> None:
         await settled(session.jobs)
-        one = next(found for found in session.findings if found.id == "CL03")
+        finding = next(actual_finding for actual_finding in session.findings if actual_finding.id == "CL03")
         detail = pane.detail
-        detail.show_finding(one, session)
+        detail.show_finding(finding, session)
         await settled(session.jobs)
         assert "CL03" in detail.head.note.text()
         assert not detail._hex_box.isHidden()
-        asked = []
-        detail.placeRequested.connect(asked.append)
+        emitted = []
+        detail.placeRequested.connect(emitted.append)
         detail._go()
-        assert asked[0].offset == made.units[7].offset
+        assert emitted[0].offset == store.units[7].offset
         detail._copy()
         assert QGuiApplication.clipboard().text() == f"storescope check {root} --only CL03 --json"
         detail.show_finding(None, None, "Nothing is wrong.")
@@ -40,9 +40,9 @@ def test_a_wrong_crc_is_told_with_its_bytes_and_its_command(qapp, tmp_path) -> N
 
 def test_a_long_step_runs_on_in_further_lines(qapp, tmp_path) -> None:
     """The advice was one line wider than its pane: what to do about a group that may not consume was cut off."""
-    made = healthy()
-    root = made.write(tmp_path / "s")
-    group_barred(root, made)
+    store = healthy()
+    root = store.write(tmp_path / "s")
+    group_barred(root, store)
 
     async def drive(pane, session) -> None:
         pane.resize(900, 600)

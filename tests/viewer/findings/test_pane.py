@@ -19,11 +19,11 @@ def test_a_wrong_crc_is_found_shown_and_followed_to_its_bytes(qapp, golden) -> N
         assert "Wrong body CRC" in pane.detail.head.title.text()
         assert pane.detail.hex.cursor_offset == row.finding.offset
         assert session.selection == row.finding.offset
-        asked = []
-        pane.placeRequested.connect(asked.append)
+        emitted = []
+        pane.placeRequested.connect(emitted.append)
         pane.detail._go()
         assert pane.table.follow()
-        assert asked == [places.log(row.finding.offset)] * 2
+        assert emitted == [places.log(row.finding.offset)] * 2
         assert pane.detail._steps.count() == 2
         assert "complete" in pane.status()
 

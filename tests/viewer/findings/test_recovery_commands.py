@@ -16,8 +16,8 @@ from viewer.runtime.recovery_plan import recovery_of
 @pytest.mark.golden
 def test_the_plan_is_saved_and_tried_on_a_copy(qapp, golden, tmp_path) -> None:
     async def drive(pane, session) -> None:
-        told, tried = [], []
-        pane.statusMessage.connect(told.append)
+        emitted, tried = [], []
+        pane.statusMessage.connect(emitted.append)
         tools, plan = pane.recovery.tools, recovery_of(session).plan
         tools.tried.connect(tried.append)
         assert tools.attempt.isVisible()
@@ -37,8 +37,8 @@ def test_the_plan_is_saved_and_tried_on_a_copy(qapp, golden, tmp_path) -> None:
         tools.try_in(tmp_path / "copy")
         assert not tools.attempt.isEnabled()
         await settled(session.jobs)
-        assert [one.folder for one in tried] == [tmp_path / "copy"]
-        assert f"{plan.end_offset:,}" in told[-1]
+        assert [item.folder for item in tried] == [tmp_path / "copy"]
+        assert f"{plan.end_offset:,}" in emitted[-1]
         assert tools.attempt.isEnabled()
         rows = pane.recovery.outcome.table.source.rows
         assert {row.verdict for row in rows} == {"equal"}
@@ -55,12 +55,12 @@ def test_the_plan_is_saved_and_tried_on_a_copy(qapp, golden, tmp_path) -> None:
 @pytest.mark.golden
 def test_a_copy_that_is_stopped_leaves_nothing(qapp, golden, tmp_path) -> None:
     async def drive(pane, session) -> None:
-        told = []
-        pane.statusMessage.connect(told.append)
+        emitted = []
+        pane.statusMessage.connect(emitted.append)
         pane.recovery.tools.try_in(tmp_path / "copy")
         session.jobs.changed.connect(lambda: [job.cancel() for job in session.jobs.list])
         await settled(session.jobs)
-        assert told[-1] == "Stopped: nothing is left of the copy."
+        assert emitted[-1] == "Stopped: nothing is left of the copy."
         assert not list(tmp_path.iterdir())
         plan = replace(recovery_of(session).plan, bytes_to_read=10 << 20)
         row = time_row(plan, 5.0)

@@ -14,17 +14,17 @@ def trial(*figures: Figure, round_: int = 1) -> Trial:
 
 
 def test_a_difference_stands_first_and_is_counted() -> None:
-    made = trial(Figure("endOffset", 100, 100), Figure("Orders/1", 7, 6))
-    assert [(row.what, row.verdict, row.mark) for row in tried_rows(made)] == [
+    sample = trial(Figure("endOffset", 100, 100), Figure("Orders/1", 7, 6))
+    assert [(row.what, row.verdict, row.mark) for row in tried_rows(sample)] == [
         ("Orders / 1", "differs", "error"),
         ("end of log", "equal", "ok"),
     ]
-    assert tried_chip(made) == ("error", "1 of 2 figures differs")
-    assert tried_note(made) == "1 of 2 figures differs · 250 ms · /copies/one"
+    assert tried_chip(sample) == ("error", "1 of 2 figures differs")
+    assert tried_note(sample) == "1 of 2 figures differs · 250 ms · /copies/one"
 
 
 def test_a_further_round_says_that_nothing_changed() -> None:
-    made = trial(Figure("units", 3, 3), round_=2)
-    assert tried_note(made).startswith("a further recovery changed nothing: equal in all 1 figure ·")
-    assert (tried_chip(made), tried_chip(trial())) == (("ok", "nothing changed"), ("ok", "as planned"))
+    sample = trial(Figure("units", 3, 3), round_=2)
+    assert tried_note(sample).startswith("a further recovery changed nothing: equal in all 1 figure ·")
+    assert (tried_chip(sample), tried_chip(trial())) == (("ok", "nothing changed"), ("ok", "as planned"))
     assert tried_note(trial(Figure("units", 3, 3))).startswith("equal in all 1 figure ·")

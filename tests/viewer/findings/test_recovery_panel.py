@@ -24,9 +24,9 @@ def test_a_line_of_the_plan_is_told_whole_when_it_is_chosen(qapp, golden) -> Non
         row = panel.plan.source.rows[start]
         assert panel._says.text() == f"Start file {row.value}: {row.why}"
         panel.files.go_to_row(1)
-        gone = panel.files.source.rows[1]
-        assert panel._says.text() == f"{gone.name} {gone.fate}: {gone.why}"
-        assert gone.name == "commitlog/00000000000002097152"
+        removed_row = panel.files.source.rows[1]
+        assert panel._says.text() == f"{removed_row.name} {removed_row.fate}: {removed_row.why}"
+        assert removed_row.name == "commitlog/00000000000002097152"
         assert panel.files.table.texts(1)[0] == "commitlog/…2097152"
 
     on_store(qapp, FindingsPane, golden("crash-flip-5.3.3"), drive)
@@ -96,9 +96,9 @@ def test_queues_that_are_not_decoded_are_one_sentence_without_dead_buttons(qapp,
             assert part.isHidden()
         job.ask()
         assert not job.running
-        told = []
-        panel.tools.statusText.connect(told.append)
+        emitted = []
+        panel.tools.statusText.connect(emitted.append)
         panel.commands()["recovery.try"]()
-        assert told == [job.impossible]
+        assert emitted == [job.impossible]
 
     on_store(qapp, FindingsPane, golden("rocks-5.5.1"), drive)

@@ -38,11 +38,11 @@ def test_the_copy_is_recovered_as_planned_and_the_store_stays(golden, plan, tmp_
     before = prints(store)
     done = trial(control, store, None, plan, tmp_path / "copy")
     assert (done.end_offset, done.folder, done.round) == (plan.end_offset, tmp_path / "copy", 1)
-    found = {figure.name: (figure.planned, figure.done) for figure in done.figures}
-    assert found["unitsDropped"] == (plan.units_dropped, plan.units_dropped)
+    record = {figure.name: (figure.planned, figure.done) for figure in done.figures}
+    assert record["unitsDropped"] == (plan.units_dropped, plan.units_dropped)
     assert plan.units_dropped > 0
     ends = {f"{queue.topic}/{queue.queue_id}": (queue.max_offset, queue.max_offset) for queue in plan.queues}
-    assert ends.items() <= found.items()
+    assert ends.items() <= record.items()
     assert done.as_expected
     assert control.told
     with open_store(tmp_path / "copy") as copy:

@@ -84,8 +84,8 @@ def test_a_named_group_is_chosen_before_the_previous_row(model: GroupsModel):
 
 def test_a_queue_that_is_gone_leaves_its_group_chosen(model: GroupsModel):
     chosen = model.queue_rows[index(model, "there", 0)]
-    gone = replace(chosen, progress=replace(chosen.progress, queue_id=9))
-    assert place(model, model.row_to_choose(gone)) == ("there", 0)
+    removed = replace(chosen, progress=replace(chosen.progress, queue_id=9))
+    assert place(model, model.row_to_choose(removed)) == ("there", 0)
 
 
 def test_the_table_says_why_it_has_no_rows(model: GroupsModel, groups: GroupsRead):

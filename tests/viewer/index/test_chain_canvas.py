@@ -19,11 +19,11 @@ def test_the_chain_follows_the_arrow_keys_to_a_unit(shown, qtbot) -> None:
         ]
     )
     canvas.grab()
-    with qtbot.waitSignal(canvas.chosen) as told:
+    with qtbot.waitSignal(canvas.chosen) as blocker:
         qtbot.keyClick(canvas, Qt.Key.Key_Right)
-    assert told.args == [2]
+    assert blocker.args == [2]
     qtbot.keyClick(canvas, Qt.Key.Key_Right)
     assert "match" in canvas.accessibleDescription()
-    with qtbot.waitSignal(canvas.followed) as told:
+    with qtbot.waitSignal(canvas.followed) as blocker:
         qtbot.keyClick(canvas, Qt.Key.Key_Return)
-    assert told.args == [6]
+    assert blocker.args == [6]

@@ -10,7 +10,7 @@ FILE = FileRow("2026", 4096, 1_700_000_000_000, 1_700_000_060_000, 0, 640, 5, 8,
 
 
 def column(kind, key):
-    return next(one for one in kind.columns if one.key == key)
+    return next(item for item in kind.columns if item.key == key)
 
 
 def test_a_file_s_offsets_are_links_and_its_record_has_the_header():

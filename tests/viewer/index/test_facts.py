@@ -16,10 +16,10 @@ from viewer.index.facts import chain_rows, file_rows, slot_load, slot_of_entry, 
 
 @pytest.fixture
 def root(tmp_path):
-    made = HandmadeStore()
+    store = HandmadeStore()
     for number in range(12):
-        made.put("Orders", keys=f"K{number}", step=1000)
-    return made.write(tmp_path / "s")
+        store.put("Orders", keys=f"K{number}", step=1000)
+    return store.write(tmp_path / "s")
 
 
 def test_files_stand_newest_first_and_one_without_a_header_says_why(root):
@@ -49,8 +49,8 @@ def test_a_chain_ends_at_a_loop_and_at_the_most_rows(root, monkeypatch):
     slot = abs(jhash("Orders#K5")) % SLOTS
     with open_store(root) as store:
         reader = store.index_files()[0]
-        number, at = reader.slot(slot), reader.geometry.entry_position(reader.slot(slot)) + 16
-        patch(min((root / "index").iterdir()), at, struct.pack(">i", number))
+        number, position = reader.slot(slot), reader.geometry.entry_position(reader.slot(slot)) + 16
+        patch(min((root / "index").iterdir()), position, struct.pack(">i", number))
         assert [row.verdict for row in chain_rows(store, reader.name, slot)] == ["ok", "loop"]
         monkeypatch.setattr(facts, "MOST_CHAIN", 0)
         assert [row.verdict for row in chain_rows(store, reader.name, slot)] == ["cut"]
@@ -66,7 +66,7 @@ def test_the_load_of_all_slots_is_counted(root):
 def test_what_a_check_found_is_the_health_of_its_file(root):
     with open_store(root) as store:
         rows = file_rows(store)
-    found = catalogue.IX03.found("Round", str(root / "index" / rows[0].name), 0, {})
-    (row,) = with_health(rows, [found])
+    results = catalogue.IX03.found("Round", str(root / "index" / rows[0].name), 0, {})
+    (row,) = with_health(rows, [results])
     assert (row.health, row.found) == ("loop", ("Round",))
     assert with_health(rows, [])[0].health == ""

@@ -56,12 +56,12 @@ def test_a_key_is_traced_to_its_units_and_every_step_is_a_row(qapp, golden, qtbo
         assert pane.steps.total_rows() == len(answer.steps)
         assert f"{index_key_hash(topic, key):,}" in pane.strip.accessibleDescription()
         assert pane.steps.current_row().verdict == "match"
-        asked = []
-        pane.placeRequested.connect(asked.append)
+        emitted = []
+        pane.placeRequested.connect(emitted.append)
         qtbot.keyClick(pane.canvas, Qt.Key.Key_Return)
-        assert asked == [places.log(pane.steps.current_row().phy_offset)]
+        assert emitted == [places.log(pane.steps.current_row().phy_offset)]
         assert pane.steps.follow()
-        assert asked[0] == asked[1]
+        assert emitted[0] == emitted[1]
         assert "match" in pane.status()
 
     on_store(qapp, IndexPane, golden("clean-5.3.3"), drive)
@@ -110,9 +110,9 @@ def test_a_looping_and_a_cut_file_are_marked_and_the_loop_is_a_link(qapp, golden
             if isinstance(unit := store.log.unit_at(entry.phy_offset), Unit) and unit.keys
         )
         slot = looped.geometry.slot_position(index_key_hash(topic, key) % looped.slots)
-        at = looped.geometry.entry_position(5) + 16
+        position = looped.geometry.entry_position(5) + 16
     with open(looped.path, "r+b") as file:
-        file.seek(at)
+        file.seek(position)
         file.write(struct.pack(">i", 5))
         file.seek(slot)
         file.write(struct.pack(">i", 5))
@@ -121,7 +121,7 @@ def test_a_looping_and_a_cut_file_are_marked_and_the_loop_is_a_link(qapp, golden
 
     async def drive(pane, session) -> None:
         with open_store(path) as store:
-            session.set_findings([one for one in check(store) if isinstance(one, Finding)], complete=True)
+            session.set_findings([finding for finding in check(store) if isinstance(finding, Finding)], complete=True)
         rows = {row.name: row for row in pane.files.table.rows}
         assert {name: row.health for name, row in rows.items() if row.health} == {
             looped.name: "loop",
@@ -130,7 +130,7 @@ def test_a_looping_and_a_cut_file_are_marked_and_the_loop_is_a_link(qapp, golden
         assert pane.files.table.kind.columns[1].text(rows[looped.name]) == "loop"
         pane.trace(Question(topic, key))
         await settled(session.jobs)
-        lane = next(one for one in lanes(pane.model.answer) if one.name == cut.name)
+        lane = next(item for item in lanes(pane.model.answer) if item.name == cut.name)
         assert (lane.chosen, lane.damaged) == (False, True)
         assert lane.why.startswith("damaged, not walked: ")
         link = next(one for one in pane.findChildren(Link) if one.text() == "1 loop")

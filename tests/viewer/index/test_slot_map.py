@@ -18,9 +18,9 @@ def test_the_slot_map_names_the_first_slot_of_a_cell(shown, qtbot) -> None:
     widget.show_load(load())
     widget.choose(4_999_999, 3)
     widget.grab()
-    with qtbot.waitSignal(widget.slot_chosen) as told:
+    with qtbot.waitSignal(widget.slot_chosen) as blocker:
         qtbot.mouseClick(widget, Qt.MouseButton.LeftButton, pos=QPoint(14, 10))
-    assert told.args == [0]
+    assert blocker.args == [0]
     widget.show_load(load(3, 3))
     widget.choose(2)
     widget.grab()

@@ -9,21 +9,26 @@ from viewer.index.trace_form import TraceForm
 
 @pytest.fixture
 def form(qtbot):
-    made = TraceForm()
-    qtbot.addWidget(made)
-    made.show_question("Orders", "K1")
-    return made
+    trace_form = TraceForm()
+    qtbot.addWidget(trace_form)
+    trace_form.show_question("Orders", "K1")
+    return trace_form
 
 
 def test_fields_make_a_question(form):
     form.show_window(1_700_000_000_000, 1_700_000_060_000)
     form.most.setText("5")
-    found = form.question()
-    assert (found.topic, found.key, found.begin, found.end) == ("Orders", "K1", 1_700_000_000_000, 1_700_000_060_000)
-    asked = []
-    form.asked.connect(asked.append)
+    question = form.question()
+    assert (question.topic, question.key, question.begin, question.end) == (
+        "Orders",
+        "K1",
+        1_700_000_000_000,
+        1_700_000_060_000,
+    )
+    emitted = []
+    form.asked.connect(emitted.append)
     form.ask()
-    assert asked == [found]
+    assert emitted == [question]
 
 
 @pytest.mark.parametrize(
@@ -67,11 +72,11 @@ def test_everything_that_is_wrong_is_said_below_the_fields(form):
 def test_tags_are_asked_for_by_their_own_choice(form):
     """Trace and chain knew keys only: the entries of tags that 5.4 writes were called collisions."""
     form.show_question("Orders", "T#paid")
-    found = form.question()
-    assert (found.key, found.index_type, found.text) == ("paid", "T", "Orders#T#paid")
+    question = form.question()
+    assert (question.key, question.index_type, question.text) == ("paid", "T", "Orders#T#paid")
     form.show_question("Orders", "K1")
-    found = form.question()
-    assert (found.key, found.index_type, found.text) == ("K1", None, "Orders#K1")
+    question = form.question()
+    assert (question.key, question.index_type, question.text) == ("K1", None, "Orders#K1")
     form.index_type.setCurrentIndex(form.index_type.findData("U"))
     form.show_question("Orders", "K1")
     assert form.question().index_type == "U"

@@ -38,10 +38,10 @@ def test_a_chain_that_runs_in_a_circle_is_drawn_and_said(qapp, golden, tmp_path)
                 number = reader.entry(number).prev
             if len(chain) >= 3:
                 break
-        at = reader.geometry.entry_position(chain[-1]) + 16
+        position = reader.geometry.entry_position(chain[-1]) + 16
         file = reader.path
     with open(file, "r+b") as handle:
-        handle.seek(at)
+        handle.seek(position)
         handle.write(struct.pack(">i", chain[0]))
 
     async def drive(pane, session) -> None:

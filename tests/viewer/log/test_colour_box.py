@@ -11,13 +11,13 @@ from viewer.log.colour_rules import Rule
 
 @pytest.fixture
 def box(qtbot):
-    made = ColourBox([Rule("Paid", 'tags = "paid"', "green"), Rule("Big", "size > 900", "amber")])
-    made.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, False)
-    made.heard = []
-    made.changed.connect(made.heard.append)
-    qtbot.addWidget(made)
-    made.show()
-    return made
+    colour_box = ColourBox([Rule("Paid", 'tags = "paid"', "green"), Rule("Big", "size > 900", "amber")])
+    colour_box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, False)
+    colour_box.heard = []
+    colour_box.changed.connect(colour_box.heard.append)
+    qtbot.addWidget(colour_box)
+    colour_box.show()
+    return colour_box
 
 
 def test_rules_are_edited_ordered_and_applied(box):

@@ -13,9 +13,9 @@ from viewer.log.rows import EdgeRow, LogSource, UnitRow, unit_row
 
 
 def test_a_row_that_cannot_be_read_is_no_damage(themed_app: QApplication) -> None:
-    found = look(EdgeRow("error", 0, 100, 100, "Permission denied"))
-    assert found is not None
-    assert (found.mark, found.fill, found.tone) == ("unread", "sunken", "text2")
+    results = look(EdgeRow("error", 0, 100, 100, "Permission denied"))
+    assert results is not None
+    assert (results.mark, results.fill, results.tone) == ("unread", "sunken", "text2")
 
 
 KIND = unit_kind(lambda topic, queue_id, offset: (topic, queue_id, offset))

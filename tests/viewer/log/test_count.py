@@ -26,20 +26,20 @@ def test_its_numbers_grow_with_the_store(
     store = tmp_path / "store"
     shutil.copytree(golden("clean-5.3.3"), store)
     file = sorted(next(store.rglob("commitlog")).iterdir())[-1]
-    whole = file.read_bytes()
+    content = file.read_bytes()
     with open_store(store) as snapshot:
         log = snapshot.log
         every = rows_between(log, log.min_offset, log.max_offset)
         ends = [item.offset for item in log.items_before(log.max_offset, MANY)]
         full = log.max_offset
-    file.write_bytes(whole[: ends[0] - int(file.name)].ljust(len(whole), b"\0"))
+    file.write_bytes(content[: ends[0] - int(file.name)].ljust(len(content), b"\0"))
 
     async def drive(pane: UnitsPane, session: StoreSession) -> None:
         follow = LogFollow(pane)
         await until(lambda: pane.model.upto >= 0 and bool(pane.line._mixes))
         assert pane.status().endswith(f"0 to {ends[0]:,} · {every - MANY:,} rows")
         for done, end in ((3, ends[3]), (MANY, full)):
-            write_in_place(file, whole[: end - int(file.name)])
+            write_in_place(file, content[: end - int(file.name)])
             session.tail.look()
             await until(lambda end=end: session.snapshot.log.known_end == end)
             older = pane.line._given

@@ -37,14 +37,14 @@ class CancellingControl:
 
 @pytest.mark.parametrize("cancelled", [False, True])
 def test_it_counts_to_the_end_or_says_that_it_did_not(tmp_path: Path, cancelled: bool) -> None:
-    made = healthy(60)
-    store = made.write(tmp_path / "store")
+    new_store = healthy(60)
+    store = new_store.write(tmp_path / "store")
     assert count(CancellingControl(cancelled=cancelled), store, None, tmp_path / "cache") is not cancelled
     with open_store(store) as opened:
         index = SideIndex(opened.log, tmp_path / "cache")
         index.load()
         counted = index.total if index.segments else 0
-    assert counted == 0 if cancelled else counted >= len(made.units)
+    assert counted == 0 if cancelled else counted >= len(new_store.units)
 
 
 @pytest.fixture(scope="module")
@@ -62,24 +62,24 @@ def ask(field: str, where: str = "") -> Frequencies:
 def test_counts_are_those_of_a_plain_walk(units: list[Unit], field: str, where: str) -> None:
     wanted = parse(where)
     expected = Counter(FIELDS[field].unit(unit) for unit in units if wanted.matches(unit))
-    found = ask(field, where)
-    assert dict(found.values) == dict(expected)
-    assert found.units == sum(expected.values())
-    assert found.complete
-    assert [n for _, n in found.values] == sorted(expected.values(), reverse=True)
+    response = ask(field, where)
+    assert dict(response.values) == dict(expected)
+    assert response.units == sum(expected.values())
+    assert response.complete
+    assert [n for _, n in response.values] == sorted(expected.values(), reverse=True)
 
 
 def test_lists_count_their_items_and_properties_are_fields(units: list[Unit]) -> None:
     keys = Counter(key for unit in units for key in unit.keys)
-    found = dict(ask("keys").values)
-    assert {key: n for key, n in found.items() if key is not None} == dict(keys)
+    results = dict(ask("keys").values)
+    assert {key: n for key, n in results.items() if key is not None} == dict(keys)
     regions = Counter(unit.properties.get("region") for unit in units)
     assert dict(ask("properties.region").values) == dict(regions)
 
 
 def test_too_many_values_are_said(units: list[Unit], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(count_work, "MOST", 10)
-    found = ask("physicalOffset")
-    assert len(found.values) == 10
-    assert found.others == len(units) - 10
-    assert found.units == len(units)
+    response = ask("physicalOffset")
+    assert len(response.values) == 10
+    assert response.others == len(units) - 10
+    assert response.units == len(units)

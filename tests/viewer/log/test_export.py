@@ -29,20 +29,20 @@ def exports(qtbot: Any, themed_app: object, tmp_path: Path) -> LogExport:
     table.go_to(1)
     model = LogModel()
     model.log = LogSource(cast("Any", SimpleNamespace(min_offset=0, end_offset=900, known_end=900)))
-    found = LogExport(model, table, table)
+    export = LogExport(model, table, table)
     (tmp_path / "store").mkdir()
     begun: list[object] = []
     jobs = SimpleNamespace(start=lambda work: (work.close(), begun.append(work)))
     unread = SimpleNamespace(edge="complete")
     store = tmp_path / "store"
     line = partial(command_line, path=store)
-    found.session = cast("Any", SimpleNamespace(path=store, jobs=jobs, unread=unread, command_line=line))
-    cast("Any", found).begun = begun
-    return found
+    export.session = cast("Any", SimpleNamespace(path=store, jobs=jobs, unread=unread, command_line=line))
+    cast("Any", export).begun = begun
+    return export
 
 
-def choice(target: Path, scope: str = "all", **more: Any) -> Choice:
-    return Choice(scope, "jsonl", target, False, (), **more)
+def choice(target: Path, scope: str = "all", **options: Any) -> Choice:
+    return Choice(scope, "jsonl", target, False, (), **options)
 
 
 def test_rows_are_those_of_the_scope_without_the_ignored(exports: LogExport, tmp_path: Path) -> None:
@@ -54,10 +54,10 @@ def test_rows_are_those_of_the_scope_without_the_ignored(exports: LogExport, tmp
 
 
 def test_nothing_is_written_into_the_store(exports: LogExport, tmp_path: Path) -> None:
-    said: list[str] = []
-    exports.statusText.connect(said.append)
+    emitted: list[str] = []
+    exports.statusText.connect(emitted.append)
     exports.begin(choice(tmp_path / "store" / "rows.jsonl"))
-    assert (said, cast("Any", exports).begun) == (["Nothing is written into the store: choose another folder."], [])
+    assert (emitted, cast("Any", exports).begun) == (["Nothing is written into the store: choose another folder."], [])
     exports.begin(choice(tmp_path / "rows.jsonl"))
     assert len(cast("Any", exports).begun) == 1
 
@@ -65,10 +65,10 @@ def test_nothing_is_written_into_the_store(exports: LogExport, tmp_path: Path) -
 def test_what_was_written_and_what_was_not_is_said_in_one_line(exports: LogExport, tmp_path: Path) -> None:
     plan = exports.plan(choice(tmp_path / "rows.jsonl"))
     done = cast("Exported", SimpleNamespace(rows=12, looked=900, complete=True, reason="", odd=2, cut=0))
-    said = exports.result_text(done, plan)
-    assert said.startswith("12 rows written to ")
-    assert "complete" in said
-    assert "with blanks and spans of damage: 2" in said
+    result_text = exports.result_text(done, plan)
+    assert result_text.startswith("12 rows written to ")
+    assert "complete" in result_text
+    assert "with blanks and spans of damage: 2" in result_text
     cut = cast("Exported", SimpleNamespace(rows=1, looked=900, complete=False, reason="stopped", odd=0, cut=3))
     assert "not complete: stopped" in exports.result_text(cut, plan)
     assert exports.result_text(cut, plan).count("·") >= 2
@@ -76,10 +76,10 @@ def test_what_was_written_and_what_was_not_is_said_in_one_line(exports: LogExpor
 
 def test_the_operation_log_gets_the_command_that_gives_the_same(exports: LogExport, tmp_path: Path) -> None:
     noted: list[tuple[Any, ...]] = []
-    exports.did.connect(lambda *told: noted.append(told))
-    one = choice(tmp_path / "rows.jsonl", "row")
+    exports.did.connect(lambda *reported: noted.append(reported))
+    item = choice(tmp_path / "rows.jsonl", "row")
     done = cast("Exported", SimpleNamespace(rows=1))
-    exports._note(one, exports.plan(one), done)
+    exports._note(item, exports.plan(item), done)
     command, _words, parameters, equal = noted[0]
     assert (command, parameters["rows"], parameters["written"]) == ("export.table", "row", 1)
     assert "storescope units" in equal

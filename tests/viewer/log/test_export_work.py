@@ -9,7 +9,7 @@ from viewer.log.export_work import _held
 
 def test_a_missing_file_is_not_counted_as_read() -> None:
     """A log with one file gone said "2.33 MiB of log read", where 1.33 were there."""
-    files = [SimpleNamespace(start_offset=at, end_offset=at + 100) for at in (0, 200)]
+    files = [SimpleNamespace(start_offset=position, end_offset=position + 100) for position in (0, 200)]
     log = SimpleNamespace(files=files)
     assert _held(log, 0, 250) == 150
     assert _held(log, 50, 90) == 40

@@ -32,12 +32,12 @@ class Session:
 def filtering(qapp: object) -> LogFilter:
     model = LogModel()
     model.log = LogSource(cast("Any", SimpleNamespace(min_offset=0, end_offset=GIB, known_end=GIB)))
-    found = LogFilter(model)
-    found.session = cast("Any", Session())
-    told: list[Any] = []
-    found.stateChanged.connect(lambda state, sentence: told.append((state, sentence)))
-    cast("Any", found).kept, cast("Any", found).model = told, model
-    return found
+    log_filter = LogFilter(model)
+    log_filter.session = cast("Any", Session())
+    reports: list[Any] = []
+    log_filter.stateChanged.connect(lambda state, sentence: reports.append((state, sentence)))
+    cast("Any", log_filter).kept, cast("Any", log_filter).model = reports, model
+    return log_filter
 
 
 def last(filtering: LogFilter) -> Any:

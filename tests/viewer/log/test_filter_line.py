@@ -9,17 +9,17 @@ from viewer.log.filter_line import FilterLine, FilterPills
 
 @pytest.fixture
 def line(qtbot):
-    made = FilterLine(
+    filter_line = FilterLine(
         values=lambda field: ("OrderPaid", "OrderCreated") if field == "topic" else (),
         used=lambda: ["size > 1", "size > 2"],
     )
-    made.pills.show_saved([("CRC bad", 'crc = "bad"')])
-    qtbot.addWidget(made)
-    made.resize(1300, 60)
-    made.show()
-    made.heard = []
-    made.applied.connect(made.heard.append)
-    return made
+    filter_line.pills.show_saved([("CRC bad", 'crc = "bad"')])
+    qtbot.addWidget(filter_line)
+    filter_line.resize(1300, 60)
+    filter_line.show()
+    filter_line.heard = []
+    filter_line.applied.connect(filter_line.heard.append)
+    return filter_line
 
 
 def test_enter_applies_a_good_filter_and_the_edge_turns_green(line, qtbot):
@@ -98,15 +98,15 @@ def test_clearing_the_text_takes_the_filter_away(line, qtbot):
 
 @pytest.fixture
 def pills(qtbot):
-    made = FilterPills(lambda: "flag = 1")
-    made.show_saved([("CRC bad", 'crc = "bad"'), ("Large", "size > 1000")])
-    made.heard, made.kept = [], []
-    made.chosen.connect(made.heard.append)
-    made.changed.connect(lambda saved: made.kept.append(list(saved)))
-    qtbot.addWidget(made)
-    made.set_room(900)
-    made.show()
-    return made
+    filter_pills = FilterPills(lambda: "flag = 1")
+    filter_pills.show_saved([("CRC bad", 'crc = "bad"'), ("Large", "size > 1000")])
+    filter_pills.heard, filter_pills.kept = [], []
+    filter_pills.chosen.connect(filter_pills.heard.append)
+    filter_pills.changed.connect(lambda saved: filter_pills.kept.append(list(saved)))
+    qtbot.addWidget(filter_pills)
+    filter_pills.set_room(900)
+    filter_pills.show()
+    return filter_pills
 
 
 def test_a_click_chooses_its_filter(pills, qtbot):

@@ -31,10 +31,10 @@ class FakeControl:
 
 @pytest.fixture
 def made() -> HandmadeStore:
-    found = HandmadeStore()
+    store = HandmadeStore()
     for number in range(90):
-        found.put(topic=("Orders", "Paid", "Sent")[number % 3], keys=f"K{number}")
-    return found
+        store.put(topic=("Orders", "Paid", "Sent")[number % 3], keys=f"K{number}")
+    return store
 
 
 def test_all_that_matches_comes_in_order(made, tmp_path):
@@ -56,10 +56,10 @@ def test_what_was_cut_goes_on_where_it_stopped(made, tmp_path):
 
 
 def test_the_first_look_ends_at_its_share_of_the_log(made, tmp_path):
-    wanted = [unit.offset for unit in made.units if unit.topic == "Sent"]
+    expected = [unit.offset for unit in made.units if unit.topic == "Sent"]
     with open_store(made.write(tmp_path / "store")) as store:
         hits, complete = first_look(store.log, 'topic = "Sent"', 0, 0, made.end // 2)
-        assert (list(hits.offsets), complete) == (wanted[: len(hits.offsets)], False)
-        assert 0 < len(hits.offsets) < len(wanted)
+        assert (list(hits.offsets), complete) == (expected[: len(hits.offsets)], False)
+        assert 0 < len(hits.offsets) < len(expected)
         hits, complete = first_look(store.log, 'topic = "Sent"', 0, 0, 1 << 40)
-        assert (list(hits.offsets), complete) == (wanted, True)
+        assert (list(hits.offsets), complete) == (expected, True)

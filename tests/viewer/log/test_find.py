@@ -11,10 +11,10 @@ from viewer.log.pane import UnitsPane
 
 @pytest.fixture
 def made():
-    made = HandmadeStore()
+    store = HandmadeStore()
     for number in range(40):
-        made.put("Orders", body=b"needle" if number in {5, 30} else b"hay", keys=f"K{number}")
-    return made
+        store.put("Orders", body=b"needle" if number in {5, 30} else b"hay", keys=f"K{number}")
+    return store
 
 
 def test_hits_come_one_behind_the_other_and_round_the_end(qapp, made, tmp_path) -> None:
@@ -22,14 +22,14 @@ def test_hits_come_one_behind_the_other_and_round_the_end(qapp, made, tmp_path) 
         find = pane.finding
         find.open()
         find.line.field.setText("needle")
-        said = []
+        output = []
         for _ in range(3):
             find.step(1)
             await settled(session.jobs)
             text = find.line.result.text()
-            said.append((pane.table.current_row().offset, text.partition(" · ")[0], "other end" in text))
+            output.append((pane.table.current_row().offset, text.partition(" · ")[0], "other end" in text))
         first, second = made.units[5].offset, made.units[30].offset
-        assert said == [(first, "1 of 2", False), (second, "2 of 2", False), (first, "1 of 2", True)]
+        assert output == [(first, "1 of 2", False), (second, "2 of 2", False), (first, "1 of 2", True)]
         find.step(-1)
         await settled(session.jobs)
         assert pane.table.current_row().offset == second

@@ -31,16 +31,16 @@ def store():
 
 def plain(store, sought: SearchTerm, within: str = "") -> list[int]:
     """Offsets of all rows that hold it, by the plain walk."""
-    wanted = parse(within)
-    found = []
+    expected = parse(within)
+    offsets = []
     for item in store.log.walk(crc=False):
         if isinstance(item, Unit):
-            holds = wanted.matches(item) and unit_holds(store.log, sought, item)
+            holds = expected.matches(item) and unit_holds(store.log, sought, item)
         else:
             holds = isinstance(item, Damage) and not within and sought.find(store.log.read(item.offset, item.size))
         if holds:
-            found.append(item.offset)
-    return found
+            offsets.append(item.offset)
+    return offsets
 
 
 def ask(store, sought: SearchTerm, at: int, forward: bool = True, within: str = "") -> Found:
@@ -51,11 +51,13 @@ def ask(store, sought: SearchTerm, at: int, forward: bool = True, within: str = 
 @pytest.mark.parametrize("within", ["", 'topic = "OrderPaid"'])
 def test_rows_are_those_of_a_plain_walk(store, sought: SearchTerm, within: str) -> None:
     expected = plain(store, sought, within)
-    at, found = 0, []
-    while len(found) < 8 and (hit := ask(store, sought, at, within=within)).offset is not None and not hit.wrapped:
-        found.append(hit.offset)
-        at = hit.offset + 1
-    assert found == [o for o in expected if o < store.log.max_offset][:8]
+    offset, offsets = 0, []
+    while (
+        len(offsets) < 8 and (hit := ask(store, sought, offset, within=within)).offset is not None and not hit.wrapped
+    ):
+        offsets.append(hit.offset)
+        offset = hit.offset + 1
+    assert offsets == [o for o in expected if o < store.log.max_offset][:8]
 
 
 def test_backwards_goes_round_and_says_so(store, monkeypatch: pytest.MonkeyPatch) -> None:

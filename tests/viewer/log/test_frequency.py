@@ -9,9 +9,9 @@ from viewer.log.pane import UnitsPane
 
 
 def test_values_are_counted_and_one_drills_in(qapp, tmp_path) -> None:
-    made = HandmadeStore()
+    store = HandmadeStore()
     for number in range(30):
-        made.put(("Orders", "Paid", "Paid")[number % 3])
+        store.put(("Orders", "Paid", "Paid")[number % 3])
 
     async def drive(pane, session) -> None:
         terms = []
@@ -23,4 +23,4 @@ def test_values_are_counted_and_one_drills_in(qapp, tmp_path) -> None:
         sheet.chosen.emit("Paid")
         assert terms == [("and", 'topic = "Paid"')]
 
-    on_store(qapp, UnitsPane, made.write(tmp_path / "s"), drive)
+    on_store(qapp, UnitsPane, store.write(tmp_path / "s"), drive)

@@ -31,9 +31,9 @@ def unit_at(offset: int, time: int = 0) -> UnitRow:
 
 @pytest.fixture
 def model() -> LogModel:
-    found = LogModel()
-    found.log = log_of()
-    return found
+    log_model = LogModel()
+    log_model.log = log_of()
+    return log_model
 
 
 @pytest.fixture
@@ -112,12 +112,12 @@ def test_a_filter_without_hits_frames_nothing_else(model: LogModel) -> None:
 def test_rows_are_told_as_far_as_they_are_counted(model: LogModel) -> None:
     assert model.status("complete") == ""
     model.extent = cast("LogLine", SimpleNamespace(low=GIB, written=4 * GIB))
-    told = "3.00 GiB of log, offsets 1,073,741,824 to 4,294,967,296"
-    assert model.status("complete") == told
+    text = "3.00 GiB of log, offsets 1,073,741,824 to 4,294,967,296"
+    assert model.status("complete") == text
     model.counted(cast("Any", SimpleNamespace(total=12, end=2 * GIB)))
-    assert model.status("complete") == f"{told} · 12 rows up to 2,147,483,648"
+    assert model.status("complete") == f"{text} · 12 rows up to 2,147,483,648"
     model.rows, model.upto = 1, 4 * GIB
-    assert model.status("complete") == f"{told} · 1 row"
+    assert model.status("complete") == f"{text} · 1 row"
 
 
 def test_an_index_that_lies_behind_takes_no_counted_row_away(model: LogModel) -> None:
@@ -156,14 +156,14 @@ def test_hits_of_the_chosen_rows_are_stepped_through_round_the_end() -> None:
 
 
 def test_hits_are_counted_once_for_one_question_and_again_where_they_were_cut() -> None:
-    state, asked = FindState(), (TEXT, "", 0, 100)
-    state.keep(asked, Hits((1, 2), False))
-    assert state.counted(asked) is None
-    state.keep(asked, Hits((1, 2), True))
-    assert state.counted(asked) == Hits((1, 2), True)
+    state, request = FindState(), (TEXT, "", 0, 100)
+    state.keep(request, Hits((1, 2), False))
+    assert state.counted(request) is None
+    state.keep(request, Hits((1, 2), True))
+    assert state.counted(request) == Hits((1, 2), True)
     assert state.counted((TEXT, "crcBad", 0, 100)) is None
     state.forget()
-    assert state.counted(asked) is None
+    assert state.counted(request) is None
 
 
 # ---- what a person puts on rows --------------------------------------------------------------------------------------

@@ -29,14 +29,14 @@ def marks(qtbot: Any, themed_app: object) -> LogMarks:
     qtbot.addWidget(table)
     table.set_rows([row(100), row(200), row(300)])
     table.go_to(1)
-    found = LogMarks(LogModel(), table, table)
-    told: dict[str, list[Any]] = {"said": [], "edits": [], "offsets": [], "filters": []}
-    found.statusText.connect(told["said"].append)
-    found.edited.connect(told["edits"].append)
-    found.offsetWanted.connect(told["offsets"].append)
-    found.filterWanted.connect(told["filters"].append)
-    cast("Any", found).kept = told
-    return found
+    log_marks = LogMarks(LogModel(), table, table)
+    reported: dict[str, list[Any]] = {"said": [], "edits": [], "offsets": [], "filters": []}
+    log_marks.statusText.connect(reported["said"].append)
+    log_marks.edited.connect(reported["edits"].append)
+    log_marks.offsetWanted.connect(reported["offsets"].append)
+    log_marks.filterWanted.connect(reported["filters"].append)
+    cast("Any", log_marks).kept = reported
+    return log_marks
 
 
 def told(marks: LogMarks, what: str) -> list[Any]:
@@ -83,7 +83,7 @@ def test_rules_are_kept_in_the_settings_and_taken_back(marks: LogMarks) -> None:
     settings = SimpleNamespace(colour_rules=[])
     marks.use(cast("Any", settings))
     marks.set_rules([Rule("mine", "queueId = 3", "red")])
-    assert [one["name"] for one in settings.colour_rules] == ["mine"]
+    assert [record["name"] for record in settings.colour_rules] == ["mine"]
     edit = told(marks, "edits")[-1]
     edit.put(edit.old_value)
     assert settings.colour_rules == []

@@ -62,13 +62,13 @@ def test_the_log_opens_with_its_first_unit_chosen_in_all_three_panes(on):
 
 def test_row_field_and_bytes_move_together_both_ways(on):
     async def drive(pane, session):
-        told = []
-        pane.placeMoved.connect(told.append)
+        emitted = []
+        pane.placeMoved.connect(emitted.append)
         pane.show_place(places.log(BAD, "bodyCRC"))
         await settled(session.jobs)
         assert pane.table.current_row().offset == BAD
         assert session.selection == BAD
-        assert told[-1] == places.log(BAD)
+        assert emitted[-1] == places.log(BAD)
         assert pane.unit.detail.chosen_field == "bodyCRC"
         assert pane.unit.hex.selection() == (BAD + 8, BAD + 12)
         assert "bodyCRC" in pane.unit.bytes_head.note.text()
@@ -119,15 +119,15 @@ def test_a_filter_shows_its_hits_and_goes_again(on):
         await until(lambda: pane.model.filter.complete)
         await settled(session.jobs)
         rows = [pane.model.log.row(item) for item in session.snapshot.log.walk() if hasattr(item, "topic")]
-        wanted = [r.offset for r in rows if r.topic == "orders" and r.queue_offset >= 750]
-        assert pane.model.filter.source.offsets == wanted
-        assert pane.table.total_rows() == len(wanted)
-        assert pane.table.current_row().offset == wanted[0]
+        expected = [r.offset for r in rows if r.topic == "orders" and r.queue_offset >= 750]
+        assert pane.model.filter.source.offsets == expected
+        assert pane.table.total_rows() == len(expected)
+        assert pane.table.current_row().offset == expected[0]
         assert "complete" in pane.status()
         pane.filter.apply("")
         await settled(session.jobs)
         assert pane.model.filter.source is None
-        assert pane.table.current_row().offset == wanted[0]
+        assert pane.table.current_row().offset == expected[0]
 
     on("crash-flip-5.3.3", drive)
 
@@ -272,10 +272,10 @@ def test_every_unit_of_a_store_is_decoded_and_shown(on, name):
 def test_units_that_are_written_while_it_is_open_appear(qapp, golden, tmp_path):
     store = tmp_path / "store"
     shutil.copytree(golden("clean-5.3.3"), store)
-    with open_store(store) as seen:
-        ahead = [item for item in seen.units() if isinstance(item, Unit)][-40:]
-        later = seen.log.read(ahead[0].offset, ahead[-1].end - ahead[0].offset)
-        file = seen.log.sequence.find(ahead[0].offset)
+    with open_store(store) as actual_store:
+        ahead = [item for item in actual_store.units() if isinstance(item, Unit)][-40:]
+        later = actual_store.log.read(ahead[0].offset, ahead[-1].end - ahead[0].offset)
+        file = actual_store.log.sequence.find(ahead[0].offset)
 
     def write(data):
         with Path(file.path).open("r+b") as raw:
@@ -305,12 +305,12 @@ def test_units_that_are_written_while_it_is_open_appear(qapp, golden, tmp_path):
 def test_counting_in_the_background_says_newer_figures_and_never_talks_over_another_sentence(on):
     async def drive(pane, session):
         await settled(session.jobs)
-        said, grew = [], []
-        pane.statusMessage.connect(said.append)
+        emitted, grew = [], []
+        pane.statusMessage.connect(emitted.append)
         pane.statusGrew.connect(grew.append)
         pane._lined(pane.model.extent)
         await settled(session.jobs)
-        assert said == []
+        assert emitted == []
         assert grew[0].startswith("1")
         assert "of log" in grew[0]
 
@@ -322,26 +322,26 @@ def damaged(store, tmp_path):
     path = tmp_path / "store"
     shutil.copytree(store, path)
     with open_store(path) as opened:
-        units = [one for one in opened.log.items(0, 40) if isinstance(one, Unit) and one.keys]
+        units = [item for item in opened.log.items(0, 40) if isinstance(item, Unit) and item.keys]
         file = Path(opened.log.files[0].path)
-    wrong, gone = units[3], units[9]
+    wrong, unit = units[3], units[9]
     data = bytearray(file.read_bytes())
     data[wrong.offset : wrong.offset + 4] = (217_728_000).to_bytes(4, "big")
-    data[gone.offset : gone.end] = bytes(gone.size)
+    data[unit.offset : unit.end] = bytes(unit.size)
     file.write_bytes(data)
-    return path, wrong, gone
+    return path, wrong, unit
 
 
 def test_a_unit_that_cannot_be_read_is_taken_apart_as_far_as_it_holds(qapp, golden, tmp_path):
     """The question at 3 a.m. is which message was lost: its row gave a length and a reason, its body an empty pane."""
-    path, wrong, gone = damaged(golden("broker-orders"), tmp_path)
+    path, wrong, message = damaged(golden("broker-orders"), tmp_path)
 
     async def drive(pane, _session):
         pane.show_place(places.log(wrong.offset))
         await until(lambda: pane.unit.current is not None and pane.unit.current.row.offset == wrong.offset)
         row = pane.table.current_row()
-        told = ", ".join((f"{wrong.topic}/{wrong.queue_id}/{wrong.queue_offset}", *wrong.keys))
-        assert row.was == told, (row, pane.unit.current.row)
+        text = ", ".join((f"{wrong.topic}/{wrong.queue_id}/{wrong.queue_offset}", *wrong.keys))
+        assert row.was == text, (row, pane.unit.current.row)
         assert pane.table.kind.look(row).words.startswith(f"Damaged · was {row.was} · length field says 217,728,000")
         assert field_value(pane, "totalSize").startswith("217,728,000")
         assert field_value(pane, "topic") == wrong.topic
@@ -349,9 +349,9 @@ def test_a_unit_that_cannot_be_read_is_taken_apart_as_far_as_it_holds(qapp, gold
         pane.unit.tabs.choose("text")
         await until(lambda: pane.unit.body.text() != "")
         assert pane.unit.body.text() == wrong.body.decode()
-        pane.show_place(places.log(gone.offset))
-        await until(lambda: pane.unit.current is not None and pane.unit.current.row.offset == gone.offset)
-        assert pane.table.current_row().was == f"{gone.topic}/{gone.queue_id}/{gone.queue_offset}"
+        pane.show_place(places.log(message.offset))
+        await until(lambda: pane.unit.current is not None and pane.unit.current.row.offset == message.offset)
+        assert pane.table.current_row().was == f"{message.topic}/{message.queue_id}/{message.queue_offset}"
         await until(lambda: pane.unit.body.text() != wrong.body.decode())
         assert pane.unit.body.text() == "There is no body here that can be read."
 
@@ -402,7 +402,7 @@ def test_a_message_of_a_batch_has_bytes_keys_and_a_body_of_its_own(on):
     """
 
     async def drive(pane, session):
-        unit = next(one for one in session.snapshot.log.walk(0) if isinstance(one, Unit) and one.sys_flag & 0x80)
+        unit = next(item for item in session.snapshot.log.walk(0) if isinstance(item, Unit) and item.sys_flag & 0x80)
         pane.go_to(unit.offset)
         await settled(session.jobs)
         row = pane.table.current_row()
@@ -436,8 +436,8 @@ def test_a_unit_whose_end_was_overwritten_is_taken_apart(qapp, golden, tmp_path)
     log = sorted((store / "commitlog").iterdir())[1]
     log.chmod(0o644)
     with open_store(store) as opened:
-        units = [one for one in opened.log.walk(int(log.name) + 100_000) if isinstance(one, Unit)]
-    pages = ((one, one.offset // 4096 * 4096 + 4096) for one in units)
+        units = [unit for unit in opened.log.walk(int(log.name) + 100_000) if isinstance(unit, Unit)]
+    pages = ((item, item.offset // 4096 * 4096 + 4096) for item in units)
     page = next(page for one, page in pages if one.offset + 150 < page < one.offset + 88 + len(one.body))
     with log.open("r+b") as file:
         file.seek(page - int(log.name))

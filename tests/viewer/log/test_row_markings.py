@@ -81,7 +81,7 @@ def test_they_come_back(tmp_path: Path) -> None:
     assert read_marks(file) == RowMarks()
     write_marks(file, store, ALL)
     assert read_marks(file) == ALL
-    assert [one.name for one in file.parent.iterdir()] == [file.name]
+    assert [item.name for item in file.parent.iterdir()] == [file.name]
     assert file != marks_file(tmp_path / "config", tmp_path / "other")
 
 

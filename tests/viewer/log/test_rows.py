@@ -54,16 +54,16 @@ def test_windows_over_the_log_read_on_exactly_where_they_ended(flipped):
     window, top = Window(source, chunk=50, capacity=200), 0
     want = window.jump(source.start, 20)
     top = window.apply(want, source.read(want.position, want.before, want.after), 0, 20)
-    seen = list(window.rows)
+    actual_rows = list(window.rows)
     while not window.last:
         top = len(window.rows) - 20
         want = window.wanted(top, 20)
         before = window.rows[-1]
         page = source.read(want.position, want.before, want.after)
         assert page.rows[0].offset == before.end
-        seen += page.rows
+        actual_rows += page.rows
         top = window.apply(want, page, top, 20)
-    assert seen == rows
+    assert actual_rows == rows
 
 
 def test_matches_are_rows_by_their_number(flipped):
@@ -89,7 +89,7 @@ def test_what_was_still_being_written_is_no_damage(golden, tmp_path):
     store = tmp_path / "store"
     shutil.copytree(golden("clean-5.3.3"), store)
     file = sorted(next(store.rglob("commitlog")).iterdir())[0]
-    whole = file.read_bytes()
+    content = file.read_bytes()
     with open_store(store) as snapshot:
         late = LogSource(snapshot.log).read(0, 0, 40).rows[20]
 
@@ -101,17 +101,17 @@ def test_what_was_still_being_written_is_no_damage(golden, tmp_path):
 
         def walk(self, *where, **how):
             for item in list(self.log.walk(*where, **how)):
-                file.write_bytes(whole)
+                file.write_bytes(content)
                 yield item
 
     for torn in (
         bytes(late.size),
-        whole[late.offset : late.offset + 92] + bytes(8) + whole[late.offset + 100 : late.end],
+        content[late.offset : late.offset + 92] + bytes(8) + content[late.offset + 100 : late.end],
     ):
-        file.write_bytes(whole[: late.offset] + torn + whole[late.end :])
+        file.write_bytes(content[: late.offset] + torn + content[late.end :])
         with open_store(store) as snapshot:
-            seen = LogSource(snapshot.log).read(0, 0, 40).rows
-            assert any(row.offset == late.offset and row != late for row in seen)
+            actual_rows = LogSource(snapshot.log).read(0, 0, 40).rows
+            assert any(row.offset == late.offset and row != late for row in actual_rows)
             reader = Writer()
             reader.log = snapshot.log
             rows = LogSource(reader).read(0, 0, 40).rows

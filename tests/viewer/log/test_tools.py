@@ -27,10 +27,10 @@ from viewer.widgets.record_view import RecordView
 def tools(qtbot: Any, themed_app: object) -> LogTools:
     table, host = RecordView("units.table", unit_kind(places.queue)), QWidget()
     unit = UnitPanes(host)
-    made = LogTools(LogModel(), table, unit)
-    for widget in (made.line, table, host, unit.build()):
+    log_tools = LogTools(LogModel(), table, unit)
+    for widget in (log_tools.line, table, host, unit.build()):
         qtbot.addWidget(widget)
-    return made
+    return log_tools
 
 
 def test_a_condition_replaces_the_filter_or_narrows_it(tools: LogTools) -> None:
@@ -47,24 +47,24 @@ def test_a_condition_is_prepared_without_being_applied(tools: LogTools) -> None:
 
 
 def test_a_condition_is_copied_and_said(tools: LogTools) -> None:
-    said: list[str] = []
-    tools.statusText.connect(said.append)
+    emitted: list[str] = []
+    tools.statusText.connect(emitted.append)
     tools.take_term("copy", "queueId = 3")
     assert QGuiApplication.clipboard().text() == "queueId = 3"
-    assert said == ["Copied queueId = 3"]
+    assert emitted == ["Copied queueId = 3"]
 
 
 def test_colouring_is_somebody_elses(tools: LogTools, qtbot: Any) -> None:
-    with qtbot.waitSignal(tools.ruleWanted) as asked:
+    with qtbot.waitSignal(tools.ruleWanted) as blocker:
         tools.take_term("colour", "queueId = 3")
-    assert asked.args == ["queueId = 3"]
+    assert blocker.args == ["queueId = 3"]
 
 
 def test_without_a_chosen_cell_it_says_so(tools: LogTools) -> None:
-    said: list[str] = []
-    tools.statusText.connect(said.append)
+    emitted: list[str] = []
+    tools.statusText.connect(emitted.append)
     tools._by_cell("only")
-    assert said == ["A filter cannot search for this value."]
+    assert emitted == ["A filter cannot search for this value."]
 
 
 def test_values_are_those_of_the_model_and_files_those_of_the_store(tools: LogTools) -> None:
@@ -91,25 +91,25 @@ def values(tmp_path, made: HandmadeStore):
 
 
 def test_fields_properties_and_their_names_are_told(tmp_path):
-    made = HandmadeStore()
+    store = HandmadeStore()
     for number in range(9):
-        made.put(topic="Paid" if number % 3 else "Orders", tags="T", keys=f"K{number}", more={"region": "eu"})
-    found = values(tmp_path, made)
-    assert found["topic"] == ("Paid", "Orders")
-    assert found["tags"] == ("T",)
-    assert set(found["keys"]) >= {f"K{number}" for number in range(9)}
-    assert "region" in found["properties"]
-    assert found["properties.region"] == ("eu",)
+        store.put(topic="Paid" if number % 3 else "Orders", tags="T", keys=f"K{number}", more={"region": "eu"})
+    record = values(tmp_path, store)
+    assert record["topic"] == ("Paid", "Orders")
+    assert record["tags"] == ("T",)
+    assert set(record["keys"]) >= {f"K{number}" for number in range(9)}
+    assert "region" in record["properties"]
+    assert record["properties.region"] == ("eu",)
 
 
 def test_what_is_too_long_to_be_offered_is_left_out_and_a_field_keeps_so_many(tmp_path):
-    made = HandmadeStore()
-    made.put(tags="t" * (LONGEST + 1))
+    store = HandmadeStore()
+    store.put(tags="t" * (LONGEST + 1))
     for number in range(MOST + 60):
-        made.put(keys=f"K{number}")
-    found = values(tmp_path, made)
-    assert "tags" not in found
-    assert len(found["keys"]) <= MOST
+        store.put(keys=f"K{number}")
+    record = values(tmp_path, store)
+    assert "tags" not in record
+    assert len(record["keys"]) <= MOST
 
 
 def test_a_log_without_a_unit_has_none(tmp_path):

@@ -27,21 +27,21 @@ GROUPS = [
 
 @pytest.fixture
 def detail(qtbot):
-    made = UnitDetail()
-    qtbot.addWidget(made)
-    made.resize(436, 400)
-    made.show()
-    made.show_groups(GROUPS)
-    return made
+    unit_detail = UnitDetail()
+    qtbot.addWidget(unit_detail)
+    unit_detail.resize(436, 400)
+    unit_detail.show()
+    unit_detail.show_groups(GROUPS)
+    return unit_detail
 
 
 def test_choosing_from_outside_opens_the_group_and_tells_nobody(detail):
-    told = []
-    detail.fieldChosen.connect(told.append)
+    emitted = []
+    detail.fieldChosen.connect(emitted.append)
     assert detail.choose_field("bornHost")
     assert detail.chosen_field == "bornHost"
     assert detail.isExpanded(detail.currentIndex().parent())
-    assert told == []
+    assert emitted == []
     assert not detail.choose_field("no such field")
 
 
@@ -54,12 +54,12 @@ def test_the_chosen_field_and_what_is_folded_stay_for_the_next_unit(detail, qtbo
 
 
 def test_keys_choose_fields_and_enter_follows_the_link(detail, qtbot):
-    told, places = [], []
-    detail.fieldChosen.connect(told.append)
+    emitted, places = [], []
+    detail.fieldChosen.connect(emitted.append)
     detail.placeRequested.connect(places.append)
     detail.choose_field("physicalOffset")
     qtbot.keyClick(detail, Qt.Key.Key_Down)
-    assert told == ["queueOffset"]
+    assert emitted == ["queueOffset"]
     qtbot.keyClick(detail, Qt.Key.Key_Return)
     assert places == ["place"]
 
@@ -88,7 +88,7 @@ def test_a_sentence_runs_over_the_whole_width(detail):
 def test_a_chosen_field_becomes_a_condition_of_the_filter(detail):
     detail.choose_field("physicalOffset")
     assert detail.term() is None, "without its unit a field is only words"
-    wanted = []
-    detail.termRequested.connect(lambda how, term: wanted.append((how, term)))
+    expected = []
+    detail.termRequested.connect(lambda how, term: expected.append((how, term)))
     detail._use_term("and", "size = 3")
-    assert wanted == [("and", "size = 3")]
+    assert expected == [("and", "size = 3")]

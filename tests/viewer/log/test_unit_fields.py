@@ -23,12 +23,12 @@ def decoded(unit, raw):
 
 
 def lines(groups, title=None):
-    found = {}
+    results = {}
     for group in groups:
         if title is None or group.title == title:
             for line in group.lines:
-                found[line.name or line.value] = line
-    return found
+                results[line.name or line.value] = line
+    return results
 
 
 @pytest.mark.parametrize(
@@ -36,21 +36,21 @@ def lines(groups, title=None):
 )
 def test_every_painted_field_has_its_line(golden, name):
     for unit, raw in units(golden, name)[:150]:
-        said = lines(describe(decoded(unit, raw)))
+        actual_lines = lines(describe(decoded(unit, raw)))
         for part in list_fields(raw):
             plain = not part.name.startswith("properties.")
-            assert not plain or part.name in said, part.name
+            assert not plain or part.name in actual_lines, part.name
         for key in unit.properties:
-            assert f"properties.{key}" in said
+            assert f"properties.{key}" in actual_lines
 
 
 def test_offsets_and_keys_are_links(golden):
     unit, raw = next(u for u in units(golden, "clean-5.3.3") if u[0].keys and u[0].prepared_transaction_offset == 0)
-    said = lines(describe(decoded(unit, raw)))
-    assert said["queueOffset"].place == places.queue(unit.topic, unit.queue_id, unit.queue_offset)
+    actual_lines = lines(describe(decoded(unit, raw)))
+    assert actual_lines["queueOffset"].place == places.queue(unit.topic, unit.queue_id, unit.queue_offset)
     near = (unit.offset, unit.store_timestamp)
-    assert said["properties.UNIQ_KEY"].place == places.trace(unit.topic, unit.unique_key, *near)
-    keys = said["properties.KEYS"]
+    assert actual_lines["properties.UNIQ_KEY"].place == places.trace(unit.topic, unit.unique_key, *near)
+    keys = actual_lines["properties.KEYS"]
     assert places.trace(unit.topic, unit.keys[0], *near) in {keys.place, *(line.place for line in keys.lines)}
 
 
@@ -72,9 +72,9 @@ def test_the_maker_of_a_unique_key_is_named_with_his_time(golden):
     for unit, raw in units(golden, "broker-orders")[:50]:
         line = lines(describe(decoded(unit, raw))).get("properties.UNIQ_KEY")
         if line is not None and line.lines:
-            client, made = line.lines
+            client, sample = line.lines
             assert client.value == unit.born_host.rpartition(":")[0]
-            assert made.value[:13] <= f"{9999}"
+            assert sample.value[:13] <= f"{9999}"
             return
     raise AssertionError("no unit with a unique key")
 

@@ -57,8 +57,8 @@ def test_chinese_keeps_the_house_style() -> None:
 
 
 def test_language_changes_what_is_said_and_tells(themed_app: QApplication) -> None:
-    told: list[str] = []
-    assets.language_state.changed.connect(lambda: told.append(assets.language()))
+    languages: list[str] = []
+    assets.language_state.changed.connect(lambda: languages.append(assets.language()))
     assets.set_language("zh_CN")
     assert assets.tr("Findings") == "诊断"
     assert assets.tr_plural("{n:,} topic", "{n:,} topics", n=13_000) == "13,000 个主题"
@@ -67,7 +67,7 @@ def test_language_changes_what_is_said_and_tells(themed_app: QApplication) -> No
     assets.set_language("en")
     assert assets.tr_plural("{n:,} topic", "{n:,} topics", n=13_000) == "13,000 topics"
     assert assets.tr_in("evidence", "Found") == "Found"
-    assert told == ["zh_CN", "en"]
+    assert languages == ["zh_CN", "en"]
 
 
 def test_sample_stores_are_said_in_chinese() -> None:
@@ -81,8 +81,8 @@ def test_sample_stores_are_said_in_chinese() -> None:
 @pytest.mark.parametrize("name", sorted({command.icon for command in COMMANDS if command.icon} | {"lock", "chevron"}))
 def test_icons_take_the_colour_they_are_asked_for(themed_app: QApplication, name: str) -> None:
     picture = assets.icon_pixmap(name, QColor("#BE2A1B"), 40, 1.0).toImage()
-    whole = [picture.pixelColor(x, y) for x in range(40) for y in range(40)]
-    drawn = [color for color in whole if color.alpha() > 250]
+    pixel_colors = [picture.pixelColor(x, y) for x in range(40) for y in range(40)]
+    drawn = [color for color in pixel_colors if color.alpha() > 250]
     assert drawn
     for color in drawn:
         assert max(abs(a - b) for a, b in zip(color.getRgb()[:3], (0xBE, 0x2A, 0x1B), strict=True)) <= 2
@@ -110,22 +110,26 @@ FAULTS = {"UsageError", "NotALab", "CannotRead", "NoRecording", "UnexpectedAnswe
 
 def raised(folder: str) -> list[str]:
     """What the modules of a folder raise, each gap filled with a number."""
-    found = []
+    results = []
     for path in sorted((ROOT / folder).glob("*.py")):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in FAULTS and node.args:
                 if isinstance(node.args[0], ast.Call):
-                    found.append(sentence_of(node.args[0]))
+                    results.append(sentence_of(node.args[0]))
                     continue
-                said = [one for one in ast.walk(node.args[0]) if isinstance(one, ast.JoinedStr)] or [node.args[0]]
-                for part in getattr(said[0], "values", said[:1]):
+                output = [row for row in ast.walk(node.args[0]) if isinstance(row, ast.JoinedStr)] or [node.args[0]]
+                for part in getattr(output[0], "values", output[:1]):
                     if not isinstance(part, ast.Constant | ast.FormattedValue):
                         break
                 else:
-                    parts = getattr(said[0], "values", said[:1])
-                    told = "".join(str(one.value) if isinstance(one, ast.Constant) else "77" for one in parts)
-                    found.append(f"broker.conf: {told}" if any(one.arg == "file" for one in node.keywords) else told)
-    return found
+                    parts = getattr(output[0], "values", output[:1])
+                    text = "".join(
+                        str(constant.value) if isinstance(constant, ast.Constant) else "77" for constant in parts
+                    )
+                    results.append(
+                        f"broker.conf: {text}" if any(keyword.arg == "file" for keyword in node.keywords) else text
+                    )
+    return results
 
 
 def sentence_of(call: ast.Call) -> str:
@@ -139,11 +143,11 @@ def sentence_of(call: ast.Call) -> str:
 def test_what_the_lab_and_the_cluster_refuse_is_said_in_chinese(themed_app: QApplication, folder: str) -> None:
     """Queues, brokers and cuts of the lab were refused in English in a Chinese window."""
     assets.set_language("zh_CN")
-    said = raised(folder)
-    left = [one for one in said if not re.search("[\u4e00-\u9fff]", engine_words(one))]
-    assert left == []
+    output = raised(folder)
+    remaining = [item for item in output if not re.search("[\u4e00-\u9fff]", engine_words(item))]
+    assert remaining == []
     if folder == "engine/lab":
-        assert len(said) > 20
+        assert len(output) > 20
 
 
 @pytest.mark.parametrize("said", ["no longer registered", "no name server answers", "no answer", "their process ended"])

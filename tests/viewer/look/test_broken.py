@@ -20,22 +20,22 @@ def test_a_file_that_is_not_there_is_the_stretch_between_its_neighbours() -> Non
 
 
 def test_a_file_that_followed_the_last_one_is_missing_as_a_finding_tells() -> None:
-    found = broken_in(FILES, (finding("CL07", 360, bytes=100), finding("CL07", 100, bytes=100)), (), set())
-    assert found == (Broken(100, 200, "missing"), Broken(360, 460, "missing"))
+    broken = broken_in(FILES, (finding("CL07", 360, bytes=100), finding("CL07", 100, bytes=100)), (), set())
+    assert broken == (Broken(100, 200, "missing"), Broken(360, 460, "missing"))
     assert broken_in((), (finding("CL07", 360, bytes=100),), (), set()) == ()
     line = LogLine(0, 350, 360)
-    assert reaching(line, found) == LogLine(0, 460, 460)
-    assert reaching(line, found[:1]) == line
+    assert reaching(line, broken) == LogLine(0, 460, 460)
+    assert reaching(line, broken[:1]) == line
 
 
 def test_damage_is_told_by_findings_and_by_the_count_once() -> None:
-    found = broken_in(
+    broken = broken_in(
         FILES,
         (finding("CL01", 10, bytes=5), finding("CQ01", 40), finding("CL03", 50, bodyOffset=60, bodyLength=20)),
         ((10, 15), (70, 75), (100, 200)),
         set(),
     )
-    assert found == (
+    assert broken == (
         Broken(10, 15, "damaged"),
         Broken(50, 80, "damaged"),
         Broken(70, 75, "damaged"),
@@ -44,9 +44,9 @@ def test_damage_is_told_by_findings_and_by_the_count_once() -> None:
 
 
 def test_a_file_that_cannot_be_read_is_neither() -> None:
-    found = broken_in(FILES, (), (), {"/s/commitlog/300"})
-    assert found == (Broken(100, 200, "missing"), Broken(300, 360, "unread"))
-    assert "cannot be read" in found[1].words
+    broken = broken_in(FILES, (), (), {"/s/commitlog/300"})
+    assert broken == (Broken(100, 200, "missing"), Broken(300, 360, "unread"))
+    assert "cannot be read" in broken[1].words
 
 
 def test_bytes_of_a_kind_within_a_stretch() -> None:

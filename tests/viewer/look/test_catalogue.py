@@ -96,10 +96,10 @@ def test_a_translation_has_the_gaps_of_its_sentence() -> None:
 
 def test_every_sentence_of_the_engine_is_translated() -> None:
     chinese = assets.catalogue("zh_CN")
-    known = chinese.texts.keys() | chinese.plurals.keys()
-    found = {text for text, _ in said("engine")}
-    assert len(found) > 300
-    assert found - known == set()
+    known_values = chinese.texts.keys() | chinese.plurals.keys()
+    texts = {text for text, _ in said("engine")}
+    assert len(texts) > 300
+    assert texts - known_values == set()
 
 
 def test_every_entry_is_a_text_of_the_source() -> None:
@@ -138,15 +138,15 @@ def untranslated(value: object) -> Iterator[str]:
 def test_findings_and_plans_are_looked_up_by_their_templates(
     themed_app: QApplication, rule: str, tmp_path: Path
 ) -> None:
-    made = healthy()
-    root = made.write(tmp_path / "store")
-    BROKEN[rule](root, made)
+    new_store = healthy()
+    root = new_store.write(tmp_path / "store")
+    BROKEN[rule](root, new_store)
     with open_store(root, CONFIG.get(rule)) as store:
-        *found, summary = check(store)
+        *results, summary = check(store)
         planned = plan(store, "5.3")
     assert isinstance(summary, Summary)
     texts: list[object] = []
-    for finding in (finding for finding in found if isinstance(finding, Finding)):
+    for finding in (finding for finding in results if isinstance(finding, Finding)):
         texts += [finding.message, finding.next_step, finding.title, finding.explanation]
         texts += [finding.evidence.get(name) for name in (HAPPENED, "expected", "witnesses")]
     if summary.incident is not None:

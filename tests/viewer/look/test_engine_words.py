@@ -94,9 +94,9 @@ def test_a_stretch_of_time_is_said_in_chinese(themed_app: QApplication, ms: int,
 @pytest.mark.parametrize("rule", sorted(RULES))
 def test_what_a_rule_says_is_said_in_chinese(themed_app: QApplication, rule: str) -> None:
     assets.set_language("zh_CN")
-    one = RULES[rule]
-    steps = [one.next_step, *(kind.step for kind in one.kinds.values() if kind.step)]
-    for text in (one.title, one.explanation, *(step[0].upper() + step[1:] for step in steps)):
+    finding = RULES[rule]
+    steps = [finding.next_step, *(kind.step for kind in finding.kinds.values() if kind.step)]
+    for text in (finding.title, finding.explanation, *(step[0].upper() + step[1:] for step in steps)):
         assert engine_words(text) != text, text
 
 
@@ -128,43 +128,50 @@ FOUND = (
 
 @pytest.mark.parametrize("rule", FOUND)
 def test_what_a_rule_found_is_said_in_chinese(themed_app: QApplication, rule: str, tmp_path: Path) -> None:
-    made = healthy()
-    root = made.write(tmp_path / "store")
-    BROKEN[rule](root, made)
+    new_store = healthy()
+    root = new_store.write(tmp_path / "store")
+    BROKEN[rule](root, new_store)
     with open_store(root, CONFIG.get(rule)) as store:
-        found = [one.message for one in check(store, only={rule}) if isinstance(one, Finding)]
+        messages = [finding.message for finding in check(store, only={rule}) if isinstance(finding, Finding)]
     assets.set_language("zh_CN")
-    for message in found:
+    for message in messages:
         assert re.search("[\u4e00-\u9fff]", engine_words(message)), message
-    assert found
+    assert messages
 
 
 @pytest.mark.parametrize("rule", sorted(BROKEN))
 def test_what_happened_somewhere_is_said_in_chinese(themed_app: QApplication, rule: str, tmp_path: Path) -> None:
-    made = healthy()
-    root = made.write(tmp_path / "store")
-    BROKEN[rule](root, made)
+    new_store = healthy()
+    root = new_store.write(tmp_path / "store")
+    BROKEN[rule](root, new_store)
     with open_store(root, CONFIG.get(rule)) as store:
-        *found, summary = check(store)
+        *results, summary = check(store)
     assert isinstance(summary, Summary)
-    told = [summary.incident["whatHappened"]] if summary.incident is not None else []
-    said_in_chinese([*told, *(one.message for one in found if isinstance(one, Finding))])
+    reported = [summary.incident["whatHappened"]] if summary.incident is not None else []
+    said_in_chinese([*reported, *(finding.message for finding in results if isinstance(finding, Finding))])
 
 
 @pytest.mark.parametrize("like", ["5.3", "4.9"])
 @pytest.mark.parametrize("rule", sorted(BROKEN))
 def test_a_plan_is_told_in_chinese(themed_app: QApplication, rule: str, like: Release, tmp_path: Path) -> None:
     """Why a start begins where it does stayed English once times were dates, and where no queue is left."""
-    made = healthy()
-    root = made.write(tmp_path / "store")
-    BROKEN[rule](root, made)
+    new_store = healthy()
+    root = new_store.write(tmp_path / "store")
+    BROKEN[rule](root, new_store)
     with open_store(root, CONFIG.get(rule)) as store:
-        found = plan(store, like)
-    said_in_chinese([found.why, found.end_reason, *found.notes, *(one.message for one in found.blockers)])
+        actual_plan = plan(store, like)
+    said_in_chinese(
+        [
+            actual_plan.why,
+            actual_plan.end_reason,
+            *actual_plan.notes,
+            *(blocker.message for blocker in actual_plan.blockers),
+        ]
+    )
 
 
 def said_in_chinese(texts: Sequence[str]) -> None:
     assets.set_language("zh_CN")
-    for one in map(engine_words, texts):
-        bare = re.sub(r"\([^()]*storescope [^()]*\)|\S*/\S+", "", one)
-        assert not re.search(r"\b[a-z]{3,} [a-z]{2,} [a-z]{2,}\b", bare), one
+    for item in map(engine_words, texts):
+        bare = re.sub(r"\([^()]*storescope [^()]*\)|\S*/\S+", "", item)
+        assert not re.search(r"\b[a-z]{3,} [a-z]{2,} [a-z]{2,}\b", bare), item

@@ -70,10 +70,10 @@ def test_lengths_of_time_are_said_in_chinese() -> None:
     """Beside Chinese words stood "6 d 18 h"."""
     set_language("zh_CN")
     try:
-        said = [formats.span(ms) for ms in (4, 192_000, 11_520_000, 583_200_000)]
+        spans = [formats.span(ms) for ms in (4, 192_000, 11_520_000, 583_200_000)]
     finally:
         set_language("en")
-    assert said == ["4 ms", "3 分 12 秒", "3 小时 12 分", "6 天 18 小时"]
+    assert spans == ["4 ms", "3 分 12 秒", "3 小时 12 分", "6 天 18 小时"]
     assert formats.span(583_200_000) == "6 d 18 h"
 
 

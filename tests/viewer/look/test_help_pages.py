@@ -37,8 +37,8 @@ def test_every_page_has_one_place_in_the_contents() -> None:
 def test_a_chinese_page_has_the_headings_links_and_pictures_of_the_english_one(path: str) -> None:
     english, chinese = (docs.DOCS / path).read_text("utf-8"), (docs.DOCS / "zh_CN" / path).read_text("utf-8")
     for pattern in (r"^#+ ", r"^\|", r"^- ", r"\]\((command:[^)]+)\)"):
-        found = [Counter(re.findall(pattern, text, re.MULTILINE)) for text in (english, chinese)]
-        assert found[0] == found[1], pattern
+        counts = [Counter(re.findall(pattern, text, re.MULTILINE)) for text in (english, chinese)]
+        assert counts[0] == counts[1], pattern
     names = [[link.rpartition("/")[2] for link in re.findall(r"\]\(([^)]+)\)", text)] for text in (english, chinese)]
     assert Counter(names[0]) == Counter(names[1])
     assert not re.search("请(?!求)", chinese)

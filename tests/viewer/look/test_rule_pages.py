@@ -34,7 +34,7 @@ def test_a_rule_s_page_says_all_that_the_catalogue_knows(language: str, rule) ->
     assert [head for head in heads if head in HEADS[language]] == HEADS[language]
     for head, text in re.findall(r"^## (.+)\n\n((?:(?!## ).*\n?)+)", page, re.MULTILINE):
         assert text.strip(), head
-    for command in (rule.command, *(one.command for one in rule.kinds.values())):
+    for command in (rule.command, *(item.command for item in rule.kinds.values())):
         assert not command or command.replace(STORE, "STORE") in page
     assert STORE not in page
     assert ("storescope snapshot" in page) or not at_least(rule.severity, "warn")
@@ -42,8 +42,8 @@ def test_a_rule_s_page_says_all_that_the_catalogue_knows(language: str, rule) ->
         assert issue in page
     if language == "en":
         assert rule.next_step[1:] in page
-        for one in rule.kinds.values():
-            assert (one.step or "")[1:] in page
+        for kind in rule.kinds.values():
+            assert (kind.step or "")[1:] in page
     else:
         bare = [line for line in page.splitlines() if PROSE.search(CODE.sub("", line).replace(BROKERS_LINE, ""))]
         assert bare == [], "all of it is in Chinese"

@@ -115,14 +115,14 @@ def test_topics_stand_out_and_are_told_apart(series: tuple[str, ...], tokens: di
 
 
 def test_zoom_scales_fonts_and_tells(themed_app: QApplication) -> None:
-    told: list[int] = []
-    theme.changed.connect(lambda: told.append(theme.zoom))
+    zooms: list[int] = []
+    theme.changed.connect(lambda: zooms.append(theme.zoom))
     before = looks.ui(13).pixelSize()
     theme.set_zoom(150)
     assert looks.ui(13).pixelSize() == round(before * 1.5)
     assert looks.px(24) == 36
     theme.set_zoom(10_000)
-    assert told == [150, 200]
+    assert zooms == [150, 200]
 
 
 def test_no_font_draws_other_characters_than_the_text_has(themed_app: QApplication) -> None:
@@ -155,13 +155,13 @@ def test_scheme_can_be_forced(themed_app: QApplication) -> None:
 
 def test_no_colour_is_named_outside_the_theme() -> None:
     """A colour written into a widget stays light when the desktop is dark."""
-    found = []
+    results = []
     for source in Path(viewer.__path__[0]).rglob("*.py"):
         if source.name == "theme.py":
             continue
         hits = re.findall(r"[\"']#[0-9A-Fa-f]{6}[\"']", source.read_text("utf-8"))
-        found += [f"{source.name}: {hit}" for hit in hits]
-    assert found == ['assets.py: "#000000"', 'assets.py: "#000000"']
+        results += [f"{source.name}: {hit}" for hit in hits]
+    assert results == ['assets.py: "#000000"', 'assets.py: "#000000"']
 
 
 def _distance(one: str, other: str, sight: str) -> float:

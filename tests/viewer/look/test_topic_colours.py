@@ -18,11 +18,11 @@ def test_eight_largest_topics_have_a_colour_and_system_topics_none(themed_app: Q
 
 
 def test_topics_that_overtake_each_other_keep_their_colours(themed_app: QApplication) -> None:
-    colours, told = TopicColours(), []
+    colours, reports = TopicColours(), []
     colours.offer(["B1", "B2", "B3"])
-    colours.changed.connect(lambda: told.append(1))
+    colours.changed.connect(lambda: reports.append(1))
     colours.offer(["B2", "B1", "B3"])
-    assert not told
+    assert not reports
     colours.offer(["B4", "B2", "B1"])
     assert colours.order[:3] == ("B1", "B2", "B4")
     colours.offer([f"C{n}" for n in range(7)] + ["B2"])
@@ -42,8 +42,8 @@ def test_a_log_without_queues_has_the_colours_of_what_was_seen_in_it(themed_app:
 def test_the_first_of_two_tied_stores_lends_its_order(themed_app: QApplication) -> None:
     first, second, alone = TopicColours(), TopicColours(), TopicColours()
     first.offer(["A", "B", "C"])
-    for one in (second, alone):
-        one.offer(["C", "X", "A", "Y"])
+    for item in (second, alone):
+        item.offer(["C", "X", "A", "Y"])
     second.follow(first)
     assert second.color("A") == first.color("A")
     assert second.color("C") == first.color("C")

@@ -13,9 +13,9 @@ from viewer.runtime.bookmarks import KINDS
 
 @pytest.fixture
 def parent(qtbot):
-    made = QWidget()
-    qtbot.addWidget(made)
-    return made
+    widget = QWidget()
+    qtbot.addWidget(widget)
+    return widget
 
 
 def test_every_mark_can_be_chosen():
@@ -24,22 +24,22 @@ def test_every_mark_can_be_chosen():
 
 def test_what_was_written_is_kept(parent, qtbot):
     box = BookmarkBox(parent, "log:640", "old", "warn", "seen", exists=False)
-    kept = []
-    box.kept.connect(lambda *told: kept.append(told))
+    saved = []
+    box.kept.connect(lambda *reported: saved.append(reported))
     assert box.kind == "warn"
     assert box.findChild(QPushButton, "bookmark.remove").isHidden()
     box.name.setText("  new ")
     box.findChild(QPushButton, "bookmark.error").click()
     qtbot.keyClick(box.name, Qt.Key.Key_Return)
-    assert kept == [("new", "error", "seen")]
+    assert saved == [("new", "error", "seen")]
 
 
 def test_one_that_is_there_can_be_removed(parent):
     box = BookmarkBox(parent, "log:640", "old", "note", "", exists=True)
-    gone = []
-    box.removed.connect(lambda: gone.append(True))
+    removed = []
+    box.removed.connect(lambda: removed.append(True))
     box.findChild(QPushButton, "bookmark.remove").click()
-    assert gone == [True]
+    assert removed == [True]
 
 
 def test_a_message_is_offered_by_its_queue_entry_and_key(run, window, golden):

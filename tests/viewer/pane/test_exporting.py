@@ -27,7 +27,7 @@ KIND = unit_kind(places.queue)
 
 @pytest.fixture
 def control():
-    return Control(lambda *told: None)
+    return Control(lambda *reported: None)
 
 
 def test_every_row_of_a_log_becomes_a_line(golden, tmp_path, control):

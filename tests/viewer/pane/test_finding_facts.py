@@ -28,42 +28,49 @@ def finding(id_: str, file: str | None, offset: int | None = None, **evidence: o
 
 
 def test_what_explains_the_others_stands_first() -> None:
-    found = [
+    findings = [
         finding("CL01", "/s/commitlog/0", 5),
         finding("CL10", "/s/commitlog/0", 4),
         finding("CL07", "/s/commitlog/9", 9),
     ]
-    assert [row.finding.id for row in finding_rows(found, frozenset(SEVERITIES))] == ["CL07", "CL01", "CL10"]
+    assert [row.finding.id for row in finding_rows(findings, frozenset(SEVERITIES))] == ["CL07", "CL01", "CL10"]
 
 
 def test_times_and_tables_of_values_are_readable() -> None:
-    one = finding("CK02", None, None, found={"physicMsgTimestamp": 1_700_000_000_000, "logicsMsgTimestamp": 0}, bytes=5)
-    (_, said), *_ = evidence_facts(one)
-    assert said.startswith("physicMsgTimestamp 2023-11-1")
-    assert said.endswith(" · logicsMsgTimestamp 0")
+    item = finding(
+        "CK02", None, None, found={"physicMsgTimestamp": 1_700_000_000_000, "logicsMsgTimestamp": 0}, bytes=5
+    )
+    (_, output), *_ = evidence_facts(item)
+    assert output.startswith("physicMsgTimestamp 2023-11-1")
+    assert output.endswith(" · logicsMsgTimestamp 0")
 
 
 def test_findings_stand_by_group_the_gravest_first() -> None:
     log = "/s/commitlog/00000000000000000000"
-    found = [finding("CQ08", log, 5), finding("CL03", log, 9), finding("AB01", "/s/abort")]
-    rows = finding_rows(found, frozenset(SEVERITIES))
+    findings = [finding("CQ08", log, 5), finding("CL03", log, 9), finding("AB01", "/s/abort")]
+    rows = finding_rows(findings, frozenset(SEVERITIES))
     assert [row.finding.id for row in rows] == ["CL03", "AB01", "CQ08"]
     assert all(row.first and row.of == 1 for row in rows)
-    assert [row.finding.id for row in finding_rows(found, frozenset({"error"}))] == ["CL03"]
+    assert [row.finding.id for row in finding_rows(findings, frozenset({"error"}))] == ["CL03"]
 
 
 def test_what_follows_is_folded_below_its_cause_and_opened_by_its_line() -> None:
     log, queue = "/s/commitlog/00000000000000000000", "/s/consumequeue/T/0"
-    lost, seen = finding("CQ03", queue, 5), finding("IX03", "/s/index/20261121081849110", 9)
-    found = [finding("CL07", log, 9), finding("AB01", "/s/abort"), lost.follows("CL07"), seen.follows("CQ03")]
-    rows = finding_rows(found, frozenset(SEVERITIES))
+    lost, actual_finding = finding("CQ03", queue, 5), finding("IX03", "/s/index/20261121081849110", 9)
+    results = [
+        finding("CL07", log, 9),
+        finding("AB01", "/s/abort"),
+        lost.follows("CL07"),
+        actual_finding.follows("CQ03"),
+    ]
+    rows = finding_rows(results, frozenset(SEVERITIES))
     assert [(row.finding.id, len(row.folded)) for row in rows] == [("CL07", 0), ("CL07", 2), ("AB01", 0)]
     assert consequences_text(rows[1]) == "▸ 2 consequences: CQ03 1×, IX03 1×"
     assert rows[1].place == ToggleConsequences("CL07")
-    opened = finding_rows(found, frozenset(SEVERITIES), frozenset({"CL07"}))
+    opened = finding_rows(results, frozenset(SEVERITIES), frozenset({"CL07"}))
     assert [row.finding.id for row in opened] == ["CL07", "CL07", "CQ03", "IX03", "AB01"]
     assert consequences_text(opened[1]).startswith("▾")
-    alone = finding_rows(found, frozenset({"note"}))
+    alone = finding_rows(results, frozenset({"note"}))
     assert [row.finding.id for row in alone] == ["CQ03", "CQ03"], "without its cause a follower leads its own"
 
 
@@ -94,9 +101,11 @@ def test_the_first_step_on_a_damaged_store_is_a_snapshot() -> None:
 def test_what_a_finding_says_is_not_said_again_as_evidence_in_any_language(themed_app) -> None:
     """In Chinese the explanation of a wrong CRC stood there twice: its translation was looked for in English words."""
     explained = "would be explained by bit 2 of byte 79 of the body"
-    one = replace(finding("CL03", None, None, explanation=explained, bodyOffset=5), message=f"a wrong CRC: {explained}")
+    item = replace(
+        finding("CL03", None, None, explanation=explained, bodyOffset=5), message=f"a wrong CRC: {explained}"
+    )
     assets.set_language("zh_CN")
-    assert [value for _, value in evidence_facts(one)] == ["bodyOffset 5"]
+    assert [value for _, value in evidence_facts(item)] == ["bodyOffset 5"]
 
 
 def test_a_line_of_the_brokers_log_stays_as_the_broker_wrote_it(themed_app) -> None:
@@ -119,8 +128,8 @@ def test_evidence_gives_expected_and_found_first_and_cuts_what_is_long() -> None
 def test_long_evidence_is_a_line_each_and_a_crc_is_written_as_in_the_log() -> None:
     """It was one dump, "witnesses … cq13 queue …", and a CRC stood there as a decimal number."""
     witnesses = ["the queue knows more", "the index too"]
-    one = finding("CL11", None, None, witnesses=witnesses, CQ13={"queue": "A/0"}, bodyCrc=255)
-    assert evidence_facts(one) == [
+    item = finding("CL11", None, None, witnesses=witnesses, CQ13={"queue": "A/0"}, bodyCrc=255)
+    assert evidence_facts(item) == [
         ("Also seen", "body crc 0x000000FF"),
         ("Witnesses", "the queue knows more\nthe index too"),
         ("CQ13", "queue A/0"),
@@ -129,8 +138,8 @@ def test_long_evidence_is_a_line_each_and_a_crc_is_written_as_in_the_log() -> No
 
 def test_expected_and_found_of_a_wrong_crc_are_written_as_in_the_log() -> None:
     """Findings showed both CRCs as decimal numbers, the Log shows them as hex: nobody saw that they are the same."""
-    one = finding("CL03", None, None, expected=220177541, found=1117307468, bodyOffset=1310988)
-    assert evidence_facts(one) == [
+    item = finding("CL03", None, None, expected=220177541, found=1117307468, bodyOffset=1310988)
+    assert evidence_facts(item) == [
         ("Expected", "0x0D1FA485"),
         ("Found", "0x4298C24C"),
         ("Also seen", "body offset 1,310,988"),
@@ -138,17 +147,17 @@ def test_expected_and_found_of_a_wrong_crc_are_written_as_in_the_log() -> None:
 
 
 def test_a_finding_is_copied_as_markdown(themed_app) -> None:
-    one = finding("CL03", "/s/commitlog/0", 4096, expected="0x1", found="0x2")
-    said = finding_markdown(one)
-    assert said.startswith("### CL03 · error · Wrong body CRC")
-    assert RULES["CL03"].explanation in said
-    assert "- Expected: 0x1" in said
+    item = finding("CL03", "/s/commitlog/0", 4096, expected="0x1", found="0x2")
+    actual_finding_markdown = finding_markdown(item)
+    assert actual_finding_markdown.startswith("### CL03 · error · Wrong body CRC")
+    assert RULES["CL03"].explanation in actual_finding_markdown
+    assert "- Expected: 0x1" in actual_finding_markdown
 
 
 def test_what_was_lost_is_a_line_a_queue_with_the_sum_and_nothing_is_cut() -> None:
     rows = [{"queue": f"Audit/{n}", "first": 10, "last": 10 + n, "messages": n + 1} for n in range(40)]
-    one = replace(finding("CL07", "/s/commitlog/9", 9), evidence={"lost": rows, "queueEntries": 820, "happened": "x"})
-    facts = dict(evidence_facts(one))
+    item = replace(finding("CL07", "/s/commitlog/9", 9), evidence={"lost": rows, "queueEntries": 820, "happened": "x"})
+    facts = dict(evidence_facts(item))
     first, *lines = facts["Lost"].split("\n")
     assert first == "820 messages · 40 queues"
     assert (lines[0], lines[-1], len(lines)) == ("Audit/0 10 (1 message)", "Audit/39 10–49 (40 messages)", 40)

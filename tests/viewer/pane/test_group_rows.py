@@ -23,8 +23,8 @@ HOUR = 3_600_000
 def row(state: str, offset: int, end: int, unread: int | None = None, goes_at: int | None = None) -> GroupRow:
     """A row as of 100 h."""
     stored = 98 * HOUR if unread is not None else None
-    one = GroupProgress("g", "T", 1, offset, end, max(0, end - offset), stored, state, "cluster")  # type: ignore[arg-type]
-    return GroupRow(one, unread, goes_at, 100 * HOUR)
+    progress = GroupProgress("g", "T", 1, offset, end, max(0, end - offset), stored, state, "cluster")  # type: ignore[arg-type]
+    return GroupRow(progress, unread, goes_at, 100 * HOUR)
 
 
 SAID = (
@@ -51,8 +51,8 @@ def test_a_row_in_whole_sentences(themed_app: QApplication, one: GroupRow, words
 
 
 def test_long_names_lose_their_middle_in_the_sentence(themed_app: QApplication) -> None:
-    one = row("caughtUp", 7, 7)
-    long = GroupRow(replace(one.progress, group="a" * 140 + "zz"), one.unread, one.goes_at, one.now)
+    item = row("caughtUp", 7, 7)
+    long = GroupRow(replace(item.progress, group="a" * 140 + "zz"), item.unread, item.goes_at, item.now)
     assert sentence(long, 12) == "aaaaaa…aaazz has read all of T/1."
     assert sentence(long).startswith("a" * 140 + "zz has read")
 
@@ -66,7 +66,7 @@ def test_what_needs_somebody_stands_first() -> None:
         row("beyondMax", 9, 7),
         row("gone", 1, 0),
     ]
-    states = [(one.progress.state, one.goes_at) for one in order(rows)]
+    states = [(item.progress.state, item.goes_at) for item in order(rows)]
     assert states == [
         ("beyondMax", None),
         ("belowMin", None),
@@ -84,32 +84,32 @@ def test_unread_messages_in_the_first_file_go_with_it(tmp_path: Path) -> None:
     first = store / "commitlog" / "00000000000000000000"
     os.utime(first, (1_000_000, 1_000_000))
     with open_store(store) as opened:
-        found = read_groups(opened)
-    behind = [one for one in found.rows if one.progress.state == "behind"]
+        groups = read_groups(opened)
+    behind = [one for one in groups.rows if one.progress.state == "behind"]
     assert behind
-    for one in behind:
-        assert one.unread is not None
-        assert (one.goes_at is not None) == (one.unread < 1 << 20), "the newest file is never deleted"
-    assert found.reserved_hours == 72
-    assert not found.running
+    for item in behind:
+        assert item.unread is not None
+        assert (item.goes_at is not None) == (item.unread < 1 << 20), "the newest file is never deleted"
+    assert groups.reserved_hours == 72
+    assert not groups.running
 
 
 def test_the_mode_of_a_group_is_a_word_in_the_language_of_the_window(themed_app: QApplication) -> None:
     mode = next(column for column in groups_kind().columns if column.key == "mode")
-    one = row("caughtUp", 7, 7)
-    assert mode.text(one) == "cluster"
+    item = row("caughtUp", 7, 7)
+    assert mode.text(item) == "cluster"
     assets.set_language("zh_CN")
-    assert mode.text(one) == "集群消费"
-    assert mode.value(one) == "cluster", "exports and filters keep RocketMQ's"
+    assert mode.text(item) == "集群消费"
+    assert mode.value(item) == "cluster", "exports and filters keep RocketMQ's"
 
 
 def test_a_group_that_may_not_consume_says_so_in_its_state_and_sentence(
     themed_app: QApplication, tmp_path: Path
 ) -> None:
     """The table said "behind" of a group to which the broker refuses every message; only `check` told why."""
-    made = healthy()
-    root = made.write(tmp_path / "store")
-    group_barred(root, made)
+    new_store = healthy()
+    root = new_store.write(tmp_path / "store")
+    group_barred(root, new_store)
     with open_store(root) as store:
         (refused,) = read_groups(store).rows
     state = next(column for column in groups_kind().columns if column.key == "state")

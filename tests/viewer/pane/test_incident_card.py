@@ -22,22 +22,22 @@ def drive_card(qapp, root, check) -> None:
 
 
 def test_a_sound_store_has_no_card(qapp, tmp_path) -> None:
-    made = HandmadeStore()
+    store = HandmadeStore()
     for number in range(60):
-        made.put(keys=f"K{number}")
+        store.put(keys=f"K{number}")
 
     def check(card, _session) -> None:
         assert card.isHidden()
 
-    drive_card(qapp, made.write(tmp_path / "s"), check)
+    drive_card(qapp, store.write(tmp_path / "s"), check)
 
 
 def test_a_lost_tail_is_told_and_folds_to_a_line(qapp, tmp_path) -> None:
-    made = HandmadeStore()
+    store = HandmadeStore()
     for number in range(60):
-        made.put(keys=f"K{number}")
-    root = made.write(tmp_path / "s")
-    zero_log_from(root, made.units[50].offset)
+        store.put(keys=f"K{number}")
+    root = store.write(tmp_path / "s")
+    zero_log_from(root, store.units[50].offset)
 
     def check(card, session) -> None:
         assert not card.isHidden()
@@ -55,39 +55,39 @@ def test_a_lost_tail_is_told_and_folds_to_a_line(qapp, tmp_path) -> None:
 
 def test_the_line_opens_anywhere_and_its_steps_are_links(qapp, tmp_path, qtbot) -> None:
     """Only the arrow at the far right opened the incident, and none of its first steps led anywhere."""
-    made = HandmadeStore()
+    store = HandmadeStore()
     for number in range(60):
-        made.put(keys=f"K{number}")
-    root = made.write(tmp_path / "s")
-    zero_log_from(root, made.units[50].offset)
+        store.put(keys=f"K{number}")
+    root = store.write(tmp_path / "s")
+    zero_log_from(root, store.units[50].offset)
 
     def check(card, _session) -> None:
         card._say("line")
         qtbot.mouseClick(card._line, Qt.MouseButton.LeftButton)
         assert card.look == "card"
-        asked, told = [], []
-        card.placeRequested.connect(asked.append)
-        card.statusText.connect(told.append)
+        emitted, actual_emitted = [], []
+        card.placeRequested.connect(emitted.append)
+        card.statusText.connect(actual_emitted.append)
         commands = [command for _text, command in card._found.steps]
         assert any("--plan" in command for command in commands)
         for step in card._steps:
             if step._command:
                 step._link.clicked.emit()
-        assert asked == [recovery()]
-        assert told == [f"Copied: {command}" for command in commands if command and "--plan" not in command]
+        assert emitted == [recovery()]
+        assert actual_emitted == [f"Copied: {command}" for command in commands if command and "--plan" not in command]
         card._plan.clicked.emit()
-        assert asked == [recovery(), recovery()]
+        assert emitted == [recovery(), recovery()]
 
     drive_card(qapp, root, check)
 
 
 def test_the_table_takes_the_place_of_the_answers_and_its_head_has_the_sum(qapp, tmp_path) -> None:
     """With answers and table open the findings kept four lines, and the sum was the last row, out of sight."""
-    made = HandmadeStore()
+    store = HandmadeStore()
     for number in range(60):
-        made.put(keys=f"K{number}")
-    root = made.write(tmp_path / "s")
-    zero_log_from(root, made.units[50].offset)
+        store.put(keys=f"K{number}")
+    root = store.write(tmp_path / "s")
+    zero_log_from(root, store.units[50].offset)
 
     def check(card, _session) -> None:
         card._say("table")

@@ -19,13 +19,13 @@ def told(lost: int = 0, start: int = 0, starts: bool = True) -> dict[str, Any]:
     def loss(count: int) -> dict[str, Any]:
         return {"messages": count, "queues": [{"topic": "OrderPaid", "queueId": 0, "messages": count}] if count else []}
 
-    one = {"starts": starts, "why": None if starts else "a gap", "indexFilesDeleted": 0, **loss(start)}
+    item = {"starts": starts, "why": None if starts else "a gap", "indexFilesDeleted": 0, **loss(start)}
     return {
         "whatHappened": "A log file is missing: both neighbours are whole",
         "lostAlready": loss(lost),
         "release": "5.3",
         "releaseEvidence": "it has timerwheel",
-        "lostByNextStart": {"5.3": one, "4.9": None},
+        "lostByNextStart": {"5.3": item, "4.9": None},
         "firstSteps": [
             {"text": "Do not start a broker on this store yet; take a snapshot first.", "command": "storescope x"}
         ],
@@ -33,22 +33,22 @@ def told(lost: int = 0, start: int = 0, starts: bool = True) -> dict[str, Any]:
 
 
 def test_what_is_lost_already_is_told_by_topic() -> None:
-    found = incident_of(told(lost=1200), complete=True)
-    assert found is not None
-    assert (found.happened.said, found.happened.why) == ("A log file is missing", "Both neighbours are whole")
-    assert (found.lost.mark, found.lost.said, found.lost.why) == ("error", "1,200 messages", "OrderPaid 1,200")
-    assert (found.start.mark, found.start.said) == ("", "nothing more")
-    assert found.steps == (("Do not start a broker on this store yet; take a snapshot first.", "storescope x"),)
+    incident = incident_of(told(lost=1200), complete=True)
+    assert incident is not None
+    assert (incident.happened.said, incident.happened.why) == ("A log file is missing", "Both neighbours are whole")
+    assert (incident.lost.mark, incident.lost.said, incident.lost.why) == ("error", "1,200 messages", "OrderPaid 1,200")
+    assert (incident.start.mark, incident.start.said) == ("", "nothing more")
+    assert incident.steps == (("Do not start a broker on this store yet; take a snapshot first.", "storescope x"),)
 
 
 def test_what_the_next_start_loses_names_the_release() -> None:
-    found = incident_of(told(start=41), complete=False)
-    assert found is not None
-    assert (found.lost.said, found.lost.why) == ("nothing", "Not all of the store was checked.")
-    assert (found.start.mark, found.start.said) == ("warn", "41 messages")
-    assert found.start.why.startswith("RocketMQ 5.3.3 probably wrote this store: it has timerwheel")
-    assert "by the next start of RocketMQ 5.3.3: 41 messages" in found.line
-    assert found.start_title == "Lost by the next start of RocketMQ 5.3.3"
+    incident = incident_of(told(start=41), complete=False)
+    assert incident is not None
+    assert (incident.lost.said, incident.lost.why) == ("nothing", "Not all of the store was checked.")
+    assert (incident.start.mark, incident.start.said) == ("warn", "41 messages")
+    assert incident.start.why.startswith("RocketMQ 5.3.3 probably wrote this store: it has timerwheel")
+    assert "by the next start of RocketMQ 5.3.3: 41 messages" in incident.line
+    assert incident.start_title == "Lost by the next start of RocketMQ 5.3.3"
 
 
 def test_the_line_speaks_for_the_release_that_wrote_the_store() -> None:
@@ -57,14 +57,14 @@ def test_the_line_speaks_for_the_release_that_wrote_the_store() -> None:
     """
     starts = told()["lostByNextStart"]
     worse = told(start=1376)["lostByNextStart"]["5.3"]
-    found = incident_of(told(lost=6) | {"lostByNextStart": {"5.3": starts["5.3"], "4.9": worse}}, complete=True)
-    assert found is not None
-    assert found.line.startswith(
+    incident = incident_of(told(lost=6) | {"lostByNextStart": {"5.3": starts["5.3"], "4.9": worse}}, complete=True)
+    assert incident is not None
+    assert incident.line.startswith(
         "Lost already: 6 messages · by the next start of RocketMQ 5.3.3: nothing more · "
         "RocketMQ 4.9.8 would lose 1,376 messages"
     )
-    assert (found.start.mark, found.start.said) == ("", "nothing more")
-    assert found.to_come == ()
+    assert (incident.start.mark, incident.start.said) == ("", "nothing more")
+    assert incident.to_come == ()
     assert incident_of(told() | {"lostByNextStart": {"5.3": starts["5.3"], "4.9": worse}}, complete=True) is None
 
 
@@ -72,13 +72,16 @@ def test_a_release_of_5_4_and_later_is_named_as_it_is(themed_app: QApplication) 
     own = told(start=1313)["lostByNextStart"]["5.3"]
     less = told(start=2)["lostByNextStart"]["5.3"]
     incident = told() | {"release": "5.5", "lostByNextStart": {"5.5": own, "5.3": less, "4.9": own}}
-    found = incident_of(incident, complete=True)
-    assert found is not None
-    assert "by the next start of RocketMQ 5.5.1: 1,313 messages · RocketMQ 5.3.3 would lose 2 messages" in found.line
+    actual_incident = incident_of(incident, complete=True)
+    assert actual_incident is not None
+    assert (
+        "by the next start of RocketMQ 5.5.1: 1,313 messages · RocketMQ 5.3.3 would lose 2 messages"
+        in actual_incident.line
+    )
     assets.set_language("zh_CN")
-    found = incident_of(incident, complete=True)
-    assert found is not None
-    assert "RocketMQ 5.5.1 下次启动将丢失：1,313" in found.line
+    actual_incident = incident_of(incident, complete=True)
+    assert actual_incident is not None
+    assert "RocketMQ 5.5.1 下次启动将丢失：1,313" in actual_incident.line
 
 
 def test_a_store_that_loses_nothing_has_no_incident() -> None:
@@ -94,25 +97,25 @@ def test_what_happened_and_why_are_two_lines_in_chinese_too(themed_app: QApplica
     assert text == (
         "The commit log is empty or gone: its disk is not mounted, or its files were deleted, in s/commitlog (CL12)."
     )
-    found = incident_of(told(lost=1) | {"whatHappened": text}, complete=True)
-    assert found is not None
-    assert found.happened.said == "CommitLog 为空或不存在"
-    assert found.happened.why == "磁盘未挂载，或文件已被删除，位于 s/commitlog（CL12）。"
+    incident = incident_of(told(lost=1) | {"whatHappened": text}, complete=True)
+    assert incident is not None
+    assert incident.happened.said == "CommitLog 为空或不存在"
+    assert incident.happened.why == "磁盘未挂载，或文件已被删除，位于 s/commitlog（CL12）。"
 
 
 def test_times_of_an_incident_are_in_the_zone_that_is_shown() -> None:
     set_zone(timezone(timedelta(hours=8)))
     try:
         text = "The commit log was overwritten between 2026-11-21T20:10:30.534Z and 2026-11-21T20:10:30.539Z."
-        found = incident_of(told(lost=1) | {"whatHappened": text}, complete=True)
+        incident = incident_of(told(lost=1) | {"whatHappened": text}, complete=True)
     finally:
         set_zone(None)
-    assert found is not None
-    assert "between 2026-11-22 04:10:30.534 and 2026-11-22 04:10:30.539" in found.happened.said
+    assert incident is not None
+    assert "between 2026-11-22 04:10:30.534 and 2026-11-22 04:10:30.539" in incident.happened.said
 
 
-def queue(topic: str, number: int, messages: int, **more: Any) -> dict[str, Any]:
-    known = {"firstUnit": 4096 * (number + 1), "firstTimestamp": None, "lastTimestamp": None}
+def queue(topic: str, number: int, messages: int, **options: Any) -> dict[str, Any]:
+    known_values = {"firstUnit": 4096 * (number + 1), "firstTimestamp": None, "lastTimestamp": None}
     return (
         {
             "topic": topic,
@@ -121,8 +124,8 @@ def queue(topic: str, number: int, messages: int, **more: Any) -> dict[str, Any]
             "firstQueueOffset": 10,
             "lastQueueOffset": 9 + messages,
         }
-        | known
-        | more
+        | known_values
+        | options
     )
 
 

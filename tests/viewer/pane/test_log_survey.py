@@ -18,7 +18,7 @@ def test_findings_with_a_place_in_the_log_are_pins():
     log = catalogue.CL03.found("Wrong CRC", "/s/commitlog/00", 640, {})
     queue = catalogue.CQ09.found("Tag", "/s/consumequeue/T/0/00", 20, {})
     chat = catalogue.CL03.found("Said", "/s/commitlog/00", 700, {}, "chat")
-    assert [in_log(one) for one in (log, queue, chat)] == [True, False, True]
+    assert [in_log(item) for item in (log, queue, chat)] == [True, False, True]
     (pin,) = pins_of([log, queue, chat])
     assert (pin.offset, pin.kind, pin.link) == (640, "error", Place("findings", name="CL03"))
 
@@ -30,40 +30,40 @@ def test_topics_of_samples_by_their_bytes():
 
 
 def test_times_and_memory_of_files(tmp_path):
-    made = HandmadeStore()
+    handmade_store = HandmadeStore()
     for _ in range(60):
-        made.put()
-    with open_store(made.write(tmp_path / "s")) as store:
+        handmade_store.put()
+    with open_store(handmade_store.write(tmp_path / "s")) as store:
         starts = [file.start_offset for file in store.log.files]
         times = times_of(store.log, [*starts, 10**9])
         assert list(times) == starts
-        assert times[0] == made.units[0].store_timestamp
+        assert times[0] == handmade_store.units[0].store_timestamp
         cached = cached_of(store)
     assert all(0 <= share <= 1 and low < high for low, high, share in cached)
 
 
 def test_the_line_reaches_the_end_of_the_log(qapp, tmp_path):
-    made = HandmadeStore()
+    store = HandmadeStore()
     for number in range(60):
-        made.put(("Orders", "Paid")[number % 2])
+        store.put(("Orders", "Paid")[number % 2])
 
     async def drive(pane, session):
         pane.survey.look()
         await settled(session.jobs)
-        assert (pane.survey._line.low, pane.survey._line.written) == (0, made.end)
+        assert (pane.survey._line.low, pane.survey._line.written) == (0, store.end)
         pane.survey.set_session(None)
         assert pane.survey._line.high == 0
 
-    on_store(qapp, UnitsPane, made.write(tmp_path / "s"), drive)
+    on_store(qapp, UnitsPane, store.write(tmp_path / "s"), drive)
 
 
 def test_a_place_that_cannot_be_read_hides_no_other(tmp_path, monkeypatch):
     """Places are sampled some at a time: with one unread file the whole Line stayed grey."""
-    made = HandmadeStore()
+    handmade_store = HandmadeStore()
     for _ in range(8):
-        made.put("Orders", body=b"x" * 100)
-    size = made.units[0].size
-    with open_store(made.write(tmp_path / "s")) as store:
+        handmade_store.put("Orders", body=b"x" * 100)
+    size = handmade_store.units[0].size
+    with open_store(handmade_store.write(tmp_path / "s")) as store:
         read = store.log.walk
 
         def walk(start, *args, **named):

@@ -25,15 +25,15 @@ def test_a_log_that_is_gone_is_said_first(themed_app: QApplication, tmp_path: Pa
     root = healthy().write(tmp_path / "store")
     shutil.rmtree(root / "commitlog")
     with open_store(root) as store:
-        found = plan(store)
+        actual_plan = plan(store)
         finding = next(check(store))
     assets.set_language(language)
-    first = plan_rows(found, harmed=True)[0]
-    said = {"en": "is its disk mounted?", "zh_CN": "它的磁盘挂载了吗？"}[language]
+    first = plan_rows(actual_plan, harmed=True)[0]
+    output = {"en": "is its disk mounted?", "zh_CN": "它的磁盘挂载了吗？"}[language]
     assert first.mark == "error"
-    assert first.why.endswith(said)
-    assert engine_words(finding.message).endswith(said)
-    assert headline(found, harmed=True)[0][1].endswith(said)
+    assert first.why.endswith(output)
+    assert engine_words(finding.message).endswith(output)
+    assert headline(actual_plan, harmed=True)[0][1].endswith(output)
 
 
 LOCKED = Blocker(
@@ -47,16 +47,16 @@ GAP = Blocker("CL07", "a file of the log is missing", "", "/s/commitlog")
 
 def test_each_release_says_whether_it_would_start(tmp_path: Path) -> None:
     with open_store(healthy().write(tmp_path / "store")) as store:
-        found = plan(store, "5.3")
+        actual_plan = plan(store, "5.3")
     other = OtherStart("4.9", False, (GAP,))
-    rows = start_rows(found, other, ("5.3", "it has timerwheel"))
+    rows = start_rows(actual_plan, other, ("5.3", "it has timerwheel"))
     assert [(row.mark, row.what, row.value) for row in rows] == [
         ("ok", "RocketMQ 5.3.3", "would start"),
         ("error", "RocketMQ 4.9.8", "would not start"),
     ]
     assert "timerwheel" in rows[0].why
     assert rows[1].why == GAP.message
-    sound = start_rows(found, OtherStart("4.9", True, ()), ("5.3", "it has timerwheel"))
+    sound = start_rows(actual_plan, OtherStart("4.9", True, ()), ("5.3", "it has timerwheel"))
     assert sound[1].why == "nothing in the store keeps it from starting"
 
 
@@ -70,39 +70,43 @@ def test_our_own_lock_keeps_no_broker_away(tmp_path: Path) -> None:
 
 def test_what_no_start_dispatches_is_told_by_topic_and_queue(tmp_path: Path) -> None:
     queue = QueueLoss("OrderPaid", 2, 41, 100, 140, 5_000, 1_795_280_000_000, 1_795_280_060_000)
-    gone = IndexPlan("20261121081849110", "/s/index/1", 900, 1, 2, 1_000, 9_000)
+    index_plan = IndexPlan("20261121081849110", "/s/index/1", 900, 1, 2, 1_000, 9_000)
     with open_store(healthy().write(tmp_path / "store")) as store:
-        found = plan(store)
-    found = replace(
-        found,
-        undispatched=Loss((queue,), found.log_min, 5_000, 9_000),
-        index_deleted=(gone,),
+        actual_plan = plan(store)
+    actual_plan = replace(
+        actual_plan,
+        undispatched=Loss((queue,), actual_plan.log_min, 5_000, 9_000),
+        index_deleted=(index_plan,),
         end_offset=20_000,
         first_pass=None,
     )
-    rows = plan_rows(found, harmed=False)
-    at = next(n for n, row in enumerate(rows) if row.what == "Never dispatched")
-    assert rows[at].value == "41 messages"
-    assert rows[at + 1].value == "OrderPaid/2"
-    assert rows[at + 1].why.startswith("41 messages · queue offsets 100 to 140 · stored ")
+    rows = plan_rows(actual_plan, harmed=False)
+    position = next(n for n, row in enumerate(rows) if row.what == "Never dispatched")
+    assert rows[position].value == "41 messages"
+    assert rows[position + 1].value == "OrderPaid/2"
+    assert rows[position + 1].why.startswith("41 messages · queue offsets 100 to 140 · stored ")
     index = next(row for row in rows if row.what == "Index files deleted")
     assert (index.mark, index.why) == ("error", "900 entries · keys of units 1,000 to 20,000 will not be found")
-    assert ("error", "41 messages never dispatched") in headline(found, harmed=False)
+    assert ("error", "41 messages never dispatched") in headline(actual_plan, harmed=False)
 
 
 def test_a_queue_that_a_start_stops_reading_is_counted_as_cut(tmp_path: Path) -> None:
     """The plan said "15 queues, 0 cut" over a queue whose last file is deleted and of which 318 entries go."""
     with open_store(healthy().write(tmp_path / "store")) as store:
-        found = plan(store)
-    first = found.queues[0]
+        actual_plan = plan(store)
+    first = actual_plan.queues[0]
     hurt = replace(first, files_deleted=("/s/consumequeue/x/0/00000000000000006000",))
     lost = QueueLoss(first.topic, first.queue_id, 318, 50, 367, 5_000, 0, 0)
-    found = replace(found, queues=(hurt, *found.queues[1:]), undispatched=Loss((lost,), found.log_min, 5_000, 9_000))
-    assert cut_queues(found) == [(hurt, 318)]
-    row = next(one for one in plan_rows(found, harmed=True) if one.what == "Queues cut")
-    assert (row.value, row.why[:12]) == (f"1 of {len(found.queues)}", "318 entries;")
-    kept = next(one for one in fates(found, 1) if one.name == "consumequeue")
-    assert kept.why == f"{len(found.queues)} queues, 1 cut"
+    actual_plan = replace(
+        actual_plan,
+        queues=(hurt, *actual_plan.queues[1:]),
+        undispatched=Loss((lost,), actual_plan.log_min, 5_000, 9_000),
+    )
+    assert cut_queues(actual_plan) == [(hurt, 318)]
+    row = next(item for item in plan_rows(actual_plan, harmed=True) if item.what == "Queues cut")
+    assert (row.value, row.why[:12]) == (f"1 of {len(actual_plan.queues)}", "318 entries;")
+    fate = next(one for one in fates(actual_plan, 1) if one.name == "consumequeue")
+    assert fate.why == f"{len(actual_plan.queues)} queues, 1 cut"
 
 
 def test_the_reason_stands_before_the_path() -> None:
@@ -111,5 +115,5 @@ def test_the_reason_stands_before_the_path() -> None:
     blocker = Blocker("CQ01", f"{path}: expected a file of 6,000 bytes, found 1,000 bytes", f"{path}\t1000", path)
     parts = _blocker_parts(blocker)
     assert parts == {"reason": "expected a file of 6,000 bytes, found 1,000 bytes", "file": "CartUpdates/0/…0"}
-    whole = Blocker("AB01", "A process holds the store's lock: a broker is running on it", "", None)
-    assert _blocker_parts(whole) == {"reason": whole.message, "file": ""}
+    full_blocker = Blocker("AB01", "A process holds the store's lock: a broker is running on it", "", None)
+    assert _blocker_parts(full_blocker) == {"reason": full_blocker.message, "file": ""}

@@ -21,22 +21,22 @@ def test_all_who_wait_are_told_and_each_step_has_a_turn_of_its_own(run, monkeypa
             yield
 
     monkeypatch.setattr(module, "_import_steps", import_steps)
-    library, first, second, gone = PlotLibrary(), QObject(), QObject(), QObject()
-    told = []
+    library, first, second, removed = PlotLibrary(), QObject(), QObject(), QObject()
+    texts = []
 
     async def drive():
-        library.load(first, lambda: told.append("first"))
-        library.load(gone, lambda: told.append("gone"))
-        library.load(second, lambda: told.append("second"))
+        library.load(first, lambda: texts.append("first"))
+        library.load(removed, lambda: texts.append("gone"))
+        library.load(second, lambda: texts.append("second"))
         assert steps == []
-        gone.deleteLater()
+        removed.deleteLater()
         while not library.loaded:
             await asyncio.sleep(0)
-        library.load(first, lambda: told.append("again"))
+        library.load(first, lambda: texts.append("again"))
 
     run(drive())
     assert steps == [(0, True), (1, True), (2, True)]
-    assert told == ["first", "second", "again"]
+    assert texts == ["first", "second", "again"]
 
 
 def test_a_library_that_fails_is_told_and_asked_for_again(run, monkeypatch):

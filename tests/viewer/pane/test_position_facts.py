@@ -20,8 +20,8 @@ from viewer.positions.pane import PositionsPane
 @pytest.mark.golden
 def test_what_files_cannot_tell_is_said_and_never_drawn(qapp, golden) -> None:
     async def drive(pane, session) -> None:
-        found = positions(session.snapshot)
-        assert found.flushed.offset is None
+        actual_positions = positions(session.snapshot)
+        assert actual_positions.flushed.offset is None
         assert any("flushed" in text and "no file shows" in text for text in pane._unknown.texts())
         row = next(r for r in rows(pane.model.look) if r.key == "flushed")
         assert (row.offset, row.behind) == (None, None)
@@ -36,9 +36,9 @@ def test_a_store_with_an_empty_log_is_drawn_without_a_line(qapp, tmp_path) -> No
     (tmp_path / "commitlog" / f"{0:020d}").write_bytes(bytes(8192))
 
     async def drive(pane, session) -> None:
-        seen = live_plots_look(session.snapshot, 0)
-        assert seen.positions.wrote.offset == 0
-        assert ruler_view(seen, None).lens()[1] > 0
+        observed = live_plots_look(session.snapshot, 0)
+        assert observed.positions.wrote.offset == 0
+        assert ruler_view(observed, None).lens()[1] > 0
         pane.ruler.grab()
 
     on_store(qapp, PositionsPane, tmp_path, drive)
@@ -60,10 +60,13 @@ def test_a_log_by_itself_does_not_claim_to_be_flushed(qapp, golden) -> None:
 @pytest.mark.golden
 def test_slaves_stand_on_their_masters_ruler(golden) -> None:
     with open_store(golden("clean-5.3.3")) as store:
-        seen = live_plots_look(store, 0)
-        end = seen.positions.wrote.offset
-        one, two = SlavePosition("127.0.0.1:5", end, end, end), SlavePosition("127.0.0.1:6", end, end - 100, end - 2048)
-        view = ruler_view(seen, None, slaves=(one, two))
+        observed = live_plots_look(store, 0)
+        end = observed.positions.wrote.offset
+        position, two = (
+            SlavePosition("127.0.0.1:5", end, end, end),
+            SlavePosition("127.0.0.1:6", end, end - 100, end - 2048),
+        )
+        view = ruler_view(observed, None, slaves=(position, two))
         stands = [(flag.name, flag.offset, flag.note) for flag in view.flags if "slave" in flag.name]
         assert stands == [
             ("slave has", end, "127.0.0.1:5"),
@@ -75,12 +78,12 @@ def test_slaves_stand_on_their_masters_ruler(golden) -> None:
 
 
 def test_the_broker_that_has_the_store_open_is_asked_who_follows_it(tmp_path, monkeypatch) -> None:
-    made = ListeningBroker.__aenter__
+    sample = ListeningBroker.__aenter__
 
     async def with_a_slave(self: ListeningBroker) -> ListeningBroker:
         self.broker.followers = lambda: [Slave("127.0.0.1:5", sent=7, acknowledged=5)]
         assert self.broker.store.put_message(Message("Orders", b"x")).ok
-        return await made(self)
+        return await sample(self)
 
     monkeypatch.setattr(ListeningBroker, "__aenter__", with_a_slave)
     with serving_beside(tmp_path), open_store(tmp_path) as store:

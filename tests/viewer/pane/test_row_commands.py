@@ -27,39 +27,39 @@ FACTS = Facts("unit", offset=640, topic="T", queue_id=2, queue_offset=5, key="K1
 def test_a_command_leads_to_its_place(qtbot, command, place):
     pane = Pane()
     qtbot.addWidget(pane)
-    asked = []
-    pane.placeRequested.connect(asked.append)
+    emitted = []
+    pane.placeRequested.connect(emitted.append)
     RowCommands(pane).do(command, FACTS)
-    assert asked == [place]
+    assert emitted == [place]
 
 
 def test_a_window_of_its_own_is_asked_for_the_link_or_the_unit(qtbot):
     pane = Pane()
     qtbot.addWidget(pane)
-    asked = []
-    pane.placeRequested.connect(asked.append)
+    emitted = []
+    pane.placeRequested.connect(emitted.append)
     RowCommands(pane).do("go.own", FACTS)
     RowCommands(pane).do("go.own", Facts("row", link=Place("groups", name="g")))
-    assert [(one.kind, one.new_window) for one in asked] == [("log", True), ("groups", True)]
+    assert [(item.kind, item.new_window) for item in emitted] == [("log", True), ("groups", True)]
 
 
 def test_bytes_are_written_outside_of_the_store_only(qapp, tmp_path):
-    made = HandmadeStore()
+    store = HandmadeStore()
     for _ in range(9):
-        made.put("Orders")
-    root = made.write(tmp_path / "s")
-    unit = made.units[3]
+        store.put("Orders")
+    root = store.write(tmp_path / "s")
+    unit = store.units[3]
 
     async def drive(pane, session):
-        told = []
-        pane.statusMessage.connect(told.append)
+        emitted = []
+        pane.statusMessage.connect(emitted.append)
         commands = RowCommands(pane)
         facts = Facts("unit", offset=unit.offset)
         commands.export_bytes(facts, root / "inside.bin")
         commands.export_bytes(facts, tmp_path / "unit.bin")
         await settled(session.jobs)
-        assert told[0] == "Nothing is written into the store: choose another folder."
-        assert (tmp_path / "unit.bin").read_bytes() == bytes(made.log[unit.offset : unit.offset + unit.size])
+        assert emitted[0] == "Nothing is written into the store: choose another folder."
+        assert (tmp_path / "unit.bin").read_bytes() == bytes(store.log[unit.offset : unit.offset + unit.size])
         assert not (root / "inside.bin").exists()
 
     on_store(qapp, Pane, root, drive)

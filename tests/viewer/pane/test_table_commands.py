@@ -38,16 +38,16 @@ def test_a_row_s_command_has_the_store_s_path(qtbot):
 def test_every_table_answers_the_same_commands(qtbot):
     view, pane = table(qtbot), Pane()
     qtbot.addWidget(pane)
-    found = table_commands(pane, lambda: view, "x.jsonl")
-    assert {"copy.cell", "copy.cli", "export.table", "frequency.open"} <= set(found)
-    assert {"find.open", "list.next", "go.last"} <= set(found)
+    results = table_commands(pane, lambda: view, "x.jsonl")
+    assert {"copy.cell", "copy.cli", "export.table", "frequency.open"} <= set(results)
+    assert {"find.open", "list.next", "go.last"} <= set(results)
 
 
 def test_a_cell_that_cannot_be_asked_for_is_told(qtbot):
     view, pane = table(qtbot), Pane()
     qtbot.addWidget(pane)
-    told = []
-    pane.statusMessage.connect(told.append)
+    emitted = []
+    pane.statusMessage.connect(emitted.append)
     view.setCurrentIndex(view.model().index(0, 2))
     use_cell(pane, lambda: view, "and")
-    assert told == ["A filter cannot search for this value."]
+    assert emitted == ["A filter cannot search for this value."]

@@ -19,11 +19,11 @@ def store(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def box(qtbot, themed_app, store):
-    taken: list[Path] = []
-    made = TargetBox(None, "Folder for the copy", "Try on a copy", store, run_here, taken.append)
-    made.taken = taken
-    qtbot.addWidget(made)
-    return made
+    calls: list[Path] = []
+    target_box = TargetBox(None, "Folder for the copy", "Try on a copy", store, run_here, calls.append)
+    target_box.taken = calls
+    qtbot.addWidget(target_box)
+    return target_box
 
 
 def test_a_free_name_beside_the_store_is_proposed(store: Path) -> None:

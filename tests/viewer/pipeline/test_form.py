@@ -13,11 +13,11 @@ from viewer.pipeline.preview import JobPreview
 @pytest.fixture
 def form(themed_app, qtbot):
     """A form that looks when a test says so: ``form.looks`` are the looks that were asked for."""
-    made = JobForm()
-    made.looks = []
-    made.runner = lambda work, done, failed: made.looks.append(done)
-    qtbot.addWidget(made)
-    return made
+    job_form = JobForm()
+    job_form.looks = []
+    job_form.runner = lambda work, done, failed: job_form.looks.append(done)
+    qtbot.addWidget(job_form)
+    return job_form
 
 
 def seen(form, lacking=()):
@@ -75,9 +75,9 @@ def test_what_is_not_installed_is_named_and_the_command_can_be_copied_all_the_sa
     assert "pyspark, pyarrow" in form.lacks.text()
     assert not form.run.isEnabled()
     if form.copy.isEnabled():
-        with qtbot.waitSignal(form.copyAsked) as asked:
+        with qtbot.waitSignal(form.copyAsked) as blocker:
             form.copy.click()
-        assert asked.args[0] == form.job_request()
+        assert blocker.args[0] == form.job_request()
 
 
 def test_an_answer_that_came_too_late_is_not_shown(form):

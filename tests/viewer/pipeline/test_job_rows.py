@@ -11,7 +11,7 @@ from viewer.pipeline.job_rows import JobList, JobRole
 
 
 def test_the_list_keeps_qts_promises_while_jobs_come_and_go(qtbot: Any, qtmodeltester: Any) -> None:
-    model = JobList(lambda one: (one.request.job, Path(one.request.places[0]).name, one.status))
+    model = JobList(lambda item: (item.request.job, Path(item.request.places[0]).name, item.status))
     qtmodeltester.data_display_may_return_none = True
     qtmodeltester.check(model)
     jobs = [job(number=number) for number in range(4)]
@@ -22,5 +22,5 @@ def test_the_list_keeps_qts_promises_while_jobs_come_and_go(qtbot: Any, qtmodelt
     jobs[1].end(0, 101.0)
     with qtbot.waitSignal(model.dataChanged):
         model.changed(jobs[1])
-    said = model.index(1).data(11)
-    assert said.startswith("done. stats ")
+    data = model.index(1).data(11)
+    assert data.startswith("done. stats ")

@@ -35,26 +35,26 @@ async def until(true: Callable[[], object], seconds: float = 60) -> None:
 
 
 def test_the_end_of_a_window_waits_for_its_jobs(run: Run, tmp_path: Path) -> None:
-    made = PipelineRuns()
-    made.command = lines.player(tmp_path, lines.stats()[:1], hangs=True)
+    pipeline_runs = PipelineRuns()
+    pipeline_runs.command = lines.player(tmp_path, lines.stats()[:1], hangs=True)
 
     async def walk() -> None:
-        jobs = [made.start(WISH), made.start(WISH)]
+        jobs = [pipeline_runs.start(WISH), pipeline_runs.start(WISH)]
         await until(lambda: all(job.progress for job in jobs))
-        await made.end()
-        await until(lambda: not made.running)
+        await pipeline_runs.end()
+        await until(lambda: not pipeline_runs.running)
         assert [job.status for job in jobs] == ["cancelled", "cancelled"]
-        made.forget_ended()
-        assert made.jobs == []
+        pipeline_runs.forget_ended()
+        assert pipeline_runs.jobs == []
 
     run(walk())
 
 
 @pytest.fixture
 def runs(run: Run) -> Iterator[PipelineRuns]:
-    made = PipelineRuns()
-    yield made
-    run(made.end())
+    pipeline_runs = PipelineRuns()
+    yield pipeline_runs
+    run(pipeline_runs.end())
 
 
 async def ended(runs: PipelineRuns, job: JobState, seconds: float = 60) -> JobState:
@@ -66,16 +66,16 @@ async def ended(runs: PipelineRuns, job: JobState, seconds: float = 60) -> JobSt
 
 
 def test_every_line_of_a_process_comes_and_the_end_is_told_once(run: Run, runs: PipelineRuns, tmp_path: Path) -> None:
-    said = lines.stats()
-    runs.command = lines.player(tmp_path, said, words="one store was skipped\n")
+    stats = lines.stats()
+    runs.command = lines.player(tmp_path, stats, words="one store was skipped\n")
     ends: list[JobState] = []
     runs.ended.connect(ends.append)
 
     job = run(_started(runs))
     assert job.status == "done"
     assert ends == [job]
-    assert job.rows["statsHour"] == [line for line in said if line["type"] == "statsHour"]
-    assert job.summary == said[-1]
+    assert job.rows["statsHour"] == [line for line in stats if line["type"] == "statsHour"]
+    assert job.summary == stats[-1]
     assert job.spark_lines == ["one store was skipped"]
     assert job.log_file == ""
     """Nobody wrote to the log: it was taken away."""
@@ -83,8 +83,8 @@ def test_every_line_of_a_process_comes_and_the_end_is_told_once(run: Run, runs: 
 
 def test_sentences_of_a_process_keep_their_templates(run: Run, runs: PipelineRuns) -> None:
     """The findings of a job were English in the Chinese window: its records held finished text only."""
-    says = "Output(as_json=True).record({'type': 'finding', 'id': 'CL12', 'message': sentence('{n} gone', n=2)})"
-    code = f"from engine.cli.output import Output; from engine.sentences import sentence; {says}"
+    text = "Output(as_json=True).record({'type': 'finding', 'id': 'CL12', 'message': sentence('{n} gone', n=2)})"
+    code = f"from engine.cli.output import Output; from engine.sentences import sentence; {text}"
     runs.command = [sys.executable, "-c", code]
     message = run(_started(runs)).rules["CL12"].first["message"]
     assert isinstance(message, Sentence)

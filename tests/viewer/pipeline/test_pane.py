@@ -35,10 +35,10 @@ class FakeJobRuns(QObject):
         self.cancelled: list[JobState] = []
 
     def start(self, job_request: JobRequest) -> JobState:
-        made = JobState(len(self.jobs) + 1, job_request, 1_795_248_000.0, 100.0)
-        self.jobs = [made, *self.jobs]
+        state = JobState(len(self.jobs) + 1, job_request, 1_795_248_000.0, 100.0)
+        self.jobs = [state, *self.jobs]
         self.listed.emit()
-        return made
+        return state
 
     def cancel(self, job: JobState) -> None:
         self.cancelled.append(job)
@@ -67,24 +67,24 @@ def runs(qapp: object) -> FakeJobRuns:
 
 @pytest.fixture
 def pane(themed_app: object, runs: FakeJobRuns) -> Iterator[PipelinePane]:
-    made = PipelinePane()
-    made.resize(1500, 900)
-    made.set_runs(runs)  # type: ignore[arg-type]
-    made.set_session(session())
-    yield made
-    made.set_session(None)
-    made.deleteLater()
+    pipeline_pane = PipelinePane()
+    pipeline_pane.resize(1500, 900)
+    pipeline_pane.set_runs(runs)  # type: ignore[arg-type]
+    pipeline_pane.set_session(session())
+    yield pipeline_pane
+    pipeline_pane.set_session(None)
+    pipeline_pane.deleteLater()
 
 
 def links(pane: PipelinePane) -> tuple[list[Place], list[tuple[str, str]], list[str]]:
     """Places in the store in front, stores of windows of their own with a place, stores beside."""
-    here: list[Place] = []
+    emitted: list[Place] = []
     elsewhere: list[tuple[str, str]] = []
     beside: list[str] = []
-    pane.placeRequested.connect(here.append)
+    pane.placeRequested.connect(emitted.append)
     pane.besideAsked.connect(lambda store, place: elsewhere.append((store, place)))
     pane.compareAsked.connect(beside.append)
-    return here, elsewhere, beside
+    return emitted, elsewhere, beside
 
 
 # ---- which job is shown ----------------------------------------------------------------------------------------------
@@ -99,7 +99,7 @@ def test_before_the_first_job_the_view_says_what_one_is(pane: PipelinePane) -> N
 
 def test_a_job_that_is_run_is_shown_and_noted_with_its_command(pane: PipelinePane, runs: FakeJobRuns) -> None:
     noted: list[tuple[Any, ...]] = []
-    pane.did.connect(lambda *told: noted.append(told))
+    pane.did.connect(lambda *reported: noted.append(reported))
     job_request = JobRequest("verify", (str(STORE),))
     pane.run(job_request)
     assert pane.job is runs.jobs[0]

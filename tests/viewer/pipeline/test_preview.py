@@ -15,11 +15,11 @@ from viewer.pipeline.request import JobRequest
 
 def test_what_a_job_would_do_is_looked_at_before(tmp_path: Path, golden: Callable[[str], Path]) -> None:
     store = golden("clean-5.3.3")
-    found = look(JobRequest("rebuild", (str(store),), out=str(tmp_path / "new")))
+    results = look(JobRequest("rebuild", (str(store),), out=str(tmp_path / "new")))
     size = sum(path.stat().st_size for path in (store / "commitlog").iterdir())
-    assert (found.stores, found.log_bytes, found.fault, found.out_fault) == (1, size, "", "")
-    assert found.built_bytes > 0
-    assert found.free is not None
+    assert (results.stores, results.log_bytes, results.fault, results.out_fault) == (1, size, "", "")
+    assert results.built_bytes > 0
+    assert results.free is not None
     (tmp_path / "there").write_text("")
     assert look(JobRequest("export", (str(store),), out=str(tmp_path / "there"))).out_fault == "there"
     assert "commitlog" in look(JobRequest("stats", (str(tmp_path),))).fault

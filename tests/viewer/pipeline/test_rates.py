@@ -33,8 +33,8 @@ def test_ticks_of_less_than_an_hour_stand_on_round_seconds_and_minutes(themed_ap
     assert spacing == step
     assert places
     assert all(place % step == 0 for place in places)
-    said = tick_words(places, 1.0, spacing)
-    assert {len(one.split(" ")[-1]) for one in said} == {8 if step < 60 else 5}
+    actual_tick_words = tick_words(places, 1.0, spacing)
+    assert {len(item.split(" ")[-1]) for item in actual_tick_words} == {8 if step < 60 else 5}
 
 
 def test_the_head_says_how_long_a_bar_is(plot):
@@ -46,15 +46,15 @@ def test_the_head_says_how_long_a_bar_is(plot):
 
 
 def test_a_tick_says_the_day_where_one_begins(themed_app):
-    said = tick_words([DAY - 7200, DAY - 3600, DAY, DAY + 3600], 1.0, 3600.0)
-    at_midnight = [clock(round(one * 1000))[:5] == "00:00" for one in (DAY - 7200, DAY - 3600, DAY, DAY + 3600)]
-    assert [" " in one for one in said] == [True, *at_midnight[1:]]
+    actual_tick_words = tick_words([DAY - 7200, DAY - 3600, DAY, DAY + 3600], 1.0, 3600.0)
+    at_midnight = [clock(round(item * 1000))[:5] == "00:00" for item in (DAY - 7200, DAY - 3600, DAY, DAY + 3600)]
+    assert [" " in one for one in actual_tick_words] == [True, *at_midnight[1:]]
 
 
 def test_what_has_no_colour_of_its_own_is_grey(themed_app):
     colours = series_colors(["T", ""], TopicColours())
     assert colours[""] == module.C("text3")
-    assert all(isinstance(one, QColor) for one in colours.values())
+    assert all(isinstance(color, QColor) for color in colours.values())
 
 
 def test_the_legend_names_the_rest(themed_app, shown):
@@ -69,11 +69,11 @@ def test_the_legend_names_the_rest(themed_app, shown):
 
 @pytest.fixture
 def plot(themed_app, qtbot, monkeypatch):
-    made = RatesPlot()
-    made.asked = []
-    monkeypatch.setattr(plot_library, "load", lambda _plot, done, failed: made.asked.append((done, failed)))
-    qtbot.addWidget(made)
-    return made
+    rates_plot = RatesPlot()
+    rates_plot.asked = []
+    monkeypatch.setattr(plot_library, "load", lambda _plot, done, failed: rates_plot.asked.append((done, failed)))
+    qtbot.addWidget(rates_plot)
+    return rates_plot
 
 
 def test_the_picture_is_told_in_words(plot):

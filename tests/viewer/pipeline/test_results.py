@@ -7,16 +7,16 @@ from viewer.pipeline.results import ResultPanel, failure_words, nothing_words, s
 from viewer.pipeline.state import JobState
 
 
-def job(name, *records, **more):
-    made = JobState(1, JobRequest(name, ("/s",), **more), 1_795_248_000.0, 100.0)
-    made.take_all(records, 101.0)
-    return made
+def job(name, *records, **options):
+    state = JobState(1, JobRequest(name, ("/s",), **options), 1_795_248_000.0, 100.0)
+    state.take_all(records, 101.0)
+    return state
 
 
 def test_the_parts_add_up_or_it_is_said():
-    whole = {"type": "stats", "unitBytes": 90, "stale": 0, "blank": 6, "damage": 0, "zeros": 4, "bytes": 100}
-    assert sums_words(job("stats", whole)) == "sums equal the files"
-    assert sums_words(job("stats", {**whole, "zeros": 3})) == "99 bytes of 100 are accounted for"
+    complete = {"type": "stats", "unitBytes": 90, "stale": 0, "blank": 6, "damage": 0, "zeros": 4, "bytes": 100}
+    assert sums_words(job("stats", complete)) == "sums equal the files"
+    assert sums_words(job("stats", {**complete, "zeros": 3})) == "99 bytes of 100 are accounted for"
     assert sums_words(job("stats")) == ""
 
 
@@ -27,21 +27,21 @@ def test_an_empty_table_says_why():
 
 
 def test_a_failure_without_words_has_its_code():
-    found = job("stats")
-    found.end(7, 103.0)
-    assert failure_words(found).startswith("The job's process ended with code 7, after ")
+    actual_job = job("stats")
+    actual_job.end(7, 103.0)
+    assert failure_words(actual_job).startswith("The job's process ended with code 7, after ")
 
 
 def test_the_panel_shows_the_tables_of_a_job(qtbot):
     panel = ResultPanel("pipeline.result")
     qtbot.addWidget(panel)
-    found = job(
+    actual_job = job(
         "stats",
         {"type": "statsTopic", "topic": "T", "messages": 5, "bytes": 90},
         {"type": "statsQueue", "topic": "T", "queueId": 1, "messages": 5, "bytes": 90},
     )
-    found.end(0, 103.0)
-    panel.show_job(found)
+    actual_job.end(0, 103.0)
+    panel.show_job(actual_job)
     assert panel.table_key() == "statsTopic"
     assert [row["topic"] for row in panel.table.source.rows] == ["T"]
     panel.choose("statsQueue")

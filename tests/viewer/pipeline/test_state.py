@@ -13,27 +13,27 @@ FAR = (1 << 62) + 3
 
 
 def test_stages_become_cards_in_their_order_with_what_was_tried_again() -> None:
-    made = told(lines.verify([], ended=False), JobRequest("verify", ("/s",)), code=None)
-    start, first, second, third = made.cards
+    sample = told(lines.verify([], ended=False), JobRequest("verify", ("/s",)), code=None)
+    start, first, second, third = sample.cards
     assert (start.state, start.seconds) == ("done", 1.0)
     assert (first.state, first.done, first.tasks, first.again) == ("done", 152, 152, 1)
     assert (second.state, second.done, second.running) == ("running", 58, 8)
     assert third.state == "waits"
-    assert made.tasks == (210, 260)
-    assert made.part == pytest.approx(58 / 108)
-    assert made.seconds_left == pytest.approx(9.8 * 50 / 58)
-    made.end(-9, 120.0)
-    assert (made.status, second.state) == ("failed", "failed")
+    assert sample.tasks == (210, 260)
+    assert sample.part == pytest.approx(58 / 108)
+    assert sample.seconds_left == pytest.approx(9.8 * 50 / 58)
+    sample.end(-9, 120.0)
+    assert (sample.status, second.state) == ("failed", "failed")
 
 
 def test_findings_are_counted_by_rule_and_kept_up_to_a_limit() -> None:
-    one = {"type": "finding", "id": "CQ02", "severity": "error", "group": "queue", "offset": FAR}
-    made = job(JobRequest("verify", ("/s",)))
-    made.take_all([{**one, "offset": FAR + n} for n in range(MOST_ROWS + 7)], 101.0)
-    rule = made.rules["CQ02"]
+    item = {"type": "finding", "id": "CQ02", "severity": "error", "group": "queue", "offset": FAR}
+    new_job = job(JobRequest("verify", ("/s",)))
+    new_job.take_all([{**item, "offset": FAR + n} for n in range(MOST_ROWS + 7)], 101.0)
+    rule = new_job.rules["CQ02"]
     assert (rule.count, rule.first["offset"]) == (MOST_ROWS + 7, FAR)
-    assert len(made.rows["finding"]) == MOST_ROWS
-    assert made.severities == {"error": MOST_ROWS + 7}
+    assert len(new_job.rows["finding"]) == MOST_ROWS
+    assert new_job.severities == {"error": MOST_ROWS + 7}
 
 
 @pytest.mark.parametrize(
@@ -41,17 +41,17 @@ def test_findings_are_counted_by_rule_and_kept_up_to_a_limit() -> None:
     [(0, False, "done"), (1, False, "done"), (3, False, "failed"), (130, False, "cancelled"), (-9, True, "cancelled")],
 )
 def test_how_a_job_ended(code: int, stopping: bool, standing: str) -> None:
-    made = job()
-    made.take(lines.summary("stats"), 101.0)
-    made.stopping = stopping
-    made.end(code, 102.0)
-    assert made.status == standing
+    new_job = job()
+    new_job.take(lines.summary("stats"), 101.0)
+    new_job.stopping = stopping
+    new_job.end(code, 102.0)
+    assert new_job.status == standing
 
 
 def test_a_failure_says_its_clear_line() -> None:
-    made = job()
+    new_job = job()
     for line in ("a warning", "storescope: file: expected 3 bytes, found 2", "something behind it"):
-        made.say(line)
-    made.end(3, 102.0)
-    assert made.why == "file: expected 3 bytes, found 2"
-    assert made.cards[0].state == "failed"
+        new_job.say(line)
+    new_job.end(3, 102.0)
+    assert new_job.why == "file: expected 3 bytes, found 2"
+    assert new_job.cards[0].state == "failed"

@@ -9,28 +9,28 @@ from viewer.runtime import places
 
 
 def job(name: str, *records) -> JobState:
-    made = JobState(1, JobRequest(name, ("/s",)), 1_795_248_000.0, 100.0)
-    made.take_all(records, 101.0)
-    return made
+    state = JobState(1, JobRequest(name, ("/s",)), 1_795_248_000.0, 100.0)
+    state.take_all(records, 101.0)
+    return state
 
 
 def column(kind, key):
-    return next(one for one in kind.columns if one.key == key)
+    return next(item for item in kind.columns if item.key == key)
 
 
 def test_tags_and_producers_have_the_names_of_the_filter():
-    found = job("stats", {"type": "statsTag", "tag": "A", "topic": "T", "messages": 1, "bytes": 2})
-    assert [row["tags"] for row in stats_rows("statsTag", found)] == ["A"]
-    assert stats_rows("statsHour", found) == []
+    actual_job = job("stats", {"type": "statsTag", "tag": "A", "topic": "T", "messages": 1, "bytes": 2})
+    assert [row["tags"] for row in stats_rows("statsTag", actual_job)] == ["A"]
+    assert stats_rows("statsHour", actual_job) == []
 
 
 def test_rules_stand_the_gravest_first_with_their_first_place():
     note = {"type": "finding", "id": "CL10", "severity": "note", "group": "log", "offset": 5, "store": "/b"}
     error = {"type": "finding", "id": "CL03", "severity": "error", "group": "log", "offset": 9, "store": "/a"}
-    found = job("verify", note, error, error)
-    rows = rule_rows(found)
+    actual_job = job("verify", note, error, error)
+    rows = rule_rows(actual_job)
     assert [(row.rule.id, row.rule.count, row.store) for row in rows] == [("CL03", 2, "/a"), ("CL10", 1, "/b")]
-    assert [row.finding.id for row in each_rows(found)][0] == "CL03"
+    assert [row.finding.id for row in each_rows(actual_job)][0] == "CL03"
     assert store_of(rows[0]) == "/a"
 
 

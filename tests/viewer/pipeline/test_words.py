@@ -24,11 +24,11 @@ from viewer.pipeline.words import (
 
 
 def job(job_request: JobRequest, *records, ended: int | None = None) -> JobState:
-    made = JobState(1, job_request, 1_795_248_000.0, 100.0)
-    made.take_all(records, 101.0)
+    state = JobState(1, job_request, 1_795_248_000.0, 100.0)
+    state.take_all(records, 101.0)
     if ended is not None:
-        made.end(ended, 109.8)
-    return made
+        state.end(ended, 109.8)
+    return state
 
 
 STATS = JobRequest("stats", ("/data/broker-a/store",))
@@ -62,8 +62,8 @@ def test_what_a_check_found_is_counted_by_severity():
     findings = [{"type": "finding", "id": "CL03", "severity": "error"}] + [
         {"type": "finding", "id": "CL10", "severity": "note"}
     ] * 2
-    found = job(job_request, *findings, ended=1)
-    assert found_words(found) == "1 error, 2 notes"
+    actual_job = job(job_request, *findings, ended=1)
+    assert found_words(actual_job) == "1 error, 2 notes"
     assert outcome(job(job_request, ended=0)) == "no problems found"
 
 

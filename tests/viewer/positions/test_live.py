@@ -56,9 +56,9 @@ class DelayedReads:
 
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
-    made = tmp_path / "store"
-    made.mkdir()
-    return made
+    path = tmp_path / "store"
+    path.mkdir()
+    return path
 
 
 @pytest.fixture
@@ -69,10 +69,10 @@ def session(store: Path) -> Any:
 @pytest.fixture
 def live(themed_app: object, session: Any) -> Iterator[LivePositions]:
     parent = QWidget()
-    made = LivePositions(LivePlot("positions.plot", "Positions"), LivePlot("positions.gaps", "Gaps"), parent)
-    made.set_session(session)
-    yield made
-    made.set_session(None)
+    positions = LivePositions(LivePlot("positions.plot", "Positions"), LivePlot("positions.gaps", "Gaps"), parent)
+    positions.set_session(session)
+    yield positions
+    positions.set_session(None)
     parent.deleteLater()
 
 
@@ -100,11 +100,11 @@ def test_the_newest_look_is_shown_until_a_hand_stops_it(live: LivePositions, ses
 
 
 def test_another_look_is_told_where_the_picture_stands_still(live: LivePositions) -> None:
-    told: list[int] = []
-    live.changed.connect(lambda one: told.append(one.time_ms))
+    time_ms: list[int] = []
+    live.changed.connect(lambda item: time_ms.append(item.time_ms))
     live.go_to(START + 5000)
     live.go_live()
-    assert told == [START + 5000, START + 9900]
+    assert time_ms == [START + 5000, START + 9900]
     assert live.bar.live.isEnabled() is False
 
 
@@ -176,7 +176,7 @@ def test_looks_are_written_off_the_loop_in_order_and_the_last_ones_at_the_end(
     assert not live.recording
     store, looks = read_recording(target)
     assert store == str(session.path)
-    assert [one.time_ms for one in looks] == [START + 100 * number for number in (99, 100, 101, 102, 103)]
+    assert [item.time_ms for item in looks] == [START + 100 * number for number in (99, 100, 101, 102, 103)]
     assert said == [f"Recording to {target}", f"Recorded to {target}"]
     session.jobs.finish()
     assert len(read_recording(target)[1]) == 5, "nothing twice"

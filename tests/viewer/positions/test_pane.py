@@ -25,11 +25,11 @@ def test_the_plan_is_on_the_ruler_and_one_line_leads_to_it(qapp, golden) -> None
         plan = recovery_of(session).plan
         assert plan.units_dropped > 0
         assert f"{plan.end_offset:,}" in pane.ruler.accessibleDescription()
-        asked = []
-        pane.placeRequested.connect(asked.append)
+        emitted = []
+        pane.placeRequested.connect(emitted.append)
         pane.ruler.offset_chosen.emit(plan.end_offset)
         pane._plan_link.clicked.emit()
-        assert asked == [places.log(plan.end_offset), places.recovery()]
+        assert emitted == [places.log(plan.end_offset), places.recovery()]
 
     on_store(qapp, PositionsPane, golden("crash-flip-5.3.3"), drive)
 
@@ -52,10 +52,10 @@ def test_a_clean_store_has_everything_at_the_end(qapp, golden) -> None:
 
 async def looked_at(session) -> None:
     """One short look, until it came back."""
-    came = []
-    link = session.tail.looked.connect(came.append)
+    emitted = []
+    link = session.tail.looked.connect(emitted.append)
     session.tail.look()
-    await until(lambda: came, "a look came back")
+    await until(lambda: emitted, "a look came back")
     session.tail.looked.disconnect(link)
     session.tail._timer.stop()
 
@@ -70,18 +70,18 @@ def test_a_store_that_grows_is_followed_over_time(qapp, golden, tmp_path, monkey
     store = tmp_path / "store"
     shutil.copytree(golden("clean-5.3.3"), store)
     file = sorted(next(store.rglob("commitlog")).iterdir())[-1]
-    whole = file.read_bytes()
+    content = file.read_bytes()
     from engine.inspection import open_store
 
     with open_store(store) as snapshot:
         units = [item.offset - int(file.name) for item in snapshot.log.items_before(snapshot.log.max_offset, 3)]
-    file.write_bytes(whole[: units[0]].ljust(len(whole), b"\0"))
+    file.write_bytes(content[: units[0]].ljust(len(content), b"\0"))
 
     async def drive(pane, session) -> None:
         ends = [pane.model.look.positions.wrote.offset]
         await looked_at(session)
         for cut in (units[1], units[2]):
-            write_in_place(file, whole[:cut])
+            write_in_place(file, content[:cut])
             # A look that was under way already does not see it.
             while pane.model.look.positions.wrote.offset == ends[-1]:
                 await looked_at(session)
@@ -99,9 +99,9 @@ def test_a_store_that_grows_is_followed_over_time(qapp, golden, tmp_path, monkey
         )
         await until(lambda: "wrote" in pane.plot.accessibleDescription(), "the positions are plotted")
         pane.over_time.pause()
-        held = pane.over_time.range().end
+        end = pane.over_time.range().end
         await looked_at(session)
-        assert pane.over_time.range().end == held
+        assert pane.over_time.range().end == end
         pane.over_time.go_live()
         assert pane.over_time.at_end
         pane.grab()
@@ -112,8 +112,8 @@ def test_a_store_that_grows_is_followed_over_time(qapp, golden, tmp_path, monkey
 def test_the_curve_breaks_where_a_file_could_not_be_read() -> None:
     """It ran straight over an unread file, as if something had been measured there."""
     files = tuple((n * 1000, n * 1000 + 1000, f"{n * 1000:020d}") for n in range(4))
-    seen = SimpleNamespace(files=files, heads=((10, 0), (30, 2000), (40, 3000), (45, 3500)))
-    points = with_breaks(seen)
+    observed = SimpleNamespace(files=files, heads=((10, 0), (30, 2000), (40, 3000), (45, 3500)))
+    points = with_breaks(observed)
     assert [ms for ms, _ in points] == [10, 30, 30, 40, 45]
     assert math.isnan(points[1][1])
     assert [offset for _, offset in points if not math.isnan(offset)] == [0, 2000, 3000, 3500]

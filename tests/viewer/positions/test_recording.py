@@ -17,23 +17,23 @@ def test_a_recording_keeps_the_answers(tmp_path) -> None:
     recorder.write()
     lines = (tmp_path / "seen.jsonl").read_text("utf-8").splitlines()
     assert ["statuses" in line for line in lines[1:]] == [True, False, True]
-    assert [one.puts for one in read_recording(tmp_path / "seen.jsonl")[1]] == [4, 4, 9]
+    assert [item.puts for item in read_recording(tmp_path / "seen.jsonl")[1]] == [4, 4, 9]
 
 
 def test_a_recording_gives_back_what_was_looked_at(tmp_path) -> None:
     looks = [look(n, flushes=(Flush(START + n, n, n, 1.5, 2),) if n % 3 == 0 else ()) for n in range(30)]
     recorder = Recorder(tmp_path / "one.jsonl", "/a/store")
-    for one in looks:
-        recorder.add(one)
-        if one.time_ms % 500 == 0:
+    for item in looks:
+        recorder.add(item)
+        if item.time_ms % 500 == 0:
             recorder.write()
     recorder.write()
-    store, found = read_recording(recorder.path)
+    store, results = read_recording(recorder.path)
     assert store == "/a/store"
-    assert [one.offsets() for one in found] == [one.offsets() for one in looks]
-    assert [one.flushes for one in found] == [one.flushes for one in looks]
-    assert {one.files for one in found} == {FILES}
-    assert fill(LiveHistory(), found).gaps["flush"].values[-1] == gaps_of(looks[-1]).flush
+    assert [one.offsets() for one in results] == [one.offsets() for one in looks]
+    assert [one.flushes for one in results] == [one.flushes for one in looks]
+    assert {one.files for one in results} == {FILES}
+    assert fill(LiveHistory(), results).gaps["flush"].values[-1] == gaps_of(looks[-1]).flush
 
 
 def test_a_recording_that_was_cut_off_still_opens(tmp_path) -> None:

@@ -8,11 +8,11 @@ from viewer.queues.check_list import CheckList
 
 @pytest.fixture
 def chooser(qtbot):
-    made = CheckList("queue.topics", "Topics", 250, ("{n:,} topic", "{n:,} topics"))
-    qtbot.addWidget(made)
-    made.set_items([(name, name) for name in ("A", "B", "C")], ["A"])
-    made.show()
-    return made
+    check_list = CheckList("queue.topics", "Topics", 250, ("{n:,} topic", "{n:,} topics"))
+    qtbot.addWidget(check_list)
+    check_list.set_items([(name, name) for name in ("A", "B", "C")], ["A"])
+    check_list.show()
+    return check_list
 
 
 def test_the_button_says_one_name_or_how_many(chooser) -> None:
@@ -36,29 +36,29 @@ def test_in_a_narrow_form_the_name_loses_its_middle(chooser) -> None:
 
 
 def test_enter_chooses_one_and_space_adds_to_the_choice(chooser, qtbot) -> None:
-    told = []
-    chooser.chosen.connect(told.append)
+    emitted = []
+    chooser.chosen.connect(emitted.append)
     chooser.open_list()
     rows = chooser._popup._list
     rows.setCurrentRow(2)
     qtbot.keyClick(chooser._popup, Qt.Key.Key_Space)
-    assert told == [["A", "C"]]
+    assert emitted == [["A", "C"]]
     rows.setCurrentRow(1)
     qtbot.keyClick(chooser._popup, Qt.Key.Key_Return)
-    assert told[-1] == ["B"]
+    assert emitted[-1] == ["B"]
     assert chooser.keys == ["B"]
 
 
 def test_a_click_on_a_row_chooses_it_alone_and_on_its_box_adds_it(chooser) -> None:
-    told = []
-    chooser.chosen.connect(told.append)
+    emitted = []
+    chooser.chosen.connect(emitted.append)
     chooser.open_list()
     item = chooser._popup._list.item(1)
     item.setCheckState(Qt.CheckState.Checked)
     chooser._popup._list.itemClicked.emit(item)
-    assert told == [["A", "B"]]
+    assert emitted == [["A", "B"]]
     chooser._popup._list.itemClicked.emit(chooser._popup._list.item(2))
-    assert told[-1] == ["C"]
+    assert emitted[-1] == ["C"]
 
 
 def test_a_long_list_can_be_narrowed(chooser) -> None:

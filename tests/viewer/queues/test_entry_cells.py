@@ -15,12 +15,12 @@ def test_cells_walk_by_arrow_keys(shown, qtbot) -> None:
     cells.choose(base)
     cells.grab()
     assert "ok" in cells.accessibleDescription()
-    with qtbot.waitSignal(cells.entry_chosen) as told:
+    with qtbot.waitSignal(cells.entry_chosen) as blocker:
         qtbot.keyClick(cells, Qt.Key.Key_Down)
-    assert told.args == [base + 32]
-    with qtbot.waitSignal(cells.entry_chosen) as told:
+    assert blocker.args == [base + 32]
+    with qtbot.waitSignal(cells.entry_chosen) as blocker:
         qtbot.mouseClick(cells, Qt.MouseButton.LeftButton, pos=cells._cell(5).center().toPoint())
-    assert told.args == [base + 5]
+    assert blocker.args == [base + 5]
 
 
 def test_an_entry_that_is_cut_off_still_shows_its_fields(shown) -> None:

@@ -47,11 +47,11 @@ def test_a_place_chooses_its_entry_in_table_cells_and_side(qapp, golden) -> None
 @pytest.mark.golden
 def test_the_offset_column_leads_to_the_unit(qapp, golden) -> None:
     async def drive(pane, session) -> None:
-        asked = []
-        pane.placeRequested.connect(asked.append)
+        emitted = []
+        pane.placeRequested.connect(emitted.append)
         row = pane.table.current_row()
         assert pane.table.follow()
-        assert asked == [places.log(row.physical_offset)]
+        assert emitted == [places.log(row.physical_offset)]
 
     on_store(qapp, QueuesPane, golden("clean-5.3.3"), drive)
 
@@ -84,9 +84,9 @@ def test_a_damaged_unit_is_found_by_stepping_to_the_next_problem(qapp, golden, t
     folder = next(p for p in store.rglob("consumequeue/TopicA") if p.is_dir())
     file = next(iter(sorted((folder / "0").iterdir())))
     data = bytearray(file.read_bytes())
-    for entry, at, value in ((5, 0, 7), (9, 8, 1), (12, 12, 99)):  # offset into a unit, size, tag code
-        width = 4 if at == 8 else 8
-        data[entry * 20 + at : entry * 20 + at + width] = value.to_bytes(width, "big")
+    for entry, position, value in ((5, 0, 7), (9, 8, 1), (12, 12, 99)):  # offset into a unit, size, tag code
+        width = 4 if position == 8 else 8
+        data[entry * 20 + position : entry * 20 + position + width] = value.to_bytes(width, "big")
     file.write_bytes(data)
 
     async def drive(pane, session) -> None:
@@ -94,21 +94,21 @@ def test_a_damaged_unit_is_found_by_stepping_to_the_next_problem(qapp, golden, t
         await settled(session.jobs)
         counts = pane._counter.of(("TopicA", 0)).counts
         assert (counts["missing"], counts["wrongSize"], counts["wrongTag"]) == (1, 1, 1)
-        found = []
+        results = []
         for _ in range(3):
             pane.next_problem(1)
             await settled(session.jobs)
-            found.append((pane.table.current_row().queue_offset, pane.table.current_row().verdict))
-        assert found == [(5, "missing"), (9, "wrongSize"), (12, "wrongTag")]
+            results.append((pane.table.current_row().queue_offset, pane.table.current_row().verdict))
+        assert results == [(5, "missing"), (9, "wrongSize"), (12, "wrongTag")]
         pane.next_problem(-1)
         await settled(session.jobs)
         assert pane.table.current_row().queue_offset == 9
-        said = []
-        pane.statusMessage.connect(said.append)
+        emitted = []
+        pane.statusMessage.connect(emitted.append)
         pane.show_place(places.queue("TopicA", 0, 12))
         await settled(session.jobs)
         pane.next_problem(1)
-        assert "No further entry" in said[-1]
+        assert "No further entry" in emitted[-1]
         assert "do not agree" in pane.status()
 
     on_store(qapp, QueuesPane, store, drive)
@@ -209,8 +209,8 @@ def test_a_queue_that_grows_keeps_what_is_on_the_screen(qapp, golden, tmp_path) 
     store = tmp_path / "store"
     shutil.copytree(golden("clean-5.3.3"), store)
     file = sorted(next(p for p in store.rglob("consumequeue/TopicA") if p.is_dir()).joinpath("0").iterdir())[0]
-    whole = file.read_bytes()
-    file.write_bytes(whole[: 20 * 100].ljust(len(whole), b"\0"))
+    content = file.read_bytes()
+    file.write_bytes(content[: 20 * 100].ljust(len(content), b"\0"))
     for later in sorted(file.parent.iterdir())[1:]:
         later.unlink()
 
@@ -219,7 +219,7 @@ def test_a_queue_that_grows_keeps_what_is_on_the_screen(qapp, golden, tmp_path) 
         await settled(session.jobs)
         assert pane.table.total_rows() == 101
         counted = sum(pane._counter.of(("TopicA", 0)).counts.values())
-        write_in_place(file, whole[: 20 * 120])
+        write_in_place(file, content[: 20 * 120])
         session.look(anyway=True)
         await settled(session.jobs)
         pane.refresh()

@@ -13,10 +13,10 @@ from viewer.runtime import places
 
 
 def test_cells_around_the_chosen_entry_know_their_verdicts(qapp, tmp_path) -> None:
-    made = HandmadeStore()
+    store = HandmadeStore()
     for _ in range(40):
-        made.put("Orders")
-    root = made.write(tmp_path / "s")
+        store.put("Orders")
+    root = store.write(tmp_path / "s")
     patch(root / "consumequeue" / "Orders" / "0" / f"{0:020d}", 20 * 7, struct.pack(">q", 1))
 
     async def drive(pane, session) -> None:
@@ -25,9 +25,9 @@ def test_cells_around_the_chosen_entry_know_their_verdicts(qapp, tmp_path) -> No
         picture = pane.picture
         picture.choose(9)
         await settled(session.jobs)
-        known = picture._verdicts["Orders", 0]
-        assert known[9] == "ok"
-        assert known[7] not in {"ok", None}
+        verdict = picture._verdicts["Orders", 0]
+        assert verdict[9] == "ok"
+        assert verdict[7] not in {"ok", None}
         assert picture._facts.maximum == 40
         picture.set_source(None, None)
         assert (picture._facts, picture._verdicts) == (None, {})

@@ -11,13 +11,13 @@ def test_a_click_on_the_queue_line_names_an_entry(shown, qtbot) -> None:
     line = shown(QueueLine())
     base = 5_000_000_000
     line.show_span(QueueSpan((QueueFile("0", base, base + 1000),), base, base + 1000))
-    with qtbot.waitSignal(line.entry_chosen) as told:
+    with qtbot.waitSignal(line.entry_chosen) as blocker:
         qtbot.mouseClick(line, Qt.MouseButton.LeftButton, pos=QPoint(450, 50))
-    assert base + 400 < told.args[0] < base + 600
+    assert base + 400 < blocker.args[0] < base + 600
     line.show_window(base + 100, base + 200)
-    with qtbot.waitSignal(line.entry_chosen) as told:
+    with qtbot.waitSignal(line.entry_chosen) as blocker:
         qtbot.keyClick(line, Qt.Key.Key_Right)
-    assert told.args == [base + 200]
+    assert blocker.args == [base + 200]
 
 
 def test_groups_of_one_place_share_a_flag_and_trouble_comes_first() -> None:

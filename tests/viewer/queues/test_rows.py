@@ -15,15 +15,15 @@ def queues_of(store):
 def test_pages_join_to_all_rows_of_all_queues(golden, name) -> None:
     with open_store(golden(name)) as store:
         source = QueueSource(store.log, queues_of(store))
-        whole = source.read(0, 0, source.end)
-        assert [row.number for row in whole.rows] == list(range(source.total))
-        assert sum(isinstance(row, EndRow) for row in whole.rows) == len(queues_of(store))
-        at, pieces = 0, []
-        while at < source.end:
-            page = source.read(at, 0, 97)
+        complete = source.read(0, 0, source.end)
+        assert [row.number for row in complete.rows] == list(range(source.total))
+        assert sum(isinstance(row, EndRow) for row in complete.rows) == len(queues_of(store))
+        position, pieces = 0, []
+        while position < source.end:
+            page = source.read(position, 0, 97)
             pieces += page.rows
-            at += len(page.rows)
-        assert pieces == whole.rows
+            position += len(page.rows)
+        assert pieces == complete.rows
         middle = source.end // 2
         page = source.read(middle, 10, 10)
         assert page.rows[page.at].number == middle

@@ -31,7 +31,7 @@ def test_the_minimum_is_explained(why, said):
 
 def test_the_fields_of_an_entry_lie_where_its_bytes_do():
     fields = simple_fields(ENTRY)
-    assert [(one.name, one.start, one.length) for one in fields] == [
+    assert [(field.name, field.start, field.length) for field in fields] == [
         ("physicalOffset", 0, 8),
         ("size", 8, 4),
         ("tagsCode", 12, 8),
@@ -39,7 +39,9 @@ def test_the_fields_of_an_entry_lie_where_its_bytes_do():
     assert (fields[2].value, fields[2].note) == ("12,345", "is “A”")
     ext = simple_fields(replace(ENTRY, ext_address=-(1 << 63) + 20))[2]
     assert (ext.value, ext.note) == ("ext byte 20", "address in the ext file")
-    assert sum(one.length for one in batch_fields(replace(ENTRY, batch_size=4, store_timestamp=1))) == 46
+    assert (
+        sum(batch_field.length for batch_field in batch_fields(replace(ENTRY, batch_size=4, store_timestamp=1))) == 46
+    )
 
 
 def test_another_queue_leaves_nothing_of_the_one_before(qtbot):

@@ -85,10 +85,10 @@ def test_what_comes_after_it_was_forgotten_is_dropped(counter, jobs):
 
 
 def test_an_error_is_told_and_ends_the_run(counter, jobs):
-    told = []
-    counter.statusText.connect(told.append)
+    emitted = []
+    counter.statusText.connect(emitted.append)
     jobs.error = StoreError("the log is gone")
     counter.count(session_of(jobs), [KEY], 3)
     jobs.finish()
-    assert told == ["the log is gone"]
+    assert emitted == ["the log is gone"]
     assert not counter.running

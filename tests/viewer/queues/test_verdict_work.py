@@ -15,10 +15,10 @@ from viewer.queues.verdict_work import Verdicts, count, count_verdicts
 
 @pytest.fixture
 def root(tmp_path):
-    made = HandmadeStore()
+    store = HandmadeStore()
     for _ in range(40):
-        made.put("Orders")
-    root = made.write(tmp_path / "s")
+        store.put("Orders")
+    root = store.write(tmp_path / "s")
     patch(root / "consumequeue" / "Orders" / "0" / f"{0:020d}", 20 * 7, struct.pack(">q", 1))
     return root
 
@@ -26,17 +26,17 @@ def root(tmp_path):
 def test_pieces_add_up_to_the_whole(root):
     with open_store(root) as store:
         queue = store.queue("Orders", 0)
-        whole = count_verdicts(FakeControl(), store.log, queue, Verdicts(), 1000)
-        found = Verdicts()
-        while not found.complete or not found.total:
-            found = count_verdicts(FakeControl(), store.log, queue, found, 9)
-    assert found == whole
-    assert (whole.counts["ok"], whole.counts.total(), whole.reached, whole.total) == (39, 40, 40, 40)
-    assert [number for number, _ in whole.problems] == [7]
+        complete = count_verdicts(FakeControl(), store.log, queue, Verdicts(), 1000)
+        verdicts = Verdicts()
+        while not verdicts.complete or not verdicts.total:
+            verdicts = count_verdicts(FakeControl(), store.log, queue, verdicts, 9)
+    assert verdicts == complete
+    assert (complete.counts["ok"], complete.counts.total(), complete.reached, complete.total) == (39, 40, 40, 40)
+    assert [number for number, _ in complete.problems] == [7]
 
 
 def test_several_queues_share_what_may_be_looked_at(root):
     control = FakeControl()
     count(control, root, None, [(("Orders", 0), Verdicts()), (("Gone", 0), Verdicts())], 15)
-    ((key, found),) = control.items
-    assert (key, found.reached, found.complete) == (("Orders", 0), 15, False)
+    ((key, results),) = control.items
+    assert (key, results.reached, results.complete) == (("Orders", 0), 15, False)

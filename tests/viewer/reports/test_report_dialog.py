@@ -69,10 +69,10 @@ def window(themed_app: object, store: Path, monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.fixture
 def report_inputs(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """What each report was to hold; its text is ``the report``."""
-    found: list[Any] = []
-    monkeypatch.setattr(module, "gather", lambda _control, _store, asked: found.append(asked))
+    results: list[Any] = []
+    monkeypatch.setattr(module, "gather", lambda _control, _store, request: results.append(request))
     monkeypatch.setattr(module, "render", lambda _report: "the report")
-    return found
+    return results
 
 
 def saved(window: Window, target: Path, mask: Masking | None = None, *, pictures: bool = True) -> bool:
@@ -103,10 +103,10 @@ def test_the_file_holds_what_was_asked_for_and_is_said(
     assert saved(window, target)
     assert target.read_text() == "the report"
     assert window.said == [f"Report saved: {target}"]
-    (asked,) = report_inputs
-    (picture,) = asked.pictures
+    (report_input,) = report_inputs
+    (picture,) = report_input.pictures
     assert picture.png.startswith(b"\x89PNG")
-    assert not asked.mask.any
+    assert not report_input.mask.any
 
 
 @pytest.mark.parametrize("how", [{"pictures": False}, {"mask": Masking(groups=True)}])

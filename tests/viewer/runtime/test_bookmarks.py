@@ -23,37 +23,40 @@ def marks(monkeypatch: pytest.MonkeyPatch, themed_app: object) -> Bookmarks:
 
 
 def test_a_place_has_one_bookmark(marks: Bookmarks) -> None:
-    kept: list[int] = []
-    marks.saveAsked.connect(lambda saved: kept.append(len(saved.marks)))
+    counts: list[int] = []
+    marks.saveAsked.connect(lambda saved: counts.append(len(saved.marks)))
     marks.put(HERE)
     marks.put(THERE)
     marks.put(Bookmark("log:1310900", "renamed", made=99))
-    assert [one.name for one in marks.list] == ["renamed", "entry"]
+    assert [item.name for item in marks.list] == ["renamed", "entry"]
     assert marks.list[0].made == 5, "it keeps the time at which it was made"
-    assert kept == [1, 2, 2]
+    assert counts == [1, 2, 2]
     assert marks.list[1].goal == queue("A", 0, 7)
     assert marks.list[0].offset == 1_310_900
     assert Bookmark("no such place of any kind:", "x").goal is None
 
 
 def test_every_edit_tells_what_stood_before_and_puts_it_back(marks: Bookmarks) -> None:
-    told: list[Edit] = []
-    marks.edited.connect(told.append)
+    emitted: list[Edit] = []
+    marks.edited.connect(emitted.append)
     marks.put(HERE)
     marks.put(THERE)
     marks.remove(HERE.place)
     marks.remove("log:0")
     assert marks.list == (THERE,)
-    assert [(one.title, len(one.old_value), len(one.new_value)) for one in told] == [
+    assert [(item.title, len(item.old_value), len(item.new_value)) for item in emitted] == [
         ("bookmark flipped", 0, 1),
         ("bookmark entry", 1, 2),
         ("bookmark flipped", 2, 1),
     ]
-    told[-1].put(told[-1].old_value)
+    emitted[-1].put(emitted[-1].old_value)
     assert marks.list == (HERE, THERE)
     marks.set_notes("a")
     marks.set_notes("ab")
-    assert [(one.old_value, one.new_value, one.run) for one in told[3:]] == [("", "a", "notes"), ("a", "ab", "notes")]
+    assert [(one.old_value, one.new_value, one.run) for one in emitted[3:]] == [
+        ("", "a", "notes"),
+        ("a", "ab", "notes"),
+    ]
     marks.set_notes("")
 
 
@@ -63,7 +66,7 @@ def test_merged_ones_leave_what_is_there(marks: Bookmarks) -> None:
     marks.set_notes("mine")
     marks.merge(SavedBookmarks((Bookmark(HERE.place, "other"), Bookmark("positions", "ruler")), "theirs"))
     assert marks.notes == "mine\ntheirs"
-    assert [one.name for one in marks.list] == ["flipped", "entry", "ruler"]
+    assert [item.name for item in marks.list] == ["flipped", "entry", "ruler"]
 
 
 def test_they_are_kept_in_a_file_of_the_settings(tmp_path: Path) -> None:
@@ -86,6 +89,6 @@ def test_a_broken_file_holds_none(tmp_path: Path, text: str) -> None:
 
 
 def test_an_unknown_mark_becomes_a_dot() -> None:
-    (found,) = from_records([{**records([HERE])[0], "kind": "purple", "more": 1}])
-    assert found.kind == "note"
+    (results,) = from_records([{**records([HERE])[0], "kind": "purple", "more": 1}])
+    assert results.kind == "note"
     assert bookmarks.KINDS[0] == "note"

@@ -19,9 +19,9 @@ Run = Callable[[Any], Any]
 
 @pytest.fixture
 def jobs(run: Run) -> Iterator[Jobs]:
-    made = Jobs()
-    yield made
-    made.close()
+    new_jobs = Jobs()
+    yield new_jobs
+    new_jobs.close()
 
 
 A, B = Path("a"), Path("b")
@@ -67,8 +67,8 @@ def test_three_windows_write_marks_of_one_store(tmp_path: Path) -> None:
     file, last = tmp_path / "marks" / "x.json", RowMarks(frozenset({7}))
 
     def window(number: int) -> None:
-        for at in range(100):
-            marks = RowMarks(frozenset(range(number * 100 + at + 1)))
+        for position in range(100):
+            marks = RowMarks(frozenset(range(number * 100 + position + 1)))
             file_saver.keep(file, lambda marks=marks: write_marks(file, tmp_path, marks), failed.append)
 
     threads = [threading.Thread(target=window, args=(number,)) for number in range(3)]
@@ -82,13 +82,13 @@ def test_three_windows_write_marks_of_one_store(tmp_path: Path) -> None:
 
 
 def test_an_error_is_told_on_the_loop_and_the_next_state_is_written(run, tmp_path: Path) -> None:
-    jobs, told = Jobs(), []
+    jobs, calls = Jobs(), []
 
     def refuse() -> None:
         raise OSError("no room")
 
     async def work() -> int:
-        jobs.keep(tmp_path / "x", refuse, told.append)
+        jobs.keep(tmp_path / "x", refuse, calls.append)
         await jobs.quick(lambda: None)
         return await ask(jobs)
 
@@ -96,12 +96,12 @@ def test_an_error_is_told_on_the_loop_and_the_next_state_is_written(run, tmp_pat
         import asyncio
 
         answer: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        jobs.keep(tmp_path / "y", lambda: (tmp_path / "y").write_text("there"), told.append)
-        jobs.read_kept(lambda: len((tmp_path / "y").read_text()), answer.set_result, told.append)
+        jobs.keep(tmp_path / "y", lambda: (tmp_path / "y").write_text("there"), calls.append)
+        jobs.read_kept(lambda: len((tmp_path / "y").read_text()), answer.set_result, calls.append)
         return await answer
 
     assert run(work()) == 5, "a read comes behind what is still being kept"
-    assert [str(error) for error in told] == ["no room"]
+    assert [str(error) for error in calls] == ["no room"]
     assert jobs.idle
     jobs.close()
 

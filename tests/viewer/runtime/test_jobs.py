@@ -17,9 +17,9 @@ Run = Callable[[Any], Any]
 
 @pytest.fixture
 def jobs(run: Run) -> Iterator[Jobs]:
-    made = Jobs()
-    yield made
-    made.close()
+    new_jobs = Jobs()
+    yield new_jobs
+    new_jobs.close()
 
 
 def test_quick_read_runs_elsewhere_and_comes_back(run: Run, jobs: Jobs) -> None:
@@ -27,15 +27,15 @@ def test_quick_read_runs_elsewhere_and_comes_back(run: Run, jobs: Jobs) -> None:
 
 
 def test_read_calls_back_on_the_loops_thread(run: Run, jobs: Jobs) -> None:
-    seen: list[object] = []
+    observed: list[object] = []
 
     async def ask() -> None:
-        jobs.read(lambda: 7, lambda value: seen.append((value, threading.current_thread())))
-        while not seen:
+        jobs.read(lambda: 7, lambda value: observed.append((value, threading.current_thread())))
+        while not observed:
             await asyncio.sleep(0.01)
 
     run(ask())
-    assert seen == [(7, threading.current_thread())]
+    assert observed == [(7, threading.current_thread())]
 
 
 def test_error_reaches_who_waits(run: Run, jobs: Jobs) -> None:
@@ -48,23 +48,23 @@ def test_error_reaches_who_waits(run: Run, jobs: Jobs) -> None:
 
 
 def test_job_is_listed_while_it_runs_and_tells_its_progress(run: Run, jobs: Jobs) -> None:
-    seen: list[tuple[str, float | None]] = []
-    told = threading.Event()
+    observed: list[tuple[str, float | None]] = []
+    reported = threading.Event()
 
     def look() -> None:
-        seen.extend((job.title, job.part) for job in jobs.list)
-        if ("Checking", 0.5) in seen:
-            told.set()
+        observed.extend((job.title, job.part) for job in jobs.list)
+        if ("Checking", 0.5) in observed:
+            reported.set()
 
     jobs.changed.connect(look)
 
     def work(control: Control) -> str:
         control.report(5 << 40, 10 << 40, "half")
-        told.wait(60)
+        reported.wait(60)
         return "done"
 
     assert run(jobs.run("Checking", work)) == "done"
-    assert ("Checking", 0.5) in seen
+    assert ("Checking", 0.5) in observed
     assert jobs.list == []
 
 
@@ -107,19 +107,19 @@ def test_closing_the_pane_stops_its_job(run: Run, jobs: Jobs) -> None:
 
 
 def test_error_that_nobody_waits_for_is_told(run: Run, jobs: Jobs) -> None:
-    told: list[Exception] = []
-    jobs.failed.connect(told.append)
+    emitted: list[Exception] = []
+    jobs.failed.connect(emitted.append)
 
     async def fail() -> None:
         raise ValueError("our bug")
 
     async def start() -> None:
         jobs.start(fail())
-        while not told:
+        while not emitted:
             await asyncio.sleep(0.005)
 
     run(start())
-    assert str(told[0]) == "our bug"
+    assert str(emitted[0]) == "our bug"
 
 
 @pytest.mark.parametrize(

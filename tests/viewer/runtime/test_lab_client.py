@@ -99,8 +99,8 @@ def test_looks_are_answered_under_full_load_and_the_plug_can_be_pulled(tmp_path:
 
 def test_a_process_that_dies_is_told_to_whoever_waits_and_asks(tmp_path: Path) -> None:
     async def work() -> None:
-        told: list[LabDied] = []
-        client = LabClient(told.append)
+        calls: list[LabDied] = []
+        client = LabClient(calls.append)
         await client.start(tmp_path / "lab", replace(PRESETS[1].config, mapped_file_size_commit_log=1 << 20))
         await client.pause("flush")
         waiting = asyncio.ensure_future(client.put(Message("T", b"waits for a flush")))
@@ -111,12 +111,12 @@ def test_a_process_that_dies_is_told_to_whoever_waits_and_asks(tmp_path: Path) -
             await waiting
         with pytest.raises(LabDied, match="has ended"):
             await client.sample()
-        assert (len(told), client.alive) == (1, False)
+        assert (len(calls), client.alive) == (1, False)
         await client.close()
-        again = LabClient()
-        opened = await again.start(tmp_path / "lab")
+        second_client = LabClient()
+        opened = await second_client.start(tmp_path / "lab")
         assert (opened.plan.exit, opened.plan.units_kept) == ("abnormal", 1)
-        await again.close()
+        await second_client.close()
 
     walk(work)
 
@@ -134,9 +134,9 @@ def test_closing_under_load_is_clean_and_time_outs_are_counted(tmp_path: Path) -
         await client.close()
 
     walk(work)
-    again = LabStore.open(tmp_path / "lab")
-    assert again.store.recovery_plan.exit == "normal"
-    again.close()
+    repeated = LabStore.open(tmp_path / "lab")
+    assert repeated.store.recovery_plan.exit == "normal"
+    repeated.close()
 
 
 def test_what_is_in_the_way_is_said(tmp_path: Path) -> None:
@@ -190,7 +190,7 @@ def test_two_stores_side_by_side_take_the_same_load_each_in_its_own_way(tmp_path
         load = LoadSettings(producers=2, keys=20, body_size=300, seed=3)
         await asyncio.gather(sync.load(load), pool.load(load))
         await pool.pause("commit")
-        while min([(await one.sample()).statuses.get("PUT_OK", 0) for one in (sync, pool)]) < 200:
+        while min([(await item.sample()).statuses.get("PUT_OK", 0) for item in (sync, pool)]) < 200:
             await asyncio.sleep(0.02)
         lost = [(await one.cut_power(4, keep=0.0)).loss for one in (sync, pool)]
         assert (lost[0].messages, lost[0].allowed) == (0, True)

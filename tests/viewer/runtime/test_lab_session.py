@@ -53,9 +53,9 @@ class FakeEngine:
 
 @pytest.fixture
 def client(monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
-    made = FakeEngine()
-    monkeypatch.setattr(LabSession, "_client", lambda _self: made)
-    return made
+    engine = FakeEngine()
+    monkeypatch.setattr(LabSession, "_client", lambda _self: engine)
+    return engine
 
 
 async def until(true: Callable[[], object]) -> None:
@@ -79,9 +79,9 @@ def _in_lab(tmp_path: Path, walk: Callable[[LabSession], Any]) -> None:
 
 def test_it_looks_on_its_own_and_is_found_by_the_directory(qapp: object, client: FakeEngine, tmp_path: Path) -> None:
     async def walk(lab: LabSession) -> None:
-        seen: list[PositionSample] = []
-        lab.sampled.connect(seen.append)
-        await until(lambda: len(seen) >= 2)
+        emitted: list[PositionSample] = []
+        lab.sampled.connect(emitted.append)
+        await until(lambda: len(emitted) >= 2)
         assert lab.alive
         assert lab.can_cut_power
         session: Any = SimpleNamespace(path=tmp_path / "store")
@@ -95,10 +95,10 @@ def test_it_looks_on_its_own_and_is_found_by_the_directory(qapp: object, client:
 
 def test_puts_are_kept_with_their_answers(qapp: object, client: FakeEngine, tmp_path: Path) -> None:
     async def walk(lab: LabSession) -> None:
-        told: list[object] = []
-        lab.answered.connect(told.append)
+        emitted: list[object] = []
+        lab.answered.connect(emitted.append)
         done = await lab.put(PutForm("T", "1", body="x"))
-        assert told == [done]
+        assert emitted == [done]
         assert done is not None
         assert (done.ok, done.offset, done.where()) == (True, 40, "40 · T/1/3")
         assert list(lab.done) == [done]
@@ -113,7 +113,7 @@ def test_a_load_pauses_goes_on_and_tells_why_it_stopped(qapp: object, client: Fa
         await lab.pause_load(True)
         assert (lab.load, lab.load_paused) == (settings, True)
         await lab.pause_load(False)
-        assert [one for one in client.asked if one[0] == "load"] == [
+        assert [item for item in client.asked if item[0] == "load"] == [
             ("load", settings),
             ("load", None),
             ("load", settings),
@@ -130,11 +130,11 @@ def test_a_load_pauses_goes_on_and_tells_why_it_stopped(qapp: object, client: Fa
 
 def test_a_client_that_dies_is_told_once_and_nothing_hangs(qapp: object, client: FakeEngine, tmp_path: Path) -> None:
     async def walk(lab: LabSession) -> None:
-        told: list[str] = []
-        lab.died.connect(told.append)
+        emitted: list[str] = []
+        lab.died.connect(emitted.append)
         await lab.set_load(LoadSettings())
         lab._fell(lab.client, StoreError("gone"))  # type: ignore[arg-type]
-        assert (told, lab.dead, lab.alive, lab.load) == (["gone"], "gone", False, None)
+        assert (emitted, lab.dead, lab.alive, lab.load) == (["gone"], "gone", False, None)
         assert await lab.put(PutForm()) is None
         await lab.flush()
 

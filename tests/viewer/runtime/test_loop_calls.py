@@ -43,9 +43,9 @@ def test_the_loop_comes_round_between_long_calls(qtbot):
 
 def test_an_answer_or_an_error_comes_back(qtbot):
     loop_calls.open_mailbox()
-    told: list[tuple[object, object]] = []
+    reports: list[tuple[object, object]] = []
     with ThreadPoolExecutor(1) as pool:
-        loop_calls.run_in(pool, lambda: 42, lambda result, error: told.append((result, error)))
-        loop_calls.run_in(pool, lambda: 1 // 0, lambda result, error: told.append((result, type(error))))
-    qtbot.waitUntil(lambda: len(told) == 2, timeout=60_000)
-    assert told == [(42, None), (None, ZeroDivisionError)]
+        loop_calls.run_in(pool, lambda: 42, lambda result, error: reports.append((result, error)))
+        loop_calls.run_in(pool, lambda: 1 // 0, lambda result, error: reports.append((result, type(error))))
+    qtbot.waitUntil(lambda: len(reports) == 2, timeout=60_000)
+    assert reports == [(42, None), (None, ZeroDivisionError)]

@@ -67,7 +67,7 @@ def test_code_that_was_only_read_leaves_memory_and_what_was_written_stays(tmp_pa
         text=True,
         check=True,
     )
-    told, gone, kept = done.stdout.split(maxsplit=2)
-    assert int(told) > 48 << 20
-    assert int(gone) > 40_000_000
-    assert kept.strip() == "b'abccba'"
+    reported, output, saved = done.stdout.split(maxsplit=2)
+    assert int(reported) > 48 << 20
+    assert int(output) > 40_000_000
+    assert saved.strip() == "b'abccba'"

@@ -63,13 +63,13 @@ def test_columns_that_were_kept_are_those_made_anew() -> None:
         series.append(times[-1], values[-1])
         if number > 300 and number % 7 == 0:
             end = times[-1]
-            kept = series.columns(end, 60.0, 40)
+            columns = series.columns(end, 60.0, 40)
             anew = PeakSeries(900)
             for time, value in zip(series.times, series.values, strict=True):
                 anew.append(float(time), float(value))
-            for one, other in zip(kept, anew.columns(end, 60.0, 40), strict=True):
-                assert np.array_equal(one, other), number
-    assert kept[0][2] % 1.5 == 0, "columns begin at whole multiples of their length"
+            for item, other in zip(columns, anew.columns(end, 60.0, 40), strict=True):
+                assert np.array_equal(item, other), number
+    assert columns[0][2] % 1.5 == 0, "columns begin at whole multiples of their length"
 
 
 def test_the_median_of_many_values_follows_them_closely() -> None:

@@ -45,9 +45,9 @@ def test_ids_and_keys_lead_to_their_unit(store: StoreSnapshot) -> None:
     unit = next(item for item in store.units() if isinstance(item, Unit) and item.keys and item.unique_key)
     assert resolve(store, Search("id", unit.offset_msg_id)).place == places.log(unit.offset)
     assert resolve(store, Search("id", unit.unique_key)).place == places.log(unit.offset)
-    found = resolve(store, Search("key", unit.keys[0])).place
-    assert found.offset is not None
-    other = store.log.unit_at(found.offset)
+    place = resolve(store, Search("key", unit.keys[0])).place
+    assert place.offset is not None
+    other = store.log.unit_at(place.offset)
     assert isinstance(other, Unit)
     assert unit.keys[0] in other.keys
 
@@ -103,14 +103,14 @@ def test_of_several_units_with_an_id_the_one_that_consumers_read_leads(golden: G
     with open_store(golden("broker-transactions")) as store:
         units = [item for item in store.units() if isinstance(item, Unit) and item.unique_key]
         ids = Counter(unit.unique_key for unit in units)
-        asked = 0
+        request = 0
         for text, count in ids.items():
             copies = [unit for unit in units if unit.unique_key == text]
             users = [unit for unit in copies if not unit.topic.startswith(("RMQ_SYS", "TRANS_CHECK"))]
-            if count < 2 or len(users) != 1 or asked > 8:
+            if count < 2 or len(users) != 1 or request > 8:
                 continue
-            asked += 1
-            found = resolve(store, Search("id", text or ""))
-            assert found.place == places.log(users[0].offset)
-            assert f"of {count} units with this id or key" in found.note
-    assert asked
+            request += 1
+            results = resolve(store, Search("id", text or ""))
+            assert results.place == places.log(users[0].offset)
+            assert f"of {count} units with this id or key" in results.note
+    assert request

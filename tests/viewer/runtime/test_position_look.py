@@ -21,24 +21,24 @@ def test_of_a_pool_nothing_is_said_from_outside():
 
 
 def test_where_a_flush_is_not_told_the_checkpoint_s_time_is():
-    one = look(10, flushed=None)
-    assert known_flushed(one.positions) == 100
-    assert gaps_of(one).flush == 8900
-    none = replace(one.positions, checkpoint={})
+    item = look(10, flushed=None)
+    assert known_flushed(item.positions) == 100
+    assert gaps_of(item).flush == 8900
+    none = replace(item.positions, checkpoint={})
     assert known_flushed(none) is None
-    assert gaps_of(replace(one, positions=none)).flush is None
+    assert gaps_of(replace(item, positions=none)).flush is None
 
 
 def test_every_position_has_an_offset_or_a_reason():
-    one = look(3, index_end=None)
-    assert len(one.offsets()) == len(KEYS)
-    assert (one.offset("index_end"), one.position("index_end").why) == (None, "nobody tells")
-    assert one.offset("checkpoint") == 100
-    bare = replace(one, positions=replace(one.positions, checkpoint={}))
+    item = look(3, index_end=None)
+    assert len(item.offsets()) == len(KEYS)
+    assert (item.offset("index_end"), item.position("index_end").why) == (None, "nobody tells")
+    assert item.offset("checkpoint") == 100
+    bare = replace(item, positions=replace(item.positions, checkpoint={}))
     assert bare.position("checkpoint") == Position(None, why="there is no checkpoint file")
 
 
 def test_puts_are_those_that_the_lab_stored():
-    told = {"PUT_OK": 5, "FLUSH_DISK_TIMEOUT": 2, "MESSAGE_ILLEGAL": 9}
-    assert look(3, statuses=told).puts == 7
-    assert look(3, lab=False, statuses=told).puts == 30
+    reported = {"PUT_OK": 5, "FLUSH_DISK_TIMEOUT": 2, "MESSAGE_ILLEGAL": 9}
+    assert look(3, statuses=reported).puts == 7
+    assert look(3, lab=False, statuses=reported).puts == 30

@@ -48,7 +48,7 @@ def test_an_index_that_the_engine_does_not_know_yet_has_no_end() -> None:
 
 
 def test_no_field_of_the_checkpoint_runs_ahead_of_what_it_follows() -> None:
-    told = positions_of_sample(
+    checkpoint = positions_of_sample(
         sample(),
         files(
             1000,
@@ -58,14 +58,14 @@ def test_no_field_of_the_checkpoint_runs_ahead_of_what_it_follows() -> None:
             masterFlushedOffset=(3000, 0),
         ),
     ).checkpoint
-    assert (told["physicMsgTimestamp"].offset, told["physicMsgTimestamp"].timestamp) == (1500, 4_000)
-    assert (told["logicsMsgTimestamp"].offset, told["logicsMsgTimestamp"].timestamp) == (1000, 3_900)
-    assert (told["confirmPhyOffset"].offset, told["masterFlushedOffset"].offset) == (1200, 2000)
+    assert (checkpoint["physicMsgTimestamp"].offset, checkpoint["physicMsgTimestamp"].timestamp) == (1500, 4_000)
+    assert (checkpoint["logicsMsgTimestamp"].offset, checkpoint["logicsMsgTimestamp"].timestamp) == (1000, 3_900)
+    assert (checkpoint["confirmPhyOffset"].offset, checkpoint["masterFlushedOffset"].offset) == (1200, 2000)
 
 
 def test_queues_that_are_looked_at_for_the_first_time_are_no_growth() -> None:
     """Of many queues each look takes some: a store at rest was called growing for half a minute after it was opened."""
-    seen = Look(files(900), (), (), 0, False, units=64)
-    other = replace(seen, units=128)
-    assert _places(seen, all_queues=False) == _places(other, all_queues=False)
-    assert _places(seen, all_queues=True) != _places(other, all_queues=True)
+    observed = Look(files(900), (), (), 0, False, units=64)
+    other = replace(observed, units=128)
+    assert _places(observed, all_queues=False) == _places(other, all_queues=False)
+    assert _places(observed, all_queues=True) != _places(other, all_queues=True)

@@ -19,8 +19,8 @@ def test_recovery_says_what_goes_in_numbers(qapp, golden) -> None:
         assert lines["Units dropped"].value == f"{plan.units_dropped:,}"
         assert lines["End of log"].place == places.log(plan.end_offset)
         assert f"{plan.units_dropped:,} units would be lost" in [words for _, words in headline(plan, harmed=True)]
-        gone = [row.name for row in pane.recovery.files.source.rows if row.mark == "error"]
-        assert len(gone) == len(plan.files_deleted) + len(plan.index_deleted)
+        names = [row.name for row in pane.recovery.files.source.rows if row.mark == "error"]
+        assert len(names) == len(plan.files_deleted) + len(plan.index_deleted)
         pane.recovery._choose("4.9")
         await settled(session.jobs)
         assert recovery_of(session).plan.like == "4.9"
@@ -32,7 +32,7 @@ def test_recovery_says_what_goes_in_numbers(qapp, golden) -> None:
 @pytest.mark.golden
 def test_a_healthy_store_says_that_nothing_is_wrong(qapp, golden) -> None:
     async def drive(pane, session) -> None:
-        assert not [one for one in session.findings if one.severity in {"warn", "error"}]
+        assert not [finding for finding in session.findings if finding.severity in {"warn", "error"}]
         assert session.findings_complete
         if not session.findings:
             assert "No problems found" in pane.table.note.state.text

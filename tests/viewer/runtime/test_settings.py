@@ -24,10 +24,15 @@ def test_values_come_back(tmp_path: Path) -> None:
     first.set_splitter("side", QByteArray(b"\0\1\2"))
     first.remember_filter('topic == "Orders, and more"')
     first.sync()
-    again = Settings(tmp_path)
-    assert (again.theme, again.language, again.zoom, again.tree_shown) == ("dark", "zh_CN", 130, False)
-    assert again.splitter("side") == QByteArray(b"\0\1\2")
-    assert again.filters == ['topic == "Orders, and more"']
+    second_settings = Settings(tmp_path)
+    assert (second_settings.theme, second_settings.language, second_settings.zoom, second_settings.tree_shown) == (
+        "dark",
+        "zh_CN",
+        130,
+        False,
+    )
+    assert second_settings.splitter("side") == QByteArray(b"\0\1\2")
+    assert second_settings.filters == ['topic == "Orders, and more"']
 
 
 def test_a_choice_is_kept_and_can_be_left_to_the_desktop_again(tmp_path: Path) -> None:
@@ -35,10 +40,10 @@ def test_a_choice_is_kept_and_can_be_left_to_the_desktop_again(tmp_path: Path) -
     assert (settings.contrast, settings.motion) == (None, None)
     settings.contrast, settings.motion = True, False
     settings.sync()
-    again = Settings(tmp_path)
-    assert (again.contrast, again.motion) == (True, False)
-    again.contrast = again.motion = None
-    assert (again.contrast, again.motion) == (None, None)
+    second_settings = Settings(tmp_path)
+    assert (second_settings.contrast, second_settings.motion) == (True, False)
+    second_settings.contrast = second_settings.motion = None
+    assert (second_settings.contrast, second_settings.motion) == (None, None)
 
 
 def test_defaults_before_the_first_start(tmp_path: Path) -> None:
@@ -91,14 +96,14 @@ def test_layout_can_be_forgotten(tmp_path: Path) -> None:
 
 def test_named_layouts_come_back_and_outlive_the_reset(tmp_path: Path) -> None:
     first = Settings(tmp_path)
-    kept = [NamedLayout("wide, 宽", "queue", False, {"side": b"\0\xff\1"}), NamedLayout("b", "log", True, {})]
-    first.named_layouts = kept
+    layouts = [NamedLayout("wide, 宽", "queue", False, {"side": b"\0\xff\1"}), NamedLayout("b", "log", True, {})]
+    first.named_layouts = layouts
     first.set_splitter("side", QByteArray(b"\1"))
     first.reset_layout()
     first.sync()
-    again = Settings(tmp_path)
-    assert again.named_layouts == kept
-    assert again.splitter("side").isEmpty()
+    second_settings = Settings(tmp_path)
+    assert second_settings.named_layouts == layouts
+    assert second_settings.splitter("side").isEmpty()
 
 
 @pytest.mark.parametrize(

@@ -12,19 +12,19 @@ from viewer.pane import Pane
 
 @pytest.fixture
 def made():
-    made = HandmadeStore()
+    store = HandmadeStore()
     for _ in range(20):
-        made.put("Orders")
-    return made
+        store.put("Orders")
+    return store
 
 
 def test_a_choice_is_told_once(qapp, made, tmp_path):
     async def drive(_pane, session):
-        told = []
-        session.selectionChanged.connect(told.append)
+        emitted = []
+        session.selectionChanged.connect(emitted.append)
         for offset in (640, 640, None):
             session.select(offset)
-        assert told == [640, None]
+        assert emitted == [640, None]
 
     on_store(qapp, Pane, made.write(tmp_path / "s"), drive)
 

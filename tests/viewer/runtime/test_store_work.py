@@ -12,25 +12,25 @@ from viewer.runtime.store_work import check, plan
 
 @pytest.fixture
 def made():
-    made = HandmadeStore()
+    store = HandmadeStore()
     for number in range(60):
-        made.put(keys=f"K{number}")
-    return made
+        store.put(keys=f"K{number}")
+    return store
 
 
 def test_a_plan_is_told_with_the_other_release_beside_it(made, tmp_path):
-    found = plan(FakeControl(), made.write(tmp_path / "s", abort=True), None, "5.3")
-    assert (found.plan.like, found.plan.exit, found.plan.end_offset) == ("5.3", "abnormal", made.end)
-    assert (found.other_start.like, found.other_start.will_start) == ("4.9", True)
+    actual_plan = plan(FakeControl(), made.write(tmp_path / "s", abort=True), None, "5.3")
+    assert (actual_plan.plan.like, actual_plan.plan.exit, actual_plan.plan.end_offset) == ("5.3", "abnormal", made.end)
+    assert (actual_plan.other_start.like, actual_plan.other_start.will_start) == ("4.9", True)
 
 
 def test_a_check_gives_its_findings_and_the_incident(made, tmp_path):
     root = made.write(tmp_path / "s")
-    found = check(FakeControl(), root, None)
-    assert (found.complete, found.incident) == (True, None)
+    results = check(FakeControl(), root, None)
+    assert (results.complete, results.incident) == (True, None)
     zero_log_from(root, made.units[50].offset)
     lost = check(FakeControl(), root, None)
-    assert "CL11" in {one.id for one in lost.findings}
+    assert "CL11" in {finding.id for finding in lost.findings}
     assert lost.incident is not None
 
 

@@ -36,7 +36,7 @@ def test_what_is_special_about_a_store_is_said_in_words_and_in_chinese(golden: G
         facts = survey(store)
     assert "lmq" in facts.flavour
     assert facts.kinds.endswith("light queues")
-    assert [said for said in FLAVOURS.values() if said and said not in catalogue("zh_CN").texts] == []
+    assert [flavour for flavour in FLAVOURS.values() if flavour and flavour not in catalogue("zh_CN").texts] == []
 
 
 @pytest.mark.parametrize(

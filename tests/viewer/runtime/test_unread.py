@@ -22,8 +22,8 @@ C = Unread("/elsewhere/x", "Stale file handle", "read")
 
 
 def test_it_says_the_first_and_how_many_more(ledger: UnreadLedger) -> None:
-    told: list[int] = []
-    ledger.changed.connect(lambda: told.append(1))
+    reports: list[int] = []
+    ledger.changed.connect(lambda: reports.append(1))
     assert (bool(ledger), ledger.words, ledger.count, ledger.beside("done")) == (False, "", "", "done")
     assert ledger.edge == "complete"
     ledger.note((A,))
@@ -31,13 +31,13 @@ def test_it_says_the_first_and_how_many_more(ledger: UnreadLedger) -> None:
     ledger.note((A, B, C))
     ledger.note((A, B, C))
     assert ledger.words == "commitlog/0: cannot be read: Permission denied · and 2 more"
-    assert (ledger.count, len(told)) == ("3 unread", 2)
+    assert (ledger.count, len(reports)) == ("3 unread", 2)
     assert ledger.edge == f"incomplete: {ledger.words}"
     assert ledger.entry_text(B) == "consumequeue: cannot be listed: Input/output error"
     assert ledger.entry_text(C) == "/elsewhere/x: cannot be read: Stale file handle"
     assert not ledger.keep((A, B, C))
     assert ledger.keep((B,))
-    assert (ledger.list, len(told)) == ((B,), 3)
+    assert (ledger.list, len(reports)) == ((B,), 3)
 
 
 def test_it_speaks_chinese(ledger: UnreadLedger) -> None:
@@ -51,12 +51,12 @@ def test_what_can_be_read_again_is_no_longer_unread(tmp_path: Path) -> None:
     file, folder = tmp_path / "file", tmp_path / "folder"
     file.write_bytes(b"x")
     folder.mkdir()
-    here = (Unread(str(file), "", "open"), Unread(str(folder), "", "list"), Unread(str(file), "", "look"))
-    gone = tuple(Unread(str(tmp_path / "none"), "", action) for action in ("open", "list", "look"))
-    assert still_unread((*here, *gone), anew=False) == ()
+    unreads = (Unread(str(file), "", "open"), Unread(str(folder), "", "list"), Unread(str(file), "", "look"))
+    unread = tuple(Unread(str(tmp_path / "none"), "", action) for action in ("open", "list", "look"))
+    assert still_unread((*unreads, *unread), anew=False) == ()
     loop = tmp_path / "loop"
     loop.symlink_to(loop)
     bad = Unread(str(loop), "", "open")
     read = Unread(str(file), "", "read")
-    assert still_unread((*here, bad, read), anew=False) == (bad, read)
-    assert still_unread((*here, bad, read), anew=True) == (bad,), "asked anew, what failed while read is met again"
+    assert still_unread((*unreads, bad, read), anew=False) == (bad, read)
+    assert still_unread((*unreads, bad, read), anew=True) == (bad,), "asked anew, what failed while read is met again"

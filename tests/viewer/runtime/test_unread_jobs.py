@@ -57,14 +57,14 @@ def orders(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def functions() -> set[str]:
     """What the worker may be asked for: public functions of the modules of work that open a store by its path."""
-    found = set()
+    texts = set()
     root = Path(viewer.__path__[0])
     for file in root.rglob("*work.py"):
         name = ".".join(file.relative_to(root).with_suffix("").parts)
         for function, made in inspect.getmembers(importlib.import_module(f"viewer.{name}"), inspect.isfunction):
             if not function.startswith("_") and list(inspect.signature(made).parameters)[:2] == ["control", "path"]:
-                found.add(f"{name}:{function}")
-    return found
+                texts.add(f"{name}:{function}")
+    return texts
 
 
 def test_no_job_is_forgotten() -> None:
@@ -83,30 +83,30 @@ def test_a_job_tells_what_it_could_not_read(name: str, how: str, orders: Path, t
     shutil.copytree(orders, store)
     disk = FailingDisk(store / part, "open", 0, how)
     control = WorkerControl(1, lambda _frame: None)
-    asked = pack(1, "call", f"viewer.{name}", (store, None, *args(tmp_path)))
+    requested_pack = pack(1, "call", f"viewer.{name}", (store, None, *args(tmp_path)))
     with read_through(disk):
-        frame = worker._answer(control, Frame(1, "call", asked[asked.index(b"call") + 4 :]))
+        frame = worker._answer(control, Frame(1, "call", requested_pack[requested_pack.index(b"call") + 4 :]))
     value, error, unread = Frame(1, "end", frame[frame.index(b"end") + 3 :]).content()
     assert disk.hit, "the job never came to the place that fails"
-    assert [one.file for one in unread] == [disk.hit]
+    assert [item.file for item in unread] == [disk.hit]
     assert isinstance(error, CannotRead | None), error
     if name == "runtime.store_work:plan":
         assert value is None, "no plan is made over what was not seen"
 
 
 def test_the_window_hears_of_it_before_the_result(run: Any, tmp_path: Path) -> None:
-    jobs, told = Jobs(), []
-    jobs.unread.connect(told.append)
+    jobs, emitted = Jobs(), []
+    jobs.unread.connect(emitted.append)
     missing = str(tmp_path / "commitlog" / "00000000000000000000")
 
     async def work() -> None:
         with pytest.raises(CannotRead):
             await jobs.in_worker("Reading", "worker_tasks:read_listed", missing)
-        assert told == [(Unread(missing, "No such file or directory", "open"),)]
+        assert emitted == [(Unread(missing, "No such file or directory", "open"),)]
         with pytest.raises(CannotRead):
             await jobs.run("Reading", lambda _control: worker_tasks.read_listed(_control, missing))
-        assert len(told) == 2
-        assert told[1] == told[0]
+        assert len(emitted) == 2
+        assert emitted[1] == emitted[0]
 
     import worker_tasks
 

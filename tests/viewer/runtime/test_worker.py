@@ -20,15 +20,15 @@ Run = Callable[[Any], Any]
 
 @pytest.fixture
 def jobs(run: Run) -> Iterator[Jobs]:
-    made = Jobs()
-    yield made
-    made.close()
+    new_jobs = Jobs()
+    yield new_jobs
+    new_jobs.close()
 
 
 def test_streams_items_and_gives_a_result(run: Run, jobs: Jobs) -> None:
-    found: list[int] = []
-    total = run(jobs.in_worker("Counting", f"{worker_tasks.__name__}:count", 5, on_items=found.extend))
-    assert (found, total) == ([0, 1, 2, 3, 4], 10)
+    results: list[int] = []
+    total = run(jobs.in_worker("Counting", f"{worker_tasks.__name__}:count", 5, on_items=results.extend))
+    assert (results, total) == ([0, 1, 2, 3, 4], 10)
 
 
 def test_runs_in_another_process_without_qt(run: Run, jobs: Jobs) -> None:
@@ -128,16 +128,16 @@ def test_death_answers_everybody_who_waits(run: Run, jobs: Jobs) -> None:
 
 def test_memory_goes_back_once_after_the_last_of_many_requests(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each request did it for itself, three seconds later: beside a broker that was several times a second."""
-    given = threading.Semaphore(0)
+    semaphore = threading.Semaphore(0)
     monkeypatch.setattr(worker, "RESTS_AFTER", 1.0)
-    monkeypatch.setattr(worker.memory, "give_back", given.release)
+    monkeypatch.setattr(worker.memory, "give_back", semaphore.release)
     monkeypatch.setattr(worker.memory, "give_back_code", lambda: 0)
-    rest = worker._IdleWork()
+    idle_work = worker._IdleWork()
     for _ in range(20):
-        rest.put_off()
-        rest.begin()
-    assert given.acquire(timeout=60)
-    assert not given.acquire(timeout=1.5)
+        idle_work.put_off()
+        idle_work.begin()
+    assert semaphore.acquire(timeout=60)
+    assert not semaphore.acquire(timeout=1.5)
 
 
 def test_the_search_is_prepared_once_in_the_first_idle_moment(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,9 +146,9 @@ def test_the_search_is_prepared_once_in_the_first_idle_moment(monkeypatch: pytes
     monkeypatch.setattr("engine.codec.block_texts.prepare", lambda: prepared.append("search"))
     monkeypatch.setattr(worker.memory, "give_back", lambda: None)
     monkeypatch.setattr(worker.memory, "give_back_code", lambda: 0)
-    rest = worker._IdleWork()
-    rest._give_back()
-    rest._give_back()
+    idle_work = worker._IdleWork()
+    idle_work._give_back()
+    idle_work._give_back()
     assert prepared == ["search"]
 
 

@@ -159,9 +159,9 @@ def follow_answers(made: Any, *, on: bool) -> list[bool]:
     """What the session was told about following once the command is ticked or not."""
     answers: list[bool] = []
 
-    def follow(wanted: bool) -> None:
-        answers.append(wanted)
-        made.asked.append(f"follow {wanted}")
+    def follow(expected: bool) -> None:
+        answers.append(expected)
+        made.asked.append(f"follow {expected}")
 
     made.session = SimpleNamespace(follow=follow)
     made.actions_by_id["view.follow"] = Action(on)
@@ -202,9 +202,9 @@ def parts(made: Any) -> list[QWidget]:
 def test_from_part_to_part_and_round(parts: list[QWidget], made: Any, qtbot: Any) -> None:
     qtbot.waitUntil(made.isActiveWindow, timeout=60_000)
     parts[0].setFocus()
-    for step, at in ((1, 1), (1, 2), (1, 0), (-1, 2), (-1, 1)):
+    for step, position in ((1, 1), (1, 2), (1, 0), (-1, 2), (-1, 1)):
         next_pane(made, step)
-        assert made.focusWidget() is parts[at]
+        assert made.focusWidget() is parts[position]
     parts[2].hide()
     next_pane(made, 1)
     assert made.focusWidget() is parts[0], "what is not seen is passed over"
@@ -248,11 +248,11 @@ def test_another_store_is_asked_for_beside_the_last_one_and_opened(
 
 
 def test_every_window_is_asked_whether_it_may_close(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[int] = []
-    windows = [SimpleNamespace(ask_close=lambda number=number: asked.append(number)) for number in range(3)]
+    numbers: list[int] = []
+    windows = [SimpleNamespace(ask_close=lambda number=number: numbers.append(number)) for number in range(3)]
     monkeypatch.setattr(module, "windows_of_program", lambda: windows)
     quit_all()
-    assert asked == [0, 1, 2]
+    assert numbers == [0, 1, 2]
 
 
 def test_settings_are_shown_in_the_desktop_s_own_way(made: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -284,7 +284,7 @@ class Theme:
 
 @pytest.fixture
 def looks(made: Any, monkeypatch: pytest.MonkeyPatch) -> Theme:
-    found = Theme()
+    theme = Theme()
     names = (
         "theme.system",
         "theme.light",
@@ -293,12 +293,12 @@ def looks(made: Any, monkeypatch: pytest.MonkeyPatch) -> Theme:
         "theme.motion",
         "view.tree",
         "session.restore",
-        *(f"language.{one}" for one in assets.LANGUAGES),
+        *(f"language.{language}" for language in assets.LANGUAGES),
     )
     made.actions_by_id = {name: Action() for name in names}
-    monkeypatch.setattr(module, "theme", found)
+    monkeypatch.setattr(module, "theme", theme)
     monkeypatch.setattr(module, "windows_of_program", lambda: [made])
-    return found
+    return theme
 
 
 def ticked(made: Any) -> set[str]:

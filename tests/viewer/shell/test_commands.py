@@ -94,7 +94,7 @@ def test_a_command_that_is_given_is_done_and_noted(window: MainWindow, monkeypat
     sheet = window.findChild(QDialog, "keys.sheet")
     assert len(sheet.findChildren(Key)) > len([command for command in COMMANDS if command.keys])
     sheet.close()
-    assert [one.id for one in window.changes.operations.list] == ["window.close", "zoom.reset", "help.keys"]
+    assert [finding.id for finding in window.changes.operations.list] == ["window.close", "zoom.reset", "help.keys"]
 
 
 def test_without_a_store_only_what_needs_none_can_be_done(window: MainWindow) -> None:
@@ -123,20 +123,20 @@ def test_palette_ranks_beginnings_before_middles() -> None:
 
 
 def test_every_command_has_its_action_in_its_menu(window):
-    made = window.actions_by_id
-    assert list(made) == [command.id for command in COMMANDS]
-    menus = menus_of(made)
+    actions_by_id = window.actions_by_id
+    assert list(actions_by_id) == [command.id for command in COMMANDS]
+    menus = menus_of(actions_by_id)
     assert [menu.name for menu in menus] == list(MENUS)
     listed = [line.action.objectName() for menu in menus for line in menu.lines]
     assert set(listed) == BY_ID.keys()
-    twice = {"view.where", "view.pipeline", "view.bookmarks"}
-    assert {name for name, times in Counter(listed).items() if times > 1} == twice, "View lists every view"
+    texts = {"view.where", "view.pipeline", "view.bookmarks"}
+    assert {name for name, times in Counter(listed).items() if times > 1} == texts, "View lists every view"
 
 
 def _lines(window: MainWindow, menu: str) -> list[str]:
     """The commands that a menu shows now."""
-    made = next(one for one in menus_of(window.actions_by_id) if one.name == menu)
-    return [line.action.objectName() for line in made.lines if line.action.isVisible()]
+    menus = next(item for item in menus_of(window.actions_by_id) if item.name == menu)
+    return [line.action.objectName() for line in menus.lines if line.action.isVisible()]
 
 
 def test_commands_of_views_that_are_not_in_front_are_not_in_their_menus(run, window, golden):
@@ -198,7 +198,7 @@ def test_they_are_said_in_the_language_in_force(window):
     before = window.actions_by_id["go.to"].text()
     set_language("zh_CN")
     retranslate_actions(window.actions_by_id)
-    said = window.actions_by_id["go.to"].text()
+    text = window.actions_by_id["go.to"].text()
     set_language("en")
     retranslate_actions(window.actions_by_id)
-    assert said != before == window.actions_by_id["go.to"].text()
+    assert text != before == window.actions_by_id["go.to"].text()

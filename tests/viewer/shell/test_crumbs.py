@@ -28,10 +28,10 @@ def test_the_way_to_a_place(place, wanted):
 
 def test_every_crumb_leads_somewhere_and_the_last_to_the_place_itself():
     place = places.queue("Orders", 2, 5)
-    found = crumbs_of(place, None)
-    assert all(isinstance(target, Place) for _words, target in found)
-    assert found[-1][1] == place
-    assert found[0][1] == places.queue("Orders")
+    crumbs = crumbs_of(place, None)
+    assert all(isinstance(target, Place) for _words, target in crumbs)
+    assert crumbs[-1][1] == place
+    assert crumbs[0][1] == places.queue("Orders")
 
 
 def test_without_a_store_nothing_lies_beside():
@@ -42,11 +42,11 @@ def test_without_a_store_nothing_lies_beside():
 def drop(qtbot):
     parent = QWidget()
     qtbot.addWidget(parent)
-    made = CrumbDrop([(f"Topic-{n}", n) for n in range(30)], parent)
-    made.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, False)
-    made.heard, made.file_saver = [], parent
-    made.chosen.connect(made.heard.append)
-    return made
+    new_crumb_drop = CrumbDrop([(f"Topic-{n}", n) for n in range(30)], parent)
+    new_crumb_drop.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, False)
+    new_crumb_drop.heard, new_crumb_drop.file_saver = [], parent
+    new_crumb_drop.chosen.connect(new_crumb_drop.heard.append)
+    return new_crumb_drop
 
 
 def test_typing_narrows_down_and_enter_takes(drop, qtbot):

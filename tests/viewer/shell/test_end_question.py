@@ -57,9 +57,9 @@ def test_quitting_with_a_lab_that_serves_and_what_was_recorded_asks(run, window)
         window.actions_by_id["app.quit"].trigger()
         assert not window.closed
         (box,) = window.findChildren(Confirmation, QUESTION)
-        said = " ".join(label.text() for label in box.findChildren(QLabel))
-        assert "127.0.0.1:10911: 2 connections" in said
-        assert "1,214 requests were recorded and are in no file yet" in said
+        text = " ".join(label.text() for label in box.findChildren(QLabel))
+        assert "127.0.0.1:10911: 2 connections" in text
+        assert "1,214 requests were recorded and are in no file yet" in text
         box.reject()
         window.lab.session.serving = None
         watch._saved = True
@@ -74,14 +74,14 @@ def test_another_store_in_place_of_a_lab_that_serves_is_asked_about(run, window)
     async def ask() -> None:
         lab = window.lab.session
         assert running_in_words(lab) == []
-        left: list[bool] = []
-        window.lab.ask_leave(lambda: left.append(True))
-        assert left == [True]
+        remaining: list[bool] = []
+        window.lab.ask_leave(lambda: remaining.append(True))
+        assert remaining == [True]
         lab.serving = SimpleNamespace(broker="127.0.0.1:10911", connections=2)
-        window.lab.ask_leave(lambda: left.append(True))
-        assert left == [True]
+        window.lab.ask_leave(lambda: remaining.append(True))
+        assert remaining == [True]
         window.findChild(Confirmation, QUESTION).agree.click()
-        assert left == [True, True]
+        assert remaining == [True, True]
         lab.serving = None
 
     run(ask())

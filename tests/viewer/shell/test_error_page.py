@@ -9,8 +9,8 @@ from viewer.shell.error_page import ErrorPage, hints_for, split_words
 
 
 def test_an_error_s_line_is_expected_and_found():
-    said = "/x: expected a store (a directory that holds commitlog/), found an empty directory"
-    assert split_words(said, "/x") == ("a store (a directory that holds commitlog/)", "an empty directory")
+    text = "/x: expected a store (a directory that holds commitlog/), found an empty directory"
+    assert split_words(text, "/x") == ("a store (a directory that holds commitlog/)", "an empty directory")
     assert split_words("/x: Permission denied", "/x") == ("", "")
 
 
@@ -23,10 +23,10 @@ def test_there_is_advice_for_each_kind(kind):
 def test_the_page_asks_for_another_store_or_the_same(qtbot):
     page = ErrorPage("/x", "/x: expected a store, found 3 other entries", hints_for("folder"))
     qtbot.addWidget(page)
-    asked = []
-    page.openAsked.connect(lambda: asked.append("open"))
-    page.againAsked.connect(lambda: asked.append("again"))
+    texts = []
+    page.openAsked.connect(lambda: texts.append("open"))
+    page.againAsked.connect(lambda: texts.append("again"))
     for name in ("error.open", "error.again"):
         page.findChild(QPushButton, name).click()
-    assert asked == ["open", "again"]
+    assert texts == ["open", "again"]
     assert "3 other entries" in {label.text() for label in page.findChildren(QLabel)}

@@ -77,9 +77,9 @@ def test_every_page_is_shown_under_its_title(themed_app: QApplication, help_box,
     for paths in contents().values():
         for path in paths:
             help_box.show_page(path)
-            title, _, rest = help_box.page.toPlainText().partition("\n")
+            title, _, remainder = help_box.page.toPlainText().partition("\n")
             assert title, path
-            assert rest.strip(), path
+            assert remainder.strip(), path
 
 
 def test_links_lead_to_pages_rules_and_headings(help_box) -> None:

@@ -27,15 +27,15 @@ def frames(window):
 @pytest.fixture
 def made(monkeypatch):
     """Every frame that was made, also those that have gone."""
-    found = []
+    geometries = []
 
     class RecordedJumpFrame(JumpFrame):
         def __init__(self, *args):
             super().__init__(*args)
-            found.append(self.geometry())
+            geometries.append(self.geometry())
 
     monkeypatch.setattr(jump_highlight, "JumpFrame", RecordedJumpFrame)
-    return found
+    return geometries
 
 
 async def looked(window):

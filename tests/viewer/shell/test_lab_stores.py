@@ -300,7 +300,7 @@ def test_a_lab_store_is_opened_again_by_its_store_too_and_anything_else_as_it_is
     LabStore.create(folder, SMALL).close()
     for path in (folder / "store", folder, tmp_path):
         run(room.start_again(path))
-    assert [asked[1] for asked in desk.asked if asked != "close"] == [folder, folder, tmp_path]
+    assert [request[1] for request in desk.asked if request != "close"] == [folder, folder, tmp_path]
 
 
 def test_opening_for_writing_says_what_is_kept_or_why_it_is_refused(

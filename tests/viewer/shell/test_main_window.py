@@ -59,9 +59,9 @@ async def opened(window: MainWindow, path: Path, at: str | None = None) -> None:
 
 
 def table(window: MainWindow, name: str) -> RecordView:
-    found = window.findChild(RecordView, name)
-    assert found is not None
-    return found
+    view = window.findChild(RecordView, name)
+    assert view is not None
+    return view
 
 
 def test_another_window_has_the_same_settings_and_no_store(window, settings):
@@ -182,10 +182,10 @@ def test_error_page_says_what_was_found_instead(run: Run, window: MainWindow, tm
     page = window.findChild(ErrorPage, "error.page")
     assert page is not None
     assert page.isVisible()
-    said = " ".join(label.text() for label in page.findChildren(QLabel))
-    assert str(path) in said
-    assert "Expected" in said
-    assert "Found" in said
+    text = " ".join(label.text() for label in page.findChildren(QLabel))
+    assert str(path) in text
+    assert "Expected" in text
+    assert "Found" in text
     assert not action(window, "view.queues").isEnabled()
 
 
@@ -265,14 +265,14 @@ def test_directory_can_be_dropped(run: Run, window: MainWindow, golden: Golden) 
     path = golden("clean-5.3.3")
     data = QMimeData()
     data.setUrls([QUrl.fromLocalFile(str(path))])
-    copy, left, none = Qt.DropAction.CopyAction, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+    copy, left_button, none = Qt.DropAction.CopyAction, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
 
     async def drop() -> None:
         window.show_welcome()
-        enter = QDragEnterEvent(QPoint(400, 300), copy, data, left, none)
+        enter = QDragEnterEvent(QPoint(400, 300), copy, data, left_button, none)
         QApplication.sendEvent(window, enter)
         assert enter.isAccepted()
-        QApplication.sendEvent(window, QDropEvent(QPointF(400, 300), copy, data, left, none))
+        QApplication.sendEvent(window, QDropEvent(QPointF(400, 300), copy, data, left_button, none))
         await wait_for(lambda: window.session is not None)
         await window.settled()
 
@@ -444,9 +444,9 @@ def test_loop_never_waits_for_the_disk(run: Run, window: MainWindow, golden: Gol
 
         log.walk = watched  # type: ignore[method-assign]
         for offset in (0, 1_000_000, 2_000_000):
-            seen = len(readers)
+            count = len(readers)
             await window.go_to_text(str(offset))
-            await wait_for(lambda seen=seen: len(readers) > seen or window.jobs.idle)
+            await wait_for(lambda observed=count: len(readers) > observed or window.jobs.idle)
 
     run(slow())
     assert readers
@@ -454,9 +454,9 @@ def test_loop_never_waits_for_the_disk(run: Run, window: MainWindow, golden: Gol
 
 
 def action(window: MainWindow, name: str) -> QAction:
-    found = window.findChild(QAction, name)
-    assert found is not None
-    return found
+    actual_action = window.findChild(QAction, name)
+    assert actual_action is not None
+    return actual_action
 
 
 async def wait_for(true: Callable[[], bool], seconds: float = 60) -> None:

@@ -13,10 +13,10 @@ from viewer.shell.menu_strip import Menu, MenuLine, MenuStrip
 def strip(qtbot):
     opened, other = QAction("Open file"), QAction("Other")
     opened.setObjectName("store.openFile")
-    made = MenuStrip([Menu("File", "F", [MenuLine(0, opened), MenuLine(1, other)])])
-    made.kept = (opened, other)
-    qtbot.addWidget(made)
-    return made
+    menu_strip = MenuStrip([Menu("File", "F", [MenuLine(0, opened), MenuLine(1, other)])])
+    menu_strip.kept = (opened, other)
+    qtbot.addWidget(menu_strip)
+    return menu_strip
 
 
 def test_a_menu_opens_by_its_letter_and_groups_are_apart(strip):
@@ -28,12 +28,12 @@ def test_stores_that_were_opened_are_offered(strip):
     strip._fill_recent()
     assert [action.isEnabled() for action in strip._recent.actions()] == [False]
     strip._recent_stores = lambda: [RecentStore("/s/a&b", "a&b", 0)]
-    asked = []
-    strip.storeAsked.connect(asked.append)
+    emitted = []
+    strip.storeAsked.connect(emitted.append)
     strip._fill_recent()
     (action,) = strip._recent.actions()
     action.trigger()
-    assert (action.text(), asked) == ("/s/a&&b", ["/s/a&b"])
+    assert (action.text(), emitted) == ("/s/a&&b", ["/s/a&b"])
 
 
 def test_it_says_what_may_be_written_and_leaves_the_path_out_where_it_is_narrow(strip):

@@ -12,7 +12,9 @@ def test_a_layout_is_kept_taken_up_and_forgotten(run, window, golden):
     run(window.settled())
     window.show_view("queue")
     assert named_layouts.save(window, layouts, " mine ")
-    assert [(one.name, one.view) for one in window.settings.named_layouts] == [("mine", "queue")]
+    assert [(named_layout.name, named_layout.view) for named_layout in window.settings.named_layouts] == [
+        ("mine", "queue")
+    ]
     window.show_view("log")
     assert named_layouts.take(window, layouts, "mine")
     assert window.view == "queue"

@@ -11,7 +11,7 @@ MIB = 1 << 20
 
 
 def test_status_and_ruler_say_the_same_of_dispatch() -> None:
-    told = {
+    reported = {
         "wrote": 9 * MIB,
         "committed": 6 * MIB,
         "confirm": 6 * MIB,
@@ -21,7 +21,7 @@ def test_status_and_ruler_say_the_same_of_dispatch() -> None:
         "index_end": 4 * MIB,
         "min": 0,
     }
-    found = Positions(checkpoint={}, **{name: Position(value, "told") for name, value in told.items()})
-    seen = Look(found, ((0, 16 * MIB, "0" * 20),), (), 1_795_280_000_000, True, True)
-    assert "dispatch is 2.00 MiB behind" in PositionsModel(seen).status()
-    assert [gap.words for gap in ruler_view(seen, None).gaps if not gap.above] == ["to dispatch 2.00 MiB"]
+    positions = Positions(checkpoint={}, **{name: Position(value, "told") for name, value in reported.items()})
+    observed = Look(positions, ((0, 16 * MIB, "0" * 20),), (), 1_795_280_000_000, True, True)
+    assert "dispatch is 2.00 MiB behind" in PositionsModel(observed).status()
+    assert [gap.words for gap in ruler_view(observed, None).gaps if not gap.above] == ["to dispatch 2.00 MiB"]

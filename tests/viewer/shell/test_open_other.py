@@ -30,9 +30,9 @@ class CountingControl:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A folder to be packed."""
-    made = tmp_path / "broker" / "store" / "commitlog"
-    made.mkdir(parents=True)
-    (made / "00000000000000000000").write_bytes(b"x" * 100)
+    path = tmp_path / "broker" / "store" / "commitlog"
+    path.mkdir(parents=True)
+    (path / "00000000000000000000").write_bytes(b"x" * 100)
     return tmp_path / "broker"
 
 
@@ -60,16 +60,16 @@ def test_archives_are_unpacked_once_and_elsewhere(tmp_path: Path, folder: Path) 
     with tarfile.open(packed[0], "w:gz") as out:
         out.add(folder, "broker")
     with zipfile.ZipFile(packed[1], "w") as zipped:
-        for one in folder.rglob("*"):
-            zipped.write(one, one.relative_to(tmp_path))
+        for file in folder.rglob("*"):
+            zipped.write(file, file.relative_to(tmp_path))
     before = sorted(tmp_path.iterdir())
-    for one in packed:
-        cache = tmp_path / "cache" / one.name
-        found = took(one, cache).store
-        assert (found / "broker/store/commitlog/00000000000000000000").read_bytes() == b"x" * 100
-        assert found.is_relative_to(cache)
-        assert took(one, cache).store == found
-        assert [part for part in found.parent.iterdir() if part.suffix == ".part"] == []
+    for file in packed:
+        cache = tmp_path / "cache" / file.name
+        store = took(file, cache).store
+        assert (store / "broker/store/commitlog/00000000000000000000").read_bytes() == b"x" * 100
+        assert store.is_relative_to(cache)
+        assert took(file, cache).store == store
+        assert [part for part in store.parent.iterdir() if part.suffix == ".part"] == []
     assert sorted(set(tmp_path.iterdir()) - {tmp_path / "cache"}) == before
 
 
@@ -100,9 +100,9 @@ def test_broken_and_huge_archives_are_refused(tmp_path: Path, folder: Path, monk
 def test_a_configuration_names_its_store(tmp_path: Path, folder: Path) -> None:
     conf = tmp_path / "broker.conf"
     conf.write_text(f"storePathRootDir={folder}/store\nmappedFileSizeCommitLog=1048576\n", "utf-8")
-    found = took(conf, tmp_path)
-    assert found.store == folder / "store"
-    assert found.config.mapped_file_size_commit_log == 1 << 20
+    results = took(conf, tmp_path)
+    assert results.store == folder / "store"
+    assert results.config.mapped_file_size_commit_log == 1 << 20
     conf.write_text("brokerName=a\n", "utf-8")
     with pytest.raises(StoreError, match="storePathRootDir"):
         took(conf, tmp_path)
@@ -111,6 +111,6 @@ def test_a_configuration_names_its_store(tmp_path: Path, folder: Path) -> None:
 def test_a_session_leads_to_its_store(tmp_path: Path, folder: Path) -> None:
     file = tmp_path / "x.storescope"
     write(file, Session(str(folder), "positions"))
-    found = took(file, tmp_path)
-    assert (found.store, found.session.place) == (folder, "positions")
+    results = took(file, tmp_path)
+    assert (results.store, results.session.place) == (folder, "positions")
     assert took(tmp_path / "not there.zip", tmp_path).store == tmp_path / "not there.zip"

@@ -26,18 +26,18 @@ Golden = Callable[..., Path]
 def test_rows_are_painted_before_the_store_is_surveyed(
     run: Run, window: MainWindow, golden: Golden, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seen: list[tuple[bool, int, bool]] = []
+    observed: list[tuple[bool, int, bool]] = []
     real = survey_module.survey
 
     def watched(store: StoreSnapshot) -> object:
         table = window.panes["log"].findChild(RecordView, "units.table")
-        seen.append((table.drawn, table.model().rowCount(), window.jobs.worker.alive))
+        observed.append((table.drawn, table.model().rowCount(), window.jobs.worker.alive))
         return real(store)
 
     monkeypatch.setattr(survey_module, "survey", watched)
     assert run(window.open(golden("broker-orders")))
     run(window.settled())
-    drawn, rows, worker = seen[0]
+    drawn, rows, worker = observed[0]
     assert drawn
     assert rows > 10
     assert not worker
@@ -52,11 +52,11 @@ def test_rows_are_painted_before_it_is_asked_what_stood_in_unreadable_bytes(
     newest = min((store / "commitlog").iterdir())
     with newest.open("r+b") as file:
         file.write(bytes(100))
-    asked: list[bool] = []
+    requests: list[bool] = []
     real = log_pane.lost_units
 
     def watched(*words: Any) -> object:
-        asked.append(window.panes["log"].findChild(RecordView, "units.table").drawn)
+        requests.append(window.panes["log"].findChild(RecordView, "units.table").drawn)
         return real(*words)
 
     monkeypatch.setattr(log_pane, "lost_units", watched)
@@ -64,13 +64,13 @@ def test_rows_are_painted_before_it_is_asked_what_stood_in_unreadable_bytes(
     run(window.settled())
     table = window.panes["log"].findChild(RecordView, "units.table")
 
-    async def told() -> str:
+    async def scenario() -> str:
         await until(lambda: table.table.rows and table.table.rows[0].was, "it is said what stood there")
         return str(table.table.rows[0].was)
 
-    assert run(told()).count("/") == 2
-    assert asked
-    assert all(asked)
+    assert run(scenario()).count("/") == 2
+    assert requests
+    assert all(requests)
 
 
 def test_parts_of_views_are_found_though_nobody_looked_at_them_yet(
@@ -122,7 +122,9 @@ def test_threads_that_ask_for_queues_share_one_listing(golden: Golden, monkeypat
 
     listed: list[int] = []
     real = StoreSnapshot._list_topics
-    monkeypatch.setattr(StoreSnapshot, "_list_topics", lambda self, known: (listed.append(1), real(self, known))[1])
+    monkeypatch.setattr(
+        StoreSnapshot, "_list_topics", lambda self, known_values: (listed.append(1), real(self, known_values))[1]
+    )
     with open_store(golden("broker-orders")) as store:
         assert store.log.known_end is None
         threads = [threading.Thread(target=store.topics), threading.Thread(target=lambda: store.log.max_offset)]
@@ -154,5 +156,5 @@ def test_a_picture_does_not_wait_for_a_count_that_takes_long(
 
 
 def _counted(real: Callable[[float], Any], most: int, then: Callable[[], float]) -> Callable[[float], Any]:
-    left = iter(range(most))
-    return lambda seconds: real(seconds) if next(left, None) is not None else then()
+    remaining = iter(range(most))
+    return lambda seconds: real(seconds) if next(remaining, None) is not None else then()

@@ -31,7 +31,7 @@ def test_commands_are_noted_with_their_command_line(qtbot) -> None:
     )
     log.went("Topic/0/1", "Go to")
     log.went("  ", "Go to")
-    assert [one.id for one in log.list] == ["check.run", "view.queues", "zoom.in", "filter.apply", "go.to"]
+    assert [finding.id for finding in log.list] == ["check.run", "view.queues", "zoom.in", "filter.apply", "go.to"]
     assert log.script().splitlines() == [
         "storescope check '/a store'",
         "storescope view '/a store' --at queue",
@@ -43,15 +43,15 @@ def test_commands_are_noted_with_their_command_line(qtbot) -> None:
 
 def test_without_a_store_there_is_no_command_line_and_the_log_is_bounded(qtbot, monkeypatch) -> None:
     log = Operations(lambda _words: "")
-    told = []
-    log.noted.connect(lambda: told.append(1))
+    reports = []
+    log.noted.connect(lambda: reports.append(1))
     for number in range(operations.LONGEST + 5):
         log.note("zoom.in", str(number), {}, "")
     assert len(log.list) == operations.LONGEST
     assert log.script() == ""
     log.clear()
     assert not log.list
-    assert len(told) == operations.LONGEST + 6
+    assert len(reports) == operations.LONGEST + 6
 
 
 NO_VIEW = {
@@ -71,10 +71,10 @@ def test_every_view_that_can_be_opened_has_its_equal_command_line(qtbot) -> None
     log = Operations(partial(command_line, path="/store"))
     give(log, *BY_COMMAND)
     assert {one.id for one in log.list if one.cli} == BY_COMMAND.keys()
-    for one in log.list:
-        *command, last = one.cli.split()
+    for item in log.list:
+        *command, last = item.cli.split()
         if command == ["storescope", "view", "/store", "--at"]:
-            found = places.parse(last)
-            assert getattr(found, "view", "") == BY_COMMAND[one.id].kind, one.cli
+            results = places.parse(last)
+            assert getattr(results, "view", "") == BY_COMMAND[item.id].kind, item.cli
         else:
-            assert [*command, last] == ["storescope", BY_COMMAND[one.id].cli, "/store"]
+            assert [*command, last] == ["storescope", BY_COMMAND[item.id].cli, "/store"]

@@ -16,10 +16,10 @@ def box(qtbot):
     entries = [
         Entry("Commands", "", f"Command {n}", f"id.{n}", "", lambda n=n: window.heard.append(n)) for n in range(30)
     ]
-    made = PaletteBox(window, lambda text: [e for e in entries if text.casefold() in e.text.casefold()])
+    palette_box = PaletteBox(window, lambda text: [e for e in entries if text.casefold() in e.text.casefold()])
     window.show()
-    made.open()
-    yield made
+    palette_box.open()
+    yield palette_box
     window.close()
 
 

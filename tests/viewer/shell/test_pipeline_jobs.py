@@ -38,10 +38,10 @@ class FakeJobRuns(QObject):
         return any(job.running for job in self.jobs)
 
     def start(self, name: str) -> JobState:
-        made = JobState(len(self.jobs) + 1, JobRequest(name, ("/data/store",)), 1_795_248_000.0, 100.0)
-        self.jobs = [made, *self.jobs]
+        state = JobState(len(self.jobs) + 1, JobRequest(name, ("/data/store",)), 1_795_248_000.0, 100.0)
+        self.jobs = [state, *self.jobs]
         self.listed.emit()
-        return made
+        return state
 
     def over(self, job: JobState, code: int = 0) -> None:
         job.end(code, 103.0)
@@ -147,10 +147,10 @@ def test_each_job_that_runs_is_a_sentence_of_the_question(room: PipelineRoom, ru
     runs.start("verify").take_all(lines.verify([], ended=False), 101.0)
     runs.start("stats")
     runs.over(runs.start("export"))
-    said = room.running_in_words()
-    assert any(line.startswith("verify: 58 of 108 tasks") for line in said)
-    assert "stats: Spark is starting" in said
-    assert not any(line.startswith("export") for line in said)
+    running = room.running_in_words()
+    assert any(line.startswith("verify: 58 of 108 tasks") for line in running)
+    assert "stats: Spark is starting" in running
+    assert not any(line.startswith("export") for line in running)
 
 
 def test_jobs_are_ended_behind_a_window_that_closes(

@@ -45,11 +45,11 @@ def test_what_is_no_session_is_refused_with_what_was_found(text: str, words: str
 
 
 def test_parts_that_cannot_be_read_count_as_absent() -> None:
-    said = json.loads(to_text(WHOLE)) | {"bookmarks": 3, "places": [1, "log"], "saved": "now", "filter": None}
-    said["window"] = {"size": [0, -1], "splitters": {"a": "***", "b": 3}}
-    found = from_text(json.dumps(said), "x")
-    assert (found.bookmarks, found.places, found.saved, found.filter) == ((), ("log",), 0, "")
-    assert (found.size, found.layout) == ((0, 0), {})
+    record = json.loads(to_text(WHOLE)) | {"bookmarks": 3, "places": [1, "log"], "saved": "now", "filter": None}
+    record["window"] = {"size": [0, -1], "splitters": {"a": "***", "b": 3}}
+    results = from_text(json.dumps(record), "x")
+    assert (results.bookmarks, results.places, results.saved, results.filter) == ((), ("log",), 0, "")
+    assert (results.size, results.layout) == ((0, 0), {})
 
 
 def test_a_store_that_moved_with_its_session_is_found(tmp_path: Path) -> None:
@@ -59,4 +59,4 @@ def test_a_store_that_moved_with_its_session_is_found(tmp_path: Path) -> None:
         read(file)
     (tmp_path / "broker-a" / "store").mkdir(parents=True)
     assert read(file).store == str(tmp_path / "broker-a" / "store")
-    assert [one.name for one in tmp_path.iterdir() if one.name.endswith(".part")] == []
+    assert [item.name for item in tmp_path.iterdir() if item.name.endswith(".part")] == []

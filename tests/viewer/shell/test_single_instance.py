@@ -21,14 +21,14 @@ ROOT = Path(__file__).resolve().parents[3]
 Run = Callable[[Any], Any]
 
 
-def called(folder: Path, asked: SecondStart) -> bool:
+def called(folder: Path, start: SecondStart) -> bool:
     """Hand over from a process of its own: waiting in Qt holds the interpreter."""
     code = (
         "import sys; from pathlib import Path; from viewer.shell.single_instance import SecondStart, hand_over\n"
         "store, at = (text or None for text in sys.argv[2:])\n"
         "print(hand_over(Path(sys.argv[1]), SecondStart(Path(store) if store else None, at)))"
     )
-    parts = (str(folder), str(asked.store or ""), asked.at or "")
+    parts = (str(folder), str(start.store or ""), start.at or "")
     done = subprocess.run([sys.executable, "-c", code, *parts], capture_output=True, text=True, timeout=60, cwd=ROOT)
     assert done.returncode == 0, done.stderr
     return done.stdout == "True\n"
@@ -44,8 +44,8 @@ def short(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def test_what_is_said_is_read_again() -> None:
-    asked = SecondStart(Path("/data/主题 store"), "queue:Orders/0/42")
-    assert read_line(asked.line()) == asked
+    start = SecondStart(Path("/data/主题 store"), "queue:Orders/0/42")
+    assert read_line(start.line()) == start
     assert read_line(SecondStart().line()) == SecondStart()
 
 
@@ -67,14 +67,14 @@ def test_settings_elsewhere_are_another_address(short: Path) -> None:
 
 def test_the_window_that_runs_hears_it(run: Run, short: Path) -> None:
     bell = SecondStartListener(short / "settings")
-    heard: list[SecondStart] = []
-    bell.rung.connect(heard.append)
-    asked = SecondStart(Path("/data/store"), "log:5")
+    emitted: list[SecondStart] = []
+    bell.rung.connect(emitted.append)
+    start = SecondStart(Path("/data/store"), "log:5")
     assert bell.listening
-    assert run(asyncio.to_thread(called, short / "settings", asked))
-    assert heard == [asked]
+    assert run(asyncio.to_thread(called, short / "settings", start))
+    assert emitted == [start]
     bell.close()
-    assert not hand_over(short / "settings", asked)
+    assert not hand_over(short / "settings", start)
 
 
 def test_where_nobody_runs_nothing_is_handed_over(short: Path) -> None:
@@ -90,8 +90,8 @@ def test_a_second_bell_leaves_the_first_one_alone(run: Run, short: Path) -> None
 
 
 def test_what_a_dead_process_left_behind_is_taken_away(run: Run, short: Path) -> None:
-    with socket.socket(socket.AF_UNIX) as left:
-        left.bind(address(short))
+    with socket.socket(socket.AF_UNIX) as remaining:
+        remaining.bind(address(short))
     assert Path(address(short)).exists()
     assert not hand_over(short, SecondStart())
     bell = SecondStartListener(short)
@@ -109,8 +109,8 @@ def test_whoever_takes_the_call_and_says_nothing_keeps_no_start_waiting(short: P
 
 def test_a_caller_who_says_something_else_is_cut_off(run: Run, short: Path) -> None:
     bell = SecondStartListener(short)
-    heard: list[SecondStart] = []
-    bell.rung.connect(heard.append)
+    emitted: list[SecondStart] = []
+    bell.rung.connect(emitted.append)
 
     def call() -> bytes:
         with socket.socket(socket.AF_UNIX) as caller:
@@ -120,5 +120,5 @@ def test_a_caller_who_says_something_else_is_cut_off(run: Run, short: Path) -> N
             return caller.recv(10)
 
     assert run(asyncio.to_thread(call)) == b""
-    assert not heard
+    assert not emitted
     bell.close()

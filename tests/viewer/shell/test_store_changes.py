@@ -29,8 +29,8 @@ def test_files_that_were_replaced_are_told(run, window, golden, tmp_path):
     store = shutil.copytree(golden("broker-orders"), tmp_path / "store")
     assert run(window.open(store))
     run(window.settled())
-    said = []
-    window.say = said.append
+    output = []
+    window.say = output.append
     window.session.replaced.emit()
     run(window.settled())
-    assert said[0] == "Files of the store were replaced: all of it was read anew."
+    assert output[0] == "Files of the store were replaced: all of it was read anew."

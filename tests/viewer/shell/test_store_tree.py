@@ -35,10 +35,12 @@ def test_a_store_without_its_log_is_not_called_closed(holed: Path) -> None:
     for file in (holed / "commitlog").iterdir():
         file.unlink()
     with open_store(holed) as store:
-        found = survey(store)
-    assert card_status(found, {}, complete=False) == ("error", "the log is gone")
-    assert found.messages == 2_808, "what the files of the queues hold, though none of it counts without the log"
-    assert _facts_of(found, {}, 0)[0] == "0 B · 5 topics · 2,808 entries"
+        actual_survey = survey(store)
+    assert card_status(actual_survey, {}, complete=False) == ("error", "the log is gone")
+    assert actual_survey.messages == 2_808, (
+        "what the files of the queues hold, though none of it counts without the log"
+    )
+    assert _facts_of(actual_survey, {}, 0)[0] == "0 B · 5 topics · 2,808 entries"
 
 
 @pytest.mark.golden
@@ -58,9 +60,9 @@ def test_a_folder_that_holds_only_a_log_tells_what_its_units_tell(
             assert "0 topics" not in side.card.facts.text()
             await asyncio.sleep(0.02)
         await window.settled(60)
-        told = session.survey
-        assert told is not None
-        facts = _facts_of(told, session.counted_topics, session.counted_units)
+        actual_survey = session.survey
+        assert actual_survey is not None
+        facts = _facts_of(actual_survey, session.counted_topics, session.counted_units)
         assert facts[0] == "1.97 MiB · 4 topics · 4,091 units"
         assert side.card.facts.text() in facts
         topics = side.model.find("topics")
@@ -82,7 +84,7 @@ def test_a_folder_that_holds_only_a_log_tells_what_its_units_tell(
 
 @pytest.mark.golden
 def test_before_its_units_are_counted_a_log_without_queues_says_no_number(golden: Callable[..., Path]) -> None:
-    told = survey(open_store(golden("queues-gone-5.3.3")))
-    assert _facts_of(told, {}, 0) == ["1.28 MiB · 2 files"]
-    topics = next(node for node in store_nodes(told, places, is_system_topic) if node.name == "topics")
+    actual_survey = survey(open_store(golden("queues-gone-5.3.3")))
+    assert _facts_of(actual_survey, {}, 0) == ["1.28 MiB · 2 files"]
+    topics = next(node for node in store_nodes(actual_survey, places, is_system_topic) if node.name == "topics")
     assert topics.badge == ""

@@ -148,7 +148,7 @@ def test_the_packages_are_those_that_the_set_up_installs() -> None:
     """One list in words and one in the script: neither may forget what the other knows."""
     script = (ROOT / "packaging" / "environment.sh").read_text("utf-8")
     lists = re.findall(r'^qt_(?:offscreen|display)="([^"]*)"', script, re.MULTILINE)
-    installed = {name for found in lists for name in found.split()}
+    installed = {name for results in lists for name in results.split()}
     # libbrotli1 comes with libfreetype6; who has a Wayland display has Wayland's libraries.
     others = {"libbrotli1", "libwayland-client0", "libwayland-cursor0"}
     assert set(PACKAGES.values()) - others == installed
@@ -160,8 +160,8 @@ def test_every_library_that_the_plug_ins_ask_the_system_for_has_its_package() ->
     files = [QT / f"Qt/plugins/platforms/libq{name}.so" for name in ("offscreen", "xcb", "wayland")]
     for name in ("Core", "Gui", "Widgets", "Network", "Svg", "DBus", "OpenGL", "XcbQpa", "WaylandClient"):
         files.append(QT / f"Qt/lib/libQt6{name}.so.6")
-    known = re.compile(rb"\0(lib(?:xcb|xkb|X11|wayland|EGL|GL|glib|dbus|brotli|font|free)[\w.+-]*\.so\.\d+)\0")
+    known_values = re.compile(rb"\0(lib(?:xcb|xkb|X11|wayland|EGL|GL|glib|dbus|brotli|font|free)[\w.+-]*\.so\.\d+)\0")
     for file in files:
-        needed.update(name.decode() for name in known.findall(file.read_bytes()))
+        needed.update(name.decode() for name in known_values.findall(file.read_bytes()))
     assert {"libxcb-cursor.so.0", "libEGL.so.1", "libwayland-client.so.0"} <= needed
     assert needed <= set(PACKAGES)

@@ -56,7 +56,9 @@ def part(request: pytest.FixtureRequest, orders: Path, monkeypatch: pytest.Monke
 def texts(window: QWidget) -> list[str]:
     """Everything that stands in labels and chips on the screen, and what they say aloud."""
     parts = [*QWidget.findChildren(window, QLabel), *QWidget.findChildren(window, Chip)]
-    return [text for one in parts if one.isVisible() for text in (getattr(one, "text", str)(), one.accessibleName())]
+    return [
+        text for item in parts if item.isVisible() for text in (getattr(item, "text", str)(), item.accessibleName())
+    ]
 
 
 def test_every_view_says_what_cannot_be_read(
@@ -79,7 +81,7 @@ def test_every_view_says_what_cannot_be_read(
             assert look(shown).mark == "unread", "a file that cannot be read was a red, damaged row"
             line = window.findChild(LineStrip, "units.line")
             assert line is not None
-            assert [one.kind for one in line.broken][:1] == ["unread"]
+            assert [item.kind for item in line.broken][:1] == ["unread"]
             assert line.words_at(line.width() / 4), "the Line was empty, as if nothing had been written"
         for view in BY_KIND:
             window.show_view(view)

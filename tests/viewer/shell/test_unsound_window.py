@@ -35,7 +35,9 @@ def holed(golden: Callable[..., Path], tmp_path: Path) -> Path:
 def texts(window: QWidget) -> list[str]:
     """What stands in labels and chips on the screen."""
     parts = [*QWidget.findChildren(window, QLabel), *QWidget.findChildren(window, Chip)]
-    return [text for one in parts if one.isVisible() for text in (getattr(one, "text", str)(), one.accessibleName())]
+    return [
+        text for part in parts if part.isVisible() for text in (getattr(part, "text", str)(), part.accessibleName())
+    ]
 
 
 @pytest.mark.golden
@@ -52,8 +54,8 @@ def test_no_view_calls_it_sound(run: Any, window: MainWindow, holed: Path) -> No
             window.show_view(view)
             await window.settled(60)
             assert [text for text in texts(window) if text in SOUND] == [], view
-            lines = [one for one in QWidget.findChildren(window, LineStrip) if one.isVisible()]
-            assert [one.broken for one in lines if one.broken != (HOLE,)] == [], view
+            lines = [item for item in QWidget.findChildren(window, LineStrip) if item.isVisible()]
+            assert [line.broken for line in lines if line.broken != (HOLE,)] == [], view
         card = window.side.card
         assert card.chip.accessibleName() in {"closed · 1 error", "1 error"}
         assert card._status == ("error", "closed · 1 error")
@@ -65,8 +67,10 @@ def test_no_view_calls_it_sound(run: Any, window: MainWindow, holed: Path) -> No
         assert space.line._broken == (HOLE,)
         assert [kind for _, _, kind in findings.recovery.line._broken] == ["missing"]
         assert not findings.incident.isHidden()
-        told = findings.incident.accessibleDescription()
-        assert told.startswith("Lost already: 1,200 messages · by the next start of RocketMQ 5.3.3: nothing more · ")
+        accessible_description = findings.incident.accessibleDescription()
+        assert accessible_description.startswith(
+            "Lost already: 1,200 messages · by the next start of RocketMQ 5.3.3: nothing more · "
+        )
         assert "it does not read here" in findings.detail._why.text()
         findings.incident._fold.click()
         assert findings.incident.folded
@@ -94,7 +98,7 @@ def test_the_incident_stays_in_log_and_findings_as_it_was_left(run: Any, window:
         assert findings._list.isChecked()
         rows = log.table.source.rows
         assert (rows[-1].messages, rows[-1].queues) == (1_200, 14)
-        assert {one.topic: one.messages for one in rows if one.queue_id is None}["OrderEvents"] == 688
+        assert {row.topic: row.messages for row in rows if row.queue_id is None}["OrderEvents"] == 688
         log.table.placeRequested.emit(rows[1].place)
         assert window.view == "queue"
         assert await window.open(holed)
@@ -106,9 +110,9 @@ def test_the_incident_stays_in_log_and_findings_as_it_was_left(run: Any, window:
         assert log.folded
         window.rebuild()
         window.show_view("log")
-        again = window.panes["log"].incident
-        assert again is not None, "a view that is made after the check tells of it too"
-        assert not again.isHidden()
+        second_incident = window.panes["log"].incident
+        assert second_incident is not None, "a view that is made after the check tells of it too"
+        assert not second_incident.isHidden()
 
     run(walk())
 
@@ -147,7 +151,7 @@ def test_a_file_missing_at_the_very_end_is_hatched_in_every_line(
         for view in BY_KIND:
             window.show_view(view)
             await window.settled(60)
-            for line in (one for one in QWidget.findChildren(window, LineStrip) if one.isVisible()):
+            for line in (item for item in QWidget.findChildren(window, LineStrip) if item.isVisible()):
                 assert line.broken == (hole,), view
                 assert line._line.high == hole.end, view
         space = window.panes["space"].line

@@ -34,10 +34,10 @@ def test_a_view_is_opened_by_one_command_of_its_own(view: View) -> None:
 
 @each
 def test_a_view_has_a_pane_a_crumb_and_a_command_line_that_exists(view: View, qtbot: object) -> None:
-    made = make_pane(view.kind)
-    assert isinstance(made, Pane)
-    assert made.view_id == view.kind
-    made.deleteLater()
+    pane = make_pane(view.kind)
+    assert isinstance(pane, Pane)
+    assert pane.view_id == view.kind
+    pane.deleteLater()
     assert crumbs_of(Place(view.kind), None)[0][0] in {view.crumb or view.title, "Queues"}
     assert view.command_line[0] in CLI_COMMANDS or view.command_line[0] == "view"
     if not view.cli:
@@ -59,4 +59,4 @@ def test_a_view_beside_another_lights_that_one_on_the_rail() -> None:
 @each
 def test_a_view_is_named_in_chinese(view: View) -> None:
     set_language("zh_CN")
-    assert all(tr(said) != said for said in (view.title, view.asks, view.crumb) if said)
+    assert all(tr(output) != output for output in (view.title, view.asks, view.crumb) if output)

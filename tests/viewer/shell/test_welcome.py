@@ -16,11 +16,11 @@ from viewer.shell.welcome import WelcomePage, remember_store, samples, unpacked
 @pytest.fixture
 def page(qtbot, tmp_path):
     recent = [RecentStore(str(tmp_path), "here", 0), RecentStore("/not/there", "gone", 0)]
-    made = WelcomePage(recent, samples())
-    qtbot.addWidget(made)
-    made.resize(1200, 800)
-    made.show()
-    return made
+    welcome_page = WelcomePage(recent, samples())
+    qtbot.addWidget(welcome_page)
+    welcome_page.resize(1200, 800)
+    welcome_page.show()
+    return welcome_page
 
 
 def test_a_store_of_last_time_and_a_sample_are_chosen_by_key_and_one_that_is_gone_is_not(page, qtbot, tmp_path):
@@ -35,7 +35,7 @@ def test_a_store_of_last_time_and_a_sample_are_chosen_by_key_and_one_that_is_gon
 
 
 def test_a_sample_is_unpacked_once_and_whole(tmp_path):
-    sample = next(one for one in samples() if one.name == "orders")
+    sample = next(item for item in samples() if item.name == "orders")
     first = unpacked(sample, tmp_path)
     assert (first / "commitlog").is_dir()
     assert unpacked(sample, tmp_path) == first
@@ -61,6 +61,6 @@ def test_a_store_is_remembered_once_it_is_known(run, window, golden):
     assert run(window.open(golden("broker-orders")))
     run(window.settled())
     remember_store(window.settings, window.session)
-    (one, *_) = window.settings.recent
-    assert one.path == str(window.session.path)
-    assert one.facts[0] == window.session.survey.log_bytes
+    (item, *_) = window.settings.recent
+    assert item.path == str(window.session.path)
+    assert item.facts[0] == window.session.survey.log_bytes

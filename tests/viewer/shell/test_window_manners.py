@@ -122,14 +122,14 @@ def test_the_shadow_of_the_palette_leaves_nothing_behind(run: Run) -> None:
             super().paintEvent(event)
 
     entries = [Entry("Commands", "", f"Command {n}", f"id.{n}", "", lambda: None) for n in range(30)]
-    made = CountingPaletteBox(window, lambda text: [one for one in entries if text in one.text])
+    box = CountingPaletteBox(window, lambda text: [entry for entry in entries if text in entry.text])
     window.show()
-    made.open()
+    box.open()
     window.grab()
     assert QTest.qWaitForWindowExposed(window, 60_000)
     painted.clear()
-    made.field.setText("Command 29")
-    run(until(lambda: any(rect.contains(made.rect()) for rect in painted), "all of it is painted again"))
+    box.field.setText("Command 29")
+    run(until(lambda: any(rect.contains(box.rect()) for rect in painted), "all of it is painted again"))
     window.close()
 
 

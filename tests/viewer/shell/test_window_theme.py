@@ -71,16 +71,16 @@ def test_windows_are_dressed_part_by_part(run: Run, window: MainWindow, golden: 
         assert not turns, "nothing is dressed in the turn of the click"
         await _until(all_windows_themed)
         assert not before_front, "the front window is dressed first"
-        assert {of for of, seen in turns if seen} == {window, other}
-        for one in (window, other):
-            assert one.updatesEnabled()
-            assert {one.panes[view].styleSheet() for view in one.panes} == {style_sheet()}
-            said = [label for label in one.findChildren(Label) if label.isVisible() and label.text()]
-            assert len(said) > 5
-            assert {label.palette().windowText().color().name() for label in said} <= {
+        assert {of for of, observed in turns if observed} == {window, other}
+        for item in (window, other):
+            assert item.updatesEnabled()
+            assert {item.panes[view].styleSheet() for view in item.panes} == {style_sheet()}
+            labels = [label for label in item.findChildren(Label) if label.isVisible() and label.text()]
+            assert len(labels) > 5
+            assert {label.palette().windowText().color().name() for label in labels} <= {
                 colour.lower() for colour in DARK.values()
             }
-            assert {part.styleSheet() for part in (one.top, one.rail, one.side, one.strip)} == {style_sheet()}
+            assert {part.styleSheet() for part in (item.top, item.rail, item.side, item.strip)} == {style_sheet()}
         await windows.close_all()
 
     run(change())
@@ -106,16 +106,16 @@ def test_what_is_opened_later_wears_the_theme(run: Run, window: MainWindow, gold
 
 def test_zoom_steps_that_come_fast_are_one(run: Run, window: MainWindow, golden: Golden, tmp_path: Path) -> None:
     """Four steps queued eight seconds of work; now they are put together, and the keys are heard in between."""
-    told: list[int] = []
+    zooms: list[int] = []
 
     async def scale() -> None:
         await opened(window, golden("broker-orders"))
-        theme.changed.connect(lambda: told.append(theme.zoom))
+        theme.changed.connect(lambda: zooms.append(theme.zoom))
         for _ in range(4):
             window.actions_by_id["zoom.in"].trigger()
         assert "140 %" in window.status.message.text()
         await _until(lambda: theme.zoom == 140)
-        assert told == [140]
+        assert zooms == [140]
         assert window.settings.zoom == 140
 
     run(scale())
@@ -123,7 +123,7 @@ def test_zoom_steps_that_come_fast_are_one(run: Run, window: MainWindow, golden:
 
 def _late(window: MainWindow) -> list[QWidget]:
     """What follows the theme in ``window`` and has not heard of the one in force."""
-    return [one.parent() for one in QWidget.findChildren(window, _Follower) if one.version != theme.version]
+    return [item.parent() for item in QWidget.findChildren(window, _Follower) if item.version != theme.version]
 
 
 def test_nothing_follows_in_the_turn_of_the_click_and_all_of_it_does_in_the_end(
@@ -154,23 +154,23 @@ def test_nothing_follows_in_the_turn_of_the_click_and_all_of_it_does_in_the_end(
         for step in (lambda: theme.set_contrast(True), lambda: theme.set_scheme("dark"), lambda: theme.set_zoom(130)):
             count = {one: len(QWidget.findChildren(one, _Follower)) for one in (window, other)}
             step()
-            for one in (window, other):
-                assert len(_late(one)) == count[one] > 500
+            for item in (window, other):
+                assert len(_late(item)) == count[item] > 500
             await _until(all_windows_themed)
             assert not [*_late(window), *_late(other)]
-        for one in (window, other):
+        for item in (window, other):
             for view in BY_KIND:
-                one.show_view(view)
+                item.show_view(view)
                 await asyncio.sleep(0.02)
-                assert one.panes[view].styleSheet() == style_sheet()
-            assert not _late(one)
-            labels = [label for label in one.findChildren(Label) if type(label) in {Label, Elided}]
+                assert item.panes[view].styleSheet() == style_sheet()
+            assert not _late(item)
+            labels = [label for label in item.findChildren(Label) if type(label) in {Label, Elided}]
             assert len(labels) > 100
             for label in labels:
                 fonts = (ui, mono)[label._code](label._size, label._weight)
                 assert label.font().pixelSize() == fonts.pixelSize(), label.text()
                 assert label.palette().windowText().color() == C(label._role), label.text()
-            heads = [head for head in one.findChildren(PaneHead) if head.isVisible()]
+            heads = [head for head in item.findChildren(PaneHead) if head.isVisible()]
             assert heads
             for head in heads:
                 assert head.minimumHeight() == px(32)
@@ -194,15 +194,15 @@ def test_what_is_said_between_the_turns_is_right_afterwards(run: Run, window: Ma
         theme.set_zoom(120)
         head.note.setText("said in between")
         head.note.set_role("error")
-        made = Label("made in between")
-        head.box.addWidget(made)
+        new_label = Label("made in between")
+        head.box.addWidget(new_label)
         theme.set_zoom(140)
         window.show_view("findings")
-        assert not [one for one in _late(window) if window.panes["findings"].isAncestorOf(one)], (
+        assert not [item for item in _late(window) if window.panes["findings"].isAncestorOf(item)], (
             "a view that is shown does not wait for its turn"
         )
         await _until(all_windows_themed)
-        for label, role, size in ((head.note, "error", 12), (made, "text", 13)):
+        for label, role, size in ((head.note, "error", 12), (new_label, "text", 13)):
             assert label.palette().windowText().color() == C(role)
             assert label.font().pixelSize() == ui(size).pixelSize()
         assert head.note.text() == "said in between"
@@ -223,8 +223,8 @@ def test_another_language_is_spoken_step_by_step_and_what_comes_between_is_right
         await other.settled(60)
         before = {one: (one.stack, list(one.panes.values())) for one in (window, other)}
         window.actions_by_id["language.zh_CN"].trigger()
-        for one, (stack, panes) in before.items():
-            assert one.stack is stack, "nothing is made in the turn of the click"
+        for item, (stack, panes) in before.items():
+            assert item.stack is stack, "nothing is made in the turn of the click"
             assert [isValid(pane) for pane in panes] == [True] * len(panes)
         for number in range(24):
             window.show_view(("index", "queue", "log")[number % 3])
@@ -235,17 +235,17 @@ def test_another_language_is_spoken_step_by_step_and_what_comes_between_is_right
             if number == 9:
                 window.actions_by_id["language.zh_CN"].trigger()
         await _until(all_windows_themed)
-        for one, (stack, panes) in before.items():
-            assert one.updatesEnabled()
+        for item, (stack, panes) in before.items():
+            assert item.updatesEnabled()
             assert not isValid(stack)
             assert not any(isValid(pane) for pane in panes)
-            assert one.rail.buttons["findings"].text() == "诊断"
-            assert one.actions_by_id["language.zh_CN"].isChecked()
+            assert item.rail.buttons["findings"].text() == "诊断"
+            assert item.actions_by_id["language.zh_CN"].isChecked()
             for view in BY_KIND:
-                one.show_view(view)
-                await one.settled(60)
-                assert one.panes[view].session is one.session
-            heads = one.findChild(RecordView, "units.table").model()
+                item.show_view(view)
+                await item.settled(60)
+                assert item.panes[view].session is item.session
+            heads = item.findChild(RecordView, "units.table").model()
             assert "物理偏移量" in [heads.head(n) for n in range(heads.columnCount())]
         await windows.close_all()
 
@@ -287,9 +287,9 @@ def test_a_state_that_stands_there_takes_the_colours_of_the_new_theme(themed_app
     line = StateLine(holder)
     line.show_state(State("note", "Linked to another store"))
     theme.set_scheme("dark")
-    said = line.findChild(QLabel)
-    assert said is not None
-    assert said.palette().windowText().color().name() == C("text2").name()
+    label = line.findChild(QLabel)
+    assert label is not None
+    assert label.palette().windowText().color().name() == C("text2").name()
 
 
 def test_icons_of_menus_have_the_colour_of_the_theme_in_force(run: Run, window: MainWindow, golden: Golden) -> None:

@@ -37,7 +37,7 @@ def test_quit_closes_every_window_and_ctrl_w_one(run: Run, window: MainWindow, g
             await other.settled(60)
         assert others[0] is not None
         others[0].actions_by_id["window.close"].trigger()
-        assert [one is not None and one.closed for one in others] == [True, False]
+        assert [item is not None and item.closed for item in others] == [True, False]
         assert not window.closed
         window.actions_by_id["app.quit"].trigger()
         assert window.closed

@@ -42,12 +42,12 @@ class Jobs:
         self, work: Callable[[], Any], done: Callable[[Any], None], failed: Callable[[Exception], None] | None = None
     ) -> None:
         try:
-            found = work()
+            actual_work = work()
         except (OSError, StoreError) as error:
             assert failed is not None
             failed(error)
         else:
-            done(found)
+            done(actual_work)
 
     read_kept = read
 
@@ -221,13 +221,13 @@ def test_a_session_says_where_one_is_and_what_was_noted(space: Workspace, made: 
     marks = bookmarks_of(session)  # type: ignore[arg-type]
     marks.put(Bookmark("log:640", "here"))
     made.panes["log"] = SimpleNamespace(filter=SimpleNamespace(field=QLineEdit(' topic = "Orders" ', made)))
-    said = space.session()
-    assert said is not None
-    assert (said.store, said.place) == (str(session.path), "queue:Orders/0/5")
-    assert said.places == ("log:640", "queue:Orders/0/5")
-    assert [mark.name for mark in said.bookmarks] == ["here"]
-    assert said.filter == 'topic = "Orders"'
-    assert said.layout == {"split.side": b"ab"}
+    actual_session = space.session()
+    assert actual_session is not None
+    assert (actual_session.store, actual_session.place) == (str(session.path), "queue:Orders/0/5")
+    assert actual_session.places == ("log:640", "queue:Orders/0/5")
+    assert [mark.name for mark in actual_session.bookmarks] == ["here"]
+    assert actual_session.filter == 'topic = "Orders"'
+    assert actual_session.layout == {"split.side": b"ab"}
     made.session = None
     assert space.session() is None
 
@@ -306,10 +306,10 @@ def test_a_last_session_that_cannot_be_kept_is_said(space: Workspace, made: Wind
 @pytest.fixture
 def takes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, StoreToOpen]:
     """What files lead to, by their names."""
-    found: dict[str, StoreToOpen] = {}
-    monkeypatch.setattr(module, "take", lambda _control, path, _cache: found[path.name])
+    results: dict[str, StoreToOpen] = {}
+    monkeypatch.setattr(module, "take", lambda _control, path, _cache: results[path.name])
     monkeypatch.setattr(module, "default_cache", lambda: tmp_path / "cache")
-    return found
+    return results
 
 
 def test_a_store_is_meant_itself_and_begins_with_its_log(space: Workspace, takes: dict[str, StoreToOpen]) -> None:
@@ -320,7 +320,7 @@ def test_a_store_is_meant_itself_and_begins_with_its_log(space: Workspace, takes
 def test_a_session_file_brings_its_place_its_bookmarks_and_its_layout(
     space: Workspace, made: Window, session: FakeOpenStore, layouts: Layouts, takes: dict[str, StoreToOpen]
 ) -> None:
-    told = Session(
+    actual_session = Session(
         str(session.path),
         "queue:Orders/0/5",
         ("log:640", "no place", "queue:Orders/0/5"),
@@ -329,14 +329,14 @@ def test_a_session_file_brings_its_place_its_bookmarks_and_its_layout(
         size=(900, 600),
         layout={"split.side": b"ab"},
     )
-    takes["a.storescope"] = StoreToOpen(session.path, session=told)
+    takes["a.storescope"] = StoreToOpen(session.path, session=actual_session)
     asyncio.run(space.taken(Path("a.storescope")))
     assert space.first_place() == "queue:Orders/0/5"
     space.began(session)  # type: ignore[arg-type]
     marks = bookmarks_of(session)  # type: ignore[arg-type]
-    assert (marks.list, marks.notes) == (told.bookmarks, "asked Lin")
+    assert (marks.list, marks.notes) == (actual_session.bookmarks, "asked Lin")
     assert [place.kind for place in made.history.places] == ["log", "queue"], "what is no place is passed over"
-    assert layouts.taken == [told.layout]
+    assert layouts.taken == [actual_session.layout]
     assert (made.width(), made.height()) == (900, 600)
 
 
@@ -368,9 +368,9 @@ def test_what_was_marked_is_kept_for_the_next_time(space: Workspace, made: Windo
     space.began(session)  # type: ignore[arg-type]
     bookmarks_of(session).put(Bookmark("log:640", "here"))  # type: ignore[arg-type]
     assert len(set(made.jobs.kept)) == 1
-    again = FakeOpenStore(session.path, made.jobs)
-    space.began(again)  # type: ignore[arg-type]
-    assert [mark.name for mark in bookmarks_of(again).list] == ["here"]  # type: ignore[arg-type]
+    second_store = FakeOpenStore(session.path, made.jobs)
+    space.began(second_store)  # type: ignore[arg-type]
+    assert [mark.name for mark in bookmarks_of(second_store).list] == ["here"]  # type: ignore[arg-type]
 
 
 # ---- windows and views -----------------------------------------------------------------------------------------------

@@ -66,9 +66,9 @@ def test_long_names_lose_their_middle():
 
 def test_a_group_that_may_not_consume_is_a_warning_among_the_ways(tmp_path):
     """The chip said "Has not reached it yet", as of a group that only needs time; the reason was an unmarked line."""
-    made = healthy()
-    root = made.write(tmp_path / "store")
-    group_barred(root, made)
+    new_store = healthy()
+    root = new_store.write(tmp_path / "store")
+    group_barred(root, new_store)
     with open_store(root) as store:
         (waiting,) = where(store, "Orders/0/19", group="billing")
         (past,) = where(store, "Orders/0/0", group="billing")

@@ -12,15 +12,17 @@ from viewer.widgets.record_view import RecordView
 
 @pytest.fixture
 def view(qtbot):
-    made = RecordView("queue.table", KIND)
+    record_view = RecordView("queue.table", KIND)
     frame = QWidget()
     box = QVBoxLayout(frame)
     box.setContentsMargins(0, 0, 0, 0)
-    box.addWidget(made)
-    box.addWidget(made.strip)
+    box.addWidget(record_view)
+    box.addWidget(record_view.strip)
     qtbot.addWidget(frame)
     frame.resize(700, 506)
     frame.show()
-    made.tester = QAbstractItemModelTester(made.model(), QAbstractItemModelTester.FailureReportingMode.Warning)
-    made.frame = frame
-    return made
+    record_view.tester = QAbstractItemModelTester(
+        record_view.model(), QAbstractItemModelTester.FailureReportingMode.Warning
+    )
+    record_view.frame = frame
+    return record_view

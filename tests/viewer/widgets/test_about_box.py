@@ -27,5 +27,5 @@ def test_they_are_copied(qtbot):
     parent = QWidget()
     qtbot.addWidget(parent)
     box = AboutBox(parent)
-    next(one for one in box.findChildren(QPushButton) if one.text() == "Copy").click()
+    next(button for button in box.findChildren(QPushButton) if button.text() == "Copy").click()
     assert QGuiApplication.clipboard().text() == facts()

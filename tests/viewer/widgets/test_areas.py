@@ -14,8 +14,8 @@ ROOT = Area(
 
 def test_a_path_of_keys_leads_to_an_area_or_nowhere():
     assert find(ROOT, ()) is ROOT
-    found = find(ROOT, ("Orders", "0"))
-    assert found is not None
-    assert found.name == "queue 0"
+    results = find(ROOT, ("Orders", "0"))
+    assert results is not None
+    assert results.name == "queue 0"
     assert find(ROOT, ("Paid", "0", "more")) is None
     assert ROOT.child("Sent") is None

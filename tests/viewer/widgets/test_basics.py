@@ -14,19 +14,19 @@ from viewer.widgets.basics import Button, Chip, Glyph, Key, Mark, PaneHead, Prog
 
 def test_in_a_dialog_that_writes_nothing_the_deed_answers_enter(themed_app: object) -> None:
     def box(kind: str) -> tuple[QDialog, QPushButton]:
-        made, go, cancel = QDialog(), Button("Do", kind), Button("Cancel", "flat")
-        layout = QVBoxLayout(made)
+        dialog, go, cancel = QDialog(), Button("Do", kind), Button("Cancel", "flat")
+        layout = QVBoxLayout(dialog)
         layout.addWidget(cancel)
         layout.addWidget(go)
-        made.show()
-        return made, go
+        dialog.show()
+        return dialog, go
 
     plain, go = box("primary")
     assert go.isDefault()
     asks, danger = box("danger")
     assert not danger.isDefault()
-    for one in (plain, asks):
-        one.close()
+    for item in (plain, asks):
+        item.close()
 
 
 def test_a_chip_is_as_wide_as_its_word_and_says_it(shown, qtbot):

@@ -18,12 +18,12 @@ def read(data: bytes = DATA, selected: bytes = b"") -> dict[str, str]:
 
 
 def test_integers_times_and_addresses() -> None:
-    found = read()
-    assert found["int64 BE"] == f"{0x1A1FD281D2D:,}"
-    assert found["uint64 LE"] == f"{int.from_bytes(DATA[:8], 'little'):,}"
-    assert found["int16 BE"] == "0"
-    assert found["time, ms BE"] == full_moment(0x1A1FD281D2D)
-    assert found["time, ms LE"] == "–", "no time of this century"
+    record = read()
+    assert record["int64 BE"] == f"{0x1A1FD281D2D:,}"
+    assert record["uint64 LE"] == f"{int.from_bytes(DATA[:8], 'little'):,}"
+    assert record["int16 BE"] == "0"
+    assert record["time, ms BE"] == full_moment(0x1A1FD281D2D)
+    assert record["time, ms LE"] == "–", "no time of this century"
     assert read(DATA[8:])["IPv4"] == "10.0.0.1"
     assert read(DATA)["IPv6"].startswith("0:1a1:fd28")
     assert read(b"\xff")["int8"] == "-1"
@@ -32,17 +32,17 @@ def test_integers_times_and_addresses() -> None:
 
 
 def test_too_few_bytes_say_nothing() -> None:
-    found = read(b"\x01")
-    assert found["int16 BE"] == found["double LE"] == found["IPv4"] == found["time, s BE"] == ""
+    record = read(b"\x01")
+    assert record["int16 BE"] == record["double LE"] == record["IPv4"] == record["time, s BE"] == ""
     assert all(value == "" or name in {"CRC-32", "bodyCRC", "hashCode"} for name, value in read(b"").items())
 
 
 def test_checksums_and_text_are_of_the_selection() -> None:
     body = "数量 x".encode()
-    found = read(b"\x00", body)
-    assert found["CRC-32"] == f"0x{zlib.crc32(body):08X}"
-    assert found["bodyCRC"] == f"{zlib.crc32(body) & 0x7FFFFFFF:,}"
-    assert found["UTF-8"] == "数量 x"
+    record = read(b"\x00", body)
+    assert record["CRC-32"] == f"0x{zlib.crc32(body):08X}"
+    assert record["bodyCRC"] == f"{zlib.crc32(body) & 0x7FFFFFFF:,}"
+    assert record["UTF-8"] == "数量 x"
     assert read(b"", b"TagA")["hashCode"] == f"{2598919:,}"
 
 

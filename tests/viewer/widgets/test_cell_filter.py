@@ -22,20 +22,20 @@ def units() -> list[Unit]:
 
 def test_every_cell_of_the_log_finds_its_own_unit(units: list[Unit]) -> None:
     columns = unit_kind(lambda *_: None).columns
-    asked = 0
+    request = 0
     for unit in units[::97]:
         for column in columns:
             term = cell_term("unit", column, unit_row(unit))
             if term is not None:
-                asked += 1
+                request += 1
                 assert parse(term).matches(unit), (column.key, term)
-    assert asked > 100
+    assert request > 100
 
 
 def test_marks_say_the_same_as_their_conditions(units: list[Unit]) -> None:
     for letter, condition in LETTERS.items():
-        wanted = parse(condition)
-        assert [letter in letters(u) for u in units] == [wanted.matches(u) for u in units], letter
+        expected = parse(condition)
+        assert [letter in letters(u) for u in units] == [expected.matches(u) for u in units], letter
     assert letters_term("") is None
     assert letters_term("ZR") == f"compressed and {LETTERS['R']}"
 

@@ -20,7 +20,11 @@ from viewer.widgets.treemap import Treemap
 
 def reasons(mark):
     """Command → why it cannot be done."""
-    return {one.id: reason for one in row_commands_of(mark.facts.kind) if (reason := one.without(mark.facts))}
+    return {
+        row_command.id: reason
+        for row_command in row_commands_of(mark.facts.kind)
+        if (reason := row_command.without(mark.facts))
+    }
 
 
 def test_an_area_s_menu_is_its_topic_s(shown) -> None:

@@ -28,10 +28,10 @@ def test_places_and_long_values_are_lines_too(qtbot) -> None:
     )
     other = Fact("", "other words", code=False)
     facts.show_facts([Fact("unit", "13", place="log:13"), Fact("id", "y" * 60), other])
-    asked = []
-    facts.placeRequested.connect(asked.append)
+    emitted = []
+    facts.placeRequested.connect(emitted.append)
     facts._labels[0][0].clicked.emit()
-    assert asked == ["log:13"]
+    assert emitted == ["log:13"]
     assert facts.texts()[2] == ": other words"
 
 

@@ -8,14 +8,14 @@ from viewer.widgets.find_line import FindLine
 
 @pytest.fixture
 def line(qtbot):
-    made = FindLine(used=lambda: ["older", "oldest"])
-    made.heard = []
-    made.wanted.connect(made.heard.append)
-    made.closed.connect(lambda: made.heard.append("closed"))
-    qtbot.addWidget(made)
-    made.resize(1200, 40)
-    made.show()
-    return made
+    find_line = FindLine(used=lambda: ["older", "oldest"])
+    find_line.heard = []
+    find_line.wanted.connect(find_line.heard.append)
+    find_line.closed.connect(lambda: find_line.heard.append("closed"))
+    qtbot.addWidget(find_line)
+    find_line.resize(1200, 40)
+    find_line.show()
+    return find_line
 
 
 def test_enter_finds_on_and_shift_enter_back(line, qtbot):

@@ -71,8 +71,8 @@ def test_words_stand_in_a_wide_gap_and_beside_a_narrow_one_off_its_neighbours_ar
 
 
 def test_words_stay_on_the_line_where_nothing_is_free() -> None:
-    for at in place_words([(50.0, 52.0, 90.0), (51.0, 53.0, 90.0)], 0, 100):
-        assert 0 <= at <= 10
+    for position in place_words([(50.0, 52.0, 90.0), (51.0, 53.0, 90.0)], 0, 100):
+        assert 0 <= position <= 10
 
 
 def test_flags_a_pixel_apart_at_the_right_edge_take_two_levels() -> None:

@@ -53,7 +53,7 @@ def test_a_row_takes_further_lines_and_gives_them_back(shown, qtbot):
     host = shown(column(line, None))
     for width, tops in ((500, 1), (250, 2), (120, 4), (500, 1)):
         host.resize(width, 300)
-        qtbot.waitUntil(lambda tops=tops: len({one.y() for one in parts}) == tops)
+        qtbot.waitUntil(lambda tops=tops: len({item.y() for item in parts}) == tops)
         assert line.height() >= max(one.geometry().bottom() for one in parts)
         assert all(one.geometry().right() < width for one in parts)
     parts[0].hide()

@@ -57,11 +57,11 @@ def test_parts_are_read_line_by_line_whatever_was_made_first(qtbot):
     assert list(in_reading_order(root)) == [first, second, third, last]
     set_reading_order(root)
     assert first.nextInFocusChain() is not third
-    chain, at = [], first
+    chain, current = [], first
     for _ in range(60):
-        if at in (first, second, third, last):
-            chain.append(at)
-        at = at.nextInFocusChain()
-        if at is first:
+        if current in (first, second, third, last):
+            chain.append(current)
+        current = current.nextInFocusChain()
+        if current is first:
             break
     assert chain == [first, second, third, last]

@@ -20,18 +20,18 @@ FIELDS = [
 
 def read(offset, size):
     """A file of 6,400 bytes that begins 1,000 bytes in front of FAR."""
-    at = offset - (FAR - 1000)
-    return DATA[max(0, at) : max(0, at + size)]
+    position = offset - (FAR - 1000)
+    return DATA[max(0, position) : max(0, position + size)]
 
 
 @pytest.fixture
 def view(qtbot):
-    made = HexView()
-    qtbot.addWidget(made)
-    made.resize(840, 300)
-    made.show()
-    made.show_bytes(read, FAR, FIELDS, 64, FAR - 1000, FAR + 5400)
-    return made
+    hex_view = HexView()
+    qtbot.addWidget(hex_view)
+    hex_view.resize(840, 300)
+    hex_view.show()
+    hex_view.show_bytes(read, FAR, FIELDS, 64, FAR - 1000, FAR + 5400)
+    return hex_view
 
 
 def centre(view, offset):
@@ -71,11 +71,11 @@ def test_shift_and_arrows_select_bytes_and_copy_them_in_three_forms(view, qtbot)
     for _ in range(3):
         qtbot.keyClick(view, Qt.Key.Key_Right, Qt.KeyboardModifier.ShiftModifier)
     assert view.selection() == (FAR, FAR + 4)
-    wanted = read(FAR, 4)
+    expected = read(FAR, 4)
     for form, text in (
-        ("hex", hex_text(wanted)),
-        ("python", repr(wanted)),
-        ("text", wanted.decode("utf-8", "replace")),
+        ("hex", hex_text(expected)),
+        ("python", repr(expected)),
+        ("text", expected.decode("utf-8", "replace")),
     ):
         with qtbot.waitSignal(view.copied):
             view.copy(form)
@@ -108,11 +108,11 @@ def test_the_byte_under_the_cursor_is_spoken_with_its_place_in_the_field(view, q
 
 
 def test_choosing_a_field_from_outside_tells_nobody(view, qtbot):
-    told = []
-    view.fieldChosen.connect(told.append)
+    emitted = []
+    view.fieldChosen.connect(emitted.append)
     view.choose_field("properties.KEYS")
     assert view.selection() == (FAR + 48, FAR + 64)
-    assert told == []
+    assert emitted == []
     view.choose_field("no such field")
     assert view.chosen_field == ""
 

@@ -12,8 +12,8 @@ from viewer.widgets.line_labels import GAP, joined, place_labels
 
 def test_lines_of_one_place_share_their_words() -> None:
     words = ["min", "checkpoint, log", "checkpoint, index", "roll"]
-    said = joined(words, [0.0, 90.2, 90.9, 90.5], ["a", "b", "b", "a"])
-    assert said == ["min", "checkpoint, log = checkpoint, index", "", "roll"]
+    output = joined(words, [0.0, 90.2, 90.9, 90.5], ["a", "b", "b", "a"])
+    assert output == ["min", "checkpoint, log = checkpoint, index", "", "roll"]
 
 
 @given(
@@ -23,8 +23,12 @@ def test_lines_of_one_place_share_their_words() -> None:
 def test_no_label_touches_another_or_leaves_the_plot(lines: list[tuple[float, float]], rows: int) -> None:
     """Labels lay on each other: every third line had the same height, wherever it stood."""
     extents = [extent for _, extent in lines]
-    found = place_labels([place for place, _ in lines], extents, 0.0, 800.0, rows)
-    boxes = [(one.row, one.begin, one.begin + wide) for one, wide in zip(found, extents, strict=True) if one]
+    actual_place_labels = place_labels([place for place, _ in lines], extents, 0.0, 800.0, rows)
+    boxes = [
+        (item.row, item.begin, item.begin + wide)
+        for item, wide in zip(actual_place_labels, extents, strict=True)
+        if item
+    ]
     assert all(begin >= 0 and end <= 800 and row < rows for row, begin, end in boxes)
     for (row, begin, end), (other, low, high) in combinations(boxes, 2):
         assert row != other or end + GAP <= low or begin >= high + GAP

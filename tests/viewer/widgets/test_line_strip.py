@@ -19,22 +19,22 @@ LINE = LogLine(BASE, BASE + 7 * GIB + 1000, BASE + 8 * GIB, FILES)
 
 @pytest.fixture
 def strip(qtbot):
-    made = LineStrip()
-    qtbot.addWidget(made)
-    made.resize(1200, 62)
-    made.show()
-    made.set_line(LINE)
-    made.add_mixes(
+    line_strip = LineStrip()
+    qtbot.addWidget(line_strip)
+    line_strip.resize(1200, 62)
+    line_strip.show()
+    line_strip.set_line(LINE)
+    line_strip.add_mixes(
         [
             Mix(BASE, BASE + GIB, (("orders", 0.6), ("%RETRY%a", 0.4)), 1_763_603_000_000),
             Mix(BASE + GIB, BASE + 2 * GIB, ()),
         ]
     )
-    made.set_pins([LinePin(BASE + 5 * GIB, "error", "LOG01 unreadable")])
-    made.set_broken([HURT])
-    made.set_frame(BASE + 3 * GIB, BASE + 3 * GIB + 6000)
-    made.set_times({file.start: 1_763_603_000_000 for file in FILES})
-    return made
+    line_strip.set_pins([LinePin(BASE + 5 * GIB, "error", "LOG01 unreadable")])
+    line_strip.set_broken([HURT])
+    line_strip.set_frame(BASE + 3 * GIB, BASE + 3 * GIB + 6000)
+    line_strip.set_times({file.start: 1_763_603_000_000 for file in FILES})
+    return line_strip
 
 
 HURT = Broken(BASE + 5 * GIB, BASE + 5 * GIB + 4096, "damaged")
@@ -47,9 +47,9 @@ def test_a_click_goes_to_the_offset_under_it(strip, qtbot):
 
 
 def test_words_under_the_pointer_tell_file_time_topics_and_findings(strip):
-    said = strip.words_at(strip._x(BASE + GIB // 2))
-    assert FILES[0].name in said
-    assert "orders 60%" in said
+    words = strip.words_at(strip._x(BASE + GIB // 2))
+    assert FILES[0].name in words
+    assert "orders 60%" in words
     assert "LOG01" in strip.words_at(strip._x(BASE + 5 * GIB))
     assert "zero tail" in strip.words_at(strip.width() - 14)
 
@@ -83,9 +83,9 @@ def test_what_is_in_memory_lies_under_the_band(strip):
     picture = strip.grab().toImage()
     ratio = strip.devicePixelRatioF()
     y = round((17 + 24 + 2) * ratio)
-    held = picture.pixelColor(round(strip._x(BASE + GIB // 2) * ratio), y)
+    pixel_color = picture.pixelColor(round(strip._x(BASE + GIB // 2) * ratio), y)
     empty = picture.pixelColor(round(strip._x(BASE + GIB + GIB // 2) * ratio), y)
-    assert held != empty
+    assert pixel_color != empty
     assert "in memory 100%" in strip.words_at(strip._x(BASE + GIB // 2))
     assert "in memory 0%" in strip.words_at(strip._x(BASE + GIB + GIB // 2))
 
@@ -115,17 +115,17 @@ def test_files_on_both_sides_of_the_frame_keep_their_labels(strip):
 
 def test_pieces_of_a_line_that_was_read_whole_leave_no_seam(qtbot):
     """A piece that came after its right neighbour took a pixel of that: white lines stood there, as if files began."""
-    made = LineStrip()
-    qtbot.addWidget(made)
-    made.resize(1201, 62)
-    made.show()
-    made.set_line(LogLine(0, 1000, 1000, (LineFile("0" * 20, 0, 1000),)))
+    line_strip = LineStrip()
+    qtbot.addWidget(line_strip)
+    line_strip.resize(1201, 62)
+    line_strip.show()
+    line_strip.set_line(LogLine(0, 1000, 1000, (LineFile("0" * 20, 0, 1000),)))
     edges = [round(1000 * n / 173) for n in range(174)]
-    made.grab()
+    line_strip.grab()
     for start, end in reversed(list(itertools.pairwise(edges))):
-        made.add_mixes([Mix(start, end, (("orders", 1.0),))])
-    picture = made.grab().toImage()
-    ratio = made.devicePixelRatioF()
+        line_strip.add_mixes([Mix(start, end, (("orders", 1.0),))])
+    picture = line_strip.grab().toImage()
+    ratio = line_strip.devicePixelRatioF()
     row = {picture.pixelColor(round(x * ratio), round(29 * ratio)).name() for x in range(14, 1186)}
     assert len(row) == 1, row
 
@@ -140,13 +140,13 @@ def test_the_focus_is_a_frame_and_no_fill(strip, qtbot):
 
 def test_samples_of_a_small_log_in_large_files_stay_apart(qtbot):
     """The zero tail behind it counted, too: of a log that had grown one sample was left, one colour from end to end."""
-    made = LineStrip()
-    qtbot.addWidget(made)
+    line_strip = LineStrip()
+    qtbot.addWidget(line_strip)
     written = 3_000_000
-    made.set_line(LogLine(0, written, GIB, (LineFile("0" * 20, 0, GIB),)))
+    line_strip.set_line(LogLine(0, written, GIB, (LineFile("0" * 20, 0, GIB),)))
     edges = [written * n // 600 for n in range(601)]
-    made.add_mixes([Mix(start, end, (("orders", 1.0),)) for start, end in itertools.pairwise(edges)])
-    assert 200 < len(made._mixes) <= 600
+    line_strip.add_mixes([Mix(start, end, (("orders", 1.0),)) for start, end in itertools.pairwise(edges)])
+    assert 200 < len(line_strip._mixes) <= 600
 
 
 def test_every_label_has_room_for_its_time_whatever_the_width(strip):

@@ -18,11 +18,11 @@ from viewer.widgets.live_items import LiveCurves, LivePlotWidget, Sheet, bars_of
 
 @pytest.fixture
 def plot(qtbot):
-    made = LivePlotWidget()
-    qtbot.addWidget(made)
-    made.resize(600, 200)
-    made.show()
-    return made
+    widget = LivePlotWidget()
+    qtbot.addWidget(widget)
+    widget.resize(600, 200)
+    widget.show()
+    return widget
 
 
 def test_a_wide_plot_has_a_column_for_two_px():
@@ -39,12 +39,12 @@ def test_the_area_lies_inside_the_widget(plot):
 
 def test_the_wheel_zooms_around_the_pointer_and_a_double_click_fits(plot, qtbot):
     zoomed, fitted = [], []
-    plot.zoomed.connect(lambda *told: zoomed.append(told))
+    plot.zoomed.connect(lambda *reported: zoomed.append(reported))
     plot.fitted.connect(lambda: fitted.append(True))
-    at = QPointF(plot.area().center())
+    position = QPointF(plot.area().center())
     wheel = QWheelEvent(
-        at,
-        plot.mapToGlobal(at),
+        position,
+        plot.mapToGlobal(position),
         QPoint(),
         QPoint(0, 120),
         Qt.MouseButton.NoButton,
@@ -54,7 +54,7 @@ def test_the_wheel_zooms_around_the_pointer_and_a_double_click_fits(plot, qtbot)
     )
     QApplication.sendEvent(plot, wheel)
     assert len(zoomed) == 1
-    qtbot.mouseDClick(plot, Qt.MouseButton.LeftButton, pos=at.toPoint())
+    qtbot.mouseDClick(plot, Qt.MouseButton.LeftButton, pos=position.toPoint())
     assert fitted == [True]
 
 
@@ -83,27 +83,27 @@ def test_a_curve_lies_where_a_painter_draws_it(qapp, points) -> None:
     p.drawPolyline(QPolygonF([QPointF(x, y) for x, y in zip(xs.tolist(), ys.tolist(), strict=True)]))
     p.end()
     theirs = pixels(image) != 0
-    for one, other in ((ours, theirs), (theirs, ours)):
+    for item, other in ((ours, theirs), (theirs, ours)):
         wide = np.pad(other, 1)
-        near = np.zeros_like(one)
+        near = np.zeros_like(item)
         for down in range(3):
             for right in range(3):
                 near |= wide[down : down + 50, right : right + 100]
-        assert not (one & ~near).any()
+        assert not (item & ~near).any()
 
 
 def test_tall_strokes_and_single_pixels_give_the_same(qapp, monkeypatch) -> None:
     rng = np.random.default_rng(3)
     strokes = strokes_of(np.arange(80.0), rng.random(80) * 60, 80, 60, 2)
-    made = []
+    new_pixels = []
     for few in (0, 1000):
         monkeypatch.setattr("viewer.widgets.live_items._FEW", few)
         sheet = Sheet(80, 60)
         sheet.begin()
         sheet.line([strokes], RED)
-        made.append(pixels(sheet.image()))
-    assert np.array_equal(*made)
-    assert (made[0] == RED.rgba()).any()
+        new_pixels.append(pixels(sheet.image()))
+    assert np.array_equal(*new_pixels)
+    assert (new_pixels[0] == RED.rgba()).any()
 
 
 def test_grounds_mix_and_lines_lie_above_them(qapp) -> None:
@@ -152,23 +152,23 @@ def test_frame_after_frame_is_the_picture_drawn_anew(qapp, kinds) -> None:
     times = 1_795_280_000 + np.cumsum(rng.random(1500) * 0.1)
     values = rng.random(1500)
     values[400:440] = np.nan
-    kept, few = LiveCurves(300, 60, 1), 0
+    curves, few = LiveCurves(300, 60, 1), 0
     for number in range(700, 1500, 3):
         frame = frame_at(times[number], times[: number + 1], values[: number + 1], kinds, 30.0)
-        one, other = pixels(kept.image(frame)), pixels(LiveCurves(300, 60, 1).image(frame))
-        wrong = np.flatnonzero((one != other).any(0))
+        item, other = pixels(curves.image(frame)), pixels(LiveCurves(300, 60, 1).image(frame))
+        wrong = np.flatnonzero((item != other).any(0))
         assert not len(wrong[wrong > 2]), f"frame {number}: columns {wrong}"  # the edge that goes is cut elsewhere
-        few += kept.drawn < 60
+        few += curves.drawn < 60
     assert few > 200, "most frames draw only what is new"
 
 
 def test_another_scale_draws_everything_anew(qapp) -> None:
     times, values = np.arange(100.0), np.linspace(0, 0.5, 100)
-    kept = LiveCurves(300, 60, 1)
-    kept.image(frame_at(99.0, times, values, ("line",), 60.0))
+    curves = LiveCurves(300, 60, 1)
+    curves.image(frame_at(99.0, times, values, ("line",), 60.0))
     frame = frame_at(99.0, times, values, ("line",), 40.0)
-    assert np.array_equal(pixels(kept.image(frame)), pixels(LiveCurves(300, 60, 1).image(frame)))
-    assert kept.drawn == 300
+    assert np.array_equal(pixels(curves.image(frame)), pixels(LiveCurves(300, 60, 1).image(frame)))
+    assert curves.drawn == 300
 
 
 def test_a_look_behind_a_newer_one_is_drawn(qapp) -> None:

@@ -8,10 +8,10 @@ from viewer.widgets.live_plot import Bar, Curve, LivePlot
 
 @pytest.fixture
 def plot(qtbot):
-    made = LivePlot("positions.plot", "Positions", "MiB")
-    qtbot.addWidget(made)
-    made.resize(600, 240)
-    return made
+    live_plot = LivePlot("positions.plot", "Positions", "MiB")
+    qtbot.addWidget(live_plot)
+    live_plot.resize(600, 240)
+    return live_plot
 
 
 def test_nothing_is_drawn_before_it_is_on_the_screen(plot) -> None:

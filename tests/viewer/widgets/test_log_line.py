@@ -39,9 +39,14 @@ def test_of_pins_that_would_overlap_the_worst_is_drawn():
 
 def test_joined_samples_keep_every_byte_and_its_share() -> None:
     mixes = [Mix(n * 10, n * 10 + 10, (("a", 1.0),) if n % 2 else (("a", 0.5), ("b", 0.5)), n) for n in range(8)]
-    found = joined([mixes[3], *mixes[:3], *mixes[4:]], 20)
-    assert [(one.start, one.end, one.time) for one in found] == [(0, 20, 0), (20, 40, 2), (40, 60, 4), (60, 80, 6)]
-    assert all(dict(one.shares) == {"a": 0.75, "b": 0.25} for one in found)
+    results = joined([mixes[3], *mixes[:3], *mixes[4:]], 20)
+    assert [(item.start, item.end, item.time) for item in results] == [
+        (0, 20, 0),
+        (20, 40, 2),
+        (40, 60, 4),
+        (60, 80, 6),
+    ]
+    assert all(dict(one.shares) == {"a": 0.75, "b": 0.25} for one in results)
     apart = [Mix(0, 10, ()), Mix(20, 30, (("a", 1.0),), 5)]
     assert joined(apart, 100) == apart, "what does not touch stays apart"
     assert joined([Mix(0, 10, ()), Mix(10, 20, (("a", 1.0),), 5)], 20) == [Mix(0, 20, (("a", 1.0),), 5)]

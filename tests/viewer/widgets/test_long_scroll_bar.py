@@ -12,9 +12,9 @@ FAR = 1 << 50
 
 @pytest.fixture
 def bar(qtbot):
-    made = LongScrollBar()
-    qtbot.addWidget(made)
-    return made
+    long_scroll_bar = LongScrollBar()
+    qtbot.addWidget(long_scroll_bar)
+    return long_scroll_bar
 
 
 def test_a_place_far_out_comes_back_within_a_step(bar):

@@ -59,15 +59,15 @@ NO_MARKS = {
 
 def drawn() -> list[type[QWidget]]:
     """Every class of the viewer that paints itself."""
-    found = set()
-    for one in pkgutil.walk_packages(viewer.__path__, "viewer."):
-        if one.name == "viewer.__main__":
+    results = set()
+    for item in pkgutil.walk_packages(viewer.__path__, "viewer."):
+        if item.name == "viewer.__main__":
             continue
-        module = importlib.import_module(one.name)
-        for _, made in inspect.getmembers(module, inspect.isclass):
-            if issubclass(made, QWidget) and made.__module__ == one.name and "paintEvent" in vars(made):
-                found.add(made)
-    return sorted(found, key=lambda made: made.__qualname__)
+        module = importlib.import_module(item.name)
+        for _, sample in inspect.getmembers(module, inspect.isclass):
+            if issubclass(sample, QWidget) and sample.__module__ == item.name and "paintEvent" in vars(sample):
+                results.add(sample)
+    return sorted(results, key=lambda store: store.__qualname__)
 
 
 def names_of(made: type[QWidget]) -> set[str]:
@@ -77,7 +77,7 @@ def names_of(made: type[QWidget]) -> set[str]:
 
 def has_menu(made: type[QWidget]) -> bool:
     """Whether it opens one: by a door of its own, or in Qt's own way."""
-    own = [one for one in made.__mro__ if one.__module__.startswith("viewer.")]
+    own = [item for item in made.__mro__ if item.__module__.startswith("viewer.")]
     return any(
         "contextMenuEvent" in vars(one) or "MarkMenu(" in source or "MenuOpener(" in source
         for one in own
@@ -87,82 +87,84 @@ def has_menu(made: type[QWidget]) -> bool:
 
 def test_every_part_that_paints_marks_has_their_menu() -> None:
     bare = [
-        f"{made.__module__}.{made.__qualname__}"
-        for made in drawn()
-        if not NO_MARKS.keys() & names_of(made) and not has_menu(made)
+        f"{sample.__module__}.{sample.__qualname__}"
+        for sample in drawn()
+        if not NO_MARKS.keys() & names_of(sample) and not has_menu(sample)
     ]
     assert bare == [], "give it a MarkMenu, or say in NO_MARKS what it paints"
-    there = set().union(*map(names_of, drawn()))
-    assert NO_MARKS.keys() <= there, "nothing is excused that is not there"
+    present = set().union(*map(names_of, drawn()))
+    assert NO_MARKS.keys() <= present, "nothing is excused that is not there"
 
 
 def test_every_part_with_a_menu_is_reached_by_key(qtbot) -> None:
-    for made in drawn():
-        if issubclass(made, MarkCanvas):
+    for sample in drawn():
+        if issubclass(sample, MarkCanvas):
             part = (
-                made("part", "Part")
-                if made in {RecoveryLine, MarkCanvas}
-                else (made("part") if made in {SkewBars, DayBars} else made())
+                sample("part", "Part")
+                if sample in {RecoveryLine, MarkCanvas}
+                else (sample("part") if sample in {SkewBars, DayBars} else sample())
             )
             qtbot.addWidget(part)
-            assert part.focusPolicy() & Qt.FocusPolicy.TabFocus, made
+            assert part.focusPolicy() & Qt.FocusPolicy.TabFocus, sample
 
 
 LOAD = SlotLoad(100, 40, 60, tuple(float(n % 3) for n in range(50)), (60, 30, 7, 3), 3, 17, 0, True)
 
 
 def entry_bytes() -> EntryBytes:
-    made = EntryBytes()
+    new_entry_bytes = EntryBytes()
     fields = (ByteField("physicalOffset", 0, 8, "id", "5"), ByteField("tagsCode", 8, 8, "topic", "7", "is “A”"))
-    made.show_entry(bytes(16), fields, entry_mark("T", 0, 5, "T/0/5", unit=(640, 200, "K1 K2")))
-    return made
+    new_entry_bytes.show_entry(bytes(16), fields, entry_mark("T", 0, 5, "T/0/5", unit=(640, 200, "K1 K2")))
+    return new_entry_bytes
 
 
 def cells() -> EntryCells:
-    made = EntryCells()
-    made.show_entries(dict.fromkeys(range(100), "ok"), (0, 100), {3: ("g", "accent")}, ("T", 2), {4: (640, 200, "K1")})
-    made.choose(4)
-    return made
+    entry_cells = EntryCells()
+    entry_cells.show_entries(
+        dict.fromkeys(range(100), "ok"), (0, 100), {3: ("g", "accent")}, ("T", 2), {4: (640, 200, "K1")}
+    )
+    entry_cells.choose(4)
+    return entry_cells
 
 
 def strip() -> HashStrip:
-    made = HashStrip()
+    new_strip = HashStrip()
     mark = entry_mark("T", 0, 5, "key text T#K")
-    made.show_parts([StripPart("key text", "T#K", mark=mark), StripPart("hash", "17", follows=True, mark=mark)])
-    return made
+    new_strip.show_parts([StripPart("key text", "T#K", mark=mark), StripPart("hash", "17", follows=True, mark=mark)])
+    return new_strip
 
 
 def slots() -> SlotMap:
-    made = SlotMap(lambda file, slot: f"{file}/{slot}")
-    made.show_load(LOAD, "", "2026")
-    made.choose(17, 3)
-    return made
+    slot_map = SlotMap(lambda file, slot: f"{file}/{slot}")
+    slot_map.show_load(LOAD, "", "2026")
+    slot_map.choose(17, 3)
+    return slot_map
 
 
 def lengths() -> ChainHistogram:
-    made = ChainHistogram()
-    made.show_load(LOAD, 3, "2026")
-    return made
+    histogram = ChainHistogram()
+    histogram.show_load(LOAD, 3, "2026")
+    return histogram
 
 
 def line() -> RecoveryLine:
-    made = RecoveryLine("line", "Line")
+    recovery_line = RecoveryLine("line", "Line")
     parts = [Part(0.5, "keep", "stays", 0, 1000), Part(0.3, "drop", "goes", 1000, 1500), Part(0.2, "zero")]
-    made.show_parts(parts, [LineFlag(0.5, "end of log", "posLog", 1000)])
-    return made
+    recovery_line.show_parts(parts, [LineFlag(0.5, "end of log", "posLog", 1000)])
+    return recovery_line
 
 
 def days() -> DayBars:
-    made = DayBars()
+    day_bars = DayBars()
     bars = [DayBar("≤ 2026-11-19", 5, 1, (("A", 5),)), DayBar("2026-11-20", 10, 2, (("A", 10),), "there")]
-    made.show_days(bars)
-    return made
+    day_bars.show_days(bars)
+    return day_bars
 
 
 def skew() -> SkewBars:
-    made = SkewBars("skew")
-    made.show_bars([("0", 10), ("3", 30)], "T")
-    return made
+    bars = SkewBars("skew")
+    bars.show_bars([("0", 10), ("3", 30)], "T")
+    return bars
 
 
 @pytest.fixture
@@ -184,22 +186,24 @@ def shown(qtbot):
 def menu_by_key(widget: QWidget) -> QMenu:
     """What Shift+F10 opens."""
     QTest.keyClick(widget, Qt.Key.Key_F10, Qt.KeyboardModifier.ShiftModifier)
-    found = QApplication.activePopupWidget()
-    assert isinstance(found, QMenu)
-    return found
+    active_popup_widget = QApplication.activePopupWidget()
+    assert isinstance(active_popup_widget, QMenu)
+    return active_popup_widget
 
 
 @pytest.mark.parametrize("make", [entry_bytes, cells, strip, slots, lengths, line, days, skew])
 def test_the_menu_comes_by_key_whole_and_every_mark_can_be_asked(shown, make) -> None:
     """These had none: a right click on a cell of a queue, a slot or a day did nothing."""
     widget = shown(make())
-    found = widget.mark_at(None)
-    assert found is not None
+    actual_mark = widget.mark_at(None)
+    assert actual_mark is not None
     menu = menu_by_key(widget)
-    named = [one.objectName() for one in menu.actions() if one.objectName() and "filter" not in one.objectName()]
-    assert named == [command.id for command in row_commands_of(found[0].facts.kind)]
+    named = [
+        action.objectName() for action in menu.actions() if action.objectName() and "filter" not in action.objectName()
+    ]
+    assert named == [command.id for command in row_commands_of(actual_mark[0].facts.kind)]
     menu.close()
-    marks: list[Mark] = [mark for _, mark in widget.marks()] if isinstance(widget, MarkCanvas) else [found[0]]
+    marks: list[Mark] = [mark for _, mark in widget.marks()] if isinstance(widget, MarkCanvas) else [actual_mark[0]]
     for mark in marks:
         assert mark.facts.kind in MARKS
         assert mark.words
@@ -208,12 +212,12 @@ def test_the_menu_comes_by_key_whole_and_every_mark_can_be_asked(shown, make) ->
 
 
 def test_what_is_under_the_pointer_is_meant(shown) -> None:
-    made = shown(cells())
-    box = made._cell(PER_ROW + 2)
-    hit = made.mark_at(box.center())[0]
+    sample = shown(cells())
+    box = sample._cell(PER_ROW + 2)
+    hit = sample.mark_at(box.center())[0]
     assert (hit.facts.topic, hit.facts.queue_id, hit.facts.queue_offset) == ("T", 2, PER_ROW + 2)
-    assert made.mark_at(None)[0].facts.offset == 640
-    assert made.mark_at(None)[0].facts.key == "K1"
+    assert sample.mark_at(None)[0].facts.offset == 640
+    assert sample.mark_at(None)[0].facts.key == "K1"
     recovery = shown(line())
     boxes = [box for _, box in recovery._boxes()]
     half = recovery.mark_at(boxes[0].center())[0]

@@ -117,10 +117,10 @@ def test_a_flag_of_the_ruler_is_hit_at_its_box_its_stem_and_by_key(shown) -> Non
     assert ruler._flag_at(QPointF(request.x, 130)) == flag
     top = 138 - 54 - 20 * place.level
     assert ruler._flag_at(QPointF(place.left + 3, top + 9)) == flag
-    found = ruler.mark_at(None)
-    assert found is not None
-    assert (found[0].facts.offset, found[0].facts.field) == (1900, "position")
-    assert parse(found[0].facts.term) is not None
+    mark = ruler.mark_at(None)
+    assert mark is not None
+    assert (mark[0].facts.offset, mark[0].facts.field) == (1900, "position")
+    assert parse(mark[0].facts.term) is not None
 
 
 def test_a_group_s_flag_on_the_queue_s_line_names_its_group(shown) -> None:
@@ -153,7 +153,7 @@ def test_a_file_of_space_s_line_goes_to_its_first_byte(shown) -> None:
     line = shown(SpaceLine())
     assert line.mark_at(None) is None
     assert line.mark_at(QPointF(50, 20)) is None
-    line.show_files(LogLine(0, 2000, 2000, FILES), [Block(one.name, one.start, one.end) for one in FILES], ())
+    line.show_files(LogLine(0, 2000, 2000, FILES), [Block(file.name, file.start, file.end) for file in FILES], ())
     assert line.mark_at(QPointF(line._x(1500), 20))[0].facts.offset == 1000
     line.choose(FILES[0].name)
     assert line.mark_at(None)[0].value == FILES[0].name

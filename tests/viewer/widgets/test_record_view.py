@@ -53,14 +53,14 @@ def test_home_end_and_the_arrow_keys_walk_the_whole_of_it(entries, qtbot):
 
 
 def test_the_long_bar_reaches_every_part_and_tells_the_positions(entries, qtbot):
-    seen = []
-    entries.moved.connect(lambda first, last: seen.append((first, last)))
+    observed = []
+    entries.moved.connect(lambda first, last: observed.append((first, last)))
     entries.bar.placed.emit(FAR + MANY // 2)
-    assert seen[-1][0] == FAR + MANY // 2
-    assert seen[-1][1] - seen[-1][0] == entries.visible_rows()
+    assert observed[-1][0] == FAR + MANY // 2
+    assert observed[-1][1] - observed[-1][0] == entries.visible_rows()
     assert abs(entries.bar.value() / entries.bar.maximum() - 0.5) < 0.001
     entries.bar.placed.emit(FAR + MANY)
-    assert seen[-1][1] == FAR + MANY
+    assert observed[-1][1] == FAR + MANY
     assert entries.bar.value() == entries.bar.maximum()
 
 
@@ -82,10 +82,10 @@ def test_enter_and_a_click_follow_a_link(entries, qtbot):
     qtbot.keyClick(entries, Qt.Key.Key_Return)
     assert places == [("log", (FAR + 5) * 300)]
     slot = next(s for s in entries.slots_on_screen() if s.column.key == "physicalOffset")
-    left, width = entries.painter.text_span(entries.table, 3, slot)
+    remaining, width = entries.painter.text_span(entries.table, 3, slot)
     y = (3 - entries.verticalScrollBar().value()) * entries.row_height() + 10
     entries.viewport().repaint()
-    qtbot.mouseClick(entries.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(left + width // 2, y))
+    qtbot.mouseClick(entries.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(remaining + width // 2, y))
     assert places[-1] == ("log", (FAR + 3) * 300)
     qtbot.mouseClick(entries.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(slot.x + 2, y + entries.row_height()))
     assert len(places) == 2
@@ -139,9 +139,9 @@ def test_a_read_that_fails_is_told(qtbot):
         def read(self, position, before, after):
             raise OSError("gone")
 
-    with qtbot.waitSignal(view.failed) as told:
+    with qtbot.waitSignal(view.failed) as blocker:
         view.set_source(BrokenEntries())
-    assert str(told.args[0]) == "gone"
+    assert str(blocker.args[0]) == "gone"
 
 
 def test_lists_in_memory_are_held_whole_and_sort_by_their_heads(view, qtbot):
@@ -174,22 +174,24 @@ def test_every_row_paints_in_both_schemes(entries, qtbot):
 
 
 def test_of_numbers_asked_for_meanwhile_only_the_last_is_gone_to() -> None:
-    asked: list[int] = []
+    requests: list[int] = []
     answers: list = []
-    gone: list[int] = []
-    finder = RowFinder(lambda n, found, failed: (asked.append(n), answers.append((found, failed))), gone.append, print)
+    calls: list[int] = []
+    finder = RowFinder(
+        lambda n, results, failed: (requests.append(n), answers.append((results, failed))), calls.append, print
+    )
     for number in (5, 6, 7):
         finder.ask(number)
-    assert asked == [5]
+    assert requests == [5]
     answers[0][0](500)
-    assert (asked, gone) == ([5, 7], [])
+    assert (requests, calls) == ([5, 7], [])
     answers[1][0](700)
-    assert gone == [700]
+    assert calls == [700]
     finder.ask(8)
     finder.forget()
     answers[2][0](800)
-    assert gone == [700]
-    told: list[Exception] = []
-    other = RowFinder(lambda _n, _found, failed: failed(OSError("gone")), gone.append, told.append)
+    assert calls == [700]
+    actual_calls: list[Exception] = []
+    other = RowFinder(lambda _n, _found, failed: failed(OSError("gone")), calls.append, actual_calls.append)
     other.ask(1)
-    assert [str(one) for one in told] == ["gone"]
+    assert [str(item) for item in actual_calls] == ["gone"]

@@ -21,8 +21,8 @@ def test_flags_that_would_touch_stand_one_above_the_other(qtbot, width: int) -> 
     line.show_parts([Part(0.5, "keep"), Part(0.5, "again")], flags)
     line.show()
     placed = sorted(line._placed(), key=lambda one: (one[1].level, one[1].left))
-    for (wide, one), (_, other) in pairwise(placed):
-        assert one.level != other.level or one.left + wide.width <= other.left
+    for (wide, item), (_, other) in pairwise(placed):
+        assert item.level != other.level or item.left + wide.width <= other.left
     line.grab()
 
 

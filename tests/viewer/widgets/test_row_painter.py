@@ -9,10 +9,10 @@ from viewer.widgets.row_painter import RowPainter, fitted_text
 
 
 def picture(ratio):
-    made = QImage(round(400 * ratio), round(80 * ratio), QImage.Format.Format_RGB32)
-    made.setDevicePixelRatio(ratio)
-    made.fill(0xFFFFFFFF)
-    return made
+    image = QImage(round(400 * ratio), round(80 * ratio), QImage.Format.Format_RGB32)
+    image.setDevicePixelRatio(ratio)
+    image.fill(0xFFFFFFFF)
+    return image
 
 
 @pytest.mark.parametrize("ratio", [1.0, 1.25, 1.5, 2.0])

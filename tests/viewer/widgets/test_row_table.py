@@ -28,8 +28,8 @@ def table(qtbot):
     qtbot.addWidget(view)
     view.resize(500, 300)
     view.show()
-    more = [{"name": "b", "offset": number} for number in range(40)]
-    view.set_rows([{"name": "a", "offset": 640}, {"name": "odd", "offset": 7}, *more])
+    extra = [{"name": "b", "offset": number} for number in range(40)]
+    view.set_rows([{"name": "a", "offset": 640}, {"name": "odd", "offset": 7}, *extra])
     view.grab()
     return view
 
@@ -42,23 +42,23 @@ def test_a_cell_leads_somewhere_unless_the_row_is_words(table):
 
 
 def test_the_link_lies_under_its_text_only(table):
-    slot = next(one for one in table.slots_on_screen() if one.column.key == "offset")
-    left, width = table.painter.text_span(table.table, 0, slot)
+    slot = next(item for item in table.slots_on_screen() if item.column.key == "offset")
+    remaining, width = table.painter.text_span(table.table, 0, slot)
     middle = table.row_height() // 2
-    assert table.link_at(QPoint(left + width // 2, middle)) == (0, slot.section)
+    assert table.link_at(QPoint(remaining + width // 2, middle)) == (0, slot.section)
     assert table.link_at(QPoint(slot.x + 1, middle)) == (-1, -1)
-    assert table.link_at(QPoint(left + width // 2, -3)) == (-1, -1)
+    assert table.link_at(QPoint(remaining + width // 2, -3)) == (-1, -1)
 
 
 def test_a_click_on_a_link_follows_it_and_shift_f10_opens_the_menu(table, qtbot):
-    asked, menus = [], []
-    table.placeRequested.connect(asked.append)
+    emitted, menus = [], []
+    table.placeRequested.connect(emitted.append)
     table.menuRequested.connect(lambda row, column, _at: menus.append((row["name"], column)))
-    slot = next(one for one in table.slots_on_screen() if one.column.key == "offset")
-    left, width = table.painter.text_span(table.table, 0, slot)
-    at = QPoint(left + width // 2, table.row_height() // 2)
-    qtbot.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, pos=at)
-    assert asked == [("log", 640)]
+    slot = next(item for item in table.slots_on_screen() if item.column.key == "offset")
+    remaining, width = table.painter.text_span(table.table, 0, slot)
+    point = QPoint(remaining + width // 2, table.row_height() // 2)
+    qtbot.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, pos=point)
+    assert emitted == [("log", 640)]
     qtbot.keyClick(table, Qt.Key.Key_F10, Qt.KeyboardModifier.ShiftModifier)
     assert menus == [("a", slot.section)]
 

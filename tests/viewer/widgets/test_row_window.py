@@ -176,13 +176,13 @@ class Row:
 
 @pytest.fixture
 def view(qtbot) -> RecordView:
-    made = RecordView("numbers", RecordKind("numbers", (number_column("n", "Number", 120),)))
-    qtbot.addWidget(made)
-    made.resize(300, 400)
-    made.show()
-    made.set_rows([Row(n) for n in range(200)])
-    made.go_to_row(10)
-    return made
+    record_view = RecordView("numbers", RecordKind("numbers", (number_column("n", "Number", 120),)))
+    qtbot.addWidget(record_view)
+    record_view.resize(300, 400)
+    record_view.show()
+    record_view.set_rows([Row(n) for n in range(200)])
+    record_view.go_to_row(10)
+    return record_view
 
 
 def test_keys_with_shift_choose_several_rows(view: RecordView) -> None:
@@ -200,10 +200,10 @@ def test_keys_with_shift_choose_several_rows(view: RecordView) -> None:
 
 def test_a_click_with_shift_does_too_and_a_plain_one_ends_it(view: RecordView) -> None:
     top = view.verticalScrollBar().value()
-    at = QPoint(20, (14 - top) * view.row_height() + 5)
-    QTest.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, SHIFT, at)
+    point = QPoint(20, (14 - top) * view.row_height() + 5)
+    QTest.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, SHIFT, point)
     assert view.chosen_span() == (10, 14)
-    QTest.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=at)
+    QTest.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=point)
     assert view.chosen_span() is None
 
 

@@ -35,16 +35,16 @@ def test_enter_on_a_flag_of_the_ruler_goes_to_its_whole_offset(shown, qtbot) -> 
     ruler = shown(Ruler())
     offset = (1 << 61) + 12345
     ruler.show_view(RulerView(((0, 1 << 62, "0"),), 0, offset, (RulerFlag("wrote", offset, "posLog2", True),)))
-    with qtbot.waitSignal(ruler.offset_chosen) as told:
+    with qtbot.waitSignal(ruler.offset_chosen) as blocker:
         qtbot.keyClick(ruler, Qt.Key.Key_Right)
         qtbot.keyClick(ruler, Qt.Key.Key_Return)
-    assert told.args == [offset]
+    assert blocker.args == [offset]
 
 
 def test_the_wheel_zooms_the_ruler_and_f_fits_it(shown, qtbot) -> None:
     ruler = shown(Ruler())
     ruler.show_view(RulerView(((0, 1 << 30, "0"),), 0, 1 << 29, (RulerFlag("min", 0, "posMin", True),)))
-    whole = ruler.lens()
+    lens = ruler.lens()
     from PySide6.QtCore import QPointF
     from PySide6.QtGui import QWheelEvent
 
@@ -60,9 +60,9 @@ def test_the_wheel_zooms_the_ruler_and_f_fits_it(shown, qtbot) -> None:
     )
     ruler.wheelEvent(event)
     low, high = ruler.lens()
-    assert high - low < whole[1] - whole[0]
+    assert high - low < lens[1] - lens[0]
     qtbot.keyClick(ruler, Qt.Key.Key_F)
-    assert ruler.lens() == whole
+    assert ruler.lens() == lens
 
 
 def test_the_overview_reaches_to_the_end_of_a_missing_last_file(shown) -> None:

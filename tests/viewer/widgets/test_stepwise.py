@@ -22,11 +22,11 @@ def test_what_is_new_takes_the_place_of_what_waits(themed_app: QApplication) -> 
 
 
 def test_the_answer_or_what_stood_in_the_way_comes_at_once():
-    told: list[object] = []
-    run_here(lambda: 42, told.append, told.append)
-    run_here(lambda: int("x"), told.append, told.append)
-    assert told[0] == 42
-    assert isinstance(told[1], ValueError)
+    calls: list[object] = []
+    run_here(lambda: 42, calls.append, calls.append)
+    run_here(lambda: int("x"), calls.append, calls.append)
+    assert calls[0] == 42
+    assert isinstance(calls[1], ValueError)
 
 
 def test_a_mistake_of_ours_flies():

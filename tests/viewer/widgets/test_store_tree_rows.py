@@ -65,8 +65,8 @@ def test_lines_stay_where_they_are_while_the_store_grows(qapp, survey: Survey) -
 def test_another_topic_builds_the_tree_anew_by_bytes(qapp, survey: Survey) -> None:
     model = StoreTree()
     model.set_nodes(store_nodes(survey, places, is_system_topic))
-    more = replace(survey, topics=(*survey.topics, topic("Gamma", 1, 450)))
-    assert model.set_nodes(store_nodes(more, places, is_system_topic, names(model)))
+    extra = replace(survey, topics=(*survey.topics, topic("Gamma", 1, 450)))
+    assert model.set_nodes(store_nodes(extra, places, is_system_topic, names(model)))
     assert names(model) == ["Alpha", "Gamma", "Beta"]
 
 

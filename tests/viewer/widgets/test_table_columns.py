@@ -45,11 +45,11 @@ def row(offset, topic="Orders", tags="", why=""):
 
 @pytest.fixture
 def view(qtbot):
-    made = RecordView("units.table", KIND)
-    qtbot.addWidget(made)
-    made.resize(900, 400)
-    made.show()
-    return made
+    record_view = RecordView("units.table", KIND)
+    qtbot.addWidget(record_view)
+    record_view.resize(900, 400)
+    record_view.show()
+    return record_view
 
 
 def width(view, key):
@@ -63,7 +63,7 @@ def section(view, key):
 def test_a_column_is_as_wide_as_its_head_and_the_rows_in_sight(view):
     view.set_rows([row(5, "a" * 40, "x", "y") for _ in range(300)])
     assert width(view, "physicalOffset") < 160
-    slot = next(one for one in view.slots_on_screen() if one.column.key == "topic")
+    slot = next(item for item in view.slots_on_screen() if item.column.key == "topic")
     assert view.painter.shortened(slot.column, "a" * 40, slot.width) == "a" * 40
     view.set_rows([row(81_604_377_362, "T", "x", "y")])
     assert view.painter.cell_width(KIND.columns[1], None, "81,604,377,362") <= width(view, "physicalOffset")
@@ -101,7 +101,7 @@ def test_offsets_stay_whole_where_room_is_short_and_names_stay_different(view):
     assert width(view, "physicalOffset") >= view.painter.cell_width(KIND.columns[1], None, "81,604,377,362")
     shown = {view.painter.shortened(column, topic, width(view, "topic")) for topic in topics}
     assert len(shown) == len(topics)
-    assert any("…" in one for one in shown)
+    assert any("…" in item for item in shown)
 
 
 def test_a_name_that_comes_later_and_would_look_like_another_makes_the_column_wider(view):
@@ -134,33 +134,33 @@ def test_system_topics_are_shortened_at_their_start(view):
 
 
 def test_a_dragged_width_wins_and_is_remembered_and_reset(view, qtbot):
-    told = []
-    view.fitting.changed.connect(lambda: told.append(view.fitting.kept.record()))
+    records = []
+    view.fitting.changed.connect(lambda: records.append(view.fitting.kept.record()))
     view.set_rows([row(n, tags="x", why="y") for n in range(50)])
     before = width(view, "topic")
     view.horizontalHeader().resizeSection(section(view, "topic"), 333)
-    assert told[-1] == {"widths": {"topic": 333}}
+    assert records[-1] == {"widths": {"topic": 333}}
     view.set_rows([row(n, "another-topic", tags="x", why="y") for n in range(80)])
     assert width(view, "topic") == 333
-    again = RecordView("units.table", KIND)
-    qtbot.addWidget(again)
-    again.resize(900, 400)
-    again.fitting.take(told[-1])
-    again.set_rows([row(n, tags="x", why="y") for n in range(50)])
-    assert width(again, "topic") == 333
-    next(one for one in again.fitting.menu(2).actions() if one.objectName() == "columns.reset").trigger()
-    assert width(again, "topic") == before
-    assert again.fitting.kept.record() == {}
+    second_view = RecordView("units.table", KIND)
+    qtbot.addWidget(second_view)
+    second_view.resize(900, 400)
+    second_view.fitting.take(records[-1])
+    second_view.set_rows([row(n, tags="x", why="y") for n in range(50)])
+    assert width(second_view, "topic") == 333
+    next(action for action in second_view.fitting.menu(2).actions() if action.objectName() == "columns.reset").trigger()
+    assert width(second_view, "topic") == before
+    assert second_view.fitting.kept.record() == {}
 
 
 def test_a_double_click_on_the_edge_fits_what_is_shown(view, qtbot):
     view.set_rows([row(n, "Orders", tags="created", why="y") for n in range(50)])
     head = view.horizontalHeader()
     head.resizeSection(section(view, "tags"), 20)
-    at = QPoint(head.sectionViewportPosition(section(view, "tags")) + 19, head.height() // 2)
-    qtbot.mouseMove(head.viewport(), at)
-    qtbot.mouseDClick(head.viewport(), Qt.MouseButton.LeftButton, pos=at)
-    qtbot.mouseRelease(head.viewport(), Qt.MouseButton.LeftButton, pos=at)
+    point = QPoint(head.sectionViewportPosition(section(view, "tags")) + 19, head.height() // 2)
+    qtbot.mouseMove(head.viewport(), point)
+    qtbot.mouseDClick(head.viewport(), Qt.MouseButton.LeftButton, pos=point)
+    qtbot.mouseRelease(head.viewport(), Qt.MouseButton.LeftButton, pos=point)
     column = KIND.columns[section(view, "tags")]
     assert width(view, "tags") >= view.painter.cell_width(column, None, "created")
 
@@ -168,29 +168,29 @@ def test_a_double_click_on_the_edge_fits_what_is_shown(view, qtbot):
 def test_moved_columns_stay_where_they_were_put(view, qtbot):
     view.set_rows([row(n, tags="x", why="y") for n in range(5)])
     view.horizontalHeader().moveSection(section(view, "tags"), 1)
-    kept = view.fitting.kept.record()
-    assert kept["order"][0] == "tags"
-    again = RecordView("units.table", KIND)
-    qtbot.addWidget(again)
-    again.fitting.take(kept)
-    again.set_rows([row(1, tags="x", why="y")])
-    assert [slot.column.key for slot in again.slots_on_screen()][:3] == ["", "tags", "physicalOffset"]
-    again.set_kind(KIND)
-    assert [slot.column.key for slot in again.slots_on_screen()][:3] == ["", "tags", "physicalOffset"]
-    again.fitting.reset()
-    assert [slot.column.key for slot in again.slots_on_screen()][:3] == ["", "physicalOffset", "topic"]
+    record = view.fitting.kept.record()
+    assert record["order"][0] == "tags"
+    second_view = RecordView("units.table", KIND)
+    qtbot.addWidget(second_view)
+    second_view.fitting.take(record)
+    second_view.set_rows([row(1, tags="x", why="y")])
+    assert [slot.column.key for slot in second_view.slots_on_screen()][:3] == ["", "tags", "physicalOffset"]
+    second_view.set_kind(KIND)
+    assert [slot.column.key for slot in second_view.slots_on_screen()][:3] == ["", "tags", "physicalOffset"]
+    second_view.fitting.reset()
+    assert [slot.column.key for slot in second_view.slots_on_screen()][:3] == ["", "physicalOffset", "topic"]
 
 
 def test_measuring_looks_at_few_rows_however_many_there_are(view, monkeypatch):
-    asked = []
+    numbers = []
     texts = type(view.table).texts
-    monkeypatch.setattr(type(view.table), "texts", lambda table, number: asked.append(number) or texts(table, number))
+    monkeypatch.setattr(type(view.table), "texts", lambda table, number: numbers.append(number) or texts(table, number))
     view.set_rows([row(n, tags="x") for n in range(20_000)])
     view.viewport().grab()
-    assert len(set(asked)) <= 220
-    asked.clear()
+    assert len(set(numbers)) <= 220
+    numbers.clear()
     view.verticalScrollBar().setValue(10_000)
-    assert len(set(asked)) < 60
+    assert len(set(numbers)) < 60
 
 
 def test_the_line_of_the_head_runs_to_the_right_edge(view):
@@ -208,14 +208,14 @@ def test_what_does_not_fit_runs_on_in_further_lines_where_the_column_says_so(vie
     """At 1280 px a finding ended in "…" though there was room below it."""
     sound = KIND.columns
     view.set_kind(RecordKind("unit", (*sound[:-1], replace(sound[-1], wrap=True))))
-    said = "Commit log files that are not contiguous, and OrderEvents#" + "7F" * 20
-    view.set_rows([row(81_604_377_362, why=said), row(5, why="short")])
+    text = "Commit log files that are not contiguous, and OrderEvents#" + "7F" * 20
+    view.set_rows([row(81_604_377_362, why=text), row(5, why="short")])
     view.resize(420, 400)
     slot = next(slot for slot in view.slots_on_screen() if slot.column.key == "why")
-    assert view.lines == view.painter.lines_of(slot.column, said, slot.width) > 1
+    assert view.lines == view.painter.lines_of(slot.column, text, slot.width) > 1
     assert view.row_height() == view.painter.lines_height(view.lines)
-    broken = breakable(said, view.fontMetrics(), slot.width - 16)
-    assert broken.replace("\u200b", "") == said
+    broken = breakable(text, view.fontMetrics(), slot.width - 16)
+    assert broken.replace("\u200b", "") == text
     parts = broken.replace(" ", "\u200b").split("\u200b")
     assert all(view.fontMetrics().horizontalAdvance(part) < slot.width for part in parts)
     view.grab()
@@ -237,16 +237,16 @@ def test_one_long_row_does_not_push_the_others_out_of_sight(view):
 
 
 def test_a_column_that_hides_is_not_there_until_a_value_comes(qtbot):
-    hiding = tuple(replace(one, hides=True) if one.key == "tags" else one for one in KIND.columns)
-    made = RecordView("few.table", replace(KIND, columns=hiding))
-    qtbot.addWidget(made)
-    made.resize(900, 400)
-    made.show()
-    made.set_rows([row(1, why="sound"), row(2, why="sound")])
-    assert made.horizontalHeader().isSectionHidden(section(made, "tags"))
-    made.replace_row(0, row(1, tags="created", why="sound"))
-    assert width(made, "tags") > 40
-    assert not made.horizontalHeader().isSectionHidden(section(made, "tags"))
+    hiding = tuple(replace(column, hides=True) if column.key == "tags" else column for column in KIND.columns)
+    record_view = RecordView("few.table", replace(KIND, columns=hiding))
+    qtbot.addWidget(record_view)
+    record_view.resize(900, 400)
+    record_view.show()
+    record_view.set_rows([row(1, why="sound"), row(2, why="sound")])
+    assert record_view.horizontalHeader().isSectionHidden(section(record_view, "tags"))
+    record_view.replace_row(0, row(1, tags="created", why="sound"))
+    assert width(record_view, "tags") > 40
+    assert not record_view.horizontalHeader().isSectionHidden(section(record_view, "tags"))
 
 
 def test_heads_of_one_short_word_stay_whole_where_room_is_short(qtbot):
@@ -256,15 +256,15 @@ def test_heads_of_one_short_word_stay_whole_where_room_is_short(qtbot):
         number_column("number", "Number", 92),
         text_column("key", "Key of the unit", 110, mono=True, elide="middle"),
     )
-    made = RecordView("steps.table", RecordKind("step", columns))
-    qtbot.addWidget(made)
-    made.resize(900, 300)
-    made.show()
-    made.set_rows([{"step": n, "number": n, "key": f"Orders#{n:024d}"} for n in range(9)])
-    whole = [width(made, key) for key in ("step", "number")]
-    made.resize(230, 300)
-    assert [width(made, key) for key in ("step", "number")] == whole
-    assert width(made, "key") < 150
+    record_view = RecordView("steps.table", RecordKind("step", columns))
+    qtbot.addWidget(record_view)
+    record_view.resize(900, 300)
+    record_view.show()
+    record_view.set_rows([{"step": n, "number": n, "key": f"Orders#{n:024d}"} for n in range(9)])
+    widths = [width(record_view, key) for key in ("step", "number")]
+    record_view.resize(230, 300)
+    assert [width(record_view, key) for key in ("step", "number")] == widths
+    assert width(record_view, "key") < 150
 
 
 OFFSET, TOPIC, WHY, TEXT = (

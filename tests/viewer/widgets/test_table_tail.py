@@ -47,12 +47,12 @@ class GrowingRows:
 
 @pytest.fixture
 def view(qtbot):
-    made = RecordView("units.table", RecordKind("unit", (number_column("offset", "Offset", 120),)))
-    qtbot.addWidget(made)
-    made.resize(400, 260)
-    made.show()
-    made.set_source(GrowingRows(1000))
-    return made
+    record_view = RecordView("units.table", RecordKind("unit", (number_column("offset", "Offset", 120),)))
+    qtbot.addWidget(record_view)
+    record_view.resize(400, 260)
+    record_view.show()
+    record_view.set_source(GrowingRows(1000))
+    return record_view
 
 
 class FakeTailSettings:
@@ -100,10 +100,10 @@ def test_the_hand_that_goes_up_ends_it(view, qtbot, how: str) -> None:
     tail, hand = followed(view)
     tail.take()
     if how == "wheel":
-        at = QPointF(view.viewport().rect().center())
+        position = QPointF(view.viewport().rect().center())
         event = QWheelEvent(
-            at,
-            QPointF(view.viewport().mapToGlobal(at.toPoint())),
+            position,
+            QPointF(view.viewport().mapToGlobal(position.toPoint())),
             QPoint(0, 0),
             QPoint(0, 240),
             Qt.MouseButton.NoButton,

@@ -20,7 +20,7 @@ def test_hand_and_keys_move_it(qtbot) -> None:
     track.moved.connect(moved.append)
     qtbot.mousePress(track, Qt.MouseButton.LeftButton, pos=QPoint(208, 16))
     assert abs(moved[-1] - (START + 20_000)) < 200
-    for key, at in (
+    for key, position in (
         (Qt.Key.Key_Home, span[0]),
         (Qt.Key.Key_End, span[1]),
         (Qt.Key.Key_Left, span[1] - 1000),
@@ -28,7 +28,7 @@ def test_hand_and_keys_move_it(qtbot) -> None:
         (Qt.Key.Key_Right, span[1]),
     ):
         qtbot.keyClick(track, key)
-        assert moved[-1] == at
+        assert moved[-1] == position
     track.grab()
 
 

@@ -36,8 +36,8 @@ def test_each_kind_has_its_own_mark_and_nothing_is_a_hollow_box(themed_app: QApp
     """A hollow bar before a topic was taken for a letter that the font lacks, in every view."""
     drawn = {KINDS[topic]: _lead(topic) for topic in KINDS}
     pictures = [*drawn.values(), _lead("Orders"), _lead("Orders", QColor("#1054C6"))]
-    for at, one in enumerate(pictures):
-        assert all(one != other for other in pictures[at + 1 :]), "each looks different"
+    for index, picture in enumerate(pictures):
+        assert all(picture != other for other in pictures[index + 1 :]), "each looks different"
     bar = _lead("Orders")
     inside = {bar.pixelColor(x, y).name() for x in range(9, 23) for y in range(18, 62)}
     assert inside == {C("disabled").name()}, "a user's topic behind the eighth is a filled bar"

@@ -7,7 +7,7 @@ from viewer.widgets.tree_values import DEEPEST, Change, changes, value_text, val
 
 def test_every_leaf_has_its_path() -> None:
     tree = {"topics": {"A": {"queues": [4, 8]}, 7: None}, "empty": {}}
-    assert [(one.path, one.value) for one in values(tree)] == [
+    assert [(value.path, value.value) for value in values(tree)] == [
         ("topics.A.queues[0]", 4),
         ("topics.A.queues[1]", 8),
         ("topics.7", None),
@@ -23,10 +23,10 @@ def test_a_tree_without_a_bottom_ends() -> None:
 
 
 def test_what_differs_in_the_order_of_the_first_then_what_only_the_second_has() -> None:
-    one, other = {"a": 1, "b": {"c": "x"}, "d": True}, {"b": {"c": "y"}, "a": 1, "e": [None]}
-    assert changes(one, other) == [Change("b.c", "x", "y"), Change("d", "true", None), Change("e[0]", None, "null")]
-    assert [one.kind for one in changes(one, other)] == ["differs", "here", "there"]
-    assert changes(one, one) == []
+    item, other = {"a": 1, "b": {"c": "x"}, "d": True}, {"b": {"c": "y"}, "a": 1, "e": [None]}
+    assert changes(item, other) == [Change("b.c", "x", "y"), Change("d", "true", None), Change("e[0]", None, "null")]
+    assert [change.kind for change in changes(item, other)] == ["differs", "here", "there"]
+    assert changes(item, item) == []
     assert len(changes({str(n): n for n in range(9)}, {}, max_values=3)) == 4, "the first three, and the empty other"
 
 

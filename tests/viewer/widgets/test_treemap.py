@@ -34,22 +34,22 @@ ROOT = Area(
 
 @pytest.fixture
 def treemap(qtbot):
-    made = Treemap()
-    qtbot.addWidget(made)
-    made.resize(700, 500)
-    made.show()
-    made.show_areas(ROOT)
-    made.grab()
-    return made
+    new_treemap = Treemap()
+    qtbot.addWidget(new_treemap)
+    new_treemap.resize(700, 500)
+    new_treemap.show()
+    new_treemap.show_areas(ROOT)
+    new_treemap.grab()
+    return new_treemap
 
 
 def middle(made: Treemap, path: tuple[str, ...]) -> QPoint:
-    x, y = next(one.box for one in made.placed() if one.path == path).middle
+    x, y = next(item.box for item in made.placed() if item.path == path).middle
     return QPoint(round(x), round(y))
 
 
 def test_areas_are_drawn_in_proportion(treemap):
-    boxes = {one.path: one.box for one in treemap.placed()}
+    boxes = {item.path: item.box for item in treemap.placed()}
     ratio = boxes["Orders",].width * boxes["Orders",].height / (boxes["Paid",].width * boxes["Paid",].height)
     assert ratio == pytest.approx(2, rel=0.05)
     assert ("Orders", "0", "2026-11-18") in boxes
@@ -112,9 +112,9 @@ ROOM = Box(10, 20, 600, 400)
 def test_areas_are_in_proportion_and_inside(sizes: list[int]) -> None:
     sizes.sort(reverse=True)
     boxes = squarify(sizes, ROOM)
-    whole = sum(sizes)
+    total = sum(sizes)
     for size, box in zip(sizes, boxes, strict=True):
-        assert box.width * box.height == pytest.approx(600 * 400 * size / whole, rel=1e-6, abs=1e-6)
+        assert box.width * box.height == pytest.approx(600 * 400 * size / total, rel=1e-6, abs=1e-6)
         assert box.x >= ROOM.x - 1e-6
         assert box.y >= ROOM.y - 1e-6
         assert box.x + box.width <= ROOM.x + ROOM.width + 1e-6
@@ -123,10 +123,10 @@ def test_areas_are_in_proportion_and_inside(sizes: list[int]) -> None:
 
 def test_boxes_do_not_overlap() -> None:
     boxes = squarify([90, 50, 40, 30, 20, 10, 5, 1], ROOM)
-    for n, one in enumerate(boxes):
+    for n, box in enumerate(boxes):
         for other in boxes[n + 1 :]:
-            beside = one.x + one.width <= other.x + 1e-6 or other.x + other.width <= one.x + 1e-6
-            below = one.y + one.height <= other.y + 1e-6 or other.y + other.height <= one.y + 1e-6
+            beside = box.x + box.width <= other.x + 1e-6 or other.x + other.width <= box.x + 1e-6
+            below = box.y + box.height <= other.y + 1e-6 or other.y + other.height <= box.y + 1e-6
             assert beside or below
 
 
@@ -144,8 +144,8 @@ def test_nothing_takes_no_room() -> None:
 
 
 def test_bands_lie_one_below_the_other() -> None:
-    found = bands([1, 3], ROOM)
-    assert found == [Box(10, 20, 600, 100), Box(10, 120, 600, 300)]
+    actual_bands = bands([1, 3], ROOM)
+    assert actual_bands == [Box(10, 20, 600, 100), Box(10, 120, 600, 300)]
 
 
 def test_a_box_holds_its_own_points() -> None:

@@ -23,8 +23,8 @@ def test_arrows_go_round_and_say_which(tabs, qtbot):
 
 
 def test_a_word_is_clicked(tabs, qtbot):
-    left, width = tabs._places()[1]
-    qtbot.mouseClick(tabs, Qt.MouseButton.LeftButton, pos=QPoint(round(left + width / 2), 10))
+    remaining, width = tabs._places()[1]
+    qtbot.mouseClick(tabs, Qt.MouseButton.LeftButton, pos=QPoint(round(remaining + width / 2), 10))
     assert tabs.key == "json"
 
 

@@ -23,10 +23,10 @@ class StoreCommands:
         """The records of ``storescope COMMAND STORE ARGUMENTS --json``, each with all that scripts rely on."""
         ended, out, err = agree.command(command, self.path, *arguments, "--json")
         assert (ended, "Traceback" in err) == (status, False), err
-        found = [agree.json.loads(line) for line in out.splitlines()]
-        for record in found:
+        records = [agree.json.loads(line) for line in out.splitlines()]
+        for record in records:
             assert not contract_records.complaints(record), record
-        return found
+        return records
 
     def words(self, command: str, *arguments: object, status: int = 0) -> str:
         """What a person is shown."""
@@ -38,7 +38,7 @@ class StoreCommands:
 @pytest.fixture(scope="module")
 def asked(tmp_path_factory: pytest.TempPathFactory) -> StoreCommands:
     """``asked("queue", "Orders", 0)``: the records of a command over one small store."""
-    made = HandmadeStore()
+    store = HandmadeStore()
     for number in range(12):
-        made.put(topic=("Orders", "Paid")[number % 2], tags=f"T{number % 3}", keys=f"K{number}")
-    return StoreCommands(made, made.write(tmp_path_factory.mktemp("asked") / "store"))
+        store.put(topic=("Orders", "Paid")[number % 2], tags=f"T{number % 3}", keys=f"K{number}")
+    return StoreCommands(store, store.write(tmp_path_factory.mktemp("asked") / "store"))

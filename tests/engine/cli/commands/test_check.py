@@ -19,6 +19,6 @@ def test_a_masked_command_hides_the_folders() -> None:
 @pytest.mark.golden
 def test_a_damaged_store_says_what_to_do(golden, capsys) -> None:
     assert main(["check", str(golden("crash-power-5.3.3"))]) == 1
-    said = capsys.readouterr().out
-    assert "storescope recover " in said
-    assert "--plan" in said
+    out = capsys.readouterr().out
+    assert "storescope recover " in out
+    assert "--plan" in out

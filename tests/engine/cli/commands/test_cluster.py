@@ -23,6 +23,6 @@ def test_brokers_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
 
 def test_nobody_there_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["cluster", "127.0.0.1:1"]) == 3
-    said = capsys.readouterr().err
-    assert said.startswith("storescope: no name server answers: 127.0.0.1:1: ")
-    assert len(said.splitlines()) == 1
+    err = capsys.readouterr().err
+    assert err.startswith("storescope: no name server answers: 127.0.0.1:1: ")
+    assert len(err.splitlines()) == 1

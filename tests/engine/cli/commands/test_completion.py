@@ -17,6 +17,6 @@ def test_completion_knows_every_command(shell):
     if shell == "bash":
         check = "complete -p storescope; COMP_WORDS=(storescope units --li); COMP_CWORD=2; "
         check += "_storescope; echo ${COMPREPLY[@]}"
-        said = subprocess.run(["bash", "-c", out + check], capture_output=True, text=True, check=True).stdout
-        assert "-F _storescope" in said
-        assert said.endswith("--limit\n")
+        stdout = subprocess.run(["bash", "-c", out + check], capture_output=True, text=True, check=True).stdout
+        assert "-F _storescope" in stdout
+        assert stdout.endswith("--limit\n")

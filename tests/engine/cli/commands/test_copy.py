@@ -34,11 +34,11 @@ def test_a_filter_chooses_units_and_keeps_their_queue_offsets(golden, tmp_path, 
     source = golden(CLEAN)
     done = copied(capsys, source, tmp_path / "copy", "--where", "topic = 'TopicA' and queueId = 1")
     with open_store(source) as before, open_store(tmp_path / "copy") as after:
-        wanted = [u for u in before.units() if isinstance(u, Unit) and (u.topic, u.queue_id) == ("TopicA", 1)]
-        kept = [u for u in after.units() if isinstance(u, Unit)]
-    assert done["units"] == len(wanted) == len(kept)
-    assert [(u.queue_offset, u.body, u.properties_raw) for u in kept] == [
-        (u.queue_offset, u.body, u.properties_raw) for u in wanted
+        expected = [u for u in before.units() if isinstance(u, Unit) and (u.topic, u.queue_id) == ("TopicA", 1)]
+        units = [u for u in after.units() if isinstance(u, Unit)]
+    assert done["units"] == len(expected) == len(units)
+    assert [(u.queue_offset, u.body, u.properties_raw) for u in units] == [
+        (u.queue_offset, u.body, u.properties_raw) for u in expected
     ]
 
 
@@ -87,11 +87,11 @@ def test_damage_is_left_behind_and_units_before_it_keep_their_places(golden, tmp
     done = copied(capsys, source, tmp_path / "copy")
     assert (done["leftBehind"], done["bytesLeftBehind"]) == (2, torn.size + flipped.size)
     with open_store(tmp_path / "copy") as store:
-        kept = [unit for unit in store.units() if isinstance(unit, Unit)]
-    left = [unit for unit in units if unit.offset not in {torn.offset, flipped.offset}]
-    assert [unit.body for unit in kept] == [unit.body for unit in left]
-    assert [unit.offset for unit in kept[:100]] == [unit.offset for unit in units[:100]]
-    assert kept[100].offset == torn.offset
+        saved_units = [unit for unit in store.units() if isinstance(unit, Unit)]
+    remaining_units = [unit for unit in units if unit.offset not in {torn.offset, flipped.offset}]
+    assert [unit.body for unit in saved_units] == [unit.body for unit in remaining_units]
+    assert [unit.offset for unit in saved_units[:100]] == [unit.offset for unit in units[:100]]
+    assert saved_units[100].offset == torn.offset
 
 
 def test_units_that_a_recovery_cut_off_stay_cut_off(golden, tmp_path, capsys):

@@ -56,10 +56,10 @@ def test_a_directory_that_is_used_is_refused(golden, tmp_path, capsys):
 def test_without_yes_and_without_a_terminal_nothing_is_changed(golden, unchanged, capsys):
     store = unchanged(golden("clean-5.3.3"))
     assert main(["dispatch", str(store)]) == 2
-    said = capsys.readouterr().err
-    assert "11 queues in 21 files" in said
-    assert "26 files of the index" in said
-    assert "nothing was changed" in said
+    err = capsys.readouterr().err
+    assert "11 queues in 21 files" in err
+    assert "26 files of the index" in err
+    assert "nothing was changed" in err
 
 
 def test_one_of_a_kind_is_told_in_the_singular(tmp_path, capsys):
@@ -68,22 +68,22 @@ def test_one_of_a_kind_is_told_in_the_singular(tmp_path, capsys):
     assert main(["put", str(store), "--topic", "Orders", "--body", "one cup of tea"]) == 0
     capsys.readouterr()
     assert main(["dispatch", str(store)]) == 2
-    said = capsys.readouterr().err
-    assert "1 queue in 1 file (" in said
-    assert "1 file of the index (" in said
+    err = capsys.readouterr().err
+    assert "1 queue in 1 file (" in err
+    assert "1 file of the index (" in err
 
 
 @pytest.mark.parametrize("name", ["clean-5.3.3", "clean-4.9.8", "batchcq-5.3.3", "lmq-5.3.3"])
 def test_a_store_gets_the_same_queues_and_index_again(copy, name):
     store = copy(name)
-    before, rest = (
+    before, remainder = (
         stored(store),
         set(everything(store)) - {f"index/{path.name}" for path in (store / "index").iterdir()},
     )
     assert main(["dispatch", str(store), "--yes"]) == 0
     assert stored(store) == before
     after = set(everything(store)) - {f"index/{path.name}" for path in (store / "index").iterdir()}
-    assert after == rest
+    assert after == remainder
 
 
 def test_lost_queues_are_built_as_rocketmq_builds_them(copy, golden):
@@ -108,9 +108,9 @@ def test_wrong_queues_are_replaced(copy, golden):
 def test_sizes_that_no_file_tells_are_said(copy, tmp_path, capsys):
     store = copy("queues-gone-5.3.3")
     assert main(["dispatch", str(store), "--to", str(tmp_path / "there")]) == 0
-    said = capsys.readouterr().err
-    assert "(mappedFileSizeConsumeQueue)" in said
-    assert "(maxHashSlotNum)" in said
+    err = capsys.readouterr().err
+    assert "(mappedFileSizeConsumeQueue)" in err
+    assert "(maxHashSlotNum)" in err
 
 
 def test_a_stop_in_the_middle_leaves_the_store_as_it_was(copy, monkeypatch, tmp_path):
@@ -165,10 +165,10 @@ def test_damage_is_stepped_over_and_said(copy, capsys):
     raw[size : size + 4] = b"\xff\xff\xff\xff"
     log.write_bytes(raw)
     assert main(["dispatch", str(store), "--yes", "--json"]) == 0
-    found = capsys.readouterr()
-    record = json.loads(found.out)
+    output = capsys.readouterr()
+    record = json.loads(output.out)
     assert (record["units"], record["leftBehind"]) == (4090, 1)
-    assert "skipped because damaged: 1 place of the log" in found.err
+    assert "skipped because damaged: 1 place of the log" in output.err
 
 
 def test_a_deleted_topic_gets_no_queue_again(copy, capsys):

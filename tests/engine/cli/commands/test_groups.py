@@ -10,7 +10,7 @@ def test_a_store_without_groups_has_no_row(asked):
 
 
 def test_what_a_group_has_not_read_is_the_queue_s_end_less_its_offset(golden):
-    rows = [one for one in agree.ask("groups", golden("broker-orders")) if one["mode"] == "cluster"]
+    rows = [record for record in agree.ask("groups", golden("broker-orders")) if record["mode"] == "cluster"]
     assert {"behind", "caughtUp"} <= {row["state"] for row in rows}
     for row in rows:
         if row["state"] in {"behind", "caughtUp"}:

@@ -10,9 +10,9 @@ def test_files_only_unless_entries_are_asked_for(asked):
 
 def test_every_key_has_an_entry_that_leads_to_its_unit(asked):
     _file, *entries = asked("index", "--entries")
-    wanted = [unit.offset for unit in asked.made.units for _key in unit.keys]
-    assert [one["phyOffset"] for one in entries] == wanted
-    assert [one["entry"] for one in entries] == list(range(1, len(wanted) + 1))
+    expected = [unit.offset for unit in asked.made.units for _key in unit.keys]
+    assert [record["phyOffset"] for record in entries] == expected
+    assert [row["entry"] for row in entries] == list(range(1, len(expected) + 1))
 
 
 def test_a_file_that_is_not_there_is_named(asked):

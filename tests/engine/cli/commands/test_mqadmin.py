@@ -58,11 +58,11 @@ def test_a_time_as_mqadmin_writes_it():
 def test_messages_are_asked_for_by_tags_as_mqadmin_of_5_4_does(golden):
     store = golden("broker-tags-5.5.1")
     place = ["queryMsgByKey", "-s", store, "-t", "TagTopic"]
-    found = agree.ask(*place, "-k", "paid", "-p", "T", "-m", "1000")
-    assert [unit["tags"] for unit in found] == ["paid"] * 350
-    unique = found[0]["uniqueKey"]
+    response = agree.ask(*place, "-k", "paid", "-p", "T", "-m", "1000")
+    assert [unit["tags"] for unit in response] == ["paid"] * 350
+    unique = response[0]["uniqueKey"]
     assert [unit["physicalOffset"] for unit in agree.ask(*place, "-k", unique, "--keyType", "U")] == [
-        found[0]["physicalOffset"]
+        response[0]["physicalOffset"]
     ]
     assert agree.ask(*place, "-k", unique, "-p", "K") == []
     assert agree.ask(*place, "-k", "paid") == []

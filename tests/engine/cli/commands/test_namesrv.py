@@ -22,24 +22,24 @@ def test_it_says_where_it_serves_and_ends_quietly(how, words):
     )
     line = process.stdout.readline()
     if words:
-        said = json.loads(line)
-        assert {name: said[name] for name in ("type", "pid")} == {"type": "serving", "pid": process.pid}
-        address = said["namesrv"]
+        record = json.loads(line)
+        assert {name: record[name] for name in ("type", "pid")} == {"type": "serving", "pid": process.pid}
+        address = record["namesrv"]
     else:
         assert line.startswith("serving: name server 127.0.0.1:")
         address = line.split()[3].rstrip(",")
     host, port = address.split(":")
     with socket.create_connection((host, int(port)), 60):
         process.send_signal(how)
-        rest, errors = process.communicate(timeout=60)
-    assert (process.returncode, rest, errors) == (0, "", "")
+        remainder, errors = process.communicate(timeout=60)
+    assert (process.returncode, remainder, errors) == (0, "", "")
 
 
 def test_a_port_that_is_taken_is_one_line():
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
+    with socket.socket() as received:
+        received.bind(("127.0.0.1", 0))
+        received.listen()
+        port = received.getsockname()[1]
         before = signal.getsignal(signal.SIGINT)
         status, _, errors = agree.command("namesrv", "--port", str(port))
     assert signal.getsignal(signal.SIGINT) is before
@@ -57,10 +57,10 @@ def test_a_port_that_is_taken_is_one_line():
     ],
 )
 def test_a_wrong_configuration_is_one_line_with_its_place(tmp_path, text, words):
-    kept = tmp_path / "kv.json"
-    kept.write_text("[]")
+    path = tmp_path / "kv.json"
+    path.write_text("[]")
     file = tmp_path / "namesrv.conf"
-    file.write_text(text.replace("KV", str(kept)))
+    file.write_text(text.replace("KV", str(path)))
     status, _, errors = agree.command("namesrv", "--port", "0", "--config", file)
     assert status == 2
     assert words in errors

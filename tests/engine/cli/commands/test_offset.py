@@ -11,5 +11,5 @@ import pytest
 )
 def test_messages_of_a_topic_are_20_ms_apart(asked, after, boundary, wanted):
     start = asked.made.time - 120
-    (found,) = asked("offset", "Orders", 0, "--time", start + after, "--boundary", boundary)
-    assert found["queueOffset"] == wanted
+    (record,) = asked("offset", "Orders", 0, "--time", start + after, "--boundary", boundary)
+    assert record["queueOffset"] == wanted

@@ -14,21 +14,21 @@ from engine.replication.source import Slave
 
 
 def test_a_store_that_was_closed_is_everywhere_at_its_end(asked):
-    (found,) = asked("positions")
-    assert found["min"]["offset"] == 0
+    (record,) = asked("positions")
+    assert record["min"]["offset"] == 0
     for name in ("wrote", "committed", "flushed", "confirm"):
-        assert found[name]["offset"] == asked.made.end
-        assert found[name]["how"], "where it is known from is said"
+        assert record[name]["offset"] == asked.made.end
+        assert record[name]["how"], "where it is known from is said"
 
 
 def test_a_broker_tells_of_its_slaves_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    made = ListeningBroker.__aenter__
+    sample = ListeningBroker.__aenter__
 
     async def with_a_slave(self: ListeningBroker) -> ListeningBroker:
         self.broker.followers = lambda: [Slave("127.0.0.1:5", sent=0, acknowledged=0)]
-        return await made(self)
+        return await sample(self)
 
     monkeypatch.setattr(ListeningBroker, "__aenter__", with_a_slave)
     with serving_beside(tmp_path) as addresses:

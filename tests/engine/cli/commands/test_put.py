@@ -97,9 +97,9 @@ def test_an_impossible_value_is_refused_with_what_is_permitted(tmp_path, capsys)
 def test_a_store_that_exists_is_asked_for_in_numbers(made, capsys):
     before = golden_stores.fingerprint(made)
     assert put_one(made, *conf_of(made)) == 2
-    said = capsys.readouterr().err
-    assert "its log ends at 95" in said
-    assert "Then 1 message of 1 topic is put behind it, 3 bytes of bodies." in said
+    err = capsys.readouterr().err
+    assert "its log ends at 95" in err
+    assert "Then 1 message of 1 topic is put behind it, 3 bytes of bodies." in err
     assert golden_stores.changes(before, golden_stores.fingerprint(made)) == []
     assert put_one(made, "--yes", *conf_of(made)) == 0
     assert [(row["physicalOffset"], row["queueOffset"]) for row in records(capsys)] == [(95, 1)]
@@ -160,9 +160,9 @@ def test_after_a_crash_recovery_comes_first(golden, tmp_path, capsys):
     store = tmp_path / "store"
     shutil.copytree(golden("crash-5.3.3"), store)
     assert put_one(store, "--yes") == 0
-    said = capsys.readouterr()
-    assert "after a crash" in said.err
-    assert json.loads(said.out)["physicalOffset"] > 0
+    output = capsys.readouterr()
+    assert "after a crash" in output.err
+    assert json.loads(output.out)["physicalOffset"] > 0
     assert not (store / "abort").exists()
 
 
@@ -259,5 +259,5 @@ def test_a_put_indexes_tags_where_the_release_of_the_store_does(golden, tmp_path
             entry.phy_offset for reader in store.index_files() for _, entry in reader.entries() if entry is not None
         ]
     assert offsets.count(max(offsets)) == entries
-    found = agree.ask("trace", tmp_path / "store", "Ours", "--tag", "new")
-    assert found[-1]["matches"] == (entries == 3)
+    response = agree.ask("trace", tmp_path / "store", "Ours", "--tag", "new")
+    assert response[-1]["matches"] == (entries == 3)

@@ -39,10 +39,10 @@ def same(store, before):
 def test_without_a_terminal_and_without_yes_nothing_changes(crashed, capsys):
     before = golden_stores.fingerprint(crashed)
     assert main(["recover", str(crashed), "--apply"]) == 2
-    said = capsys.readouterr()
-    assert "storescope snapshot" in said.err
-    assert "units are dispatched again" in said.err
-    assert "--yes" in said.err
+    output = capsys.readouterr()
+    assert "storescope snapshot" in output.err
+    assert "units are dispatched again" in output.err
+    assert "--yes" in output.err
     assert same(crashed, before)
 
 
@@ -106,9 +106,9 @@ def test_where_a_broker_would_not_start_nothing_is_done(crashed, capsys):
     (crashed / "commitlog" / "no-number").write_bytes(b"x")
     before = golden_stores.fingerprint(crashed)
     assert main(["recover", str(crashed), "--apply", "--yes", "--json"]) == 3
-    said = capsys.readouterr()
-    assert records(said.out)[0]["willStart"] is False
-    assert "no-number" in said.err
+    output = capsys.readouterr()
+    assert records(output.out)[0]["willStart"] is False
+    assert "no-number" in output.err
     assert same(crashed, before)
 
 
@@ -132,10 +132,10 @@ def test_an_empty_last_queue_file_goes_as_when_the_engine_opens_the_store(tmp_pa
     with MessageStore(roots[1], config, services=False) as store:
         assert store.recovery_plan.will_start
     assert not empty.exists()
-    one, other = (
+    item, other = (
         {str(path.relative_to(root)): path.read_bytes() for path in root.glob("consumequeue/*/*/*")} for root in roots
     )
-    assert one == other
+    assert item == other
 
 
 @pytest.mark.golden
@@ -143,16 +143,16 @@ def test_progress_is_told_while_the_store_is_opened_and_dispatched(golden, tmp_p
     """It stood still without a word, for minutes where the queues of a large log are made again."""
     store = tmp_path / "store"
     shutil.copytree(golden("queues-gone-5.3.3"), store)
-    told = []
-    monkeypatch.setattr(Progress, "at", lambda self, done, total=None: told.append((self._what, done, self._total)))
+    reports = []
+    monkeypatch.setattr(Progress, "at", lambda self, done, total=None: reports.append((self._what, done, self._total)))
     assert main(["recover", str(store), "--apply", "--yes", "--json"]) == 0
     assert records(capsys.readouterr().out)[0]["units"] > 0
-    dispatched = [(done, total) for what, done, total in told if what == "dispatch"]
-    falls = [number for number, (one, then) in enumerate(pairwise(dispatched)) if then[0] < one[0]]
+    dispatched = [(done, total) for what, done, total in reports if what == "dispatch"]
+    falls = [number for number, (item, then) in enumerate(pairwise(dispatched)) if then[0] < item[0]]
     assert len(falls) == 1, "once over the log, once over what is dispatched"
-    taken = dispatched[falls[0] + 1 :]
-    assert taken
-    assert all(0 <= done < total for done, total in taken)
-    looked = [(done, total) for what, done, total in told if what == "recover"]
+    received_dispatched = dispatched[falls[0] + 1 :]
+    assert received_dispatched
+    assert all(0 <= done < total for done, total in received_dispatched)
+    looked = [(done, total) for what, done, total in reports if what == "recover"]
     assert sum(then[0] <= one[0] for one, then in pairwise(looked)) >= 1, "two plans are made"
-    assert [what for what, _, _ in told] == ["recover"] * len(looked) + ["dispatch"] * len(dispatched)
+    assert [what for what, _, _ in reports] == ["recover"] * len(looked) + ["dispatch"] * len(dispatched)

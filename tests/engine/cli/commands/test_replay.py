@@ -41,8 +41,8 @@ def recorded(folder: Path) -> Path:
 
 def test_serve_records_and_logs_what_replay_sends_again(tmp_path: Path) -> None:
     log, recording = tmp_path / "requests.jsonl", tmp_path / "talk.requests"
-    more = ("--log-requests", str(log), "--record", str(recording))
-    with served(tmp_path / "store", *more) as (process, record):
+    extra = ("--log-requests", str(log), "--record", str(recording))
+    with served(tmp_path / "store", *extra) as (process, record):
         asked(record["broker"], a_send(b"first"), a_send(b"second"))
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=60) == 0
@@ -84,9 +84,9 @@ def test_a_running_broker_is_sent_to(tmp_path: Path) -> None:
 def test_a_store_that_exists_is_asked_for_first(tmp_path: Path) -> None:
     recording = recorded(tmp_path)
     before = bytes_of(tmp_path / "first")
-    code, records, said = told("replay", recording, "--store", tmp_path / "first")
+    code, records, output = told("replay", recording, "--store", tmp_path / "first")
     assert (code, records) == (2, [])
-    assert "--yes" in said
+    assert "--yes" in output
     assert bytes_of(tmp_path / "first") == before
     code, records, _ = told("replay", recording, "--store", tmp_path / "first", "--yes")
     assert (code, records[-1]["sent"]) == (0, 11), records
@@ -96,8 +96,8 @@ def test_a_store_that_cannot_be_read_is_left_alone(tmp_path: Path) -> None:
     recording = recorded(tmp_path)
     before = bytes_of(tmp_path / "first")
     with read_through(FailingDisk(tmp_path / "first" / "commitlog", "open", 0, "EACCES")):
-        code, _, said = told("replay", recording, "--store", tmp_path / "first", "--yes")
-    assert code == 3, said
+        code, _, output = told("replay", recording, "--store", tmp_path / "first", "--yes")
+    assert code == 3, output
     assert bytes_of(tmp_path / "first") == before
 
 
@@ -110,15 +110,15 @@ def test_what_cannot_be_replayed_is_one_line(tmp_path: Path) -> None:
         ((tmp_path / "no",), "needs --store STORE or --to HOST:PORT"),
         ((tmp_path / "no", "--store", "s", "--only", "SEND"), "no request is called SEND"),
     ):
-        code, _, said = told("replay", *words)
+        code, _, output = told("replay", *words)
         assert code in {2, 3}
-        assert expected in said
-        assert len(said.strip().splitlines()) == 1
+        assert expected in output
+        assert len(output.strip().splitlines()) == 1
 
 
 def test_a_recording_overwrites_nothing(tmp_path: Path) -> None:
     (tmp_path / "there").write_text("mine")
-    code, _, said = told("serve", tmp_path / "store", *FREE, "--record", tmp_path / "there")
+    code, _, output = told("serve", tmp_path / "store", *FREE, "--record", tmp_path / "there")
     assert code == 2
-    assert "exists already" in said
+    assert "exists already" in output
     assert (tmp_path / "there").read_text() == "mine"

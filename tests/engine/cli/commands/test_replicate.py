@@ -29,11 +29,11 @@ CONF = "mappedFileSizeCommitLog=4096\nmappedFileSizeConsumeQueue=6000\n"
 @contextlib.contextmanager
 def mastering(path: Path) -> Iterator[tuple[MessageStore, int]]:
     """A master with forty messages that answers on a thread of its own, and its HA port."""
-    ready, said, ended = threading.Event(), [], asyncio.Event()
+    ready, output, ended = threading.Event(), [], asyncio.Event()
 
     async def serve() -> None:
-        async with master(path) as (made, port):
-            said.extend([made.store, port, asyncio.get_running_loop()])
+        async with master(path) as (sample, port):
+            output.extend([sample.store, port, asyncio.get_running_loop()])
             ready.set()
             await ended.wait()
 
@@ -41,9 +41,9 @@ def mastering(path: Path) -> Iterator[tuple[MessageStore, int]]:
     thread.start()
     try:
         assert ready.wait(60)
-        yield said[0], said[1]
+        yield output[0], output[1]
     finally:
-        said[2].call_soon_threadsafe(ended.set)
+        output[2].call_soon_threadsafe(ended.set)
         thread.join(60)
 
 
@@ -82,8 +82,8 @@ def test_a_run_that_was_killed_before_it_had_a_log_is_gone_on_with(
 ) -> None:
     copy = tmp_path / "copy"
     (copy / "config").mkdir(parents=True)
-    for left in ("abort", "lock"):
-        (copy / left).touch()
+    for text in ("abort", "lock"):
+        (copy / text).touch()
     (copy / "config" / "topics.json").write_text("{}")
 
     async def size_of(*_address: object) -> Master:
@@ -94,8 +94,8 @@ def test_a_run_that_was_killed_before_it_had_a_log_is_gone_on_with(
         code, out, err = told(f"127.0.0.1:{port}", str(copy), "--until-caught-up")
         assert code == 0, err
         assert out.splitlines()[-1].startswith(f"the log ends at {real.positions().wrote:,}")
-    for one in (copy / "commitlog").iterdir():
-        assert one.read_bytes() == (tmp_path / "real" / "commitlog" / one.name).read_bytes()
+    for file in (copy / "commitlog").iterdir():
+        assert file.read_bytes() == (tmp_path / "real" / "commitlog" / file.name).read_bytes()
 
 
 def test_a_store_of_another_log_is_refused_and_keeps_its_messages(tmp_path: Path, conf: str) -> None:
@@ -130,8 +130,8 @@ def test_a_store_with_a_file_that_cannot_be_read_is_not_written(tmp_path: Path, 
 
 
 def test_a_new_copy_is_not_begun_where_nobody_answers(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]  # closed again: nobody listens there
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]  # closed again: nobody listens there
     code, out, err = told(f"127.0.0.1:{port}", str(tmp_path / "copy"), "--until-caught-up")
     assert (code, out) == (3, "")
     assert err.strip() == f"storescope: no broker's HA port at 127.0.0.1:{port}: Connection refused"
@@ -152,5 +152,5 @@ def test_a_new_copy_is_written_as_the_release_of_its_master(
         assert real.put_message(Message("Orders", b"x", 0, properties={"TAGS": "paid"})).ok
         code, _, err = told(f"127.0.0.1:{port}", str(tmp_path / "copy"), "--config", conf, "--until-caught-up", *words)
         assert code == 0, err
-    with MessageStore(tmp_path / "copy", CONFIG) as copy, copy.query_message("Orders", "T#paid") as found:
-        assert len(found) == entries
+    with MessageStore(tmp_path / "copy", CONFIG) as copy, copy.query_message("Orders", "T#paid") as query_message:
+        assert len(query_message) == entries

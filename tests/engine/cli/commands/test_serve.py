@@ -46,26 +46,26 @@ def test_what_was_sent_is_in_the_store_and_ctrl_c_closes_it_cleanly(tmp_path: Pa
 
 def test_a_store_that_somebody_holds_is_refused(tmp_path: Path) -> None:
     with MessageStore(tmp_path / "store"):
-        code, said = told("serve", str(tmp_path / "store"), *FREE)
+        code, output = told("serve", str(tmp_path / "store"), *FREE)
     assert code != 0
-    assert len(said.strip().splitlines()) == 1, said
-    assert "Traceback" not in said
+    assert len(output.strip().splitlines()) == 1, output
+    assert "Traceback" not in output
 
 
 def test_a_port_that_is_taken_is_one_line(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-        code, said = told("serve", str(tmp_path / "store"), "--port", str(port), "--namesrv-port", "0")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        code, output = told("serve", str(tmp_path / "store"), "--port", str(port), "--namesrv-port", "0")
     assert code == 3
-    assert f"127.0.0.1:{port}" in said.strip().splitlines()[-1]
+    assert f"127.0.0.1:{port}" in output.strip().splitlines()[-1]
 
 
 def test_a_configuration_that_says_nonsense_is_refused_with_its_line(tmp_path: Path) -> None:
     conf = tmp_path / "broker.conf"
     conf.write_text("brokerName=a\ndefaultTopicQueueNums=many\n")
-    code, said = told("serve", str(tmp_path / "store"), "--config", str(conf), *FREE)
+    code, output = told("serve", str(tmp_path / "store"), "--config", str(conf), *FREE)
     assert code == 2
-    assert "line 2, defaultTopicQueueNums" in said
+    assert "line 2, defaultTopicQueueNums" in output
     assert not (tmp_path / "store").exists()
 
 
@@ -74,9 +74,9 @@ def test_a_log_that_is_gone_needs_its_word(tmp_path: Path) -> None:
     for file in (store / "commitlog").iterdir():
         file.unlink()
     before = bytes_of(store)
-    code, said = told("serve", str(store), *FREE)
+    code, output = told("serve", str(store), *FREE)
     assert code != 0
-    assert "--empty-log" in said
+    assert "--empty-log" in output
     assert bytes_of(store) == before
 
 
@@ -85,9 +85,9 @@ def test_a_store_with_a_file_that_cannot_be_read_is_not_served(tmp_path: Path, f
     store = handmade_stores.healthy().write(tmp_path / "store")
     before = bytes_of(store)
     with read_through(FailingDisk(store / folder, "open", 0, "EACCES")):
-        code, said = told("serve", str(store), *FREE)
-    assert code == 3, said
-    assert folder in said
+        code, output = told("serve", str(store), *FREE)
+    assert code == 3, output
+    assert folder in output
     assert bytes_of(store) == before
 
 
@@ -117,10 +117,10 @@ def test_a_port_that_is_taken_says_what_it_is_for(tmp_path: Path) -> None:
     said that it is the HA port. Behind port 65,535 the system chose another one, unsaid.
     """
     for _ in range(20):
-        with socket.socket() as taken:
-            taken.bind(("127.0.0.1", 0))
-            taken.listen()
-            ha = taken.getsockname()[1]
+        with socket.socket() as received:
+            received.bind(("127.0.0.1", 0))
+            received.listen()
+            ha = received.getsockname()[1]
             code, words = told("serve", str(tmp_path / "store"), "--port", str(ha - 1), *FREE[2:])
         if f":{ha}" in words:
             break
@@ -134,8 +134,8 @@ def test_a_port_that_is_taken_says_what_it_is_for(tmp_path: Path) -> None:
 
 def test_accounts_are_asked_for(tmp_path: Path) -> None:
     (tmp_path / "plain_acl.yml").write_text(ACCOUNTS)
-    with served(tmp_path / "store", "--acl", str(tmp_path / "plain_acl.yml")) as (_, said):
-        (answer,) = asked(said["broker"], Command(26))
+    with served(tmp_path / "store", "--acl", str(tmp_path / "plain_acl.yml")) as (_, record):
+        (answer,) = asked(record["broker"], Command(26))
         assert (answer.code, answer.remark) == (16, "username cannot be null.")
 
 

@@ -12,10 +12,10 @@ from handmade_stores import HandmadeStore
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory):
-    made = HandmadeStore()
+    store = HandmadeStore()
     for number in range(60):
-        made.put(topic=("Orders", "Paid")[number % 2], tags=f"T{number % 3}", queue_id=number % 3)
-    return made.write(tmp_path_factory.mktemp("space") / "store")
+        store.put(topic=("Orders", "Paid")[number % 2], tags=f"T{number % 3}", queue_id=number % 3)
+    return store.write(tmp_path_factory.mktemp("space") / "store")
 
 
 def records(*arguments: str) -> list[dict]:
@@ -25,16 +25,16 @@ def records(*arguments: str) -> list[dict]:
 
 
 def test_row_83_json_rows_add_up_and_end_with_the_forecast(root):
-    found = records(str(root))
-    rows = [one for one in found if one["type"] == "space"]
-    total = next(one for one in found if one["type"] == "spaceSum")
+    actual_records = records(str(root))
+    rows = [record for record in actual_records if record["type"] == "space"]
+    total = next(item for item in actual_records if item["type"] == "spaceSum")
     size = sum(path.stat().st_size for path in root.rglob("*") if path.is_file())
     assert sum(row["bytes"] for row in rows) == total["bytes"] == total["counted"] == size
     assert sum(row["allocated"] for row in rows) == total["allocated"]
     assert total["equal"]
-    assert found[-1]["type"] == "retention"
-    assert sum(one["bytes"] for one in found if one["type"] == "spaceTag") == sum(
-        one["bytes"] for one in found if one["type"] == "spaceProducer"
+    assert actual_records[-1]["type"] == "retention"
+    assert sum(one["bytes"] for one in actual_records if one["type"] == "spaceTag") == sum(
+        one["bytes"] for one in actual_records if one["type"] == "spaceProducer"
     )
 
 
@@ -44,9 +44,9 @@ def test_every_record_has_what_scripts_rely_on(root):
 
 
 def test_quick_asks_files_and_queues_only(root):
-    found = records(str(root), "--quick")
-    assert not [one for one in found if one["type"] == "spaceTag"]
-    total = next(one for one in found if one["type"] == "spaceSum")
+    actual_records = records(str(root), "--quick")
+    assert not [record for record in actual_records if record["type"] == "spaceTag"]
+    total = next(row for row in actual_records if row["type"] == "spaceSum")
     assert total["how"] == "queues"
     assert total["equal"]
 

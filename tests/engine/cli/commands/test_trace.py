@@ -6,25 +6,25 @@ import agree
 
 
 def test_a_key_is_found_and_its_chain_is_told(asked):
-    found = asked("trace", "Orders", "K2")
-    assert [one["physicalOffset"] for one in found if one["type"] == "match"] == [asked.made.units[2].offset]
-    steps = [one["kind"] for one in found if one["type"] == "traceStep"]
+    results = asked("trace", "Orders", "K2")
+    assert [record["physicalOffset"] for record in results if record["type"] == "match"] == [asked.made.units[2].offset]
+    steps = [row["kind"] for row in results if row["type"] == "traceStep"]
     assert steps[0] == "slot"
     assert set(steps[1:]) == {"entry"}
-    assert (found[-1]["type"], found[-1]["matches"], found[-1]["complete"]) == ("traceEnd", 1, True)
+    assert (results[-1]["type"], results[-1]["matches"], results[-1]["complete"]) == ("traceEnd", 1, True)
 
 
 def test_a_key_of_another_topic_is_not_its_own(asked):
-    found = asked("trace", "Paid", "K2", status=1)
-    assert found[-1]["matches"] == 0
+    results = asked("trace", "Paid", "K2", status=1)
+    assert results[-1]["matches"] == 0
 
 
 def test_tags_are_asked_for_by_their_option_or_as_the_index_hashes_them(golden):
     store = golden("broker-tags-5.5.1")
     for question in (["--tag", "paid"], ["T#paid"]):
-        found = agree.ask("trace", store, "TagTopic", *question, "--max", "1000")
-        assert found[-1] == {"type": "traceEnd", "matches": 350, "steps": found[-1]["steps"], "complete": True}
-        assert {one["verdict"] for one in found if one["type"] == "traceStep"} == {"match", "hashDiffers"}
+        response = agree.ask("trace", store, "TagTopic", *question, "--max", "1000")
+        assert response[-1] == {"type": "traceEnd", "matches": 350, "steps": response[-1]["steps"], "complete": True}
+        assert {record["verdict"] for record in response if record["type"] == "traceStep"} == {"match", "hashDiffers"}
 
 
 def test_a_trace_needs_a_key_or_tags(golden):

@@ -18,19 +18,21 @@ def test_every_verdict_is_explained_in_a_sentence():
 
 
 def test_each_way_to_a_message_that_is_there_finds_it(asked):
-    found = asked("where", "K2")[0]
-    assert (found["verdict"], found["physicalOffset"]) == ("found", asked.made.units[2].offset)
-    assert {(one["by"], one["verdict"]) for one in found["routes"]} >= {
+    record = asked("where", "K2")[0]
+    assert (record["verdict"], record["physicalOffset"]) == ("found", asked.made.units[2].offset)
+    assert {(row["by"], row["verdict"]) for row in record["routes"]} >= {
         ("offset", "found"),
         ("queue", "found"),
         ("uniqueKey", "found"),
         ("key", "found"),
     }
-    assert all(one["why"] for one in found["routes"])
+    assert all(route["why"] for route in record["routes"])
 
 
 def test_what_was_never_put_is_not_found(asked):
-    assert [one["verdict"] for one in asked("where", "nobody", status=1) if one["type"] == "whereResult"] != ["found"]
+    assert [record["verdict"] for record in asked("where", "nobody", status=1) if record["type"] == "whereResult"] != [
+        "found"
+    ]
 
 
 @pytest.mark.golden
@@ -41,10 +43,10 @@ def test_tags_find_each_message_that_has_an_entry_of_them(golden, capsys):
     units = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert main(["where", store, "open", "--tag", "--json", "--quiet"]) == 0
     results = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    places = {one["physicalOffset"] for one in units if one["type"] == "unit"}
-    assert {one["physicalOffset"] for one in results} == places
-    assert {one["verdict"] for one in results} == {"found"}
+    places = {record["physicalOffset"] for record in units if record["type"] == "unit"}
+    assert {row["physicalOffset"] for row in results} == places
+    assert {result["verdict"] for result in results} == {"found"}
     assert main(["where", str(golden("broker-orders")), "paid", "--tag"]) == 1
-    said = capsys.readouterr()
-    assert "no entry for these tags" in said.err
-    assert "RocketMQ before 5.4 indexes no tags" in said.err
+    output = capsys.readouterr()
+    assert "no entry for these tags" in output.err
+    assert "RocketMQ before 5.4 indexes no tags" in output.err

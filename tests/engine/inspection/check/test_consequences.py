@@ -35,25 +35,25 @@ def told(golden, tmp_path):
         for harm in harms:
             harm(root)
         with open_store(root) as store:
-            *found, summary = check(store)
-        return found, summary
+            *results, summary = check(store)
+        return results, summary
 
     return build
 
 
 def said(found) -> list[str]:
     """``severity id`` of each finding of a note or more that stands by itself, ``id<cause`` of those that follow."""
-    rows = (one for one in found if one.severity != "chat")
-    return [f"{one.id}<{one.caused_by}" if one.caused_by else f"{one.severity} {one.id}" for one in rows]
+    rows = (finding for finding in found if finding.severity != "chat")
+    return [f"{row.id}<{row.caused_by}" if row.caused_by else f"{row.severity} {row.id}" for row in rows]
 
 
 def gone(pattern: str) -> State:
     """Whatever fits the pattern is not there."""
 
     def harm(root: Path) -> None:
-        found = list(root.glob(pattern))
-        assert found
-        for path in found:
+        files = list(root.glob(pattern))
+        assert files
+        for path in files:
             shutil.rmtree(path) if path.is_dir() else path.unlink()
 
     return harm
@@ -193,8 +193,8 @@ TABLE = [
 
 @pytest.mark.parametrize(("name", "harms", "rules", "lost"), TABLE)
 def test_an_incident_is_told_by_its_cause_with_what_is_lost(told, name, harms, rules, lost):
-    found, summary = told(name, *harms)
-    assert said(found) == rules
+    results, summary = told(name, *harms)
+    assert said(results) == rules
     release = golden_stores.release_of(name)
     assert summary.incident["lostAlready"]["messages"] == lost[0]
     assert summary.incident["lostByNextStart"][release]["messages"] == lost[1]
@@ -202,15 +202,15 @@ def test_an_incident_is_told_by_its_cause_with_what_is_lost(told, name, harms, r
 
 def test_all_messages_of_a_lost_file_are_counted(told):
     """Of each queue 256 were."""
-    found, _ = told("clean-4.9.8", gone("commitlog/*1048576"))
-    assert "2,001 messages lost: " in found[0].message
-    assert found[0].evidence["queueEntries"] == 2001
+    results, _ = told("clean-4.9.8", gone("commitlog/*1048576"))
+    assert "2,001 messages lost: " in results[0].message
+    assert results[0].evidence["queueEntries"] == 2001
 
 
 def test_messages_of_batches_are_counted_alike(told):
     """CL11 said 69 messages, what is lost already 205."""
-    found, _ = told("batchcq-5.3.3", zeros(1_200_000))
-    assert found[0].evidence["messages"] == 205
+    results, _ = told("batchcq-5.3.3", zeros(1_200_000))
+    assert results[0].evidence["messages"] == 205
 
 
 def test_a_store_with_folders_of_either_kind_does_not_start(told):
@@ -222,42 +222,42 @@ def test_a_store_with_folders_of_either_kind_does_not_start(told):
 
 def test_what_a_start_leaves_out_is_that_of_the_release_which_wrote_the_store(told):
     """5.3 dispatches 5 of these 98 again, 4.9 dispatches 6: the finding spoke for 5.3, RP01 for 4.9."""
-    found, _ = told("broker-retries-4.9.7", lambda root: states.cut_queues(root, 200_000, "OrderEvents"))
-    assert found[0].evidence["leftOut"] == 92
-    assert "dispatches 6 of them again and leaves 92 out for good" in found[0].message
+    results, _ = told("broker-retries-4.9.7", lambda root: states.cut_queues(root, 200_000, "OrderEvents"))
+    assert results[0].evidence["leftOut"] == 92
+    assert "dispatches 6 of them again and leaves 92 out for good" in results[0].message
 
 
 def test_bytes_that_other_queues_know_did_not_come_back_after_a_cut(told):
     """The last file of one queue was lost, and the log was said to have been cut by a recovery."""
-    found, _ = told("clean-4.9.8", gone("consumequeue/orders/0/*24000"))
-    assert found[0].id == "CQ10"
-    assert "came back" not in found[0].message
+    results, _ = told("clean-4.9.8", gone("consumequeue/orders/0/*24000"))
+    assert results[0].id == "CQ10"
+    assert "came back" not in results[0].message
 
 
 def test_the_place_of_a_queue_that_ends_early_is_in_a_file_of_it(told):
     """A queue that had lost more than its last file was told at a position of -3,280."""
-    found, _ = told("crash-late-5.3.3", lambda root: states.cut_queues(root, 3_000_000, "orders"))
-    one = next(one for one in found if one.id == "CQ10" and "orders/0" in one.message)
-    assert 0 <= one.offset < Path(one.file).stat().st_size
+    results, _ = told("crash-late-5.3.3", lambda root: states.cut_queues(root, 3_000_000, "orders"))
+    finding = next(item for item in results if item.id == "CQ10" and "orders/0" in item.message)
+    assert 0 <= finding.offset < Path(finding.file).stat().st_size
 
 
 def test_an_empty_file_that_a_start_fills_is_no_error(told):
     """Both releases start and go on in it, and the check ended with 1."""
-    found, summary = told("clean-4.9.8", lambda root: states.zero_queue_file(root, "orders/0", 30_000))
-    assert said(found) == ["note CQ06"]
+    results, summary = told("clean-4.9.8", lambda root: states.zero_queue_file(root, "orders/0", 30_000))
+    assert said(results) == ["note CQ06"]
     assert summary.incident is None
 
 
 def test_index_files_in_another_order_of_names_are_one_finding(told):
     """Their entries were said to lead nowhere: the files were read along with the log in the order of their names."""
-    found, _ = told("first-files-deleted-5.3.3", states.index_files_turned_round)
-    assert said(found) == ["warn IX11"]
+    results, _ = told("first-files-deleted-5.3.3", states.index_files_turned_round)
+    assert said(results) == ["warn IX11"]
 
 
 def test_a_folder_that_a_disk_makes_is_named_as_what_it_is(told):
     """The step was to look for a missing file of the log."""
-    found, summary = told("clean-4.9.8", lambda root: (root / "commitlog" / "lost+found").mkdir())
-    assert said(found) == ["error CL07"]
+    results, summary = told("clean-4.9.8", lambda root: (root / "commitlog" / "lost+found").mkdir())
+    assert said(results) == ["error CL07"]
     assert "Move it out" in summary.incident["firstSteps"][1]["text"]
     assert summary.incident["whatHappened"].startswith("The folder lost+found is among the store's files")
 
@@ -268,10 +268,10 @@ def test_dispatch_makes_light_queues_again(lost, golden, tmp_path, capsys):
     from engine.cli.main import main
 
     root = shutil.copytree(golden("broker-lmq"), tmp_path / "store", ignore=shutil.ignore_patterns("timerwheel"))
-    whole = sorted(path.name for path in (root / "consumequeue").iterdir())
+    names = sorted(path.name for path in (root / "consumequeue").iterdir())
     gone(lost)(root)
     assert main(["dispatch", str(root), "--yes", "--quiet"]) == 0
-    assert sorted(path.name for path in (root / "consumequeue").iterdir()) == whole
+    assert sorted(path.name for path in (root / "consumequeue").iterdir()) == names
     capsys.readouterr()
 
 
@@ -292,10 +292,10 @@ TABLES = [
 @pytest.mark.parametrize(("name", "rules", "starts"), TABLES)
 def test_a_torn_table_is_as_grave_as_what_a_start_makes_of_it(told, name, rules, starts):
     """Of timermetrics the check said that a broker does not start, and the plan that it would."""
-    found, summary = told("broker-pop", cut(f"config/{name}*", 40))
-    assert said(found)[:1] == rules
+    results, summary = told("broker-pop", cut(f"config/{name}*", 40))
+    assert said(results)[:1] == rules
     assert summary.incident["lostByNextStart"]["5.3"]["starts"] == starts
-    assert ("does not start" in found[0].message) == (not starts)
+    assert ("does not start" in results[0].message) == (not starts)
 
 
 def test_commands_know_the_configuration_that_the_store_was_looked_at_with(golden, tmp_path, capsys):
@@ -309,16 +309,16 @@ def test_commands_know_the_configuration_that_the_store_was_looked_at_with(golde
     conf = tmp_path / "the broker.conf"
     conf.write_text(f"storePathCommitLog={root}/commitlog,{root}/log2\n")
     assert main(["check", str(root), "--config", str(conf)]) == 1
-    told = capsys.readouterr().out
-    ours = [line for line in told.splitlines() if "storescope " in line]
+    out = capsys.readouterr().out
+    ours = [line for line in out.splitlines() if "storescope " in line]
     assert len(ours) >= 4
     assert all(f"{root} --config '{conf}'" in line for line in ours)
 
 
 def test_of_a_log_that_is_gone_the_next_start_loses_what_queues_know(told):
     """Nothing is lost yet where its disk is only not mounted; what a start does could not be told."""
-    found, summary = told("clean-4.9.8", gone("commitlog/*"))
-    assert said(found) == ["error CL12"]
+    results, summary = told("clean-4.9.8", gone("commitlog/*"))
+    assert said(results) == ["error CL12"]
     assert summary.incident["lostAlready"] is None
     assert summary.incident["lostByNextStart"]["4.9"]["messages"] == 3991
     assert summary.incident["firstSteps"][1]["text"].startswith("Mount the disk of the log")
@@ -331,8 +331,8 @@ def test_gaps_of_a_log_with_a_folder_that_is_not_mounted_follow_from_that(golden
     (root / "log2").mkdir()
     (tmp_path / "conf").write_text(f"storePathCommitLog={root}/commitlog,{root}/log2\n")
     with open_store(root, read_properties(tmp_path / "conf")[0]) as store:
-        *found, _ = check(store)
-    assert said(found)[:4] == ["error CL12", "CL07<CL12", "CL07<CL12", "RP02<CL12"]
+        *results, _ = check(store)
+    assert said(results)[:4] == ["error CL12", "CL07<CL12", "CL07<CL12", "RP02<CL12"]
 
 
 def test_dispatch_gives_queues_back_where_the_topics_table_was_lost_with_them(golden, tmp_path, capsys):
@@ -349,23 +349,27 @@ def test_dispatch_gives_queues_back_where_the_topics_table_was_lost_with_them(go
 
 @pytest.mark.parametrize("lost", [1, 5])
 def test_what_the_queues_know_behind_the_end_is_one_lost_tail(tmp_path, lost):
-    made = HandmadeStore()
+    handmade_store = HandmadeStore()
     for number in range(60):
-        made.put(keys=f"K{number}")
-    root = made.write(tmp_path / "s")
-    zero_log_from(root, made.units[-lost].offset)
+        handmade_store.put(keys=f"K{number}")
+    root = handmade_store.write(tmp_path / "s")
+    zero_log_from(root, handmade_store.units[-lost].offset)
     with open_store(root) as store:
-        found = [one for one in check(store) if isinstance(one, Finding) and one.severity in {"warn", "error"}]
-    (tail,) = [one for one in found if one.id == "CL11"]
+        findings = [
+            finding
+            for finding in check(store)
+            if isinstance(finding, Finding) and finding.severity in {"warn", "error"}
+        ]
+    (tail,) = [item for item in findings if item.id == "CL11"]
     assert tail.evidence["messages"] == lost
     assert tail.message.startswith(f"The last {lost} messages are lost" if lost > 1 else "The last message is lost")
-    assert tail.offset == made.units[-lost].offset
-    assert not [one for one in found if one.id == "CQ13"]
+    assert tail.offset == handmade_store.units[-lost].offset
+    assert not [one for one in findings if one.id == "CQ13"]
 
 
 def test_an_entry_that_leads_to_torn_properties_follows_from_them():
     of_unit = catalogue.CQ09.found("tags", None, 1, {"expected": {"physicalOffset": 640}})
     of_other = catalogue.CQ09.found("tags", None, 1, {"expected": {"physicalOffset": 700}})
     key = catalogue.IX06.found("key", None, 1, {"found": {"phyOffset": 640}})
-    told = list(of_torn_units([of_unit, of_other, key], {640}))
-    assert [one.caused_by for one in told] == ["CL04", None, "CL04"]
+    reported = list(of_torn_units([of_unit, of_other, key], {640}))
+    assert [item.caused_by for item in reported] == ["CL04", None, "CL04"]

@@ -23,8 +23,8 @@ HEALED = "Do not change consumer offsets: the next start of {} dispatches these 
 
 def told(root: Path) -> tuple[Finding, Summary]:
     with open_store(root) as store:
-        *found, summary = check(store)
-    return next(one for one in found if one.id == "CQ10"), summary
+        *results, summary = check(store)
+    return next(finding for finding in results if finding.id == "CQ10"), summary
 
 
 def no_queues(root: Path) -> None:
@@ -38,25 +38,25 @@ def cut(physical: int) -> Callable[[Path], None]:
 def test_queues_that_the_next_start_builds_again_are_no_error(golden, tmp_path):
     """The first step was to build them before any broker starts, and the start loses nothing."""
     for name, release in (("broker-orders", "RocketMQ 5.3.3"), ("broker-orders-4.9.7", "RocketMQ 4.9.8")):
-        one, summary = told(states.build(golden(name), tmp_path / name, no_queues))
-        assert one.severity == "warn"
-        assert one.next_step.endswith(HEALED[1:].format(release))
+        finding, summary = told(states.build(golden(name), tmp_path / name, no_queues))
+        assert finding.severity == "warn"
+        assert finding.next_step.endswith(HEALED[1:].format(release))
         assert [step["text"] for step in summary.incident["firstSteps"]][:1] == [HEALED.format(release)]
         assert [start["messages"] for start in summary.incident["lostByNextStart"].values()] == [0, 0]
 
 
 def test_what_a_start_leaves_out_is_an_error(golden, tmp_path):
-    one, _ = told(states.build(golden("broker-orders"), tmp_path / "store", cut(2_443_400)))
-    assert one.severity == "error"
-    assert one.message.endswith("leaves 1 out for good")
+    finding, _ = told(states.build(golden("broker-orders"), tmp_path / "store", cut(2_443_400)))
+    assert finding.severity == "error"
+    assert finding.message.endswith("leaves 1 out for good")
 
 
 def test_what_only_the_other_release_leaves_out_is_said_of_it(golden, tmp_path):
     """It said that the next start dispatches all, and beside it that one of 5.3 loses a message."""
-    one, summary = told(states.build(golden("broker-orders-4.9.7"), tmp_path / "store", cut(1_924_000)))
+    finding, summary = told(states.build(golden("broker-orders-4.9.7"), tmp_path / "store", cut(1_924_000)))
     lost = {like: start["messages"] for like, start in summary.incident["lostByNextStart"].items()}
-    assert one.severity == "error"
-    assert one.message.endswith("RocketMQ 4.9 dispatches them again when it starts, 5.3 leaves 1 out")
+    assert finding.severity == "error"
+    assert finding.message.endswith("RocketMQ 4.9 dispatches them again when it starts, 5.3 leaves 1 out")
     assert lost == {"5.3": 1, "4.9": 0}
 
 
@@ -65,11 +65,11 @@ def test_two_topics_in_one_folder_of_a_file_system_that_ignores_case(is_declared
     """A copy merged the folders of two topics. Without topics.json check said that one was deleted and that no action
     is needed, and where advised to rename the folder, which is the other topic's.
     """
-    made = HandmadeStore()
+    handmade_store = HandmadeStore()
     for _ in range(12):
-        made.put("Orders", 0)
-        made.put("ORDERS", 0)
-    root = made.write(tmp_path / "store")
+        handmade_store.put("Orders", 0)
+        handmade_store.put("ORDERS", 0)
+    root = handmade_store.write(tmp_path / "store")
     shutil.rmtree(root / "consumequeue" / "ORDERS")
     if is_declared:
         row = {"readQueueNums": 1, "writeQueueNums": 1, "perm": 6}

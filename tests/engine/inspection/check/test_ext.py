@@ -24,7 +24,9 @@ def store(golden, tmp_path) -> Path:
 
 def told(root: Path, least: str = "note", config: MessageStoreConfig | None = None) -> list[Finding]:
     with open_store(root, config) as opened:
-        return [one for one in check(opened) if isinstance(one, Finding) and at_least(one.severity, least)]
+        return [
+            finding for finding in check(opened) if isinstance(finding, Finding) and at_least(finding.severity, least)
+        ]
 
 
 def ext_files(root: Path) -> list[Path]:
@@ -38,53 +40,53 @@ def test_lost_ext_files_are_one_finding_and_wrong_tags_follow_from_it(how, store
     else:
         for file in ext_files(store):
             file.write_bytes(b"" if how == "empty" else bytes(file.stat().st_size))
-    first, *rest = told(store)
+    first, *remainder = told(store)
     assert (first.id, first.severity, first.file) == ("CQ15", "error", str(store / "consumequeue_ext"))
     assert first.command == f"storescope dispatch {store} --to NEW"
-    assert {one.id for one in rest} <= {"CQ09", "CQ06", "DK01", "CQ01"}
-    assert all(one.caused_by == "CQ15" and one.severity == "note" for one in rest if one.id == "CQ09")
-    assert not [one for one in rest if at_least(one.severity, "warn")]
+    assert {finding.id for finding in remainder} <= {"CQ09", "CQ06", "DK01", "CQ01"}
+    assert all(item.caused_by == "CQ15" and item.severity == "note" for item in remainder if item.id == "CQ09")
+    assert not [one for one in remainder if at_least(one.severity, "warn")]
 
 
 def test_an_ext_file_that_ends_early_names_the_first_entry_behind_it(store):
     lasts = [max(folder.iterdir()) for folder in {file.parent for file in ext_files(store)}]
     file = max(lasts, key=lambda path: len(path.read_bytes().rstrip(b"\0")))
     data = file.read_bytes()
-    units = [one for one in cq_ext.walk(data, int(file.name)) if isinstance(one, cq_ext.CqExtUnit)]
+    units = [unit for unit in cq_ext.walk(data, int(file.name)) if isinstance(unit, cq_ext.CqExtUnit)]
     cut = units[len(units) // 2]
     place = cut.offset - int(file.name)
     file.write_bytes(data[:place] + bytes(len(data) - place))
-    found = next(one for one in told(store) if one.id == "CQ15")
-    assert (found.severity, found.file, found.offset) == ("error", str(file), place)
-    assert f"end at {cut.offset:,}" in found.message
+    finding = next(item for item in told(store) if item.id == "CQ15")
+    assert (finding.severity, finding.file, finding.offset) == ("error", str(file), place)
+    assert f"end at {cut.offset:,}" in finding.message
 
 
 def test_a_file_in_front_that_is_blank_is_not_held(store):
     several = {file.parent for file in ext_files(store) if file.name != f"{0:020d}"}
     file = min(min(several).iterdir())
     file.write_bytes(bytes(file.stat().st_size))
-    found = next(one for one in told(store) if one.id == "CQ15")
-    assert (found.severity, found.evidence["queueOffset"]) == ("error", 0)
+    finding = next(item for item in told(store) if item.id == "CQ15")
+    assert (finding.severity, finding.evidence["queueOffset"]) == ("error", 0)
 
 
 def test_units_that_no_entry_leads_to_are_a_note(store):
     file = ext_files(store)[0]
     data = bytearray(file.read_bytes())
-    units = [one for one in cq_ext.walk(bytes(data), int(file.name)) if isinstance(one, cq_ext.CqExtUnit)]
-    at = units[-1].end - int(file.name)
-    more = cq_ext.encode(units[-1])
-    data[at : at + len(more)] = more
+    units = [unit for unit in cq_ext.walk(bytes(data), int(file.name)) if isinstance(unit, cq_ext.CqExtUnit)]
+    position = units[-1].end - int(file.name)
+    extra = cq_ext.encode(units[-1])
+    data[position : position + len(extra)] = extra
     file.write_bytes(bytes(data))
-    (found,) = told(store)
-    assert (found.id, found.severity, found.command) == ("CQ15", "note", None)
-    assert f"hold {len(more):,} bytes after {units[-1].end:,} that no entry leads to" in found.message
+    (finding,) = told(store)
+    assert (finding.id, finding.severity, finding.command) == ("CQ15", "note", None)
+    assert f"hold {len(extra):,} bytes after {units[-1].end:,} that no entry leads to" in finding.message
 
 
 def test_units_of_long_topic_names_keep_a_store_from_going_back_to_4_9(golden):
-    (found,) = (one for one in told(golden("broker-retries"), "chat") if one.id == "DK03")
-    assert (found.severity, found.evidence["units"]) == ("chat", 8)
-    assert found.command is not None
-    assert found.command.endswith(" --plan --release 4.9")
+    (finding,) = (item for item in told(golden("broker-retries"), "chat") if item.id == "DK03")
+    assert (finding.severity, finding.evidence["units"]) == ("chat", 8)
+    assert finding.command is not None
+    assert finding.command.endswith(" --plan --release 4.9")
 
 
 CONFS = [
@@ -100,23 +102,25 @@ CONFS = [
 
 @pytest.mark.parametrize(("values", "keys", "fitting"), CONFS, ids=["queue", "log", "index"])
 def test_a_configuration_that_does_not_fit_is_told_what_does(values, keys, fitting, tmp_path):
-    made = HandmadeStore()
+    handmade_store = HandmadeStore()
     for number in range(60):
-        made.put(keys=f"K{number}")
+        handmade_store.put(keys=f"K{number}")
     config = MessageStoreConfig(**values, given=frozenset(keys.split()))
-    found = next(one for one in told(made.write(tmp_path / "store"), config=config) if one.severity == "error")
-    assert (found.id, found.evidence["fitting"]) == ("CF05", fitting)
-    assert found.message.endswith(" and ".join(f"{key}={value}" for key, value in fitting.items()) + " fits")
+    finding = next(
+        item for item in told(handmade_store.write(tmp_path / "store"), config=config) if item.severity == "error"
+    )
+    assert (finding.id, finding.evidence["fitting"]) == ("CF05", fitting)
+    assert finding.message.endswith(" and ".join(f"{key}={value}" for key, value in fitting.items()) + " fits")
 
 
 def test_a_ratio_that_a_broker_bends_is_a_warning(tmp_path):
-    made = HandmadeStore()
-    made.put()
+    handmade_store = HandmadeStore()
+    handmade_store.put()
     config = MessageStoreConfig(disk_max_used_space_ratio=150, given=frozenset({"diskMaxUsedSpaceRatio"}))
-    found = next(
-        one
-        for one in told(made.write(tmp_path / "store"), config=config)
-        if one.id == "CF05" and "Ratio" in one.message
+    finding = next(
+        item
+        for item in told(handmade_store.write(tmp_path / "store"), config=config)
+        if item.id == "CF05" and "Ratio" in item.message
     )
-    assert (found.severity, found.evidence["expected"], found.evidence["found"]) == ("warn", 95, 150)
-    assert found.message == "diskMaxUsedSpaceRatio is 150; a broker takes 95 instead, without any warning"
+    assert (finding.severity, finding.evidence["expected"], finding.evidence["found"]) == ("warn", 95, 150)
+    assert finding.message == "diskMaxUsedSpaceRatio is 150; a broker takes 95 instead, without any warning"

@@ -15,10 +15,10 @@ from engine.rules.findings import Finding
 
 @pytest.fixture
 def root(tmp_path):
-    made = HandmadeStore()
+    store = HandmadeStore()
     for number in range(60):
-        made.put(("Orders", "Paid")[number % 2])
-    root = made.write(tmp_path / "s")
+        store.put(("Orders", "Paid")[number % 2])
+    root = store.write(tmp_path / "s")
     (root / "config").mkdir()
     return root
 
@@ -28,41 +28,43 @@ def table(root, name, value):
 
 
 def offsets(root, **queues):
-    table(root, "consumerOffset.json", {"offsetTable": {key.replace("_at_", "@"): one for key, one in queues.items()}})
+    table(
+        root, "consumerOffset.json", {"offsetTable": {key.replace("_at_", "@"): queue for key, queue in queues.items()}}
+    )
 
 
 def found(root, rule):
     with open_store(root) as store:
-        return [one for one in check(store) if isinstance(one, Finding) and one.id == rule]
+        return [finding for finding in check(store) if isinstance(finding, Finding) and finding.id == rule]
 
 
 def test_an_offset_beyond_the_queue_is_the_group_s_fault(root):
     offsets(root, Orders_at_g={"0": 99}, Orders_at_fine={"0": 30})
-    (one,) = found(root, "CF02")
-    assert "g" in one.message
-    assert "99" in one.message
+    (item,) = found(root, "CF02")
+    assert "g" in item.message
+    assert "99" in item.message
     with open_store(root) as store:
         assert [each.id for each in groups.offset_findings(store, {}, [])] == ["CF02"]
 
 
 def test_an_offset_of_a_topic_that_is_nowhere(root):
     offsets(root, Gone_at_g={"0": 7})
-    (one,) = found(root, "CF08")
-    assert "Gone" in one.message
+    (item,) = found(root, "CF08")
+    assert "Gone" in item.message
 
 
 def test_what_the_log_has_deleted_and_a_group_has_not_read(root):
     min((root / "commitlog").iterdir()).unlink()
     offsets(root, Orders_at_slow={"0": 0})
-    (one,) = found(root, "CF06")
-    assert "slow" in str(one.evidence) + one.message
+    (finding,) = found(root, "CF06")
+    assert "slow" in str(finding.evidence) + finding.message
 
 
 def test_a_topic_that_nobody_may_read_and_one_without_queues(root):
     declared = {"topicName": "Orders", "perm": 6, "readQueueNums": 0, "writeQueueNums": 4}
     table(root, "topics.json", {"topicConfigTable": {"Orders": declared}})
-    assert [one.evidence.get("topic", "Orders") for one in found(root, "CF07")][:1] == ["Orders"]
-    assert any("Paid" in one.message for one in found(root, "CQ14"))
+    assert [finding.evidence.get("topic", "Orders") for finding in found(root, "CF07")][:1] == ["Orders"]
+    assert any("Paid" in item.message for item in found(root, "CQ14"))
 
 
 def test_a_store_as_it_should_be_is_silent(root):

@@ -120,12 +120,12 @@ def test_nothing_is_concluded_where_something_is_unread(golden, tmp_path, capsys
 
 @pytest.mark.parametrize("rule", sorted(BROKEN))
 def test_each_rule_that_is_grave_has_an_incident_with_few_steps(tmp_path, rule):
-    made = healthy()
-    root = made.write(tmp_path / "store")
-    BROKEN[rule](root, made)
+    new_store = healthy()
+    root = new_store.write(tmp_path / "store")
+    BROKEN[rule](root, new_store)
     with open_store(root, CONFIG.get(rule)) as store:
-        *found, summary = check(store)
-    grave = any(at_least(one.severity, "warn") for one in found)
+        *results, summary = check(store)
+    grave = any(at_least(finding.severity, "warn") for finding in results)
     assert (summary.incident is not None) == grave
     if grave:
         assert summary.incident["whatHappened"].endswith(".")
@@ -173,14 +173,14 @@ PLACED = re.compile(r"\d|/|\w\.json|[Tt]he (checkpoint|index files)|tables below
 @pytest.mark.parametrize("rule", sorted(BROKEN))
 def test_what_happened_names_a_place(tmp_path, rule):
     """Only two rules named theirs; of the others one read what may have happened somewhere."""
-    made = healthy()
-    root = made.write(tmp_path / "store")
-    BROKEN[rule](root, made)
+    new_store = healthy()
+    root = new_store.write(tmp_path / "store")
+    BROKEN[rule](root, new_store)
     with open_store(root, CONFIG.get(rule)) as store:
         *_, summary = check(store)
-    said = summary.incident["whatHappened"] if summary.incident is not None else ""
-    clause = re.sub(r"\([A-Z]{2}\d\d\)\.$", "", said)
-    assert not said or said.startswith("The broker was killed") or PLACED.search(clause), said
+    text = summary.incident["whatHappened"] if summary.incident is not None else ""
+    clause = re.sub(r"\([A-Z]{2}\d\d\)\.$", "", text)
+    assert not text or text.startswith("The broker was killed") or PLACED.search(clause), text
 
 
 def pages_of_the_log(root):

@@ -29,22 +29,24 @@ def orders(golden, tmp_path) -> Path:
 
 
 def said(root: Path, *, complete: bool = True) -> dict[str, list[Finding]]:
-    seen: dict[str, list[Finding]] = {}
+    observed: dict[str, list[Finding]] = {}
     with open_store(root) as store:
         *findings, summary = check(store)
     assert summary.complete is complete
-    for one in findings:
-        seen.setdefault(one.id, []).append(one)
-    return seen
+    for finding in findings:
+        observed.setdefault(finding.id, []).append(finding)
+    return observed
 
 
 def only(root: Path, rule: str) -> Finding:
-    (one,) = said(root)[rule]
-    return one
+    (item,) = said(root)[rule]
+    return item
 
 
 def grave(root: Path) -> set[str]:
-    return {id_ for id_, found in said(root).items() if any(at_least(one.severity, "warn") for one in found)}
+    return {
+        id_ for id_, results in said(root).items() if any(at_least(finding.severity, "warn") for finding in results)
+    }
 
 
 # ---- the checkpoint
@@ -69,32 +71,32 @@ def test_queues_that_lost_their_tail_are_one_finding_and_groups_that_know_more_f
         ends = {number: queue.max_offset for number, queue in store.topics()["OrderEvents"].items()}
     beyond = {number: end + 1 for number, end in ends.items() if number < 2}
     incidents.offsets(orders, billing={"OrderEvents": beyond}, mailing={"OrderEvents": {0: ends[0] + 9_999}})
-    seen = said(orders)
-    (one,) = seen["CQ10"]
-    assert one.severity == "error"
-    assert one.evidence["units"] == lost == 65
-    assert "the next start of RocketMQ 5.3.3 dispatches 64 of them again and leaves 1 out for good" in one.message
-    follower, lone = sorted(seen["CF02"], key=lambda finding: finding.evidence["group"])
+    observed = said(orders)
+    (item,) = observed["CQ10"]
+    assert item.severity == "error"
+    assert item.evidence["units"] == lost == 65
+    assert "the next start of RocketMQ 5.3.3 dispatches 64 of them again and leaves 1 out for good" in item.message
+    follower, lone = sorted(observed["CF02"], key=lambda finding: finding.evidence["group"])
     assert (follower.severity, follower.caused_by, follower.command) == ("note", "CQ10", None)
     assert "reset" not in follower.next_step
-    assert {one.caused_by for one in seen.get("CQ06", [])} <= {"CQ10"}
+    assert {one.caused_by for one in observed.get("CQ06", [])} <= {"CQ10"}
     assert len(follower.evidence["queues"]) == len([n for n in beyond if beyond[n] <= ends[n] + lost])
     assert (lone.severity, lone.caused_by) == ("warn", None)
 
 
 def test_units_in_front_of_the_start_file_are_lost_for_good_and_dispatch_brings_them_back(orders, tmp_path, capsys):
     """No start reads them again: the queues end in the file before the one where a start begins."""
-    known = [at for at in incidents.units(orders) if at < 2 * incidents.LOG_FILE]
-    incidents.forget_units(orders, known[-37])
+    units = [position for position in incidents.units(orders) if position < 2 * incidents.LOG_FILE]
+    incidents.forget_units(orders, units[-37])
     incidents.crashed(orders)
     with open_store(orders) as store:
-        found = plan(store)
-    assert found.start_offset == 2 * incidents.LOG_FILE
-    one = only(orders, "CQ10")
-    assert one.severity == "error"
-    assert "leaves 37 out for good" in one.message
-    assert one.command == f"storescope dispatch {orders} --to NEW"
-    assert main([*one.command.replace("NEW", str(tmp_path / "new")).split()[1:], "--json"]) == 0
+        actual_plan = plan(store)
+    assert actual_plan.start_offset == 2 * incidents.LOG_FILE
+    finding = only(orders, "CQ10")
+    assert finding.severity == "error"
+    assert "leaves 37 out for good" in finding.message
+    assert finding.command == f"storescope dispatch {orders} --to NEW"
+    assert main([*finding.command.replace("NEW", str(tmp_path / "new")).split()[1:], "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["queues"] >= 15
     assert {path.name for path in (tmp_path / "new").iterdir()} >= {"consumequeue", "index"}
     for folder in ("consumequeue", "index"):
@@ -105,18 +107,18 @@ def test_units_in_front_of_the_start_file_are_lost_for_good_and_dispatch_brings_
 
 def test_a_queue_folder_that_was_lost_is_no_deleted_topic(orders):
     shutil.rmtree(orders / "consumequeue" / "OrderEvents" / "2")
-    one = only(orders, "CQ10")
-    assert one.message == (
+    finding = only(orders, "CQ10")
+    assert finding.message == (
         "Queue OrderEvents/2 has no folder; the log has 421 units of it · no start dispatches them again"
     )
-    assert (one.severity, one.command) == ("error", f"storescope dispatch {orders} --to NEW")
+    assert (finding.severity, finding.command) == ("error", f"storescope dispatch {orders} --to NEW")
     incidents.crashed(orders)
     with open_store(orders) as store:
         queue = next(q for q in plan(store).queues if (q.topic, q.queue_id) == ("OrderEvents", 2))
-    one = only(orders, "CQ10")
-    assert one.severity == "error"
-    left = 421 - queue.entries_added
-    assert f"dispatches {queue.entries_added} of them again and leaves {left} out for good" in one.message
+    finding = only(orders, "CQ10")
+    assert finding.severity == "error"
+    remaining = 421 - queue.entries_added
+    assert f"dispatches {queue.entries_added} of them again and leaves {remaining} out for good" in finding.message
     assert queue.max_offset - queue.min_offset == queue.entries_added > 0
 
 
@@ -126,9 +128,9 @@ def test_a_topic_of_the_table_without_any_queue_was_lost_and_one_that_is_not_the
     table = json.loads((orders / "config" / "topics.json").read_text())
     del table["topicConfigTable"]["ShipmentEvents"]
     (orders / "config" / "topics.json").write_text(json.dumps(table))
-    seen = said(orders)
-    assert "CQ10" not in seen
-    assert {one.evidence["topic"] for one in seen["CQ08"]} == {"ShipmentEvents", "DroppedAuditTrail"}
+    observed = said(orders)
+    assert "CQ10" not in observed
+    assert {finding.evidence["topic"] for finding in observed["CQ08"]} == {"ShipmentEvents", "DroppedAuditTrail"}
 
 
 @pytest.mark.parametrize(
@@ -171,43 +173,43 @@ def test_a_lost_tail_says_how_many_messages_it_had(orders, inside, abort):
     incidents.zero_log(orders, first + inside)
     if abort:
         incidents.crashed(orders)
-    seen = said(orders)
-    (one,) = seen["CL11"]
-    assert one.severity == "error"
-    assert one.message.startswith(
+    observed = said(orders)
+    (finding,) = observed["CL11"]
+    assert finding.severity == "error"
+    assert finding.message.startswith(
         f"The last 95 messages are lost: the log ends at {first:,}, the queues know it up to "
     )
-    assert (one.offset, one.evidence["messages"]) == (first, 95)
-    assert len(one.evidence["witnesses"]) >= 2
-    assert not {"CQ13", "IX07", "CK02", "CK04"} & set(seen)
-    assert [follower.caused_by for follower in seen.get("CL06", [])] == (["CL11"] if inside else [])
+    assert (finding.offset, finding.evidence["messages"]) == (first, 95)
+    assert len(finding.evidence["witnesses"]) >= 2
+    assert not {"CQ13", "IX07", "CK02", "CK04"} & set(observed)
+    assert [follower.caused_by for follower in observed.get("CL06", [])] == (["CL11"] if inside else [])
 
 
 def test_one_torn_unit_tells_which_message_it_was(orders):
     first = incidents.units(orders)[-1]
     incidents.zero_log(orders, first + 100)
-    one = only(orders, "CL06")
-    assert "1 message lost: " in one.message
-    assert one.evidence["lost"][0]["messages"] == 1
+    finding = only(orders, "CL06")
+    assert "1 message lost: " in finding.message
+    assert finding.evidence["lost"][0]["messages"] == 1
 
 
 def test_a_missing_log_file_says_which_messages_are_lost_and_which_groups_stand_there(orders):
-    lost = [at for at in incidents.units(orders) if at // incidents.LOG_FILE == 1]
+    lost = [position for position in incidents.units(orders) if position // incidents.LOG_FILE == 1]
     incidents.offsets(orders, billing={"OrderEvents": {0: 200}}, mailing={"OrderEvents": {0: 5}})
     (orders / "commitlog" / f"{incidents.LOG_FILE:020}").unlink()
-    one = only(orders, "CL07")
-    assert (one.severity, one.evidence["queueEntries"]) == ("error", len(lost))
-    assert f"{len(lost):,} messages lost: OrderEvents/" in one.message
-    assert one.evidence["groups"] == ["billing (OrderEvents/0/200)"]
-    assert "billing (OrderEvents/0/200) is one of them" in one.message
-    assert {row["queue"]: row["messages"] for row in one.evidence["lost"]}["OrderEvents/0"] > 100
+    finding = only(orders, "CL07")
+    assert (finding.severity, finding.evidence["queueEntries"]) == ("error", len(lost))
+    assert f"{len(lost):,} messages lost: OrderEvents/" in finding.message
+    assert finding.evidence["groups"] == ["billing (OrderEvents/0/200)"]
+    assert "billing (OrderEvents/0/200) is one of them" in finding.message
+    assert {row["queue"]: row["messages"] for row in finding.evidence["lost"]}["OrderEvents/0"] > 100
 
 
 def test_damaged_bytes_say_which_message_is_lost(orders):
-    at = incidents.units(orders)[1000]
-    incidents.patch_log(orders, at, b"\xff" * 8)
-    one = only(orders, "CL01")
-    assert "1 message lost: " in one.message
+    position = incidents.units(orders)[1000]
+    incidents.patch_log(orders, position, b"\xff" * 8)
+    item = only(orders, "CL01")
+    assert "1 message lost: " in item.message
 
 
 @pytest.mark.parametrize(
@@ -216,8 +218,12 @@ def test_damaged_bytes_say_which_message_is_lost(orders):
 )
 def test_each_kind_of_odd_log_file_has_its_own_step(orders, state, words):
     {"empty": empty_last_log_file, "short": short_log_file, "long": long_log_file}[state](orders)
-    (one,) = [found for found in said(orders)["CL07"] if found.offset is not None and words in found.next_step]
-    assert one.severity == "error"
+    (finding,) = [
+        actual_finding
+        for actual_finding in said(orders)["CL07"]
+        if actual_finding.offset is not None and words in actual_finding.next_step
+    ]
+    assert finding.severity == "error"
 
 
 def test_a_dledger_log_is_not_called_a_lost_one(orders):
@@ -239,12 +245,12 @@ def dledger_head() -> bytes:
 
 def test_a_queue_file_that_goes_while_it_is_read_is_looked_for_again(orders, capsys):
     """A broker deletes old files and topics: the check goes on with what is there."""
-    gone = orders / "consumequeue" / "MadeBySendingOrderEvents" / "0" / f"{0:020}"
+    removed_path = orders / "consumequeue" / "MadeBySendingOrderEvents" / "0" / f"{0:020}"
 
     class Broker(SystemDisk):
         def open(self, path: str) -> int:
-            if path == str(gone):
-                shutil.rmtree(gone.parent.parent, ignore_errors=True)
+            if path == str(removed_path):
+                shutil.rmtree(removed_path.parent.parent, ignore_errors=True)
             return super().open(path)
 
     with read_through(Broker()):
@@ -252,7 +258,7 @@ def test_a_queue_file_that_goes_while_it_is_read_is_looked_for_again(orders, cap
     records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert not [record for record in records if record["type"] == "unreadable"]
     assert records[-1]["complete"]
-    assert not gone.exists()
+    assert not removed_path.exists()
 
 
 # ---- entries
@@ -260,21 +266,21 @@ def test_a_queue_file_that_goes_while_it_is_read_is_looked_for_again(orders, cap
 
 def test_a_unit_that_was_never_dispatched_shifts_the_queue(orders):
     incidents.shift(orders, "OrderEvents/0", 200)
-    seen = said(orders)
-    (one,) = seen["CQ04"]
-    assert one.message.endswith(": it was never dispatched, and the 225 entries after it are one place too early")
-    assert one.evidence["queueOffset"] == 200
-    assert set(seen) == {"CQ04", "CQ08"}
-    assert one.command == f"storescope dispatch {orders} --to NEW"
+    observed = said(orders)
+    (finding,) = observed["CQ04"]
+    assert finding.message.endswith(": it was never dispatched, and the 225 entries after it are one place too early")
+    assert finding.evidence["queueOffset"] == 200
+    assert set(observed) == {"CQ04", "CQ08"}
+    assert finding.command == f"storescope dispatch {orders} --to NEW"
 
 
 def test_a_hole_at_which_a_start_cuts_the_queue_says_what_goes(orders):
     incidents.hole(orders, "OrderEvents/0", 320)
     with open_store(orders) as store:
         cut = next(q for q in plan(store).queues if (q.topic, q.queue_id) == ("OrderEvents", 0)).max_offset
-    one = only(orders, "CQ03")
+    item = only(orders, "CQ03")
     assert (
-        "the next start of RocketMQ 5.3.3 cuts the queue there: the 105 entries after it are deleted" in one.message
+        "the next start of RocketMQ 5.3.3 cuts the queue there: the 105 entries after it are deleted" in item.message
     ) == (cut <= 320)
     assert cut <= 320
 
@@ -286,21 +292,21 @@ def test_entries_of_another_queue_are_known_by_whose_they_are(orders):
 
 
 def test_units_without_a_crc_are_one_finding(orders):
-    for at in incidents.units(orders)[1000:1010]:
-        incidents.patch_log(orders, at + 8, bytes(4))
-    one = only(orders, "CL03")
-    assert one.message.startswith("10 units from here on have CRC 0: the writer stored no CRC; ")
-    assert (one.severity, one.evidence["units"]) == ("error", 10)
+    for position in incidents.units(orders)[1000:1010]:
+        incidents.patch_log(orders, position + 8, bytes(4))
+    finding = only(orders, "CL03")
+    assert finding.message.startswith("10 units from here on have CRC 0: the writer stored no CRC; ")
+    assert (finding.severity, finding.evidence["units"]) == ("error", 10)
 
 
 def test_zero_bytes_in_properties_are_told_from_a_wrong_crc(orders):
-    at = incidents.units(orders)[1000]
+    position = incidents.units(orders)[1000]
     with open_store(orders) as store:
-        unit = store.log.unit_at(at)
-    incidents.patch_log(orders, at + unit.size - 40, bytes(40))
-    one = only(orders, "CL04")
-    assert "40 of the " in one.message
-    assert "it was written only in part; the next start of RocketMQ 5.3.3 keeps it and delivers it" in one.message
+        unit = store.log.unit_at(position)
+    incidents.patch_log(orders, position + unit.size - 40, bytes(40))
+    item = only(orders, "CL04")
+    assert "40 of the " in item.message
+    assert "it was written only in part; the next start of RocketMQ 5.3.3 keeps it and delivers it" in item.message
 
 
 # ---- what keeps a broker from starting
@@ -393,12 +399,12 @@ def refused(root: Path, capsys) -> None:
     with open_store(root) as store:
         blockers = {(b.finding, b.file): b for like in ("5.3", "4.9") for b in plan(store, like).blockers}
     assert blockers
-    errors = [one for found in said(root).values() for one in found if one.severity == "error"]
+    errors = [item for results in said(root).values() for item in results if item.severity == "error"]
     for blocker in blockers.values():
-        (one,) = [e for e in errors if e.evidence.get("brokerLog") == blocker.broker_log]
-        assert "does not start" in one.message
-        assert one.next_step.startswith("Take a snapshot first")
-    assert len([one for one in errors if "brokerLog" in one.evidence]) == len(blockers)
+        (finding,) = [e for e in errors if e.evidence.get("brokerLog") == blocker.broker_log]
+        assert "does not start" in finding.message
+        assert finding.next_step.startswith("Take a snapshot first")
+    assert len([error for error in errors if "brokerLog" in error.evidence]) == len(blockers)
     assert main(["check", str(root), "--json"]) == 1
     capsys.readouterr()
 
@@ -415,15 +421,15 @@ def test_what_keeps_a_broker_from_starting_is_an_error_and_the_exit_code_says_so
 def test_the_folder_that_each_disk_has_keeps_no_5_3_broker_from_starting(orders):
     """4.9 refuses it: a note on a store that 5.3 wrote."""
     (orders / "commitlog" / "lost+found").mkdir()
-    one = only(orders, "CL07")
-    assert (one.severity, one.evidence["refusedBy"]) == ("note", ["4.9"])
+    finding = only(orders, "CL07")
+    assert (finding.severity, finding.evidence["refusedBy"]) == ("note", ["4.9"])
 
 
 def test_an_empty_last_queue_file_on_which_a_5_3_broker_dies_is_an_error(tmp_path, capsys):
-    made = HandmadeStore()
+    store = HandmadeStore()
     for _ in range(20):
-        made.put("Orders", 0)
-    made.put("Half", 0, sys_flag=4)
-    root = made.write(tmp_path / "store")
+        store.put("Orders", 0)
+    store.put("Half", 0, sys_flag=4)
+    root = store.write(tmp_path / "store")
     (root / "consumequeue" / "Orders" / "0" / f"{400:020d}").write_bytes(bytes(400))
     refused(root, capsys)

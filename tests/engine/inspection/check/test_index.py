@@ -18,10 +18,10 @@ ENTRY = 40 + 4 * SLOTS
 
 @pytest.fixture
 def root(tmp_path):
-    made = HandmadeStore()
+    store = HandmadeStore()
     for number in range(80):
-        made.put(keys=f"K{number}")
-    return made.write(tmp_path / "s")
+        store.put(keys=f"K{number}")
+    return store.write(tmp_path / "s")
 
 
 def index(root):
@@ -30,21 +30,21 @@ def index(root):
 
 def found(root, rule):
     with open_store(root) as store:
-        return [one for one in check(store) if isinstance(one, Finding) and one.id == rule]
+        return [finding for finding in check(store) if isinstance(finding, Finding) and finding.id == rule]
 
 
 def test_a_count_of_slots_that_is_not_the_file_s(root):
     patch(index(root), 32, struct.pack(">i", 3))
-    (one,) = found(root, "IX01")
-    assert (one.file, one.offset) == (str(index(root)), 32)
+    (item,) = found(root, "IX01")
+    assert (item.file, item.offset) == (str(index(root)), 32)
 
 
 @pytest.mark.parametrize(("link", "rule"), [(30, "IX03"), (5000, "IX02")])
 def test_a_chain_that_goes_round_and_one_that_leaves_the_file(root, link, rule):
     patch(index(root), ENTRY + 20 * 30 + 16, struct.pack(">i", link))
-    told = found(root, rule)
-    assert len(told) == 1
-    assert told[0].file == str(index(root))
+    reported = found(root, rule)
+    assert len(reported) == 1
+    assert reported[0].file == str(index(root))
 
 
 def test_a_file_that_grows_while_it_is_read_has_no_fault_and_hides_none(root):
@@ -62,31 +62,31 @@ def test_a_file_that_grows_while_it_is_read_has_no_fault_and_hides_none(root):
 
 def test_an_entry_that_leads_to_another_unit(root):
     patch(index(root), ENTRY + 20 * 30 + 4, struct.pack(">q", 3))
-    (one,) = found(root, "IX06")
-    assert one.evidence["found"]["phyOffset"] == 3
+    (finding,) = found(root, "IX06")
+    assert finding.evidence["found"]["phyOffset"] == 3
 
 
 def test_keys_of_units_that_no_file_has(root):
     last = max((root / "index").iterdir())
     with open_store(root) as store:
-        gone = store.index_files()[-1].header.entries
+        entries = store.index_files()[-1].header.entries
     last.unlink()
-    (one,) = found(root, "IX05")
-    assert one.evidence["keys"] == gone
+    (finding,) = found(root, "IX05")
+    assert finding.evidence["keys"] == entries
 
 
 def test_a_file_that_is_cut(root):
     index(root).write_bytes(index(root).read_bytes()[:200])
-    assert [one.file for one in found(root, "IX08")] == [str(index(root))]
+    assert [item.file for item in found(root, "IX08")] == [str(index(root))]
 
 
 def with_tag_entries(first: int, stop: int) -> HandmadeStore:
     """A store whose units from ``first`` up to ``stop`` were dispatched by RocketMQ 5.4 or later."""
-    made = HandmadeStore()
+    store = HandmadeStore()
     for number in range(80):
-        made.tag_entries = first <= number < stop
-        made.put(("Orders", "Paid")[number % 2], keys=f"K{number}", tags=("a", "b || c", None)[number % 3])
-    return made
+        store.tag_entries = first <= number < stop
+        store.put(("Orders", "Paid")[number % 2], keys=f"K{number}", tags=("a", "b || c", None)[number % 3])
+    return store
 
 
 @pytest.mark.parametrize(("first", "stop"), [(0, 80), (33, 80), (0, 33), (20, 50)])
@@ -96,14 +96,16 @@ def test_tag_entries_are_right_where_they_are_and_where_they_are_not(tmp_path, f
     """
     root = with_tag_entries(first, stop).write(tmp_path / "s")
     with open_store(root) as store:
-        assert [one for one in check(store) if isinstance(one, Finding) and one.id.startswith("IX")] == []
+        assert [
+            finding for finding in check(store) if isinstance(finding, Finding) and finding.id.startswith("IX")
+        ] == []
 
 
 def test_a_key_that_is_missing_is_named_in_an_index_with_tags(tmp_path):
-    made = with_tag_entries(0, 80)
-    made.units[70].keys.pop(1)
-    (one,) = found(made.write(tmp_path / "s"), "IX05")
-    assert (one.evidence["keys"], one.evidence["firstUnit"]) == (1, made.units[70].offset)
+    sample = with_tag_entries(0, 80)
+    sample.units[70].keys.pop(1)
+    (finding,) = found(sample.write(tmp_path / "s"), "IX05")
+    assert (finding.evidence["keys"], finding.evidence["firstUnit"]) == (1, sample.units[70].offset)
 
 
 def test_an_entry_of_tags_that_was_changed_is_named(tmp_path):
@@ -111,14 +113,14 @@ def test_an_entry_of_tags_that_was_changed_is_named(tmp_path):
     entry = 3  # unique key, key, tags
     patch(index(root), ENTRY + 20 * entry, struct.pack(">i", 77))
     with open_store(root) as store:
-        (one,) = (one for one in check(store) if isinstance(one, Finding) and one.severity == "error")
-    assert (one.id, one.evidence["entry"]) == ("IX06", entry)
+        (finding,) = (item for item in check(store) if isinstance(item, Finding) and item.severity == "error")
+    assert (finding.id, finding.evidence["entry"]) == ("IX06", entry)
 
 
 def test_entries_that_a_later_release_may_add_are_a_note(tmp_path):
     """What a rule did not know, it called the index of another store. Such entries miss nothing and break nothing."""
-    made = HandmadeStore()
+    store = HandmadeStore()
     for number in range(80):
-        made.put(keys=f"K{number}").keys.append(f"X#{number}")
-    (one,) = found(made.write(tmp_path / "s"), "IX06")
-    assert (one.severity, one.evidence["entries"]) == ("note", 80)
+        store.put(keys=f"K{number}").keys.append(f"X#{number}")
+    (finding,) = found(store.write(tmp_path / "s"), "IX06")
+    assert (finding.severity, finding.evidence["entries"]) == ("note", 80)

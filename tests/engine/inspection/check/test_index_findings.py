@@ -24,13 +24,13 @@ FILES = 16
 
 @pytest.fixture
 def store(golden, tmp_path) -> Path:
-    at = tmp_path / "store"
-    return Path(shutil.copytree(golden("broker-orders"), at, ignore=shutil.ignore_patterns("timerwheel")))
+    path = tmp_path / "store"
+    return Path(shutil.copytree(golden("broker-orders"), path, ignore=shutil.ignore_patterns("timerwheel")))
 
 
 def told(root: Path, config: MessageStoreConfig | None = None) -> list[Finding]:
     with open_store(root, config) as opened:
-        return [one for one in check(opened) if isinstance(one, Finding) and one.group == "index"]
+        return [finding for finding in check(opened) if isinstance(finding, Finding) and finding.group == "index"]
 
 
 def fourth(root: Path) -> Path:
@@ -39,25 +39,25 @@ def fourth(root: Path) -> Path:
 
 def test_a_missing_index_is_built_again_by_the_command(store, tmp_path):
     shutil.rmtree(store / "index")
-    (found,) = told(store)
-    assert (found.id, found.severity, found.file) == ("IX10", "warn", str(store / "index"))
-    assert found.command == f"storescope dispatch {store} --to NEW"
-    words = shlex.split(found.command.replace("NEW", str(tmp_path / "new")))
+    (finding,) = told(store)
+    assert (finding.id, finding.severity, finding.file) == ("IX10", "warn", str(store / "index"))
+    assert finding.command == f"storescope dispatch {store} --to NEW"
+    words = shlex.split(finding.command.replace("NEW", str(tmp_path / "new")))
     assert main([*words[1:], "--yes"]) == 0
     assert len(list((tmp_path / "new" / "index").iterdir())) >= 1
 
 
 def test_a_broker_that_makes_no_index_lacks_none(store):
     shutil.rmtree(store / "index")
-    given = frozenset({"messageIndexEnable"})
-    assert told(store, MessageStoreConfig(message_index_enable=False, given=given)) == []
+    texts = frozenset({"messageIndexEnable"})
+    assert told(store, MessageStoreConfig(message_index_enable=False, given=texts)) == []
 
 
 def test_an_index_that_went_with_the_queues_follows_from_that(store):
     shutil.rmtree(store / "index")
     shutil.rmtree(store / "consumequeue")
-    (found,) = told(store)
-    assert (found.id, found.severity, found.caused_by) == ("IX10", "note", "CQ10")
+    (finding,) = told(store)
+    assert (finding.id, finding.severity, finding.caused_by) == ("IX10", "note", "CQ10")
 
 
 BLANK: list[tuple[Callable[[Path], object], str]] = [
@@ -79,7 +79,7 @@ def test_a_file_that_a_killed_broker_had_only_begun_is_none(store):
     newest = max((store / "index").iterdir())
     newest.write_bytes(bytes(newest.stat().st_size))
     (store / "abort").touch()
-    assert "IX10" not in {one.id for one in told(store)}
+    assert "IX10" not in {finding.id for finding in told(store)}
 
 
 def test_a_copy_that_was_cut_is_no_matter_of_configuration(store):
@@ -103,27 +103,27 @@ def test_the_index_of_another_store_is_one_finding(name, store, golden):
 
 
 def test_so_is_one_that_goes_beyond_the_log(golden, tmp_path):
-    at = tmp_path / "retries"
-    shutil.copytree(golden("broker-retries"), at, ignore=shutil.ignore_patterns("timerwheel"))
-    shutil.rmtree(at / "index")
-    shutil.copytree(golden("broker-orders") / "index", at / "index")
-    first, *_ = found = told(at)
-    assert [one.id for one in found if one.severity == "error"] == ["IX06"]
+    path = tmp_path / "retries"
+    shutil.copytree(golden("broker-retries"), path, ignore=shutil.ignore_patterns("timerwheel"))
+    shutil.rmtree(path / "index")
+    shutil.copytree(golden("broker-orders") / "index", path / "index")
+    first, *_ = results = told(path)
+    assert [finding.id for finding in results if finding.severity == "error"] == ["IX06"]
     assert f"in {FILES} index files lead to no unit" in first.message
 
 
 def test_an_index_whose_log_lost_its_tail_is_not_another_stores(store):
     for file in sorted((store / "commitlog").iterdir())[1:]:
         file.write_bytes(bytes(file.stat().st_size))
-    assert not [one for one in told(store) if "another store" in one.message]
+    assert not [item for item in told(store) if "another store" in item.message]
 
 
 def test_a_loop_says_that_it_is_one(tmp_path):
-    made = healthy()
-    root = made.write(tmp_path / "store")
-    BROKEN["IX03"](root, made)
-    (found,) = (one for one in told(root) if one.id == "IX03")
-    assert "links to itself: the chain is a loop, a query that comes here never ends" in found.message
+    new_store = healthy()
+    root = new_store.write(tmp_path / "store")
+    BROKEN["IX03"](root, new_store)
+    (results,) = (finding for finding in told(root) if finding.id == "IX03")
+    assert "links to itself: the chain is a loop, a query that comes here never ends" in results.message
 
 
 def second_life(first: bytes, second: bytes) -> bytes:
@@ -133,12 +133,12 @@ def second_life(first: bytes, second: bytes) -> bytes:
     begin, end, begin_phy, end_phy, _, count = struct.unpack_from(">qqqqii", second, 0)
     used = 0
     for number in range(1, count):
-        at = 40 + 4 * slots + 20 * number
-        key_hash, physical, diff, _ = struct.unpack_from(">iqii", second, at)
+        position = 40 + 4 * slots + 20 * number
+        key_hash, physical, diff, _ = struct.unpack_from(">iqii", second, position)
         slot = 40 + 4 * (abs(key_hash) % slots)
         old = struct.unpack_from(">i", data, slot)[0]
         old = old if 0 < old <= number else 0
-        struct.pack_into(">iqii", data, at, key_hash, physical, diff, old)
+        struct.pack_into(">iqii", data, position, key_hash, physical, diff, old)
         struct.pack_into(">i", data, slot, number)
         used += old == 0
     struct.pack_into(">qqqqii", data, 0, begin, end, begin_phy, end_phy, used, count)
@@ -154,10 +154,15 @@ def test_files_of_one_millisecond_that_overwrote_each_other_are_named(golden, tm
     second.write_bytes(second_life(first.read_bytes(), second.read_bytes()))
     first.unlink()
     with open_store(root) as store:
-        told = [one for one in list(check(store))[:-1] if one.id.startswith("IX")]
-    assert [(one.id, one.severity, one.caused_by) for one in told] == [("IX09", "note", None), ("IX05", "note", "IX09")]
-    assert "created within one millisecond, and the second overwrote the first: 399 keys are lost" in told[0].message
-    assert told[0].file == str(second)
+        reported = [finding for finding in list(check(store))[:-1] if finding.id.startswith("IX")]
+    assert [(item.id, item.severity, item.caused_by) for item in reported] == [
+        ("IX09", "note", None),
+        ("IX05", "note", "IX09"),
+    ]
+    assert (
+        "created within one millisecond, and the second overwrote the first: 399 keys are lost" in reported[0].message
+    )
+    assert reported[0].file == str(second)
 
 
 @pytest.mark.parametrize("name", ["abc", "20261121081029603.bak"])
@@ -173,9 +178,9 @@ def test_an_index_file_that_a_broker_passes_over_is_named(store, name):
 def test_blank_files_are_one_finding(store):
     for file in (store / "index").iterdir():
         file.write_bytes(bytes(file.stat().st_size))
-    (found,) = [one for one in told(store) if one.severity == "warn"]
-    assert (found.id, len(found.evidence["files"])) == ("IX10", FILES)
-    assert found.message.startswith(f"{FILES} index files are empty or all zero")
+    (finding,) = [item for item in told(store) if item.severity == "warn"]
+    assert (finding.id, len(finding.evidence["files"])) == ("IX10", FILES)
+    assert finding.message.startswith(f"{FILES} index files are empty or all zero")
 
 
 LOST = [
@@ -193,13 +198,13 @@ def test_keys_that_are_missing_are_as_grave_as_they_are_many(store, part, touche
         file.unlink()
     for name in touched:
         (store / name).touch()
-    one = next(one for one in told(store) if one.id == "IX05")
-    assert one.severity == severity
-    assert one.message.endswith("the next start of RocketMQ 5.3.3 indexes them again") == (severity == "chat")
+    finding = next(item for item in told(store) if item.id == "IX05")
+    assert finding.severity == severity
+    assert finding.message.endswith("the next start of RocketMQ 5.3.3 indexes them again") == (severity == "chat")
 
 
 def test_an_index_that_is_gone_is_told_of_a_store_without_keys_too(golden, tmp_path):
     """The messages had unique keys and tags, and no KEYS. The check had nothing to say, and no query found any."""
     shutil.copytree(golden("broker-tags-5.5.1"), tmp_path / "store", ignore=shutil.ignore_patterns("index"))
-    (one,) = [found for found in told(tmp_path / "store") if found.id == "IX10"]
-    assert (one.severity, one.evidence["unitsWithKeys"]) == ("warn", 64)
+    (finding,) = [actual_finding for actual_finding in told(tmp_path / "store") if actual_finding.id == "IX10"]
+    assert (finding.severity, finding.evidence["unitsWithKeys"]) == ("warn", 64)

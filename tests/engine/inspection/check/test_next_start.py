@@ -32,7 +32,7 @@ def built(golden, tmp_path):
 
 
 def of_rule(found, rule):
-    return [one for one in found if one.id == rule]
+    return [finding for finding in found if finding.id == rule]
 
 
 TOLD = [
@@ -46,20 +46,20 @@ def test_what_was_told_of_another_queue_folds_nothing(built, left_out, expected)
     """The sums of both findings were compared: a queue's loss could hide behind another queue's."""
     with open_store(built(states.hole)) as store:
         starts = Starts(store)
-        items = [one for one in check(store) if isinstance(one, Finding)]
+        items = [item for item in check(store) if isinstance(item, Finding)]
         starts.left_out |= left_out
-        (found,) = of_rule(next_start.loss_findings(store, starts, items), "RP01")
-    assert (found.severity, found.caused_by) == expected
+        (finding,) = of_rule(next_start.loss_findings(store, starts, items), "RP01")
+    assert (finding.severity, finding.caused_by) == expected
 
 
 def handed_over(root, monkeypatch):
     """(losses of both plans by what the check hands over, the same by the whole log, offsets that were read from)."""
-    begun, kept = [], []
+    begun, saved = [], []
 
     class RecordedStarts(next_start.Starts):
         def __init__(self, store):
             super().__init__(store)
-            kept.append(self)
+            saved.append(self)
 
     def seen(log, start, *args, **options):
         begun.append(start)
@@ -68,12 +68,12 @@ def handed_over(root, monkeypatch):
     with monkeypatch.context() as patch, open_store(root) as store:
         patch.setattr(findings, "Starts", RecordedStarts)
         list(check(store))
-        starts = kept[-1]
+        starts = saved[-1]
         patch.setattr(left_behind, "scan_log", seen)
         starts._losses = None
-        mine = [starts.losses(like) for like in starts.releases]
+        losses = [starts.losses(like) for like in starts.releases]
         theirs = [recovery.plan(store, like) for like in starts.releases if starts.plan(like) is not None]
-    return [plan for plan in mine if plan is not None], theirs, begun
+    return [plan for plan in losses if plan is not None], theirs, begun
 
 
 STATES = [
@@ -93,9 +93,9 @@ STATES = [
 @pytest.mark.full_form(keep=5)
 @pytest.mark.parametrize("state", STATES, ids=lambda state: state.__name__)
 def test_what_the_check_has_read_tells_the_plans_the_same_as_the_log(built, monkeypatch, state):
-    mine, theirs, _ = handed_over(built(state), monkeypatch)
-    assert len(mine) == 2
-    assert mine == theirs
+    ours, theirs, _ = handed_over(built(state), monkeypatch)
+    assert len(ours) == 2
+    assert ours == theirs
 
 
 @pytest.mark.full_form(keep=5)
@@ -110,16 +110,18 @@ def test_what_the_check_has_read_tells_the_same_of_any_damage(golden, tmp_path, 
         kind = rng.choice(("consumequeue", "consumequeue", "commitlog"))
         file = rng.choice(sorted(path for path in (root / kind).rglob("*") if path.is_file()))
         size = file.stat().st_size
-        at, span = rng.randrange(max(size, 1)), rng.choice((20, 400, 4096))
+        position, span = rng.randrange(max(size, 1)), rng.choice((20, 400, 4096))
         with file.open("r+b") as opened:
-            opened.seek(at // 20 * 20)
-            opened.write(bytes(min(span, size - at)) if rng.random() < 0.7 else rng.randbytes(min(span, size - at)))
+            opened.seek(position // 20 * 20)
+            opened.write(
+                bytes(min(span, size - position)) if rng.random() < 0.7 else rng.randbytes(min(span, size - position))
+            )
         if kind == "consumequeue" and rng.random() < 0.2:
             shutil.rmtree(file.parent)
     if rng.random() < 0.5:
         (root / "abort").write_text("1")
-    mine, theirs, _ = handed_over(root, monkeypatch)
-    assert mine == theirs
+    ours, theirs, _ = handed_over(root, monkeypatch)
+    assert ours == theirs
 
 
 def test_the_plans_of_a_check_read_the_log_once_and_from_the_first_unit_that_is_missing(built, monkeypatch):
@@ -135,8 +137,8 @@ def test_the_plans_of_a_check_read_the_log_once_and_from_the_first_unit_that_is_
 
 def told(root):
     with open_store(root) as store:
-        *found, _ = check(store)
-    return found
+        *results, _ = check(store)
+    return results
 
 
 def planned(root, like="5.3"):
@@ -156,15 +158,15 @@ LEFT = [
 def test_units_that_no_start_dispatches_are_an_error_once(built, state, messages, some, cause):
     """The broker starts, and these messages are gone for good: nobody said so, advice led there."""
     root = built(state)
-    seen = told(root)
-    (found,) = of_rule(seen, "RP01")
-    assert found.caused_by == cause
-    (grave,) = of_rule(seen, cause or "RP01")
-    assert (grave.severity, found.severity) == ("error", "note" if cause else "error")
-    assert found.evidence["messages"] == grave.evidence.get("leftOut", messages) == messages
-    assert found.message.startswith(f"{messages:,} messages of ")
+    observed = told(root)
+    (finding,) = of_rule(observed, "RP01")
+    assert finding.caused_by == cause
+    (grave,) = of_rule(observed, cause or "RP01")
+    assert (grave.severity, finding.severity) == ("error", "note" if cause else "error")
+    assert finding.evidence["messages"] == grave.evidence.get("leftOut", messages) == messages
+    assert finding.message.startswith(f"{messages:,} messages of ")
     assert grave.command == f"storescope dispatch {root} --to NEW"
-    rows = {f"{row['topic']}/{row['queueId']}": row for row in found.evidence["queues"]}
+    rows = {f"{row['topic']}/{row['queueId']}": row for row in finding.evidence["queues"]}
     for name, span in some.items():
         assert (rows[name]["firstQueueOffset"], rows[name]["lastQueueOffset"]) == span
         assert rows[name]["firstTimestamp"] <= rows[name]["lastTimestamp"]
@@ -197,16 +199,16 @@ def test_messages_behind_the_new_end_are_counted_by_queue(built):
 def test_index_files_that_a_start_deletes_and_does_not_make_again_are_a_warning(built, capsys):
     """The step said that nothing needs to be done, beside an abort file; the plan's text spoke of no deletion."""
     root = built(states.index_behind_the_checkpoint)
-    (found,) = of_rule(told(root), "IX04")
-    assert found.severity == "warn"
-    assert found.message.startswith(
+    (finding,) = of_rule(told(root), "IX04")
+    assert finding.severity == "warn"
+    assert finding.message.startswith(
         "The next start of RocketMQ 5.3.3 deletes 11 of 16 index files with 4,349 entries; keys of units 764,533"
     )
-    assert found.command == f"storescope recover {root} --apply && storescope dispatch {root}"
+    assert finding.command == f"storescope recover {root} --apply && storescope dispatch {root}"
     assert main(["recover", str(root), "--plan"]) == 0
-    said = capsys.readouterr().out
-    assert "Index files deleted  11 of 16" in said
-    assert said.count("Deleted: index file ") == 11
+    out = capsys.readouterr().out
+    assert "Index files deleted  11 of 16" in out
+    assert out.count("Deleted: index file ") == 11
 
 
 STOPS = [
@@ -219,16 +221,16 @@ STOPS = [
 def test_what_keeps_a_broker_from_starting_is_an_error(built, capsys, state, stops, rule):
     """check ended with 0 where the plan says that a broker does not start."""
     root = built(state)
-    found = next(one for one in told(root) if one.id == rule)
-    assert (found.severity, found.evidence["refusedBy"]) == ("error", stops)
+    finding = next(item for item in told(root) if item.id == rule)
+    assert (finding.severity, finding.evidence["refusedBy"]) == ("error", stops)
     assert main(["check", str(root)]) == 1
     for like in ("5.3", "4.9"):
         assert main(["recover", str(root), "--plan", "--like", like]) == (like in stops)
     capsys.readouterr()
     assert main(["recover", str(root), "--plan"]) == ("5.3" in stops)
-    said = capsys.readouterr().out
+    out = capsys.readouterr().out
     for like in ("5.3", "4.9"):
-        assert f"RocketMQ {like} would start: {'no' if like in stops else 'yes'}" in said
+        assert f"RocketMQ {like} would start: {'no' if like in stops else 'yes'}" in out
 
 
 def test_the_plan_names_the_releases_and_guesses_who_wrote_the_store(golden, capsys):
@@ -236,22 +238,22 @@ def test_the_plan_names_the_releases_and_guesses_who_wrote_the_store(golden, cap
         assert main(["recover", str(golden(name)), "--plan", "--json"]) == 0
         (record,) = map(json.loads, capsys.readouterr().out.splitlines())
         other = {"5.3": "4.9", "4.9": "5.3"}[release]
-        assert [(one["release"], one["willStart"]) for one in record["releases"]] == [(release, True), (other, True)]
+        assert [(row["release"], row["willStart"]) for row in record["releases"]] == [(release, True), (other, True)]
         assert (record["like"], record["release"]) == (release, release)
         assert (record["writtenBy"]["release"], record["writtenBy"]["guess"]) == (release, True)
         assert main(["recover", str(golden(name)), "--plan", "--json", "--like", "4.9"]) == 0
         (record,) = map(json.loads, capsys.readouterr().out.splitlines())
-        assert [one["release"] for one in record["releases"]] == ["4.9"]
+        assert [item["release"] for item in record["releases"]] == ["4.9"]
 
 
 def test_equal_blockers_are_told_once_with_their_files(golden, tmp_path, capsys):
     conf = tmp_path / "broker.conf"
     conf.write_text("mappedFileSizeConsumeQueue=300000\nmappedFileSizeCommitLog=1048576\n")
     assert main(["recover", str(golden("broker-orders")), "--plan", "--like", "5.3", "--config", str(conf)]) == 1
-    said = capsys.readouterr().out
-    assert said.count("expected a file of 300,000 bytes, found 6,000 bytes") == 1
-    assert said.count("length not matched message store config value") == 1
-    assert "files: " in said
+    out = capsys.readouterr().out
+    assert out.count("expected a file of 300,000 bytes, found 6,000 bytes") == 1
+    assert out.count("length not matched message store config value") == 1
+    assert "files: " in out
 
 
 def test_the_end_of_the_log_is_told_in_words(golden):
@@ -283,7 +285,7 @@ def test_nothing_is_said_of_a_dledger_log(golden, tmp_path):
     with pytest.raises(Undecoded, match="cannot be told: the messages are in a DLedger log"):
         planned(root)
     before = golden_stores.fingerprint(root)
-    assert not {"RP01", "CL11", "CL12", "CQ13", "IX07"} & {one.id for one in told(root)}
+    assert not {"RP01", "CL11", "CL12", "CQ13", "IX07"} & {finding.id for finding in told(root)}
     assert golden_stores.changes(before, golden_stores.fingerprint(root)) == []
 
 
@@ -298,12 +300,12 @@ def test_what_follows_is_as_grave_as_it_is_where_its_cause_was_not_asked_for(bui
     """``check --only RP01`` ended with 0: messages that no start dispatches were a note below a rule nobody asked."""
     root = built(states.pages_of_queues_lost)
     assert main(["check", str(root), "--only", "RP01", "--json"]) == 1
-    found = json.loads(capsys.readouterr().out.splitlines()[0])
-    assert (found["severity"], found["causedBy"]) == ("error", None)
-    assert found["command"] == f"storescope dispatch {root} --to NEW"
+    record = json.loads(capsys.readouterr().out.splitlines()[0])
+    assert (record["severity"], record["causedBy"]) == ("error", None)
+    assert record["command"] == f"storescope dispatch {root} --to NEW"
     assert main(["check", str(root), "--only", "CQ10,RP01", "--json"]) == 1
-    asked = [json.loads(line) for line in capsys.readouterr().out.splitlines()[:-1]]
-    assert [(one["id"], one["causedBy"]) for one in asked] == [("CQ10", None), ("RP01", "CQ10")]
+    records = [json.loads(line) for line in capsys.readouterr().out.splitlines()[:-1]]
+    assert [(row["id"], row["causedBy"]) for row in records] == [("CQ10", None), ("RP01", "CQ10")]
 
 
 def test_a_batch_unit_is_lost_with_all_its_messages(golden, tmp_path):
@@ -330,13 +332,13 @@ def test_entries_of_a_light_queue_are_told_with_what_the_start_loses(golden, tmp
         entries = len(list(store.topics()["%LMQ%room-2"][0].entries()))
     shutil.rmtree(root / "consumequeue" / "%LMQ%room-2")
     with open_store(root) as store:
-        *found, summary = check(store)
-    one = next(one for one in found if one.id == "CQ10")
+        *results, summary = check(store)
+    finding = next(item for item in results if item.id == "CQ10")
     start = summary.incident["lostByNextStart"]["5.3"]
     lost = {(row["topic"], row["queueId"]): row["messages"] for row in start["queues"]}
-    assert lost == {("%LMQ%room-2", 0): one.evidence["leftOut"]}
-    assert start["messages"] == one.evidence["leftOut"] == entries
-    assert [one.caused_by for one in found if one.id == "RP01"] == ["CQ10"]
+    assert lost == {("%LMQ%room-2", 0): finding.evidence["leftOut"]}
+    assert start["messages"] == finding.evidence["leftOut"] == entries
+    assert [one.caused_by for one in results if one.id == "RP01"] == ["CQ10"]
 
 
 @pytest.fixture
@@ -352,10 +354,10 @@ def findings_of(store, *options):
 @pytest.mark.golden
 def test_what_a_start_past_ten_files_leaves_out_is_an_error_with_the_way_to_keep_it(past_ten):
     """Since 5.4 a start looks back at ten log files. The check promised 1,313 messages that no start dispatches."""
-    found, incident = findings_of(past_ten)
-    assert found["CQ10"]["severity"] == "error"
-    assert "leaves 1,313 out for good" in found["CQ10"]["message"]
-    assert "with commitLogRecoverMaxNum=17 it looks at all" in found["CQ10"]["message"]
+    record, incident = findings_of(past_ten)
+    assert record["CQ10"]["severity"] == "error"
+    assert "leaves 1,313 out for good" in record["CQ10"]["message"]
+    assert "with commitLogRecoverMaxNum=17 it looks at all" in record["CQ10"]["message"]
     assert any("storescope dispatch" in (step["command"] or "") for step in incident["firstSteps"])
     lost = incident["lostByNextStart"]
     assert (lost["5.5"]["messages"], lost["5.3"]["messages"]) == (1_313, 0)
@@ -365,8 +367,8 @@ def test_what_a_start_past_ten_files_leaves_out_is_an_error_with_the_way_to_keep
 
 @pytest.mark.golden
 def test_a_release_that_looks_at_every_file_leaves_nothing_out(past_ten):
-    found, incident = findings_of(past_ten, "--release", "5.3")
-    assert found["CQ10"]["severity"] != "error"
+    record, incident = findings_of(past_ten, "--release", "5.3")
+    assert record["CQ10"]["severity"] != "error"
     assert incident["lostByNextStart"]["5.3"]["messages"] == 0
 
 
@@ -386,14 +388,14 @@ def test_the_setting_that_the_check_names_brings_every_message_back(past_ten, tm
     "name", ["clean-5.5.1", "broker-orders-5.5.1", "broker-tags-5.5.1", "broker-pop-5.5.1", "broker-transactions-5.4.0"]
 )
 def test_a_healthy_store_of_a_later_release_is_silent_above_note(golden, name):
-    found, incident = findings_of(golden(name))
-    assert [one["id"] for one in found.values() if one["severity"] in ("warn", "error")] == []
+    results, incident = findings_of(golden(name))
+    assert [record["id"] for record in results.values() if record["severity"] in ("warn", "error")] == []
     assert incident is None
 
 
 @pytest.mark.golden
 def test_a_broker_that_was_killed_in_its_first_minute_has_no_wrong_checkpoint(golden):
     """5.5 writes the queues' time once a minute. The check called the zero of a young broker a warning."""
-    found, _ = findings_of(golden("broker-crash-5.5.1"))
-    assert found["CK01"]["severity"] == "note"
-    assert [one["id"] for one in found.values() if one["severity"] == "error"] == []
+    record, _ = findings_of(golden("broker-crash-5.5.1"))
+    assert record["CK01"]["severity"] == "note"
+    assert [row["id"] for row in record.values() if row["severity"] == "error"] == []

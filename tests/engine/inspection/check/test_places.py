@@ -12,7 +12,14 @@ def test_neighbours_of_a_kind_are_one_place_and_are_found_by_offset():
     assert spans.add(200, 260, "damage", "bad", units=2) is first
     other = spans.add(260, 300, "gap", "gone")
     assert (first.end, first.units) == (260, 3)
-    assert [spans.find(at) for at in (99, 100, 259, 260, 299, 300)] == [None, first, first, other, other, None]
+    assert [spans.find(position) for position in (99, 100, 259, 260, 299, 300)] == [
+        None,
+        first,
+        first,
+        other,
+        other,
+        None,
+    ]
 
 
 def test_a_place_known_early_is_put_in_order():
@@ -27,8 +34,8 @@ def test_a_place_known_early_is_put_in_order():
 def test_more_places_than_are_kept_apart_grow_into_the_last(monkeypatch):
     monkeypatch.setattr(places, "MOST_SPANS", 2)
     spans = Spans()
-    for at in range(0, 50, 10):
-        spans.add(at, at + 5, "damage", "bad")
+    for position in range(0, 50, 10):
+        spans.add(position, position + 5, "damage", "bad")
     assert [(span.start, span.end) for span in spans.spans] == [(0, 5), (10, 45)]
 
 
@@ -43,9 +50,9 @@ def test_lost_messages_are_named_by_queue_and_who_waits_for_them():
     span.stand("g", "T/1", 4)
     span.stand("h", "T/1", 6)
     assert span.lost == ("6 messages lost: T/1 3–5, T/2 2 of 1–9, T/0 7; the next message of g (T/1/4) is one of them")
-    told = span.evidence()
-    assert (told["queueEntries"], told["firstQueueEntry"], told["groups"]) == (6, "T/0/7", ["g (T/1/4)"])
-    assert {"queue": "T/1", "first": 3, "last": 5, "messages": 3} in told["lost"]
+    evidence = span.evidence()
+    assert (evidence["queueEntries"], evidence["firstQueueEntry"], evidence["groups"]) == (6, "T/0/7", ["g (T/1/4)"])
+    assert {"queue": "T/1", "first": 3, "last": 5, "messages": 3} in evidence["lost"]
 
 
 def test_times_that_are_not_known_are_left_out():

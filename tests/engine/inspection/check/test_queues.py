@@ -17,10 +17,10 @@ PER_FILE = QUEUE_SIZE // 20
 
 @pytest.fixture
 def made():
-    made = HandmadeStore()
+    store = HandmadeStore()
     for number in range(50):
-        made.put("Orders", tags=f"T{number % 2}")
-    return made
+        store.put("Orders", tags=f"T{number % 2}")
+    return store
 
 
 def test_entries_by_number_where_a_file_is_gone(made, tmp_path):
@@ -33,7 +33,11 @@ def test_entries_by_number_where_a_file_is_gone(made, tmp_path):
         assert rows == [made.units[PER_FILE - 1].offset, *[-1] * PER_FILE, made.units[2 * PER_FILE].offset]
         unit = made.units[3]
         assert walk.entry(3) == Side(unit.offset, unit.size, unit.tags_code)
-        assert [(at, len(part.physical)) for at, part in walk.chunks(0, 50, 15)] == [(0, 15), (15, 15), (40, 10)]
+        assert [(position, len(part.physical)) for position, part in walk.chunks(0, 50, 15)] == [
+            (0, 15),
+            (15, 15),
+            (40, 10),
+        ]
         assert walk.messages(0, rows=walk.raw(0, 7)["size"]) == 7
 
 
@@ -52,7 +56,7 @@ def test_what_did_not_fit_is_bounded_and_begins_anew_with_the_topic(made, tmp_pa
         walk.skip(number, number + 1)
     assert len(walk.skipped) == MOST_RANGES
     walk.begin_anew(30, 8)
-    assert ([one.number for one in walk.suspects], walk.skipped[0]) == ([30, 31], (0, 5))
+    assert ([suspect.number for suspect in walk.suspects], walk.skipped[0]) == ([30, 31], (0, 5))
 
 
 def found(path):
@@ -73,11 +77,11 @@ def test_a_small_room_finds_the_same(golden, monkeypatch, name, room):
 
 @pytest.mark.parametrize("room", [1, 7, 1000])
 def test_gaps_and_doubles_are_found_whichever_way_rows_come_together(tmp_path, monkeypatch, room):
-    made = handmade_stores.healthy(50)
-    made.put(queue_offset=99)
-    made.put(queue_offset=3)
-    made.put(queue_id=9)
-    root = made.write(tmp_path)
+    store = handmade_stores.healthy(50)
+    store.put(queue_offset=99)
+    store.put(queue_offset=3)
+    store.put(queue_id=9)
+    root = store.write(tmp_path)
     expected = found(root)
     assert len(expected) > 1
     monkeypatch.setattr(check_queues, "GatheredRows", lambda rows=room: GatheredRows(rows))

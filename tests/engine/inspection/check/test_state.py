@@ -11,14 +11,14 @@ from engine.inspection.check import state
 
 @pytest.fixture
 def made():
-    made = HandmadeStore()
+    store = HandmadeStore()
     for _ in range(90):
-        made.put(step=60_000)
-    return made
+        store.put(step=60_000)
+    return store
 
 
 def ids(found):
-    return [(one.id, one.severity) for one in found]
+    return [(finding.id, finding.severity) for finding in found]
 
 
 def checkpoint(root, made, newest=None, end=None):
@@ -31,8 +31,8 @@ def test_abort_is_told_as_a_store_that_was_not_closed(made, tmp_path):
     with open_store(made.write(tmp_path / "closed")) as store:
         assert list(state.abort(store)) == []
     with open_store(made.write(tmp_path / "crashed", abort=True)) as store:
-        (found,) = state.abort(store)
-    assert (found.id, "nobody holds the lock" in found.message) == ("AB01", True)
+        (finding,) = state.abort(store)
+    assert (finding.id, "nobody holds the lock" in finding.message) == ("AB01", True)
 
 
 def test_a_checkpoint_as_it_should_be_is_silent(made, tmp_path):
@@ -45,15 +45,15 @@ def test_one_that_is_gone_cut_ahead_zero_or_far_behind(made, tmp_path):
     assert ids(checkpoint(root, made)) == [("CK05", "note")]
     assert ids(checkpoint(made.write(tmp_path / "crashed", checkpoint=False, abort=True), made)) == [("CK05", "warn")]
     (root / "checkpoint").write_bytes(b"\0" * 100)
-    assert "CK05" in {one.id for one in checkpoint(root, made)}
+    assert "CK05" in {item.id for item in checkpoint(root, made)}
     made.write_checkpoint(root, newest + 5_000, newest)
-    (found,) = checkpoint(root, made)
-    assert (found.id, found.evidence["aheadMs"]) == ("CK02", 5_000)
+    (finding,) = checkpoint(root, made)
+    assert (finding.id, finding.evidence["aheadMs"]) == ("CK02", 5_000)
     made.write_checkpoint(root, 0, newest)
     assert ids(checkpoint(root, made))[0][0] == "CK01"
     made.write_checkpoint(root, newest - 3_600_000, newest)
-    (found,) = checkpoint(root, made)
-    assert (found.id, found.evidence["behindMs"]) == ("CK03", 3_600_000)
+    (finding,) = checkpoint(root, made)
+    assert (finding.id, finding.evidence["behindMs"]) == ("CK03", 3_600_000)
 
 
 def test_a_table_that_no_broker_can_load(made, tmp_path):
@@ -61,5 +61,5 @@ def test_a_table_that_no_broker_can_load(made, tmp_path):
     (root / "config").mkdir()
     (root / "config" / "topics.json").write_text("{broken")
     with open_store(root) as store:
-        (found,) = state.config(store)
-    assert found.file == str(root / "config" / "topics.json")
+        (results,) = state.config(store)
+    assert results.file == str(root / "config" / "topics.json")

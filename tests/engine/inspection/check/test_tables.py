@@ -27,20 +27,22 @@ def store(golden, tmp_path) -> Callable[..., Path]:
     """A copy of a broker's store to spoil; its timer wheel stays where it is, it says nothing here."""
 
     def copy(name: str = "broker-orders") -> Path:
-        at = tmp_path / "the store"
-        return Path(shutil.copytree(golden(name), at, ignore=shutil.ignore_patterns("timerwheel")))
+        path = tmp_path / "the store"
+        return Path(shutil.copytree(golden(name), path, ignore=shutil.ignore_patterns("timerwheel")))
 
     return copy
 
 
 def grave(root: Path, least: str = "warn") -> list[Finding]:
     with open_store(root) as opened:
-        return [one for one in check(opened) if isinstance(one, Finding) and at_least(one.severity, least)]
+        return [
+            finding for finding in check(opened) if isinstance(finding, Finding) and at_least(finding.severity, least)
+        ]
 
 
 def only(root: Path, least: str = "warn") -> Finding:
-    (found,) = grave(root, least)
-    return found
+    (results,) = grave(root, least)
+    return results
 
 
 def remove(root: Path, name: str) -> None:
@@ -67,20 +69,20 @@ def declare(root: Path, topic: str, **fields: int) -> None:
 def test_a_table_that_is_gone_is_an_error(table, name, store):
     root = store(name)
     remove(root, table)
-    found = only(root)
-    assert (found.id, found.severity, found.file) == ("CF03", "error", str(root / "config" / table))
-    assert found.message.startswith(f"{table} is gone, there is no .bak: ")
-    assert found.evidence["witnesses"]
-    assert found.command == f"cp REPLICA/config/{table} '{root}'/config/"
+    finding = only(root)
+    assert (finding.id, finding.severity, finding.file) == ("CF03", "error", str(root / "config" / table))
+    assert finding.message.startswith(f"{table} is gone, there is no .bak: ")
+    assert finding.evidence["witnesses"]
+    assert finding.command == f"cp REPLICA/config/{table} '{root}'/config/"
 
 
 def test_the_offsets_of_delayed_messages_are_missed_where_there_are_such(store):
     root = store("broker-retries")
     remove(root, "delayOffset.json")
-    found = only(root)
-    assert (found.id, found.severity) == ("CF03", "error")
-    assert found.evidence["witnesses"] == [f"SCHEDULE_TOPIC_XXXX/{number}" for number in (0, 1, 2, 3, 8, 17)]
-    assert "delivered again" in found.message
+    finding = only(root)
+    assert (finding.id, finding.severity) == ("CF03", "error")
+    assert finding.evidence["witnesses"] == [f"SCHEDULE_TOPIC_XXXX/{number}" for number in (0, 1, 2, 3, 8, 17)]
+    assert "delivered again" in finding.message
 
 
 def test_they_are_not_missed_where_there_are_none(store):
@@ -93,18 +95,18 @@ def test_they_are_not_missed_where_there_are_none(store):
 def test_a_broker_without_any_table_is_told_once(name, store):
     root = store(name)
     shutil.rmtree(root / "config")
-    found = only(root)
-    assert (found.id, found.severity, found.file) == ("CF03", "error", str(root / "config"))
-    assert "bear a broker's mark (CLUSTER)" in found.evidence["witnesses"][0]
+    finding = only(root)
+    assert (finding.id, finding.severity, finding.file) == ("CF03", "error", str(root / "config"))
+    assert "bear a broker's mark (CLUSTER)" in finding.evidence["witnesses"][0]
 
 
 def test_a_table_of_no_bytes_was_lost_while_it_was_written(store):
     root = store()
     for suffix in ("", ".bak"):
         (root / "config" / f"consumerOffset.json{suffix}").write_bytes(b"")
-    found = only(root)
-    assert (found.id, found.severity) == ("CF03", "error")
-    assert found.message.startswith("consumerOffset.json is empty (0 bytes), so is its .bak: ")
+    finding = only(root)
+    assert (finding.id, finding.severity) == ("CF03", "error")
+    assert finding.message.startswith("consumerOffset.json is empty (0 bytes), so is its .bak: ")
 
 
 @pytest.mark.parametrize("how", ["gone", "empty"])
@@ -112,10 +114,10 @@ def test_a_backup_counts_and_its_command_puts_it_in_place(how, store):
     root = store()
     file = root / "config" / "topics.json"
     file.unlink() if how == "gone" else file.write_bytes(b"")
-    found = only(root, "note")
-    assert (found.id, found.severity, found.evidence["used"]) == ("CF03", "note", "topics.json.bak")
-    assert found.command is not None
-    subprocess.run(found.command, shell=True, check=True)
+    finding = only(root, "note")
+    assert (finding.id, finding.severity, finding.evidence["used"]) == ("CF03", "note", "topics.json.bak")
+    assert finding.command is not None
+    subprocess.run(finding.command, shell=True, check=True)
     assert grave(root, "note") == []
 
 
@@ -123,20 +125,20 @@ def test_offsets_that_begin_at_zero_again_are_held_against_the_backup(store):
     root = store()
     file = root / "config" / "consumerOffset.json"
     file.write_text(re.sub(r"(\d+):\d+(?=[,\n}])", r"\1:0", file.read_text()))
-    found = only(root)
-    assert (found.id, found.severity) == ("CF03", "warn")
-    assert found.message.startswith("consumerOffset.json has lower offsets than its .bak (queues: 18, at 0: 18): ")
-    assert found.evidence["expected"]["OrderEvents/0@warehouse"] == 389
-    assert found.evidence["found"]["OrderEvents/0@warehouse"] == 0
-    assert found.command == f"diff '{root}'/config/consumerOffset.json.bak '{root}'/config/consumerOffset.json"
+    finding = only(root)
+    assert (finding.id, finding.severity) == ("CF03", "warn")
+    assert finding.message.startswith("consumerOffset.json has lower offsets than its .bak (queues: 18, at 0: 18): ")
+    assert finding.evidence["expected"]["OrderEvents/0@warehouse"] == 389
+    assert finding.evidence["found"]["OrderEvents/0@warehouse"] == 0
+    assert finding.command == f"diff '{root}'/config/consumerOffset.json.bak '{root}'/config/consumerOffset.json"
 
 
 def test_a_retry_queue_without_its_offset_is_consumed_again(store):
     root = store("broker-retries")
     edit(root, "consumerOffset.json", '"%RETRY%billing@billing":{0:67\n\t\t},\n', "")
-    found = only(root)
-    assert (found.id, found.severity, found.evidence["messages"]) == ("CF03", "warn", 67)
-    assert "no offset in %RETRY%billing" in found.message
+    finding = only(root)
+    assert (finding.id, finding.severity, finding.evidence["messages"]) == ("CF03", "warn", 67)
+    assert "no offset in %RETRY%billing" in finding.message
 
 
 def test_a_group_that_never_consumed_what_it_sent_back_lost_no_offset(store):
@@ -146,9 +148,9 @@ def test_a_group_that_never_consumed_what_it_sent_back_lost_no_offset(store):
     root = store("broker-retries-5.5.1")
     assert grave(root) == []
     with open_store(root) as opened:
-        told = [one for one in check(opened) if isinstance(one, Finding) and one.id == "CF03"]
-    assert [one.severity for one in told] == ["chat", "chat"]
-    assert told[1].message == (
+        findings = [finding for finding in check(opened) if isinstance(finding, Finding) and finding.id == "CF03"]
+    assert [item.severity for item in findings] == ["chat", "chat"]
+    assert findings[1].message == (
         "Group pricing has no offset in %RETRY%pricing: what that holds it has not consumed yet (messages: 59)"
     )
 
@@ -156,8 +158,8 @@ def test_a_group_that_never_consumed_what_it_sent_back_lost_no_offset(store):
 def test_a_group_that_is_not_declared_is_a_note(store):
     root = store()
     edit(root, "subscriptionGroup.json", '"billing":{', '"other":{')
-    found = only(root, "note")
-    assert (found.id, found.severity, found.evidence["groups"]) == ("CF03", "note", ["billing"])
+    finding = only(root, "note")
+    assert (finding.id, finding.severity, finding.evidence["groups"]) == ("CF03", "note", ["billing"])
 
 
 def test_a_text_behind_the_table_is_cut_by_the_command(store):
@@ -166,13 +168,13 @@ def test_a_text_behind_the_table_is_cut_by_the_command(store):
     sound = file.read_bytes().rstrip()
     file.write_bytes(sound + b"\n}\n\t}")
     (root / "config" / "topics.json.bak").write_bytes(sound.replace(b'"perm":1', b'"perm":4'))
-    found = only(root)
-    assert (found.id, found.evidence["used"]) == ("CF04", "bak")
-    assert found.evidence["differences"] == [
+    finding = only(root)
+    assert (finding.id, finding.evidence["used"]) == ("CF04", "bak")
+    assert finding.evidence["differences"] == [
         "topicConfigTable.rmq_sys_SYNC_BROKER_MEMBER_broker-a.perm: 1 → 4",
     ]
-    assert found.command is not None
-    subprocess.run(found.command, shell=True, check=True)
+    assert finding.command is not None
+    subprocess.run(finding.command, shell=True, check=True)
     assert grave(root, "note") == []
 
 
@@ -180,10 +182,10 @@ def test_messages_that_were_deleted_unread_are_counted_by_group(store, capsys):
     root = store()
     min((root / "commitlog").iterdir()).unlink()
     edit(root, "consumerOffset.json", "{0:396,1:369", "{0:12,1:369")
-    found = only(root)
-    assert (found.id, found.severity) == ("CF06", "warn")
-    assert found.evidence["queues"]["OrderEvents/0"]["offset"] == 12
-    first, lost = found.evidence["queues"]["OrderEvents/0"]["first"], found.evidence["lost"]
+    finding = only(root)
+    assert (finding.id, finding.severity) == ("CF06", "warn")
+    assert finding.evidence["queues"]["OrderEvents/0"]["offset"] == 12
+    first, lost = finding.evidence["queues"]["OrderEvents/0"]["first"], finding.evidence["lost"]
     assert lost == first - 12 > 100
     with open_store(root) as opened:
         queue = opened.queue("OrderEvents", 0)
@@ -199,11 +201,11 @@ def test_messages_that_were_deleted_unread_are_counted_by_group(store, capsys):
 def test_queues_that_consumers_do_not_get_are_named_with_who_has_not_read_them(store):
     root = store()
     declare(root, "OrderEvents", readQueueNums=2, writeQueueNums=2)
-    found = only(root)
-    assert (found.id, found.severity) == ("CF07", "error")
-    assert found.evidence["expected"] == 4
-    assert found.evidence["unread"] == {"warehouse": 1}
-    assert found.command == "mqadmin updateTopic -b BROKER -t OrderEvents -r 4 -w 2 -p 6"
+    finding = only(root)
+    assert (finding.id, finding.severity) == ("CF07", "error")
+    assert finding.evidence["expected"] == 4
+    assert finding.evidence["unread"] == {"warehouse": 1}
+    assert finding.command == "mqadmin updateTopic -b BROKER -t OrderEvents -r 4 -w 2 -p 6"
 
 
 def test_queues_that_are_read_to_their_end_may_go(store):
@@ -223,17 +225,17 @@ PERMS = [
 def test_a_topic_that_may_not_be_used_says_so(fields, severity, words, store):
     root = store()
     declare(root, "OrderEvents", **fields)
-    found = only(root, "note")
-    assert (found.id, found.severity) == ("CF07", severity)
-    assert words in found.message
+    finding = only(root, "note")
+    assert (finding.id, finding.severity) == ("CF07", severity)
+    assert words in finding.message
 
 
 def test_offsets_of_a_topic_without_queues_are_told_and_shown_as_gone(store, capsys):
     root = store()
     edit(root, "consumerOffset.json", '"AuditTrail@ledger"', '"Gone@ledger"')
-    found = only(root)
-    assert (found.id, found.severity) == ("CF08", "warn")
-    assert found.evidence["found"] == {"ledger": 142}
+    finding = only(root)
+    assert (finding.id, finding.severity) == ("CF08", "warn")
+    assert finding.evidence["found"] == {"ledger": 142}
     assert main(["groups", str(root), "--json"]) == 0
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert {row["state"] for row in rows if row["topic"] == "Gone"} == {"gone"}
@@ -251,26 +253,26 @@ LEVELS = [
 def test_levels_of_delayed_messages_are_held_against_their_queues(old, new, severity, words, store):
     root = store("broker-retries")
     edit(root, "delayOffset.json", old, new)
-    found = only(root)
-    assert (found.id, found.severity) == ("CF09", severity)
-    assert words in found.message
+    finding = only(root)
+    assert (finding.id, finding.severity) == ("CF09", severity)
+    assert words in finding.message
 
 
 def test_queues_of_a_topic_that_is_not_declared_are_hidden_from_clients(store):
     root = store()
     edit(root, "topics.json", "OrderEvents", "Elsewhere")
-    told = {one.evidence["topic"]: one for one in grave(root)}
-    assert {one.id for one in told.values()} == {"CQ14"}
-    assert told["OrderEvents"].severity == "error"
-    assert told["OrderEvents"].evidence["unread"].keys() == {"warehouse", "billing"}
-    assert told["OrderEvents"].command == "mqadmin updateTopic -b BROKER -t OrderEvents -r 4 -w 4 -p 6"
+    reported = {finding.evidence["topic"]: finding for finding in grave(root)}
+    assert {item.id for item in reported.values()} == {"CQ14"}
+    assert reported["OrderEvents"].severity == "error"
+    assert reported["OrderEvents"].evidence["unread"].keys() == {"warehouse", "billing"}
+    assert reported["OrderEvents"].command == "mqadmin updateTopic -b BROKER -t OrderEvents -r 4 -w 4 -p 6"
 
 
 def test_a_table_that_is_unreadable_is_not_absent(store):
     root = store()
     remove(root, "consumerOffset.json")
     (root / "config" / "consumerOffset.json").mkdir()
-    assert "CF03" not in {one.id for one in grave(root, "note")}
+    assert "CF03" not in {finding.id for finding in grave(root, "note")}
 
 
 def test_no_name_of_a_group_is_left_where_groups_are_hidden(store, capsys):
@@ -283,10 +285,10 @@ def test_no_name_of_a_group_is_left_where_groups_are_hidden(store, capsys):
     min((root / "commitlog").iterdir()).unlink()
     main(["check", str(root), "--json", "--mask", "groups"])
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    said = [json.dumps(line) for line in lines if str(line.get("id")).startswith("CF") or line.get("id") == "CQ14"]
-    assert {json.loads(line)["id"] for line in said} >= {"CF03", "CF06", "CF07", "CF08", "CQ14"}
+    texts = [json.dumps(line) for line in lines if str(line.get("id")).startswith("CF") or line.get("id") == "CQ14"]
+    assert {json.loads(line)["id"] for line in texts} >= {"CF03", "CF06", "CF07", "CF08", "CQ14"}
     for group in ("billing", "warehouse", "ledger"):
-        assert not [line for line in said if group in line]
+        assert not [line for line in texts if group in line]
 
 
 def test_one_unit_bears_a_brokers_mark(store, monkeypatch):
@@ -302,7 +304,7 @@ def test_commands_name_the_configuration_that_the_store_was_opened_with(store, t
     file = tmp_path / "broker.conf"
     file.write_text("enableLmq=false\n", encoding="utf-8")
     with open_store(root, read_properties(file)[0]) as opened:
-        (summary,) = [one for one in check(opened) if not isinstance(one, Finding)]
+        (summary,) = [finding for finding in check(opened) if not isinstance(finding, Finding)]
     assert str(file) in (opened.config_words or "")
     assert summary.incident is not None
     assert any(f"--config {file}" in (step["command"] or "") for step in summary.incident["firstSteps"])
@@ -310,22 +312,25 @@ def test_commands_name_the_configuration_that_the_store_was_opened_with(store, t
 
 def checked(root: Path) -> list[Finding]:
     with open_store(root) as store:
-        *found, _ = check(store)
-    return found
+        *results, _ = check(store)
+    return results
 
 
 def grave_ids(root: Path) -> list[str]:
-    return [one.id for one in checked(root) if at_least(one.severity, "warn")]
+    return [finding.id for finding in checked(root) if at_least(finding.severity, "warn")]
 
 
 def test_it_is_one_finding_with_what_they_lack_and_what_the_store_lacks(tmp_path):
     """Five topics were declared again by hand, one command each, over the offsets of another broker."""
-    made = healthy()
-    root = made.write(tmp_path / "store")
-    BROKEN["CF14"](root, made)
+    new_store = healthy()
+    root = new_store.write(tmp_path / "store")
+    BROKEN["CF14"](root, new_store)
     assert grave_ids(root) == ["CF14"]
-    (one,) = [one for one in checked(root) if one.id == "CF14"]
-    assert (one.evidence["lacking"], one.evidence["withoutQueues"]) == (["Orders", "Payments"], ["Prices", "Stock"])
+    (finding,) = [item for item in checked(root) if item.id == "CF14"]
+    assert (finding.evidence["lacking"], finding.evidence["withoutQueues"]) == (
+        ["Orders", "Payments"],
+        ["Prices", "Stock"],
+    )
     assert {one.caused_by for one in checked(root) if one.id in ("CQ14", "CF08")} == {"CF14"}
 
 

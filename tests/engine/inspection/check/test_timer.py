@@ -38,7 +38,9 @@ def store(golden, tmp_path) -> Path:
 
 def told(root: Path, least: str = "warn") -> list[Finding]:
     with open_store(root) as opened:
-        return [one for one in check(opened) if isinstance(one, Finding) and at_least(one.severity, least)]
+        return [
+            finding for finding in check(opened) if isinstance(finding, Finding) and at_least(finding.severity, least)
+        ]
 
 
 def checked(root: Path) -> timer.TimerCheck:
@@ -50,7 +52,7 @@ def timer_log(root: Path) -> Path:
 
 
 def units(root: Path) -> list[timer.TimerLogUnit]:
-    return [one for one in timer.walk(timer_log(root).read_bytes(), 0) if isinstance(one, timer.TimerLogUnit)]
+    return [unit for unit in timer.walk(timer_log(root).read_bytes(), 0) if isinstance(unit, timer.TimerLogUnit)]
 
 
 def first_waiting(root: Path) -> timer.TimerLogUnit:
@@ -64,11 +66,11 @@ def test_timers_as_a_broker_leaves_them_are_healthy(store):
 
 def test_a_count_ahead_of_the_queue_is_a_warning_where_the_timer_log_knows_better(store):
     patch(store / "config" / "timercheck", 16, struct.pack(">q", 9000))
-    (found,) = told(store)
-    assert (found.id, found.severity, found.offset) == ("TM01", "warn", 16)
-    assert (found.evidence["expected"], found.evidence["found"]) == (369, 9000)
-    assert "A start uses the timer log instead, which ends with message 368" in found.message
-    run(found)
+    (finding,) = told(store)
+    assert (finding.id, finding.severity, finding.offset) == ("TM01", "warn", 16)
+    assert (finding.evidence["expected"], finding.evidence["found"]) == (369, 9000)
+    assert "A start uses the timer log instead, which ends with message 368" in finding.message
+    run(finding)
     assert checked(store).queue_offset == 369
     assert told(store, "note") == []
 
@@ -81,17 +83,17 @@ def run(found: Finding) -> None:
 def test_it_is_an_error_where_nothing_knows_better(store):
     patch(store / "config" / "timercheck", 16, struct.pack(">q", 9000))
     shutil.rmtree(store / "timerlog")
-    seen = {one.id: one for one in told(store)}
-    assert seen["TM01"].severity == "error"
+    observed = {finding.id: finding for finding in told(store)}
+    assert observed["TM01"].severity == "error"
 
 
 @pytest.mark.parametrize("how", ["gone", "empty"])
 def test_without_timercheck_all_is_taken_in_again(how, store):
     file = store / "config" / "timercheck"
     file.unlink() if how == "gone" else file.write_bytes(b"")
-    (found,) = told(store)
-    assert (found.id, found.severity) == ("TM01", "warn")
-    assert "reads all 369 timer messages again" in found.message
+    (finding,) = told(store)
+    assert (finding.id, finding.severity) == ("TM01", "warn")
+    assert "reads all 369 timer messages again" in finding.message
 
 
 def test_a_waiting_unit_that_leads_elsewhere_is_never_delivered(store):
@@ -99,26 +101,32 @@ def test_a_waiting_unit_that_leads_elsewhere_is_never_delivered(store):
     with open_store(store) as opened:
         other = next(iter(opened.units()))
     patch(timer_log(store), unit.offset + 28, struct.pack(">q", other.offset))
-    (found,) = told(store)
-    assert (found.id, found.severity, found.file, found.offset) == ("TM02", "error", str(timer_log(store)), unit.offset)
-    assert f"where a unit of {other.topic} is (due 2026-" in found.message
-    assert found.evidence["messages"] == 1
+    (finding,) = told(store)
+    assert (finding.id, finding.severity, finding.file, finding.offset) == (
+        "TM02",
+        "error",
+        str(timer_log(store)),
+        unit.offset,
+    )
+    assert f"where a unit of {other.topic} is (due 2026-" in finding.message
+    assert finding.evidence["messages"] == 1
 
 
 def test_a_delivered_unit_that_leads_elsewhere_is_a_note(store):
     patch(timer_log(store), units(store)[3].offset + 28, struct.pack(">q", 1))
-    (found,) = told(store, "note")
-    assert (found.id, found.severity) == ("TM02", "note")
+    (finding,) = told(store, "note")
+    assert (finding.id, finding.severity) == ("TM02", "note")
 
 
 def test_waiting_messages_that_the_log_has_deleted_are_counted(store, monkeypatch):
     least = first_waiting(store).physical_offset + 1
     monkeypatch.setattr(LogReader, "min_offset", property(lambda _: least))
     with open_store(store) as opened:
-        (found,) = (one for one in findings(opened) if one.id == "TM02")
-    assert (found.severity, found.evidence["messages"]) == ("error", 1)
+        (finding,) = (item for item in findings(opened) if item.id == "TM02")
+    assert (finding.severity, finding.evidence["messages"]) == ("error", 1)
     assert (
-        found.message == "The log has deleted messages that wait for their time (messages: 1): they are never delivered"
+        finding.message
+        == "The log has deleted messages that wait for their time (messages: 1): they are never delivered"
     )
 
 
@@ -129,17 +137,17 @@ def test_a_timer_log_that_is_lost_takes_what_waits_with_it(how, store):
         shutil.rmtree(store / "timerlog")
     else:
         timer_log(store).write_bytes(b"" if how == "empty" else bytes(102_400))
-    (found,) = told(store)
-    assert (found.id, found.severity) == ("TM03", "error")
-    assert found.evidence["messages"] == len(waiting) == WAITING
-    assert "messages that are not due yet are never delivered (5)" in found.message
+    (finding,) = told(store)
+    assert (finding.id, finding.severity) == ("TM03", "error")
+    assert finding.evidence["messages"] == len(waiting) == WAITING
+    assert "messages that are not due yet are never delivered (5)" in finding.message
     with open_store(store) as opened:
         queue = opened.queue("rmq_sys_wheel_timer", 0)
         assert queue is not None
-        places = {queue.entry(number).physical_offset for number in found.evidence["queueOffsets"]}
+        places = {queue.entry(number).physical_offset for number in finding.evidence["queueOffsets"]}
     assert places == {unit.physical_offset for unit in waiting}
-    run(found)
-    assert checked(store).queue_offset == found.evidence["firstQueueOffset"]
+    run(finding)
+    assert checked(store).queue_offset == finding.evidence["firstQueueOffset"]
 
 
 @pytest.mark.parametrize("how", ["gone", "zero"])
@@ -149,38 +157,41 @@ def test_a_wheel_that_is_lost_is_made_again_by_the_next_start(how, store):
     if how == "zero":
         with wheel.open("wb") as file:
             file.truncate(timer.WHEEL_SIZE)
-    (found,) = told(store, "note")
-    assert (found.id, found.severity) == ("TM03", "note")
-    assert "messages wait there for their time (5)" in found.message
-    assert "the next start of RocketMQ 5.3.3 rebuilds it" in found.message
+    (finding,) = told(store, "note")
+    assert (finding.id, finding.severity) == ("TM03", "note")
+    assert "messages wait there for their time (5)" in finding.message
+    assert "the next start of RocketMQ 5.3.3 rebuilds it" in finding.message
 
 
 def test_a_wheel_is_not_made_again_from_further_back_than_two_files(store):
     """The same timer log in files of 1,092 bytes: 21 units and a blank."""
     data, size = timer_log(store).read_bytes(), 1108
-    kept = units(store)
+    saved_units = units(store)
     shutil.rmtree(store / "timerlog")
     (store / "timerlog").mkdir()
     (store / "timerwheel").unlink()
     per_file = 20
-    first = next(n for n, unit in enumerate(kept) if unit.due >= checked(store).last_read_time)
-    old = kept[first]
-    runs = [[old, *kept[: per_file - 1]], *(kept[at : at + per_file] for at in range(0, 160, per_file))]
+    first = next(n for n, unit in enumerate(saved_units) if unit.due >= checked(store).last_read_time)
+    old = saved_units[first]
+    runs = [
+        [old, *saved_units[: per_file - 1]],
+        *(saved_units[position : position + per_file] for position in range(0, 160, per_file)),
+    ]
     for number, run_ in enumerate(runs):
         raw = b"".join(data[unit.offset : unit.offset + timer.UNIT_SIZE] for unit in run_)
         blank = struct.pack(">iqI", size - len(raw), 0, 0xCBD43194)
         (store / "timerlog" / f"{number * size:020d}").write_bytes((raw + blank).ljust(size, b"\0"))
     patch(store / "config" / "timercheck", 8, struct.pack(">q", len(runs) * size))
-    found = next(one for one in told(store) if "wheel" in one.message)
-    assert (found.id, found.severity, found.evidence["beforeRebuilt"]) == ("TM03", "error", 1)
-    run(found)
+    finding = next(item for item in told(store) if "wheel" in item.message)
+    assert (finding.id, finding.severity, finding.evidence["beforeRebuilt"]) == ("TM03", "error", 1)
+    run(finding)
     assert checked(store).flush_position == 0
 
 
 def test_nothing_is_said_while_a_broker_moves_them(store, monkeypatch):
     shutil.rmtree(store / "timerlog")
     monkeypatch.setattr("engine.inspection.snapshot.lock_state", lambda *_: "held")
-    assert not [one for one in told(store, "note") if one.id.startswith("TM")]
+    assert not [finding for finding in told(store, "note") if finding.id.startswith("TM")]
 
 
 def test_a_time_that_the_wheel_has_not_reached_is_an_error(store):
@@ -189,9 +200,13 @@ def test_a_time_that_the_wheel_has_not_reached_is_an_error(store):
     """
     waiting = [unit.due for unit in units(store) if unit.due >= checked(store).last_read_time]
     patch(store / "config" / "timercheck", 0, struct.pack(">q", max(waiting) + 3_600_000))
-    (found,) = [finding for finding in told(store) if finding.id == "TM01"]
-    assert (found.severity, found.offset, found.evidence["messages"]) == ("error", 0, WAITING)
-    run(found)
+    (actual_finding,) = [finding for finding in told(store) if finding.id == "TM01"]
+    assert (actual_finding.severity, actual_finding.offset, actual_finding.evidence["messages"]) == (
+        "error",
+        0,
+        WAITING,
+    )
+    run(actual_finding)
     assert min(waiting) - 2000 < checked(store).last_read_time <= min(waiting) - 1000
     assert told(store, "note") == []
 

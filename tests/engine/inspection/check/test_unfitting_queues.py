@@ -17,51 +17,51 @@ from engine.rules.findings import Finding, Summary, at_least
 
 def checked(root: Path) -> tuple[list[Finding], Summary]:
     with open_store(root) as store:
-        *found, summary = check(store)
-    return found, summary
+        *results, summary = check(store)
+    return results, summary
 
 
 def grave(found: list[Finding]) -> list[str]:
-    return [one.id for one in found if at_least(one.severity, "warn")]
+    return [finding.id for finding in found if at_least(finding.severity, "warn")]
 
 
 def test_the_log_of_another_store_is_one_finding_and_nothing_is_said_to_be_lost(tmp_path):
     """It was "an entry of a queue was never written", and the step built the queues again from the wrong log."""
-    made = healthy()
-    root = made.write(tmp_path / "store")
-    BROKEN["CL14"](root, made)
-    found, summary = checked(root)
-    assert grave(found) == ["CL14"]
-    (one,) = [one for one in found if one.id == "CL14"]
-    assert one.evidence["fits"] == "queues"
-    assert one.command is None
+    store = healthy()
+    root = store.write(tmp_path / "store")
+    BROKEN["CL14"](root, store)
+    results, summary = checked(root)
+    assert grave(results) == ["CL14"]
+    (finding,) = [item for item in results if item.id == "CL14"]
+    assert finding.evidence["fits"] == "queues"
+    assert finding.command is None
     assert summary.incident["lostAlready"] is None
     assert set(summary.incident["lostByNextStart"].values()) == {None}
     assert not [step for step in summary.incident["firstSteps"] if "dispatch" in (step["command"] or "")]
 
 
 def test_without_an_index_neither_of_the_two_is_accused(tmp_path):
-    made = healthy()
-    root = made.write(tmp_path / "store", index=False)
-    BROKEN["CL14"](root, made)
-    (one,) = [one for one in checked(root)[0] if one.id == "CL14"]
-    assert one.evidence["fits"] == "unknown"
-    assert "which of the two belongs to this store" in one.next_step
+    store = healthy()
+    root = store.write(tmp_path / "store", index=False)
+    BROKEN["CL14"](root, store)
+    (finding,) = [item for item in checked(root)[0] if item.id == "CL14"]
+    assert finding.evidence["fits"] == "unknown"
+    assert "which of the two belongs to this store" in finding.next_step
 
 
 def test_single_entries_that_point_elsewhere_stay_findings_of_their_own(tmp_path):
-    made = healthy()
-    root = made.write(tmp_path / "store")
+    store = healthy()
+    root = store.write(tmp_path / "store")
     for number in (2, 5, 9):
         patch(root / "consumequeue" / "Orders" / "0" / f"{0:020d}", 20 * number, (77).to_bytes(8, "big"))
     assert "CL14" not in grave(checked(root)[0])
 
 
 def test_a_short_queue_of_few_entries_accuses_nobody(tmp_path):
-    made = HandmadeStore()
+    store = HandmadeStore()
     for number in range(6):
-        made.put("Orders", number % 2)
-    root = made.write(tmp_path / "store")
+        store.put("Orders", number % 2)
+    root = store.write(tmp_path / "store")
     for number in range(2):
         patch(root / "consumequeue" / "Orders" / str(number) / f"{0:020d}", 0, bytes(7) + b"\7" + bytes(52))
     assert "CL14" not in grave(checked(root)[0])
@@ -74,10 +74,10 @@ def test_queues_of_another_store_beside_those_of_this_one(tmp_path):
         other.put("Stock", number % 2, body=b"x" * (17 + number))
     other.write(tmp_path / "other")
     shutil.move(tmp_path / "other" / "consumequeue" / "Stock", root / "consumequeue" / "Stock")
-    found, summary = checked(root)
-    (one,) = [one for one in found if one.id == "CL14"]
-    assert one.evidence["queues"] == ["Stock/0", "Stock/1"]
-    assert grave(found) == ["CL14"]
+    results, summary = checked(root)
+    (finding,) = [item for item in results if item.id == "CL14"]
+    assert finding.evidence["queues"] == ["Stock/0", "Stock/1"]
+    assert grave(results) == ["CL14"]
     assert summary.incident["lostAlready"]["messages"] == 0
 
 
@@ -88,5 +88,5 @@ def test_logs_of_real_brokers_changed_for_one_another(golden, tmp_path, other):
     shutil.copytree(golden("broker-orders"), root)
     shutil.rmtree(root / "commitlog")
     shutil.copytree(golden(other) / "commitlog", root / "commitlog")
-    found, _ = checked(root)
-    assert grave(found) == ["CL14"]
+    results, _ = checked(root)
+    assert grave(results) == ["CL14"]

@@ -16,23 +16,23 @@ from engine.rules.findings import Finding, Summary, at_least
 
 def checked(root: Path) -> tuple[list[Finding], Summary]:
     with open_store(root) as store:
-        *found, summary = check(store)
-    return found, summary
+        *results, summary = check(store)
+    return results, summary
 
 
 def grave(root: Path) -> list[str]:
-    return [one.id for one in checked(root)[0] if at_least(one.severity, "warn")]
+    return [finding.id for finding in checked(root)[0] if at_least(finding.severity, "warn")]
 
 
 def test_queue_files_without_a_byte_are_one_finding(tmp_path):
     """The check ended with a division by zero: the most common length of the queues' files was 0."""
-    made = healthy()
-    root = made.write(tmp_path / "store")
-    BROKEN["DK04"](root, made)
-    found, summary = checked(root)
+    new_store = healthy()
+    root = new_store.write(tmp_path / "store")
+    BROKEN["DK04"](root, new_store)
+    results, summary = checked(root)
     assert grave(root) == ["DK04"]
     assert summary.incident["lostAlready"] is None
-    assert [one.caused_by for one in found if one.id == "CQ01"] == ["DK04"] * 4
+    assert [item.caused_by for item in results if item.id == "CQ01"] == ["DK04"] * 4
     with open_store(root) as store:
         assert not recovery.plan(store, "4.9").will_start
 
@@ -45,10 +45,10 @@ def test_a_single_empty_file_is_no_bad_copy(tmp_path):
 
 @pytest.mark.parametrize("ending", [b"\r\n", b"\n"])
 def test_lines_in_bodies_do_not_make_a_copy_in_text_mode(tmp_path, ending):
-    made = HandmadeStore()
+    store = HandmadeStore()
     for number in range(80):
-        made.put(body=b"line" + ending + b"line %d" % number + ending)
-    root = made.write(tmp_path / "store")
+        store.put(body=b"line" + ending + b"line %d" % number + ending)
+    root = store.write(tmp_path / "store")
     sorted((root / "commitlog").iterdir())[1].unlink()
     assert "DK04" not in grave(root)
 
@@ -59,9 +59,9 @@ def test_a_log_of_a_broker_in_text_mode(golden, tmp_path):
     shutil.copytree(golden("broker-orders"), root)
     for path in (root / "commitlog").iterdir():
         path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
-    found, _ = checked(root)
+    results, _ = checked(root)
     assert grave(root) == ["DK04"]
-    assert {one.caused_by for one in found if one.id in ("CL01", "CL07", "CF12")} == {"DK04"}
+    assert {item.caused_by for item in results if item.id in ("CL01", "CL07", "CF12")} == {"DK04"}
 
 
 pytestmark = pytest.mark.golden
@@ -74,13 +74,13 @@ def name(start: int) -> str:
 
 def told(root: Path) -> tuple[list[Finding], Summary]:
     with open_store(root) as store:
-        *found, summary = check(store)
-    return found, summary
+        *results, summary = check(store)
+    return results, summary
 
 
-def put_in(golden, target: Path, mine: str, other: str, source: int, start: int) -> Path:
+def put_in(golden, target: Path, ours: str, other: str, source: int, start: int) -> Path:
     """A copy of the store ``mine``, with the file ``source`` of the store ``other`` as its file ``start``."""
-    shutil.copytree(golden(mine), target)
+    shutil.copytree(golden(ours), target)
     shutil.copyfile(golden(other) / "commitlog" / name(source), target / "commitlog" / name(start))
     return target
 
@@ -101,27 +101,27 @@ CASES = [
 @pytest.mark.parametrize(("mine", "other", "source", "start", "lost"), CASES)
 def test_it_is_one_finding_that_says_what_is_lost(golden, tmp_path, mine, other, source, start, lost):
     """It gave up to 21 errors, "lost already: nothing", and the advice to build the queues again from the wrong log."""
-    found, summary = told(put_in(golden, tmp_path / "store", mine, other, source, start))
-    alone = [one for one in found if at_least(one.severity, "warn") and one.id != "AB01"]
-    assert [(one.id, one.offset) for one in alone] == [("CL05", start)]
+    results, summary = told(put_in(golden, tmp_path / "store", mine, other, source, start))
+    alone = [finding for finding in results if at_least(finding.severity, "warn") and finding.id != "AB01"]
+    assert [(item.id, item.offset) for item in alone] == [("CL05", start)]
     assert f"The file {name(start)} does not belong to this log" in alone[0].message
     assert "Do not rebuild the queues" in alone[0].next_step
     assert alone[0].command is None
-    assert all(one.caused_by == "CL05" for one in found if one.id in ("RP01", "CK02", "CL01"))
+    assert all(one.caused_by == "CL05" for one in results if one.id in ("RP01", "CK02", "CL01"))
     assert summary.incident["lostAlready"]["messages"] == alone[0].evidence["queueEntries"] == lost
     assert f"the file {name(start)} of the commit log is not this log's" in summary.incident["whatHappened"].lower()
 
 
 def test_a_copy_of_a_file_of_this_log_is_told_as_one(golden, tmp_path):
-    found, _ = told(put_in(golden, tmp_path / "store", "broker-orders", "broker-orders", 0, SIZE))
-    (one,) = [one for one in found if at_least(one.severity, "warn")]
-    assert one.message.partition(" · ")[0].endswith(f"the file is a copy of {name(0)}")
+    results, _ = told(put_in(golden, tmp_path / "store", "broker-orders", "broker-orders", 0, SIZE))
+    (finding,) = [item for item in results if at_least(item.severity, "warn")]
+    assert finding.message.partition(" · ")[0].endswith(f"the file is a copy of {name(0)}")
 
 
 def test_a_file_of_another_log_behind_the_end_explains_the_end(golden, tmp_path):
-    found, summary = told(put_in(golden, tmp_path / "store", "broker-orders", "broker-orders-4.9.7", 0, 3 * SIZE))
-    assert [one.id for one in found if at_least(one.severity, "warn")] == ["CL05"]
-    assert [one.caused_by for one in found if one.id == "CL01"] == ["CL05"]
+    results, summary = told(put_in(golden, tmp_path / "store", "broker-orders", "broker-orders-4.9.7", 0, 3 * SIZE))
+    assert [finding.id for finding in results if at_least(finding.severity, "warn")] == ["CL05"]
+    assert [item.caused_by for item in results if item.id == "CL01"] == ["CL05"]
     assert summary.incident["lostAlready"]["messages"] == 0
 
 
@@ -131,6 +131,6 @@ def test_queues_or_an_index_of_another_store_do_not_accuse_the_log(golden, tmp_p
     shutil.copytree(golden("broker-orders"), root)
     shutil.rmtree(root / part)
     shutil.copytree(golden("multi-queue-ext-5.3.3") / part, root / part)
-    found, _ = told(root)
-    assert found
-    assert not [one for one in found if one.id == "CL05"]
+    results, _ = told(root)
+    assert results
+    assert not [finding for finding in results if finding.id == "CL05"]

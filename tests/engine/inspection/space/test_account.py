@@ -20,8 +20,8 @@ pytestmark = pytest.mark.golden
 
 
 def _root(golden, name: str) -> Path:
-    found = golden(name)
-    return found / "store" if (found / "store").is_dir() else found
+    actual_golden = golden(name)
+    return actual_golden / "store" if (actual_golden / "store").is_dir() else actual_golden
 
 
 @pytest.mark.parametrize("name", golden_stores.names())
@@ -37,9 +37,11 @@ def test_row_83_the_rows_of_every_real_store_add_up_to_its_files(golden, name):
         by_folder[row.kind] += row.bytes
     for kind in ("commitlog", "consumequeue", "consumequeue_ext", "batchconsumequeue", "index", "config"):
         assert by_folder[kind] == plain[kind], kind
-    for found in (space, quick):
-        assert sum(row.allocated for row in found.rows) == found.allocated == sum(k.allocated for k in found.kinds)
-        assert all(row.bytes >= 0 and row.allocated >= 0 for row in found.rows)
+    for results in (space, quick):
+        assert (
+            sum(row.allocated for row in results.rows) == results.allocated == sum(k.allocated for k in results.kinds)
+        )
+        assert all(row.bytes >= 0 and row.allocated >= 0 for row in results.rows)
 
 
 @pytest.mark.parametrize("name", golden_stores.names())
@@ -48,46 +50,46 @@ def test_row_83_topics_and_queues_of_every_real_store_are_as_a_plain_count_finds
     sizes, messages, blanks = naive_space_count.units_by_queue(root / "commitlog")
     with open_store(root) as store:
         space = space_of(store)
-    found: Counter[tuple[str, int]] = Counter()
+    counts: Counter[tuple[str, int]] = Counter()
     counted: Counter[tuple[str, int]] = Counter()
     for row in space.rows:
         if row.kind == "commitlog" and row.topic is not None:
-            found[row.topic, row.queue_id] += row.bytes
+            counts[row.topic, row.queue_id] += row.bytes
             counted[row.topic, row.queue_id] += row.messages
-    assert found == sizes
+    assert counts == sizes
     assert counted == messages
     assert sum(row.bytes for row in space.rows if row.part == "blank") == blanks
-    whole = sum(sizes.values())
-    assert sum(one.bytes for one in space.tags) == sum(one.bytes for one in space.producers) == whole
-    assert sum(one.messages for one in space.tags) == sum(one.messages for one in space.producers)
+    total = sum(sizes.values())
+    assert sum(tag.bytes for tag in space.tags) == sum(producer.bytes for producer in space.producers) == total
+    assert sum(item.messages for item in space.tags) == sum(one.messages for one in space.producers)
 
 
 def _made(tmp_path: Path) -> tuple[HandmadeStore, Path]:
-    made = HandmadeStore()
+    store = HandmadeStore()
     for number in range(60):
-        made.put(
+        store.put(
             topic=("Orders", "Paid")[number % 2],
             queue_id=number % 3,
             tags=("Aa", "BB", None)[number % 3],
             body=b"x" * (number % 7),
             step=3_600_000,
         )
-    return made, made.write(tmp_path / "store")
+    return store, store.write(tmp_path / "store")
 
 
 def test_tags_of_one_hash_code_are_told_apart(tmp_path):
     """``Aa`` and ``BB`` have the same hash code in Java: an account by code alone would take one for the other."""
-    made, root = _made(tmp_path)
+    sample, root = _made(tmp_path)
     with open_store(root) as store:
         space = space_of(store)
     expected: Counter[str | None] = Counter()
-    for number, unit in enumerate(made.units):
+    for number, unit in enumerate(sample.units):
         expected[("Aa", "BB", None)[number % 3]] += unit.size
-    found: Counter[str | None] = Counter()
-    for one in space.tags:
-        found[one.name] += one.bytes
-    assert found == expected
-    assert {one.name for one in space.producers} == {"127.0.0.1"}
+    counts: Counter[str | None] = Counter()
+    for tag in space.tags:
+        counts[tag.name] += tag.bytes
+    assert counts == expected
+    assert {producer.name for producer in space.producers} == {"127.0.0.1"}
 
 
 def test_files_tell_their_own_parts(tmp_path):
@@ -95,31 +97,31 @@ def test_files_tell_their_own_parts(tmp_path):
     with open_store(root) as store:
         files = space_of(store).files
     assert len(files) > 1
-    for one in files:
-        assert one.written + one.blank + one.unreadable + one.zero == one.size
-        assert sum(one.topics.values()) == one.written
-        assert 0 < one.first_time <= one.last_time
+    for file in files:
+        assert file.written + file.blank + file.unreadable + file.zero == file.size
+        assert sum(file.topics.values()) == file.written
+        assert 0 < file.first_time <= file.last_time
 
 
 def test_damage_stale_units_and_bytes_behind_the_end_have_rows_of_their_own(tmp_path):
-    made, root = _made(tmp_path)
-    spoiled, stale = made.units[5], made.units[9]
-    for unit, at, data in ((spoiled, 4, b"\xff\xff\xff\xff"), (stale, 28, struct.pack(">q", 77))):
+    sample, root = _made(tmp_path)
+    spoiled, stale = sample.units[5], sample.units[9]
+    for unit, position, data in ((spoiled, 4, b"\xff\xff\xff\xff"), (stale, 28, struct.pack(">q", 77))):
         path = root / "commitlog" / f"{unit.offset // 4096 * 4096:020d}"
         with path.open("r+b") as file:
-            file.seek(unit.offset % 4096 + at)
+            file.seek(unit.offset % 4096 + position)
             file.write(data)
     with open_store(root) as store:
         space = space_of(store)
-        seen = store.log.unit_at(stale.offset, crc=False)
+        actual_unit = store.log.unit_at(stale.offset, crc=False)
     assert space.equal
     parts: Counter[str] = Counter()
     for row in space.rows:
         if row.kind == "commitlog":
             parts[row.part] += row.bytes
-    lost = spoiled.size + (0 if hasattr(seen, "topic") else stale.size)
+    lost = spoiled.size + (0 if hasattr(actual_unit, "topic") else stale.size)
     assert parts["unreadable"] == lost
-    assert parts["units"] + parts["stale"] + parts["beyondEnd"] == sum(unit.size for unit in made.units) - lost
+    assert parts["units"] + parts["stale"] + parts["beyondEnd"] == sum(unit.size for unit in sample.units) - lost
 
 
 def test_files_that_are_no_part_of_the_log_are_rows_too(tmp_path):
@@ -170,23 +172,23 @@ def test_a_walk_that_is_stopped_says_what_was_not_looked_at(tmp_path):
 
 def test_progress_goes_up_to_the_logs_bytes(tmp_path):
     _, root = _made(tmp_path)
-    told: list[tuple[int, int]] = []
+    reports: list[tuple[int, int]] = []
     with open_store(root) as store:
-        space_of(store, progress=lambda done, total: told.append((done, total)))
+        space_of(store, progress=lambda done, total: reports.append((done, total)))
         size = store.log.sequence.total_size
-    assert [done for done, _ in told] == sorted(done for done, _ in told)
-    assert told[-1] == (size, size)
+    assert [done for done, _ in reports] == sorted(done for done, _ in reports)
+    assert reports[-1] == (size, size)
 
 
 def test_the_quick_account_has_the_topics_that_queues_know(tmp_path):
-    made, root = _made(tmp_path)
+    sample, root = _made(tmp_path)
     with open_store(root) as store:
         space = quick_space(store)
     assert space.how == "queues"
     assert space.equal
     for topic in ("Orders", "Paid"):
-        told = sum(row.bytes for row in space.rows if row.kind == "commitlog" and row.topic == topic)
-        assert told == sum(unit.size for unit in made.units if unit.topic == topic)
+        total = sum(row.bytes for row in space.rows if row.kind == "commitlog" and row.topic == topic)
+        assert total == sum(unit.size for unit in sample.units if unit.topic == topic)
 
 
 def test_a_log_by_itself_and_a_single_file_are_accounted_for(tmp_path):
@@ -201,11 +203,11 @@ def test_a_log_by_itself_and_a_single_file_are_accounted_for(tmp_path):
 
 
 def test_holes_are_apparent_not_allocated(tmp_path):
-    made = HandmadeStore(log_size=1 << 20)
-    made.put()
-    root = made.write(tmp_path / "store")
+    handmade_store = HandmadeStore(log_size=1 << 20)
+    handmade_store.put()
+    root = handmade_store.write(tmp_path / "store")
     path = next((root / "commitlog").iterdir())
-    head = path.read_bytes()[: made.end]
+    head = path.read_bytes()[: handmade_store.end]
     path.unlink()
     with path.open("wb") as file:
         file.write(head)
@@ -213,7 +215,7 @@ def test_holes_are_apparent_not_allocated(tmp_path):
     with open_store(root) as store:
         space = space_of(store)
     row = next(row for row in space.rows if row.part == "zeroTail")
-    assert row.bytes == (1 << 20) - made.end
+    assert row.bytes == (1 << 20) - handmade_store.end
     assert row.allocated < 65_536
     assert space.allocated < space.bytes
 
@@ -221,11 +223,11 @@ def test_holes_are_apparent_not_allocated(tmp_path):
 def test_a_store_that_loses_a_file_while_it_is_counted_still_answers(tmp_path):
     _, root = _made(tmp_path)
     last = max((root / "commitlog").iterdir())
-    gone = threading.Event()
+    removed = threading.Event()
 
     def progress(_done: int, _total: int) -> None:
-        if not gone.is_set():
-            gone.set()
+        if not removed.is_set():
+            removed.set()
             last.unlink()
 
     with open_store(root) as store:

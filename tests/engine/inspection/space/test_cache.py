@@ -20,8 +20,8 @@ MANY = [name for name in golden_stores.names() if name]
 def several(golden, tmp_path):
     """A store of several log files that may be changed."""
     for name in MANY:
-        found = golden(name)
-        root = found / "store" if (found / "store").is_dir() else found
+        actual_golden = golden(name)
+        root = actual_golden / "store" if (actual_golden / "store").is_dir() else actual_golden
         if len(list((root / "commitlog").glob("0*"))) >= 3:
             return shutil.copytree(root, tmp_path / "store")
     pytest.fail("no golden store has three log files")
@@ -33,9 +33,9 @@ def walked(monkeypatch) -> list[str]:
     names: list[str] = []
     real = space_log._Walk.file
 
-    def file(self, log, one, *rest):
+    def file(self, log, one, *arguments):
         names.append(one.name)
-        return real(self, log, one, *rest)
+        return real(self, log, one, *arguments)
 
     monkeypatch.setattr(space_log._Walk, "file", file)
     return names
@@ -43,8 +43,8 @@ def walked(monkeypatch) -> list[str]:
 
 def count(root, cache) -> Space:
     with open_store(root) as store:
-        found = space_of(store, cache=cache)
-    return replace(found, at=0, took_ms=0)
+        space = space_of(store, cache=cache)
+    return replace(space, at=0, took_ms=0)
 
 
 def test_a_second_count_walks_the_last_file_only_and_says_the_same(several, tmp_path, walked) -> None:
@@ -56,9 +56,9 @@ def test_a_second_count_walks_the_last_file_only_and_says_the_same(several, tmp_
     assert count(several, tmp_path / "cache") == plain
     assert plain.equal
     with open_store(several) as store:
-        whole = [file.name for file in store.log.files if file.end_offset <= store.log.max_offset][:-1]
-    assert whole
-    assert set(files) - set(walked) >= set(whole) - {files[-1]}
+        names = [file.name for file in store.log.files if file.end_offset <= store.log.max_offset][:-1]
+    assert names
+    assert set(files) - set(walked) >= set(names) - {files[-1]}
     assert files[-1] in walked
 
 
@@ -73,11 +73,11 @@ def test_another_time_length_or_head_of_a_file_has_it_counted_again(several, tmp
     walked.clear()
     count(several, cache)
     assert first.name not in walked
-    kept = first.stat()
+    status = first.stat()
     with first.open("r+b") as file:
         file.seek(4)
         file.write(b"\0\0\0\0")
-    os.utime(first, ns=(kept.st_atime_ns, kept.st_mtime_ns))
+    os.utime(first, ns=(status.st_atime_ns, status.st_mtime_ns))
     walked.clear()
     damaged = count(several, cache)
     assert walked[0] == first.name
@@ -88,9 +88,9 @@ def test_another_time_length_or_head_of_a_file_has_it_counted_again(several, tmp
 def test_a_cache_that_cannot_be_read_or_written_changes_nothing(several, tmp_path, walked) -> None:
     cache = tmp_path / "cache"
     plain = count(several, cache)
-    (held,) = cache.glob("*.space")
-    for text in ("", "no json", '{"format": 0}', held.read_text("utf-8")[:200], '{"format": 1}\n{"name": "x"}'):
-        held.write_text(text, "utf-8")
+    (file,) = cache.glob("*.space")
+    for text in ("", "no json", '{"format": 0}', file.read_text("utf-8")[:200], '{"format": 1}\n{"name": "x"}'):
+        file.write_text(text, "utf-8")
         assert count(several, cache) == plain
     blocked = tmp_path / "file"
     blocked.write_text("")
@@ -98,8 +98,8 @@ def test_a_cache_that_cannot_be_read_or_written_changes_nothing(several, tmp_pat
 
 
 def test_a_count_that_was_stopped_goes_on_where_it_was(several, tmp_path, walked) -> None:
-    asked = iter([False] * 2 + [True] * 1000)
+    request = iter([False] * 2 + [True] * 1000)
     with open_store(several) as store:
-        cut = space_of(store, cancelled=lambda: next(asked), cache=tmp_path / "cache")
+        cut = space_of(store, cancelled=lambda: next(request), cache=tmp_path / "cache")
     assert cut.how == "cut"
     assert count(several, tmp_path / "cache") == count(several, None)

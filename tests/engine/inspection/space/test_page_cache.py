@@ -11,20 +11,20 @@ from engine.mapped.page_residency import ResidencyUnknown
 
 
 def _root(tmp_path):
-    made = HandmadeStore()
+    store = HandmadeStore()
     for number in range(60):
-        made.put(queue_id=number % 2, keys=f"k{number}")
-    return made.write(tmp_path / "store")
+        store.put(queue_id=number % 2, keys=f"k{number}")
+    return store.write(tmp_path / "store")
 
 
 def test_every_file_of_the_log_is_asked_about(tmp_path):
     with open_store(_root(tmp_path)) as store:
-        found = page_cache.page_cache(store)
+        actual_page_cache = page_cache.page_cache(store)
         sizes = [(file.name, file.size) for file in store.log.files]
-    assert [(file.name, file.size) for file in found.files] == sizes
-    assert [kind.kind for kind in found.kinds] == ["commitlog", "consumequeue", "index"]
-    assert 0 < found.resident <= found.size
-    assert all(0 <= share <= 1 for file in found.files for share in file.shares)
+    assert [(file.name, file.size) for file in actual_page_cache.files] == sizes
+    assert [kind.kind for kind in actual_page_cache.kinds] == ["commitlog", "consumequeue", "index"]
+    assert 0 < actual_page_cache.resident <= actual_page_cache.size
+    assert all(0 <= share <= 1 for file in actual_page_cache.files for share in file.shares)
 
 
 def test_a_file_that_went_is_left_out(tmp_path):
@@ -41,19 +41,19 @@ def test_what_the_system_does_not_tell_is_a_reason(tmp_path, monkeypatch):
 
     monkeypatch.setattr(page_cache, "page_map", refuse)
     with open_store(_root(tmp_path)) as store:
-        found = page_cache.page_cache(store)
-    assert found.files == ()
-    assert "no mincore" in found.why
+        actual_page_cache = page_cache.page_cache(store)
+    assert actual_page_cache.files == ()
+    assert "no mincore" in actual_page_cache.why
 
 
 def test_a_log_that_cannot_be_asked_about_is_not_told_as_one_of_no_bytes(tmp_path, monkeypatch):
     """Space said "CommitLog 0 B / 0 B" of a log without read rights."""
-    asked = page_cache.page_map
+    page_map = page_cache.page_map
 
     def refuse(path, reading):
         if "commitlog" in str(path):
             raise CannotRead(f"{path}: cannot be read: Permission denied")
-        return asked(path, reading)
+        return page_map(path, reading)
 
     monkeypatch.setattr(page_cache, "page_map", refuse)
     with open_store(_root(tmp_path)) as store:

@@ -28,10 +28,10 @@ def test_what_is_written_first_takes_what_the_disk_gave():
 
 @pytest.fixture
 def made():
-    made = HandmadeStore()
+    store = HandmadeStore()
     for number in range(50):
-        made.put("Orders", keys=f"K{number}")
-    return made
+        store.put("Orders", keys=f"K{number}")
+    return store
 
 
 def test_entries_and_room_are_all_bytes_of_the_files(made, tmp_path):
@@ -39,8 +39,8 @@ def test_entries_and_room_are_all_bytes_of_the_files(made, tmp_path):
         files = list_files(store)
         parts = [*queue_parts(store, files), *index_parts(store, files)]
     for kind in ("consumequeue", "index"):
-        assert sum(one.bytes for one in parts if one.kind == kind) == sum(f.size for f in files if f.kind == kind)
-        assert sum(one.allocated for one in parts if one.kind == kind) == sum(
+        assert sum(part.bytes for part in parts if part.kind == kind) == sum(f.size for f in files if f.kind == kind)
+        assert sum(item.allocated for item in parts if item.kind == kind) == sum(
             f.allocated for f in files if f.kind == kind
         )
     entries = next(one for one in parts if (one.kind, one.part) == ("consumequeue", "entries"))
@@ -51,12 +51,12 @@ def test_entries_behind_the_log_are_stale_and_those_before_it_below_the_minimum(
     root = made.write(tmp_path / "s")
     zero_log_from(root, made.units[45].offset)
     min((root / "commitlog").iterdir()).unlink()
-    gone = sum(unit.offset < LOG_SIZE for unit in made.units)
+    total = sum(unit.offset < LOG_SIZE for unit in made.units)
     with open_store(root) as store:
-        parts = {one.part: one.bytes for one in queue_parts(store, list_files(store))}
+        parts = {queue_part.part: queue_part.bytes for queue_part in queue_parts(store, list_files(store))}
     assert parts["stale"] == 5 * 20
     assert parts.get("belowMin", 0) + parts["entries"] == 45 * 20
-    assert parts.get("belowMin", 0) in {0, gone * 20}
+    assert parts.get("belowMin", 0) in {0, total * 20}
 
 
 def test_the_log_by_its_queues_adds_up_to_its_files(made, tmp_path):

@@ -42,8 +42,8 @@ PLANS = {
 @pytest.mark.parametrize("plan", PLANS)
 def test_a_transaction_ends_as_its_producer_said(opened, golden_account, name, plan):
     halves = [line["msgId"] for line in told(golden_account, name, "half") if line["plan"] == plan]
-    seen = Counter(verdict(opened(name), key) for key in [halves[0], *some(halves, 12)])
-    assert set(seen) == {PLANS[plan]}
+    counts = Counter(verdict(opened(name), key) for key in [halves[0], *some(halves, 12)])
+    assert set(counts) == {PLANS[plan]}
 
 
 @pytest.mark.parametrize("name", TRANSACTIONS)
@@ -59,13 +59,13 @@ def test_a_half_that_was_given_up_stays_half_and_says_so(opened, golden_account,
 def test_the_op_message_that_settled_a_half_has_a_place(opened, golden_account):
     store = opened("broker-transactions")
     ended = [line["msgId"] for line in told(golden_account, "broker-transactions", "half") if line["plan"] != "never"]
-    found = [one for key in ended[:5] for one in next(where(store, key)).evidence if one.what == "op message"]
-    assert found
-    for one in found:
-        unit = store.log.unit_at(one.offset)
+    results = [one for key in ended[:5] for one in next(where(store, key)).evidence if one.what == "op message"]
+    assert results
+    for item in results:
+        unit = store.log.unit_at(item.offset)
         assert unit.topic == OP_TOPIC
-        assert one.holds.split()[3] in unit.body.decode().split(",")
-        assert one.file == store.log.file_name(one.offset)
+        assert item.holds.split()[3] in unit.body.decode().split(",")
+        assert item.file == store.log.file_name(item.offset)
 
 
 def test_a_committed_message_stays_committed_though_it_was_checked_again_and_given_up(opened, golden_account):
@@ -74,7 +74,7 @@ def test_a_committed_message_stays_committed_though_it_was_checked_again_and_giv
     (result,) = where(opened("broker-transactions"), first)
     assert result.verdict == "found"
     assert result.topic == "PaymentEvents"  # the place is that of the copy that consumers read
-    assert any("TRANS_CHECK_MAX_TIME_TOPIC/0/0: half" in one.holds for one in result.evidence)
+    assert any("TRANS_CHECK_MAX_TIME_TOPIC/0/0: half" in item.holds for item in result.evidence)
 
 
 # -- delayed, retried, dead
@@ -121,8 +121,8 @@ def test_a_group_hears_of_its_own_retries_only(opened, golden_account, name):
     for line in told(golden_account, name, "received"):
         if line["topic"] == "OrderEvents":
             answers[line["msgId"]].append(line["answer"])
-    retried = [key for key, seen in answers.items() if set(seen) == {"RECONSUME_LATER", "CONSUME_SUCCESS"}]
-    dead = [key for key, seen in answers.items() if set(seen) == {"RECONSUME_LATER"}]
+    retried = [key for key, answer in answers.items() if set(answer) == {"RECONSUME_LATER", "CONSUME_SUCCESS"}]
+    dead = [key for key, actual_answer in answers.items() if set(actual_answer) == {"RECONSUME_LATER"}]
     for key in some(retried, 6):
         assert verdict(opened(name), key, group="billing") == "consumed"
         assert verdict(opened(name), key, group="somebody") == "notConsumed"
@@ -138,19 +138,19 @@ def test_the_evidence_names_every_unit_of_a_message_and_when_it_is_due(opened, g
     (result,) = where(opened("broker-retries"), waiting[0])
     assert result.verdict == "delayed"
     assert (result.topic, result.queue_id) == ("SCHEDULE_TOPIC_XXXX", 17)
-    assert any("waits in the delay topic, due 20" in one.holds for one in result.evidence)
+    assert any("waits in the delay topic, due 20" in item.holds for item in result.evidence)
 
 
 def test_pop_retries_belong_to_their_group(opened, golden_account):
     """Pop names the retry topic after group and topic: %RETRY%billing_OrderEvents."""
     received = Counter(line["msgId"] for line in told(golden_account, "broker-pop", "received"))
     store = opened("broker-pop")
-    again = [key for key, count in received.items() if count > 1]
+    second_keys = [key for key, count in received.items() if count > 1]
     once = [key for key, count in received.items() if count == 1]
-    assert {verdict(store, key) for key in again} == {"retried"}
+    assert {verdict(store, key) for key in second_keys} == {"retried"}
     assert {verdict(store, key) for key in some(once, 10)} == {"found"}
-    assert {verdict(store, key, group="billing") for key in again} <= {"retried", "consumed"}
-    assert {verdict(store, key, group="other") for key in again} == {"notConsumed"}
+    assert {verdict(store, key, group="billing") for key in second_keys} <= {"retried", "consumed"}
+    assert {verdict(store, key, group="other") for key in second_keys} == {"notConsumed"}
 
 
 # -- groups and filters
@@ -207,7 +207,7 @@ def test_each_element_of_a_batch_answers_to_the_id_that_its_sender_was_told(open
                 (by_key,), (by_id,) = where(opened(name), key), where(opened(name), offset_id)
                 assert by_key.verdict == by_id.verdict == "found"
                 assert by_key.physical_offset == by_id.physical_offset == parse_offset_message_id(offset_id)[1]
-                assert sum(one.what == "unit" for one in by_key.evidence) == 1
+                assert sum(item.what == "unit" for item in by_key.evidence) == 1
 
 
 def test_a_batchs_shared_key_names_all_of_its_messages(opened, golden_account):
@@ -219,24 +219,26 @@ def test_a_batchs_shared_key_names_all_of_its_messages(opened, golden_account):
 
 
 def test_one_result_for_each_message_of_a_key(opened, golden_account):
-    asked = {}
+    request_fields = {}
     for line in told(golden_account, "broker-orders", "query"):
         if line.get("results"):
-            asked.setdefault(line["key"], set()).update(int(one.rpartition("#")[2]) for one in line["results"])
-    key = max(asked, key=lambda one: len(asked[one]))
+            request_fields.setdefault(line["key"], set()).update(
+                int(item.rpartition("#")[2]) for item in line["results"]
+            )
+    key = max(request_fields, key=lambda one: len(request_fields[one]))
     results = list(where(opened("broker-orders"), key))
     offsets = [result.physical_offset for result in results]
     assert len(set(offsets)) == len(offsets)
-    assert asked[key] <= set(offsets)
+    assert request_fields[key] <= set(offsets)
     assert offsets == sorted(offsets, reverse=True)
 
 
 def test_a_topic_narrows_a_key(opened):
     store = opened("broker-orders")
     everywhere = list(where(store, "AaAa"))
-    there = list(where(store, "AaAa", topic="OrderEvents"))
-    assert 0 < len(there) < len(everywhere)
-    assert {result.topic for result in there} == {"OrderEvents"}
+    present = list(where(store, "AaAa", topic="OrderEvents"))
+    assert 0 < len(present) < len(everywhere)
+    assert {result.topic for result in present} == {"OrderEvents"}
 
 
 def test_messages_of_light_and_batch_queues_are_found(opened, golden_account):
@@ -334,7 +336,7 @@ def test_a_message_has_a_life_and_a_command_that_copies_it_out(golden, tmp_path)
     with open_store(path) as store:
         unit = store.log.items(store.log.min_offset, 1)[0]
         (result,) = where(store, str(unit.offset))
-    steps = [one.step for one in result.life]
+    steps = [item.step for item in result.life]
     assert steps == ["born", "stored", "dispatched", "indexed", "consumed"]
     assert (result.life[0].timestamp, result.life[1].timestamp) == (unit.born_timestamp, unit.store_timestamp)
     assert result.life[1].offset == unit.offset
@@ -354,6 +356,6 @@ def test_a_message_has_a_life_and_a_command_that_copies_it_out(golden, tmp_path)
 
 def test_the_life_of_a_transaction_goes_through_its_half_message(golden):
     with open_store(golden("broker-transactions")) as store:
-        half = next(one for one in store.log.walk() if isinstance(one, Unit) and role(one) == "half")
+        half = next(unit for unit in store.log.walk() if isinstance(unit, Unit) and role(unit) == "half")
         (result,) = where(store, str(half.offset))
-    assert [one.step for one in result.life][:3] in (["born", "half", "committed"], ["born", "half", "half"])
+    assert [item.step for item in result.life][:3] in (["born", "half", "committed"], ["born", "half", "half"])

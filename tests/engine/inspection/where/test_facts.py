@@ -19,7 +19,7 @@ pytestmark = pytest.mark.golden
 
 
 def routes(result):
-    return {(one.by, one.value): one for one in result.routes}
+    return {(route.by, route.value): route for route in result.routes}
 
 
 def ask(path, text, **how):
@@ -43,10 +43,10 @@ def where_of(store, unit, key):
     """(path, geometry, entry) of the index entry that stands for a key of a unit."""
     from engine.codec.java import index_key_hash
 
-    wanted = index_key_hash(unit.topic, key)
+    expected = index_key_hash(unit.topic, key)
     for reader in store.index_files():
         for number, entry in reader.entries():
-            if entry.key_hash == wanted and entry.phy_offset == unit.offset:
+            if entry.key_hash == expected and entry.phy_offset == unit.offset:
                 return reader.path, reader.geometry, number
     raise LookupError(key)
 
@@ -64,10 +64,12 @@ def test_every_key_of_a_sound_unit_is_a_way_to_it(opened):
     store = opened("broker-orders")
     unit = of_two_keys(store)
     (result,) = where(store, unit.keys[0])
-    found = routes(result)
-    assert found[("uniqueKey", unit.unique_key)].verdict == found[("key", unit.keys[0])].verdict == "found"
-    assert found[("offset", f"{unit.offset:,}")].verdict == "found"
-    assert found[("queue", f"{unit.topic}/{unit.queue_id}/{unit.queue_offset}")].verdict == "found"
+    actual_routes = routes(result)
+    assert (
+        actual_routes[("uniqueKey", unit.unique_key)].verdict == actual_routes[("key", unit.keys[0])].verdict == "found"
+    )
+    assert actual_routes[("offset", f"{unit.offset:,}")].verdict == "found"
+    assert actual_routes[("queue", f"{unit.topic}/{unit.queue_id}/{unit.queue_offset}")].verdict == "found"
 
 
 @pytest.mark.parametrize("harm", ["self", "past"])
@@ -83,7 +85,7 @@ def test_a_key_whose_own_chain_is_broken_does_not_lead_to_its_message(spoiled, h
         from engine.codec.java import index_key_hash
 
         slot = index_key_hash(unit.topic, key) % geometry.slots
-        reader = next(one for one in store.index_files() if one.path == file)
+        reader = next(index_file for index_file in store.index_files() if index_file.path == file)
         head = reader.slot(slot)
         other = next(n for n, _ in reader.entries() if n not in {head, number})
     # The slot now begins with an entry of another hash, and that one links to itself or out of the file.
@@ -114,7 +116,7 @@ def test_without_any_index_no_key_leads_anywhere_unless_the_broker_builds_none(s
         store.settle_log_end()
         (result,) = where(store, put["msgId"])
     assert result.verdict == "found"
-    assert {one.verdict for one in result.routes if one.by in {"key", "uniqueKey"}} <= {"unknown"}
+    assert {route.verdict for route in result.routes if route.by in {"key", "uniqueKey"}} <= {"unknown"}
 
 
 # -- queue
@@ -124,12 +126,12 @@ def test_a_wrong_entry_is_told_as_one(spoiled, golden_account):
     """The answer was "holds no entry for offset 5; it goes from 0 to 382": it held one, of another queue."""
     path = spoiled("clean-5.3.3")
     puts = [p for p in acknowledged(golden_account, "clean-5.3.3") if p["kind"] == "normal" and p["topic"] == "TopicA"]
-    mine = next(put for put in puts if put["queue"] == 2 and put["queueOffset"] == 5)
+    our_put = next(put for put in puts if put["queue"] == 2 and put["queueOffset"] == 5)
     other = next(put for put in puts if put["queue"] == 0)
     file = path / "consumequeue" / "TopicA" / "2" / f"{0:020d}"
     patch(file, 5 * 20, struct.pack(">q", other["phy"]))
     result = ask(path, "TopicA/2/5")
-    assert (result.verdict, result.physical_offset) == ("notInQueue", mine["phy"])
+    assert (result.verdict, result.physical_offset) == ("notInQueue", our_put["phy"])
     why = routes(result)[("queue", "TopicA/2/5")].why
     assert why == (f"entry 5 is wrong: it points at {other['phy']:,}, the unit of TopicA/0/{other['queueOffset']}")
     patch(file, 5 * 20, bytes(20))
@@ -139,14 +141,16 @@ def test_a_wrong_entry_is_told_as_one(spoiled, golden_account):
 def test_a_deleted_topic_is_not_built_again(opened, golden_account):
     """The step was "build the queues again from the log": dispatch gives a deleted topic no queue."""
     (deleted,) = told(golden_account, "broker-orders", "topicDeleted")
-    line = next(one for one in told(golden_account, "broker-orders", "send") if one["topic"] == deleted["topic"])
+    line = next(
+        record for record in told(golden_account, "broker-orders", "send") if record["topic"] == deleted["topic"]
+    )
     (result,) = where(opened("broker-orders"), line["offsetMsgId"])
     assert result.verdict == "notInQueue"
     assert "no dispatch gives it a queue again" in result.next_step
 
 
 def test_a_group_tells_what_it_has_read_past(opened, golden_account):
-    line = next(one for one in told(golden_account, "broker-orders", "received") if one["group"] == "billing")
+    line = next(record for record in told(golden_account, "broker-orders", "received") if record["group"] == "billing")
     (result,) = where(opened("broker-orders"), line["msgId"])
     unit_number = result.queue_offset
     billing = routes(result)[("group", "billing")]
@@ -163,9 +167,9 @@ def test_the_headline_of_a_committed_transaction_is_what_consumers_read(opened, 
     (result,) = where(opened("broker-transactions"), first)
     assert result.verdict == "found"
     assert (result.topic, result.queue_id, result.queue_offset) == ("PaymentEvents", 0, 0)
-    units = [one for one in result.evidence if one.what == "unit"]
+    units = [item for item in result.evidence if item.what == "unit"]
     assert units[0].offset == result.physical_offset
-    assert [one.offset for one in units[1:]] == sorted(one.offset for one in units[1:])
+    assert [unit.offset for unit in units[1:]] == sorted(one.offset for one in units[1:])
     assert all(one.timestamp for one in units)
     assert {route.value for route in result.routes if route.by == "queue"} == {"PaymentEvents/0/0"}
 
@@ -182,7 +186,7 @@ def test_bytes_that_cannot_be_read_may_hold_what_is_asked_for(spoiled):
     patch(file.path, unit.offset - file.start_offset, bytes(unit.size))
     result = ask(path, "no-such-key")
     assert result.verdict == "unknown"
-    (open_one,) = [one for one in result.evidence if one.what == "not ruled out"]
+    (open_one,) = [item for item in result.evidence if item.what == "not ruled out"]
     assert open_one.offset == unit.offset
     assert open_one.holds.startswith(f"{unit.size:,} bytes here are invalid: ")
     assert "may hold it" in result.next_step
@@ -194,14 +198,14 @@ def test_half_an_id_says_how_many_begin_so(opened):
     store = opened("broker-transactions")
     (result,) = where(store, "7F00")
     assert result.verdict == "unknown"
-    said = [one.holds for one in result.evidence if one.what == "beginning"]
-    assert said[0].endswith(" keys begin with it")
-    names = [one.removesuffix(" begins with it") for one in said[1:] if one.endswith(" begins with it")]
+    output = [item.holds for item in result.evidence if item.what == "beginning"]
+    assert output[0].endswith(" keys begin with it")
+    names = [one.removesuffix(" begins with it") for one in output[1:] if one.endswith(" begins with it")]
     assert len(names) == NAMED_KEYS
     assert all(name.startswith("7F00") for name in names)
     (named,) = where(store, names[0])
     assert named.verdict != "unknown", "each of them can be asked for"
-    assert "every offset id of this broker begins with 7F00" in " ".join(said)
+    assert "every offset id of this broker begins with 7F00" in " ".join(output)
     assert "complete id" in result.next_step
     (other,) = where(store, "8F00")
     assert other.verdict == "neverSeen"

@@ -35,14 +35,14 @@ def test_expired_messages_by_every_kind_of_id(opened, golden_account):
     store = opened(name)
     least = store.log.min_offset
     puts = acknowledged(golden_account, name)
-    gone = [put for put in puts if put["phy"] < least]
-    for put in some(gone, 20):
+    removed_puts = [put for put in puts if put["phy"] < least]
+    for put in some(removed_puts, 20):
         assert verdict(store, put["msgId"]) == "expired"
         if put["kind"] in {"normal", "compressed"}:
             assert verdict(store, f"{put['topic']}/{put['queue']}/{put['queueOffset']}") == "expired"
-    there = [put for put in puts if put["phy"] >= least and put["kind"] in {"normal", "compressed"}]
-    assert there[0]["phy"] < least + 1000
-    for put in [there[0], *some(there, 20)]:
+    present_puts = [put for put in puts if put["phy"] >= least and put["kind"] in {"normal", "compressed"}]
+    assert present_puts[0]["phy"] < least + 1000
+    for put in [present_puts[0], *some(present_puts, 20)]:
         assert verdict(store, put["msgId"]) == "found"
         assert verdict(store, f"{put['topic']}/{put['queue']}/{put['queueOffset']}") == "found"
 
@@ -98,8 +98,8 @@ def test_of_four_sends_without_an_answer_three_are_there(opened, golden_account,
         line["keys"].split()[0] for line in told(golden_account, name, "trying") if line.get("keys") not in answered
     ]
     keys = [key for key in tried if key.startswith("K")]
-    seen = Counter(verdict(opened(name, archive), key) for key in keys)
-    assert seen == {"found": 3, "neverSeen": 1}
+    counts = Counter(verdict(opened(name, archive), key) for key in keys)
+    assert counts == {"found": 3, "neverSeen": 1}
     for line in told(golden_account, name, "send")[-15:]:
         assert verdict(opened(name, archive), line["offsetMsgId"]) == "found"
         assert verdict(opened(name, archive), line["msgId"]) == "found"
@@ -158,7 +158,7 @@ def test_a_deleted_topics_messages_stay_in_the_log(opened, golden_account):
             for text in (line["msgId"], line["offsetMsgId"], place):
                 (result,) = where(opened(name), text)
                 assert result.verdict == "notInQueue"
-                assert any("it was deleted" in one.holds for one in result.evidence)
+                assert any("it was deleted" in item.holds for item in result.evidence)
 
 
 def test_a_missing_index_file_hides_a_message_from_queries_only(spoiled, golden_account):
@@ -180,9 +180,9 @@ def test_what_no_queue_has_come_to_is_not_yet_dispatched(spoiled, golden_account
     path = spoiled(name)
     for file in (file for file in (path / "consumequeue").rglob("0*") if file.is_file()):
         data = bytearray(file.read_bytes())
-        for at in range(0, len(data), 20):
-            if struct.unpack_from(">q", data, at)[0] >= since:
-                data[at : at + 20] = bytes(20)
+        for position in range(0, len(data), 20):
+            if struct.unpack_from(">q", data, position)[0] >= since:
+                data[position : position + 20] = bytes(20)
         file.write_bytes(data)
     checkpoint = bytearray((path / "checkpoint").read_bytes())
     checkpoint[8:16] = checkpoint[0:8]  # the queues were flushed no later than the log
@@ -197,11 +197,11 @@ def test_what_no_queue_has_come_to_is_not_yet_dispatched(spoiled, golden_account
 
 
 def test_dispatch_that_never_ran_for_the_newest_units(tmp_path):
-    made = handmade_stores.healthy(20)
-    made.units[-1].dispatched = made.units[-2].dispatched = False
-    made.write(tmp_path / "store", checkpoint=False, abort=True)
+    new_store = handmade_stores.healthy(20)
+    new_store.units[-1].dispatched = new_store.units[-2].dispatched = False
+    new_store.write(tmp_path / "store", checkpoint=False, abort=True)
     with reopened(tmp_path / "store") as store:
-        newest, older = made.units[-1], made.units[5]
+        newest, older = new_store.units[-1], new_store.units[5]
         assert verdict(store, newest.keys[0]) == "notYetDispatched"
         assert verdict(store, f"{newest.topic}/{newest.queue_id}/{newest.queue_offset}") == "notYetDispatched"
         assert verdict(store, older.keys[0]) == "found"
@@ -248,9 +248,9 @@ def test_a_log_of_more_than_4_gib_is_looked_through_for_what_cannot_be_ruled_out
     done = []
     with open_store(sparse_store(tmp_path, files=5)) as store:
         assert store.log.sequence.total_size > 4 << 30
-        (found,) = where(store, "TopicBench0/77/5", progress=done.append)
-        spans = [one for one in found.evidence if one.what == "not ruled out"]
-        assert found.verdict == "unknown"
+        (finding,) = where(store, "TopicBench0/77/5", progress=done.append)
+        spans = [item for item in finding.evidence if item.what == "not ruled out"]
+        assert finding.verdict == "unknown"
         assert len(spans) == 5
         assert max(done) > 4 << 30
 
@@ -258,18 +258,18 @@ def test_a_log_of_more_than_4_gib_is_looked_through_for_what_cannot_be_ruled_out
 def test_of_many_unreadable_places_few_are_named_and_all_are_counted(spoiled):
     path = spoiled("clean-5.3.3")
     with open_store(path) as store:
-        units = [one for one in store.log.walk(crc=False) if isinstance(one, Unit)][10:110:5]
-        files = [(one.start_offset, one.end_offset, one.path) for one in store.log.files]
+        units = [row for row in store.log.walk(crc=False) if isinstance(row, Unit)][10:110:5]
+        files = [(item.start_offset, item.end_offset, item.path) for item in store.log.files]
     for unit in units:
         start, _, name = next(one for one in files if one[0] <= unit.offset < one[1])
         with open(name, "r+b") as file:
             file.seek(unit.offset - start + 4)
             file.write(b"\xff\xff\xff\xff")
     with reopened(path) as store:
-        (found,) = where(store, "NO-SUCH-KEY")
-    spans = [one for one in found.evidence if one.what == "not ruled out"]
-    assert found.verdict == "unknown"
-    assert [one.offset for one in spans] == [unit.offset for unit in units[:9]]
+        (finding,) = where(store, "NO-SUCH-KEY")
+    spans = [one for one in finding.evidence if one.what == "not ruled out"]
+    assert finding.verdict == "unknown"
+    assert [span.offset for span in spans] == [unit.offset for unit in units[:9]]
     assert spans[-1].holds == f"{sum(unit.size for unit in units[8:]):,} bytes in 12 more places are invalid"
 
 
@@ -279,22 +279,28 @@ def test_a_whole_log_has_none(tmp_path):
 
 
 def test_each_torn_unit_is_a_stretch(tmp_path):
-    made = healthy(60)
-    torn = [made.units[at] for at in (5, 20, 40)]
+    new_store = healthy(60)
+    torn = [new_store.units[position] for position in (5, 20, 40)]
     for unit in torn:
-        made.log[unit.offset : unit.offset + unit.size] = b"\xff" * unit.size
+        new_store.log[unit.offset : unit.offset + unit.size] = b"\xff" * unit.size
     done: list[int] = []
-    with open_store(made.write(tmp_path / "store")) as store:
-        found = unreadable_spans(store.log, 2, done.append)
-    assert [(one.offset, one.size) for one in found.first] == [(unit.offset, unit.size) for unit in torn[:2]]
-    assert all(one.reason for one in found.first)
-    assert (found.more, found.more_bytes, found.more_from) == (1, torn[2].size, torn[2].offset)
+    with open_store(new_store.write(tmp_path / "store")) as store:
+        actual_unreadable_spans = unreadable_spans(store.log, 2, done.append)
+    assert [(item.offset, item.size) for item in actual_unreadable_spans.first] == [
+        (unit.offset, unit.size) for unit in torn[:2]
+    ]
+    assert all(one.reason for one in actual_unreadable_spans.first)
+    assert (actual_unreadable_spans.more, actual_unreadable_spans.more_bytes, actual_unreadable_spans.more_from) == (
+        1,
+        torn[2].size,
+        torn[2].offset,
+    )
     assert done == sorted(done)
     assert done
 
 
 def test_those_that_are_too_many_are_counted_from_the_first_of_them():
-    found = UnreadableSpans()
+    spans = UnreadableSpans()
     for offset in (10, 20, 30):
-        found.take(Unreadable(offset, 3, "torn"), 1)
-    assert ([one.offset for one in found.first], found.more, found.more_bytes, found.more_from) == ([10], 2, 6, 20)
+        spans.take(Unreadable(offset, 3, "torn"), 1)
+    assert ([item.offset for item in spans.first], spans.more, spans.more_bytes, spans.more_from) == ([10], 2, 6, 20)

@@ -112,34 +112,34 @@ SMALL = MessageStoreConfig(
 
 def torn(folder):
     """A broker died: the log's last page is lost, its queues know of more, the checkpoint vouches for one file."""
-    made = healthy()
-    second = next(u for u in made.units if u.offset == handmade_stores.LOG_SIZE)
-    made.log = made.log[: made.units[-9].offset + 20] + bytes(made.end - made.units[-9].offset - 20)
-    made.write(folder, abort=True)
-    made.write_checkpoint(folder, second.store_timestamp + 3000, second.store_timestamp + 3000)
+    store = healthy()
+    second = next(u for u in store.units if u.offset == handmade_stores.LOG_SIZE)
+    store.log = store.log[: store.units[-9].offset + 20] + bytes(store.end - store.units[-9].offset - 20)
+    store.write(folder, abort=True)
+    store.write_checkpoint(folder, second.store_timestamp + 3000, second.store_timestamp + 3000)
 
 
 def lagging(folder):
     """A broker died with its queues behind the log, and stale bytes behind its end."""
-    made = healthy(70)
-    known = made.units[40].offset
-    stale, made.units = made.units, [u for u in made.units if u.offset < known]
-    made.write(folder, abort=True)
-    made.units = stale
-    made.write_checkpoint(folder, 1, 1)
+    store = healthy(70)
+    offset = store.units[40].offset
+    stale, store.units = store.units, [u for u in store.units if u.offset < offset]
+    store.write(folder, abort=True)
+    store.units = stale
+    store.write_checkpoint(folder, 1, 1)
 
 
 def without_queues(folder):
     """Closed in order, then somebody took the queues away."""
-    made = healthy()
-    made.write(folder)
+    store = healthy()
+    store.write(folder)
     shutil.rmtree(folder / "consumequeue")
 
 
 def emptied(folder):
     """The log is gone: a broker deletes the queues."""
-    made = healthy()
-    made.write(folder)
+    store = healthy()
+    store.write(folder)
     shutil.rmtree(folder / "commitlog")
 
 
@@ -159,25 +159,28 @@ def test_a_power_loss_at_any_call_of_a_recovery_is_recovered_from(harm, like, tm
     harm(tmp_path)
 
     def disk(**how):
-        made = SimulatedDisk()
-        recovered_stores.copy_to(made, tmp_path, ROOT)
-        made.calls, made.crash_at = 0, how.get("crash_at")
-        return made
+        simulated_disk = SimulatedDisk()
+        recovered_stores.copy_to(simulated_disk, tmp_path, ROOT)
+        simulated_disk.calls, simulated_disk.crash_at = 0, how.get("crash_at")
+        return simulated_disk
 
-    whole = disk()
-    plan, parts = recovered_stores.recover(ROOT, SMALL, like, whole)
+    full_disk = disk()
+    plan, parts = recovered_stores.recover(ROOT, SMALL, like, full_disk)
     parts.flush()
-    expected = recovered_stores.held_by(ROOT, SMALL, plan, whole)
-    calls, rng = whole.calls, random.Random(f"{harm.__name__} {like}")
+    expected = recovered_stores.held_by(ROOT, SMALL, plan, full_disk)
+    calls, rng = full_disk.calls, random.Random(f"{harm.__name__} {like}")
     for number in range(1, calls + 1):
         cut = disk(crash_at=number)
         with pytest.raises(PowerLoss):
             recovered_stores.recover(ROOT, SMALL, like, cut)[1].flush()
         for keep in (0.0, 1.0, None):
-            found = cut.after_power_loss(rng, keep)
-            again, parts = recovered_stores.recover(ROOT, SMALL, like, found)
+            after_power_loss = cut.after_power_loss(rng, keep)
+            repeated, parts = recovered_stores.recover(ROOT, SMALL, like, after_power_loss)
             parts.flush()
-            held, where = recovered_stores.held_by(ROOT, SMALL, again, found), f"call {number} of {calls}, keep {keep}"
+            held, where = (
+                recovered_stores.held_by(ROOT, SMALL, repeated, after_power_loss),
+                f"call {number} of {calls}, keep {keep}",
+            )
             assert (held.log, held.queues) == (expected.log, expected.queues), where
             if harm is not emptied:
                 assert answers(held) == answers(expected), where
@@ -190,12 +193,12 @@ def test_a_queue_file_whose_first_entry_was_lost_goes(cut, tmp_path):
     """After a power loss a queue's new file had a name and no bytes. RocketMQ keeps it: where the log is cut it takes
     the zeros for an entry, and the next message gets the wrong queue offset; elsewhere 5.3 does not start any more.
     """
-    made, entries = healthy(110), handmade_stores.QUEUE_SIZE // 20
-    (topic, queue_id), count = next(i for i in made.next_offsets.items() if i[1] > entries and i[1] % entries)
-    lost = [u for u in made.units if (u.topic, u.queue_id) == (topic, queue_id)][count // entries * entries :]
+    store, entries = healthy(110), handmade_stores.QUEUE_SIZE // 20
+    (topic, queue_id), count = next(i for i in store.next_offsets.items() if i[1] > entries and i[1] % entries)
+    lost = [u for u in store.units if (u.topic, u.queue_id) == (topic, queue_id)][count // entries * entries :]
     if cut:
-        made.log = made.log[: lost[0].offset - made.first_offset]
-    made.write(tmp_path, abort=True)
+        store.log = store.log[: lost[0].offset - store.first_offset]
+    store.write(tmp_path, abort=True)
     name = tmp_path / "consumequeue" / topic / str(queue_id) / f"{count // entries * entries * 20:020d}"
     name.write_bytes(bytes(handmade_stores.QUEUE_SIZE))
     plan, parts = recovered_stores.recover(tmp_path, SMALL)
@@ -210,13 +213,13 @@ def test_a_queue_file_whose_first_entry_was_lost_goes(cut, tmp_path):
 @pytest.mark.crash
 def test_a_topic_that_no_folder_can_be_named_after_gets_no_queue(tmp_path):
     """A torn unit had NULs for a topic, and the store did not open; "../.." would have led out of the store."""
-    made = healthy(10)
+    store = healthy(10)
     for topic in ("../../out", "a\0b", "..", "x/y"):
-        made.put(topic)
+        store.put(topic)
     root = tmp_path / "inner" / "store"
-    made.write(root, queues=False, abort=True, checkpoint=False)
+    store.write(root, queues=False, abort=True, checkpoint=False)
     plan, parts = recovered_stores.recover(root, SMALL)
-    assert (plan.units, plan.end_offset) == (len(made.units), made.end)
-    assert {queue.topic for queue in parts.queues} == {unit.topic for unit in made.units[:10]}
+    assert (plan.units, plan.end_offset) == (len(store.units), store.end)
+    assert {queue.topic for queue in parts.queues} == {unit.topic for unit in store.units[:10]}
     assert [path.name for path in (tmp_path / "inner").iterdir()] == ["store"]
     assert list(tmp_path.iterdir()) == [tmp_path / "inner"]

@@ -34,9 +34,9 @@ SIZES = {
 UNITS = 300
 
 
-def make(root: Path, **more: object) -> Path:
-    config = from_mapping({**SIZES, **more})[0]
-    with MessageStore(root, config, services=False, paths_from_config="storePathCommitLog" in more) as store:
+def make(root: Path, **options: object) -> Path:
+    config = from_mapping({**SIZES, **options})[0]
+    with MessageStore(root, config, services=False, paths_from_config="storePathCommitLog" in options) as store:
         for number in range(UNITS):
             assert store.put_message(Message("Orders", b"tea" * 40, number % 3, keys=f"k{number}")).ok
     (root / "config").mkdir(exist_ok=True)
@@ -44,8 +44,10 @@ def make(root: Path, **more: object) -> Path:
     return root
 
 
-def conf(place: Path, **more: object) -> Path:
-    values = {key: str(value).lower() if isinstance(value, bool) else value for key, value in {**SIZES, **more}.items()}
+def conf(place: Path, **options: object) -> Path:
+    values = {
+        key: str(value).lower() if isinstance(value, bool) else value for key, value in {**SIZES, **options}.items()
+    }
     text = "".join(f"{key}={value}\n" for key, value in values.items())
     (place / "broker.conf").write_text(text)
     return place / "broker.conf"
@@ -102,10 +104,10 @@ def refused(
 ) -> None:
     before = golden_stores.fingerprint(root)
     assert main(arguments) == 3
-    said = capsys.readouterr().err
-    assert word in said
-    assert "is its disk mounted?" in said
-    assert "--empty-log" in said
+    err = capsys.readouterr().err
+    assert word in err
+    assert "is its disk mounted?" in err
+    assert "--empty-log" in err
     assert golden_stores.changes(before, golden_stores.fingerprint(root)) == []
 
 
@@ -164,13 +166,13 @@ def test_the_word_is_asked_for_once(whole, tmp_path, case, by):
         before = golden_stores.fingerprint(whole)
         command = [by, str(whole), *COMMANDS[by], *settled, "--empty-log"]
         assert main(command) == 0
-        kept = next(path for path in tmp_path.iterdir() if path.name.startswith("store."))
-        assert main(["recover", str(whole), "--undo", str(kept), "--yes"]) == 0
+        saved_path = next(path for path in tmp_path.iterdir() if path.name.startswith("store."))
+        assert main(["recover", str(whole), "--undo", str(saved_path), "--yes"]) == 0
         assert golden_stores.changes(before, golden_stores.fingerprint(whole)) == []
         assert main(command) == 0
-        for name, more in COMMANDS.items():
+        for name, extra in COMMANDS.items():
             if name != "put":
-                assert main([name, str(whole), *more, *settled]) == 0
+                assert main([name, str(whole), *extra, *settled]) == 0
     for _ in range(2):
         with open_store(whole, config) as store:
             assert plan(store).empty_log is None
@@ -186,11 +188,11 @@ def test_the_word_is_asked_for_once(whole, tmp_path, case, by):
 def test_the_plan_and_the_check_say_it_first(whole, tmp_path, capsys, case):
     case(whole)
     main(["recover", str(whole), "--plan", "--json", "--config", str(conf(tmp_path))])
-    told = json.loads(capsys.readouterr().out)["emptyLog"]
-    assert (told["entries"], told["part"], told["folder"]) == (UNITS, False, str(whole / "commitlog"))
-    assert told["message"] == "the log is empty, but 300 entries refer to it: is its disk mounted?"
+    empty_log = json.loads(capsys.readouterr().out)["emptyLog"]
+    assert (empty_log["entries"], empty_log["part"], empty_log["folder"]) == (UNITS, False, str(whole / "commitlog"))
+    assert empty_log["message"] == "the log is empty, but 300 entries refer to it: is its disk mounted?"
     main(["recover", str(whole), "--plan"])
-    assert capsys.readouterr().out.splitlines()[0].endswith(told["message"])
+    assert capsys.readouterr().out.splitlines()[0].endswith(empty_log["message"])
     with open_store(whole) as store:
         first, *others, _summary = check(store)
     assert (first.id, first.severity) == ("CL12", "error")
@@ -201,12 +203,12 @@ def test_the_plan_and_the_check_say_it_first(whole, tmp_path, capsys, case):
 def test_without_queues_the_index_the_groups_and_the_checkpoint_know(whole, capsys):
     gone(whole)
     shutil.rmtree(whole / "consumequeue")
-    known = (
+    texts = (
         ("index entries refer", "index"),
         ("1 consumer offset refers", "config"),
         ("checkpoint refers", "checkpoint"),
     )
-    for word, name in known:
+    for word, name in texts:
         if name != "checkpoint":  # by itself it is no store to look at
             refused(whole, ["recover", str(whole), *COMMANDS["recover"]], capsys, word)
         refused(whole, ["put", str(whole), *COMMANDS["put"]], capsys, word)
@@ -246,8 +248,8 @@ def test_a_log_of_one_blank_unit_is_not_asked_for(tmp_path, at):
         store.parts.commit_log.begin_at(at)
         assert store.parts.commit_log.append_blank()
     for _ in range(3):
-        with open_store(tmp_path / "new", config) as seen:
-            assert plan(seen).empty_log is None
+        with open_store(tmp_path / "new", config) as actual_store:
+            assert plan(actual_store).empty_log is None
         with MessageStore(tmp_path / "new", config, services=False) as store:
             assert store.recovery_plan.end_offset == 0
     with MessageStore(tmp_path / "new", config, services=False) as store:
@@ -277,31 +279,31 @@ def test_one_folder_of_a_log_in_several(tmp_path, capsys, number, put_back):
     folders = [tmp_path / f"disk{n}" / "log" for n in range(3)]
     paths = {"storePathCommitLog": ",".join(map(str, folders))}
     config = replace(from_mapping({**SIZES, **paths})[0], paths_from_config=True)
-    whole = make(tmp_path / "store", **paths)
-    with open_store(whole, config) as store:
+    complete = make(tmp_path / "store", **paths)
+    with open_store(complete, config) as store:
         assert plan(store).empty_log is None
     shutil.rmtree(folders[number])
     if put_back == "bare":
         folders[number].mkdir()
     settled = ["--config", str(conf(tmp_path, **paths)), "--paths-from-config"]
-    for command, more in COMMANDS.items():
-        refused(whole, [command, str(whole), *more, *settled], capsys)
+    for command, extra in COMMANDS.items():
+        refused(complete, [command, str(complete), *extra, *settled], capsys)
     before = golden_stores.fingerprint(tmp_path)
     with pytest.raises(LogIsEmpty, match="a folder of the log has no file") as error:
-        MessageStore(whole, config)
+        MessageStore(complete, config)
     assert error.value.file == str(folders[number])
     after = golden_stores.fingerprint(tmp_path)
     assert [line for line in golden_stores.changes(before, after) if "lock" not in line] == []
-    assert main(["recover", str(whole), *COMMANDS["recover"], *settled, "--empty-log"]) == 0
+    assert main(["recover", str(complete), *COMMANDS["recover"], *settled, "--empty-log"]) == 0
     for _ in range(2):
-        assert main(["recover", str(whole), *COMMANDS["recover"], *settled]) == 0
-        with MessageStore(whole, config, services=False) as store:
+        assert main(["recover", str(complete), *COMMANDS["recover"], *settled]) == 0
+        with MessageStore(complete, config, services=False) as store:
             assert store.recovery_plan.empty_log is None
     other = folders[number - 1]
     if number != 1 and any(other.iterdir()):
         shutil.rmtree(other)
         with pytest.raises(LogIsEmpty):
-            MessageStore(whole, config)
+            MessageStore(complete, config)
 
 
 def test_a_folder_that_has_no_file_yet_is_no_loss(tmp_path):
@@ -319,11 +321,11 @@ def test_a_lost_tail_goes_on_and_is_named(whole):
     newest.unlink()
     (whole / "abort").write_text("4711")
     with open_store(whole) as store:
-        found = plan(store)
-    assert found.empty_log is None
-    assert found.notes[0].startswith("The queues know the log up to")
+        actual_plan = plan(store)
+    assert actual_plan.empty_log is None
+    assert actual_plan.notes[0].startswith("The queues know the log up to")
     with MessageStore(whole, from_mapping(SIZES)[0], services=False) as opened:
-        assert opened.recovery_plan.end_offset == found.end_offset
+        assert opened.recovery_plan.end_offset == actual_plan.end_offset
 
 
 def test_files_that_expired_are_no_loss(whole):

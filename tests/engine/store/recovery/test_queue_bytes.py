@@ -12,11 +12,11 @@ from engine.store.recovery.queue_bytes import QueueBytes
 
 @pytest.fixture
 def opened(tmp_path):
-    made = HandmadeStore()
+    handmade_store = HandmadeStore()
     for _ in range(25):
-        made.put("Orders")
-    with inspection_open_store(made.write(tmp_path / "s")) as store:
-        yield QueueBytes.of("simple", 400, store.queue("Orders", 0).sequence), made.units
+        handmade_store.put("Orders")
+    with inspection_open_store(handmade_store.write(tmp_path / "s")) as store:
+        yield QueueBytes.of("simple", 400, store.queue("Orders", 0).sequence), handmade_store.units
 
 
 def test_every_file_counts_as_full_at_first_and_its_units_as_far_as_they_are_valid(opened):
@@ -28,8 +28,8 @@ def test_every_file_counts_as_full_at_first_and_its_units_as_far_as_they_are_val
 
 def test_units_that_point_behind_the_log_s_end_go_but_the_first_of_a_file(opened):
     data, units = opened
-    for known in (False, True):  # the second time out of what was kept of the first look
-        assert data.prefix_before(data.files[1], units[22].offset) == (40, units[21].offset, units[21].size), known
+    for is_known in (False, True):  # the second time out of what was kept of the first look
+        assert data.prefix_before(data.files[1], units[22].offset) == (40, units[21].offset, units[21].size), is_known
         data.valid_prefix(data.files[1])
     assert data.prefix_before(data.files[1], 0) == (20, units[20].offset, units[20].size)
     assert data.prefix_before(data.files[0], units[5].offset)[0] == 100

@@ -70,8 +70,10 @@ def ext_bytes(count):
     for number in range(count):
         start = number // 2 * EXT_SIZE
         data = files.setdefault(start, bytearray(EXT_SIZE))
-        at = number % 2 * UNIT
-        data[at : at + UNIT] = cq_ext.encode(cq_ext.CqExtUnit(start + at, UNIT, number, 0, b"\x01" * 8))
+        position = number % 2 * UNIT
+        data[position : position + UNIT] = cq_ext.encode(
+            cq_ext.CqExtUnit(start + position, UNIT, number, 0, b"\x01" * 8)
+        )
         if number % 2:
             struct.pack_into(">h", data, 2 * UNIT, cq_ext.END_MARK)
     return files
@@ -83,19 +85,19 @@ def address(number):
 
 def store_with_ext(root, count=5, known=5, first_offset=0, abort=False):
     """One queue of ``count`` entries that point into an ext queue; only ``known`` of them are written to the queue."""
-    made = HandmadeStore(first_offset=first_offset)
+    store = HandmadeStore(first_offset=first_offset)
     for _ in range(count):
-        made.put("Orders", 0, body=b"x" * 300)
-    made.write(root, queues=False, abort=abort)
+        store.put("Orders", 0, body=b"x" * 300)
+    store.write(root, queues=False, abort=abort)
     data = b"".join(
-        struct.pack(">qiq", unit.offset, unit.size, address(number)) for number, unit in enumerate(made.units[:known])
+        struct.pack(">qiq", unit.offset, unit.size, address(number)) for number, unit in enumerate(store.units[:known])
     )
     write_queue(root / "consumequeue" / "Orders" / "0", data, handmade_stores.QUEUE_SIZE)
     folder = root / "consumequeue_ext" / "Orders" / "0"
     folder.mkdir(parents=True)
-    for start, held in ext_bytes(count).items():
-        (folder / f"{start:020d}").write_bytes(held)
-    return made, folder
+    for start, ext_byte in ext_bytes(count).items():
+        (folder / f"{start:020d}").write_bytes(ext_byte)
+    return store, folder
 
 
 def cuts(root, like="5.3", config=None):
@@ -108,16 +110,16 @@ def cuts(root, like="5.3", config=None):
 @pytest.mark.parametrize("count", [1, 4, 5])
 def test_ext_files_that_end_where_the_queue_ends_lose_nothing(tmp_path, like, count):
     store_with_ext(tmp_path, count, count)
-    found, plan = cuts(tmp_path, like)
-    assert found == ()
+    results, plan = cuts(tmp_path, like)
+    assert results == ()
     assert plan.record()["extCuts"] == []
 
 
 @pytest.mark.parametrize("like", ["5.3", "4.9"])
 def test_units_behind_the_last_address_of_the_queue_are_cut(tmp_path, like):
     _, folder = store_with_ext(tmp_path, count=6, known=5)
-    found, plan = cuts(tmp_path, like)
-    assert found == (ExtCut("Orders", 0, 2 * EXT_SIZE + UNIT, UNIT + 2, ()),)
+    results, plan = cuts(tmp_path, like)
+    assert results == (ExtCut("Orders", 0, 2 * EXT_SIZE + UNIT, UNIT + 2, ()),)
     assert plan.files_deleted == ()
     assert plan.bytes_to_read > EXT_SIZE
     assert folder.is_dir()
@@ -125,12 +127,12 @@ def test_units_behind_the_last_address_of_the_queue_are_cut(tmp_path, like):
 
 def test_files_behind_the_cut_are_deleted_and_named(tmp_path):
     _, folder = store_with_ext(tmp_path, count=6, known=1)
-    gone = tuple(str(folder / f"{start:020d}") for start in (EXT_SIZE, 2 * EXT_SIZE))
-    found, plan = cuts(tmp_path)
-    assert found == (ExtCut("Orders", 0, UNIT, UNIT + 2 + 2 * (2 * UNIT + 2), gone),)
-    assert plan.files_deleted == gone
+    removed = tuple(str(folder / f"{start:020d}") for start in (EXT_SIZE, 2 * EXT_SIZE))
+    results, plan = cuts(tmp_path)
+    assert results == (ExtCut("Orders", 0, UNIT, UNIT + 2 + 2 * (2 * UNIT + 2), removed),)
+    assert plan.files_deleted == removed
     assert plan.record()["extCuts"] == [
-        {"topic": "Orders", "queueId": 0, "endOffset": UNIT, "bytesDropped": 146, "filesDeleted": list(gone)}
+        {"topic": "Orders", "queueId": 0, "endOffset": UNIT, "bytesDropped": 146, "filesDeleted": list(removed)}
     ]
 
 
@@ -141,8 +143,8 @@ def test_a_cut_at_a_file_s_start_keeps_the_file(tmp_path):
     head = struct.pack(">hqqh", EXT_SIZE - UNIT, 1, 0, EXT_SIZE - UNIT - 20)
     first = folder / f"{0:020d}"
     first.write_bytes(first.read_bytes()[:UNIT] + head + bytes(EXT_SIZE - UNIT - 20))
-    (found,) = cuts(tmp_path)[0]
-    assert (found.end_offset, found.bytes_dropped, found.files_deleted) == (EXT_SIZE, UNIT, ())
+    (results,) = cuts(tmp_path)[0]
+    assert (results.end_offset, results.bytes_dropped, results.files_deleted) == (EXT_SIZE, UNIT, ())
 
 
 @pytest.mark.parametrize("at", [0, UNIT])
@@ -153,9 +155,9 @@ def test_damage_ends_the_walk_and_an_address_that_holds_no_unit_cuts_nothing(tmp
     data = bytearray(file.read_bytes())
     data[at : at + 2] = bytes(2)
     file.write_bytes(data)
-    (found,) = cuts(tmp_path)[0]
-    assert found.end_offset == at
-    assert found.files_deleted == ()
+    (results,) = cuts(tmp_path)[0]
+    assert results.end_offset == at
+    assert results.files_deleted == ()
 
 
 def test_a_length_behind_the_file_s_end_ends_the_walk(tmp_path):
@@ -169,41 +171,41 @@ def test_a_length_behind_the_file_s_end_ends_the_walk(tmp_path):
 
 def test_a_queue_without_addresses_keeps_the_units_as_the_walk_finds_them(tmp_path):
     store_with_ext(tmp_path, count=5, known=0)
-    found, _ = cuts(tmp_path)
-    assert found == ()
+    results, _ = cuts(tmp_path)
+    assert results == ()
 
 
 def test_a_queue_cut_by_the_log_s_end_keeps_its_ext_units(tmp_path):
     """RocketMQ forgets the address when it cuts by the log's end: the next start cuts the ext files, not this one."""
-    made, _ = store_with_ext(tmp_path, abort=True)
+    sample, _ = store_with_ext(tmp_path, abort=True)
     file = tmp_path / "commitlog" / f"{0:020d}"
     data = bytearray(file.read_bytes())
-    data[made.units[3].offset :] = bytes(len(data) - made.units[3].offset)
+    data[sample.units[3].offset :] = bytes(len(data) - sample.units[3].offset)
     file.write_bytes(data)
-    found, plan = cuts(tmp_path)
+    results, plan = cuts(tmp_path)
     assert plan.queues[0].max_offset == 3
-    assert found == ()
+    assert results == ()
 
 
 @pytest.mark.parametrize("like", ["5.3", "4.9"])
 def test_files_before_the_first_entry_of_the_log_are_deleted(tmp_path, like):
-    made, folder = store_with_ext(tmp_path, count=18, known=18)
-    assert made.end > handmade_stores.LOG_SIZE
+    sample, folder = store_with_ext(tmp_path, count=18, known=18)
+    assert sample.end > handmade_stores.LOG_SIZE
     (tmp_path / "commitlog" / f"{0:020d}").unlink()
-    first = next(number for number, unit in enumerate(made.units) if unit.offset >= handmade_stores.LOG_SIZE)
+    first = next(number for number, unit in enumerate(sample.units) if unit.offset >= handmade_stores.LOG_SIZE)
     begins = address(first) - cq_ext.EXT_BASE
-    gone = {str(folder / f"{start:020d}") for start in ext_bytes(18) if start + EXT_SIZE < begins}
-    (found,), plan = cuts(tmp_path, like)
-    assert gone
-    assert set(found.files_deleted) == gone
-    assert gone <= set(plan.files_deleted)
+    removed = {str(folder / f"{start:020d}") for start in ext_bytes(18) if start + EXT_SIZE < begins}
+    (results,), plan = cuts(tmp_path, like)
+    assert removed
+    assert set(results.files_deleted) == removed
+    assert removed <= set(plan.files_deleted)
 
 
 def test_an_empty_log_destroys_the_ext_files_with_the_queue(tmp_path):
     _, folder = store_with_ext(tmp_path)
     (tmp_path / "commitlog" / f"{0:020d}").unlink()
-    (found,), plan = cuts(tmp_path)
-    assert (found.end_offset, len(found.files_deleted)) == (0, 3)
+    (results,), plan = cuts(tmp_path)
+    assert (results.end_offset, len(results.files_deleted)) == (0, 3)
     assert {path for path in plan.files_deleted if "_ext" in path} == {str(path) for path in folder.iterdir()}
 
 

@@ -32,23 +32,23 @@ class RecordingSink:
 
 @pytest.fixture
 def made():
-    made = HandmadeStore()
+    store = HandmadeStore()
     for _ in range(80):
-        made.put()
-    return made
+        store.put()
+    return store
 
 
 def walked(root, first=0, **rules):
-    taken = RecordingSink()
+    sink = RecordingSink()
     with open_store(root) as store:
-        return LogWalk(store.log.sequence.files, Rules(**rules), taken).run(first), taken.offsets
+        return LogWalk(store.log.sequence.files, Rules(**rules), sink).run(first), sink.offsets
 
 
 def test_every_unit_from_the_start_file_on_over_blanks(made, tmp_path):
     root = made.write(tmp_path / "s")
-    found, offsets = walked(root)
+    results, offsets = walked(root)
     assert offsets == [unit.offset for unit in made.units]
-    assert (found.end_offset, found.last_unit, found.units) == (made.end, made.units[-1].offset, 80)
+    assert (results.end_offset, results.last_unit, results.units) == (made.end, made.units[-1].offset, 80)
     _, later = walked(root, 1)
     assert later == [unit.offset for unit in made.units if unit.offset >= LOG_SIZE]
 
@@ -57,8 +57,8 @@ def test_it_ends_at_a_wrong_body_where_the_crc_is_asked_and_goes_on_where_not(ma
     root = made.write(tmp_path / "s")
     unit = made.units[30]
     patch(root / "commitlog" / f"{unit.offset // LOG_SIZE * LOG_SIZE:020d}", unit.offset % LOG_SIZE + 88, b"X")
-    found, offsets = walked(root)
-    assert (found.end_offset, len(offsets)) == (unit.offset, 30)
+    results, offsets = walked(root)
+    assert (results.end_offset, len(offsets)) == (unit.offset, 30)
     assert walked(root, crc=False)[0].units == 80
 
 
@@ -66,10 +66,10 @@ def test_the_dispatch_thread_goes_from_what_it_cannot_read_to_the_next_file(made
     root = made.write(tmp_path / "s")
     broken = next(unit for unit in made.units if unit.offset > 2000)
     patch(root / "commitlog" / f"{0:020d}", broken.offset, bytes(8))
-    taken = RecordingSink()
+    sink = RecordingSink()
     with open_store(root) as store:
-        LogWalk(store.log.sequence.files, Rules(), taken).run_dispatch(0, made.end)
-    assert taken.offsets == [
+        LogWalk(store.log.sequence.files, Rules(), sink).run_dispatch(0, made.end)
+    assert sink.offsets == [
         unit.offset for unit in made.units if unit.offset < broken.offset or unit.offset >= LOG_SIZE
     ]
 
@@ -85,28 +85,28 @@ def log_file(root, number):
 
 
 def dispatched(root, end, **rules):
-    taken = RecordingSink()
+    sink = RecordingSink()
     with open_store(root) as store:
-        log_walk = LogWalk(store.log.sequence.files, Rules(**rules), taken)
-        return log_walk.run_dispatch(0, end, cross=False), taken.offsets
+        log_walk = LogWalk(store.log.sequence.files, Rules(**rules), sink)
+        return log_walk.run_dispatch(0, end, cross=False), sink.offsets
 
 
 def test_where_no_file_holds_the_next_byte_the_dispatch_thread_stands_still(made, tmp_path):
     root = made.write(tmp_path / "s")
     log_file(root, 1).unlink()
-    found, offsets = dispatched(root, made.end)
-    assert (found.end_offset, found.reason) == (LOG_SIZE, NO_FILE)
+    results, offsets = dispatched(root, made.end)
+    assert (results.end_offset, results.reason) == (LOG_SIZE, NO_FILE)
     assert offsets == [unit.offset for unit in made.units if unit.offset < LOG_SIZE]
-    found, _ = dispatched(root, LOG_SIZE)
-    assert (found.end_offset, found.reason) == (LOG_SIZE, "")
+    results, _ = dispatched(root, LOG_SIZE)
+    assert (results.end_offset, results.reason) == (LOG_SIZE, "")
 
 
 def test_the_dispatch_thread_of_4_9_dies_of_a_length_that_no_array_has(made, tmp_path):
     """4.9 makes an array of the length before it looks at what is left; later releases go on with the next file."""
     root = made.write(tmp_path / "s")
     patch(log_file(root, 0), made.units[2].offset, b"\x7f\xff\xff\xff")
-    found, _ = dispatched(root, made.end, release="4.9")
-    assert (found.end_offset, found.reason) == (made.units[2].offset, OUT_OF_MEMORY)
+    results, _ = dispatched(root, made.end, release="4.9")
+    assert (results.end_offset, results.reason) == (made.units[2].offset, OUT_OF_MEMORY)
     assert dispatched(root, made.end, release="5.3")[0].end_offset == made.end
 
 
@@ -123,9 +123,9 @@ def test_a_unit_of_another_file_is_refused_only_where_offsets_are_checked(made, 
     root = made.write(tmp_path / "s")
     unit = made.units[5]
     patch(log_file(root, 0), unit.offset + 28, struct.pack(">q", 1 << 40))
-    found, offsets = walked(root, own_offset=True)
-    assert (found.end_offset, len(offsets)) == (unit.offset, 5)
-    assert found.reason == "the message's PHYSICALOFFSET is 1,099,511,627,776, in another file"
+    results, offsets = walked(root, own_offset=True)
+    assert (results.end_offset, len(offsets)) == (unit.offset, 5)
+    assert results.reason == "the message's PHYSICALOFFSET is 1,099,511,627,776, in another file"
     assert walked(root)[0].units == 80
 
 
@@ -142,8 +142,8 @@ def test_a_unit_larger_than_any_read_is_not_read(made, tmp_path, monkeypatch):
     root = made.write(tmp_path / "s")
     monkeypatch.setattr(walk, "BLOCK", 64)
     monkeypatch.setattr(walk, "LARGEST_READ", 64)
-    found, offsets = walked(root)
-    assert (found.end_offset, found.reason, offsets) == (0, "the file is shorter than it was", [])
+    results, offsets = walked(root)
+    assert (results.end_offset, results.reason, offsets) == (0, "the file is shorter than it was", [])
 
 
 def test_a_file_that_shrinks_during_the_walk_cannot_be_read(made, tmp_path):

@@ -43,8 +43,8 @@ class TimerStore:
             else self.store.put_message(message)
         )
 
-    def send(self, body: bytes, **found: object) -> None:
-        rules = {name: str(value) for name, value in found.items()}
+    def send(self, body: bytes, **options: object) -> None:
+        rules = {name: str(value) for name, value in options.items()}
         assert self.store.put_message(Message("Orders", body, 1, rules)).ok
 
     def go(self, to: int) -> None:
@@ -58,10 +58,10 @@ class TimerStore:
 
     def delivered(self) -> list[Unit]:
         self.store.wait_dispatched()
-        found = self.store.get_message("g", "Orders", 1, 0)
-        assert found is not None
-        with found:
-            return list(found.units())
+        message = self.store.get_message("g", "Orders", 1, 0)
+        assert message is not None
+        with message:
+            return list(message.units())
 
     def bodies(self) -> list[bytes]:
         return [unit.body for unit in self.delivered()]
@@ -69,12 +69,12 @@ class TimerStore:
 
 @contextmanager
 def timed(path: Path, at: int = BEGAN) -> Iterator[TimerStore]:
-    made = TimerStore(path, at)
+    store = TimerStore(path, at)
     try:
-        yield made
-        made.timers.flush()
+        yield store
+        store.timers.flush()
     finally:
-        made.store.close()
+        store.store.close()
 
 
 def test_a_message_comes_in_the_second_behind_its_time_and_tells_of_it(tmp_path: Path) -> None:
@@ -87,11 +87,11 @@ def test_a_message_comes_in_the_second_behind_its_time_and_tells_of_it(tmp_path:
         assert here.bodies() == [b"sooner"]
         here.go(8_000)
         assert here.bodies() == [b"sooner", b"later"]
-        found = here.delivered()[0].properties
-        assert found[properties.TIMER_OUT_MS] == str(BEGAN + 1_000)
-        assert found[properties.TIMER_ENQUEUE_MS] == str(BEGAN)
-        assert int(found[properties.TIMER_DEQUEUE_MS]) >= BEGAN + 2_000
-        assert (found[properties.REAL_TOPIC], found[properties.UNIQUE_KEY]) == ("Orders", "K")
+        actual_properties = here.delivered()[0].properties
+        assert actual_properties[properties.TIMER_OUT_MS] == str(BEGAN + 1_000)
+        assert actual_properties[properties.TIMER_ENQUEUE_MS] == str(BEGAN)
+        assert int(actual_properties[properties.TIMER_DEQUEUE_MS]) >= BEGAN + 2_000
+        assert (actual_properties[properties.REAL_TOPIC], actual_properties[properties.UNIQUE_KEY]) == ("Orders", "K")
 
 
 def test_what_is_due_before_it_reaches_the_wheel_is_put_at_once(tmp_path: Path) -> None:
@@ -124,21 +124,21 @@ def test_a_recalled_message_does_not_come(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("killed", [False, True])
 def test_waiting_messages_outlive_the_broker(tmp_path: Path, killed: bool) -> None:
-    here = TimerStore(tmp_path)
+    store = TimerStore(tmp_path)
     for number in range(300):
-        here.send(b"%d" % number, TIMER_DELAY_SEC=5)
-    here.go(1_000)
+        store.send(b"%d" % number, TIMER_DELAY_SEC=5)
+    store.go(1_000)
     if killed:
-        here.store.flush()
-        here.store.abandon()
+        store.store.flush()
+        store.store.abandon()
     else:
-        here.timers.flush()
-        here.store.close()
-    with timed(tmp_path, here.at) as again:
-        assert again.timers.queue_offset == 300
-        again.go(8_000)
-        assert len(again.timers.log.files.files) >= 3
-    with timed(tmp_path, again.at) as last:
+        store.timers.flush()
+        store.store.close()
+    with timed(tmp_path, store.at) as repeated:
+        assert repeated.timers.queue_offset == 300
+        repeated.go(8_000)
+        assert len(repeated.timers.log.files.files) >= 3
+    with timed(tmp_path, repeated.at) as last:
         last.go(12_000)
         assert last.store.max_offset_in_queue("Orders", 1) == 300
 
@@ -198,9 +198,9 @@ def _same_chains(ours: bytes, real: bytes) -> None:
 def test_who_comes_and_goes_is_told_and_who_waits_is_counted(tmp_path: Path) -> None:
     timed = TimerStore(tmp_path)
     with timed.store:
-        told: list[object] = []
-        timed.timers.came = lambda topic, seconds: told.append((topic, seconds))
-        timed.timers.left = told.append
+        reports: list[object] = []
+        timed.timers.came = lambda topic, seconds: reports.append((topic, seconds))
+        timed.timers.left = reports.append
         timed.store.tables.create_topic("Orders", 2)
         timed.send(b"late", TIMER_DELIVER_MS=BEGAN + 3_000)
         timed.store.wait_dispatched()
@@ -214,7 +214,7 @@ def test_who_comes_and_goes_is_told_and_who_waits_is_counted(tmp_path: Path) -> 
         )
         assert timed.timers.counts() == {"Orders": 1}
         timed.go(6_000)
-        assert [one for one in told if isinstance(one, str)] == ["Orders"]
-        assert len(told) == 2
+        assert [item for item in reports if isinstance(item, str)] == ["Orders"]
+        assert len(reports) == 2
         assert timed.timers.left_to_put() == 0
         assert timed.timers.counts() == {"Orders": 0}

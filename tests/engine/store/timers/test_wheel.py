@@ -28,12 +28,16 @@ def test_a_slot_is_of_one_time_and_outlives_the_wheel_once_it_is_flushed(tmp_pat
     wheel = wheel_in(tmp_path)
     wheel.put(DUE, 0, 52, 2)
     wheel.flush()
-    again = wheel_in(tmp_path)
-    for known in (wheel, again):
-        assert (known.slot(DUE).first_offset, known.slot(DUE + 999).last_offset, known.slot(DUE).count) == (0, 52, 2)
-        assert known.slot(DUE + ROUND).last_offset == NO_OFFSET
-    again.put(DUE + ROUND, 104, 104, 1)
-    assert (again.slot(DUE).last_offset, again.slot(DUE + ROUND).last_offset) == (NO_OFFSET, 104)
+    second_wheel = wheel_in(tmp_path)
+    for known_values in (wheel, second_wheel):
+        assert (
+            known_values.slot(DUE).first_offset,
+            known_values.slot(DUE + 999).last_offset,
+            known_values.slot(DUE).count,
+        ) == (0, 52, 2)
+        assert known_values.slot(DUE + ROUND).last_offset == NO_OFFSET
+    second_wheel.put(DUE + ROUND, 104, 104, 1)
+    assert (second_wheel.slot(DUE).last_offset, second_wheel.slot(DUE + ROUND).last_offset) == (NO_OFFSET, 104)
 
 
 def test_no_file_is_made_for_nothing_and_a_made_one_is_sparse(tmp_path: Path) -> None:
@@ -53,11 +57,11 @@ def test_the_next_used_slot_is_found_near_and_far(tmp_path: Path, flushed: bool)
         wheel.put(DUE + later * 1000, 0, 0, 1)
     if flushed:
         wheel.flush()
-    found, at = [], DUE
-    while (due := wheel.next_used(at, DUE + 600_000_000)) is not None:
-        found.append((due - DUE) // 1000)
-        at = due + 1000
-    assert found == [30, 7_000, 500_000]
+    results, current = [], DUE
+    while (due := wheel.next_used(current, DUE + 600_000_000)) is not None:
+        results.append((due - DUE) // 1000)
+        current = due + 1000
+    assert results == [30, 7_000, 500_000]
     assert wheel.next_used(DUE + 25_000, DUE + 31_000) == DUE + 30_000
     assert wheel.next_used(DUE + 25_000, DUE + 30_000) is None
 
@@ -102,12 +106,12 @@ def test_units_roll_over_files_and_are_walked_and_read_again(tmp_path: Path) -> 
     log, places = filled(tmp_path, 8)
     assert places == [0, 52, 104, FILE, FILE + 52, FILE + 104, 2 * FILE, 2 * FILE + 52]
     assert log.flush() == 2 * FILE + 104
-    for known in (log, log_in(tmp_path)):
-        assert [one.offset for one in known.walk(0)] == places
-        assert [one.offset for one in known.walk(FILE)] == places[3:]
-        found = known.unit(FILE + 52)
-        assert found is not None
-        assert found.physical_offset == 400
+    for known_log in (log, log_in(tmp_path)):
+        assert [row.offset for row in known_log.walk(0)] == places
+        assert [item.offset for item in known_log.walk(FILE)] == places[3:]
+        actual_unit = known_log.unit(FILE + 52)
+        assert actual_unit is not None
+        assert actual_unit.physical_offset == 400
 
 
 def test_damage_before_other_files_is_no_reason_to_delete_them(tmp_path: Path) -> None:
@@ -133,9 +137,9 @@ def test_messages_are_counted_by_their_time_in_the_file_and_since(tmp_path: Path
     wheel.put(DUE, 0, 52, 2)
     wheel.put(DUE + 5_000, 104, 104, 1)
     wheel.flush()
-    again = wheel_in(tmp_path)
-    again.put(DUE + 5_000, 104, 156, 4)  # in place of what the file says
-    for known, second in ((wheel, 1), (again, 4)):
-        assert known.count(DUE, DUE + 5_000) == 2
-        assert known.count(DUE, DUE + 6_000) == 2 + second
-        assert known.count(DUE + 1_000, DUE + 5_000) == 0
+    second_wheel = wheel_in(tmp_path)
+    second_wheel.put(DUE + 5_000, 104, 156, 4)  # in place of what the file says
+    for known_values, second in ((wheel, 1), (second_wheel, 4)):
+        assert known_values.count(DUE, DUE + 5_000) == 2
+        assert known_values.count(DUE, DUE + 6_000) == 2 + second
+        assert known_values.count(DUE + 1_000, DUE + 5_000) == 0
