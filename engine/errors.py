@@ -102,6 +102,14 @@ class Undecoded(CannotRead):
     """The data is in a part of the store that is recognised and not decoded: nothing is known about it."""
 
 
+class DamagedDatabase(CannotRead):
+    """A RocksDB of the store is damaged or incomplete: nothing is known about what it holds."""
+
+
+class MissingExtra(CannotRead):
+    """An optional package is not installed; ``what`` names the extra."""
+
+
 class LinkedFile(StoreError):
     """A file of the store has a second name (a hard link): what is written here would change the other store, too."""
 

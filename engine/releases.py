@@ -60,6 +60,8 @@ class ReleaseRules:
     light_queues_by: Literal["enableMultiDispatch", "enableLmq"]
     light_queue_limit: bool  # a put fails where there are too many light queues
     offset_boundaries: bool  # an offset by time has a lower and an upper boundary
+    scans_rocksdb_by_count: bool
+    """getMessage with a filter looks at no more entries of a RocksDB queue than messages are asked for (to 5.5.0)."""
     dispatches_flushed_only: bool  # SYNC_FLUSH: units are dispatched when they are on the disk
 
     # Loading and recovery
@@ -139,6 +141,7 @@ _4_9 = ReleaseRules(
     light_queues_by="enableMultiDispatch",
     light_queue_limit=True,
     offset_boundaries=False,
+    scans_rocksdb_by_count=False,
     dispatches_flushed_only=False,
     skips_folders=False,
     deletes_empty_last_file=False,
@@ -196,6 +199,7 @@ _5_3 = replace(
     light_queues_by="enableLmq",
     light_queue_limit=False,
     offset_boundaries=True,
+    scans_rocksdb_by_count=True,
     dispatches_flushed_only=True,
     skips_folders=True,
     deletes_empty_last_file=True,
@@ -240,6 +244,7 @@ _5_5 = replace(
     name="5.5",
     covers="5.5",
     patch="5.5.1",
+    scans_rocksdb_by_count=False,
     crash_start="logics-physical-offset",
     refuses_negative_length=True,
     minimum_needs_entries=False,

@@ -21,6 +21,9 @@ BATCH_CQ_UNIT = np.dtype(
         ("reserved", ">i4"),
     ]
 )
+ROCKSDB_QUEUE_ROW = np.dtype(
+    [("physical_offset", ">i8"), ("size", ">i4"), ("tags_code", ">i8"), ("store_timestamp", ">i8")]
+)
 INDEX_SLOT = np.dtype(">i4")
 INDEX_ENTRY = np.dtype([("key_hash", ">i4"), ("phy_offset", ">i8"), ("time_diff", ">i4"), ("prev", ">i4")])
 TIMER_SLOT = np.dtype([("time", ">i8"), ("first", ">i8"), ("last", ">i8"), ("count", ">i4"), ("magic", ">i4")])

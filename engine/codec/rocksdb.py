@@ -1,5 +1,6 @@
-"""RocksDB's files beside a store: its folders are recognised and measured, not decoded (docs/formats/files.md#folders,
-docs/formats/consume-queue.md#rocksdb), and its manifest tells which table files belong to which column family.
+"""RocksDB's files in a store: its folders are recognised and measured (docs/formats/files.md#folders,
+docs/formats/consume-queue.md#rocksdb), and its manifest shows which table files belong to which column family. Rows are
+read by :mod:`engine.rocksdb`.
 
 Pure: names, lengths and the text of ``CURRENT`` come from the caller.
 
@@ -68,11 +69,15 @@ def rocks_folder(folder: str, files: Iterable[NamedFile], current: bytes | None 
 
 _BLOCK_BYTES = 32 << 10
 _HEAD = struct.Struct("<IHB")
+_BATCH_HEAD_BYTES = 12
 _RECYCLED_HEAD_BYTES = 4
 _FIRST_RECYCLED_TYPE = 5
 _WHOLE, _FIRST, _MIDDLE, _LAST = 1, 2, 3, 4
 _COMPARATOR = 1
-_NUMBERS = frozenset({2, 3, 4, 9, 10, 203, 300})  # log, next file, last sequence, previous log, ...; one varint each
+_LOG_NUMBER, _NEXT_FILE, _LAST_SEQUENCE = 2, 3, 4
+_NUMBERS = frozenset(
+    {9, 10, 203, 300}
+)  # previous log, least log to keep, largest family, atomic group; one varint each
 _COMPACT_POINTER = 5
 _DELETED_FILE = 6
 _COLUMN_FAMILY = 200
@@ -91,6 +96,19 @@ class Manifest:
 
     families: dict[int, str] = field(default_factory=lambda: {0: "default"})
     files: dict[int, dict[int, int]] = field(default_factory=dict)
+    log_numbers: dict[int, int] = field(default_factory=dict)
+    """Family → number of its first write-ahead log that is not in table files yet."""
+    last_sequence: int = 0
+    """Sequence number of a write: all of the table files are at or below it."""
+
+    @property
+    def first_log_number(self) -> int:
+        """Number of the oldest write-ahead log that counts."""
+        return min((self.log_numbers.get(number, 0) for number in self.families), default=0)
+
+    def live_files(self) -> dict[int, int]:
+        """The table files of all families: number → bytes."""
+        return {number: size for files in self.files.values() for number, size in files.items()}
 
     def bytes_by_family(self) -> dict[str, int]:
         """Bytes of the live table files of each family that has one."""
@@ -109,6 +127,19 @@ def decode(data: bytes) -> Manifest | None:
     except (ValueError, IndexError, struct.error):
         return None
     return manifest if edits else None
+
+
+def first_sequence(write_ahead_log: bytes) -> int | None:
+    """Return the sequence number of the first write in a write-ahead log; None in a log without a complete one.
+
+    ``write_ahead_log`` may be only its beginning. Each record is a batch of writes: sequence number (8 bytes), count (4
+    bytes), writes (RocksDB: ``db/write_batch.cc``).
+    """
+    try:
+        batch = next(_records(write_ahead_log), b"")
+    except ValueError:
+        return None
+    return int.from_bytes(batch[:8], "little") if len(batch) >= _BATCH_HEAD_BYTES else None
 
 
 def _records(data: bytes) -> Iterator[bytes]:
@@ -176,14 +207,18 @@ class _Fields:
 def _apply(manifest: Manifest, edit: bytes) -> None:
     """Apply an edit: remove deleted files before adding new ones, as RocksDB does."""
     fields = _Fields(edit)
-    family, name, dropped = 0, None, False
+    family, name, dropped, log_number = 0, None, False, None
     deleted: list[int] = []
     added: dict[int, int] = {}
     while fields.has_more:
         tag = fields.number()
         if tag == _COMPARATOR:
             fields.string()
-        elif tag in _NUMBERS:
+        elif tag == _LOG_NUMBER:
+            log_number = fields.number()
+        elif tag == _LAST_SEQUENCE:
+            manifest.last_sequence = fields.number()
+        elif tag == _NEXT_FILE or tag in _NUMBERS:
             fields.number()
         elif tag == _COMPACT_POINTER:
             fields.number()
@@ -209,7 +244,10 @@ def _apply(manifest: Manifest, edit: bytes) -> None:
     if dropped:
         manifest.families.pop(family, None)
         manifest.files.pop(family, None)
+        manifest.log_numbers.pop(family, None)
         return
+    if log_number is not None:
+        manifest.log_numbers[family] = log_number
     files = manifest.files.setdefault(family, {})
     for number in deleted:
         files.pop(number, None)

@@ -8,10 +8,13 @@ minimum offsets are corrected, a queue without a folder is empty. The answers th
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from engine.codec.message import Unit
+from engine.inspection import undecoded
+from engine.inspection.rocksdb_queue import RocksQueueReader
+from engine.releases import of
 from engine.store import get_message as live
 from engine.store import offset_by_time as by_time
 from engine.store.get_message import GetMessageStatus, Limits, physical_memory
@@ -49,11 +52,13 @@ def get_message(
     message_filter: MessageFilter | None = None,
 ) -> GetResult:
     """Run getMessage for one queue from queue offset ``offset`` on."""
-    queue = store.queue(topic, queue_id)
+    queue = store.find_queue(topic, queue_id)
     if queue is None:
         return GetResult(GetMessageStatus.NO_MESSAGE_IN_QUEUE, 0, 0, 0)
-    log = _UnitLog(store)
-    with live.get_message(queue, log, offset, max_count, message_filter, _limits(store)) as result:
+    log, limits = _UnitLog(store), _limits(store)
+    if isinstance(queue, RocksQueueReader) and of(undecoded.release_of(store)).scans_rocksdb_by_count:
+        limits = replace(limits, scans_by_count=True)
+    with live.get_message(queue, log, offset, max_count, message_filter, limits) as result:
         units = [unit for unit_offset in result.offsets if (unit := log.unit(unit_offset)) is not None]
         return GetResult(result.status, result.next_begin_offset, result.min_offset, result.max_offset, units)
 
@@ -124,7 +129,10 @@ def offset_by_time(store: StoreSnapshot, topic: str, queue_id: int, timestamp: i
     """getOffsetInQueueByTime of 5.x: first entry at or after ``timestamp`` (lower) or last at or before it
     (upper), ms.
     """
-    return by_time.offset_by_time(store.queue(topic, queue_id), store.log, timestamp, boundary)
+    queue = store.find_queue(topic, queue_id)
+    if isinstance(queue, RocksQueueReader):
+        return queue.offset_by_time(timestamp, lower=boundary == "lower")
+    return by_time.offset_by_time(queue, store.log, timestamp, boundary)
 
 
 def store_time(store: StoreSnapshot, entry: CqEntry) -> int:

@@ -93,7 +93,7 @@ def store_info(store: StoreSnapshot) -> StoreInfo:
             QueueInfo(number, _known(queue, "min_offset"), _known(queue, "max_offset"))
             for number, queue in queues.items()
         ]
-        for topic, queues in store.topics().items()
+        for topic, queues in store.queues_by_topic().items()
     }
     sizes, counts = _sizes(store)
     about = StoreInfo(
@@ -116,7 +116,7 @@ def store_info(store: StoreSnapshot) -> StoreInfo:
         + undecoded.notes(store),
         sizes=store.geometry.how,
     )
-    unknown = {subject: part.reason(subject) for subject in SUBJECT_WORDS if (part := store.undecoded_part(subject))}
+    unknown = {subject: reason for subject in SUBJECT_WORDS if (reason := store.why_unknown(subject)) is not None}
     return replace(about, unread=store.unread, undecoded=store.undecoded, unknown=unknown)
 
 
@@ -192,7 +192,7 @@ def flavour(store: StoreSnapshot) -> list[str]:
             words_found.add("ipv6")
         if unit.properties_raw[-20:].startswith(b"__CRC32#\x01"):
             words_found.add("propCrc")
-    topics = store.topics()
+    topics = store.queues_by_topic()
     if any(queue.kind == "batch" for queues in topics.values() for queue in queues.values()):
         words_found.add("batchCq")
     if any(queue.ext is not None for queues in topics.values() for queue in queues.values()):
@@ -218,7 +218,7 @@ def _sample(store: StoreSnapshot) -> Iterator[Unit]:
             if isinstance(unit, Unit):
                 yield unit
     unit_count = 0
-    for topic, queues in store.topics().items():
+    for topic, queues in store.queues_by_topic().items():
         for queue in queues.values():
             if unit_count >= _SAMPLED_QUEUES and len(topic.encode()) <= LONGEST_V1_TOPIC:
                 continue

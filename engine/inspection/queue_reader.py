@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from engine.codec import consume_queue as cq
@@ -68,6 +69,11 @@ class QueueReader:
     @property
     def files(self) -> list[ReadOnlyFile]:
         return self.sequence.files
+
+    @property
+    def folder(self) -> Path:
+        """The folder of its files."""
+        return self.sequence.folders[0]
 
     @property
     def entries_per_file(self) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import shlex
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -20,7 +20,7 @@ from engine.codec.checkpoint import Checkpoint
 from engine.codec.checkpoint import decode as decode_checkpoint
 from engine.codec.unit_scan import Item, Stop
 from engine.config import MessageStoreConfig
-from engine.errors import CannotRead, Undecoded
+from engine.errors import CannotRead, MissingExtra, Undecoded
 from engine.files.layout import StorePaths, parse_file_name
 from engine.files.store_folders import LOG_FOLDER, StoreFolders, settle_folders
 from engine.inspection import undecoded
@@ -28,6 +28,7 @@ from engine.inspection.index_reader import IndexReader, index_geometry, list_ind
 from engine.inspection.log_reader import LogReader
 from engine.inspection.opening import Kind, LockState, Opening, lock_state, recognise
 from engine.inspection.queue_reader import QueueReader
+from engine.inspection.rocksdb_queue import RocksQueueReader, RocksQueues
 from engine.mapped.read_only import DescriptorCache, FileSequence, LoneFile, ReadOnlyFile
 from engine.mapped.reading import Reading, Unread
 from engine.releases import Release
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
     from engine.inspection.key_trace import Traced
     from engine.inspection.positions import Positions
 
+AnyQueue = QueueReader | RocksQueueReader
+"""A queue in files or in a RocksDB, for readers that need no files."""
 _FOR_QUEUES: tuple[Subject, ...] = ("log", "queues")
 """Subjects that must be decoded before a queue can be used."""
 SETTLED_BYTES = 8 << 30
@@ -99,6 +102,7 @@ class StoreSnapshot:
         self._topics: dict[str, dict[int, QueueReader]] | None = None
         self._undecoded: tuple[UndecodedPart, ...] | None = None
         self._answering: dict[Subject, UndecodedPart | None] = {}
+        self._rocksdb_queues: RocksQueues | None = None
         self._unlisted: CannotRead | None = None
         self.topics_of_both_kinds: frozenset[str] = frozenset()
         """Topics with a queue that has a folder of each kind; :meth:`topics` returns only one of them."""
@@ -126,6 +130,8 @@ class StoreSnapshot:
 
     def close(self) -> None:
         """Close every file that is open."""
+        if self._rocksdb_queues is not None:
+            self._rocksdb_queues.close()
         self._log.close()
         self._cache.close()
 
@@ -217,9 +223,10 @@ class StoreSnapshot:
         self.reading.forget()
         self._undecoded = None
         self._answering.clear()
+        changed = self._rocksdb_queues is not None and self._rocksdb_queues.refresh()
         if NO_LOG_FOLDER in self.notes and self.paths is not None and self.reading.exists(self.paths.commitlog):
             self.notes.remove(NO_LOG_FOLDER)
-        changed = self._log.refresh()
+        changed |= self._log.refresh()
         self._settled = False
         self._settle_start = None
         self._geometry = None
@@ -312,6 +319,8 @@ class StoreSnapshot:
         self.log.settle(self.settle_start)
         for queue in self._all_queues():
             queue.forget_bounds()
+        if self._rocksdb_queues is not None:
+            self._rocksdb_queues.forget_bounds()
 
     @property
     def log_folders(self) -> tuple[Path, ...]:
@@ -336,7 +345,78 @@ class StoreSnapshot:
                 self.notes.append(sentence("storePathCommitLog names {folder}, which is not here", folder=folder))
         return tuple(listed) if listed else (folders.root / LOG_FOLDER,)
 
-    # -- queues
+    # -- queues in files or in a RocksDB
+
+    def queues_by_topic(self) -> Mapping[str, Mapping[int, AnyQueue]]:
+        """Topic → queue id → queue, for every queue that a broker would use, in files or in a RocksDB.
+
+        Empty if they cannot be told (:meth:`why_unknown`); the reading has a record then.
+        """
+        queues = self.rocksdb_queues
+        if queues is None:
+            return self.topics()
+        try:
+            return queues.by_topic()
+        except CannotRead as error:
+            self._note_rocksdb(error)
+            return {}
+
+    def find_queue(self, topic: str, queue_id: int) -> AnyQueue | None:
+        """The queue, in files or in a RocksDB; None if there is none.
+
+        Raises :class:`CannotRead` if it may be in a part that cannot be read.
+        """
+        queues = self.rocksdb_queues
+        if queues is None:
+            return self.queue(topic, queue_id)
+        self.require_queues()
+        return queues.by_topic().get(topic, {}).get(queue_id)
+
+    def require_queues(self) -> None:
+        """Raise :class:`CannotRead` if not every queue that a broker would use is known."""
+        queues = self.rocksdb_queues
+        if queues is None:
+            self.whole_topics()
+            return
+        try:
+            queues.by_topic()
+        except CannotRead as error:
+            raise self._note_rocksdb(error) from error
+
+    def why_unknown(self, subject: Subject) -> str | None:
+        """The reason why questions about ``subject`` cannot be answered; None if they can, from files or a RocksDB."""
+        part = self.undecoded_part(subject)
+        if part is None:
+            return None
+        if subject != "queues" or self.rocksdb_queues is None:
+            return part.reason(subject)
+        try:
+            self.require_queues()
+        except CannotRead as error:
+            return error.what
+        return None
+
+    @property
+    def rocksdb_queues(self) -> RocksQueues | None:
+        """The RocksDB whose queues a broker would use; None if it would use files."""
+        part = self.undecoded_part("queues")
+        if part is None or part.format != "RocksDB" or self.undecoded_part("log") is not None:
+            return None
+        folder = self.path / part.folder
+        if self._rocksdb_queues is None or self._rocksdb_queues.folder != folder:
+            if self._rocksdb_queues is not None:
+                self._rocksdb_queues.close()
+            self._rocksdb_queues = RocksQueues(folder, self.reading, self._log)
+        return self._rocksdb_queues
+
+    def _note_rocksdb(self, error: CannotRead) -> CannotRead:
+        """The error to raise for queues in a RocksDB; without the extra, as for a part that is not decoded."""
+        part = self.undecoded_part("queues")
+        if isinstance(error, MissingExtra) and part is not None:
+            return self.reading.note_undecoded(self.path / part.folder, part.reason_without("queues", error.what))
+        return error
+
+    # -- queues in files
 
     def topics(self) -> dict[str, dict[int, QueueReader]]:
         """Topic → queue id → queue, for every queue with a folder; topics by name, queues by number.

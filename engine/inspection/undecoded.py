@@ -154,13 +154,23 @@ def _old_tables(store: StoreSnapshot) -> Iterator[str]:
 def _note(store: StoreSnapshot, part: UndecodedPart) -> str | None:
     if not part.is_in_the_way_of_writing and part.format == "RocksDB":
         return None
+    if part_answering(store, "queues") is part:
+        words = part.words
+        if store.rocksdb_queues is not None:
+            reason = store.why_unknown("queues")
+            words = (
+                sentence("{content} Checks and plans do not look into it.", content=part.content_words)
+                if reason is None
+                else sentence("{content} {reason}", content=part.content_words, reason=reason)
+            )
+        if part.beside_files:
+            return sentence(
+                "{what} There are also file queues: storeType (--config) decides which of the two a broker uses.",
+                what=words,
+            )
+        return words
     if not part.beside_files:
         return part.words
-    if part_answering(store, "queues") is part:
-        return sentence(
-            "{what} There are also file queues: storeType (--config) decides which of the two a broker uses.",
-            what=part.words,
-        )
     return sentence(
         "{what} There are also file queues: they are used, as by a broker with storeType=default.", what=part.words
     )

@@ -115,6 +115,8 @@ class UndecodedPart:
     beside_files: bool = False
     compacted: tuple[str, ...] = ()
     """Queues with compacted messages, as ``topic/queue``."""
+    content_words: str = ""
+    """The first sentence of ``words``: what the folder holds."""
 
     def reason(self, subject: Subject) -> str:
         """The reason why nothing is known about ``subject``."""
@@ -123,6 +125,16 @@ class UndecodedPart:
             subject=SUBJECT_WORDS[subject],
             format=sentence(self.format),
             folder=self.folder,
+        )
+
+    def reason_without(self, subject: Subject, need: str) -> str:
+        """The reason why nothing is known about ``subject`` where ``need`` is not met."""
+        return sentence(
+            "cannot be told: {subject} in a {format} ({folder}/). {need}",
+            subject=SUBJECT_WORDS[subject],
+            format=sentence(self.format),
+            folder=self.folder,
+            need=need,
         )
 
     @property
@@ -268,13 +280,19 @@ def _rocksdb(listing: FolderListing, rocks: RocksFolder) -> UndecodedPart:
     subjects = _BY_NAME.get(rocks.folder, frozenset())
     if manifest is not None:
         subjects = _by_families(rocks.folder, manifest, log_bytes=rocks.write_ahead_bytes) or subjects
+    content_words = _rocksdb_words(rocks, subjects)
     return UndecodedPart(
         folder=rocks.folder,
         format="RocksDB",
         subjects=subjects,
         holds_data=bool(rocks.tables or rocks.write_ahead_bytes),
         size=rocks.table_bytes + rocks.write_ahead_bytes + rocks.other_bytes,
-        words=_rocksdb_words(rocks, subjects),
+        words=sentence(
+            "{content} RocksDB is not decoded: its {purpose} are not listed.",
+            content=content_words,
+            purpose=_purpose_words(subjects),
+        ),
+        content_words=content_words,
         beside_files="queues" in subjects and _has_file_queues(listing),
     )
 
@@ -300,19 +318,20 @@ def _by_families(folder: str, manifest: rocksdb.Manifest, log_bytes: int) -> fro
 
 
 def _rocksdb_words(rocks: RocksFolder, subjects: frozenset[Subject]) -> str:
-    purposes = [PURPOSE_WORDS[subject] for subject in PURPOSE_WORDS if subject in subjects]
-    purpose = join(", ", purposes) or sentence("data")
     return sentence(
-        "The folder {folder} holds a RocksDB of {purpose}: {tables} with {n:,} bytes, {logs} with {m:,} bytes{doubt}. "
-        "RocksDB is not decoded: its {purpose} are not listed.",
+        "The folder {folder} holds a RocksDB of {purpose}: {tables} with {n:,} bytes, {logs} with {m:,} bytes{doubt}.",
         folder=rocks.folder,
-        purpose=purpose,
+        purpose=_purpose_words(subjects),
         tables=plural("{n:,} table file", "{n:,} table files", n=rocks.tables),
         n=rocks.table_bytes,
         logs=plural("{n:,} write-ahead log", "{n:,} write-ahead logs", n=rocks.write_ahead_logs),
         m=rocks.write_ahead_bytes,
         doubt="" if rocks.is_valid else sentence("; CURRENT and MANIFEST do not fit together"),
     )
+
+
+def _purpose_words(subjects: frozenset[Subject]) -> str:
+    return join(", ", [PURPOSE_WORDS[subject] for subject in PURPOSE_WORDS if subject in subjects]) or sentence("data")
 
 
 def _has_file_queues(listing: FolderListing) -> bool:

@@ -67,6 +67,8 @@ class Limits:
     filter_bytes: int = 16_000
     files: int = 1
     corrects: bool = True
+    scans_by_count: bool = False
+    """With a filter at most as many entries are looked at as messages are asked for."""
 
     @classmethod
     def of(cls, config: MessageStoreConfig) -> Self:
@@ -315,7 +317,8 @@ class _Scan:
     ) -> None:
         self._queue, self._log, self._offset, self._max = queue, log, offset, max_count
         self._filter, self._limits = message_filter, limits
-        self._scan_bytes = max(limits.filter_bytes, max_count * queue.unit_size)
+        least_bytes = 0 if limits.scans_by_count else limits.filter_bytes
+        self._scan_bytes = max(least_bytes, max_count * queue.unit_size)
         self._pull_bytes = min(max(max_bytes, SMALLEST_PULL), LARGEST_PULL)
         self._log_end = log.max_offset
         self._lent: list[LentBytes] = []

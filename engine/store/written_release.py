@@ -22,6 +22,7 @@ _NAMES_OF_5 = ("timerwheel", "timerlog", "compaction", "batchconsumequeue", "abo
 _TABLES_OF_5 = ("topicQueueMapping.json", "consumerOrderInfo.json", "timercheck", "timermetrics")
 _ORDER_TABLE, _ORDER_LEVEL = "consumerOrderInfo.json", b"orderedConsumptionLevel"
 _ROCKSDB, _OPTIONS = "rocksdbstore", "OPTIONS-"
+_SEPARATE_QUEUES = "consumequeue_rocksdb"
 _ROCKSDB_VERSION = re.compile(rb"^\s*rocksdb_version=(\d+)\.(\d+)\.(\d+)", re.MULTILINE)
 _ROCKSDB_OF_5_5_1 = (8, 4, 4)
 """The version that 5.5.1 links; 5.4.0 and 5.5.0 link 8.4.0."""
@@ -117,6 +118,10 @@ def _since_5_4(paths: StorePaths, reading: StoreFiles, checkpoint: codec.Checkpo
         return WrittenRelease(
             "5.4", sentence("{evidence}, and its checkpoint no logicsPhysicalOffset", evidence=evidence)
         )
+    if reading.exists(paths.root / _SEPARATE_QUEUES):
+        return WrittenRelease("5.5", sentence("it has {name}", name=_SEPARATE_QUEUES))
+    if reading.exists(paths.consumequeue / "CURRENT"):  # such a store never has the queues' time in its checkpoint
+        return WrittenRelease("5.4", sentence("{evidence} of an older RocksDB than that of 5.5.1", evidence=evidence))
     if checkpoint is not None and checkpoint.physic_msg_timestamp:
         return WrittenRelease(
             "5.5",

@@ -10,6 +10,7 @@ import json
 import re
 import shutil
 import struct
+import sys
 from pathlib import Path
 
 import pytest
@@ -58,10 +59,13 @@ TO_A_NEW_PLACE = {"copy", "pipeline"}
 NO_STORE = {"bench", "cluster", "completion", "namesrv"}
 
 
-QUEUE_QUESTIONS = (
+READ_FROM_ROCKSDB = (
     ["queue", "STORE", "TOPIC", "0"],
     ["get", "STORE", "TOPIC", "0", "0"],
     ["offset", "STORE", "TOPIC", "0", "--time", "1795000000000"],
+)
+"""What is answered from queues in a RocksDB, with the extra."""
+NOT_READ_FROM_ROCKSDB = (
     ["where", "STORE", "TOPIC/0/3"],
     ["positions", "STORE"],
     ["recover", "STORE", "--plan"],
@@ -72,6 +76,7 @@ QUEUE_QUESTIONS = (
     ["topicStatus", "-s", "STORE", "-t", "TOPIC"],
     ["space", "STORE", "--quick"],
 )
+QUEUE_QUESTIONS = (*READ_FROM_ROCKSDB, *NOT_READ_FROM_ROCKSDB)
 """What cannot be answered without the queues."""
 WITHOUT_QUEUES = (
     ["info", "STORE"],
@@ -99,6 +104,12 @@ def recording(tmp_path_factory):
     recorded_requests.seen_in_a_talk(folder / "first", recorder.take)
     recorder.close()
     return folder / "talk.requests"
+
+
+@pytest.fixture
+def without_rocksdb(monkeypatch):
+    """The extra ``storescope[rocksdb]`` is not installed."""
+    monkeypatch.setitem(sys.modules, "rocksdict", None)
 
 
 @pytest.fixture
@@ -194,7 +205,7 @@ def test_the_rocksdb_that_every_store_of_5_4_has_is_in_nobodys_way(name, golden,
     ("kind", "topic"),
     [("rocks-5.5.1", "TopicA"), ("rocks-separate-5.5.1", "TopicA"), ("rocksdb-orders-5.5.1", "OrderEvents")],
 )
-def test_nothing_is_concluded_from_queues_in_a_rocksdb(kind, topic, golden):
+def test_nothing_is_concluded_from_queues_in_a_rocksdb_without_the_extra(kind, topic, golden, without_rocksdb):
     """``get`` said NO_MESSAGE_IN_QUEUE, ``where`` that the next start dispatches the message, ``groups`` that no group
     has an offset. ``consumequeue_rocksdb`` was not known at all: the store had "lost all its consume queues".
     """
@@ -206,6 +217,7 @@ def test_nothing_is_concluded_from_queues_in_a_rocksdb(kind, topic, golden):
             assert code == 3, (question, out, err)
             assert "cannot be told: the queues are in a RocksDB" in out + err, question
             assert not CONCLUSIONS.search(out + err), (question, out, err)
+            assert question not in READ_FROM_ROCKSDB or "pip install 'storescope[rocksdb]'" in err, question
     for question in WITHOUT_QUEUES:
         code, out, err = told(*(word.replace("STORE", str(root)) for word in question))
         assert not CONCLUSIONS.search(out + err), (question, out, err)
@@ -214,7 +226,38 @@ def test_nothing_is_concluded_from_queues_in_a_rocksdb(kind, topic, golden):
     assert {record["id"] for record in findings if record["type"] == "finding"} == {"DK02"}, "the store is healthy"
     (account,) = (json.loads(line) for line in told("info", root, "--json")[1].splitlines())
     assert account["topics"] is None
-    assert "RocksDB" in account["unknown"]["queues"]
+    assert "storescope[rocksdb]" in account["unknown"]["queues"]
+
+
+@pytest.mark.golden
+@pytest.mark.parametrize(("kind", "topic"), [("rocks-5.5.1", "TopicA"), ("rocks-separate-5.5.1", "TopicA")])
+def test_what_does_not_read_a_rocksdb_concludes_nothing_from_it(kind, topic, golden):
+    pytest.importorskip("rocksdict")
+    root = golden(kind)
+    for question in NOT_READ_FROM_ROCKSDB:
+        words = [word.replace("STORE", str(root)).replace("TOPIC", topic) for word in question]
+        code, out, err = told(*words)
+        assert code == 3, (question, out, err)
+        assert "cannot be told: the queues are in a RocksDB" in out + err, question
+        assert not CONCLUSIONS.search(out + err), (question, out, err)
+    code, out, _ = told("check", root, "--json")
+    assert {json.loads(line).get("id") for line in out.splitlines()} == {"DK02", None}
+
+
+@pytest.mark.golden
+def test_a_damaged_rocksdb_is_said_and_nothing_is_concluded(golden, tmp_path):
+    pytest.importorskip("rocksdict")
+    root = tmp_path / "store"
+    shutil.copytree(golden("rocks-5.5.1"), root)
+    table = max((root / "consumequeue").glob("*.sst"), key=lambda path: path.stat().st_size)
+    table.unlink()
+    for question in (*READ_FROM_ROCKSDB, ["info", "STORE"], ["check", "STORE"]):
+        words = [word.replace("STORE", str(root)).replace("TOPIC", "TopicA") for word in question]
+        code, out, err = told(*words)
+        assert code == 3, (question, out, err)
+        assert f"{table.name}: " in out + err, (question, out, err)
+        assert "expected a table file of" in out + err, (question, out, err)
+        assert not CONCLUSIONS.search(out + err), (question, out, err)
 
 
 @pytest.mark.golden
@@ -244,7 +287,7 @@ def test_file_queues_beside_a_rocksdb_are_looked_at(golden):
 
 
 @pytest.mark.golden
-def test_file_queues_that_ended_long_before_the_log_do_not_count(golden, tmp_path):
+def test_file_queues_that_ended_long_before_the_log_do_not_count(golden, tmp_path, without_rocksdb):
     """A store that went over to RocksDB queues keeps its old files: the messages behind them are not lost."""
     root = tmp_path / "store"
     shutil.copytree(golden("combine-5.5.1"), root)

@@ -63,9 +63,13 @@ def _hook(event: str, arguments: tuple[object, ...]) -> None:
     elif event == "fcntl.fcntl":
         if arguments[1] in LOCKING:
             observed.append(f"fcntl {arguments!r}")
-    elif event in CHANGES and (
-        event.startswith(("mmap", "fcntl")) or any(_below(argument, root) for argument in arguments)
-    ):
+    elif event == "os.symlink":  # only the new name is a change; what it leads to stays as it is
+        if _below(arguments[1], root):
+            observed.append(f"{event} {arguments!r}"[:300])
+    elif event.startswith("fcntl"):
+        if event in CHANGES and _below(arguments[0], root):
+            observed.append(f"{event} {arguments!r}"[:300])
+    elif event in CHANGES and (event.startswith("mmap") or any(_below(argument, root) for argument in arguments)):
         observed.append(f"{event} {arguments!r}"[:300])
 
 

@@ -42,7 +42,7 @@ def register(commands: Any) -> None:
 
 def run(args: argparse.Namespace, out: Output) -> int:
     with open_named_store(args, out) as store:
-        queue = store.queue(args.topic, args.queue)
+        queue = store.find_queue(args.topic, args.queue)
         if queue is None:
             raise StoreError(
                 f"expected a queue {args.topic}/{args.queue}, found no folder for it", file=str(store.path)

@@ -46,6 +46,15 @@ def options(version: str) -> bytes:
         ({"rocksdbstore/OPTIONS-000007": options("8.4.0"), "checkpoint": encode(Checkpoint(9, 9, 9))}, "5.4"),
         ({"rocksdbstore/OPTIONS-000007": options("8.4.0"), "checkpoint": encode(Checkpoint(9, 0, 9))}, "5.5"),
         ({"rocksdbstore/CURRENT": b"MANIFEST-000001\n"}, "5.5"),
+        (
+            {
+                "rocksdbstore/OPTIONS-000007": options("8.4.0"),
+                "consumequeue/CURRENT": b"MANIFEST-000001\n",
+                "checkpoint": encode(Checkpoint(9, 0, 9)),
+            },
+            "5.4",
+        ),
+        ({"rocksdbstore/CURRENT": b"MANIFEST-000001\n", "consumequeue_rocksdb/CURRENT": b"MANIFEST-000001\n"}, "5.5"),
         ({"config/consumerOrderInfo.json": ORDER_INFO, "checkpoint": encode(Checkpoint(9, 9, 9))}, "5.4"),
         ({"config/consumerOrderInfo.json": b'{"table":{}}', "checkpoint": encode(Checkpoint(9, 9, 9))}, "5.3"),
         ({"abort.bak": b"", "checkpoint": encode(Checkpoint(9, 9, 9))}, "5.3"),

@@ -1,0 +1,337 @@
+"""Reads the consume queues of a RocksDB: their entries, and the bounds that a broker would give them after a start.
+
+The queue looks like a queue of files of 20-byte entries, so what reads queues reads both
+(docs/formats/consume-queue.md#rocksdb, #rocksdb-bounds). There are no files: :attr:`RocksQueueReader.files` is empty,
+and the entries have no bytes of their own on the disk.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from engine.codec import consume_queue as cq
+from engine.codec import rocksdb_queue_rows as codec
+from engine.errors import CannotRead
+from engine.inspection.log_reader import LogReader
+from engine.mapped.reading import Reading
+from engine.rocksdb.database import RocksDatabase, open_rocksdb
+from engine.store.queue_entry import CqEntry
+
+if TYPE_CHECKING:
+    import numpy as np
+
+_NONE = -1
+
+
+class RocksQueueReader:
+    """Reading face of one queue in a RocksDB; ``log`` gives the commit log's bounds.
+
+    It has what :class:`engine.inspection.queue_reader.QueueReader` has for readers that need no files.
+    """
+
+    kind: Literal["simple", "batch"] = "simple"
+    unit_size = cq.CQ_UNIT_SIZE
+    ext = None
+
+    def __init__(self, topic: str, queue_id: int, database: RocksDatabase, log: LogReader) -> None:
+        self.topic = topic
+        self.queue_id = queue_id
+        self._database = database
+        self._log = log
+        self._bounds: tuple[int, int] | None = None
+
+    # -- bounds
+
+    @property
+    def min_offset(self) -> int:
+        """Smallest queue offset as a broker corrects it when it is asked for the first time."""
+        return self._find_bounds()[0]
+
+    @property
+    def first_in_log(self) -> int:
+        """Queue offset of the first entry whose unit is still in the log; :attr:`max_offset` if there is none."""
+        return min(self.min_offset, self.max_offset)
+
+    @property
+    def max_offset(self) -> int:
+        """Next queue offset: entries behind the end of the log do not count."""
+        return self._find_bounds()[1]
+
+    def forget_bounds(self) -> None:
+        """Compute the bounds again at the next request, because the log's end has changed."""
+        self._bounds = None
+
+    @property
+    def file_size(self) -> int:
+        """Bytes of one file: the queue is a single one."""
+        return max(self.max_offset, 1) * self.unit_size
+
+    def spans(self) -> list[tuple[int, int]]:
+        """(first byte, end) of the entries, as if they were in one file."""
+        start, end = self._find_bounds()
+        return [(start * self.unit_size, end * self.unit_size)] if end > start else []
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the database."""
+        return self._database.folder
+
+    def newest(self) -> tuple[int, int] | None:
+        """(physical offset, size) of the newest entry, whatever the log says; None in an empty queue."""
+        bound = self._bound("max")
+        row = self._row(bound.queue_offset) if bound is not None else None
+        return (row.physical_offset, row.size) if row is not None else None
+
+    # -- entries
+
+    def entry(self, queue_offset: int) -> CqEntry | None:
+        """The entry at ``queue_offset``, or None if there is none."""
+        row = self._row(queue_offset)
+        return None if row is None else _entry(queue_offset, row)
+
+    def entries(self, start: int | None = None, stop: int | None = None) -> Iterator[CqEntry]:
+        """Entries from queue offset ``start`` (default: the first) to ``stop`` (exclusive, default: the end)."""
+        begin = max(start or 0, 0)
+        end = self.max_offset if stop is None else min(stop, self.max_offset)
+        if begin >= end:
+            return
+        keys = (codec.entry_key(self.topic, self.queue_id, number) for number in (begin, end))
+        for key, value in self._database.rows(codec.ENTRY_FAMILY, *keys):
+            yield _entry(codec.queue_offset_of(key), codec.decode_entry(value))
+
+    def array(self, start: int, stop: int) -> np.ndarray:
+        """Entries [start, stop) as rows of ``dtypes.CQ_UNIT``; shorter at a gap."""
+        import numpy as np
+
+        from engine.codec.dtypes import CQ_UNIT, ROCKSDB_QUEUE_ROW
+
+        rows = np.frombuffer(b"".join(self._values(start, stop)), ROCKSDB_QUEUE_ROW)
+        entries = np.empty(len(rows), CQ_UNIT)
+        for name in CQ_UNIT.names or ():
+            entries[name] = rows[name]
+        return entries
+
+    def read_bytes(self, offset: int, size: int) -> bytes:
+        """Entries as a queue file holds them: up to ``size`` bytes from byte ``offset`` on, up to a gap or the end."""
+        start = offset // self.unit_size
+        stop = min(start + size // self.unit_size, self.max_offset)
+        return b"".join(value[: self.unit_size] for value in self._values(start, stop))
+
+    lend_bytes = read_bytes
+
+    def ext_unit(self, address: int) -> None:
+        """None: there are no ext units."""
+        del address
+
+    def store_time(self, queue_offset: int) -> int | None:
+        """Store time (ms) in the entry itself, or None if there is no entry."""
+        row = self._row(queue_offset)
+        return None if row is None else row.store_timestamp
+
+    def offset_by_time(self, timestamp: int, *, lower: bool) -> int:
+        """``binarySearchInCQByTime``: queue offset of the first entry stored at or after ``timestamp`` ms (``lower``),
+        or of the last at or before it, held within the queue. Times are those in the entries.
+        """
+        newest = self._bound("max")
+        if newest is None:
+            return 0
+        queue_offset = self._search_time(timestamp, self.min_offset, self.max_offset - 1, lower=lower)
+        return min(max(queue_offset, self.min_offset), self.max_offset)
+
+    def _search_time(self, timestamp: int, floor: int, ceiling: int, *, lower: bool) -> int:
+        newest_time, oldest_time = self.store_time(ceiling), self.store_time(floor)
+        if newest_time is not None and newest_time < timestamp:
+            return ceiling + 1 if lower else ceiling
+        if oldest_time is not None and oldest_time > timestamp:
+            return floor if lower else 0
+        least = self._log.min_offset
+        low, high, before, behind = floor, ceiling, _NONE, _NONE
+        while high >= low:
+            middle = low + (high - low) // 2
+            row = self._row(middle)
+            if row is None:
+                low = middle + 1
+            elif row.physical_offset < least or row.store_timestamp < timestamp:
+                low, before = middle + 1, middle
+            elif row.store_timestamp == timestamp:
+                return self._same_time(middle, timestamp, floor, ceiling, step=-1 if lower else 1)
+            else:
+                high, behind = middle - 1, middle
+        return behind if lower else before
+
+    def _same_time(self, number: int, timestamp: int, floor: int, ceiling: int, *, step: int) -> int:
+        while floor <= number + step <= ceiling and self.store_time(number + step) == timestamp:
+            number += step
+        return number
+
+    def _values(self, start: int, stop: int) -> list[bytes]:
+        """Values of the entries from ``start`` on up to the first gap."""
+        start = max(start, 0)
+        if stop <= start:
+            return []
+        if stop - start == 1:
+            value = self._database.get(codec.ENTRY_FAMILY, codec.entry_key(self.topic, self.queue_id, start))
+            return [value] if value is not None else []
+        keys = [codec.entry_key(self.topic, self.queue_id, number) for number in (start, stop)]
+        values = self._database.values(codec.ENTRY_FAMILY, *keys)
+        if len(values) == stop - start:
+            return values
+        until_gap: list[bytes] = []
+        for key, value in self._database.rows(codec.ENTRY_FAMILY, *keys):
+            if codec.queue_offset_of(key) != start + len(until_gap):
+                break
+            until_gap.append(value)
+        return until_gap
+
+    def _row(self, queue_offset: int) -> codec.QueueRow | None:
+        if queue_offset < 0:
+            return None
+        value = self._database.get(codec.ENTRY_FAMILY, codec.entry_key(self.topic, self.queue_id, queue_offset))
+        return None if value is None else codec.decode_entry(value)
+
+    # -- bounds as RocksDBConsumeQueueOffsetTable corrects them
+
+    def _bound(self, bound: codec.Bound) -> codec.BoundRow | None:
+        key = codec.bound_key(self.topic, self.queue_id, bound)
+        value = self._database.get(codec.BOUND_FAMILY, key)
+        return None if value is None else codec.decode_bound(key, value)
+
+    def _find_bounds(self) -> tuple[int, int]:
+        if self._bounds is None:
+            newest = self._bound("max")
+            minimum = self._minimum(newest)
+            self._bounds = minimum, self._maximum(newest, minimum)
+        return self._bounds
+
+    def _minimum(self, newest: codec.BoundRow | None) -> int:
+        least = max(self._log.min_offset, 0)
+        oldest = self._bound("min")
+        if oldest is not None and oldest.physical_offset >= least:
+            return oldest.queue_offset
+        if newest is None:
+            return 0
+        if newest.physical_offset < least:
+            return newest.queue_offset + 1
+        known = oldest.queue_offset if oldest is not None else 0
+        number = self._search(known, newest.queue_offset, least, is_minimum=True)
+        return known if number == _NONE else number
+
+    def _maximum(self, newest: codec.BoundRow | None, minimum: int) -> int:
+        """A start cuts the queue's end only if dispatch was further than the log now is."""
+        if newest is None:
+            return 0
+        log_end = self._log.max_offset
+        dispatched = dispatched_offset(self._database)
+        if log_end >= dispatched or newest.physical_offset < log_end:
+            return newest.queue_offset + 1
+        number = self._search(minimum, newest.queue_offset, log_end, is_minimum=False)
+        return (minimum if number == _NONE else number) + 1
+
+    def _search(self, low: int, high: int, target: int, *, is_minimum: bool) -> int:
+        """``binarySearchInCQ``: queue offset of the first entry at or behind ``target`` (bytes of the log), or of the
+        last in front of it; -1 if none is met. An entry right at ``target`` ends the search for the last, as in Java.
+        """
+        nearest = _NONE
+        while high >= low:
+            middle = low + (high - low) // 2
+            row = self._row(middle)
+            if row is None or row.physical_offset < target:
+                low = middle + 1
+                if row is not None and not is_minimum:
+                    nearest = middle
+            elif row.physical_offset == target:
+                return middle if is_minimum else nearest
+            else:
+                high = middle - 1
+                if is_minimum:
+                    nearest = middle
+        return nearest
+
+
+def _entry(number: int, row: codec.QueueRow) -> CqEntry:
+    state = cq.CqUnit(row.physical_offset, row.size, row.tags_code).state
+    return CqEntry(number, row.physical_offset, row.size, row.tags_code, state)
+
+
+class RocksQueues:
+    """The queues of the database in ``folder``, which is opened at the first need."""
+
+    def __init__(self, folder: Path, reading: Reading, log: LogReader) -> None:
+        self.folder = folder
+        self._reading = reading
+        self._log = log
+        self._database: RocksDatabase | None = None
+        self._error: CannotRead | None = None
+        self._topics: dict[str, dict[int, RocksQueueReader]] | None = None
+        self._opening = threading.Lock()
+
+    def close(self) -> None:
+        """Close the database; a later question opens it again."""
+        with self._opening:
+            if self._database is not None:
+                self._database.close()
+            self._database = self._topics = self._error = None
+
+    def database(self) -> RocksDatabase:
+        """Return the opened database.
+
+        Raises :class:`CannotRead`, also :class:`MissingExtra` and :class:`DamagedDatabase`.
+        """
+        with self._opening:
+            if self._error is not None:
+                raise self._error
+            if self._database is None:
+                try:
+                    self._database = open_rocksdb(self.folder, self._reading, codec.FAMILIES)
+                except CannotRead as error:
+                    self._error = error
+                    raise
+            return self._database
+
+    def by_topic(self) -> dict[str, dict[int, RocksQueueReader]]:
+        """Topic → queue id → queue; topics by name, queues by number. Raises :class:`CannotRead`."""
+        database = self.database()
+        topics = self._topics
+        if topics is None:
+            topics = {}
+            for topic, queue_id in list_queues(database):
+                reader = RocksQueueReader(topic, queue_id, database, self._log)
+                topics.setdefault(topic, {})[queue_id] = reader
+            self._topics = topics
+        return topics
+
+    def dispatched_offset(self) -> int:
+        """The end of dispatch (bytes of the log): a start dispatches from here on. 0 if it was never written."""
+        return dispatched_offset(self.database())
+
+    def forget_bounds(self) -> None:
+        """Compute the bounds of all queues again, because the log's end has changed."""
+        for queues in (self._topics or {}).values():
+            for queue in queues.values():
+                queue.forget_bounds()
+
+    def refresh(self) -> bool:
+        """Close the database if its files changed, so that the next question opens it anew; return True then."""
+        if self._database is None:
+            self._error = None
+            return False
+        if not self._database.has_changed():
+            self.forget_bounds()
+            return False
+        self.close()
+        return True
+
+
+def dispatched_offset(database: RocksDatabase) -> int:
+    """The end of dispatch (bytes of the log): a start dispatches from here on. 0 if it was never written."""
+    value = database.get(codec.BOUND_FAMILY, codec.CHECKPOINT_KEY)
+    return (codec.decode_dispatched(value) or 0) if value is not None else 0
+
+
+def list_queues(database: RocksDatabase) -> list[tuple[str, int]]:
+    """Topic and queue id of every queue with an end, by topic and queue id."""
+    bounds = (codec.decode_bound(key, value) for key, value in database.rows(codec.BOUND_FAMILY))
+    return sorted({(row.topic, row.queue_id) for row in bounds if row is not None and row.bound == "max"})
