@@ -50,7 +50,7 @@ async def drive(window):
 """
 
 
-def say(record: dict[str, Any]) -> None:
+def print_record(record: dict[str, Any]) -> None:
     """One JSON line."""
     sys.stdout.write(json.dumps(record) + "\n")
     sys.stdout.flush()
@@ -159,7 +159,9 @@ def beside_broker(args: argparse.Namespace, folder: Path) -> None:
         if output.get("cpuShare") is not None:
             shares.append(output["cpuShare"])
         results[with_us].append(rate)
-        say({"type": "bench", "name": "beside broker", "withWindow": with_us, "putsPerSecond": round(rate), **output})
+        print_record(
+            {"type": "bench", "name": "beside broker", "withWindow": with_us, "putsPerSecond": round(rate), **output}
+        )
         if with_us:
             broker.end()
     summary("half rate" if args.half else "full rate", results, shares, args)
@@ -210,7 +212,7 @@ def beside_bench(args: argparse.Namespace, folder: Path) -> None:
         if output.get("cpuShare") is not None:
             shares.append(output["cpuShare"])
         results[with_us].append(line["putsPerSecond"])
-        say(
+        print_record(
             {
                 "type": "bench",
                 "name": "beside bench",
@@ -227,7 +229,7 @@ def summary(name: str, results: dict[bool, list[float]], shares: list[float], ar
     alone, beside = statistics.median(results[False]), statistics.median(results[True])
     share = round(statistics.median(shares), 4) if shares else None
     spread = (max(results[False]) - min(results[False])) / alone if len(results[False]) > 1 else 0.0
-    say(
+    print_record(
         {
             "type": "bench",
             "name": f"summary, {name}",
@@ -296,7 +298,7 @@ def latency(args: argparse.Namespace, folder: Path) -> None:
         }
 
     with loop:
-        say(loop.run_until_complete(walk()))
+        print_record(loop.run_until_complete(walk()))
     broker.stop()
 
 

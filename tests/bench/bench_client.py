@@ -39,13 +39,13 @@ BODY = bytes(1024)
 CONFIG = ProducerConfig(send_timeout=10.0, new_topic_queues=8)
 
 
-def say(record: dict[str, Any]) -> None:
+def print_record(record: dict[str, Any]) -> None:
     """One JSON line."""
     sys.stdout.write(json.dumps(record) + "\n")
     sys.stdout.flush()
 
 
-def asked(what: str, *, short: bool) -> list[str]:
+def speed_arguments(what: str, *, short: bool) -> list[str]:
     """What ``speed`` and this program are asked, in words."""
     seconds, count = ("2", "2000") if short else ("8", "200000")
     if what == "send":
@@ -66,10 +66,10 @@ async def ours(namesrv: str, words: list[str]) -> None:
         if word == "send":
             for many in map(int, words[2].split(",")):
                 await sent(producer, topic, many, 1, seconds / 2)
-                say({"what": word, "number": many, "rate": await sent(producer, topic, many, 1, seconds)})
+                print_record({"what": word, "number": many, "rate": await sent(producer, topic, many, 1, seconds)})
         elif word == "batch":
             await sent(producer, topic, 8, 64, seconds / 2)
-            say({"what": word, "number": 8, "rate": await sent(producer, topic, 8, 64, seconds)})
+            print_record({"what": word, "number": 8, "rate": await sent(producer, topic, 8, 64, seconds)})
         else:
             count = int(words[2])
             for _ in range(0, count, 50):
@@ -77,7 +77,7 @@ async def ours(namesrv: str, words: list[str]) -> None:
             await asyncio.sleep(2.0)
             for turn in range(3):
                 rate = await (pulled(namesrv, topic, count) if word == "pull" else pushed(namesrv, topic, count, turn))
-                say({"what": word, "number": turn, "rate": rate})
+                print_record({"what": word, "number": turn, "rate": rate})
 
 
 async def sent(producer: Producer, topic: str, many: int, batch: int, seconds: float) -> float:
@@ -138,7 +138,7 @@ def blocking(namesrv: str, seconds: float) -> None:
             while time.monotonic() - begun < part:
                 producer.send(Message(topic, BODY, tags="tag"))
                 count += 1
-        say({"what": "send, blocking", "number": 1, "rate": count / (time.monotonic() - begun)})
+        print_record({"what": "send, blocking", "number": 1, "rate": count / (time.monotonic() - begun)})
 
 
 # Both sides, in turns
@@ -181,10 +181,12 @@ def main() -> None:
                 with real_cluster.real(Path(folder), *ports, release=args.release) as output:
                     for text in ("ours", "theirs") if turn % 2 == 0 else ("theirs", "ours"):
                         load = round(os.getloadavg()[0], 2)
-                        words = asked(word, short=args.short)
+                        words = speed_arguments(word, short=args.short)
                         for name, rate in figures(text, words, output["namesrv"], args.release):
                             record[name][text].append(rate)
-                            say({"turn": turn, "who": text, "what": name, "rate": round(rate, 1), "load": load})
+                            print_record(
+                                {"turn": turn, "who": text, "what": name, "rate": round(rate, 1), "load": load}
+                            )
     sys.stdout.write(f"\n| messages a second | ours | Java {args.release} | ratio |\n|---|---|---|---|\n")
     for name, by in record.items():
         median = statistics.median(by["ours"])

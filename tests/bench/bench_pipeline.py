@@ -253,7 +253,7 @@ def in_turns(sides: dict[str, Side], turns: int) -> tuple[dict[str, list[float]]
     return observed, memory
 
 
-def tell(
+def print_side(
     what: str, name: str, seen: dict[str, list[float]], memory: dict[str, Memory], beside: str, **options: Any
 ) -> None:
     """One side as a line."""
@@ -300,7 +300,7 @@ def measure_counts(spark: Any, root: Path, label: str, turns: int) -> None:
     }
     observed, memory = in_turns({name: same(side, expected) for name, side in sides.items()}, turns)
     for name in sides:
-        tell(label, name, observed, memory, "walk", messages=expected, splits=len(splits))
+        print_side(label, name, observed, memory, "walk", messages=expected, splits=len(splits))
 
 
 def measure_parquet(spark: Any, root: Path, label: str, turns: int, scratch: Path) -> None:
@@ -316,7 +316,7 @@ def measure_parquet(spark: Any, root: Path, label: str, turns: int, scratch: Pat
 
     observed, memory = in_turns({"pyarrow alone": lambda: write_alone(splits, scratch), "export": written}, turns)
     for name in observed:
-        tell(label, name, observed, memory, "pyarrow alone", messages=expected, splits=len(splits))
+        print_side(label, name, observed, memory, "pyarrow alone", messages=expected, splits=len(splits))
 
 
 def measure_growth(spark: Any, root: Path, label: str, turns: int, size: int) -> None:
@@ -328,7 +328,7 @@ def measure_growth(spark: Any, root: Path, label: str, turns: int, size: int) ->
     observed, memory = in_turns(sides, turns)
     each = {name: median(observed[name]) / (int(name.split()[0]) * size / bench_data.GIB) for name in sides}
     for name in sides:
-        tell(label, name, observed, memory, "1 files", secondsPerGiB=round(each[name], 3))
+        print_side(label, name, observed, memory, "1 files", secondsPerGiB=round(each[name], 3))
     spread = round(max(each.values()) / min(each.values()) - 1, 3)
     print(json.dumps({"what": label, "name": "growth", "spread": spread, "target": 0.15}), flush=True)
 
@@ -355,9 +355,9 @@ def measure_topic(spark: Any, folder: Path, bodies: str, size: int, stores: int,
             ),
         }
         observed, memory = in_turns(sides, turns)
-        tell(label, "whole", observed, memory, "whole", messages=expected["whole"])
+        print_side(label, "whole", observed, memory, "whole", messages=expected["whole"])
         for side in list(sides)[1:]:
-            tell(label, side, observed, memory, "whole", messages=expected[name])
+            print_side(label, side, observed, memory, "whole", messages=expected[name])
 
 
 def main() -> None:

@@ -39,7 +39,7 @@ ASKED = {
 Figures = dict[str, float]
 
 
-def say(record: dict[str, Any]) -> None:
+def print_record(record: dict[str, Any]) -> None:
     """One JSON line."""
     sys.stdout.write(json.dumps(record) + "\n")
     sys.stdout.flush()
@@ -139,7 +139,9 @@ def main() -> None:
             load = os.getloadavg()[0]
             for name, value in one_turn(text, args.what.split(","), args.release):
                 results[name][text].append(value)
-                say({"turn": turn, "who": text, "what": name, "value": round(value, 3), "load": round(load, 2)})
+                print_record(
+                    {"turn": turn, "who": text, "what": name, "value": round(value, 3), "load": round(load, 2)}
+                )
     sys.stdout.write(f"\n| what | ours | RocketMQ {args.release} | ratio |\n|---|---|---|---|\n")
     for name, by in results.items():
         median, real = statistics.median(by["ours"]), statistics.median(by["theirs"])

@@ -141,7 +141,7 @@ def requests(like: str) -> list[tuple[str | None, Command]]:
     return command
 
 
-async def told(address: str, like: str) -> list[tuple[object, ...]]:
+async def broker_lines(address: str, like: str) -> list[tuple[object, ...]]:
     host, _, port = address.rpartition(":")
     connection = await connect(host, int(port))
     lines = []
@@ -164,14 +164,14 @@ def test_both_refuse_the_same(like: str, tmp_path: Path) -> None:
     options = [word for key, value in SETTINGS[like].items() for word in ("--set", f"{key}={value}")]
     ports = ("--namesrv-port", real_cluster.free_port(), "--port", real_cluster.free_port())
     with real_cluster.real(folder, *ports, *options, release=RELEASES[like]) as output:
-        theirs = asyncio.run(told(output["broker"], like))
+        theirs = asyncio.run(broker_lines(output["broker"], like))
 
     async def ours() -> list[tuple[object, ...]]:
         access = Access(folder / "home" / "conf" / "plain_acl.yml", like, "PeerCluster")  # type: ignore[arg-type]
         config = BrokerConfig(cluster="PeerCluster")
         with MessageStore(tmp_path / "ours", like=like) as store, bind("127.0.0.1", 0) as position:  # type: ignore[arg-type]
             async with ListeningBroker(store, config, listening_socket=position, access=access) as server:
-                return await told(server.address, like)
+                return await broker_lines(server.address, like)
 
     for their, our in zip(theirs, asyncio.run(ours()), strict=True):
         assert our == their
@@ -185,7 +185,7 @@ updateTopic -b BROKER -t topicD -r 1 -w 1
 """
 
 
-def asked(user: str, namesrv: str, broker: str, folder: Path) -> list[str]:
+def mqadmin_outputs(user: str, namesrv: str, broker: str, folder: Path) -> list[str]:
     """What mqadmin printed of each command, signing as ``user``."""
     tools = folder / "tools.yml"
     tools.write_text(f"accessKey: {user}\nsecretKey: {KEYS[user]}\n")
@@ -212,12 +212,14 @@ def test_clients_of_rocketmq_sign_what_they_ask(tmp_path: Path) -> None:
         assert process.stdout is not None
         position = json.loads(process.stdout.readline())
         asyncio.run(declared(position["broker"]))
-        sent, not_asked, refused, no_admin = asked("someuser", position["namesrv"], position["broker"], tmp_path)
+        sent, not_asked, refused, no_admin = mqadmin_outputs(
+            "someuser", position["namesrv"], position["broker"], tmp_path
+        )
         assert "SEND_OK" in sent
         assert "has no permission to access Topic:topicB" in not_asked  # offsets are asked for first: Get
         assert "has no permission to access Topic:topicA" in refused
         assert "has no permission to access Topic:topicD" in no_admin
-        _, read, _, sample = asked("adminuser", position["namesrv"], position["broker"], tmp_path)
+        _, read, _, sample = mqadmin_outputs("adminuser", position["namesrv"], position["broker"], tmp_path)
         assert "hello" in read
         assert f"create topic to {position['broker']} success" in sample
     finally:

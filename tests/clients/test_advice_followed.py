@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import real_cluster
 from golden_stores import GoldenStores
-from served_stores import asked
+from served_stores import responses_of
 
 from engine.codec.config_tables import delay_offsets
 from engine.codec.json_dialect import parse
@@ -152,14 +152,14 @@ def pull(address: str, offset: int) -> tuple[int, int]:
         "subVersion": "0",
         "expressionType": "TAG",
     }
-    (response,) = asked(address, Command(RequestCode.PULL_MESSAGE, fields=fields))
+    (response,) = responses_of(address, Command(RequestCode.PULL_MESSAGE, fields=fields))
     return response.code, len(response.body)
 
 
 def group_offset(address: str) -> int:
     """The offset at which the broker says that the group is."""
     fields = {"consumerGroup": GROUP, "topic": TOPIC, "queueId": "0"}
-    (response,) = asked(address, Command(RequestCode.QUERY_CONSUMER_OFFSET, fields=fields))
+    (response,) = responses_of(address, Command(RequestCode.QUERY_CONSUMER_OFFSET, fields=fields))
     return int(response.fields["offset"])
 
 

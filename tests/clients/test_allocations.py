@@ -27,5 +27,7 @@ def test_every_strategy_gives_what_java_gives(release: str) -> None:
     words = done.stdout.split("\n")[:-1]
     assert len(words) == CASES
     assert [
-        item for item in zip(cases, map(allocation_cases.said, cases), words, strict=True) if item[1] != item[2]
+        item
+        for item in zip(cases, map(allocation_cases.allocation_line, cases), words, strict=True)
+        if item[1] != item[2]
     ] == []

@@ -57,7 +57,7 @@ class RequestCodeTap:
         pass
 
 
-def said(release: str, namesrv: str, *commands: str) -> list[list[list[str]]]:
+def mqadmin_lines(release: str, namesrv: str, *commands: str) -> list[list[list[str]]]:
     """Of each command of mqadmin its lines, split at blanks."""
     words = ["bash", str(real_cluster.JAVA / "mqadmin"), release, namesrv]
     out = subprocess.run(
@@ -131,7 +131,7 @@ def test_it_shows_what_the_admin_tool_says(release: str, tmp_path: Path, monkeyp
         try:
             monkeypatch.setattr(reading, "connect", tapped)
             state = asyncio.run(until_shared(namesrv))
-            reported = said(
+            reported = mqadmin_lines(
                 release,
                 namesrv,
                 "clusterList",

@@ -130,7 +130,7 @@ _CHANGING = re.compile(r"127\.0\.0\.1:\d+|\d{4}-\d\d-\d\d[ #][\d:,.]+|\d{13}")
 _LOGS = re.compile(r"\d\d:\d\d:\d\d,\d+ \|-")
 
 
-def said(namesrv: str, broker: str, commands: str) -> dict[str, list[str]]:
+def mqadmin_outputs(namesrv: str, broker: str, commands: str) -> dict[str, list[str]]:
     """What each command printed, by the command, without what must differ."""
     words = ["bash", str(real_cluster.JAVA / "mqadmin"), "5.3.3", namesrv]
     out = subprocess.run(
@@ -169,7 +169,8 @@ def test_every_command_says_what_it_says_of_a_real_broker(commands: str, golden,
     ):
         with ThreadPoolExecutor(2) as both:
             requests = [
-                both.submit(said, position["namesrv"], position["broker"], commands) for position in (real, own)
+                both.submit(mqadmin_outputs, position["namesrv"], position["broker"], commands)
+                for position in (real, own)
             ]
             theirs, ours = (item.result() for item in requests)
         process.send_signal(signal.SIGINT)

@@ -213,7 +213,7 @@ def sorted_lists(value):
     return value
 
 
-async def told(address: str) -> dict[str, list[Command]]:
+async def name_server_answers(address: str) -> dict[str, list[Command]]:
     host, port = address.split(":")
     connection = await connect(host, int(port))
     results = {}
@@ -229,14 +229,14 @@ async def told(address: str) -> dict[str, list[Command]]:
 
 
 @pytest.fixture(scope="module")
-def both(theirs) -> list[tuple[str, Command, Command, Command]]:
+def paired_answers(theirs) -> list[tuple[str, Command, Command, Command]]:
     """(step, request, the real answer, ours)."""
 
     async def ours() -> dict[str, list[Command]]:
         async with ListeningNameServer(port=0) as server:
-            return await told(server.address)
+            return await name_server_answers(server.address)
 
-    real, own = asyncio.run(told(theirs)), asyncio.run(ours())
+    real, own = asyncio.run(name_server_answers(theirs)), asyncio.run(ours())
     return [
         (name, *three)
         for name, requests in STEPS.items()
@@ -244,19 +244,20 @@ def both(theirs) -> list[tuple[str, Command, Command, Command]]:
     ]
 
 
-def test_each_answer_is_the_real_ones(both):
+def test_each_answer_is_the_real_ones(paired_answers):
     different = [
         f"{name}, {request.code} {request.fields}:\n  real {expected}\n  ours {results}"
-        for name, request, real, own in both
+        for name, request, real, own in paired_answers
         if (expected := plain(real)) != (results := plain(own))
     ]
     assert not different, "\n".join(different)
-    assert len(both) > 70
+    assert len(paired_answers) > 70
 
 
-def test_integer_keys_are_bare_where_they_are_in_the_real_answer(both):
+def test_integer_keys_are_bare_where_they_are_in_the_real_answer(paired_answers):
     spelled = [
-        (name, request.code, *(b"{0:" in bytes(item.body) for item in (real, own))) for name, request, real, own in both
+        (name, request.code, *(b"{0:" in bytes(item.body) for item in (real, own)))
+        for name, request, real, own in paired_answers
     ]
     assert [one for one in spelled if one[2] != one[3]] == []
     assert {one[2] for one in spelled} == {True, False}

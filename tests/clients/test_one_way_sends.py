@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import pytest
 import real_cluster
-from served_stores import a_send, asked, served
+from served_stores import a_send, responses_of, served
 
 from engine.remoting.frame import ONE_WAY, Command, encode
 
@@ -130,7 +130,7 @@ WAYS: dict[str, Callable[[ListeningProcess, str, int], None]] = {
 def stored(place: ListeningProcess, topics: list[str]) -> int:
     """Messages in the first queues of these."""
     questions = [Command(30, {"topic": topic, "queueId": "0"}) for topic in topics]
-    return sum(int(answer.fields.get("offset", 0)) for answer in asked(place.address, *questions))
+    return sum(int(answer.fields.get("offset", 0)) for answer in responses_of(place.address, *questions))
 
 
 def arrived(place: ListeningProcess, way: str, count: int) -> int:

@@ -43,7 +43,7 @@ TOOLS = {"go": "go", "node": "npm", "python_cpp": "python3", "java": "mvn"}
 Told = dict[str, dict[str, Any]]
 
 
-def told(language: str, names: str, broker: str, folder: Path) -> Told:
+def client_lines(language: str, names: str, broker: str, folder: Path) -> Told:
     """What one client was told in each scenario."""
     results: Told = {}
     with ServerPair(names, broker, folder, CONFIG, SERVERS[language]) as setting:
@@ -73,7 +73,7 @@ def by_real_servers(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str],
 
     def ask(language: str) -> Told:
         if language not in saved:
-            saved[language] = told(language, "real", "real", tmp_path_factory.mktemp("real") / "servers")
+            saved[language] = client_lines(language, "real", "real", tmp_path_factory.mktemp("real") / "servers")
         return saved[language]
 
     return ask
@@ -99,7 +99,7 @@ def test_told_the_same(
     assert peer.missing() is None
     assert shutil.which(TOOLS[language]), f"there is no {TOOLS[language]} on the path"
     theirs = by_real_servers(language)
-    ours = told(language, names, broker, tmp_path / "servers")
+    ours = client_lines(language, names, broker, tmp_path / "servers")
     assert theirs.keys() == ours.keys()
     for scenario, real in theirs.items():
         assert len(real) > 3

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 import real_cluster
-from brokers import Asking, asking
+from brokers import Asking, asking_broker
 from pops import GROUP, pop, popped
 
 from engine.broker.config import BrokerConfig
@@ -48,16 +48,16 @@ class BrokerRecord:
         answer = await self.client.ask(code, body, **fields)
         request = {name: _TIME.sub("T", str(value)) for name, value in fields.items()}
         request["extraInfo"] = _TURN.sub(r"\1 N", request.get("extraInfo", ""))
-        self.lines.append((code, request, *told(answer)))
+        self.lines.append((code, request, *comparable_answer(answer)))
         return answer
 
     async def pop(self, **options: object) -> Command:
         answer = await pop(self.client, **{"queueId": 0, "initMode": 0, **options})
-        self.lines.append((200050, options, *told(answer)))
+        self.lines.append((200050, options, *comparable_answer(answer)))
         return answer
 
 
-def told(answer: Command) -> tuple[Any, ...]:
+def comparable_answer(answer: Command) -> tuple[Any, ...]:
     fields = {
         name: "N" if name == "reviveQid" and 0 <= int(value) < 8 else _TIME.sub("T", value)
         for name, value in answer.fields.items()
@@ -205,7 +205,7 @@ def theirs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[tuple[Any,
 
 def test_both_brokers_say_the_same(theirs: list[tuple[Any, ...]], tmp_path: Path) -> None:
     async def scenario() -> list[tuple[Any, ...]]:
-        async with asking(tmp_path, BrokerConfig(cluster="PeerCluster"), release="5.3") as client:
+        async with asking_broker(tmp_path, BrokerConfig(cluster="PeerCluster"), release="5.3") as client:
             return await everything(client)
 
     for their, our in zip(theirs, asyncio.run(scenario()), strict=True):

@@ -15,7 +15,7 @@ from types import SimpleNamespace
 
 import pytest
 import real_cluster
-from brokers import Asking, asking
+from brokers import Asking, asking_broker
 from pops import GROUP, pop, popped
 
 from engine.broker.config import BrokerConfig
@@ -116,7 +116,7 @@ async def assert_in_hand(client: Asking) -> None:
 @pytest.mark.clients_full
 def test_a_real_broker_revives_what_ours_handed_out(tmp_path: Path) -> None:
     async def ours() -> None:
-        async with asking(tmp_path / "store", BrokerConfig(cluster=CLUSTER)) as client:
+        async with asking_broker(tmp_path / "store", BrokerConfig(cluster=CLUSTER)) as client:
             client.server.broker.store.tables.create_topic("Orders", 2)
             await left_open(client)
 
@@ -162,7 +162,7 @@ def test_what_an_orderly_group_has_in_hand_stays_there(tmp_path: Path) -> None:
     """Of ours with a real broker, and of that one with ours."""
 
     async def ours(folder: Path, what: Callable[[Asking], Awaitable[None]]) -> None:
-        async with asking(folder / "store", BrokerConfig(cluster=CLUSTER)) as client:
+        async with asking_broker(folder / "store", BrokerConfig(cluster=CLUSTER)) as client:
             await what(client)
 
     async def theirs(said: dict[str, str], what: Callable[[Asking], Awaitable[None]]) -> None:
@@ -197,7 +197,7 @@ def test_ours_revives_what_a_real_broker_handed_out(tmp_path: Path) -> None:
         client.close()
 
     async def ours() -> None:
-        async with asking(tmp_path / "store", BrokerConfig(cluster=CLUSTER)) as client:
+        async with asking_broker(tmp_path / "store", BrokerConfig(cluster=CLUSTER)) as client:
             await assert_revived(client, left_at)
 
     left_at = time.monotonic()

@@ -20,14 +20,14 @@ RELEASES = {"5.3": "5.3.3", "4.9": "4.9.7"}
 CONFIG = {"brokerClusterName": "PeerCluster", "longPollingEnable": "false"}
 
 
-def told(kind: str, like: str, folder: Path) -> dict[str, malformed_requests.Answered]:
+def broker_answers(kind: str, like: str, folder: Path) -> dict[str, malformed_requests.Answered]:
     with ServerPair(kind, kind, folder, CONFIG, RELEASES[like]) as setting:
         return asyncio.run(malformed_requests.answers(setting.address, like))
 
 
 @pytest.mark.parametrize("like", RELEASES)
 def test_each_is_answered_as_by_rocketmq(like: str, tmp_path: Path) -> None:
-    theirs, ours = (told(kind, like, tmp_path / kind) for kind in ("real", "ours"))
+    theirs, ours = (broker_answers(kind, like, tmp_path / kind) for kind in ("real", "ours"))
     assert theirs.keys() == ours.keys()
     assert len(theirs) > 1000
     different = {name for name, real in theirs.items() if not malformed_requests.is_same(real, ours[name])}

@@ -112,7 +112,7 @@ def test_clients_are_told_what_a_real_broker_told_them(scenario: str, played) ->
     assert main(["check", str(folder / "store")]) == 0
 
 
-def _asked(
+def _play_scenario(
     names: str, broker: str, scenario: str, seed: int, folder: Path, servers: str, clients: str | None = None
 ) -> tuple[Path, Path]:
     """A scenario of clients beside a name server and a broker: their record, and the store behind it."""
@@ -140,7 +140,7 @@ def test_other_seeds_beside_a_real_broker(release: str, scenario: str, seed: int
     """The same with names and orders that no record has; both leave the same in their stores."""
     with ThreadPoolExecutor(2) as both:  # they wait most of the time
         (theirs, their_store), (ours, our_store) = both.map(
-            lambda kind: _asked(kind, kind, scenario, seed, tmp_path / kind, release), ("real", "ours")
+            lambda kind: _play_scenario(kind, kind, scenario, seed, tmp_path / kind, release), ("real", "ours")
         )
     assert_same(theirs, ours)
     assert store_comparison.differences(their_store, our_store) == []
@@ -156,7 +156,9 @@ def by_real_servers(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str],
     """What those clients were told by RocketMQ's own servers, asked once a scenario."""
 
     def ask(scenario: str) -> tuple[Path, Path]:
-        return _asked("real", "real", scenario, 733, tmp_path_factory.mktemp(scenario) / "servers", SERVERS, CLIENTS)
+        return _play_scenario(
+            "real", "real", scenario, 733, tmp_path_factory.mktemp(scenario) / "servers", SERVERS, CLIENTS
+        )
 
     return functools.cache(ask)
 
@@ -169,7 +171,7 @@ def test_clients_of_4_9_8_in_each_setting(
 ) -> None:
     """They are told the same by ours and RocketMQ's servers in any mixture, and leave the same in the store."""
     theirs, their_store = by_real_servers(scenario)
-    ours, our_store = _asked(names, broker, scenario, 733, tmp_path / "servers", SERVERS, CLIENTS)
+    ours, our_store = _play_scenario(names, broker, scenario, 733, tmp_path / "servers", SERVERS, CLIENTS)
     assert_same(theirs, ours)
     assert store_comparison.differences(their_store, our_store) == []
     assert main(["check", str(our_store)]) == 0

@@ -79,7 +79,7 @@ def slave(folder: Path, namesrv: str, release: str, **options: object) -> Iterat
         process.communicate()
 
 
-def asked(address: str, *requests: Command) -> list[Command]:
+def responses_of(address: str, *requests: Command) -> list[Command]:
     async def scenario() -> list[Command]:
         host, _, port = address.rpartition(":")
         connection = await connect(host, int(port))
@@ -140,7 +140,7 @@ def test_a_real_master_is_followed_and_stood_in_for(tmp_path: Path, release: str
             real_cluster.real(tmp_path / "master", *options, release=release) as master,
             slave(tmp_path / "slave", namesrv, release) as ours,
         ):
-            answers = asked(master["broker"], *(send(number) for number in range(1200)))
+            answers = responses_of(master["broker"], *(send(number) for number in range(1200)))
             assert {item.code for item in answers} == {0}
             until(lambda: logs_are_the_same(master["store"], store), "the slave does not follow")
             assert len(list((store / "commitlog").iterdir())) >= 3
@@ -152,10 +152,10 @@ def test_a_real_master_is_followed_and_stood_in_for(tmp_path: Path, release: str
             member = JavaMember(release, namesrv, "late", "Orders", tmp_path / "late")
             until(lambda: len(member.received) == 1200, "no consumer is served by the slave")
             member.stop()
-            (refused,) = asked(ours["broker"], send(0))
+            (refused,) = responses_of(ours["broker"], send(0))
             assert refused.code == (2 if release == "5.3.3" else 14)
             with real_cluster.real(tmp_path / "master", *options, release=release) as repeated:
-                answers = asked(repeated["broker"], *(send(number) for number in range(1200, 1600)))
+                answers = responses_of(repeated["broker"], *(send(number) for number in range(1200, 1600)))
                 assert {one.code for one in answers} == {0}
                 until(lambda: logs_are_the_same(repeated["store"], store), "the slave does not go on")
     options = ("--namesrv-port", real_cluster.free_port(), "--port", real_cluster.free_port(), "--small")
@@ -163,7 +163,7 @@ def test_a_real_master_is_followed_and_stood_in_for(tmp_path: Path, release: str
     moved.mkdir()
     store.rename(moved / "store")
     with real_cluster.real(moved, *options, release=release) as opened:
-        (answer,) = asked(opened["broker"], send(5000))
+        (answer,) = responses_of(opened["broker"], send(5000))
         assert (answer.code, answer.fields["queueOffset"]) == (0, "400")
 
 
@@ -188,12 +188,14 @@ def test_timers_of_a_real_master_go_on_in_the_store_of_our_slave(tmp_path: Path,
         ):
             now = int(time.time() * 1000)
             late = now + 100_000
-            answers = asked(master["broker"], *(timer(number, now + 3000) for number in range(8)), timer(8, late))
+            answers = responses_of(
+                master["broker"], *(timer(number, now + 3000) for number in range(8)), timer(8, late)
+            )
             assert {item.code for item in answers} == {0}
             until(lambda: entries(master["store"]) == 8, "the master does not deliver")
             check = store / "config" / "timercheck"
             until(lambda: check.exists() and decode_check(check.read_bytes()).queue_offset == 9, "no positions come")
-            (answer,) = asked(master["broker"], Command(61, {}))
+            (answer,) = responses_of(master["broker"], Command(61, {}))
             waiting = json.loads(bytes(answer.body))["timingCount"]["Orders"]["count"]
             assert waiting == 1
             metrics = store / "config" / "timermetrics"

@@ -39,7 +39,7 @@ def settings(in_sync: int, slowly: int = 1) -> dict[str, str]:
     return {**SETTINGS, "inSyncReplicas": str(in_sync), "slaveTimeout": str(TIMEOUT * slowly)}
 
 
-def kept(release: str, in_sync: int) -> list[dict[str, Any]]:
+def recorded_lines(release: str, in_sync: int) -> list[dict[str, Any]]:
     text = lzma.decompress((RECORDS / f"{release}-sync-master-{in_sync}.jsonl.xz").read_bytes()).decode()
     return [json.loads(line) for line in text.splitlines()]
 
@@ -67,13 +67,13 @@ def test_answers_are_those_of_a_real_sync_master(tmp_path: Path) -> None:
         for slowly in (1, SLOWLY):
             async with ours(tmp_path / f"{release}-{in_sync}-{slowly}", release, in_sync, slowly) as where:
                 lines = await record(*where, slowly)
-            if lines == kept(release, in_sync):
+            if lines == recorded_lines(release, in_sync):
                 break
         return lines
 
     async def scenario() -> None:
         for kind, lines in zip(KINDS, await asyncio.gather(*(one(*kind) for kind in KINDS)), strict=True):
-            for ours_said, theirs in zip(lines, kept(*kind), strict=True):
+            for ours_said, theirs in zip(lines, recorded_lines(*kind), strict=True):
                 assert ours_said == theirs, kind
 
     run(scenario)
@@ -91,9 +91,9 @@ def test_a_real_sync_master_answers_as_it_is_kept(tmp_path: Path, request: pytes
                 options += ["--set", f"{name}={value}"]
             with real_cluster.real(tmp_path / f"{release}-{in_sync}-{slowly}", *options, release=release):
                 lines = asyncio.run(record("127.0.0.1", port, port + 1, slowly))
-            if lines == kept(release, in_sync):
+            if lines == recorded_lines(release, in_sync):
                 break
-        assert lines == kept(release, in_sync)
+        assert lines == recorded_lines(release, in_sync)
 
 
 def configured(folder: Path) -> Path:
@@ -145,7 +145,7 @@ def the_end(store: str) -> tuple[str, bytes]:
     return last.name, last.read_bytes()
 
 
-async def told_at_last(sender: MessageSender, code: int, body: bytes) -> None:
+async def send_until_answered(sender: MessageSender, code: int, body: bytes) -> None:
     """Send until that is the answer: a slave, and its end, may be noticed late, and a machine may be busy for longer
     than a send waits.
     """
@@ -189,12 +189,12 @@ def test_a_real_slave_is_waited_for_killed_and_back(tmp_path: Path, release: str
             )
             for _ in range(2):
                 with real_cluster.real(tmp_path / "slave", *options, release=release) as slave:
-                    await told_at_last(sender, 0, b"x")
+                    await send_until_answered(sender, 0, b"x")
                     for number in range(200):
-                        await told_at_last(sender, 0, b"%d" % number * 2000)
+                        await send_until_answered(sender, 0, b"%d" % number * 2000)
                     assert the_end(slave["store"]) == the_end(actual_master["store"])
                     os.kill(slave["pid"], signal.SIGKILL)
-                await told_at_last(sender, alone, b"x")
+                await send_until_answered(sender, alone, b"x")
                 assert (await sender.ask("wait not", properties="WAIT\x01false\x02")).code == 0
             sender.connection.close()
 

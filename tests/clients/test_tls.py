@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.peer, pytest.mark.timeout(300)]
 _LEAN = "-Xms128m -Xmx256m -XX:TieredStopAtLevel=1"
 
 
-async def asked_plainly(address: str) -> None:
+async def ask_without_tls(address: str) -> None:
     host, _, port = address.rpartition(":")
     connection = await connect(host, int(port))
     try:
@@ -43,5 +43,5 @@ def test_the_java_client_sends_over_tls(tmp_path: Path) -> None:
         (line,) = [json.loads(line) for line in done.stdout.splitlines()]
         assert line["rate"] > 0
         with pytest.raises(ConnectionError):
-            asyncio.run(asked_plainly(namesrv))
+            asyncio.run(ask_without_tls(namesrv))
     assert main(["check", str(store)]) == 0

@@ -16,7 +16,7 @@ FILE = Path("/store/commitlog/0")
 SIZE = 8 * PAGE
 
 
-def found(disk, seed=0, keep=None, path=FILE):
+def bytes_after_power_loss(disk, seed=0, keep=None, path=FILE):
     return disk.after_power_loss(random.Random(seed), keep).read_file(path)
 
 
@@ -26,8 +26,8 @@ def test_what_was_flushed_is_there_and_nothing_else_without_luck():
     file.write(0, b"flushed")
     file.flush(0, 7)
     file.write(PAGE, b"not flushed")
-    assert found(disk, keep=0.0) == b"flushed".ljust(SIZE, b"\0")
-    assert found(disk, keep=1.0)[PAGE : PAGE + 6] in (b"not fl", bytes(6))
+    assert bytes_after_power_loss(disk, keep=0.0) == b"flushed".ljust(SIZE, b"\0")
+    assert bytes_after_power_loss(disk, keep=1.0)[PAGE : PAGE + 6] in (b"not fl", bytes(6))
     assert file.read(PAGE, 3) == b"not"
 
 
@@ -38,7 +38,7 @@ def test_pages_come_through_in_any_order_and_some_are_torn():
     file.view[:] = b"x" * SIZE
     later_without_earlier = torn = 0
     for seed in range(50):
-        pages = [found(disk, seed)[position : position + PAGE] for position in range(0, SIZE, PAGE)]
+        pages = [bytes_after_power_loss(disk, seed)[position : position + PAGE] for position in range(0, SIZE, PAGE)]
         complete = [page == b"x" * PAGE for page in pages]
         later_without_earlier += any(complete[n + 1] and not any(pages[n]) for n in range(7))
         for page in pages:
@@ -55,7 +55,7 @@ def test_dirty_pages_may_reach_the_disk_by_themselves():
     file.flush(0, SIZE)
     for number in range(40):
         file.write(number % 8 * PAGE, bytes([number]) * PAGE)
-    saved = found(disk, keep=0.0)
+    saved = bytes_after_power_loss(disk, keep=0.0)
     assert any(saved)
     assert len({saved[position] for position in range(0, SIZE, PAGE)}) > 2, "pages of different ages stand side by side"
 
@@ -63,13 +63,13 @@ def test_dirty_pages_may_reach_the_disk_by_themselves():
 def test_a_name_survives_once_the_file_or_its_folder_was_synced():
     disk = SimulatedDisk()
     file = disk.open(FILE, SIZE)
-    assert found(disk, keep=0.0) is None
-    assert found(disk, keep=1.0) == bytes(SIZE)
+    assert bytes_after_power_loss(disk, keep=0.0) is None
+    assert bytes_after_power_loss(disk, keep=1.0) == bytes(SIZE)
     file.flush(0, 0)
-    assert found(disk, keep=0.0) == bytes(SIZE)
+    assert bytes_after_power_loss(disk, keep=0.0) == bytes(SIZE)
     disk.write_file(FILE.parent / "1", b"abc")
     disk.sync_folder(FILE.parent)
-    assert found(disk, keep=0.0, path=FILE.parent / "1") == b"", "its bytes were not flushed"
+    assert bytes_after_power_loss(disk, keep=0.0, path=FILE.parent / "1") == b"", "its bytes were not flushed"
 
 
 def test_names_come_through_in_the_order_in_which_they_were_made():
@@ -102,7 +102,7 @@ def test_a_file_written_anew_is_old_cut_or_partly_new():
     disk = SimulatedDisk()
     disk.write_file(FILE, b"old", sync=True)
     disk.write_file(FILE, b"a longer text")
-    observed = {found(disk, seed) for seed in range(200)}
+    observed = {bytes_after_power_loss(disk, seed) for seed in range(200)}
     assert {b"old", b"", b"a longer text"} < observed
     assert all(text == b"old" or b"a longer text".startswith(text) for text in observed)
 
@@ -111,9 +111,9 @@ def test_a_file_that_was_removed_may_come_back_until_its_folder_is_synced():
     disk = SimulatedDisk()
     disk.write_file(FILE, b"x", sync=True)
     disk.delete(FILE)
-    assert found(disk, keep=0.0) == b"x"
+    assert bytes_after_power_loss(disk, keep=0.0) == b"x"
     disk.sync_folder(FILE.parent)
-    assert found(disk, keep=0.0) is None
+    assert bytes_after_power_loss(disk, keep=0.0) is None
 
 
 def test_the_plug_is_pulled_at_the_call_that_was_named_and_stays_out():
@@ -130,7 +130,7 @@ def test_the_plug_is_pulled_at_the_call_that_was_named_and_stays_out():
     ):
         with pytest.raises(PowerLoss):
             call()
-    assert found(disk, keep=0.0) is None
+    assert bytes_after_power_loss(disk, keep=0.0) is None
 
 
 def test_the_plug_can_be_pulled_by_hand():

@@ -27,7 +27,7 @@ def message(number):
     return Message("T", b"%06d" % number * (number % 30), number % QUEUES, {"KEYS": f"k{number}", "n": str(number)})
 
 
-def told(unit):
+def number_in_body(unit):
     number = int(unit.properties["n"])
     assert unit.crc == "ok"
     assert unit.body == message(number).body
@@ -49,7 +49,7 @@ def pulls(store, queue, over):
     while not over.wait(PAUSE):
         with store.get_message("g", "T", queue, position) as result:
             for unit in result.units():
-                assert told(unit) % QUEUES == queue
+                assert number_in_body(unit) % QUEUES == queue
             position = result.next_begin_offset
             if result.status == "OFFSET_OVERFLOW_ONE" and position * QUEUES + queue >= MESSAGES:
                 return
@@ -67,7 +67,9 @@ def queries(store, queue, over):
     number = queue
     while not over.wait(PAUSE):
         with store.query_message("T", f"k{number}") as query_message:
-            assert [told(unit) for unit in query_message.units() if unit.properties["KEYS"] == f"k{number}"] in (
+            assert [
+                number_in_body(unit) for unit in query_message.units() if unit.properties["KEYS"] == f"k{number}"
+            ] in (
                 [],
                 [number],
             )

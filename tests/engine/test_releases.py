@@ -51,7 +51,7 @@ def test_a_version_follows_the_rules_of_one_release(version, release):
 @pytest.mark.parametrize("option", ["--release", "--like"])
 @pytest.mark.parametrize("release", releases.NAMES)
 def test_a_command_speaks_for_the_release_that_is_asked_for(golden, option, release):
-    plan = agree.ask("recover", golden("clean-5.3.3"), "--plan", option, release)[0]
+    plan = agree.records_of("recover", golden("clean-5.3.3"), "--plan", option, release)[0]
     assert (plan["like"], plan["release"]) == (release, release)
 
 

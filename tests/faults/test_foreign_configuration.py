@@ -141,7 +141,7 @@ def place(tmp_path: Path, reached: socket.socket) -> Path:
     return tmp_path
 
 
-def told(place: Path, command: str, words: list[str], *arguments: str) -> tuple[int, str, str]:
+def run_command(place: Path, command: str, words: list[str], *arguments: str) -> tuple[int, str, str]:
     names = {
         "STORE": place / "copy",
         "NEW": place / "new",
@@ -159,7 +159,7 @@ def told(place: Path, command: str, words: list[str], *arguments: str) -> tuple[
 def test_no_command_follows_a_foreign_configuration(place: Path, command: str, kind: str, words: list[str]) -> None:
     """`recover COPY --apply --config broker.conf` cut the live store's log, under the copy's lock, and ended with 0."""
     before = golden_stores.fingerprint(place)
-    code, output, err = told(place, command, words)
+    code, output, err = run_command(place, command, words)
     after = golden_stores.fingerprint(place)
     assert golden_stores.changes(before, after) == []
     assert str(place / "live") in err
@@ -173,7 +173,7 @@ def test_no_command_follows_a_foreign_configuration(place: Path, command: str, k
         assert output == ""
     else:
         assert code in {0, 1}
-        repeated = told(place, command, words, "--ignore-config-paths")
+        repeated = run_command(place, command, words, "--ignore-config-paths")
         assert str(place / "live") not in repeated[2]
         if command not in {"check", "recover", "info", "pipeline verify"}:  # these say it in their answer, too
             assert (repeated[0], repeated[1]) == (code, output), "the copy was read, either way"
@@ -182,7 +182,7 @@ def test_no_command_follows_a_foreign_configuration(place: Path, command: str, k
 @pytest.mark.parametrize("command", DEEDS)
 def test_with_the_paths_left_out_the_copy_is_written_and_nothing_else(place: Path, command: str) -> None:
     live, copy = golden_stores.fingerprint(place / "live"), golden_stores.fingerprint(place / "copy")
-    code, _, err = told(place, command, DEEDS[command], "--ignore-config-paths")
+    code, _, err = run_command(place, command, DEEDS[command], "--ignore-config-paths")
     assert code == 0, err
     assert golden_stores.fingerprint(place / "live") == live
     written = (place / "new").exists() or golden_stores.fingerprint(place / "copy") != copy
@@ -193,7 +193,7 @@ def test_with_the_paths_left_out_the_copy_is_written_and_nothing_else(place: Pat
 def test_with_the_word_nobody_writes_into_a_store_that_its_broker_holds(place: Path, command: str) -> None:
     with StoreLock(place / "live" / "lock"):
         before = golden_stores.fingerprint(place / "live")
-        code, _, err = told(place, command, DEEDS[command], "--paths-from-config")
+        code, _, err = run_command(place, command, DEEDS[command], "--paths-from-config")
         assert golden_stores.fingerprint(place / "live") == before
     assert code == 3
     assert str(place / "live") in err

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from served_stores import a_send, asked, served
+from served_stores import a_send, responses_of, served
 
 from engine.remoting.connection import Connection, connect
 from engine.remoting.frame import Command, encode
@@ -63,8 +63,8 @@ def broker(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[tuple[sub
     conf = tmp_path / "broker.conf"
     conf.write_text(f"serverChannelMaxIdleTimeSeconds={getattr(request, 'param', 3)}\n")
     with served(tmp_path / "store", "--config", str(conf)) as results:
-        assert asked(results[1]["broker"], a_send(b"first"))[0].code == 0
-        while asked(results[1]["broker"], end_of_queue())[0].fields["offset"] != "1":
+        assert responses_of(results[1]["broker"], a_send(b"first"))[0].code == 0
+        while responses_of(results[1]["broker"], end_of_queue())[0].fields["offset"] != "1":
             time.sleep(0.02)  # it is dispatched
         yield results
 
@@ -110,8 +110,8 @@ def test_whoever_reads_no_answer_is_not_read_and_fills_no_memory(broker) -> None
                 sent += flood.send(frame)
         assert sent < FLOOD
         assert resident(process.pid) - before < GROWTH
-        assert asked(record["broker"], a_send(b"meanwhile"))[0].code == 0
-    assert asked(record["broker"], end_of_queue())[0].code == 0
+        assert responses_of(record["broker"], a_send(b"meanwhile"))[0].code == 0
+    assert responses_of(record["broker"], end_of_queue())[0].code == 0
 
 
 @pytest.mark.parametrize("broker", [120], indirect=True)
@@ -120,9 +120,11 @@ def test_forty_who_pull_and_do_not_read_hold_nobody_up(broker) -> None:
     had read first: 3.6 GB of memory, and everybody else waited for three seconds.
     """
     process, record = broker
-    codes = {answer.code for answer in asked(record["broker"], *(a_send(bytes(250_000), "Large") for _ in range(20)))}
+    codes = {
+        answer.code for answer in responses_of(record["broker"], *(a_send(bytes(250_000), "Large") for _ in range(20)))
+    }
     assert codes == {0}
-    while asked(record["broker"], Command(30, {"topic": "Large", "queueId": "0"}))[0].fields["offset"] != "20":
+    while responses_of(record["broker"], Command(30, {"topic": "Large", "queueId": "0"}))[0].fields["offset"] != "20":
         time.sleep(0.02)
     before = steady(process.pid)
     fields = {
@@ -147,7 +149,7 @@ def test_forty_who_pull_and_do_not_read_hold_nobody_up(broker) -> None:
             with contextlib.suppress(BlockingIOError):
                 item.send(pulls)
         for _ in range(20):
-            assert asked(record["broker"], a_send(b"meanwhile"))[0].code == 0
+            assert responses_of(record["broker"], a_send(b"meanwhile"))[0].code == 0
         assert steady(process.pid) - before < GROWTH
 
 
@@ -164,7 +166,7 @@ def test_slow_silent_and_half_open_ones_hold_nobody_up(broker) -> None:
         for position in range(len(frame)):
             slow.sendall(frame[position : position + 1])
             if position % 50 == 0:
-                assert asked(record["broker"], a_send(b"quickly"))[0].code == 0
+                assert responses_of(record["broker"], a_send(b"quickly"))[0].code == 0
         slow.settimeout(60)
         assert int.from_bytes(slow.recv(4), "big") > 0
         for item in silent:  # they said nothing for longer than the configuration allows
@@ -190,4 +192,4 @@ def test_what_is_no_frame_ends_its_own_connection_only(broker, garbage: bytes) -
         connection.settimeout(60)
         with contextlib.suppress(ConnectionResetError):
             assert connection.recv(1) == b""
-    assert asked(record["broker"], end_of_queue())[0].fields["offset"] == "1"
+    assert responses_of(record["broker"], end_of_queue())[0].fields["offset"] == "1"

@@ -154,7 +154,7 @@ def into_dledger(root: Path, folder: str | None) -> None:
         (places["index"] / f"{0:020d}").write_bytes(index)
 
 
-def told(*words):
+def run_command(*words):
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         code = main([str(word) for word in words])
@@ -171,7 +171,7 @@ def test_nothing_is_written_into_a_store_with_a_part_that_is_not_decoded(kind, u
     before = fingerprint(root)
     for name, words in WRITERS.items():
         requests = [{"STORE": root, "RECORDING": recording}.get(word, word) for word in words]
-        code, out, err = told(*requests)
+        code, out, err = run_command(*requests)
         assert code == 3, (name, out, err)
         assert "not decoded" in err, (name, err)
         assert err.count("storescope: ") == 1, (name, err)
@@ -194,10 +194,10 @@ def test_the_rocksdb_that_every_store_of_5_4_has_is_in_nobodys_way(name, golden,
     """``rocksdbstore`` holds no record by default: no table file, and a write-ahead log without a byte."""
     root = tmp_path / "store"
     shutil.copytree(golden(name), root)
-    code, out, _ = told("info", root, "--json")
+    code, out, _ = run_command("info", root, "--json")
     assert code == 0
     assert not any("RocksDB" in note for note in json.loads(out.splitlines()[0])["notes"])
-    assert told("put", root, "--topic", "Orders", "--body", "tea", "--yes")[0] == 0
+    assert run_command("put", root, "--topic", "Orders", "--body", "tea", "--yes")[0] == 0
 
 
 @pytest.mark.golden
@@ -213,18 +213,18 @@ def test_nothing_is_concluded_from_queues_in_a_rocksdb_without_the_extra(kind, t
     for question in QUEUE_QUESTIONS:
         words = [word.replace("STORE", str(root)).replace("TOPIC", topic) for word in question]
         for extra in ((), ("--json",)):
-            code, out, err = told(*words, *extra)
+            code, out, err = run_command(*words, *extra)
             assert code == 3, (question, out, err)
             assert "cannot be told: the queues are in a RocksDB" in out + err, question
             assert not CONCLUSIONS.search(out + err), (question, out, err)
             assert question not in READ_FROM_ROCKSDB or "pip install 'storescope[rocksdb]'" in err, question
     for question in WITHOUT_QUEUES:
-        code, out, err = told(*(word.replace("STORE", str(root)) for word in question))
+        code, out, err = run_command(*(word.replace("STORE", str(root)) for word in question))
         assert not CONCLUSIONS.search(out + err), (question, out, err)
         assert question[0] in ("check",) or code == 0, (question, out, err)
-    findings = [json.loads(line) for line in told("check", root, "--json")[1].splitlines()]
+    findings = [json.loads(line) for line in run_command("check", root, "--json")[1].splitlines()]
     assert {record["id"] for record in findings if record["type"] == "finding"} == {"DK02"}, "the store is healthy"
-    (account,) = (json.loads(line) for line in told("info", root, "--json")[1].splitlines())
+    (account,) = (json.loads(line) for line in run_command("info", root, "--json")[1].splitlines())
     assert account["topics"] is None
     assert "storescope[rocksdb]" in account["unknown"]["queues"]
 
@@ -265,11 +265,11 @@ def test_a_damaged_rocksdb_is_said_and_nothing_is_concluded(golden, tmp_path):
 def test_nothing_is_concluded_from_tables_in_a_rocksdb(kind, golden):
     root = golden(kind)
     for question in (["groups", root], ["consumerProgress", "-s", root, "-g", "warehouse"], ["config", root]):
-        code, out, err = told(*question)
+        code, out, err = run_command(*question)
         assert code == 3, (question, out, err)
         assert "cannot be told: the consumer offsets are in a RocksDB" in out + err
         assert not CONCLUSIONS.search(out + err), (question, out, err)
-    ids = {json.loads(line).get("id") for line in told("check", root, "--json")[1].splitlines()}
+    ids = {json.loads(line).get("id") for line in run_command("check", root, "--json")[1].splitlines()}
     assert not ids & {"CF03", "CF06", "CF08", "CQ10", "CQ14"}
 
 
@@ -277,13 +277,13 @@ def test_nothing_is_concluded_from_tables_in_a_rocksdb(kind, golden):
 def test_file_queues_beside_a_rocksdb_are_looked_at(golden):
     """The plan said "cannot be told" beside a RocksDB, though a broker with storeType=default reads the files."""
     root = golden("combine-5.5.1")
-    code, out, _ = told("get", root, "TopicA", "0", "0")
+    code, out, _ = run_command("get", root, "TopicA", "0", "0")
     assert code == 0
     assert "FOUND" in out
-    code, out, err = told("recover", root, "--plan")
+    code, out, err = run_command("recover", root, "--plan")
     assert code == 0, err
     assert "TopicA" in out
-    assert "There are also file queues" in told("info", root)[1]
+    assert "There are also file queues" in run_command("info", root)[1]
 
 
 @pytest.mark.golden
@@ -294,13 +294,13 @@ def test_file_queues_that_ended_long_before_the_log_do_not_count(golden, tmp_pat
     for path in (root / "consumequeue").glob("*/*/*"):
         entries = path.read_bytes()
         path.write_bytes(entries[: 20 * 5].ljust(len(entries), b"\0"))
-    code, _, err = told("get", root, "TopicA", "0", "0")
+    code, _, err = run_command("get", root, "TopicA", "0", "0")
     assert code == 3
     assert "cannot be told: the queues are in a RocksDB" in err
     conf = tmp_path / "broker.conf"
     conf.write_text("storeType=default\n")
-    assert told("get", root, "TopicA", "0", "0", "--config", conf)[0] == 0
-    assert "which of the two a broker uses" in told("info", root)[1]
+    assert run_command("get", root, "TopicA", "0", "0", "--config", conf)[0] == 0
+    assert "which of the two a broker uses" in run_command("info", root)[1]
 
 
 @pytest.mark.golden
@@ -310,17 +310,17 @@ def test_nothing_is_concluded_from_a_dledger_log(kind, undecoded):
     before = fingerprint(root)
     for question in (*QUEUE_QUESTIONS, ["units", "STORE"], ["message", "STORE", "nothing"], ["where", "STORE", "x"]):
         words = [word.replace("STORE", str(root)).replace("TOPIC", "TopicA") for word in question]
-        code, out, err = told(*words)
+        code, out, err = run_command(*words)
         assert code == 3, (question, out, err)
         assert "not decoded" in out + err, (question, out, err)
         assert not CONCLUSIONS.search(out + err), (question, out, err)
         assert "neverSeen" not in out, (question, out)
         assert "no unit of the log" not in out, (question, out)
         assert "0 units" not in out, (question, out)
-    assert "ask a running broker of it" in told("where", root, "x")[1]
-    (places,) = [json.loads(line) for line in told("positions", root, "--json")[1].splitlines()][:1]
+    assert "ask a running broker of it" in run_command("where", root, "x")[1]
+    (places,) = [json.loads(line) for line in run_command("positions", root, "--json")[1].splitlines()][:1]
     assert places["wrote"]["offset"] is None, "the log was said to end at 0"
-    code, out, err = told("check", root)
+    code, out, err = run_command("check", root)
     assert code == 0, out
     assert "DLedger" in out
     assert changes(before, fingerprint(root)) == []
@@ -333,7 +333,7 @@ def test_nothing_is_concluded_from_a_dledger_log(kind, undecoded):
 )
 def test_a_copy_of_what_recovery_reads_has_the_parts_that_are_not_decoded(kind, folder, golden, tmp_path):
     """The set left ``consumequeue_rocksdb`` behind: a broker that started on the copy had no queues."""
-    assert told("snapshot", golden(kind), tmp_path / "copy", "--recovery-set")[0] == 0
+    assert run_command("snapshot", golden(kind), tmp_path / "copy", "--recovery-set")[0] == 0
     there, here = ({path.name for path in (place / folder).iterdir()} for place in (golden(kind), tmp_path / "copy"))
     assert there == here
 
@@ -348,26 +348,26 @@ def test_an_index_in_a_rocksdb_is_not_a_missing_one(golden, tmp_path):
     shutil.rmtree(root / "index")
     with open_store(root) as store:
         unit = next(item for item in store.units() if isinstance(item, Unit) and item.unique_key)
-    assert "IX10" not in told("check", root)[1]
-    code, out, err = told("trace", root, unit.topic, unit.unique_key)
+    assert "IX10" not in run_command("check", root)[1]
+    code, out, err = run_command("trace", root, unit.topic, unit.unique_key)
     assert code == 3
     assert "cannot be told: the index is in a RocksDB (rocksdbstore/)" in err
-    code, out, _ = told("where", root, unit.unique_key)
+    code, out, _ = run_command("where", root, unit.unique_key)
     assert "notInIndex" not in out
     assert "there is no index" not in out
-    assert told("index", root)[0] == 3
-    assert "would start: yes" in told("recover", root, "--plan")[1]
+    assert run_command("index", root)[0] == 3
+    assert "would start: yes" in run_command("recover", root, "--plan")[1]
 
 
 @pytest.mark.golden
 @pytest.mark.parametrize("kind", ["rocks-5.5.1", "rocksdb-orders-5.5.1"])
 def test_a_store_with_queues_in_a_rocksdb_is_copied_out_without_its_tables(kind, golden, tmp_path):
     """The new store has file queues of every message; what was in a RocksDB is named, and is not in it."""
-    code, out, _ = told("copy", golden(kind), tmp_path / "copy")
+    code, out, _ = run_command("copy", golden(kind), tmp_path / "copy")
     assert code == 3
     assert "cannot be told: the queues are in a RocksDB" in out
     assert not list((tmp_path / "copy").rglob("CURRENT"))
-    assert told("put", tmp_path / "copy", "--topic", "Orders", "--body", "tea", "--yes")[0] == 0
+    assert run_command("put", tmp_path / "copy", "--topic", "Orders", "--body", "tea", "--yes")[0] == 0
 
 
 @pytest.mark.golden
@@ -385,19 +385,19 @@ def test_messages_that_the_log_has_deleted_may_live_on_in_a_compaction_log(golde
     (root / "config").mkdir(exist_ok=True)
     offsets = {"offsetTable": {f"{topic}@readers": {str(queue_id): 0}}}
     (root / "config" / "consumerOffset.json").write_text(json.dumps(offsets))
-    assert "CF06" in told("check", root)[1]
-    assert told("where", root, f"{topic}/{queue_id}/{first - 1}")[1].startswith("expired")
+    assert "CF06" in run_command("check", root)[1]
+    assert run_command("where", root, f"{topic}/{queue_id}/{first - 1}")[1].startswith("expired")
 
     path = root / "compaction" / "compactionLog" / topic / str(queue_id)
     path.mkdir(parents=True)
     (path / f"{0:020d}").write_bytes(b"unit")
-    assert "CF06" not in told("check", root)[1]
-    code, out, err = told("where", root, f"{topic}/{queue_id}/{first - 1}")
+    assert "CF06" not in run_command("check", root)[1]
+    code, out, err = run_command("where", root, f"{topic}/{queue_id}/{first - 1}")
     assert code == 3
     assert out.startswith("unknown")
     assert f"may live on in compaction/compactionLog/{topic}/{queue_id}, which is not decoded" in out + err
-    assert "compaction/compactionLog" in told("info", root)[1]
-    assert "compaction/compactionLog" in told("space", root, "--quick")[1]
-    code, _, err = told("put", root, "--topic", "Orders", "--body", "tea", "--yes")
+    assert "compaction/compactionLog" in run_command("info", root)[1]
+    assert "compaction/compactionLog" in run_command("space", root, "--quick")[1]
+    code, _, err = run_command("put", root, "--topic", "Orders", "--body", "tea", "--yes")
     assert code == 3
     assert "compaction/compactionLog" in err

@@ -104,7 +104,7 @@ def pristine(tmp_path_factory):
     return store
 
 
-def told(store, question, new, disk, *arguments):
+def run_with_failures(store, question, new, disk, *arguments):
     """Exit code and everything that was said, with the store read through ``disk``."""
     words = [{"STORE": str(store), "NEW": str(new)}.get(word, word) for word in question]
     out, err = io.StringIO(), io.StringIO()
@@ -137,7 +137,7 @@ def test_what_could_not_be_read_is_told_and_nothing_is_changed(question, pristin
     store = tmp_path / "store"
     shutil.copytree(pristine, store)
     counting = FailingDisk(store)
-    counted = told(store, question, tmp_path / "counted", counting)
+    counted = run_with_failures(store, question, tmp_path / "counted", counting)
     assert counted[0] in {0, 1}, counted
     for path in tmp_path.iterdir():
         shutil.rmtree(path)
@@ -145,7 +145,7 @@ def test_what_could_not_be_read_is_told_and_nothing_is_changed(question, pristin
     before = fingerprint(store)
     for case in planned(counting.counts, " ".join(question)):
         disk, new = FailingDisk(store, *case), tmp_path / "new"
-        code, out, err = told(store, question, new, disk, "--json")
+        code, out, err = run_with_failures(store, question, new, disk, "--json")
         text = f"{case} {disk.hit}\n{out[-3000:]}\n{err}"
         if disk.hit:
             assert code == 3, text
@@ -372,7 +372,7 @@ def test_a_part_that_cannot_be_read_keeps_nobody_from_telling_of_the_others(pris
                 raise PermissionError(errno.EACCES, "Permission denied", path)
             return super().open(path)
 
-    code, out, err = told(store, ("check", "STORE"), tmp_path / "new", PartialDisk(), "--json")
+    code, out, err = run_with_failures(store, ("check", "STORE"), tmp_path / "new", PartialDisk(), "--json")
     records = [json.loads(line) for line in out.splitlines()]
     assert "CL03" in {record.get("id") for record in records}
     assert any(record["type"] == "unreadable" for record in records)

@@ -176,7 +176,7 @@ def spoiled(pick: random.Random, frame: bytes, how: str) -> bytes:
     return bytes(data) if how == "bytes" else frame[:8] + bytes(data)
 
 
-async def told(server: ListeningBroker, pick: random.Random, counts: dict[str, int]) -> None:
+async def send_random_frames(server: ListeningBroker, pick: random.Random, counts: dict[str, int]) -> None:
     """One connection: frames in pieces of any length, until it ends."""
     wire = CountingTransport()
     connection = Connection(server._answer, Limits(largest_frame=LARGEST))
@@ -211,7 +211,7 @@ def test_frames_with_faults_end_in_answers_or_in_the_end_of_the_connection(
             for case in range(cases):
                 pick, began = random.Random(f"frames {case}"), time.process_time()
                 async with asyncio.timeout(20 * SECONDS):
-                    await told(server, pick, counts)
+                    await send_random_frames(server, pick, counts)
                 elapsed = time.process_time() - began  # a machine that is busy elsewhere does not count
                 slowest = max(slowest, elapsed)
                 assert elapsed < SECONDS, f"case {case}"

@@ -59,7 +59,7 @@ def test_clients_of_a_recovered_broker_were_told_the_same(golden, golden_account
 
 @pytest.mark.parametrize("name", ["broker-crash", "broker-crash-5.5.1"])
 def test_what_a_broker_acknowledged_before_it_died_is_in_the_log(golden, golden_account, name):
-    log = {unit["offsetMsgId"] for unit in agree.ask("units", golden(name)) if unit["type"] == "unit"}
+    log = {unit["offsetMsgId"] for unit in agree.records_of("units", golden(name)) if unit["type"] == "unit"}
     actual_golden_account = golden_account(name, "truth.jsonl.xz")
     sent = {line["offsetMsgId"] for line in actual_golden_account if line["kind"] == "send"}
     assert len(sent) > 100

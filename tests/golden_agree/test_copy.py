@@ -34,10 +34,10 @@ EXPLAINED = {
 
 
 def copied(source, target, *options):
-    return agree.ask("copy", source, target, *options)[-1]
+    return agree.records_of("copy", source, target, *options)[-1]
 
 
-def held(root):
+def digests_of_files(root):
     """Every file of the log, of queues and ext queues by name; those of the index in order, their names are times."""
     results = {}
     for folder in FOLDERS:
@@ -50,7 +50,7 @@ def held(root):
 
 def differences(one, other):
     """Names of files that differ or are in one store only."""
-    one, other = held(one), held(other)
+    one, other = digests_of_files(one), digests_of_files(other)
     return sorted(name for name in one.keys() | other.keys() if one.get(name) != other.get(name))
 
 
@@ -83,7 +83,7 @@ def test_every_unit_comes_along_and_a_copy_of_the_copy_is_the_same(golden, tmp_p
                 break
             assert after.offset == before.offset
     assert done["units"] == len(good)
-    wrong = {row["id"] for row in agree.ask("check", tmp_path / "copy") if row.get("severity") == "error"}
+    wrong = {row["id"] for row in agree.records_of("check", tmp_path / "copy") if row.get("severity") == "error"}
     assert wrong <= EXPLAINED.get(name, set())
     copied(tmp_path / "copy", tmp_path / "again")
     assert differences(tmp_path / "copy", tmp_path / "again") == []
@@ -94,7 +94,7 @@ def test_of_a_crashed_store_files_ahead_of_need_and_stale_entries_stay_behind(go
     """Queue entries that the source never wrote, or lost, are there; those that lead to units are the same ones."""
     source = golden(name)
     done = copied(source, tmp_path / "copy")
-    theirs = held(source)
+    theirs = digests_of_files(source)
     changed = [path for path in differences(source, tmp_path / "copy") if path.startswith("commitlog")]
     if not done["leftBehind"]:
         assert [path for path in changed if any(theirs[path])] == []

@@ -33,7 +33,7 @@ async def ended(walker: Walker) -> None:
     await walker.rest()
 
 
-def said(walker: Walker) -> str:
+def result_text(walker: Walker) -> str:
     return walker.find(QLabel, "find.result").text()
 
 
@@ -45,8 +45,8 @@ def test_row_58_find_text_goes_from_hit_to_hit(run: Run, walker: Walker, orders:
         await find(walker, "shipmentevents")
         first = walker.value(LOG, "Physical offset")
         assert walker.row(LOG)["Topic"] == "ShipmentEvents"
-        assert "Found at" in said(walker)
-        assert "scanned" in said(walker)
+        assert "Found at" in result_text(walker)
+        assert "scanned" in result_text(walker)
         low, high = walker.hex.selection()
         assert high - low == len("ShipmentEvents")
         assert walker.table(LOG).model().rowCount() >= rows, "find leaves the rows as they are"
@@ -72,9 +72,9 @@ def test_row_58_find_bytes_regex_and_numbers(run: Run, walker: Walker, orders: P
         await find(walker, "SO-0000[12][0-9]", "regex")
         assert "SO-0000" in walker.row(LOG)["Keys"] + walker.row(LOG)["Body"]
         await find(walker, "700..1000000", "number")
-        assert "Found at" in said(walker)
+        assert "Found at" in result_text(walker)
         await find(walker, "1..", "number")
-        assert "range" in said(walker)
+        assert "range" in result_text(walker)
 
     run(walk())
 
@@ -83,11 +83,11 @@ def test_row_63_find_says_what_was_scanned_and_that_it_went_round(run: Run, walk
     async def walk() -> None:
         await walker.open(orders)
         await find(walker, "nobody wrote this")
-        assert said(walker).startswith("Not found")
-        assert "scanned 1.80 MiB of 1.80 MiB" in said(walker)
+        assert result_text(walker).startswith("Not found")
+        assert "scanned 1.80 MiB of 1.80 MiB" in result_text(walker)
         await walker.act("go.last")
         await find(walker, "SO-000001")
-        assert "continued from the other end" in said(walker)
+        assert "continued from the other end" in result_text(walker)
 
     run(walk())
 
@@ -101,9 +101,9 @@ def test_row_58_find_stays_in_the_rows_of_the_filter(run: Run, walker: Walker, o
             await walker.act("find.next")
             await ended(walker)
             assert walker.row(LOG)["Topic"] == "UserClicks"
-        assert "in the rows of the filter" in said(walker)
+        assert "in the rows of the filter" in result_text(walker)
         await find(walker, "OrderPaid", "text")
-        assert said(walker).startswith("Not found")
+        assert result_text(walker).startswith("Not found")
 
     run(walk())
 
@@ -131,7 +131,7 @@ def test_row_58_find_in_the_chosen_rows_says_which_hit_of_how_many(run: Run, wal
         assert inside.isChecked()
         observed = []
         for _ in range(len(expected) + 1):
-            observed.append((walker.value(LOG, "Physical offset"), said(walker).split(" · ")[0]))
+            observed.append((walker.value(LOG, "Physical offset"), result_text(walker).split(" · ")[0]))
             walker.press(field, Qt.Key.Key_Return)
             await ended(walker)
         assert {offset for offset, _ in observed} == set(expected)
@@ -142,11 +142,11 @@ def test_row_58_find_in_the_chosen_rows_says_which_hit_of_how_many(run: Run, wal
         await ended(walker)
         position = (expected.index(value) - 1) % len(expected)
         assert walker.value(LOG, "Physical offset") == expected[position]
-        assert "in the selection" in said(walker)
+        assert "in the selection" in result_text(walker)
         assert table.chosen_span() == (first, last), "hits do not end it"
         inside.click()
         await find(walker, "ShipmentEvents")
-        assert "scanned" in said(walker), "without the tick the whole log is looked at"
+        assert "scanned" in result_text(walker), "without the tick the whole log is looked at"
         walker.press(field, Qt.Key.Key_Escape)
         assert table.chosen_span() is None
 

@@ -47,7 +47,7 @@ def place(walker: Walker) -> str:
     return text_of(current) if current is not None else ""
 
 
-def whole(menu: QMenu, kind: str) -> None:
+def assert_menu_is_complete(menu: QMenu, kind: str) -> None:
     """All deeds of the kind, in order, and a reason for each that is grey."""
     named = [action for action in menu.actions() if action.objectName()]
     commands = [item.objectName() for item in named if not item.objectName().startswith("filter.")]
@@ -75,7 +75,7 @@ def test_every_table_of_every_view_has_its_whole_menu(run: Run, walker: Walker, 
                 if not table.currentIndex().isValid():  # rows that are looked at again come without a choice
                     table.setCurrentIndex(table.model().index(0, 0))
                 menu = await menu_of(walker, table)
-                whole(menu, table.kind.name)
+                assert_menu_is_complete(menu, table.kind.name)
                 menu.close()
                 names.add(table.kind.name)
         assert len(names) >= 9, names
@@ -115,7 +115,7 @@ def test_every_line_of_the_tree_and_every_mark_has_its_whole_menu(run: Run, walk
             side.tree.setCurrentIndex(side.model.index_of(node.name))
             side._quiet = False
             menu = await menu_of(walker, side.tree)
-            whole(menu, "treeNode")
+            assert_menu_is_complete(menu, "treeNode")
             menu.close()
             heads.add(node.name.partition("/")[0])
         assert {"log", "topics", "topic", "queue", "index", "groups", "config", "checkpoint"} <= heads
@@ -130,7 +130,7 @@ def test_every_line_of_the_tree_and_every_mark_has_its_whole_menu(run: Run, walk
                 if isinstance(widget, MarkCanvas):
                     await walker.until(lambda widget=widget: widget.marks(), f"{name} has marks")
                 menu = await menu_of(walker, widget)
-                whole(menu, kind)
+                assert_menu_is_complete(menu, kind)
                 menu.close()
 
     run(walk())
@@ -144,7 +144,7 @@ def test_the_mouse_opens_the_menu_of_what_is_under_it(run: Run, walker: Walker, 
         QApplication.sendEvent(line, QContextMenuEvent(QContextMenuEvent.Reason.Mouse, point, line.mapToGlobal(point)))
         menu = QApplication.activePopupWidget()
         assert isinstance(menu, QMenu)
-        whole(menu, "lineMark")
+        assert_menu_is_complete(menu, "lineMark")
         menu.close()
         tree = walker.window.side.tree
         point = tree.visualRect(walker.window.side.model.index_of("topics")).center()
@@ -152,7 +152,7 @@ def test_the_mouse_opens_the_menu_of_what_is_under_it(run: Run, walker: Walker, 
         QApplication.sendEvent(view, QContextMenuEvent(QContextMenuEvent.Reason.Mouse, point, view.mapToGlobal(point)))
         menu = QApplication.activePopupWidget()
         assert isinstance(menu, QMenu)
-        whole(menu, "treeNode")
+        assert_menu_is_complete(menu, "treeNode")
         menu.close()
 
     run(walk())

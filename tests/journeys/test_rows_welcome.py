@@ -54,7 +54,7 @@ def test_row_87_the_guided_tour_of_five_steps(run: Run, walker: Walker) -> None:
         tour = walker.find(Tour, "tour")
         views = []
         for number, step in enumerate(STEPS):
-            await walker.until(lambda step=step: _stands(walker, step.part), f"{step.part} is framed")
+            await walker.until(lambda step=step: _is_shown(walker, step.part), f"{step.part} is framed")
             assert tour.at == number
             views.append(window.view)
             if number + 1 < len(STEPS):
@@ -67,7 +67,7 @@ def test_row_87_the_guided_tour_of_five_steps(run: Run, walker: Walker) -> None:
     run(walk())
 
 
-def _stands(walker: Walker, part: str) -> bool:
+def _is_shown(walker: Walker, part: str) -> bool:
     widget = walker.window.findChild(QWidget, part)
     frame = walker.window.findChild(QWidget, "tour.frame")
     return widget is not None and widget.isVisible() and frame is not None and frame.isVisible()

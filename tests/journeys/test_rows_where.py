@@ -17,7 +17,7 @@ pytestmark = pytest.mark.journey
 RESULTS, EVIDENCE = "where.results", "where.evidence"
 
 
-async def ask(walker: Walker, text: str, group: str = "") -> list[str]:
+async def verdicts_of(walker: Walker, text: str, group: str = "") -> list[str]:
     """Type into the field and press Enter; the verdicts."""
     field = walker.find(QLineEdit, "where.field")
     field.setText(text)
@@ -34,7 +34,7 @@ def test_row_59_where_is_my_message_with_every_place_a_link(run: Run, walker: Wa
         await walker.open(damaged)
         await walker.act("view.where")
         assert walker.window.view == "where"
-        assert await ask(walker, "SO-000749") == ["truncated", "truncated", "damaged"]
+        assert await verdicts_of(walker, "SO-000749") == ["truncated", "truncated", "damaged"]
         await walker.choose(RESULTS, 2)
         assert walker.find(QLabel, "where.verdict").text() == "Damaged"
         assert "snapshot" in walker.find(QLabel, "where.next").text()
@@ -60,7 +60,7 @@ def test_row_59_a_group_and_what_was_never_there(run: Run, walker: Walker, order
         pane = walker.window.panes["where"]
         await walker.until(lambda: not pane.busy(), "the place asked by itself")
         assert walker.values(RESULTS, "Verdict") == ["found"]
-        assert await ask(walker, "OrderPaid/1/3", "billing") == ["consumed"]
+        assert await verdicts_of(walker, "OrderPaid/1/3", "billing") == ["consumed"]
         whats = [row["Looked at"] for row in walker.rows(EVIDENCE)]
         await walker.choose(EVIDENCE, whats.index("Consumer group"))
         await walker.follow(EVIDENCE)
@@ -78,7 +78,7 @@ def test_row_59_a_group_and_what_was_never_there(run: Run, walker: Walker, order
         assert walker.clipboard.startswith(
             f"storescope copy {shlex.quote(str(orders))} NEW --where 'physicalOffset == "
         )
-        assert await ask(walker, "no-such-key") == ["neverSeen"]
+        assert await verdicts_of(walker, "no-such-key") == ["neverSeen"]
         assert life.isHidden()
         await walker.act("copy.out")
         assert walker.said == "Nothing of this message can be copied out."
@@ -95,7 +95,7 @@ def test_row_90_the_verdict_speaks_chinese(run: Run, walker: Walker, damaged: Pa
         await walker.open(damaged)
         await walker.act("language.zh_CN")
         walker.window.show_view("where")
-        await ask(walker, "SO-000749")
+        await verdicts_of(walker, "SO-000749")
         text = [row["内容"] for row in walker.rows(EVIDENCE)]
         assert all(any("\u4e00" <= letter <= "\u9fff" for letter in item) for item in text), text
 

@@ -7,7 +7,7 @@ store makes of the same messages.
 import random
 
 import pytest
-from agree import ask
+from agree import records_of
 from explicit_plans import account, explicit_plan, log_without_times, plan_of_units, write_conf, write_plan
 from peer import RELEASES, Peer, plans
 
@@ -27,7 +27,7 @@ def test_a_plan_gives_the_same_units_in_both(seed, release, tmp_path):
     peer = Peer(release, tmp_path)
     peer.write(plan, tmp_path / "theirs")
     ours = tmp_path / "ours"
-    put = ask("put", ours, "--plan", write_plan(tmp_path / "plan.json", plan), "--release", release[:3])
+    put = records_of("put", ours, "--plan", write_plan(tmp_path / "plan.json", plan), "--release", release[:3])
     assert [row["type"] for row in put] == ["put"] * len(plan["messages"])
     assert {row["status"] for row in put} == {"PUT_OK"}
     assert log_without_times(ours) == log_without_times(tmp_path / "theirs")
@@ -54,7 +54,7 @@ def test_a_copy_into_other_sizes_is_what_the_real_store_makes_of_the_messages(se
         repeated = plan_of_units(source, sizes, traffic["topics"])
     peer.write(repeated, tmp_path / "theirs")
     conf = write_conf(tmp_path / "sizes.conf", sizes)
-    copied = ask("copy", tmp_path / "source", tmp_path / "ours", "--config", conf)
+    copied = records_of("copy", tmp_path / "source", tmp_path / "ours", "--config", conf)
     assert copied[-1]["units"] == len(repeated["messages"])
     ours, theirs = account(tmp_path / "ours", conf), account(tmp_path / "theirs", conf)
     for our in ours:

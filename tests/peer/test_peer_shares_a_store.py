@@ -62,8 +62,8 @@ def test_java_reads_what_we_wrote(tmp_path, release, seed):
         end, bounds = ours.positions().wrote, bounds_of(ours)
     account = java.dump(plan, store)
     assert_reads_as_java_reads_it(store, account)
-    assert (end, bounds) == told(account, "loaded")
-    assert (end, bounds) == told(account, "dispatched")
+    assert (end, bounds) == java_bounds(account, "loaded")
+    assert (end, bounds) == java_bounds(account, "dispatched")
 
 
 @pytest.mark.parametrize("release", peer.RELEASES)
@@ -84,7 +84,7 @@ def test_a_store_changes_hands(tmp_path, release, seed, hand_overs):
     account = java.dump(plan, store)
     assert_reads_as_java_reads_it(store, account)
     with MessageStore(store, config_of(plan), like=release[:3]) as ours:
-        assert (ours.positions().wrote, bounds_of(ours)) == told(account, "dispatched")
+        assert (ours.positions().wrote, bounds_of(ours)) == java_bounds(account, "dispatched")
 
 
 @pytest.mark.crash
@@ -123,14 +123,16 @@ def assert_both_recover_alike(java, plan, store, folder, release):
     with MessageStore(own, config, like=release[:3]) as opened:
         done = opened.recovery_plan
         assert opened.wait_dispatched(TIMEOUT_S)
-        assert (done.end_offset, bounds_of(opened)) == told(account, "loaded" if release[0] == "5" else "dispatched")
+        assert (done.end_offset, bounds_of(opened)) == java_bounds(
+            account, "loaded" if release[0] == "5" else "dispatched"
+        )
     item, other = (recovered_stores.held_by(path, config, done) for path in (theirs, own))
     assert item.log == other.log
     assert item.queues == other.queues
     assert item.index == other.index
     with MessageStore(theirs, config, like=release[:3]) as opened:
         assert opened.recovery_plan.units == 0 or release == "4.9.8"
-        assert (opened.positions().wrote, bounds_of(opened)) == told(account, "dispatched")
+        assert (opened.positions().wrote, bounds_of(opened)) == java_bounds(account, "dispatched")
 
 
 def bounds_of(store):
@@ -139,7 +141,7 @@ def bounds_of(store):
     return {(q.topic, q.queue_id): (q.min_offset, q.max_offset) for q in queues if q.max_offset}
 
 
-def told(account, when):
+def java_bounds(account, when):
     """End of the log and bounds of the queues, as Java told them at one moment."""
     moments = [line for line in account if line["t"] == "state"]
     state = next((line for line in moments if line["when"] == when), moments[-1])

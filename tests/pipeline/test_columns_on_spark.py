@@ -69,7 +69,7 @@ def tables(golden, spark):
     return spark
 
 
-def asked(spark, query, table):
+def run_query(spark, query, table):
     return spark.sql(re.sub(r"\bt\b", table, query))
 
 
@@ -80,8 +80,8 @@ def rows(frame):
 @pytest.mark.full_form(keep=12)
 @pytest.mark.parametrize(("kind", "query"), [(kind, query) for kind, queries in QUERIES.items() for query in queries])
 def test_a_query_gives_what_it_gives_over_all_columns(tables, kind, query):
-    results = asked(tables, query, kind)
-    expected = rows(asked(tables, query, f"{kind}_whole"))
+    results = run_query(tables, query, kind)
+    expected = rows(run_query(tables, query, f"{kind}_whole"))
     assert expected or "false" in query or "EXCEPT" in query or "EXISTS" in query
     assert rows(results) == expected
 
@@ -105,7 +105,7 @@ def plan_of(frame):
 )
 def test_the_plan_tells_the_columns_that_are_decoded(tables, kind, query, columns):
     """All 29 columns were decoded, and every body held against its CRC, to count messages by topic: 22.7 s for 4.4."""
-    reported = plan_of(asked(tables, query, kind))
+    reported = plan_of(run_query(tables, query, kind))
     assert [re.match(r"columns: \[(.*?)\]", item)[1] for item in reported] == columns
     assert not any("CRC" in one for one in reported)
 

@@ -52,7 +52,7 @@ def log_rows(path, filters=(), **options):
     return all_rows(reader)
 
 
-def told(store, bodies=False):
+def engine_records(store, bodies=False):
     """What ``storescope units --json`` tells, the end left out."""
     for item in store.units():
         file = store.log.sequence.find(item.offset)
@@ -69,7 +69,7 @@ def told(store, bodies=False):
 def test_units_of_golden_stores_field_for_field(golden, name):
     path = golden(name)
     with open_store(path) as store:
-        expected = list(told(store))
+        expected = list(engine_records(store))
     for split_bytes in ("67108864", "100000", *(("3001",) if name in TINY else ())):
         rows = log_rows(path, blanks="true", splitBytes=split_bytes)
         assert_same(rows, expected, {"store", "broker"})
@@ -233,7 +233,7 @@ def test_whatever_is_damaged_the_rows_are_the_engines(golden, tmp_path_factory, 
             )
         file.write_bytes(data[: len(data) if rng.random() < 0.9 else rng.randrange(len(data))])
     with open_store(path) as store:
-        expected = list(told(store))
+        expected = list(engine_records(store))
     assert_same(log_rows(path, blanks="true", splitBytes=str(split_bytes)), expected, {"store", "broker"})
 
 

@@ -260,7 +260,7 @@ class TwoTopicLog:
 
 
 @pytest.fixture
-def told(tmp_path, monkeypatch):
+def two_topic_log(tmp_path, monkeypatch):
     monkeypatch.setattr(pruning, "MIN_STRETCH_BYTES", 2 << 20)
     monkeypatch.setattr(pruning, "LARGE_UNIT_BYTES", 32 << 10)
     return TwoTopicLog(tmp_path)
@@ -299,24 +299,24 @@ def cut_the_first_entries(told):
 
 @pytest.mark.parametrize("options", [{}, {"queues": "trust"}, {"queues": "off"}], ids=str)
 @pytest.mark.parametrize("change", [no_change, lose_a_folder, zero_half, cut_the_first_entries])
-def test_units_that_no_queue_knows_come_too(told, change, options):
+def test_units_that_no_queue_knows_come_too(two_topic_log, change, options):
     """Of 756 units of a topic 546, 336 or 588 came: half messages have no entry, and queues can be lost."""
-    change(told)
-    places, left_out = of_a(told, **options)
-    assert places == told.places
+    change(two_topic_log)
+    places, left_out = of_a(two_topic_log, **options)
+    assert places == two_topic_log.places
     assert left_out > (8 << 20) or options == {"queues": "off"}
 
 
-def test_entries_over_units_of_another_topic_hide_them_only_where_they_are_believed(told, monkeypatch):
+def test_entries_over_units_of_another_topic_hide_them_only_where_they_are_believed(two_topic_log, monkeypatch):
     """Two queues under each other's names tile the log as well as the right ones do."""
     monkeypatch.setattr(pruning, "MIN_STRETCH_BYTES", 1 << 19)
-    folders = [told.root / "consumequeue" / topic for topic in "AB"]
-    folders[0].rename(told.root / "middle")
+    folders = [two_topic_log.root / "consumequeue" / topic for topic in "AB"]
+    folders[0].rename(two_topic_log.root / "middle")
     folders[1].rename(folders[0])
-    (told.root / "middle").rename(folders[1])
-    assert of_a(told)[0] == told.places
-    assert of_a(told, queues="off")[0] == told.places
-    assert of_a(told, queues="trust")[0] != told.places
+    (two_topic_log.root / "middle").rename(folders[1])
+    assert of_a(two_topic_log)[0] == two_topic_log.places
+    assert of_a(two_topic_log, queues="off")[0] == two_topic_log.places
+    assert of_a(two_topic_log, queues="trust")[0] != two_topic_log.places
 
 
 def test_a_clock_that_was_set_back_hides_nothing_unless_times_are_trusted(tmp_path):

@@ -95,7 +95,7 @@ def test_rows_of_every_golden_store_are_those_of_units(golden, capsys, name):
         assert not known_values
 
 
-def made_store(folder, *units):
+def write_store(folder, *units):
     data = b""
     for unit in units:
         data += raw_unit(len(data), **unit)
@@ -105,7 +105,7 @@ def made_store(folder, *units):
 
 
 def test_a_filter_decides_by_columns_and_by_the_unit_itself(tmp_path):
-    folder = made_store(tmp_path / "s", *({"queue_id": n % 3, "body": b"body %d" % n} for n in range(30)))
+    folder = write_store(tmp_path / "s", *({"queue_id": n % 3, "body": b"body %d" % n} for n in range(30)))
     assert [row["queueId"] for row in rows(folder, ExportOptions(parse("queueId = 2")))] == [2] * 10
     assert [row["body"] for row in rows(folder, ExportOptions(parse("body = 'body 7' and queueId = 1")))] == [b"body 7"]
     assert len(rows(folder, ExportOptions(parse("keys = 'k1' and file like '0000%'")))) == 30
@@ -121,7 +121,7 @@ def test_a_task_gives_the_rows_of_its_splits_one_by_one(golden, name):
 
 
 def test_malformed_names_and_odd_times_do_not_stop_an_export(tmp_path):
-    folder = made_store(
+    folder = write_store(
         tmp_path / "s",
         {"topic": b"\xed\xa0\x80", "properties": b"TAGS\x01\xff\xfe\x02", "stored": -5},
         {"topic": b"", "stored": 1 << 62, "properties": b"", "body": b""},
@@ -133,7 +133,7 @@ def test_malformed_names_and_odd_times_do_not_stop_an_export(tmp_path):
 
 
 def test_what_is_masked_is_masked_in_every_column(tmp_path):
-    folder = made_store(
+    folder = write_store(
         tmp_path / "s", {"properties": b"KEYS\x01secret\x02UNIQ_KEY\x01secret2\x02", "body": b"secret3"}
     )
     (row,) = rows(folder, ExportOptions(None, Masking.of("bodies,keys,hosts")))

@@ -46,7 +46,7 @@ def splits_of(folder, split_bytes=300_007):
     return plan(find_stores([str(folder)]), split_bytes).splits
 
 
-def made_rows(topics, days=("2026-01-02", "2026-01-03")):
+def export_rows(topics, days=("2026-01-02", "2026-01-03")):
     """Rows of an export that differ in topic, day and offset."""
     cells = [(topic, day) for topic in topics for day in days]
     columns = {"topic": [topic for topic, _ in cells], "day": [day for _, day in cells]}
@@ -87,14 +87,14 @@ def test_rows_of_golden_stores_come_back_once_and_in_order(golden, tmp_path, mon
 
 def test_a_place_whose_file_was_closed_gets_another(tmp_path, monkeypatch):
     monkeypatch.setattr(export_parquet, "MAX_OPEN_FILES", 3)
-    batch = made_rows([f"T{n}" for n in range(7)])
+    batch = export_rows([f"T{n}" for n in range(7)])
     assert export_parquet.write_rows([batch] * 4, tmp_path / "rows", "part-0", buffer_bytes=1) == 56
     assert len(list((tmp_path / "rows").rglob("*.parquet"))) == 7 * 2 * 4
     assert sorted(row["physicalOffset"] for _, _, row in read_back(tmp_path / "rows")) == sorted([*range(14)] * 4)
 
 
 def test_odd_topics_have_the_places_that_spark_gives_them(spark, tmp_path):
-    batch = made_rows([*ODD, None])
+    batch = export_rows([*ODD, None])
     export_parquet.write_rows([batch], tmp_path / "ours", "part-0")
     theirs = spark.createDataFrame(pa.Table.from_batches([batch]), SCHEMA)
     theirs.write.partitionBy("topic", "day").parquet(str(tmp_path / "theirs"))
@@ -112,7 +112,7 @@ def test_odd_topics_have_the_places_that_spark_gives_them(spark, tmp_path):
 
 
 def test_types_are_those_that_spark_reads_without_being_told(spark, tmp_path):
-    export_parquet.write_rows([made_rows(["TopicA"])], tmp_path / "rows", "part-0")
+    export_parquet.write_rows([export_rows(["TopicA"])], tmp_path / "rows", "part-0")
     observed = {
         field.name: field.dataType.simpleString() for field in spark.read.parquet(str(tmp_path / "rows")).schema
     }
@@ -132,7 +132,7 @@ def test_attempts_that_nobody_tells_of_are_not_in_the_result(spark, golden, tmp_
         place(self, *words, **options)
         if self.name == export_parquet.ATTEMPTS:
             export_parquet.write_rows(
-                [made_rows(["given up"])], self / "00000-given-up", "part-00000"
+                [export_rows(["given up"])], self / "00000-given-up", "part-00000"
             )  # no attempt has that number
 
     (tmp_path / "rows").mkdir()
@@ -164,7 +164,7 @@ def test_nothing_to_write_is_an_empty_whole(spark, tmp_path):
 def test_no_space_is_one_line_with_the_place(tmp_path):
     """A limit on the size of files stands for a disk that is full: the system refuses the write in the same way."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    batch = made_rows([f"T{n}" for n in range(40)], days=[f"2026-01-{n:02d}" for n in range(1, 29)])
+    batch = export_rows([f"T{n}" for n in range(40)], days=[f"2026-01-{n:02d}" for n in range(1, 29)])
     rows = pa.RecordBatch.from_arrays(
         [
             pa.array([b"x" * 500 + b"%d" % n for n in range(batch.num_rows)])

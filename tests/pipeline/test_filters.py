@@ -50,6 +50,6 @@ def test_one_of_several_times():
     assert condition == filters.Condition("bornTimestamp", "among", (1000, 1002))
 
 
-def told(name):
+def check_workers_python_named(name):
     context = SimpleNamespace(pythonExec=name, pythonVer=f"{sys.version_info[0]}.{sys.version_info[1]}")
     workers_python.check_workers_python(SimpleNamespace(sparkContext=context))

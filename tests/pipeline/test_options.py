@@ -23,7 +23,7 @@ def store(folder):
     return folder
 
 
-def found(*paths):
+def store_places(*paths):
     return [(place.path, place.broker) for place in find_stores([str(path) for path in paths])]
 
 
@@ -93,25 +93,25 @@ def test_several_paths(tmp_path):
 def test_paths_as_uris(tmp_path):
     """``file:/PATH`` is how Spark itself writes the path of a table: it "found none"."""
     path = store(tmp_path / "a b")
-    assert found(f"file:{path}") == found(f"file://{path}") == found(path) == [(str(path), None)]
-    assert found(f"file:{tmp_path}/*") == [(str(path), "a b")]
+    assert store_places(f"file:{path}") == store_places(f"file://{path}") == store_places(path) == [(str(path), None)]
+    assert store_places(f"file:{tmp_path}/*") == [(str(path), "a b")]
 
 
 def test_braces_stand_for_each_of_their_words(tmp_path):
     for name in ("a1", "a2", "b1", "deep/x"):
         store(tmp_path / name / "store")
-    assert found(f"{tmp_path}/{{a1,b*}}/store") == [
+    assert store_places(f"{tmp_path}/{{a1,b*}}/store") == [
         (f"{tmp_path}/a1/store", "a1"),
         (f"{tmp_path}/b1/store", "b1"),
     ]
-    assert [broker for _, broker in found(f"{tmp_path}/a{{1,2}}")] == ["a1", "a2"]
-    assert [path for path, _ in found(f"{tmp_path}/{{deep/x,b1}}")] == [
+    assert [broker for _, broker in store_places(f"{tmp_path}/a{{1,2}}")] == ["a1", "a2"]
+    assert [path for path, _ in store_places(f"{tmp_path}/{{deep/x,b1}}")] == [
         f"{tmp_path}/deep/x/store",
         f"{tmp_path}/b1/store",
     ]
-    assert [broker for _, broker in found(f"{tmp_path}/[^b]{{1,2}}")] == ["a1", "a2"]
+    assert [broker for _, broker in store_places(f"{tmp_path}/[^b]{{1,2}}")] == ["a1", "a2"]
     with pytest.raises(NotAStore, match="found none"):
-        found(f"{tmp_path}/{{c,d}}")
+        store_places(f"{tmp_path}/{{c,d}}")
 
 
 @pytest.mark.parametrize("name", ["a [1] b", "{x,y}", "[ab]", "a{"])
@@ -120,10 +120,10 @@ def test_a_folder_that_is_called_like_a_pattern_is_itself(tmp_path, name):
     path = store(tmp_path / name)
     store(tmp_path / "a 1 b")
     store(tmp_path / "x")
-    assert found(path) == [(str(path), None)]
+    assert store_places(path) == [(str(path), None)]
     (path / "broker").mkdir()
     inner = store(path / "broker" / "store")
-    assert found(f"{path}/*/store") == [(str(inner), "broker")]
+    assert store_places(f"{path}/*/store") == [(str(inner), "broker")]
 
 
 def test_the_documentation_names_the_options_that_exist():

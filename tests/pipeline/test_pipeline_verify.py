@@ -12,7 +12,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.golden]
 
 
 @pytest.fixture
-def said(capsys):
+def run_verify(capsys):
     def run(*words):
         capsys.readouterr()
         code = main([*map(str, words)])
@@ -22,7 +22,7 @@ def said(capsys):
     return run
 
 
-def test_a_fleet_has_the_findings_and_the_exit_code_of_check(said, golden, tmp_path, spark):
+def test_a_fleet_has_the_findings_and_the_exit_code_of_check(run_verify, golden, tmp_path, spark):
     fleet = tmp_path / "fleet"
     for name in ("clean-5.3.3", "crash-flip-5.3.3", "queues-gone-4.9.8"):
         shutil.copytree(golden(name), fleet / name / "store", ignore=shutil.ignore_patterns("timerwheel"))
@@ -31,11 +31,11 @@ def test_a_fleet_has_the_findings_and_the_exit_code_of_check(said, golden, tmp_p
         file.seek(400_000)
         file.write(b"\x13" * 300)
     how = ("--master", "local[2]", "--log-file", tmp_path / "spark.log", "--split-bytes", "250_000", "--json")
-    code, rows, _ = said("pipeline", "verify", fleet / "*" / "store", *how)
+    code, rows, _ = run_verify("pipeline", "verify", fleet / "*" / "store", *how)
     worst = 0
     for folder in sorted(fleet.iterdir()):
         store = str(folder / "store")
-        item, expected, _ = said("check", store, "--json")
+        item, expected, _ = run_verify("check", store, "--json")
         worst = max(worst, item)
         assert [row for row in rows if row.get("store") == store] == [{**row, "store": store} for row in expected]
     assert code == worst == 1
@@ -45,13 +45,15 @@ def test_a_fleet_has_the_findings_and_the_exit_code_of_check(said, golden, tmp_p
     assert summary["splits"] > summary["provenSplits"] >= 5
     assert summary["error"] == sum(row["error"] for row in rows if row["type"] == "summary")
     assert all(row["job"] == "verify" for row in rows if row["type"] == "progress")
-    code, rows, _ = said("pipeline", "verify", fleet / "crash-flip-5.3.3", *how, "--only", "CQ99", "--fail-on", "chat")
+    code, rows, _ = run_verify(
+        "pipeline", "verify", fleet / "crash-flip-5.3.3", *how, "--only", "CQ99", "--fail-on", "chat"
+    )
     assert (code, [row["type"] for row in rows if row["type"] != "progress"]) == (0, ["summary", "jobSummary"])
 
 
-def test_what_is_no_store_is_told_in_a_line(said, tmp_path, spark):
+def test_what_is_no_store_is_told_in_a_line(run_verify, tmp_path, spark):
     (tmp_path / "empty").mkdir()
-    code, rows, err = said(
+    code, rows, err = run_verify(
         "pipeline", "verify", tmp_path / "empty", "--log-file", tmp_path / "l", "--master", "local[2]"
     )
     assert (code, rows) == (3, [])
@@ -59,7 +61,7 @@ def test_what_is_no_store_is_told_in_a_line(said, tmp_path, spark):
     assert "expected a store" in err
 
 
-def test_workers_do_not_follow_a_foreign_configuration(said, golden, tmp_path, spark):
+def test_workers_do_not_follow_a_foreign_configuration(run_verify, golden, tmp_path, spark):
     """The configuration of the live store travels to Spark's workers with its paths: they read the copy."""
     live = shutil.copytree(golden("clean-5.3.3"), tmp_path / "live")
     copy = shutil.copytree(golden("crash-flip-5.3.3"), tmp_path / "copy", ignore=shutil.ignore_patterns("timerwheel"))
@@ -67,13 +69,13 @@ def test_workers_do_not_follow_a_foreign_configuration(said, golden, tmp_path, s
     conf.write_text(f"storePathRootDir={live}\nstorePathCommitLog={live}/commitlog\n")
     before = golden_stores.fingerprint(live), golden_stores.fingerprint(copy)
     how = ("--master", "local[2]", "--log-file", tmp_path / "spark.log", "--json", "--config", conf)
-    _, rows, err = said("pipeline", "verify", copy, *how)
-    _, expected, _ = said("check", copy, "--config", conf, "--json")
+    _, rows, err = run_verify("pipeline", "verify", copy, *how)
+    _, expected, _ = run_verify("check", copy, "--config", conf, "--json")
     assert [row for row in rows if row["type"] in {"finding", "summary"}] == [
         {**row, "store": str(copy)} for row in expected
     ]
     assert f"storePathCommitLog={live}/commitlog leads to another store" in err
-    code, rows, err = said("pipeline", "rebuild", copy, "--out", tmp_path / "new", *how)
+    code, rows, err = run_verify("pipeline", "rebuild", copy, "--out", tmp_path / "new", *how)
     assert (code, rows) == (2, [])
     assert str(live) in err
     assert not (tmp_path / "new").exists()

@@ -18,7 +18,7 @@ WANTED = QueryLimits(topics=frozenset({"Paid"}))
 
 
 @pytest.fixture
-def made(monkeypatch):
+def small_store(monkeypatch):
     monkeypatch.setattr(pruning, "MIN_STRETCH_BYTES", 1000)
     monkeypatch.setattr(pruning, "LARGE_UNIT_BYTES", 1)
     store = HandmadeStore(log_size=1 << 16)
@@ -28,8 +28,8 @@ def made(monkeypatch):
 
 
 @pytest.fixture
-def root(made, tmp_path):
-    return made.write(tmp_path / "store")
+def root(small_store, tmp_path):
+    return small_store.write(tmp_path / "store")
 
 
 def spans(root, trust):
@@ -38,27 +38,27 @@ def spans(root, trust):
 
 
 @pytest.mark.parametrize("trust", [True, False])
-def test_what_lies_between_units_of_the_topic_is_passed_over(made, root, trust):
-    units = made.units
+def test_what_lies_between_units_of_the_topic_is_passed_over(small_store, root, trust):
+    units = small_store.units
     assert spans(root, trust) == [
         (0, units[30].offset),
         (units[32].offset, units[60].offset),
-        (units[61].offset, made.end),
+        (units[61].offset, small_store.end),
     ]
 
 
-def test_a_gap_between_entries_is_read(made, root):
+def test_a_gap_between_entries_is_read(small_store, root):
     queue = root / "consumequeue" / "Orders" / "0" / f"{0:020d}"
     patch(queue, 20 * 10, bytes(20))
     actual_spans = spans(root, True)
-    assert not any(low <= made.units[10].offset < high for low, high in actual_spans)
+    assert not any(low <= small_store.units[10].offset < high for low, high in actual_spans)
 
 
-def test_an_entry_that_lies_over_another_topic_s_unit_is_found_out_only_by_asking_it(made, root):
+def test_an_entry_that_lies_over_another_topic_s_unit_is_found_out_only_by_asking_it(small_store, root):
     paid = root / "consumequeue" / "Paid" / "0" / f"{0:020d}"
     patch(paid, 0, bytes(60))  # the queue of the topic was lost …
     orders = root / "consumequeue" / "Orders" / "0" / f"{0:020d}"
-    unit = made.units[30]
+    unit = small_store.units[30]
     patch(orders, 20 * 5, struct.pack(">qi", unit.offset, unit.size))  # … and another's entry lies over its unit
     assert not any(low <= unit.offset < high for low, high in spans(root, False))
 

@@ -12,7 +12,7 @@ from engine.pipeline.queue_files import list_queues, newest_entry, queues_with_e
 
 
 @pytest.fixture
-def made():
+def small_store():
     store = HandmadeStore()
     for number in range(60):
         store.put(("Orders", "Paid")[number % 3 == 0], number % 2)
@@ -24,8 +24,8 @@ def place(root):
     return store
 
 
-def test_every_queue_with_its_files_in_order(made, tmp_path):
-    root = made.write(tmp_path / "s")
+def test_every_queue_with_its_files_in_order(small_store, tmp_path):
+    root = small_store.write(tmp_path / "s")
     (root / "consumequeue" / "notes.txt").write_text("mine")
     queues = list(list_queues(place(root)))
     assert sorted((queue.topic, queue.queue_id) for queue in queues) == [
@@ -37,9 +37,9 @@ def test_every_queue_with_its_files_in_order(made, tmp_path):
     assert all(file.start == 400 * number for queue in queues for number, file in enumerate(queue.files))
 
 
-def test_ends_are_those_of_the_engine_s_own_reader(made, tmp_path):
-    root = made.write(tmp_path / "s")
-    zero_log_from(root, made.units[50].offset)
+def test_ends_are_those_of_the_engine_s_own_reader(small_store, tmp_path):
+    root = small_store.write(tmp_path / "s")
+    zero_log_from(root, small_store.units[50].offset)
     unread = []
     results = {
         (queue.topic, queue.queue_id): queue for queue in queues_with_ends(place(root), lambda _queue: True, unread)
@@ -55,8 +55,8 @@ def test_ends_are_those_of_the_engine_s_own_reader(made, tmp_path):
             )
 
 
-def test_only_wanted_queues_are_bounded(made, tmp_path):
+def test_only_wanted_queues_are_bounded(small_store, tmp_path):
     actual_queues_with_ends = queues_with_ends(
-        place(made.write(tmp_path / "s")), lambda queue: queue.topic == "Paid", []
+        place(small_store.write(tmp_path / "s")), lambda queue: queue.topic == "Paid", []
     )
     assert {queue.topic for queue in actual_queues_with_ends} == {"Paid"}

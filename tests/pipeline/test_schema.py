@@ -23,7 +23,7 @@ def store(folder):
     return folder
 
 
-def found(*paths):
+def store_places(*paths):
     return [(place.path, place.broker) for place in find_stores([str(path) for path in paths])]
 
 
@@ -69,6 +69,6 @@ def test_times_that_pandas_cannot_hold_are_null(ms):
     assert [None if value is pd.NaT else value for value in time_array.to_pandas()] == expected
 
 
-def told(name):
+def check_workers_python_named(name):
     context = SimpleNamespace(pythonExec=name, pythonVer=f"{sys.version_info[0]}.{sys.version_info[1]}")
     workers_python.check_workers_python(SimpleNamespace(sparkContext=context))

@@ -39,7 +39,7 @@ def sent(tmp_path):
     return tmp_path / "work" / "engine.zip"
 
 
-def asked(archive, cache):
+def layout_origin(archive, cache):
     """Where the engine's ``layout`` says it comes from, in a process that has the engine from ``archive`` alone."""
     own = {**os.environ, "XDG_CACHE_HOME": str(cache), "TMPDIR": str(cache.parent)}
     process = subprocess.run(
@@ -58,7 +58,7 @@ def asked(archive, cache):
 
 
 def digest_of(archive, tmp_path):
-    return asked(archive, tmp_path / "elsewhere").parents[2].name
+    return layout_origin(archive, tmp_path / "elsewhere").parents[2].name
 
 
 def planted(folder, ran):
@@ -81,7 +81,7 @@ def test_what_lies_in_the_cache_is_never_run(sent, tmp_path):
     ran = tmp_path / "ran"
     place = tmp_path / "cache" / "storescope" / "engine" / digest_of(sent, tmp_path)
     planted(place, ran)
-    asked(sent, tmp_path / "cache")
+    layout_origin(sent, tmp_path / "cache")
     assert not ran.exists()
 
 
@@ -90,7 +90,7 @@ def test_what_lies_in_the_cache_is_never_run(sent, tmp_path):
 def test_a_folder_that_others_had_their_hands_in_is_passed_over_or_mended(sent, tmp_path, how):
     ran, cache = tmp_path / "ran", tmp_path / "cache"
     digest = digest_of(sent, tmp_path)
-    first = asked(sent, cache)
+    first = layout_origin(sent, cache)
     place = cache / "storescope" / "engine" / digest
     assert first == place / "engine" / "files" / "layout.py"
     if how == "half emptied":
@@ -111,7 +111,7 @@ def test_a_folder_that_others_had_their_hands_in_is_passed_over_or_mended(sent, 
     else:
         (place / "engine" / "codec").chmod(0o777)
         place.chmod(0o755)
-    results = asked(sent, cache)
+    results = layout_origin(sent, cache)
     assert not ran.exists()
     if how in ("half emptied", "another length"):
         assert results == first

@@ -41,7 +41,7 @@ def fleet(golden, tmp_path_factory):
     return f"{folder}/*/store"
 
 
-def told(golden, kind):
+def engine_records(golden, kind):
     """The records that the engine's commands tell of every store, with ``broker``."""
     for name in NAMES:
         with open_store(golden(name)) as store:
@@ -99,7 +99,7 @@ def test_every_column_of_a_fleet_is_the_engines(golden, fleet, spark, kind, colu
     chosen = [name for name in columns if name not in beside]
     record = framed(format_.load(fleet).select(chosen).toArrow().to_pylist(), chosen, order)
     expected = framed(
-        told(golden, {"commitlog": "units", "consumequeue": "queues", "index": "index"}[kind]), chosen, order
+        engine_records(golden, {"commitlog": "units", "consumequeue": "queues", "index": "index"}[kind]), chosen, order
     )
     assert_frame_equal(record, expected)
     assert record["broker"].nunique() >= 7

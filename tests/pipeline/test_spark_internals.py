@@ -33,7 +33,7 @@ SPARKS_OWN = {
 def internals_used(source: str) -> list[str]:
     attrs = []
     for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Attribute) and node.attr in SPARKS_OWN and not own(node.value):
+        if isinstance(node, ast.Attribute) and node.attr in SPARKS_OWN and not is_instance_name(node.value):
             attrs.append(node.attr)
         elif isinstance(node, ast.ImportFrom | ast.Import):
             names = [f"{getattr(node, 'module', '') or ''}.{name.name}".strip(".") for name in node.names]
@@ -42,7 +42,7 @@ def internals_used(source: str) -> list[str]:
     return attrs
 
 
-def own(value: ast.expr) -> bool:
+def is_instance_name(value: ast.expr) -> bool:
     return isinstance(value, ast.Name) and value.id in {"self", "cls"}
 
 

@@ -31,12 +31,12 @@ def _anchors_are_near(monkeypatch):
     monkeypatch.setattr(splits, "NEAR_BYTES", 700)
 
 
-def told_by_engine(folder):
+def rows_by_engine(folder):
     log = LogReader(FileSequence([folder], DescriptorCache()))
     return [row_of(item) if isinstance(item, Unit) else item for item in log.walk() if not isinstance(item, Stop)]
 
 
-def told_by_splits(pieces, look_back=splits.LOOK_BACK_BYTES):
+def rows_by_splits(pieces, look_back=splits.LOOK_BACK_BYTES):
     """What the pieces tell, and how each ended."""
     topics, story, ends = TopicTable(), [], []
     for piece in pieces:
@@ -84,9 +84,9 @@ def spoil(rng, data):
 @pytest.mark.parametrize("name", third_of_names(0))
 def test_golden_logs_in_splits_of_many_sizes(golden, name):
     for folder in sorted(golden(name).rglob("commitlog")):
-        expected = told_by_engine(folder)
+        expected = rows_by_engine(folder)
         for split_bytes in (1 << 30, 1 << 16, 40_009):
-            story, ends = told_by_splits(plan([place_of(folder)], split_bytes).splits, look_back=1 << 14)
+            story, ends = rows_by_splits(plan([place_of(folder)], split_bytes).splits, look_back=1 << 14)
             assert story == expected
             assert broken_seams(ends) == []
 
@@ -95,7 +95,7 @@ def test_splits_of_one_byte(tmp_path):
     folder = write(tmp_path / "log", full_file(0, 1, 1024, 150), size=1024)
     pieces = plan([place_of(folder)], 1).splits
     assert len(pieces) == 1024
-    assert told_by_splits(pieces)[0] == told_by_engine(folder)
+    assert rows_by_splits(pieces)[0] == rows_by_engine(folder)
 
 
 @given(st.integers(0, 1 << 32), st.integers(1, 3), st.integers(0, 4), st.sampled_from([0.0, 0.3, 1.0]), st.data())
@@ -110,8 +110,8 @@ def test_any_cuts_of_any_log_tell_what_one_walk_tells(tmp_path_factory, seed, co
         (folder / f"{SIZE:020d}").unlink()
     cuts = data.draw(st.lists(st.integers(1, SIZE - 1), max_size=12))
     pieces = [piece for split in plan([place_of(folder)]).splits for piece in cut_at(split, cuts)]
-    story, ends = told_by_splits(pieces, look_back=SIZE)
-    assert story == told_by_engine(folder)
+    story, ends = rows_by_splits(pieces, look_back=SIZE)
+    assert story == rows_by_engine(folder)
     assert broken_seams(ends) == []
 
 
@@ -127,9 +127,9 @@ def test_with_a_short_look_back_bodies_full_of_units_mislead_no_split(tmp_path, 
     """The anchors are really tried: the log is much longer than what is looked back at."""
     size = 1 << 19
     folder = write(tmp_path / "log", full_file(0, seed, size, nested=0.5), size=size)
-    expected = told_by_engine(folder)
+    expected = rows_by_engine(folder)
     for split_bytes in (10_000, 3333):
-        story, ends = told_by_splits(plan([place_of(folder)], split_bytes).splits, look_back=4096)
+        story, ends = rows_by_splits(plan([place_of(folder)], split_bytes).splits, look_back=4096)
         assert story == expected
         assert broken_seams(ends) == []
 
@@ -140,13 +140,13 @@ def test_a_unit_that_hides_a_whole_window_of_made_up_units_breaks_a_seam(tmp_pat
     while len(inner) < 300_000:
         inner += raw_unit(BODY + len(inner), topic=b"Inner", body=b"x" * 100)
     folder = write(tmp_path / "log", raw_log({"body": bytes(inner)}, {}, {}), size=size)
-    story, ends = told_by_splits(plan([place_of(folder)], 1 << 17).splits, look_back=1 << 14)
-    assert story != told_by_engine(folder)
+    story, ends = rows_by_splits(plan([place_of(folder)], 1 << 17).splits, look_back=1 << 14)
+    assert story != rows_by_engine(folder)
     (path,) = broken_seams(ends)
     (split,) = plan([place_of(folder)]).splits
     assert path == split.path
-    assert told_by_splits([split])[0] == told_by_engine(folder)
-    assert told_by_splits(plan([place_of(folder)], 1 << 17).splits)[0] == told_by_engine(folder)
+    assert rows_by_splits([split])[0] == rows_by_engine(folder)
+    assert rows_by_splits(plan([place_of(folder)], 1 << 17).splits)[0] == rows_by_engine(folder)
 
 
 def test_a_log_that_ends_in_the_middle_of_a_file_and_a_file_made_ahead(tmp_path):
@@ -154,7 +154,7 @@ def test_a_log_that_ends_in_the_middle_of_a_file_and_a_file_made_ahead(tmp_path)
         for first in (full_file(0, 1), full_file(0, 1)[:9000], b""):
             folder = write(tmp_path / "log", first, data)
             for split_bytes in (SIZE, 1000):
-                assert told_by_splits(plan([place_of(folder)], split_bytes).splits)[0] == told_by_engine(folder)
+                assert rows_by_splits(plan([place_of(folder)], split_bytes).splits)[0] == rows_by_engine(folder)
 
 
 def test_zero_bytes_behind_the_log_are_one_split(tmp_path):
@@ -163,20 +163,20 @@ def test_zero_bytes_behind_the_log_are_one_split(tmp_path):
     pieces = plan([place_of(folder)], 1 << 14).splits
     assert pieces[-1].stop == size
     assert len(pieces) < 16
-    assert told_by_splits(pieces)[0] == told_by_engine(folder)
+    assert rows_by_splits(pieces)[0] == rows_by_engine(folder)
 
 
 def test_a_file_that_is_gone_or_cut_short_is_damage(tmp_path):
     folder = write(tmp_path / "log", full_file(0, 1), full_file(SIZE, 2))
     pieces = plan([place_of(folder)], SIZE // 2).splits
-    expected = told_by_splits(pieces)[0]
+    expected = rows_by_splits(pieces)[0]
     (folder / f"{0:020d}").unlink()
-    story = told_by_splits(pieces)[0]
+    story = rows_by_splits(pieces)[0]
     assert [(item.offset, item.size) for item in story[:2]] == [(0, SIZE // 2), (SIZE // 2, SIZE // 2)]
     assert "No such file" in story[0].reason
     second = folder / f"{SIZE:020d}"
     second.write_bytes(second.read_bytes()[:5000])
-    story = told_by_splits(pieces)[0][2:]
+    story = rows_by_splits(pieces)[0][2:]
     assert isinstance(story[-1], Damage)
     assert SIZE + 4500 < story[-1].offset < SIZE + 5000
     assert story[-1].offset + story[-1].size == SIZE + 5000
@@ -198,9 +198,9 @@ def test_parts_that_are_not_wanted_are_left_out_and_told(tmp_path):
     chosen = plan([place_of(folder)], wanted_ranges={str(folder): wanted_ranges})
     assert [(split.file_start, split.start, split.stop) for split in chosen.splits] == [(SIZE, 100, 5000)]
     assert [skipped.bytes for skipped in chosen.skipped] == [SIZE, SIZE - 4900]
-    units = [item for item in told_by_engine(folder) if isinstance(item, tuple)]
+    units = [item for item in rows_by_engine(folder) if isinstance(item, tuple)]
     full_units = [unit for unit in units if SIZE + 100 <= unit[0] < SIZE + 5000]
-    assert told_by_splits(chosen.splits)[0] == full_units
+    assert rows_by_splits(chosen.splits)[0] == full_units
 
 
 def test_stores_of_a_fleet(golden, tmp_path):
@@ -232,4 +232,4 @@ def test_a_fleet_has_no_more_splits_than_a_driver_can_hold(tmp_path, monkeypatch
     assert [(item.start, item.stop, item.path) for item in full_splits] == [
         (0, SIZE, f"{store.path}/{SIZE * part:020d}") for store in stores for part in range(3)
     ]
-    assert told_by_splits(requested_splits)[0] == told_by_splits(fewer)[0] == told_by_splits(full_splits)[0]
+    assert rows_by_splits(requested_splits)[0] == rows_by_splits(fewer)[0] == rows_by_splits(full_splits)[0]

@@ -23,7 +23,7 @@ from engine.pipeline.stats_report import files_of, report
 pytest.importorskip("pyarrow")
 
 
-def told(folder, split_bytes, groups=None, by_store=False):
+def stats_report(folder, split_bytes, groups=None, by_store=False):
     places = find_stores([str(folder)])
     splits = plan(places, split_bytes).splits
     requested_groups = GROUPS if groups is None else groups
@@ -60,7 +60,7 @@ def test_a_task_adds_its_splits_up_as_one_by_one(golden, name):
 def test_the_sums_of_a_golden_store_are_the_engines_own(golden, name):
     for folder in stores_of(golden(name)):
         results, known_accounted = (
-            told(folder, random.Random(name).choice([30_011, 400_009, 1 << 26])),
+            stats_report(folder, random.Random(name).choice([30_011, 400_009, 1 << 26])),
             accounted(folder),
         )
         files = [
@@ -86,7 +86,7 @@ def test_the_sums_of_a_golden_store_are_the_engines_own(golden, name):
         assert sum(r["bytes"] for r in results.rows["statsHour"]) == results.total["unitBytes"]
 
 
-def made_store(folder, count=300, base=0, step_ms=60_000):
+def write_store(folder, count=300, base=0, step_ms=60_000):
     data, rng = b"", random.Random(4)
     for number in range(count):
         data += raw_unit(
@@ -107,23 +107,23 @@ def made_store(folder, count=300, base=0, step_ms=60_000):
 
 def test_times_are_told_in_spans_that_fit_them(tmp_path):
     """The rates of a store of two minutes were one bar of an hour."""
-    results = told(made_store(tmp_path / "s"), 1 << 12)
+    results = stats_report(write_store(tmp_path / "s"), 1 << 12)
     rows = results.rows["statsTime"]  # 300 minutes: too many for a bar each
     assert {row["spanMs"] for row in rows} == {600_000}
     assert sum(row["messages"] for row in rows) == 300
     assert {row["time"] % 600_000 for row in rows} == {0}
-    short = told(made_store(tmp_path / "short", count=3), 1 << 12)
+    short = stats_report(write_store(tmp_path / "short", count=3), 1 << 12)
     assert [row["spanMs"] for row in short.rows["statsTime"]] == [1_000] * 3
     assert [row["perSecond"] for row in short.rows["statsTime"]] == [1.0] * 3
 
 
 def test_times_that_lie_too_far_apart_are_told_in_hours_only(tmp_path):
-    assert told(made_store(tmp_path / "long", count=300, step_ms=1_800_000), 1 << 12).rows["statsTime"] == []
-    assert told(made_store(tmp_path / "wild", count=3, step_ms=1 << 61), 1 << 12).rows["statsTime"] == []
+    assert stats_report(write_store(tmp_path / "long", count=300, step_ms=1_800_000), 1 << 12).rows["statsTime"] == []
+    assert stats_report(write_store(tmp_path / "wild", count=3, step_ms=1 << 61), 1 << 12).rows["statsTime"] == []
 
 
 def test_hours_sizes_keys_and_wrong_crcs_are_told(tmp_path):
-    results = told(made_store(tmp_path / "s"), 1 << 12)
+    results = stats_report(write_store(tmp_path / "s"), 1 << 12)
     total = results.total
     assert total["messages"] == 300
     assert total["badCrc"] == 1
@@ -139,7 +139,7 @@ def test_hours_sizes_keys_and_wrong_crcs_are_told(tmp_path):
 
 
 def test_only_what_is_asked_for_is_counted(tmp_path):
-    results = told(made_store(tmp_path / "s"), 1 << 26, ())
+    results = stats_report(write_store(tmp_path / "s"), 1 << 26, ())
     assert [row["messages"] for row in results.rows["statsTopic"]] == [100, 100, 100]
     assert not results.rows["statsQueue"]
     assert not results.rows["statsTag"]
@@ -149,8 +149,8 @@ def test_only_what_is_asked_for_is_counted(tmp_path):
 
 def test_a_fleet_is_told_together_or_store_by_store(tmp_path):
     for broker in ("a", "b"):
-        made_store(tmp_path / broker / "store", 50)
-    together, apart = (told(tmp_path / "*" / "store", 1 << 26, by_store=item) for item in (False, True))
+        write_store(tmp_path / broker / "store", 50)
+    together, apart = (stats_report(tmp_path / "*" / "store", 1 << 26, by_store=item) for item in (False, True))
     assert together.total["messages"] == apart.total["messages"] == 100
     assert together.total["stores"] == 2
     assert len(apart.rows["statsTopic"]) == 2 * len(together.rows["statsTopic"])
@@ -158,20 +158,20 @@ def test_a_fleet_is_told_together_or_store_by_store(tmp_path):
 
 
 def test_a_gap_between_files_is_missing_and_no_files_damage(tmp_path):
-    folder = made_store(tmp_path / "s", 20)
+    folder = write_store(tmp_path / "s", 20)
     size = (folder / "commitlog" / f"{0:020}").stat().st_size
     with (folder / "commitlog" / f"{0:020}").open("r+b") as file:
         file.truncate(size - (1 << 16))
     size -= 1 << 16
     (folder / "commitlog" / f"{size + 1000:020}").write_bytes(raw_unit(size + 1000) + bytes(100))
-    results = told(folder, 1 << 26)
+    results = stats_report(folder, 1 << 26)
     assert results.total["missingBehind"] == 1000
     assert results.total["damage"] == 0
     assert results.total["messages"] == 21
 
 
 def test_files_that_went_while_they_were_counted_are_damage_as_long_as_they_were(tmp_path):
-    folder = made_store(tmp_path / "s", 40)
+    folder = write_store(tmp_path / "s", 40)
     path = folder / "commitlog" / f"{0:020}"
     places = find_stores([str(folder)])
     splits = plan(places, 4_000).splits
@@ -188,10 +188,10 @@ def test_files_that_went_while_they_were_counted_are_damage_as_long_as_they_were
 
 
 def test_a_file_of_zeros_behind_the_log_is_counted(tmp_path):
-    folder = made_store(tmp_path / "s", 3)
+    folder = write_store(tmp_path / "s", 3)
     size = (folder / "commitlog" / f"{0:020}").stat().st_size
     (folder / "commitlog" / f"{size:020}").write_bytes(bytes(5000))
-    rows = told(folder, 1 << 26).rows["statsFile"]
+    rows = stats_report(folder, 1 << 26).rows["statsFile"]
     assert [row["zeros"] for row in rows] == [1 << 16, 5000]
 
 

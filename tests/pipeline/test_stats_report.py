@@ -14,7 +14,7 @@ from engine.pipeline.stats_report import files_of, report
 
 
 @pytest.fixture
-def told(tmp_path):
+def stats_report(tmp_path):
     store = HandmadeStore()
     for number in range(60):
         store.put(("Orders", "Paid")[number % 3 == 0], number % 2, tags=f"T{number % 2}")
@@ -23,15 +23,15 @@ def told(tmp_path):
     return report(sum_splits(splits), files_of(places, splits))
 
 
-def test_topics_and_queues_hold_all_messages_the_largest_first(told):
-    results = told
+def test_topics_and_queues_hold_all_messages_the_largest_first(stats_report):
+    results = stats_report
     topics = results.rows["statsTopic"]
     assert [row["topic"] for row in topics] == ["Orders", "Paid"]
     assert sum(row["messages"] for row in topics) == sum(row["messages"] for row in results.rows["statsQueue"])
 
 
-def test_the_parts_of_a_file_are_its_bytes(told):
-    results = told
+def test_the_parts_of_a_file_are_its_bytes(stats_report):
+    results = stats_report
     for row in results.rows["statsFile"]:
         assert row["units"] + row["stale"] + row["blank"] + row["damage"] + row["zeros"] == row["size"]
     assert results.total["files"] == len(results.rows["statsFile"])

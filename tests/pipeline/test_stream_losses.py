@@ -26,7 +26,7 @@ def replaced(path, by):
     shutil.copytree(by, path)
 
 
-def told(rows):
+def damage_rows(rows):
     """(store, start, size, reason) of the rows of damage."""
     return [(row["store"], row["physicalOffset"], row["size"]) for row in rows if row["type"] == "damage"]
 
@@ -86,7 +86,7 @@ def test_a_log_that_was_cut_back_is_told_and_what_is_new_comes(tmp_path):
     damage, *second_trigger = query.trigger()
     cut = second_trigger[-1]["physicalOffset"] + second_trigger[-1]["size"]
     assert query.offset() == cut
-    assert told([damage]) == [
+    assert damage_rows([damage]) == [
         (str(tmp_path / "s"), second_trigger[0]["physicalOffset"], high - second_trigger[0]["physicalOffset"])
     ]
     assert places(second_trigger) == units_of(tmp_path / "s")[-len(second_trigger) :]
@@ -105,7 +105,7 @@ def test_a_log_that_was_cut_back_and_written_on_gives_what_was_written_then(tmp_
     replaced(tmp_path / "s", tmp_path / "before")
     filled(tmp_path / "s", count, "Later")
     rows = query.trigger()
-    assert len(told(rows)) == 1
+    assert len(damage_rows(rows)) == 1
     assert [topic for topic in topics(rows) if topic == "Later"] == ["Later"] * count
     assert places([row for row in rows if row["type"] == "unit"]) == units_of(tmp_path / "s")[-len(rows) + 1 :]
     assert query.trigger() == []
@@ -126,7 +126,7 @@ def test_units_with_an_earlier_clock_behind_a_cut_are_not_skipped(tmp_path):
     with MessageStore(tmp_path / "s", from_mapping(sizes)[0], clock=lambda: an_hour_ago) as store:
         put(store, 20, "Later")
     rows = query.trigger()
-    assert len(told(rows)) == 1
+    assert len(damage_rows(rows)) == 1
     assert [topic for topic in topics(rows) if topic == "Later"] == ["Later"] * 20
 
 
@@ -160,7 +160,7 @@ def test_a_store_made_anew_is_told_and_read_from_its_first_unit(tmp_path, count)
     fails(query, f"another log stands here than the one that was read up to {high:,}")
     query = Query(tmp_path / "s", query.at, failOnDataLoss="false")
     rows = query.trigger()
-    assert told(rows) == [(str(tmp_path / "s"), 0, high)]
+    assert damage_rows(rows) == [(str(tmp_path / "s"), 0, high)]
     assert places([row for row in rows if row["type"] == "unit"]) == units_of(tmp_path / "s")
     assert query.trigger() == []
 
@@ -188,9 +188,9 @@ def test_a_log_that_is_replaced_between_planning_and_reading_is_told(tmp_path):
     with pytest.raises(StoreError, match="replaced between planning and reading"):
         Query(tmp_path / "s").read({}, end)
     query = Query(tmp_path / "s", failOnDataLoss="false")
-    assert len(told(query.read({}, end))) == 1
+    assert len(damage_rows(query.read({}, end))) == 1
     rows = query.read(end, query.source.latestOffset(end))
-    assert len(told(rows)) == 1
+    assert len(damage_rows(rows)) == 1
     assert len(topics(rows)) == 60
 
 
@@ -211,7 +211,7 @@ def test_a_store_that_is_gone_is_told_once_and_known_again_when_it_is_back(tmp_p
     with pytest.raises(StoreError, match="is its disk mounted"):
         Query(f"{tmp_path}/fleet/*", query.at).trigger()
     rows = query.trigger()
-    assert [store for store, _, _ in told(rows)] == [str(tmp_path / "fleet" / "a")]
+    assert [store for store, _, _ in damage_rows(rows)] == [str(tmp_path / "fleet" / "a")]
     assert topics(rows) == ["Later"] * 5
     assert query.trigger() == []
     if what == "log":

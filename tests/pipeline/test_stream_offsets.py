@@ -46,7 +46,7 @@ def test_where_no_offsets_are_named_nothing_is_told():
 
 
 @pytest.fixture
-def made():
+def small_store():
     store = HandmadeStore()
     for _ in range(120):
         store.put()
@@ -54,29 +54,29 @@ def made():
 
 
 @pytest.fixture
-def log(made, tmp_path):
-    (place,) = find_stores([str(made.write(tmp_path / "store"))])
+def log(small_store, tmp_path):
+    (place,) = find_stores([str(small_store.write(tmp_path / "store"))])
     return Log(place)
 
 
-def test_the_first_unit_and_the_last_before_an_offset(made, log):
-    assert (log.first, log.first_mark().offset, log.first_mark().time) == (0, 0, made.units[0].store_timestamp)
+def test_the_first_unit_and_the_last_before_an_offset(small_store, log):
+    assert (log.first, log.first_mark().offset, log.first_mark().time) == (0, 0, small_store.units[0].store_timestamp)
     for number in (1, 40, 119):
-        results = log.last_before(made.units[number].offset)
-        assert (results.offset, results.end) == (made.units[number - 1].offset, results.offset + results.size)
+        results = log.last_before(small_store.units[number].offset)
+        assert (results.offset, results.end) == (small_store.units[number - 1].offset, results.offset + results.size)
     assert log.last_before(0) is None
 
 
-def test_the_first_unit_of_a_time(made, log):
+def test_the_first_unit_of_a_time(small_store, log):
     for number in (0, 33, 34, 119):
-        unit = made.units[number]
-        assert log.since(unit.store_timestamp, 0, made.end) == unit.offset
-    assert log.since(made.time + 1, 0, made.end) == made.end
-    assert log.since(0, made.units[50].offset, made.end) == made.units[50].offset
+        unit = small_store.units[number]
+        assert log.since(unit.store_timestamp, 0, small_store.end) == unit.offset
+    assert log.since(small_store.time + 1, 0, small_store.end) == small_store.end
+    assert log.since(0, small_store.units[50].offset, small_store.end) == small_store.units[50].offset
 
 
-def test_a_unit_is_known_again_until_its_bytes_change_or_its_file_goes(made, log, tmp_path):
-    mark = log.last_before(made.end)
+def test_a_unit_is_known_again_until_its_bytes_change_or_its_file_goes(small_store, log, tmp_path):
+    mark = log.last_before(small_store.end)
     assert log.holds(mark)
     file = max((tmp_path / "store" / "commitlog").iterdir())
     data = bytearray(file.read_bytes())
@@ -88,8 +88,8 @@ def test_a_unit_is_known_again_until_its_bytes_change_or_its_file_goes(made, log
     assert Log(place).holds(mark) is None
 
 
-def test_a_cut_is_where_something_begins(made, log):
-    unit = made.units[20]
-    assert log.cut(unit.offset - 5, made.end) == unit.offset
-    assert log.cut(unit.offset, made.end) == unit.offset
-    assert log.cut(LOG_SIZE, made.end) == LOG_SIZE
+def test_a_cut_is_where_something_begins(small_store, log):
+    unit = small_store.units[20]
+    assert log.cut(unit.offset - 5, small_store.end) == unit.offset
+    assert log.cut(unit.offset, small_store.end) == unit.offset
+    assert log.cut(LOG_SIZE, small_store.end) == LOG_SIZE

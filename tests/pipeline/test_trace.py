@@ -19,7 +19,7 @@ pytest.importorskip("pyarrow")
 
 
 @pytest.fixture
-def here(monkeypatch):
+def local_walks(monkeypatch):
     """The walks of a trace in this process, split by split."""
 
     def walk(_, splits, keys, __, damage):
@@ -35,14 +35,14 @@ def stores_of(folder):
     return [path.parent for path in sorted(folder.rglob("commitlog"))]
 
 
-def asked_of(folder, most):
+def keys_of(folder, most):
     with open_store(folder) as store:
         units = [item for item in store.units() if isinstance(item, Unit)]
     some = random.Random(len(units)).sample(units, min(most, len(units)))
     return list(dict.fromkeys(key for unit in some for key in [unit.unique_key, *unit.keys[:1]] if key))
 
 
-def told(found, keys, together=500):
+def rows_by_key(found, keys, together=500):
     """Key → verdicts and places, as tasks of so many keys give them."""
     rows = {}
     for question in questions(found, keys, None, None, 1, (together, together)):
@@ -54,12 +54,12 @@ def told(found, keys, together=500):
 @pytest.mark.full_form(keep=5)
 @pytest.mark.golden
 @pytest.mark.parametrize("name", third_of_names(0))
-def test_keys_of_a_golden_store_get_the_verdicts_of_where(golden, here, name):
+def test_keys_of_a_golden_store_get_the_verdicts_of_where(golden, local_walks, name):
     folder = stores_of(golden(name))[0]
-    keys = [*asked_of(folder, 3), "never-there"]
+    keys = [*keys_of(folder, 3), "never-there"]
     places = find_stores([str(folder)])
     answers = [
-        told(trace.find_keys(None, plan(places, split_bytes).splits, keys), keys, together)
+        rows_by_key(trace.find_keys(None, plan(places, split_bytes).splits, keys), keys, together)
         for split_bytes, together in ((100_003, 2), (1 << 26, 500))
     ]
     assert answers[0] == answers[1]

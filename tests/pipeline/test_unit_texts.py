@@ -36,32 +36,32 @@ ODD = [
 ]
 
 
-def told(texts):
+def text_columns(texts):
     return [texts.properties.to_pylist(), texts.tags.to_pylist(), texts.keys.to_pylist(), texts.unique_key.to_pylist()]
 
 
-def both(raw):
+def compare_texts(raw):
     texts = unit_texts.texts(pa.array(raw, pa.binary()))
     plain = unit_texts.texts_by_unit(raw)
     for field in ("properties", "tags", "keys", "unique_key"):
         assert getattr(texts, field).type == getattr(plain, field).type
         getattr(texts, field).validate(full=True)
-    assert told(texts) == told(plain)
-    return told(texts)
+    assert text_columns(texts) == text_columns(plain)
+    return text_columns(texts)
 
 
 @given(st.lists(st.lists(st.sampled_from(ODD), max_size=5).map("".join), max_size=8))
 def test_odd_properties_are_read_as_the_codec_reads_them(listed):
-    both([text.encode() for text in listed])
+    compare_texts([text.encode() for text in listed])
 
 
 @given(st.lists(st.lists(st.sampled_from([b"\x01", b"\x02", b"a", b"\xff", b"\xed\xa0\x80"]), max_size=9), max_size=5))
 def test_bytes_that_are_no_text_are_read_as_the_codec_reads_them(listed):
-    both([b"".join(parts) for parts in listed])
+    compare_texts([b"".join(parts) for parts in listed])
 
 
 def test_a_name_that_stands_twice_has_its_later_value():
-    assert both([b"a\x01b\x02TAGS\x01x\x02", b"TAGS\x01x\x02a\x01c\x02TAGS\x01y\x02"]) == [
+    assert compare_texts([b"a\x01b\x02TAGS\x01x\x02", b"TAGS\x01x\x02a\x01c\x02TAGS\x01y\x02"]) == [
         [[("a", "b"), ("TAGS", "x")], [("TAGS", "y"), ("a", "c")]],
         ["x", "y"],
         [[], []],
@@ -70,7 +70,7 @@ def test_a_name_that_stands_twice_has_its_later_value():
 
 
 def test_no_unit_has_no_texts():
-    assert both([]) == [[], [], [], []]
+    assert compare_texts([]) == [[], [], [], []]
 
 
 def columns_of(units):

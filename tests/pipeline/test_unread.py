@@ -9,7 +9,7 @@ import itertools
 import os
 
 import pytest
-from failing_storage import FailingDisks, made_fleet
+from failing_storage import FailingDisks, make_fleet
 from pyspark.sql.datasource import EqualTo, GreaterThan
 from unprivileged_user import as_nobody, open_folder
 
@@ -62,7 +62,7 @@ def reasons(rows):
 
 @pytest.fixture
 def fleet(tmp_path):
-    return made_fleet(tmp_path)
+    return make_fleet(tmp_path)
 
 
 @pytest.mark.full_form(keep=4)
@@ -157,7 +157,7 @@ def test_queues_are_read_though_the_newest_file_of_the_log_is_not(fleet, disks):
 def test_rights_that_are_missing_are_told():
     """``chmod 644`` of a folder made it an empty store, in all three formats, without a word."""
     with open_folder() as folder:
-        made_fleet(folder)
+        make_fleet(folder)
         pattern = f"{folder}/*/store"
         for source, part in zip(READERS, ("commitlog", "consumequeue", "index"), strict=True):
             full_rows = rows_of(source, pattern)

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from failing_storage import FailingDisks, made_fleet
+from failing_storage import FailingDisks, make_fleet
 
 from engine.cli.main import main
 from engine.pipeline import files, queue_files, storage
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.spark
 @pytest.fixture
 def job(spark, capsys, tmp_path, monkeypatch):
     """Runs a job over the stores a and b, of which ``hurt`` (a path in the fleet) cannot be read here."""
-    fleet = made_fleet(tmp_path)
+    fleet = make_fleet(tmp_path)
 
     def run(*words, hurt):
         failing = FailingDisks()

@@ -21,7 +21,7 @@ class SparkStarted(Exception):
 
 
 @pytest.fixture
-def ask(spark, capsys):
+def run_job(spark, capsys):
     """The records of a job, by Spark where ``by_spark``; the summary apart."""
 
     def answered(*words, by_spark):
@@ -48,23 +48,23 @@ def bytes_below(folder):
 
 
 @pytest.mark.parametrize(("name", "split_bytes"), [("clean-5.3.3", "1_000_003"), ("crash-flip-5.3.3", "134_217_728")])
-def test_records_are_those_of_spark(ask, golden, tmp_path, monkeypatch, name, split_bytes):
+def test_records_are_those_of_spark(run_job, golden, tmp_path, monkeypatch, name, split_bytes):
     folder = next(path.parent for path in sorted(golden(name).rglob("commitlog")))
     with open_store(folder) as store:
         units = [item for item in store.units() if isinstance(item, Unit)]
     keys = [word for unit in units[::40] if unit.unique_key for word in ("--key", unit.unique_key)] + ["--key", "none"]
     cut = ["--split-bytes", split_bytes]
     requests = [("stats", folder, *cut), ("verify", folder, *cut), ("trace", folder, *keys, *cut)]
-    by_spark = [ask(*words, by_spark=True) for words in requests]
-    built = ask("rebuild", folder, "--out", tmp_path / "new", *cut, by_spark=True)
+    by_spark = [run_job(*words, by_spark=True) for words in requests]
+    built = run_job("rebuild", folder, "--out", tmp_path / "new", *cut, by_spark=True)
     (tmp_path / "new").rename(tmp_path / "spark")
 
     def refused(*_words, **_how):
         raise SparkStarted
 
     monkeypatch.setattr(session, "start", refused)
-    assert [ask(*words, by_spark=False) for words in requests] == by_spark
-    assert ask("rebuild", folder, "--out", tmp_path / "new", *cut, by_spark=False) == built
+    assert [run_job(*words, by_spark=False) for words in requests] == by_spark
+    assert run_job("rebuild", folder, "--out", tmp_path / "new", *cut, by_spark=False) == built
     assert bytes_below(tmp_path / "new") == bytes_below(tmp_path / "spark")
 
 
@@ -91,22 +91,22 @@ def rows_below(folder, kind):
         ("json", "broker-transactions", []),
     ],
 )
-def test_exports_and_imports_are_those_of_spark(ask, golden, tmp_path, monkeypatch, kind, name, more):
+def test_exports_and_imports_are_those_of_spark(run_job, golden, tmp_path, monkeypatch, kind, name, more):
     """Small ones started Spark for seven seconds where nothing else took one."""
     monkeypatch.setattr("engine.rules.masking.os.urandom", bytes)  # the salt of a masked export
     folder = next(path.parent for path in sorted(golden(name).rglob("commitlog")))
     words = ("export", folder, "--out", tmp_path / "new", "--format", kind, "--split-bytes", "300_000", *more)
-    response = ask(*words, by_spark=True)
+    response = run_job(*words, by_spark=True)
     (tmp_path / "new").rename(tmp_path / "spark")
     if not more:
-        fresh = ask("import", tmp_path / "spark", "--out", tmp_path / "fresh", by_spark=True)
+        fresh = run_job("import", tmp_path / "spark", "--out", tmp_path / "fresh", by_spark=True)
         (tmp_path / "fresh").rename(tmp_path / "fresh-spark")
 
     def refused(*_words, **_how):
         raise SparkStarted
 
     monkeypatch.setattr(session, "start", refused)
-    assert ask(*words, by_spark=False) == response
+    assert run_job(*words, by_spark=False) == response
     rows = rows_below(tmp_path / "new", kind)
     assert rows == rows_below(tmp_path / "spark", kind)
     assert rows
@@ -115,16 +115,16 @@ def test_exports_and_imports_are_those_of_spark(ask, golden, tmp_path, monkeypat
     if more:
         return
     for source in ("new", "spark"):  # what either wrote is read here
-        assert ask("import", tmp_path / source, "--out", tmp_path / "fresh", by_spark=False) == fresh
+        assert run_job("import", tmp_path / source, "--out", tmp_path / "fresh", by_spark=False) == fresh
         logs = [sorted((tmp_path / which / "commitlog").iterdir()) for which in ("fresh", "fresh-spark")]
         assert [path.read_bytes() for path in logs[0]] == [path.read_bytes() for path in logs[1]]
         shutil.rmtree(tmp_path / "fresh")
 
 
 @pytest.mark.parametrize("kind", ["parquet", "json", "csv"])
-def test_rows_that_are_none_are_told_without_spark(ask, golden, tmp_path, capsys, kind):
+def test_rows_that_are_none_are_told_without_spark(run_job, golden, tmp_path, capsys, kind):
     folder = next(path.parent for path in sorted(golden("lmq-5.3.3").rglob("commitlog")))
-    ask("export", folder, "--out", tmp_path / "rows", "--format", kind, by_spark=False)
+    run_job("export", folder, "--out", tmp_path / "rows", "--format", kind, by_spark=False)
     spoiled = next((tmp_path / "rows").rglob("part-*"))
     spoiled.write_bytes(spoiled.read_bytes()[: spoiled.stat().st_size // 2])
     assert main(["pipeline", "import", str(tmp_path / "rows"), "--out", str(tmp_path / "fresh")]) == 3

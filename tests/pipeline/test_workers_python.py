@@ -18,7 +18,7 @@ def python(tmp_path, lines):
     return str(path)
 
 
-def told(name):
+def check_workers_python_named(name):
     context = SimpleNamespace(pythonExec=name, pythonVer=f"{sys.version_info[0]}.{sys.version_info[1]}")
     workers_python.check_workers_python(SimpleNamespace(sparkContext=context))
 
@@ -26,16 +26,16 @@ def told(name):
 def test_workers_of_another_python_are_told(tmp_path):
     """The first ``load`` died in a worker: ``ModuleNotFoundError: No module named 'engine'``."""
     remedy = f"set PYSPARK_PYTHON={sys.executable} before the session begins"
-    told(sys.executable)
+    check_workers_python_named(sys.executable)
     for name, why in (
         (str(tmp_path / "none"), "and there is none that runs"),
         (python(tmp_path, "exit 1"), "which does not run"),
     ):
         with pytest.raises(CannotStart, match=f"{name}.*{why}: {remedy}"):
-            told(name)
+            check_workers_python_named(name)
     with pytest.raises(CannotStart, match=f"a Python 3.9, and this is 3.*: {remedy}"):
-        told(python(tmp_path, "echo 3.9; echo"))
+        check_workers_python_named(python(tmp_path, "echo 3.9; echo"))
     text = f"{sys.version_info[0]}.{sys.version_info[1]}"
     with pytest.raises(CannotStart, match=f"which does not have engine.pipeline, numpy: {remedy}"):
-        told(python(tmp_path, f"echo {text}; echo engine.pipeline, numpy"))
-    told(python(tmp_path, f'exec "{sys.executable}" "$@"'))
+        check_workers_python_named(python(tmp_path, f"echo {text}; echo engine.pipeline, numpy"))
+    check_workers_python_named(python(tmp_path, f'exec "{sys.executable}" "$@"'))

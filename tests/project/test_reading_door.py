@@ -66,7 +66,7 @@ EXCEPTIONS = {
 """Files that read something else than a store, and what."""
 
 
-def asked_beside_the_door(source: str):
+def calls_beside_the_door(source: str):
     """(line, what) of every call that asks the system itself."""
     for node in ast.walk(ast.parse(source)):
         if not isinstance(node, ast.Call):
@@ -105,7 +105,7 @@ def test_nobody_reads_a_store_beside_the_door(folder):
         name = str(path.relative_to(ROOT / "engine"))
         if name not in EXCEPTIONS:
             results += [
-                f"{name}:{line} {what}" for line, what in asked_beside_the_door(path.read_text(encoding="utf-8"))
+                f"{name}:{line} {what}" for line, what in calls_beside_the_door(path.read_text(encoding="utf-8"))
             ]
     assert results == []
 
@@ -114,7 +114,7 @@ def test_every_exception_is_still_one():
     unused = [
         name
         for name in EXCEPTIONS
-        if not list(asked_beside_the_door((ROOT / "engine" / name).read_text(encoding="utf-8")))
+        if not list(calls_beside_the_door((ROOT / "engine" / name).read_text(encoding="utf-8")))
     ]
     assert unused == []
 
@@ -134,4 +134,4 @@ def f(path, store, folder):
 
 
 def test_what_asks_beside_the_door_is_seen():
-    assert [line for line, _ in asked_beside_the_door(PLANTED)] == [3, 4, 5, 6, 7, 8, 9]
+    assert [line for line, _ in calls_beside_the_door(PLANTED)] == [3, 4, 5, 6, 7, 8, 9]

@@ -13,7 +13,7 @@ LISTS = {"needs.py", "causes.py"}
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def told(source: str) -> set[str]:
+def reported_rules(source: str) -> set[str]:
     """Rules that the code names to tell them: ``catalogue.CL03``, ``CL03`` taken from there, ``"CL03"`` of a table;
     not those that it only compares a finding's id with.
     """
@@ -27,7 +27,7 @@ def told(source: str) -> set[str]:
 
 
 def test_a_rule_that_is_only_made_or_compared_is_not_told():
-    assert told("CL03 = 1\nCL04.found('text')\ncatalogue.CL05\none.id == 'CL06'\nRULES['CL07']") == {
+    assert reported_rules("CL03 = 1\nCL04.found('text')\ncatalogue.CL05\none.id == 'CL06'\nRULES['CL07']") == {
         "CL04",
         "CL05",
         "CL07",
@@ -37,4 +37,4 @@ def test_a_rule_that_is_only_made_or_compared_is_not_told():
 def test_every_rule_is_told_by_somebody_and_no_other_is():
     every = list((ROOT / "engine").rglob("*.py"))
     tellers = [path for path in every if path.name not in LISTS and not path.name.startswith("catalogue")]
-    assert {rule for path in tellers for rule in told(path.read_text("utf-8"))} == set(RULES)
+    assert {rule for path in tellers for rule in reported_rules(path.read_text("utf-8"))} == set(RULES)

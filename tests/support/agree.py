@@ -89,7 +89,7 @@ def command(*arguments: object) -> tuple[int, str, str]:
     return status or 0, out.read(), err.read()
 
 
-def ask(*arguments: object) -> list[Line]:
+def records_of(*arguments: object) -> list[Line]:
     """The records that ``storescope ARGUMENTS --json`` prints; fails unless it ends with 0 or 1."""
     status, out, err = command(*arguments, "--json")
     assert status in {0, 1}, f"{arguments}: exit {status}: {err[-500:]}"
@@ -116,7 +116,7 @@ def units(store: Path, account: Iterable[Line]) -> Comparison:
     """Every unit between the first and the last that RocketMQ lists, field by field."""
     tally = Comparison()
     java = {line["phy"]: line for line in account if line["t"] == "msg"}
-    ours = {unit["physicalOffset"]: unit for unit in ask("units", store, "--body") if unit["type"] == "unit"}
+    ours = {unit["physicalOffset"]: unit for unit in records_of("units", store, "--body") if unit["type"] == "unit"}
     low, high = min(java, default=0), max(java, default=0)
     for position in sorted(set(java) | {offset for offset in ours if low <= offset <= high}):
         if position not in java or position not in ours:
@@ -154,7 +154,7 @@ def queue(store: Path, account: Iterable[Line]) -> Comparison:
             entries = java.setdefault((line["topic"], line["queue"]), {})
             entries[line["n"]] = (line["phy"], line["size"], line["tags"])
     for (topic, queue_id), want in sorted(java.items()):
-        listed = ask("queue", store, topic, queue_id, "--from", min(want), "--to", max(want) + 1)
+        listed = records_of("queue", store, topic, queue_id, "--from", min(want), "--to", max(want) + 1)
         got = {
             entry["queueOffset"]: (entry["physicalOffset"], entry["size"], entry["tagsCode"])
             for entry in listed
@@ -175,7 +175,7 @@ def index(store: Path, account: Iterable[Line]) -> Comparison:
             heads[line["name"]] = line
         elif line["t"] == "indexEntry":
             java[line["name"], line["n"]] = (line["hash"], line["phy"], line["diff"], line["prev"])
-    ours = ask("index", store, "--entries")
+    ours = records_of("index", store, "--entries")
     our_heads = {record["name"]: record for record in ours if record["type"] == "indexFile"}
     for name in sorted(set(heads) | set(our_heads)):
         head, our_head = heads.get(name), our_heads.get(name)
@@ -197,7 +197,9 @@ def trace(store: Path, account: Iterable[Line]) -> Comparison:
     tally = Comparison()
     for line in sample((line for line in account if line["t"] == "query"), QUESTION_LIMIT):
         begin, end = max(line["begin"], 0), min(line["end"], 2**63 - 1)
-        out = ask("trace", store, line["topic"], line["key"], "--begin", begin, "--end", end, "--max", line["max"])
+        out = records_of(
+            "trace", store, line["topic"], line["key"], "--begin", begin, "--end", end, "--max", line["max"]
+        )
         got = {record["physicalOffset"] for record in out if record["type"] == "match"}
         collisions = {
             record["phyOffset"] for record in out if record["type"] == "traceStep" and record["verdict"] == "collision"
@@ -216,7 +218,7 @@ def get(store: Path, account: Iterable[Line]) -> Comparison:
     tally = Comparison()
     for line in sample((line for line in account if line["t"] == "get" and line.get("status")), QUESTION_LIMIT):
         tag = ["--tag", line["tag"]] if line["tag"] else []
-        out = ask("get", store, line["topic"], line["queue"], line["offset"], "--max", line["max"], *tag)
+        out = records_of("get", store, line["topic"], line["queue"], line["offset"], "--max", line["max"], *tag)
         head = next(record for record in out if record["type"] == "getResult")
         physical_offsets = [record["physicalOffset"] for record in out if record["type"] == "unit"]
         got = (head["status"], head["nextBeginOffset"], head["minOffset"], head["maxOffset"], physical_offsets)
@@ -234,7 +236,7 @@ def time(store: Path, account: Iterable[Line]) -> Comparison:
     )
     for line in sample(lines, QUESTION_LIMIT):
         boundary = line["boundary"].lower()
-        got = ask("offset", store, line["topic"], line["queue"], "--time", line["ts"], "--boundary", boundary)
+        got = records_of("offset", store, line["topic"], line["queue"], "--time", line["ts"], "--boundary", boundary)
         tally.same(got and got[0]["queueOffset"] == line["offset"], f"{line}: ours {got[:1]}")
     return tally
 
@@ -244,7 +246,7 @@ def recover(store: Path, account: Iterable[Line], release: str = "5.3") -> Compa
     tally = Comparison()
     lines = list(account)
     state = [line for line in lines if line["t"] == "state"][-1]
-    response = ask("recover", store, "--plan", "--release", release)
+    response = records_of("recover", store, "--plan", "--release", release)
     plan = next(record for record in response if record["type"] == "recoveryPlan")
     tally.same(plan["endOffset"] == state["maxPhy"], f"end of log: java {state['maxPhy']} ours {plan['endOffset']}")
     ours = {(q["topic"], q["queueId"]): (q["minOffset"], q["maxOffset"]) for q in plan["queues"]}
@@ -270,7 +272,7 @@ def _of_kind(lines: list[Line], *kinds: str) -> Iterator[Line]:
 
 
 def _sends(tally: Comparison, store: Path, lines: list[Line], _limit: int) -> None:
-    log = {unit["offsetMsgId"].upper(): unit for unit in ask("units", store) if unit["type"] == "unit"}
+    log = {unit["offsetMsgId"].upper(): unit for unit in records_of("units", store) if unit["type"] == "unit"}
     for line in _of_kind(lines, "send", "view"):
         if not line.get("offsetMsgId"):
             continue
@@ -286,7 +288,7 @@ def _sends(tally: Comparison, store: Path, lines: list[Line], _limit: int) -> No
 
 
 def _ranges(tally: Comparison, store: Path, lines: list[Line], _limit: int) -> None:
-    topics = ask("info", store)[0]["topics"]
+    topics = records_of("info", store)[0]["topics"]
     ours = {(t["topic"], q["queueId"]): (q["minOffset"], q["maxOffset"]) for t in topics for q in t["queues"]}
     for line in _of_kind(lines, "queue"):
         if not line["topic"].startswith(INTERNAL_TOPICS):
@@ -297,7 +299,7 @@ def _ranges(tally: Comparison, store: Path, lines: list[Line], _limit: int) -> N
 def _client_queries(tally: Comparison, store: Path, lines: list[Line], limit: int) -> None:
     for line in sample(_of_kind(lines, "query"), limit):
         window = ("--begin", line["begin"], "--end", line["end"], "--max", line["max"])
-        out = ask("trace", store, line["topic"], line["key"], *window)
+        out = records_of("trace", store, line["topic"], line["key"], *window)
         got = {record["physicalOffset"] for record in out if record["type"] == "match"}
         want = {int(result.rsplit("#", 1)[1]) for result in line["results"]}
         candidates = set(line.get("candidates") or ())
@@ -309,7 +311,7 @@ def _client_queries(tally: Comparison, store: Path, lines: list[Line], limit: in
 def _progress(tally: Comparison, store: Path, lines: list[Line], _limit: int) -> None:
     ours = {
         (record["group"], record["topic"], record["queueId"]): record["offset"]
-        for record in ask("groups", store)
+        for record in records_of("groups", store)
         if record["type"] == "groupProgress"
     }
     for line in _of_kind(lines, "progress"):
@@ -322,7 +324,7 @@ def _progress(tally: Comparison, store: Path, lines: list[Line], _limit: int) ->
 def _whereabouts(tally: Comparison, store: Path, lines: list[Line], limit: int) -> None:
     requested_lines = (line for line in _of_kind(lines, "send") if line.get("offsetMsgId"))
     for line in sample(requested_lines, limit):
-        out = ask("where", store, line["offsetMsgId"])
+        out = records_of("where", store, line["offsetMsgId"])
         got = next((record for record in out if record["type"] == "whereResult"), {})
         lost = got.get("verdict") in {"neverSeen", "unknown", "expired", "damaged", "truncated", None}
         here = got.get("physicalOffset") == int(line["offsetMsgId"][-16:], 16)
@@ -333,7 +335,7 @@ def _searches(tally: Comparison, store: Path, lines: list[Line], limit: int) -> 
     for line in sample((line for line in _of_kind(lines, "search") if "lower" in line), limit):
         for boundary in ("lower", "upper"):
             queue_at = (line["topic"], line["queueId"], "--time", line["time"])
-            got = ask("offset", store, *queue_at, "--boundary", boundary)
+            got = records_of("offset", store, *queue_at, "--boundary", boundary)
             good = got and got[0]["queueOffset"] == line[boundary]
             tally.same(good, f"search {queue_at} {boundary}: broker {line[boundary]} ours {got[:1]}")
 
@@ -343,7 +345,7 @@ def _pulls(tally: Comparison, store: Path, lines: list[Line], limit: int) -> Non
     for line in sample((line for line in _of_kind(lines, "pull") if line["status"] in texts), limit):
         by_tag = line["expression"] not in {"*", "", None} and line.get("type", "TAG") == "TAG"
         tag = ["--tag", line["expression"]] if by_tag else []
-        out = ask("get", store, line["topic"], line["queueId"], line["offset"], "--max", line["maxNums"], *tag)
+        out = records_of("get", store, line["topic"], line["queueId"], line["offset"], "--max", line["maxNums"], *tag)
         got = [offset for record in out if record["type"] == "unit" for offset in _members(record)]
         # With a tag the client compares once more: the broker may give it more.
         good = set(line["found"]) <= set(got) if tag else got == line["found"]

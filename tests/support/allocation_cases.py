@@ -73,7 +73,7 @@ def _read(joined: str) -> list[MessageQueue]:
     return [MessageQueue(topic, broker, int(number)) for topic, broker, number in parts]
 
 
-def said(line: str) -> str:
+def allocation_line(line: str) -> str:
     """What our strategy gives, as the program writes it."""
     name, own, ids, queues, argument = line.split("\t")
     try:

@@ -114,7 +114,7 @@ class Asking:
 
 
 @contextlib.asynccontextmanager
-async def asking(
+async def asking_broker(
     path: Path,
     config: BrokerConfig | None = None,
     store_config: MessageStoreConfig | None = None,

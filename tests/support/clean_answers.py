@@ -31,7 +31,7 @@ QUESTIONS = [
 ]
 
 
-def ask(path, question, *extra_arguments):
+def status_and_error(path, question, *extra_arguments):
     """Exit status and the one line of an answer that must be whole, in JSON and as text."""
     arguments = [path if word == "STORE" else word for word in question]
     status, out, err = agree.command(*arguments, "--json", *extra_arguments)

@@ -34,7 +34,7 @@ def clipped_widgets(window: QWidget) -> list[str]:
         if isinstance(part.parentWidget(), (QComboBox, QLineEdit)):
             continue
         wide, high = _shown(part, window)
-        missing, short, expected = part.width() - wide, part.height() - high, _wanted(part) - part.width()
+        missing, short, expected = part.width() - wide, part.height() - high, _needed_width(part) - part.width()
         if missing > SLACK:
             texts.append(f"{_name(part)}: {missing} px lie outside of {_name(_cutter(part, window))}")
         elif expected > SLACK:
@@ -44,7 +44,7 @@ def clipped_widgets(window: QWidget) -> list[str]:
     return texts
 
 
-def _wanted(part: QWidget) -> int:
+def _needed_width(part: QWidget) -> int:
     """Px that its words need; what may be shortened, and says so by itself, needs none."""
     if isinstance(part, (Elided, CheckList, ElidedSentence)) or (isinstance(part, QLabel) and part.wordWrap()):
         return 0

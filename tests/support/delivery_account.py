@@ -78,7 +78,7 @@ class Account:
 
     def miss(self, messages: Collection[Number], when: int | None = None) -> None:
         """A sender gets no answer, now or at a time."""
-        cause = _last(self.faults, when)
+        cause = _event_before(self.faults, when)
         for message in messages:
             self.unanswered[message].append(cause)
 
@@ -93,7 +93,7 @@ class Account:
 
     def take(self, group: str, queue: int, start: int, when: int | None = None) -> QueueReading:
         """A consumer begins to read a queue, now or at a time."""
-        reading = QueueReading(start, _last(self.happened, when))
+        reading = QueueReading(start, _event_before(self.happened, when))
         self.readings[group][queue].append(reading)
         return reading
 
@@ -108,7 +108,7 @@ class Account:
         return all(len(self.distinct[group][queue]) >= end for queue, end in enumerate(ends))
 
 
-def _last(happened: Sequence[tuple[int, str]], when: int | None) -> str:
+def _event_before(happened: Sequence[tuple[int, str]], when: int | None) -> str:
     """What happened last before a time, or up to now; nothing where nothing did."""
     number = len(happened) if when is None else bisect_right(happened, when, key=lambda item: item[0])
     return happened[number - 1][1] if number else ""

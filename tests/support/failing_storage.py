@@ -65,7 +65,7 @@ class FailingFile:
         return self._file.read_into(view, position)
 
 
-def made_fleet(folder):
+def make_fleet(folder):
     for name in ("a", "b"):
         (folder / name).mkdir()
         healthy(30).write(folder / name / "store")

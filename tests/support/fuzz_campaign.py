@@ -280,7 +280,7 @@ class WorkerStores:
         yield "case", number, line
         before = look(bed.known.store)
         began = time.monotonic()
-        status, complaint = ask(requested_question, self.seconds)
+        status, complaint = run_command(requested_question, self.seconds)
         elapsed = time.monotonic() - began
         changed = changes(before, look(bed.known.store))
         if changed:
@@ -320,7 +320,7 @@ def _bed(name: str, folder: Path, source: Path) -> FuzzStore:
     return FuzzStore(name, KnownNames.of(store, elsewhere), mutations.Mutations(store), look(store))
 
 
-def ask(line: CommandLine, seconds: int = SECONDS) -> tuple[int, str | None]:
+def run_command(line: CommandLine, seconds: int = SECONDS) -> tuple[int, str | None]:
     """Exit status, and what is wrong with the answer or None."""
     try:
         with CpuAlarm(seconds):
@@ -375,12 +375,12 @@ def look(store: Path) -> StoreState:
                     pending.append(entry.path)
                     continue
                 info = entry.stat(follow_symlinks=False)
-                held = _held(entry.path, info)
+                held = _content_of(entry.path, info)
                 observed[entry.path[root:]] = (info.st_mode, info.st_size, info.st_mtime_ns, info.st_ino, held)
     return observed
 
 
-def _held(path: str, info: os.stat_result) -> bytes:
+def _content_of(path: str, info: os.stat_result) -> bytes:
     """What a file holds, or its digest; the target of a link."""
     if stat.S_ISLNK(info.st_mode):
         return os.fsencode(os.readlink(path))  # noqa: PTH115 - thousands of times a second

@@ -44,8 +44,8 @@ class KnownNames:
     @classmethod
     def of(cls, store: Path, elsewhere: Path) -> KnownNames:
         """Ask the healthy store for its names."""
-        info = agree.ask("info", store)[0]
-        units = [unit for unit in agree.ask("units", store, "--limit", 300) if unit["type"] == "unit"]
+        info = agree.records_of("info", store)[0]
+        units = [unit for unit in agree.records_of("units", store, "--limit", 300) if unit["type"] == "unit"]
         known_values = cls(store, elsewhere)
         known_values.topics = [
             (topic["topic"], queue["queueId"]) for topic in info["topics"] for queue in topic["queues"]
@@ -55,7 +55,7 @@ class KnownNames:
         known_values.numbers = [
             unit[name] for unit in units for name in ("physicalOffset", "storeTimestamp", "queueOffset")
         ]
-        known_values.groups = [record["group"] for record in agree.ask("groups", store) if record.get("group")]
+        known_values.groups = [record["group"] for record in agree.records_of("groups", store) if record.get("group")]
         return known_values
 
     def topic(self, pick: random.Random) -> tuple[str, int]:

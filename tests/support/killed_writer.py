@@ -49,7 +49,7 @@ def live(order: dict[str, Any]) -> None:
     """One life: open the store, put, and close it if nobody has killed us before."""
     config = MessageStoreConfig(**SIZES, **order["config"])
     with MessageStore(Path(order["store"]), config) as store:
-        _say(f"open {os.getpid()}")
+        _print_line(f"open {os.getpid()}")
         threads = [
             threading.Thread(target=_put, args=(store, order["life"], number, order["puts"]))
             for number in range(order["threads"])
@@ -58,7 +58,7 @@ def live(order: dict[str, Any]) -> None:
             thread.start()
         for thread in threads:
             thread.join()
-    _say("closed")
+    _print_line("closed")
 
 
 def _put(store: MessageStore, life: int, thread: int, most: int) -> None:
@@ -66,10 +66,10 @@ def _put(store: MessageStore, life: int, thread: int, most: int) -> None:
         results = [store.put_message(put[0])] if len(put) == 1 else list(store.put_messages(put))
         good = [r for r in results if r.status is PutMessageStatus.PUT_OK and r.append is not None]
         places = " ".join(f"{r.append.physical_offset}:{r.append.end_offset}" for r in good if r.append)
-        _say(f"ack {thread} {len(good)} {store.positions().committed} {places}")
+        _print_line(f"ack {thread} {len(good)} {store.positions().committed} {places}")
 
 
-def _say(line: str) -> None:
+def _print_line(line: str) -> None:
     os.write(1, line.encode() + b"\n")
 
 
@@ -82,12 +82,12 @@ def main() -> None:
             try:
                 live(json.loads(line))
             except BaseException as error:  # noqa: BLE001  whatever it was: the parent hears of it
-                _say(f"died {error!r}")
+                _print_line(f"died {error!r}")
                 os._exit(1)
             os._exit(0)
-        _say(f"pid {child}")
+        _print_line(f"pid {child}")
         os.waitpid(child, 0)
-        _say("end")
+        _print_line("end")
 
 
 if __name__ == "__main__":

@@ -350,7 +350,7 @@ def _of(request: Request, usual: dict[str, str], said: object) -> Iterator[Malfo
             yield MalformedRequest(f"{code} without {field.sent_as}", code, remainder, body)
         for value in ("", *_values(code, field)):
             yield MalformedRequest(
-                f"{code} {field.sent_as}={_short(value)}", code, {**usual, field.sent_as: value}, body
+                f"{code} {field.sent_as}={_shorten(value)}", code, {**usual, field.sent_as: value}, body
             )
     for other in BODIES:
         if other != body:
@@ -372,7 +372,7 @@ def _of_body(code: int, said: dict[str, object]) -> Iterator[MalformedRequest]:
                 )
 
 
-def _short(value: str) -> str:
+def _shorten(value: str) -> str:
     return value if len(value) <= 40 else f"{value[:10]}… of {len(value)}"
 
 

@@ -178,11 +178,11 @@ class ServerPair:
 
     def ask(self, code: int, body: bytes = b"", **fields: object) -> Command:
         """What the broker answers."""
-        return _asked(self.address, Command(code, {key: str(value) for key, value in fields.items()}, body=body))
+        return _response_of(self.address, Command(code, {key: str(value) for key, value in fields.items()}, body=body))
 
     def ask_names(self, code: int, **fields: object) -> Command:
         """What the name server answers."""
-        return _asked(self.namesrv, Command(code, {key: str(value) for key, value in fields.items()}))
+        return _response_of(self.namesrv, Command(code, {key: str(value) for key, value in fields.items()}))
 
     def topic(self, name: str, queues: int) -> None:
         """Make a topic; the name server knows it behind that."""
@@ -248,7 +248,7 @@ def until(what: Callable[[], object], words: str) -> None:
         time.sleep(0.05)
 
 
-def _asked(address: str, request: Command) -> Command:
+def _response_of(address: str, request: Command) -> Command:
     async def asking() -> Command:
         host, _, port = address.rpartition(":")
         connection = await connect(host, int(port))

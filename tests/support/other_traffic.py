@@ -194,12 +194,12 @@ def _broadcast(t: ClientTraffic, topic: str) -> None:
         t.client.asked(do="consumer", id=member, group=t.named("wide"), topics=everything, broadcast=True)
     if not own:
         return
-    until(lambda: _heard(t, topic), "a member of a broadcast does not begin")
+    until(lambda: _all_received(t, topic), "a member of a broadcast does not begin")
     for number in range(6):
         t.send(t.message(topic, 0, f"{WORD}{number}"))
 
 
-def _heard(t: ClientTraffic, topic: str) -> bool:
+def _all_received(t: ClientTraffic, topic: str) -> bool:
     """Whether each member got one of the words; where not, one more is sent."""
     if all(t.client.received(member) for member in MEMBERS):
         return True

@@ -19,14 +19,14 @@ from engine.client.consuming import FROM_FIRST, ConsumerConfig
 from engine.client.messages import ReceivedMessage
 
 
-def say(**row: Any) -> None:
+def print_row(**row: Any) -> None:
     sys.stdout.write(json.dumps(row) + "\n")
     sys.stdout.flush()
 
 
 def listener(messages: Sequence[ReceivedMessage], _context: object) -> None:
     for message in messages:
-        say(
+        print_row(
             kind="received",
             at=time.time_ns() // 1_000_000,
             queueId=message.queue.queue_id,
@@ -48,7 +48,7 @@ async def consume(namesrv: str, group: str, topic: str, *, orderly: bool) -> Non
             owned = sorted(queue.queue_id for queue in consumer.owned if queue.topic == topic)
             if owned != last:
                 last = owned
-                say(kind="owned", queues=owned)
+                print_row(kind="owned", queues=owned)
             await asyncio.wait([ended], timeout=0.05)
 
 

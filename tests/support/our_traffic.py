@@ -252,7 +252,7 @@ class OurTraffic:
             msgId=result.msg_id,
             offsetMsgId=result.offset_msg_id,
             flag=message.flag,
-            **_said(message),
+            **_sent_fields(message),
         )
 
     # Scenarios
@@ -319,7 +319,7 @@ class OurTraffic:
                     batch.append(self._message(topic, 40 + chance.below(200)))
                     batch[-1].waits = True
                 result = await producer.send(batch, queue=queue)
-                elements = [{"flag": item.flag, **_said(item, properties=False)} for item in batch]
+                elements = [{"flag": item.flag, **_sent_fields(item, properties=False)} for item in batch]
                 self._say(
                     "batch",
                     topic=topic,
@@ -334,7 +334,7 @@ class OurTraffic:
                 await self._send(producer, self._message(topic, 5000 + chance.below(15_000)), queue.queue_id)
             elif number % 60 == 33:
                 message = self._message(topic, 100)
-                output = _said(message, properties=False)
+                output = _sent_fields(message, properties=False)
                 output.pop("bodyLen")
                 self._say("oneway", topic=topic, queueId=queue.queue_id, **output)
                 await producer.send_one_way(message, queue=queue)
@@ -468,7 +468,7 @@ class OurTraffic:
         producer.choice.turn(message.topic, self._serial)
         before = system_clock()
         result, state = await producer.send_in_transaction(message)
-        output = _said(message)
+        output = _sent_fields(message)
         output["properties"]["__transactionId__"] = result.transaction_id
         self._say(
             "half",
@@ -545,7 +545,7 @@ def _timer(number: int, now: int) -> tuple[str, str]:
     )[number % 5]
 
 
-def _said(message: Message, *, properties: bool = True) -> dict[str, Any]:
+def _sent_fields(message: Message, *, properties: bool = True) -> dict[str, Any]:
     """What a record says of a message that was sent."""
     record: dict[str, Any] = {
         "keys": message.key_text or None,

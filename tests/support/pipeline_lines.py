@@ -259,7 +259,7 @@ def job(wish: JobRequest | None = None, number: int = 1) -> JobState:
     return JobState(number, wish or JobRequest("stats", ("/data/store",)), 1_795_248_000.0, 100.0)
 
 
-def told(records: list[dict[str, Any]], wish: JobRequest | None = None, code: int | None = 0) -> JobState:
+def ended_job(records: list[dict[str, Any]], wish: JobRequest | None = None, code: int | None = 0) -> JobState:
     """A job that said ``records``, one a second, and ended."""
     new_job = job(wish)
     for index, record in enumerate(records):

@@ -47,7 +47,7 @@ class ReportState:
     config: dict[str, str] = field(default_factory=dict)
 
 
-def both(root: Path, name: str, text: str) -> None:
+def write_table_and_backup(root: Path, name: str, text: str) -> None:
     """A table and its ``.bak`` with the same text, as a broker has them ten seconds later."""
     table(root, name, text)
     table(root, f"{name}.bak", text)
@@ -56,23 +56,25 @@ def both(root: Path, name: str, text: str) -> None:
 def group_with_a_word(here: Path) -> None:
     root = healthy().write(here / "store")
     group = {"groupName": "billing", "retryMaxTimes": "sixteen", "retryQueueNums": 1}
-    both(root, "subscriptionGroup.json", json.dumps({"subscriptionGroupTable": {"billing": group}, "dataVersion": {}}))
+    write_table_and_backup(
+        root, "subscriptionGroup.json", json.dumps({"subscriptionGroupTable": {"billing": group}, "dataVersion": {}})
+    )
 
 
 def level_without_a_number(here: Path) -> None:
     root = healthy().write(here / "store")
-    both(root, "delayOffset.json", '{"offsetTable":{"a":5,2:7}}')
+    write_table_and_backup(root, "delayOffset.json", '{"offsetTable":{"a":5,2:7}}')
 
 
 def offset_of_null(here: Path) -> None:
     root = healthy().write(here / "store")
-    both(root, "consumerOffset.json", '{"offsetTable":{"Orders@billing":{0:null}}}')
+    write_table_and_backup(root, "consumerOffset.json", '{"offsetTable":{"Orders@billing":{0:null}}}')
 
 
 def numbers_as_text(here: Path) -> None:
     """What a broker converts: it loads, and nothing is wrong."""
     root = healthy().write(here / "store")
-    both(root, "consumerOffset.json", '{"offsetTable":{"Orders@billing":{0:"3",1:3.0}}}')
+    write_table_and_backup(root, "consumerOffset.json", '{"offsetTable":{"Orders@billing":{0:"3",1:3.0}}}')
 
 
 def _goes_on(made: HandmadeStore, minutes: int) -> None:
@@ -226,7 +228,7 @@ def level_without_its_offset(here: Path) -> None:
 def groups_edited_by_hand(here: Path) -> None:
     """A name without quotes: 5.3 loads it, 5.5 ends."""
     root = healthy().write(here / "store")
-    both(
+    write_table_and_backup(
         root, "subscriptionGroup.json", '{subscriptionGroupTable:{"billing":{"groupName":"billing"}},"dataVersion":{}}'
     )
 
@@ -234,7 +236,7 @@ def groups_edited_by_hand(here: Path) -> None:
 def groups_with_a_remark(here: Path) -> None:
     root = healthy().write(here / "store")
     text = '// retries were 16 before\n{"subscriptionGroupTable":{"billing":{"groupName":"billing"}},"dataVersion":{}}'
-    both(root, "subscriptionGroup.json", text)
+    write_table_and_backup(root, "subscriptionGroup.json", text)
 
 
 def table_and_backup_of_zeros(here: Path) -> None:

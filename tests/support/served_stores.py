@@ -64,7 +64,7 @@ def bytes_of(directory: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in directory.rglob("*") if path.is_file() and path.name != "lock"}
 
 
-async def _asked(address: str, *requests: Command) -> list[Command]:
+async def _send_requests(address: str, *requests: Command) -> list[Command]:
     host, _, port = address.rpartition(":")
     connection = await connect(host, int(port))
     try:
@@ -73,8 +73,8 @@ async def _asked(address: str, *requests: Command) -> list[Command]:
         connection.close()
 
 
-def asked(address: str, *requests: Command) -> list[Command]:
-    return asyncio.run(_asked(address, *requests))
+def responses_of(address: str, *requests: Command) -> list[Command]:
+    return asyncio.run(_send_requests(address, *requests))
 
 
 def a_send(body: bytes, topic: str = "Orders", flag: int = 0) -> Command:

@@ -21,6 +21,6 @@ def catalogue_tool() -> Any:
     return tool
 
 
-def said(folder: str) -> dict[tuple[str, str], str]:
+def texts_of(folder: str) -> dict[tuple[str, str], str]:
     """Return each text of a package with its plural ("" without one), and the file that shows it."""
     return catalogue_tool().texts(folder)

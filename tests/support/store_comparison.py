@@ -67,7 +67,7 @@ def account(store: Path) -> dict[str, Any]:
         if OFTEN.match(unit.topic):
             results[name] = Counter({"": 1})
             continue
-        results[name][_told(unit, ids)] += 1
+        results[name][_describe_unit(unit, ids)] += 1
         if not _comes_when_it_comes(unit) and not BY_CHANCE.match(unit.topic):
             order[f"{unit.topic}-{unit.queue_id} in order"].append(label(unit))
     return {**{name: dict(sorted(each.items())) for name, each in results.items()}, **order, **_tables(store)}
@@ -83,7 +83,7 @@ def _comes_when_it_comes(unit: Unit) -> bool:
     return waits or bool(unit.sys_flag & OF_TRANSACTION) or any(name in unit.properties for name in _SAME["LATE"])
 
 
-def _told(unit: Unit, ids: dict[str, str]) -> str:
+def _describe_unit(unit: Unit, ids: dict[str, str]) -> str:
     properties = {
         name: ids.get(text, "unknown") if name in _SAME["IDS"] else "present" if name in _SAME["PRESENT"] else text
         for name, text in sorted(unit.properties.items())

@@ -29,7 +29,7 @@ def undone(store: Path, before: golden_stores.Fingerprint) -> None:
     assert same(store, before) == []
 
 
-def made(root: Path) -> Path:
+def store_to_recover(root: Path) -> Path:
     """A store that recovery cuts, deletes files of and dispatches again, small enough to try every step."""
     root = healthy().write(root)
     log = max((root / "commitlog").iterdir())

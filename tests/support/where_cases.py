@@ -22,7 +22,7 @@ def reopened(path):
     return store
 
 
-def told(account, name, *kinds):
+def truth_lines(account, name, *kinds):
     return [line for line in account(name, "truth.jsonl.xz") if line["kind"] in kinds]
 
 
@@ -32,5 +32,5 @@ def acknowledged(account, name):
     return [line for line in lines if line["t"] == "put" and "msgId" in line and line["kind"] != "batch"]
 
 
-def some(items, count, seed=7):
+def sample(items, count, seed=7):
     return random.Random(seed).sample(items, min(count, len(items)))

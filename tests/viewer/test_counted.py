@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from source_texts import said
+from source_texts import texts_of
 
 from engine.rules.catalogue import RULES
 from viewer.look.assets import tr_plural
@@ -53,7 +53,7 @@ def number_errors(text: str, several: str) -> list[str]:
 
 def test_every_text_with_a_count_is_right_for_one() -> None:
     """A text whose number may be one has a singular: ``tr_plural``."""
-    counted = [text for text in said("viewer") if COUNT.search(text[0])]
+    counted = [text for text in texts_of("viewer") if COUNT.search(text[0])]
     assert len(counted) > 100
     assert {text[0]: wrong for text in counted if (wrong := number_errors(*text))} == {}
 

@@ -48,13 +48,13 @@ begun = {}
 saying = threading.Lock()
 
 
-def say(**line):
+def print_line(**line):
     """One line at once; listeners of several threads do so."""
     with saying:
         os.write(1, (json.dumps(line) + "\n").encode())
 
 
-def made(given):
+def new_message(given):
     message = client.Message(given["topic"])
     message.set_body(given["body"])
     if given.get("tag"):
@@ -72,7 +72,7 @@ def chosen(_queues, _message, queue):
     return ctypes.cast(queue, ctypes.POINTER(ctypes.c_int))[0]
 
 
-def told_of(result):
+def send_fields(result):
     return {
         "status": STATUSES[result.sendStatus],
         "msgId": result.msgId.decode(),
@@ -89,21 +89,21 @@ def send(one):
         if one.get("messages"):
             batch = dll.CreateBatchMessage()
             for message in messages:
-                client.ffi_check(dll.AddMessage(batch, made(message)))
+                client.ffi_check(dll.AddMessage(batch, new_message(message)))
             client.ffi_check(dll.SendBatchMessage(handle, batch, ctypes.pointer(result)))
             dll.DestroyBatchMessage(batch)
         else:
             queue = ctypes.cast(ctypes.pointer(ctypes.c_int(messages[0]["queue"])), ctypes.c_void_p)
             if one["mode"] == "oneway":
-                client.ffi_check(dll.SendMessageOnewayOrderly(handle, made(messages[0]), chosen, queue))
+                client.ffi_check(dll.SendMessageOnewayOrderly(handle, new_message(messages[0]), chosen, queue))
                 return
             client.ffi_check(
-                dll.SendMessageOrderly(handle, made(messages[0]), chosen, queue, 3, ctypes.pointer(result))
+                dll.SendMessageOrderly(handle, new_message(messages[0]), chosen, queue, 3, ctypes.pointer(result))
             )
     except RocketMQException as error:
-        say(told="sent", keys=keys, error=repr(error))
+        print_line(told="sent", keys=keys, error=repr(error))
         return
-    say(told="sent", keys=keys, **told_of(result))
+    print_line(told="sent", keys=keys, **send_fields(result))
 
 
 def text(value):
@@ -112,7 +112,7 @@ def text(value):
 
 def as_handed(kind, m, **options):
     properties = {name: m.get_property(name) for name in PROPERTIES}
-    say(
+    print_line(
         told=kind,
         topic=m.topic,
         keys=[text(m.keys)],
@@ -151,7 +151,7 @@ checks = {}
 
 def decide_at_once(message, _):
     key = text(message.keys)
-    say(told="executing", keys=[key], transactionId="", properties={})
+    print_line(told="executing", keys=[key], transactionId="", properties={})
     return DECISIONS.get(text(message.get_property("plan")), client.TransactionStatus.UNKNOWN)
 
 
@@ -166,14 +166,14 @@ def decide_at_check(message):
 
 
 def half(one):
-    message = made(one["message"])
+    message = new_message(one["message"])
     message.set_property("plan", one["plan"])
     try:
         result = begun[one["id"]].send_message_in_transaction(message, decide_at_once)
     except RocketMQException as error:
-        say(told="half", keys=[one["message"]["key"]], error=repr(error))
+        print_line(told="half", keys=[one["message"]["key"]], error=repr(error))
         return
-    say(
+    print_line(
         told="half",
         keys=[one["message"]["key"]],
         status=STATUSES[result.status],
@@ -218,7 +218,7 @@ def main():
             COMMANDS[record["do"]](record)
         except RocketMQException as error:
             answer["error"] = repr(error)
-        say(**answer)
+        print_line(**answer)
     os._exit(0)  # threads of the library are not waited for
 
 

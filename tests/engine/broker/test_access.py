@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from brokers import Asking, asking, run
+from brokers import Asking, asking_broker, run
 
 from engine.broker.access import Access
 from engine.remoting.codes import Refused
@@ -179,7 +179,7 @@ def test_a_file_that_changes_is_read_again(tmp_path: Path, caplog: pytest.LogCap
 
 def test_a_broker_asks_before_it_answers(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path / "store") as client:
+        async with asking_broker(tmp_path / "store") as client:
             client.server.broker.access = access(tmp_path, "5.3")
             assert (await client.ask(26)).remark == "username cannot be null."
             assert (await ask_signed(client, 26)).code == 0

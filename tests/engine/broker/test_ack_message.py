@@ -6,7 +6,7 @@ import base64
 import json
 from pathlib import Path
 
-from brokers import Asking, asking, run, units
+from brokers import Asking, asking_broker, run, units
 from pops import GROUP, pop, sent
 
 from engine.codec.pop import Ack, CheckPoint
@@ -23,7 +23,7 @@ def test_an_acknowledgement_is_stored_before_it_is_answered(tmp_path: Path) -> N
     """Twice, too late, with a proxy's ninth field: all of that is fine."""
 
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             await sent(client, b"one", b"two")
             answer = await pop(client)
             popped_at = answer.fields["popTime"]
@@ -41,7 +41,7 @@ def test_an_acknowledgement_is_stored_before_it_is_answered(tmp_path: Path) -> N
 
 def test_what_cannot_be_acknowledged_is_refused_in_rocketmqs_words(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             await sent(client, b"one")
             await pop(client)
             handle = "0 1 60000 0 0 broker-a 0 0"
@@ -63,7 +63,7 @@ def test_a_batch_is_one_record_for_each_entry(tmp_path: Path) -> None:
     """Offsets that are out of range are passed over; an entry of a retry topic names the real one."""
 
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             await sent(client, b"one", b"two", b"three")
             popped_at = int((await pop(client)).fields["popTime"])
             entry = {
@@ -96,7 +96,7 @@ def test_a_batch_is_one_record_for_each_entry(tmp_path: Path) -> None:
 
 def test_a_change_stores_the_new_checkpoint_first(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             await sent(client, b"one", b"two")
             popped_at = int((await pop(client)).fields["popTime"])
             handle = f"0 {popped_at} 60000 3 0 broker-a 0 1"
@@ -114,7 +114,7 @@ def test_a_change_stores_the_new_checkpoint_first(tmp_path: Path) -> None:
 
 def test_a_change_that_is_not_stored_acknowledges_nothing(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             await sent(client, b"one")
             popped_at = int((await pop(client)).fields["popTime"])
             handle, before = f"0 {popped_at} 60000 3 0 broker-a 0 0", len(waiting(client))
@@ -128,7 +128,7 @@ def test_a_change_that_is_not_stored_acknowledges_nothing(tmp_path: Path) -> Non
 
 def test_an_orderly_acknowledgement_moves_the_offset(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             await sent(client, b"0", b"1", b"2")
             answer = await pop(client, order=True)
             handle = f"0 {answer.fields['popTime']} 60000 999 0 broker-a 0"

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from brokers import asking, run
+from brokers import asking_broker, run
 
 from engine.broker.admin_broker import take_request_modes
 from engine.codec.encode import Message
@@ -21,7 +21,7 @@ from engine.message_store import MessageStore
 
 def test_a_broker_tells_of_itself(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             lines = bytes((await client.ask(26)).body).decode().splitlines()
             assert "brokerName=broker-a" in lines
             table = json.loads(bytes((await client.ask(28)).body))["table"]
@@ -33,7 +33,7 @@ def test_a_broker_tells_of_itself(tmp_path: Path) -> None:
 
 def test_figures_follow_the_store(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             await client.send("Orders", b"one")
             await client.send("Orders", b"late", properties="DELAY\x0118\x02")
             store = client.server.broker.store
@@ -48,7 +48,7 @@ def test_figures_follow_the_store(tmp_path: Path) -> None:
 
 def test_held_pulls_are_told_to_those_that_ask(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             await client.send("Orders", b"one")
             assert await asyncio.to_thread(client.server.broker.store.wait_dispatched)
             pull = {
@@ -78,7 +78,7 @@ def test_held_pulls_are_told_to_those_that_ask(tmp_path: Path) -> None:
 
 def test_what_may_change_is_changed_and_the_rest_refused(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             broker = client.server.broker
             assert (await client.ask(25, b"autoCreateTopicEnable=false\nflushDiskType=ASYNC_FLUSH\n")).code == 0
             assert not broker.config.auto_create_topic
@@ -95,7 +95,7 @@ def test_what_may_change_is_changed_and_the_rest_refused(tmp_path: Path) -> None
 
 def test_queues_of_topics_that_are_not_declared_go(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             await client.send("Orders", b"one")
             store = client.server.broker.store
             for name in ("Undeclared", "rmq_sys_wheel_timer", "%LMQ%room", "SCHEDULE_TOPIC_XXXX"):
@@ -114,7 +114,7 @@ def test_queues_of_topics_that_are_not_declared_go(tmp_path: Path) -> None:
 
 def test_cleaning_is_asked_for(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             texts: list[str] = []
             client.server.broker.store.services.delete_expired_files = lambda: texts.append("files")  # type: ignore[method-assign]
             assert [(await client.ask(code)).code for code in (306, 329)] == [0, 0]
@@ -125,7 +125,7 @@ def test_cleaning_is_asked_for(tmp_path: Path) -> None:
 
 def test_what_is_not_counted_is_not_there(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             answer = await client.ask(315, statsName="TOPIC_PUT_NUMS", statsKey="Orders")
             assert (answer.code, answer.remark) == (1, "The stats <TOPIC_PUT_NUMS> <Orders> not exist")
 
@@ -136,7 +136,7 @@ def test_progress_of_every_group(tmp_path: Path) -> None:
     """A topic that a group consumes no more is left out while it consumes others."""
 
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             for _ in range(3):
                 await client.send("Orders", b"one", 1)
             client.server.broker.store.wait_dispatched()
@@ -163,7 +163,7 @@ def test_progress_of_every_group(tmp_path: Path) -> None:
 
 def test_slaves_are_told_with_what_they_lack(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             await client.send("Orders", b"one")
             broker = client.server.broker
             end = broker.store.positions().wrote
@@ -185,7 +185,7 @@ def test_slaves_are_told_with_what_they_lack(tmp_path: Path) -> None:
 
 def test_cold_reads_have_thresholds_while_the_broker_runs(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
 
             async def thresholds() -> dict[str, int]:
                 record = json.loads(bytes((await client.ask(2003)).body))
@@ -204,7 +204,7 @@ def test_cold_reads_have_thresholds_while_the_broker_runs(tmp_path: Path) -> Non
 
 def test_what_only_rocksdb_would_have_to_do_is_done(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             assert bytes((await client.ask(354)).body) == b'{"checkStatus":2}'
             assert (await client.ask(200056)).code == 0
 
@@ -215,7 +215,7 @@ def test_the_log_is_read_ahead_or_not(tmp_path: Path, monkeypatch: pytest.Monkey
     """In the words of 5.3.3; what is asked for reaches the maps of the log's files."""
 
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             await client.send("Orders", b"one")
             advices: list[int] = []
             really = MappedFileQueue.advise
@@ -245,7 +245,7 @@ def test_timers_and_modes_are_told_to_a_slave(tmp_path: Path) -> None:
     """
 
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             broker = client.server.broker
             assert json.loads(bytes((await client.ask(402)).body)) == {"messageRequestModeMap": {}}
             due = broker.now() + 60_000
@@ -273,7 +273,7 @@ def test_a_broker_without_timers_says_so(tmp_path: Path) -> None:
         pass
 
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             client.server.broker.timers = None
             assert [(await client.ask(code)).code for code in (60, 61)] == [1, 1]
 
@@ -282,7 +282,7 @@ def test_a_broker_without_timers_says_so(tmp_path: Path) -> None:
 
 def test_modes_of_the_master_are_taken_and_kept(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             broker = client.server.broker
             table = {"messageRequestModeMap": {"Orders": {"poppers": MODE}}}
             take_request_modes(broker, {"other": 1})

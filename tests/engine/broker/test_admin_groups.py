@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from brokers import Asking, asking, run
+from brokers import Asking, asking_broker, run
 
 from engine.broker.config import BrokerConfig
 from engine.broker.server import ListeningBroker
@@ -21,7 +21,7 @@ def test_a_group_is_declared_with_whatever_its_row_has(tmp_path: Path) -> None:
     row = {"groupName": "readers", "retryQueueNums": 2, "retryMaxTimes": 3, "ofALaterRelease": 7}
 
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             assert (await client.ask(200, json.dumps(row).encode())).code == 0
             record = json.loads(bytes((await client.ask(352, group="readers")).body))
             assert {name: record[name] for name in row} == row
@@ -38,7 +38,7 @@ def test_a_group_is_declared_with_whatever_its_row_has(tmp_path: Path) -> None:
 
 def test_what_is_no_row_is_refused(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             for wrong in (b"", b"[1]", b'{"groupName":"a","retryQueueNums":"x"}'):
                 assert (await client.ask(200, wrong)).code == 1, wrong
             for nameless in (b"{}", b'{"groupName":""}'):
@@ -99,7 +99,7 @@ def test_a_group_without_a_name_is_declared_as_the_release_declares_it(
 
 def test_a_deleted_group_keeps_its_offsets_unless_they_are_to_go(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             await client.send("Orders", b"one")
             offset = {"consumerGroup": "readers", "topic": "Orders", "queueId": 0}
             for clean, code in ((False, 0), (True, 22)):
@@ -117,7 +117,7 @@ def test_progress_says_how_far_messages_were_pulled(tmp_path: Path) -> None:
     """
 
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             for number in range(60):
                 await client.send("Orders", b"%d" % number)
             client.server.broker.store.wait_dispatched()
@@ -150,7 +150,7 @@ def test_progress_says_how_far_messages_were_pulled(tmp_path: Path) -> None:
 
 def test_progress_is_told_for_each_queue_that_is_read(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             for body in (b"one", b"two"):
                 await client.send("Orders", body)
             client.server.broker.store.tables.create_group("readers")
@@ -165,7 +165,7 @@ def test_progress_is_told_for_each_queue_that_is_read(tmp_path: Path) -> None:
 
 def test_several_groups_are_declared_at_once(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             rows = [{"groupName": "one"}, {"groupName": "two", "retryMaxTimes": 3}]
             assert (await client.ask(225, json.dumps({"groupConfigList": rows}).encode())).code == 0
             groups = client.server.broker.store.tables.groups()

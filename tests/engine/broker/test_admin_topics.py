@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from brokers import asking, run
+from brokers import asking_broker, run
 
 TOPIC = {"defaultTopic": "TBW102", "perm": 6, "topicFilterType": "SINGLE_TAG", "order": False}
 
 
 def test_a_topic_is_declared_and_told_as_it_is(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             answer = await client.ask(
                 17, **TOPIC, topic="Orders", readQueueNums=3, writeQueueNums=2, attributes="+message.type=NORMAL"
             )
@@ -29,7 +29,7 @@ def test_a_topic_is_declared_and_told_as_it_is(tmp_path: Path) -> None:
 
 def test_names_that_no_broker_takes_are_refused(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             for name in ("a topic", "TBW102", "SCHEDULE_TOPIC_XXXX", "x" * 128):
                 answer = await client.ask(17, **TOPIC, topic=name, readQueueNums=1, writeQueueNums=1)
                 assert answer.code == 29, name
@@ -41,7 +41,7 @@ def test_names_that_no_broker_takes_are_refused(tmp_path: Path) -> None:
 
 def test_a_deleted_topic_has_no_queues_and_no_offsets(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             await client.send("Orders", b"one")
             client.server.broker.store.tables.create_group("readers")
             await client.ask(15, consumerGroup="readers", topic="Orders", queueId=0, commitOffset=1)
@@ -57,7 +57,7 @@ def test_a_deleted_topic_has_no_queues_and_no_offsets(tmp_path: Path) -> None:
 
 def test_statistics_have_a_row_for_each_queue_that_is_written(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             await client.send("Orders", b"one", queue_id=1)
             client.server.broker.store.wait_dispatched()
             text = bytes((await client.ask(202, topic="Orders")).body).decode()
@@ -72,7 +72,7 @@ def test_statistics_have_a_row_for_each_queue_that_is_written(tmp_path: Path) ->
 
 def test_the_broker_names_its_own_topics(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             names = json.loads(bytes((await client.ask(305)).body))["topicList"]
             assert {"TBW102", "SCHEDULE_TOPIC_XXXX", "DefaultCluster", "broker-a"} <= set(names)
 
@@ -83,7 +83,7 @@ def test_several_topics_are_declared_at_once(tmp_path: Path) -> None:
     """All of them, or none."""
 
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             rows = [
                 {"topicName": "One", "readQueueNums": 2, "writeQueueNums": 3, "perm": 6},
                 {"topicName": "Two", "attributes": {"+message.type": "FIFO"}},

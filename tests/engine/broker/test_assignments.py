@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from brokers import Asking, asking, run
+from brokers import Asking, asking_broker, run
 
 from engine.broker.assignments import popped_by, share_of
 from engine.broker.queue_locks import QueueName
@@ -69,7 +69,7 @@ def test_a_consumer_gets_its_queues(tmp_path: Path) -> None:
     """Nothing is said of what is unknown; a retry topic is pulled in any case."""
 
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             client.server.broker.store.tables.create_topic("Orders", 2)
             assert await assigned(client) == {}
             await consuming(client)
@@ -98,7 +98,7 @@ def test_a_consumer_gets_its_queues(tmp_path: Path) -> None:
 )
 def test_what_cannot_be_set_is_refused(more: dict[str, object], code: int, tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             client.server.broker.store.tables.create_topic("Orders", 2)
             mode = {"consumerGroup": GROUP, "mode": "POP", "popShareQueueNum": 0, "topic": "Orders", **more}
             assert (await client.ask(401, json.dumps(mode).encode())).code == code
@@ -110,14 +110,14 @@ def test_what_cannot_be_set_is_refused(more: dict[str, object], code: int, tmp_p
 def test_modes_are_kept_as_a_broker_keeps_them(tmp_path: Path) -> None:
     async def scenario() -> None:
         mode = {"topic": "Orders", "mode": "POP", "consumerGroup": GROUP, "popShareQueueNum": 0}
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             client.server.broker.store.tables.create_topic("Orders", 1)
             assert (await client.ask(401, json.dumps(mode).encode())).code == 0
         text = (tmp_path / "config" / "messageRequestMode.json").read_text()
         assert text.startswith(
             '{\n\t"messageRequestModeMap":{\n\t\t"Orders":{\n\t\t\t"shared":{\n\t\t\t\t"consumerGroup"'
         )
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             await consuming(client)
             assert "POP" in str(await assigned(client))
 

@@ -46,7 +46,7 @@ def consuming(broker: Broker, *links: Link, model: str = CLUSTERING) -> Consumer
     return broker.clients.consumers["readers"]
 
 
-def held(link: Any, topic: str = "Orders") -> HeldPull:
+def held_pull(link: Any, topic: str = "Orders") -> HeldPull:
     return HeldPull(Command(11), link, (topic, 0), 5, 1_000, lambda: None)
 
 
@@ -104,7 +104,7 @@ def test_whoever_leaves_waits_for_nothing_and_the_others_are_told(store: Message
     broker, removed_link, stays = Broker(store), Link(), Link()
     consuming(broker, removed_link, stays)
     for link in (removed_link, stays):
-        broker.held.hold(held(link))
+        broker.held.hold(held_pull(link))
     assert broker.is_waited_for
     broker.disconnected(removed_link)  # type: ignore[arg-type]
     assert [item.connection for item in broker.held] == [stays]

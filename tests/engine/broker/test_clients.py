@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
-from brokers import Asking, asking, run, units
+from brokers import Asking, asking_broker, run, units
 
 from engine.broker.clients import Clients, ConsumerGroup, Member
 from engine.broker.config import BrokerConfig
@@ -29,7 +29,7 @@ def member(name, seen=0):
     return Member(name, "JAVA", 479, seen)
 
 
-def wanted(*topics, version=1):
+def group_subscribed_to(*topics, version=1):
     return ConsumerGroup("g", subscriptions={topic: Subscription(topic, version=version) for topic in topics})
 
 
@@ -39,28 +39,28 @@ def clients():
 
 
 def test_members_are_told_when_somebody_new_comes_or_subscribes_to_something_else(clients):
-    assert clients.add_consumer(wanted("T"), "link-1", member("one"))
-    assert not clients.add_consumer(wanted("T"), "link-1", member("one"))
-    assert clients.add_consumer(wanted("T"), "link-2", member("two"))
-    assert clients.add_consumer(wanted("T", "U"), "link-2", member("two"))
+    assert clients.add_consumer(group_subscribed_to("T"), "link-1", member("one"))
+    assert not clients.add_consumer(group_subscribed_to("T"), "link-1", member("one"))
+    assert clients.add_consumer(group_subscribed_to("T"), "link-2", member("two"))
+    assert clients.add_consumer(group_subscribed_to("T", "U"), "link-2", member("two"))
     assert clients.consumers["g"].client_ids == ["one", "two"]
     assert clients.subscription("g", "U").topic == "U"
-    assert clients.add_consumer(wanted("T"), "link-2", member("two"))
+    assert clients.add_consumer(group_subscribed_to("T"), "link-2", member("two"))
     assert clients.subscription("g", "U") is None
     assert clients.subscription("h", "T") is None
 
 
 def test_an_older_subscription_does_not_take_a_newer_one_s_place(clients):
-    clients.add_consumer(wanted("T", version=5), "link-1", member("one"))
-    clients.add_consumer(wanted("T", version=4), "link-2", member("two"))
+    clients.add_consumer(group_subscribed_to("T", version=5), "link-1", member("one"))
+    clients.add_consumer(group_subscribed_to("T", version=4), "link-2", member("two"))
     assert clients.subscription("g", "T").version == 5
 
 
 def test_a_connection_that_ends_leaves_its_groups(clients):
     removed = []
     clients.emptied = removed.append
-    clients.add_consumer(wanted("T"), "link-1", member("one"))
-    clients.add_consumer(wanted("T"), "link-2", member("two"))
+    clients.add_consumer(group_subscribed_to("T"), "link-1", member("one"))
+    clients.add_consumer(group_subscribed_to("T"), "link-2", member("two"))
     clients.add_producer("p", Link("link-1"), member("one"))
     assert (clients.producer_of("p"), clients.producer("one")) == ("link-1", "link-1")
     assert [group.name for group in clients.disconnected("link-1")] == ["g"]
@@ -71,7 +71,7 @@ def test_a_connection_that_ends_leaves_its_groups(clients):
 
 def test_who_was_not_heard_for_long_is_silent_unless_a_client_of_the_same_link_was(clients):
     clients.add_producer("p", Link("link-1"), member("one", seen=10))
-    clients.add_consumer(wanted("T"), "link-1", member("one", seen=90))
+    clients.add_consumer(group_subscribed_to("T"), "link-1", member("one", seen=90))
     clients.add_producer("p", Link("link-2"), member("two", seen=20))
     assert clients.silent(50) == ["link-2"]
 
@@ -90,7 +90,7 @@ def beat(client_id: str, *topics: str, group: str = "readers") -> bytes:
 
 def test_members_are_listed_and_told_of_each_other(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as item:
+        async with asking_broker(tmp_path) as item:
             other = Asking(item.server)
             await other.open()
             assert (await item.ask(38, consumerGroup="readers")).code == 1
@@ -113,7 +113,7 @@ def test_members_are_listed_and_told_of_each_other(tmp_path: Path) -> None:
 
 def test_a_group_gets_its_retry_topic(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             await client.ask(34, beat("one", "Orders"))
             assert (await client.ask(351, topic="%RETRY%readers")).code == 0
 
@@ -126,7 +126,7 @@ def test_subscriptions_by_sql_are_looked_at_before_they_hold(tmp_path: Path) -> 
         return json.dumps({"clientId": "one", "group": "readers", "subscriptionData": reported}).encode()
 
     async def off() -> None:
-        async with asking(tmp_path / "off") as client:
+        async with asking_broker(tmp_path / "off") as client:
             assert (await client.ask(46, asked("TAG", "a"))).code == 0
             answer = await client.ask(46, asked("SQL92", "a > 1"))
             assert (answer.code, answer.remark) == (
@@ -135,7 +135,7 @@ def test_subscriptions_by_sql_are_looked_at_before_they_hold(tmp_path: Path) -> 
             )
 
     async def on() -> None:
-        async with asking(tmp_path / "on", BrokerConfig(property_filter=True)) as client:
+        async with asking_broker(tmp_path / "on", BrokerConfig(property_filter=True)) as client:
             assert (await client.ask(46, asked("SQL92", "a > 1"))).code == 0
             assert (await client.ask(46, asked("SQL92", "a >"))).code == 23
 
@@ -170,7 +170,7 @@ async def consumer(client: Asking) -> Consumer:
 
 def test_it_tells_of_itself(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             item = await consumer(client)
             answer = await client.ask(307, consumerGroup="readers", clientId="c@1", jstackEnable=True)
             assert (answer.code, bytes(answer.body)) == (0, b'{"jstack":"none"}')
@@ -186,7 +186,7 @@ def test_it_tells_of_itself(tmp_path: Path) -> None:
 
 def test_it_consumes_one_message_now(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             item = await consumer(client)
             await client.send("Orders", b"tea")
             (unit,) = units(client, "Orders")
@@ -204,7 +204,7 @@ def test_it_consumes_one_message_now(tmp_path: Path) -> None:
 
 def test_where_its_members_read(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             item = await consumer(client)
             table = b'{{"brokerName":"broker-a","queueId":0,"topic":"Orders"}:5}'
             answer = await client.ask(223, topic="Orders", group="readers")
@@ -242,7 +242,7 @@ async def body(client: Asking, code: int, **fields: object) -> dict[str, Any]:
 
 def test_connections_of_groups(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             nobody = await client.ask(203, consumerGroup="readers")
             assert (nobody.code, nobody.remark) == (206, "the consumer group[readers] not online")
             nobody = await client.ask(204, producerGroup="senders")
@@ -261,7 +261,7 @@ def test_connections_of_groups(tmp_path: Path) -> None:
 
 def test_who_reads_what(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             await client.send("Orders", b"one")
             client.server.broker.store.tables.create_group("gone")
             await client.ask(15, consumerGroup="gone", topic="Orders", queueId=0, commitOffset=1)

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from brokers import Asking, asking, run
+from brokers import Asking, asking_broker, run
 
 from engine import releases
 from engine.broker.consumer_offsets import Resets
@@ -28,7 +28,7 @@ QUEUE = {"consumerGroup": "readers", "topic": "Orders", "queueId": 0}
 
 def test_a_group_that_never_committed_begins_at_0_where_the_first_message_is_there(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             assert (await client.ask(14, **QUEUE)).code == 22
             await client.send("Orders", b"one")
             client.server.broker.store.wait_dispatched()
@@ -41,7 +41,7 @@ def test_a_group_that_never_committed_begins_at_0_where_the_first_message_is_the
 
 def test_what_was_committed_is_answered_and_outlives_the_broker(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             await client.send("Orders", b"one")
             refused = await client.ask(15, **QUEUE, commitOffset=1)
             assert (refused.code, refused.remark) == (26, "Group readers not exist!")
@@ -58,7 +58,7 @@ def test_what_was_committed_is_answered_and_outlives_the_broker(tmp_path: Path) 
 
 def test_a_commit_of_minus_one_is_none(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             await client.send("Orders", b"one")
             client.server.broker.store.wait_dispatched()
             await client.ask(15, **QUEUE, commitOffset=-1)
@@ -69,7 +69,7 @@ def test_a_commit_of_minus_one_is_none(tmp_path: Path) -> None:
 
 def test_an_unknown_topic_takes_no_offset(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             client.server.broker.store.tables.create_group("readers")
             answer = await client.ask(15, consumerGroup="readers", topic="Nowhere", queueId=0, commitOffset=1)
             assert (answer.code, answer.remark) == (17, "Topic Nowhere not exist!")
@@ -79,7 +79,7 @@ def test_an_unknown_topic_takes_no_offset(tmp_path: Path) -> None:
 
 def test_where_delay_levels_stand_is_told_as_the_file_has_it(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             client.server.broker.store.tables.set_delay_offset(3, 17)
             text = bytes((await client.ask(45)).body).decode()
             assert "".join(text.split()).endswith('"offsetTable":{3:17}}')
@@ -135,7 +135,7 @@ async def reset(client: Asking, timestamp: int = 0, **options: object):
 
 def test_the_next_pull_is_told_and_until_then_nothing_is_committed(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             await filled(client)
             answer = await reset(client, queueId=0, offset=2)
             assert (answer.code, offsets(answer.body)) == (0, {0: 2})
@@ -155,7 +155,7 @@ def test_the_next_pull_is_told_and_until_then_nothing_is_committed(tmp_path: Pat
 
 def test_by_time_every_queue_is_set(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             await filled(client)
             assert offsets((await reset(client)).body) == {0: 0, 1: 0, 2: 0, 3: 0}
             assert offsets((await reset(client, -1)).body) == {0: 5, 1: 0, 2: 0, 3: 0}
@@ -173,7 +173,7 @@ def test_by_time_every_queue_is_set(tmp_path: Path) -> None:
 )
 def test_what_cannot_be_reset_is_told(tmp_path: Path, asked: dict[str, object], code: int, words: str) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             await filled(client)
             fields = {"topic": "Orders", "group": "readers", "timestamp": 0, "isForce": True, **asked}
             answer = await client.ask(222, **fields)
@@ -184,7 +184,7 @@ def test_what_cannot_be_reset_is_told(tmp_path: Path, asked: dict[str, object], 
 
 def test_members_are_told_where_the_release_is_4_9(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             await filled(client)
             client.server.broker.store.rules = releases.of("4.9")
             for queue_id in range(1, 4):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from brokers import Asking, asking, run
+from brokers import Asking, asking_broker, run
 from put_logs import PutLog
 
 from engine.broker.broker import Broker
@@ -34,7 +34,7 @@ async def send_two(client: Asking) -> Broker:
 
 def test_a_level_delivers_what_is_due_in_order(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             broker = await send_two(client)
             began = broker.now()
             broker.now = lambda: began + 4_000
@@ -53,14 +53,14 @@ def test_where_a_level_stands_is_in_the_store(tmp_path: Path) -> None:
     """The second broker delivers what the first had not."""
 
     async def first() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             broker = await send_two(client)
             began = broker.now()
             broker.now = lambda: began + 5_100
             deliver_due(broker)
 
     async def second() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             broker = client.server.broker
             began = broker.now()
             broker.now = lambda: began + 60_000
@@ -76,7 +76,7 @@ def test_where_a_level_stands_is_in_the_store(tmp_path: Path) -> None:
 
 def test_a_clock_that_went_back_delays_nothing_further(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             broker = await send_two(client)
             began = broker.now()
             broker.now = lambda: began - 3_600_000

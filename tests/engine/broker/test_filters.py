@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from brokers import asking, run
+from brokers import asking_broker, run
 
 from engine.broker.config import BrokerConfig
 from engine.broker.filters import FILE, ConsumerFilters
@@ -150,7 +150,7 @@ def _beat(version: int = 9) -> bytes:
 
 def test_heartbeats_tell_of_filters_and_pulls_ask_for_them(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path, BrokerConfig(property_filter=True)) as client:
+        async with asking_broker(tmp_path, BrokerConfig(property_filter=True)) as client:
             await client.send("Orders", b"one", properties="amount\x01300\x02")
             client.server.broker.store.wait_dispatched()
             assert (await client.ask(34, _beat())).code == 0

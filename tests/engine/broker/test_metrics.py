@@ -85,7 +85,7 @@ def read(address: str) -> Seen:
     return results
 
 
-def one(seen: Seen, name: str, **labels: str) -> float:
+def sample_value(seen: Seen, name: str, **labels: str) -> float:
     (value,) = [value for row, value in seen[name].items() if set(labels.items()) <= row]
     return value
 
@@ -103,7 +103,7 @@ def heartbeat() -> Command:
     return Command(34, body=json.dumps(reported).encode())
 
 
-async def asked(tmp_path: Path) -> Seen:
+async def scraped_metrics(tmp_path: Path) -> Seen:
     rpc = RpcLatency()
     tap = FrameTap("broker", rpc.take)
     async with serving_store(tmp_path / "store", BrokerConfig(broker_name="b-1"), port=0, tap=tap) as server:
@@ -117,7 +117,7 @@ async def asked(tmp_path: Path) -> Seen:
             assert await asyncio.to_thread(server.broker.store.wait_dispatched, 30_000)
             assert (await connection.ask(a_pull("readers", "Orders"))).code == 0
             server.broker.store.tables.commit_consumer_offset("readers", "Orders", 0, 1)
-            await more(server.broker, connection)
+            await cause_rare_metrics(server.broker, connection)
             assert await asyncio.to_thread(server.broker.store.wait_dispatched, 30_000)
             observed = await asyncio.to_thread(read, metrics.address)
             connection.close()
@@ -126,7 +126,7 @@ async def asked(tmp_path: Path) -> Seen:
         return observed
 
 
-async def more(broker: Broker, connection: Connection) -> None:
+async def cause_rare_metrics(broker: Broker, connection: Connection) -> None:
     """What has a figure only once it has happened."""
     topic = {"topic": "Other", "readQueueNums": "1", "writeQueueNums": "1", "perm": "6", "defaultTopic": "TBW102"}
     assert (await connection.ask(Command(17, topic))).code == 0
@@ -173,7 +173,7 @@ async def more(broker: Broker, connection: Connection) -> None:
 
 
 def test_names_and_labels_are_those_of_rocketmqs_exporter(tmp_path: Path) -> None:
-    observed = asyncio.run(asked(tmp_path))
+    observed = asyncio.run(scraped_metrics(tmp_path))
     theirs = {words[0]: words[1:] for words in map(str.split, THEIRS.read_text().splitlines())}
     assert set(theirs) - set(observed) == set(NOT_YET)
     assert set(observed) - set(theirs) == set(NOT_KEPT)
@@ -185,27 +185,37 @@ def test_names_and_labels_are_those_of_rocketmqs_exporter(tmp_path: Path) -> Non
 
 
 def test_what_waits_and_what_was_decided(tmp_path: Path) -> None:
-    observed = asyncio.run(asked(tmp_path))
-    assert one(observed, "rocketmq_half_messages", topic="Orders") == 1
-    assert one(observed, "rocketmq_commit_messages_total", topic="Orders") == 1
-    assert one(observed, "rocketmq_rollback_messages_total", topic="Orders") == 1
-    assert one(observed, "rocketmq_finish_message_latency_milliseconds_count", topic="Orders") == 1
-    assert one(observed, "rocketmq_message_size_bucket", topic="Orders", message_type="normal", le="1024.0") == 2
-    assert one(observed, "rocketmq_send_to_dlq_messages_total", topic="%RETRY%readers", consumer_group="readers") == 1
+    observed = asyncio.run(scraped_metrics(tmp_path))
+    assert sample_value(observed, "rocketmq_half_messages", topic="Orders") == 1
+    assert sample_value(observed, "rocketmq_commit_messages_total", topic="Orders") == 1
+    assert sample_value(observed, "rocketmq_rollback_messages_total", topic="Orders") == 1
+    assert sample_value(observed, "rocketmq_finish_message_latency_milliseconds_count", topic="Orders") == 1
+    assert (
+        sample_value(observed, "rocketmq_message_size_bucket", topic="Orders", message_type="normal", le="1024.0") == 2
+    )
+    assert (
+        sample_value(observed, "rocketmq_send_to_dlq_messages_total", topic="%RETRY%readers", consumer_group="readers")
+        == 1
+    )
     for kind, count in (("success", 1), ("failure", 1)):
         name = "rocketmq_topic_create_execution_time_milliseconds_count"
-        assert one(observed, name, invocation_status=kind) == count
+        assert sample_value(observed, name, invocation_status=kind) == count
     # timers: one that came too late for the wheel has left it, one is far away
-    assert one(observed, "rocketmq_timer_enqueue_total", topic="Orders") == 2
-    assert one(observed, "rocketmq_timer_dequeue_total", topic="Orders") == 1
-    assert one(observed, "rocketmq_timer_message_snapshot", timer_bound_s="300") >= 1
-    assert one(observed, "rocketmq_timing_messages", topic="Orders") == 1
+    assert sample_value(observed, "rocketmq_timer_enqueue_total", topic="Orders") == 2
+    assert sample_value(observed, "rocketmq_timer_dequeue_total", topic="Orders") == 1
+    assert sample_value(observed, "rocketmq_timer_message_snapshot", timer_bound_s="300") >= 1
+    assert sample_value(observed, "rocketmq_timing_messages", topic="Orders") == 1
     # pops: three messages were handed out, one is acknowledged
-    assert one(observed, "rocketmq_messages_out_total", consumer_group="poppers", is_retry="false") == 3
-    assert one(observed, "rocketmq_consumer_inflight_messages", consumer_group="poppers", is_retry="false") == 2
-    assert one(observed, "rocketmq_pop_revive_in_message_total", revive_message_type="ACK", put_status="PUT_OK") == 1
+    assert sample_value(observed, "rocketmq_messages_out_total", consumer_group="poppers", is_retry="false") == 3
+    assert (
+        sample_value(observed, "rocketmq_consumer_inflight_messages", consumer_group="poppers", is_retry="false") == 2
+    )
+    assert (
+        sample_value(observed, "rocketmq_pop_revive_in_message_total", revive_message_type="ACK", put_status="PUT_OK")
+        == 1
+    )
     # pulls: two were handed out, one of them is read
-    assert one(observed, "rocketmq_consumer_inflight_messages", consumer_group="readers") == 1
+    assert sample_value(observed, "rocketmq_consumer_inflight_messages", consumer_group="readers") == 1
 
 
 def test_a_group_is_behind_by_what_it_wants(tmp_path: Path) -> None:
@@ -235,24 +245,32 @@ def test_a_group_is_behind_by_what_it_wants(tmp_path: Path) -> None:
 
 
 def test_what_came_in_went_out_and_waits(tmp_path: Path) -> None:
-    observed = asyncio.run(asked(tmp_path))
+    observed = asyncio.run(scraped_metrics(tmp_path))
     kinds = {"normal": 2, "delay": 1, "fifo": 1, "transaction": 3}
     stored = {"delay": "SCHEDULE_TOPIC_XXXX", "transaction": "RMQ_SYS_TRANS_HALF_TOPIC"}
     for kind, count in kinds.items():
         topic = stored.get(kind, "Orders")
-        assert one(observed, "rocketmq_messages_in_total", topic=topic, message_type=kind) == count
-        assert one(observed, "rocketmq_throughput_in_total", topic=topic, message_type=kind) > 90 * count
-    assert one(observed, "rocketmq_messages_out_total", topic="Orders", consumer_group="readers") == 2
-    assert one(observed, "rocketmq_throughput_out_total", topic="Orders", consumer_group="readers") > 180
-    assert one(observed, "rocketmq_consumer_lag_messages", topic="Orders", consumer_group="readers") == 4
-    assert one(observed, "rocketmq_consumer_lag_latency_milliseconds", topic="Orders", consumer_group="readers") >= 0
-    assert one(observed, "rocketmq_producer_connections", language="java", version="v5_3_3") == 1
-    assert one(observed, "rocketmq_consumer_connections", consumer_group="readers", consume_mode="push") == 1
-    assert one(observed, "rocketmq_broker_permission", node_id="b-1", node_type="broker", cluster="DefaultCluster") == 6
-    assert one(observed, "rocketmq_storage_dispatch_behind_bytes") >= 0
+        assert sample_value(observed, "rocketmq_messages_in_total", topic=topic, message_type=kind) == count
+        assert sample_value(observed, "rocketmq_throughput_in_total", topic=topic, message_type=kind) > 90 * count
+    assert sample_value(observed, "rocketmq_messages_out_total", topic="Orders", consumer_group="readers") == 2
+    assert sample_value(observed, "rocketmq_throughput_out_total", topic="Orders", consumer_group="readers") > 180
+    assert sample_value(observed, "rocketmq_consumer_lag_messages", topic="Orders", consumer_group="readers") == 4
+    assert (
+        sample_value(observed, "rocketmq_consumer_lag_latency_milliseconds", topic="Orders", consumer_group="readers")
+        >= 0
+    )
+    assert sample_value(observed, "rocketmq_producer_connections", language="java", version="v5_3_3") == 1
+    assert sample_value(observed, "rocketmq_consumer_connections", consumer_group="readers", consume_mode="push") == 1
+    assert (
+        sample_value(
+            observed, "rocketmq_broker_permission", node_id="b-1", node_type="broker", cluster="DefaultCluster"
+        )
+        == 6
+    )
+    assert sample_value(observed, "rocketmq_storage_dispatch_behind_bytes") >= 0
     sends = {"request_code": "send_message_v2", "response_code": "success", "is_long_polling": "false"}
-    assert one(observed, "rocketmq_rpc_latency_milliseconds_count", **sends, result="success") == 10
-    assert one(observed, "rocketmq_rpc_latency_milliseconds_bucket", **sends, le="+Inf") == 10
+    assert sample_value(observed, "rocketmq_rpc_latency_milliseconds_count", **sends, result="success") == 10
+    assert sample_value(observed, "rocketmq_rpc_latency_milliseconds_bucket", **sends, le="+Inf") == 10
     ends = {dict(row)["le"] for row in observed["rocketmq_rpc_latency_milliseconds_bucket"]}
     assert ends == {"1.0", "3.0", "5.0", "7.0", "10.0", "100.0", "1000.0", "2000.0", "3000.0", "+Inf"}
 

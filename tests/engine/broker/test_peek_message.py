@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from brokers import asking, run
+from brokers import asking_broker, run
 from pops import GROUP, pop, popped, sent
 
 WHERE = {"consumerGroup": GROUP, "topic": "Orders", "queueId": -1}
@@ -13,7 +13,7 @@ WHERE = {"consumerGroup": GROUP, "topic": "Orders", "queueId": -1}
 
 def test_a_peek_changes_nothing(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             await sent(client, b"one", b"two")
             for _ in range(2):
                 response = await client.ask(200052, **WHERE, maxMsgNums=1)
@@ -30,7 +30,7 @@ def test_a_peek_changes_nothing(tmp_path: Path) -> None:
 
 def test_a_notification_comes_when_there_is_something(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             await sent(client, b"one")
             response = await client.ask(200054, **WHERE, pollTime=0, bornTime=0)
             assert (response.code, response.fields) == (0, {"hasMsg": "true", "pollingFull": "false"})
@@ -48,7 +48,7 @@ def test_a_notification_comes_when_there_is_something(tmp_path: Path) -> None:
 
 def test_a_blocked_queue_has_nothing_for_who_reads_in_order(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             await sent(client, b"one", b"two")
             await pop(client, order=True, attemptId="a", maxMsgNums=1)
             request_fields = {**WHERE, "pollTime": 0, "bornTime": 0, "order": True}
@@ -60,7 +60,7 @@ def test_a_blocked_queue_has_nothing_for_who_reads_in_order(tmp_path: Path) -> N
 
 def test_who_waits_is_counted_by_topic_group_and_queue(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             await sent(client, b"one")
             await pop(client)
             waiting = [asyncio.create_task(pop(client, pollTime=20_000, queueId=position)) for position in (-1, -1, 0)]

@@ -161,7 +161,7 @@ NEW = {"accessKey": "newuser", "secretKey": "abcdefgh"}
 
 
 @asynccontextmanager
-async def asking(folder: Path) -> AsyncIterator[Asking]:
+async def asking_broker(folder: Path) -> AsyncIterator[Asking]:
     with MessageStore(folder, like="4.9") as store, bind("127.0.0.1", 0) as position:
         async with ListeningBroker(store, listening_socket=position) as server:
             client = Asking(server)
@@ -199,7 +199,7 @@ def guarded(tmp_path: Path, what) -> None:
         path = tmp_path / "plain_acl.yml"
         path.write_text(FILE)
         path.chmod(0o640)
-        async with asking(tmp_path / "store") as client:
+        async with asking_broker(tmp_path / "store") as client:
             client.server.broker.access = Access(path, "4.9", "DefaultCluster")
             await what(SigningClient(client, path))
 
@@ -330,7 +330,7 @@ def test_a_file_that_is_damaged_or_gone_meanwhile_is_left_alone(tmp_path: Path) 
 
 def test_without_accounts_all_is_refused(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             for code, failed in ((50, 209), (51, 210), (52, 1), (53, 211), (54, 1)):
                 answer = await client.ask(code, **NEW)
                 assert (answer.code, answer.remark) == (

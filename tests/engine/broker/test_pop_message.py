@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from brokers import asking, run, units
+from brokers import asking_broker, run, units
 from pops import GROUP, pop, popped, sent
 
 from engine.broker import pop_message as module
@@ -38,7 +38,7 @@ def table(most: int = 10, most_at: int = 10) -> PopHolds:
     return PopHolds(lambda: 1_000, lambda: (most, most_at))
 
 
-def held(peer: Peer, code: int, until: int = 60_000, again: Callable[[], Command | None] | None = None) -> HeldPop:
+def held_pop(peer: Peer, code: int, until: int = 60_000, again: Callable[[], Command | None] | None = None) -> HeldPop:
     return HeldPop(Command(200050), peer, KEY, until, again or (lambda: Command(code)))
 
 
@@ -46,7 +46,7 @@ def test_whose_time_ends_first_is_asked_first() -> None:
     async def scenario() -> None:
         holds, peer = table(), Peer()
         for code, until in ((1, 70_000), (2, 60_000), (3, 60_000)):
-            holds.hold(held(peer, code, until), {})
+            holds.hold(held_pop(peer, code, until), {})
         assert (len(holds), holds.count(KEY), holds.keys) == (3, 3, [KEY])
         while holds.wake_first(KEY):
             pass
@@ -63,7 +63,7 @@ def test_who_finds_nothing_may_wait_on() -> None:
         def again() -> None:
             holds.hold(item, {})
 
-        item = held(peer, 0, again=again)
+        item = held_pop(peer, 0, again=again)
         holds.hold(item, {})
         assert holds.wake_first(KEY)
         assert (len(holds), peer.got) == (1, [])
@@ -81,11 +81,11 @@ def test_who_does_not_read_is_handed_nothing_and_others_go_first(monkeypatch: py
 
     async def scenario() -> None:
         holds, deaf, peer = table(), Peer(), Peer()
-        holds.hold(held(deaf, 1), {("Orders", 0): 5})
+        holds.hold(held_pop(deaf, 1), {("Orders", 0): 5})
         deaf.is_congested = True
         assert not holds.wake_first(KEY)
         assert not list(holds.grown(lambda _queue: 6))
-        holds.hold(held(peer, 2), {})
+        holds.hold(held_pop(peer, 2), {})
         assert [pop.connection for pop, *_ in holds.grown(lambda _queue: 6)] == [peer]
         assert holds.wake_first(KEY)
         assert ([item.code for item in peer.got], deaf.got) == ([2], [])
@@ -106,7 +106,7 @@ def test_a_refusal_is_an_answer() -> None:
         def again() -> Command:
             raise Refused(17, "no such topic", {"popTime": "0"})
 
-        holds.hold(held(peer, 0, again=again), {})
+        holds.hold(held_pop(peer, 0, again=again), {})
         holds.wake_first(KEY)
         (answer,) = peer.got
         assert (answer.code, answer.remark, answer.fields) == (17, "no such topic", {"popTime": "0"})
@@ -117,7 +117,7 @@ def test_a_refusal_is_an_answer() -> None:
 def test_only_queues_that_have_grown_wake() -> None:
     async def scenario() -> None:
         holds, peer = table(), Peer()
-        item = held(peer, 0)
+        item = held_pop(peer, 0)
         holds.hold(item, {("Orders", 0): 5, ("Orders", 1): 7})
         ends = {("Orders", 0): 5, ("Orders", 1): 9}
         assert list(holds.grown(ends.__getitem__)) == [(item, ("Orders", 1), 7, 9)]
@@ -131,7 +131,7 @@ def test_there_is_room_for_so_many() -> None:
     async def scenario() -> None:
         holds, peer = table(most=2, most_at=0), Peer()
         assert not holds.is_full(KEY)
-        holds.hold(held(peer, 0), {})
+        holds.hold(held_pop(peer, 0), {})
         assert holds.is_full(KEY)
         assert not holds.is_full(Key("Other", "popping", -1))
         holds.hold(HeldPop(Command(200050), peer, Key("Other", "popping", -1), 60_000, lambda: None), {})
@@ -150,7 +150,7 @@ def test_a_hold_ends_a_little_before_its_time() -> None:
 def test_at_the_end_everybody_is_asked_once_more() -> None:
     async def scenario() -> None:
         holds, peer = table(), Peer()
-        holds.hold(held(peer, 210), {})
+        holds.hold(held_pop(peer, 210), {})
         holds.end()
         assert holds.ended
         assert [item.code for item in peer.got] == [210]
@@ -162,7 +162,7 @@ def test_messages_are_handed_out_once_and_remembered(tmp_path: Path) -> None:
     """The three texts, and a checkpoint in the timer topic that says the same."""
 
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             await sent(client, b"one", b"two")
             answer = await pop(client)
             assert (answer.code, answer.remark) == (0, "FOUND")
@@ -192,7 +192,7 @@ def test_messages_are_handed_out_once_and_remembered(tmp_path: Path) -> None:
 
 def test_what_a_filter_passes_over_is_passed_over_for_good(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             await sent(client, b"paid", properties="TAGS\x01paid\x02")
             await sent(client, b"sent", properties="TAGS\x01sent\x02")
             answer = await pop(client, exp="sent || lost", expType="TAG")
@@ -209,7 +209,7 @@ def test_what_a_filter_passes_over_is_passed_over_for_good(tmp_path: Path) -> No
 
 def test_a_pop_waits_for_a_message(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             await sent(client, b"one")
             await pop(client)
             waiting = asyncio.create_task(pop(client, pollTime=10_000, exp="sent"))
@@ -227,7 +227,7 @@ def test_a_pop_waits_for_a_message(tmp_path: Path) -> None:
 
 def test_who_waits_at_one_place_too_many_is_sent_away(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path, BrokerConfig(pop_holds=1)) as client:
+        async with asking_broker(tmp_path, BrokerConfig(pop_holds=1)) as client:
             await sent(client, b"one")
             await pop(client)
             waiting = asyncio.create_task(pop(client, pollTime=500))
@@ -241,7 +241,7 @@ def test_who_waits_at_one_place_too_many_is_sent_away(tmp_path: Path) -> None:
 
 def test_a_broker_that_ends_answers_who_waits(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             await sent(client, b"one")
             await pop(client)
             waiting = asyncio.create_task(pop(client, pollTime=30_000))
@@ -257,7 +257,7 @@ def test_refusals_are_rocketmqs(tmp_path: Path) -> None:
     """Each with the four numbers, as zeros."""
 
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             await sent(client, b"one")
             zeros = {"popTime": "0", "invisibleTime": "0", "reviveQid": "0", "restNum": "0"}
             late = await pop(client, bornTime=1)
@@ -279,7 +279,7 @@ def test_a_slave_hands_nothing_out(tmp_path: Path) -> None:
     """It could store no checkpoint: nobody would know of the messages."""
 
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             await sent(client, b"one")
             store = client.server.broker.store
             master, store.config = store.config, replace(store.config, broker_role="SLAVE")
@@ -295,7 +295,7 @@ def test_a_group_begins_where_it_asks_to(tmp_path: Path) -> None:
 
     async def scenario() -> None:
         config = BrokerConfig(pop_young_queues_whole=False)
-        async with asking(tmp_path, config) as client:
+        async with asking_broker(tmp_path, config) as client:
             await sent(client, b"one", b"two", b"three")
             answer = await pop(client, initMode=1)
             assert [unit.body for unit in popped(answer)] == [b"three"]
@@ -308,7 +308,7 @@ def test_a_group_begins_where_it_asks_to(tmp_path: Path) -> None:
 
 def test_an_offset_that_was_set_holds_for_the_next_pop(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             await sent(client, b"one", b"two")
             await pop(client)
             done = await client.ask(222, topic="Orders", group=GROUP, timestamp=-1, isForce=True, offset=1, queueId=0)
@@ -322,7 +322,7 @@ def test_an_orderly_pop_blocks_its_queue(tmp_path: Path) -> None:
     """The same attempt gets the same messages; another one waits until all of them are visible again (vector 6.6)."""
 
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             await sent(client, b"0", b"1", b"2", b"3")
             first = await pop(client, order=True, attemptId="att-1", maxMsgNums=3, invisibleTime=60_000)
             assert first.fields["reviveQid"] == "999"

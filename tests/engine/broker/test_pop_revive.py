@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 
-from brokers import Asking, asking, run, units
+from brokers import Asking, asking_broker, run, units
 from pops import GROUP, pop, popped, sent
 
 from engine.broker.config import BrokerConfig
@@ -32,7 +32,7 @@ def test_the_next_pop_goes_on_behind_the_last() -> None:
 
 def test_offsets_are_committed_from_the_front(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             broker = client.server.broker
             first = reached(broker, GROUP, "Orders", 0, 3)
             reached(broker, GROUP, "Orders", 0, 5, stored=True)
@@ -50,7 +50,7 @@ def test_a_checkpoint_that_cannot_be_stored_is_tried_again(tmp_path: Path) -> No
     """Its messages are handed out all the same, and pops go on behind them; only the offset stays in front."""
 
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             await sent(client, b"one", b"two")
             broker = client.server.broker
             put, refused = broker.store.put_messages, PutMessageResult(PutMessageStatus.SERVICE_NOT_AVAILABLE)
@@ -119,7 +119,7 @@ def settle(client: Asking) -> None:
 
 def test_what_is_open_comes_again_and_what_is_acknowledged_does_not(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             await sent(client, b"one", b"two", b"three", properties="TAGS\x01paid\x02KEYS\x01k1\x02")
             answer = await pop(client, invisibleTime=10_000)
             popped_at = answer.fields["popTime"]
@@ -147,7 +147,7 @@ def test_what_comes_again_is_handed_out_under_its_own_name(tmp_path: Path) -> No
     """Unit of the retry topic, name of the normal one, and a handle in it."""
 
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             await sent(client, b"one")
             await pop(client, invisibleTime=5_000)
             later(client, 9_000)
@@ -168,7 +168,7 @@ def test_what_comes_again_is_handed_out_under_its_own_name(tmp_path: Path) -> No
 
 def test_what_comes_a_third_time_stays_in_its_retry_topic(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             await sent(client, b"one")
             for times in (1, 2):
                 await pop(client, invisibleTime=5_000)
@@ -182,7 +182,7 @@ def test_what_comes_a_third_time_stays_in_its_retry_topic(tmp_path: Path) -> Non
 
 def test_retry_topics_of_the_second_form_wake_who_waits(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path, BrokerConfig(retry_topic_v2=True, pop_from_retry_v1=False)) as client:
+        async with asking_broker(tmp_path, BrokerConfig(retry_topic_v2=True, pop_from_retry_v1=False)) as client:
             await sent(client, b"one")
             await pop(client, invisibleTime=1_500)
             waiting = asyncio.create_task(pop(client, pollTime=60_000))
@@ -198,7 +198,7 @@ def test_retry_topics_of_the_second_form_wake_who_waits(tmp_path: Path) -> None:
 
 def test_a_checkpoint_whose_topic_is_gone_is_passed_over(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             await sent(client, b"one")
             await pop(client, invisibleTime=5_000)
             assert (await client.ask(215, topic="Orders")).code == 0
@@ -213,7 +213,7 @@ def test_what_cannot_be_put_is_tried_again_later(tmp_path: Path) -> None:
     """A checkpoint for the one message, ten seconds later the first time."""
 
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             await sent(client, b"one")
             await pop(client, invisibleTime=5_000)
             store = client.server.broker.store
@@ -238,13 +238,13 @@ def test_a_broker_that_starts_again_goes_on(tmp_path: Path) -> None:
     """What was read of the revive topic is read again from the last checkpoint that was handled."""
 
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             await sent(client, b"one", b"two")
             await pop(client, invisibleTime=5_000, maxMsgNums=1)
             await pop(client, invisibleTime=14_000, maxMsgNums=1)  # before any retry, which one pop in five asks first
             later(client, 9_000)
             before = system_clock()
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             later(client, before - system_clock() + 25_000)
             bodies = [unit.body for unit in units(client, RETRY)]  # what came back before may come again
             assert list(dict.fromkeys(bodies)) == [b"one", b"two"]
@@ -254,7 +254,7 @@ def test_a_broker_that_starts_again_goes_on(tmp_path: Path) -> None:
 
 def test_an_acknowledgement_of_a_batch_counts(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             await sent(client, b"one", b"two")
             answer = await pop(client, invisibleTime=5_000)
             ack = Ack("Orders", GROUP, 0, 0, int(answer.fields["popTime"]), "broker-a", offsets=(0, 1))

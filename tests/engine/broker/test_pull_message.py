@@ -6,7 +6,7 @@ import asyncio
 import json
 from pathlib import Path
 
-from brokers import Asking, asking, run, units
+from brokers import Asking, asking_broker, run, units
 
 from engine import releases
 from engine.broker.pull_message import HeldPull, HeldPulls
@@ -67,7 +67,7 @@ def bodies(answer_body: bytes) -> list[bytes]:
 
 def test_what_is_there_is_answered_with_the_units_as_they_are_stored(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             for body in (b"one", b"two", b"three"):
                 await client.send("Orders", body)
             client.server.broker.store.wait_dispatched()
@@ -81,7 +81,7 @@ def test_what_is_there_is_answered_with_the_units_as_they_are_stored(tmp_path: P
 
 def test_a_pull_by_tag_is_given_its_tags_only(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             for body, tag in ((b"one", "paid"), (b"two", "open"), (b"three", "paid")):
                 await client.send("Orders", body, properties=f"TAGS\x01{tag}\x02")
             client.server.broker.store.wait_dispatched()
@@ -121,7 +121,7 @@ def test_tags_are_compared_by_the_hashes_that_the_client_told(tmp_path: Path) ->
         return json.dumps({"clientID": "one", "consumerDataSet": [consumer], "producerDataSet": []}).encode()
 
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             for body, tag in ((b"one", "paid"), (b"two", "标签"), (b"three", "paid"), (b"four", "open")):
                 await client.send("Orders", body, properties=f"TAGS\x01{tag}\x02")
             client.server.broker.store.wait_dispatched()
@@ -144,7 +144,7 @@ def test_tags_are_compared_by_the_hashes_that_the_client_told(tmp_path: Path) ->
 
 def test_a_held_pull_is_answered_by_the_next_message(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             await client.send("Orders", b"one")
             client.server.broker.store.wait_dispatched()
             task = asyncio.create_task(client.pull("Orders", 1, sysFlag=6, suspendTimeoutMillis=30_000))
@@ -159,7 +159,7 @@ def test_a_held_pull_is_answered_by_the_next_message(tmp_path: Path) -> None:
 
 def test_a_held_pull_of_a_connection_that_ended_is_forgotten(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             await client.send("Orders", b"one")
             client.server.broker.store.wait_dispatched()
             task = asyncio.create_task(client.pull("Orders", 1, sysFlag=6, suspendTimeoutMillis=30_000))
@@ -179,7 +179,7 @@ def test_held_pulls_of_a_client_that_does_not_read_wait_until_it_does(tmp_path: 
     """
 
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             await client.send("Orders", b"one")
             broker = client.server.broker
             broker.store.wait_dispatched()
@@ -208,7 +208,7 @@ def test_held_pulls_of_a_client_that_does_not_read_wait_until_it_does(tmp_path: 
 
 def test_what_a_group_may_not_read_is_refused(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             await client.send("Orders", b"one")
             assert (await client.pull("Nowhere", 0)).code == 17
             assert (await client.pull("Orders", 0, queue_id=9)).code == 29
@@ -219,7 +219,7 @@ def test_what_a_group_may_not_read_is_refused(tmp_path: Path) -> None:
 
 def test_beyond_the_end_the_offset_has_moved(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             await client.send("Orders", b"one")
             client.server.broker.store.wait_dispatched()
             answer = await client.pull("Orders", 7)
@@ -253,7 +253,7 @@ def test_before_5_a_message_tells_of_an_offset_that_is_none(tmp_path: Path) -> N
 
 def test_what_may_not_be_read_is_told_as_5_does(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             await client.send("Orders", b"one")
             client.server.broker.store.wait_dispatched()
             fields = (await client.pull("Orders", 0)).fields

@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from brokers import asking, run
+from brokers import asking_broker, run
 
 from engine.codec.message import decode
 from engine.inspection.derived_config import derived_config
@@ -18,7 +18,7 @@ QUEUE = {"topic": "Orders", "queueId": 0}
 
 def test_bounds_and_times_of_a_queue(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             assert (await client.ask(30, **QUEUE)).fields["offset"] == "0"
             assert (await client.ask(32, **QUEUE)).fields["timestamp"] == "-1"
             for body in (b"one", b"two", b"three"):
@@ -37,7 +37,7 @@ def test_bounds_and_times_of_a_queue(tmp_path: Path) -> None:
 
 def test_a_message_by_its_offset_and_by_its_key(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             sent = await client.send("Orders", b"one", properties="KEYS\x01K1\x02")
             client.server.broker.store.wait_dispatched()
             offset = int(sent.fields["msgId"][-16:], 16)
@@ -63,7 +63,7 @@ def test_a_query_by_tags_asks_the_index_for_them(golden: Callable[[str], Path], 
         sizes = derived_config(opened)
 
     async def scenario() -> None:
-        async with asking(store, store_config=sizes) as client:
+        async with asking_broker(store, store_config=sizes) as client:
             request_fields = {
                 "topic": "TagTopic",
                 "key": "open",
@@ -85,7 +85,7 @@ def test_a_query_by_tags_asks_the_index_for_them(golden: Callable[[str], Path], 
 
 def test_where_no_message_begins_none_is_viewed(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             await client.send("Orders", b"one")
             for offset in (1 << 40, -5):
                 answer = await client.ask(33, offset=offset)
@@ -96,7 +96,7 @@ def test_where_no_message_begins_none_is_viewed(tmp_path: Path) -> None:
 
 def test_entries_of_a_queue_as_they_are_stored(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             for number in range(3):
                 await client.send("Orders", b"%d" % number)
             client.server.broker.store.wait_dispatched()

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from brokers import asking, run
+from brokers import asking_broker, run
 
 from engine.broker.queue_locks import LIVES_MS, QueueLocks, QueueName
 
@@ -49,7 +49,7 @@ def body(client_id: str, *queues: int) -> bytes:
 
 def test_a_client_holds_what_is_free_until_it_says_otherwise(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
 
             async def locked(client_id: str, *queues: int) -> list[int]:
                 answer = await client.ask(41, body(client_id, *queues))
@@ -66,7 +66,7 @@ def test_a_client_holds_what_is_free_until_it_says_otherwise(tmp_path: Path) -> 
 
 def test_what_is_no_list_of_queues_is_refused(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             for wrong in (b"", b"[]", b'{"mqSet":[1]}', b'{"mqSet":7}'):
                 assert (await client.ask(41, wrong)).code == 1
 

@@ -6,7 +6,7 @@ import base64
 from pathlib import Path
 
 import pytest
-from brokers import Asking, asking, run
+from brokers import Asking, asking_broker, run
 
 from engine.broker.config import BrokerConfig
 from engine.broker.services import SERVICES
@@ -33,7 +33,7 @@ async def send_timed(client: Asking, key: str) -> tuple[str, int]:
 
 def test_a_recalled_message_is_not_delivered_and_others_are(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path, RECALLS) as client:
+        async with asking_broker(tmp_path, RECALLS) as client:
             broker = client.server.broker
             began = broker.now()
             broker.now = lambda: began
@@ -68,7 +68,7 @@ def test_what_is_no_handle_is_refused_in_the_brokers_words(tmp_path: Path, handl
     """Refusals named no region. A Java client's trace of a recall begins with it, so no recall was ever traced."""
 
     async def scenario() -> None:
-        async with asking(tmp_path, RECALLS) as client:
+        async with asking_broker(tmp_path, RECALLS) as client:
             await client.send("Orders", b"x")
             answer = await client.ask(370, topic="Orders", recallHandle=handle)
             assert (answer.code, answer.remark) == (604, words)
@@ -79,7 +79,7 @@ def test_what_is_no_handle_is_refused_in_the_brokers_words(tmp_path: Path, handl
 
 def test_recalling_is_off_unless_it_is_configured_and_needs_a_topic(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             handle, _ = await send_timed(client, "A")
             answer = await client.ask(370, topic="Orders", recallHandle=handle)
             assert (answer.code, answer.remark) == (16, "recall failed, operation is forbidden")

@@ -363,7 +363,7 @@ def test_a_master_takes_no_master_from_anybody(broker: Broker) -> None:
     run(scenario)
 
 
-def held(address: str, broker_id: int = 0) -> dict[str, dict[str, dict[int, str]]]:
+def route_clusters(address: str, broker_id: int = 0) -> dict[str, dict[str, dict[int, str]]]:
     return {"north": {"brokerAddrs": {broker_id: address}}, "south": {"brokerAddrs": {0: "10.0.0.9:10911"}}}
 
 
@@ -374,7 +374,7 @@ def test_a_route_that_another_address_holds_is_neither_replaced_nor_removed(brok
 
     async def scenario() -> None:
         async with Names() as names:
-            names.brokers = held("10.0.0.1:10911")
+            names.brokers = route_clusters("10.0.0.1:10911")
             async with registering(broker, names) as sample:
                 await sample.step()
                 await sample.step()
@@ -398,13 +398,13 @@ def test_who_takes_the_route_later_keeps_it(broker: Broker) -> None:
                 sample.on_change = lambda address, why: changes.append((address, why))
                 await sample.step()
                 assert (sample.registered, names.codes()) == ({names.address}, [RequestCode.REGISTER_BROKER])
-                names.brokers = held("10.0.0.1:10911")
+                names.brokers = route_clusters("10.0.0.1:10911")
                 await sample.step()
                 assert (sample.registered, names.codes()) == (set(), [RequestCode.REGISTER_BROKER])
-                names.brokers = held(ADDRESS)
+                names.brokers = route_clusters(ADDRESS)
                 await sample.step()
                 assert names.codes() == [RequestCode.REGISTER_BROKER] * 2
-                names.brokers = held("10.0.0.1:10911")
+                names.brokers = route_clusters("10.0.0.1:10911")
             assert RequestCode.UNREGISTER_BROKER not in names.codes(), "it is not ours any more"
             assert [why is None for _, why in changes] == [True, False, True]
 
@@ -414,10 +414,10 @@ def test_who_takes_the_route_later_keeps_it(broker: Broker) -> None:
 def test_a_route_of_another_id_is_no_conflict_and_the_own_one_is_removed(broker: Broker) -> None:
     async def scenario() -> None:
         async with Names() as names:
-            names.brokers = held("10.0.0.1:10911", broker_id=1)
+            names.brokers = route_clusters("10.0.0.1:10911", broker_id=1)
             async with registering(broker, names) as sample:
                 await sample.step()
-                names.brokers = held(ADDRESS)
+                names.brokers = route_clusters(ADDRESS)
             assert names.codes() == [RequestCode.REGISTER_BROKER, RequestCode.UNREGISTER_BROKER]
 
     run(scenario)

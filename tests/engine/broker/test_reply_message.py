@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from brokers import Asking, asking, run, units
+from brokers import Asking, asking_broker, run, units
 
 SENT = {
     "producerGroup": "repliers",
@@ -26,7 +26,7 @@ async def reply(client: Asking, properties: str):
 
 def test_the_producer_is_asked_to_take_it_and_the_reply_is_stored(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             asker = Asking(client.server)
             await asker.open()
             asker.says = 0
@@ -50,7 +50,7 @@ def test_the_producer_is_asked_to_take_it_and_the_reply_is_stored(tmp_path: Path
 
 def test_who_is_not_there_cannot_be_told(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             answer = await reply(client, "REPLY_TO_CLIENT\x01gone@1\x02")
             assert (answer.code, answer.remark) == (1, "push reply message fail, channel of <gone@1> not found.")
             answer = await reply(client, "KEYS\x01k\x02")

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from brokers import Asking, asking, run, units
+from brokers import Asking, asking_broker, run, units
 
 from engine import releases
 from engine.broker import server as server_module
@@ -37,7 +37,7 @@ DECLARED = {
 
 def test_a_send_makes_its_topic_and_says_where_the_message_is(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             answer = await client.send("Orders", b"one", queue_id=2, properties="KEYS\x01K1\x02TAGS\x01paid\x02")
             assert (answer.code, answer.fields["queueId"], answer.fields["queueOffset"]) == (0, "2", "0")
             unit = client.server.broker.store.query_by_offset_id(answer.fields["msgId"])
@@ -51,7 +51,7 @@ def test_a_send_makes_its_topic_and_says_where_the_message_is(tmp_path: Path) ->
 
 def test_a_topic_is_on_the_disk_before_its_first_send_is_answered(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             table = client.server.broker.store.parts.paths.config / "topics.json"
             batch = encode_batch([Message("Batches", b"one")])
             observed: dict[str, bool] = {}
@@ -68,7 +68,7 @@ def test_a_topic_is_on_the_disk_before_its_first_send_is_answered(tmp_path: Path
 
 def test_sends_of_one_turn_keep_their_order(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             answers = await asyncio.gather(*(client.send("Orders", b"%d" % number) for number in range(100)))
             assert [int(answer.fields["queueOffset"]) for answer in answers] == list(range(100))
 
@@ -77,7 +77,7 @@ def test_sends_of_one_turn_keep_their_order(tmp_path: Path) -> None:
 
 def test_what_no_broker_takes_is_refused_in_its_words(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path, BrokerConfig(auto_create_topic=False)) as client:
+        async with asking_broker(tmp_path, BrokerConfig(auto_create_topic=False)) as client:
             assert (await client.send("SCHEDULE_TOPIC_XXXX", b"one")).code == 16
             assert (await client.send("a topic", b"one")).code == 29
             missing = await client.send("Nowhere", b"one")
@@ -91,7 +91,7 @@ def test_what_no_broker_takes_is_refused_in_its_words(tmp_path: Path) -> None:
 
 def test_what_is_not_answered_gets_code_3(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             answer = await client.ask(9999)
             assert (answer.code, answer.remark) == (3, " request type 9999 not supported")
 
@@ -102,7 +102,7 @@ def test_members_of_a_batch_have_what_the_broker_adds_once(tmp_path: Path) -> No
     """Batches were stored 62 bytes too large each: MSG_REGION, TRACE_ON and CLUSTER stood in them twice."""
 
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             members = encode_batch([Message("Orders", b"%d" % number, properties={"K": "v"}) for number in range(3)])
             answer = await client.batch("Orders", members)
             assert (answer.code, answer.fields["msgId"].count(",")) == (0, 2)
@@ -123,7 +123,7 @@ def test_a_batch_in_a_topic_of_batch_queues_is_told_by_its_own_id(tmp_path: Path
     """It is one unit: its members have no ids of their own."""
 
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             client.server.broker.store.tables.create_topic("Batches", 1, attributes={"queue.type": "BatchCQ"})
             members = encode_batch([Message("Batches", b"one"), Message("Batches", b"two")])
             answer = await client.batch("Batches", members, "UNIQ_KEY\x01U1\x02")
@@ -206,7 +206,7 @@ async def offset_of(client: Asking, body: bytes, **options: object) -> int:
 
 def test_it_waits_in_the_levels_and_goes_to_the_retry_topic(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             offset = await offset_of(client, b"one")
             answer = await client.ask(36, offset=offset, group=GROUP, delayLevel=0, originTopic="Orders")
             assert (answer.code, answer.fields) == (0, {})
@@ -232,7 +232,7 @@ def test_it_waits_in_the_levels_and_goes_to_the_retry_topic(tmp_path: Path) -> N
 
 def test_after_the_last_time_it_is_a_dead_letter(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             for number, request in enumerate(({"delayLevel": -1}, {"delayLevel": 0, "maxReconsumeTimes": 0})):
                 offset = await offset_of(client, b"%d" % number)
                 assert (await client.ask(36, offset=offset, group=GROUP, **request)).code == 0
@@ -245,7 +245,7 @@ def test_after_the_last_time_it_is_a_dead_letter(tmp_path: Path) -> None:
 
 def test_what_is_not_there_is_refused(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             offset = await offset_of(client, b"one")
             answer = await client.ask(36, offset=offset + 1, group=GROUP, delayLevel=0)
             assert (answer.code, answer.remark) == (1, f"look message by offset failed, {offset + 1}")
@@ -259,7 +259,7 @@ def test_what_came_again_comes_again(tmp_path: Path) -> None:
     """
 
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             offset = await offset_of(client, b"one")
             for times in (1, 2):
                 request_fields = {"offset": offset, "group": GROUP, "delayLevel": 1, "originTopic": "Orders"}
@@ -278,7 +278,7 @@ def test_dead_letters_of_a_group_with_a_long_name_have_a_topic_and_no_message(tm
     long = "g-" + "0123456789" * 14
 
     async def scenario() -> None:
-        async with asking(tmp_path, release="5.3") as client:
+        async with asking_broker(tmp_path, release="5.3") as client:
             offset = await offset_of(client, b"one")
             answer = await client.ask(36, offset=offset, group=long, delayLevel=-1)
             assert (answer.code, answer.remark) == (1, "MESSAGE_ILLEGAL")
@@ -295,7 +295,7 @@ def test_topics_of_groups_may_be_declared_with_255_letters_since_5_4(tmp_path: P
     names = {kind: (f"{kind}{'x' * (255 - len(kind))}", f"{kind}{'x' * (256 - len(kind))}") for kind in RETRIES}
 
     async def scenario() -> None:
-        async with asking(tmp_path, release=release) as client:
+        async with asking_broker(tmp_path, release=release) as client:
             for kind, (longest, too_long) in names.items():
                 declared = await client.ask(17, **DECLARED, topic=longest)
                 sent = await client.send(longest, b"x")
@@ -332,7 +332,7 @@ def test_a_group_and_a_topic_with_the_longest_names_pop_what_comes_again(tmp_pat
 
     async def scenario() -> None:
         config = BrokerConfig(revive_queues=1, revive_interval_ms=50)
-        async with asking(tmp_path, config, release=release) as client:
+        async with asking_broker(tmp_path, config, release=release) as client:
             broker = client.server.broker
             body = {"groupName": group, "consumeEnable": True, "retryQueueNums": 1, "retryMaxTimes": 16}
             assert (await client.ask(200, json.dumps(body).encode())).code == 0

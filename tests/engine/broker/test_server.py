@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from brokers import Asking, asking, run
+from brokers import Asking, asking_broker, run
 
 from engine.broker import server as module
 from engine.broker.config import BrokerConfig
@@ -73,7 +73,7 @@ def test_the_port_of_slaves_and_old_clients_answers_the_same(tmp_path: Path) -> 
 
 def test_connections_are_cut_and_new_ones_accepted(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             assert client.server.connections == 1
             client.server.cut()
             while client.server.connections:
@@ -100,7 +100,7 @@ def test_a_round_that_fails_is_told_and_followed_by_the_next(
     services.append(Service("a service of the test", lambda _broker: 0.001, fails))
 
     async def scenario() -> None:
-        async with asking(tmp_path):
+        async with asking_broker(tmp_path):
             while len(rounds) < 3:
                 await asyncio.sleep(0.001)
 
@@ -223,7 +223,7 @@ def test_each_service_of_a_broker_runs_at_its_own_pace(tmp_path: Path, services:
     services.append(Service("seldom", lambda _broker: 3_600.0, lambda _broker: ran.append("seldom")))
 
     async def scenario() -> None:
-        async with asking(tmp_path):
+        async with asking_broker(tmp_path):
             while len(ran) < 5:
                 await asyncio.sleep(0.001)
 

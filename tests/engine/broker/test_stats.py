@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
-from brokers import asking, run
+from brokers import asking_broker, run
 
 from engine.broker.send_message import put_pending
 from engine.broker.stats import (
@@ -69,26 +69,26 @@ def test_timers_are_counted_as_they_come_and_go() -> None:
     assert stats.delays["a"].counts[:2] == [1, 1]
 
 
-def seen(kind: int, code: int, opaque: int, us: int = 0, flag: int = 0) -> FrameEvent:
+def rpc_event(kind: int, code: int, opaque: int, us: int = 0, flag: int = 0) -> FrameEvent:
     return FrameEvent(us, 1, kind, b"", Command(code, opaque=opaque, flag=flag))
 
 
 def test_requests_are_counted_by_how_long_they_took() -> None:
     rpc = RpcLatency()
     for frame_event in (
-        seen(CAME, 310, 1),
-        seen(WENT, 0, 1, 999, ANSWER),  # below 1 ms: RocketMQ counts whole ones
-        seen(CAME, 310, 2),
-        seen(WENT, 0, 2, 4_000, ANSWER),
-        seen(CAME, 11, 3),
-        seen(LATER, 19, 3, 9_000_000, ANSWER),
-        seen(CAME, 15, 4, flag=ONE_WAY),
-        seen(WENT, 40, 5),
-        seen(CAME, 0, 5, 7_000, ANSWER),  # what the broker asks is none of a client's
-        seen(WENT, 0, 6, 8_000, ANSWER),
-        seen(CAME, 310, 7),
+        rpc_event(CAME, 310, 1),
+        rpc_event(WENT, 0, 1, 999, ANSWER),  # below 1 ms: RocketMQ counts whole ones
+        rpc_event(CAME, 310, 2),
+        rpc_event(WENT, 0, 2, 4_000, ANSWER),
+        rpc_event(CAME, 11, 3),
+        rpc_event(LATER, 19, 3, 9_000_000, ANSWER),
+        rpc_event(CAME, 15, 4, flag=ONE_WAY),
+        rpc_event(WENT, 40, 5),
+        rpc_event(CAME, 0, 5, 7_000, ANSWER),  # what the broker asks is none of a client's
+        rpc_event(WENT, 0, 6, 8_000, ANSWER),
+        rpc_event(CAME, 310, 7),
         FrameEvent(0, 1, CLOSED),
-        seen(WENT, 0, 7, 8_000, ANSWER),
+        rpc_event(WENT, 0, 7, 8_000, ANSWER),
     ):
         rpc.take(frame_event)
     reported = {kind: (spread.counts, spread.total) for kind, spread in rpc.spreads.items()}
@@ -102,7 +102,7 @@ def test_requests_are_counted_by_how_long_they_took() -> None:
 def test_requests_that_nobody_answers_do_not_pile_up() -> None:
     rpc = RpcLatency()
     for opaque in range(MOST_ASKED + 5):
-        rpc.take(seen(CAME, 310, opaque))
+        rpc.take(rpc_event(CAME, 310, opaque))
     assert len(rpc._asked[1]) == MOST_ASKED
 
 
@@ -203,7 +203,7 @@ def test_administrators_are_told_what_was_counted(tmp_path: Path) -> None:
     """``clusterList`` showed rates of 0.0 and ``statsAll`` nothing, whatever went through the broker."""
 
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             broker = client.server.broker
             for number in range(20):
                 await client.send("Orders", b"%d" % number)
@@ -225,7 +225,7 @@ def test_tables_of_a_new_broker_have_the_version_that_a_slave_asks_for(tmp_path:
     """A real slave of a master without offsets wrote an error with its stack each minute: "dataVersion" is null."""
 
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             for code in (21, 43, 45, 201):
                 assert b'"dataVersion"' in bytes((await client.ask(code)).body)
 
@@ -280,7 +280,7 @@ def test_what_administrators_are_shown_is_counted(tmp_path: Path) -> None:
     """28, 202, 208 and 315 showed 0.0 for rates that nobody had counted."""
 
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             for number in range(5):
                 await client.send("Orders", b"%d" % number)
             client.server.broker.store.wait_dispatched()
@@ -314,7 +314,7 @@ def test_latencies_checkpoints_and_acknowledgements_are_counted(tmp_path: Path) 
     """28 left rows out that a real 5.3.3 has, or showed a fixed 0; 315 knew no latencies, and nothing of pops."""
 
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
 
             async def figures(name: str, key: str) -> tuple[int, float] | None:
                 answer = await client.ask(315, statsName=name, statsKey=key)
@@ -370,7 +370,7 @@ def test_latencies_checkpoints_and_acknowledgements_are_counted(tmp_path: Path) 
 
 def test_rows_of_a_brokers_status_are_measured_or_left_out(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             broker = client.server.broker
             sent = [await client.send("Orders", bytes(1000)) for _ in range(4)]
             assert {answer.code for answer in sent} == {0}

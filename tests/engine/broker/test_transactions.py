@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from brokers import Asking, asking, half, run, units
+from brokers import Asking, asking_broker, half, run, units
 from served_broker import until
 
 from engine.broker.broker import Broker
@@ -34,7 +34,7 @@ def test_many_do_not_wait() -> None:
 
 def test_a_commit_puts_the_message_into_its_topic(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             request = await half(client)
             assert units(client, "Orders", 2) == []
             (saved_unit,) = units(client, HALF_TOPIC)
@@ -53,7 +53,7 @@ def test_what_is_decided_stands_in_one_op_message(tmp_path: Path) -> None:
     """Also where the broker ends before it was time for one."""
 
     async def first() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             for number in range(3):
                 request = await half(client, number)
                 assert (await client.ask(37, commitOrRollback=ROLLBACK, **request)).code == 0
@@ -61,7 +61,7 @@ def test_what_is_decided_stands_in_one_op_message(tmp_path: Path) -> None:
             assert units(client, OP_TOPIC) == []
 
     async def second() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             (op,) = units(client, OP_TOPIC)
             assert (op.body, op.tags) == (b"0,1,2,", "d")
 
@@ -71,7 +71,7 @@ def test_what_is_decided_stands_in_one_op_message(tmp_path: Path) -> None:
 
 def test_what_fits_no_half_message_is_refused(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             request = await half(client)
             for wrong, words in {
                 "producerGroup": "The producer group wrong",
@@ -86,7 +86,7 @@ def test_what_fits_no_half_message_is_refused(tmp_path: Path) -> None:
 
 def test_who_set_a_time_of_its_own_decides_in_that_time(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             request = await half(client, 0, "CHECK_IMMUNITY_TIME_IN_SECONDS\x0130\x02")
             broker = client.server.broker
             began = broker.now()
@@ -127,7 +127,7 @@ async def open_transaction(client: Asking, more: str = "") -> tuple[Broker, dict
 
 def test_a_producer_is_asked_and_answers(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             await say_hello(client)
             broker, _ = await open_transaction(client)
             check_transactions(broker)
@@ -163,7 +163,7 @@ def test_a_producer_is_asked_and_answers(tmp_path: Path) -> None:
 
 def test_what_is_too_young_is_let_alone(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             broker = client.server.broker
             await half(client)
             check_transactions(broker)
@@ -174,7 +174,7 @@ def test_what_is_too_young_is_let_alone(tmp_path: Path) -> None:
 
 def test_after_the_last_question_it_is_put_aside(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path, BrokerConfig(transaction_checks=2)) as client:
+        async with asking_broker(tmp_path, BrokerConfig(transaction_checks=2)) as client:
             broker = client.server.broker
             await half(client)
             for _ in range(3):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from brokers import Asking, asking, run
+from brokers import Asking, asking_broker, run
 
 from engine.broker.access import Access
 from engine.broker.plain_acl import PlainAcl, acl_of, parse
@@ -246,7 +246,7 @@ class SigningClient:
 @asynccontextmanager
 async def guarded(folder: Path) -> AsyncIterator[SigningClient]:
     (folder / "plain_acl.yml").write_text(ACCOUNTS)
-    async with asking(folder / "store") as client:
+    async with asking_broker(folder / "store") as client:
         client.server.broker.access = Access(folder / "plain_acl.yml", "5.3", "DefaultCluster")
         yield SigningClient(client)
 
@@ -370,7 +370,7 @@ def test_policies_are_merged_shown_and_deleted(tmp_path: Path) -> None:
 
 def test_without_accounts_there_are_no_users(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             for code in (3005, 3010):
                 answer = await client.ask(code)
                 assert (answer.code, answer.remark) == (1, "An system error occurred, please try again later.")

@@ -11,8 +11,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from served_stores import a_send, asked
-from undo_cases import kept_in, made
+from served_stores import a_send, responses_of
+from undo_cases import kept_in, store_to_recover
 
 from engine.cli import backup
 from engine.cli.main import COMMANDS, build_parser, main
@@ -24,7 +24,7 @@ PUT = ["--topic", "Orders", "--body", "one more"]
 
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
-    return made(tmp_path / "store")
+    return store_to_recover(tmp_path / "store")
 
 
 @pytest.mark.parametrize("command", [["recover", "--apply"], ["dispatch"], ["put", *PUT]])
@@ -89,7 +89,7 @@ def test_a_broker_keeps_what_its_last_start_changed(store, tmp_path, capsys):
     out = Output(as_json=False)
     by_hand = _keep(store, "recover", out)
     folders = [_keep(store, "serve", out) for _ in range(3)]
-    other = _keep(made(tmp_path / "store.kept-not"), "serve", out)
+    other = _keep(store_to_recover(tmp_path / "store.kept-not"), "serve", out)
     assert kept_in(tmp_path) == sorted([by_hand, folders[-1], other, tmp_path / "store.kept-not"])
     assert capsys.readouterr().err.count("was removed: serve keeps only the backup of its last start") == 2
 
@@ -102,7 +102,7 @@ def test_a_start_that_loses_nothing_keeps_nothing(tmp_path):
         process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         assert process.stdout is not None
         address = json.loads(process.stdout.readline())["broker"]
-        assert asked(address, *[a_send(b"x") for _ in range(40)])
+        assert responses_of(address, *[a_send(b"x") for _ in range(40)])
         process.kill()
         process.communicate()
     assert (place / "abort").exists()

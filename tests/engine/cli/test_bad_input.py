@@ -9,7 +9,7 @@ from pathlib import Path
 import agree
 import handmade_stores
 import pytest
-from clean_answers import QUESTIONS, ask
+from clean_answers import QUESTIONS, status_and_error
 from commands import reading_commands
 from unprivileged_user import as_nobody, open_folder
 
@@ -84,7 +84,7 @@ NO_STORES = [
 def test_what_is_no_store_is_said_in_one_line(tmp_path, make, said):
     path = make(tmp_path)
     for question in QUESTIONS:
-        status, err = ask(path, question)
+        status, err = status_and_error(path, question)
         if an_empty_file is make and status == 0:
             continue
         assert status == 3
@@ -102,11 +102,11 @@ def test_without_rights_the_file_is_named():
                 path.mkdir()
             mode = path.stat().st_mode
             path.chmod(0)
-            answers = as_nobody(lambda: [ask(store, question) for question in questions])
+            answers = as_nobody(lambda: [status_and_error(store, question) for question in questions])
             path.chmod(mode)
             assert all(status in {0, 1, 2, 3} for status, _ in answers)
         store.chmod(0)
-        ((status, err),) = as_nobody(lambda: [ask(store, ["info", "STORE"])])
+        ((status, err),) = as_nobody(lambda: [status_and_error(store, ["info", "STORE"])])
         store.chmod(0o755)
         assert status == 3
         assert "cannot be" in err
@@ -123,10 +123,10 @@ def test_a_configuration_that_is_none(tmp_path):
     (tmp_path / "huge.conf").write_text("mappedFileSizeCommitLog=99999999999999999999999\n")
     for name in ("broken.conf", "folder", "nowhere.conf", "huge.conf"):
         for question in QUESTIONS[:4]:
-            status, err = ask(store, question, "--config", tmp_path / name)
+            status, err = status_and_error(store, question, "--config", tmp_path / name)
             assert status in {2, 3}
             assert name in err
-    ask(store, ["info", "STORE"], "--config", tmp_path / "binary.conf")
+    status_and_error(store, ["info", "STORE"], "--config", tmp_path / "binary.conf")
 
 
 def test_another_configuration_reads_the_same_log(tmp_path):
@@ -134,7 +134,7 @@ def test_another_configuration_reads_the_same_log(tmp_path):
     (tmp_path / "b.conf").write_text("mappedFileSizeCommitLog=8192\nmaxHashSlotNum=7\nmaxIndexNum=9\n")
     (tmp_path / "right.conf").write_text("mappedFileSizeCommitLog=4096\n")
     for question in QUESTIONS:
-        ask(store, question, "--config", tmp_path / "b.conf")
+        status_and_error(store, question, "--config", tmp_path / "b.conf")
     for question in (
         ["units", store],
         ["queue", store, "Orders", "0", "--resolve"],
@@ -168,7 +168,7 @@ def test_numbers_that_lead_nowhere(tmp_path, number):
         ["queryCq", "-s", "STORE", "-t", "Orders", "-q", "0", "-i", number],
         ["queryMsgByOffset", "-s", "STORE", "-t", "Orders", "-i", "0", "-o", number],
     ):
-        ask(store, [str(word) for word in question])
+        status_and_error(store, [str(word) for word in question])
 
 
 @pytest.mark.golden
@@ -196,4 +196,4 @@ def test_a_hole_of_a_trillion_entries_is_passed_over(tmp_path, unit):
     (folder / f"{(1 << 63) - 1:020d}").write_bytes(first.read_bytes())
     (folder / f"{(1 << 62) // (unit * 20) * unit * 20:020d}").write_bytes(first.read_bytes())
     for question in (*QUESTIONS, ["queue", "STORE", "Far", "0"], ["get", "STORE", "Far", "0", "0"]):
-        ask(store, question)
+        status_and_error(store, question)

@@ -10,7 +10,7 @@ from engine.rules.catalogue import RULES
 from engine.rules.findings import Finding, summarise
 
 
-def told(*arguments: Finding, **options: bool) -> str:
+def printed_findings(*arguments: Finding, **options: bool) -> str:
     stream = io.StringIO()
     out = Output(as_json=False, stream=stream, markdown=options.pop("markdown", False))
     print_findings(
@@ -30,7 +30,7 @@ LONE = RULES["CL10"].found("a blank")
 
 
 def test_what_follows_from_a_finding_is_one_row_below_it() -> None:
-    lines = told(CAUSE, *FOLLOWERS, LONE).splitlines()
+    lines = printed_findings(CAUSE, *FOLLOWERS, LONE).splitlines()
     position = next(n for n, line in enumerate(lines) if "CQ10" in line)
     assert "65 units" in lines[position]
     assert "16 consequences: CF02 16× (--all lists each)" in lines[position + 1]
@@ -39,13 +39,13 @@ def test_what_follows_from_a_finding_is_one_row_below_it() -> None:
 
 
 def test_all_shows_each() -> None:
-    output = told(CAUSE, *FOLLOWERS, LONE, every=True)
+    output = printed_findings(CAUSE, *FOLLOWERS, LONE, every=True)
     assert "--all" not in output
     assert all(f"Group {n}" in output for n in range(16))
 
 
 def test_each_rule_that_spoke_is_explained_once_with_its_command() -> None:
-    output = told(CAUSE, *FOLLOWERS, CAUSE)
+    output = printed_findings(CAUSE, *FOLLOWERS, CAUSE)
     for rule in (RULES["CQ10"], RULES["CF02"]):
         assert output.count(rule.title) == 1
         assert " ".join(output.split()).count(rule.explanation) == 1
@@ -53,7 +53,7 @@ def test_each_rule_that_spoke_is_explained_once_with_its_command() -> None:
     assert output.count(f"      {CAUSE.command}\n") == 1
     assert "Consequence of CQ10" in output
     assert "Known issues: apache/rocketmq#405, apache/rocketmq#1434" in output
-    assert "**CQ10 " in told(CAUSE, markdown=True)
+    assert "**CQ10 " in printed_findings(CAUSE, markdown=True)
 
 
 def test_one_queue_offset_and_one_time_are_not_written_as_a_range() -> None:

@@ -7,7 +7,7 @@ import zlib
 
 import agree
 import pytest
-from clean_answers import QUESTIONS, ask
+from clean_answers import QUESTIONS, status_and_error
 from handmade_stores import HandmadeStore
 from raw_units import raw_unit
 
@@ -43,7 +43,7 @@ def test_a_topic_is_a_name_and_never_a_path(tmp_path, topic):
     raw = raw_unit(0, topic=topic, properties=b"KEYS\x01k\x02UNIQ_KEY\x01u\x02")
     store = of_units(tmp_path, raw, raw_unit(len(raw), topic=topic))
     for question in (*QUESTIONS, ["where", "STORE", "u"], ["where", "STORE", "k"], ["message", "STORE", "0"]):
-        ask(store, question)
+        status_and_error(store, question)
     text = topic.decode("utf-8", "replace")
     if not text.startswith("-"):
         for question in (
@@ -51,16 +51,16 @@ def test_a_topic_is_a_name_and_never_a_path(tmp_path, topic):
             ["get", "STORE", text, "3", "0"],
             ["trace", "STORE", text, "k"],
         ):
-            ask(store, question)
+            status_and_error(store, question)
 
 
 def test_a_topic_of_ten_thousand_letters(tmp_path):
     raw = raw_unit(0, topic=b"t" * 10_000, version=2)
     store = of_units(tmp_path, raw)
-    (unit, *_) = agree.ask("units", store)
+    (unit, *_) = agree.records_of("units", store)
     assert unit["topic"] == "t" * 10_000
     for question in QUESTIONS:
-        ask(store, question)
+        status_and_error(store, question)
     for command in (["queue", store, "t" * 10_000, 3], ["where", store, f"{'t' * 10_000}/3/5"]):
         status, _, err = agree.command(*command)
         assert status in {0, 1, 3}
@@ -73,10 +73,10 @@ def test_properties_without_separators_and_with_nothing_else(tmp_path):
         raws.append(raw_unit(position, properties=text))
         position += len(raws[-1])
     store = of_units(tmp_path, *raws)
-    units = [unit for unit in agree.ask("units", store) if unit["type"] == "unit"]
+    units = [unit for unit in agree.records_of("units", store) if unit["type"] == "unit"]
     assert len(units) == len(raws)
     for question in QUESTIONS:
-        ask(store, question)
+        status_and_error(store, question)
 
 
 def test_a_body_that_unpacks_to_gigabytes_is_capped_and_said(tmp_path):
@@ -87,7 +87,7 @@ def test_a_body_that_unpacks_to_gigabytes_is_capped_and_said(tmp_path):
     assert (status, err) == (0, "")
     assert "16 MiB" in out or "16.0 MiB" in out
     for question in QUESTIONS:
-        ask(store, question)
+        status_and_error(store, question)
 
 
 @pytest.mark.parametrize("flag", [0x101, 0x201, 0x301, 0x401, 0x701])
@@ -103,7 +103,7 @@ def test_an_inner_batch_whose_lengths_lie(tmp_path):
     text = b"INNER_NUM\x012147483647\x02INNER_BASE\x010\x02UNIQ_KEY\x01u\x02"
     store = of_units(tmp_path, raw_unit(0, body=body, sys_flag=0xC0, properties=text))
     for question in (*QUESTIONS, ["message", "STORE", "0"]):
-        ask(store, question)
+        status_and_error(store, question)
 
 
 def test_times_that_no_calendar_has(tmp_path):
@@ -115,7 +115,7 @@ def test_times_that_no_calendar_has(tmp_path):
         position += len(raws[-1])
     store = of_units(tmp_path, *raws)
     for question in (*QUESTIONS, ["where", "STORE", "u"], ["message", "STORE", "0"]):
-        ask(store, question)
+        status_and_error(store, question)
 
 
 def test_a_made_store_with_numbers_at_their_limits(tmp_path):
@@ -126,4 +126,4 @@ def test_a_made_store_with_numbers_at_their_limits(tmp_path):
     handmade_store.put(physical_offset=1 << 62)
     store = handmade_store.write(tmp_path / "store", queues=False)
     for question in (*QUESTIONS, ["where", "STORE", f"Orders/0/{(1 << 63) - 1}"], ["where", "STORE", "Orders/0/-7"]):
-        ask(store, question)
+        status_and_error(store, question)

@@ -20,7 +20,7 @@ NUMBERS = ["144", "0x90", "0b10010000", "1_4_4", " 144 "]
 
 @pytest.mark.parametrize("text", NUMBERS)
 def test_numbers_as_people_write_them(store, text):
-    first = agree.ask("units", store, "--from", text, "--limit", 1)[0]
+    first = agree.records_of("units", store, "--from", text, "--limit", 1)[0]
     assert first["physicalOffset"] == 144
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from served_stores import FREE, asked, bytes_of, served
+from served_stores import FREE, bytes_of, responses_of, served
 
 from engine.broker.config import BrokerConfig
 from engine.broker.serving import Addresses, serving_beside
@@ -49,14 +49,14 @@ def conf(folder: Path, namesrv: str, role: str = "ASYNC_MASTER", **options: str)
     return str(file)
 
 
-def told(*words: str) -> tuple[int, str]:
+def run_command(*words: str) -> tuple[int, str]:
     err = io.StringIO()
     with contextlib.redirect_stderr(err), contextlib.redirect_stdout(io.StringIO()):
         return main(list(words)), err.getvalue()
 
 
 def brokers(addresses: Addresses) -> str:
-    (answer,) = asked(addresses.namesrv, Command(RequestCode.GET_BROKER_CLUSTER_INFO))
+    (answer,) = responses_of(addresses.namesrv, Command(RequestCode.GET_BROKER_CLUSTER_INFO))
     return bytes(answer.body).decode()
 
 
@@ -88,7 +88,7 @@ def test_a_route_that_another_address_holds_is_refused_by_both_addresses(
     before = brokers(production)
     namesrvs = [production.namesrv if word == "NAMESRV" else word for word in words]
     file = conf(tmp_path, production.namesrv, brokerIP1="127.0.0.1")
-    code, output = told("serve", str(tmp_path / "copy"), "--config", file, *namesrvs, "--port", "31999")
+    code, output = run_command("serve", str(tmp_path / "copy"), "--config", file, *namesrvs, "--port", "31999")
     assert code == 2
     line = output.strip().splitlines()[-1]
     assert production.broker in line
@@ -100,7 +100,7 @@ def test_a_route_that_another_address_holds_is_refused_by_both_addresses(
 def test_registering_elsewhere_is_asked_about_naming_what_stands_there(production: Addresses, tmp_path: Path) -> None:
     file = conf(tmp_path, production.namesrv, brokerName="broker-copy", brokerIP1="127.0.0.1")
     before = brokers(production)
-    code, output = told("serve", str(tmp_path / "copy"), "--config", file, "--register", "--port", "31999")
+    code, output = run_command("serve", str(tmp_path / "copy"), "--config", file, "--register", "--port", "31999")
     assert code == 2
     assert f"broker-a at {production.broker}" in output
     assert "--yes" in output.splitlines()[-1]
@@ -126,7 +126,7 @@ def test_a_new_slave_is_written_as_the_release_of_its_master(tmp_path: Path) -> 
         words = ("--config", str(tmp_path / "broker.conf"), "--namesrv", production.namesrv)
         (tmp_path / "broker.conf").write_text("brokerName=broker-a\nbrokerId=1\nbrokerRole=SLAVE\n")
         with served(tmp_path / "slave", *words) as (_, record):
-            (answer,) = asked(record["broker"], Command(RequestCode.GET_BROKER_RUNTIME_INFO))
+            (answer,) = responses_of(record["broker"], Command(RequestCode.GET_BROKER_RUNTIME_INFO))
     assert json.loads(bytes(answer.body))["table"]["storeRelease"] == "4.9"
 
 
@@ -165,10 +165,10 @@ def test_which_keys_of_a_file_count() -> None:
 
 
 def test_a_store_that_is_there_is_not_touched_by_a_refusal(production: Addresses, tmp_path: Path) -> None:
-    code, _ = told("serve", str(tmp_path / "store"), "--namesrv", production.namesrv, *FREE)
+    code, _ = run_command("serve", str(tmp_path / "store"), "--namesrv", production.namesrv, *FREE)
     assert code == 2, "broker-a is the default name, too"
     assert not (tmp_path / "store").exists()
     (tmp_path / "store").mkdir()
     before = bytes_of(tmp_path / "store")
-    told("serve", str(tmp_path / "store"), "--namesrv", production.namesrv, *FREE)
+    run_command("serve", str(tmp_path / "store"), "--namesrv", production.namesrv, *FREE)
     assert bytes_of(tmp_path / "store") == before

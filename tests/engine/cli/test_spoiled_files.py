@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import handmade_stores
 import pytest
-from clean_answers import QUESTIONS, ask
+from clean_answers import QUESTIONS, status_and_error
 
 
 class SpoiledPlaces(NamedTuple):
@@ -191,4 +191,4 @@ def test_a_spoiled_store_is_told_and_survived(tmp_path, spoil):
     parts.config.mkdir()
     spoil(parts)
     for question in QUESTIONS:
-        ask(store, question)
+        status_and_error(store, question)

@@ -18,7 +18,7 @@ import pytest
 import store_damage
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from undo_cases import kept_in, like, made, same, undone
+from undo_cases import kept_in, like, same, store_to_recover, undone
 
 from engine import rebuilding
 from engine.cli import backup
@@ -37,7 +37,7 @@ PUT = ["--topic", "Orders", "--body", "one more"]
 
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
-    return made(tmp_path / "store")
+    return store_to_recover(tmp_path / "store")
 
 
 # -- there and back
@@ -110,7 +110,7 @@ def test_a_put_that_recovers_comes_back_and_one_that_does_not_keeps_nothing(stor
 def test_a_log_elsewhere_and_a_store_behind_a_link(tmp_path):
     """The log's folder may be a link, and the store's own name: what is kept lies beside the store itself."""
     (tmp_path / "disk").mkdir()
-    store = made(tmp_path / "disk" / "store")
+    store = store_to_recover(tmp_path / "disk" / "store")
     (tmp_path / "elsewhere").mkdir()
     (store / "commitlog").rename(tmp_path / "elsewhere" / "commitlog")
     (store / "commitlog").symlink_to(tmp_path / "elsewhere" / "commitlog")
@@ -156,7 +156,7 @@ def stop_at(monkeypatch: pytest.MonkeyPatch, number: int) -> list[str]:
 def steps_of(tmp_path: Path) -> int:
     with pytest.MonkeyPatch.context() as patched:
         calls = stop_at(patched, -1)
-        assert main(["recover", str(made(tmp_path / "counted")), "--apply", "--yes"]) == 0
+        assert main(["recover", str(store_to_recover(tmp_path / "counted")), "--apply", "--yes"]) == 0
     shutil.rmtree(tmp_path / "counted")
     shutil.rmtree(kept_in(tmp_path)[0])
     return len(calls)
@@ -166,7 +166,7 @@ def test_killed_at_any_step_a_recovery_comes_back(tmp_path):
     steps = steps_of(tmp_path)
     assert steps > 60
     for number in range(2, steps + 1):
-        store = made(tmp_path / f"store{number}")
+        store = store_to_recover(tmp_path / f"store{number}")
         before = golden_stores.fingerprint(store)
         with pytest.MonkeyPatch.context() as patched:
             stop_at(patched, number)
@@ -201,7 +201,7 @@ def test_killed_at_any_step_a_dispatch_comes_back(tmp_path):
     """Also where folders cannot be exchanged in one step."""
     for swap in (True, False):
         for number in range(1, 30):
-            store = made(tmp_path / "store")
+            store = store_to_recover(tmp_path / "store")
             before, count, ended = golden_stores.fingerprint(store), 0, False
 
             def stop(real, number=number):
@@ -283,7 +283,7 @@ def test_a_store_that_somebody_holds_is_left_alone(applied, capsys):
 
 
 def test_a_folder_of_another_store_is_refused(applied, tmp_path, capsys):
-    other = made(tmp_path / "other")
+    other = store_to_recover(tmp_path / "other")
     assert "belongs to" in refuses(other, applied[1], capsys)
 
 

@@ -20,7 +20,7 @@ from engine.remoting.subscriptions import SQL92, Subscription
 QUEUE = MessageQueue("Orders", "broker-a", 1)
 
 
-def asking(tmp_path: Path, what) -> None:
+def run_with_instance(tmp_path: Path, what) -> None:
     async def both() -> None:
         async with served(tmp_path / "store") as beside, Producer("senders", beside.namesrv) as producer:
             for number in range(3):
@@ -44,7 +44,7 @@ def test_offsets_are_told(tmp_path: Path) -> None:
         with pytest.raises(NoRoute):
             await broker_api.max_offset(instance, MessageQueue("Orders", "broker-z", 0))
 
-    asking(tmp_path, scenario)
+    run_with_instance(tmp_path, scenario)
 
 
 def test_pulls_filter_tags_and_say_where_to_go_on(tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ def test_pulls_filter_tags_and_say_where_to_go_on(tmp_path: Path) -> None:
         with pytest.raises(ClientError, match="too old"):
             await broker_api.pull(instance, "readers", QUEUE, Subscription.of("Orders", "a>1", 0, SQL92), 0)
 
-    asking(tmp_path, scenario)
+    run_with_instance(tmp_path, scenario)
 
 
 def test_one_message_is_viewed_and_sent_back(tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_one_message_is_viewed_and_sent_back(tmp_path: Path) -> None:
         await broker_api.send_back(instance, "readers", results, 1, 16)
         assert len(beside.units("SCHEDULE_TOPIC_XXXX", 0)) == 1
 
-    asking(tmp_path, scenario)
+    run_with_instance(tmp_path, scenario)
 
 
 def test_one_client_at_a_time_has_a_lock(tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_one_client_at_a_time_has_a_lock(tmp_path: Path) -> None:
         assert await broker_api.lock(other, "readers", [QUEUE]) == {QUEUE}
         await other.kill()
 
-    asking(tmp_path, scenario)
+    run_with_instance(tmp_path, scenario)
 
 
 def test_offsets_are_committed_either_way(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_offsets_are_committed_either_way(tmp_path: Path) -> None:
         await broker_api.commit_offset(instance, "readers", QUEUE, 1, one_way=False)
         assert await broker_api.query_offset(instance, "readers", QUEUE) == 1
 
-    asking(tmp_path, scenario)
+    run_with_instance(tmp_path, scenario)
 
 
 def popping(tmp_path: Path, what) -> None:

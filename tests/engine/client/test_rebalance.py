@@ -31,7 +31,7 @@ def test_what_java_gave_is_given() -> None:
     with lzma.open(RECORD, "rt", encoding="utf-8") as file:
         rows = [line.rstrip("\n").rpartition("\t") for line in file]
     assert len(rows) == 400
-    assert [(case, allocation_cases.said(case)) for case, _, _ in rows] == [
+    assert [(case, allocation_cases.allocation_line(case)) for case, _, _ in rows] == [
         (case, reported) for case, _, reported in rows
     ]
 

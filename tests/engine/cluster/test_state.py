@@ -19,7 +19,7 @@ def group(*clients: Client, **owned: frozenset[Queue]) -> Group:
     return Group("g", "CONSUME_PASSIVELY", "CLUSTERING", "", clients, {"T": "*"}, owned)
 
 
-def whole(*parts: BrokerPart) -> ClusterState:
+def cluster_of(*parts: BrokerPart) -> ClusterState:
     return ClusterState(max(item.at for item in parts), {"127.0.0.1:9876": ""}, parts)
 
 
@@ -30,7 +30,7 @@ def test_brokers_are_joined_and_slaves_count_for_nothing():
         slave,
         part("b", 5, {B0: 7}, groups={"g": group(ONE, TWO, c2=frozenset({B0}))}, producers={"p": (ONE, TWO)}),
     )
-    state = whole(*parts)
+    state = cluster_of(*parts)
     assert list(state.queues) == [A0, A1, B0]
     joined = state.groups["g"]
     assert joined.clients == (ONE, TWO)
@@ -48,27 +48,27 @@ def test_a_client_that_could_not_be_asked_leaves_the_owners_open():
 
 
 def test_what_is_behind_is_told_of_queues_whose_end_is_known():
-    state = whole(part("a", 5, {A0: 10, A1: 3}, offsets={"g": {A0: 4, A1: 5, Queue("gone", "a", 0): 1}}))
+    state = cluster_of(part("a", 5, {A0: 10, A1: 3}, offsets={"g": {A0: 4, A1: 5, Queue("gone", "a", 0): 1}}))
     assert state.behind("g") == {A0: 6, A1: 0}
     assert state.behind("nobody") == {}
 
 
 def test_rates_are_of_brokers_that_were_read_anew():
-    before = whole(part("a", 1_000, {A0: 10}), part("b", 1_000, {B0: 1}))
-    after = whole(part("a", 3_000, {A0: 30, A1: 5}), part("b", 1_000, {B0: 1}))
+    before = cluster_of(part("a", 1_000, {A0: 10}), part("b", 1_000, {B0: 1}))
+    after = cluster_of(part("a", 3_000, {A0: 30, A1: 5}), part("b", 1_000, {B0: 1}))
     assert after.rates(before) == {A0: 10.0}
     assert before.rates(before) == {}
 
 
 def test_what_a_group_consumed_is_told_by_its_offsets_going_on():
-    before = whole(part("a", 1_000, {A0: 10, A1: 10}, offsets={"g": {A0: 4, A1: 8}}))
-    after = whole(part("a", 3_000, {A0: 30, A1: 10}, offsets={"g": {A0: 24, A1: 2}, "new": {A0: 3}}))
+    before = cluster_of(part("a", 1_000, {A0: 10, A1: 10}, offsets={"g": {A0: 4, A1: 8}}))
+    after = cluster_of(part("a", 3_000, {A0: 30, A1: 10}, offsets={"g": {A0: 24, A1: 2}, "new": {A0: 3}}))
     assert after.consumed(before) == {"g": {A0: 10.0, A1: 0.0}, "new": {}}
     assert before.consumed(before) == {}
 
 
 def test_held_pulls_are_of_masters_that_tell_them():
-    state = whole(part("a", 5, {A0: 3, A1: 3}, held={A0: {"g": 1, "h": 2}}), part("b", 5, {B0: 1}))
+    state = cluster_of(part("a", 5, {A0: 3, A1: 3}, held={A0: {"g": 1, "h": 2}}), part("b", 5, {B0: 1}))
     assert [state.held_at(A0), state.held_at(A0, "g"), state.held_at(A1), state.held_at(A0, "x")] == [3, 1, 0, 0]
     assert state.held_at(B0) is None
     assert state.held_at(Queue("T", "nobody", 0)) is None
@@ -80,7 +80,7 @@ def test_readings_side_by_side_share_what_stayed_as_it_was():
     def read(at: int, end: int) -> ClusterState:
         queues = {Queue("T", "a", 0): 5, Queue("T", "a", 1): end}
         held = group(Client("c1", "127.0.0.1:1", "JAVA", 479), c1=frozenset(queues))
-        return whole(
+        return cluster_of(
             part(
                 "a",
                 at,
@@ -106,7 +106,7 @@ def test_readings_side_by_side_share_what_stayed_as_it_was():
 
 
 def test_what_was_joined_is_forgotten_and_joined_anew():
-    state = whole(part("a", 5, {A0: 2}))
+    state = cluster_of(part("a", 5, {A0: 2}))
     assert list(state.queues) == [A0]
     state.forget()
     assert not {"queues", "groups"} & set(vars(state))

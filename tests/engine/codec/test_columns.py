@@ -324,7 +324,7 @@ class BorrowedBytes:
 
 
 @pytest.fixture
-def made():
+def small_store():
     store = HandmadeStore(log_size=1 << 16)
     for number in range(300):
         store.put(body=b"x" * (number % 40))
@@ -337,34 +337,34 @@ def walked(source, rows=64, position=0, stop=None):
 
 
 @pytest.mark.parametrize("rows", [1, 7, 8192])
-def test_every_unit_comes_once_in_blocks_of_any_size(made, rows):
-    assert walked(BorrowedBytes(bytes(made.log)), rows) == [unit.offset for unit in made.units]
+def test_every_unit_comes_once_in_blocks_of_any_size(small_store, rows):
+    assert walked(BorrowedBytes(bytes(small_store.log)), rows) == [unit.offset for unit in small_store.units]
 
 
-def test_a_file_is_read_by_its_descriptor(made, tmp_path):
+def test_a_file_is_read_by_its_descriptor(small_store, tmp_path):
     file = tmp_path / "log"
-    file.write_bytes(bytes(made.log).ljust(1 << 16, b"\0"))
+    file.write_bytes(bytes(small_store.log).ljust(1 << 16, b"\0"))
     descriptor = os.open(file, os.O_RDONLY)
     try:
-        assert walked(BorrowedBytes(file.read_bytes(), descriptor)) == [unit.offset for unit in made.units]
+        assert walked(BorrowedBytes(file.read_bytes(), descriptor)) == [unit.offset for unit in small_store.units]
     finally:
         os.close(descriptor)
 
 
-def test_it_begins_at_a_unit_and_ends_before_an_offset(made):
-    first, last = made.units[40], made.units[90]
-    assert walked(BorrowedBytes(bytes(made.log)), 16, first.offset, last.offset) == [
-        u.offset for u in made.units[40:90]
+def test_it_begins_at_a_unit_and_ends_before_an_offset(small_store):
+    first, last = small_store.units[40], small_store.units[90]
+    assert walked(BorrowedBytes(bytes(small_store.log)), 16, first.offset, last.offset) == [
+        u.offset for u in small_store.units[40:90]
     ]
 
 
-def test_it_ends_at_what_is_no_unit_and_gives_nothing_where_that_is_at_once(made, monkeypatch):
-    data = bytearray(made.log)
-    data[made.units[50].offset : made.units[50].offset + 8] = bytes(8)
-    assert walked(BorrowedBytes(bytes(data))) == [unit.offset for unit in made.units[:50]]
-    assert walked(BorrowedBytes(bytes(data)), position=made.units[50].offset) == []
+def test_it_ends_at_what_is_no_unit_and_gives_nothing_where_that_is_at_once(small_store, monkeypatch):
+    data = bytearray(small_store.log)
+    data[small_store.units[50].offset : small_store.units[50].offset + 8] = bytes(8)
+    assert walked(BorrowedBytes(bytes(data))) == [unit.offset for unit in small_store.units[:50]]
+    assert walked(BorrowedBytes(bytes(data)), position=small_store.units[50].offset) == []
     monkeypatch.setattr(columns, "twin", lambda: None)
-    assert walked(BorrowedBytes(bytes(data))) == [unit.offset for unit in made.units[:50]]
+    assert walked(BorrowedBytes(bytes(data))) == [unit.offset for unit in small_store.units[:50]]
 
 
 @pytest.mark.parametrize(("name", "value"), [("byteorder", "big"), ("maxsize", (1 << 31) - 1)])

@@ -52,13 +52,13 @@ def test_a_link_on_the_way_is_followed_above_the_place_and_refused_below_it(plac
 
 
 def test_a_file_where_a_folder_should_be_is_passed_over_and_a_new_folder_made(place, monkeypatch):
-    monkeypatch.setattr(own_folders.tempfile, "mkdtemp", lambda prefix: _made(place / f"{prefix}new"))
+    monkeypatch.setattr(own_folders.tempfile, "mkdtemp", lambda prefix: _make_folder(place / f"{prefix}new"))
     (place / "file").touch()
     assert own_folder((place / "file", place / "good"), "x") == place / "good" / "x"
     assert own_folder((place / "file",), "x") == place / "storescope-new"
 
 
-def _made(folder):
+def _make_folder(folder):
     folder.mkdir()
     return str(folder)
 

@@ -31,7 +31,7 @@ def log_at(directory):
     return LogReader(FileSequence([directory], DescriptorCache()))
 
 
-def told_in_blocks(log, start=None, stop=None, rows=columns.BLOCK_ROWS):
+def rows_by_block(log, start=None, stop=None, rows=columns.BLOCK_ROWS):
     topics = TopicTable()
     story = []
     for block in scan_log(log, start, stop, topics=topics, rows=rows):
@@ -39,7 +39,7 @@ def told_in_blocks(log, start=None, stop=None, rows=columns.BLOCK_ROWS):
     return story
 
 
-def told_by_units(log, start=None, stop=None):
+def rows_by_unit(log, start=None, stop=None):
     return [row_of(item) if isinstance(item, Unit) else item for item in log.walk(start, stop)]
 
 
@@ -62,7 +62,7 @@ def units(count, base, seed=0, most=600):
 def test_golden_logs(golden, name, plain):
     for folder in sorted(golden(name).rglob("commitlog")):
         log = log_at(folder)
-        assert told_in_blocks(log) == told_by_units(log)
+        assert rows_by_block(log) == rows_by_unit(log)
 
 
 @TWINS
@@ -75,9 +75,9 @@ def test_blocks_of_any_number_of_rows_over_several_files(tmp_path, plain, rows):
         full_log_end = log_end(data, number * size)
         files.append(data[:full_log_end] + raw_blank(size - full_log_end))
     log = log_at(write(tmp_path / "log", *files, size=size))
-    story = told_by_units(log)
+    story = rows_by_unit(log)
     assert sum(isinstance(item, Blank) for item in story) == 3
-    assert told_in_blocks(log, rows=rows) == story
+    assert rows_by_block(log, rows=rows) == story
 
 
 def log_end(data, base):
@@ -100,10 +100,10 @@ def test_damage_anywhere(tmp_path, plain, seed):
             position = rng.randrange(full_log_end)
             data[position : position + rng.choice((1, 4, 400))] = rng.choice((b"\xff", b"\0\0\0\0", bytes(400)))
     log = log_at(write(tmp_path / "log", *map(bytes, files), size=size))
-    assert told_in_blocks(log) == told_by_units(log)
+    assert rows_by_block(log) == rows_by_unit(log)
     start = log.min_offset
     for stop in (0, 1, size - 1, size, size + 1, rng.randrange(2 * size)):
-        assert told_in_blocks(log, start, stop) == told_by_units(log, start, stop)
+        assert rows_by_block(log, start, stop) == rows_by_unit(log, start, stop)
 
 
 @TWINS
@@ -112,7 +112,7 @@ def test_a_missing_file_in_the_middle(tmp_path, plain):
     folder = write(tmp_path / "log", *(units(20, n * size) for n in range(4)), size=size)
     (folder / f"{size:020d}").unlink()
     log = log_at(folder)
-    assert told_in_blocks(log) == told_by_units(log)
+    assert rows_by_block(log) == rows_by_unit(log)
 
 
 @TWINS
@@ -121,7 +121,7 @@ def test_a_unit_larger_than_the_buffer(tmp_path, plain, monkeypatch):
     monkeypatch.setattr(columns, "CHUNK_BYTES", 1 << 12)
     data = raw_log({}, {"body": bytes(20_000)}, {}, {"body": b"y" * 12_000}, {"body": bytes(70_000)}, {})
     log = log_at(write(tmp_path / "log", data, size=1 << 18))
-    assert told_in_blocks(log) == told_by_units(log)
+    assert rows_by_block(log) == rows_by_unit(log)
 
 
 @TWINS
@@ -129,7 +129,7 @@ def test_an_empty_log_and_a_log_of_zeros(tmp_path, plain):
     (tmp_path / "none").mkdir()
     for folder in (tmp_path / "none", write(tmp_path / "zeros", b"", b"", size=4096)):
         log = log_at(folder)
-        assert told_in_blocks(log) == told_by_units(log)
+        assert rows_by_block(log) == rows_by_unit(log)
 
 
 @TWINS
@@ -167,11 +167,11 @@ def test_a_file_that_vanishes_is_a_value_of_its_own(tmp_path, plain):
 def test_a_log_that_grows_is_followed_by_the_next_scan(tmp_path, plain):
     folder = write(tmp_path / "log", raw_unit(0), size=4096)
     log = log_at(folder)
-    assert len(told_in_blocks(log)) == 2
+    assert len(rows_by_block(log)) == 2
     with (folder / f"{0:020d}").open("r+b") as file:
         file.seek(len(raw_unit()))
         file.write(raw_unit(len(raw_unit())))
-    assert len(told_in_blocks(log)) == 3
+    assert len(rows_by_block(log)) == 3
 
 
 def test_memory_does_not_grow_with_the_log(tmp_path):

@@ -55,7 +55,7 @@ def patch(path, at, value):
         file.write(value)
 
 
-def told_by_steps(index, expected, begin, end, most):
+def offsets_by_steps(index, expected, begin, end, most):
     """Commit-log offsets by the single-entry codec."""
     header, phy_offsets = index.header, []
     number = index.slot(expected % index.slots)
@@ -80,7 +80,7 @@ def test_every_key_and_its_collisions(tmp_path):
     for begin, end, most in ((-1, 1 << 60, 64), (1_040_000, 1_090_500, 64), (0, 1 << 60, 1)):
         matches = find_matches(index, expected, begin, end, most)
         for key in range(80):
-            assert matches.offset[matches.key == key].tolist() == told_by_steps(index, key, begin, end, most)
+            assert matches.offset[matches.key == key].tolist() == offsets_by_steps(index, key, begin, end, most)
         assert set(matches.state) == {ENDED}
 
 

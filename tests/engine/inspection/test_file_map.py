@@ -13,7 +13,7 @@ from engine.inspection import open_store
 from engine.inspection.file_map import file_map
 
 
-def made_store(tmp_path: Path) -> tuple[HandmadeStore, Path]:
+def written_store(tmp_path: Path) -> tuple[HandmadeStore, Path]:
     store = HandmadeStore()
     for number in range(60):
         store.put(topic=("Orders", "Paid")[number % 2], body=b"x" * number)
@@ -22,7 +22,7 @@ def made_store(tmp_path: Path) -> tuple[HandmadeStore, Path]:
 
 @pytest.mark.parametrize("cells", [1, 7, 400, 100_000])
 def test_row_85_stretches_add_up_to_the_file(tmp_path, cells):
-    sample, root = made_store(tmp_path)
+    sample, root = written_store(tmp_path)
     with open_store(root) as store:
         for file in store.log.files:
             actual_file_map = file_map(store, file.name, cells)
@@ -45,7 +45,7 @@ def test_row_85_stretches_add_up_to_the_file(tmp_path, cells):
 
 
 def test_row_85_wrong_crcs_and_damage_have_their_places(tmp_path):
-    sample, root = made_store(tmp_path)
+    sample, root = written_store(tmp_path)
     flipped, torn = sample.units[3], sample.units[6]
     path = min((root / "commitlog").iterdir())
     with path.open("r+b") as file:
@@ -79,7 +79,7 @@ def test_row_85_a_hole_is_not_held(tmp_path):
 
 
 def test_a_map_can_be_stopped(tmp_path):
-    _, root = made_store(tmp_path)
+    _, root = written_store(tmp_path)
     with open_store(root) as store:
         name = store.log.files[0].name
         assert not file_map(store, name, cancelled=lambda: True).complete
@@ -89,6 +89,6 @@ def test_a_map_can_be_stopped(tmp_path):
 
 
 def test_a_file_that_is_not_there_is_an_error(tmp_path):
-    _, root = made_store(tmp_path)
+    _, root = written_store(tmp_path)
     with open_store(root) as store, pytest.raises(StoreError, match="none called 77"):
         file_map(store, "77")

@@ -38,7 +38,7 @@ def test_an_entry_into_the_bytes_of_anothers_unit_is_no_message(tmp_path):
     data = bytearray(queue.read_bytes())
     struct.pack_into(">qiq", data, 20, unit.offset + 7, 20, 0)
     queue.write_bytes(data)
-    got = [record for record in agree.ask("get", root, "Orders", 0, 0, "--max", 2) if record["type"] == "unit"]
+    got = [record for record in agree.records_of("get", root, "Orders", 0, 0, "--max", 2) if record["type"] == "unit"]
     assert [record["physicalOffset"] for record in got] == [unit.offset]
 
 

@@ -20,13 +20,13 @@ def root(tmp_path):
     return store.write(tmp_path / "store")
 
 
-def asked(root, topic, key, **options):
+def traced(root, topic, key, **options):
     with open_store(root) as store:
         return list(trace(store, topic, key, **options))
 
 
 def test_every_unit_of_the_key_is_found_newest_first(root):
-    results = asked(root, "Orders", "K2")
+    results = traced(root, "Orders", "K2")
     matches = [match.unit.queue_offset for match in results if isinstance(match, Match)]
     assert matches == [4, 1]
     assert isinstance(results[0], TraceFile)
@@ -37,18 +37,18 @@ def test_every_unit_of_the_key_is_found_newest_first(root):
 
 
 def test_an_entry_of_another_key_in_the_chain_says_whose_it_is(root):
-    steps = [step for step in asked(root, "Orders", "same") if isinstance(step, TraceStep)]
+    steps = [step for step in traced(root, "Orders", "same") if isinstance(step, TraceStep)]
     others = {item.key for item in steps if item.verdict == "hashDiffers"}
     assert all(key is None or "#" in key for key in others)
-    assert asked(root, "Orders", "not there")[-1].matches == 0
+    assert traced(root, "Orders", "not there")[-1].matches == 0
 
 
 def test_a_window_and_a_maximum_leave_matches_out(root):
-    late = asked(root, "Orders", "K2", begin=START + 6_000)
+    late = traced(root, "Orders", "K2", begin=START + 6_000)
     assert [match.unit.queue_offset for match in late if isinstance(match, Match)] == [4]
-    few = asked(root, "Orders", "same", max_count=2)
+    few = traced(root, "Orders", "same", max_count=2)
     assert (few[-1].matches, few[-1].complete) == (2, False)
-    none = asked(root, "Orders", "K2", begin=START + 100_000)
+    none = traced(root, "Orders", "K2", begin=START + 100_000)
     assert (none[0].chosen, none[0].why) == (False, "ends before the window begins")
 
 
@@ -59,7 +59,7 @@ def test_a_chain_that_goes_round_is_told_and_ends(root):
         number = reader.slot(abs(jhash("Orders#K2")) % SLOTS)
         position = reader.geometry.entry_position(number) + 16
     patch(min((root / "index").iterdir()), position, struct.pack(">i", number))
-    results = asked(root, "Orders", "K2")
+    results = traced(root, "Orders", "K2")
     assert [step.verdict for step in results if isinstance(step, TraceStep)][-1] == "loop"
     assert not results[-1].complete
 

@@ -30,7 +30,7 @@ FILTERS = (
 )
 
 
-def found(log: LogReader, expected: Filter, near: int, start: int | None, stop: int | None) -> list[Unit | Stop]:
+def matches_of(log: LogReader, expected: Filter, near: int, start: int | None, stop: int | None) -> list[Unit | Stop]:
     return list(matching_units(log, expected, start, stop, near=near))
 
 
@@ -48,7 +48,7 @@ def test_near_and_far_are_one_story(golden: Callable[..., Path], name: str) -> N
                 *plain, last = log.walk(start, stop)
                 expected = [item for item in plain if isinstance(item, Unit) and test(item)]
                 for near in (0, 5000, 1 << 30):
-                    *rows, end = found(log, wanted, near, start, stop)
+                    *rows, end = matches_of(log, wanted, near, start, stop)
                     assert rows == expected, (text, start, stop, near)
                     assert end == last, (text, start, stop, near)
 

@@ -13,44 +13,44 @@ PER_FILE = QUEUE_SIZE // 20
 
 
 @pytest.fixture
-def made():
+def small_store():
     store = HandmadeStore()
     for number in range(50):
         store.put("Orders", tags=f"T{number % 3}")
     return store
 
 
-def test_entries_by_number_over_all_files(made, tmp_path):
-    with open_store(made.write(tmp_path / "s")) as store:
+def test_entries_by_number_over_all_files(small_store, tmp_path):
+    with open_store(small_store.write(tmp_path / "s")) as store:
         queue = store.queue("Orders", 0)
         assert (queue.min_offset, queue.max_offset, queue.entries_per_file) == (0, 50, PER_FILE)
         entries = list(queue.entries(18, 23))
         assert [(item.queue_offset, item.physical_offset) for item in entries] == [
-            (unit.queue_offset, unit.offset) for unit in made.units[18:23]
+            (unit.queue_offset, unit.offset) for unit in small_store.units[18:23]
         ]
         assert queue.entry(50).state == "empty"
         assert queue.entry(10**6) is None
-        assert queue.newest() == (made.units[-1].offset, made.units[-1].size)
-        assert queue.array(18, 23)["physical_offset"].tolist() == [unit.offset for unit in made.units[18:23]]
+        assert queue.newest() == (small_store.units[-1].offset, small_store.units[-1].size)
+        assert queue.array(18, 23)["physical_offset"].tolist() == [unit.offset for unit in small_store.units[18:23]]
         assert queue.spans() == [(0, 400), (400, 800), (800, 1000)]
 
 
-def test_entries_behind_the_end_of_the_log_do_not_count(made, tmp_path):
-    root = made.write(tmp_path / "s")
+def test_entries_behind_the_end_of_the_log_do_not_count(small_store, tmp_path):
+    root = small_store.write(tmp_path / "s")
     last = max((root / "commitlog").iterdir())
-    lost = [unit for unit in made.units if unit.offset >= int(last.name)]
+    lost = [unit for unit in small_store.units if unit.offset >= int(last.name)]
     last.write_bytes(bytes(last.stat().st_size))
     with open_store(root) as store:
         queue = store.queue("Orders", 0)
         assert queue.max_offset == 50 - len(lost)
         assert queue.raw_end == 1000
-        assert queue.entry(49).physical_offset == made.units[49].offset
+        assert queue.entry(49).physical_offset == small_store.units[49].offset
 
 
-def test_where_the_log_s_first_file_went_the_queue_begins_later(made, tmp_path):
-    root = made.write(tmp_path / "s")
+def test_where_the_log_s_first_file_went_the_queue_begins_later(small_store, tmp_path):
+    root = small_store.write(tmp_path / "s")
     first = min((root / "commitlog").iterdir())
-    units = [unit for unit in made.units if unit.offset >= first.stat().st_size]
+    units = [unit for unit in small_store.units if unit.offset >= first.stat().st_size]
     first.unlink()
     with open_store(root) as store:
         queue = store.queue("Orders", 0)
@@ -58,8 +58,8 @@ def test_where_the_log_s_first_file_went_the_queue_begins_later(made, tmp_path):
         assert queue.min_offset in {units[0].queue_offset, 0}
 
 
-def test_a_file_that_is_gone_is_a_gap(made, tmp_path):
-    root = made.write(tmp_path / "s")
+def test_a_file_that_is_gone_is_a_gap(small_store, tmp_path):
+    root = small_store.write(tmp_path / "s")
     (root / "consumequeue" / "Orders" / "0" / f"{QUEUE_SIZE:020d}").unlink()
     with open_store(root) as store:
         queue = store.queue("Orders", 0)

@@ -61,22 +61,22 @@ def test_a_snapshot(golden, tmp_path):
 
 
 def test_resolved_entries_have_a_verdict(golden):
-    entries = agree.ask("queue", golden("broker-orders"), "OrderEvents", 0, "--resolve")
+    entries = agree.records_of("queue", golden("broker-orders"), "OrderEvents", 0, "--resolve")
     assert {entry["verdict"] for entry in entries} == {"ok"}
-    assert all("verdict" not in entry for entry in agree.ask("queue", golden("broker-orders"), "OrderEvents", 0))
+    assert all("verdict" not in entry for entry in agree.records_of("queue", golden("broker-orders"), "OrderEvents", 0))
 
 
 def test_a_batch_queue_tells_the_size_of_its_batches(golden):
     store = golden("batchcq-5.3.3")
-    assert "batchCq" in agree.ask("info", store)[0]["flavour"]
+    assert "batchCq" in agree.records_of("info", store)[0]["flavour"]
     topic = sorted((store / "batchconsumequeue").iterdir())[0]
-    entries = agree.ask("queue", store, topic.name, sorted(topic.iterdir())[0].name)
+    entries = agree.records_of("queue", store, topic.name, sorted(topic.iterdir())[0].name)
     assert entries
     assert all(entry["batchSize"] >= 1 and entry["storeTimestamp"] > 0 for entry in entries)
 
 
 def test_bodies_are_there_when_asked_for(golden):
-    for unit in agree.ask("units", golden("broker-orders"), "--body", "--limit", 50):
+    for unit in agree.records_of("units", golden("broker-orders"), "--body", "--limit", 50):
         if unit["type"] == "unit":
             body = base64.b64decode(unit["body"])
             assert (len(body), hashlib.sha256(body).hexdigest()) == (unit["bodyLength"], unit["bodySha256"])
@@ -84,22 +84,24 @@ def test_bodies_are_there_when_asked_for(golden):
 
 @pytest.mark.parametrize("limit", [1, 7, 5000])
 def test_a_limit_that_cuts_says_so(golden, limit):
-    *units, end = agree.ask("units", golden("broker-transactions"), "--limit", limit)
+    *units, end = agree.records_of("units", golden("broker-transactions"), "--limit", limit)
     counted = sum(unit["type"] == "unit" for unit in units)
     assert (end["units"], end["complete"]) == (counted, counted < limit)
 
 
 def test_ranges_are_exclusive_at_their_end(golden):
-    units = agree.ask("units", golden("broker-transactions"))
+    units = agree.records_of("units", golden("broker-transactions"))
     third = units[2]["physicalOffset"]
-    response = agree.ask("units", golden("broker-transactions"), "--from", units[1]["physicalOffset"], "--to", third)
+    response = agree.records_of(
+        "units", golden("broker-transactions"), "--from", units[1]["physicalOffset"], "--to", third
+    )
     assert [unit["physicalOffset"] for unit in response if unit["type"] == "unit"] == [units[1]["physicalOffset"]]
-    entries = agree.ask("queue", golden("broker-transactions"), "OrderEvents", 0, "--from", 3, "--to", 5)
+    entries = agree.records_of("queue", golden("broker-transactions"), "OrderEvents", 0, "--from", 3, "--to", 5)
     assert [entry["queueOffset"] for entry in entries] == [3, 4]
 
 
 def test_absent_values_are_null(golden):
-    units = [unit for unit in agree.ask("units", golden("broker-transactions")) if unit["type"] == "unit"]
+    units = [unit for unit in agree.records_of("units", golden("broker-transactions")) if unit["type"] == "unit"]
     operations = [unit for unit in units if unit["topic"] == "RMQ_SYS_TRANS_OP_HALF_TOPIC"]
     assert {unit["uniqueKey"] for unit in operations} == {None}
     assert all(unit["keys"] == [] for unit in operations)

@@ -46,7 +46,7 @@ def worlds(root: Path) -> tuple[Path, ...]:
     return tuple(paths)
 
 
-def said(ask):
+def result_or_error(ask):
     """What is said, an error by its class."""
     try:
         return ask()
@@ -55,15 +55,17 @@ def said(ask):
 
 
 def queue_account(queue):
-    entries = said(
+    entries = result_or_error(
         lambda: [(e.queue_offset, e.physical_offset, e.size, e.tags_code) for e in queue.entries(0, 1 << 20)]
     )
-    bounds = [said(lambda name=name: getattr(queue, name)) for name in ("min_offset", "max_offset", "raw_end")]
-    return entries, bounds, said(queue.newest), queue.ext is not None and [f.size for f in queue.ext.files]
+    bounds = [
+        result_or_error(lambda name=name: getattr(queue, name)) for name in ("min_offset", "max_offset", "raw_end")
+    ]
+    return entries, bounds, result_or_error(queue.newest), queue.ext is not None and [f.size for f in queue.ext.files]
 
 
 def index_account(reader):
-    return reader.name, said(lambda: reader.header), said(lambda: list(reader.entries()))
+    return reader.name, result_or_error(lambda: reader.header), result_or_error(lambda: list(reader.entries()))
 
 
 def account(store):
@@ -72,20 +74,21 @@ def account(store):
     return {
         "files": [(f.path, f.size, f.start_offset) for f in log.files],
         "units": [(type(i).__name__, i.offset, getattr(i, "raw_crc", 0), getattr(i, "body", b"")) for i in log.walk()],
-        "end": said(lambda: log.max_offset),
+        "end": result_or_error(lambda: log.max_offset),
         "queues": {
             f"{topic}/{number}": queue_account(queue)
             for topic, queues in store.topics().items()
             for number, queue in queues.items()
         },
         "index": [
-            (i.name, said(lambda i=i: i.header), said(lambda i=i: list(i.entries()))) for i in store.index_files()
+            (i.name, result_or_error(lambda i=i: i.header), result_or_error(lambda i=i: list(i.entries())))
+            for i in store.index_files()
         ],
-        "checkpoint": said(store.checkpoint),
+        "checkpoint": result_or_error(store.checkpoint),
         "abort": store.abort,
-        "table": said(lambda: store.small_file(store.paths.config / "consumerOffset.json")),
+        "table": result_or_error(lambda: store.small_file(store.paths.config / "consumerOffset.json")),
         "sizes": store.geometry.commit_log_file_size,
-        "positions": said(store.positions),
+        "positions": result_or_error(store.positions),
         "unread": store.unread,
     }
 
@@ -173,8 +176,8 @@ class RefreshedStore(RuleBasedStateMachine):
     @rule()
     def ask_in_between(self):
         """Fills whatever is kept; files may be gone by now, so errors are answers."""
-        said(lambda: account(self.store))
-        said(self.tail.look)
+        result_or_error(lambda: account(self.store))
+        result_or_error(self.tail.look)
 
     @precondition(lambda self: hasattr(self, "store"))
     @rule()
@@ -191,8 +194,8 @@ class RefreshedStore(RuleBasedStateMachine):
 
     def same_by_the_tail(self, fresh):
         """What the status line goes by; it doubts a last unit that fails its check for a few looks."""
-        expected = said(lambda: fresh.log.max_offset)
-        results = [said(lambda: self.tail.look().wrote.offset) for _ in range(TRUSTED + 2)][-1]
+        expected = result_or_error(lambda: fresh.log.max_offset)
+        results = [result_or_error(lambda: self.tail.look().wrote.offset) for _ in range(TRUSTED + 2)][-1]
         assert results == expected or not isinstance(expected, int)
         self.store.refresh()
 

@@ -45,7 +45,7 @@ def test_a_store_without_them_says_nothing(root):
 
 def test_rocksdb_queues_are_a_flavour_and_a_note(root):
     rocksdb_in(root / "consumequeue")
-    info = agree.ask("info", root)[0]
+    info = agree.records_of("info", root)[0]
     assert "rocksdbCq" in info["flavour"]
     (note,) = [note for note in info["notes"] if "RocksDB" in note]
     assert note.startswith(
@@ -67,7 +67,7 @@ def test_other_rocksdb_folders_are_notes_and_leave_the_queues_alone(root, folder
 
 def test_a_lone_file_called_current_is_no_rocksdb(root):
     put(root / "consumequeue", CURRENT=b"no manifest")
-    info = agree.ask("info", root)[0]
+    info = agree.records_of("info", root)[0]
     assert "rocksdbCq" not in info["flavour"]
 
 
@@ -79,7 +79,7 @@ def test_a_dledger_log_is_sized_and_its_first_entry_named(root):
         folder = root / "dledger-n0" / part
         folder.mkdir(parents=True)
         (folder / f"{0:020d}").write_bytes(held)
-    info = agree.ask("info", root)[0]
+    info = agree.records_of("info", root)[0]
     assert "dledger" in info["flavour"]
     (note,) = [note for note in info["notes"] if "DLedger" in note]
     assert "member n0: 1 data file" in note
@@ -88,7 +88,7 @@ def test_a_dledger_log_is_sized_and_its_first_entry_named(root):
 
 def test_a_recovery_plan_says_what_it_leaves_out(root):
     (root / "dledger-n0").mkdir()
-    plan = next(record for record in agree.ask("recover", root, "--plan") if record["type"] == "recoveryPlan")
+    plan = next(record for record in agree.records_of("recover", root, "--plan") if record["type"] == "recoveryPlan")
     (note,) = plan["notes"]
     assert note.endswith("This plan leaves it out.")
 

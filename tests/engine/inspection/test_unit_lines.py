@@ -20,7 +20,7 @@ from engine.query import parse
 from engine.query.filter import Filter
 
 
-def told(items: Iterator[object], log: LogReader, body: bool) -> list[object]:
+def lines_of(items: Iterator[object], log: LogReader, body: bool) -> list[object]:
     """Lines of units, and all other items as they are."""
     results: list[object] = []
     for item in items:
@@ -36,10 +36,10 @@ def told(items: Iterator[object], log: LogReader, body: bool) -> list[object]:
 
 
 def assert_same(log: LogReader, expected: Filter | None = None, *, crc: bool = True, body: bool = False) -> None:
-    one_by_one = told(listed(log, expected, crc=crc, body=body, near=1 << 40), log, body)
+    one_by_one = lines_of(listed(log, expected, crc=crc, body=body, near=1 << 40), log, body)
     assert isinstance(one_by_one[-1], Stop)
     for near in (0, 2000):
-        assert told(listed(log, expected, crc=crc, body=body, near=near), log, body) == one_by_one
+        assert lines_of(listed(log, expected, crc=crc, body=body, near=near), log, body) == one_by_one
 
 
 @pytest.mark.full_form(keep=16)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from real_cluster import free_port
-from served_stores import a_send, asked
+from served_stores import a_send, responses_of
 
 from engine.client.messages import Message
 from engine.client.producer import Producer
@@ -36,7 +36,9 @@ def lab(tmp_path: Path) -> Iterator[Lab]:
 def test_clients_send_through_it_and_everything_is_counted(lab: Lab) -> None:
     served = lab.serve(FREE)
     assert lab.serving() is not None
-    answers = asked(served.broker, a_send(b"one"), a_send(b"two"), Command(30, {"topic": "None", "queueId": "0"}))
+    answers = responses_of(
+        served.broker, a_send(b"one"), a_send(b"two"), Command(30, {"topic": "None", "queueId": "0"})
+    )
     assert [answer.code for answer in answers][:2] == [0, 0]
     state = lab.serving()
     assert state is not None
@@ -55,7 +57,7 @@ def test_what_clients_send_counts_in_the_rate_of_the_store(lab: Lab) -> None:
     """The lab said "messages/s 0" and drew a flat line while clients sent 108 messages a second to its broker."""
     served = lab.serve(FREE)
     before = lab.sample().statuses.get("PUT_OK", 0)
-    asked(served.broker, a_send(b"one"), a_send(b"two"))
+    responses_of(served.broker, a_send(b"one"), a_send(b"two"))
     assert lab.sample().statuses["PUT_OK"] == before + 2
     lab.stop_serving()
     assert lab.sample().statuses["PUT_OK"] == before + 2, "the figure never falls"
@@ -79,17 +81,17 @@ def test_our_producer_is_a_client_with_its_group(lab: Lab) -> None:
 
 def test_frames_are_kept_only_while_they_are_recorded(lab: Lab) -> None:
     served = lab.serve(FREE)
-    asked(served.broker, a_send(b"before"))
+    responses_of(served.broker, a_send(b"before"))
     assert lab.requests(0) == (0, 0, b"")
     lab.record_requests(True)
-    asked(served.broker, a_send(b"during"))
+    responses_of(served.broker, a_send(b"during"))
     first, following, data = lab.requests(0)
     names = [exchange.name for exchange in exchanges_of(decode_events(io.BytesIO(data)))]
     assert names.count("SEND_MESSAGE_V2") == 1  # a round of the registration may lie beside it
     assert following > first
     lab.record_requests(False)
     lab.record_requests(True)
-    asked(served.broker, a_send(b"again"))
+    responses_of(served.broker, a_send(b"again"))
     assert lab.requests(following)[0] >= following
     lab.record_requests(False)
 
@@ -105,7 +107,7 @@ def test_connections_are_cut_and_it_goes_on_accepting(lab: Lab) -> None:
         await asyncio.wait_for(connection.closed.wait(), 60)
 
     asyncio.run(cut())
-    assert asked(served.broker, a_send(b"one"))[0].code == 0
+    assert responses_of(served.broker, a_send(b"one"))[0].code == 0
 
 
 def test_a_taken_port_and_a_second_serving_are_refused(lab: Lab) -> None:
@@ -120,16 +122,16 @@ def test_a_taken_port_and_a_second_serving_are_refused(lab: Lab) -> None:
 
 def test_the_store_closes_cleanly_while_it_is_served(lab: Lab) -> None:
     served = lab.serve(FREE)
-    asked(served.broker, a_send(b"one"))
+    responses_of(served.broker, a_send(b"one"))
     lab.close()
     with pytest.raises(OSError, match="Connect call failed"):
-        asked(served.broker, a_send(b"two"))
+        responses_of(served.broker, a_send(b"two"))
 
 
 def test_the_last_entry_of_sends_and_pulls_is_told(lab: Lab) -> None:
     served = lab.serve(FREE)
-    asked(served.broker, a_send(b"one"), a_send(b"two"))
-    asked(served.broker, pull_of(lab, "Orders"))
+    responses_of(served.broker, a_send(b"one"), a_send(b"two"))
+    responses_of(served.broker, pull_of(lab, "Orders"))
     state = lab.serving()
     assert state is not None
     last = {code.name: code.last for code in state.codes}
@@ -176,7 +178,7 @@ def test_a_configuration_and_the_other_ports_are_served(lab: Lab, tmp_path: Path
     with socket.create_connection(("127.0.0.1", ha), 60):
         pass
     if state.vip:
-        assert asked(state.vip, a_send(b"one"))[0].code == 0
+        assert responses_of(state.vip, a_send(b"one"))[0].code == 0
     lab.stop_serving()
     assert lab.serve(ServeSettings(0, 0, vip=False)).vip == ""
 
@@ -210,8 +212,8 @@ def test_a_further_broker_registers_and_goes_and_comes_again(lab: Lab, tmp_path:
     assert state is not None
     assert [(broker.name, broker.first) for broker in state.brokers] == [("broker-a", True), ("broker-b", False)]
     assert state.brokers[0].address == served.broker
-    assert asked(added.address, a_send(b"one"))[0].code == 0
-    content = bytes(asked(served.namesrv, Command(106))[0].body)
+    assert responses_of(added.address, a_send(b"one"))[0].code == 0
+    content = bytes(responses_of(served.namesrv, Command(106))[0].body)
     assert b'"broker-b"' in content
     for wrong in ("broker-b", "broker-a"):
         with pytest.raises(UsageError, match="already"):
@@ -219,21 +221,24 @@ def test_a_further_broker_registers_and_goes_and_comes_again(lab: Lab, tmp_path:
     with pytest.raises(UsageError, match="not a valid broker name"):
         lab.add_broker("../x", tmp_path / "other")
     lab.end_broker("broker-b")
-    assert b'"broker-b"' not in bytes(asked(served.namesrv, Command(106))[0].body)
+    assert b'"broker-b"' not in bytes(responses_of(served.namesrv, Command(106))[0].body)
     for wrong in ("broker-b", "broker-a"):
         with pytest.raises(UsageError, match="not a broker that was added"):
             lab.end_broker(wrong)
     second_add_broker = lab.add_broker("broker-b", folder)
-    assert asked(second_add_broker.address, Command(30, {"topic": "Orders", "queueId": "0"}))[0].fields["offset"] == "1"
+    assert (
+        responses_of(second_add_broker.address, Command(30, {"topic": "Orders", "queueId": "0"}))[0].fields["offset"]
+        == "1"
+    )
     lab.close()
     with pytest.raises(OSError, match="Connect call failed"):
-        asked(second_add_broker.address, a_send(b"two"))
+        responses_of(second_add_broker.address, a_send(b"two"))
 
 
 def test_a_topic_gets_queues_and_gives_back_those_that_are_empty(lab: Lab) -> None:
     served = lab.serve(FREE)
     assert lab.set_queues("broker-a", "Orders", 2) == 0
-    assert asked(served.broker, a_send(b"one"))[0].code == 0
+    assert responses_of(served.broker, a_send(b"one"))[0].code == 0
     assert lab.set_queues("broker-a", "Orders", 6) == 2
     assert lab.set_queues("broker-a", "Orders", 1) == 6
     with pytest.raises(UsageError, match="queue 0 of Orders at broker-a has messages"):

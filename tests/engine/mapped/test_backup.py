@@ -11,7 +11,7 @@ from pathlib import Path
 
 import golden_stores
 import pytest
-from undo_cases import kept_in, made, same, undone
+from undo_cases import kept_in, same, store_to_recover, undone
 
 from engine.cli.main import main
 from engine.codec.encode import Message
@@ -25,12 +25,12 @@ from engine.message_store import MessageStore
 
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
-    return made(tmp_path / "store")
+    return store_to_recover(tmp_path / "store")
 
 
 @pytest.fixture
 def store_of_kept_folder(tmp_path: Path) -> Path:
-    return made(tmp_path / "store")
+    return store_to_recover(tmp_path / "store")
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ PUT = ["--topic", "Orders", "--body", "one more"]
 def test_a_full_disk_while_it_keeps_changes_nothing(tmp_path, capsys):
     real = BackupWriter._write
     for number in range(1, 60):
-        store = made(tmp_path / f"store{number}")
+        store = store_to_recover(tmp_path / f"store{number}")
         before, count = golden_stores.fingerprint(store), 0
 
         def full(keeper, entry, number=number):

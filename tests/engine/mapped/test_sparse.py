@@ -7,7 +7,7 @@ from pathlib import Path
 
 import golden_stores
 import pytest
-from undo_cases import made, undone
+from undo_cases import store_to_recover, undone
 
 from engine.cli.main import main
 from engine.errors import CannotRead
@@ -59,7 +59,7 @@ def test_a_file_that_has_shrunk(tmp_path, cache):
 
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
-    return made(tmp_path / "store")
+    return store_to_recover(tmp_path / "store")
 
 
 def test_where_blocks_can_be_shared_nothing_is_copied(store, monkeypatch):

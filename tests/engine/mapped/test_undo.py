@@ -10,7 +10,7 @@ from pathlib import Path
 
 import golden_stores
 import pytest
-from undo_cases import kept_in, made, same
+from undo_cases import kept_in, same, store_to_recover
 
 from engine.cli.main import main
 from engine.errors import StoreError, StoreLocked
@@ -25,7 +25,7 @@ class KilledByTest(BaseException):
 
 def test_an_undo_that_was_stopped_is_begun_again(tmp_path):
     for number in range(1, 40):
-        store = made(tmp_path / f"store{number}")
+        store = store_to_recover(tmp_path / f"store{number}")
         before = golden_stores.fingerprint(store)
         assert main(["recover", str(store), "--apply", "--yes"]) == 0
         (folder,) = kept_in(tmp_path)
@@ -62,7 +62,7 @@ def test_an_undo_that_was_stopped_is_begun_again(tmp_path):
 
 def test_a_small_file_that_changed_through_a_mapping_is_seen_where_times_stay(tmp_path, capsys):
     """A file system in memory leaves the time of a file as it is where a broker writes through its mapping."""
-    store = made(tmp_path / "store")
+    store = store_to_recover(tmp_path / "store")
     assert main(["recover", str(store), "--apply", "--yes"]) == 0
     (folder,) = kept_in(tmp_path)
     checkpoint = store / "checkpoint"
@@ -76,7 +76,7 @@ def test_a_small_file_that_changed_through_a_mapping_is_seen_where_times_stay(tm
 
 
 def test_a_backup_of_an_earlier_version_has_no_digests_and_is_restored(tmp_path):
-    store = made(tmp_path / "store")
+    store = store_to_recover(tmp_path / "store")
     before = golden_stores.fingerprint(store)
     assert main(["recover", str(store), "--apply", "--yes"]) == 0
     (folder,) = kept_in(tmp_path)

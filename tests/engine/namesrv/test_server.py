@@ -50,7 +50,7 @@ def packed() -> bytes:
     return zlib.compress(version + (2).to_bytes(4, "big") + topics + piece("[]") + bytes(4), 9)
 
 
-def asked(work, config: NameServerConfig | None = None):
+def run_beside_server(work, config: NameServerConfig | None = None):
     """What ``work(connection, server)`` gives, beside a name server on a free port."""
 
     async def both():
@@ -82,7 +82,7 @@ def test_a_broker_registers_and_a_client_finds_it(form, compressed):
         wrong = await connection.ask(Command(103, {**fields, "bodyCrc32": "5"}, body))
         return done, route, old, wrong
 
-    done, route, old, wrong = asked(work)
+    done, route, old, wrong = run_beside_server(work)
     assert (done.code, done.form) == (0, form)
     assert json.loads(bytes(route.body))["queueDatas"][0]["readQueueNums"] == 8
     assert b'{"0":"127.0.0.1:10911"}' in bytes(route.body)
@@ -94,7 +94,7 @@ def test_an_unknown_topic_and_an_unknown_request_have_rocketmqs_words():
     async def work(connection, _server):
         return await connection.ask(Command(105, {"topic": "X"})), await connection.ask(Command(4711))
 
-    topic, request = asked(work)
+    topic, request = run_beside_server(work)
     assert topic.code == 17
     assert topic.remark.startswith("No topic route info in name server for the topic: X")
     assert (request.code, request.remark) == (3, " request type 4711 not supported")
@@ -105,7 +105,7 @@ def test_every_request_of_the_table_is_answered_also_without_what_it_needs():
         await registered(connection)
         return {row.name: await connection.ask(Command(row.code)) for row in NAME_SERVER}
 
-    for name, answer in asked(work).items():
+    for name, answer in run_beside_server(work).items():
         needs = any(field.mandatory for field in next(row for row in NAME_SERVER if row.name == name).fields)
         assert answer.code == (1 if needs else 0), (name, answer.remark)
         if needs:
@@ -121,7 +121,7 @@ def test_a_one_way_request_gets_no_answer_not_even_an_error():
         await connection.ask(Command(106))
         return waiting.done()
 
-    assert asked(work) is False
+    assert run_beside_server(work) is False
 
 
 def test_a_broker_whose_connection_ends_is_gone_at_once():
@@ -137,7 +137,7 @@ def test_a_broker_whose_connection_ends_is_gone_at_once():
             await asyncio.sleep(0.01)
         return changes, await connection.ask(Command(105, {"topic": "Orders"}))
 
-    changes, route = asked(work)
+    changes, route = run_beside_server(work)
     assert [(change.word, change.broker) for change in changes] == [("registered", "a"), ("gone", "a")]
     assert route.code == 17
 
@@ -150,7 +150,7 @@ def test_a_silent_broker_is_dropped_and_its_connection_closed():
         await broker.closed.wait()
         return await connection.ask(Command(105, {"topic": "Orders"}))
 
-    assert asked(work, NameServerConfig(scan_interval=20)).code == 17
+    assert run_beside_server(work, NameServerConfig(scan_interval=20)).code == 17
 
 
 def test_the_key_value_table_is_kept_where_the_configuration_says(tmp_path):
@@ -169,8 +169,8 @@ def test_the_key_value_table_is_kept_where_the_configuration_says(tmp_path):
         await connection.ask(Command(102, {"namespace": "ORDER_TOPIC_CONFIG", "key": "Orders"}))
         return route, listed, await connection.ask(Command(101, {"namespace": "ORDER_TOPIC_CONFIG", "key": "Orders"}))
 
-    assert json.loads(bytes(asked(put, config).body)) == {"table": {"Orders": "a:8"}}
-    route, listed, after = asked(look, config)
+    assert json.loads(bytes(run_beside_server(put, config).body)) == {"table": {"Orders": "a:8"}}
+    route, listed, after = run_beside_server(look, config)
     assert json.loads(bytes(route.body))["orderTopicConf"] == "a:8"
     assert json.loads(bytes(listed.body)) == {"table": {"Orders": "a:8"}}
     assert after.code == 22
@@ -185,7 +185,7 @@ def test_what_is_no_frame_ends_that_connection_alone():
         writer.close()
         return await connection.ask(Command(106))
 
-    assert asked(work).code == 0
+    assert run_beside_server(work).code == 0
 
 
 def test_a_port_that_is_taken_is_one_sentence():
@@ -193,7 +193,7 @@ def test_a_port_that_is_taken_is_one_sentence():
         with pytest.raises(CannotRead, match="cannot listen on"):
             await ListeningNameServer(port=int(server.address.split(":")[1])).__aenter__()
 
-    asked(work)
+    run_beside_server(work)
 
 
 def test_the_configuration_is_told_and_changed_but_for_what_must_not():
@@ -204,7 +204,7 @@ def test_the_configuration_is_told_and_changed_but_for_what_must_not():
         wrong = await connection.ask(Command(318, body=b"enableTopicList=perhaps\n"))
         return shown, refused, done, wrong, await connection.ask(Command(206))
 
-    shown, refused, done, wrong, topics = asked(work)
+    shown, refused, done, wrong, topics = run_beside_server(work)
     assert b"scanNotActiveBrokerInterval=5000\n" in bytes(shown.body)
     assert (refused.code, done.code, wrong.code) == (16, 0, 1)
     assert (topics.code, topics.remark) == (1, "disable")

@@ -9,12 +9,12 @@ from engine.query import complete, parse
 TOPICS = ["OrderPaid", "StockReserved", 'odd "one"']
 
 
-def known(field: str) -> list[str]:
+def values_of_field(field: str) -> list[str]:
     return {"topic": TOPICS, "properties": ["region", "my region"], "properties.region": ["eu", "us"]}.get(field, [])
 
 
 def offered(text: str) -> list[str]:
-    return [item.text for item in complete(text, len(text), known)]
+    return [item.text for item in complete(text, len(text), values_of_field)]
 
 
 @pytest.mark.parametrize(
@@ -66,15 +66,15 @@ def test_what_begins_so_comes_before_what_contains_it():
 
 
 def test_the_word_under_the_cursor_is_replaced_whole():
-    item = complete("size > 1 and topi = 'x'", 17, known)[0]
+    item = complete("size > 1 and topi = 'x'", 17, values_of_field)[0]
     assert ("size > 1 and topi = 'x'"[item.start : item.end], item.text) == ("topi", "topic")
-    item = complete('topic = "Stock" and size > 1', 12, known)[0]
+    item = complete('topic = "Stock" and size > 1', 12, values_of_field)[0]
     assert 'topic = "Stock" and size > 1'[item.start : item.end] == '"Stock"'
     assert item.kind == "value"
 
 
 def test_a_chosen_text_is_quoted_as_it_must_be():
-    for item in complete("topic = ", 8, known):
+    for item in complete("topic = ", 8, values_of_field):
         assert parse(f"topic = {item.text}").matches({"topic": TOPICS[0]}) is (item.text == '"OrderPaid"')
 
 
@@ -85,5 +85,5 @@ def test_offers_are_limited_and_need_no_known_texts():
 
 @given(st.text(max_size=40), st.integers(-3, 50))
 def test_nothing_that_is_typed_stops_it(text, cursor):
-    for item in complete(text, cursor, known):
+    for item in complete(text, cursor, values_of_field):
         assert 0 <= item.start <= item.end <= len(text)

@@ -14,7 +14,7 @@ from engine.remoting.connection import BusyPolling, Limits, Server, bind, connec
 from engine.remoting.frame import ONE_WAY, Command, answer_to
 
 
-def asked(handler, talk, limits=None):
+def run_talk(handler, talk, limits=None):
     async def main():
         server = Server(handler, limits)
         bound = bind("127.0.0.1", 0)
@@ -38,7 +38,7 @@ def test_answers_come_to_those_who_asked_in_any_order():
         asks = [link.ask(Command(7, {"n": str(number)}, b"x" * number)) for number in range(20)]
         return await asyncio.gather(*reversed(asks))
 
-    answers = asked(echo, talk)
+    answers = run_talk(echo, talk)
     assert [(answer.fields["n"], len(answer.body)) for answer in answers] == [(str(n), n) for n in reversed(range(20))]
 
 
@@ -51,7 +51,7 @@ def test_both_sides_have_much_to_say_and_neither_waits_for_the_other_to_read():
         answers = await asyncio.gather(*(link.ask(Command(7, {}, bytes(1 << 20)), 50) for _ in range(60)))
         assert {len(answer.body) for answer in answers} == {1 << 20}
 
-    asked(echo, talk)
+    run_talk(echo, talk)
 
 
 def test_who_waits_to_write_goes_on_in_line_when_the_other_side_reads():
@@ -79,7 +79,7 @@ def test_who_waits_to_write_goes_on_in_line_when_the_other_side_reads():
             await asyncio.sleep(0.001)
         assert got == list(range(40))
 
-    asked(handler, talk)
+    run_talk(handler, talk)
 
 
 def test_who_waits_to_write_ends_a_connection_that_takes_nothing():
@@ -94,7 +94,7 @@ def test_who_waits_to_write_ends_a_connection_that_takes_nothing():
         assert "has taken nothing for 0.05 s" in str(results[0])
         await link.closed.wait()
 
-    asked(echo, talk)
+    run_talk(echo, talk)
 
 
 def test_a_refusal_has_its_code_and_words_and_a_fault_the_text_of_the_error():
@@ -106,7 +106,7 @@ def test_a_refusal_has_its_code_and_words_and_a_fault_the_text_of_the_error():
     async def talk(link, _server):
         return [await link.ask(Command(code)) for code in (1, 2)]
 
-    first, second = asked(handler, talk)
+    first, second = run_talk(handler, talk)
     assert (first.code, first.remark) == (ResponseCode.TOPIC_NOT_EXIST, "no such topic")
     assert (second.code, second.remark) == (ResponseCode.SYSTEM_ERROR, "ValueError: odd")
 
@@ -124,7 +124,7 @@ def test_the_server_asks_too_and_one_way_gets_no_answer():
         link.send(Command(5, flag=ONE_WAY))
         return await link.ask(Command(6))
 
-    assert asked(handler, talk).code == 0
+    assert run_talk(handler, talk).code == 0
     assert codes == [5, 6]
 
 
@@ -136,7 +136,7 @@ def test_who_asks_over_a_connection_that_ends_is_told():
         with pytest.raises((OSError, CannotRead, TimeoutError)):
             await link.ask(Command(1))
 
-    asked(handler, talk)
+    run_talk(handler, talk)
 
 
 def test_an_address_that_is_taken_is_named():
@@ -159,7 +159,7 @@ def test_more_than_are_allowed_are_sent_away():
                 await other.ask(Command(7))
         return len(server.connections)
 
-    assert asked(echo, talk, Limits(connections=1)) == 1
+    assert run_talk(echo, talk, Limits(connections=1)) == 1
 
 
 @pytest.mark.parametrize("turns", range(6))
@@ -206,7 +206,7 @@ def test_what_is_asked_on_in_the_turn_that_brings_answers_goes_out_in_few_writes
         actual_results = await asyncio.gather(*map(one, range(20)))
         return actual_results, writes
 
-    results, writes = asked(echo, talk)
+    results, writes = run_talk(echo, talk)
     assert results == [[f"{number}.{turn}" for turn in range(20)] for number in range(20)]
     assert len(writes) < 400
 
@@ -227,7 +227,7 @@ def test_a_large_frame_among_small_ones_keeps_its_place(size):
 
         await asyncio.gather(*map(one, range(12)))
 
-    asked(handler, talk)
+    run_talk(handler, talk)
     assert order[:12] == list(range(12))
     assert sorted(order) == [number + 100 * turn for turn in range(3) for number in range(12)]
 
@@ -247,7 +247,7 @@ def test_who_waits_longer_than_he_wanted_is_told_and_the_others_wait_on():
         reported = await late
         return [type(item) for item in reported], (await answered).code, link._waiting
 
-    assert asked(handler, talk) == ([TimeoutError] * 3, 0, {})
+    assert run_talk(handler, talk) == ([TimeoutError] * 3, 0, {})
 
 
 def test_who_stops_waiting_leaves_nothing_behind():
@@ -262,7 +262,7 @@ def test_who_stops_waiting_leaves_nothing_behind():
             await waiting
         return link._waiting, (await link.ask(Command(2))).code
 
-    assert asked(handler, talk) == ({}, 0)
+    assert run_talk(handler, talk) == ({}, 0)
 
 
 def test_what_was_said_before_the_connection_is_closed_goes_out():
@@ -273,7 +273,7 @@ def test_what_was_said_before_the_connection_is_closed_goes_out():
     async def talk(link, _server):
         return await link.ask(Command(1))
 
-    assert asked(handler, talk).remark == "the last word"
+    assert run_talk(handler, talk).remark == "the last word"
 
 
 def polling(gaps, processors=2, moment=400e-6):
@@ -322,4 +322,4 @@ def test_a_server_that_polls_answers_the_same():
         answers = [await link.ask(Command(7, {"n": str(number)})) for number in range(100)]
         return [answer.fields["n"] for answer in answers]
 
-    assert asked(echo, talk, Limits(polling=BusyPolling())) == [str(number) for number in range(100)]
+    assert run_talk(echo, talk, Limits(polling=BusyPolling())) == [str(number) for number in range(100)]

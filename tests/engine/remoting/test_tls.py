@@ -39,7 +39,7 @@ def run(tls: Tls, body: Callable[[int, Server], object], limits: Limits | None =
     asyncio.run(scenario())
 
 
-async def told(port: int, secret: bool, body: bytes = b"asked") -> bytes | None:
+async def answer_or_none(port: int, secret: bool, body: bytes = b"asked") -> bytes | None:
     """What the server answers; None where it ends the connection."""
     try:
         connection = await connect("127.0.0.1", port, tls=trusting() if secret else None)
@@ -61,11 +61,11 @@ def test_the_mode_says_who_is_answered(tmp_path: Path, mode: str, plain: bool, s
 
     async def both(port: int, server: Server) -> None:
         for _ in range(2):
-            assert (await told(port, PLAIN) is not None) is plain
-            assert (await told(port, SECRET) is not None) is secret
+            assert (await answer_or_none(port, PLAIN) is not None) is plain
+            assert (await answer_or_none(port, SECRET) is not None) is secret
         large = b"x" * 3_000_000
         if secret:
-            assert await told(port, SECRET, large) == large
+            assert await answer_or_none(port, SECRET, large) == large
         for _ in range(200):
             if not server.connections:
                 break
@@ -83,8 +83,8 @@ def test_without_a_certificate_tls_is_refused_and_plain_requests_are_answered(tm
     assert tls.context is None
 
     async def both(port: int, _: Server) -> None:
-        assert await told(port, PLAIN) == b"asked"
-        assert await told(port, SECRET) is None
+        assert await answer_or_none(port, PLAIN) == b"asked"
+        assert await answer_or_none(port, SECRET) is None
 
     run(tls, both)
 
@@ -97,11 +97,11 @@ def test_clients_that_say_nothing_or_nonsense_hold_nobody_up(tmp_path: Path) -> 
         try:
             opened[0].sendall(b"\x16\x03\x01nonsense, and no handshake follows" * 20)
             opened[1].close()
-            assert await told(port, SECRET) == b"asked"
+            assert await answer_or_none(port, SECRET) == b"asked"
             async with asyncio.timeout(60):
                 while server._beginning:  # until they were idle for too long
                     await asyncio.sleep(0.01)
-            assert await told(port, PLAIN) == b"asked"
+            assert await answer_or_none(port, PLAIN) == b"asked"
         finally:
             for item in opened:
                 item.close()
@@ -115,7 +115,7 @@ def test_more_connections_than_may_stand_are_sent_away(tmp_path: Path) -> None:
     async def many(port: int, _: Server) -> None:
         opened: list[Connection] = [await connect("127.0.0.1", port) for _ in range(3)]
         assert [bytes((await one.ask(Command(105, body=b"a"))).body) for one in opened] == [b"a"] * 3
-        assert await told(port, PLAIN) is None
+        assert await answer_or_none(port, PLAIN) is None
         for item in opened:
             item.close()
 
@@ -131,7 +131,7 @@ def test_clients_show_a_certificate_where_they_must(tmp_path: Path) -> None:
     tls, _ = read_tls(file)
 
     async def asked(port: int, _: Server) -> None:
-        assert await told(port, SECRET) is None
+        assert await answer_or_none(port, SECRET) is None
         context = trusting()
         context.load_cert_chain(certificate, secret)
         connection = await connect("127.0.0.1", port, tls=context)

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
-from brokers import asking, run
+from brokers import asking_broker, run
 
 from engine.replication import master
 from engine.replication.master import Master, SlavePosition, ask_master, ask_slaves
@@ -16,7 +16,7 @@ from engine.replication.source import Slave
 
 def test_a_broker_tells_its_log(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             await client.send("Orders", b"x")
             host, _, port = client.server.address.rpartition(":")
             end = client.server.broker.store.positions().wrote
@@ -57,7 +57,7 @@ def test_a_broker_of_5_4_and_later_names_its_version_only(
 
 def test_a_broker_tells_who_follows_it_on_its_own_ruler(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking(tmp_path) as client:
+        async with asking_broker(tmp_path) as client:
             await client.send("Orders", b"x")
             host, _, port = client.server.address.rpartition(":")
             end = client.server.broker.store.positions().wrote

@@ -15,7 +15,7 @@ from engine.replication import source
 from engine.replication.transfer import report
 
 
-async def heard(reader: asyncio.StreamReader) -> tuple[int, bytes]:
+async def read_report(reader: asyncio.StreamReader) -> tuple[int, bytes]:
     offset, size = struct.unpack(">qi", await reader.readexactly(12))
     return offset, await reader.readexactly(size)
 
@@ -27,13 +27,13 @@ def test_bytes_come_from_the_asked_offset_and_never_over_a_files_end(tmp_path: P
             writer.write(report(256))
             got, end = bytearray(), real.store.positions().wrote
             while 256 + len(got) < end:
-                offset, data = await heard(reader)
+                offset, data = await read_report(reader)
                 assert offset == 256 + len(got)
                 assert offset // 4096 == (offset + len(data) - 1) // 4096
                 got += data
             assert bytes(got) == log_of(real.store)[256:]
             put(real.store, 1)
-            assert (await heard(reader))[0] == end
+            assert (await read_report(reader))[0] == end
             writer.write(report(end))
             while real.server.slaves[0].acknowledged != end:
                 await asyncio.sleep(0.01)
@@ -52,8 +52,8 @@ def test_an_empty_slave_gets_the_last_file_and_a_word_where_nothing_comes(tmp_pa
             assert last is not None
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             writer.write(report(0))
-            assert (await heard(reader))[0] == last.start_offset
-            while (word := await heard(reader))[1]:
+            assert (await read_report(reader))[0] == last.start_offset
+            while (word := await read_report(reader))[1]:
                 pass
             assert word == (real.store.positions().wrote, b"")
             writer.close()

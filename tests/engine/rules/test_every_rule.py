@@ -16,7 +16,7 @@ from engine.rules.catalogue import RULES
 from engine.rules.findings import SNAPSHOT_FIRST, at_least
 
 
-def found(root: Path, config: MessageStoreConfig | None = None) -> dict[str, list]:
+def findings_by_rule(root: Path, config: MessageStoreConfig | None = None) -> dict[str, list]:
     with open_store(root, config) as store:
         *findings, summary = check(store)
     assert summary.complete or any(finding.id == "DK02" for finding in findings)
@@ -27,23 +27,23 @@ def found(root: Path, config: MessageStoreConfig | None = None) -> dict[str, lis
 
 
 @pytest.fixture
-def made():
+def healthy_store():
     return healthy()
 
 
 @pytest.fixture
-def root(tmp_path, made):
-    return made.write(tmp_path / "store")
+def root(tmp_path, healthy_store):
+    return healthy_store.write(tmp_path / "store")
 
 
 def test_a_healthy_store_gives_no_finding(root):
-    assert found(root) == {}
+    assert findings_by_rule(root) == {}
 
 
 @pytest.mark.parametrize("rule", sorted(RULES))
-def test_speaks_on_the_broken_store(rule, root, made):
-    BROKEN[rule](root, made)
-    observed = found(root, CONFIG.get(rule))
+def test_speaks_on_the_broken_store(rule, root, healthy_store):
+    BROKEN[rule](root, healthy_store)
+    observed = findings_by_rule(root, CONFIG.get(rule))
     assert rule in observed, {id_: [f.message for f in findings] for id_, findings in observed.items()}
     for findings in observed.values():
         for finding in findings:
@@ -56,7 +56,7 @@ def test_rocksdb_queues_are_not_taken_for_missing_ones(root):
     (root / "consumequeue").mkdir()
     (root / "consumequeue" / "CURRENT").write_text("MANIFEST-000004\n")
     (root / "consumequeue" / "MANIFEST-000004").write_bytes(b"m")
-    assert set(found(root)) == {"DK02"}
+    assert set(findings_by_rule(root)) == {"DK02"}
     with open_store(root) as store:
         assert not list(check(store))[-1].complete
 
@@ -66,8 +66,8 @@ def test_every_rule_has_a_broken_store():
     assert ENTRIES > 58
 
 
-def test_only_the_named_rules_are_told(root, made):
-    BROKEN["CL03"](root, made)
+def test_only_the_named_rules_are_told(root, healthy_store):
+    BROKEN["CL03"](root, healthy_store)
     (root / "abort").touch()
     with open_store(root) as store:
         findings = list(check(store, only={"AB01"}))
@@ -87,14 +87,14 @@ CONFS = [
 
 @pytest.mark.parametrize(("values", "keys", "severity"), CONFS)
 def test_a_configuration_that_does_not_fit_is_the_only_error(root, values, keys, severity):
-    observed = found(root, MessageStoreConfig(**values, given=frozenset(keys.split())))
+    observed = findings_by_rule(root, MessageStoreConfig(**values, given=frozenset(keys.split())))
     assert [f.severity for f in observed.pop("CF05") if f.evidence["keys"][0] in keys.split()] == [severity]
     assert not any(at_least(f.severity, "warn") for findings in observed.values() for f in findings)
 
 
 def test_entries_taken_for_bytes_are_named(root):
     texts = frozenset({"mappedFileSizeConsumeQueue"})
-    observed = found(root, MessageStoreConfig(mapped_file_size_consume_queue=20, given=texts))
+    observed = findings_by_rule(root, MessageStoreConfig(mapped_file_size_consume_queue=20, given=texts))
     assert any("20 entries of 20 bytes were meant" in f.message for f in observed["CF05"])
 
 
@@ -116,20 +116,20 @@ def test_progress_reaches_the_end(root):
     assert observed[-1][0] == observed[-1][1] > 0
 
 
-def test_a_damaged_unit_tells_the_entries_that_lead_into_it(root, made):
-    BROKEN["CL01"](root, made)
-    (finding,) = found(root)["CL01"]
-    unit = made.units[20]
+def test_a_damaged_unit_tells_the_entries_that_lead_into_it(root, healthy_store):
+    BROKEN["CL01"](root, healthy_store)
+    (finding,) = findings_by_rule(root)["CL01"]
+    unit = healthy_store.units[20]
     assert finding.offset == unit.offset
     assert finding.evidence["queueEntries"] == 1
     assert finding.evidence["indexEntries"] == len(unit.keys)
     assert finding.evidence["firstQueueEntry"] == f"{unit.topic}/{unit.queue_id}/{unit.queue_offset}"
 
 
-def test_a_wrong_crc_names_the_flipped_bit(root, made):
-    offset = made.units[20].offset + 90
-    log(root, offset, bytes([made.log[offset] ^ 0x04]))
-    (finding,) = found(root)["CL03"]
+def test_a_wrong_crc_names_the_flipped_bit(root, healthy_store):
+    offset = healthy_store.units[20].offset + 90
+    log(root, offset, bytes([healthy_store.log[offset] ^ 0x04]))
+    (finding,) = findings_by_rule(root)["CL03"]
     assert finding.evidence["bytePositions"] == [offset]
     assert "bit 2 of byte 2 of the body" in finding.message
 
@@ -144,4 +144,4 @@ def test_a_topic_that_was_deleted_and_made_again_is_healthy(tmp_path):
         store.put("Orders", 0)
     root = store.write(tmp_path, index=False)
     assert len(old) == 12
-    assert set(found(root)) <= {"CQ08", "IX10"}
+    assert set(findings_by_rule(root)) <= {"CQ08", "IX10"}

@@ -24,7 +24,7 @@ LEVELS = Levels(0.75, 0.85, 0.90)
 DAY = 24 * HOUR_MS
 
 
-def at(hour: int, minute: int = 0) -> int:
+def time_of_day(hour: int, minute: int = 0) -> int:
     return int(time.mktime((2026, 3, 10, hour, minute, 0, 0, 0, -1)) * 1000)
 
 
@@ -74,37 +74,37 @@ def test_hours_that_are_none_count_for_nothing():
 
 
 def test_the_next_hour_is_now_or_the_first_to_come():
-    assert next_hour(at(4, 30), (4,)) == at(4, 30)
-    assert next_hour(at(3, 10), (4,)) == at(4)
-    assert next_hour(at(5), (4, 16)) == at(16)
-    assert next_hour(at(5), (4,)) == at(4) + DAY
-    assert next_hour(at(5), (25,)) is None
-    assert is_hour(at(4, 59), (4,))
+    assert next_hour(time_of_day(4, 30), (4,)) == time_of_day(4, 30)
+    assert next_hour(time_of_day(3, 10), (4,)) == time_of_day(4)
+    assert next_hour(time_of_day(5), (4, 16)) == time_of_day(16)
+    assert next_hour(time_of_day(5), (4,)) == time_of_day(4) + DAY
+    assert next_hour(time_of_day(5), (25,)) is None
+    assert is_hour(time_of_day(4, 59), (4,))
 
 
 def test_a_file_is_due_at_its_age_to_the_millisecond():
-    assert not is_due(at(4), at(4) + 72 * HOUR_MS - 1, 72)
-    assert is_due(at(4), at(4) + 72 * HOUR_MS, 72)
+    assert not is_due(time_of_day(4), time_of_day(4) + 72 * HOUR_MS - 1, 72)
+    assert is_due(time_of_day(4), time_of_day(4) + 72 * HOUR_MS, 72)
 
 
-def told(modified: list[int], now: int, log: float = 0.1, **options: object) -> list[tuple[str, int | None]]:
+def forecast_rows(modified: list[int], now: int, log: float = 0.1, **options: object) -> list[tuple[str, int | None]]:
     rule = pressure(log, 0.1, LEVELS)
     expected = {"reserved_hours": 72, "hours": (4,), "rule": rule} | options
     return [(item.held_by, item.goes_at) for item in forecast(modified, now, **expected)]
 
 
 def test_row_55_what_holds_each_file_and_until_when():
-    now = at(12)
+    now = time_of_day(12)
     old, young, new = now - 80 * HOUR_MS, now - 60 * HOUR_MS, now
-    tomorrow = at(4) + DAY
-    assert told([old, young, new], now) == [("hour", tomorrow), ("age", tomorrow), ("newest", None)]
-    assert told([young, old, new], now)[1] == ("order", tomorrow)
-    assert told([old, new], at(4, 20) + 0) == [("goes", at(4, 20)), ("newest", None)]
+    tomorrow = time_of_day(4) + DAY
+    assert forecast_rows([old, young, new], now) == [("hour", tomorrow), ("age", tomorrow), ("newest", None)]
+    assert forecast_rows([young, old, new], now)[1] == ("order", tomorrow)
+    assert forecast_rows([old, new], time_of_day(4, 20) + 0) == [("goes", time_of_day(4, 20)), ("newest", None)]
 
 
 def test_over_75_percent_the_hour_does_not_count_but_the_age_does():
-    now = at(12)
-    assert told([now - 80 * HOUR_MS, now - HOUR_MS, now], now, log=0.80) == [
+    now = time_of_day(12)
+    assert forecast_rows([now - 80 * HOUR_MS, now - HOUR_MS, now], now, log=0.80) == [
         ("goes", now),
         ("age", now + 71 * HOUR_MS),
         ("newest", None),
@@ -112,11 +112,15 @@ def test_over_75_percent_the_hour_does_not_count_but_the_age_does():
 
 
 def test_over_85_percent_only_the_newest_file_stays():
-    now = at(12)
-    assert told([now, now, now], now, log=0.86) == [("goes", now), ("goes", now), ("newest", None)]
-    assert told([now, now], now, log=0.86, forcibly=False)[0][0] == "age"
+    now = time_of_day(12)
+    assert forecast_rows([now, now, now], now, log=0.86) == [("goes", now), ("goes", now), ("newest", None)]
+    assert forecast_rows([now, now], now, log=0.86, forcibly=False)[0][0] == "age"
 
 
 def test_without_an_hour_nothing_goes():
-    now = at(12)
-    assert told([now - 80 * HOUR_MS, now, now], now, hours=()) == [("off", None), ("off", None), ("newest", None)]
+    now = time_of_day(12)
+    assert forecast_rows([now - 80 * HOUR_MS, now, now], now, hours=()) == [
+        ("off", None),
+        ("off", None),
+        ("newest", None),
+    ]

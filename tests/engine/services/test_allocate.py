@@ -28,7 +28,7 @@ def running(service: AllocateMappedFile) -> Iterator[ServiceThread]:
     assert thread.join(60)
 
 
-def made_soon(small: SmallLog, count: int) -> list[str]:
+def created_files(small: SmallLog, count: int) -> list[str]:
     deadline = time.monotonic() + 60
     while True:
         names = [name for name, _ in small.disk.names(ROOT / "commitlog")]
@@ -50,11 +50,11 @@ def test_the_next_file_is_there_before_it_is_needed() -> None:
     with running(service):
         first = service.allocate(0)
         assert first is not None
-        assert made_soon(small, 2) == [f"{0:020d}", f"{SIZE:020d}"]
+        assert created_files(small, 2) == [f"{0:020d}", f"{SIZE:020d}"]
         second = service.allocate(SIZE)
         assert second is not None
         assert second.start_offset == SIZE
-        assert len(made_soon(small, 3)) == 3
+        assert len(created_files(small, 3)) == 3
     assert service.close() == 1
     assert len(small.disk.names(ROOT / "commitlog")) == 2
 
@@ -98,7 +98,7 @@ def test_behind_a_file_that_cannot_be_made_none_is() -> None:
     assert small.disk.names(ROOT / "commitlog") == []
     with running(service):
         assert service.allocate(0) is not None
-        assert made_soon(small, 2) == [f"{0:020d}", f"{SIZE:020d}"]
+        assert created_files(small, 2) == [f"{0:020d}", f"{SIZE:020d}"]
 
 
 def test_without_a_buffer_in_the_pool_none_is_made() -> None:

@@ -38,7 +38,7 @@ class DiskOfGivenUse(RealDisk):
         return self.used
 
 
-def made(root: Path, config: MessageStoreConfig, ages: tuple[int, ...]) -> list[Path]:
+def store_with_ages(root: Path, config: MessageStoreConfig, ages: tuple[int, ...]) -> list[Path]:
     """A store with a log file for each of ``ages`` (hours before noon), and its newest file besides."""
     with MessageStore(root, config) as store:
         number = 0
@@ -89,7 +89,7 @@ CASES: list[Any] = [
 def test_row_55_what_was_foretold_goes_and_nothing_else(tmp_path, settings, used, ages):
     config = from_mapping({**SMALL, **settings})[0]
     root = tmp_path / "store"
-    made(root, config, ages)
+    store_with_ages(root, config, ages)
     forecast = forecast_of(root, config, used)
     when = forecast.next_time
     assert when is not None

@@ -36,13 +36,13 @@ class Clock:
         return self.now
 
 
-def made(small: SmallLog) -> LogFlush:
+def log_flush(small: SmallLog) -> LogFlush:
     return LogFlush(small.files, small.checkpoint, small.flags)
 
 
 def test_few_pages_wait_for_the_thorough_interval() -> None:
     small, clock = SmallLog(), Clock()
-    service = FlushRealTime(made(small), MessageStoreConfig(), clock)
+    service = FlushRealTime(log_flush(small), MessageStoreConfig(), clock)
     assert service.step() == 500
     end = small.append(3 * PAGE, 77)
     clock.now += 9_999
@@ -55,7 +55,7 @@ def test_few_pages_wait_for_the_thorough_interval() -> None:
 
 def test_four_pages_are_worth_a_flush_but_do_not_move_the_checkpoint() -> None:
     small, clock = SmallLog(), Clock()
-    service = FlushRealTime(made(small), MessageStoreConfig(), clock)
+    service = FlushRealTime(log_flush(small), MessageStoreConfig(), clock)
     service.step()
     end = small.append(4 * PAGE, 77)
     service.step()
@@ -67,13 +67,13 @@ def test_everything_over_several_files_is_flushed() -> None:
     for _ in range(3):
         small.append(PAGE)
     small.append(10)
-    made(small).flush_all()
+    log_flush(small).flush_all()
     assert small.files.flushed_where == 3 * PAGE + 10
 
 
 def test_a_failed_flush_is_never_tried_again() -> None:
     small, clock = SmallLog(), Clock()
-    log = made(small)
+    log = log_flush(small)
     service = FlushRealTime(log, MessageStoreConfig(), clock)
     small.append(100)
     small.disk.fail(errno.EIO, kind="flush", times=1)
@@ -91,7 +91,7 @@ def test_a_failed_flush_is_never_tried_again() -> None:
 
 def test_flushes_that_move_something_are_counted() -> None:
     small = SmallLog()
-    log = made(small)
+    log = log_flush(small)
     log.flush(0)
     small.append(10)
     log.flush(0)
@@ -102,7 +102,7 @@ def test_the_pool_is_committed_then_flushed() -> None:
     small, clock = SmallLog(), Clock()
     pool = TransientStorePool(2, 1 << 16)
     small.files = MappedFileQueue(small.disk, list(small.files.folders), 1 << 16, borrow=pool.borrow)
-    log = made(small)
+    log = log_flush(small)
     woken: list[str] = []
     service = CommitRealTime(log, MessageStoreConfig(), clock, lambda: woken.append("flush"))
     service.step()
@@ -119,7 +119,7 @@ def test_a_commit_that_fails_is_tried_again() -> None:
     small, clock = SmallLog(), Clock()
     pool = TransientStorePool(1, 1 << 16)
     small.files = MappedFileQueue(small.disk, list(small.files.folders), 1 << 16, borrow=pool.borrow)
-    service = CommitRealTime(made(small), MessageStoreConfig(), clock, lambda: None)
+    service = CommitRealTime(log_flush(small), MessageStoreConfig(), clock, lambda: None)
     end = small.append(100)
     small.disk.fail(errno.ENOSPC, kind="write", times=1)
     service.step()

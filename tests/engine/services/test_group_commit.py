@@ -27,7 +27,7 @@ from engine.services.group_commit import IDLE_MS, GroupCommit
 from engine.services.service_thread import SHORT_TURN_S, ThreadContention
 
 
-def made(small: SmallLog) -> LogFlush:
+def log_flush(small: SmallLog) -> LogFlush:
     return LogFlush(small.files, small.checkpoint, small.flags)
 
 

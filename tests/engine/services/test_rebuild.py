@@ -19,7 +19,7 @@ def log_of(count: int) -> bytes:
     return raw_log(*({"queue_offset": number, "stored": 1_700_000_000_000 + number} for number in range(count)))
 
 
-def taken(place: DispatchTarget, log: bytes, rows: int = 4) -> Rebuild:
+def rebuild_from_rows(place: DispatchTarget, log: bytes, rows: int = 4) -> Rebuild:
     topics = TopicTable()
     with Rebuild(place.queues, place.index, place.config) as rebuild:
         for columns in blocks(log, rows, topics):
@@ -30,7 +30,7 @@ def taken(place: DispatchTarget, log: bytes, rows: int = 4) -> Rebuild:
 
 def test_it_counts_units_and_knows_the_newest_time():
     place = DispatchTarget(CONFIG)
-    rebuild = taken(place, log_of(21))
+    rebuild = rebuild_from_rows(place, log_of(21))
     assert (rebuild.units, rebuild.last_store_timestamp) == (21, 1_700_000_000_020)
     assert place.queues.offsets() == {("TopicTest", 3): 21}
 
@@ -70,7 +70,7 @@ def test_keys_are_hashed_by_either_thread(monkeypatch):
     for idle in (True, False):
         monkeypatch.setattr(subject._Writer, "idle", idle)
         place = DispatchTarget(CONFIG)
-        rebuild = taken(place, log)
+        rebuild = rebuild_from_rows(place, log)
         assert place.files() == plain.files()
         assert bool(rebuild._writer.spare_units) == idle
         assert not any(len(columns.buffer) for columns in rebuild._writer.spare_units)
@@ -93,7 +93,7 @@ def test_what_goes_wrong_in_the_other_thread_is_raised_here(where):
     place.index._pause = lambda _seconds: None
     disk.fail(errno.EIO, kind="create", path=where)
     with pytest.raises(OSError, match="Input/output"):
-        taken(place, log_of(40))
+        rebuild_from_rows(place, log_of(40))
     assert not [thread for thread in threading.enumerate() if "Rebuild" in thread.name]
 
 
@@ -102,7 +102,7 @@ def test_many_queues_are_written_for_more_rows_at_once(monkeypatch):
     log = raw_log(*({"topic": b"T%d" % (number % 20), "queue_offset": number // 20} for number in range(200)))
     place, plain = DispatchTarget(CONFIG), DispatchTarget(CONFIG)
     plain.dispatch(log, "singly")
-    taken(place, log, rows=5)
+    rebuild_from_rows(place, log, rows=5)
     assert place.files() == plain.files()
 
 

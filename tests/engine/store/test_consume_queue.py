@@ -232,7 +232,7 @@ def test_a_batch_queue_stands_where_recovery_says():
 EXT_CONFIG, _ = from_mapping({"enableConsumeQueueExt": True, "mappedFileSizeConsumeQueueExt": 100})
 
 
-def made() -> ConsumeQueueExt:
+def new_ext() -> ConsumeQueueExt:
     queue = DispatchTarget(EXT_CONFIG).queues.find_or_create("T", 0)
     assert isinstance(queue, ConsumeQueue)
     assert queue.ext is not None
@@ -240,7 +240,7 @@ def made() -> ConsumeQueueExt:
 
 
 def test_a_unit_is_found_at_its_address():
-    ext = made()
+    ext = new_ext()
     addresses = [ext.put(tag, 1_700_000_000_000 + tag, bytes([tag]) * 3) for tag in range(6)]
     assert addresses[0] == -(1 << 63)
     for tag, address in enumerate(addresses):
@@ -252,7 +252,7 @@ def test_a_unit_is_found_at_its_address():
 
 
 def test_a_unit_never_crosses_a_file_and_a_mark_ends_the_file():
-    ext = made()
+    ext = new_ext()
     for tag in range(5):
         ext.put(tag, 0, b"x" * 10)
     assert ext.files.starts == (0, 100)
@@ -261,19 +261,19 @@ def test_a_unit_never_crosses_a_file_and_a_mark_ends_the_file():
 
 
 def test_four_bytes_stay_free():
-    ext = made()
+    ext = new_ext()
     ext.put(1, 0, b"x" * 57)
     assert ext.put(2, 0) == 100 - (1 << 63)
 
 
 def test_what_is_too_long_has_no_address():
-    ext = made()
+    ext = new_ext()
     assert ext.put(1, 0, b"x" * 77) == NO_ADDRESS
     assert ext.files.starts == ()
 
 
 def test_it_is_cut_and_recovered():
-    ext = made()
+    ext = new_ext()
     for tag in range(5):
         ext.put(tag, 0, b"x" * 10)
     ext.cut(60)
@@ -285,7 +285,7 @@ def test_it_is_cut_and_recovered():
 
 
 def test_files_before_an_address_are_deleted():
-    ext = made()
+    ext = new_ext()
     for tag in range(9):
         ext.put(tag, 0, b"x" * 10)
     assert ext.files.starts == (0, 100, 200)

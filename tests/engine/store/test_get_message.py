@@ -31,7 +31,7 @@ class AcceptAllFilter:
         return True
 
 
-def made(sizes, tags=None, **options):
+def queue_and_log(sizes, tags=None, **options):
     """A log of ``sizes`` and a queue with an entry for each message."""
     entries, position = [], 0
     for number, size in enumerate(sizes):
@@ -40,7 +40,7 @@ def made(sizes, tags=None, **options):
     return MemoryQueue(entries, **options), MemoryLog(bytes(range(256)) * (position // 256 + 1))
 
 
-def told(result):
+def summary_of(result):
     return result.status, result.next_begin_offset, [bytes(m) for m in result.messages], list(result.offsets)
 
 
@@ -56,14 +56,14 @@ def told(result):
     ],
 )
 def test_status_and_next_offset_are_rocketmqs(low, high, offset, status, following):
-    queue, log = made([100] * high, min_offset=low)
+    queue, log = queue_and_log([100] * high, min_offset=low)
     result = get_message(queue, log, offset, limits=WIDE)
     assert (result.status, result.next_begin_offset) == (status, following)
     assert (result.min_offset, result.max_offset) == (low, high)
 
 
 def test_a_slave_corrects_no_offset():
-    queue, log = made([100] * 10, min_offset=5)
+    queue, log = queue_and_log([100] * 10, min_offset=5)
     slave = Limits.of(MessageStoreConfig(broker_role="SLAVE"))
     assert get_message(queue, log, 2, limits=slave).next_begin_offset == 2
     assert get_message(queue, log, 20, limits=slave).next_begin_offset == 20
@@ -74,7 +74,7 @@ def test_no_queue_is_a_status_of_its_own():
 
 
 def test_the_first_message_comes_whatever_its_size():
-    queue, log = made([300_000, 10])
+    queue, log = queue_and_log([300_000, 10])
     result = get_message(queue, log, 0, limits=WIDE)
     assert result.total_size == 300_000
     assert result.count == 1
@@ -82,14 +82,14 @@ def test_the_first_message_comes_whatever_its_size():
 
 
 def test_messages_on_disk_come_eight_at_a_time():
-    queue, log = made([100] * 50)
+    queue, log = queue_and_log([100] * 50)
     assert get_message(queue, log, 0, limits=Limits(memory=10)).count == 8
     assert get_message(queue, log, 0, limits=WIDE).count == 32
 
 
 def test_a_pull_takes_as_many_as_the_configuration_allows():
     """With maxTransferCountOnMessageInMemory=1024 a pull of 100 messages got 64: the short way had a table for 64."""
-    queue, log = made([100] * 200)
+    queue, log = queue_and_log([100] * 200)
     limits = Limits.of(MessageStoreConfig(max_transfer_count_on_message_in_memory=1024))
     for count in (63, 64, 65, 100, 200):
         result = get_message(queue, log, 0, count, limits=limits)
@@ -97,14 +97,14 @@ def test_a_pull_takes_as_many_as_the_configuration_allows():
 
 
 def test_entries_before_a_hole_in_the_files_are_not_found():
-    queue, log = made([100] * 30, per_file=10)
+    queue, log = queue_and_log([100] * 30, per_file=10)
     queue.read_bytes = queue.lend_bytes = lambda offset, size: b""
     result = get_message(queue, log, 13, limits=WIDE)
     assert (result.status, result.next_begin_offset) == ("OFFSET_FOUND_NULL", 20)
 
 
 def test_messages_whose_file_is_gone_are_passed_over_to_the_next_file():
-    queue, log = made([100] * 30)
+    queue, log = queue_and_log([100] * 30)
     log.file_size = 1000
     log.gone = {0}
     result = get_message(queue, log, 3, limits=WIDE)
@@ -146,18 +146,18 @@ def test_a_batch_counts_its_messages():
 )
 def test_the_short_way_answers_as_the_long_one(sizes, offset, count, memory, file_size, bounds):
     memory_count, per_file, memory_bytes = bounds
-    queue, log = made(sizes, per_file=per_file)
+    queue, log = queue_and_log(sizes, per_file=per_file)
     log.file_size = max(file_size, *sizes)
     limits = Limits(memory=memory, memory_count=memory_count, memory_bytes=memory_bytes)
     short = get_message(queue, log, offset, count, None, limits)
     long = get_message(queue, log, offset, count, AcceptAllFilter(), limits)
-    assert told(short) == told(long)
+    assert summary_of(short) == summary_of(long)
     assert (short.count, short.total_size) == (long.count, long.total_size)
     assert short.suggest_pulling_from_slave == long.suggest_pulling_from_slave
 
 
 def test_everything_lent_comes_back():
-    queue, log = made([100] * 50)
+    queue, log = queue_and_log([100] * 50)
     with get_message(queue, log, 0, limits=WIDE) as result:
         assert log.lent == 1
         assert len(result) == 32

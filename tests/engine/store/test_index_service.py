@@ -195,27 +195,27 @@ def test_files_below_the_log_are_deleted_but_never_the_last():
     assert place.index.files == ()
 
 
-def made(disk: SimulatedDisk, pauses: list[float]) -> IndexService:
+def new_service(disk: SimulatedDisk, pauses: list[float]) -> IndexService:
     return IndexService(StorePaths(Path("/s")), CONFIG, disk, lambda: T0, tag_entries=False, pause=pauses.append)
 
 
 def test_a_new_file_is_tried_three_times():
     disk, pauses = SimulatedDisk(), []
     disk.fail(errno.ENOSPC, kind="create", times=2)
-    index = made(disk, pauses)
+    index = new_service(disk, pauses)
     assert index._ready_file().room == 4
     assert pauses == [1.0, 1.0]
     full = SimulatedDisk()
     full.fail(errno.ENOSPC, kind="create")
     with pytest.raises(OSError, match="No space"):
-        made(full, pauses)._ready_file()
+        new_service(full, pauses)._ready_file()
 
 
 def test_a_file_for_which_there_is_no_room_is_not_left_behind():
     disk = SimulatedDisk()
     disk.fail(errno.ENOSPC, kind="reserve")
     with pytest.raises(OSError, match="No space"):
-        made(disk, [])._ready_file()
+        new_service(disk, [])._ready_file()
     assert disk.names(Path("/s/index")) == []
 
 

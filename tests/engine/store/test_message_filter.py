@@ -13,7 +13,7 @@ from engine.store.message_filter import BloomData, SqlFilter, TagFilter
 WIDE = Limits(memory=1 << 40)
 
 
-def made(sizes, tags=None, **options):
+def queue_and_log(sizes, tags=None, **options):
     """A log of ``sizes`` and a queue with an entry for each message."""
     entries, position = [], 0
     for number, size in enumerate(sizes):
@@ -23,7 +23,7 @@ def made(sizes, tags=None, **options):
 
 
 def test_tags_are_compared_by_hash():
-    queue, log = made([100] * 6, tags=["A", "B", "C", "A", "B", "C"])
+    queue, log = queue_and_log([100] * 6, tags=["A", "B", "C", "A", "B", "C"])
     assert list(get_message(queue, log, 0, 32, TagFilter("A || C"), WIDE).offsets) == [0, 200, 300, 500]
     none = get_message(queue, log, 0, 32, TagFilter("Z"), WIDE)
     assert (none.status, none.next_begin_offset) == ("NO_MATCHED_MESSAGE", 6)

@@ -17,14 +17,14 @@ from engine.message_store import MessageStore
 from engine.store.store_checkpoint import StoreCheckpoint
 
 
-def made(path: Path) -> StoreCheckpoint:
+def new_checkpoint(path: Path) -> StoreCheckpoint:
     checkpoint = StoreCheckpoint(path, RealDisk())
     checkpoint.load()
     return checkpoint
 
 
 def test_a_missing_file_reads_as_zeros_and_a_flush_makes_it(tmp_path: Path) -> None:
-    checkpoint = made(tmp_path / "checkpoint")
+    checkpoint = new_checkpoint(tmp_path / "checkpoint")
     assert checkpoint.value == Checkpoint(0, 0, 0)
     assert not (tmp_path / "checkpoint").exists()
     assert checkpoint.flush()
@@ -33,17 +33,17 @@ def test_a_missing_file_reads_as_zeros_and_a_flush_makes_it(tmp_path: Path) -> N
 
 
 def test_values_come_back(tmp_path: Path) -> None:
-    checkpoint = made(tmp_path / "checkpoint")
+    checkpoint = new_checkpoint(tmp_path / "checkpoint")
     checkpoint.physic, checkpoint.index, checkpoint.confirm, checkpoint.master_flushed = 5, 3, 77, 78
     checkpoint.settle_logics(4)
     checkpoint.flush()
     checkpoint.close()
-    assert made(tmp_path / "checkpoint").value == Checkpoint(5, 4, 3, 78, 77)
+    assert new_checkpoint(tmp_path / "checkpoint").value == Checkpoint(5, 4, 3, 78, 77)
 
 
 def test_logics_reaches_the_file_only_when_the_queues_were_flushed(tmp_path: Path) -> None:
     """Java writes it before: after a power loss recovery then began behind entries that never reached the disk."""
-    checkpoint = made(tmp_path / "checkpoint")
+    checkpoint = new_checkpoint(tmp_path / "checkpoint")
     checkpoint.logics = 10
     checkpoint.flush()
     assert decode((tmp_path / "checkpoint").read_bytes()).logics_msg_timestamp == 0
@@ -54,17 +54,17 @@ def test_logics_reaches_the_file_only_when_the_queues_were_flushed(tmp_path: Pat
 
 
 def test_nothing_is_written_twice(tmp_path: Path) -> None:
-    checkpoint = made(tmp_path / "checkpoint")
+    checkpoint = new_checkpoint(tmp_path / "checkpoint")
     checkpoint.physic = 5
     assert checkpoint.flush()
     assert not checkpoint.flush()
     checkpoint.close()
-    assert not made(tmp_path / "checkpoint").flush()
+    assert not new_checkpoint(tmp_path / "checkpoint").flush()
 
 
 def test_a_short_file_reads_as_zeros_and_is_made_whole(tmp_path: Path) -> None:
     (tmp_path / "checkpoint").write_bytes(b"\1" * 7)
-    checkpoint = made(tmp_path / "checkpoint")
+    checkpoint = new_checkpoint(tmp_path / "checkpoint")
     assert checkpoint.value == Checkpoint(0, 0, 0)
     assert checkpoint.flush()
     assert (tmp_path / "checkpoint").read_bytes() == bytes(4096)
@@ -73,7 +73,7 @@ def test_a_short_file_reads_as_zeros_and_is_made_whole(tmp_path: Path) -> None:
 
 def test_the_queues_offset_is_written_with_their_time_and_never_falls_to_zero(tmp_path: Path) -> None:
     """Every checkpoint that we wrote had 0 at byte 40. 5.5 begins a start after a crash at that number."""
-    checkpoint = made(tmp_path / "checkpoint")
+    checkpoint = new_checkpoint(tmp_path / "checkpoint")
     checkpoint.settle_logics(10, 4_000)
     checkpoint.flush()
     checkpoint.settle_logics(20)
@@ -98,7 +98,7 @@ def test_an_older_release_leaves_the_numbers_of_a_newer_one_in_place(tmp_path: P
 
 
 def test_a_log_that_is_cut_takes_the_offset_with_it(tmp_path: Path) -> None:
-    checkpoint = made(tmp_path / "checkpoint")
+    checkpoint = new_checkpoint(tmp_path / "checkpoint")
     checkpoint.settle_logics(10, 4_000)
     checkpoint.cut_logics_offset(1_000)
     assert checkpoint.value.logics_physical_offset == 1_000

@@ -8,7 +8,7 @@ from engine.codec.consume_queue import PREFILLED_SIZE
 from engine.store.stream import stream
 
 
-def made(count, per_file=1000, size=100):
+def queue_and_log(count, per_file=1000, size=100):
     entries = [(n * size, size, n) for n in range(count)]
     return MemoryQueue(entries, per_file=per_file), MemoryLog(
         np.arange(count * size, dtype="u4").astype("u1").tobytes()
@@ -17,7 +17,7 @@ def made(count, per_file=1000, size=100):
 
 @pytest.mark.parametrize("start", [0, 17, 99, 100])
 def test_every_message_comes_once_and_in_order(start):
-    queue, log = made(100, per_file=30)
+    queue, log = queue_and_log(100, per_file=30)
     log.file_size = 1700
     observed = []
     for block in stream(queue, log, start):
@@ -30,7 +30,7 @@ def test_every_message_comes_once_and_in_order(start):
 
 
 def test_messages_that_are_gone_and_prefilled_slots_are_left_out():
-    queue, log = made(50)
+    queue, log = queue_and_log(50)
     log.file_size = 1000
     log.gone = {1000, 2000}
     assert [int(n) for block in stream(queue, log) for n in block.entries["tags_code"]] == [*range(10), *range(30, 50)]

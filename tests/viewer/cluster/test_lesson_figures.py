@@ -48,7 +48,7 @@ def handed(at: int, who: str, queue: MessageQueue, offset: int, key: str, times:
     return Delivered(at, who, group, queue, offset, f"id-{key}", key, times, at)
 
 
-def told(found) -> dict[str, str]:
+def figures_of(found) -> dict[str, str]:
     return {item.name: item.figure for item in found}
 
 
@@ -69,7 +69,7 @@ def test_after_a_kill_what_was_not_committed_comes_again_by_offset_and_by_key(re
         ]
     )
     results = again_after_kill(record)
-    assert told(results) == {"Again by key": "3", "Not committed": "3"}
+    assert figures_of(results) == {"Again by key": "3", "Not committed": "3"}
     assert results[0].note == "3 by queue and offset, since it was killed"
     assert results[1].note.endswith("in 1 queue")
 
@@ -86,7 +86,7 @@ def test_two_strategies_give_a_queue_two_owners_and_another_none(record):
     record.take([sent(7, Q[n % 4], n // 4, f"k{n}") for n in range(8)])
     record.take([handed(8, "c1", Q[0], 0, "k0"), handed(8, "c1", Q[1], 0, "k1"), handed(9, "c2", Q[1], 0, "k1")])
     actual_disagreement = disagreement(record, {"c1": "C1", "c2": "C2"}.__getitem__)
-    assert told(actual_disagreement) == {
+    assert figures_of(actual_disagreement) == {
         "With two owners": "1",
         "With no owner": "1",
         "Delivered twice": "1",
@@ -114,7 +114,7 @@ def test_who_avoids_the_slow_broker_is_done_sooner(record):
         [sent(9_000, slow, 2, "e", "p2", 600), *(sent(9_002 + n, quick, 2 + n, f"f{n}", "p2", 1) for n in range(3))]
     )
     actual_latencies = latencies(record)
-    assert told(actual_latencies) == {
+    assert figures_of(actual_latencies) == {
         "Without avoidance": "1.20 s",
         "With avoidance": "0.60 s",
         "quick q0": "2 → 3",
@@ -136,7 +136,7 @@ def test_each_consumer_of_a_broadcast_is_counted_by_itself(record):
     )
     record.take([handed(21, "named", Q[0], n, f"k{n}") for n in (3, 4, 5)])
     results = broadcast(record, str)
-    assert told(results) == {
+    assert figures_of(results) == {
         "Sent": "6",
         "c1": "6 of 6",
         "named": "6 of 6",
@@ -164,7 +164,7 @@ def test_refused_messages_are_followed_through_their_waits_to_the_dead_letters(r
         ]
     )
     actual_dead_letters = dead_letters(record)
-    assert told(actual_dead_letters) == {
+    assert figures_of(actual_dead_letters) == {
         "Taken at once": "4 of 5",
         "Refused": "1",
         "Wait 1": "1.05 s",
@@ -195,7 +195,7 @@ def test_transactions_that_nobody_ends_are_checked_and_given_up(record):
     record.take([handed(110, "c", Q[0], n, f"k{n}") for n in (0, 2)])
     record.take([handed(2_100, "g", given_up, n, f"k{n}", group=f"{G}-given-up") for n in (1, 3)])
     actual_transactions = transactions(record)
-    assert told(actual_transactions) == {"Half messages": "4", "Delivered": "2", "Checks": "6", "Given up": "2"}
+    assert figures_of(actual_transactions) == {"Half messages": "4", "Delivered": "2", "Checks": "6", "Given up": "2"}
     assert actual_transactions[0].note == "2 committed at once, 2 never finished"
     assert actual_transactions[1].note == "of the unfinished ones: 0"
     assert actual_transactions[2].note == "3 for each, 0.50 s apart: the producer says UNKNOWN"

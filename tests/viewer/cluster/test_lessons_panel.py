@@ -91,22 +91,22 @@ def beside(shown) -> LessonsBeside:
     return made_page
 
 
-def seen(page: LessonsBeside) -> tuple[bool, bool, bool]:
+def shown_parts(page: LessonsBeside) -> tuple[bool, bool, bool]:
     """Whether strip, lessons and harm are shown."""
     return page.strip.isVisible(), page.lessons.isVisible(), page.rebalance.side.isVisible()
 
 
 def test_a_narrow_window_folds_the_lessons_and_a_click_opens_them_in_place_of_the_harm(beside, qtbot):
     """They were not there at all below 1180 px, in no menu and under no key."""
-    assert seen(beside) == (False, True, True)
+    assert shown_parts(beside) == (False, True, True)
     beside.resize(880, 560)
-    assert seen(beside) == (True, False, True)
+    assert shown_parts(beside) == (True, False, True)
     qtbot.mouseClick(beside.strip, Qt.MouseButton.LeftButton)
-    assert seen(beside) == (True, True, False)
+    assert shown_parts(beside) == (True, True, False)
     assert beside.strip.accessibleName() == "Lessons"
     beside.strip.grab()
     beside.resize(1400, 700)
-    assert seen(beside) == (False, True, True)
+    assert shown_parts(beside) == (False, True, True)
 
 
 def test_esc_folds_what_was_brought_and_elsewhere_there_are_no_lessons(beside, qtbot):
@@ -115,10 +115,10 @@ def test_esc_folds_what_was_brought_and_elsewhere_there_are_no_lessons(beside, q
     fold = beside.lessons.entries["more"].fold
     assert QApplication.focusWidget() is fold
     qtbot.keyClick(fold, Qt.Key.Key_Escape)
-    assert seen(beside) == (True, False, True)
+    assert shown_parts(beside) == (True, False, True)
     assert QApplication.focusWidget() is beside.strip
     qtbot.keyClick(beside.strip, Qt.Key.Key_Space)
-    assert seen(beside) == (True, True, False)
+    assert shown_parts(beside) == (True, True, False)
     beside.lessons.model.address = "10.0.0.1:9876"
     beside.refresh()
-    assert seen(beside) == (False, False, True)
+    assert shown_parts(beside) == (False, False, True)

@@ -79,7 +79,7 @@ def test_every_state_is_painted(canvas, dark):
     before = canvas.grab().toImage()
     removed = {**made.OWNS, made.C3: (made.B[0],), made.C2: (made.A[1], *made.A[2:])}
     for state in (made.small(6, owns=removed), made.small(7, owns={made.C1: ()}), made.small(20, owns={})):
-        canvas.model.take(made_look(state))
+        canvas.model.take(reading_of(state))
         for column in canvas.columns():
             canvas.model.choose(column[0][1] if column else Selection())
             canvas.show_picture()
@@ -87,7 +87,7 @@ def test_every_state_is_painted(canvas, dark):
     theme.set_scheme("light")
 
 
-def made_look(state):
+def reading_of(state):
     from viewer.cluster.cluster_model import Reading
 
     return Reading(state, made.ASKED)

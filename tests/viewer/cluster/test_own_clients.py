@@ -17,7 +17,7 @@ NAMES = ("127.0.0.1:9876",)
 
 
 @pytest.fixture
-def asked(monkeypatch) -> list[tuple[object, ...]]:
+def sent_commands(monkeypatch) -> list[tuple[object, ...]]:
     """What the process would have been asked; none is started."""
     commands: list[tuple[object, ...]] = []
     monkeypatch.setattr(OwnClients, "_ask", lambda _self, *command: commands.append(command))
@@ -32,7 +32,7 @@ def until(true: Callable[[], bool], what: str) -> None:
         time.sleep(0.01)
 
 
-def test_rows_follow_what_is_asked_and_told(themed_app, asked):
+def test_rows_follow_what_is_asked_and_told(themed_app, sent_commands):
     own = OwnClients()
     producer = own.add("producer", NAMES, "senders", "Orders", 100)
     consumer = own.add("consumer", NAMES, "readers", "Orders", 25)
@@ -52,7 +52,7 @@ def test_rows_follow_what_is_asked_and_told(themed_app, asked):
     own.slow(2, 0.5)
     own.stop(1)
     own.kill(2)
-    assert [command[0] for command in asked] == ["add", "add", "pause", "resume", "slow", "stop", "kill"]
+    assert [command[0] for command in sent_commands] == ["add", "add", "pause", "resume", "slow", "stop", "kill"]
     own._take(ClientStatus(1, "stopped", "p@1"))
     assert own.find("p@1") is None
     own._take(ClientStatus(2, "failed", "c@1", "no name server answers"))
@@ -62,7 +62,7 @@ def test_rows_follow_what_is_asked_and_told(themed_app, asked):
     own._take(ClientStatus(99, "running"))
 
 
-def test_a_process_that_ends_takes_its_clients_along(themed_app, asked):
+def test_a_process_that_ends_takes_its_clients_along(themed_app, sent_commands):
     own = OwnClients()
     own.add("consumer", NAMES, "readers", "Orders", 0)
     own._ended(own._pipe)  # type: ignore[arg-type]
@@ -88,7 +88,7 @@ def test_a_real_one_consumes_what_another_sends(themed_app, tmp_path: Path):
         assert own.running == 0
 
 
-def test_a_broker_of_a_lesson_is_no_client_and_is_gone_when_it_is_told_to_end(themed_app, asked):
+def test_a_broker_of_a_lesson_is_no_client_and_is_gone_when_it_is_told_to_end(themed_app, sent_commands):
     own = OwnClients()
     own.add("broker", NAMES, "slow-1", "T", 0, Options(slow=0.5))
     own._take(ClientStatus(1, "running", "slow-1"))
@@ -96,4 +96,4 @@ def test_a_broker_of_a_lesson_is_no_client_and_is_gone_when_it_is_told_to_end(th
     assert (own.running, own.ended_brokers) == (0, set())
     own.stop(1)
     assert own.ended_brokers == {"slow-1"}
-    assert asked[-1] == ("stop", 1)
+    assert sent_commands[-1] == ("stop", 1)

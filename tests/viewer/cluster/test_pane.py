@@ -34,7 +34,7 @@ def pane(works, settings: Settings, shown) -> ClusterPane:
     return made_pane
 
 
-def came(works: FakeReaderProcess, look: Reading) -> None:
+def deliver_reading(works: FakeReaderProcess, look: Reading) -> None:
     """A reading has come, and the loop had a turn."""
     works.items(look)
     QApplication.processEvents()
@@ -62,10 +62,10 @@ def test_without_a_cluster_it_says_what_to_do_and_what_was_asked_before(pane, wo
 
 def test_the_picture_goes_with_the_size_of_the_cluster(pane, works):
     pane.show_place(Place("cluster", name=made.NAMES))
-    came(works, Reading(made.small(), made.ASKED))
+    deliver_reading(works, Reading(made.small(), made.ASKED))
     assert pane.pages.currentIndex() == 1
     assert pane.side.isVisible()
-    came(works, Reading(made.large(5), made.ASKED))
+    deliver_reading(works, Reading(made.large(5), made.ASKED))
     assert pane.pages.currentIndex() == 2
     assert not pane.side.isVisible()
     assert pane.folded.isVisible()
@@ -87,7 +87,7 @@ def test_it_tells_where_it_is_and_what_was_done(pane, works):
     pane.did.connect(lambda name, _words, parameters, cli: done.append((name, parameters, cli)))
     pane.statusMessage.connect(emitted.append)
     pane.show_place(Place("cluster", name=made.NAMES))
-    came(works, Reading(made.small(), made.ASKED))
+    deliver_reading(works, Reading(made.small(), made.ASKED))
     pane.choose(Selection("group", "billing"))
     assert places[-1] == Place("cluster", name=made.NAMES, part="billing")
     assert done == [("cluster.connect", {"address": made.NAMES}, f"storescope cluster '{made.NAMES}'")]
@@ -101,8 +101,8 @@ def test_it_tells_where_it_is_and_what_was_done(pane, works):
 
 def test_a_cluster_that_stops_answering_stays_and_says_so(pane, works):
     pane.show_place(Place("cluster", name=made.NAMES))
-    came(works, Reading(made.small()))
-    came(works, Reading(made.small(5, name_servers={made.NAMES: "no answer"})))
+    deliver_reading(works, Reading(made.small()))
+    deliver_reading(works, Reading(made.small(5, name_servers={made.NAMES: "no answer"})))
     assert pane.fault.state is not None
     assert pane.fault.state.kind == "error"
     assert pane.pages.currentIndex() == 1
@@ -110,7 +110,7 @@ def test_a_cluster_that_stops_answering_stays_and_says_so(pane, works):
     assert "The worker process ended" in pane.fault.state.text
     pane.fault.step()
     assert len(works.asked) == 2
-    came(works, Reading(ClusterState(9, {made.NAMES: "no answer"}, ())))
+    deliver_reading(works, Reading(ClusterState(9, {made.NAMES: "no answer"}, ())))
     assert pane.status().startswith("No name server answers")
 
 
@@ -118,7 +118,7 @@ def test_markdown_is_written_or_why_not(pane, works, tmp_path: Path):
     emitted = []
     pane.statusMessage.connect(emitted.append)
     pane.show_place(Place("cluster", name=made.NAMES))
-    came(works, Reading(made.small()))
+    deliver_reading(works, Reading(made.small()))
     pane.write_markdown(tmp_path / "c.md")
     assert (tmp_path / "c.md").read_text("utf-8").startswith("# Cluster")
     assert emitted[-1] == f"Written: {tmp_path / 'c.md'}"
@@ -128,7 +128,7 @@ def test_markdown_is_written_or_why_not(pane, works, tmp_path: Path):
 
 def test_a_narrow_window_folds_the_side_column(pane, works):
     pane.show_place(Place("cluster", name=made.NAMES))
-    came(works, Reading(made.small()))
+    deliver_reading(works, Reading(made.small()))
     pane.resize(1200, 700)
     assert pane.folded.isVisible()
     assert not pane.side.isVisible()
@@ -141,7 +141,7 @@ def test_a_narrow_window_folds_the_side_column(pane, works):
 def test_a_command_brings_the_lessons_in_any_window(pane, works):
     assert "cluster.lessons" not in pane.commands(), "nobody is asked yet"
     pane.show_place(Place("cluster", name=made.NAMES))
-    came(works, Reading(made.small()))
+    deliver_reading(works, Reading(made.small()))
     pane.resize(860, 560)
     pane.commands()["cluster.lessons"]()
     assert pane.tabs.key == "rebalance"

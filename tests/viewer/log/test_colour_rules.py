@@ -8,7 +8,7 @@ from engine.codec.message import Unit
 from viewer.log.colour_rules import PLAIN, TINTS, RowStyle, Rule, kept, read, row_style_function
 
 
-def worn(rules: list[Rule], **record: Any) -> RowStyle:
+def style_for(rules: list[Rule], **record: Any) -> RowStyle:
     style_of = row_style_function(rules)
     assert style_of is not None
     return style_of(cast("Unit", record))
@@ -16,9 +16,9 @@ def worn(rules: list[Rule], **record: Any) -> RowStyle:
 
 def test_the_first_rule_that_matches_wins():
     rules = [Rule("third queue", "queueId = 3", "red"), Rule("orders", 'topic = "Orders"', "green")]
-    assert worn(rules, topic="Orders", queueId=3) == RowStyle("third queue", "red")
-    assert worn(rules, topic="Orders", queueId=4) == RowStyle("orders", "green")
-    assert worn(rules, topic="Paid", queueId=4) == PLAIN
+    assert style_for(rules, topic="Orders", queueId=3) == RowStyle("third queue", "red")
+    assert style_for(rules, topic="Orders", queueId=4) == RowStyle("orders", "green")
+    assert style_for(rules, topic="Paid", queueId=4) == PLAIN
 
 
 def test_rules_that_are_off_or_cannot_be_read_colour_nothing():

@@ -53,7 +53,7 @@ def units() -> list[Unit]:
         return [item for item in store.log.walk() if isinstance(item, Unit)]
 
 
-def ask(field: str, where: str = "") -> Frequencies:
+def count_field(field: str, where: str = "") -> Frequencies:
     return count_values(FakeControl(), sample("orders"), None, field, where, 0, 0, 1 << 21)
 
 
@@ -62,7 +62,7 @@ def ask(field: str, where: str = "") -> Frequencies:
 def test_counts_are_those_of_a_plain_walk(units: list[Unit], field: str, where: str) -> None:
     wanted = parse(where)
     expected = Counter(FIELDS[field].unit(unit) for unit in units if wanted.matches(unit))
-    response = ask(field, where)
+    response = count_field(field, where)
     assert dict(response.values) == dict(expected)
     assert response.units == sum(expected.values())
     assert response.complete
@@ -71,15 +71,15 @@ def test_counts_are_those_of_a_plain_walk(units: list[Unit], field: str, where: 
 
 def test_lists_count_their_items_and_properties_are_fields(units: list[Unit]) -> None:
     keys = Counter(key for unit in units for key in unit.keys)
-    results = dict(ask("keys").values)
+    results = dict(count_field("keys").values)
     assert {key: n for key, n in results.items() if key is not None} == dict(keys)
     regions = Counter(unit.properties.get("region") for unit in units)
-    assert dict(ask("properties.region").values) == dict(regions)
+    assert dict(count_field("properties.region").values) == dict(regions)
 
 
 def test_too_many_values_are_said(units: list[Unit], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(count_work, "MOST", 10)
-    response = ask("physicalOffset")
+    response = count_field("physicalOffset")
     assert len(response.values) == 10
     assert response.others == len(units) - 10
     assert response.units == len(units)

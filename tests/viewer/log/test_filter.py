@@ -40,7 +40,7 @@ def filtering(qapp: object) -> LogFilter:
     return log_filter
 
 
-def last(filtering: LogFilter) -> Any:
+def last_filter(filtering: LogFilter) -> Any:
     return cast("Any", filtering).kept[-1]
 
 
@@ -52,12 +52,12 @@ def begin(filtering: LogFilter) -> Any:
 
 def test_while_it_looks_it_can_be_stopped_and_goes_on(filtering: LogFilter) -> None:
     state = begin(filtering)
-    shown, sentence = last(filtering)
+    shown, sentence = last_filter(filtering)
     assert (shown.kind, shown.steps[0][0]) == ("loading", "Stop")
     assert sentence.startswith("0 units match")
     state.source.offsets.append(5)
     shown.steps[0][1]()
-    shown, _sentence = last(filtering)
+    shown, _sentence = last_filter(filtering)
     assert (shown.kind, state.running) == ("cut", False)
     assert shown.text.startswith("Stopped at 1 match.")
     shown.steps[0][1]()
@@ -69,14 +69,14 @@ def test_many_matches_wait_for_a_word(filtering: LogFilter) -> None:
     state = begin(filtering)
     state.source.offsets.extend(range(AT_ONCE))
     filtering.stop()
-    assert last(filtering)[0].text.startswith(f"First {AT_ONCE:,} matches.")
+    assert last_filter(filtering)[0].text.startswith(f"First {AT_ONCE:,} matches.")
 
 
 def test_nothing_found_can_be_cleared(filtering: LogFilter, qtbot: Any) -> None:
     state = begin(filtering)
     state.complete, state.looked, state.running = True, state.end, False
     filtering._tell()
-    shown, _sentence = last(filtering)
+    shown, _sentence = last_filter(filtering)
     assert (shown.kind, shown.steps[0][0]) == ("empty", "Clear the filter")
     with qtbot.waitSignal(filtering.cleared):
         shown.steps[0][1]()
@@ -87,7 +87,7 @@ def test_at_the_end_nothing_stands_over_the_rows(filtering: LogFilter) -> None:
     state.source.offsets.append(5)
     state.complete, state.looked, state.running = True, state.end, False
     filtering._tell()
-    shown, sentence = last(filtering)
+    shown, sentence = last_filter(filtering)
     assert shown is None
     assert sentence.endswith("complete")
     filtering.go_on()
@@ -103,4 +103,4 @@ def test_a_filter_that_waits_for_a_compiler_says_so(filtering: LogFilter) -> Non
     state = begin(filtering)
     state.note = "preparing, once on this machine"
     filtering._tell()
-    assert "preparing, once on this machine" in last(filtering)[0].text
+    assert "preparing, once on this machine" in last_filter(filtering)[0].text

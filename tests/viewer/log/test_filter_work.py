@@ -30,35 +30,35 @@ class FakeControl:
 
 
 @pytest.fixture
-def made() -> HandmadeStore:
+def small_store() -> HandmadeStore:
     store = HandmadeStore()
     for number in range(90):
         store.put(topic=("Orders", "Paid", "Sent")[number % 3], keys=f"K{number}")
     return store
 
 
-def test_all_that_matches_comes_in_order(made, tmp_path):
+def test_all_that_matches_comes_in_order(small_store, tmp_path):
     sent = FakeControl()
-    ended = scan(sent, made.write(tmp_path / "store"), None, 'topic = "Paid"', 0, 0, made.end, 1000)
-    assert sent.found == [unit.offset for unit in made.units if unit.topic == "Paid"]
+    ended = scan(sent, small_store.write(tmp_path / "store"), None, 'topic = "Paid"', 0, 0, small_store.end, 1000)
+    assert sent.found == [unit.offset for unit in small_store.units if unit.topic == "Paid"]
     assert ended.complete
 
 
-def test_what_was_cut_goes_on_where_it_stopped(made, tmp_path):
-    store, sent, start, rounds = made.write(tmp_path / "store"), FakeControl(), 0, 0
+def test_what_was_cut_goes_on_where_it_stopped(small_store, tmp_path):
+    store, sent, start, rounds = small_store.write(tmp_path / "store"), FakeControl(), 0, 0
     while True:
-        ended = scan(sent, store, None, 'topic = "Paid"', 0, start, made.end, 5)
+        ended = scan(sent, store, None, 'topic = "Paid"', 0, start, small_store.end, 5)
         start, rounds = ended.looked, rounds + 1
         if ended.complete:
             break
-    assert sent.found == [unit.offset for unit in made.units if unit.topic == "Paid"]
+    assert sent.found == [unit.offset for unit in small_store.units if unit.topic == "Paid"]
     assert rounds > 1
 
 
-def test_the_first_look_ends_at_its_share_of_the_log(made, tmp_path):
-    expected = [unit.offset for unit in made.units if unit.topic == "Sent"]
-    with open_store(made.write(tmp_path / "store")) as store:
-        hits, complete = first_look(store.log, 'topic = "Sent"', 0, 0, made.end // 2)
+def test_the_first_look_ends_at_its_share_of_the_log(small_store, tmp_path):
+    expected = [unit.offset for unit in small_store.units if unit.topic == "Sent"]
+    with open_store(small_store.write(tmp_path / "store")) as store:
+        hits, complete = first_look(store.log, 'topic = "Sent"', 0, 0, small_store.end // 2)
         assert (list(hits.offsets), complete) == (expected[: len(hits.offsets)], False)
         assert 0 < len(hits.offsets) < len(expected)
         hits, complete = first_look(store.log, 'topic = "Sent"', 0, 0, 1 << 40)

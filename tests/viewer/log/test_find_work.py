@@ -43,7 +43,7 @@ def plain(store, sought: SearchTerm, within: str = "") -> list[int]:
     return offsets
 
 
-def ask(store, sought: SearchTerm, at: int, forward: bool = True, within: str = "") -> Found:
+def find_from(store, sought: SearchTerm, at: int, forward: bool = True, within: str = "") -> Found:
     return find(FakeControl(), store.path, None, sought, within, 0, at, 0, store.log.max_offset, forward)
 
 
@@ -53,7 +53,9 @@ def test_rows_are_those_of_a_plain_walk(store, sought: SearchTerm, within: str) 
     expected = plain(store, sought, within)
     offset, offsets = 0, []
     while (
-        len(offsets) < 8 and (hit := ask(store, sought, offset, within=within)).offset is not None and not hit.wrapped
+        len(offsets) < 8
+        and (hit := find_from(store, sought, offset, within=within)).offset is not None
+        and not hit.wrapped
     ):
         offsets.append(hit.offset)
         offset = hit.offset + 1
@@ -63,13 +65,13 @@ def test_rows_are_those_of_a_plain_walk(store, sought: SearchTerm, within: str) 
 def test_backwards_goes_round_and_says_so(store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(find_work, "STEP_BACK", 1 << 17)
     expected = plain(store, SOUGHT[0])
-    hit = ask(store, SOUGHT[0], expected[2], forward=False)
+    hit = find_from(store, SOUGHT[0], expected[2], forward=False)
     assert (hit.offset, hit.wrapped) == (expected[1], False)
-    hit = ask(store, SOUGHT[0], expected[0], forward=False)
+    hit = find_from(store, SOUGHT[0], expected[0], forward=False)
     assert (hit.offset, hit.wrapped) == (expected[-1], True)
-    hit = ask(store, SOUGHT[0], expected[-1] + 1)
+    hit = find_from(store, SOUGHT[0], expected[-1] + 1)
     assert (hit.offset, hit.wrapped) == (expected[0], True)
-    missed = ask(store, SOUGHT[-1], 5000)
+    missed = find_from(store, SOUGHT[-1], 5000)
     assert missed.offset is None
     assert missed.complete
     assert missed.looked >= store.log.max_offset - 5000
@@ -92,9 +94,9 @@ def test_packed_bodies_are_looked_into() -> None:
         sought = SearchTerm("text", piece, case=True)
         raw = store.log.read(packed.offset, packed.size)
         assert sought.find(raw) is None, "the stored bytes do not show it"
-        assert ask(store, sought, packed.offset).offset == packed.offset
+        assert find_from(store, sought, packed.offset).offset == packed.offset
         without = SearchTerm("text", piece, case=True, bodies=False)
-        assert ask(store, without, packed.offset).offset != packed.offset
+        assert find_from(store, without, packed.offset).offset != packed.offset
         assert spans_in(store.log, sought, packed.offset, packed.size) == ([], "body")
 
 

@@ -39,15 +39,15 @@ def marks(qtbot: Any, themed_app: object) -> LogMarks:
     return log_marks
 
 
-def told(marks: LogMarks, what: str) -> list[Any]:
+def saved_marks(marks: LogMarks, what: str) -> list[Any]:
     return cast("list[Any]", cast("Any", marks).kept[what])
 
 
 def test_a_mark_is_put_said_and_taken_back(marks: LogMarks) -> None:
     marks.toggle_mark()
     assert marks._model.markings.marked == {200}
-    assert told(marks, "said") == ["Marked rows: 1"]
-    (edit,) = told(marks, "edits")
+    assert saved_marks(marks, "said") == ["Marked rows: 1"]
+    (edit,) = saved_marks(marks, "edits")
     assert isinstance(edit, Edit)
     edit.put(edit.old_value)
     assert marks._model.markings.marked == set()
@@ -58,8 +58,8 @@ def test_a_mark_is_put_said_and_taken_back(marks: LogMarks) -> None:
 def test_without_marks_it_says_so_and_asks_for_nothing(marks: LogMarks) -> None:
     marks.next_mark(1)
     marks.only_marked()
-    assert told(marks, "said") == ["No row is marked."] * 2
-    assert (told(marks, "offsets"), told(marks, "filters")) == ([], [])
+    assert saved_marks(marks, "said") == ["No row is marked."] * 2
+    assert (saved_marks(marks, "offsets"), saved_marks(marks, "filters")) == ([], [])
 
 
 def test_the_next_mark_and_the_filter_are_asked_for(marks: LogMarks) -> None:
@@ -67,8 +67,8 @@ def test_the_next_mark_and_the_filter_are_asked_for(marks: LogMarks) -> None:
     marks.next_mark(1)
     marks.next_mark(-1)
     marks.only_marked()
-    assert told(marks, "offsets") == [300, 100]
-    assert told(marks, "filters") == ["physicalOffset in (100, 300)"]
+    assert saved_marks(marks, "offsets") == [300, 100]
+    assert saved_marks(marks, "filters") == ["physicalOffset in (100, 300)"]
 
 
 def test_times_count_from_a_row_and_are_times_again(marks: LogMarks) -> None:
@@ -76,7 +76,7 @@ def test_times_count_from_a_row_and_are_times_again(marks: LogMarks) -> None:
     assert marks._model.markings.reference == (200, 1_700_000_000_000)
     marks.toggle_reference()
     assert marks._model.markings.reference is None
-    assert told(marks, "said") == ["Times count from 200 on", "Times are times of day again"]
+    assert saved_marks(marks, "said") == ["Times count from 200 on", "Times are times of day again"]
 
 
 def test_rules_are_kept_in_the_settings_and_taken_back(marks: LogMarks) -> None:
@@ -84,7 +84,7 @@ def test_rules_are_kept_in_the_settings_and_taken_back(marks: LogMarks) -> None:
     marks.use(cast("Any", settings))
     marks.set_rules([Rule("mine", "queueId = 3", "red")])
     assert [record["name"] for record in settings.colour_rules] == ["mine"]
-    edit = told(marks, "edits")[-1]
+    edit = saved_marks(marks, "edits")[-1]
     edit.put(edit.old_value)
     assert settings.colour_rules == []
     assert marks._model.rules == []

@@ -14,7 +14,7 @@ import pytest
 from PySide6.QtCore import QCoreApplication
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QApplication, QFileDialog, QLabel
-from source_texts import said
+from source_texts import texts_of
 
 from engine.sentences import plural, sentence
 from viewer.look import assets
@@ -26,7 +26,7 @@ UNCHANGED = ("English", "简体中文")
 
 def test_every_text_has_its_chinese() -> None:
     chinese = assets.catalogue("zh_CN")
-    texts = said("viewer")
+    texts = texts_of("viewer")
     lacking = [
         (text, where)
         for (text, several), where in texts.items()

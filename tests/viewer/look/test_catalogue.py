@@ -14,7 +14,7 @@ from babel.messages.pofile import read_po
 from broken_stores import BROKEN, CONFIG
 from handmade_stores import healthy
 from PySide6.QtWidgets import QApplication
-from source_texts import catalogue_tool, said
+from source_texts import catalogue_tool, texts_of
 
 from engine.inspection.findings import check
 from engine.inspection.recovery import plan
@@ -97,7 +97,7 @@ def test_a_translation_has_the_gaps_of_its_sentence() -> None:
 def test_every_sentence_of_the_engine_is_translated() -> None:
     chinese = assets.catalogue("zh_CN")
     known_values = chinese.texts.keys() | chinese.plurals.keys()
-    texts = {text for text, _ in said("engine")}
+    texts = {text for text, _ in texts_of("engine")}
     assert len(texts) > 300
     assert texts - known_values == set()
 

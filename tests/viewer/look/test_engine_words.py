@@ -148,7 +148,7 @@ def test_what_happened_somewhere_is_said_in_chinese(themed_app: QApplication, ru
         *results, summary = check(store)
     assert isinstance(summary, Summary)
     reported = [summary.incident["whatHappened"]] if summary.incident is not None else []
-    said_in_chinese([*reported, *(finding.message for finding in results if isinstance(finding, Finding))])
+    assert_chinese([*reported, *(finding.message for finding in results if isinstance(finding, Finding))])
 
 
 @pytest.mark.parametrize("like", ["5.3", "4.9"])
@@ -160,7 +160,7 @@ def test_a_plan_is_told_in_chinese(themed_app: QApplication, rule: str, like: Re
     BROKEN[rule](root, new_store)
     with open_store(root, CONFIG.get(rule)) as store:
         actual_plan = plan(store, like)
-    said_in_chinese(
+    assert_chinese(
         [
             actual_plan.why,
             actual_plan.end_reason,
@@ -170,7 +170,7 @@ def test_a_plan_is_told_in_chinese(themed_app: QApplication, rule: str, like: Re
     )
 
 
-def said_in_chinese(texts: Sequence[str]) -> None:
+def assert_chinese(texts: Sequence[str]) -> None:
     assets.set_language("zh_CN")
     for item in map(engine_words, texts):
         bare = re.sub(r"\([^()]*storescope [^()]*\)|\S*/\S+", "", item)

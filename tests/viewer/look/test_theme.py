@@ -165,10 +165,10 @@ def test_no_colour_is_named_outside_the_theme() -> None:
 
 
 def _distance(one: str, other: str, sight: str) -> float:
-    return 100 * math.dist(_seen(one, sight), _seen(other, sight))
+    return 100 * math.dist(_perceived_colour(one, sight), _perceived_colour(other, sight))
 
 
-def _seen(color: str, sight: str) -> tuple[float, float, float]:
+def _perceived_colour(color: str, sight: str) -> tuple[float, float, float]:
     parts = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
     r, g, b = (min(1, max(0, sum(k * c for k, c in zip(row, linear, strict=True)))) for row in SIGHT[sight])

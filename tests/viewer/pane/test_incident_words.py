@@ -15,7 +15,7 @@ from viewer.pane.incident_words import incident_of, lost_kind, lost_rows
 from viewer.runtime import places
 
 
-def told(lost: int = 0, start: int = 0, starts: bool = True) -> dict[str, Any]:
+def incident_record(lost: int = 0, start: int = 0, starts: bool = True) -> dict[str, Any]:
     def loss(count: int) -> dict[str, Any]:
         return {"messages": count, "queues": [{"topic": "OrderPaid", "queueId": 0, "messages": count}] if count else []}
 
@@ -33,7 +33,7 @@ def told(lost: int = 0, start: int = 0, starts: bool = True) -> dict[str, Any]:
 
 
 def test_what_is_lost_already_is_told_by_topic() -> None:
-    incident = incident_of(told(lost=1200), complete=True)
+    incident = incident_of(incident_record(lost=1200), complete=True)
     assert incident is not None
     assert (incident.happened.said, incident.happened.why) == ("A log file is missing", "Both neighbours are whole")
     assert (incident.lost.mark, incident.lost.said, incident.lost.why) == ("error", "1,200 messages", "OrderPaid 1,200")
@@ -42,7 +42,7 @@ def test_what_is_lost_already_is_told_by_topic() -> None:
 
 
 def test_what_the_next_start_loses_names_the_release() -> None:
-    incident = incident_of(told(start=41), complete=False)
+    incident = incident_of(incident_record(start=41), complete=False)
     assert incident is not None
     assert (incident.lost.said, incident.lost.why) == ("nothing", "Not all of the store was checked.")
     assert (incident.start.mark, incident.start.said) == ("warn", "41 messages")
@@ -55,9 +55,11 @@ def test_the_line_speaks_for_the_release_that_wrote_the_store() -> None:
     """A store of 5.3.3 had the headline "by the next start: 1,376 messages". That was what 4.9.8 would lose; 5.3.3
     loses nothing more.
     """
-    starts = told()["lostByNextStart"]
-    worse = told(start=1376)["lostByNextStart"]["5.3"]
-    incident = incident_of(told(lost=6) | {"lostByNextStart": {"5.3": starts["5.3"], "4.9": worse}}, complete=True)
+    starts = incident_record()["lostByNextStart"]
+    worse = incident_record(start=1376)["lostByNextStart"]["5.3"]
+    incident = incident_of(
+        incident_record(lost=6) | {"lostByNextStart": {"5.3": starts["5.3"], "4.9": worse}}, complete=True
+    )
     assert incident is not None
     assert incident.line.startswith(
         "Lost already: 6 messages · by the next start of RocketMQ 5.3.3: nothing more · "
@@ -65,13 +67,16 @@ def test_the_line_speaks_for_the_release_that_wrote_the_store() -> None:
     )
     assert (incident.start.mark, incident.start.said) == ("", "nothing more")
     assert incident.to_come == ()
-    assert incident_of(told() | {"lostByNextStart": {"5.3": starts["5.3"], "4.9": worse}}, complete=True) is None
+    assert (
+        incident_of(incident_record() | {"lostByNextStart": {"5.3": starts["5.3"], "4.9": worse}}, complete=True)
+        is None
+    )
 
 
 def test_a_release_of_5_4_and_later_is_named_as_it_is(themed_app: QApplication) -> None:
-    own = told(start=1313)["lostByNextStart"]["5.3"]
-    less = told(start=2)["lostByNextStart"]["5.3"]
-    incident = told() | {"release": "5.5", "lostByNextStart": {"5.5": own, "5.3": less, "4.9": own}}
+    own = incident_record(start=1313)["lostByNextStart"]["5.3"]
+    less = incident_record(start=2)["lostByNextStart"]["5.3"]
+    incident = incident_record() | {"release": "5.5", "lostByNextStart": {"5.5": own, "5.3": less, "4.9": own}}
     actual_incident = incident_of(incident, complete=True)
     assert actual_incident is not None
     assert (
@@ -85,8 +90,8 @@ def test_a_release_of_5_4_and_later_is_named_as_it_is(themed_app: QApplication) 
 
 
 def test_a_store_that_loses_nothing_has_no_incident() -> None:
-    assert incident_of(told(), complete=True) is None
-    assert incident_of(told(starts=False), complete=True) is None
+    assert incident_of(incident_record(), complete=True) is None
+    assert incident_of(incident_record(starts=False), complete=True) is None
     assert incident_of(None, complete=True) is None
 
 
@@ -97,7 +102,7 @@ def test_what_happened_and_why_are_two_lines_in_chinese_too(themed_app: QApplica
     assert text == (
         "The commit log is empty or gone: its disk is not mounted, or its files were deleted, in s/commitlog (CL12)."
     )
-    incident = incident_of(told(lost=1) | {"whatHappened": text}, complete=True)
+    incident = incident_of(incident_record(lost=1) | {"whatHappened": text}, complete=True)
     assert incident is not None
     assert incident.happened.said == "CommitLog 为空或不存在"
     assert incident.happened.why == "磁盘未挂载，或文件已被删除，位于 s/commitlog（CL12）。"
@@ -107,7 +112,7 @@ def test_times_of_an_incident_are_in_the_zone_that_is_shown() -> None:
     set_zone(timezone(timedelta(hours=8)))
     try:
         text = "The commit log was overwritten between 2026-11-21T20:10:30.534Z and 2026-11-21T20:10:30.539Z."
-        incident = incident_of(told(lost=1) | {"whatHappened": text}, complete=True)
+        incident = incident_of(incident_record(lost=1) | {"whatHappened": text}, complete=True)
     finally:
         set_zone(None)
     assert incident is not None

@@ -20,7 +20,7 @@ def form(themed_app, qtbot):
     return job_form
 
 
-def seen(form, lacking=()):
+def show_preview(form, lacking=()):
     form._look()
     form.looks[-1]((JobPreview(), lacking))
 
@@ -61,7 +61,7 @@ def test_the_store_in_front_does_not_take_the_place_of_an_export(form):
 
 def test_a_quote_that_is_not_closed_is_said_and_nothing_runs(form, qtbot):
     form.places.setText('"/data/store')
-    seen(form)
+    show_preview(form)
     assert form.fault.text() == "A quote is not closed."
     assert not form.run.isEnabled()
     with qtbot.assertNotEmitted(form.runAsked):
@@ -71,7 +71,7 @@ def test_a_quote_that_is_not_closed_is_said_and_nothing_runs(form, qtbot):
 def test_what_is_not_installed_is_named_and_the_command_can_be_copied_all_the_same(form, qtbot):
     form.set_store("/data/store")
     form.choose_job("stats")
-    seen(form, ("pyspark", "pyarrow"))
+    show_preview(form, ("pyspark", "pyarrow"))
     assert "pyspark, pyarrow" in form.lacks.text()
     assert not form.run.isEnabled()
     if form.copy.isEnabled():

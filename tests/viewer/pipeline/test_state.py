@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pipeline_lines as lines
 import pytest
-from pipeline_lines import job, told
+from pipeline_lines import ended_job, job
 
 from viewer.pipeline.request import JobRequest
 from viewer.pipeline.state import MOST_ROWS
@@ -13,7 +13,7 @@ FAR = (1 << 62) + 3
 
 
 def test_stages_become_cards_in_their_order_with_what_was_tried_again() -> None:
-    sample = told(lines.verify([], ended=False), JobRequest("verify", ("/s",)), code=None)
+    sample = ended_job(lines.verify([], ended=False), JobRequest("verify", ("/s",)), code=None)
     start, first, second, third = sample.cards
     assert (start.state, start.seconds) == ("done", 1.0)
     assert (first.state, first.done, first.tasks, first.again) == ("done", 152, 152, 1)

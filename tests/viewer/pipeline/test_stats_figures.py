@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pipeline_lines as lines
 import pytest
-from pipeline_lines import job, told
+from pipeline_lines import ended_job, job
 
 from viewer.pipeline.stats_figures import GROUPINGS, byte_areas, rates
 
@@ -12,7 +12,7 @@ FAR = (1 << 62) + 3
 
 
 def test_areas_add_up_and_rates_have_every_hour() -> None:
-    sample = told(lines.stats(hours=30))
+    sample = ended_job(lines.stats(hours=30))
     unit_bytes = sample.rows["stats"][0]["unitBytes"]
     for grouping, _ in GROUPINGS:
         root = byte_areas(sample, grouping)

@@ -77,7 +77,7 @@ def live(themed_app: object, session: Any) -> Iterator[LivePositions]:
 
 
 @pytest.fixture
-def said(live: LivePositions) -> list[str]:
+def status_messages(live: LivePositions) -> list[str]:
     """What goes to the status bar."""
     words: list[str] = []
     live.said.connect(words.append)
@@ -141,7 +141,9 @@ def test_time_runs_on_from_the_beginning_and_ends_live(live: LivePositions) -> N
     assert not live._player.isActive()
 
 
-def test_another_store_begins_anew_and_its_marks_are_heard(live: LivePositions, session: Any, said: list[str]) -> None:
+def test_another_store_begins_anew_and_its_marks_are_heard(
+    live: LivePositions, session: Any, status_messages: list[str]
+) -> None:
     live.go_to(START)
     other = SimpleNamespace(path=session.path, tail=Tail(), jobs=DelayedReads())
     live.set_session(other)  # type: ignore[arg-type]
@@ -149,9 +151,9 @@ def test_another_store_begins_anew_and_its_marks_are_heard(live: LivePositions, 
     assert live.shown is other.tail.history
     mark = Mark(1, START, "warn", "the log was cut")
     session.tail.marked.emit(mark)
-    assert said == [], "of the store before nothing is told any more"
+    assert status_messages == [], "of the store before nothing is told any more"
     other.tail.marked.emit(mark)
-    assert said == ["the log was cut"]
+    assert status_messages == ["the log was cut"]
     live.set_session(None)
     assert len(live.shown) == 0
 
@@ -160,7 +162,7 @@ def test_another_store_begins_anew_and_its_marks_are_heard(live: LivePositions, 
 
 
 def test_looks_are_written_off_the_loop_in_order_and_the_last_ones_at_the_end(
-    live: LivePositions, session: Any, said: list[str], tmp_path: Path
+    live: LivePositions, session: Any, status_messages: list[str], tmp_path: Path
 ) -> None:
     target = tmp_path / "seen.jsonl"
     target.write_text("what stood here before\n")
@@ -177,14 +179,14 @@ def test_looks_are_written_off_the_loop_in_order_and_the_last_ones_at_the_end(
     store, looks = read_recording(target)
     assert store == str(session.path)
     assert [item.time_ms for item in looks] == [START + 100 * number for number in (99, 100, 101, 102, 103)]
-    assert said == [f"Recording to {target}", f"Recorded to {target}"]
+    assert status_messages == [f"Recording to {target}", f"Recorded to {target}"]
     session.jobs.finish()
     assert len(read_recording(target)[1]) == 5, "nothing twice"
 
 
 @pytest.mark.parametrize("way", ["straight", "link", "store by a link", "one file"])
 def test_nothing_is_recorded_or_exported_into_the_store_whatever_it_is_called(
-    live: LivePositions, session: Any, said: list[str], store: Path, tmp_path: Path, way: str
+    live: LivePositions, session: Any, status_messages: list[str], store: Path, tmp_path: Path, way: str
 ) -> None:
     """A store that was opened by a link, and a file of a log that was opened alone, had a recording written beside
     their bytes: only the store's own spelling was held against the target's.
@@ -200,16 +202,16 @@ def test_nothing_is_recorded_or_exported_into_the_store_whatever_it_is_called(
         session.path = store / "00000000000000000000"
         session.path.touch()
     live.record_to(target)
-    pane: Any = SimpleNamespace(session=session, statusMessage=SimpleNamespace(emit=said.append))
+    pane: Any = SimpleNamespace(session=session, statusMessage=SimpleNamespace(emit=status_messages.append))
     export_samples(pane, live, target)
     session.jobs.finish()
-    assert said == ["A recording cannot be written into the open store."] * 2
+    assert status_messages == ["A recording cannot be written into the open store."] * 2
     assert not live.recording
     assert not target.exists()
 
 
 def test_a_place_that_cannot_be_written_is_said_and_nothing_records(
-    live: LivePositions, session: Any, said: list[str], tmp_path: Path
+    live: LivePositions, session: Any, status_messages: list[str], tmp_path: Path
 ) -> None:
     """Where something stood that could not be removed, the error went to nobody."""
     live.record_to(tmp_path)
@@ -217,13 +219,13 @@ def test_a_place_that_cannot_be_written_is_said_and_nothing_records(
     live.record_to(tmp_path / "no folder" / "seen.jsonl")
     session.jobs.finish()
     assert not live.recording
-    assert said[0].startswith(f"{tmp_path}: ")
-    assert said[-1].startswith("The recording ended: ")
+    assert status_messages[0].startswith(f"{tmp_path}: ")
+    assert status_messages[-1].startswith("The recording ended: ")
     assert not live.bar.record.isChecked()
 
 
 def test_a_write_that_fails_late_ends_its_own_recording_only(
-    live: LivePositions, session: Any, said: list[str], tmp_path: Path
+    live: LivePositions, session: Any, status_messages: list[str], tmp_path: Path
 ) -> None:
     """The second recording was ended by the first one's error."""
     first = tmp_path / "gone" / "first.jsonl"
@@ -239,11 +241,11 @@ def test_a_write_that_fails_late_ends_its_own_recording_only(
     assert live.recording
     live.record()
     assert len(read_recording(tmp_path / "second.jsonl")[1]) == 2
-    assert "The recording ended: [Errno 5] Input/output error" in said
+    assert "The recording ended: [Errno 5] Input/output error" in status_messages
 
 
 def test_a_recording_whose_end_could_not_be_written_is_not_called_recorded(
-    live: LivePositions, session: Any, said: list[str], tmp_path: Path
+    live: LivePositions, session: Any, status_messages: list[str], tmp_path: Path
 ) -> None:
     folder = tmp_path / "gone"
     folder.mkdir()
@@ -254,12 +256,12 @@ def test_a_recording_whose_end_could_not_be_written_is_not_called_recorded(
     live.add(look(100))
     live.record()
     assert not live.recording
-    assert not any(words.startswith("Recorded to") for words in said)
-    assert any(words.startswith("The recording ended: ") for words in said)
+    assert not any(words.startswith("Recorded to") for words in status_messages)
+    assert any(words.startswith("The recording ended: ") for words in status_messages)
 
 
 def test_a_recording_is_shown_in_the_place_of_the_store_until_one_goes_back(
-    live: LivePositions, session: Any, said: list[str], tmp_path: Path
+    live: LivePositions, session: Any, status_messages: list[str], tmp_path: Path
 ) -> None:
     live.record_to(tmp_path / "seen.jsonl")
     live.add(look(130))
@@ -269,7 +271,7 @@ def test_a_recording_is_shown_in_the_place_of_the_store_until_one_goes_back(
     session.jobs.finish()
     assert not live.at_end
     assert live.shown is not session.tail.history
-    assert said[-1] == "Recording seen.jsonl: 2 samples"
+    assert status_messages[-1] == "Recording seen.jsonl: 2 samples"
     assert live.range().end == FIRST + 13
     live.pause()
     assert live.range().end == FIRST + 13, "a recording has no end to follow"
@@ -278,19 +280,19 @@ def test_a_recording_is_shown_in_the_place_of_the_store_until_one_goes_back(
 
 
 def test_what_is_no_recording_is_said_and_the_store_stays_in_sight(
-    live: LivePositions, session: Any, said: list[str], tmp_path: Path
+    live: LivePositions, session: Any, status_messages: list[str], tmp_path: Path
 ) -> None:
     (tmp_path / "other.jsonl").write_text("{}\n")
     for name in ("other.jsonl", "absent.jsonl"):
         live.load(tmp_path / name)
         session.jobs.finish()
-    assert "expected a recording of positions" in said[0]
-    assert "absent.jsonl" in said[1]
+    assert "expected a recording of positions" in status_messages[0]
+    assert "absent.jsonl" in status_messages[1]
     assert live.at_end
 
 
 def test_a_recording_that_comes_when_another_store_is_open_is_not_shown(
-    live: LivePositions, session: Any, said: list[str], tmp_path: Path
+    live: LivePositions, session: Any, status_messages: list[str], tmp_path: Path
 ) -> None:
     live.record_to(tmp_path / "seen.jsonl")
     live.record()

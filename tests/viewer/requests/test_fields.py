@@ -17,7 +17,7 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> RequestLog:
     return request_log
 
 
-def found(log: RequestLog, text: str) -> list[str]:
+def matching_names(log: RequestLog, text: str) -> list[str]:
     test = request_filter(text)
     return [row.name for row in log.rows if test.matches(row)]  # type: ignore[arg-type]
 
@@ -44,7 +44,7 @@ def found(log: RequestLog, text: str) -> list[str]:
     ],
 )
 def test_a_condition_finds_its_requests(log: RequestLog, text: str, names: int) -> None:
-    assert len(found(log, text)) == names
+    assert len(matching_names(log, text)) == names
 
 
 def test_every_field_can_be_asked_of_every_row(log: RequestLog) -> None:

@@ -22,7 +22,7 @@ def test_seconds_stand_in_their_order_and_a_click_leads_there(shown) -> None:
     assert strip.words_under(QPointF(px(SIDE) + 50.5 * wide, 30)) == ""
     chosen_times: list[object] = []
     strip.chose.connect(chosen_times.append)
-    QTest.mouseClick(strip, _left(), pos=point.toPoint())
+    QTest.mouseClick(strip, _left_button(), pos=point.toPoint())
     assert chosen_times == [103_000]
 
 
@@ -41,7 +41,7 @@ def test_a_long_recording_leaves_its_gaps_out(shown) -> None:
     strip.grab()
 
 
-def _left():
+def _left_button():
     from PySide6.QtCore import Qt
 
     return Qt.MouseButton.LeftButton

@@ -124,7 +124,7 @@ def halves(log: RequestLog) -> list[tuple[int, str, int]]:
     return [(row.number, row.frame, row.opaque) for row in log.rows if isinstance(row, Frame)]
 
 
-def asked(opaque: int, code: int = 10, size: int = 0, ms: int = 0) -> FrameEvent:
+def request_frame(opaque: int, code: int = 10, size: int = 0, ms: int = 0) -> FrameEvent:
     return frame(Command(code, opaque=opaque, body=b"x" * size), ms=ms)
 
 
@@ -135,7 +135,7 @@ def answered(opaque: int, code: int = 0, size: int = 0, ms: int = 0) -> FrameEve
 def test_frames_are_rows_in_the_order_they_were_seen_and_know_their_other_half() -> None:
     log = RequestLog()
     log.show_by_frame(True)
-    new, _ = log.take([asked(1, 11), asked(2, size=9)])
+    new, _ = log.take([request_frame(1, 11), request_frame(2, size=9)])
     assert halves(log) == [(1, "request", 1), (2, "request", 2)]
     new, changed = log.take([answered(2, ms=5), answered(1, 19, ms=9)])
     assert [row.number for row in new] == [3, 4]
@@ -183,7 +183,7 @@ def test_both_views_of_a_talk_hold_the_same(talk: list[FrameEvent]) -> None:
 def test_a_condition_takes_both_halves_and_a_frame_by_its_own_bytes() -> None:
     log = RequestLog()
     log.show_by_frame(True)
-    log.take([asked(1, 11), answered(1, 19), asked(2, size=400), answered(2)])
+    log.take([request_frame(1, 11), answered(1, 19), request_frame(2, size=400), answered(2)])
     for text, numbers in (
         ("code = 11", [1, 2]),
         ("answerCode = 0", [3, 4]),
@@ -202,14 +202,14 @@ def test_an_answer_that_comes_later_is_judged_by_the_filter() -> None:
         log = RequestLog()
         log.show_by_frame(by_frame)
         log.show(request_filter("answerCode = 1 or waits").matches)  # type: ignore[arg-type]
-        log.take([asked(1), asked(2), asked(3)])
+        log.take([request_frame(1), request_frame(2), request_frame(3)])
         assert [row.opaque for row in log.rows] == [1, 2, 3]
         log.take([answered(2)])
         assert ([row.opaque for row in log.rows], log.reordered) == ([1, 3], True)
         log.show(request_filter("answerCode = 1").matches)  # type: ignore[arg-type]
         assert log.rows == []
         log.take([answered(3, 1)])
-        log.take([asked(4)])
+        log.take([request_frame(4)])
         new, _ = log.take([answered(1, 1)])
         assert log.reordered
         assert new
@@ -220,7 +220,7 @@ def test_an_answer_that_comes_later_is_judged_by_the_filter() -> None:
 
 def test_an_answer_whose_request_was_not_seen_is_a_frame_and_no_exchange(talk: list[FrameEvent]) -> None:
     log = RequestLog()
-    log.take([FrameEvent(0, 1, OPENED, b"10.0.0.2:5 broker"), answered(7, ms=1), asked(8, ms=2)])
+    log.take([FrameEvent(0, 1, OPENED, b"10.0.0.2:5 broker"), answered(7, ms=1), request_frame(8, ms=2)])
     assert [row.opaque for row in log.rows] == [8]
     log.show_by_frame(True)
     stray, request_half = log.rows
@@ -247,7 +247,7 @@ def test_frames_are_kept_within_the_same_bound(by_frame: bool, text: str) -> Non
     log.show_by_frame(by_frame)
     log.show(request_filter(text).matches if text else None)  # type: ignore[arg-type]
     for number in range(200):
-        log.take([asked(number, size=number % 7 * 100, ms=number)])
+        log.take([request_frame(number, size=number % 7 * 100, ms=number)])
         if number % 3 == 0:
             log.take([answered(number - 9, size=300, ms=number), answered(9_000 + number, ms=number)])
         shown = list(log.rows)

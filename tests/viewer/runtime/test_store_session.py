@@ -11,14 +11,14 @@ from viewer.pane import Pane
 
 
 @pytest.fixture
-def made():
+def small_store():
     store = HandmadeStore()
     for _ in range(20):
         store.put("Orders")
     return store
 
 
-def test_a_choice_is_told_once(qapp, made, tmp_path):
+def test_a_choice_is_told_once(qapp, small_store, tmp_path):
     async def drive(_pane, session):
         emitted = []
         session.selectionChanged.connect(emitted.append)
@@ -26,10 +26,10 @@ def test_a_choice_is_told_once(qapp, made, tmp_path):
             session.select(offset)
         assert emitted == [640, None]
 
-    on_store(qapp, Pane, made.write(tmp_path / "s"), drive)
+    on_store(qapp, Pane, small_store.write(tmp_path / "s"), drive)
 
 
-def test_findings_are_counted_and_say_what_is_harmed(qapp, made, tmp_path):
+def test_findings_are_counted_and_say_what_is_harmed(qapp, small_store, tmp_path):
     async def drive(_pane, session):
         assert not session.harmed
         session.set_findings([catalogue.CL03.found("Wrong"), catalogue.CL10.found("Blank")], complete=True)
@@ -38,10 +38,10 @@ def test_findings_are_counted_and_say_what_is_harmed(qapp, made, tmp_path):
         session.set_findings([], complete=False)
         assert not session.findings_complete
 
-    on_store(qapp, Pane, made.write(tmp_path / "s"), drive)
+    on_store(qapp, Pane, small_store.write(tmp_path / "s"), drive)
 
 
-def test_work_is_kept_back_until_the_first_rows_stand(qapp, made, tmp_path):
+def test_work_is_kept_back_until_the_first_rows_stand(qapp, small_store, tmp_path):
     async def drive(_pane, session):
         done = []
         session.later(lambda: done.append("at once"))
@@ -51,20 +51,20 @@ def test_work_is_kept_back_until_the_first_rows_stand(qapp, made, tmp_path):
         session.begin()
         await settled(session.jobs)
         assert done == ["at once", "later"]
-        assert session.survey.max_offset == made.end
+        assert session.survey.max_offset == small_store.end
 
-    on_store(qapp, Pane, made.write(tmp_path / "s"), drive)
+    on_store(qapp, Pane, small_store.write(tmp_path / "s"), drive)
 
 
-def test_a_store_that_grew_is_told(qapp, made, tmp_path):
-    root = made.write(tmp_path / "s")
+def test_a_store_that_grew_is_told(qapp, small_store, tmp_path):
+    root = small_store.write(tmp_path / "s")
 
     async def drive(_pane, session):
         grown = []
         session.grown.connect(lambda: grown.append(session.snapshot.log.max_offset))
-        unit = made.put("Orders")
+        unit = small_store.put("Orders")
         file = max((root / "commitlog").iterdir())
-        data = bytes(made.log[int(file.name) :])
+        data = bytes(small_store.log[int(file.name) :])
         write_in_place(file, data)
         while not grown or grown[-1] != unit.offset + unit.size:  # a look that was under way already does not see it
             session.look(anyway=True)

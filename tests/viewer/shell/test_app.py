@@ -71,7 +71,7 @@ class Window(QWidget):
 
 
 @pytest.fixture
-def made(themed_app: object) -> Iterator[Window]:
+def fake_window(themed_app: object) -> Iterator[Window]:
     window = Window()
     yield window
     window.deleteLater()
@@ -140,38 +140,38 @@ def test_the_command_line_s_looks_count_before_those_of_the_settings(
 
 
 def test_a_picture_of_a_store_ends_with_nought_when_all_that_is_quick_is_there(
-    made: Window, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    fake_window: Window, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    made.session = SimpleNamespace(unread=SimpleNamespace(list=(), unreadable=()))
-    assert asyncio.run(take_picture(made, tmp_path / "a.png", opened=True)) == 0  # type: ignore[arg-type]
+    fake_window.session = SimpleNamespace(unread=SimpleNamespace(list=(), unreadable=()))
+    assert asyncio.run(take_picture(fake_window, tmp_path / "a.png", opened=True)) == 0  # type: ignore[arg-type]
     assert not QImage(str(tmp_path / "a.png")).isNull()
-    assert made.waited == [False, True]
+    assert fake_window.waited == [False, True]
     assert capsys.readouterr().err == ""
 
 
 def test_a_picture_that_cannot_be_written_is_one_line(
-    made: Window, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    fake_window: Window, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     target = tmp_path / "no folder" / "a.png"
-    assert asyncio.run(take_picture(made, target, opened=True)) == 3  # type: ignore[arg-type]
+    assert asyncio.run(take_picture(fake_window, target, opened=True)) == 3  # type: ignore[arg-type]
     assert capsys.readouterr().err == f"storescope: {target}: the picture cannot be written\n"
 
 
 def test_a_picture_of_an_error_is_made_and_ends_with_three(
-    made: Window, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    fake_window: Window, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert asyncio.run(take_picture(made, tmp_path / "a.png", opened=False)) == 3  # type: ignore[arg-type]
+    assert asyncio.run(take_picture(fake_window, tmp_path / "a.png", opened=False)) == 3  # type: ignore[arg-type]
     assert (tmp_path / "a.png").exists()
     assert capsys.readouterr().err == "storescope: expected a store, found nothing\n"
 
 
 def test_what_a_picture_lacks_is_told_work_under_way_and_files_that_cannot_be_read(
-    made: Window, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    fake_window: Window, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    made.jobs.list = [SimpleNamespace(title="Counting", part=0.25), SimpleNamespace(title="Checking", part=None)]
+    fake_window.jobs.list = [SimpleNamespace(title="Counting", part=0.25), SimpleNamespace(title="Checking", part=None)]
     unread = Unread("/store/commitlog/0", "Permission denied", "open")
-    made.session = SimpleNamespace(unread=SimpleNamespace(list=(unread,), unreadable=(unread,)))
-    assert asyncio.run(take_picture(made, tmp_path / "a.png", opened=True)) == 3  # type: ignore[arg-type]
+    fake_window.session = SimpleNamespace(unread=SimpleNamespace(list=(unread,), unreadable=(unread,)))
+    assert asyncio.run(take_picture(fake_window, tmp_path / "a.png", opened=True)) == 3  # type: ignore[arg-type]
     first, second, third = capsys.readouterr().err.splitlines()
     assert first == "storescope: the picture did not wait for: Counting (25.0% done)"
     assert second == "storescope: the picture did not wait for: Checking"
@@ -188,9 +188,9 @@ def driven(made: Window, tmp_path: Path, text: str | None) -> int:
     return asyncio.run(drive(made, file))  # type: ignore[arg-type]
 
 
-def test_a_file_drives_the_window_once_it_is_ready(made: Window, tmp_path: Path) -> None:
-    assert driven(made, tmp_path, "async def drive(window):\n    window.say(__name__)\n") == 0
-    assert made.said == ["ready", "drive"]
+def test_a_file_drives_the_window_once_it_is_ready(fake_window: Window, tmp_path: Path) -> None:
+    assert driven(fake_window, tmp_path, "async def drive(window):\n    window.say(__name__)\n") == 0
+    assert fake_window.said == ["ready", "drive"]
 
 
 @pytest.mark.parametrize(
@@ -208,10 +208,10 @@ def test_a_file_drives_the_window_once_it_is_ready(made: Window, tmp_path: Path)
     ids=["raises", "no Python", "raises at once", "no file", "no such function"],
 )
 def test_what_is_wrong_with_it_is_one_line_that_names_the_file(
-    made: Window, tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str | None, words: str
+    fake_window: Window, tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str | None, words: str
 ) -> None:
     """A file without ``drive`` ended with the words "KeyError: 'drive'"."""
-    assert driven(made, tmp_path, text) == 1
+    assert driven(fake_window, tmp_path, text) == 1
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith(f"storescope: {tmp_path / 'drive.py'}: ")
     assert words in line
@@ -220,26 +220,26 @@ def test_what_is_wrong_with_it_is_one_line_that_names_the_file(
 # ---- the end ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_window_that_was_closed_ends_the_run_once(made: Window, qtbot: Any) -> None:
+def test_a_window_that_was_closed_ends_the_run_once(fake_window: Window, qtbot: Any) -> None:
     loop = asyncio.new_event_loop()
     closed: asyncio.Future[int] = loop.create_future()
-    ender = _Ender(made, closed)  # type: ignore[arg-type]
-    made.installEventFilter(ender)
-    made.show()
-    made.close()
-    made.close()
+    ender = _Ender(fake_window, closed)  # type: ignore[arg-type]
+    fake_window.installEventFilter(ender)
+    fake_window.show()
+    fake_window.close()
+    fake_window.close()
     qtbot.waitUntil(closed.done, timeout=60_000)
     assert closed.result() == 0
     loop.close()
 
 
-def test_ctrl_c_closes_the_window_and_means_what_it_did_before_behind_it(made: Window) -> None:
+def test_ctrl_c_closes_the_window_and_means_what_it_did_before_behind_it(fake_window: Window) -> None:
     before = signal.getsignal(signal.SIGINT)
-    made.show()
-    with _interruptible(made):  # type: ignore[arg-type]
-        assert made.isVisible()
+    fake_window.show()
+    with _interruptible(fake_window):  # type: ignore[arg-type]
+        assert fake_window.isVisible()
         signal.raise_signal(signal.SIGINT)
-        assert not made.isVisible()
+        assert not fake_window.isVisible()
     assert signal.getsignal(signal.SIGINT) is before
 
 
@@ -290,31 +290,31 @@ def test_where_last_words_cannot_be_written_the_program_starts_all_the_same(tmp_
 
 
 def test_an_error_that_nobody_caught_is_written_down_and_said_and_the_window_stays(
-    made: Window, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    fake_window: Window, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys, "excepthook", sys.excepthook)
-    made.show()
+    fake_window.show()
     with (tmp_path / "words.txt").open("w") as words:
-        watch_errors(made, words)  # type: ignore[arg-type]
+        watch_errors(fake_window, words)  # type: ignore[arg-type]
         sys.excepthook(ValueError, ValueError("the third row"), None)
-        made.jobs.failed.emit(OSError(5, "Input/output error"))
+        fake_window.jobs.failed.emit(OSError(5, "Input/output error"))
     sys.excepthook(ValueError, ValueError("behind the end"), None)
     text = (tmp_path / "words.txt").read_text()
     assert text.startswith("uncaught at ")
     assert "ValueError: the third row" in text
     assert "Input/output error" in text
     assert "behind the end" not in text
-    assert made.said == ["ValueError: the third row", "ValueError: behind the end"]
+    assert fake_window.said == ["ValueError: the third row", "ValueError: behind the end"]
     assert "ValueError: the third row" in capsys.readouterr().err
-    assert made.isVisible()
+    assert fake_window.isVisible()
 
 
 def test_an_interrupt_closes_the_window_and_is_no_error(
-    made: Window, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    fake_window: Window, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys, "excepthook", sys.excepthook)
-    made.show()
-    watch_errors(made, None)  # type: ignore[arg-type]
+    fake_window.show()
+    watch_errors(fake_window, None)  # type: ignore[arg-type]
     sys.excepthook(KeyboardInterrupt, KeyboardInterrupt(), None)
-    assert not made.isVisible()
-    assert (made.said, capsys.readouterr().err) == ([], "")
+    assert not fake_window.isVisible()
+    assert (fake_window.said, capsys.readouterr().err) == ([], "")

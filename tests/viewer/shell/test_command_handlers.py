@@ -77,7 +77,7 @@ class Window(QWidget):
 
 
 @pytest.fixture
-def made(themed_app: object) -> Iterator[Any]:
+def fake_window(themed_app: object) -> Iterator[Any]:
     window = Window()
     yield window
     window.deleteLater()
@@ -99,60 +99,60 @@ class Action:
 # ---- what the view in front answers ----------------------------------------------------------------------------------
 
 
-def test_a_command_of_the_findings_is_answered_there_from_anywhere(made: Any) -> None:
-    in_findings(made, "check.run")
-    assert made.asked == ["findings"], "it comes to the front, though it has no answer"
-    made.answers["check.run"] = lambda: made.asked.append("checked")
-    in_findings(made, "check.run")
-    assert made.asked[1:] == ["findings", "checked"]
+def test_a_command_of_the_findings_is_answered_there_from_anywhere(fake_window: Any) -> None:
+    in_findings(fake_window, "check.run")
+    assert fake_window.asked == ["findings"], "it comes to the front, though it has no answer"
+    fake_window.answers["check.run"] = lambda: fake_window.asked.append("checked")
+    in_findings(fake_window, "check.run")
+    assert fake_window.asked[1:] == ["findings", "checked"]
 
 
-def test_looking_again_asks_the_store_and_the_view_in_front(made: Any) -> None:
-    look_again(made)
-    assert made.asked == []
-    made.session = SimpleNamespace(look=lambda *, anyway: made.asked.append(anyway))
-    made.answers["view.refresh"] = lambda: made.asked.append("refreshed")
-    look_again(made)
-    assert made.asked == [True, "refreshed"], "also where nothing seems to have changed"
+def test_looking_again_asks_the_store_and_the_view_in_front(fake_window: Any) -> None:
+    look_again(fake_window)
+    assert fake_window.asked == []
+    fake_window.session = SimpleNamespace(look=lambda *, anyway: fake_window.asked.append(anyway))
+    fake_window.answers["view.refresh"] = lambda: fake_window.asked.append("refreshed")
+    look_again(fake_window)
+    assert fake_window.asked == [True, "refreshed"], "also where nothing seems to have changed"
 
 
-def test_the_filter_of_the_view_in_front_comes_before_the_log_s(made: Any) -> None:
+def test_the_filter_of_the_view_in_front_comes_before_the_log_s(fake_window: Any) -> None:
     def show_log(view: str) -> None:
-        made.asked.append(view)
-        made.answers["filter.focus"] = lambda: made.asked.append("the log's")
+        fake_window.asked.append(view)
+        fake_window.answers["filter.focus"] = lambda: fake_window.asked.append("the log's")
 
-    made.show_view = show_log
-    focus_filter(made)
-    assert made.asked == ["log", "the log's"]
-    made.answers["filter.focus"] = lambda: made.asked.append("its own")
-    focus_filter(made)
-    assert made.asked == ["log", "the log's", "its own"]
-
-
-def test_the_key_to_trace_is_asked_for_in_the_index(made: Any) -> None:
-    trace_key(made)
-    assert made.asked == ["index"], "without the field nothing breaks"
-    made.answers["trace.open"] = lambda: made.asked.append("focused")
-    trace_key(made)
-    assert made.asked == ["index", "index", "focused"]
+    fake_window.show_view = show_log
+    focus_filter(fake_window)
+    assert fake_window.asked == ["log", "the log's"]
+    fake_window.answers["filter.focus"] = lambda: fake_window.asked.append("its own")
+    focus_filter(fake_window)
+    assert fake_window.asked == ["log", "the log's", "its own"]
 
 
-def test_a_store_is_closed_before_the_welcome_page_comes(made: Any) -> None:
-    close_store(SimpleNamespace(window=made, lab=SimpleNamespace(ask_leave=lambda agreed: agreed())))
-    assert made.asked == ["closed", "welcome"]
+def test_the_key_to_trace_is_asked_for_in_the_index(fake_window: Any) -> None:
+    trace_key(fake_window)
+    assert fake_window.asked == ["index"], "without the field nothing breaks"
+    fake_window.answers["trace.open"] = lambda: fake_window.asked.append("focused")
+    trace_key(fake_window)
+    assert fake_window.asked == ["index", "index", "focused"]
+
+
+def test_a_store_is_closed_before_the_welcome_page_comes(fake_window: Any) -> None:
+    close_store(SimpleNamespace(window=fake_window, lab=SimpleNamespace(ask_leave=lambda agreed: agreed())))
+    assert fake_window.asked == ["closed", "welcome"]
 
 
 # ---- places ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_place_is_copied_as_the_command_line_writes_it(made: Any) -> None:
+def test_a_place_is_copied_as_the_command_line_writes_it(fake_window: Any) -> None:
     QGuiApplication.clipboard().setText("before")
-    copy_place(made)
-    assert (QGuiApplication.clipboard().text(), made.asked) == ("before", [])
-    made.history.current = places.queue("Orders", 0, 42)
-    copy_place(made)
+    copy_place(fake_window)
+    assert (QGuiApplication.clipboard().text(), fake_window.asked) == ("before", [])
+    fake_window.history.current = places.queue("Orders", 0, 42)
+    copy_place(fake_window)
     assert QGuiApplication.clipboard().text() == "queue:Orders/0/42"
-    assert made.asked == ["Copied queue:Orders/0/42"]
+    assert fake_window.asked == ["Copied queue:Orders/0/42"]
 
 
 def follow_answers(made: Any, *, on: bool) -> list[bool]:
@@ -169,61 +169,61 @@ def follow_answers(made: Any, *, on: bool) -> list[bool]:
     return answers
 
 
-def test_following_brings_the_log_to_the_front_first(made: Any) -> None:
+def test_following_brings_the_log_to_the_front_first(fake_window: Any) -> None:
     """A jump to a row ends Follow, so the log comes to the front as a whole before Follow begins. The log itself then
     chooses its newest unit.
     """
-    assert follow_answers(made, on=True) == [True]
-    assert made.asked == [Place("log"), "follow True"]
-    assert not made.asked[0].names_row
+    assert follow_answers(fake_window, on=True) == [True]
+    assert fake_window.asked == [Place("log"), "follow True"]
+    assert not fake_window.asked[0].names_row
 
 
-def test_following_ends_where_one_is(made: Any) -> None:
-    assert follow_answers(made, on=False) == [False]
-    assert made.asked == ["follow False"]
-    made.session = None
-    follow_end(made)
+def test_following_ends_where_one_is(fake_window: Any) -> None:
+    assert follow_answers(fake_window, on=False) == [False]
+    assert fake_window.asked == ["follow False"]
+    fake_window.session = None
+    follow_end(fake_window)
 
 
 @pytest.fixture
-def parts(made: Any) -> list[QWidget]:
+def parts(fake_window: Any) -> list[QWidget]:
     """Go-to box, tree and a part of the view, in their order, and a field besides."""
-    box = QVBoxLayout(made)
+    box = QVBoxLayout(fake_window)
     fields = [QLineEdit() for _ in range(4)]
     for field in fields:
         box.addWidget(field)
-    made.top.goto, made.side.tree = fields[:2]
-    made.panes = {"log": SimpleNamespace(focus_stops=lambda: [fields[2]])}
-    made.show()
-    made.activateWindow()
+    fake_window.top.goto, fake_window.side.tree = fields[:2]
+    fake_window.panes = {"log": SimpleNamespace(focus_stops=lambda: [fields[2]])}
+    fake_window.show()
+    fake_window.activateWindow()
     return fields
 
 
-def test_from_part_to_part_and_round(parts: list[QWidget], made: Any, qtbot: Any) -> None:
-    qtbot.waitUntil(made.isActiveWindow, timeout=60_000)
+def test_from_part_to_part_and_round(parts: list[QWidget], fake_window: Any, qtbot: Any) -> None:
+    qtbot.waitUntil(fake_window.isActiveWindow, timeout=60_000)
     parts[0].setFocus()
     for step, position in ((1, 1), (1, 2), (1, 0), (-1, 2), (-1, 1)):
-        next_pane(made, step)
-        assert made.focusWidget() is parts[position]
+        next_pane(fake_window, step)
+        assert fake_window.focusWidget() is parts[position]
     parts[2].hide()
-    next_pane(made, 1)
-    assert made.focusWidget() is parts[0], "what is not seen is passed over"
+    next_pane(fake_window, 1)
+    assert fake_window.focusWidget() is parts[0], "what is not seen is passed over"
 
 
 @pytest.mark.parametrize(("step", "at"), [(1, 0), (-1, 2)])
 def test_from_elsewhere_one_comes_to_the_first_or_backwards_to_the_last(
-    parts: list[QWidget], made: Any, qtbot: Any, step: int, at: int
+    parts: list[QWidget], fake_window: Any, qtbot: Any, step: int, at: int
 ) -> None:
     """Backwards it was the last but one."""
-    qtbot.waitUntil(made.isActiveWindow, timeout=60_000)
+    qtbot.waitUntil(fake_window.isActiveWindow, timeout=60_000)
     parts[3].setFocus()
-    next_pane(made, step)
-    assert made.focusWidget() is parts[at]
+    next_pane(fake_window, step)
+    assert fake_window.focusWidget() is parts[at]
 
 
-def test_where_no_part_is_seen_the_focus_stays(made: Any) -> None:
-    next_pane(made, 1)
-    assert made.focusWidget() is None
+def test_where_no_part_is_seen_the_focus_stays(fake_window: Any) -> None:
+    next_pane(fake_window, 1)
+    assert fake_window.focusWidget() is None
 
 
 # ---- stores ----------------------------------------------------------------------------------------------------------
@@ -234,16 +234,16 @@ def test_where_no_part_is_seen_the_focus_stays(made: Any) -> None:
     [(ask_directory, QFileDialog.FileMode.Directory), (ask_file, QFileDialog.FileMode.ExistingFile)],
 )
 def test_another_store_is_asked_for_beside_the_last_one_and_opened(
-    made: Any, tmp_path: Path, ask: Callable[[Any], None], mode: Any
+    fake_window: Any, tmp_path: Path, ask: Callable[[Any], None], mode: Any
 ) -> None:
-    made.settings.recent = [SimpleNamespace(path=str(tmp_path / "stores" / "one"))]
+    fake_window.settings.recent = [SimpleNamespace(path=str(tmp_path / "stores" / "one"))]
     (tmp_path / "stores").mkdir()
-    ask(made)
-    (dialog,) = made.findChildren(QFileDialog, "open.dialog")
+    ask(fake_window)
+    (dialog,) = fake_window.findChildren(QFileDialog, "open.dialog")
     assert dialog.fileMode() == mode
     assert Path(dialog.directory().absolutePath()) == tmp_path / "stores"
     dialog.fileSelected.emit(str(tmp_path))
-    assert made.asked == [tmp_path]
+    assert fake_window.asked == [tmp_path]
     dialog.reject()
 
 
@@ -255,10 +255,10 @@ def test_every_window_is_asked_whether_it_may_close(monkeypatch: pytest.MonkeyPa
     assert numbers == [0, 1, 2]
 
 
-def test_settings_are_shown_in_the_desktop_s_own_way(made: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_settings_are_shown_in_the_desktop_s_own_way(fake_window: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[str] = []
     monkeypatch.setattr(QDesktopServices, "openUrl", lambda url: opened.append(url.toLocalFile()))
-    show_logs(made)
+    show_logs(fake_window)
     assert opened == ["/settings"]
 
 
@@ -283,7 +283,7 @@ class Theme:
 
 
 @pytest.fixture
-def looks(made: Any, monkeypatch: pytest.MonkeyPatch) -> Theme:
+def looks(fake_window: Any, monkeypatch: pytest.MonkeyPatch) -> Theme:
     theme = Theme()
     names = (
         "theme.system",
@@ -295,9 +295,9 @@ def looks(made: Any, monkeypatch: pytest.MonkeyPatch) -> Theme:
         "session.restore",
         *(f"language.{language}" for language in assets.LANGUAGES),
     )
-    made.actions_by_id = {name: Action() for name in names}
+    fake_window.actions_by_id = {name: Action() for name in names}
     monkeypatch.setattr(module, "theme", theme)
-    monkeypatch.setattr(module, "windows_of_program", lambda: [made])
+    monkeypatch.setattr(module, "windows_of_program", lambda: [fake_window])
     return theme
 
 
@@ -305,45 +305,45 @@ def ticked(made: Any) -> set[str]:
     return {name for name, action in made.actions_by_id.items() if action.isChecked()}
 
 
-def test_colours_are_kept_and_ticked_in_every_window(made: Any, looks: Theme) -> None:
-    set_scheme(made, "dark")
-    assert (made.settings.theme, looks.scheme) == ("dark", "dark")
-    assert ticked(made) == {"theme.dark", "language.en", "view.tree"}
-    made.settings.tree_shown, made.settings.restore = False, True
-    tick(made)
-    assert ticked(made) == {"theme.dark", "language.en", "session.restore"}
+def test_colours_are_kept_and_ticked_in_every_window(fake_window: Any, looks: Theme) -> None:
+    set_scheme(fake_window, "dark")
+    assert (fake_window.settings.theme, looks.scheme) == ("dark", "dark")
+    assert ticked(fake_window) == {"theme.dark", "language.en", "view.tree"}
+    fake_window.settings.tree_shown, fake_window.settings.restore = False, True
+    tick(fake_window)
+    assert ticked(fake_window) == {"theme.dark", "language.en", "session.restore"}
 
 
 @pytest.mark.parametrize(
     ("desktop", "on", "kept"), [(False, True, True), (True, False, False), (True, True, None), (False, False, None)]
 )
 def test_contrast_that_the_desktop_wants_too_goes_on_following_it(
-    made: Any, looks: Theme, monkeypatch: pytest.MonkeyPatch, desktop: bool, on: bool, kept: bool | None
+    fake_window: Any, looks: Theme, monkeypatch: pytest.MonkeyPatch, desktop: bool, on: bool, kept: bool | None
 ) -> None:
     monkeypatch.setattr(module, "desktop_contrast", lambda: desktop)
-    set_contrast(made, on)
+    set_contrast(fake_window, on)
     assert (looks.contrast, looks.contrast_follows) == (on, kept is None)
-    assert made.settings.contrast is kept
+    assert fake_window.settings.contrast is kept
 
 
 @pytest.mark.parametrize(
     ("still", "on", "kept"), [(False, False, False), (True, True, True), (False, True, None), (True, False, None)]
 )
 def test_motion_that_the_desktop_wants_too_goes_on_following_it(
-    made: Any, looks: Theme, monkeypatch: pytest.MonkeyPatch, still: bool, on: bool, kept: bool | None
+    fake_window: Any, looks: Theme, monkeypatch: pytest.MonkeyPatch, still: bool, on: bool, kept: bool | None
 ) -> None:
     monkeypatch.setattr(module, "desktop_still", lambda: still)
-    set_motion(made, on)
-    assert made.settings.motion is kept
+    set_motion(fake_window, on)
+    assert fake_window.settings.motion is kept
     assert looks.motion is kept
 
 
-def test_every_window_speaks_another_language_and_the_same_one_changes_nothing(made: Any, looks: Theme) -> None:
+def test_every_window_speaks_another_language_and_the_same_one_changes_nothing(fake_window: Any, looks: Theme) -> None:
     spoken: list[str] = []
-    made.speak_anew = lambda: spoken.append(assets.language())
-    set_language(made, "en")
+    fake_window.speak_anew = lambda: spoken.append(assets.language())
+    set_language(fake_window, "en")
     assert spoken == []
-    set_language(made, "zh_CN")
+    set_language(fake_window, "zh_CN")
     assert spoken == ["zh_CN"]
-    assert made.settings.language == "zh_CN"
-    assert ticked(made) == {"theme.light", "language.zh_CN", "view.tree"}
+    assert fake_window.settings.language == "zh_CN"
+    assert ticked(fake_window) == {"theme.light", "language.zh_CN", "view.tree"}

@@ -25,7 +25,7 @@ def frames(window):
 
 
 @pytest.fixture
-def made(monkeypatch):
+def frame_geometries(monkeypatch):
     """Every frame that was made, also those that have gone."""
     geometries = []
 
@@ -43,30 +43,30 @@ async def looked(window):
     await until(lambda: not window.workspace.jumps._timer.isActive(), "the row was looked for")
 
 
-def test_the_row_of_a_jump_is_framed_for_a_moment(run, window, golden, made, monkeypatch):
+def test_the_row_of_a_jump_is_framed_for_a_moment(run, window, golden, frame_geometries, monkeypatch):
     monkeypatch.setattr(jump_highlight, "LASTS_MS", 50)
     monkeypatch.setattr(theme, "motion", True)
 
     async def jump():
         assert await window.open(golden("broker-orders"))
         await window.settled()
-        before = len(made)
+        before = len(frame_geometries)
         window.go(ROW)
-        await until(lambda: len(made) > before, "the row is framed")
+        await until(lambda: len(frame_geometries) > before, "the row is framed")
         await until(lambda: not frames(window), "the frame goes by itself")
-        assert len(made) == before + 1
+        assert len(frame_geometries) == before + 1
 
     run(jump())
 
 
-def test_nothing_moves_where_that_is_wanted(run, window, golden, made, monkeypatch):
+def test_nothing_moves_where_that_is_wanted(run, window, golden, frame_geometries, monkeypatch):
     monkeypatch.setattr(theme, "motion", False)
     assert run(window.open(golden("broker-orders")))
     run(window.settled())
     window.go(ROW)
     run(window.settled())
     run(looked(window))
-    assert made == []
+    assert frame_geometries == []
 
 
 def test_a_second_jump_takes_the_frame_of_the_first_away(run, window, golden, monkeypatch):
@@ -81,7 +81,7 @@ def test_a_second_jump_takes_the_frame_of_the_first_away(run, window, golden, mo
     run(until(lambda: len(frames(window)) == 1, "the second row is framed"))
 
 
-def test_the_frame_waits_for_a_read_that_takes_long(run, window, golden, made, monkeypatch):
+def test_the_frame_waits_for_a_read_that_takes_long(run, window, golden, frame_geometries, monkeypatch):
     """A slow disk is no reason to leave the frame out."""
     monkeypatch.setattr(jump_highlight, "LOOKS", 2)
     monkeypatch.setattr(theme, "motion", True)
@@ -92,14 +92,14 @@ def test_the_frame_waits_for_a_read_that_takes_long(run, window, golden, made, m
         units = window.findChild(RecordView, "units.table").model()
         column = next(n for n in range(units.columnCount()) if units.headerData(n, HORIZONTAL) == "Physical offset")
         second = int(units.index(1, column).data().replace(",", ""))
-        before, may_end = len(made), threading.Event()
+        before, may_end = len(frame_geometries), threading.Event()
         read = asyncio.ensure_future(window.jobs.quick(lambda: may_end.wait(60)))
         await until(lambda: not window.jobs.quick_idle, "the read has begun")
         window.go(replace(places.log(second), field="bodyCRC"))
         await asyncio.sleep(10 * jump_highlight.LOOK_MS / 1000)
-        assert len(made) == before
+        assert len(frame_geometries) == before
         may_end.set()
         await read
-        await until(lambda: len(made) > before, "the row is framed")
+        await until(lambda: len(frame_geometries) > before, "the row is framed")
 
     run(jump())

@@ -137,7 +137,7 @@ class Window(QMainWindow):
 
 
 @pytest.fixture
-def made(run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Window]:
+def fake_window(run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Window]:
     monkeypatch.setattr(module, "LabSession", FakeLabDesk)
     window = Window(tmp_path)
     yield window
@@ -148,9 +148,9 @@ def made(run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[
 
 
 @pytest.fixture
-def room(made: Window) -> WindowLab:
-    made.room = WindowLab(made)  # type: ignore[arg-type]
-    return made.room
+def room(fake_window: Window) -> WindowLab:
+    fake_window.room = WindowLab(fake_window)  # type: ignore[arg-type]
+    return fake_window.room
 
 
 @pytest.fixture
@@ -186,16 +186,18 @@ def possible(room: WindowLab) -> set[str]:
     return {name for name, on in room.able().items() if on}
 
 
-def test_nothing_can_be_done_before_a_store_is_there_but_open_one_for_writing(room: WindowLab, made: Window) -> None:
+def test_nothing_can_be_done_before_a_store_is_there_but_open_one_for_writing(
+    room: WindowLab, fake_window: Window
+) -> None:
     assert possible(room) == set()
-    made.session = SimpleNamespace(path=Path("/data/store"))
+    fake_window.session = SimpleNamespace(path=Path("/data/store"))
     assert possible(room) == {"lab.write"}
 
 
 def test_each_state_of_a_lab_store_has_its_commands(
-    room: WindowLab, desk: FakeLabDesk, made: Window, tmp_path: Path
+    room: WindowLab, desk: FakeLabDesk, fake_window: Window, tmp_path: Path
 ) -> None:
-    made.session = SimpleNamespace(path=tmp_path / "store")
+    fake_window.session = SimpleNamespace(path=tmp_path / "store")
     desk.store, desk.folder = tmp_path / "store", tmp_path
     at_rest = {"lab.put", "lab.flush", "lab.start", "lab.serve.show", "lab.plug", "lab.close"}
     assert possible(room) == at_rest
@@ -217,27 +219,29 @@ def test_the_plug_of_somebody_s_own_store_is_never_pulled(room: WindowLab, desk:
     assert desk.asked == []
 
 
-def test_words_at_the_top_are_of_the_store_that_is_shown(room: WindowLab, desk: FakeLabDesk, made: Window) -> None:
+def test_words_at_the_top_are_of_the_store_that_is_shown(
+    room: WindowLab, desk: FakeLabDesk, fake_window: Window
+) -> None:
     desk.store = Path("/data/store")
     room.show_words()
-    made.session = SimpleNamespace(path=Path("/data/store"))
+    fake_window.session = SimpleNamespace(path=Path("/data/store"))
     room.show_words()
-    made.view = "log"
+    fake_window.view = "log"
     room.show_words()
-    made.session = SimpleNamespace(path=Path("/data/other"))
+    fake_window.session = SimpleNamespace(path=Path("/data/other"))
     room.show_words()
-    assert [on for on, _ in made.written] == [False, True, True, False]
-    assert made.promised == [False, True, False, False]
+    assert [on for on, _ in fake_window.written] == [False, True, True, False]
+    assert fake_window.promised == [False, True, False, False]
 
 
 def test_a_load_and_a_recovery_stand_among_the_work_under_way(
-    room: WindowLab, desk: FakeLabDesk, made: Window, run: Any
+    room: WindowLab, desk: FakeLabDesk, fake_window: Window, run: Any
 ) -> None:
     desk.store = Path("/data/store")
     desk.load = LOAD
     desk.changed.emit()
     desk.changed.emit()
-    (shown,) = made.jobs.list
+    (shown,) = fake_window.jobs.list
     desk.sampled.emit(SimpleNamespace(rates=SimpleNamespace(messages=1234.0)))
     assert (shown.title, shown.note) == ("Load", "1,234 /s")
     desk.load_paused = True
@@ -246,51 +250,55 @@ def test_a_load_and_a_recovery_stand_among_the_work_under_way(
     shown.cancel()
     run(desk.begun.pop())
     desk.changed.emit()
-    assert made.jobs.list == []
+    assert fake_window.jobs.list == []
     desk.busy = "recover"
     desk.changed.emit()
-    (shown,) = made.jobs.list
+    (shown,) = fake_window.jobs.list
     shown.cancel()
-    assert made.said == ["A recovery cannot be stopped halfway."]
+    assert fake_window.said == ["A recovery cannot be stopped halfway."]
     desk.busy = ""
     desk.changed.emit()
-    assert made.jobs.list == []
+    assert fake_window.jobs.list == []
 
 
-def test_to_a_window_that_is_closed_nothing_is_shown(room: WindowLab, desk: FakeLabDesk, made: Window) -> None:
-    made.closed, desk.load = True, LOAD
+def test_to_a_window_that_is_closed_nothing_is_shown(room: WindowLab, desk: FakeLabDesk, fake_window: Window) -> None:
+    fake_window.closed, desk.load = True, LOAD
     desk.changed.emit()
-    assert made.jobs.list == []
+    assert fake_window.jobs.list == []
 
 
-def test_the_end_of_an_engine_is_told(room: WindowLab, desk: FakeLabDesk, made: Window) -> None:
+def test_the_end_of_an_engine_is_told(room: WindowLab, desk: FakeLabDesk, fake_window: Window) -> None:
     desk.died.emit("killed by signal 9")
-    assert made.said == ["The lab's engine has ended: killed by signal 9"]
+    assert fake_window.said == ["The lab's engine has ended: killed by signal 9"]
 
 
 # ---- opening and leaving ---------------------------------------------------------------------------------------------
 
 
 def test_a_store_that_was_made_is_shown_and_followed_and_its_place_remembered(
-    room: WindowLab, desk: FakeLabDesk, made: Window, run: Any, tmp_path: Path
+    room: WindowLab, desk: FakeLabDesk, fake_window: Window, run: Any, tmp_path: Path
 ) -> None:
     folder = tmp_path / "elsewhere" / "lab-1"
     assert run(room.start(folder, SMALL, "5.3"))
-    assert made.opened == [(folder / "store", "lab")]
-    assert made.session.followed == [True]
-    assert made.settings.lab_folder == folder.parent
+    assert fake_window.opened == [(folder / "store", "lab")]
+    assert fake_window.session.followed == [True]
+    assert fake_window.settings.lab_folder == folder.parent
     assert desk.asked == [("open", folder, SMALL, "5.3")], "showing it does not close it again"
 
 
 def test_a_store_that_cannot_be_made_is_an_error_page(
-    room: WindowLab, desk: FakeLabDesk, made: Window, run: Any, tmp_path: Path
+    room: WindowLab, desk: FakeLabDesk, fake_window: Window, run: Any, tmp_path: Path
 ) -> None:
-    before = made.settings.lab_folder
+    before = fake_window.settings.lab_folder
     for error in (StoreError("something is there"), OSError(28, "No space left on device"), EOFError("gone")):
         desk.error = error
         assert not run(room.start(tmp_path / "lab-1", SMALL, "5.3"))
-    assert [words for _, words in made.errors] == ["something is there", "[Errno 28] No space left on device", "gone"]
-    assert (made.opened, made.settings.lab_folder) == ([], before)
+    assert [words for _, words in fake_window.errors] == [
+        "something is there",
+        "[Errno 28] No space left on device",
+        "gone",
+    ]
+    assert (fake_window.opened, fake_window.settings.lab_folder) == ([], before)
 
 
 def test_a_lab_store_is_opened_again_by_its_store_too_and_anything_else_as_it_is(
@@ -304,48 +312,48 @@ def test_a_lab_store_is_opened_again_by_its_store_too_and_anything_else_as_it_is
 
 
 def test_opening_for_writing_says_what_is_kept_or_why_it_is_refused(
-    room: WindowLab, desk: FakeLabDesk, made: Window, run: Any, tmp_path: Path
+    room: WindowLab, desk: FakeLabDesk, fake_window: Window, run: Any, tmp_path: Path
 ) -> None:
     store = tmp_path / "store"
     desk.error = StoreError("another process has it open")
     run(room._write(store))
-    assert made.said == ["another process has it open"]
-    assert made.opened == []
+    assert fake_window.said == ["another process has it open"]
+    assert fake_window.opened == []
     desk.error = None
     run(room._write(store))
-    assert made.opened == [(store, "lab")]
-    assert made.said[-1] == (
+    assert fake_window.opened == [(store, "lab")]
+    assert fake_window.said[-1] == (
         f"Opening saved what it changed in {tmp_path / 'store.kept-1'}; recover --undo restores it."
     )
 
 
 def test_a_store_of_the_lab_s_own_is_opened_without_a_question(
-    room: WindowLab, desk: FakeLabDesk, made: Window, run: Any, tmp_path: Path
+    room: WindowLab, desk: FakeLabDesk, fake_window: Window, run: Any, tmp_path: Path
 ) -> None:
     folder = tmp_path / "mine"
     LabStore.create(folder, SMALL).close()
-    made.session = SimpleNamespace(path=folder / "store")
-    run(room._ask_to_write(made.session))
+    fake_window.session = SimpleNamespace(path=folder / "store")
+    run(room._ask_to_write(fake_window.session))
     assert ("open", folder, None, "5.5") in desk.asked
 
 
 def test_a_pulled_plug_and_a_recovery_are_said_and_their_directory_shown(
-    room: WindowLab, desk: FakeLabDesk, made: Window, run: Any, tmp_path: Path
+    room: WindowLab, desk: FakeLabDesk, fake_window: Window, run: Any, tmp_path: Path
 ) -> None:
     desk.store, desk.folder = tmp_path / "store", tmp_path
     run(room.cut_power(7))
     run(room.recover_now())
     assert desk.asked == [("plug", 7), "recover"]
-    assert made.said == ["Cutting the power", "Recovering"]
-    assert made.opened == [(tmp_path / "store", "lab")] * 2
+    assert fake_window.said == ["Cutting the power", "Recovering"]
+    assert fake_window.opened == [(tmp_path / "store", "lab")] * 2
 
 
 def test_a_window_that_lets_go_of_its_store_closes_its_engine_but_not_to_show_it(
-    room: WindowLab, desk: FakeLabDesk, made: Window, run: Any, tmp_path: Path
+    room: WindowLab, desk: FakeLabDesk, fake_window: Window, run: Any, tmp_path: Path
 ) -> None:
     async def leave() -> None:
         room.leaving()
-        await made.jobs.drain()
+        await fake_window.jobs.drain()
 
     run(leave())
     assert desk.asked == [], "nothing is open"
@@ -355,16 +363,16 @@ def test_a_window_that_lets_go_of_its_store_closes_its_engine_but_not_to_show_it
 
 
 def test_closing_looks_at_what_is_there_then(
-    room: WindowLab, desk: FakeLabDesk, made: Window, run: Any, tmp_path: Path
+    room: WindowLab, desk: FakeLabDesk, fake_window: Window, run: Any, tmp_path: Path
 ) -> None:
     looks: list[bool] = []
-    made.session = SimpleNamespace(path=tmp_path, look=lambda *, anyway: looks.append(anyway))
+    fake_window.session = SimpleNamespace(path=tmp_path, look=lambda *, anyway: looks.append(anyway))
     room.close()
     assert desk.asked == [], "nothing is open"
     desk.store = tmp_path
     run(room._close())
     assert desk.asked == ["close"]
-    assert made.said == ["The store is closed cleanly: it is only read from now on."]
+    assert fake_window.said == ["The store is closed cleanly: it is only read from now on."]
     assert looks == [True]
 
 
@@ -382,10 +390,10 @@ def test_a_load_goes_on_or_is_held_and_stops(room: WindowLab, desk: FakeLabDesk,
 
 
 def test_a_lab_store_to_open_is_looked_for_where_the_last_one_was(
-    room: WindowLab, made: Window, tmp_path: Path
+    room: WindowLab, fake_window: Window, tmp_path: Path
 ) -> None:
     room.open_folder()
-    (dialog,) = made.findChildren(QFileDialog, "lab.open.dialog")
+    (dialog,) = fake_window.findChildren(QFileDialog, "lab.open.dialog")
     assert Path(dialog.directory().absolutePath()) == tmp_path
     assert dialog.fileMode() == QFileDialog.FileMode.Directory
     dialog.reject()

@@ -36,7 +36,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "broker"
 
 
-def took(path: Path, cache: Path) -> Any:
+def take_with_control(path: Path, cache: Path) -> Any:
     """``take`` with a control of its own."""
     return take(CountingControl(), path, cache)  # type: ignore[arg-type]
 
@@ -65,10 +65,10 @@ def test_archives_are_unpacked_once_and_elsewhere(tmp_path: Path, folder: Path) 
     before = sorted(tmp_path.iterdir())
     for file in packed:
         cache = tmp_path / "cache" / file.name
-        store = took(file, cache).store
+        store = take_with_control(file, cache).store
         assert (store / "broker/store/commitlog/00000000000000000000").read_bytes() == b"x" * 100
         assert store.is_relative_to(cache)
-        assert took(file, cache).store == store
+        assert take_with_control(file, cache).store == store
         assert [part for part in store.parent.iterdir() if part.suffix == ".part"] == []
     assert sorted(set(tmp_path.iterdir()) - {tmp_path / "cache"}) == before
 
@@ -80,37 +80,37 @@ def test_an_archive_cannot_reach_out_of_its_folder(tmp_path: Path) -> None:
         info.size = 0
         out.addfile(info)
     with pytest.raises(StoreError, match="cannot be read"):
-        took(evil, tmp_path / "cache")
+        take_with_control(evil, tmp_path / "cache")
     assert not (tmp_path / "outside").exists()
 
 
 def test_broken_and_huge_archives_are_refused(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "x.zip").write_bytes(b"no archive")
     with pytest.raises(StoreError, match="expected an archive"):
-        took(tmp_path / "x.zip", tmp_path / "cache")
+        take_with_control(tmp_path / "x.zip", tmp_path / "cache")
     packed = tmp_path / "big.tar"
     with tarfile.open(packed, "w") as out:
         out.add(folder, "broker")
     monkeypatch.setattr(taking, "LARGEST_UNPACKED", 10)
     with pytest.raises(StoreError, match="unpack it yourself"):
-        took(packed, tmp_path / "cache")
+        take_with_control(packed, tmp_path / "cache")
     assert not any((tmp_path / "cache" / "opened").iterdir())
 
 
 def test_a_configuration_names_its_store(tmp_path: Path, folder: Path) -> None:
     conf = tmp_path / "broker.conf"
     conf.write_text(f"storePathRootDir={folder}/store\nmappedFileSizeCommitLog=1048576\n", "utf-8")
-    results = took(conf, tmp_path)
+    results = take_with_control(conf, tmp_path)
     assert results.store == folder / "store"
     assert results.config.mapped_file_size_commit_log == 1 << 20
     conf.write_text("brokerName=a\n", "utf-8")
     with pytest.raises(StoreError, match="storePathRootDir"):
-        took(conf, tmp_path)
+        take_with_control(conf, tmp_path)
 
 
 def test_a_session_leads_to_its_store(tmp_path: Path, folder: Path) -> None:
     file = tmp_path / "x.storescope"
     write(file, Session(str(folder), "positions"))
-    results = took(file, tmp_path)
+    results = take_with_control(file, tmp_path)
     assert (results.store, results.session.place) == (folder, "positions")
-    assert took(tmp_path / "not there.zip", tmp_path).store == tmp_path / "not there.zip"
+    assert take_with_control(tmp_path / "not there.zip", tmp_path).store == tmp_path / "not there.zip"

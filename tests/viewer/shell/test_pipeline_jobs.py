@@ -75,7 +75,7 @@ class Window(QMainWindow):
 
 
 @pytest.fixture
-def made(run: object, monkeypatch: pytest.MonkeyPatch) -> Iterator[Window]:
+def fake_window(run: object, monkeypatch: pytest.MonkeyPatch) -> Iterator[Window]:
     monkeypatch.setattr(module, "PipelineRuns", FakeJobRuns)
     window = Window()
     window.show()
@@ -92,8 +92,8 @@ def beside() -> list[Path]:
 
 
 @pytest.fixture
-def room(made: Window, beside: list[Path]) -> PipelineRoom:
-    return PipelineRoom(made, beside.append)  # type: ignore[arg-type]
+def room(fake_window: Window, beside: list[Path]) -> PipelineRoom:
+    return PipelineRoom(fake_window, beside.append)  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -102,11 +102,11 @@ def runs(room: PipelineRoom) -> Any:
 
 
 def test_a_job_is_listed_among_the_work_under_way_until_it_ends(
-    room: PipelineRoom, runs: FakeJobRuns, made: Window
+    room: PipelineRoom, runs: FakeJobRuns, fake_window: Window
 ) -> None:
     job = runs.start("verify")
     runs.listed.emit()
-    (shown,) = made.jobs.list
+    (shown,) = fake_window.jobs.list
     assert (shown.title, shown.part) == ("verify", None)
     assert shown.stays, "another store leaves it alone"
     job.take_all(lines.verify([], ended=False), 101.0)
@@ -115,34 +115,36 @@ def test_a_job_is_listed_among_the_work_under_way_until_it_ends(
     assert "58 of 108 tasks" in shown.note
     shown.cancel()
     assert runs.cancelled == [job]
-    before = made.enabled
+    before = fake_window.enabled
     runs.over(job, 130)
-    assert made.jobs.list == []
-    assert made.said == ["verify has ended: cancelled"]
-    assert made.enabled == before + 1
+    assert fake_window.jobs.list == []
+    assert fake_window.said == ["verify has ended: cancelled"]
+    assert fake_window.enabled == before + 1
 
 
-def test_a_job_that_had_ended_before_is_not_listed(room: PipelineRoom, runs: FakeJobRuns, made: Window) -> None:
+def test_a_job_that_had_ended_before_is_not_listed(room: PipelineRoom, runs: FakeJobRuns, fake_window: Window) -> None:
     job = runs.start("verify")
     runs.over(job)
     runs.listed.emit()
-    assert made.jobs.list == []
+    assert fake_window.jobs.list == []
     runs.jobChanged.emit(job)
     runs.over(job)
-    assert made.jobs.list == [], "what comes late harms nothing"
+    assert fake_window.jobs.list == [], "what comes late harms nothing"
 
 
-def test_to_a_window_that_is_closed_nothing_is_said(room: PipelineRoom, runs: FakeJobRuns, made: Window) -> None:
+def test_to_a_window_that_is_closed_nothing_is_said(room: PipelineRoom, runs: FakeJobRuns, fake_window: Window) -> None:
     job = runs.start("verify")
-    made.closed = True
+    fake_window.closed = True
     runs.over(job)
-    assert (made.jobs.list, made.said) == ([], [])
+    assert (fake_window.jobs.list, fake_window.said) == ([], [])
 
 
 # ---- the end of the window -------------------------------------------------------------------------------------------
 
 
-def test_each_job_that_runs_is_a_sentence_of_the_question(room: PipelineRoom, runs: FakeJobRuns, made: Window) -> None:
+def test_each_job_that_runs_is_a_sentence_of_the_question(
+    room: PipelineRoom, runs: FakeJobRuns, fake_window: Window
+) -> None:
     assert room.running_in_words() == []
     runs.start("verify").take_all(lines.verify([], ended=False), 101.0)
     runs.start("stats")
@@ -154,14 +156,14 @@ def test_each_job_that_runs_is_a_sentence_of_the_question(room: PipelineRoom, ru
 
 
 def test_jobs_are_ended_behind_a_window_that_closes(
-    room: PipelineRoom, runs: FakeJobRuns, made: Window, run: Any
+    room: PipelineRoom, runs: FakeJobRuns, fake_window: Window, run: Any
 ) -> None:
     runs.start("verify")
 
     async def close() -> None:
-        made.close()
-        assert made.closed
-        await made.jobs.drain()
+        fake_window.close()
+        assert fake_window.closed
+        await fake_window.jobs.drain()
 
     run(close())
     assert runs.ends == 1
@@ -171,7 +173,7 @@ def test_jobs_are_ended_behind_a_window_that_closes(
 
 
 def test_a_view_shows_these_jobs_and_what_it_asks_for_opens(
-    room: PipelineRoom, runs: FakeJobRuns, made: Window, beside: list[Path], monkeypatch: pytest.MonkeyPatch
+    room: PipelineRoom, runs: FakeJobRuns, fake_window: Window, beside: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Pane(QObject):
         besideAsked = Signal(str, str)  # noqa: N815
@@ -190,11 +192,11 @@ def test_a_view_shows_these_jobs_and_what_it_asks_for_opens(
     assert pane.shown is runs
     pane.besideAsked.emit("", "log:5")
     assert opened == [], "without a store there is nothing that could be meant"
-    made.session = SimpleNamespace(path=Path("/data/store"))
+    fake_window.session = SimpleNamespace(path=Path("/data/store"))
     pane.besideAsked.emit("", "log:5")
     pane.besideAsked.emit("/data/built", "queue")
     assert opened == [(Path("/data/store"), "log:5"), (Path("/data/built"), "queue")]
     pane.compareAsked.emit("/data/built")
     assert beside == [Path("/data/built")]
     pane.commandsChanged.emit()
-    assert made.enabled == 1
+    assert fake_window.enabled == 1

@@ -35,7 +35,7 @@ def called(folder: Path, start: SecondStart) -> bool:
 
 
 @pytest.fixture
-def short(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def short_runtime_folder(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A run-time folder of the test's own whose name leaves room for that of a socket."""
     with tempfile.TemporaryDirectory(prefix="ss") as folder:
         monkeypatch.setenv("XDG_RUNTIME_DIR", folder)
@@ -59,63 +59,63 @@ def test_a_relative_path_is_sent_from_its_root(tmp_path: Path, monkeypatch: pyte
     assert json.loads(SecondStart(Path("store")).line())["store"] == str(tmp_path / "store")
 
 
-def test_settings_elsewhere_are_another_address(short: Path) -> None:
-    assert address(short / "a") != address(short / "b")
-    assert address(short / "a") == address(short / "a")
-    assert address(short / "a").startswith(str(short))
+def test_settings_elsewhere_are_another_address(short_runtime_folder: Path) -> None:
+    assert address(short_runtime_folder / "a") != address(short_runtime_folder / "b")
+    assert address(short_runtime_folder / "a") == address(short_runtime_folder / "a")
+    assert address(short_runtime_folder / "a").startswith(str(short_runtime_folder))
 
 
-def test_the_window_that_runs_hears_it(run: Run, short: Path) -> None:
-    bell = SecondStartListener(short / "settings")
+def test_the_window_that_runs_hears_it(run: Run, short_runtime_folder: Path) -> None:
+    bell = SecondStartListener(short_runtime_folder / "settings")
     emitted: list[SecondStart] = []
     bell.rung.connect(emitted.append)
     start = SecondStart(Path("/data/store"), "log:5")
     assert bell.listening
-    assert run(asyncio.to_thread(called, short / "settings", start))
+    assert run(asyncio.to_thread(called, short_runtime_folder / "settings", start))
     assert emitted == [start]
     bell.close()
-    assert not hand_over(short / "settings", start)
+    assert not hand_over(short_runtime_folder / "settings", start)
 
 
-def test_where_nobody_runs_nothing_is_handed_over(short: Path) -> None:
-    assert not hand_over(short / "settings", SecondStart())
+def test_where_nobody_runs_nothing_is_handed_over(short_runtime_folder: Path) -> None:
+    assert not hand_over(short_runtime_folder / "settings", SecondStart())
 
 
-def test_a_second_bell_leaves_the_first_one_alone(run: Run, short: Path) -> None:
-    first, second = SecondStartListener(short), SecondStartListener(short)
+def test_a_second_bell_leaves_the_first_one_alone(run: Run, short_runtime_folder: Path) -> None:
+    first, second = SecondStartListener(short_runtime_folder), SecondStartListener(short_runtime_folder)
     assert (first.listening, second.listening) == (True, False)
-    assert run(asyncio.to_thread(called, short, SecondStart()))
+    assert run(asyncio.to_thread(called, short_runtime_folder, SecondStart()))
     first.close()
     second.close()
 
 
-def test_what_a_dead_process_left_behind_is_taken_away(run: Run, short: Path) -> None:
+def test_what_a_dead_process_left_behind_is_taken_away(run: Run, short_runtime_folder: Path) -> None:
     with socket.socket(socket.AF_UNIX) as remaining:
-        remaining.bind(address(short))
-    assert Path(address(short)).exists()
-    assert not hand_over(short, SecondStart())
-    bell = SecondStartListener(short)
+        remaining.bind(address(short_runtime_folder))
+    assert Path(address(short_runtime_folder)).exists()
+    assert not hand_over(short_runtime_folder, SecondStart())
+    bell = SecondStartListener(short_runtime_folder)
     assert bell.listening
-    assert run(asyncio.to_thread(called, short, SecondStart()))
+    assert run(asyncio.to_thread(called, short_runtime_folder, SecondStart()))
     bell.close()
 
 
-def test_whoever_takes_the_call_and_says_nothing_keeps_no_start_waiting(short: Path) -> None:
+def test_whoever_takes_the_call_and_says_nothing_keeps_no_start_waiting(short_runtime_folder: Path) -> None:
     with socket.socket(socket.AF_UNIX) as mute:
-        mute.bind(address(short))
+        mute.bind(address(short_runtime_folder))
         mute.listen(1)
-        assert not hand_over(short, SecondStart())
+        assert not hand_over(short_runtime_folder, SecondStart())
 
 
-def test_a_caller_who_says_something_else_is_cut_off(run: Run, short: Path) -> None:
-    bell = SecondStartListener(short)
+def test_a_caller_who_says_something_else_is_cut_off(run: Run, short_runtime_folder: Path) -> None:
+    bell = SecondStartListener(short_runtime_folder)
     emitted: list[SecondStart] = []
     bell.rung.connect(emitted.append)
 
     def call() -> bytes:
         with socket.socket(socket.AF_UNIX) as caller:
             caller.settimeout(60)
-            caller.connect(address(short))
+            caller.connect(address(short_runtime_folder))
             caller.sendall(b"GET / HTTP/1.1\n")
             return caller.recv(10)
 

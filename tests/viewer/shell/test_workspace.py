@@ -102,7 +102,7 @@ class Window(QMainWindow):
 
 
 @pytest.fixture
-def made(themed_app: object, tmp_path: Path) -> Iterator[Window]:
+def fake_window(themed_app: object, tmp_path: Path) -> Iterator[Window]:
     window = Window(tmp_path / "settings")
     window.settings.folder.mkdir()
     yield window
@@ -127,17 +127,17 @@ def layouts() -> Layouts:
 
 
 @pytest.fixture
-def space(made: Window, layouts: Layouts) -> Workspace:
+def space(fake_window: Window, layouts: Layouts) -> Workspace:
     lab = SimpleNamespace(session=LabSession(), feed=lambda: None)
-    return Workspace(made, layouts, lab)  # type: ignore[arg-type]
+    return Workspace(fake_window, layouts, lab)  # type: ignore[arg-type]
 
 
 @pytest.fixture
-def session(made: Window, tmp_path: Path) -> FakeOpenStore:
+def session(fake_window: Window, tmp_path: Path) -> FakeOpenStore:
     path = tmp_path / "store"
     path.mkdir()
-    made.session = FakeOpenStore(path, made.jobs)
-    return made.session  # type: ignore[no-any-return]
+    fake_window.session = FakeOpenStore(path, fake_window.jobs)
+    return fake_window.session  # type: ignore[no-any-return]
 
 
 # ---- from finding to finding -----------------------------------------------------------------------------------------
@@ -156,19 +156,19 @@ def walked(space: Workspace, made: Window, *steps: int) -> list[str]:
 
 
 def test_findings_follow_the_log_and_then_the_other_files_and_begin_again(
-    space: Workspace, made: Window, session: FakeOpenStore
+    space: Workspace, fake_window: Window, session: FakeOpenStore
 ) -> None:
     session.findings = (finding("AB01", "/store/abort", None), finding("CL06", offset=900), finding("CL03", offset=640))
-    assert walked(space, made, 1, 1, 1, 1) == ["CL03", "CL06", "AB01", "CL03"]
-    assert walked(space, made, -1, -1) == ["AB01", "CL06"]
-    made.go(places.log(700))
-    assert walked(space, made, 1) == ["CL06"]
-    made.go(places.log(700))
-    assert walked(space, made, -1) == ["CL03"]
+    assert walked(space, fake_window, 1, 1, 1, 1) == ["CL03", "CL06", "AB01", "CL03"]
+    assert walked(space, fake_window, -1, -1) == ["AB01", "CL06"]
+    fake_window.go(places.log(700))
+    assert walked(space, fake_window, 1) == ["CL06"]
+    fake_window.go(places.log(700))
+    assert walked(space, fake_window, -1) == ["CL03"]
 
 
 def test_several_findings_at_one_place_are_all_gone_through(
-    space: Workspace, made: Window, session: FakeOpenStore
+    space: Workspace, fake_window: Window, session: FakeOpenStore
 ) -> None:
     """The second of three came again and again: where one stood was known by the place alone."""
     session.findings = (
@@ -178,49 +178,55 @@ def test_several_findings_at_one_place_are_all_gone_through(
         finding("CL04", offset=640),
         finding("CL05", offset=900),
     )
-    assert walked(space, made, 1, 1, 1, 1, 1) == ["CL01", "CL02", "CL03", "CL04", "CL05"]
-    assert walked(space, made, -1, -1, -1, -1) == ["CL04", "CL03", "CL02", "CL01"]
+    assert walked(space, fake_window, 1, 1, 1, 1, 1) == ["CL01", "CL02", "CL03", "CL04", "CL05"]
+    assert walked(space, fake_window, -1, -1, -1, -1) == ["CL04", "CL03", "CL02", "CL01"]
 
 
-def test_the_first_byte_of_a_log_is_not_passed_over(space: Workspace, made: Window, session: FakeOpenStore) -> None:
+def test_the_first_byte_of_a_log_is_not_passed_over(
+    space: Workspace, fake_window: Window, session: FakeOpenStore
+) -> None:
     session.findings = (finding("CL01"), finding("CL02", offset=640))
-    assert walked(space, made, 1) == ["CL01"]
-    made.go(places.log())
-    assert walked(space, made, 1) == ["CL01"]
+    assert walked(space, fake_window, 1) == ["CL01"]
+    fake_window.go(places.log())
+    assert walked(space, fake_window, 1) == ["CL01"]
 
 
 def test_a_finding_that_is_seen_nowhere_else_is_seen_among_the_findings(
-    space: Workspace, made: Window, session: FakeOpenStore
+    space: Workspace, fake_window: Window, session: FakeOpenStore
 ) -> None:
     """Where all of them were about the store as a whole, the key ended in an error; else it passed them over."""
     session.findings = (finding("ST01", None, None),)
-    assert walked(space, made, 1) == ["ST01"]
-    assert made.history.current == Place("findings", name="ST01")
+    assert walked(space, fake_window, 1) == ["ST01"]
+    assert fake_window.history.current == Place("findings", name="ST01")
     session.findings = (finding("ST01", None, None), finding("CL03", offset=640))
-    assert walked(space, made, 1, 1) == ["CL03", "ST01"]
+    assert walked(space, fake_window, 1, 1) == ["CL03", "ST01"]
 
 
 def test_where_nothing_was_found_it_is_said_whether_anybody_has_looked(
-    space: Workspace, made: Window, session: FakeOpenStore
+    space: Workspace, fake_window: Window, session: FakeOpenStore
 ) -> None:
     space.next_finding(1)
     session.findings_complete = False
     space.next_finding(1)
-    made.session = None
+    fake_window.session = None
     space.next_finding(1)
-    assert made.said == ["No finding.", "This store has not been checked."]
+    assert fake_window.said == ["No finding.", "This store has not been checked."]
 
 
 # ---- the session -----------------------------------------------------------------------------------------------------
 
 
-def test_a_session_says_where_one_is_and_what_was_noted(space: Workspace, made: Window, session: FakeOpenStore) -> None:
+def test_a_session_says_where_one_is_and_what_was_noted(
+    space: Workspace, fake_window: Window, session: FakeOpenStore
+) -> None:
     assert space.here() == ""
-    made.go(places.log(640))
-    made.go(places.queue("Orders", 0, 5))
+    fake_window.go(places.log(640))
+    fake_window.go(places.queue("Orders", 0, 5))
     marks = bookmarks_of(session)  # type: ignore[arg-type]
     marks.put(Bookmark("log:640", "here"))
-    made.panes["log"] = SimpleNamespace(filter=SimpleNamespace(field=QLineEdit(' topic = "Orders" ', made)))
+    fake_window.panes["log"] = SimpleNamespace(
+        filter=SimpleNamespace(field=QLineEdit(' topic = "Orders" ', fake_window))
+    )
     actual_session = space.session()
     assert actual_session is not None
     assert (actual_session.store, actual_session.place) == (str(session.path), "queue:Orders/0/5")
@@ -228,12 +234,12 @@ def test_a_session_says_where_one_is_and_what_was_noted(space: Workspace, made: 
     assert [mark.name for mark in actual_session.bookmarks] == ["here"]
     assert actual_session.filter == 'topic = "Orders"'
     assert actual_session.layout == {"split.side": b"ab"}
-    made.session = None
+    fake_window.session = None
     assert space.session() is None
 
 
 def test_a_session_is_saved_beside_the_store_only(
-    space: Workspace, made: Window, session: FakeOpenStore, tmp_path: Path
+    space: Workspace, fake_window: Window, session: FakeOpenStore, tmp_path: Path
 ) -> None:
     (tmp_path / "way").symlink_to(session.path)
     for inside in (session.path / "a.storescope", tmp_path / "way" / "a.storescope"):
@@ -243,14 +249,14 @@ def test_a_session_is_saved_beside_the_store_only(
     assert session_file.read(tmp_path / "a.storescope").store == str(session.path)
     space.save(tmp_path / "no folder" / "a.storescope")
     refused = "Nothing is written into the store: choose another folder."
-    assert made.said[:3] == [refused, refused, f"Session saved: {tmp_path / 'a.storescope'}"]
-    assert "no folder" in made.said[3]
+    assert fake_window.said[:3] == [refused, refused, f"Session saved: {tmp_path / 'a.storescope'}"]
+    assert "no folder" in fake_window.said[3]
 
 
 def test_the_last_session_is_kept_where_that_was_chosen_and_else_forgotten(
-    space: Workspace, made: Window, session: FakeOpenStore
+    space: Workspace, fake_window: Window, session: FakeOpenStore
 ) -> None:
-    file = made.settings.folder / LAST
+    file = fake_window.settings.folder / LAST
     space.keep_last()
     assert not file.exists()
     space.choose_restore()
@@ -261,29 +267,31 @@ def test_the_last_session_is_kept_where_that_was_chosen_and_else_forgotten(
     assert space.last() is None, "though it is there still"
     space.keep_last()
     assert not file.exists()
-    assert made.ticked == [True, False]
-    assert made.said == [
+    assert fake_window.ticked == [True, False]
+    assert fake_window.said == [
         "The next start opens what the window showed at the end.",
         "The next start begins with the welcome page.",
     ]
 
 
 def test_a_window_beside_the_first_leaves_the_last_session_alone(
-    space: Workspace, made: Window, session: FakeOpenStore
+    space: Workspace, fake_window: Window, session: FakeOpenStore
 ) -> None:
-    file = made.settings.folder / LAST
-    made.settings.restore = True
+    file = fake_window.settings.folder / LAST
+    fake_window.settings.restore = True
     space.keep_last()
     before = file.read_bytes()
-    made.remembers = False
-    made.session = None
+    fake_window.remembers = False
+    fake_window.session = None
     space.keep_last()
     assert file.read_bytes() == before
 
 
-def test_a_last_session_that_leads_nowhere_is_none(space: Workspace, made: Window, session: FakeOpenStore) -> None:
-    made.settings.restore = True
-    file = made.settings.folder / LAST
+def test_a_last_session_that_leads_nowhere_is_none(
+    space: Workspace, fake_window: Window, session: FakeOpenStore
+) -> None:
+    fake_window.settings.restore = True
+    file = fake_window.settings.folder / LAST
     file.write_text("{}")
     assert space.last() is None
     space.keep_last()
@@ -292,12 +300,14 @@ def test_a_last_session_that_leads_nowhere_is_none(space: Workspace, made: Windo
     assert space.last() is None
 
 
-def test_a_last_session_that_cannot_be_kept_is_said(space: Workspace, made: Window, session: FakeOpenStore) -> None:
-    made.settings.restore = True
-    (made.settings.folder / LAST).mkdir()
-    (made.settings.folder / LAST / "in the way").touch()
+def test_a_last_session_that_cannot_be_kept_is_said(
+    space: Workspace, fake_window: Window, session: FakeOpenStore
+) -> None:
+    fake_window.settings.restore = True
+    (fake_window.settings.folder / LAST).mkdir()
+    (fake_window.settings.folder / LAST / "in the way").touch()
     space.keep_last()
-    assert len(made.said) == 1
+    assert len(fake_window.said) == 1
 
 
 # ---- what a path leads to --------------------------------------------------------------------------------------------
@@ -318,7 +328,7 @@ def test_a_store_is_meant_itself_and_begins_with_its_log(space: Workspace, takes
 
 
 def test_a_session_file_brings_its_place_its_bookmarks_and_its_layout(
-    space: Workspace, made: Window, session: FakeOpenStore, layouts: Layouts, takes: dict[str, StoreToOpen]
+    space: Workspace, fake_window: Window, session: FakeOpenStore, layouts: Layouts, takes: dict[str, StoreToOpen]
 ) -> None:
     actual_session = Session(
         str(session.path),
@@ -335,13 +345,13 @@ def test_a_session_file_brings_its_place_its_bookmarks_and_its_layout(
     space.began(session)  # type: ignore[arg-type]
     marks = bookmarks_of(session)  # type: ignore[arg-type]
     assert (marks.list, marks.notes) == (actual_session.bookmarks, "asked Lin")
-    assert [place.kind for place in made.history.places] == ["log", "queue"], "what is no place is passed over"
+    assert [place.kind for place in fake_window.history.places] == ["log", "queue"], "what is no place is passed over"
     assert layouts.taken == [actual_session.layout]
-    assert (made.width(), made.height()) == (900, 600)
+    assert (fake_window.width(), fake_window.height()) == (900, 600)
 
 
 def test_an_older_answer_does_not_become_the_newer_store_s(
-    space: Workspace, made: Window, session: FakeOpenStore, takes: dict[str, StoreToOpen]
+    space: Workspace, fake_window: Window, session: FakeOpenStore, takes: dict[str, StoreToOpen]
 ) -> None:
     """A session file that took long to read came after another store had been asked for: that store got the file's
     bookmarks and notes, and kept them.
@@ -350,7 +360,7 @@ def test_an_older_answer_does_not_become_the_newer_store_s(
     takes["slow.storescope"] = StoreToOpen(Path("/data/other"), session=other)
 
     async def opened() -> None:
-        gate = made.jobs.gates["slow.storescope"] = asyncio.Event()
+        gate = fake_window.jobs.gates["slow.storescope"] = asyncio.Event()
         slow = asyncio.create_task(space.taken(Path("slow.storescope")))
         await asyncio.sleep(0)
         assert await space.taken(session.path) == StoreToOpen(session.path)
@@ -364,11 +374,13 @@ def test_an_older_answer_does_not_become_the_newer_store_s(
     assert (marks.list, marks.notes) == ((), "")
 
 
-def test_what_was_marked_is_kept_for_the_next_time(space: Workspace, made: Window, session: FakeOpenStore) -> None:
+def test_what_was_marked_is_kept_for_the_next_time(
+    space: Workspace, fake_window: Window, session: FakeOpenStore
+) -> None:
     space.began(session)  # type: ignore[arg-type]
     bookmarks_of(session).put(Bookmark("log:640", "here"))  # type: ignore[arg-type]
-    assert len(set(made.jobs.kept)) == 1
-    second_store = FakeOpenStore(session.path, made.jobs)
+    assert len(set(fake_window.jobs.kept)) == 1
+    second_store = FakeOpenStore(session.path, fake_window.jobs)
     space.began(second_store)  # type: ignore[arg-type]
     assert [mark.name for mark in bookmarks_of(second_store).list] == ["here"]  # type: ignore[arg-type]
 
@@ -377,45 +389,45 @@ def test_what_was_marked_is_kept_for_the_next_time(space: Workspace, made: Windo
 
 
 def test_a_place_of_its_own_window_opens_there_and_any_other_does_not(
-    space: Workspace, made: Window, session: FakeOpenStore, monkeypatch: pytest.MonkeyPatch
+    space: Workspace, fake_window: Window, session: FakeOpenStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shown: list[Place] = []
     room = [True, False]
 
     def beside(_window: object, place: Place) -> object | None:
         shown.append(place)
-        return made if room.pop(0) else None
+        return fake_window if room.pop(0) else None
 
     monkeypatch.setattr(module, "show_beside", beside)
     own = Place("log", offset=640, new_window=True)
     assert not space.shown_beside(places.log(640))
     assert space.shown_beside(own)
-    assert (shown, made.said) == ([own], [])
+    assert (shown, fake_window.said) == ([own], [])
     assert space.shown_beside(own)
-    assert made.said == ["There are too many windows: close one first."]
-    made.session = None
+    assert fake_window.said == ["There are too many windows: close one first."]
+    fake_window.session = None
     space.show_here_beside()
     assert space.shown_beside(own), "without a store nothing opens, and nothing happens here"
     assert len(shown) == 2
 
 
-def test_a_window_with_jobs_that_run_asks_before_it_closes(space: Workspace, made: Window) -> None:
+def test_a_window_with_jobs_that_run_asks_before_it_closes(space: Workspace, fake_window: Window) -> None:
     space.close()
-    assert made.closes == 1
+    assert fake_window.closes == 1
     running = ["verify: 58 of 108 tasks"]
     space.pipeline = SimpleNamespace(running_in_words=lambda: running)  # type: ignore[assignment]
     space.close()
-    assert made.closes == 1
+    assert fake_window.closes == 1
     running.clear()
     space.close()
-    assert made.closes == 2
+    assert fake_window.closes == 2
 
 
-def test_where_nothing_is_served_it_is_said_where_that_begins(space: Workspace, made: Window) -> None:
+def test_where_nothing_is_served_it_is_said_where_that_begins(space: Workspace, fake_window: Window) -> None:
     followed: list[object] = []
     space.requests = SimpleNamespace(follow=followed.append)  # type: ignore[assignment]
     space._record_requests()
-    assert made.said == ["Nothing is served here: make a lab store and press Serve there, or open a file."]
+    assert fake_window.said == ["Nothing is served here: make a lab store and press Serve there, or open a file."]
     feed: Any = object()
     space._lab.feed = lambda: feed  # type: ignore[method-assign]
     space._record_requests()

@@ -33,9 +33,9 @@ def space(root: Path) -> Space:
         return space_of(store)
 
 
-def whole(area: Area) -> bool:
+def is_sum_of_children(area: Area) -> bool:
     """Return True if every area is the sum of its children."""
-    return all(whole(child) for child in area.children) and (
+    return all(is_sum_of_children(child) for child in area.children) and (
         not area.children or area.bytes == sum(child.bytes for child in area.children)
     )
 
@@ -47,7 +47,7 @@ def test_row_83_areas_add_up_to_the_directory(space: Space, grouping, measure) -
     named = grouping in {"tag", "producer"} and measure == "allocated"
     if not named:  # tags and hosts are told in bytes of units only
         assert sum(child.bytes for child in tree.children) == (space.bytes if measure == "bytes" else space.allocated)
-    assert all(whole(child) for child in tree.children)
+    assert all(is_sum_of_children(child) for child in tree.children)
 
 
 def test_a_topic_has_its_queues_and_they_their_days(space: Space) -> None:

@@ -13,7 +13,7 @@ FOUND = WhereResult("found", 640, "Orders", 0, 3)
 ABSENT = WhereResult("neverSeen", None, None, None, None)
 
 
-def asked(text="K3", topic="", group="", *results, has_unread=False, is_truncated=False):
+def model_with(text="K3", topic="", group="", *results, has_unread=False, is_truncated=False):
     model = WhereModel()
     model.begin(text, topic, group)
     model.end(WhereAnswer(results, is_truncated), has_unread=has_unread)
@@ -41,7 +41,7 @@ def test_a_question_is_trimmed_and_only_one_is_asked_at_a_time():
 
 
 def test_another_store_drops_the_search():
-    model = asked("K3", "", "", FOUND)
+    model = model_with("K3", "", "", FOUND)
     model.describe(FOUND, "It is intact.")
     model.begin("K4")
     model.forget_store()
@@ -50,23 +50,23 @@ def test_another_store_drops_the_search():
 
 
 def test_an_answer_needs_no_second_search():
-    model = asked("K3", "Orders", "", FOUND)
+    model = model_with("K3", "Orders", "", FOUND)
     assert kinds(model) == (None, None)
     assert not model.is_new(Question("K3", "Orders"))
     assert model.is_new(Question("K3"))
     assert model.is_new(Question("K4", "Orders"))
     assert model.head_note() == ""
-    assert asked("K3", "", "", FOUND, FOUND).head_note() == "2 with this name"
+    assert model_with("K3", "", "", FOUND, FOUND).head_note() == "2 with this name"
 
 
 def test_the_summary_names_what_was_asked_and_its_verdict():
-    model = asked("K3", "", "", FOUND)
+    model = model_with("K3", "", "", FOUND)
     assert model.describe(FOUND, "It is intact.").startswith("K3: ")
     assert model.summary.endswith(". It is intact.")
 
 
 def test_a_failed_search_can_be_tried_again_and_leaves_no_old_answer():
-    model = asked("K3", "", "", FOUND)
+    model = model_with("K3", "", "", FOUND)
     model.begin("K3")
     model.fail("The search was stopped.")
     assert (model.running, model.results) == (False, ())
@@ -78,7 +78,7 @@ def test_a_failed_search_can_be_tried_again_and_leaves_no_old_answer():
 
 
 def test_tags_without_an_entry_lead_to_the_filter():
-    model = asked('T#a"b')
+    model = model_with('T#a"b')
     assert model.lacks_tags
     assert model.table_state().step == "Filter the log"
     assert model.detail_state().text == "No message was found for these tags."
@@ -86,14 +86,14 @@ def test_tags_without_an_entry_lead_to_the_filter():
 
 
 def test_more_messages_than_are_listed_are_cut_off():
-    state = asked("K3", "", "", FOUND, FOUND, is_truncated=True).table_state()
+    state = model_with("K3", "", "", FOUND, FOUND, is_truncated=True).table_state()
     assert (state.kind, state.text.startswith("The first 2 messages of this key.")) == ("cut", True)
-    assert asked("K3", "", "", is_truncated=True).lacks_tags
+    assert model_with("K3", "", "", is_truncated=True).lacks_tags
 
 
 def test_nothing_is_called_absent_where_files_are_unread():
-    assert asked("K9", "", "", ABSENT).results[0].verdict == "neverSeen"
-    assert asked("K9", "", "", ABSENT, has_unread=True).results[0].verdict == "unknown"
+    assert model_with("K9", "", "", ABSENT).results[0].verdict == "neverSeen"
+    assert model_with("K9", "", "", ABSENT, has_unread=True).results[0].verdict == "unknown"
 
 
 @pytest.mark.parametrize(
@@ -105,4 +105,4 @@ def test_nothing_is_called_absent_where_files_are_unread():
     ],
 )
 def test_the_command_asks_the_same(question, command):
-    assert asked(*question).command() == command
+    assert model_with(*question).command() == command

@@ -23,7 +23,7 @@ KINDS = {
 }
 
 
-def _lead(topic: str, color: QColor | None = None) -> QImage:
+def _lead_picture(topic: str, color: QColor | None = None) -> QImage:
     picture = QImage(ROOM * 4, 80, QImage.Format.Format_RGB32)
     picture.fill(C("pane"))
     p = QPainter(picture)
@@ -34,10 +34,10 @@ def _lead(topic: str, color: QColor | None = None) -> QImage:
 
 def test_each_kind_has_its_own_mark_and_nothing_is_a_hollow_box(themed_app: QApplication) -> None:
     """A hollow bar before a topic was taken for a letter that the font lacks, in every view."""
-    drawn = {KINDS[topic]: _lead(topic) for topic in KINDS}
-    pictures = [*drawn.values(), _lead("Orders"), _lead("Orders", QColor("#1054C6"))]
+    drawn = {KINDS[topic]: _lead_picture(topic) for topic in KINDS}
+    pictures = [*drawn.values(), _lead_picture("Orders"), _lead_picture("Orders", QColor("#1054C6"))]
     for index, picture in enumerate(pictures):
         assert all(picture != other for other in pictures[index + 1 :]), "each looks different"
-    bar = _lead("Orders")
+    bar = _lead_picture("Orders")
     inside = {bar.pixelColor(x, y).name() for x in range(9, 23) for y in range(18, 62)}
     assert inside == {C("disabled").name()}, "a user's topic behind the eighth is a filled bar"

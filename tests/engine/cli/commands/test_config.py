@@ -11,7 +11,7 @@ def test_a_store_without_tables_says_so(asked):
 
 
 def test_each_table_of_a_broker_is_a_record(golden):
-    record = {row["table"]: row for row in agree.ask("config", golden("broker-orders"))}
+    record = {row["table"]: row for row in agree.records_of("config", golden("broker-orders"))}
     assert {"topics", "subscriptionGroup", "consumerOffset", "delayOffset"} <= record.keys()
     assert {item["used"] for item in record.values() if item.get("willLoad")} == {"main"}
     assert "dataVersion" in record["topics"]["value"]

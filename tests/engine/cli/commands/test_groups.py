@@ -10,7 +10,7 @@ def test_a_store_without_groups_has_no_row(asked):
 
 
 def test_what_a_group_has_not_read_is_the_queue_s_end_less_its_offset(golden):
-    rows = [record for record in agree.ask("groups", golden("broker-orders")) if record["mode"] == "cluster"]
+    rows = [record for record in agree.records_of("groups", golden("broker-orders")) if record["mode"] == "cluster"]
     assert {"behind", "caughtUp"} <= {row["state"] for row in rows}
     for row in rows:
         if row["state"] in {"behind", "caughtUp"}:
@@ -26,7 +26,9 @@ def test_messages_that_wait_are_counted_beside_the_state(golden):
         ("broker-pop", "billing", "OrderEvents", 5),
         ("broker-retries", "billing", "OrderEvents", 0),
     ):
-        rows = [row for row in agree.ask("groups", golden(store)) if (row["group"], row["topic"]) == (group, topic)]
+        rows = [
+            row for row in agree.records_of("groups", golden(store)) if (row["group"], row["topic"]) == (group, topic)
+        ]
         assert {(row["state"], row["waiting"]) for row in rows} == {("caughtUp", waiting)}
-    long = [row for row in agree.ask("groups", golden("broker-retries")) if row["topic"] == "PaymentEvents"]
+    long = [row for row in agree.records_of("groups", golden("broker-retries")) if row["topic"] == "PaymentEvents"]
     assert {(row["state"], row["waiting"]) for row in long} == {("caughtUp", 7)}

@@ -18,7 +18,7 @@ def store(tmp_path):
 
 
 def test_mqadmin_options_are_spelt_as_mqadmin_spells_them(store):
-    unit = agree.ask("units", store, "--topic", "Orders", "--limit", 1)[0]
+    unit = agree.records_of("units", store, "--topic", "Orders", "--limit", 1)[0]
     place = ["-t", "Orders"]
     for arguments in (
         ["queryMsgByKey", *place, "-k", unit["keys"][0]],
@@ -43,7 +43,7 @@ def test_mqadmin_options_are_spelt_as_mqadmin_spells_them(store):
 
 
 def test_mqadmin_takes_several_ids(store):
-    ids = [unit["offsetMsgId"] for unit in agree.ask("units", store, "--limit", 2)[:2]]
+    ids = [unit["offsetMsgId"] for unit in agree.records_of("units", store, "--limit", 2)[:2]]
     status, out, _ = agree.command("queryMsgById", "-s", store, "-i", ",".join(ids), "--json")
     assert status == 0
     assert [json.loads(line)["offsetMsgId"] for line in out.splitlines()] == ids
@@ -58,11 +58,11 @@ def test_a_time_as_mqadmin_writes_it():
 def test_messages_are_asked_for_by_tags_as_mqadmin_of_5_4_does(golden):
     store = golden("broker-tags-5.5.1")
     place = ["queryMsgByKey", "-s", store, "-t", "TagTopic"]
-    response = agree.ask(*place, "-k", "paid", "-p", "T", "-m", "1000")
+    response = agree.records_of(*place, "-k", "paid", "-p", "T", "-m", "1000")
     assert [unit["tags"] for unit in response] == ["paid"] * 350
     unique = response[0]["uniqueKey"]
-    assert [unit["physicalOffset"] for unit in agree.ask(*place, "-k", unique, "--keyType", "U")] == [
+    assert [unit["physicalOffset"] for unit in agree.records_of(*place, "-k", unique, "--keyType", "U")] == [
         response[0]["physicalOffset"]
     ]
-    assert agree.ask(*place, "-k", unique, "-p", "K") == []
-    assert agree.ask(*place, "-k", "paid") == []
+    assert agree.records_of(*place, "-k", unique, "-p", "K") == []
+    assert agree.records_of(*place, "-k", "paid") == []

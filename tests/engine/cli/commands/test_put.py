@@ -41,7 +41,7 @@ def put_one(store, *options):
 
 
 @pytest.fixture
-def made(tmp_path, capsys):
+def store_path(tmp_path, capsys):
     """A small store with one message, whose index file holds no key yet: its slots cannot be told from it."""
     assert put_one(tmp_path / "store", "--config", str(write_conf(tmp_path / "broker.conf", SIZES))) == 0
     capsys.readouterr()
@@ -94,50 +94,50 @@ def test_an_impossible_value_is_refused_with_what_is_permitted(tmp_path, capsys)
     assert not (tmp_path / "store").exists()
 
 
-def test_a_store_that_exists_is_asked_for_in_numbers(made, capsys):
-    before = golden_stores.fingerprint(made)
-    assert put_one(made, *conf_of(made)) == 2
+def test_a_store_that_exists_is_asked_for_in_numbers(store_path, capsys):
+    before = golden_stores.fingerprint(store_path)
+    assert put_one(store_path, *conf_of(store_path)) == 2
     err = capsys.readouterr().err
     assert "its log ends at 95" in err
     assert "Then 1 message of 1 topic is put behind it, 3 bytes of bodies." in err
-    assert golden_stores.changes(before, golden_stores.fingerprint(made)) == []
-    assert put_one(made, "--yes", *conf_of(made)) == 0
+    assert golden_stores.changes(before, golden_stores.fingerprint(store_path)) == []
+    assert put_one(store_path, "--yes", *conf_of(store_path)) == 0
     assert [(row["physicalOffset"], row["queueOffset"]) for row in records(capsys)] == [(95, 1)]
 
 
-def test_sizes_of_a_store_that_exists_are_kept(made, capsys):
+def test_sizes_of_a_store_that_exists_are_kept(store_path, capsys):
     plan = {"messages": [{"topic": "T", "body": "x" * 4000, "properties": {"KEYS": f"k{n}"}} for n in range(40)]}
-    call = ["put", str(made), "--plan", str(write_plan(made.parent / "p.json", plan)), "--yes", "--json"]
+    call = ["put", str(store_path), "--plan", str(write_plan(store_path.parent / "p.json", plan)), "--yes", "--json"]
     assert main(call) == 3
     assert "give the broker's configuration" in capsys.readouterr().err
-    assert main([*call, *conf_of(made)]) == 0
+    assert main([*call, *conf_of(store_path)]) == 0
     assert main(call) == 0
     assert len(records(capsys)) == 80
-    assert {file.stat().st_size for file in (made / "commitlog").iterdir()} == {65_536}
-    assert {file.stat().st_size for file in (made / "consumequeue/T/0").iterdir()} == {2000}
+    assert {file.stat().st_size for file in (store_path / "commitlog").iterdir()} == {65_536}
+    assert {file.stat().st_size for file in (store_path / "consumequeue/T/0").iterdir()} == {2000}
 
 
-def test_a_store_that_somebody_writes_is_refused_naming_the_writer(made, capsys):
+def test_a_store_that_somebody_writes_is_refused_naming_the_writer(store_path, capsys):
     code = (
         "import sys; from engine.message_store import MessageStore; from engine.config import from_mapping; import os\n"
-        f"store = MessageStore({str(made)!r}, from_mapping({SIZES!r})[0])\n"
+        f"store = MessageStore({str(store_path)!r}, from_mapping({SIZES!r})[0])\n"
         "print(os.getpid(), flush=True); sys.stdin.read()"
     )
     holder = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
         pid = holder.stdout.readline().strip()
-        assert put_one(made, "--yes") == 3
+        assert put_one(store_path, "--yes") == 3
         assert pid in capsys.readouterr().err
     finally:
         holder.communicate("")
 
 
-def test_a_store_that_a_broker_refuses_is_refused(made, capsys):
-    (made / "consumequeue/T/0/00000000000000002000").write_bytes(bytes(7))
-    before = golden_stores.fingerprint(made)
-    assert put_one(made, "--yes") == 3
+def test_a_store_that_a_broker_refuses_is_refused(store_path, capsys):
+    (store_path / "consumequeue/T/0/00000000000000002000").write_bytes(bytes(7))
+    before = golden_stores.fingerprint(store_path)
+    assert put_one(store_path, "--yes") == 3
     assert "a broker would not start" in capsys.readouterr().err
-    assert golden_stores.changes(before, golden_stores.fingerprint(made)) == []
+    assert golden_stores.changes(before, golden_stores.fingerprint(store_path)) == []
 
 
 def test_a_store_without_a_log_is_asked_for_too(tmp_path, capsys):
@@ -194,7 +194,7 @@ def test_either_a_plan_or_one_message_is_wanted(tmp_path, options, capsys):
 
 
 @pytest.fixture
-def made_of_put_plan(tmp_path, capsys):
+def put_plan_store(tmp_path, capsys):
     """A small store with one message, whose index file holds no key yet: its slots cannot be told from it."""
     assert put_one(tmp_path / "store", "--config", str(write_conf(tmp_path / "broker.conf", SIZES))) == 0
     capsys.readouterr()
@@ -259,5 +259,5 @@ def test_a_put_indexes_tags_where_the_release_of_the_store_does(golden, tmp_path
             entry.phy_offset for reader in store.index_files() for _, entry in reader.entries() if entry is not None
         ]
     assert offsets.count(max(offsets)) == entries
-    response = agree.ask("trace", tmp_path / "store", "Ours", "--tag", "new")
+    response = agree.records_of("trace", tmp_path / "store", "Ours", "--tag", "new")
     assert response[-1]["matches"] == (entries == 3)

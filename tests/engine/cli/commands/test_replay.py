@@ -13,7 +13,7 @@ import contract_records
 import recorded_requests
 from brokers import run
 from failing_reads import FailingDisk
-from served_stores import FREE, a_send, asked, bytes_of, served
+from served_stores import FREE, a_send, bytes_of, responses_of, served
 
 from engine.broker.serving import serving_store
 from engine.cli.main import main
@@ -22,7 +22,7 @@ from engine.message_store import MessageStore
 from engine.remoting.recording import Recorder
 
 
-def told(*words: object) -> tuple[int, list[dict[str, Any]], str]:
+def run_replay(*words: object) -> tuple[int, list[dict[str, Any]], str]:
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stderr(err), contextlib.redirect_stdout(out):
         code = main([*map(str, words), "--json"])
@@ -43,13 +43,13 @@ def test_serve_records_and_logs_what_replay_sends_again(tmp_path: Path) -> None:
     log, recording = tmp_path / "requests.jsonl", tmp_path / "talk.requests"
     extra = ("--log-requests", str(log), "--record", str(recording))
     with served(tmp_path / "store", *extra) as (process, record):
-        asked(record["broker"], a_send(b"first"), a_send(b"second"))
+        responses_of(record["broker"], a_send(b"first"), a_send(b"second"))
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=60) == 0
     lines = [json.loads(line) for line in log.read_text("utf-8").splitlines()]
     assert [line["answerName"] for line in lines if line["name"] == "SEND_MESSAGE_V2"] == ["SUCCESS", "SUCCESS"]
     assert {line["server"] for line in lines} == {"broker", "namesrv"}  # the broker registers with the name server
-    code, records, _ = told("replay", recording, "--store", tmp_path / "again")
+    code, records, _ = run_replay("replay", recording, "--store", tmp_path / "again")
     assert code == 0
     assert (records[-1]["sent"], records[-1]["same"], records[-1]["differs"]) == (2, 2, 0)
     with MessageStore(tmp_path / "again") as store:
@@ -58,7 +58,7 @@ def test_serve_records_and_logs_what_replay_sends_again(tmp_path: Path) -> None:
 
 def test_what_is_answered_otherwise_is_a_row_and_the_exit_code(tmp_path: Path) -> None:
     recording = recorded(tmp_path)
-    code, records, _ = told(
+    code, records, _ = run_replay(
         "replay", recording, "--store", tmp_path / "again", "--only", "END_TRANSACTION,PULL_MESSAGE"
     )
     assert code == 1
@@ -75,7 +75,7 @@ def test_a_running_broker_is_sent_to(tmp_path: Path) -> None:
         import asyncio
 
         async with serving_store(tmp_path / "again", port=0) as server:
-            code, records, _ = await asyncio.to_thread(told, "replay", recording, "--to", server.address)
+            code, records, _ = await asyncio.to_thread(run_replay, "replay", recording, "--to", server.address)
             assert (code, records[-1]["sent"]) == (0, 11), records
 
     run(sent)
@@ -84,11 +84,11 @@ def test_a_running_broker_is_sent_to(tmp_path: Path) -> None:
 def test_a_store_that_exists_is_asked_for_first(tmp_path: Path) -> None:
     recording = recorded(tmp_path)
     before = bytes_of(tmp_path / "first")
-    code, records, output = told("replay", recording, "--store", tmp_path / "first")
+    code, records, output = run_replay("replay", recording, "--store", tmp_path / "first")
     assert (code, records) == (2, [])
     assert "--yes" in output
     assert bytes_of(tmp_path / "first") == before
-    code, records, _ = told("replay", recording, "--store", tmp_path / "first", "--yes")
+    code, records, _ = run_replay("replay", recording, "--store", tmp_path / "first", "--yes")
     assert (code, records[-1]["sent"]) == (0, 11), records
 
 
@@ -96,7 +96,7 @@ def test_a_store_that_cannot_be_read_is_left_alone(tmp_path: Path) -> None:
     recording = recorded(tmp_path)
     before = bytes_of(tmp_path / "first")
     with read_through(FailingDisk(tmp_path / "first" / "commitlog", "open", 0, "EACCES")):
-        code, _, output = told("replay", recording, "--store", tmp_path / "first", "--yes")
+        code, _, output = run_replay("replay", recording, "--store", tmp_path / "first", "--yes")
     assert code == 3, output
     assert bytes_of(tmp_path / "first") == before
 
@@ -110,7 +110,7 @@ def test_what_cannot_be_replayed_is_one_line(tmp_path: Path) -> None:
         ((tmp_path / "no",), "needs --store STORE or --to HOST:PORT"),
         ((tmp_path / "no", "--store", "s", "--only", "SEND"), "no request is called SEND"),
     ):
-        code, _, output = told("replay", *words)
+        code, _, output = run_replay("replay", *words)
         assert code in {2, 3}
         assert expected in output
         assert len(output.strip().splitlines()) == 1
@@ -118,7 +118,7 @@ def test_what_cannot_be_replayed_is_one_line(tmp_path: Path) -> None:
 
 def test_a_recording_overwrites_nothing(tmp_path: Path) -> None:
     (tmp_path / "there").write_text("mine")
-    code, _, output = told("serve", tmp_path / "store", *FREE, "--record", tmp_path / "there")
+    code, _, output = run_replay("serve", tmp_path / "store", *FREE, "--record", tmp_path / "there")
     assert code == 2
     assert "exists already" in output
     assert (tmp_path / "there").read_text() == "mine"

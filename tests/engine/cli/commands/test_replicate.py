@@ -47,7 +47,7 @@ def mastering(path: Path) -> Iterator[tuple[MessageStore, int]]:
         thread.join(60)
 
 
-def told(*words: str) -> tuple[int, str, str]:
+def run_replicate(*words: str) -> tuple[int, str, str]:
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         return main(["replicate", *words]), out.getvalue(), err.getvalue()
@@ -63,13 +63,13 @@ def conf(tmp_path: Path) -> str:
 def test_a_copy_is_made_goes_on_and_can_be_opened(tmp_path: Path, conf: str) -> None:
     words = [str(tmp_path / "copy"), "--config", conf, "--until-caught-up"]
     with mastering(tmp_path / "real") as (real, port):
-        code, out, err = told(f"127.0.0.1:{port}", *words, "--json")
+        code, out, err = run_replicate(f"127.0.0.1:{port}", *words, "--json")
         assert code == 0, err
         lines = [json.loads(line) for line in out.splitlines()]
         assert (lines[0]["type"], lines[-1]["type"], lines[-1]["caughtUp"]) == ("replicating", "replicated", True)
         assert "the broker's own port did not give them" in err
         put(real, 10)
-        code, out, err = told(f"127.0.0.1:{port}", *words)
+        code, out, err = run_replicate(f"127.0.0.1:{port}", *words)
         assert code == 0, err
         assert out.splitlines()[-1].startswith(f"the log ends at {real.positions().wrote:,}")
         with MessageStore(tmp_path / "copy", CONFIG) as copy:
@@ -91,7 +91,7 @@ def test_a_run_that_was_killed_before_it_had_a_log_is_gone_on_with(
 
     monkeypatch.setattr(replicate, "ask_master", size_of)
     with mastering(tmp_path / "real") as (real, port):
-        code, out, err = told(f"127.0.0.1:{port}", str(copy), "--until-caught-up")
+        code, out, err = run_replicate(f"127.0.0.1:{port}", str(copy), "--until-caught-up")
         assert code == 0, err
         assert out.splitlines()[-1].startswith(f"the log ends at {real.positions().wrote:,}")
     for file in (copy / "commitlog").iterdir():
@@ -103,7 +103,9 @@ def test_a_store_of_another_log_is_refused_and_keeps_its_messages(tmp_path: Path
         put(other, 3)
         before = log_of(other)
     with mastering(tmp_path / "real") as (_, port):
-        code, _, err = told(f"127.0.0.1:{port}", str(tmp_path / "other"), "--config", conf, "--until-caught-up")
+        code, _, err = run_replicate(
+            f"127.0.0.1:{port}", str(tmp_path / "other"), "--config", conf, "--until-caught-up"
+        )
     assert code == 3
     assert "no beginning of the master's" in err.splitlines()[-1]
     assert "Traceback" not in err
@@ -112,10 +114,10 @@ def test_a_store_of_another_log_is_refused_and_keeps_its_messages(tmp_path: Path
 
 
 def test_an_address_that_is_none_and_a_held_store_are_one_line(tmp_path: Path) -> None:
-    code, _, err = told("10912", str(tmp_path / "copy"))
+    code, _, err = run_replicate("10912", str(tmp_path / "copy"))
     assert (code, len(err.strip().splitlines())) == (2, 1)
     with MessageStore(tmp_path / "held"):
-        code, _, err = told("127.0.0.1:1", str(tmp_path / "held"))
+        code, _, err = run_replicate("127.0.0.1:1", str(tmp_path / "held"))
     assert (code != 0, "Traceback" in err) == (True, False)
 
 
@@ -124,7 +126,7 @@ def test_a_store_with_a_file_that_cannot_be_read_is_not_written(tmp_path: Path, 
     store = handmade_stores.healthy().write(tmp_path / "store")
     before = {path: path.read_bytes() for path in store.rglob("*") if path.is_file() and path.name != "lock"}
     with read_through(FailingDisk(store / folder, "open", 0, "EACCES")):
-        code, _, err = told("127.0.0.1:1", str(store))
+        code, _, err = run_replicate("127.0.0.1:1", str(store))
     assert (code, folder in err) == (3, True)
     assert {path: path.read_bytes() for path in store.rglob("*") if path.is_file() and path.name != "lock"} == before
 
@@ -132,7 +134,7 @@ def test_a_store_with_a_file_that_cannot_be_read_is_not_written(tmp_path: Path, 
 def test_a_new_copy_is_not_begun_where_nobody_answers(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]  # closed again: nobody listens there
-    code, out, err = told(f"127.0.0.1:{port}", str(tmp_path / "copy"), "--until-caught-up")
+    code, out, err = run_replicate(f"127.0.0.1:{port}", str(tmp_path / "copy"), "--until-caught-up")
     assert (code, out) == (3, "")
     assert err.strip() == f"storescope: no broker's HA port at 127.0.0.1:{port}: Connection refused"
     assert list(tmp_path.iterdir()) == []
@@ -150,7 +152,9 @@ def test_a_new_copy_is_written_as_the_release_of_its_master(
     monkeypatch.setattr(replicate, "ask_master", of_5_3)
     with mastering(tmp_path / "real") as (real, port):
         assert real.put_message(Message("Orders", b"x", 0, properties={"TAGS": "paid"})).ok
-        code, _, err = told(f"127.0.0.1:{port}", str(tmp_path / "copy"), "--config", conf, "--until-caught-up", *words)
+        code, _, err = run_replicate(
+            f"127.0.0.1:{port}", str(tmp_path / "copy"), "--config", conf, "--until-caught-up", *words
+        )
         assert code == 0, err
     with MessageStore(tmp_path / "copy", CONFIG) as copy, copy.query_message("Orders", "T#paid") as query_message:
         assert len(query_message) == entries

@@ -11,7 +11,7 @@ from pathlib import Path
 import handmade_stores
 import pytest
 from failing_reads import FailingDisk
-from served_stores import FREE, a_send, asked, bytes_of, served
+from served_stores import FREE, a_send, bytes_of, responses_of, served
 
 from engine.cli.main import main
 from engine.mapped.reading import read_through
@@ -19,7 +19,7 @@ from engine.message_store import MessageStore
 from engine.remoting.frame import Command
 
 
-def told(*words: str) -> tuple[int, str]:
+def run_serve(*words: str) -> tuple[int, str]:
     err = io.StringIO()
     with contextlib.redirect_stderr(err), contextlib.redirect_stdout(io.StringIO()):
         return main(list(words)), err.getvalue()
@@ -30,9 +30,9 @@ def test_what_was_sent_is_in_the_store_and_ctrl_c_closes_it_cleanly(tmp_path: Pa
     with served(store) as (process, record):
         assert record["type"] == "serving"
         assert record["pid"] == process.pid
-        answers = asked(record["broker"], a_send(b"first"), a_send(b"second"))
+        answers = responses_of(record["broker"], a_send(b"first"), a_send(b"second"))
         assert [(answer.code, answer.fields["queueOffset"]) for answer in answers] == [(0, "0"), (0, "1")]
-        (route,) = asked(record["namesrv"], Command(105, {"topic": "Orders"}))
+        (route,) = responses_of(record["namesrv"], Command(105, {"topic": "Orders"}))
         assert route.code == 0
         assert record["broker"].encode() in bytes(route.body)
         process.send_signal(signal.SIGINT)
@@ -46,7 +46,7 @@ def test_what_was_sent_is_in_the_store_and_ctrl_c_closes_it_cleanly(tmp_path: Pa
 
 def test_a_store_that_somebody_holds_is_refused(tmp_path: Path) -> None:
     with MessageStore(tmp_path / "store"):
-        code, output = told("serve", str(tmp_path / "store"), *FREE)
+        code, output = run_serve("serve", str(tmp_path / "store"), *FREE)
     assert code != 0
     assert len(output.strip().splitlines()) == 1, output
     assert "Traceback" not in output
@@ -55,7 +55,7 @@ def test_a_store_that_somebody_holds_is_refused(tmp_path: Path) -> None:
 def test_a_port_that_is_taken_is_one_line(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-        code, output = told("serve", str(tmp_path / "store"), "--port", str(port), "--namesrv-port", "0")
+        code, output = run_serve("serve", str(tmp_path / "store"), "--port", str(port), "--namesrv-port", "0")
     assert code == 3
     assert f"127.0.0.1:{port}" in output.strip().splitlines()[-1]
 
@@ -63,7 +63,7 @@ def test_a_port_that_is_taken_is_one_line(tmp_path: Path) -> None:
 def test_a_configuration_that_says_nonsense_is_refused_with_its_line(tmp_path: Path) -> None:
     conf = tmp_path / "broker.conf"
     conf.write_text("brokerName=a\ndefaultTopicQueueNums=many\n")
-    code, output = told("serve", str(tmp_path / "store"), "--config", str(conf), *FREE)
+    code, output = run_serve("serve", str(tmp_path / "store"), "--config", str(conf), *FREE)
     assert code == 2
     assert "line 2, defaultTopicQueueNums" in output
     assert not (tmp_path / "store").exists()
@@ -74,7 +74,7 @@ def test_a_log_that_is_gone_needs_its_word(tmp_path: Path) -> None:
     for file in (store / "commitlog").iterdir():
         file.unlink()
     before = bytes_of(store)
-    code, output = told("serve", str(store), *FREE)
+    code, output = run_serve("serve", str(store), *FREE)
     assert code != 0
     assert "--empty-log" in output
     assert bytes_of(store) == before
@@ -85,7 +85,7 @@ def test_a_store_with_a_file_that_cannot_be_read_is_not_served(tmp_path: Path, f
     store = handmade_stores.healthy().write(tmp_path / "store")
     before = bytes_of(store)
     with read_through(FailingDisk(store / folder, "open", 0, "EACCES")):
-        code, output = told("serve", str(store), *FREE)
+        code, output = run_serve("serve", str(store), *FREE)
     assert code == 3, output
     assert folder in output
     assert bytes_of(store) == before
@@ -97,16 +97,16 @@ ACCOUNTS = "accounts:\n- accessKey: someuser\n  secretKey: 12345678\n  defaultTo
 def test_beyond_this_machine_it_asks_for_accounts(tmp_path: Path) -> None:
     """It says what that opens; without accounts only where that is wanted."""
     store, acl = tmp_path / "store", tmp_path / "plain_acl.yml"
-    code, words = told("serve", str(store), "--listen", "192.0.2.1", "--port", "0")
+    code, words = run_serve("serve", str(store), "--listen", "192.0.2.1", "--port", "0")
     assert code == 2
     assert "everyone who can reach it can send, consume, read every message and delete topics" in words
     assert "--acl" in words
     assert not store.exists()
-    code, words = told("serve", str(store), "--listen", "0.0.0.0", "--without-acl")
+    code, words = run_serve("serve", str(store), "--listen", "0.0.0.0", "--without-acl")
     assert code == 2
     assert "clients cannot use this address" in words
     acl.write_text(ACCOUNTS)
-    code, words = told("serve", str(store), "--listen", "192.0.2.1", "--port", "0", *FREE[2:], "--acl", str(acl))
+    code, words = run_serve("serve", str(store), "--listen", "192.0.2.1", "--port", "0", *FREE[2:], "--acl", str(acl))
     assert code == 3
     assert f"listening on 192.0.2.1: who signs as an account of {acl} may do what it allows" in words
     assert "cannot listen on 192.0.2.1" in words
@@ -121,12 +121,12 @@ def test_a_port_that_is_taken_says_what_it_is_for(tmp_path: Path) -> None:
             received.bind(("127.0.0.1", 0))
             received.listen()
             ha = received.getsockname()[1]
-            code, words = told("serve", str(tmp_path / "store"), "--port", str(ha - 1), *FREE[2:])
+            code, words = run_serve("serve", str(tmp_path / "store"), "--port", str(ha - 1), *FREE[2:])
         if f":{ha}" in words:
             break
     assert code == 3
     assert f"127.0.0.1:{ha}, the HA port (the broker's own and one, unless haListenPort is set)" in words
-    code, words = told("serve", str(tmp_path / "store"), "--port", "65535", *FREE[2:])
+    code, words = run_serve("serve", str(tmp_path / "store"), "--port", "65535", *FREE[2:])
     assert code == 3
     assert "cannot listen on 127.0.0.1:65536, the HA port" in words
     assert words.rstrip().endswith("ports end at 65535")
@@ -135,17 +135,17 @@ def test_a_port_that_is_taken_says_what_it_is_for(tmp_path: Path) -> None:
 def test_accounts_are_asked_for(tmp_path: Path) -> None:
     (tmp_path / "plain_acl.yml").write_text(ACCOUNTS)
     with served(tmp_path / "store", "--acl", str(tmp_path / "plain_acl.yml")) as (_, record):
-        (answer,) = asked(record["broker"], Command(26))
+        (answer,) = responses_of(record["broker"], Command(26))
         assert (answer.code, answer.remark) == (16, "username cannot be null.")
 
 
 def test_a_configuration_that_asks_for_accounts_is_not_passed_over(tmp_path: Path) -> None:
     (tmp_path / "broker.conf").write_text("aclEnable=true\n")
-    code, words = told("serve", str(tmp_path / "store"), "--config", str(tmp_path / "broker.conf"))
+    code, words = run_serve("serve", str(tmp_path / "store"), "--config", str(tmp_path / "broker.conf"))
     assert code == 2
     assert "aclEnable=true: name the accounts with --acl plain_acl.yml" in words
     (tmp_path / "plain_acl.yml").write_text("accounts: none")
-    code, words = told("serve", str(tmp_path / "store"), "--acl", str(tmp_path / "plain_acl.yml"))
+    code, words = run_serve("serve", str(tmp_path / "store"), "--acl", str(tmp_path / "plain_acl.yml"))
     assert code == 2
     assert "plain_acl.yml" in words
     assert "expected a list" in words

@@ -22,7 +22,7 @@ def test_a_key_of_another_topic_is_not_its_own(asked):
 def test_tags_are_asked_for_by_their_option_or_as_the_index_hashes_them(golden):
     store = golden("broker-tags-5.5.1")
     for question in (["--tag", "paid"], ["T#paid"]):
-        response = agree.ask("trace", store, "TagTopic", *question, "--max", "1000")
+        response = agree.records_of("trace", store, "TagTopic", *question, "--max", "1000")
         assert response[-1] == {"type": "traceEnd", "matches": 350, "steps": response[-1]["steps"], "complete": True}
         assert {record["verdict"] for record in response if record["type"] == "traceStep"} == {"match", "hashDiffers"}
 

@@ -17,7 +17,7 @@ def store(tmp_path):
 def test_a_mask_hides_what_it_names_and_no_more(store, command):
     """Bodies, keys and hosts are gone from each record and from the table, places and topics are there."""
     command = [str(store) if word == "STORE" else word for word in command]
-    plain, masked = agree.ask(*command), agree.ask(*command, "--mask", "bodies,keys,hosts")
+    plain, masked = agree.records_of(*command), agree.records_of(*command, "--mask", "bodies,keys,hosts")
     assert [list(item) for item in plain] == [list(one) for one in masked]
     units = [(row, other) for row, other in zip(plain, masked, strict=True) if row["type"] == "unit"]
     assert units

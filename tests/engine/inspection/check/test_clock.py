@@ -18,7 +18,7 @@ NOW = START + DAY
 FAR = 400 * DAY
 
 
-def told(root: Path, least: str = "note", now: int = NOW) -> list[Finding]:
+def findings_of(root: Path, least: str = "note", now: int = NOW) -> list[Finding]:
     with open_store(root) as opened:
         return [
             finding
@@ -34,7 +34,7 @@ def old_files(monkeypatch):
 
 
 @pytest.fixture
-def made() -> HandmadeStore:
+def small_store() -> HandmadeStore:
     store = HandmadeStore()
     for number in range(60):
         store.put(keys=f"K{number}", body=b"a body" * 20)
@@ -52,11 +52,11 @@ def clock(found: list[Finding]) -> Finding:
     return item
 
 
-def test_a_clock_that_ran_ahead_is_told_from_where_to_where_with_dates(made, tmp_path, old_files):
-    root = made.write(tmp_path / "store")
-    dated(root, made, 20, 30, FAR)
-    finding = clock(told(root, now=NOW + 2 * FAR))
-    start, end = made.units[20].offset, made.units[30].offset
+def test_a_clock_that_ran_ahead_is_told_from_where_to_where_with_dates(small_store, tmp_path, old_files):
+    root = small_store.write(tmp_path / "store")
+    dated(root, small_store, 20, 30, FAR)
+    finding = clock(findings_of(root, now=NOW + 2 * FAR))
+    start, end = small_store.units[20].offset, small_store.units[30].offset
     assert finding.message == (
         f"The broker's clock ran 400 days ahead: units {start:,} to {end:,} are dated 2024-12-18T22:13:20.210Z to "
         "2024-12-18T22:13:20.300Z, the next one 2023-11-14T22:13:20.310Z"
@@ -70,47 +70,49 @@ def test_a_clock_that_ran_ahead_is_told_from_where_to_where_with_dates(made, tmp
     assert finding.next_step.endswith("search by offset or key, not by time.")
 
 
-def test_a_clock_that_ran_behind_is_not_taken_for_one_that_ran_ahead_before(made, tmp_path, old_files):
-    root = made.write(tmp_path / "store")
-    dated(root, made, 20, 30, -FAR)
-    finding = clock(told(root))
+def test_a_clock_that_ran_behind_is_not_taken_for_one_that_ran_ahead_before(small_store, tmp_path, old_files):
+    root = small_store.write(tmp_path / "store")
+    dated(root, small_store, 20, 30, -FAR)
+    finding = clock(findings_of(root))
     assert "ran 400 days behind" in finding.message
     assert finding.evidence["happened"].startswith("the broker's clock was behind by 400 days, from ")
-    assert finding.evidence["from"] == made.units[20].offset
+    assert finding.evidence["from"] == small_store.units[20].offset
 
 
-def test_a_log_that_begins_ahead_ends_there(made, tmp_path, old_files):
-    root = made.write(tmp_path / "store")
-    dated(root, made, 0, 30, FAR)
-    actual_clock = clock(told(root, now=NOW + 2 * FAR))
-    assert f"ran 400 days ahead: units up to {made.units[30].offset:,} are dated until 2024" in actual_clock.message
+def test_a_log_that_begins_ahead_ends_there(small_store, tmp_path, old_files):
+    root = small_store.write(tmp_path / "store")
+    dated(root, small_store, 0, 30, FAR)
+    actual_clock = clock(findings_of(root, now=NOW + 2 * FAR))
+    assert (
+        f"ran 400 days ahead: units up to {small_store.units[30].offset:,} are dated until 2024" in actual_clock.message
+    )
 
 
-def test_a_tail_that_is_later_than_now_is_told(made, tmp_path, old_files):
-    root = made.write(tmp_path / "store")
-    dated(root, made, 50, 60, FAR)
-    finding = clock(told(root))
-    assert (finding.severity, finding.offset) == ("warn", made.units[50].offset)
+def test_a_tail_that_is_later_than_now_is_told(small_store, tmp_path, old_files):
+    root = small_store.write(tmp_path / "store")
+    dated(root, small_store, 50, 60, FAR)
+    finding = clock(findings_of(root))
+    assert (finding.severity, finding.offset) == ("warn", small_store.units[50].offset)
     assert "up to 399 days later than now: the broker's clock runs ahead" in finding.message
 
 
-def test_it_is_not_said_where_this_machine_is_behind_the_files(made, tmp_path):
-    root = made.write(tmp_path / "store")
-    assert told(root, now=START - FAR) == []
+def test_it_is_not_said_where_this_machine_is_behind_the_files(small_store, tmp_path):
+    root = small_store.write(tmp_path / "store")
+    assert findings_of(root, now=START - FAR) == []
 
 
 @pytest.mark.parametrize(("first", "behind"), [(20, 30), (50, 60)])
-def test_the_checkpoint_is_not_held_against_a_time_that_is_wrong(first, behind, made, tmp_path, old_files):
-    root = made.write(tmp_path / "store")
+def test_the_checkpoint_is_not_held_against_a_time_that_is_wrong(first, behind, small_store, tmp_path, old_files):
+    root = small_store.write(tmp_path / "store")
     assert len(list((root / "commitlog").iterdir())) > 2
-    dated(root, made, first, behind, FAR)
-    assert {finding.id for finding in told(root)} & {"CK02", "CK03"} == set()
+    dated(root, small_store, first, behind, FAR)
+    assert {finding.id for finding in findings_of(root)} & {"CK02", "CK03"} == set()
 
 
-def test_a_small_step_back_says_when_and_how_much(made, tmp_path):
-    root = made.write(tmp_path / "store")
-    log(root, made.units[20].offset + 56, struct.pack(">q", made.units[20].store_timestamp - 7_200_000))
-    finding = clock(told(root))
+def test_a_small_step_back_says_when_and_how_much(small_store, tmp_path):
+    root = small_store.write(tmp_path / "store")
+    log(root, small_store.units[20].offset + 56, struct.pack(">q", small_store.units[20].store_timestamp - 7_200_000))
+    finding = clock(findings_of(root))
     assert finding.message == (
         "Stored 2023-11-14T20:13:20.210Z, 2 h before an earlier unit; such steps: 1, the longest 2 h"
     )
@@ -122,23 +124,23 @@ def test_a_broker_that_was_idle_for_days_has_no_wrong_clock(tmp_path, old_files)
     for _ in range(10):
         store.put(step=3 * DAY)
     root = store.write(tmp_path / "store")
-    assert not [finding for finding in told(root, now=store.time) if finding.id == "CL08"]
+    assert not [finding for finding in findings_of(root, now=store.time) if finding.id == "CL08"]
 
 
-def test_a_checkpoint_ahead_is_told_in_dates(made, tmp_path):
-    root = made.write(tmp_path / "store")
-    made.write_checkpoint(root, made.time + 9_000_000, made.time)
-    (finding,) = (item for item in told(root) if item.id == "CK02")
+def test_a_checkpoint_ahead_is_told_in_dates(small_store, tmp_path):
+    root = small_store.write(tmp_path / "store")
+    small_store.write_checkpoint(root, small_store.time + 9_000_000, small_store.time)
+    (finding,) = (item for item in findings_of(root) if item.id == "CK02")
     assert finding.evidence["expected"] == "2023-11-14T22:13:20.600Z"
     assert finding.evidence["found"]["physicMsgTimestamp"] == "2023-11-15T00:43:20.600Z"
     assert finding.message.endswith("by 2.5 h")
 
 
-def test_a_checkpoint_of_another_age_is_behind_by_years(made, tmp_path):
+def test_a_checkpoint_of_another_age_is_behind_by_years(small_store, tmp_path):
     """It said 29,920,807 minutes, which nobody can picture."""
-    root = made.write(tmp_path / "store")
-    made.write_checkpoint(root, 1000, 1000)
-    (results,) = [finding for finding in told(root) if finding.id == "CK03"]
+    root = small_store.write(tmp_path / "store")
+    small_store.write_checkpoint(root, 1000, 1000)
+    (results,) = [finding for finding in findings_of(root) if finding.id == "CK03"]
     assert results.message == "The checkpoint is 53.9 years behind the newest unit"
 
 
@@ -149,7 +151,7 @@ def test_a_producer_whose_clock_differs_is_a_note(hours, words, tmp_path):
     for _ in range(20):
         store.put()
     root = store.write(tmp_path / "store")
-    (finding,) = (item for item in told(root) if item.id == "CL13")
+    (finding,) = (item for item in findings_of(root) if item.id == "CL13")
     assert (finding.severity, finding.evidence["host"], finding.evidence["units"]) == ("note", "127.0.0.1", 20)
     assert f"are stored {words} they were created" in finding.message
 
@@ -158,4 +160,4 @@ def test_messages_that_waited_say_nothing_about_clocks(tmp_path):
     store = HandmadeStore()
     for _ in range(20):
         store.put(step=600_000)
-    assert not [finding for finding in told(store.write(tmp_path / "store")) if finding.id == "CL13"]
+    assert not [finding for finding in findings_of(store.write(tmp_path / "store")) if finding.id == "CL13"]

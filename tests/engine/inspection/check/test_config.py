@@ -18,30 +18,38 @@ def root(tmp_path):
     return store.write(tmp_path / "s")
 
 
-def told(root, **options):
+def config_findings(root, **options):
     config, _ = from_mapping({name: str(value) for name, value in options.items()})
     with open_store(root) as store:
         return [(finding.severity, finding.evidence["keys"], finding.message) for finding in findings(store, config)]
 
 
 def test_a_length_that_was_given_and_is_not_the_files_is_an_error_and_says_what_fits(root):
-    record = {keys[0]: (severity, words) for severity, keys, words in told(root, mappedFileSizeCommitLog=8192)}
+    record = {
+        keys[0]: (severity, words) for severity, keys, words in config_findings(root, mappedFileSizeCommitLog=8192)
+    }
     severity, words = record["mappedFileSizeCommitLog"]
     assert severity == "error"
     assert words.endswith("means files of 8,192 bytes, the store's have 4,096; mappedFileSizeCommitLog=4096 fits")
 
 
 def test_a_default_that_nobody_wrote_down_is_a_note(root):
-    assert {severity for severity, _, _ in told(root)} == {"note"}
+    assert {severity for severity, _, _ in config_findings(root)} == {"note"}
 
 
 def test_a_path_of_another_machine_is_a_note_and_the_own_none(root):
-    paths = [item for item in told(root, storePathRootDir=root.parent / "other") if item[1] == ["storePathRootDir"]]
+    paths = [
+        item
+        for item in config_findings(root, storePathRootDir=root.parent / "other")
+        if item[1] == ["storePathRootDir"]
+    ]
     assert [severity for severity, _, _ in paths] == ["note"]
-    assert not [one for one in told(root, storePathRootDir=root) if one[1] == ["storePathRootDir"]]
+    assert not [one for one in config_findings(root, storePathRootDir=root) if one[1] == ["storePathRootDir"]]
 
 
 def test_the_lengths_of_the_files_are_right(root):
-    keys = [item[1][0] for item in told(root, mappedFileSizeCommitLog=LOG_SIZE, mappedFileSizeConsumeQueue=400)]
+    keys = [
+        item[1][0] for item in config_findings(root, mappedFileSizeCommitLog=LOG_SIZE, mappedFileSizeConsumeQueue=400)
+    ]
     assert "mappedFileSizeCommitLog" not in keys
     assert "mappedFileSizeConsumeQueue" not in keys

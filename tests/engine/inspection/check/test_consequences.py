@@ -26,7 +26,7 @@ State = Callable[[Path], None]
 
 
 @pytest.fixture
-def told(golden, tmp_path):
+def check_harmed(golden, tmp_path):
     """``told(name, *harms)``: the findings and the summary of a golden store with these harms."""
 
     def build(name: str, *harms: State):
@@ -41,13 +41,13 @@ def told(golden, tmp_path):
     return build
 
 
-def said(found) -> list[str]:
+def severities_and_rules(found) -> list[str]:
     """``severity id`` of each finding of a note or more that stands by itself, ``id<cause`` of those that follow."""
     rows = (finding for finding in found if finding.severity != "chat")
     return [f"{row.id}<{row.caused_by}" if row.caused_by else f"{row.severity} {row.id}" for row in rows]
 
 
-def gone(pattern: str) -> State:
+def remove_matching(pattern: str) -> State:
     """Whatever fits the pattern is not there."""
 
     def harm(root: Path) -> None:
@@ -78,14 +78,14 @@ def zeros(start: int, stop: int = 1 << 62) -> State:
 TABLE = [
     pytest.param(
         "broker-retries-4.9.7",
-        [gone("config/topics.json*"), gone("consumequeue/OrderEvents")],
+        [remove_matching("config/topics.json*"), remove_matching("consumequeue/OrderEvents")],
         ["error CF03", "CQ10<CF03", "RP01<CQ10"],
         (0, 412),
         id="topics.json and a queue folder",
     ),
     pytest.param(
         "broker-retries-4.9.7",
-        [cut("config/topics.json*"), gone("consumequeue/OrderEvents")],
+        [cut("config/topics.json*"), remove_matching("consumequeue/OrderEvents")],
         ["error CF03", "CQ10<CF03", "RP01<CQ10"],
         (0, 412),
         id="topics.json of no bytes and a queue folder",
@@ -106,14 +106,14 @@ TABLE = [
     ),
     pytest.param(
         "clean-4.9.8",
-        [gone("commitlog/*1048576")],
+        [remove_matching("commitlog/*1048576")],
         ["error CL07"],
         (2001, 0),
         id="the last file of the log",
     ),
     pytest.param(
         "broker-crash",
-        [gone("commitlog/*3145728"), gone("commitlog/*2097152")],
+        [remove_matching("commitlog/*3145728"), remove_matching("commitlog/*2097152")],
         ["error CL07", "warn AB01"],
         (889, 0),
         id="the last file of the log in a crash",
@@ -127,14 +127,14 @@ TABLE = [
     ),
     pytest.param(
         "clean-4.9.8",
-        [gone("consumequeue/orders/0/*12000")],
+        [remove_matching("consumequeue/orders/0/*12000")],
         ["error CQ01", "error RP01"],
         (0, 300),
         id="a file in the middle of a queue",
     ),
     pytest.param(
         "batchcq-5.3.3",
-        [gone("batchconsumequeue/bcq2/0/*09200")],
+        [remove_matching("batchconsumequeue/bcq2/0/*09200")],
         ["error CQ01", "error RP01"],
         (0, 436),  # in 100 units
         id="a file in the middle of a batch queue",
@@ -155,14 +155,14 @@ TABLE = [
     ),
     pytest.param(
         "broker-lmq",
-        [gone("consumequeue/%LMQ%room-2")],
+        [remove_matching("consumequeue/%LMQ%room-2")],
         ["error CQ10", "RP01<CQ10"],
         (0, 42),
         id="a light queue",
     ),
     pytest.param(
         "broker-lmq",
-        [states.crashed, gone("consumequeue/%LMQ%*")],
+        [states.crashed, remove_matching("consumequeue/%LMQ%*")],
         ["warn AB01", "note CQ10"],
         (0, 0),
         id="all light queues in a crash",
@@ -192,72 +192,72 @@ TABLE = [
 
 
 @pytest.mark.parametrize(("name", "harms", "rules", "lost"), TABLE)
-def test_an_incident_is_told_by_its_cause_with_what_is_lost(told, name, harms, rules, lost):
-    results, summary = told(name, *harms)
-    assert said(results) == rules
+def test_an_incident_is_told_by_its_cause_with_what_is_lost(check_harmed, name, harms, rules, lost):
+    results, summary = check_harmed(name, *harms)
+    assert severities_and_rules(results) == rules
     release = golden_stores.release_of(name)
     assert summary.incident["lostAlready"]["messages"] == lost[0]
     assert summary.incident["lostByNextStart"][release]["messages"] == lost[1]
 
 
-def test_all_messages_of_a_lost_file_are_counted(told):
+def test_all_messages_of_a_lost_file_are_counted(check_harmed):
     """Of each queue 256 were."""
-    results, _ = told("clean-4.9.8", gone("commitlog/*1048576"))
+    results, _ = check_harmed("clean-4.9.8", remove_matching("commitlog/*1048576"))
     assert "2,001 messages lost: " in results[0].message
     assert results[0].evidence["queueEntries"] == 2001
 
 
-def test_messages_of_batches_are_counted_alike(told):
+def test_messages_of_batches_are_counted_alike(check_harmed):
     """CL11 said 69 messages, what is lost already 205."""
-    results, _ = told("batchcq-5.3.3", zeros(1_200_000))
+    results, _ = check_harmed("batchcq-5.3.3", zeros(1_200_000))
     assert results[0].evidence["messages"] == 205
 
 
-def test_a_store_with_folders_of_either_kind_does_not_start(told):
+def test_a_store_with_folders_of_either_kind_does_not_start(check_harmed):
     """One of the two hid the other one, and the plan said that it would start."""
-    _, summary = told("broker-lmq", states.simple_folder_of_a_batch_queue)
+    _, summary = check_harmed("broker-lmq", states.simple_folder_of_a_batch_queue)
     assert not summary.incident["lostByNextStart"]["5.3"]["starts"]
     assert summary.incident["lostByNextStart"]["4.9"]["starts"]
 
 
-def test_what_a_start_leaves_out_is_that_of_the_release_which_wrote_the_store(told):
+def test_what_a_start_leaves_out_is_that_of_the_release_which_wrote_the_store(check_harmed):
     """5.3 dispatches 5 of these 98 again, 4.9 dispatches 6: the finding spoke for 5.3, RP01 for 4.9."""
-    results, _ = told("broker-retries-4.9.7", lambda root: states.cut_queues(root, 200_000, "OrderEvents"))
+    results, _ = check_harmed("broker-retries-4.9.7", lambda root: states.cut_queues(root, 200_000, "OrderEvents"))
     assert results[0].evidence["leftOut"] == 92
     assert "dispatches 6 of them again and leaves 92 out for good" in results[0].message
 
 
-def test_bytes_that_other_queues_know_did_not_come_back_after_a_cut(told):
+def test_bytes_that_other_queues_know_did_not_come_back_after_a_cut(check_harmed):
     """The last file of one queue was lost, and the log was said to have been cut by a recovery."""
-    results, _ = told("clean-4.9.8", gone("consumequeue/orders/0/*24000"))
+    results, _ = check_harmed("clean-4.9.8", remove_matching("consumequeue/orders/0/*24000"))
     assert results[0].id == "CQ10"
     assert "came back" not in results[0].message
 
 
-def test_the_place_of_a_queue_that_ends_early_is_in_a_file_of_it(told):
+def test_the_place_of_a_queue_that_ends_early_is_in_a_file_of_it(check_harmed):
     """A queue that had lost more than its last file was told at a position of -3,280."""
-    results, _ = told("crash-late-5.3.3", lambda root: states.cut_queues(root, 3_000_000, "orders"))
+    results, _ = check_harmed("crash-late-5.3.3", lambda root: states.cut_queues(root, 3_000_000, "orders"))
     finding = next(item for item in results if item.id == "CQ10" and "orders/0" in item.message)
     assert 0 <= finding.offset < Path(finding.file).stat().st_size
 
 
-def test_an_empty_file_that_a_start_fills_is_no_error(told):
+def test_an_empty_file_that_a_start_fills_is_no_error(check_harmed):
     """Both releases start and go on in it, and the check ended with 1."""
-    results, summary = told("clean-4.9.8", lambda root: states.zero_queue_file(root, "orders/0", 30_000))
-    assert said(results) == ["note CQ06"]
+    results, summary = check_harmed("clean-4.9.8", lambda root: states.zero_queue_file(root, "orders/0", 30_000))
+    assert severities_and_rules(results) == ["note CQ06"]
     assert summary.incident is None
 
 
-def test_index_files_in_another_order_of_names_are_one_finding(told):
+def test_index_files_in_another_order_of_names_are_one_finding(check_harmed):
     """Their entries were said to lead nowhere: the files were read along with the log in the order of their names."""
-    results, _ = told("first-files-deleted-5.3.3", states.index_files_turned_round)
-    assert said(results) == ["warn IX11"]
+    results, _ = check_harmed("first-files-deleted-5.3.3", states.index_files_turned_round)
+    assert severities_and_rules(results) == ["warn IX11"]
 
 
-def test_a_folder_that_a_disk_makes_is_named_as_what_it_is(told):
+def test_a_folder_that_a_disk_makes_is_named_as_what_it_is(check_harmed):
     """The step was to look for a missing file of the log."""
-    results, summary = told("clean-4.9.8", lambda root: (root / "commitlog" / "lost+found").mkdir())
-    assert said(results) == ["error CL07"]
+    results, summary = check_harmed("clean-4.9.8", lambda root: (root / "commitlog" / "lost+found").mkdir())
+    assert severities_and_rules(results) == ["error CL07"]
     assert "Move it out" in summary.incident["firstSteps"][1]["text"]
     assert summary.incident["whatHappened"].startswith("The folder lost+found is among the store's files")
 
@@ -269,15 +269,15 @@ def test_dispatch_makes_light_queues_again(lost, golden, tmp_path, capsys):
 
     root = shutil.copytree(golden("broker-lmq"), tmp_path / "store", ignore=shutil.ignore_patterns("timerwheel"))
     names = sorted(path.name for path in (root / "consumequeue").iterdir())
-    gone(lost)(root)
+    remove_matching(lost)(root)
     assert main(["dispatch", str(root), "--yes", "--quiet"]) == 0
     assert sorted(path.name for path in (root / "consumequeue").iterdir()) == names
     capsys.readouterr()
 
 
-def test_the_first_step_is_that_of_the_cause(told):
+def test_the_first_step_is_that_of_the_cause(check_harmed):
     """A torn unit at the new end of the log was to be compared first, then came the tail that was lost."""
-    _, summary = told("broker-pop", states.crashed, zeros(430_000))
+    _, summary = check_harmed("broker-pop", states.crashed, zeros(430_000))
     assert summary.incident["whatHappened"].endswith("(CL11).")
     assert summary.incident["firstSteps"][1]["text"].startswith("Look for the lost bytes on a replica")
 
@@ -290,10 +290,10 @@ TABLES = [
 
 
 @pytest.mark.parametrize(("name", "rules", "starts"), TABLES)
-def test_a_torn_table_is_as_grave_as_what_a_start_makes_of_it(told, name, rules, starts):
+def test_a_torn_table_is_as_grave_as_what_a_start_makes_of_it(check_harmed, name, rules, starts):
     """Of timermetrics the check said that a broker does not start, and the plan that it would."""
-    results, summary = told("broker-pop", cut(f"config/{name}*", 40))
-    assert said(results)[:1] == rules
+    results, summary = check_harmed("broker-pop", cut(f"config/{name}*", 40))
+    assert severities_and_rules(results)[:1] == rules
     assert summary.incident["lostByNextStart"]["5.3"]["starts"] == starts
     assert ("does not start" in results[0].message) == (not starts)
 
@@ -315,10 +315,10 @@ def test_commands_know_the_configuration_that_the_store_was_looked_at_with(golde
     assert all(f"{root} --config '{conf}'" in line for line in ours)
 
 
-def test_of_a_log_that_is_gone_the_next_start_loses_what_queues_know(told):
+def test_of_a_log_that_is_gone_the_next_start_loses_what_queues_know(check_harmed):
     """Nothing is lost yet where its disk is only not mounted; what a start does could not be told."""
-    results, summary = told("clean-4.9.8", gone("commitlog/*"))
-    assert said(results) == ["error CL12"]
+    results, summary = check_harmed("clean-4.9.8", remove_matching("commitlog/*"))
+    assert severities_and_rules(results) == ["error CL12"]
     assert summary.incident["lostAlready"] is None
     assert summary.incident["lostByNextStart"]["4.9"]["messages"] == 3991
     assert summary.incident["firstSteps"][1]["text"].startswith("Mount the disk of the log")
@@ -332,7 +332,7 @@ def test_gaps_of_a_log_with_a_folder_that_is_not_mounted_follow_from_that(golden
     (tmp_path / "conf").write_text(f"storePathCommitLog={root}/commitlog,{root}/log2\n")
     with open_store(root, read_properties(tmp_path / "conf")[0]) as store:
         *results, _ = check(store)
-    assert said(results)[:4] == ["error CL12", "CL07<CL12", "CL07<CL12", "RP02<CL12"]
+    assert severities_and_rules(results)[:4] == ["error CL12", "CL07<CL12", "CL07<CL12", "RP02<CL12"]
 
 
 def test_dispatch_gives_queues_back_where_the_topics_table_was_lost_with_them(golden, tmp_path, capsys):
@@ -341,7 +341,7 @@ def test_dispatch_gives_queues_back_where_the_topics_table_was_lost_with_them(go
 
     root = shutil.copytree(golden("broker-retries-4.9.7"), tmp_path / "store")
     cut("config/topics.json*")(root)
-    gone("consumequeue/OrderEvents")(root)
+    remove_matching("consumequeue/OrderEvents")(root)
     assert main(["dispatch", str(root), "--yes", "--quiet"]) == 0
     assert len(list((root / "consumequeue" / "OrderEvents").iterdir())) == 4
     capsys.readouterr()

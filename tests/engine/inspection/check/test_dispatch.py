@@ -21,7 +21,7 @@ pytestmark = pytest.mark.golden
 HEALED = "Do not change consumer offsets: the next start of {} dispatches these messages again."
 
 
-def told(root: Path) -> tuple[Finding, Summary]:
+def gap_and_summary(root: Path) -> tuple[Finding, Summary]:
     with open_store(root) as store:
         *results, summary = check(store)
     return next(finding for finding in results if finding.id == "CQ10"), summary
@@ -38,7 +38,7 @@ def cut(physical: int) -> Callable[[Path], None]:
 def test_queues_that_the_next_start_builds_again_are_no_error(golden, tmp_path):
     """The first step was to build them before any broker starts, and the start loses nothing."""
     for name, release in (("broker-orders", "RocketMQ 5.3.3"), ("broker-orders-4.9.7", "RocketMQ 4.9.8")):
-        finding, summary = told(states.build(golden(name), tmp_path / name, no_queues))
+        finding, summary = gap_and_summary(states.build(golden(name), tmp_path / name, no_queues))
         assert finding.severity == "warn"
         assert finding.next_step.endswith(HEALED[1:].format(release))
         assert [step["text"] for step in summary.incident["firstSteps"]][:1] == [HEALED.format(release)]
@@ -46,14 +46,14 @@ def test_queues_that_the_next_start_builds_again_are_no_error(golden, tmp_path):
 
 
 def test_what_a_start_leaves_out_is_an_error(golden, tmp_path):
-    finding, _ = told(states.build(golden("broker-orders"), tmp_path / "store", cut(2_443_400)))
+    finding, _ = gap_and_summary(states.build(golden("broker-orders"), tmp_path / "store", cut(2_443_400)))
     assert finding.severity == "error"
     assert finding.message.endswith("leaves 1 out for good")
 
 
 def test_what_only_the_other_release_leaves_out_is_said_of_it(golden, tmp_path):
     """It said that the next start dispatches all, and beside it that one of 5.3 loses a message."""
-    finding, summary = told(states.build(golden("broker-orders-4.9.7"), tmp_path / "store", cut(1_924_000)))
+    finding, summary = gap_and_summary(states.build(golden("broker-orders-4.9.7"), tmp_path / "store", cut(1_924_000)))
     lost = {like: start["messages"] for like, start in summary.incident["lostByNextStart"].items()}
     assert finding.severity == "error"
     assert finding.message.endswith("RocketMQ 4.9 dispatches them again when it starts, 5.3 leaves 1 out")
@@ -74,7 +74,7 @@ def test_two_topics_in_one_folder_of_a_file_system_that_ignores_case(is_declared
     if is_declared:
         row = {"readQueueNums": 1, "writeQueueNums": 1, "perm": 6}
         table(root, "topics.json", json.dumps({"topicConfigTable": dict.fromkeys(("Orders", "ORDERS"), row)}))
-    finding, _ = told(root)
+    finding, _ = gap_and_summary(root)
     assert finding.severity == "error"
     assert "ORDERS and Orders differ only in case: a file system that ignores case" in finding.message
     assert "deleted" not in finding.message

@@ -22,7 +22,7 @@ def store(golden, tmp_path) -> Path:
     return Path(shutil.copytree(golden("multi-queue-ext-5.3.3"), tmp_path / "store"))
 
 
-def told(root: Path, least: str = "note", config: MessageStoreConfig | None = None) -> list[Finding]:
+def findings_of(root: Path, least: str = "note", config: MessageStoreConfig | None = None) -> list[Finding]:
     with open_store(root, config) as opened:
         return [
             finding for finding in check(opened) if isinstance(finding, Finding) and at_least(finding.severity, least)
@@ -40,7 +40,7 @@ def test_lost_ext_files_are_one_finding_and_wrong_tags_follow_from_it(how, store
     else:
         for file in ext_files(store):
             file.write_bytes(b"" if how == "empty" else bytes(file.stat().st_size))
-    first, *remainder = told(store)
+    first, *remainder = findings_of(store)
     assert (first.id, first.severity, first.file) == ("CQ15", "error", str(store / "consumequeue_ext"))
     assert first.command == f"storescope dispatch {store} --to NEW"
     assert {finding.id for finding in remainder} <= {"CQ09", "CQ06", "DK01", "CQ01"}
@@ -56,7 +56,7 @@ def test_an_ext_file_that_ends_early_names_the_first_entry_behind_it(store):
     cut = units[len(units) // 2]
     place = cut.offset - int(file.name)
     file.write_bytes(data[:place] + bytes(len(data) - place))
-    finding = next(item for item in told(store) if item.id == "CQ15")
+    finding = next(item for item in findings_of(store) if item.id == "CQ15")
     assert (finding.severity, finding.file, finding.offset) == ("error", str(file), place)
     assert f"end at {cut.offset:,}" in finding.message
 
@@ -65,7 +65,7 @@ def test_a_file_in_front_that_is_blank_is_not_held(store):
     several = {file.parent for file in ext_files(store) if file.name != f"{0:020d}"}
     file = min(min(several).iterdir())
     file.write_bytes(bytes(file.stat().st_size))
-    finding = next(item for item in told(store) if item.id == "CQ15")
+    finding = next(item for item in findings_of(store) if item.id == "CQ15")
     assert (finding.severity, finding.evidence["queueOffset"]) == ("error", 0)
 
 
@@ -77,13 +77,13 @@ def test_units_that_no_entry_leads_to_are_a_note(store):
     extra = cq_ext.encode(units[-1])
     data[position : position + len(extra)] = extra
     file.write_bytes(bytes(data))
-    (finding,) = told(store)
+    (finding,) = findings_of(store)
     assert (finding.id, finding.severity, finding.command) == ("CQ15", "note", None)
     assert f"hold {len(extra):,} bytes after {units[-1].end:,} that no entry leads to" in finding.message
 
 
 def test_units_of_long_topic_names_keep_a_store_from_going_back_to_4_9(golden):
-    (finding,) = (item for item in told(golden("broker-retries"), "chat") if item.id == "DK03")
+    (finding,) = (item for item in findings_of(golden("broker-retries"), "chat") if item.id == "DK03")
     assert (finding.severity, finding.evidence["units"]) == ("chat", 8)
     assert finding.command is not None
     assert finding.command.endswith(" --plan --release 4.9")
@@ -107,7 +107,9 @@ def test_a_configuration_that_does_not_fit_is_told_what_does(values, keys, fitti
         handmade_store.put(keys=f"K{number}")
     config = MessageStoreConfig(**values, given=frozenset(keys.split()))
     finding = next(
-        item for item in told(handmade_store.write(tmp_path / "store"), config=config) if item.severity == "error"
+        item
+        for item in findings_of(handmade_store.write(tmp_path / "store"), config=config)
+        if item.severity == "error"
     )
     assert (finding.id, finding.evidence["fitting"]) == ("CF05", fitting)
     assert finding.message.endswith(" and ".join(f"{key}={value}" for key, value in fitting.items()) + " fits")
@@ -119,7 +121,7 @@ def test_a_ratio_that_a_broker_bends_is_a_warning(tmp_path):
     config = MessageStoreConfig(disk_max_used_space_ratio=150, given=frozenset({"diskMaxUsedSpaceRatio"}))
     finding = next(
         item
-        for item in told(handmade_store.write(tmp_path / "store"), config=config)
+        for item in findings_of(handmade_store.write(tmp_path / "store"), config=config)
         if item.id == "CF05" and "Ratio" in item.message
     )
     assert (finding.severity, finding.evidence["expected"], finding.evidence["found"]) == ("warn", 95, 150)

@@ -33,14 +33,14 @@ def offsets(root, **queues):
     )
 
 
-def found(root, rule):
+def findings_of_rule(root, rule):
     with open_store(root) as store:
         return [finding for finding in check(store) if isinstance(finding, Finding) and finding.id == rule]
 
 
 def test_an_offset_beyond_the_queue_is_the_group_s_fault(root):
     offsets(root, Orders_at_g={"0": 99}, Orders_at_fine={"0": 30})
-    (item,) = found(root, "CF02")
+    (item,) = findings_of_rule(root, "CF02")
     assert "g" in item.message
     assert "99" in item.message
     with open_store(root) as store:
@@ -49,25 +49,25 @@ def test_an_offset_beyond_the_queue_is_the_group_s_fault(root):
 
 def test_an_offset_of_a_topic_that_is_nowhere(root):
     offsets(root, Gone_at_g={"0": 7})
-    (item,) = found(root, "CF08")
+    (item,) = findings_of_rule(root, "CF08")
     assert "Gone" in item.message
 
 
 def test_what_the_log_has_deleted_and_a_group_has_not_read(root):
     min((root / "commitlog").iterdir()).unlink()
     offsets(root, Orders_at_slow={"0": 0})
-    (finding,) = found(root, "CF06")
+    (finding,) = findings_of_rule(root, "CF06")
     assert "slow" in str(finding.evidence) + finding.message
 
 
 def test_a_topic_that_nobody_may_read_and_one_without_queues(root):
     declared = {"topicName": "Orders", "perm": 6, "readQueueNums": 0, "writeQueueNums": 4}
     table(root, "topics.json", {"topicConfigTable": {"Orders": declared}})
-    assert [finding.evidence.get("topic", "Orders") for finding in found(root, "CF07")][:1] == ["Orders"]
-    assert any("Paid" in item.message for item in found(root, "CQ14"))
+    assert [finding.evidence.get("topic", "Orders") for finding in findings_of_rule(root, "CF07")][:1] == ["Orders"]
+    assert any("Paid" in item.message for item in findings_of_rule(root, "CQ14"))
 
 
 def test_a_store_as_it_should_be_is_silent(root):
     offsets(root, Orders_at_g={"0": 30}, Paid_at_g={"0": 3})
     for rule in ("CF02", "CF06", "CF08", "CF09"):
-        assert found(root, rule) == []
+        assert findings_of_rule(root, rule) == []

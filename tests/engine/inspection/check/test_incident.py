@@ -28,7 +28,7 @@ def built(golden, tmp_path):
     return lambda state: states.build(golden("broker-orders"), tmp_path / "store", state)
 
 
-def told(root, only=None):
+def incident_of(root, only=None):
     with open_store(root) as store:
         return list(check(store, only=only))[-1].incident
 
@@ -49,7 +49,7 @@ TABLE = [
 
 @pytest.mark.parametrize(("state", "cause", "already", "by_start", "command"), TABLE)
 def test_an_incident_is_answered(built, state, cause, already, by_start, command):
-    incident = told(built(state))
+    incident = incident_of(built(state))
     assert cause in incident["whatHappened"]
     assert incident["lostAlready"]["messages"] == already
     start = incident["lostByNextStart"]["5.3"]
@@ -64,13 +64,13 @@ def test_an_incident_is_answered(built, state, cause, already, by_start, command
 
 
 def test_what_is_lost_is_told_by_queue(built):
-    incident = told(built(states.magic_code_lost))
+    incident = incident_of(built(states.magic_code_lost))
     (row,) = incident["lostAlready"]["queues"]
     assert (row["topic"], row["queueId"], row["messages"], row["firstQueueOffset"]) == ("OrderEvents", 1, 1, 330)
 
 
 def test_each_release_is_answered_for_itself(built):
-    incident = told(built(states.empty_log_file))
+    incident = incident_of(built(states.empty_log_file))
     assert incident["lostByNextStart"]["5.3"]["starts"]
     assert not incident["lostByNextStart"]["4.9"]["starts"]
     assert "00000000000003145728" in incident["lostByNextStart"]["4.9"]["why"]
@@ -95,13 +95,13 @@ def test_the_terminal_begins_with_the_answers(built, capsys):
 
 @pytest.mark.parametrize("name", ["broker-orders", "broker-orders-4.9.7", "clean-5.3.3", "batchcq-5.3.3", "lmq-5.3.3"])
 def test_a_healthy_store_has_no_incident(golden, name, capsys):
-    assert told(golden(name)) is None
+    assert incident_of(golden(name)) is None
     assert main(["check", str(golden(name))]) == 0
     assert "In short" not in capsys.readouterr().out
 
 
 def test_a_part_of_the_rules_has_no_answer(built):
-    assert told(built(states.hole), only={"CQ03"}) is None
+    assert incident_of(built(states.hole), only={"CQ03"}) is None
 
 
 def test_nothing_is_concluded_where_something_is_unread(golden, tmp_path, capsys):
@@ -144,7 +144,7 @@ KINDS = [
 
 @pytest.mark.parametrize(("state", "said"), KINDS)
 def test_what_happened_names_the_file_and_what_is_wrong_with_it(built, state, said):
-    assert re.search(said, told(built(state))["whatHappened"])
+    assert re.search(said, incident_of(built(state))["whatHappened"])
 
 
 SPOILED = [
@@ -160,7 +160,7 @@ def test_what_happened_tells_a_cut_file_from_a_longer_one(golden, tmp_path, size
     file = sorted((root / "commitlog").iterdir())[1]
     with file.open("r+b") as opened:
         opened.truncate(size)
-    assert said.format(file.name) in f"{told(root)['whatHappened']}"
+    assert said.format(file.name) in f"{incident_of(root)['whatHappened']}"
 
 
 def test_every_cause_is_a_rule():
@@ -268,7 +268,7 @@ TOLD = [
 @pytest.mark.parametrize(("state", "said"), TOLD)
 def test_what_happened_tells_the_kinds_apart(built, state, said):
     """Torn, zeroed, flipped, lost: the bytes tell them apart, and the sentence said all of them at once."""
-    happened = told(built(state))["whatHappened"]
+    happened = incident_of(built(state))["whatHappened"]
     assert re.match(said, happened), happened
 
 
@@ -283,7 +283,7 @@ def test_what_is_lost_already_is_told_with_its_times(golden, built, state):
         for unit in store.units():
             if isinstance(unit, Unit):
                 truth[unit.topic, unit.queue_id, unit.queue_offset] = unit.store_timestamp
-    rows = told(built(state))["lostAlready"]["queues"]
+    rows = incident_of(built(state))["lostAlready"]["queues"]
     assert rows
     for row in rows:
         own = [truth[row["topic"], row["queueId"], row[name]] for name in ("firstQueueOffset", "lastQueueOffset")]

@@ -28,7 +28,7 @@ def orders(golden, tmp_path) -> Path:
     return incidents.copied(golden("broker-orders"), tmp_path / "store")
 
 
-def said(root: Path, *, complete: bool = True) -> dict[str, list[Finding]]:
+def findings_by_rule(root: Path, *, complete: bool = True) -> dict[str, list[Finding]]:
     observed: dict[str, list[Finding]] = {}
     with open_store(root) as store:
         *findings, summary = check(store)
@@ -39,13 +39,15 @@ def said(root: Path, *, complete: bool = True) -> dict[str, list[Finding]]:
 
 
 def only(root: Path, rule: str) -> Finding:
-    (item,) = said(root)[rule]
+    (item,) = findings_by_rule(root)[rule]
     return item
 
 
 def grave(root: Path) -> set[str]:
     return {
-        id_ for id_, results in said(root).items() if any(at_least(finding.severity, "warn") for finding in results)
+        id_
+        for id_, results in findings_by_rule(root).items()
+        if any(at_least(finding.severity, "warn") for finding in results)
     }
 
 
@@ -71,7 +73,7 @@ def test_queues_that_lost_their_tail_are_one_finding_and_groups_that_know_more_f
         ends = {number: queue.max_offset for number, queue in store.topics()["OrderEvents"].items()}
     beyond = {number: end + 1 for number, end in ends.items() if number < 2}
     incidents.offsets(orders, billing={"OrderEvents": beyond}, mailing={"OrderEvents": {0: ends[0] + 9_999}})
-    observed = said(orders)
+    observed = findings_by_rule(orders)
     (item,) = observed["CQ10"]
     assert item.severity == "error"
     assert item.evidence["units"] == lost == 65
@@ -128,7 +130,7 @@ def test_a_topic_of_the_table_without_any_queue_was_lost_and_one_that_is_not_the
     table = json.loads((orders / "config" / "topics.json").read_text())
     del table["topicConfigTable"]["ShipmentEvents"]
     (orders / "config" / "topics.json").write_text(json.dumps(table))
-    observed = said(orders)
+    observed = findings_by_rule(orders)
     assert "CQ10" not in observed
     assert {finding.evidence["topic"] for finding in observed["CQ08"]} == {"ShipmentEvents", "DroppedAuditTrail"}
 
@@ -173,7 +175,7 @@ def test_a_lost_tail_says_how_many_messages_it_had(orders, inside, abort):
     incidents.zero_log(orders, first + inside)
     if abort:
         incidents.crashed(orders)
-    observed = said(orders)
+    observed = findings_by_rule(orders)
     (finding,) = observed["CL11"]
     assert finding.severity == "error"
     assert finding.message.startswith(
@@ -220,7 +222,7 @@ def test_each_kind_of_odd_log_file_has_its_own_step(orders, state, words):
     {"empty": empty_last_log_file, "short": short_log_file, "long": long_log_file}[state](orders)
     (finding,) = [
         actual_finding
-        for actual_finding in said(orders)["CL07"]
+        for actual_finding in findings_by_rule(orders)["CL07"]
         if actual_finding.offset is not None and words in actual_finding.next_step
     ]
     assert finding.severity == "error"
@@ -232,7 +234,7 @@ def test_a_dledger_log_is_not_called_a_lost_one(orders):
     folder = orders / "dledger-n0" / "data"
     folder.mkdir(parents=True)
     (folder / f"{0:020}").write_bytes(dledger_head())
-    findings = said(orders, complete=False)  # what is not decoded is not checked
+    findings = findings_by_rule(orders, complete=False)  # what is not decoded is not checked
     assert "DK02" in findings
     assert not any(at_least(finding.severity, "warn") for of_rule in findings.values() for finding in of_rule)
 
@@ -266,7 +268,7 @@ def test_a_queue_file_that_goes_while_it_is_read_is_looked_for_again(orders, cap
 
 def test_a_unit_that_was_never_dispatched_shifts_the_queue(orders):
     incidents.shift(orders, "OrderEvents/0", 200)
-    observed = said(orders)
+    observed = findings_by_rule(orders)
     (finding,) = observed["CQ04"]
     assert finding.message.endswith(": it was never dispatched, and the 225 entries after it are one place too early")
     assert finding.evidence["queueOffset"] == 200
@@ -399,7 +401,7 @@ def refused(root: Path, capsys) -> None:
     with open_store(root) as store:
         blockers = {(b.finding, b.file): b for like in ("5.3", "4.9") for b in plan(store, like).blockers}
     assert blockers
-    errors = [item for results in said(root).values() for item in results if item.severity == "error"]
+    errors = [item for results in findings_by_rule(root).values() for item in results if item.severity == "error"]
     for blocker in blockers.values():
         (finding,) = [e for e in errors if e.evidence.get("brokerLog") == blocker.broker_log]
         assert "does not start" in finding.message

@@ -28,21 +28,21 @@ def index(root):
     return min((root / "index").iterdir())
 
 
-def found(root, rule):
+def findings_of_rule(root, rule):
     with open_store(root) as store:
         return [finding for finding in check(store) if isinstance(finding, Finding) and finding.id == rule]
 
 
 def test_a_count_of_slots_that_is_not_the_file_s(root):
     patch(index(root), 32, struct.pack(">i", 3))
-    (item,) = found(root, "IX01")
+    (item,) = findings_of_rule(root, "IX01")
     assert (item.file, item.offset) == (str(index(root)), 32)
 
 
 @pytest.mark.parametrize(("link", "rule"), [(30, "IX03"), (5000, "IX02")])
 def test_a_chain_that_goes_round_and_one_that_leaves_the_file(root, link, rule):
     patch(index(root), ENTRY + 20 * 30 + 16, struct.pack(">i", link))
-    reported = found(root, rule)
+    reported = findings_of_rule(root, rule)
     assert len(reported) == 1
     assert reported[0].file == str(index(root))
 
@@ -62,7 +62,7 @@ def test_a_file_that_grows_while_it_is_read_has_no_fault_and_hides_none(root):
 
 def test_an_entry_that_leads_to_another_unit(root):
     patch(index(root), ENTRY + 20 * 30 + 4, struct.pack(">q", 3))
-    (finding,) = found(root, "IX06")
+    (finding,) = findings_of_rule(root, "IX06")
     assert finding.evidence["found"]["phyOffset"] == 3
 
 
@@ -71,13 +71,13 @@ def test_keys_of_units_that_no_file_has(root):
     with open_store(root) as store:
         entries = store.index_files()[-1].header.entries
     last.unlink()
-    (finding,) = found(root, "IX05")
+    (finding,) = findings_of_rule(root, "IX05")
     assert finding.evidence["keys"] == entries
 
 
 def test_a_file_that_is_cut(root):
     index(root).write_bytes(index(root).read_bytes()[:200])
-    assert [item.file for item in found(root, "IX08")] == [str(index(root))]
+    assert [item.file for item in findings_of_rule(root, "IX08")] == [str(index(root))]
 
 
 def with_tag_entries(first: int, stop: int) -> HandmadeStore:
@@ -104,7 +104,7 @@ def test_tag_entries_are_right_where_they_are_and_where_they_are_not(tmp_path, f
 def test_a_key_that_is_missing_is_named_in_an_index_with_tags(tmp_path):
     sample = with_tag_entries(0, 80)
     sample.units[70].keys.pop(1)
-    (finding,) = found(sample.write(tmp_path / "s"), "IX05")
+    (finding,) = findings_of_rule(sample.write(tmp_path / "s"), "IX05")
     assert (finding.evidence["keys"], finding.evidence["firstUnit"]) == (1, sample.units[70].offset)
 
 
@@ -122,5 +122,5 @@ def test_entries_that_a_later_release_may_add_are_a_note(tmp_path):
     store = HandmadeStore()
     for number in range(80):
         store.put(keys=f"K{number}").keys.append(f"X#{number}")
-    (finding,) = found(store.write(tmp_path / "s"), "IX06")
+    (finding,) = findings_of_rule(store.write(tmp_path / "s"), "IX06")
     assert (finding.severity, finding.evidence["entries"]) == ("note", 80)

@@ -14,7 +14,7 @@ from engine.rules.findings import Finding
 
 
 @pytest.fixture
-def made():
+def small_store():
     store = HandmadeStore()
     for number in range(80):
         store.put(keys=f"K{number}")
@@ -22,19 +22,19 @@ def made():
 
 
 @pytest.fixture
-def root(made, tmp_path):
-    return made.write(tmp_path / "s")
+def root(small_store, tmp_path):
+    return small_store.write(tmp_path / "s")
 
 
-def found(root, rule):
+def findings_of_rule(root, rule):
     with open_store(root) as store:
         return [finding for finding in check(store) if isinstance(finding, Finding) and finding.id == rule]
 
 
-def test_damage_is_one_finding_from_the_broken_unit_to_the_next_real_one(made, root):
-    unit = made.units[20]
+def test_damage_is_one_finding_from_the_broken_unit_to_the_next_real_one(small_store, root):
+    unit = small_store.units[20]
     log(root, unit.offset + 4, b"xxxx")
-    (finding,) = found(root, "CL01")
+    (finding,) = findings_of_rule(root, "CL01")
     assert (finding.offset, finding.evidence["bytes"]) == (unit.offset, unit.size)
     assert finding.file == str(root / "commitlog" / f"{unit.offset // LOG_SIZE * LOG_SIZE:020d}")
 
@@ -42,32 +42,32 @@ def test_damage_is_one_finding_from_the_broken_unit_to_the_next_real_one(made, r
 def test_a_blank_that_says_too_little(root):
     position = next_blank(root)
     log(root, position, struct.pack(">i", 9))
-    (item,) = found(root, "CL02")
+    (item,) = findings_of_rule(root, "CL02")
     assert item.offset == position
 
 
-def test_a_file_that_is_gone_and_one_of_another_length(made, root):
+def test_a_file_that_is_gone_and_one_of_another_length(small_store, root):
     second = root / "commitlog" / f"{LOG_SIZE:020d}"
     content = second.read_bytes()
     second.unlink()
-    assert [item.offset for item in found(root, "CL07")] == [LOG_SIZE]
+    assert [item.offset for item in findings_of_rule(root, "CL07")] == [LOG_SIZE]
     second.write_bytes(content[:-100])
-    assert any("3,996" in one.message for one in found(root, "CL07"))
+    assert any("3,996" in one.message for one in findings_of_rule(root, "CL07"))
 
 
-def test_bytes_behind_the_end_are_told_and_zeros_are_not(made, root):
-    zero_log_from(root, made.units[70].offset)
-    assert found(root, "CL06") == []
-    log(root, made.units[70].offset, b"torn bytes")
-    (item,) = found(root, "CL06")
-    assert item.offset == made.units[70].offset
+def test_bytes_behind_the_end_are_told_and_zeros_are_not(small_store, root):
+    zero_log_from(root, small_store.units[70].offset)
+    assert findings_of_rule(root, "CL06") == []
+    log(root, small_store.units[70].offset, b"torn bytes")
+    (item,) = findings_of_rule(root, "CL06")
+    assert item.offset == small_store.units[70].offset
 
 
-def test_queue_offsets_that_do_not_follow_each_other(made, root):
-    log(root, made.units[20].offset + 20, struct.pack(">q", 9_999))
-    assert [item.offset for item in found(root, "CL09")] == [made.units[20].offset]
+def test_queue_offsets_that_do_not_follow_each_other(small_store, root):
+    log(root, small_store.units[20].offset + 20, struct.pack(">q", 9_999))
+    assert [item.offset for item in findings_of_rule(root, "CL09")] == [small_store.units[20].offset]
 
 
 def test_a_file_that_is_none_of_the_log(root):
     (root / "commitlog" / "readme.txt").write_text("mine")
-    assert len(found(root, "DK01")) == 1
+    assert len(findings_of_rule(root, "DK01")) == 1

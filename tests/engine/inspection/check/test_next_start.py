@@ -135,7 +135,7 @@ def test_the_plans_of_a_check_read_the_log_once_and_from_the_first_unit_that_is_
     assert min(ours) == first
 
 
-def told(root):
+def start_findings(root):
     with open_store(root) as store:
         *results, _ = check(store)
     return results
@@ -158,7 +158,7 @@ LEFT = [
 def test_units_that_no_start_dispatches_are_an_error_once(built, state, messages, some, cause):
     """The broker starts, and these messages are gone for good: nobody said so, advice led there."""
     root = built(state)
-    observed = told(root)
+    observed = start_findings(root)
     (finding,) = of_rule(observed, "RP01")
     assert finding.caused_by == cause
     (grave,) = of_rule(observed, cause or "RP01")
@@ -177,7 +177,7 @@ def test_units_that_no_start_dispatches_are_an_error_once(built, state, messages
 
 def test_what_a_start_brings_into_its_queues_is_not_lost(built):
     root = built(states.tail_not_dispatched)
-    assert of_rule(told(root), "RP01") == []
+    assert of_rule(start_findings(root), "RP01") == []
     assert planned(root).undispatched.messages == 0
 
 
@@ -199,7 +199,7 @@ def test_messages_behind_the_new_end_are_counted_by_queue(built):
 def test_index_files_that_a_start_deletes_and_does_not_make_again_are_a_warning(built, capsys):
     """The step said that nothing needs to be done, beside an abort file; the plan's text spoke of no deletion."""
     root = built(states.index_behind_the_checkpoint)
-    (finding,) = of_rule(told(root), "IX04")
+    (finding,) = of_rule(start_findings(root), "IX04")
     assert finding.severity == "warn"
     assert finding.message.startswith(
         "The next start of RocketMQ 5.3.3 deletes 11 of 16 index files with 4,349 entries; keys of units 764,533"
@@ -221,7 +221,7 @@ STOPS = [
 def test_what_keeps_a_broker_from_starting_is_an_error(built, capsys, state, stops, rule):
     """check ended with 0 where the plan says that a broker does not start."""
     root = built(state)
-    finding = next(item for item in told(root) if item.id == rule)
+    finding = next(item for item in start_findings(root) if item.id == rule)
     assert (finding.severity, finding.evidence["refusedBy"]) == ("error", stops)
     assert main(["check", str(root)]) == 1
     for like in ("5.3", "4.9"):
@@ -271,7 +271,7 @@ def test_nothing_is_said_of_queues_in_a_rocksdb(golden, tmp_path):
     (root / "consumequeue" / "MANIFEST-000004").write_bytes(b"m")
     with pytest.raises(Undecoded, match="cannot be told: the queues are in a RocksDB"):
         planned(root)
-    assert of_rule(told(root), "RP01") == []
+    assert of_rule(start_findings(root), "RP01") == []
 
 
 def test_nothing_is_said_of_a_dledger_log(golden, tmp_path):
@@ -285,7 +285,7 @@ def test_nothing_is_said_of_a_dledger_log(golden, tmp_path):
     with pytest.raises(Undecoded, match="cannot be told: the messages are in a DLedger log"):
         planned(root)
     before = golden_stores.fingerprint(root)
-    assert not {"RP01", "CL11", "CL12", "CQ13", "IX07"} & {finding.id for finding in told(root)}
+    assert not {"RP01", "CL11", "CL12", "CQ13", "IX07"} & {finding.id for finding in start_findings(root)}
     assert golden_stores.changes(before, golden_stores.fingerprint(root)) == []
 
 
@@ -347,7 +347,7 @@ def past_ten(golden):
 
 
 def findings_of(store, *options):
-    records = agree.ask("check", store, *options)
+    records = agree.records_of("check", store, *options)
     return {record["id"]: record for record in records if record["type"] == "finding"}, records[-1]["incident"]
 
 
@@ -376,9 +376,9 @@ def test_a_release_that_looks_at_every_file_leaves_nothing_out(past_ten):
 def test_the_setting_that_the_check_names_brings_every_message_back(past_ten, tmp_path):
     conf = tmp_path / "broker.conf"
     conf.write_text("commitLogRecoverMaxNum=17\n")
-    plan = agree.ask("recover", past_ten, "--plan", "--config", conf)[0]
+    plan = agree.records_of("recover", past_ten, "--plan", "--config", conf)[0]
     assert (plan["startOffset"], plan["undispatched"]["messages"], plan["fileLimit"]) == (0, 0, None)
-    plan = agree.ask("recover", past_ten, "--plan")[0]
+    plan = agree.records_of("recover", past_ten, "--plan")[0]
     assert (plan["release"], plan["fileLimit"], plan["logFiles"]) == ("5.5", 10, 17)
     assert plan["undispatched"]["messages"] == 1_313
 

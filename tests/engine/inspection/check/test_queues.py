@@ -16,22 +16,26 @@ PER_FILE = QUEUE_SIZE // 20
 
 
 @pytest.fixture
-def made():
+def small_store():
     store = HandmadeStore()
     for number in range(50):
         store.put("Orders", tags=f"T{number % 2}")
     return store
 
 
-def test_entries_by_number_where_a_file_is_gone(made, tmp_path):
-    root = made.write(tmp_path / "s")
+def test_entries_by_number_where_a_file_is_gone(small_store, tmp_path):
+    root = small_store.write(tmp_path / "s")
     (root / "consumequeue" / "Orders" / "0" / f"{QUEUE_SIZE:020d}").unlink()
     with open_store(root) as store:
         walk = QueueWalk(store.queue("Orders", 0))
         assert (walk.name, walk.first, walk.end, walk.orderly) == ("Orders/0", 0, 50, True)
         rows = walk.raw(PER_FILE - 1, PER_FILE + 2)["physical_offset"].tolist()
-        assert rows == [made.units[PER_FILE - 1].offset, *[-1] * PER_FILE, made.units[2 * PER_FILE].offset]
-        unit = made.units[3]
+        assert rows == [
+            small_store.units[PER_FILE - 1].offset,
+            *[-1] * PER_FILE,
+            small_store.units[2 * PER_FILE].offset,
+        ]
+        unit = small_store.units[3]
         assert walk.entry(3) == Side(unit.offset, unit.size, unit.tags_code)
         assert [(position, len(part.physical)) for position, part in walk.chunks(0, 50, 15)] == [
             (0, 15),
@@ -41,8 +45,8 @@ def test_entries_by_number_where_a_file_is_gone(made, tmp_path):
         assert walk.messages(0, rows=walk.raw(0, 7)["size"]) == 7
 
 
-def test_what_did_not_fit_is_bounded_and_begins_anew_with_the_topic(made, tmp_path):
-    with open_store(made.write(tmp_path / "s")) as store:
+def test_what_did_not_fit_is_bounded_and_begins_anew_with_the_topic(small_store, tmp_path):
+    with open_store(small_store.write(tmp_path / "s")) as store:
         walk = QueueWalk(store.queue("Orders", 0))
     assert walk.lacks == NOWHERE
     for number in range(MOST_SUSPECTS + 5):
@@ -59,7 +63,7 @@ def test_what_did_not_fit_is_bounded_and_begins_anew_with_the_topic(made, tmp_pa
     assert ([suspect.number for suspect in walk.suspects], walk.skipped[0]) == ([30, 31], (0, 5))
 
 
-def found(path):
+def check_records(path):
     with open_store(path) as store:
         return [item.record() for item in check(store)]
 
@@ -70,9 +74,9 @@ def found(path):
     "name", ["crash-flip-5.3.3", "first-files-deleted-5.3.3", "batchcq-5.3.3", "broker-lmq", "queues-gone-5.3.3"]
 )
 def test_a_small_room_finds_the_same(golden, monkeypatch, name, room):
-    expected = found(golden(name))
+    expected = check_records(golden(name))
     monkeypatch.setattr(check_queues, "GatheredRows", lambda rows=room: GatheredRows(rows))
-    assert found(golden(name)) == expected
+    assert check_records(golden(name)) == expected
 
 
 @pytest.mark.parametrize("room", [1, 7, 1000])
@@ -82,10 +86,10 @@ def test_gaps_and_doubles_are_found_whichever_way_rows_come_together(tmp_path, m
     store.put(queue_offset=3)
     store.put(queue_id=9)
     root = store.write(tmp_path)
-    expected = found(root)
+    expected = check_records(root)
     assert len(expected) > 1
     monkeypatch.setattr(check_queues, "GatheredRows", lambda rows=room: GatheredRows(rows))
-    assert found(root) == expected
+    assert check_records(root) == expected
 
 
 def test_a_full_room_has_none_left():

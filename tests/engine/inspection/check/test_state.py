@@ -10,7 +10,7 @@ from engine.inspection.check import state
 
 
 @pytest.fixture
-def made():
+def small_store():
     store = HandmadeStore()
     for _ in range(90):
         store.put(step=60_000)
@@ -27,37 +27,39 @@ def checkpoint(root, made, newest=None, end=None):
         return list(state.checkpoint(store, newest, made.end if end is None else end, newest))
 
 
-def test_abort_is_told_as_a_store_that_was_not_closed(made, tmp_path):
-    with open_store(made.write(tmp_path / "closed")) as store:
+def test_abort_is_told_as_a_store_that_was_not_closed(small_store, tmp_path):
+    with open_store(small_store.write(tmp_path / "closed")) as store:
         assert list(state.abort(store)) == []
-    with open_store(made.write(tmp_path / "crashed", abort=True)) as store:
+    with open_store(small_store.write(tmp_path / "crashed", abort=True)) as store:
         (finding,) = state.abort(store)
     assert (finding.id, "nobody holds the lock" in finding.message) == ("AB01", True)
 
 
-def test_a_checkpoint_as_it_should_be_is_silent(made, tmp_path):
-    assert checkpoint(made.write(tmp_path / "s"), made) == []
+def test_a_checkpoint_as_it_should_be_is_silent(small_store, tmp_path):
+    assert checkpoint(small_store.write(tmp_path / "s"), small_store) == []
 
 
-def test_one_that_is_gone_cut_ahead_zero_or_far_behind(made, tmp_path):
-    newest = made.units[-1].store_timestamp
-    root = made.write(tmp_path / "gone", checkpoint=False)
-    assert ids(checkpoint(root, made)) == [("CK05", "note")]
-    assert ids(checkpoint(made.write(tmp_path / "crashed", checkpoint=False, abort=True), made)) == [("CK05", "warn")]
+def test_one_that_is_gone_cut_ahead_zero_or_far_behind(small_store, tmp_path):
+    newest = small_store.units[-1].store_timestamp
+    root = small_store.write(tmp_path / "gone", checkpoint=False)
+    assert ids(checkpoint(root, small_store)) == [("CK05", "note")]
+    assert ids(checkpoint(small_store.write(tmp_path / "crashed", checkpoint=False, abort=True), small_store)) == [
+        ("CK05", "warn")
+    ]
     (root / "checkpoint").write_bytes(b"\0" * 100)
-    assert "CK05" in {item.id for item in checkpoint(root, made)}
-    made.write_checkpoint(root, newest + 5_000, newest)
-    (finding,) = checkpoint(root, made)
+    assert "CK05" in {item.id for item in checkpoint(root, small_store)}
+    small_store.write_checkpoint(root, newest + 5_000, newest)
+    (finding,) = checkpoint(root, small_store)
     assert (finding.id, finding.evidence["aheadMs"]) == ("CK02", 5_000)
-    made.write_checkpoint(root, 0, newest)
-    assert ids(checkpoint(root, made))[0][0] == "CK01"
-    made.write_checkpoint(root, newest - 3_600_000, newest)
-    (finding,) = checkpoint(root, made)
+    small_store.write_checkpoint(root, 0, newest)
+    assert ids(checkpoint(root, small_store))[0][0] == "CK01"
+    small_store.write_checkpoint(root, newest - 3_600_000, newest)
+    (finding,) = checkpoint(root, small_store)
     assert (finding.id, finding.evidence["behindMs"]) == ("CK03", 3_600_000)
 
 
-def test_a_table_that_no_broker_can_load(made, tmp_path):
-    root = made.write(tmp_path / "s")
+def test_a_table_that_no_broker_can_load(small_store, tmp_path):
+    root = small_store.write(tmp_path / "s")
     (root / "config").mkdir()
     (root / "config" / "topics.json").write_text("{broken")
     with open_store(root) as store:

@@ -36,7 +36,7 @@ def store(golden, tmp_path) -> Path:
     return root
 
 
-def told(root: Path, least: str = "warn") -> list[Finding]:
+def findings_of(root: Path, least: str = "warn") -> list[Finding]:
     with open_store(root) as opened:
         return [
             finding for finding in check(opened) if isinstance(finding, Finding) and at_least(finding.severity, least)
@@ -61,18 +61,18 @@ def first_waiting(root: Path) -> timer.TimerLogUnit:
 
 def test_timers_as_a_broker_leaves_them_are_healthy(store):
     assert sum(unit.due >= checked(store).last_read_time for unit in units(store)) == WAITING
-    assert told(store, "note") == []
+    assert findings_of(store, "note") == []
 
 
 def test_a_count_ahead_of_the_queue_is_a_warning_where_the_timer_log_knows_better(store):
     patch(store / "config" / "timercheck", 16, struct.pack(">q", 9000))
-    (finding,) = told(store)
+    (finding,) = findings_of(store)
     assert (finding.id, finding.severity, finding.offset) == ("TM01", "warn", 16)
     assert (finding.evidence["expected"], finding.evidence["found"]) == (369, 9000)
     assert "A start uses the timer log instead, which ends with message 368" in finding.message
     run(finding)
     assert checked(store).queue_offset == 369
-    assert told(store, "note") == []
+    assert findings_of(store, "note") == []
 
 
 def run(found: Finding) -> None:
@@ -83,7 +83,7 @@ def run(found: Finding) -> None:
 def test_it_is_an_error_where_nothing_knows_better(store):
     patch(store / "config" / "timercheck", 16, struct.pack(">q", 9000))
     shutil.rmtree(store / "timerlog")
-    observed = {finding.id: finding for finding in told(store)}
+    observed = {finding.id: finding for finding in findings_of(store)}
     assert observed["TM01"].severity == "error"
 
 
@@ -91,7 +91,7 @@ def test_it_is_an_error_where_nothing_knows_better(store):
 def test_without_timercheck_all_is_taken_in_again(how, store):
     file = store / "config" / "timercheck"
     file.unlink() if how == "gone" else file.write_bytes(b"")
-    (finding,) = told(store)
+    (finding,) = findings_of(store)
     assert (finding.id, finding.severity) == ("TM01", "warn")
     assert "reads all 369 timer messages again" in finding.message
 
@@ -101,7 +101,7 @@ def test_a_waiting_unit_that_leads_elsewhere_is_never_delivered(store):
     with open_store(store) as opened:
         other = next(iter(opened.units()))
     patch(timer_log(store), unit.offset + 28, struct.pack(">q", other.offset))
-    (finding,) = told(store)
+    (finding,) = findings_of(store)
     assert (finding.id, finding.severity, finding.file, finding.offset) == (
         "TM02",
         "error",
@@ -114,7 +114,7 @@ def test_a_waiting_unit_that_leads_elsewhere_is_never_delivered(store):
 
 def test_a_delivered_unit_that_leads_elsewhere_is_a_note(store):
     patch(timer_log(store), units(store)[3].offset + 28, struct.pack(">q", 1))
-    (finding,) = told(store, "note")
+    (finding,) = findings_of(store, "note")
     assert (finding.id, finding.severity) == ("TM02", "note")
 
 
@@ -137,7 +137,7 @@ def test_a_timer_log_that_is_lost_takes_what_waits_with_it(how, store):
         shutil.rmtree(store / "timerlog")
     else:
         timer_log(store).write_bytes(b"" if how == "empty" else bytes(102_400))
-    (finding,) = told(store)
+    (finding,) = findings_of(store)
     assert (finding.id, finding.severity) == ("TM03", "error")
     assert finding.evidence["messages"] == len(waiting) == WAITING
     assert "messages that are not due yet are never delivered (5)" in finding.message
@@ -157,7 +157,7 @@ def test_a_wheel_that_is_lost_is_made_again_by_the_next_start(how, store):
     if how == "zero":
         with wheel.open("wb") as file:
             file.truncate(timer.WHEEL_SIZE)
-    (finding,) = told(store, "note")
+    (finding,) = findings_of(store, "note")
     assert (finding.id, finding.severity) == ("TM03", "note")
     assert "messages wait there for their time (5)" in finding.message
     assert "the next start of RocketMQ 5.3.3 rebuilds it" in finding.message
@@ -182,7 +182,7 @@ def test_a_wheel_is_not_made_again_from_further_back_than_two_files(store):
         blank = struct.pack(">iqI", size - len(raw), 0, 0xCBD43194)
         (store / "timerlog" / f"{number * size:020d}").write_bytes((raw + blank).ljust(size, b"\0"))
     patch(store / "config" / "timercheck", 8, struct.pack(">q", len(runs) * size))
-    finding = next(item for item in told(store) if "wheel" in item.message)
+    finding = next(item for item in findings_of(store) if "wheel" in item.message)
     assert (finding.id, finding.severity, finding.evidence["beforeRebuilt"]) == ("TM03", "error", 1)
     run(finding)
     assert checked(store).flush_position == 0
@@ -191,7 +191,7 @@ def test_a_wheel_is_not_made_again_from_further_back_than_two_files(store):
 def test_nothing_is_said_while_a_broker_moves_them(store, monkeypatch):
     shutil.rmtree(store / "timerlog")
     monkeypatch.setattr("engine.inspection.snapshot.lock_state", lambda *_: "held")
-    assert not [finding for finding in told(store, "note") if finding.id.startswith("TM")]
+    assert not [finding for finding in findings_of(store, "note") if finding.id.startswith("TM")]
 
 
 def test_a_time_that_the_wheel_has_not_reached_is_an_error(store):
@@ -200,7 +200,7 @@ def test_a_time_that_the_wheel_has_not_reached_is_an_error(store):
     """
     waiting = [unit.due for unit in units(store) if unit.due >= checked(store).last_read_time]
     patch(store / "config" / "timercheck", 0, struct.pack(">q", max(waiting) + 3_600_000))
-    (actual_finding,) = [finding for finding in told(store) if finding.id == "TM01"]
+    (actual_finding,) = [finding for finding in findings_of(store) if finding.id == "TM01"]
     assert (actual_finding.severity, actual_finding.offset, actual_finding.evidence["messages"]) == (
         "error",
         0,
@@ -208,10 +208,10 @@ def test_a_time_that_the_wheel_has_not_reached_is_an_error(store):
     )
     run(actual_finding)
     assert min(waiting) - 2000 < checked(store).last_read_time <= min(waiting) - 1000
-    assert told(store, "note") == []
+    assert findings_of(store, "note") == []
 
 
 def test_a_broker_that_was_idle_when_it_was_closed_has_passed_over_nothing(store):
     waiting = [unit.due for unit in units(store) if unit.due >= checked(store).last_read_time]
     patch(store / "config" / "timercheck", 0, struct.pack(">q", min(waiting) - 1000))
-    assert told(store, "note") == []
+    assert findings_of(store, "note") == []

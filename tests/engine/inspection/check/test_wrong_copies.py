@@ -72,7 +72,7 @@ def name(start: int) -> str:
     return f"{start:020d}"
 
 
-def told(root: Path) -> tuple[list[Finding], Summary]:
+def findings_and_summary(root: Path) -> tuple[list[Finding], Summary]:
     with open_store(root) as store:
         *results, summary = check(store)
     return results, summary
@@ -101,7 +101,7 @@ CASES = [
 @pytest.mark.parametrize(("mine", "other", "source", "start", "lost"), CASES)
 def test_it_is_one_finding_that_says_what_is_lost(golden, tmp_path, mine, other, source, start, lost):
     """It gave up to 21 errors, "lost already: nothing", and the advice to build the queues again from the wrong log."""
-    results, summary = told(put_in(golden, tmp_path / "store", mine, other, source, start))
+    results, summary = findings_and_summary(put_in(golden, tmp_path / "store", mine, other, source, start))
     alone = [finding for finding in results if at_least(finding.severity, "warn") and finding.id != "AB01"]
     assert [(item.id, item.offset) for item in alone] == [("CL05", start)]
     assert f"The file {name(start)} does not belong to this log" in alone[0].message
@@ -113,13 +113,15 @@ def test_it_is_one_finding_that_says_what_is_lost(golden, tmp_path, mine, other,
 
 
 def test_a_copy_of_a_file_of_this_log_is_told_as_one(golden, tmp_path):
-    results, _ = told(put_in(golden, tmp_path / "store", "broker-orders", "broker-orders", 0, SIZE))
+    results, _ = findings_and_summary(put_in(golden, tmp_path / "store", "broker-orders", "broker-orders", 0, SIZE))
     (finding,) = [item for item in results if at_least(item.severity, "warn")]
     assert finding.message.partition(" · ")[0].endswith(f"the file is a copy of {name(0)}")
 
 
 def test_a_file_of_another_log_behind_the_end_explains_the_end(golden, tmp_path):
-    results, summary = told(put_in(golden, tmp_path / "store", "broker-orders", "broker-orders-4.9.7", 0, 3 * SIZE))
+    results, summary = findings_and_summary(
+        put_in(golden, tmp_path / "store", "broker-orders", "broker-orders-4.9.7", 0, 3 * SIZE)
+    )
     assert [finding.id for finding in results if at_least(finding.severity, "warn")] == ["CL05"]
     assert [item.caused_by for item in results if item.id == "CL01"] == ["CL05"]
     assert summary.incident["lostAlready"]["messages"] == 0
@@ -131,6 +133,6 @@ def test_queues_or_an_index_of_another_store_do_not_accuse_the_log(golden, tmp_p
     shutil.copytree(golden("broker-orders"), root)
     shutil.rmtree(root / part)
     shutil.copytree(golden("multi-queue-ext-5.3.3") / part, root / part)
-    results, _ = told(root)
+    results, _ = findings_and_summary(root)
     assert results
     assert not [finding for finding in results if finding.id == "CL05"]

@@ -64,7 +64,7 @@ def test_row_83_topics_and_queues_of_every_real_store_are_as_a_plain_count_finds
     assert sum(item.messages for item in space.tags) == sum(one.messages for one in space.producers)
 
 
-def _made(tmp_path: Path) -> tuple[HandmadeStore, Path]:
+def _written_store(tmp_path: Path) -> tuple[HandmadeStore, Path]:
     store = HandmadeStore()
     for number in range(60):
         store.put(
@@ -79,7 +79,7 @@ def _made(tmp_path: Path) -> tuple[HandmadeStore, Path]:
 
 def test_tags_of_one_hash_code_are_told_apart(tmp_path):
     """``Aa`` and ``BB`` have the same hash code in Java: an account by code alone would take one for the other."""
-    sample, root = _made(tmp_path)
+    sample, root = _written_store(tmp_path)
     with open_store(root) as store:
         space = space_of(store)
     expected: Counter[str | None] = Counter()
@@ -93,7 +93,7 @@ def test_tags_of_one_hash_code_are_told_apart(tmp_path):
 
 
 def test_files_tell_their_own_parts(tmp_path):
-    _, root = _made(tmp_path)
+    _, root = _written_store(tmp_path)
     with open_store(root) as store:
         files = space_of(store).files
     assert len(files) > 1
@@ -104,7 +104,7 @@ def test_files_tell_their_own_parts(tmp_path):
 
 
 def test_damage_stale_units_and_bytes_behind_the_end_have_rows_of_their_own(tmp_path):
-    sample, root = _made(tmp_path)
+    sample, root = _written_store(tmp_path)
     spoiled, stale = sample.units[5], sample.units[9]
     for unit, position, data in ((spoiled, 4, b"\xff\xff\xff\xff"), (stale, 28, struct.pack(">q", 77))):
         path = root / "commitlog" / f"{unit.offset // 4096 * 4096:020d}"
@@ -125,7 +125,7 @@ def test_damage_stale_units_and_bytes_behind_the_end_have_rows_of_their_own(tmp_
 
 
 def test_files_that_are_no_part_of_the_log_are_rows_too(tmp_path):
-    _, root = _made(tmp_path)
+    _, root = _written_store(tmp_path)
     (root / "commitlog" / "notes.txt").write_bytes(b"x" * 77)
     (root / "lost+found").mkdir()
     (root / "lost+found" / "core").write_bytes(b"y" * 99)
@@ -162,7 +162,7 @@ def test_a_deleted_topics_units_are_dead(golden):
 
 
 def test_a_walk_that_is_stopped_says_what_was_not_looked_at(tmp_path):
-    _, root = _made(tmp_path)
+    _, root = _written_store(tmp_path)
     with open_store(root) as store:
         space = space_of(store, cancelled=lambda: True)
     assert space.how == "cut"
@@ -171,7 +171,7 @@ def test_a_walk_that_is_stopped_says_what_was_not_looked_at(tmp_path):
 
 
 def test_progress_goes_up_to_the_logs_bytes(tmp_path):
-    _, root = _made(tmp_path)
+    _, root = _written_store(tmp_path)
     reports: list[tuple[int, int]] = []
     with open_store(root) as store:
         space_of(store, progress=lambda done, total: reports.append((done, total)))
@@ -181,7 +181,7 @@ def test_progress_goes_up_to_the_logs_bytes(tmp_path):
 
 
 def test_the_quick_account_has_the_topics_that_queues_know(tmp_path):
-    sample, root = _made(tmp_path)
+    sample, root = _written_store(tmp_path)
     with open_store(root) as store:
         space = quick_space(store)
     assert space.how == "queues"
@@ -192,7 +192,7 @@ def test_the_quick_account_has_the_topics_that_queues_know(tmp_path):
 
 
 def test_a_log_by_itself_and_a_single_file_are_accounted_for(tmp_path):
-    _, root = _made(tmp_path)
+    _, root = _written_store(tmp_path)
     folder = shutil.copytree(root / "commitlog", tmp_path / "alone")
     for path in (folder, min(folder.iterdir())):
         with open_store(path) as store:
@@ -221,7 +221,7 @@ def test_holes_are_apparent_not_allocated(tmp_path):
 
 
 def test_a_store_that_loses_a_file_while_it_is_counted_still_answers(tmp_path):
-    _, root = _made(tmp_path)
+    _, root = _written_store(tmp_path)
     last = max((root / "commitlog").iterdir())
     removed = threading.Event()
 

@@ -14,7 +14,7 @@ from engine.inspection.space.account import space_of
 pytestmark = pytest.mark.golden
 
 
-def _made(tmp_path: Path) -> tuple[HandmadeStore, Path]:
+def _written_store(tmp_path: Path) -> tuple[HandmadeStore, Path]:
     store = HandmadeStore()
     for number in range(60):
         store.put(
@@ -28,7 +28,7 @@ def _made(tmp_path: Path) -> tuple[HandmadeStore, Path]:
 
 
 def test_days_are_those_of_the_store_times(tmp_path):
-    sample, root = _made(tmp_path)
+    sample, root = _written_store(tmp_path)
     from engine.inspection.space.log import local_day
 
     with open_store(root) as store:
@@ -47,7 +47,7 @@ def test_days_are_those_of_the_store_times(tmp_path):
 def test_what_a_broker_wrote_behind_the_walk_is_not_called_damage(tmp_path):
     from engine.inspection.space.log import walk_space
 
-    sample, root = _made(tmp_path)
+    sample, root = _written_store(tmp_path)
     last = max((root / "commitlog").iterdir())
     position = sample.end % 4096
 

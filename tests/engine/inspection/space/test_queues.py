@@ -27,15 +27,15 @@ def test_what_is_written_first_takes_what_the_disk_gave():
 
 
 @pytest.fixture
-def made():
+def small_store():
     store = HandmadeStore()
     for number in range(50):
         store.put("Orders", keys=f"K{number}")
     return store
 
 
-def test_entries_and_room_are_all_bytes_of_the_files(made, tmp_path):
-    with open_store(made.write(tmp_path / "s")) as store:
+def test_entries_and_room_are_all_bytes_of_the_files(small_store, tmp_path):
+    with open_store(small_store.write(tmp_path / "s")) as store:
         files = list_files(store)
         parts = [*queue_parts(store, files), *index_parts(store, files)]
     for kind in ("consumequeue", "index"):
@@ -47,11 +47,11 @@ def test_entries_and_room_are_all_bytes_of_the_files(made, tmp_path):
     assert (entries.bytes, entries.messages, entries.topic, entries.queue_id) == (1000, 50, "Orders", 0)
 
 
-def test_entries_behind_the_log_are_stale_and_those_before_it_below_the_minimum(made, tmp_path):
-    root = made.write(tmp_path / "s")
-    zero_log_from(root, made.units[45].offset)
+def test_entries_behind_the_log_are_stale_and_those_before_it_below_the_minimum(small_store, tmp_path):
+    root = small_store.write(tmp_path / "s")
+    zero_log_from(root, small_store.units[45].offset)
     min((root / "commitlog").iterdir()).unlink()
-    total = sum(unit.offset < LOG_SIZE for unit in made.units)
+    total = sum(unit.offset < LOG_SIZE for unit in small_store.units)
     with open_store(root) as store:
         parts = {queue_part.part: queue_part.bytes for queue_part in queue_parts(store, list_files(store))}
     assert parts["stale"] == 5 * 20
@@ -59,8 +59,8 @@ def test_entries_behind_the_log_are_stale_and_those_before_it_below_the_minimum(
     assert parts.get("belowMin", 0) in {0, total * 20}
 
 
-def test_the_log_by_its_queues_adds_up_to_its_files(made, tmp_path):
-    with open_store(made.write(tmp_path / "s")) as store:
+def test_the_log_by_its_queues_adds_up_to_its_files(small_store, tmp_path):
+    with open_store(small_store.write(tmp_path / "s")) as store:
         files = list_files(store)
         rows, sampled = log_rows(store, files)
     assert not sampled

@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 
 import agree
 import pytest
-from where_cases import CLEAN, acknowledged, reopened, some, told, verdict
+from where_cases import CLEAN, acknowledged, reopened, sample, truth_lines, verdict
 
 from engine.codec.message import Unit, parse_offset_message_id
 from engine.inspection import open_store
@@ -41,14 +41,14 @@ PLANS = {
 @pytest.mark.parametrize("name", TRANSACTIONS)
 @pytest.mark.parametrize("plan", PLANS)
 def test_a_transaction_ends_as_its_producer_said(opened, golden_account, name, plan):
-    halves = [line["msgId"] for line in told(golden_account, name, "half") if line["plan"] == plan]
-    counts = Counter(verdict(opened(name), key) for key in [halves[0], *some(halves, 12)])
+    halves = [line["msgId"] for line in truth_lines(golden_account, name, "half") if line["plan"] == plan]
+    counts = Counter(verdict(opened(name), key) for key in [halves[0], *sample(halves, 12)])
     assert set(counts) == {PLANS[plan]}
 
 
 @pytest.mark.parametrize("name", TRANSACTIONS)
 def test_a_half_that_was_given_up_stays_half_and_says_so(opened, golden_account, name):
-    never = [line["msgId"] for line in told(golden_account, name, "half") if line["plan"] == "never"]
+    never = [line["msgId"] for line in truth_lines(golden_account, name, "half") if line["plan"] == "never"]
     results = [next(where(opened(name), key)) for key in never]
     given_up = [result for result in results if result.topic == "TRANS_CHECK_MAX_TIME_TOPIC"]
     assert given_up
@@ -58,7 +58,9 @@ def test_a_half_that_was_given_up_stays_half_and_says_so(opened, golden_account,
 
 def test_the_op_message_that_settled_a_half_has_a_place(opened, golden_account):
     store = opened("broker-transactions")
-    ended = [line["msgId"] for line in told(golden_account, "broker-transactions", "half") if line["plan"] != "never"]
+    ended = [
+        line["msgId"] for line in truth_lines(golden_account, "broker-transactions", "half") if line["plan"] != "never"
+    ]
     results = [one for key in ended[:5] for one in next(where(store, key)).evidence if one.what == "op message"]
     assert results
     for item in results:
@@ -70,7 +72,7 @@ def test_the_op_message_that_settled_a_half_has_a_place(opened, golden_account):
 
 def test_a_committed_message_stays_committed_though_it_was_checked_again_and_given_up(opened, golden_account):
     """The op messages of 5.x are written some seconds late: the check runs before, and the half is appended again."""
-    first = told(golden_account, "broker-transactions", "half")[0]["msgId"]
+    first = truth_lines(golden_account, "broker-transactions", "half")[0]["msgId"]
     (result,) = where(opened("broker-transactions"), first)
     assert result.verdict == "found"
     assert result.topic == "PaymentEvents"  # the place is that of the copy that consumers read
@@ -94,22 +96,22 @@ def outcome(line, answers, recalled):
 @pytest.mark.parametrize("name", RETRIES)
 def test_delays_recalls_retries_and_dead_letters(opened, golden_account, name):
     answers = defaultdict(list)
-    for line in told(golden_account, name, "received"):
+    for line in truth_lines(golden_account, name, "received"):
         answers[line["msgId"]].append(line["answer"])
-    recalled = {line["msgId"] for line in told(golden_account, name, "recall")}
+    recalled = {line["msgId"] for line in truth_lines(golden_account, name, "recall")}
     by_outcome = defaultdict(list)
-    for line in told(golden_account, name, "send"):
+    for line in truth_lines(golden_account, name, "send"):
         if line["topic"] == "OrderEvents":  # the other topic's group has a name too long for dead letters
             by_outcome[outcome(line, answers[line["msgId"]], recalled)].append(line["msgId"])
     assert {"found", "delayed", "retried", "deadLetter"} <= set(by_outcome)
     assert ("rolledBack" in by_outcome) == (name == "broker-retries")
     for expected, keys in by_outcome.items():
-        assert {verdict(opened(name), key) for key in some(keys, 15)} == {expected}
+        assert {verdict(opened(name), key) for key in sample(keys, 15)} == {expected}
 
 
 def test_a_message_whose_group_cannot_have_dead_letters_is_retried_without_end(opened, golden_account):
     name = "broker-retries"
-    later = [line for line in told(golden_account, name, "received") if line["answer"] == "RECONSUME_LATER"]
+    later = [line for line in truth_lines(golden_account, name, "received") if line["answer"] == "RECONSUME_LATER"]
     refused = {line["msgId"] for line in later if line["topic"] == "PaymentEvents"}
     assert refused
     assert {verdict(opened(name), key) for key in refused} == {"retried"}
@@ -118,21 +120,21 @@ def test_a_message_whose_group_cannot_have_dead_letters_is_retried_without_end(o
 @pytest.mark.parametrize("name", RETRIES)
 def test_a_group_hears_of_its_own_retries_only(opened, golden_account, name):
     answers = defaultdict(list)
-    for line in told(golden_account, name, "received"):
+    for line in truth_lines(golden_account, name, "received"):
         if line["topic"] == "OrderEvents":
             answers[line["msgId"]].append(line["answer"])
     retried = [key for key, answer in answers.items() if set(answer) == {"RECONSUME_LATER", "CONSUME_SUCCESS"}]
     dead = [key for key, actual_answer in answers.items() if set(actual_answer) == {"RECONSUME_LATER"}]
-    for key in some(retried, 6):
+    for key in sample(retried, 6):
         assert verdict(opened(name), key, group="billing") == "consumed"
         assert verdict(opened(name), key, group="somebody") == "notConsumed"
-    for key in some(dead, 6):
+    for key in sample(dead, 6):
         assert verdict(opened(name), key, group="billing") == "deadLetter"
         assert verdict(opened(name), key, group="somebody") == "notConsumed"
 
 
 def test_the_evidence_names_every_unit_of_a_message_and_when_it_is_due(opened, golden_account):
-    sends = told(golden_account, "broker-retries", "send")
+    sends = truth_lines(golden_account, "broker-retries", "send")
     waiting = [line["msgId"] for line in sends if line["properties"].get("DELAY") == "18"]
     assert waiting
     (result,) = where(opened("broker-retries"), waiting[0])
@@ -143,12 +145,12 @@ def test_the_evidence_names_every_unit_of_a_message_and_when_it_is_due(opened, g
 
 def test_pop_retries_belong_to_their_group(opened, golden_account):
     """Pop names the retry topic after group and topic: %RETRY%billing_OrderEvents."""
-    received = Counter(line["msgId"] for line in told(golden_account, "broker-pop", "received"))
+    received = Counter(line["msgId"] for line in truth_lines(golden_account, "broker-pop", "received"))
     store = opened("broker-pop")
     second_keys = [key for key, count in received.items() if count > 1]
     once = [key for key, count in received.items() if count == 1]
     assert {verdict(store, key) for key in second_keys} == {"retried"}
-    assert {verdict(store, key) for key in some(once, 10)} == {"found"}
+    assert {verdict(store, key) for key in sample(once, 10)} == {"found"}
     assert {verdict(store, key, group="billing") for key in second_keys} <= {"retried", "consumed"}
     assert {verdict(store, key, group="other") for key in second_keys} == {"notConsumed"}
 
@@ -158,28 +160,28 @@ def test_pop_retries_belong_to_their_group(opened, golden_account):
 
 def test_sql_filters_hide_what_their_groups_were_not_given(opened, golden_account):
     name = "broker-sqlfilter"
-    groups = {line["group"] for line in told(golden_account, name, "subscription")}
+    groups = {line["group"] for line in truth_lines(golden_account, name, "subscription")}
     got = defaultdict(set)
-    for line in told(golden_account, name, "received"):
+    for line in truth_lines(golden_account, name, "received"):
         got[line["group"]].add(line["msgId"])
-    sends = [line["msgId"] for line in told(golden_account, name, "send") if line["topic"] == "OrderEvents"]
+    sends = [line["msgId"] for line in truth_lines(golden_account, name, "send") if line["topic"] == "OrderEvents"]
     for group in groups:
-        for key in some(sends[:-60], 40):  # the last were sent when the groups had left
+        for key in sample(sends[:-60], 40):  # the last were sent when the groups had left
             assert verdict(opened(name), key, group=group) == ("consumed" if key in got[group] else "hiddenByTag")
 
 
 @pytest.mark.parametrize("name", ["broker-orders", "broker-orders-4.9.7"])
 @pytest.mark.parametrize("group", ["billing", "ledger"])
 def test_a_group_has_consumed_what_it_received(opened, golden_account, name, group):
-    received = [line for line in told(golden_account, name, "received") if line["group"] == group]
+    received = [line for line in truth_lines(golden_account, name, "received") if line["group"] == group]
     got, topics = {line["msgId"] for line in received}, {line["topic"] for line in received}
-    sends = [line["msgId"] for line in told(golden_account, name, "send") if line["topic"] in topics]
-    for key in [*some(sends, 25), *sends[-8:]]:
+    sends = [line["msgId"] for line in truth_lines(golden_account, name, "send") if line["topic"] in topics]
+    for key in [*sample(sends, 25), *sends[-8:]]:
         assert verdict(opened(name), key, group=group) == ("consumed" if key in got else "notConsumed")
 
 
 def test_a_tag_code_that_is_not_the_units_hides_it(spoiled, opened, golden_account):
-    line = told(golden_account, "broker-orders", "send")[3]
+    line = truth_lines(golden_account, "broker-orders", "send")[3]
     path = spoiled("broker-orders")
     topic, queue_id, offset = line["topic"], line["queueId"], line["queueOffset"]
     file = path / "consumequeue" / topic / str(queue_id) / f"{0:020d}"
@@ -201,7 +203,7 @@ def test_each_element_of_a_batch_answers_to_the_id_that_its_sender_was_told(open
     The producer's log has the elements' own ids. Asked for them, nothing was found, though all of them are there.
     """
     for name in ("broker-orders", "broker-orders-4.9.7"):
-        for line in told(golden_account, name, "batch")[:3]:
+        for line in truth_lines(golden_account, name, "batch")[:3]:
             own, ids = line["msgId"].split(","), line["offsetMsgId"].split(",")
             for key, offset_id in zip(own, ids, strict=True):
                 (by_key,), (by_id,) = where(opened(name), key), where(opened(name), offset_id)
@@ -211,7 +213,7 @@ def test_each_element_of_a_batch_answers_to_the_id_that_its_sender_was_told(open
 
 
 def test_a_batchs_shared_key_names_all_of_its_messages(opened, golden_account):
-    line = told(golden_account, "broker-orders", "batch")[0]
+    line = truth_lines(golden_account, "broker-orders", "batch")[0]
     unit = opened("broker-orders").log.unit_at(parse_offset_message_id(line["offsetMsgId"].split(",")[0])[1])
     results = list(where(opened("broker-orders"), unit.unique_key))
     assert len(results) == len(line["elements"])
@@ -220,7 +222,7 @@ def test_a_batchs_shared_key_names_all_of_its_messages(opened, golden_account):
 
 def test_one_result_for_each_message_of_a_key(opened, golden_account):
     request_fields = {}
-    for line in told(golden_account, "broker-orders", "query"):
+    for line in truth_lines(golden_account, "broker-orders", "query"):
         if line.get("results"):
             request_fields.setdefault(line["key"], set()).update(
                 int(item.rpartition("#")[2]) for item in line["results"]
@@ -243,7 +245,7 @@ def test_a_topic_narrows_a_key(opened):
 
 def test_messages_of_light_and_batch_queues_are_found(opened, golden_account):
     store = opened("broker-lmq")
-    for line in some(told(golden_account, "broker-lmq", "batch"), 5):
+    for line in sample(truth_lines(golden_account, "broker-lmq", "batch"), 5):
         assert verdict(store, line["offsetMsgId"]) == "found"
         assert verdict(store, line["msgId"]) == "found"
         middle = line["queueOffset"] + len(line["elements"]) - 1
@@ -256,7 +258,7 @@ def test_ids_with_sixteen_byte_hosts_in_either_case(opened, golden_account):
     plain = [put for put in puts if put["kind"] == "normal" and not put["topic"].startswith("%RETRY%")]
     long = [put["msgId"] for put in plain if len(put["msgId"]) == 56]
     assert long
-    for text in some(long, 5):
+    for text in sample(long, 5):
         assert verdict(opened("ipv6-and-unicode-5.3.3"), text) == "found"
         assert verdict(opened("ipv6-and-unicode-5.3.3"), text.lower()) == "found"
 
@@ -303,7 +305,7 @@ def test_what_never_was(opened, name):
 def test_messages_that_are_there_by_every_kind_of_id(opened, golden_account, name):
     store = opened(name)
     puts = [put for put in acknowledged(golden_account, name) if put["kind"] in {"normal", "compressed"}]
-    for put in some(puts, 8):
+    for put in sample(puts, 8):
         unit = store.log.unit_at(put["phy"])
         expected = "retried" if put["topic"].startswith("%RETRY%") else "found"
         texts = [put["msgId"], f"{put['topic']}/{put['queue']}/{put['queueOffset']}", str(put["phy"])]

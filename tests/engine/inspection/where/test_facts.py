@@ -7,7 +7,7 @@ import struct
 
 import agree
 import pytest
-from where_cases import acknowledged, reopened, some, told
+from where_cases import acknowledged, reopened, sample, truth_lines
 
 from engine.config import from_mapping
 from engine.inspection import open_store
@@ -22,7 +22,7 @@ def routes(result):
     return {(route.by, route.value): route for route in result.routes}
 
 
-def ask(path, text, **how):
+def only_result(path, text, **how):
     with reopened(path) as store:
         (result,) = where(store, text, **how)
     return result
@@ -91,15 +91,15 @@ def test_a_key_whose_own_chain_is_broken_does_not_lead_to_its_message(spoiled, h
     # The slot now begins with an entry of another hash, and that one links to itself or out of the file.
     patch(file, geometry.slot_position(slot), struct.pack(">i", other))
     patch(file, geometry.entry_position(other) + 16, struct.pack(">i", other if harm == "self" else 1 << 20))
-    result = ask(path, key)
+    result = only_result(path, key)
     assert result.verdict == "notInIndex"
     broken = routes(result)[("key", key)]
     assert broken.verdict == "notInIndex"
     assert "its chain " + ("has a loop at" if harm == "self" else "leaves the file") in broken.why
-    by_unique_key = ask(path, unit.unique_key)
+    by_unique_key = only_result(path, unit.unique_key)
     assert by_unique_key.verdict == "found"
     assert routes(by_unique_key)[("key", key)].verdict == "notInIndex"
-    assert ask(path, unit.offset_msg_id).verdict == "notInIndex"
+    assert only_result(path, unit.offset_msg_id).verdict == "notInIndex"
     code, out, _ = agree.command("where", path, key)
     assert code == 0
     assert f"by key {key}: in the log, not reachable by this key" in out
@@ -110,7 +110,7 @@ def test_without_any_index_no_key_leads_anywhere_unless_the_broker_builds_none(s
     path = spoiled("clean-5.3.3")
     put = next(put for put in acknowledged(golden_account, "clean-5.3.3") if put["kind"] == "normal")
     shutil.rmtree(path / "index")
-    assert ask(path, put["msgId"]).verdict == "notInIndex"
+    assert only_result(path, put["msgId"]).verdict == "notInIndex"
     config, _ = from_mapping({"messageIndexEnable": "false"})
     with open_store(path, config) as store:
         store.settle_log_end()
@@ -130,19 +130,19 @@ def test_a_wrong_entry_is_told_as_one(spoiled, golden_account):
     other = next(put for put in puts if put["queue"] == 0)
     file = path / "consumequeue" / "TopicA" / "2" / f"{0:020d}"
     patch(file, 5 * 20, struct.pack(">q", other["phy"]))
-    result = ask(path, "TopicA/2/5")
+    result = only_result(path, "TopicA/2/5")
     assert (result.verdict, result.physical_offset) == ("notInQueue", our_put["phy"])
     why = routes(result)[("queue", "TopicA/2/5")].why
     assert why == (f"entry 5 is wrong: it points at {other['phy']:,}, the unit of TopicA/0/{other['queueOffset']}")
     patch(file, 5 * 20, bytes(20))
-    assert routes(ask(path, "TopicA/2/5"))[("queue", "TopicA/2/5")].why == "entry 5 is empty: zero bytes"
+    assert routes(only_result(path, "TopicA/2/5"))[("queue", "TopicA/2/5")].why == "entry 5 is empty: zero bytes"
 
 
 def test_a_deleted_topic_is_not_built_again(opened, golden_account):
     """The step was "build the queues again from the log": dispatch gives a deleted topic no queue."""
-    (deleted,) = told(golden_account, "broker-orders", "topicDeleted")
+    (deleted,) = truth_lines(golden_account, "broker-orders", "topicDeleted")
     line = next(
-        record for record in told(golden_account, "broker-orders", "send") if record["topic"] == deleted["topic"]
+        record for record in truth_lines(golden_account, "broker-orders", "send") if record["topic"] == deleted["topic"]
     )
     (result,) = where(opened("broker-orders"), line["offsetMsgId"])
     assert result.verdict == "notInQueue"
@@ -150,7 +150,9 @@ def test_a_deleted_topic_is_not_built_again(opened, golden_account):
 
 
 def test_a_group_tells_what_it_has_read_past(opened, golden_account):
-    line = next(record for record in told(golden_account, "broker-orders", "received") if record["group"] == "billing")
+    line = next(
+        record for record in truth_lines(golden_account, "broker-orders", "received") if record["group"] == "billing"
+    )
     (result,) = where(opened("broker-orders"), line["msgId"])
     unit_number = result.queue_offset
     billing = routes(result)[("group", "billing")]
@@ -163,7 +165,7 @@ def test_a_group_tells_what_it_has_read_past(opened, golden_account):
 
 def test_the_headline_of_a_committed_transaction_is_what_consumers_read(opened, golden_account):
     """It was the half message's last copy, which the broker had put aside after it was committed."""
-    first = told(golden_account, "broker-transactions", "half")[0]["msgId"]
+    first = truth_lines(golden_account, "broker-transactions", "half")[0]["msgId"]
     (result,) = where(opened("broker-transactions"), first)
     assert result.verdict == "found"
     assert (result.topic, result.queue_id, result.queue_offset) == ("PaymentEvents", 0, 0)
@@ -179,18 +181,18 @@ def test_the_headline_of_a_committed_transaction_is_what_consumers_read(opened, 
 
 def test_bytes_that_cannot_be_read_may_hold_what_is_asked_for(spoiled):
     path = spoiled("clean-5.3.3")
-    assert ask(path, "no-such-key").verdict == "neverSeen"
+    assert only_result(path, "no-such-key").verdict == "neverSeen"
     with reopened(path) as store:
-        unit = store.log.unit_at(some(list(store.log.items(0, 50)), 1)[0].offset)
+        unit = store.log.unit_at(sample(list(store.log.items(0, 50)), 1)[0].offset)
         file = store.log.sequence.find(unit.offset)
     patch(file.path, unit.offset - file.start_offset, bytes(unit.size))
-    result = ask(path, "no-such-key")
+    result = only_result(path, "no-such-key")
     assert result.verdict == "unknown"
     (open_one,) = [item for item in result.evidence if item.what == "not ruled out"]
     assert open_one.offset == unit.offset
     assert open_one.holds.startswith(f"{unit.size:,} bytes here are invalid: ")
     assert "may hold it" in result.next_step
-    assert ask(path, "NoSuchTopic/0/0").verdict == "unknown"
+    assert only_result(path, "NoSuchTopic/0/0").verdict == "unknown"
 
 
 def test_half_an_id_says_how_many_begin_so(opened):

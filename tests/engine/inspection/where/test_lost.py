@@ -9,7 +9,7 @@ from collections import Counter
 import handmade_stores
 import pytest
 from handmade_stores import healthy
-from where_cases import acknowledged, reopened, some, told, verdict
+from where_cases import acknowledged, reopened, sample, truth_lines, verdict
 
 from engine.bench.data import sparse_store
 from engine.codec.message import PREPARED, Unit, parse_offset_message_id
@@ -36,13 +36,13 @@ def test_expired_messages_by_every_kind_of_id(opened, golden_account):
     least = store.log.min_offset
     puts = acknowledged(golden_account, name)
     removed_puts = [put for put in puts if put["phy"] < least]
-    for put in some(removed_puts, 20):
+    for put in sample(removed_puts, 20):
         assert verdict(store, put["msgId"]) == "expired"
         if put["kind"] in {"normal", "compressed"}:
             assert verdict(store, f"{put['topic']}/{put['queue']}/{put['queueOffset']}") == "expired"
     present_puts = [put for put in puts if put["phy"] >= least and put["kind"] in {"normal", "compressed"}]
     assert present_puts[0]["phy"] < least + 1000
-    for put in [present_puts[0], *some(present_puts, 20)]:
+    for put in [present_puts[0], *sample(present_puts, 20)]:
         assert verdict(store, put["msgId"]) == "found"
         assert verdict(store, f"{put['topic']}/{put['queue']}/{put['queueOffset']}") == "found"
 
@@ -68,12 +68,12 @@ def test_what_was_acknowledged_and_is_behind_the_end_was_cut_off(opened, golden_
     behind = [put for put in puts if put["phy"] >= store.log.max_offset]
     # In crash-flip the first of them still has its bytes, and they are wrong.
     assert behind
-    for put in some(behind, 20):
+    for put in sample(behind, 20):
         expected = {"truncated", "damaged"} if put is behind[0] else {"truncated"}
         assert verdict(store, put["msgId"]) in expected
         if put["kind"] in {"normal", "compressed", "delay", "commit"}:
             assert verdict(store, f"{put['topic']}/{put['queue']}/{put['queueOffset']}") in expected
-    for put in some([put for put in puts if put["phy"] < store.log.max_offset], 20):
+    for put in sample([put for put in puts if put["phy"] < store.log.max_offset], 20):
         assert verdict(store, put["msgId"]) not in {"truncated", "damaged", "expired", "neverSeen", "unknown"}
 
 
@@ -93,14 +93,16 @@ def test_a_flipped_body_is_damaged_and_what_follows_it_is_cut_off(opened):
 def test_of_four_sends_without_an_answer_three_are_there(opened, golden_account, archive):
     """The broker died between storing and answering: the truth page says how many."""
     name = "broker-crash"
-    answered = {line.get("keys") for line in told(golden_account, name, "send")}
+    answered = {line.get("keys") for line in truth_lines(golden_account, name, "send")}
     tried = [
-        line["keys"].split()[0] for line in told(golden_account, name, "trying") if line.get("keys") not in answered
+        line["keys"].split()[0]
+        for line in truth_lines(golden_account, name, "trying")
+        if line.get("keys") not in answered
     ]
     keys = [key for key in tried if key.startswith("K")]
     counts = Counter(verdict(opened(name, archive), key) for key in keys)
     assert counts == {"found": 3, "neverSeen": 1}
-    for line in told(golden_account, name, "send")[-15:]:
+    for line in truth_lines(golden_account, name, "send")[-15:]:
         assert verdict(opened(name, archive), line["offsetMsgId"]) == "found"
         assert verdict(opened(name, archive), line["msgId"]) == "found"
 
@@ -108,11 +110,11 @@ def test_of_four_sends_without_an_answer_three_are_there(opened, golden_account,
 @pytest.mark.parametrize("live", ["live-1", "live-3"])
 def test_what_was_still_in_the_transient_pool_is_not_here(golden, golden_account, live):
     with reopened(golden("broker-transient").parent / live) as store:
-        sends = told(golden_account, "broker-transient", "send")
+        sends = truth_lines(golden_account, "broker-transient", "send")
         end = store.log.max_offset
         behind = [s["offsetMsgId"] for s in sends if end <= parse_offset_message_id(s["offsetMsgId"])[1] < end + 30_000]
         assert behind
-        assert {verdict(store, text) for text in some(behind, 10)} == {"truncated"}
+        assert {verdict(store, text) for text in sample(behind, 10)} == {"truncated"}
 
 
 # -- queues and index that do not know of it
@@ -121,7 +123,7 @@ def test_what_was_still_in_the_transient_pool_is_not_here(golden, golden_account
 @pytest.mark.parametrize("name", ["queues-gone-5.3.3", "queues-gone-4.9.8"])
 def test_without_queues_no_message_is_in_its_queue(opened, golden_account, name):
     puts = [put for put in acknowledged(golden_account, name) if put["kind"] in {"normal", "compressed", "delay"}]
-    for put in [*some(puts, 10), puts[-1]]:
+    for put in [*sample(puts, 10), puts[-1]]:
         assert verdict(opened(name), put["msgId"]) == "notInQueue"
         assert verdict(opened(name), f"{put['topic']}/{put['queue']}/{put['queueOffset']}") == "notInQueue"
         assert verdict(opened(name, "recovered"), put["msgId"]) in {"found", "delayed"}
@@ -131,7 +133,7 @@ def test_a_torn_queue_misses_what_the_log_still_has(opened, golden_account):
     store = opened("crash-power-5.3.3")
     puts = [put for put in acknowledged(golden_account, "crash-power-5.3.3") if put["kind"] == "normal"]
     orders = [put for put in puts if put["topic"] == "orders" and put["phy"] < store.log.max_offset]
-    for put in some(orders, 10):
+    for put in sample(orders, 10):
         assert verdict(store, f"orders/0/{put['queueOffset']}") == "notInQueue"
         assert verdict(opened("crash-power-5.3.3", "recovered"), put["msgId"]) == "found"
 
@@ -141,17 +143,17 @@ def test_a_removed_queue_folder(spoiled, golden_account):
     shutil.rmtree(path / "consumequeue" / "TopicA" / "2")
     puts = [put for put in acknowledged(golden_account, "clean-5.3.3") if put["kind"] == "normal"]
     with reopened(path) as store:
-        for put in some([put for put in puts if (put["topic"], put["queue"]) == ("TopicA", 2)], 8):
+        for put in sample([put for put in puts if (put["topic"], put["queue"]) == ("TopicA", 2)], 8):
             assert verdict(store, put["msgId"]) == "notInQueue"
             assert verdict(store, f"TopicA/2/{put['queueOffset']}") == "notInQueue"
-        for put in some([put for put in puts if put["queue"] == 1], 8):
+        for put in sample([put for put in puts if put["queue"] == 1], 8):
             assert verdict(store, put["msgId"]) == "found"
 
 
 def test_a_deleted_topics_messages_stay_in_the_log(opened, golden_account):
     for name in ("broker-orders", "broker-orders-4.9.7"):
-        (deleted,) = told(golden_account, name, "topicDeleted")
-        lines = [line for line in told(golden_account, name, "send") if line["topic"] == deleted["topic"]]
+        (deleted,) = truth_lines(golden_account, name, "topicDeleted")
+        lines = [line for line in truth_lines(golden_account, name, "send") if line["topic"] == deleted["topic"]]
         assert lines
         for line in lines:
             place = f"{line['topic']}/{line['queueId']}/{line['queueOffset']}"
@@ -166,11 +168,11 @@ def test_a_missing_index_file_hides_a_message_from_queries_only(spoiled, golden_
     with open_store(path) as store:
         header = store.index_files()[2].header
     sorted((path / "index").iterdir())[2].unlink()
-    lines = told(golden_account, "broker-orders", "send")
+    lines = truth_lines(golden_account, "broker-orders", "send")
     inside = range(header.begin_phy_offset + 2000, header.end_phy_offset - 2000)
     covered = [line for line in lines if parse_offset_message_id(line["offsetMsgId"])[1] in inside]
     with reopened(path) as store:
-        for line in some([line for line in covered if line["topic"] == "OrderEvents"], 8):
+        for line in sample([line for line in covered if line["topic"] == "OrderEvents"], 8):
             assert verdict(store, line["msgId"]) == "notInIndex"
             assert verdict(store, line["offsetMsgId"], group="billing") == "consumed"
 
@@ -210,7 +212,7 @@ def test_dispatch_that_never_ran_for_the_newest_units(tmp_path):
 def test_a_part_of_a_store_is_not_blamed_for_the_queues_it_has_not(golden, golden_account):
     puts = [put for put in acknowledged(golden_account, "clean-5.3.3") if put["kind"] == "normal"]
     with open_store(golden("clean-5.3.3") / "commitlog") as store:
-        for put in some(puts, 5):
+        for put in sample(puts, 5):
             assert verdict(store, put["msgId"]) == "found"
             assert verdict(store, f"{put['topic']}/{put['queue']}/{put['queueOffset']}") == "found"
 
@@ -228,7 +230,7 @@ def test_half_messages_that_a_plan_put_are_half(opened, golden_account):
 
 
 def test_a_unit_with_a_broken_frame_is_damaged_by_id_and_by_key(spoiled, golden_account):
-    put = some([put for put in acknowledged(golden_account, "clean-5.3.3") if put["kind"] == "normal"], 40)[0]
+    put = sample([put for put in acknowledged(golden_account, "clean-5.3.3") if put["kind"] == "normal"], 40)[0]
     path = spoiled("clean-5.3.3")
     with open_store(path) as store:
         unit = store.log.unit_at(put["phy"])

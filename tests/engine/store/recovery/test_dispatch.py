@@ -12,25 +12,25 @@ def table(*, light=True, batch=frozenset()):
     return QueueTable((), 400, 460, batch, Rules(), light=light)
 
 
-def asked(physical, number, *, topic="T", sys_flag=0, properties=None, batch_size=1):
+def dispatch_request(physical, number, *, topic="T", sys_flag=0, properties=None, batch_size=1):
     return Request(topic, 0, physical, 100, 0, 1, number, sys_flag, properties or {}, number, batch_size)
 
 
 def test_units_go_behind_each_other_into_a_queue_that_is_made():
     queues = table()
     for number in range(3):
-        queues.take(100 * number, asked(100 * number, number))
+        queues.take(100 * number, dispatch_request(100 * number, number))
     queue = queues.queue("T", 0)
     assert (queue.data.end, queue.max_physic, queues.max_physic) == (60, 300, 300)
     assert (queues.dispatched, queues.first_dispatched) == (3, 0)
-    queues.take(100, asked(100, 1))  # known already
+    queues.take(100, dispatch_request(100, 1))  # known already
     assert queue.data.end == 60
 
 
 def test_half_messages_and_names_that_no_folder_can_have_get_no_entry():
     queues = table()
-    queues.take(0, asked(0, 0, sys_flag=0x4))
-    queues.take(100, asked(100, 0, topic=".."))
+    queues.take(0, dispatch_request(0, 0, sys_flag=0x4))
+    queues.take(100, dispatch_request(100, 0, topic=".."))
     assert list(queues) == []
     assert queues.dispatched == 2
 
@@ -39,24 +39,24 @@ def test_only_units_behind_a_place_are_dispatched():
     queues = table()
     queues.after = 100
     for number in range(3):
-        queues.take(100 * number, asked(100 * number, number))
+        queues.take(100 * number, dispatch_request(100 * number, number))
     assert (queues.dispatched, queues.first_dispatched) == (1, 200)
 
 
 def test_light_queues_get_an_entry_each_where_they_are_kept():
     both = {"INNER_MULTI_DISPATCH": "%LMQ%a,%LMQ%b", "INNER_MULTI_QUEUE_OFFSET": "0,7"}
     queues = table()
-    queues.take(0, asked(0, 0, properties=both))
+    queues.take(0, dispatch_request(0, 0, properties=both))
     assert sorted(queue.topic for queue in queues) == ["%LMQ%a", "%LMQ%b", "T"]
     assert queues.queue("%LMQ%b", 0).data.end == 160
     uneven = {**both, "INNER_MULTI_QUEUE_OFFSET": "0"}
     for how, properties in ((True, uneven), (False, both)):
         queues = table(light=how)
-        queues.take(0, asked(0, 0, properties=properties))
+        queues.take(0, dispatch_request(0, 0, properties=properties))
         assert [queue.topic for queue in queues] == ["T"]
 
 
 def test_a_batch_topic_has_entries_of_46_bytes():
     queues = table(batch=frozenset({"B"}))
-    queues.take(0, asked(0, 0, topic="B", batch_size=4))
+    queues.take(0, dispatch_request(0, 0, topic="B", batch_size=4))
     assert (queues.queue("B", 0).kind, queues.queue("B", 0).data.end) == ("batch", 46)

@@ -53,12 +53,12 @@ def conf(place: Path, **options: object) -> Path:
     return place / "broker.conf"
 
 
-def gone(root: Path) -> None:
+def remove_log(root: Path) -> None:
     shutil.rmtree(root / "commitlog")
 
 
 def empty(root: Path) -> None:
-    gone(root)
+    remove_log(root)
     (root / "commitlog").mkdir()
 
 
@@ -87,15 +87,15 @@ def no_length(root: Path) -> None:
 
 
 def crashed(root: Path) -> None:
-    gone(root)
+    remove_log(root)
     (root / "abort").write_text("4711")
 
 
-CASES = (gone, empty, foreign, zeros, hole, no_length, crashed)
+CASES = (remove_log, empty, foreign, zeros, hole, no_length, crashed)
 
 
 @pytest.fixture
-def whole(tmp_path: Path) -> Path:
+def healthy_path(tmp_path: Path) -> Path:
     return make(tmp_path / "store")
 
 
@@ -121,88 +121,92 @@ COMMANDS = {
 @pytest.mark.full_form(keep=14)
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("command", COMMANDS)
-def test_no_command_writes_without_the_word(whole, tmp_path, capsys, case, command):
-    case(whole)
+def test_no_command_writes_without_the_word(healthy_path, tmp_path, capsys, case, command):
+    case(healthy_path)
     settled = ["--config", str(conf(tmp_path))]
-    refused(whole, [command, str(whole), *COMMANDS[command], *settled], capsys)
-    assert main([command, str(whole), *COMMANDS[command], *settled, "--empty-log"]) == 0
+    refused(healthy_path, [command, str(healthy_path), *COMMANDS[command], *settled], capsys)
+    assert main([command, str(healthy_path), *COMMANDS[command], *settled, "--empty-log"]) == 0
     if case not in (zeros, hole):  # there RocketMQ takes the last file's zeros for the end of the log, queues stay
-        assert not list((whole / "consumequeue" / "Orders" / "1").glob("*"))
+        assert not list((healthy_path / "consumequeue" / "Orders" / "1").glob("*"))
 
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("locked", [True, False])
-def test_the_store_does_not_open_without_the_word(whole, case, locked):
-    case(whole)
+def test_the_store_does_not_open_without_the_word(healthy_path, case, locked):
+    case(healthy_path)
     if not locked:
-        (whole / "lock").unlink()
-    before = golden_stores.fingerprint(whole)
+        (healthy_path / "lock").unlink()
+    before = golden_stores.fingerprint(healthy_path)
     config = from_mapping(SIZES)[0]
     with pytest.raises(LogIsEmpty, match=f"{UNITS} entries refer to it: is its disk mounted"):
-        MessageStore(whole, config)
+        MessageStore(healthy_path, config)
     assert [
-        line for line in golden_stores.changes(before, golden_stores.fingerprint(whole)) if "lock" not in line
+        line for line in golden_stores.changes(before, golden_stores.fingerprint(healthy_path)) if "lock" not in line
     ] == []
-    assert (whole / "lock").exists() == locked
-    with MessageStore(whole, config, services=False, empty_log=True) as store:
+    assert (healthy_path / "lock").exists() == locked
+    with MessageStore(healthy_path, config, services=False, empty_log=True) as store:
         assert store.put_message(Message("Orders", b"x")).ok
-    with MessageStore(whole, config, services=False):
+    with MessageStore(healthy_path, config, services=False):
         pass  # there is a message again: nothing is missed
 
 
 @pytest.mark.full_form(keep=12)
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("by", ["recover", "a start", "dispatch"])
-def test_the_word_is_asked_for_once(whole, tmp_path, case, by):
+def test_the_word_is_asked_for_once(healthy_path, tmp_path, case, by):
     """Recovery with the word deleted the queues; the checkpoint, the index and a consumer's position still knew of the
     messages, so each later start without a put asked again.
     """
-    case(whole)
+    case(healthy_path)
     config = from_mapping(SIZES)[0]
     if by == "a start":
-        MessageStore(whole, config, services=False, empty_log=True).close()
+        MessageStore(healthy_path, config, services=False, empty_log=True).close()
     else:
         settled = ["--config", str(conf(tmp_path))]
-        before = golden_stores.fingerprint(whole)
-        command = [by, str(whole), *COMMANDS[by], *settled, "--empty-log"]
+        before = golden_stores.fingerprint(healthy_path)
+        command = [by, str(healthy_path), *COMMANDS[by], *settled, "--empty-log"]
         assert main(command) == 0
         saved_path = next(path for path in tmp_path.iterdir() if path.name.startswith("store."))
-        assert main(["recover", str(whole), "--undo", str(saved_path), "--yes"]) == 0
-        assert golden_stores.changes(before, golden_stores.fingerprint(whole)) == []
+        assert main(["recover", str(healthy_path), "--undo", str(saved_path), "--yes"]) == 0
+        assert golden_stores.changes(before, golden_stores.fingerprint(healthy_path)) == []
         assert main(command) == 0
         for name, extra in COMMANDS.items():
             if name != "put":
-                assert main([name, str(whole), *extra, *settled]) == 0
+                assert main([name, str(healthy_path), *extra, *settled]) == 0
     for _ in range(2):
-        with open_store(whole, config) as store:
+        with open_store(healthy_path, config) as store:
             assert plan(store).empty_log is None
-        with MessageStore(whole, config, services=False) as store:
+        with MessageStore(healthy_path, config, services=False) as store:
             assert store.recovery_plan.empty_log is None
-    with MessageStore(whole, config, services=False) as store:
+    with MessageStore(healthy_path, config, services=False) as store:
         assert store.put_message(Message("Orders", b"x")).ok
-    with MessageStore(whole, config, services=False):
-        assert not (whole / "storescope-empty-log.json").exists(), "there is a message again"
+    with MessageStore(healthy_path, config, services=False):
+        assert not (healthy_path / "storescope-empty-log.json").exists(), "there is a message again"
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_the_plan_and_the_check_say_it_first(whole, tmp_path, capsys, case):
-    case(whole)
-    main(["recover", str(whole), "--plan", "--json", "--config", str(conf(tmp_path))])
+def test_the_plan_and_the_check_say_it_first(healthy_path, tmp_path, capsys, case):
+    case(healthy_path)
+    main(["recover", str(healthy_path), "--plan", "--json", "--config", str(conf(tmp_path))])
     empty_log = json.loads(capsys.readouterr().out)["emptyLog"]
-    assert (empty_log["entries"], empty_log["part"], empty_log["folder"]) == (UNITS, False, str(whole / "commitlog"))
+    assert (empty_log["entries"], empty_log["part"], empty_log["folder"]) == (
+        UNITS,
+        False,
+        str(healthy_path / "commitlog"),
+    )
     assert empty_log["message"] == "the log is empty, but 300 entries refer to it: is its disk mounted?"
-    main(["recover", str(whole), "--plan"])
+    main(["recover", str(healthy_path), "--plan"])
     assert capsys.readouterr().out.splitlines()[0].endswith(empty_log["message"])
-    with open_store(whole) as store:
+    with open_store(healthy_path) as store:
         first, *others, _summary = check(store)
     assert (first.id, first.severity) == ("CL12", "error")
     assert first.message == "The log is empty, but 300 entries refer to it: is its disk mounted?"
     assert not {finding.id for finding in others} & {"CL11", "CQ13", "IX07", "CK02"}
 
 
-def test_without_queues_the_index_the_groups_and_the_checkpoint_know(whole, capsys):
-    gone(whole)
-    shutil.rmtree(whole / "consumequeue")
+def test_without_queues_the_index_the_groups_and_the_checkpoint_know(healthy_path, capsys):
+    remove_log(healthy_path)
+    shutil.rmtree(healthy_path / "consumequeue")
     texts = (
         ("index entries refer", "index"),
         ("1 consumer offset refers", "config"),
@@ -210,13 +214,13 @@ def test_without_queues_the_index_the_groups_and_the_checkpoint_know(whole, caps
     )
     for word, name in texts:
         if name != "checkpoint":  # by itself it is no store to look at
-            refused(whole, ["recover", str(whole), *COMMANDS["recover"]], capsys, word)
-        refused(whole, ["put", str(whole), *COMMANDS["put"]], capsys, word)
+            refused(healthy_path, ["recover", str(healthy_path), *COMMANDS["recover"]], capsys, word)
+        refused(healthy_path, ["put", str(healthy_path), *COMMANDS["put"]], capsys, word)
         with pytest.raises(LogIsEmpty, match=word):
-            MessageStore(whole, from_mapping(SIZES)[0])
-        place = whole / name
+            MessageStore(healthy_path, from_mapping(SIZES)[0])
+        place = healthy_path / name
         shutil.rmtree(place) if place.is_dir() else place.unlink()
-    with MessageStore(whole, from_mapping(SIZES)[0], services=False) as store:
+    with MessageStore(healthy_path, from_mapping(SIZES)[0], services=False) as store:
         assert store.put_message(Message("Orders", b"x")).ok
 
 
@@ -256,20 +260,20 @@ def test_a_log_of_one_blank_unit_is_not_asked_for(tmp_path, at):
         assert store.put_message(Message("Orders", b"x")).append.physical_offset == 0
 
 
-def test_a_log_that_a_start_cuts_to_nothing_is_not_asked_for_by_the_next(whole):
+def test_a_log_that_a_start_cuts_to_nothing_is_not_asked_for_by_the_next(healthy_path):
     """Its first unit is damaged: a start drops the log, as RocketMQ does, and says so; there is nothing to mount."""
-    spoil_first_unit(whole)
+    spoil_first_unit(healthy_path)
     config = from_mapping(SIZES)[0]
-    with MessageStore(whole, config, services=False) as store:
+    with MessageStore(healthy_path, config, services=False) as store:
         assert store.recovery_plan.empty_log is None
         assert store.recovery_plan.units_dropped
     for _ in range(2):
-        MessageStore(whole, config, services=False).close()
-    with MessageStore(whole, config, services=False) as store:
+        MessageStore(healthy_path, config, services=False).close()
+    with MessageStore(healthy_path, config, services=False) as store:
         assert store.put_message(Message("Orders", b"x")).append.physical_offset == 0
-    gone(whole)
+    remove_log(healthy_path)
     with pytest.raises(LogIsEmpty):
-        MessageStore(whole, config, services=False)
+        MessageStore(healthy_path, config, services=False)
 
 
 @pytest.mark.full_form(keep=4)
@@ -315,31 +319,31 @@ def test_a_folder_that_has_no_file_yet_is_no_loss(tmp_path):
             assert store.put_message(Message("Orders", b"x")).ok
 
 
-def test_a_lost_tail_goes_on_and_is_named(whole):
+def test_a_lost_tail_goes_on_and_is_named(healthy_path):
     """A crash may lose what was not flushed: the log has its beginning, so it is not empty."""
-    newest = max((whole / "commitlog").iterdir())
+    newest = max((healthy_path / "commitlog").iterdir())
     newest.unlink()
-    (whole / "abort").write_text("4711")
-    with open_store(whole) as store:
+    (healthy_path / "abort").write_text("4711")
+    with open_store(healthy_path) as store:
         actual_plan = plan(store)
     assert actual_plan.empty_log is None
     assert actual_plan.notes[0].startswith("The queues know the log up to")
-    with MessageStore(whole, from_mapping(SIZES)[0], services=False) as opened:
+    with MessageStore(healthy_path, from_mapping(SIZES)[0], services=False) as opened:
         assert opened.recovery_plan.end_offset == actual_plan.end_offset
 
 
-def test_files_that_expired_are_no_loss(whole):
-    min((whole / "commitlog").iterdir()).unlink()
-    with MessageStore(whole, from_mapping(SIZES)[0], services=False) as store:
+def test_files_that_expired_are_no_loss(healthy_path):
+    min((healthy_path / "commitlog").iterdir()).unlink()
+    with MessageStore(healthy_path, from_mapping(SIZES)[0], services=False) as store:
         assert store.recovery_plan.empty_log is None
 
 
-def test_a_first_page_of_zeros_is_damage_and_no_empty_log(whole):
-    files = sorted((whole / "commitlog").iterdir())
+def test_a_first_page_of_zeros_is_damage_and_no_empty_log(healthy_path):
+    files = sorted((healthy_path / "commitlog").iterdir())
     for file in files[1:]:
         file.unlink()
     files[0].write_bytes(bytes(4096) + files[0].read_bytes()[4096:])
-    with open_store(whole) as store:
+    with open_store(healthy_path) as store:
         assert plan(store).empty_log is None
 
 

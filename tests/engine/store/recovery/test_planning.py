@@ -14,36 +14,36 @@ from engine.store.recovery.planning import DroppedBytes
 
 
 @pytest.fixture
-def made():
+def healthy_store():
     return healthy(80)
 
 
 @pytest.fixture
-def files(made, tmp_path):
+def files(healthy_store, tmp_path):
     cache = DescriptorCache()
-    made.write(tmp_path)
+    healthy_store.write(tmp_path)
     yield FileSequence((tmp_path / "commitlog",), cache).files
     cache.close()
 
 
 @pytest.mark.parametrize("kept", [0, 1, 17, 40, 79, 80])
 @pytest.mark.parametrize("chunk", [256, 1000, 8 << 20])
-def test_every_unit_behind_the_end_counts(kept, chunk, made, files, monkeypatch):
+def test_every_unit_behind_the_end_counts(kept, chunk, healthy_store, files, monkeypatch):
     monkeypatch.setattr(recovery_dropped, "CHUNK", chunk)
-    end = made.units[kept].offset if kept < 80 else made.end
+    end = healthy_store.units[kept].offset if kept < 80 else healthy_store.end
     dropped = DroppedBytes(files, end)
     assert dropped.units == 80 - kept
-    assert dropped.data_end == made.end
+    assert dropped.data_end == healthy_store.end
     assert (dropped.bytes > 0) == (kept < 80)
 
 
-def test_damage_in_between_is_stepped_over(made, files, tmp_path):
-    unit = made.units[30]
+def test_damage_in_between_is_stepped_over(healthy_store, files, tmp_path):
+    unit = healthy_store.units[30]
     path = tmp_path / "commitlog" / f"{unit.offset // LOG_SIZE * LOG_SIZE:020d}"
     with path.open("r+b") as file:
         file.seek(unit.offset % LOG_SIZE + 4)
         file.write(b"xxxx")
-    assert DroppedBytes(files, made.units[20].offset).units == 59
+    assert DroppedBytes(files, healthy_store.units[20].offset).units == 59
 
 
 def planned(root, release, **settings):

@@ -31,7 +31,7 @@ class RecordingSink:
 
 
 @pytest.fixture
-def made():
+def small_store():
     store = HandmadeStore()
     for _ in range(80):
         store.put()
@@ -44,40 +44,40 @@ def walked(root, first=0, **rules):
         return LogWalk(store.log.sequence.files, Rules(**rules), sink).run(first), sink.offsets
 
 
-def test_every_unit_from_the_start_file_on_over_blanks(made, tmp_path):
-    root = made.write(tmp_path / "s")
+def test_every_unit_from_the_start_file_on_over_blanks(small_store, tmp_path):
+    root = small_store.write(tmp_path / "s")
     results, offsets = walked(root)
-    assert offsets == [unit.offset for unit in made.units]
-    assert (results.end_offset, results.last_unit, results.units) == (made.end, made.units[-1].offset, 80)
+    assert offsets == [unit.offset for unit in small_store.units]
+    assert (results.end_offset, results.last_unit, results.units) == (small_store.end, small_store.units[-1].offset, 80)
     _, later = walked(root, 1)
-    assert later == [unit.offset for unit in made.units if unit.offset >= LOG_SIZE]
+    assert later == [unit.offset for unit in small_store.units if unit.offset >= LOG_SIZE]
 
 
-def test_it_ends_at_a_wrong_body_where_the_crc_is_asked_and_goes_on_where_not(made, tmp_path):
-    root = made.write(tmp_path / "s")
-    unit = made.units[30]
+def test_it_ends_at_a_wrong_body_where_the_crc_is_asked_and_goes_on_where_not(small_store, tmp_path):
+    root = small_store.write(tmp_path / "s")
+    unit = small_store.units[30]
     patch(root / "commitlog" / f"{unit.offset // LOG_SIZE * LOG_SIZE:020d}", unit.offset % LOG_SIZE + 88, b"X")
     results, offsets = walked(root)
     assert (results.end_offset, len(offsets)) == (unit.offset, 30)
     assert walked(root, crc=False)[0].units == 80
 
 
-def test_the_dispatch_thread_goes_from_what_it_cannot_read_to_the_next_file(made, tmp_path):
-    root = made.write(tmp_path / "s")
-    broken = next(unit for unit in made.units if unit.offset > 2000)
+def test_the_dispatch_thread_goes_from_what_it_cannot_read_to_the_next_file(small_store, tmp_path):
+    root = small_store.write(tmp_path / "s")
+    broken = next(unit for unit in small_store.units if unit.offset > 2000)
     patch(root / "commitlog" / f"{0:020d}", broken.offset, bytes(8))
     sink = RecordingSink()
     with open_store(root) as store:
-        LogWalk(store.log.sequence.files, Rules(), sink).run_dispatch(0, made.end)
+        LogWalk(store.log.sequence.files, Rules(), sink).run_dispatch(0, small_store.end)
     assert sink.offsets == [
-        unit.offset for unit in made.units if unit.offset < broken.offset or unit.offset >= LOG_SIZE
+        unit.offset for unit in small_store.units if unit.offset < broken.offset or unit.offset >= LOG_SIZE
     ]
 
 
-def test_zeros_are_the_end(made, tmp_path):
-    root = made.write(tmp_path / "s")
-    zero_log_from(root, made.units[50].offset)
-    assert walked(root)[0].end_offset == made.units[50].offset
+def test_zeros_are_the_end(small_store, tmp_path):
+    root = small_store.write(tmp_path / "s")
+    zero_log_from(root, small_store.units[50].offset)
+    assert walked(root)[0].end_offset == small_store.units[50].offset
 
 
 def log_file(root, number):
@@ -91,27 +91,27 @@ def dispatched(root, end, **rules):
         return log_walk.run_dispatch(0, end, cross=False), sink.offsets
 
 
-def test_where_no_file_holds_the_next_byte_the_dispatch_thread_stands_still(made, tmp_path):
-    root = made.write(tmp_path / "s")
+def test_where_no_file_holds_the_next_byte_the_dispatch_thread_stands_still(small_store, tmp_path):
+    root = small_store.write(tmp_path / "s")
     log_file(root, 1).unlink()
-    results, offsets = dispatched(root, made.end)
+    results, offsets = dispatched(root, small_store.end)
     assert (results.end_offset, results.reason) == (LOG_SIZE, NO_FILE)
-    assert offsets == [unit.offset for unit in made.units if unit.offset < LOG_SIZE]
+    assert offsets == [unit.offset for unit in small_store.units if unit.offset < LOG_SIZE]
     results, _ = dispatched(root, LOG_SIZE)
     assert (results.end_offset, results.reason) == (LOG_SIZE, "")
 
 
-def test_the_dispatch_thread_of_4_9_dies_of_a_length_that_no_array_has(made, tmp_path):
+def test_the_dispatch_thread_of_4_9_dies_of_a_length_that_no_array_has(small_store, tmp_path):
     """4.9 makes an array of the length before it looks at what is left; later releases go on with the next file."""
-    root = made.write(tmp_path / "s")
-    patch(log_file(root, 0), made.units[2].offset, b"\x7f\xff\xff\xff")
-    results, _ = dispatched(root, made.end, release="4.9")
-    assert (results.end_offset, results.reason) == (made.units[2].offset, OUT_OF_MEMORY)
-    assert dispatched(root, made.end, release="5.3")[0].end_offset == made.end
+    root = small_store.write(tmp_path / "s")
+    patch(log_file(root, 0), small_store.units[2].offset, b"\x7f\xff\xff\xff")
+    results, _ = dispatched(root, small_store.end, release="4.9")
+    assert (results.end_offset, results.reason) == (small_store.units[2].offset, OUT_OF_MEMORY)
+    assert dispatched(root, small_store.end, release="5.3")[0].end_offset == small_store.end
 
 
-def test_a_blank_at_the_end_of_the_last_file_and_a_log_without_files_end_the_walk(made, tmp_path):
-    root = made.write(tmp_path / "s")
+def test_a_blank_at_the_end_of_the_last_file_and_a_log_without_files_end_the_walk(small_store, tmp_path):
+    root = small_store.write(tmp_path / "s")
     for path in sorted((root / "commitlog").iterdir())[1:]:
         path.unlink()
     assert walked(root)[0].reason == "the last file ends with a blank unit"
@@ -119,9 +119,9 @@ def test_a_blank_at_the_end_of_the_last_file_and_a_log_without_files_end_the_wal
     assert walked(root)[0].reason == "there are no files"
 
 
-def test_a_unit_of_another_file_is_refused_only_where_offsets_are_checked(made, tmp_path):
-    root = made.write(tmp_path / "s")
-    unit = made.units[5]
+def test_a_unit_of_another_file_is_refused_only_where_offsets_are_checked(small_store, tmp_path):
+    root = small_store.write(tmp_path / "s")
+    unit = small_store.units[5]
     patch(log_file(root, 0), unit.offset + 28, struct.pack(">q", 1 << 40))
     results, offsets = walked(root, own_offset=True)
     assert (results.end_offset, len(offsets)) == (unit.offset, 5)
@@ -130,28 +130,28 @@ def test_a_unit_of_another_file_is_refused_only_where_offsets_are_checked(made, 
 
 
 @pytest.mark.parametrize("block", [64, 200, 1000])
-def test_where_a_block_ends_does_not_show(made, tmp_path, monkeypatch, block):
-    root = made.write(tmp_path / "s")
+def test_where_a_block_ends_does_not_show(small_store, tmp_path, monkeypatch, block):
+    root = small_store.write(tmp_path / "s")
     expected = walked(root)
     monkeypatch.setattr(walk, "BLOCK", block)
     monkeypatch.setattr(walk, "ROWS", 3)
     assert walked(root) == expected
 
 
-def test_a_unit_larger_than_any_read_is_not_read(made, tmp_path, monkeypatch):
-    root = made.write(tmp_path / "s")
+def test_a_unit_larger_than_any_read_is_not_read(small_store, tmp_path, monkeypatch):
+    root = small_store.write(tmp_path / "s")
     monkeypatch.setattr(walk, "BLOCK", 64)
     monkeypatch.setattr(walk, "LARGEST_READ", 64)
     results, offsets = walked(root)
     assert (results.end_offset, results.reason, offsets) == (0, "the file is shorter than it was", [])
 
 
-def test_a_file_that_shrinks_during_the_walk_cannot_be_read(made, tmp_path):
+def test_a_file_that_shrinks_during_the_walk_cannot_be_read(small_store, tmp_path):
     """Nothing may be concluded from it: recovery would take the cut for the end of the log."""
-    root = made.write(tmp_path / "s")
+    root = small_store.write(tmp_path / "s")
     with open_store(root) as store:
         files = store.log.sequence.files
         assert files[0].size == LOG_SIZE
-        os.truncate(log_file(root, 0), made.units[3].offset + 20)
+        os.truncate(log_file(root, 0), small_store.units[3].offset + 20)
         with pytest.raises(CannotRead, match="shorter than it was"):
             LogWalk(files, Rules(), RecordingSink()).run(0)
