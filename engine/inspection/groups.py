@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -26,8 +26,7 @@ from engine.codec.message import Unit
 from engine.errors import CannotRead, StoreError, Undecoded
 from engine.inspection import tables
 from engine.inspection.get_message import store_time
-from engine.inspection.queue_reader import QueueReader
-from engine.inspection.snapshot import StoreSnapshot
+from engine.inspection.snapshot import AnyQueue, StoreSnapshot
 from engine.inspection.tables import offsets, read_table
 from engine.sentences import sentence
 from engine.system_names import RETRY_PREFIX, REVIVE_GROUP, REVIVE_PREFIX, TIMER_TOPIC
@@ -129,7 +128,7 @@ def unknown_progress(store: StoreSnapshot) -> Iterator[UnknownProgress]:
     for row in _rows(store):
         for queue_id, offset in sorted(row.offsets.items()):
             try:
-                store.queue(row.topic, queue_id)
+                store.find_queue(row.topic, queue_id)
             except Undecoded as error:
                 yield UnknownProgress(row.group, row.topic, queue_id, offset, _mode(row), error.what)
             except CannotRead:
@@ -173,7 +172,7 @@ def _of_client(store: StoreSnapshot, file: Path) -> Iterator[GroupProgress]:
 
 
 def _progress(store: StoreSnapshot, group: str, topic: str, queue_id: int, offset: int, mode: Mode) -> GroupProgress:
-    queue = store.queue(topic, queue_id)
+    queue = store.find_queue(topic, queue_id)
     if queue is None:
         state: State = "gone" if offset > 0 else "notBegun" if offset < 0 else "caughtUp"
         return GroupProgress(group, topic, queue_id, offset, 0, 0, None, state, mode)
@@ -191,7 +190,7 @@ def _progress(store: StoreSnapshot, group: str, topic: str, queue_id: int, offse
     return GroupProgress(group, topic, queue_id, offset, max_offset, max(unread_count, 0), oldest, state, mode)
 
 
-def _oldest_unread(store: StoreSnapshot, queue: QueueReader, next_offset: int) -> int | None:
+def _oldest_unread(store: StoreSnapshot, queue: AnyQueue, next_offset: int) -> int | None:
     """Store time (ms) of the message at ``next_offset``, the next one in the log that the group reads."""
     if next_offset >= queue.max_offset:
         return None
@@ -245,11 +244,11 @@ def find_group_waits(store: StoreSnapshot) -> GroupWaits:
         CannotRead: offsets or records cannot be read or are not decoded.
     """
     store.require("pop")
-    store.whole_topics()
+    store.require_queues()
     read = {(row.group, row.topic): row.offsets for row in offsets(store) if row.mode != "broadcast"}
     groups = {group for group, _ in read}
     waits = GroupWaits()
-    for topic, queues in store.topics().items():
+    for topic, queues in store.queues_by_topic().items():
         if topic.startswith(RETRY_PREFIX):
             group, original = _split_retry_topic(topic, groups)
             progress = read.get((group, topic), {})
@@ -295,13 +294,13 @@ def _split_retry_topic(topic: str, groups: set[str]) -> tuple[str, str]:
 
 
 def _count_popped(
-    store: StoreSnapshot, queues: dict[int, QueueReader], handled: dict[int, int], popped: Counter[QueueKey]
+    store: StoreSnapshot, queues: Mapping[int, AnyQueue], handled: dict[int, int], popped: Counter[QueueKey]
 ) -> None:
     """Add the messages of open checkpoints: all that have come but for those that are handled or acknowledged."""
     points: dict[PopKey, pop.CheckPoint] = {}
     acknowledged: dict[PopKey, set[int]] = {}
     closed: set[PopKey] = set()
-    timers = store.topics().get(TIMER_TOPIC, {})
+    timers = store.queues_by_topic().get(TIMER_TOPIC, {})
     for queue in timers.values():
         for unit, offset in _newest_records(store, queue):
             if unit.properties.get(properties.REAL_TOPIC, "").startswith(REVIVE_PREFIX):
@@ -339,7 +338,7 @@ def _key(record: pop.CheckPoint | pop.Ack) -> PopKey:
     return record.topic, record.group, record.queue_id, record.start_offset, record.pop_time
 
 
-def _newest_records(store: StoreSnapshot, queue: QueueReader) -> Iterator[tuple[Unit, int]]:
+def _newest_records(store: StoreSnapshot, queue: AnyQueue) -> Iterator[tuple[Unit, int]]:
     """The newest records of a queue with their queue offsets; damaged ones are skipped."""
     end = queue.max_offset
     for entry in queue.entries(max(queue.first_in_log, end - MOST_RECORDS), end):

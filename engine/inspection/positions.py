@@ -163,8 +163,8 @@ def _confirm(end: int, is_locked: bool) -> Position:
 
 def _queue_end(store: StoreSnapshot) -> Position:
     best: tuple[int, str] | None = None
-    store.whole_topics()
-    for topic, queues in store.topics().items():
+    store.require_queues()
+    for topic, queues in store.queues_by_topic().items():
         for number, queue in queues.items():
             newest = queue.newest()
             if newest is not None and (best is None or sum(newest) > best[0]):
@@ -180,7 +180,13 @@ def queue_position(best: tuple[int, str] | None) -> Position:
 
 
 def _dispatched(store: StoreSnapshot, queue_end: Position, end: int) -> Position:
-    """Every unit before it is in its queue: followed from the newest queue entry over units that get no entry."""
+    """Every unit before it is in its queue: followed from the newest queue entry over units that get no entry; in a
+    RocksDB the broker has written it.
+    """
+    if queue_end.offset is not None and store.rocksdb_queues is not None:
+        written = store.rocksdb_queues.dispatched_offset()
+        how = sentence("end of dispatch, written in the RocksDB of the queues: a start dispatches from here on")
+        return Position(min(written, end), how)
     if queue_end.offset is None:
         return Position(None, why=_NO_ENTRY) if queue_end.why == _NO_QUEUE_ENTRY else queue_end
     offset = min(queue_end.offset, end)
@@ -263,7 +269,7 @@ def offset_at_time(store: StoreSnapshot, time: int) -> int | None:
     file heads.
     """
     best: int | None = None
-    for queues in store.topics().values():
+    for queues in store.queues_by_topic().values():
         for queue in queues.values():
             if queue.kind != "simple":
                 continue

@@ -8,7 +8,7 @@ from functools import partial
 from engine.codec.message import PREPARED, ROLLBACK, Unit
 from engine.inspection.entry_verdict import resolve
 from engine.inspection.log_reader import BULK, LogReader
-from engine.inspection.queue_reader import QueueReader
+from engine.inspection.snapshot import AnyQueue
 
 NEAR = 1000
 """Entries on each side that are searched for one that points to its unit."""
@@ -40,7 +40,7 @@ def units_at(
             yield unit
 
 
-def bounds_by_queue(queue: QueueReader, queue_offset: int) -> tuple[int, int]:
+def bounds_by_queue(queue: AnyQueue, queue_offset: int) -> tuple[int, int]:
     """The range of the log (start, end) that can hold the unit of ``queue_offset``: between the units of the nearest
     valid entries on both sides.
     """
@@ -57,7 +57,7 @@ def bounds_by_queue(queue: QueueReader, queue_offset: int) -> tuple[int, int]:
     return start, stop
 
 
-def bounds_around(log: LogReader, queue: QueueReader, queue_offset: int) -> tuple[int, int]:
+def bounds_around(log: LogReader, queue: AnyQueue, queue_offset: int) -> tuple[int, int]:
     """The range of the log (start, end) that can hold the unit of a wrong entry: between the units of the nearest
     correct entries of a simple queue on both sides.
     """
@@ -69,7 +69,7 @@ def bounds_around(log: LogReader, queue: QueueReader, queue_offset: int) -> tupl
     ) if unit_before is None else unit_before, log.max_offset if unit_behind is None else unit_behind
 
 
-def _nearest(log: LogReader, queue: QueueReader, numbers: range) -> int | None:
+def _nearest(log: LogReader, queue: AnyQueue, numbers: range) -> int | None:
     for number in numbers:
         entry = queue.entry(number)
         if entry is not None and resolve(log, queue.topic, queue.queue_id, entry).verdict == "ok":

@@ -70,6 +70,10 @@ class QueueReader:
     def files(self) -> list[ReadOnlyFile]:
         return self.sequence.files
 
+    def entry_position(self, queue_offset: int) -> int | None:
+        """Byte of an entry, counted from the queue's very first; None in a batch queue."""
+        return queue_offset * self.unit_size if self.kind == "simple" else None
+
     @property
     def folder(self) -> Path:
         """The folder of its files."""

@@ -79,6 +79,24 @@ class RocksQueueReader:
         """The folder of the database."""
         return self._database.folder
 
+    entries_per_file = 300_000
+    """As many as a file of a queue usually has: what bounds how far behind the end an offset may have been used."""
+
+    def entry_position(self, queue_offset: int) -> None:
+        """None: a row has no place of its own."""
+        del queue_offset
+
+    @property
+    def raw_end(self) -> int:
+        """End (bytes, as in a file) behind the newest entry, whatever the log says."""
+        newest = self._bound("max")
+        return (newest.queue_offset + 1) * self.unit_size if newest is not None else 0
+
+    @property
+    def valid_end(self) -> int:
+        """End (bytes, as in a file) behind the last entry that counts."""
+        return self.max_offset * self.unit_size
+
     def newest(self) -> tuple[int, int] | None:
         """(physical offset, size) of the newest entry, whatever the log says; None in an empty queue."""
         bound = self._bound("max")

@@ -428,7 +428,9 @@ class StoreSnapshot:
         return {} if undecoded else self._file_queues()
 
     def listed_topics(self) -> frozenset[str]:
-        """Names of the topics with a folder of queues, if the broker uses these queues."""
+        """Names of the topics with a queue that the broker uses, in a folder or in a RocksDB."""
+        if self.rocksdb_queues is not None:
+            return frozenset(self.queues_by_topic())
         undecoded = any(self.undecoded_part(subject) is not None for subject in _FOR_QUEUES)
         return frozenset() if undecoded else frozenset(self._file_queues())
 

@@ -63,17 +63,17 @@ READ_FROM_ROCKSDB = (
     ["queue", "STORE", "TOPIC", "0"],
     ["get", "STORE", "TOPIC", "0", "0"],
     ["offset", "STORE", "TOPIC", "0", "--time", "1795000000000"],
-)
-"""What is answered from queues in a RocksDB, with the extra."""
-NOT_READ_FROM_ROCKSDB = (
     ["where", "STORE", "TOPIC/0/3"],
     ["positions", "STORE"],
-    ["recover", "STORE", "--plan"],
     ["queryMsgByOffset", "-s", "STORE", "-t", "TOPIC", "-i", "0", "-o", "3"],
     ["queryCq", "-s", "STORE", "-t", "TOPIC", "-q", "0", "-i", "3", "-c", "2"],
     ["printMsg", "-s", "STORE", "-t", "TOPIC"],
     ["printMsgByQueue", "-s", "STORE", "-t", "TOPIC", "-i", "0"],
     ["topicStatus", "-s", "STORE", "-t", "TOPIC"],
+)
+"""What is answered from queues in a RocksDB, with the extra."""
+NOT_READ_FROM_ROCKSDB = (
+    ["recover", "STORE", "--plan"],
     ["space", "STORE", "--quick"],
 )
 QUEUE_QUESTIONS = (*READ_FROM_ROCKSDB, *NOT_READ_FROM_ROCKSDB)

@@ -23,8 +23,8 @@ from engine.inspection.entry_verdict import resolve
 from engine.inspection.get_message import store_time
 from engine.inspection.key_trace import DEFAULT_MAX, LAST_TIME, Match, TraceStep, trace
 from engine.inspection.lookup import by_key, by_offset_id
-from engine.inspection.queue_reader import CqEntry, QueueReader
-from engine.inspection.snapshot import StoreSnapshot
+from engine.inspection.queue_reader import CqEntry
+from engine.inspection.snapshot import AnyQueue, StoreSnapshot
 
 _STATUS = (
     Column("Topic", "topic"),
@@ -142,7 +142,7 @@ def _query_by_key(args: argparse.Namespace, out: Output) -> int:
 
 def _say_of_batches(store: StoreSnapshot, topic: str, key: str, out: Output) -> None:
     """Say that no index holds keys of messages inside batches, where the topic has batches."""
-    if any(queue.kind == "batch" for queue in store.topics().get(topic, {}).values()):
+    if any(queue.kind == "batch" for queue in store.queues_by_topic().get(topic, {}).values()):
         command = shlex.join(["storescope", "where", str(store.path), key, "--topic", topic])
         out.say_nothing(f"no index holds keys of messages inside a batch, and {topic} has batches; ask: {command}")
 
@@ -194,9 +194,9 @@ def _query_cq(args: argparse.Namespace, out: Output) -> int:
 
 def _print_messages(args: argparse.Namespace, out: Output) -> int:
     with open_named_store(args, out) as store:
-        queues = list(store.topics().get(args.topic, {}).values())
+        queues = list(store.queues_by_topic().get(args.topic, {}).values())
         if not queues:
-            store.whole_topics()
+            store.require_queues()
             raise StoreError(f"expected queues of topic {args.topic}, found no folder for it", file=str(store.path))
         return _print(store, queues, args, out)
 
@@ -206,7 +206,7 @@ def _print_by_queue(args: argparse.Namespace, out: Output) -> int:
         return _print(store, [_queue(store, args)], args, out)
 
 
-def _print(store: StoreSnapshot, queues: list[QueueReader], args: argparse.Namespace, out: Output) -> int:
+def _print(store: StoreSnapshot, queues: list[AnyQueue], args: argparse.Namespace, out: Output) -> int:
     printed = 0
     for queue in queues:
         for entry in queue.entries(max(queue.min_offset, 0)):
@@ -227,9 +227,9 @@ def _consumer_progress(args: argparse.Namespace, out: Output) -> int:
 
 def _topic_status(args: argparse.Namespace, out: Output) -> int:
     with open_named_store(args, out) as store:
-        queues = store.topics().get(args.topic)
+        queues = store.queues_by_topic().get(args.topic)
         if not queues:
-            store.whole_topics()
+            store.require_queues()
             raise StoreError(f"expected queues of topic {args.topic}, found no folder for it", file=str(store.path))
         for number_, queue in queues.items():
             newest = queue.entry(queue.max_offset - 1) if queue.max_offset > max(queue.min_offset, 0) else None
@@ -247,8 +247,8 @@ def _topic_status(args: argparse.Namespace, out: Output) -> int:
     return 0
 
 
-def _queue(store: StoreSnapshot, args: argparse.Namespace) -> QueueReader:
-    queue = store.queue(args.topic, args.queue)
+def _queue(store: StoreSnapshot, args: argparse.Namespace) -> AnyQueue:
+    queue = store.find_queue(args.topic, args.queue)
     if queue is None:
         raise StoreError(f"expected a queue {args.topic}/{args.queue}, found no folder for it", file=str(store.path))
     return queue

@@ -33,8 +33,7 @@ from engine.rules import where as rules
 from engine.sentences import sentence
 
 if TYPE_CHECKING:
-    from engine.inspection.queue_reader import QueueReader
-    from engine.inspection.snapshot import StoreSnapshot
+    from engine.inspection.snapshot import AnyQueue, StoreSnapshot
 from engine.inspection.tables import release_of
 
 WHOLE_SCAN_BYTES = 4 << 30
@@ -311,13 +310,13 @@ class _Search:
     def _batches_with(self, text: str) -> Mapping[int, Member]:
         """Batch units that hold a message with this key, by offset: those that were met on the way, and packed ones."""
         if self._known is None and text:
-            for queues in self._store.topics().values():
+            for queues in self._store.queues_by_topic().values():
                 for queue in queues.values():
                     if queue.kind == "batch":
                         self._look_into_packed(queue, text)
         return self._members
 
-    def _look_into_packed(self, queue: QueueReader, text: str) -> None:
+    def _look_into_packed(self, queue: AnyQueue, text: str) -> None:
         """Look into the packed batches of one queue: their keys do not stand in the bytes of the log."""
         if self._topic not in {None, queue.topic}:
             return
@@ -370,7 +369,7 @@ class _Search:
         """The unit that the queue's entry points to, else the unit of the log with this queue offset."""
         queue = None
         with contextlib.suppress(Undecoded):  # the log's units decide; the evidence has the state of the queue
-            queue = self._store.queue(topic, queue_id)
+            queue = self._store.find_queue(topic, queue_id)
         if queue is not None and queue.min_offset <= offset < queue.max_offset:
             entry = queue.entry(offset)
             resolved = resolve(self._store.log, topic, queue_id, entry, crc=True) if entry is not None else None
@@ -383,7 +382,7 @@ class _Search:
         readable = [unit for unit in units if unit.offset < self._store.log.max_offset] or units
         return self._judge(self._family(readable[-1]), requested=readable[-1])
 
-    def _units_of_place(self, queue: QueueReader | None, topic: str, queue_id: int, offset: int) -> Iterator[Unit]:
+    def _units_of_place(self, queue: AnyQueue | None, topic: str, queue_id: int, offset: int) -> Iterator[Unit]:
         """Units of the log with this queue offset, looked for between the entries around it."""
         start, stop = bounds_by_queue(queue, offset) if queue is not None else (0, self._store.log.end_offset)
         start = max(start, self._store.log.min_offset, 0)

@@ -152,11 +152,11 @@ class FactFinder:
         if self._store.paths is None:
             return [Evidence("queue", None, None, sentence("what was opened has no queues"))], "notOpened"
         try:
-            queue = self._store.queue(unit.topic, unit.queue_id)
+            queue = self._store.find_queue(unit.topic, unit.queue_id)
         except Undecoded as error:
             return [Evidence("queue", error.file, None, error.what)], "undecoded"
         if queue is None:
-            statement = sentence("{queue} has no folder", queue=f"{unit.topic}/{unit.queue_id}")
+            statement = self.absent_queue(unit.topic, unit.queue_id)
             other_case = self._topic_in_other_case(unit.topic)
             if other_case is not None and self._has_own_units(other_case):
                 statement += "; " + sentence(
@@ -170,8 +170,7 @@ class FactFinder:
                 statement += ", " + sentence("and the topic is not declared: it was deleted")
                 return [Evidence("queue", None, None, statement)], "deletedTopic"
             return [Evidence("queue", None, None, statement)], "noQueue"
-        folder = str(queue.sequence.folders[0])
-        position = unit.queue_offset * queue.unit_size if queue.kind == "simple" else None
+        folder, position = str(queue.folder), queue.entry_position(unit.queue_offset)
         number = unit.queue_offset
         entry = queue.entry(number) if number < queue.max_offset else None
         if entry is None or entry.state == "prefilled":
@@ -197,15 +196,23 @@ class FactFinder:
             return [*evidence, Evidence("queue entry", folder, position, difference)], "otherTag"
         return evidence, "listed"
 
+    def absent_queue(self, topic: str, queue_id: int) -> str:
+        """Words for a queue that does not exist."""
+        rocksdb_queues = self._store.rocksdb_queues
+        queue = f"{topic}/{queue_id}"
+        if rocksdb_queues is not None:
+            return sentence("{queue} is not in the RocksDB {folder}", queue=queue, folder=rocksdb_queues.folder.name)
+        return sentence("{queue} has no folder", queue=queue)
+
     def _topic_in_other_case(self, topic: str) -> str | None:
         """A folder of queues whose name differs from the topic's in upper and lower case only."""
-        if topic in self._store.topics():
+        if topic in self._store.queues_by_topic():
             return None
-        return next((name for name in self._store.topics() if name.lower() == topic.lower()), None)
+        return next((name for name in self._store.queues_by_topic() if name.lower() == topic.lower()), None)
 
     def _has_own_units(self, topic: str) -> bool:
         """Return True if the first entry of one of the topic's queues leads to a unit of the topic."""
-        for queue in self._store.topics()[topic].values():
+        for queue in self._store.queues_by_topic()[topic].values():
             entry = queue.entry(max(queue.min_offset, 0)) if queue.max_offset > queue.min_offset else None
             if entry is not None and entry.state == "entry":
                 unit = self._store.log.seen_at(entry.physical_offset, crc=False)
@@ -232,6 +239,8 @@ class FactFinder:
         """
         if unit.offset < self._dispatched_end:
             return False
+        if self._store.rocksdb_queues is not None:
+            return True
         try:
             checkpoint = self._store.checkpoint()
         except CorruptUnit:
@@ -240,8 +249,11 @@ class FactFinder:
 
     @cached_property
     def _dispatched_end(self) -> int:
-        """End of the newest unit that a queue entry points at."""
-        newest = (q.newest() for queues in self._store.topics().values() for q in queues.values())
+        """End of the newest unit that a queue entry points at; in a RocksDB of queues the end of dispatch."""
+        rocksdb_queues = self._store.rocksdb_queues
+        if rocksdb_queues is not None:
+            return rocksdb_queues.dispatched_offset()
+        newest = (q.newest() for queues in self._store.queues_by_topic().values() for q in queues.values())
         return max((offset + size for offset, size in (n for n in newest if n is not None)), default=0)
 
     # -- transactions
@@ -271,7 +283,7 @@ class FactFinder:
 
     def _read_ops(self) -> Iterator[tuple[int, int]]:
         entry_count = 0
-        for queue in self._store.topics().get(OP_TOPIC, {}).values():
+        for queue in self._store.queues_by_topic().get(OP_TOPIC, {}).values():
             for entry in queue.entries(max(queue.min_offset, 0)):
                 unit = self._store.log.seen_at(entry.physical_offset) if entry.state == "entry" else None
                 if isinstance(unit, Unit):
@@ -289,7 +301,7 @@ class FactFinder:
         ``number``.
         """
         reaches = []
-        queue = self._store.queue(topic, queue_id)
+        queue = self._store.find_queue(topic, queue_id)
         end = queue.max_offset if queue is not None else None
         for group, offset, file in self._progress.get((topic, queue_id), ()):
             if self._group in {None, group}:

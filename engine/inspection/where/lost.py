@@ -25,13 +25,12 @@ from engine.inspection.entry_verdict import resolve
 from engine.inspection.log_reader import LogReader
 from engine.inspection.lookup import chained_offsets
 from engine.inspection.lost_units import lost_at, was
-from engine.inspection.queue_reader import QueueReader
 from engine.inspection.where.facts import Evidence, FactFinder, time_text
 from engine.rules import where as rules
 from engine.sentences import plural, sentence
 
 if TYPE_CHECKING:
-    from engine.inspection.snapshot import StoreSnapshot
+    from engine.inspection.snapshot import AnyQueue, StoreSnapshot
 
 
 MAX_SCAN_BYTES = 4 << 30
@@ -137,14 +136,14 @@ class LostFinder:
             signs.append(
                 Evidence("abort.bak", str(paths.abort_bak), None, sentence("it was not closed before its last start"))
             )
-        for queues in self._store.topics().values():
+        for queues in self._store.queues_by_topic().values():
             for queue in queues.values():
                 if queue.raw_end > queue.valid_end:
                     statement = sentence(
                         "{queue} has entries that point after the end of the log",
                         queue=f"{queue.topic}/{queue.queue_id}",
                     )
-                    return [*signs, Evidence("queue", str(queue.sequence.folders[0]), queue.valid_end, statement)]
+                    return [*signs, Evidence("queue", str(queue.folder), queue.valid_end, statement)]
         return signs + self._times_behind_the_end()
 
     def _times_behind_the_end(self) -> list[Evidence]:
@@ -188,14 +187,14 @@ class LostFinder:
     def queue_place(self, topic: str, queue_id: int, offset: int) -> WhereResult:
         """No unit of the log has this queue offset."""
         try:
-            queue = self._store.queue(topic, queue_id)
+            queue = self._store.find_queue(topic, queue_id)
         except Undecoded as error:
             evidence = [Evidence("queue", error.file, None, error.what)]
             return _without_unit("unknown", evidence, topic, queue_id, offset)
         readers = [item for item in self._facts.groups_in(topic, queue_id, offset) if item[1].offset > offset]
         if queue is None:
             evidence = [
-                Evidence("queue", None, None, sentence("{queue} has no folder", queue=f"{topic}/{queue_id}")),
+                Evidence("queue", None, None, self._facts.absent_queue(topic, queue_id)),
                 *(item for item, _ in readers),
             ]
             expired = bool(readers) and self._store.log.min_offset > 0
@@ -208,7 +207,7 @@ class LostFinder:
         )
         if first_unit is not None and offset < first_unit.queue_offset:
             return self._between_queue_and_log(queue, first_unit, offset)
-        folder = str(queue.sequence.folders[0])
+        folder = str(queue.folder)
         evidence = [
             Evidence(
                 "queue", folder, None, sentence("holds offsets {low:,} to {high:,}", low=min_offset, high=max_offset)
@@ -259,7 +258,7 @@ class LostFinder:
                     return unit
         return None
 
-    def _between_queue_and_log(self, queue: QueueReader, first_unit: Unit, offset: int) -> WhereResult:
+    def _between_queue_and_log(self, queue: AnyQueue, first_unit: Unit, offset: int) -> WhereResult:
         """The queue ends before ``offset``, and its first unit in the log comes behind it."""
         log = self._store.log
         statement = sentence(
@@ -270,7 +269,7 @@ class LostFinder:
             first=first_unit.queue_offset,
         )
         evidence = [
-            Evidence("queue", str(queue.sequence.folders[0]), None, statement),
+            Evidence("queue", str(queue.folder), None, statement),
             self._facts.at(
                 first_unit,
                 "unit",
@@ -283,7 +282,7 @@ class LostFinder:
         return _without_unit("expired", evidence, queue.topic, queue.queue_id, offset)
 
     def _behind_the_queue(
-        self, queue: QueueReader, offset: int, was_read: bool, evidence: list[Evidence]
+        self, queue: AnyQueue, offset: int, was_read: bool, evidence: list[Evidence]
     ) -> rules.Verdict:
         entry = queue.entry(offset)
         if entry is not None and entry.state == "entry":

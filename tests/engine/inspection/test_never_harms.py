@@ -49,6 +49,21 @@ def test_no_command_changes_creates_or_locks_anything(golden, tmp_path, name):
     assert sorted(tmp_path.iterdir()) == beside
 
 
+@pytest.mark.golden
+@pytest.mark.parametrize("name", ["rocks-5.5.1", "combine-5.5.1"])
+def test_no_command_changes_a_store_with_a_rocksdb(golden, tmp_path, name):
+    """RocksDB writes into the folder that it opens, also read-only."""
+    store = shutil.copytree(golden(name), tmp_path / "store", symlinks=True)
+    before, siblings_before = golden_stores.fingerprint(store), sorted(tmp_path.iterdir())
+    for arguments in reading_commands(store):
+        with watching(store) as observed:
+            status, _, err = agree.command(*arguments)
+        assert status in {0, 1, 3}, (arguments, err)
+        assert observed == [], arguments
+    assert golden_stores.changes(before, golden_stores.fingerprint(store)) == []
+    assert sorted(tmp_path.iterdir()) == siblings_before
+
+
 def test_the_watch_sees_what_it_is_there_for(tmp_path):
     folder = tmp_path / "store"
     with watching(folder) as observed:
