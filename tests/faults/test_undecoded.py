@@ -236,11 +236,11 @@ def test_what_does_not_read_a_rocksdb_concludes_nothing_from_it(kind, topic, gol
     root = golden(kind)
     for question in NOT_READ_FROM_ROCKSDB:
         words = [word.replace("STORE", str(root)).replace("TOPIC", topic) for word in question]
-        code, out, err = told(*words)
+        code, out, err = run_command(*words)
         assert code == 3, (question, out, err)
         assert "cannot be told: the queues are in a RocksDB" in out + err, question
         assert not CONCLUSIONS.search(out + err), (question, out, err)
-    code, out, _ = told("check", root, "--json")
+    code, out, _ = run_command("check", root, "--json")
     assert {json.loads(line).get("id") for line in out.splitlines()} == {"DK02", None}
 
 
@@ -253,7 +253,7 @@ def test_a_damaged_rocksdb_is_said_and_nothing_is_concluded(golden, tmp_path):
     table.unlink()
     for question in (*READ_FROM_ROCKSDB, ["info", "STORE"], ["check", "STORE"]):
         words = [word.replace("STORE", str(root)).replace("TOPIC", "TopicA") for word in question]
-        code, out, err = told(*words)
+        code, out, err = run_command(*words)
         assert code == 3, (question, out, err)
         assert f"{table.name}: " in out + err, (question, out, err)
         assert "expected a table file of" in out + err, (question, out, err)
