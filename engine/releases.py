@@ -112,6 +112,12 @@ class ReleaseRules:
     # Broker
     timers: bool
     pop: bool
+    timer_buffer_extra_bytes: int
+    """The timer reads messages into a buffer of maxMessageSize and this many bytes more."""
+    timer_skips_large_messages: bool
+    """The timer passes over a message that does not fit into its buffer and never delivers it; before 5.4 it tries
+    again forever, and every message behind it waits.
+    """
 
     @property
     def title(self) -> str:
@@ -176,6 +182,8 @@ _4_9 = ReleaseRules(
     nameless_groups=True,
     timers=False,
     pop=False,
+    timer_buffer_extra_bytes=100,
+    timer_skips_large_messages=False,
 )
 _5_3 = replace(
     _4_9,
@@ -238,6 +246,7 @@ _5_4 = replace(
     longest_retry_topic=255,
     quotes_wrong_topics=True,
     nameless_groups=False,
+    timer_skips_large_messages=True,
 )
 _5_5 = replace(
     _5_4,
@@ -253,6 +262,7 @@ _5_5 = replace(
     checkpoint_numbers=6,
     logics_time_at_thorough_flush=True,
     faq="https://rocketmq.apache.org/docs/faq/",
+    timer_buffer_extra_bytes=65_536,
 )
 
 TABLE: dict[Release, ReleaseRules] = {row.name: row for row in (_4_9, _5_3, _5_4, _5_5)}

@@ -282,6 +282,14 @@ def _json(fields: Mapping[str, Any]) -> bytes:
     return json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
 
+def is_record(body: bytes) -> bool:
+    """Return True if a broker can read the body of a message in the revive topic: it is a JSON object."""
+    try:
+        return isinstance(json.loads(body), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
 def _object(body: bytes) -> Mapping[str, Any]:
     try:
         value = json.loads(body)

@@ -32,12 +32,14 @@ from engine.inspection.check import groups as check_groups
 from engine.inspection.check import state as check_state
 from engine.inspection.check import tables as check_tables
 from engine.inspection.check import timer as check_timer
+from engine.inspection.check import transactions as check_transactions
 from engine.inspection.check import unfitting_queues as check_unfitting
 from engine.inspection.check.consequences import QueueConsequences
 from engine.inspection.check.index import IndexCheck
 from engine.inspection.check.log import LogCheck, OtherFile
 from engine.inspection.check.next_start import Starts, agree
 from engine.inspection.check.queues import QueueCheck
+from engine.inspection.check.timer_deliveries import TimerDeliveries
 from engine.inspection.older_front import older_front
 from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.tables import release_of
@@ -187,7 +189,8 @@ def _all_findings(
     queues = QueueCheck(store, topics)
     index = IndexCheck(store.index_files(), topics, live=store.lock_state == "held")
     start_offset = older.start if older is not None else max(store.log.min_offset, 0)
-    stop = _walk(store, topics, _Checks(log, queues, index), start_offset, cancel, progress, proofs)
+    deliveries = TimerDeliveries(store, topics)
+    stop = _walk(store, topics, _Checks(log, queues, index, deliveries), start_offset, cancel, progress, proofs)
     log.finish(stop)
     starts.log, starts.queues = log, queues
     yield log.units
@@ -207,8 +210,9 @@ def _all_findings(
         lost = list(_until_unreadable(ext.findings(store))) if is_decoded else []
         around = [*ext.follow(around, lost), *lost]
         around += _until_unreadable(next_start.findings(store)) if is_decoded else []
-        around += _until_unreadable(check_timer.findings(store, log.newest_time))
+        around += _until_unreadable(check_timer.findings(store, log.newest_time, deliveries))
         around += _until_unreadable(stalled_services.findings(store, clock.newest)) if is_decoded else []
+        around += _until_unreadable(check_transactions.findings(store)) if is_decoded else []
         short_queues = fold.undispatched.short
         around += (
             _until_unreadable(check_groups.findings(store, queues.queues_without_folder, clock.newest, short_queues))
@@ -237,9 +241,12 @@ class _Checks(NamedTuple):
     log: LogCheck
     queues: QueueCheck
     keys: IndexCheck
+    deliveries: TimerDeliveries
 
     def pass_over(self, proof: Proof) -> bool:
         """Skip a proven stretch; False if it must be walked."""
+        if self.deliveries.is_active:
+            return False
         if not (self.log.accepts(proof) and self.queues.accepts(proof) and self.keys.pass_over(proof)):
             return False
         self.log.pass_over(proof)
@@ -251,6 +258,7 @@ class _Checks(NamedTuple):
         good = self.log.block(columns)
         if len(good):
             self.queues.block(columns, good)
+            self.deliveries.block(columns, good)
             with contextlib.suppress(CannotRead):  # ``reading`` has noted it: rules about the whole index stay silent
                 self.keys.block(columns, good)
 
@@ -286,6 +294,7 @@ def _walk(
                     progress(int(item.offset[item.count - 1]) - start, total_bytes)
             elif isinstance(item, Damage):
                 checks.log.damage(item)
+                checks.deliveries.damage()
                 offset = item.offset + item.size
             else:
                 end = item.offset if walked else end

@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from engine import releases
+from engine.codec import pop, timer
 from engine.codec import properties as props
-from engine.codec import timer
 from engine.codec.columns import UnitColumns
 from engine.codec.config_tables import delay_offsets
 from engine.codec.message import Unit
@@ -30,7 +31,16 @@ from engine.inspection.snapshot import StoreSnapshot
 from engine.rules import catalogue_tables
 from engine.rules.findings import HAPPENED, Finding
 from engine.sentences import join, plural, sentence
-from engine.system_names import HALF_TOPIC, REVIVE_GROUP, REVIVE_PREFIX, SCHEDULE_TOPIC, TIMER_TOPIC, TRANSACTION_GROUP
+from engine.system_names import (
+    HALF_TOPIC,
+    OP_TOPIC,
+    RETRY_PREFIX,
+    REVIVE_GROUP,
+    REVIVE_PREFIX,
+    SCHEDULE_TOPIC,
+    TIMER_TOPIC,
+    TRANSACTION_GROUP,
+)
 
 SETTLE_MS = 5_000
 """Time after which a service has certainly done its due work."""
@@ -45,7 +55,8 @@ MOST_COUNTED = 100_000
 class StalledService:
     """A stalled service: ``next_offset`` of ``topic``/``queue_id`` was due at ``since`` (ms).
 
-    ``overdue`` entries were due at the newest store time, the first of them by ``overdue_ms``.
+    ``overdue`` entries were due at the newest store time, the first of them by ``overdue_ms``. ``why`` is the reason,
+    if the store shows it; ``rule_kind`` is the kind of the rule that has the step for it.
     """
 
     kind: str
@@ -57,11 +68,38 @@ class StalledService:
     overdue: int
     overdue_ms: int
     why: str = ""
+    rule_kind: str = ""
 
     @property
     def words(self) -> str:
         """Words for the stalled position, since when, and the waiting messages."""
-        text = plural(
+        text = self._checkpoint_words if self.kind == "revive" else self._message_words
+        return join("; ", [text, self.why]) if self.why else text
+
+    @property
+    def _checkpoint_words(self) -> str:
+        return plural(
+            "{service} has been at {offset:,} since {time}: {n:,} checkpoint is overdue by up to {span}",
+            "{service} has been at {offset:,} since {time}: {n:,} checkpoints are overdue by up to {span}",
+            n=self.overdue,
+            service=self.name,
+            offset=self.next_offset,
+            time=time_text(self.since),
+            span=duration_text(self.overdue_ms),
+        )
+
+    @property
+    def _message_words(self) -> str:
+        if self.overdue_ms < 0:
+            return plural(
+                "{service} has been at {offset:,} since {time}: {n:,} message is not put into it",
+                "{service} has been at {offset:,} since {time}: {n:,} messages are not put into it",
+                n=self.overdue,
+                service=self.name,
+                offset=self.next_offset,
+                time=time_text(self.since),
+            )
+        return plural(
             "{service} has been at {offset:,} since {time}: {n:,} message is overdue by up to {span}",
             "{service} has been at {offset:,} since {time}: {n:,} messages are overdue by up to {span}",
             n=self.overdue,
@@ -70,7 +108,6 @@ class StalledService:
             time=time_text(self.since),
             span=duration_text(self.overdue_ms),
         )
-        return join("; ", [text, self.why]) if self.why else text
 
 
 def stalled_services(store: StoreSnapshot, newest: int) -> Iterator[StalledService]:
@@ -146,36 +183,96 @@ def _stalled_timer(store: StoreSnapshot, newest: int) -> Iterator[StalledService
         check = timer.decode_check(raw)
     except CorruptUnit:
         return
-    waiting = _first_undelivered(store, queue, check, newest)
+    waiting = _first_undelivered(store, queue, check, newest) or _refused_by_wheel(store, queue, check, newest)
     if waiting is None:
         return
-    number, since, count = waiting
-    yield StalledService("timer", sentence("The timer wheel"), TIMER_TOPIC, 0, number, since, count, newest - since)
+    overdue_ms = newest - waiting.since if waiting.is_due else -1
+    large = _larger_than_timer_buffer(store, waiting.largest)
+    yield StalledService(
+        "timer",
+        sentence("The timer wheel"),
+        TIMER_TOPIC,
+        0,
+        waiting.queue_offset,
+        waiting.since,
+        waiting.count,
+        overdue_ms,
+        large,
+        "large" if large else "timer",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Undelivered:
+    """Messages that the timer should have delivered, or put into its wheel, before it stalled.
+
+    ``since``: when the first of them was due, or was stored (ms). ``largest``: the size of the largest one that can
+    hold up the others, bytes.
+    """
+
+    queue_offset: int
+    since: int
+    count: int
+    largest: int
+    is_due: bool = True
 
 
 def _first_undelivered(
     store: StoreSnapshot, queue: QueueReader, check: timer.TimerCheck, newest: int
-) -> tuple[int, int, int] | None:
-    """(queue offset, due time in ms, messages) of the messages that the timer should have delivered before it
-    stalled: those that are due after the time up to which the wheel was read, or, if the wheel goes on, those that were
-    not put into it.
+) -> _Undelivered | None:
+    """The messages that are due after the time up to which the wheel was read, or, if the wheel goes on, those that
+    were not put into it.
     """
     read_to = check.last_read_time
     start = max(queue.min_offset, queue.max_offset - MOST_COUNTED, 0)
     if read_to > newest - ALIVE_MS:
         start, read_to = max(start, check.queue_offset), 0
     earliest: tuple[int, int] | None = None
-    count = 0
+    count = largest = 0
     for entry in _entries(queue, start):
         unit = store.log.seen_at(entry.physical_offset, crc=False)
         due = _timer_due(unit) if isinstance(unit, Unit) else None
-        if due is None or not read_to < due <= newest - SETTLE_MS or not isinstance(unit, Unit):
+        if due is None or not read_to <= due <= newest - SETTLE_MS or not isinstance(unit, Unit):
             continue
         if earliest is None and (not _was_alive_behind(store, due, newest, ALIVE_MS) or was_delivered(store, unit)):
             continue
         earliest = (entry.queue_offset, due) if earliest is None or due < earliest[1] else earliest
         count += 1
-    return (*earliest, count) if earliest is not None else None
+        largest = max(largest, unit.size)
+    return _Undelivered(*earliest, count, largest) if earliest is not None else None
+
+
+def _refused_by_wheel(
+    store: StoreSnapshot, queue: QueueReader, check: timer.TimerCheck, newest: int
+) -> _Undelivered | None:
+    """The messages from the one at which the timer stops putting messages into its wheel because it is too large."""
+    entry = queue.entry(check.queue_offset) if queue.min_offset <= check.queue_offset < queue.max_offset else None
+    unit = store.log.seen_at(entry.physical_offset, crc=False) if entry is not None and entry.state == "entry" else None
+    if not isinstance(unit, Unit) or not _larger_than_timer_buffer(store, unit.size):
+        return None
+    if not _was_alive_behind(store, unit.store_timestamp, newest, ALIVE_MS):
+        return None
+    waiting = queue.max_offset - check.queue_offset
+    return _Undelivered(check.queue_offset, unit.store_timestamp, waiting, unit.size, is_due=False)
+
+
+def _larger_than_timer_buffer(store: StoreSnapshot, size: int) -> str:
+    """Words for a message at which the timer stops because it does not fit into its buffer; "" if it fits.
+
+    Java: ``TimerMessageStore.getMessageByCommitOffset`` fails to set the limit of its buffer.
+    """
+    if store.config is None:
+        return ""
+    most = store.config.max_message_size + releases.of("5.3").timer_buffer_extra_bytes
+    if size <= most:
+        return ""
+    return sentence(
+        "a message has {size:,} bytes, and releases before 5.4 stop at timer messages of more than {most:,} bytes "
+        "(maxMessageSize + {extra})",
+        size=size,
+        most=most,
+        extra=releases.of("5.3").timer_buffer_extra_bytes,
+    )
 
 
 def _timer_due(unit: Unit) -> int | None:
@@ -187,42 +284,153 @@ def _timer_due(unit: Unit) -> int | None:
 
 
 def _stalled_groups(store: StoreSnapshot, newest: int) -> Iterator[StalledService]:
-    """The transaction check and the revive of pops, by the offsets that they keep as groups."""
-    for row in tables.offsets(store):
-        if row.group == TRANSACTION_GROUP and row.topic == HALF_TOPIC:
-            kind, name = "transactions", sentence("The check of transactions")
-        elif row.group == REVIVE_GROUP and row.topic.startswith(REVIVE_PREFIX):
-            kind, name = "revive", sentence("The revive of pops ({topic})", topic=row.topic)
-        else:
-            continue
-        for queue_id, next_offset in sorted(row.offsets.items()):
-            service = _stalled_group(store, kind, name, row.topic, queue_id, next_offset, newest)
+    """The transaction check and the revive of pops, by the offsets that they keep as groups.
+
+    Without an offset the transaction check begins at the first half message, and the revive at offset 0.
+    """
+    if tables.loaded(store, "consumerOffset.json") is None:
+        return
+    offsets = {(row.topic, row.group): row.offsets for row in tables.offsets(store)}
+    for topic, queues in sorted(store.topics().items()):
+        for queue_id, queue in sorted(queues.items()):
+            if topic == HALF_TOPIC:
+                next_offset = offsets.get((topic, TRANSACTION_GROUP), {}).get(queue_id, queue.min_offset)
+                service = _stalled_transactions(store, queue, queue_id, next_offset, newest)
+            elif topic.startswith(REVIVE_PREFIX):
+                last_offset = offsets.get((topic, REVIVE_GROUP), {}).get(queue_id, -1)
+                service = _stalled_revive(store, topic, queue, queue_id, last_offset, newest)
+            else:
+                continue
             if service is not None:
                 yield service
 
 
-def _stalled_group(
-    store: StoreSnapshot, kind: str, name: str, topic: str, queue_id: int, next_offset: int, newest: int
+def _stalled_transactions(
+    store: StoreSnapshot, queue: QueueReader, queue_id: int, next_offset: int, newest: int
 ) -> StalledService | None:
-    queue = store.queue(topic, queue_id)
-    if queue is None or not queue.min_offset <= next_offset < queue.max_offset:
+    """The transaction check, if it has not looked at an undecided half message for a while."""
+    if not queue.min_offset <= next_offset < queue.max_offset:
         return None
-    next_entry = queue.entry(next_offset)
-    unit = (
-        store.log.seen_at(next_entry.physical_offset, crc=False)
-        if next_entry is not None and next_entry.state == "entry"
-        else None
+    settled: frozenset[int] | None = None
+    first: tuple[int, Unit] | None = None
+    count = 0
+    for entry in _entries(queue, next_offset):
+        unit = store.log.seen_at(entry.physical_offset, crc=False)
+        if not isinstance(unit, Unit):
+            continue
+        immune = unit.properties.get("CHECK_IMMUNITY_TIME_IN_SECONDS", "0")
+        since = unit.store_timestamp + (int(immune) * 1000 if immune.isdecimal() and len(immune) < 9 else 0)
+        if since > newest - SLOW_SERVICE_MS:
+            if first is None and unit.store_timestamp > newest - SLOW_SERVICE_MS:
+                return None  # all later ones are newer still
+            continue
+        if settled is None:
+            settled = _settled_halves(store)
+        if entry.queue_offset in settled:
+            continue
+        if first is None:
+            if not _was_alive_behind(store, since, newest, SLOW_SERVICE_MS):
+                return None
+            if _newer_half(store, queue, unit, entry.queue_offset):
+                return None  # the check wrote the half again: only the offset in the table is outdated
+            first = since, unit
+        count += 1
+    if first is None:
+        return None
+    since, unit = first
+    why = _refusal(unit, store.config.max_message_size) if store.config is not None else ""
+    return StalledService(
+        "transactions",
+        sentence("The check of transactions"),
+        HALF_TOPIC,
+        queue_id,
+        next_offset,
+        since,
+        count,
+        newest - since,
+        why,
+        "refused half" if why else "transactions",
     )
-    if not isinstance(unit, Unit):
+
+
+def _settled_halves(store: StoreSnapshot) -> frozenset[int]:
+    """Half-queue offsets that op messages name: their transactions were committed or rolled back."""
+    settled: set[int] = set()
+    for queue in store.topics().get(OP_TOPIC, {}).values():
+        for entry in _entries(queue, max(queue.min_offset, queue.max_offset - MOST_COUNTED, 0)):
+            unit = store.log.seen_at(entry.physical_offset, crc=False)
+            if isinstance(unit, Unit):
+                pieces = unit.body.decode("ascii", "replace").split(",")
+                settled.update(int(piece) for piece in pieces if piece.strip().isdecimal())
+    return frozenset(settled)
+
+
+def _stalled_revive(
+    store: StoreSnapshot, topic: str, queue: QueueReader, queue_id: int, last_offset: int, newest: int
+) -> StalledService | None:
+    """The revive of pops, if a checkpoint has been due for a while.
+
+    A checkpoint comes into this queue when its messages are visible again. The offset is that of the last checkpoint
+    that was handled. Acknowledgements behind that one are not counted: a
+    broker reads them again at each round until a later checkpoint is handled.
+    """
+    first_stored: int | None = None
+    count = 0
+    why = ""
+    for entry in _entries(queue, max(last_offset + 1, queue.min_offset)):
+        unit = store.log.seen_at(entry.physical_offset, crc=False)
+        if not isinstance(unit, Unit):
+            continue
+        if unit.store_timestamp > newest - SLOW_SERVICE_MS:
+            break
+        tag = unit.tags
+        if tag not in (pop.CHECK_POINT_TAG, pop.ACK_TAG, pop.BATCH_ACK_TAG):
+            continue
+        unreadable = not pop.is_record(unit.body)
+        if unreadable and not why:
+            why = sentence("the body of entry {n:,} is not JSON, and the service fails at it", n=entry.queue_offset)
+        if tag != pop.CHECK_POINT_TAG and not unreadable:
+            continue
+        checkpoint = None if unreadable else pop.read_check_point(unit.body, entry.queue_offset)
+        if not unreadable and checkpoint is None:
+            continue
+        if first_stored is None:
+            if not _was_alive_behind(store, unit.store_timestamp, newest, SLOW_SERVICE_MS):
+                return None
+            if checkpoint is not None and _was_revived(store, checkpoint, unit.end):
+                return None  # only the offset in the table is outdated
+            first_stored = unit.store_timestamp
+        count += checkpoint is not None
+    if first_stored is None or not count:
         return None
-    immune = unit.properties.get("CHECK_IMMUNITY_TIME_IN_SECONDS", "0")
-    since = unit.store_timestamp + (int(immune) * 1000 if immune.isdecimal() and len(immune) < 9 else 0)
-    if since > newest - SLOW_SERVICE_MS or not _was_alive_behind(store, since, newest, SLOW_SERVICE_MS):
-        return None
-    if kind == "transactions" and _newer_half(store, queue, unit, next_offset):
-        return None  # the check wrote the half again: only the offset in the table is outdated
-    waiting = queue.max_offset - next_offset
-    return StalledService(kind, name, topic, queue_id, next_offset, since, waiting, newest - since)
+    return StalledService(
+        "revive",
+        sentence("The revive of pops ({topic})", topic=topic),
+        topic,
+        queue_id,
+        max(last_offset, 0),
+        first_stored,
+        count,
+        newest - first_stored,
+        why,
+        "unreadable" if why else "revive",
+    )
+
+
+def _was_revived(store: StoreSnapshot, checkpoint: pop.CheckPoint, start: int) -> bool:
+    """Return True if the log has a message of the checkpoint in a retry topic, at or after the offset ``start``."""
+    queue = store.queue(checkpoint.topic, checkpoint.queue_id)
+    for queue_offset in checkpoint.offsets:
+        entry = queue.entry(queue_offset) if queue is not None else None
+        if entry is None or entry.state != "entry":
+            continue
+        unit = store.log.seen_at(entry.physical_offset, crc=False)
+        if not isinstance(unit, Unit) or not unit.unique_key:
+            continue
+        needle = f"{props.UNIQUE_KEY}\x01{unit.unique_key}".encode()
+        if any(later.topic.startswith(RETRY_PREFIX) for later in units_with(store.log, needle, start)):
+            return True
+    return False
 
 
 def _newer_half(store: StoreSnapshot, queue: QueueReader, half: Unit, number: int) -> bool:
@@ -290,4 +498,4 @@ def findings(store: StoreSnapshot, newest: int) -> Iterator[Finding]:
             "since": time_text(service.since),
             HAPPENED: small(service.words),
         }
-        yield catalogue_tables.CF13.found(service.words, path, None, evidence, kind=service.kind)
+        yield catalogue_tables.CF13.found(service.words, path, None, evidence, kind=service.rule_kind or service.kind)

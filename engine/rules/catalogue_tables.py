@@ -160,13 +160,27 @@ CF13 = _rule(
             step="check that timerWheelEnable is on and that timerStopEnqueue is off, and restart the broker; then "
             "overdue messages are delivered."
         ),
+        "large": Kind(
+            step="raise maxMessageSize to the size of this message or more, and restart the broker; then this message "
+            "and all behind it are delivered."
+        ),
         "transactions": Kind(
             step="look for errors of the transaction check in the broker's log, and restart the broker; then open "
             "half messages are checked again."
         ),
+        "refused half": Kind(
+            step="raise maxMessageSize above the body of this half message, and restart the broker: the check stores "
+            "each half message again before it asks the producer, and goes no further while that is refused."
+        ),
         "revive": Kind(
-            step="look for errors of PopReviveService in the broker's log, and restart the broker; then popped "
-            "messages that nobody acknowledged come back."
+            step="check that timerWheelEnable is on: without it the broker handles no checkpoints of pops. Look for "
+            "errors of PopReviveService in the broker's log, and restart the broker; then popped messages that nobody "
+            "acknowledged come back."
+        ),
+        "unreadable": Kind(
+            step="while the broker is stopped, set the offset of CID_RMQ_SYS_REVIVE_GROUP for this queue to that entry "
+            "in a copy of consumerOffset.json. Popped messages of the checkpoints before it do not come back: send "
+            "these again."
         ),
     },
     needs=BOTH | CONFIG,
@@ -217,6 +231,17 @@ CF15 = _rule(
     "to let the group consume again, set consumeEnable to true while the broker runs. Its offsets are kept. Repeat "
     "its other settings in the same command: mqadmin resets those that are not named.",
     needs=BOTH | CONFIG,
+)
+CF16 = _rule(
+    "CF16",
+    "note",
+    "Transactions that the broker gave up",
+    "The broker asked transactionCheckMax times whether to commit (by default 15 times), or until the half message was "
+    "older than fileReservedTime, and no producer of the group answered. It moved the half messages to "
+    "TRANS_CHECK_MAX_TIME_TOPIC. No consumer gets them.",
+    "find out why no producer of the group answered, and whether these transactions were committed there: if so, send "
+    "the messages again.",
+    needs=BOTH,
 )
 CQ14 = _rule(
     "CQ14",
@@ -281,6 +306,29 @@ TM03 = _rule(
         ),
         "wheel": Kind(None, "let a start rebuild the wheel from the first file of the timer log."),
         "again": Kind("note", "no action needed: the next start rebuilds the wheel."),
+    },
+    needs=BOTH | CONFIG | TIMER,
+)
+TM05 = _rule(
+    "TM05",
+    "warn",
+    "Timer messages that were passed over",
+    "They were due, the timer has read on behind that time, and the log does not have them again: no start delivers "
+    "them. It happens with a timercheck of a later time or of another store, when a broker was stopped for seven days "
+    "or more (604,800 times timerPrecisionMs: a start leaves out what is older), when the broker gives up after three "
+    "refused deliveries, and, since RocketMQ 5.4, with messages that are larger than the timer's buffer.",
+    "read these messages from the log (storescope where shows each) and send them again.",
+    kinds={
+        "again": Kind(
+            "error",
+            "while the broker is stopped, set the time in timercheck to just before the first of these messages "
+            "is due, and start the broker within seven days of that time: then it delivers them, and none twice. "
+            "Later, send them again.",
+        ),
+        "large": Kind(
+            step="raise maxMessageSize before another such message is due, and restart the broker. Send these "
+            "messages again: no start delivers them."
+        ),
     },
     needs=BOTH | CONFIG | TIMER,
 )

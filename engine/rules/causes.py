@@ -58,6 +58,7 @@ CAUSES: tuple[tuple[str, Sentence], ...] = (
     ("TM03", sentence("the timer wheel or the timer log was lost")),
     ("TM04", sentence("the timer wheel has another length than brokers give it")),
     ("TM01", sentence("the timer's checkpoint does not belong to this timer queue")),
+    ("TM05", sentence("the timer passed over messages that were due")),
     ("TM02", sentence("units of the timer log lead to no timer message")),
     ("CK02", sentence("the checkpoint is ahead of the data: it belongs to another store, or data was lost")),
     ("CK05", sentence("the checkpoint was written only in part, or lost")),

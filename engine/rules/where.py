@@ -36,6 +36,7 @@ Verdict = Literal[
     "half",
     "rolledBack",
     "delayed",
+    "passedOver",
     "retried",
     "deadLetter",
     "hiddenByTag",
@@ -152,7 +153,8 @@ class Facts:
     filter_matches: bool | None = None  # result of the requested group's SQL filter; None if it has none
     keys: tuple[KeyReach, ...] = ()
     groups: tuple[GroupReach, ...] = ()
-    stalled: str = ""  # words for the stalled service that should have delivered it
+    stalled: str = ""  # words for the stalled service that should have delivered it, or should ask its producer
+    passed_over: bool = False  # the timer has read on behind its time and has not delivered it
     barred: str = ""  # words for why the broker refuses its group, or everybody, to read it
 
 
@@ -316,7 +318,7 @@ def conclude(family: Sequence[Unit], facts: Facts) -> Verdict:
         return "notYetDispatched"
     if facts.place.state in NOT_LISTED and state != "timer":  # the wheel keeps its own account
         return "notInQueue"
-    return by_role[state]
+    return "passedOver" if facts.passed_over else by_role[state]
 
 
 def _settled(family: Sequence[Unit], facts: Facts) -> bool:
@@ -419,6 +421,8 @@ def next_step(verdict: Verdict, unit: Unit, facts: Facts) -> str:
     """The recommended next step, in one sentence."""
     if facts.stalled and verdict in {"delayed", "retried"}:
         return STANDING_STEP
+    if facts.stalled and verdict == "half":
+        return STANDING_CHECK_STEP
     if facts.barred and verdict in {"found", "notInIndex", "notConsumed", "retried"}:
         return BARRED_STEP
     if verdict == "found" and any(_refusal(group, unit) for group in facts.groups):
@@ -456,9 +460,11 @@ LOG_UNDECODED_STEP = sentence(
     "The messages of this store are in a part that is not decoded: ask a running broker of it, by queryMsgByKey."
 )
 RULED_OUT_STEP = sentence("Bytes that cannot be read may hold it: take a snapshot, and compare them with a replica.")
-STANDING_STEP = sentence(
-    "It is overdue, and the service that delivers it makes no progress: follow the steps of CF13 in check."
+STANDING_CHECK_STEP = sentence(
+    "The broker does not ask its producer, because the check of transactions makes no progress: follow the steps of "
+    "CF13 in check."
 )
+STANDING_STEP = sentence("The service that delivers it makes no progress: follow the steps of CF13 in check.")
 BARRED_STEP = sentence(
     "It waits, and the broker refuses to hand it out; the evidence names the table and the setting: change that while "
     "the broker runs."
@@ -507,6 +513,7 @@ NEXT_STEPS: dict[Verdict, str] = {
     ),
     "rolledBack": sentence("The producer rolled it back: it must not be delivered."),
     "delayed": sentence("Wait until it is due; the evidence shows the time."),
+    "passedOver": sentence("No start delivers it: follow the steps of TM05 in check, or send it again."),
     "retried": sentence("Look at the consumer's log for the failure of the earlier delivery."),
     "deadLetter": sentence("Read it from the dead letter topic, fix the cause, and send it again."),
     "hiddenByTag": sentence("Compare the message's tag or properties with the group's subscription."),

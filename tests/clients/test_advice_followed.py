@@ -15,17 +15,23 @@ from typing import Any
 
 import pytest
 import real_cluster
+from aged_stores import age
 from golden_stores import GoldenStores
 from served_stores import responses_of
 
-from engine.codec.config_tables import delay_offsets
+from engine.codec import timer
+from engine.codec.config_tables import consumer_offsets, delay_offsets
 from engine.codec.json_dialect import parse
+from engine.codec.message import Unit, decode
+from engine.config import MessageStoreConfig
 from engine.inspection import archives
 from engine.inspection.findings import check
 from engine.inspection.snapshot import open_store
+from engine.inspection.where.evidence import where
 from engine.remoting.codes import RequestCode, ResponseCode
 from engine.remoting.frame import Command
 from engine.rules.findings import Finding
+from engine.system_names import CHECK_MAX_TOPIC, HALF_TOPIC, REVIVE_GROUP, REVIVE_PREFIX, TRANSACTION_GROUP
 
 pytestmark = [pytest.mark.peer, pytest.mark.clients_full, pytest.mark.timeout(400)]
 STATES = Path(__file__).resolve().parent.parent / "faults" / "reports" / "states.tar.xz"
@@ -39,6 +45,7 @@ SIZES = {
     "maxIndexNum": 400,
 }
 HOUR_MS = 3_600_000
+MINUTE_MS = 60_000
 releases = pytest.mark.parametrize("release", ["5.3.3", "5.5.1"])
 
 
@@ -55,9 +62,10 @@ def copied(states: Path, name: str, folder: Path) -> Path:
     return Path(shutil.copytree(state / "store", folder / "store"))
 
 
-def steps(store: Path, rule: str) -> list[str]:
-    """The step of each finding of a rule."""
-    with open_store(store) as opened:
+def steps(store: Path, rule: str, max_message_size: int | None = None) -> list[str]:
+    """The step of each finding of a rule; with a maxMessageSize if one is given."""
+    config = MessageStoreConfig(max_message_size=max_message_size) if max_message_size is not None else None
+    with open_store(store, config) as opened:
         return [item.next_step for item in check(opened) if isinstance(item, Finding) and item.id == rule]
 
 
@@ -251,3 +259,201 @@ def errors(store: Path) -> list[str]:
         return [
             item.message for item in check(opened) if isinstance(item, Finding) and item.severity in ("warn", "error")
         ]
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def send(address: str, topic: str, body: bytes, queue_id: int = 0, sys_flag: int = 0, **properties: object) -> None:
+    """Send one message of now; the broker must take it."""
+    fields = {
+        "producerGroup": "senders",
+        "topic": topic,
+        "defaultTopic": "TBW102",
+        "defaultTopicQueueNums": "1",
+        "queueId": str(queue_id),
+        "sysFlag": str(sys_flag),
+        "bornTimestamp": str(now_ms()),
+        "flag": "0",
+        "properties": "".join(f"{name}\x01{value}\x02" for name, value in properties.items()),
+        "reconsumeTimes": "0",
+        "unitMode": "false",
+        "batch": "false",
+    }
+    (response,) = responses_of(address, Command(RequestCode.SEND_MESSAGE, fields=fields, body=body))
+    assert response.code == ResponseCode.SUCCESS, response.remark
+
+
+def bodies(store: Path, topic: str) -> list[bytes]:
+    """Bodies of the messages of a topic, in the order of the log."""
+    with open_store(store) as opened:
+        return [unit.body for unit in opened.units() if isinstance(unit, Unit) and unit.topic == topic]
+
+
+def verdict(store: Path, key: str) -> str:
+    with open_store(store) as opened:
+        (result,) = where(opened, key)
+    return result.verdict
+
+
+def next_offset(store: Path, topic: str, group: str) -> int | None:
+    """The offset of a group in the first queue of a topic; None without one."""
+    rows = consumer_offsets(table(store, "consumerOffset.json")).rows
+    return next((row.offsets.get(0) for row in rows if (row.topic, row.group) == (topic, group)), None)
+
+
+def goes_on(folder: Path, release: str, seconds: float, **settings: object) -> None:
+    """A broker runs for some seconds and stores one message."""
+    with broker(folder, release, **settings) as status:
+        time.sleep(seconds)
+        send(status["broker"], "Other", b"the broker goes on")
+
+
+BODY_BYTES = 50_000
+"""Body of a message that is too large for a broker with a small maxMessageSize."""
+
+
+def test_the_timer_goes_on_with_a_larger_message_size(tmp_path):
+    """CF13: 5.3.3 reads timer messages into a buffer of maxMessageSize and 100 bytes. A body of maxMessageSize is
+    accepted, and the timer stops at it: nothing behind it is delivered.
+    """
+    store = tmp_path / "store"
+    with broker(tmp_path, "5.3.3", maxMessageSize=BODY_BYTES) as status:
+        for number, body in enumerate((b"first", bytes(BODY_BYTES), b"last")):
+            send(status["broker"], "Orders", body, UNIQ_KEY=f"K{number}", TIMER_DELIVER_MS=now_ms() + 2000)
+        until(lambda: bodies(store, "Orders"))
+    for _ in range(2):
+        age(store, 5 * MINUTE_MS)
+        goes_on(tmp_path, "5.3.3", 3, maxMessageSize=BODY_BYTES)
+    assert bodies(store, "Orders") == [b"first"]
+    assert "Raise maxMessageSize to the size of this message" in steps(store, "CF13", BODY_BYTES)[0]
+    with broker(tmp_path, "5.3.3", maxMessageSize=2 * BODY_BYTES):
+        until(lambda: len(bodies(store, "Orders")) == 3)
+    assert steps(store, "CF13", BODY_BYTES) == []
+    assert steps(store, "TM05") == []
+
+
+def test_a_timer_message_that_5_5_1_passes_over_is_reported(tmp_path):
+    """TM05: 5.5.1 skips a timer message that is larger than its buffer, and no later start delivers it."""
+    store, body = tmp_path / "store", bytes(200_000)
+    with broker(tmp_path, "5.5.1") as status:
+        due = now_ms() + 35_000
+        send(status["broker"], "Orders", body, UNIQ_KEY="LARGE", TIMER_DELIVER_MS=due)
+        send(status["broker"], "Orders", b"small", UNIQ_KEY="SMALL", TIMER_DELIVER_MS=due)
+        until(lambda: checked(store).queue_offset == 2)
+    assert steps(store, "TM05") == []
+    with broker(tmp_path, "5.5.1", maxMessageSize=40_000) as status:
+        until(lambda: bodies(store, "Orders") and now_ms() > due + 7000)
+        send(status["broker"], "Other", b"the broker goes on")
+    assert "no start delivers them" in steps(store, "TM05", 40_000)[0]
+    assert verdict(store, "LARGE") == "passedOver"
+    goes_on(tmp_path, "5.5.1", 5)
+    assert bodies(store, "Orders") == [b"small"]
+    assert "send them again" in steps(store, "TM05")[0]
+
+
+def pop(address: str) -> list[bytes]:
+    """Bodies that a pop of the group gets; nobody acknowledges them."""
+    fields = {
+        "consumerGroup": "popping",
+        "topic": "Orders",
+        "queueId": "-1",
+        "maxMsgNums": "32",
+        "invisibleTime": "3000",
+        "pollTime": "1000",
+        "bornTime": str(now_ms()),
+        "initMode": "0",
+        "order": "false",
+    }
+    (response,) = responses_of(address, Command(RequestCode.POP_MESSAGE, fields=fields))
+    units, position = [], 0
+    while position < len(response.body):
+        units.append(decode(response.body, position, 0))
+        position += units[-1].size
+    return [unit.body for unit in units]
+
+
+@releases
+def test_the_revive_of_pops_goes_on_behind_a_record_that_cannot_be_parsed(tmp_path, release):
+    """CF13: PopReviveService fails at such a record at each round, and popped messages that nobody acknowledged never
+    come back. With the offset of the step they do.
+    """
+    store, revive = tmp_path / "store", f"{REVIVE_PREFIX}PeerCluster"
+    with broker(tmp_path, release, reviveQueueNum=1) as status:
+        send(status["broker"], revive, b"{damaged", TAGS="ck")
+        send(status["broker"], "Orders", b"popped", UNIQ_KEY="P")
+        assert pop(status["broker"]) == [b"popped"]
+        until(lambda: len(bodies(store, revive)) == 2)
+        time.sleep(8)
+    assert steps(store, "CF13") == []
+    for _ in range(2):
+        age(store, 15 * MINUTE_MS)
+        goes_on(tmp_path, release, 3, reviveQueueNum=1)
+    offsets = table(store, "consumerOffset.json")
+    assert f"{revive}@{REVIVE_GROUP}" not in offsets["offsetTable"]
+    (step,) = steps(store, "CF13")
+    assert "set the offset of CID_RMQ_SYS_REVIVE_GROUP for this queue to that entry" in step
+    offsets["offsetTable"][f"{revive}@{REVIVE_GROUP}"] = {"0": 0}
+    put_table(store, "consumerOffset.json", offsets)
+    with broker(tmp_path, release, reviveQueueNum=1) as status:
+        until(lambda: pop(status["broker"]) == [b"popped"])
+    assert steps(store, "CF13") == []
+
+
+def checked(store: Path) -> timer.TimerCheck:
+    return timer.decode_check((store / "config" / "timercheck").read_bytes())
+
+
+@releases
+def test_messages_that_the_timer_passed_over_come_with_the_time_set_back(tmp_path, release):
+    """TM05: with a time in timercheck that the wheel had not reached, messages that were due before it are never
+    delivered. With the command of the finding each comes once.
+    """
+    store = tmp_path / "store"
+    with broker(tmp_path, release) as status:
+        due = now_ms() + 25_000
+        for number in range(3):
+            message = {"UNIQ_KEY": f"K{number}", "TIMER_DELIVER_MS": due + number * 1000}
+            send(status["broker"], "Orders", b"%d" % number, 0, **message)
+        until(lambda: checked(store).queue_offset == 3)
+    path = store / "config" / "timercheck"
+    path.write_bytes((due + 15_000).to_bytes(8, "big") + path.read_bytes()[8:])
+    with broker(tmp_path, release) as status:
+        until(lambda: now_ms() > due + 12_000)
+        send(status["broker"], "Other", b"the broker goes on")
+        time.sleep(2)
+    assert bodies(store, "Orders") == []
+    assert verdict(store, "K0") == "passedOver"
+    (command,) = commands(store, "TM05")
+    assert command is not None
+    subprocess.run(command, shell=True, check=True, capture_output=True)
+    with broker(tmp_path, release):
+        until(lambda: len(bodies(store, "Orders")) == 3)
+        time.sleep(2)
+    assert sorted(bodies(store, "Orders")) == [b"0", b"1", b"2"]
+    assert errors(store) == []
+
+
+@releases
+def test_the_check_of_transactions_goes_on_with_a_larger_message_size(tmp_path, release):
+    """CF13: the check stores each half message again before it asks the producer. It stops at one whose body is longer
+    than maxMessageSize, and asks nobody about those behind it. If that was the first half message, it has no offset.
+    """
+    store = tmp_path / "store"
+    fast = {"transactionCheckInterval": 1000, "transactionTimeOut": 1000}
+    with broker(tmp_path, release) as status:
+        for number, body in enumerate((bytes(BODY_BYTES), b"small")):
+            send(status["broker"], "Orders", body, 0, 4, UNIQ_KEY=f"K{number}", TRAN_MSG="true", PGROUP="payers")
+    assert steps(store, "CF13") == []
+    age(store, 15 * MINUTE_MS)
+    goes_on(tmp_path, release, 1, maxMessageSize=40_000, **fast)
+    offset = next_offset(store, HALF_TOPIC, TRANSACTION_GROUP)
+    age(store, 15 * MINUTE_MS)
+    goes_on(tmp_path, release, 5, maxMessageSize=40_000, **fast)
+    assert next_offset(store, HALF_TOPIC, TRANSACTION_GROUP) == offset
+    assert "Raise maxMessageSize above the body of this half message" in steps(store, "CF13", 40_000)[0]
+    with broker(tmp_path, release, transactionCheckMax=2, **fast):
+        until(lambda: len(bodies(store, CHECK_MAX_TOPIC)) == 2)
+    assert steps(store, "CF13", 40_000) == []
+    assert "why no producer of the group answered" in steps(store, "CF16")[0]

@@ -161,6 +161,27 @@ def timers(root: Path, made: HandmadeStore, *, queue_offset: int = 1, leads_to: 
         (root / "timerlog" / f"{0:020d}").write_bytes(waits.encoded().ljust(520, b"\0"))
 
 
+def timer_message_passed_over(root: Path, made: HandmadeStore) -> None:
+    """A timer message was due a minute before the newest message; the timer has read on and did not deliver it."""
+    shutil.rmtree(root)
+    due = made.time + 1000
+    unit = made.put("rmq_sys_wheel_timer", 0, more={"REAL_TOPIC": "Orders", "TIMER_OUT_MS": str(due)})
+    made.put(step=60_000)
+    made.write(root)
+    (root / "config").mkdir()
+    check = timer.TimerCheck(made.time // 1000 * 1000, timer.UNIT_SIZE, 1, 1, 0, 0, 0)
+    (root / "config" / "timercheck").write_bytes(check.encoded())
+    waits = timer.TimerLogUnit(0, -1, 1, due - 1000, 1000, unit.offset, unit.size, 0)
+    (root / "timerlog").mkdir()
+    (root / "timerlog" / f"{0:020d}").write_bytes(waits.encoded().ljust(520, b"\0"))
+
+
+def half_message_given_up(root: Path, made: HandmadeStore) -> None:
+    shutil.rmtree(root)
+    made.put("TRANS_CHECK_MAX_TIME_TOPIC", 0, more={"REAL_TOPIC": "Orders", "TRANSACTION_CHECK_TIMES": "15"})
+    made.write(root)
+
+
 def log_of_another_store(root: Path, made: HandmadeStore) -> None:
     """The commit log of a store whose messages have other lengths, so no entry leads to its unit."""
     other = HandmadeStore()
@@ -242,6 +263,7 @@ BROKEN = {
     "TM02": lambda root, store: timers(root, store, leads_to=3),
     "TM03": lambda root, store: timers(root, store, flushed=5200),
     "TM04": lambda root, store: (root / "timerwheel").write_bytes(bytes(640)),
+    "TM05": timer_message_passed_over,
     "CQ12": lambda root, store: patch(queue(root), 100, read(queue(root), 20, 20)),
     "CQ13": queue_ahead,
     "CQ14": lambda root, store: declared(root, "Orders"),
@@ -276,6 +298,7 @@ BROKEN = {
     "CF13": level_stands_still,
     "CF14": tables_of_another_broker,
     "CF15": group_barred,
+    "CF16": half_message_given_up,
     "RP03": numbers_jump,
     "RP01": queue_lost_its_tail,
     "RP02": gap_before_dispatch,

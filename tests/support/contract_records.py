@@ -183,6 +183,7 @@ RECORDS: dict[str, Mapping[str, Check]] = {
             "half",
             "rolledBack",
             "delayed",
+            "passedOver",
             "retried",
             "deadLetter",
             "hiddenByTag",

@@ -21,7 +21,7 @@ from broken_stores import copied_names_only, group_barred, log_of_another_store,
 from handmade_stores import START, HandmadeStore, healthy, write_queue
 from planted_faults import patch
 
-from engine.codec import batch, timer
+from engine.codec import batch, pop, timer
 
 MINUTE = 60_000
 HALF, OP, TIMER = "RMQ_SYS_TRANS_HALF_TOPIC", "RMQ_SYS_TRANS_OP_HALF_TOPIC", "rmq_sys_wheel_timer"
@@ -113,6 +113,85 @@ def transactions_stand(here: Path) -> None:
     _goes_on(store, 60)
     root = store.write(here / "store")
     table(root, "consumerOffset.json", json.dumps({"offsetTable": {f"{HALF}@CID_RMQ_SYS_TRANS": {"0": 0}}}))
+
+
+def check_point(due: int) -> bytes:
+    """The body of a pop's checkpoint whose messages are visible again at ``due`` (ms)."""
+    return pop.CheckPoint("Orders", "popping", 0, 0, due - 10_000, 10_000, "broker-a", (0, 1)).body()
+
+
+def revive_stands(here: Path) -> None:
+    """A checkpoint of a pop is due; nobody handles it for twenty minutes in which other messages come."""
+    made = HandmadeStore()
+    made.put()
+    made.put(REVIVE, 0, body=check_point(made.time), tags="ck")
+    _goes_on(made, 30)
+    root = made.write(here / "store")
+    table(root, "consumerOffset.json", '{"offsetTable":{}}')
+
+
+def popped_messages_are_handled(here: Path) -> None:
+    """As a real 5.3.3 and 5.5.1 leave them: the offset is that of the last checkpoint; its acknowledgements follow."""
+    made = HandmadeStore()
+    made.put()
+    made.put(REVIVE, 0, body=check_point(made.time), tags="ck")
+    for offset in (0, 1):
+        ack = pop.Ack("Orders", "popping", 0, 0, made.time - 10_000, "broker-a", offset)
+        made.put(REVIVE, 0, body=ack.body(), tags="ack")
+    _goes_on(made, 30)
+    root = made.write(here / "store")
+    offsets = {f"{REVIVE}@CID_RMQ_SYS_REVIVE_GROUP": {"0": 0}}
+    table(root, "consumerOffset.json", json.dumps({"offsetTable": offsets}))
+
+
+def revive_stands_at_damage(here: Path) -> None:
+    """A record of the revive topic cannot be parsed: PopReviveService fails at it again and again."""
+    made = HandmadeStore()
+    made.put()
+    made.put(REVIVE, 0, body=b"{damaged", tags="ack")
+    made.put(REVIVE, 0, body=check_point(made.time), tags="ck")
+    _goes_on(made, 30)
+    root = made.write(here / "store")
+    table(root, "consumerOffset.json", '{"offsetTable":{}}')
+
+
+def transactions_are_decided(here: Path) -> None:
+    """Nobody checks half messages, and all of them were committed or rolled back: nothing waits."""
+    made = HandmadeStore()
+    for _ in range(3):
+        made.put(HALF, 0, more={"REAL_TOPIC": "Orders", "REAL_QID": "0", "TRAN_MSG": "true"})
+    made.put(OP, 0, body=b"0,1,2,", tags="d")
+    _goes_on(made, 60)
+    root = made.write(here / "store")
+    table(root, "consumerOffset.json", json.dumps({"offsetTable": {f"{HALF}@CID_RMQ_SYS_TRANS": {"0": 0}}}))
+
+
+def half_message_is_refused(here: Path) -> None:
+    """The check cannot store the first half message again: its body is longer than maxMessageSize."""
+    made = HandmadeStore()
+    for body in (bytes(700), b"small"):
+        made.put(HALF, 0, body=body, more={"REAL_TOPIC": "Orders", "REAL_QID": "0", "TRAN_MSG": "true"})
+    _goes_on(made, 60)
+    root = made.write(here / "store")
+    table(root, "consumerOffset.json", '{"offsetTable":{}}')
+    (here / "broker.conf").write_text("maxMessageSize=512\n")
+
+
+def timer_refuses_a_large_message(here: Path) -> None:
+    """A real 5.3.3 with the default maxMessageSize and a body of 4 MiB: the timer stopped at that message, nothing
+    behind it was delivered, and check found no problem.
+    """
+    made = HandmadeStore()
+    for body in (b"small", bytes(700), b"small"):
+        due = START + 600 * MINUTE
+        properties = {"REAL_TOPIC": "Orders", "REAL_QID": "0", "TIMER_OUT_MS": str(due)}
+        made.put(TIMER, 0, body=body, more=properties)
+    _goes_on(made, 30)
+    root = made.write(here / "store")
+    (root / "config").mkdir()
+    check = timer.TimerCheck(START + 30 * MINUTE, 0, 1, 1, 0, 0, 0)
+    (root / "config" / "timercheck").write_bytes(check.encoded())
+    (here / "broker.conf").write_text("maxMessageSize=512\n")
 
 
 def level_waited_while_no_broker_ran(here: Path) -> None:
@@ -1014,6 +1093,41 @@ STATES: dict[str, ReportState] = {
     "the check of transactions stands": ReportState(
         transactions_stand,
         (Command("check STORE", ("CF13", "check of transactions has been at 0", "3 messages")),),
+    ),
+    "the revive of pops stands": ReportState(
+        revive_stands,
+        (Command("check STORE", ("CF13", "revive of pops", "1 checkpoint is overdue", "timerWheelEnable is on")),),
+    ),
+    "the revive of pops has handled all": ReportState(
+        popped_messages_are_handled, (Command("check STORE", (), ("CF13", "overdue"), exit=0),)
+    ),
+    "the revive of pops fails at a record": ReportState(
+        revive_stands_at_damage,
+        (Command("check STORE", ("CF13", "entry 0 is not JSON", "1 checkpoint is overdue", "CID_RMQ_SYS_REVIVE")),),
+    ),
+    "the check of transactions stands, and all are decided": ReportState(
+        transactions_are_decided, (Command("check STORE", (), ("CF13", "overdue"), exit=0),)
+    ),
+    "the check of transactions stands at a large message": ReportState(
+        half_message_is_refused,
+        (
+            Command(
+                "check STORE --config HERE/broker.conf",
+                ("CF13", "2 messages are overdue", "body of the first has 700 bytes", "Raise maxMessageSize above"),
+            ),
+            Command("where STORE U00001 --config HERE/broker.conf", ("^half", "check of transactions makes no")),
+        ),
+    ),
+    "the timer stands at a large message": ReportState(
+        timer_refuses_a_large_message,
+        (
+            Command(
+                "check STORE --config HERE/broker.conf",
+                ("CF13", "2 messages are not put into it", "more than 612 bytes", "aise maxMessageSize to the size"),
+            ),
+            Command("where STORE U00002 --config HERE/broker.conf", ("^delayed", "makes no progress")),
+            Command("check STORE", (), ("CF13",)),
+        ),
     ),
     "a level waited while no broker ran": ReportState(
         level_waited_while_no_broker_ran, (Command("check STORE", (), ("CF13", "overdue"), exit=0),)

@@ -272,6 +272,11 @@ VERDICTS = {
     ),
     "rolledBack": ("note", words("Rolled back"), words("Its transaction was rolled back: it must not be delivered.")),
     "delayed": ("note", words("Delayed"), words("It waits for its delivery time.")),
+    "passedOver": (
+        "error",
+        words("Passed over"),
+        words("It was due, and the timer has read on without delivering it."),
+    ),
     "retried": ("warn", words("Retried"), words("A delivery failed; the message was put back for the group.")),
     "deadLetter": ("error", words("Dead letter"), words("The group gave it up after its last delivery.")),
     "hiddenByTag": ("error", words("Hidden by its tag"), words("The group's filter skips it.")),

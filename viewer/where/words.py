@@ -65,6 +65,7 @@ ABSENCE_VERDICTS = frozenset(
         "notInQueue",
         "notInIndex",
         "half",
+        "passedOver",
         "notYetDispatched",
         "notConsumed",
         "beyondQueue",

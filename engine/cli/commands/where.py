@@ -28,6 +28,7 @@ _VERDICT_WORDS = {
     "half": "its transaction is open: consumers do not see it until the producer commits",
     "rolledBack": "its transaction was rolled back: it must not be delivered",
     "delayed": "it waits for its delivery time",
+    "passedOver": "it was due, and the timer has read on without delivering it",
     "retried": "a delivery failed: it waits for its next delivery, or was delivered again",
     "deadLetter": "the group gave it up after its last delivery",
     "hiddenByTag": "the group's filter skips it",

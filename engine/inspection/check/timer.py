@@ -15,17 +15,20 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from engine import releases
 from engine.codec import properties, timer
 from engine.codec.dtypes import TIMER_LOG_UNIT
 from engine.codec.message import Unit
 from engine.codec.words import time_text
 from engine.errors import CorruptUnit
+from engine.inspection.check.timer_deliveries import TimerDeliveries
 from engine.inspection.snapshot import StoreSnapshot
+from engine.inspection.tables import release_of
 from engine.mapped.read_only import FileSequence
 from engine.rules import catalogue
 from engine.rules import catalogue_tables as rules
 from engine.rules.findings import HAPPENED, STORE, Finding, Severity
-from engine.sentences import plural, sentence
+from engine.sentences import join, plural, sentence
 from engine.system_names import TIMER_TOPIC
 
 MOST = 20
@@ -39,21 +42,24 @@ _SETTLE_MS = 5_000
 """Time by which a delivery may be stored before its due time, or a unit be dated wrong."""
 _FLUSH_AT = 8
 Int64 = NDArray[np.int64]
+_NO_MESSAGES = np.zeros(0, [("offset", np.int64), ("due", np.int64)])
 
 
-def findings(store: StoreSnapshot, newest: int = 0) -> Iterator[Finding]:
-    """TM01–TM03; ``newest`` is the latest store time of the log (ms; 0 if there is none).
+def findings(store: StoreSnapshot, newest: int = 0, deliveries: TimerDeliveries | None = None) -> Iterator[Finding]:
+    """TM01–TM03 and TM05; ``newest`` is the latest store time of the log (ms; 0 if there is none), ``deliveries`` what
+    the walk over the log has collected.
 
     Raises :class:`CannotRead`. Reports nothing while a broker is running.
     """
     if store.paths is None or store.lock_state == "held":
         return
-    timers = _Timers(store, newest)
+    timers = _Timers(store, newest, deliveries)
     yield from timers.snapshots()
     if timers.log is None or (timers.queue_end == 0 and timers.log.units == 0):
         return
     yield from timers.check_file()
     yield from timers.passed_over()
+    yield from timers.never_delivered()
     yield from timers.entries()
     yield from timers.lost_log()
     yield from timers.lost_wheel()
@@ -78,6 +84,7 @@ class _Timers:
 
     store: StoreSnapshot
     newest: int
+    deliveries: TimerDeliveries | None = None
 
     @cached_property
     def check(self) -> timer.TimerCheck | None:
@@ -163,6 +170,31 @@ class _Timers:
         command = _patch(_QUEUE_OFFSET_AT, going_on)
         yield rules.TM01.found(text, path, _QUEUE_OFFSET_AT, evidence, grave, command=command)
 
+    @cached_property
+    def _undelivered(self) -> np.ndarray:
+        """Offset and due time (ms) of messages that the timer passed over although the log goes on behind that time."""
+        return self.deliveries.passed_over(self.newest - _SETTLE_MS) if self.deliveries is not None else _NO_MESSAGES
+
+    @cached_property
+    def _are_all_in_wheel(self) -> bool:
+        """Return True if the wheel has these messages and has delivered nothing since the first of them was due: then
+        it delivers them, and none twice, if the time in timercheck is set back.
+        """
+        sequence = self.store.timer_log()
+        if sequence is None or self.check is None or not len(self._undelivered):
+            return False
+        first, offsets = int(self._undelivered["due"][0]), self._undelivered["offset"]
+        missing = set(offsets.tolist())
+        for _, rows in _units(sequence):
+            due = rows["write_time"].astype(np.int64) + rows["delay"]
+            leaves = rows["magic"] & (timer.MAGIC_ROLL | timer.MAGIC_DELETE) == 0
+            in_wheel = rows["physical_offset"][leaves & (due >= first) & (due < self.check.last_read_time)]
+            missing.difference_update(in_wheel.tolist())
+            in_time = rows["physical_offset"][leaves & (due >= first) & (due <= self.newest - _SETTLE_MS)]
+            if not np.isin(in_time, offsets).all():
+                return False
+        return not missing
+
     def passed_over(self) -> Iterator[Finding]:
         """TM01: a time in timercheck that is after the due time of messages which were not delivered.
 
@@ -173,6 +205,8 @@ class _Timers:
         due = self.log.passed_over
         if self.check is None or not len(due):
             return
+        if len(self._undelivered) and self._are_all_in_wheel:
+            due = np.concatenate([self._undelivered["due"], due])
         first = int(due.min())
         read_time = time_text(self.check.last_read_time)
         text = plural(
@@ -191,9 +225,71 @@ class _Timers:
             "messages": len(due),
             HAPPENED: sentence("timercheck has a time that the timer wheel has not reached"),
         }
-        command = _patch(_READ_TIME_AT, first // 1000 * 1000 - 1000)
         path = str(self.store.paths.timercheck)
-        yield rules.TM01.found(text, path, _READ_TIME_AT, evidence, self._light, kind="ahead", command=command)
+        yield rules.TM01.found(
+            text, path, _READ_TIME_AT, evidence, self._light, kind="ahead", command=_time_patch(first)
+        )
+
+    # -- TM05
+
+    def never_delivered(self) -> Iterator[Finding]:
+        """TM05: messages that left the wheel, or were not put into it, and that the log does not have again."""
+        assert self.log is not None
+        rows = self._undelivered
+        if self.check is None or not len(rows) or (len(self.log.passed_over) and self._are_all_in_wheel):
+            return
+        first = self.store.log.seen_at(int(rows["offset"][0]), crc=False)
+        if not isinstance(first, Unit):
+            return
+        due = time_text(int(rows["due"][0]))
+        text = plural(
+            "The timer passed over {n:,} message and never delivered it: {key} for {topic}, due {due}, at {offset:,} "
+            "of the log",
+            "The timer passed over {n:,} messages and never delivered them: the first is {key} for {topic}, due "
+            "{due}, at {offset:,} of the log",
+            n=len(rows),
+            key=first.unique_key,
+            topic=first.properties.get(properties.REAL_TOPIC, ""),
+            due=due,
+            offset=first.offset,
+        )
+        file = self.store.log.sequence.find(first.offset)
+        evidence: dict[str, Any] = {
+            "messages": len(rows),
+            "expected": sentence("a message that was delivered when it was due"),
+            "found": sentence("no unit with its unique key behind it"),
+            "due": due,
+            "offsets": rows["offset"][:MOST].tolist(),
+        }
+        path, position = (file.path, first.offset - file.start_offset) if file is not None else (None, None)
+        largest = self._too_large(rows)
+        if largest:
+            yield rules.TM05.found(join("; ", [text, largest]), path, position, evidence, kind="large")
+        elif self._are_all_in_wheel:
+            command = _time_patch(int(rows["due"][0]))
+            evidence["readTime"] = time_text(self.check.last_read_time)
+            yield rules.TM05.found(text, path, position, evidence, kind="again", command=command)
+        else:
+            yield rules.TM05.found(text, path, position, evidence)
+
+    def _too_large(self, rows: np.ndarray) -> str:
+        """Words for messages that do not fit into the buffer of the timer; "" if one of them does."""
+        if self.store.config is None:
+            return ""
+        release = release_of(self.store)
+        most = self.store.config.max_message_size + releases.of(release).timer_buffer_extra_bytes
+        sizes = []
+        for offset in rows["offset"][:MOST].tolist():
+            unit = self.store.log.seen_at(offset, crc=False)
+            sizes.append(unit.size if isinstance(unit, Unit) else 0)
+        if min(sizes) <= most:
+            return ""
+        return sentence(
+            "it has {size:,} bytes, and the timer reads at most {most:,} (maxMessageSize + {extra:,})",
+            size=sizes[0],
+            most=most,
+            extra=releases.of(release).timer_buffer_extra_bytes,
+        )
 
     def _taken_in(self) -> int | None:
         """Queue offset behind the message of the timer log's last unit, as a start finds it."""
@@ -421,6 +517,11 @@ class _Timers:
         sequence = self.store.timer_log()
         file = sequence.find(log_offset) if sequence is not None else None
         return log_offset - file.start_offset if file is not None else None
+
+
+def _time_patch(due: int) -> str:
+    """The command that sets the time in timercheck to just before ``due`` (ms)."""
+    return _patch(_READ_TIME_AT, due // 1000 * 1000 - 1000)
 
 
 def _patch(position: int, value: int) -> str:

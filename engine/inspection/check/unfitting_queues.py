@@ -47,7 +47,7 @@ FOLLOWERS = frozenset(
         *("CL06", "CL09", "CL11"),
         *("CQ03", "CQ04", "CQ05", "CQ08", "CQ09", "CQ10", "CQ12", "CQ13", "CQ15"),
         *("RP01", "RP03", "CK02", "CK03", "CK04"),
-        *("CF02", "CF06", "CF08", "CF09", "CF12", "CF13", "CQ14", "TM01", "TM02", "TM03"),
+        *("CF02", "CF06", "CF08", "CF09", "CF12", "CF13", "CQ14", "TM01", "TM02", "TM03", "TM05"),
     }
 )
 """Rules whose findings follow from queues that are not of this log."""

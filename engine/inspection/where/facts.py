@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from engine.codec import index as codec
 from engine.codec import properties as props
+from engine.codec import timer
 from engine.codec.config_tables import consumer_filters, consumer_offsets
 from engine.codec.java import index_key_hash
 from engine.codec.message import PREPARED, ROLLBACK, Unit
@@ -28,7 +29,7 @@ from engine.inspection.entry_verdict import compare
 from engine.inspection.groups import Permissions, read_permissions
 from engine.inspection.key_trace import indexed_keys
 from engine.inspection.lookup import known_topics
-from engine.inspection.stalled_services import StalledService, stalled_services
+from engine.inspection.stalled_services import SETTLE_MS, StalledService, stalled_services
 from engine.inspection.tables import read_table
 from engine.rules import where as rules
 from engine.rules.where import KeyReach
@@ -71,28 +72,64 @@ class FactFinder:
             keys=keys,
             groups=groups,
             stalled=self._stalled_service_text(unit, evidence),
+            passed_over=self._passed_over(family, unit, evidence),
             barred=self._barred(unit, evidence),
         )
 
     def _stalled_service_text(self, unit: Unit, evidence: list[Evidence]) -> str:
-        """Words for an overdue message and for its delay level if that is stalled; else ""."""
-        if rules.role(unit) not in {"delayed", "retryWaiting", "timer"} or self._store.paths is None:
+        """Words for the stalled service for which a message waits; else ""."""
+        part = rules.role(unit)
+        if part not in {"delayed", "retryWaiting", "timer", "half"} or self._store.paths is None:
             return ""
-        last_items = self._store.log.items_before(self._store.log.max_offset, 1, crc=False)
-        newest = last_items[-1].store_timestamp if last_items and isinstance(last_items[-1], Unit) else 0
-        services = self._stalled_services(newest)
-        for service in services:
+        newest = self._newest_time
+        for service in self._stalled_services(newest):
             if (service.topic, service.queue_id) != (unit.topic, unit.queue_id):
                 continue
+            if unit.queue_offset < service.next_offset:
+                continue
             due = due_time(unit)
-            if unit.queue_offset >= service.next_offset and due is not None and due <= newest:
+            if due is not None and due <= newest:
                 late = sentence(
                     "this message is overdue by {span} at the newest message of the store",
                     span=duration_text(newest - due),
                 )
                 evidence.append(Evidence("service", None, None, join("; ", [service.words, late]), newest))
                 return service.words
+            if part == "half" or service.overdue_ms < 0:
+                evidence.append(Evidence("service", None, None, service.words, newest))
+                return service.words
         return ""
+
+    def _passed_over(self, family: list[Unit], unit: Unit, evidence: list[Evidence]) -> bool:
+        """Return True if the timer has read on behind the time at which this message was due, without delivering it
+        (TM05).
+        """
+        due = due_time(unit)
+        if rules.role(unit) != "timer" or unit is not family[-1] or due is None or self._store.paths is None:
+            return False
+        if self._store.lock_state == "held":
+            return False
+        data = self._store.small_file(self._store.paths.timercheck)
+        try:
+            check = timer.decode_check(data) if data else None
+        except CorruptUnit:
+            return False
+        if check is None or unit.queue_offset >= check.queue_offset or due >= check.last_read_time:
+            return False
+        if due > self._newest_time - SETTLE_MS:
+            return False
+        statement = sentence(
+            "the timer has read up to {time}, and the log does not have the message again",
+            time=time_text(check.last_read_time),
+        )
+        evidence.append(Evidence("service", str(self._store.paths.timercheck), 0, statement))
+        return True
+
+    @cached_property
+    def _newest_time(self) -> int:
+        """Store time of the last unit of the log, ms; 0 without one."""
+        last_items = self._store.log.items_before(self._store.log.max_offset, 1, crc=False)
+        return last_items[-1].store_timestamp if last_items and isinstance(last_items[-1], Unit) else 0
 
     def _barred(self, unit: Unit, evidence: list[Evidence]) -> str:
         """Words for why the broker refuses the topic to everybody, or to the requested group; else ""."""

@@ -81,17 +81,33 @@ def test_the_timer_and_the_check_of_transactions(tmp_path):
 
 
 def test_the_revive_of_pops(tmp_path):
-    """A checkpoint of a pop waits for twenty minutes while other messages come."""
-    store = HandmadeStore()
-    store.put(report_states.REVIVE, 0, tags="ck")
+    """A checkpoint of a pop waits for half an hour while other messages come."""
+    report_states.revive_stands(tmp_path)
+    (service,) = services(tmp_path / "store")
+    assert (service.kind, service.next_offset, service.overdue, service.why) == ("revive", 0, 1, "")
+
+
+@pytest.mark.parametrize("make", [report_states.popped_messages_are_handled, report_states.transactions_are_decided])
+def test_a_service_that_has_done_everything_is_not(make, tmp_path):
+    """The offset of the revive is that of the last checkpoint that it handled: each broker that had popped messages and
+    went on for ten minutes had this warning. A transaction that was decided waits for nobody.
+    """
+    make(tmp_path)
+    assert services(tmp_path / "store") == []
+
+
+def test_a_checkpoint_whose_messages_came_again_is_not_overdue(tmp_path):
+    """Only the table of offsets is older than the log."""
+    made = HandmadeStore()
+    popped = made.put(unique="POPPED")
+    made.put(report_states.REVIVE, 0, body=report_states.check_point(made.time), tags="ck")
+    made.put("%RETRY%popping_Orders", 0, unique="POPPED")
     for _ in range(30):
-        store.put(step=MINUTE)
-    root = store.write(tmp_path / "store")
-    table(
-        root, "consumerOffset.json", f'{{"offsetTable":{{"{report_states.REVIVE}@CID_RMQ_SYS_REVIVE_GROUP":{{0:0}}}}}}'
-    )
-    (service,) = services(root)
-    assert (service.kind, service.next_offset) == ("revive", 0)
+        made.put(step=MINUTE)
+    root = made.write(tmp_path / "store")
+    table(root, "consumerOffset.json", '{"offsetTable":{}}')
+    assert popped.queue_offset == 0
+    assert services(root) == []
 
 
 def test_a_service_that_stands_is_a_warning_with_its_step(tmp_path):

@@ -8,14 +8,19 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from broken_stores import timer_message_passed_over
+from handmade_stores import HandmadeStore
 from planted_faults import patch
 
 from engine.codec import timer
+from engine.codec.message import Unit
 from engine.inspection.check.timer import findings
 from engine.inspection.findings import check
 from engine.inspection.log_reader import LogReader
 from engine.inspection.snapshot import open_store
+from engine.inspection.where.evidence import where
 from engine.rules.findings import Finding, at_least
+from engine.system_names import TIMER_TOPIC
 
 pytestmark = pytest.mark.golden
 WAITING = 5
@@ -215,3 +220,66 @@ def test_a_broker_that_was_idle_when_it_was_closed_has_passed_over_nothing(store
     waiting = [unit.due for unit in units(store) if unit.due >= checked(store).last_read_time]
     patch(store / "config" / "timercheck", 0, struct.pack(">q", min(waiting) - 1000))
     assert findings_of(store, "note") == []
+
+
+def passed_over(root: Path) -> Finding:
+    (found,) = [finding for finding in findings_of(root) if finding.id == "TM05"]
+    return found
+
+
+def delivery(root: Path) -> tuple[Unit, Path, int]:
+    """The first timer message that was delivered, its file and its position in it."""
+    with open_store(root) as store:
+        for item in store.units():
+            if isinstance(item, Unit) and item.topic != TIMER_TOPIC and "TIMER_OUT_MS" in item.properties:
+                file = store.log.sequence.find(item.offset)
+                assert file is not None
+                return item, Path(file.path), item.offset - file.start_offset
+    raise AssertionError
+
+
+def forget_delivery(root: Path) -> str:
+    """Give the first timer message that was delivered another unique key where it is delivered; returns its key."""
+    unit, path, position = delivery(root)
+    key = unit.unique_key
+    assert key is not None
+    patch(path, path.read_bytes().index(key.encode(), position), bytes(reversed(key.encode())))
+    return key
+
+
+def test_a_message_may_have_been_delivered_where_the_log_is_damaged(store):
+    unit, path, position = delivery(store)
+    patch(path, position, bytes(unit.size))
+    assert "TM05" not in [finding.id for finding in findings_of(store)]
+
+
+def test_a_message_that_was_passed_over_is_reported(store):
+    """A real 5.5.1 passed over a timer message that was larger than its buffer: nothing delivered it, also not after a
+    start with a larger buffer, and check said that there are no problems.
+    """
+    key = forget_delivery(store)
+    found = passed_over(store)
+    assert (found.severity, found.evidence["messages"], found.command) == ("warn", 1, None)
+    assert f"The timer passed over 1 message and never delivered it: {key} for " in found.message
+    assert "send them again" in found.next_step
+
+
+def test_where_says_that_the_timer_passed_over_a_message(store):
+    key = forget_delivery(store)
+    with open_store(store) as opened:
+        (result,) = where(opened, key)
+    assert result.verdict == "passedOver"
+    assert result.evidence[-1].what == "service"
+
+
+def test_messages_that_the_wheel_still_has_come_with_the_time_set_back(tmp_path):
+    """Nothing was delivered since the first of them was due: then none is delivered twice."""
+    root, made = tmp_path / "store", HandmadeStore()
+    root.mkdir()
+    timer_message_passed_over(root, made)
+    found = passed_over(root)
+    assert (found.severity, found.evidence["messages"]) == ("error", 1)
+    assert "deliver" in found.next_step
+    run(found.of_store(str(root)))
+    assert checked(root).last_read_time <= made.time - 60_000
+    assert "TM05" not in [finding.id for finding in findings_of(root)]
