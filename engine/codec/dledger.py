@@ -125,6 +125,14 @@ def wraps_message(head: bytes | bytearray | memoryview) -> bool:
     return magic in MAGICS and size == header.body_size
 
 
+def begins_with_unit(head: bytes | bytearray | memoryview) -> bool:
+    """Return True if ``head`` is the size and magic code of a message unit."""
+    if len(head) < 8:
+        return False
+    size, magic = struct.unpack_from(">iI", head)
+    return size > 0 and magic in MAGICS
+
+
 def dledger_log(folder: str, files: Iterable[NamedFile], head: bytes = b"") -> DLedgerLog | None:
     """Return the content of the folder named ``folder``, or None if it is no DLedger log.
 

@@ -214,9 +214,12 @@ def index_position(store: StoreSnapshot) -> Position:
             how = sentence("end of the unit that the last entry of {file} points at", file=reader.name)
             if isinstance(unit, Unit):
                 return Position(unit.end, how, timestamp=header.end_timestamp)
+            undecoded = store.undecoded_part("log") is not None
             return Position(
                 header.end_phy_offset,
-                sentence("endPhyOffset of {file}; no unit is there", file=reader.name),
+                sentence("endPhyOffset of {file}; the log is not decoded there", file=reader.name)
+                if undecoded
+                else sentence("endPhyOffset of {file}; no unit is there", file=reader.name),
                 timestamp=header.end_timestamp,
             )
     return Position(None, why=sentence("no index file holds an entry"))

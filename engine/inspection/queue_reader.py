@@ -45,7 +45,10 @@ class CqExt:
 
 
 class QueueReader:
-    """Reading face of one queue; ``log`` gives the commit log's bounds, ``ext`` the files of consumequeue_ext."""
+    """Reading face of one queue; ``log`` gives the commit log's bounds, ``ext`` the files of consumequeue_ext.
+
+    ``ends_with_log=False``: where the log ends is not known, so every readable entry counts.
+    """
 
     def __init__(
         self,
@@ -55,6 +58,8 @@ class QueueReader:
         sequence: FileSequence,
         log: LogReader,
         ext: FileSequence | None = None,
+        *,
+        ends_with_log: bool = True,
     ) -> None:
         self.topic = topic
         self.queue_id = queue_id
@@ -62,6 +67,7 @@ class QueueReader:
         self.sequence = sequence
         self.ext = ext
         self._log = log
+        self._ends_with_log = ends_with_log
         self.unit_size = BATCH_UNIT_SIZE if kind == "batch" else cq.CQ_UNIT_SIZE
         self._raw_end: int | None = None
         self._bounds: tuple[int, int] | None = None
@@ -316,7 +322,7 @@ class QueueReader:
         (docs/formats/consume-queue.md#bounds).
         """
         start = max(self.sequence.min_offset, 0)
-        if end <= start or not self.files:
+        if end <= start or not self.files or not self._ends_with_log:
             return end
         limit = self._log.max_offset
         newest = self._unit(end - self.unit_size)

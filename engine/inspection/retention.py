@@ -163,7 +163,7 @@ def _share(store: StoreSnapshot, stores: int) -> float:
 
 
 def _readers_unknown(store: StoreSnapshot) -> str | None:
-    for subject in ("queues", "offsets"):
+    for subject in ("log", "queues", "offsets"):
         error = store.note_undecoded(subject)
         if error is not None:
             return error.what

@@ -115,7 +115,7 @@ class StoreSnapshot:
         self._settle_start: int | None = None
         self._log = LogReader(self._log_sequence(opening), self._newest_entries)
         if self.paths is not None and not self.reading.exists(self.paths.commitlog):
-            self.notes.append(NO_LOG_FOLDER)
+            self.notes += [] if self.undecoded_part("log") is not None else [NO_LOG_FOLDER]
 
     def __repr__(self) -> str:
         return f"StoreSnapshot({str(self.path)!r}, read-only)"
@@ -431,8 +431,7 @@ class StoreSnapshot:
         """Names of the topics with a queue that the broker uses, in a folder or in a RocksDB."""
         if self.rocksdb_queues is not None:
             return frozenset(self.queues_by_topic())
-        undecoded = any(self.undecoded_part(subject) is not None for subject in _FOR_QUEUES)
-        return frozenset() if undecoded else frozenset(self._file_queues())
+        return frozenset() if self.undecoded_part("queues") is not None else frozenset(self._file_queues())
 
     def _file_queues(self) -> dict[str, dict[int, QueueReader]]:
         """The file queues, whether a broker uses them or not. Threads that ask at once share one listing."""
@@ -455,6 +454,18 @@ class StoreSnapshot:
             if topic.startswith(LMQ_PREFIX):
                 self._require_light_queues()
         return reader
+
+    def queue_entries(self, topic: str, queue_id: int) -> QueueReader | None:
+        """The entries of a queue beside a DLedger log, which decides how many of them count and is not decoded.
+
+        None if the queue has no folder, if a broker reads its queues from a RocksDB, or if the log is decoded.
+        """
+        if self.note_undecoded("log") is None or self.undecoded_part("queues") is not None:
+            return None
+        queue = self._file_queues().get(topic, {}).get(queue_id)
+        if queue is None:
+            return None
+        return QueueReader(topic, queue_id, queue.kind, queue.sequence, self.log, queue.ext, ends_with_log=False)
 
     def _require_light_queues(self) -> None:
         """Raise :class:`Undecoded` if a RocksDB exists next to the file queues: light queues may be only in it."""

@@ -97,6 +97,19 @@ def has_dledger_log(store: StoreSnapshot) -> bool:
     return part_answering(store, "log") is not None
 
 
+def has_units_beside_dledger(store: StoreSnapshot) -> bool:
+    """Return True if ``commitlog`` holds units from before the store went over to a DLedger log."""
+    part = part_answering(store, "log")
+    return part is not None and part.beside_units
+
+
+def in_dledger(store: StoreSnapshot, offset: int) -> bool:
+    """Return True if ``offset`` is behind the units of ``commitlog``, in a log that goes on as a DLedger log: the bytes
+    there are not decoded.
+    """
+    return has_dledger_log(store) and offset >= max(store.log.max_offset, 0)
+
+
 def unknown_to_plans(store: StoreSnapshot) -> bool:
     """Return True if messages or queues are in files that are not decoded: then a start's effects on them are
     unknown.

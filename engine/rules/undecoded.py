@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
 
 from engine.codec import rocksdb
-from engine.codec.dledger import FOLDER_PREFIX, HEAD_BYTES, NamedFile, dledger_log, wraps_message
+from engine.codec.dledger import FOLDER_PREFIX, HEAD_BYTES, NamedFile, begins_with_unit, dledger_log, wraps_message
 from engine.codec.rocksdb import RocksFolder, rocks_folder
 from engine.files.layout import FILE_NAME_DIGITS, parse_file_name
 from engine.sentences import join, plural, sentence, with_and
@@ -34,6 +34,7 @@ SUBJECT_WORDS: dict[Subject, str] = {
     "pop": sentence("the popped messages are"),
     "access": sentence("users and access rules are"),
 }
+_SOME_MESSAGES = sentence("some of the messages are")
 PURPOSE_WORDS: dict[Subject, str] = {
     "queues": sentence("consume queues"),
     "topics": sentence("topics"),
@@ -77,6 +78,11 @@ _ALWAYS_COUNT: frozenset[Subject] = frozenset({"queues", "topics", "groups", "of
 _MOST_FOLDERS = 2_000
 _DEEPEST = 4
 _MANIFEST_BYTES = 64 << 20
+_FIRST_FILES = 8
+_LAST_FILES = 3
+"""Number of files of ``commitlog`` that are looked at for units, and for entries of DLedger: a broker leaves one or two
+empty files at the end.
+"""
 
 
 class Entry(NamedTuple):
@@ -113,6 +119,8 @@ class UndecodedPart:
     size: int
     words: str
     beside_files: bool = False
+    beside_units: bool = False
+    """For a DLedger log: ``commitlog`` holds units from before; the messages are in both."""
     compacted: tuple[str, ...] = ()
     """Queues with compacted messages, as ``topic/queue``."""
     content_words: str = ""
@@ -122,7 +130,7 @@ class UndecodedPart:
         """The reason why nothing is known about ``subject``."""
         return sentence(
             "cannot be told: {subject} in a {format} ({folder}/), which is not decoded",
-            subject=SUBJECT_WORDS[subject],
+            subject=_SOME_MESSAGES if self.beside_units and subject == "log" else SUBJECT_WORDS[subject],
             format=sentence(self.format),
             folder=self.folder,
         )
@@ -369,28 +377,54 @@ def _dledger(listing: FolderListing, folder: str, entries: list[Entry], files: l
     if log is None:
         return None
     size = log.data_bytes + log.index_bytes + log.other_bytes
-    return UndecodedPart(folder, "DLedger log", frozenset({"log"}), bool(log.data_bytes), size, log.words)
+    return UndecodedPart(
+        folder,
+        "DLedger log",
+        frozenset({"log"}),
+        bool(log.data_bytes),
+        size,
+        log.words,
+        beside_units=_has_units(listing),
+    )
 
 
-def _log_of_dledger(listing: FolderListing) -> UndecodedPart | None:
-    """``commitlog`` itself, if its oldest file begins with an entry of DLedger instead of a unit."""
-    files = sorted(
+def _log_files(listing: FolderListing) -> list[tuple[str, int]]:
+    """Name and length of each file of ``commitlog``, oldest first."""
+    return sorted(
         (name, size)
         for name, size, is_folder in listing.entries("commitlog")
         if not is_folder and len(name) == FILE_NAME_DIGITS and parse_file_name(name) is not None
     )
-    if not files or not wraps_message(listing.head(f"commitlog/{files[0][0]}", HEAD_BYTES)):
+
+
+def _has_units(listing: FolderListing) -> bool:
+    """Return True if one of the oldest files of ``commitlog`` begins with a unit: a broker wrote it before the store
+    went over to DLedger.
+    """
+    return any(begins_with_unit(listing.head(f"commitlog/{name}", 8)) for name, _ in _log_files(listing)[:_FIRST_FILES])
+
+
+def _log_of_dledger(listing: FolderListing) -> UndecodedPart | None:
+    """``commitlog`` itself, if its oldest or its newest files begin with an entry of DLedger instead of a unit."""
+    files = _log_files(listing)
+    if not any(_is_dledger_file(listing, name) for name, _ in (*files[:1], *files[-_LAST_FILES:])):
         return None
-    size = sum(size for _, size in files)
+    in_dledger = [(name, size) for name, size in files if _is_dledger_file(listing, name)]
+    size = sum(size for _, size in in_dledger)
     words = plural(
         "commitlog holds entries of a DLedger log: {n} file with {count:,} bytes. The entries of "
         "DLedger are not decoded: messages inside them are not listed.",
         "commitlog holds entries of a DLedger log: {n} files with {count:,} bytes. The entries of "
         "DLedger are not decoded: messages inside them are not listed.",
-        n=len(files),
+        n=len(in_dledger),
         count=size,
     )
-    return UndecodedPart("commitlog", "DLedger log", frozenset({"log"}), holds_data=True, size=size, words=words)
+    beside_units = _has_units(listing)
+    return UndecodedPart("commitlog", "DLedger log", frozenset({"log"}), True, size, words, beside_units=beside_units)
+
+
+def _is_dledger_file(listing: FolderListing, name: str) -> bool:
+    return wraps_message(listing.head(f"commitlog/{name}", HEAD_BYTES))
 
 
 # -- compaction

@@ -459,6 +459,10 @@ UNDECODED_STEP = sentence(
 LOG_UNDECODED_STEP = sentence(
     "The messages of this store are in a part that is not decoded: ask a running broker of it, by queryMsgByKey."
 )
+SOME_UNDECODED_STEP = sentence(
+    "The message, or a later copy of it, may be in the part of the log that is not decoded: ask a running broker, by "
+    "queryMsgByKey."
+)
 RULED_OUT_STEP = sentence("Bytes that cannot be read may hold it: take a snapshot, and compare them with a replica.")
 STANDING_CHECK_STEP = sentence(
     "The broker does not ask its producer, because the check of transactions makes no progress: follow the steps of "
@@ -529,5 +533,7 @@ NEXT_STEPS: dict[Verdict, str] = {
     "unknown": sentence("The files do not show it; look at the other brokers and at the producer's log."),
 }
 NO_UNIT_HAS_KEY = sentence("no unit of the log has this key")
+NO_UNIT_BESIDE_DLEDGER_HAS_KEY = sentence("no unit of commitlog has this key")
+ENTRY_INTO_DLEDGER = msgid("an entry for {key} points into the DLedger log, which is not decoded")
 BEGINS_WITH = msgid("{name} begins with it")
 """Evidence of a longer id or key; the window leads to it."""

@@ -16,6 +16,8 @@ from pathlib import Path
 import pytest
 import recorded_requests
 from golden_stores import changes, fingerprint
+from handmade_stores import healthy
+from handmade_stores import into_dledger as into_dledger_behind
 from writing_commands import WRITERS
 
 from engine.cli.main import COMMANDS, main
@@ -324,6 +326,75 @@ def test_nothing_is_concluded_from_a_dledger_log(kind, undecoded):
     assert code == 0, out
     assert "DLedger" in out
     assert changes(before, fingerprint(root)) == []
+
+
+@pytest.mark.parametrize("folder", ["dledger-n0/data", "commitlog"])
+def test_where_finds_the_messages_from_before_a_dledger_log(folder, tmp_path):
+    """A store that was classic before: ``where`` answered nothing, though the message is in a unit of commitlog."""
+    made = healthy(60)
+    root = made.write(tmp_path / "store")
+    begins = into_dledger_behind(root, folder)
+    old = next(unit for unit in reversed(made.units) if unit.offset < begins and unit.topic == "Orders")
+    new = next(unit for unit in made.units if unit.offset > begins and unit.topic == "Orders")
+    (root / "config").mkdir()
+    offsets = {"offsetTable": {"Orders@readers": {"0": 100, "1": 100}}}
+    (root / "config" / "consumerOffset.json").write_text(json.dumps(offsets))
+    place = f"{old.topic}/{old.queue_id}/{old.queue_offset}"
+    for words in ([old.keys[1]], [old.keys[0]], [str(old.offset)], [place], [place, "--group", "readers"]):
+        code, out, err = run_command("where", root, *words)
+        assert code == 3, (words, out, err)
+        assert out.startswith(f"{'consumed' if len(words) > 1 else 'found'} at {old.offset:,}, {place}"), (words, out)
+        assert "some of the messages are in a DLedger log" in err + out, words
+    new_place = f"{new.topic}/{new.queue_id}/{new.queue_offset}"
+    for text in (new.keys[1], new.keys[0], str(new.offset), new_place, "K9999"):
+        code, out, err = run_command("where", root, text)
+        assert code == 3, (text, out, err)
+        assert out.startswith("unknown"), (text, out)
+        assert "may be in the part of the log that is not decoded" in out, text
+        assert not re.search("no unit can be read|neverSeen|truncated|newest unit is of", out), (text, out)
+    if folder == "commitlog":
+        return
+    assert "points into the DLedger log" in run_command("where", root, new.keys[1])[1]
+    assert f"points at {new.offset:,}, in the DLedger log" in run_command("where", root, new_place)[1]
+    code, out, _ = run_command("where", root, "all")
+    assert code == 3
+    assert out.count("found at") >= 16
+    assert out.rpartition("\nunknown at")[2].count("points into the DLedger log"), "one key of both parts"
+
+
+def test_what_is_said_of_a_store_that_went_over_to_a_dledger_log(tmp_path):
+    """``info`` said that the messages are in the DLedger log, ``space`` that topics have none or that no queue entry
+    points at them, ``queue`` showed no entry, ``positions`` that no unit is where the index ends.
+    """
+    made = healthy(60)
+    root = made.write(tmp_path / "store")
+    begins = into_dledger_behind(root)
+    old = [unit for unit in made.units if unit.offset < begins]
+    assert f"0 to {old[-1].offset + old[-1].size:,} in 2 files; cannot be told: some of" in run_command("info", root)[1]
+    code, out, _ = run_command("queue", root, "Orders", "0", "--resolve", "--json")
+    entries = [json.loads(line) for line in out.splitlines()]
+    assert code == 3
+    entries = [entry for entry in entries if entry["type"] == "cq"]
+    verdicts = [(entry["physicalOffset"] < begins, entry.get("verdict")) for entry in entries]
+    assert set(verdicts) == {(True, "ok"), (False, None)}
+    assert "the log is not decoded there" in run_command("positions", root)[1]
+    code, out, _ = run_command("space", root, "--quick", "--json")
+    rows = [json.loads(line) for line in out.splitlines()]
+    assert "notInQueues" not in {row.get("part") for row in rows}
+    assert re.search(r"Orders +0 +[\d,]+ +[\d.]+%", run_command("space", root, "--quick")[1]), "it may have messages"
+    assert run_command("check", root)[0] == 0
+
+
+@pytest.mark.golden
+@pytest.mark.parametrize("kind", ["rocks-5.5.1", "rocksdb-orders-5.5.1"])
+def test_a_message_whose_queue_is_in_a_rocksdb_is_found_in_the_log_without_the_extra(kind, golden, without_rocksdb):
+    """``where`` with a key ended with an error in front of its answer."""
+    with open_store(golden(kind)) as store:
+        unit = next(item for item in store.units() if isinstance(item, Unit))
+    code, out, err = run_command("where", golden(kind), unit.unique_key or unit.offset)
+    assert code == 3
+    assert f"at {unit.offset:,}" in out, (out, err)
+    assert "its queue is in a part of the store that is not decoded" in out
 
 
 @pytest.mark.golden

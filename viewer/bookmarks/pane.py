@@ -151,7 +151,7 @@ class BookmarksPane(Pane):
     def _fill(self) -> None:
         rows, chosen = list(self._list()), self._chosen()
         self.table.set_rows(list(rows))
-        empty = State("empty", tr("No bookmark yet. Ctrl+B saves the current place with a name and a note."))
+        empty = State("hint", tr("No bookmark yet. Ctrl+B saves the current place with a name and a note."))
         self.table.set_state(None if rows else empty)
         index = next(
             (number for number, bookmark in enumerate(rows) if chosen is not None and bookmark.place == chosen.place), 0

@@ -75,7 +75,7 @@ class DifferencesModel:
         if self.running:
             return TableState("loading", tr("Comparing two stores…"))
         if self.differences is None:
-            return TableState("empty", tr("Nothing was compared yet."))
+            return TableState("hint", tr("Nothing was compared yet."))
         if self.rows:
             return None
         if self.is_stopped or self.error:

@@ -277,7 +277,7 @@ class RebuildBox(QDialog):
     def _show_rows(self) -> None:
         """Show the last result, or why there is none."""
         if self.comparison is None:
-            self.table.set_state(State("empty", tr("Nothing was built yet.")))
+            self.table.set_state(State("hint", tr("Nothing was built yet.")))
         elif self.comparison.rows:
             self.table.set_state(None)
         else:

@@ -206,9 +206,9 @@ class RecoveryPanel(Paper):
         files = len(self._session.snapshot.log.files) if self._session is not None else 0
         self.files.set_rows(fates(plan, files) if plan is not None else [])
         if job is None or job.possible:
-            waits = State("empty", tr("File by file, once the plan is there."))
+            waits = State("hint", tr("File by file, once the plan is there."))
         else:
-            waits = State("empty", tr("Without a plan there is nothing to show file by file."))
+            waits = State("hint", tr("Without a plan there is nothing to show file by file."))
         self.files.set_state(None if plan is not None else waits)
         self.plan.set_state(self._state(job))
         note = tr("what the next start does with this store; nothing is changed here")
@@ -243,7 +243,7 @@ class RecoveryPanel(Paper):
             return State("error", job.error, steps=((tr("Try again"), self.ask),))
         if job.plan is None:
             words = tr("Recovery reads the log from its start file on. Nothing is changed by the plan.")
-            return State("empty", words, steps=((tr("Work it out"), self.ask),))
+            return State("hint", words, steps=((tr("Work it out"), self.ask),))
         if job.stale:
             words = tr("As of {time}. The store has grown since.", time=clock(round(job.at * 1000))[:8])
             return State("stale", words, steps=((tr("Refresh"), self.ask),))

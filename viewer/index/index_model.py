@@ -122,7 +122,7 @@ class IndexModel:
         """Return what the table of steps says of the trace. None if its rows say all."""
         if self.answer is None:
             text = tr("Type a topic and a key, then Trace: every step of the query is shown here.")
-            return TableState("empty", text)
+            return TableState("hint", text)
         if not self.answer.files:
             return TableState("empty", tr("This store has no index files, so no key can be found through them."))
         if self.answer.cut:

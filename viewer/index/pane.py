@@ -154,7 +154,7 @@ class IndexPane(Pane):
         if session is None:
             return
         self.steps.set_state(state_of(self.model.steps_state()))
-        self.chain.set_state(State("empty", tr("Choose a slot in the map: its chain is shown here.")))
+        self.chain.set_state(State("hint", tr("Choose a slot in the map: its chain is shown here.")))
         self.files.set_state(State("loading", tr("Looking at the index files")))
         session.surveyed.connect(self._offer_topics)
         session.findingsChanged.connect(self._mark_files)

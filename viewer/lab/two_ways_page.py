@@ -244,7 +244,7 @@ class TwoWays(Paper):
         self.plot.show_nothing(tr("Start the load: it creates both stores and gives them the same messages."))
         self.table = RecordView("lab.two.table", comparison_kind())
         self.table.setAccessibleName(tr("Both ways compared"))
-        self.table.set_state(State("empty", tr("The figures of both appear here while the load runs.")))
+        self.table.set_state(State("hint", tr("The figures of both appear here while the load runs.")))
         self.summary_line = Elided("", 12, "text", 600)
         self.summary_line.setObjectName("lab.two.short")
         self.summary_line.setAccessibleName(tr("In short"))

@@ -300,6 +300,8 @@ class UnitsPane(Pane):
 
     def status(self) -> str:
         """Return the matches of the filter, or the length of the log."""
+        if self.session is not None and self._has_no_files() and self.session.undecoded_log:
+            return self.session.undecoded_log
         return self.model.status(self.session.unread.edge if self.session is not None else tr("complete"))
 
     # ---- rows --------------------------------------------------------------------------------------------------------
@@ -335,11 +337,9 @@ class UnitsPane(Pane):
             place, self._wanted = self._wanted, None
             self.show_place(place)
         if self.table.total_rows() == 0 and self.model.filter.source is None:
-            self.table.set_state(
-                State(
-                    "empty", tr("The log has no files.") if self._has_no_files() else tr("The log holds no unit yet.")
-                )
-            )
+            undecoded = self.session.undecoded_log if self.session is not None else ""
+            nothing = tr("The log has no files.") if self._has_no_files() else tr("The log holds no unit yet.")
+            self.table.set_state(State("unread", undecoded) if undecoded else State("empty", nothing))
         elif self.model.filter.source is None:
             self.table.set_state(None)
 

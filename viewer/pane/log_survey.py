@@ -154,7 +154,9 @@ class LogSurvey(QObject):
     def _show(self, line: LogLine) -> None:
         old_line, self._line = self._line, line
         self._strip.set_line(line)
-        self._strip.set_words("" if line.files else tr("The log has no files."))
+        self._strip.set_words(
+            "" if line.files else (self._session and self._session.undecoded_log) or tr("The log has no files.")
+        )
         self.lined.emit(line)
         self.show_findings()
         self._sample(old_line)

@@ -218,7 +218,9 @@ class ResultPanel(QWidget):
     def _show_state(self, job: JobState) -> None:
         state = self._state(job)
         tables = bool(TABLES.get(job.request.job))
-        in_table = state is not None and tables and (state.kind in {"empty", "error"} and not self.table.total_rows())
+        in_table = (
+            state is not None and tables and (state.kind in {"empty", "hint", "error"} and not self.table.total_rows())
+        )
         self.table.set_state(state if in_table else None)
         self.state.show_state(None if in_table else state)
 
@@ -231,7 +233,7 @@ class ResultPanel(QWidget):
                 text += " " + tr("These rows came before that.")
             return State("cut", text, steps=((tr("Run again"), self.again.emit),))
         if job.running:
-            return None if self.table.total_rows() else State("empty", tr("The results come at the end of the job."))
+            return None if self.table.total_rows() else State("hint", tr("The results come at the end of the job."))
         table = KINDS.get(self.table_key(), self.table_key())
         if job.counts[table] > MOST_ROWS:
             return State(

@@ -150,7 +150,7 @@ class LiveSide(QWidget):
         last_listed, self._listed = self._listed[0], state
         listed = list(marks)[-MOST_SHOWN:][::-1]
         self.marks.set_rows(listed)
-        self.marks.set_state(None if listed else State("empty", tr("Nothing has happened yet.")))
+        self.marks.set_state(None if listed else State("hint", tr("Nothing has happened yet.")))
         for number, mark in enumerate(listed[:8]):
             if mark.number > last_listed >= 0:
                 self.marks.glow.add(number)

@@ -343,7 +343,8 @@ class PositionsPane(Pane):
             self.now.set_rows(listed)
             self.now.setFixedHeight(px(26 + 24 * len(listed) + 14))
             self.now.go_to((self.model.index_of(chosen.key) if chosen is not None else None) or 0)
-        self.now.set_state(state_of(self.model.table_state()))
+        undecoded = self.session is not None and self.session.undecoded_log
+        self.now.set_state(None if undecoded else state_of(self.model.table_state()))
         title, note = self.model.head(at_end=self.over_time.at_end)
         self._now_head.set_title(title)
         self._now_head.set_note(note)

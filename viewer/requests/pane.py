@@ -631,7 +631,7 @@ class RequestsPane(Pane):
 
     def _show_filters(self) -> None:
         rows = filter_entries(self._log) if self._log.total else []
-        self.talks.set_state(None if rows else State("empty", tr("As requests come, they are counted here.")))
+        self.talks.set_state(None if rows else State("hint", tr("As requests come, they are counted here.")))
         if rows == self.talks.table.rows:
             return
         current = self.talks.current_row()
@@ -651,9 +651,9 @@ class RequestsPane(Pane):
             return State("loading", tr("Reading {path} …", path=source_status.name))
         if not log.rows and log.stored_count:
             message = tr("No frame matches the filter.") if log.by_frame else tr("No request matches the filter.")
-            return State("empty", message, steps=((tr("Show all"), lambda: self.set_filter("")),))
+            return State("hint", message, steps=((tr("Show all"), lambda: self.set_filter("")),))
         if source_status.kind == "off":
-            return State("empty", tr("Nothing is recorded. Record keeps the last 64 MiB; the oldest are dropped."))
+            return State("hint", tr("Nothing is recorded. Record keeps the last 64 MiB; the oldest are dropped."))
         if not log.rows and source_status.kind == "live":
             return State(
                 "empty", tr("No request has arrived yet. Connect a client to {address}.", address=source_status.name)
@@ -682,7 +682,7 @@ class RequestsPane(Pane):
         chosen = self._chosen
         if chosen is None:
             self.fields.set_rows([])
-            self.fields.set_state(State("empty", tr("Choose a request: its fields are shown here.")))
+            self.fields.set_state(State("hint", tr("Choose a request: its fields are shown here.")))
             self.field_head.set_note("")
             self._show_bytes()
             return

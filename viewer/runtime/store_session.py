@@ -18,6 +18,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from engine.errors import CannotRead
 from viewer.look.assets import tr
 from viewer.look.broken import Broken, broken_in
+from viewer.look.engine_words import engine_words
 from viewer.look.formats import store_name
 from viewer.look.topic_colours import TopicColours
 from viewer.runtime.command_line import command_line, with_config
@@ -250,6 +251,12 @@ class StoreSession(QObject):
     def harmed(self) -> bool:
         """True if something is lost or wrong already, so even what a start leaves alone is not whole."""
         return bool(self.broken) or any(finding.severity == "error" for finding in self.findings)
+
+    @property
+    def undecoded_log(self) -> str:
+        """Why the messages of the store, or some of them, cannot be shown; "" if the log is decoded."""
+        part = self.snapshot.undecoded_part("log")
+        return "" if part is None else engine_words(part.reason("log"))
 
     def counts(self) -> dict[str, int]:
         """Findings by severity; what cannot be read counts as an error, what is not decoded as a note."""

@@ -140,7 +140,7 @@ class OperationsBox(QDialog):
 
     def _fill(self) -> None:
         rows = list(self._log.list)
-        self.table.set_state(None if rows else State("empty", tr("Nothing was done yet.")))
+        self.table.set_state(None if rows else State("hint", tr("Nothing was done yet.")))
         self.table.set_rows(rows)
         self.table.last_row()
 

@@ -340,7 +340,7 @@ class SpacePane(Pane):
             LogLine(start_offset, end_offset, end_offset, files),
             blocks,
             flags_of(retention, account) if not unread else (),
-            tr("The log has no files."),
+            (self.session and self.session.undecoded_log) or tr("The log has no files."),
         )
         self._show_broken()
         self.retention_head.set_note(retention_note(retention))

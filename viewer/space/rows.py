@@ -75,7 +75,7 @@ def space_rows(space: Space) -> list[SpaceRow]:
             topic_words(topic),
             log,
             queues,
-            messages,
+            messages if space.is_log_decoded else messages or None,
             (log + queues) / directory_bytes,
             topic=None if topic == OTHERS else topic,
             allocated=allocated,

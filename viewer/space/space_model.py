@@ -232,6 +232,8 @@ class SpaceModel:
         """Return what stands in place of the days if there are none."""
         if self.account is not None and self.account.how in {"queues", "sampled"}:
             return tr("The days are known when the log was walked.")
+        if self.account is not None and not self.account.is_log_decoded:
+            return tr("Not all of the log can be read: there is nothing to draw over time.")
         return tr("The log holds no message.")
 
     def status(self, *, is_complete: bool) -> str:

@@ -100,7 +100,7 @@ class WhereModel:
         if self.lacks_tags:
             return TableState("empty", tr(NO_TAG_ENTRY), tr("Filter the log"))
         if not self.results:
-            return TableState("empty", tr(EMPTY_HINT))
+            return TableState("hint", tr(EMPTY_HINT))
         if self._is_truncated:
             count = len(self.results)
             return TableState(
@@ -118,10 +118,10 @@ class WhereModel:
         if self.running or self.results:
             return None
         if self.error:
-            return TableState("empty", tr("There are no details."))
+            return TableState("hint", tr("There are no details."))
         if self.lacks_tags:
             return TableState("empty", tr("No message was found for these tags."))
-        return TableState("empty", tr("Nothing was searched yet."))
+        return TableState("hint", tr("Nothing was searched yet."))
 
     # ---- where it leads ----------------------------------------------------------------------------------------------
 

@@ -21,6 +21,7 @@ from viewer.widgets.table_state import TableState
 
 MARKS = {
     "empty": "chat",
+    "hint": "chat",
     "error": "error",
     "cut": "warn",
     "stale": "warn",
@@ -28,7 +29,7 @@ MARKS = {
     "note": "chat",
     "unread": "unread",
 }
-IN_TABLE = ("empty", "error")
+IN_TABLE = ("empty", "hint", "error")
 UNREAD = "unread"
 """Property of a window: how much of its store could not be read."""
 INDENT = 34
@@ -50,7 +51,8 @@ def unread_of(widget: QWidget) -> str:
 
 @dataclass(frozen=True)
 class State:
-    """``kind`` is loading, empty, error, cut, stale, live or note; ``done`` is the share of the work, 0 to 1.
+    """``kind`` is loading, empty, hint, error, cut, stale, live, unread or note; ``done`` is the share of the work, 0
+    to 1. An empty table concludes that there is nothing; a hint says what brings rows.
 
     ``steps`` are the next steps: a word and what it does; at most two.
     """

@@ -259,7 +259,7 @@ def _counted_nodes(counted: Mapping[str, int], places: Any) -> list[Node]:
 
 
 def _topic_nodes(survey: Any, places: Any, is_system: Any, order: Sequence[str]) -> Node:
-    top = _topics_heading(number(len(survey.topics)), places)
+    top = _topics_heading(number(len(survey.topics)) if survey.topics or survey.all_readable else NOT_KNOWN, places)
     user_topics = sorted((t for t in survey.topics if not is_system(t.name)), key=lambda t: (-t.bytes, t.name))
     if len(user_topics) > 1:
         top.text = tr("Topics, by bytes")

@@ -106,12 +106,12 @@ def _for_people(info: StoreInfo, out: Output) -> None:
 
 def _log(info: StoreInfo) -> str:
     """Describe where the log begins and ends."""
-    if "log" in info.unknown:
-        return info.unknown["log"]
-    if not info.log_files:
-        return "no commit log"
     end = "an end that is not known" if info.max_offset is None else f"{info.max_offset:,}"
-    return f"{info.min_offset:,} to {end} in {number_of(len(info.log_files), 'file', 'files')}"
+    span = f"{info.min_offset:,} to {end} in {number_of(len(info.log_files), 'file', 'files')}"
+    if "log" in info.unknown:
+        beside_units = any(part.beside_units for part in info.undecoded)
+        return f"{span}; {info.unknown['log']}" if beside_units else info.unknown["log"]
+    return span if info.log_files else "no commit log"
 
 
 def _state(info: StoreInfo) -> str:

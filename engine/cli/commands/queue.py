@@ -10,6 +10,7 @@ from engine.cli.output import Column, Output
 from engine.errors import CannotRead, StoreError
 from engine.inspection import records
 from engine.inspection.entry_verdict import resolve
+from engine.inspection.undecoded import in_dledger
 
 COLUMNS = (
     Column("Queue offset", "queueOffset", "number"),
@@ -42,15 +43,19 @@ def register(commands: Any) -> None:
 
 def run(args: argparse.Namespace, out: Output) -> int:
     with open_named_store(args, out) as store:
-        queue = store.find_queue(args.topic, args.queue)
+        unbounded = store.queue_entries(args.topic, args.queue)
+        queue = unbounded or store.find_queue(args.topic, args.queue)
         if queue is None:
             raise StoreError(
                 f"expected a queue {args.topic}/{args.queue}, found no folder for it", file=str(store.path)
             )
         for entry in queue.entries(args.start, args.stop):
-            verdict = resolve(store.log, args.topic, args.queue, entry).verdict if args.resolve else None
+            is_decoded = unbounded is None or not in_dledger(store, entry.physical_offset)
+            verdict = resolve(store.log, args.topic, args.queue, entry).verdict if args.resolve and is_decoded else None
             out.record(records.cq(entry, verdict), COLUMNS)
         try:
+            if unbounded is not None:
+                store.require("log")
             span = f"offsets {queue.min_offset:,} to {queue.max_offset:,}"
         except CannotRead:
             span = "which of the entries count is not known"

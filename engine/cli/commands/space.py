@@ -150,6 +150,8 @@ def _for_people(space: Space, out: Output) -> None:
             days[row.day or "no day"][0] += row.bytes
             days[row.day or "no day"][1] += row.messages or 0
     for total in sorted(topics.values(), key=lambda r: (-r["log"], r["topic"])):
+        if not space.is_log_decoded:
+            total["messages"] = total["messages"] or None
         total["mean"] = round(total["log"] / total["messages"]) if total["messages"] else None
         total["share"] = f"{(total['log'] + total['queues']) / max(space.bytes, 1):.1%}"
         total["count"] = len(numbers[total["topic"]])

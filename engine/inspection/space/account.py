@@ -71,6 +71,8 @@ class Space:
     deleted_topics: tuple[str, ...] = ()
     files: tuple[LogFileSpace, ...] = field(default=())
     took_ms: int = 0
+    is_log_decoded: bool = True
+    """False if messages are in a DLedger log: a topic without a message here may have some there."""
 
     @property
     def equal(self) -> bool:
@@ -178,6 +180,7 @@ def _account(
         deleted_topics=tuple(deleted),
         files=log_files,
         took_ms=round((time.monotonic() - begun) * 1000),
+        is_log_decoded=store.undecoded_part("log") is None,
     )
 
 

@@ -201,7 +201,8 @@ def log_rows(store: StoreSnapshot, files: list[StoreFile]) -> tuple[list[PartSpa
     log_start, log_end = max(store.log.min_offset, 0), max(store.log.max_offset, 0)
     tail = min(max(store.log.end_offset - log_end, 0), size)
     rows: list[PartSpace] = []
-    unread = store.log.sequence.trouble is not None or store.undecoded_part("queues") is not None
+    undecoded = any(store.undecoded_part(subject) is not None for subject in ("queues", "log"))
+    unread = store.log.sequence.trouble is not None or undecoded
     sampled = False
     for topic, queues in store.topics().items():
         if topic.startswith(LMQ_PREFIX):

@@ -189,8 +189,13 @@ def _unknown_if_unread(store: StoreSnapshot, result: WhereResult) -> WhereResult
     step = result.next_step if has_special_step else rules.NEXT_STEPS["unknown"]
     evidence = result.evidence
     if undecoded.has_dledger_log(store):
-        step = rules.LOG_UNDECODED_STEP
-        evidence = [item for item in evidence if item.holds != rules.NO_UNIT_HAS_KEY]
+        has_units = undecoded.has_units_beside_dledger(store)
+        step = rules.SOME_UNDECODED_STEP if has_units else rules.LOG_UNDECODED_STEP
+        evidence = [
+            replace(item, holds=rules.NO_UNIT_BESIDE_DLEDGER_HAS_KEY) if item.holds == rules.NO_UNIT_HAS_KEY else item
+            for item in evidence
+            if has_units or item.holds != rules.NO_UNIT_HAS_KEY
+        ]
     return replace(result, verdict="unknown", evidence=[*evidence, *unread], next_step=step, routes=tuple(routes))
 
 
@@ -293,6 +298,9 @@ class _Search:
                 has_result = True
                 yield self._judge_member(batch, member, text)
         if has_result:
+            in_dledger = self._lost.key_in_dledger(text)
+            if in_dledger is not None:
+                yield _with_only_route("key", text, in_dledger)
             return
         if place is not None:
             yield self._by_queue(*place)

@@ -39,7 +39,8 @@ from engine.system_names import HALF_TOPIC, OP_TOPIC, ROCKSDB_HALF_TOPIC
 if TYPE_CHECKING:
     from engine.codec.config_tables import Table
     from engine.inspection.index_reader import IndexReader
-    from engine.inspection.snapshot import StoreSnapshot
+    from engine.inspection.queue_reader import CqEntry
+    from engine.inspection.snapshot import AnyQueue, StoreSnapshot
 
 
 _OP_LIMIT = 200_000
@@ -191,6 +192,11 @@ class FactFinder:
         try:
             queue = self._store.find_queue(unit.topic, unit.queue_id)
         except Undecoded as error:
+            queue = self._store.queue_entries(unit.topic, unit.queue_id)
+            if queue is not None:
+                evidence, state = self._entry_evidence(queue, unit, queue.entry(unit.queue_offset))
+                if state in {"listed", "otherTag"}:
+                    return evidence, state
             return [Evidence("queue", error.file, None, error.what)], "undecoded"
         if queue is None:
             statement = self.absent_queue(unit.topic, unit.queue_id)
@@ -207,9 +213,15 @@ class FactFinder:
                 statement += ", " + sentence("and the topic is not declared: it was deleted")
                 return [Evidence("queue", None, None, statement)], "deletedTopic"
             return [Evidence("queue", None, None, statement)], "noQueue"
+        entry = queue.entry(unit.queue_offset) if unit.queue_offset < queue.max_offset else None
+        return self._entry_evidence(queue, unit, entry)
+
+    def _entry_evidence(
+        self, queue: AnyQueue, unit: Unit, entry: CqEntry | None
+    ) -> tuple[list[Evidence], rules.PlaceState]:
+        """Compare ``entry``, the queue's entry with the number of ``unit``, with that unit."""
         folder, position = str(queue.folder), queue.entry_position(unit.queue_offset)
         number = unit.queue_offset
-        entry = queue.entry(number) if number < queue.max_offset else None
         if entry is None or entry.state == "prefilled":
             statement = sentence(
                 "holds no entry for offset {n:,}; it goes from {low:,} to {high:,}",
@@ -338,7 +350,10 @@ class FactFinder:
         ``number``.
         """
         reaches = []
-        queue = self._store.find_queue(topic, queue_id)
+        try:
+            queue = self._store.find_queue(topic, queue_id)
+        except Undecoded:  # the evidence names it
+            queue = None
         end = queue.max_offset if queue is not None else None
         for group, offset, file in self._progress.get((topic, queue_id), ()):
             if self._group in {None, group}:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from engine.callbacks import OffsetProgress
@@ -19,6 +20,7 @@ from engine.codec.message import PREPARED, ROLLBACK, Unit, host_text, parse_uniq
 from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import Damage
 from engine.errors import CorruptUnit, Undecoded
+from engine.inspection import undecoded
 from engine.inspection.block_scan import scan_log
 from engine.inspection.byte_scan import places_of
 from engine.inspection.entry_verdict import resolve
@@ -117,6 +119,8 @@ class LostFinder:
         )
 
     def _behind_the_end(self) -> tuple[rules.Verdict, list[Evidence]]:
+        if undecoded.has_dledger_log(self._store):
+            return "unknown", []  # the log goes on where it is not decoded
         if self._store.lock_state == "held":
             return "unknown", [
                 Evidence("lock", None, None, sentence("a broker is running: what it has not written yet is not here"))
@@ -189,7 +193,8 @@ class LostFinder:
         try:
             queue = self._store.find_queue(topic, queue_id)
         except Undecoded as error:
-            evidence = [Evidence("queue", error.file, None, error.what)]
+            evidence = list(self._entry_into_dledger(topic, queue_id, offset))
+            evidence.append(Evidence("queue", error.file, None, error.what))
             return _without_unit("unknown", evidence, topic, queue_id, offset)
         readers = [item for item in self._facts.groups_in(topic, queue_id, offset) if item[1].offset > offset]
         if queue is None:
@@ -241,6 +246,19 @@ class LostFinder:
             return self._with_what_was(result, entry.physical_offset)
         verdict = "neverSeen" if offset < 0 else "expired" if lost else "damaged"
         return _without_unit(verdict, evidence, topic, queue_id, offset)
+
+    def _entry_into_dledger(self, topic: str, queue_id: int, offset: int) -> Iterator[Evidence]:
+        queue = self._store.queue_entries(topic, queue_id)
+        entry = queue.entry(offset) if queue is not None else None
+        if queue is None or entry is None or entry.state != "entry":
+            return
+        if undecoded.in_dledger(self._store, entry.physical_offset):
+            statement = sentence(
+                "entry {n:,} points at {offset:,}, in the DLedger log, which is not decoded",
+                n=offset,
+                offset=entry.physical_offset,
+            )
+            yield Evidence("queue entry", str(queue.sequence.folders[0]), entry.physical_offset, statement)
 
     def _first_unit(self, topic: str, queue_id: int) -> Unit | None:
         """The first unit of the log in a queue; None if it is too far from the start of a long log."""
@@ -330,6 +348,8 @@ class LostFinder:
             return self._with_what_was(_without_unit(verdict, evidence, offset=place), place)
         for verdict, index_evidence in self._lost_entries(text):
             return _without_unit(verdict, [*evidence, index_evidence], offset=index_evidence.offset)
+        if undecoded.has_dledger_log(self._store):
+            return self._beginning(text, longer, evidence) or _without_unit("unknown", evidence)
         parsed_key = parse_unique_key(text)
         if parsed_key is not None and parsed_key.ms_in_month < _LONGEST_MONTH_MS and self._client_is_known(text):
             return self._by_time(parsed_key.ms_in_month, evidence)
@@ -414,7 +434,9 @@ class LostFinder:
                         verdict = self._lost_place(offset)
                         if verdict is not None:
                             statement = sentence(
-                                "an entry for {key} points before the start of the log"
+                                rules.ENTRY_INTO_DLEDGER
+                                if undecoded.in_dledger(self._store, offset)
+                                else "an entry for {key} points before the start of the log"
                                 if offset < log.min_offset
                                 else "an entry for {key} points where no unit can be read",
                                 key=f"{topic}#{key}",
@@ -422,6 +444,20 @@ class LostFinder:
                             yield verdict, Evidence("index", reader.path, offset, statement, topic=topic)
             except CorruptUnit:
                 continue
+
+    def key_in_dledger(self, text: str) -> WhereResult | None:
+        """Messages of the DLedger log that the index finds by a key which units of ``commitlog`` have, too; None if it
+        finds none.
+        """
+        if not undecoded.has_units_beside_dledger(self._store):
+            return None
+        entries = (
+            evidence
+            for _, evidence in self._lost_entries(text)
+            if evidence.offset is not None and undecoded.in_dledger(self._store, evidence.offset)
+        )
+        evidence = list(islice(entries, NAMED_KEYS))
+        return _without_unit("unknown", evidence, offset=evidence[0].offset) if evidence else None
 
     def _lost_place(self, offset: int) -> rules.Verdict | None:
         log = self._store.log

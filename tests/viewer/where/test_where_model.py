@@ -26,7 +26,7 @@ def kinds(model):
 
 def test_nothing_was_searched_yet():
     model = WhereModel()
-    assert kinds(model) == ("empty", "empty")
+    assert kinds(model) == ("hint", "hint")
     assert model.detail_state().text == "Nothing was searched yet."
     assert model.command() == []
 
@@ -70,7 +70,7 @@ def test_a_failed_search_can_be_tried_again_and_leaves_no_old_answer():
     model.begin("K3")
     model.fail("The search was stopped.")
     assert (model.running, model.results) == (False, ())
-    assert kinds(model) == ("error", "empty")
+    assert kinds(model) == ("error", "hint")
     assert (model.table_state().text, model.table_state().step) == ("The search was stopped.", "Try again")
     assert model.is_new(Question("K3"))
     model.begin("K3")
