@@ -534,13 +534,13 @@ def _offset_finding(
         kind = "answers"
         name = f"{queue.topic}/{queue.queue_id}"
         text = sentence(
-            "The queue {queue} of transaction answers was deleted and started again: the transaction check is at "
+            "The queue {queue} of transaction answers was deleted and began again: the transaction check is at "
             "{n:,}, the queue ends at {end:,}; the check does not see the answers in it, and their half messages are "
             "checked again",
             queue=name,
             n=queue.offset,
             end=queue.end,
         )
-        evidence[HAPPENED] = sentence("the queue {queue} was deleted and started again", queue=name)
+        evidence[HAPPENED] = sentence("the queue {queue} was deleted and began again", queue=name)
     light: Severity | None = "note" if store.abort and not kind else None
     return catalogue.CF02.found(text, path, None, evidence, light, kind=kind, caused_by=cause)
