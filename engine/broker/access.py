@@ -169,7 +169,7 @@ class Access:
         try:
             self.acl = read_acl(self.path)
         except StoreError as error:
-            _log.warning("%s: what it said before holds on: %s", self.path, error)
+            _log.warning("%s cannot be used, the accounts read before stay in force: %s", self.path, error)
             return
         if self.users is not None:
             self.users.take_over(self.acl)

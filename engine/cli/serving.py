@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import contextlib
 import ipaddress
+import logging
 import signal
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from engine.message_store import MessageStore
 
 MAX_DESCRIPTORS = 20_000
+FILE_READERS = ("engine.broker.plain_acl", "engine.broker.access", "engine.store.config_tables")
+"""Loggers that warn about the accounts and tables of a broker: unknown words, files that cannot be used."""
 POLL_INTERVAL_S = 0.25
 """Seconds between two looks at what a store cannot do."""
 
@@ -102,6 +105,32 @@ def ended_by_signals() -> Iterator[asyncio.Event]:
     finally:
         for signal_number, handler in old_handlers.items():
             signal.signal(signal_number, handler)
+
+
+class _SayWarnings(logging.Handler):
+    """Passes messages of a logger on to ``say``."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        super().__init__(logging.WARNING)
+        self._say = say
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._say(record.getMessage())
+
+
+@contextlib.contextmanager
+def report_warnings(say: Callable[[str], None]) -> Iterator[None]:
+    """Say within the block what the readers of the broker's own files warn about (:data:`FILE_READERS`). Loggers of
+    the engine are silent otherwise, because programs embed it.
+    """
+    handler = _SayWarnings(say)
+    for name in FILE_READERS:
+        logging.getLogger(name).addHandler(handler)
+    try:
+        yield
+    finally:
+        for name in FILE_READERS:
+            logging.getLogger(name).removeHandler(handler)
 
 
 async def report_troubles(store: MessageStore, say: Callable[[str], None]) -> None:

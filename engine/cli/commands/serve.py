@@ -42,6 +42,7 @@ from engine.cli.serving import (
     print_record,
     read_tls_option,
     report_troubles,
+    report_warnings,
 )
 from engine.cli.serving import port as a_port
 from engine.cli.slave_role import ask_masters_release, follow_until, with_role
@@ -129,6 +130,11 @@ def register(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
+    with report_warnings(out.say):
+        return _run(args, out)
+
+
+def _run(args: argparse.Namespace, out: Output) -> int:
     report_compilation(out)
     broker, given_settings, unknown = read_config(args.config) if args.config else (BrokerConfig(), None, [])
     given_settings = (

@@ -174,7 +174,7 @@ def test_a_file_that_changes_is_read_again(tmp_path: Path, caplog: pytest.LogCap
     (tmp_path / "plain_acl.yml").write_text("what is this")
     client.step()
     assert refusal(client, command) == ""
-    assert "what it said before holds on" in caplog.text
+    assert "the accounts read before stay in force" in caplog.text
 
 
 def test_a_broker_asks_before_it_answers(tmp_path: Path) -> None:

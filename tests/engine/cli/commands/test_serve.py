@@ -139,6 +139,17 @@ def test_accounts_are_asked_for(tmp_path: Path) -> None:
         assert (answer.code, answer.remark) == (16, "username cannot be null.")
 
 
+def test_a_word_that_is_no_permission_is_reported(tmp_path: Path) -> None:
+    """RocketMQ takes such a word for DENY. The warning went to a logger that nobody listened to."""
+    acl = tmp_path / "plain_acl.yml"
+    acl.write_text(ACCOUNTS + "  topicPerms:\n  - topicA=READ\n")
+    store = str(tmp_path / "store")
+    code, output = run_serve("serve", store, "--listen", "192.0.2.1", "--port", "0", *FREE[2:], "--acl", str(acl))
+    assert code == 3
+    assert "account 1: topicPerms: topicA: 'READ' is no permission and counts as DENY" in output
+    assert output.count("READ") == 1
+
+
 def test_a_configuration_that_asks_for_accounts_is_not_passed_over(tmp_path: Path) -> None:
     (tmp_path / "broker.conf").write_text("aclEnable=true\n")
     code, words = run_serve("serve", str(tmp_path / "store"), "--config", str(tmp_path / "broker.conf"))
