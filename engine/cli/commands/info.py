@@ -82,6 +82,11 @@ def _for_people(info: StoreInfo, out: Output) -> None:
                 ("Checkpoint, log", iso_time(page.physic_msg_timestamp) if page.physic_msg_timestamp else "zero"),
                 ("Checkpoint, queues", iso_time(page.logics_msg_timestamp) if page.logics_msg_timestamp else "zero"),
                 ("Checkpoint, index", iso_time(page.index_msg_timestamp) if page.index_msg_timestamp else "zero"),
+                *(
+                    [("Checkpoint, queue entries", f"written up to {page.logics_physical_offset:,} of the log")]
+                    if page.logics_physical_offset
+                    else []
+                ),
             )
         )
     for note in info.notes:
