@@ -157,15 +157,20 @@ def _lost_by(start: Record | None) -> str:
         return "unknown"
     if not start["starts"]:
         return f"it does not start: {start['why']}"
-    parts = [_lost(start)] if start["messages"] else []
-    if start.get("wrongNumbers"):
-        parts.append(f"{number_of(start['wrongNumbers'], 'message', 'messages')} get wrong queue offsets")
-    if start.get("losesNewMessages"):
-        parts.append("every message that it acknowledges from then on")
     files = start["indexFilesDeleted"]
-    return ", ".join(parts or ["no message"]) + (
-        f"; deletes {files:,} index file{'' if files == 1 else 's'}" if files else ""
-    )
+    return losses_text(
+        start["messages"], start.get("wrongNumbers", 0), loses_new_messages=start.get("losesNewMessages", False)
+    ) + (f"; deletes {files:,} index file{'' if files == 1 else 's'}" if files else "")
+
+
+def losses_text(messages: int, wrong_offsets: int, *, loses_new_messages: bool) -> str:
+    """Return what a start loses: messages, their queue offsets, messages that it acknowledges later; or "no message"."""
+    parts = [number_of(messages, "message", "messages")] if messages else []
+    if wrong_offsets:
+        parts.append(number_of(wrong_offsets, "message gets a wrong queue offset", "messages get wrong queue offsets"))
+    if loses_new_messages:
+        parts.append("every message that it acknowledges from then on")
+    return ", ".join(parts or ["no message"])
 
 
 def _print_queues(loss: Record | None, out: Output) -> None:

@@ -1149,6 +1149,10 @@ STATES: dict[str, ReportState] = {
                 (r"ha(s|ve) no (RocketMQ )?message", "holds no message"),
                 1,
             ),
+            Command(
+                "recover STORE --plan --config HERE/broker.conf --paths-from-config",
+                (r"Lost by this start of RocketMQ [\d.]+: [^:]*every message that it acknowledges from then on",),
+            ),
         ),
         {"storePathCommitLog": "HERE/disk1,HERE/disk2", "mappedFileSizeCommitLog": "4096"},
     ),
@@ -1169,7 +1173,11 @@ STATES: dict[str, ReportState] = {
             Command(
                 "check STORE", ("RP03", "numbers jump", "storescope dispatch"), ("do not change consumer offsets",), 1
             ),
-            Command("recover STORE --plan", ("Wrong queue offsets",)),
+            Command(
+                "recover STORE --plan",
+                ("Wrong queue offsets", r"Lost by this start of RocketMQ [\d.]+: \d+ messages get wrong queue offsets"),
+                ("start of RocketMQ 5.3: no message",),
+            ),
         ),
     ),
     "offsets of a log that was deleted": ReportState(

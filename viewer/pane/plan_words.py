@@ -447,6 +447,17 @@ def headline(plan: RecoveryPlan, *, harmed: bool) -> list[tuple[str, str]]:
                 ),
             )
         )
+    if plan.misnumbered:
+        chips.append(
+            (
+                "error",
+                tr_plural(
+                    "{n:,} message gets a wrong queue offset", "{n:,} messages get wrong queue offsets", n=plan.misnumbered
+                ),
+            )
+        )
+    if plan.loses_new_messages:
+        chips.append(("error", tr("every new message would be lost")))
     if plan.exit == "abnormal":
         chips.append(("warn", tr("abnormal exit")))
     if chips:

@@ -107,11 +107,11 @@ def _planned(store: StoreSnapshot) -> Iterator[str]:
     yield f"Consume queues and index of {path} are built again from {size_text(length)} of log:"
     yield (
         f"  {number_of(queues, 'queue', 'queues')} in {number_of(files, 'file', 'files')} "
-        f"({size_text(size)}) are replaced"
+        f"({size_text(size)}) {'is' if queues == 1 else 'are'} replaced"
     )
     yield (
-        f"  {number_of(index_files, 'file', 'files')} of the index ({size_text(index_size)}) are "
-        "replaced; the log is left alone"
+        f"  {number_of(index_files, 'file', 'files')} of the index ({size_text(index_size)}) "
+        f"{'is' if index_files == 1 else 'are'} replaced; the log is left alone"
     )
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.cli.backup import add_consent, ask_consent, backed_up, refuse_empty
-from engine.cli.finding_text import offsets_text, times_text
+from engine.cli.finding_text import losses_text, offsets_text, times_text
 from engine.cli.options import (
     add_command,
     add_release,
@@ -197,7 +197,7 @@ def _for_people(
         out.line(f"Probably written by RocketMQ {of(written[0]).covers}: {written[1]}.")
     losses = [loss.messages for loss in (recovery.undispatched, recovery.dropped) if loss is not None]
     if recovery.will_start and losses:
-        lost = number_of(sum(losses), "message", "messages") if sum(losses) else "no message"
+        lost = losses_text(sum(losses), recovery.misnumbered, loses_new_messages=recovery.loses_new_messages)
         out.line(f"Lost by this start of RocketMQ {recovery.like}: {lost}{', listed below' if sum(losses) else ''}")
     out.line()
     if recovery.blockers:

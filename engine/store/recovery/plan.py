@@ -286,6 +286,7 @@ class RecoveryPlan:
     dropped: Loss | None = None  # units that can be read behind end_offset; None: not looked for
     queues_known: bool = True  # false: the queues' entries, and so the units dispatched again, are unknown
     empty_log: EmptyLog | None = None  # evidence of lost messages: the plan is carried out only with empty_log
+    loses_new_messages: bool = False  # two log files begin at one offset: a broker writes to one and reads the other
 
     @property
     def changes_nothing(self) -> bool:
@@ -363,6 +364,7 @@ class RecoveryPlan:
             "notes": list(self.notes),
             "queuesKnown": self.queues_known,
             "wrongNumbers": self.misnumbered,
+            "losesNewMessages": self.loses_new_messages,
             "undispatched": self.undispatched.record() if self.undispatched is not None else None,
             "dropped": self.dropped.record() if self.dropped is not None else None,
         }

@@ -159,6 +159,7 @@ def plan(source: RecoverySource, like: Release = NEWEST, execution: Execution | 
         first_pass=passes.first,
         second_pass=passes.second,
         empty_log=missed,
+        loses_new_messages=bool(source.log.doubles),
     )
 
 

@@ -90,6 +90,16 @@ def test_what_no_start_dispatches_is_told_by_topic_and_queue(tmp_path: Path) -> 
     assert ("error", "41 messages never dispatched") in headline(actual_plan, harmed=False)
 
 
+def test_wrong_queue_offsets_and_lost_puts_are_in_the_headline(tmp_path: Path) -> None:
+    """Beside ``check``, which called the start an error, the headline said "nothing would be lost"."""
+    with open_store(healthy().write(tmp_path / "store")) as store:
+        recovery = plan(store)
+    misnumbered = replace(recovery, queues=(replace(recovery.queues[0], shifted=3), *recovery.queues[1:]))
+    assert headline(misnumbered, harmed=True) == [("error", "3 messages get wrong queue offsets")]
+    doubled = replace(recovery, loses_new_messages=True)
+    assert headline(doubled, harmed=True) == [("error", "every new message would be lost")]
+
+
 def test_a_queue_that_a_start_stops_reading_is_counted_as_cut(tmp_path: Path) -> None:
     """The plan said "15 queues, 0 cut" over a queue whose last file is deleted and of which 318 entries go."""
     with open_store(healthy().write(tmp_path / "store")) as store:
