@@ -26,6 +26,20 @@ def test_an_offset_in_any_writing(run: Run, walker: Walker, orders: Path, text: 
     run(walk())
 
 
+def test_after_a_jump_the_keys_belong_to_the_rows(run: Run, walker: Walker, orders: Path) -> None:
+    """The box kept the focus: the arrow keys moved no row until one was clicked."""
+
+    async def walk() -> None:
+        await walker.open(orders)
+        for place, table in (("1050", LOG), ("OrderPaid/2/5", QUEUE)):
+            await walker.go(place)
+            assert walker.window.focusWidget() is walker.table(table), place
+        await walker.go("no-such-key")
+        assert walker.window.focusWidget() is walker.find(QLineEdit, "goto.field")
+
+    run(walk())
+
+
 def test_an_offset_within_a_unit_shows_that_unit(run: Run, walker: Walker, orders: Path) -> None:
     async def walk() -> None:
         await walker.open(orders)

@@ -194,7 +194,7 @@ class RecoveryPanel(Paper):
             layout.addWidget(Chip(shape, label))
         if lab and plan is not None:
             layout.addWidget(Chip("live", tr("open in the lab")))
-        self.release.setVisible(job is None or job.possible)
+        self.release.setVisible(job is not None and job.possible and job.like is not None)
         self.release.setEnabled(job is not None and job.possible and not job.running)
         self.release.setCurrentIndex(self.release.findData(job.like) if job is not None and job.like else -1)
         self._again.setVisible(job is not None and job.possible and not job.running and (plan is None or job.stale))

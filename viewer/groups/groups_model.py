@@ -8,7 +8,7 @@ from typing import Literal
 
 from viewer.look.assets import tr, tr_plural
 from viewer.look.engine_words import engine_words
-from viewer.pane.group_rows import GroupRow, GroupsRead, GroupSum, order, sentence, sum_sentence, sums
+from viewer.pane.group_rows import OFFSETS, GroupRow, GroupsRead, GroupSum, order, sentence, sum_sentence, sums
 from viewer.widgets.table_state import TableState
 
 Grouping = Literal["queues", "topics", "groups"]
@@ -83,8 +83,8 @@ class GroupsModel:
 
     def head_note(self) -> str:
         """Return what was compared and when retention deletes, for the head of the table."""
-        source = tr("config/consumerOffset.json against the queues")
         groups = self._groups
+        source = tr("config/{file} against the queues", file=groups.file if groups is not None else OFFSETS)
         if groups is None:
             return source
         rule = tr(

@@ -333,6 +333,8 @@ class UnitsPane(Pane):
     def _filled(self) -> None:
         self._choose_match()
         self._choose_newest()
+        if (row := self.table.current_row()) is not None:
+            self.unit.replace_row(row)
         if self._wanted is not None and self.model.filter.source is None:
             place, self._wanted = self._wanted, None
             self.show_place(place)

@@ -175,6 +175,12 @@ class UnitPanes(QObject):
         self.hex.runner = session.jobs.read if session is not None else self.hex.runner
         self.show_row(None)
 
+    def replace_row(self, row: LogRow) -> None:
+        """Show ``row`` if it is of another kind than the shown row at its offset: a unit where nothing was written."""
+        shown_row = self._row
+        if shown_row is not None and shown_row.offset == row.offset and type(shown_row) is not type(row):
+            self.show_row(row)
+
     def show_row(self, row: LogRow | None, field: str = "") -> None:
         """Show ``row`` (None: nothing); ``field`` is chosen once it is there."""
         self._turn += 1

@@ -84,6 +84,9 @@ class GroupRow:
         return None if self.goes_at is None or self.unread is None else max(0, self.goes_at - self.now)
 
 
+OFFSETS = "consumerOffset.json"
+
+
 @dataclass(frozen=True, slots=True)
 class GroupsRead:
     """All rows, and the retention rules that apply to them."""
@@ -97,6 +100,8 @@ class GroupsRead:
     """None if retry topics or checkpoints could not be read."""
     unknown: str | None = None
     """Why nothing is known about groups whose queues or offsets are not decoded."""
+    file: str = OFFSETS
+    """The table that a broker would load: the main file or its .bak."""
 
 
 def read_groups(store: StoreSnapshot) -> GroupsRead:
@@ -128,7 +133,19 @@ def read_groups(store: StoreSnapshot) -> GroupsRead:
         retention_facts.running,
         waits,
         retention_facts.readers_unknown,
+        _offsets_file(store),
     )
+
+
+def _offsets_file(store: StoreSnapshot) -> str:
+    from engine.errors import CannotRead
+    from engine.inspection.tables import read_table
+
+    try:
+        table = read_table(store, OFFSETS)
+    except CannotRead:
+        return OFFSETS
+    return (table.file if table is not None else None) or OFFSETS
 
 
 def unread_place(store: StoreSnapshot, progress: GroupProgress) -> int | None:

@@ -120,7 +120,7 @@ def _incident(inputs: ReportInputs, mask: Masking) -> Section | None:
         (name, (answer.mark or "out", mask.words(answer.said)), mask.words(answer.why)) for name, answer in answers
     )
     steps = tuple(
-        mask.words(f"{number_}. {text}" + (f": {command}" if command else ""))
+        mask.words(f"{number_}. {text}" + (f" {command}" if command else ""))
         for number_, (text, command) in enumerate(incident.steps, 1)
     )
     parts = [

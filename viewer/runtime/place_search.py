@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from engine.codec.message import Unit
 from engine.errors import StoreError
 from engine.system_names import is_system_topic
-from viewer.look.assets import tr, tr_plural
+from viewer.look.assets import tr
 from viewer.look.formats import moment
 from viewer.runtime.places import Place, Search, log, parse_time, queue
 
@@ -105,12 +105,7 @@ def _find_message(store: StoreSnapshot, search: Search) -> Resolved:
         if len(units) == 1:
             return Resolved(log(chosen.offset))
         number = units[::-1].index(chosen) + 1
-        note = tr_plural(
-            "{part:,} of {n:,} unit with this id or key",
-            "{part:,} of {n:,} units with this id or key",
-            part=number,
-            n=len(units),
-        )
+        note = tr("unit {part:,} of {n:,} with this id or key", part=number, n=len(units))
         if len(readable) == 1:
             note += ", " + tr("the one that consumers read")
         return Resolved(log(chosen.offset), note)

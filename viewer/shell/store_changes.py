@@ -55,7 +55,13 @@ class StoreChanges:
         """Note a use of the go-to box and go to the place."""
         window = self._window
         self.operations.went(text, tr("Go to…"))
-        window.jobs.start(window.go_to_text(text))
+        window.jobs.start(self._go(text))
+
+    async def _go(self, text: str) -> None:
+        """Go to the place and move the focus there: the next keys belong to its rows."""
+        window = self._window
+        if await window.go_to_text(text) and window.focusWidget() is window.top.goto:
+            window.pane(window.view).setFocus()
 
     def surveyed(self) -> None:
         """Show the survey: format, crumbs, list of recent stores."""

@@ -327,6 +327,7 @@ def status_words(space: Space, *, is_complete: bool = True) -> str:
     """
     method = {
         "walked": tr("the log was walked"),
+        "unread": tr("the log was walked as far as it can be read"),
         "cut": tr("stopped: the rest was not looked at"),
         "queues": tr("from file lists and queues, the log is being walked"),
         "sampled": tr("from file lists and samples of the queues, the log is being walked"),

@@ -161,7 +161,7 @@ class RecordView(MenuTable):
 
     def go_to(self, position: int, choose: bool = True) -> None:
         """Bring the row that holds ``position`` into view, a third from the top, and choose it."""
-        number = self._number_holding(position)
+        number = None if self._window.is_outdated_at(position) else self._number_holding(position)
         if number is None:
             self._ask(self._window.jump(position, self.visible_rows()), self._chooser(position, choose))
             return
@@ -198,7 +198,7 @@ class RecordView(MenuTable):
 
     def last_row(self) -> None:
         """Choose the very last row."""
-        self._go_to_end(self._window.last, self._window.source.end, -1)
+        self._go_to_end(self._window.holds_end, self._window.source.end, -1)
 
     def follow(self, in_own_window: bool = False) -> bool:
         """Follow the link of the current cell, or else the row's first link. ``in_own_window`` opens it in its own
@@ -408,7 +408,7 @@ class RecordView(MenuTable):
             number = self._number_holding(position)
             self.verticalScrollBar().setValue(number if number is not None else len(self._window.rows))
 
-        if self._number_holding(position) is not None:
+        if not self._window.is_outdated_at(position) and self._number_holding(position) is not None:
             show()
         else:
             self._ask(self._window.jump(position, self.visible_rows()), show)

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
 Row = TypeVar("Row")
@@ -150,6 +150,8 @@ class RowRequest:
     position: int
     before: int
     after: int
+    source_end: int = field(default=0, compare=False)
+    """End of the source when the read was requested."""
 
 
 class Window(Generic[Row]):
@@ -167,6 +169,8 @@ class Window(Generic[Row]):
         self.rows: list[Row] = []
         self.first = False
         self.last = False
+        self._known_end = 0
+        """End of the source when ``last`` was read: a source that has grown since has rows after those."""
 
     @property
     def complete(self) -> bool:
@@ -177,21 +181,21 @@ class Window(Generic[Row]):
         """The read that brings ``position`` into the window with room on both sides."""
         total = self.source.total
         if total is not None and total <= self.whole:
-            return RowRequest("jump", self.source.start, 0, total + 1)
+            return RowRequest("jump", self.source.start, 0, total + 1, self.source.end)
         position = min(max(position, self.source.start), self.source.end)
         edge = self.chunk // 4 + 1
-        return RowRequest("jump", position, 2 * visible + edge, 2 * visible + edge)
+        return RowRequest("jump", position, 2 * visible + edge, 2 * visible + edge, self.source.end)
 
     def tail(self, visible: int) -> RowRequest:
         """The read of only the last rows, for an end that moves faster than the user scrolls."""
-        return RowRequest("tail", self.source.end, visible + 2, visible)
+        return RowRequest("tail", self.source.end, visible + 2, visible, self.source.end)
 
     def wanted(self, top: int, visible: int) -> RowRequest | None:
         """The read that is due when row ``top`` is the first of ``visible`` rows on the screen, or None."""
         if not self.rows:
             return None
         if not self.last and top + 2 * visible + self.chunk // 4 >= len(self.rows):
-            return RowRequest("more", self.source.behind(self.rows[-1]), 0, self.chunk)
+            return RowRequest("more", self.source.behind(self.rows[-1]), 0, self.chunk, self.source.end)
         if not self.first and top < visible + self.chunk // 4:
             return RowRequest("less", self.source.position(self.rows[0]), self.chunk, 0)
         return None
@@ -202,10 +206,11 @@ class Window(Generic[Row]):
         """
         if row_request.kind in JUMPS:
             self.rows, self.first, self.last = list(page.rows), page.first, page.last
+            self._known_end = row_request.source_end
             return min(page.at, max(0, len(self.rows) - 1))
         if row_request.kind == "more":
             self.rows += page.rows
-            self.last = page.last
+            self.last, self._known_end = page.last, row_request.source_end
             drop = max(0, min(len(self.rows) - self.capacity, top - visible - self.chunk))
             if drop:
                 del self.rows[:drop]
@@ -239,6 +244,20 @@ class Window(Generic[Row]):
             return False
         start, end = self.source.position(self.rows[0]), self.source.behind(self.rows[-1])
         return (self.first or position >= start) and (self.last or position < end)
+
+    @property
+    def holds_end(self) -> bool:
+        """Return whether the last row of the source is in the window, and the source has not grown since."""
+        return self.last and self.source.end == self._known_end
+
+    def is_outdated_at(self, position: int) -> bool:
+        """Return whether the source has grown since its last row was read, and ``position`` is at or after that row.
+
+        The last row may be the space after the last record: what was written there since is not in the window.
+        """
+        if not self.rows or not self.last or self.holds_end:
+            return False
+        return position >= self.source.position(self.rows[-1])
 
 
 Bounds = tuple[int, int]

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from engine.inspection.snapshot import StoreSnapshot
     from engine.inspection.space.log import LogFileSpace, LogSpace
 
-How = Literal["walked", "cut", "queues", "sampled"]
+How = Literal["walked", "unread", "cut", "queues", "sampled"]
+"""``walked``: every byte of the log; ``unread``: all that can be read of it; ``cut``: as far as the walk was stopped."""
 DEAD = ("stale", "beyondEnd", "belowMin")
 """Parts that a broker never reads again."""
 WRITTEN = ("units", "stale", "beyondEnd")
@@ -116,7 +117,7 @@ def space_of(
         store,
         files,
         rows,
-        "walked" if log_space.complete else "cut",
+        "walked" if log_space.complete else "cut" if log_space.stopped else "unread",
         begun,
         tags=_named((topic, tag, count.bytes, count.messages) for (topic, tag), count in log_space.tags.items()),
         producers=_named(

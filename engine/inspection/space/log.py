@@ -100,6 +100,8 @@ class LogSpace:
     compressed: dict[str, Count] = field(default_factory=dict)
     first_of: dict[str, int] = field(default_factory=dict)
     complete: bool = False
+    stopped: bool = False
+    """True if ``cancelled`` stopped the walk; bytes that could not be read also leave it incomplete."""
 
 
 def walk_space(
@@ -158,7 +160,7 @@ def walk_space(
         cache.save()
     if progress is not None and complete:
         progress(total, total)
-    log_space.complete = complete and all_read
+    log_space.complete, log_space.stopped = complete and all_read, not complete
     return log_space
 
 

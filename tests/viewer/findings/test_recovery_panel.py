@@ -84,6 +84,20 @@ def test_one_field_chooses_the_release_whose_start_is_planned(qapp, golden) -> N
 
 
 @pytest.mark.golden
+def test_without_a_plan_there_is_no_empty_choice_of_a_release(qapp, golden) -> None:
+    """A store with a file that cannot be read has no plan. An empty field stood beside the button that asks again."""
+
+    async def drive(pane, session) -> None:
+        panel, job = pane.recovery, recovery_of(session)
+        assert not panel.release.isHidden()
+        job.plan = job.like = None
+        panel._show()
+        assert panel.release.isHidden()
+
+    on_store(qapp, FindingsPane, golden("crash-flip-5.3.3"), drive)
+
+
+@pytest.mark.golden
 def test_queues_that_are_not_decoded_are_one_sentence_without_dead_buttons(qapp, golden) -> None:
     """ "Work out the recovery plan" and "Try again" stood there, and could only fail."""
 

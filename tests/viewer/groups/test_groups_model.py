@@ -26,11 +26,15 @@ def groups(tmp_path_factory: pytest.TempPathFactory) -> GroupsRead:
         return read_groups(opened)
 
 
-@pytest.fixture
-def model(groups: GroupsRead) -> GroupsModel:
+def model_of(groups: GroupsRead) -> GroupsModel:
     filled = GroupsModel()
     filled.take(groups)
     return filled
+
+
+@pytest.fixture
+def model(groups: GroupsRead) -> GroupsModel:
+    return model_of(groups)
 
 
 def place(model: GroupsModel, row: int) -> tuple[str, int]:
@@ -54,6 +58,13 @@ def test_groups_are_summed_up_and_another_store_forgets_them(model: GroupsModel)
     assert model.table_state() is None
     model.forget_store()
     assert (model.summary(), list(model.rows)) == ("", [])
+
+
+def test_the_table_that_counts_is_named(groups: GroupsRead):
+    """The head named consumerOffset.json where that was gone and its .bak was read."""
+    assert model_of(groups).head_note().startswith("config/consumerOffset.json against the queues · ")
+    from_backup = replace(groups, file="consumerOffset.json.bak")
+    assert model_of(from_backup).head_note().startswith("config/consumerOffset.json.bak against the queues · ")
 
 
 def test_rows_are_queues_or_the_sums_of_topics_or_groups(model: GroupsModel):

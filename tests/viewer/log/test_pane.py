@@ -269,7 +269,9 @@ def test_every_unit_of_a_store_is_decoded_and_shown(on, name):
     on(name, drive)
 
 
-def test_units_that_are_written_while_it_is_open_appear(qapp, golden, tmp_path):
+@pytest.fixture
+def growing_store(golden, tmp_path):
+    """A store whose newest 40 units are not written yet: its folder, these units, and what writes them."""
     store = tmp_path / "store"
     shutil.copytree(golden("clean-5.3.3"), store)
     with open_store(store) as actual_store:
@@ -283,13 +285,18 @@ def test_units_that_are_written_while_it_is_open_appear(qapp, golden, tmp_path):
             raw.write(data)
 
     write(bytes(len(later)))
+    return store, ahead, lambda: write(later)
+
+
+def test_units_that_are_written_while_it_is_open_appear(qapp, growing_store):
+    store, ahead, write_later = growing_store
 
     async def drive(pane, session):
         session.grown.connect(pane.refresh)
         pane.table.last_row()
         await settled(session.jobs)
         assert (pane.table.current_row().kind, pane.table.current_row().offset) == ("zero", ahead[0].offset)
-        write(later)
+        write_later()
         session.follow(True)
         session.look(anyway=True)
         await settled(session.jobs)
@@ -298,6 +305,50 @@ def test_units_that_are_written_while_it_is_open_appear(qapp, golden, tmp_path):
         offsets = [row.offset for row in pane.table.table.rows]
         assert {unit.offset for unit in ahead} <= set(offsets)
         assert offsets == sorted(set(offsets))
+
+    on_store(qapp, UnitsPane, store, drive)
+
+
+def test_a_unit_that_was_written_since_the_end_was_read_is_gone_to(qapp, growing_store):
+    """A request of a broker at work leads to its unit. The log had been read to its end before the unit was written:
+    the row of the old end was taken for it, and the message beside the table stayed that of the old end.
+    """
+    store, ahead, write_later = growing_store
+
+    async def drive(pane, session):
+        pane.table.last_row()
+        await settled(session.jobs)
+        assert (pane.table.current_row().kind, pane.table.current_row().offset) == ("zero", ahead[0].offset)
+        write_later()
+        session.look(anyway=True)
+        await until(lambda: pane.table.source.end == ahead[-1].end)
+        pane.show_place(places.log(ahead[20].offset))
+        await until(lambda: pane.table.current_row() is not None)
+        await settled(session.jobs)
+        assert pane.table.current_row().offset == ahead[20].offset
+        pane.table.last_row()
+        await settled(session.jobs)
+        assert pane.table.current_row().offset == ahead[-1].end
+
+    on_store(qapp, UnitsPane, store, drive)
+
+
+def test_a_chosen_end_that_becomes_a_unit_is_decoded(qapp, growing_store):
+    """The end of the log was chosen and a unit was written there: the table showed the unit, the message beside it
+    still said that nothing was written.
+    """
+    store, ahead, write_later = growing_store
+
+    async def drive(pane, session):
+        session.grown.connect(pane.refresh)
+        pane.table.last_row()
+        await settled(session.jobs)
+        write_later()
+        session.look(anyway=True)
+        await until(lambda: isinstance(pane.table.current_row(), UnitRow))
+        await settled(session.jobs)
+        assert pane.table.current_row().offset == ahead[0].offset
+        assert field_value(pane, "physicalOffset") == f"{ahead[0].offset:,}"
 
     on_store(qapp, UnitsPane, store, drive)
 

@@ -45,6 +45,7 @@ def test_the_incident_stands_first_with_its_answers_steps_and_lost_messages(gold
     assert (section.key, section.title) == ("incident", "Incident")
     page = render(report)
     assert page.index("What happened") < page.index("Lost already") < page.index("Lost by the next start")
+    assert ".:" not in page.partition("First steps")[2].partition("</section>")[0]
     for step in incident["firstSteps"]:
         assert step["command"] is None or step["command"].split()[0] in page
     lost = [part for part in section.parts if part.table is not None and len(part.table.heads) > 3]

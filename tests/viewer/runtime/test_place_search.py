@@ -112,5 +112,5 @@ def test_of_several_units_with_an_id_the_one_that_consumers_read_leads(golden: G
             request += 1
             results = resolve(store, Search("id", text or ""))
             assert results.place == places.log(users[0].offset)
-            assert f"of {count} units with this id or key" in results.note
+            assert f"of {count} with this id or key" in results.note
     assert request

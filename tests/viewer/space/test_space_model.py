@@ -87,6 +87,10 @@ def test_a_stopped_count_says_so_and_can_go_on(account: Space):
     model.end_count(replace(account, how="cut"))
     assert model.count_state().kind == "cut"
     model.begin_count()
+    model.end_count(replace(account, how="unread"))
+    assert model.count_state() is None
+    assert "as far as it can be read" in model.status(is_complete=False)
+    model.begin_count()
     model.end_count(account)
     assert model.count_state() is None
 

@@ -11,10 +11,12 @@ from pathlib import Path
 import golden_stores
 import naive_space_count
 import pytest
+from failing_reads import FailingDisk
 from handmade_stores import HandmadeStore
 
 from engine.inspection import open_store
 from engine.inspection.space.account import quick_space, space_of
+from engine.mapped.reading import read_through
 
 pytestmark = pytest.mark.golden
 
@@ -166,6 +168,18 @@ def test_a_walk_that_is_stopped_says_what_was_not_looked_at(tmp_path):
     with open_store(root) as store:
         space = space_of(store, cancelled=lambda: True)
     assert space.how == "cut"
+    assert space.equal
+    assert sum(row.bytes for row in space.rows if row.part == "notLookedAt") > 0
+
+
+def test_a_file_that_cannot_be_read_does_not_stop_the_walk(tmp_path):
+    """The Space view said "Stopped" and offered to go on, where everything that can be read was counted."""
+    _, root = _made(tmp_path)
+    with open_store(root) as store:
+        second_file = store.log.files[1].path
+    with read_through(FailingDisk(second_file, "open", 0, "EACCES")), open_store(root) as store:
+        space = space_of(store)
+    assert space.how == "unread"
     assert space.equal
     assert sum(row.bytes for row in space.rows if row.part == "notLookedAt") > 0
 
