@@ -351,7 +351,7 @@ TABLES = (
 """The JSON tables of a broker; ``timercheck`` beside them is binary."""
 OPTIONAL_TABLES = ("messageRequestMode.json", "transactionMetrics")
 """Tables that may fail to load without stopping the broker."""
-Used = Literal["main", "bak", "defaults", "nothing"]
+Used = Literal["main", "bak", "rocksdb", "defaults", "nothing"]
 State = Literal["ok", "missing", "empty", "bad", "unreadable"]
 
 
@@ -377,6 +377,7 @@ class Table:
     value: dict[str | int, Any]
     main: TableFile
     bak: TableFile | None  # None: not read, because the main file is good
+    folder: str = ""  # of the RocksDB that has the table, as seen from the store
 
     @property
     def will_load(self) -> bool:
@@ -385,7 +386,9 @@ class Table:
 
     @property
     def file(self) -> str | None:
-        """The name of the file that was used."""
+        """The name of the file that was used; the folder of a RocksDB, as seen from ``config``."""
+        if self.used == "rocksdb":
+            return self.folder.removeprefix("config/")
         return {"main": self.name, "bak": self.name + BACKUP}.get(self.used)
 
 

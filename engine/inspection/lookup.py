@@ -86,7 +86,7 @@ def known_topics(store: StoreSnapshot) -> Iterator[str]:
     """
     folder_topics = set(store.listed_topics())
     yield from folder_topics
-    if store.undecoded_part("topics") is None:
+    if store.why_unknown("topics") is None:
         yield from (name for name in table_topics(store) if name not in folder_topics)
 
 

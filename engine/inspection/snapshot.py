@@ -29,10 +29,11 @@ from engine.inspection.log_reader import LogReader
 from engine.inspection.opening import Kind, LockState, Opening, lock_state, recognise
 from engine.inspection.queue_reader import QueueReader
 from engine.inspection.rocksdb_queue import RocksQueueReader, RocksQueues
+from engine.inspection.rocksdb_tables import RocksTables
 from engine.mapped.read_only import DescriptorCache, FileSequence, LoneFile, ReadOnlyFile
 from engine.mapped.reading import Reading, Unread
 from engine.releases import Release
-from engine.rules.undecoded import Subject, UndecodedPart, in_the_way_of_writing
+from engine.rules.undecoded import TABLE_SUBJECTS, Subject, UndecodedPart, in_the_way_of_writing
 from engine.sentences import plural, sentence
 from engine.system_names import LMQ_PREFIX
 
@@ -103,6 +104,8 @@ class StoreSnapshot:
         self._undecoded: tuple[UndecodedPart, ...] | None = None
         self._answering: dict[Subject, UndecodedPart | None] = {}
         self._rocksdb_queues: RocksQueues | None = None
+        self.rocksdb_tables = RocksTables(self)
+        """Tables that the broker keeps in a RocksDB."""
         self._unlisted: CannotRead | None = None
         self.topics_of_both_kinds: frozenset[str] = frozenset()
         """Topics with a queue that has a folder of each kind; :meth:`topics` returns only one of them."""
@@ -223,6 +226,7 @@ class StoreSnapshot:
         self.reading.forget()
         self._undecoded = None
         self._answering.clear()
+        self.rocksdb_tables.forget()
         changed = self._rocksdb_queues is not None and self._rocksdb_queues.refresh()
         if NO_LOG_FOLDER in self.notes and self.paths is not None and self.reading.exists(self.paths.commitlog):
             self.notes.remove(NO_LOG_FOLDER)
@@ -388,6 +392,9 @@ class StoreSnapshot:
         part = self.undecoded_part(subject)
         if part is None:
             return None
+        if subject in TABLE_SUBJECTS.values():
+            names = (name for name, other in TABLE_SUBJECTS.items() if other == subject)
+            return next((reason for name in names if (reason := self.rocksdb_tables.why_unknown(name))), None)
         if subject != "queues" or self.rocksdb_queues is None:
             return part.reason(subject)
         try:

@@ -41,11 +41,13 @@ def release_of(store: StoreSnapshot) -> Release:
 def read_table(store: StoreSnapshot, name: str) -> Table | None:
     """Read a table by its file name; None if neither the file nor its ``.bak`` exists.
 
-    Raises :class:`CannotRead` if its content depends on an unreadable file, or if the broker keeps it in a RocksDB: a
-    file next to that may be outdated.
+    Raises :class:`CannotRead` if its content depends on an unreadable file, or if the broker keeps it in a RocksDB that
+    cannot be read: a file next to that may be outdated.
     """
     if name in TABLE_SUBJECTS:
-        store.require(TABLE_SUBJECTS[name])
+        table = store.rocksdb_tables.table(name)
+        if table is not None:
+            return table
     unread: list[CannotRead] = []
     table = _look_at_table(store, name, unread)
     if unread:
@@ -88,6 +90,13 @@ def read_tables(store: StoreSnapshot) -> Iterator[Table]:
     """
     for name in TABLES:
         table = _look_at_table(store, name)
+        if name in TABLE_SUBJECTS:
+            with contextlib.suppress(CannotRead):
+                rows = store.rocksdb_tables.table(name)
+                if rows is not None:
+                    if rows.value:
+                        yield rows
+                    continue
         part = store.undecoded_part(TABLE_SUBJECTS[name]) if name in TABLE_SUBJECTS else None
         if table is not None and part is not None:
             table = replace(
@@ -103,14 +112,15 @@ def read_tables(store: StoreSnapshot) -> Iterator[Table]:
 
 
 def undecoded_tables(store: StoreSnapshot) -> Iterator[tuple[str, str]]:
-    """Tables that the broker keeps in a RocksDB, and why their content is unknown.
+    """Tables that the broker keeps in a RocksDB and that cannot be read there, and why.
 
     A file of the same name next to it may be outdated.
     """
     for name, subject in TABLE_SUBJECTS.items():
-        error = store.note_undecoded(subject)
-        if error is not None and name != "lmqConsumerOffset.json":
-            yield name, error.what
+        reason = store.why_unknown(subject)
+        if reason is not None and name != "lmqConsumerOffset.json":
+            store.note_undecoded(subject)
+            yield name, reason
 
 
 def look_at_tables(store: StoreSnapshot) -> Iterator[Table]:
@@ -152,7 +162,7 @@ def loaded(store: StoreSnapshot, name: str) -> dict[str | int, Any] | None:
     Raises :class:`CannotRead`.
     """
     table = read_table(store, name)
-    return table.value if table is not None and table.used in ("main", "bak") else None
+    return table.value if table is not None and table.used in ("main", "bak", "rocksdb") else None
 
 
 def offsets(store: StoreSnapshot) -> list[ConsumerOffset]:

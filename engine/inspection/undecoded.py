@@ -117,6 +117,7 @@ def unknown_to_plans(store: StoreSnapshot) -> bool:
     return rocksdb_queues(store) or has_dledger_log(store)
 
 
+_READ_FROM_ROCKSDB: frozenset[Subject] = frozenset({"queues", "topics", "groups", "offsets"})
 _PARTS: dict[Subject, Part] = {
     "log": "log",
     "queues": "queue",
@@ -168,14 +169,7 @@ def _note(store: StoreSnapshot, part: UndecodedPart) -> str | None:
     if not part.is_in_the_way_of_writing and part.format == "RocksDB":
         return None
     if part_answering(store, "queues") is part:
-        words = part.words
-        if store.rocksdb_queues is not None:
-            reason = store.why_unknown("queues")
-            words = (
-                sentence("{content} Checks and plans do not look into it.", content=part.content_words)
-                if reason is None
-                else sentence("{content} {reason}", content=part.content_words, reason=reason)
-            )
+        words = _words(store, part)
         if part.beside_files:
             return sentence(
                 "{what} There are also file queues: storeType (--config) decides which of the two a broker uses.",
@@ -183,10 +177,20 @@ def _note(store: StoreSnapshot, part: UndecodedPart) -> str | None:
             )
         return words
     if not part.beside_files:
-        return part.words
+        return _words(store, part)
     return sentence(
         "{what} There are also file queues: they are used, as by a broker with storeType=default.", what=part.words
     )
+
+
+def _words(store: StoreSnapshot, part: UndecodedPart) -> str:
+    """What the part holds, and whether it is read at all: a RocksDB of queues or tables may be."""
+    if part.format != "RocksDB" or not part.subjects or not part.subjects <= _READ_FROM_ROCKSDB:
+        return part.words
+    reasons = [reason for subject in sorted(part.subjects) if (reason := store.why_unknown(subject)) is not None]
+    if reasons:
+        return sentence("{content} {reason}", content=part.content_words, reason=reasons[0])
+    return sentence("{content} Checks and plans do not look into it.", content=part.content_words)
 
 
 def release_of(store: StoreSnapshot) -> Release:

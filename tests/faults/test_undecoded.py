@@ -264,7 +264,7 @@ def test_a_damaged_rocksdb_is_said_and_nothing_is_concluded(golden, tmp_path):
 
 @pytest.mark.golden
 @pytest.mark.parametrize("kind", ["rocksdb-orders-5.5.1", "rocksdb-tables-v2-5.5.1"])
-def test_nothing_is_concluded_from_tables_in_a_rocksdb(kind, golden):
+def test_nothing_is_concluded_from_tables_in_a_rocksdb_without_the_extra(kind, golden, without_rocksdb):
     root = golden(kind)
     for question in (["groups", root], ["consumerProgress", "-s", root, "-g", "warehouse"], ["config", root]):
         code, out, err = run_command(*question)

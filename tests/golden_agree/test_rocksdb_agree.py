@@ -27,10 +27,17 @@ def test_bounds_of_all_queues_are_rocketmqs(golden, golden_account, name):
         for line in golden_account(name, "expected.jsonl.xz")
         if line["t"] == "queue" and line["when"] == "loaded" and line["max"]
     }
-    (info,) = agree.ask("info", golden(name))
+    (info,) = agree.records_of("info", golden(name))
     ours = {
         (topic["topic"], queue["queueId"]): (queue["minOffset"], queue["maxOffset"])
         for topic in info["topics"]
         for queue in topic["queues"]
     }
     assert ours == expected
+
+
+@pytest.mark.parametrize("name", ["rocksdb-orders-5.5.1", "rocksdb-tables-v2-5.5.1", "rocksdb-timer-index-5.5.1"])
+def test_clients_were_told_the_same(golden, golden_account, unchanged, name):
+    tally = agree.truth(unchanged(golden(name)), golden_account(name, "truth.jsonl.xz"))
+    assert tally.compared > 20
+    assert not tally.differences, str(tally)

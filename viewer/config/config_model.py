@@ -93,7 +93,7 @@ class ConfigModel:
         if self.chosen is None:
             return TableState("empty", tr("No table, no values."))
         table = self.chosen.table
-        if table.used != "main":
+        if table.used not in {"main", "rocksdb"}:
             return TableState("note" if count and table.value else "error", engine_words(table.why))
         if count >= MOST_VALUES:
             return TableState("cut", tr_plural("The first {n:,} value", "The first {n:,} values", n=MOST_VALUES))

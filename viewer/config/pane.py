@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 USED_CHIPS = {
     "main": Chip("ok", words("loads")),
     "bak": Chip("warn", words("the .bak is used")),
+    "rocksdb": Chip("ok", words("in a RocksDB")),
     "defaults": Chip("warn", words("defaults are used")),
     "nothing": Chip("error", words("broker does not start")),
 }

@@ -46,7 +46,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
             out.line(f"{name}: {escape_controls(reason)}")
         for table in read_tables(store):
             table_count += 1
-            complaint = table.main.complaint if table.used != "main" else None
+            complaint = table.main.complaint if table.used not in {"main", "rocksdb"} else None
             thrown = thrown_filters(store) if table.name == "consumerFilter.json" else None
             why = f"{table.why}, but: {thrown.words}" if thrown is not None else table.why
             record = {

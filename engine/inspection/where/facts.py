@@ -371,7 +371,7 @@ class FactFinder:
     def _progress(self) -> dict[tuple[str, int], list[tuple[str, int, str | None]]]:
         """(topic, queue) → groups with their next offset and the table that says so."""
         groups_by_queue: dict[tuple[str, int], list[tuple[str, int, str | None]]] = {}
-        if self._store.undecoded_part("offsets") is not None:  # the evidence names it
+        if self._store.why_unknown("offsets") is not None:  # the evidence names it
             return groups_by_queue
         for name in ("consumerOffset.json", "lmqConsumerOffset.json"):
             table = read_table(self._store, name)
@@ -392,12 +392,12 @@ class FactFinder:
             return ()
         reaches = self.groups_in(unit.topic, unit.queue_id, unit.queue_offset)
         evidence.extend(item for item, _ in reaches)
-        undecoded = self._store.undecoded_part("offsets")
-        if undecoded is not None:
+        undecoded, reason = self._store.undecoded_part("offsets"), self._store.why_unknown("offsets")
+        if undecoded is not None and reason is not None:
             if self._group is not None:
                 self._store.note_undecoded("offsets")
             file = str(self._store.path / undecoded.folder)
-            evidence.append(Evidence("group", file, None, undecoded.reason("offsets")))
+            evidence.append(Evidence("group", file, None, reason))
         elif self._group is not None and not reaches:
             where = f"{unit.topic}/{unit.queue_id}"
             evidence.append(

@@ -32,12 +32,12 @@ def edited(golden, tmp_path):
 
 
 def place_of(root):
-    (entry,) = agree.ask("queue", root, TOPIC, QUEUE, "--from", OFFSET, "--to", OFFSET + 1)
+    (entry,) = agree.records_of("queue", root, TOPIC, QUEUE, "--from", OFFSET, "--to", OFFSET + 1)
     return entry["physicalOffset"]
 
 
 def verdict(root, question=f"{TOPIC}/{QUEUE}/{OFFSET}"):
-    return agree.ask("where", root, question)[0]["verdict"]
+    return agree.records_of("where", root, question)[0]["verdict"]
 
 
 def test_a_unit_with_a_row_is_found(edited):
@@ -68,5 +68,5 @@ def test_a_unit_behind_the_end_of_dispatch_waits_for_the_next_start(edited, gold
 
     root = edited(go_back)
     assert verdict(root, str(place)) == "notYetDispatched"
-    dispatched = next(line for line in agree.ask("positions", root))["dispatched"]
+    dispatched = next(line for line in agree.records_of("positions", root))["dispatched"]
     assert dispatched["offset"] == place
