@@ -129,7 +129,7 @@ def _clause(finding: Finding) -> str:
     if finding.file is None:
         return clause
     path = PurePath(finding.file)
-    return sentence("{what}, in {file}", what=clause, file=f"{path.parent.name}/{path.name}")
+    return sentence("{what}, in {file}", what=clause, file=str(PurePath(*path.parts[-2:])))
 
 
 def _with_times(clause: str, finding: Finding) -> str:

@@ -15,8 +15,8 @@ from engine.cli.main import main
 from engine.codec.message import Unit
 from engine.inspection.findings import check
 from engine.inspection.snapshot import open_store
-from engine.rules.catalogue import RULES
-from engine.rules.causes import CAUSES
+from engine.rules.catalogue import CF05, RULES
+from engine.rules.causes import CAUSES, what_happened
 from engine.rules.findings import at_least
 
 pytestmark = pytest.mark.golden
@@ -181,6 +181,13 @@ def test_what_happened_names_a_place(tmp_path, rule):
     text = summary.incident["whatHappened"] if summary.incident is not None else ""
     clause = re.sub(r"\([A-Z]{2}\d\d\)\.$", "", text)
     assert not text or text.startswith("The broker was killed") or PLACED.search(clause), text
+
+
+def test_a_file_in_this_folder_is_not_named_in_the_root_folder():
+    """``--config broker.conf`` was named "/broker.conf"."""
+    for file, place in (("broker.conf", "broker.conf"), ("/s/conf/broker.conf", "conf/broker.conf"), ("/b", "/b")):
+        finding = CF05.found("The sizes do not fit", file, None, {}, "warn")
+        assert what_happened([finding], crashed=False).endswith(f", in {place} (CF05).")
 
 
 def pages_of_the_log(root):
