@@ -19,6 +19,7 @@ from typing import Any
 
 from engine.errors import UsageError
 from engine.files.properties_file import Property, parse, read_text
+from engine.sentences import sentence
 
 CQ_UNIT = 20
 DEFAULT_LEVELS = "1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h"
@@ -393,7 +394,15 @@ def from_mapping(
         elif isinstance(value, int | float | str):
             text = str(value)
         else:
-            raise UsageError(f"{key}: expected {permitted(config_field)}, found {type(value).__name__}", file=file)
+            raise UsageError(
+                sentence(
+                    "{key}: expected {permitted}, found {name}",
+                    key=key,
+                    permitted=permitted(config_field),
+                    name=type(value).__name__,
+                ),
+                file=file,
+            )
         values[config_field.name] = _read(config_field, Property(key, text, 0), file)
         given_keys.add(key)
     return _over(base, values, given_keys, file, other_paths), unknown
@@ -409,7 +418,11 @@ def delay_levels(text: str) -> tuple[int, ...]:
         number, unit = word[:-1], word[-1:]
         if unit not in _UNITS_OF_TIME or not (number.isascii() and number.isdigit()) or len(number) > 12:
             raise UsageError(
-                f"messageDelayLevel: expected a number and s, m, h or d for level {len(levels) + 1}, found {word!r}"
+                sentence(
+                    "messageDelayLevel: expected a number and s, m, h or d for level {value}, found {word}",
+                    value=len(levels) + 1,
+                    word=repr(word),
+                )
             )
         levels.append(int(number) * _UNITS_OF_TIME[unit])
     return tuple(levels)
@@ -455,7 +468,16 @@ def _read(item: Field[Any], pair: Property, file: str | None) -> bool | int | fl
         if number is not None and item.metadata["low"] <= number <= item.metadata["high"]:
             return number
     place = f" (line {pair.line})" if pair.line else ""
-    raise UsageError(f"{pair.key}{place}: expected {permitted(item)}, found {text[:80]!r}", file=file)
+    raise UsageError(
+        sentence(
+            "{key}{place}: expected {permitted}, found {text}",
+            key=pair.key,
+            place=place,
+            permitted=permitted(item),
+            text=repr(text[:80]),
+        ),
+        file=file,
+    )
 
 
 def _number(text: str, *, is_integer: bool) -> int | float | None:

@@ -41,6 +41,7 @@ from engine.mapped.abort_file import AbortFile
 from engine.mapped.disk import Disk, DiskLock, RealDisk
 from engine.releases import Release
 from engine.rules.unit_check import Request
+from engine.sentences import sentence
 from engine.services.opening import apply_flags, close_files, end, load, take_lock, written_by
 from engine.services.status import ServiceFailure, read_counts, read_positions, read_troubles
 from engine.services.store_services import StoreServices, wire
@@ -143,7 +144,7 @@ class MessageStore:
         def __getattr__(self, name: str) -> Any:
             # After close(), _parts and _services are gone; using one raises StoreClosed.
             if name in {"_parts", "_services"}:
-                raise StoreClosed("the store is closed", file=str(self.paths.root))
+                raise StoreClosed(sentence("the store is closed"), file=str(self.paths.root))
             raise AttributeError(name)
 
     def _start(self, services: bool) -> None:
@@ -206,7 +207,7 @@ class MessageStore:
 
     def __enter__(self) -> Self:
         if self._closed:
-            raise StoreClosed("the store is closed", file=str(self.paths.root))
+            raise StoreClosed(sentence("the store is closed"), file=str(self.paths.root))
         return self
 
     def __exit__(

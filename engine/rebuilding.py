@@ -36,12 +36,13 @@ from engine.mapped.disk import Disk, RealDisk
 from engine.mapped.undo import exchange
 from engine.releases import Release
 from engine.rules.unit_check import Request
+from engine.sentences import join, sentence
 from engine.services.rebuild import Rebuild
 from engine.store.config_tables import ConfigTables
 from engine.store.consume_queue_store import ConsumeQueueStore
 from engine.store.index_service import IndexService
 
-NOTHING_BUILT = "nothing is built over it"
+NOTHING_BUILT = sentence("nothing is built over it")
 STAGING = ".dispatch"
 """Folder inside a store in which its new trees grow. Only a killed process leaves it there."""
 
@@ -133,7 +134,7 @@ def build(
         for block in scan_log(source.log, start_offset, stop, crc=False, topics=topics, levels=config.delay_levels()):
             if isinstance(block, Damage):
                 if block.unread:
-                    raise CannotRead(f"{block.reason}: {NOTHING_BUILT}")
+                    raise CannotRead(join(": ", [block.reason, NOTHING_BUILT]))
                 done.damaged += 1
                 done.damaged_bytes += block.size
             if not isinstance(block, UnitColumns):

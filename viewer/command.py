@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from engine.sentences import sentence
 from viewer.shell import system_libraries
 
 
@@ -67,16 +68,18 @@ def run(args: argparse.Namespace, _out: object = None) -> int:
     from engine.errors import UsageError
 
     if args.drive is not None and not args.drive.is_file():
-        raise UsageError(f"--drive: {args.drive} is no file")
+        raise UsageError(sentence("--drive: {drive} is no file", drive=args.drive))
     if args.screenshot is not None:
         _refuse_no_recording(args.at)
     if args.screenshot is None and args.drive is None and not _has_display():
         sys.stderr.write(f"storescope: {system_libraries.without_display()}\n")
         return system_libraries.EXIT_CODE
     if args.config is None and (args.paths_from_config or args.ignore_config_paths):
-        raise UsageError("--paths-from-config and --ignore-config-paths: expected --config FILE.conf, found none")
+        raise UsageError(
+            sentence("--paths-from-config and --ignore-config-paths: expected --config FILE.conf, found none")
+        )
     if args.config is not None and args.store is None:
-        raise UsageError("--config belongs to one store: expected STORE, found none")
+        raise UsageError(sentence("--config belongs to one store: expected STORE, found none"))
     config = read_properties(args.config)[0] if args.config else None
     if config is not None:
         config = config.without_paths() if args.ignore_config_paths else config

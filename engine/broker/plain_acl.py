@@ -23,6 +23,7 @@ from engine.files.whole_file import PRIVATE, put_whole
 from engine.remoting.codes import Refused, RequestCode, ResponseCode
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
+from engine.sentences import sentence
 
 if TYPE_CHECKING:
     from engine.broker.access import Access
@@ -82,30 +83,38 @@ def read_tree(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise CannotRead(error.strerror or str(error), file=str(path)) from error
     if len(raw) > LARGEST_FILE:
-        raise UsageError(f"expected at most {LARGEST_FILE:,} bytes, found more", file=str(path))
+        raise UsageError(
+            sentence("expected at most {largest_file:,} bytes, found more", largest_file=LARGEST_FILE), file=str(path)
+        )
     try:
         tree = parse(raw.decode("utf-8"))
     except (UnicodeDecodeError, UsageError) as error:
         raise UsageError(str(error), file=str(path)) from error
     if not isinstance(tree, dict):
-        raise UsageError("expected accounts: and a list of them", file=str(path))
+        raise UsageError(sentence("expected accounts: and a list of them"), file=str(path))
     return tree
 
 
 def acl_of(tree: Any) -> PlainAcl:
     """Parse the accounts of a file's tree. Raises :class:`UsageError`."""
     if not isinstance(tree, Mapping):
-        raise UsageError("expected accounts: and a list of them")
+        raise UsageError(sentence("expected accounts: and a list of them"))
     white = [str(pattern) for pattern in _list(tree.get("globalWhiteRemoteAddresses"), "globalWhiteRemoteAddresses")]
     tests = [address_test(pattern) for pattern in white]
     accounts: dict[str, Account] = {}
     for number, row in enumerate(_list(tree.get("accounts"), "accounts"), 1):
         account = _account(row, number)
         if account.access_key in accounts:
-            raise UsageError(f"account {number}: accessKey {account.access_key} appears twice")
+            raise UsageError(
+                sentence(
+                    "account {number}: accessKey {access_key} appears twice",
+                    number=number,
+                    access_key=account.access_key,
+                )
+            )
         accounts[account.access_key] = account
     if not accounts and not white:
-        raise UsageError("expected accounts: and a list of them")
+        raise UsageError(sentence("expected accounts: and a list of them"))
     any_white = any(pattern.strip() for pattern in white)
     return PlainAcl(accounts, lambda address: any(test(address) for test in tests), any_white)
 
@@ -114,19 +123,27 @@ def _list(value: Any, name: str) -> list[Any]:
     if value in (None, ""):
         return []
     if not isinstance(value, list):
-        raise UsageError(f"{name}: expected a list")
+        raise UsageError(sentence("{name}: expected a list", name=name))
     return value
 
 
 def _account(row: Any, number: int) -> Account:
     if not isinstance(row, Mapping):
-        raise UsageError(f"account {number}: expected accessKey, secretKey and what it may do")
+        raise UsageError(sentence("account {number}: expected accessKey, secretKey and what it may do", number=number))
     access_key, secret_key = _text(row, "accessKey") or "", _text(row, "secretKey") or ""
     if len(access_key) <= SHORTEST_KEY or len(secret_key) <= SHORTEST_KEY:
-        raise UsageError(f"account {number}: accessKey and secretKey are longer than {SHORTEST_KEY} characters each")
+        raise UsageError(
+            sentence(
+                "account {number}: accessKey and secretKey are longer than {shortest_key} characters each",
+                number=number,
+                shortest_key=SHORTEST_KEY,
+            )
+        )
     admin = (_text(row, "admin") or "false").lower()
     if admin not in {"true", "false"}:
-        raise UsageError(f"account {number}: admin: expected true or false, found {admin!r}")
+        raise UsageError(
+            sentence("account {number}: admin: expected true or false, found {admin}", number=number, admin=repr(admin))
+        )
     return Account(
         access_key,
         secret_key,
@@ -149,7 +166,7 @@ def _default(row: Mapping[Any, Any], name: str, number: int) -> str | None:
 def _text(row: Mapping[Any, Any], name: str) -> str | None:
     value = row.get(name)
     if value is not None and not isinstance(value, str):
-        raise UsageError(f"{name}: expected one value")
+        raise UsageError(sentence("{name}: expected one value", name=name))
     return value or None
 
 
@@ -158,7 +175,14 @@ def _permissions(row: Mapping[Any, Any], name: str, number: int) -> tuple[tuple[
     for item in _list(row.get(name), name):
         resource, equals, permission = str(item).partition("=")
         if not equals or not resource.strip() or not permission.strip():
-            raise UsageError(f"account {number}: {name}: expected NAME=PUB, SUB, PUB|SUB or DENY, found {item!r}")
+            raise UsageError(
+                sentence(
+                    "account {number}: {name}: expected NAME=PUB, SUB, PUB|SUB or DENY, found {value}",
+                    number=number,
+                    name=name,
+                    value=repr(item),
+                )
+            )
         _warn_of_unknown(permission.strip(), f"account {number}: {name}: {resource.strip()}")
         permissions.append((resource.strip(), permission.strip()))
     return tuple(permissions)
@@ -183,7 +207,9 @@ def address_test(pattern: str) -> Callable[[str], bool]:
     if "{" in text:
         head, _, tail = text.partition("{")
         if not tail.endswith("}"):
-            raise UsageError(f"expected {{1,2,3}} at the end of an address, found {pattern!r}")
+            raise UsageError(
+                sentence("expected {{1,2,3}} at the end of an address, found {pattern}", pattern=repr(pattern))
+            )
         text = ",".join(head + part.strip() for part in tail[:-1].split(","))
     if "," in text:
         tests = [address_test(part) for part in text.split(",")]
@@ -195,7 +221,9 @@ def address_test(pattern: str) -> Callable[[str], bool]:
     try:
         expected = ipaddress.ip_address(text)
     except ValueError:
-        raise UsageError(f"expected an address or a pattern of addresses, found {pattern!r}") from None
+        raise UsageError(
+            sentence("expected an address or a pattern of addresses, found {pattern}", pattern=repr(pattern))
+        ) from None
     return lambda address: _same(address, expected)
 
 
@@ -213,7 +241,9 @@ def _part_test(part: str, pattern: str, base: int) -> Callable[[int], bool]:
     try:
         minimum, maximum = int(lower_text, base), int(upper_text if dash else lower_text, base)
     except ValueError:
-        raise UsageError(f"expected an address or a pattern of addresses, found {pattern!r}") from None
+        raise UsageError(
+            sentence("expected an address or a pattern of addresses, found {pattern}", pattern=repr(pattern))
+        ) from None
     return lambda value: minimum <= value <= maximum
 
 
@@ -257,13 +287,13 @@ def parse(text: str) -> Any:
         if not bare.strip() or bare in {"---", "..."}:
             continue
         if "\t" in bare[: len(bare) - len(bare.lstrip())]:
-            raise UsageError(f"line {number}: expected spaces for indentation, found a tab")
+            raise UsageError(sentence("line {number}: expected spaces for indentation, found a tab", number=number))
         lines.append(_Line(number, len(bare) - len(bare.lstrip()), bare.strip()))
     if not lines:
         return {}
     value, next_line = _block(lines, 0)
     if next_line < len(lines):
-        raise UsageError(f"line {lines[next_line].number}: is indented less than its parent")
+        raise UsageError(sentence("line {number}: is indented less than its parent", number=lines[next_line].number))
     return value
 
 
@@ -311,14 +341,18 @@ def _members(lines: list[_Line], index: int, indent: int) -> tuple[dict[str, Any
         if match is None:
             if line.text.startswith("-"):
                 break
-            raise UsageError(f"line {line.number}: expected NAME: VALUE, found {line.text[:60]!r}")
+            raise UsageError(
+                sentence(
+                    "line {number}: expected NAME: VALUE, found {text}", number=line.number, text=repr(line.text[:60])
+                )
+            )
         name, content = match[1].strip("'\""), (match[2] or "").strip()
         if content:
             members[name], index = _value(content, line.number), index + 1
         else:
             members[name], index = _nested(lines, index + 1, indent, lists_may_stand_at=indent)
     if index < len(lines) and lines[index].indent > indent:
-        raise UsageError(f"line {lines[index].number}: is indented more than its neighbours")
+        raise UsageError(sentence("line {number}: is indented more than its neighbours", number=lines[index].number))
     return members, index
 
 
@@ -334,14 +368,18 @@ def _nested(lines: list[_Line], index: int, indent: int, lists_may_stand_at: int
 def _value(text: str, number: int) -> Any:
     if text[0] in "'\"":
         if len(text) < 2 or text[-1] != text[0]:
-            raise UsageError(f"line {number}: a quote is not closed")
+            raise UsageError(sentence("line {number}: a quote is not closed", number=number))
         return text[1:-1]
     if text[0] == "[":
         if text[-1] != "]":
-            raise UsageError(f"line {number}: expected ] at the end")
+            raise UsageError(sentence("line {number}: expected ] at the end", number=number))
         return [_value(item.strip(), number) for item in text[1:-1].split(",") if item.strip()]
     if text[0] in "{&*!|>%@`":
-        raise UsageError(f"line {number}: expected a plain value or a list, found {text[:60]!r}")
+        raise UsageError(
+            sentence(
+                "line {number}: expected a plain value or a list, found {text}", number=number, text=repr(text[:60])
+            )
+        )
     return "" if text in {"~", "null"} else text
 
 
@@ -415,7 +453,7 @@ def _scalar(value: object) -> str:
         return text
     quote = "'" if "'" not in text else '"'
     if quote in text or not text.isprintable() or (quote == '"' and "\\" in text):
-        raise UsageError(f"expected text that a line of YAML can hold, found {text!r}")
+        raise UsageError(sentence("expected text that a line of YAML can hold, found {text}", text=repr(text)))
     return f"{quote}{text}{quote}"
 
 

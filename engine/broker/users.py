@@ -25,6 +25,7 @@ from engine.remoting.codes import NOT_SET, Refused, RequestCode, ResponseCode, W
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
 from engine.remoting.signing import ACCESS_KEY
+from engine.sentences import sentence
 
 if TYPE_CHECKING:
     from engine.broker.broker import Broker, Header, Processor
@@ -270,11 +271,13 @@ def _read(path: Path) -> dict[str, tuple[User, Policies] | None]:
     document = parse(raw).value if len(raw) <= LARGEST_FILE else None
     users = document.get("users") if isinstance(document, Mapping) else None
     if not isinstance(users, Mapping):
-        raise UsageError("expected users by name, as the broker wrote them", file=str(path))
+        raise UsageError(sentence("expected users by name, as the broker wrote them"), file=str(path))
     try:
         return {str(name): None if row is None else _kept_row(str(name), row) for name, row in users.items()}
     except (KeyError, TypeError, AttributeError) as error:
-        raise UsageError(f"expected users as the broker wrote them: {error!r}", file=str(path)) from error
+        raise UsageError(
+            sentence("expected users as the broker wrote them: {error}", error=repr(error)), file=str(path)
+        ) from error
 
 
 def _kept_row(name: str, row: Mapping[str, Any]) -> tuple[User, Policies]:

@@ -24,6 +24,7 @@ from engine.inspection.undecoded import refuse_undecoded_modes
 from engine.mapped.backup import BackupDisk, BackupWriter, read
 from engine.mapped.disk import Disk, RealDisk
 from engine.mapped.undo import take_back
+from engine.sentences import sentence
 from engine.services.opening import lock_folders, refuse_linked_files, refuse_undecoded
 from engine.store.recovery.load_source import log_folders
 
@@ -181,7 +182,12 @@ def ask_consent(
     if args.yes:
         return True
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise UsageError(f"nothing was changed: {what_it_does}; use --yes if there is no terminal to ask on")
+        raise UsageError(
+            sentence(
+                "nothing was changed: {what_it_does}; use --yes if there is no terminal to ask on",
+                what_it_does=what_it_does,
+            )
+        )
     print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() in _YES:
         return True

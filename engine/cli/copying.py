@@ -36,9 +36,10 @@ from engine.query import Filter
 from engine.releases import Release
 from engine.rules.undecoded import TABLE_SUBJECTS
 from engine.rules.unit_check import Request
+from engine.sentences import join, sentence
 from engine.store.put_raw_units import append_units, with_property_crc
 
-NOTHING_COPIED = "nothing is copied without it"
+NOTHING_COPIED = sentence("nothing is copied without it")
 _WAIT_MS = 1000.0
 _SIZE_BYTES = 4
 _TAKEN, _PASSED_OVER, _LEFT = 0, 1, 2
@@ -123,7 +124,9 @@ class _Copy:
             store.abandon()
             raise
         if store.paths.abort.exists():
-            raise StoreError(f"the copy could not be closed: {store.flags.why}", file=str(self._staging))
+            raise StoreError(
+                sentence("the copy could not be closed: {why}", why=store.flags.why), file=str(self._staging)
+            )
         return Copied(self._units, self._size, end, self._left, self._left_size, tuple(deleted), self._shortened)
 
     def _deleted_topics(self) -> list[str]:
@@ -222,7 +225,7 @@ class _Copy:
     def _take_damage(self, store: MessageStore, item: Damage) -> None:
         """Append a unit with too many properties without the longest of them; the rest of the span is left behind."""
         if item.unread:
-            raise CannotRead(f"{item.reason}: {NOTHING_COPIED}")
+            raise CannotRead(join(": ", [item.reason, NOTHING_COPIED]))
         offset, end = item.offset, item.offset + item.size
         while offset < end:
             size = int.from_bytes(self._source.log.read(offset, _SIZE_BYTES), "big")
@@ -262,7 +265,9 @@ class _Copy:
     def _dispatch(self, store: MessageStore) -> None:
         while not store.wait_dispatched(_WAIT_MS):
             if not store.flags.writeable:
-                raise StoreError(f"the copy could not be dispatched: {store.flags.why}", file=str(self._staging))
+                raise StoreError(
+                    sentence("the copy could not be dispatched: {why}", why=store.flags.why), file=str(self._staging)
+                )
 
     # -- what the log does not tell
 

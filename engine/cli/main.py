@@ -25,6 +25,7 @@ from engine.cli.output import Output, escape_controls
 from engine.errors import StoreError, UsageError
 from engine.files.store_folders import OutsidePath
 from engine.mapped.reading import Gathered, gather_unread
+from engine.sentences import sentence
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -165,7 +166,9 @@ def _run(arguments: list[str], unread: Gathered) -> int:
     args, unknown = parser.parse_known_args(arguments)
     if unknown:
         page = f"storescope {args.command} --help" if args.command else "storescope --help"
-        raise UsageError(f"unrecognized arguments: {' '.join(unknown)} (see '{page}')")
+        raise UsageError(
+            sentence("unrecognized arguments: {unknown} (see '{page}')", unknown=" ".join(unknown), page=page)
+        )
     if args.version:
         print(_version(args.verbose))
         return OK

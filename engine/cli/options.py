@@ -13,6 +13,7 @@ from engine.inspection.lookup import parse_number
 from engine.inspection.snapshot import StoreSnapshot, open_store
 from engine.inspection.undecoded import release_of
 from engine.releases import NAMES, Release, parse
+from engine.sentences import sentence
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,7 +30,7 @@ class Parser(argparse.ArgumentParser):
     """A parser whose errors are one line, raised as :class:`UsageError`."""
 
     def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{message} (see '{self.prog} --help')")
+        raise UsageError(sentence("{message} (see '{prog} --help')", message=message, prog=self.prog))
 
 
 def add_command(commands: Any, name: str, summary: str, *examples: str, parents: Sequence[Any] = ()) -> Parser:
@@ -148,7 +149,9 @@ def read_named_config(args: argparse.Namespace) -> tuple[MessageStoreConfig | No
     if not getattr(args, "config", None):
         for name in ("paths_from_config", "ignore_config_paths"):
             if getattr(args, name, False):
-                raise UsageError(f"--{name.replace('_', '-')}: expected --config FILE.conf, found none")
+                raise UsageError(
+                    sentence("--{replace}: expected --config FILE.conf, found none", replace=name.replace("_", "-"))
+                )
         return None, []
     config, unknown = read_properties(args.config)
     return apply_path_choice(args, config), unknown
@@ -157,7 +160,7 @@ def read_named_config(args: argparse.Namespace) -> tuple[MessageStoreConfig | No
 def check_path_choice(args: argparse.Namespace) -> None:
     """Raise :class:`UsageError` for ``--paths-from-config`` together with ``--ignore-config-paths``."""
     if args.paths_from_config and args.ignore_config_paths:
-        raise UsageError("--ignore-config-paths: not allowed with --paths-from-config")
+        raise UsageError(sentence("--ignore-config-paths: not allowed with --paths-from-config"))
 
 
 def apply_path_choice(args: argparse.Namespace, config: MessageStoreConfig) -> MessageStoreConfig:
@@ -215,5 +218,5 @@ def host_and_port(text: str) -> tuple[str, int]:
     """An address as arguments give it. Raises :class:`UsageError`."""
     host, _, port = text.rpartition(":")
     if not host or not port.isdigit() or not 0 < int(port) < 65_536:
-        raise UsageError(f"expected HOST:PORT, found {text!r}")
+        raise UsageError(sentence("expected HOST:PORT, found {text}", text=repr(text)))
     return host.strip("[]"), int(port)

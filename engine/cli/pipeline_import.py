@@ -25,6 +25,7 @@ from engine.errors import CannotRead, StoreError, UsageError
 from engine.files.store_folders import settle_folders
 from engine.pipeline.defaults import IMPORT_MEMORY_BYTES
 from engine.releases import NAMES, NEWEST, Release
+from engine.sentences import sentence
 
 if TYPE_CHECKING:
     from engine.message_store import MessageStore
@@ -119,14 +120,18 @@ def _read_about(source: str) -> dict[str, Any]:
         about = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise CannotRead(
-            f"expected a directory that 'pipeline export' wrote: {error.strerror}", file=str(path)
+            sentence("expected a directory that 'pipeline export' wrote: {cause}", cause=error.strerror),
+            file=str(path),
         ) from None
     except ValueError:
-        raise StoreError("expected what 'pipeline export' writes, found no JSON", file=str(path)) from None
+        raise StoreError(sentence("expected what 'pipeline export' writes, found no JSON"), file=str(path)) from None
     if not isinstance(about, dict) or about.get("format") not in {"parquet", "csv", "json"}:
-        raise StoreError("expected what 'pipeline export' writes, found something else", file=str(path))
+        raise StoreError(sentence("expected what 'pipeline export' writes, found something else"), file=str(path))
     if about.get("masked"):
-        raise UsageError(f"a masked export cannot be imported: {', '.join(about['masked'])} are gone", file=source)
+        raise UsageError(
+            sentence("a masked export cannot be imported: {names} are gone", names=", ".join(about["masked"])),
+            file=source,
+        )
     return about
 
 
@@ -148,17 +153,28 @@ def _plan(about: dict[str, Any], args: argparse.Namespace) -> ImportPlan:
     stores = {str(store_facts.get("store")): store_facts for store_facts in about.get("stores", ())}
     if args.store is None and len(stores) > 1:
         raise UsageError(
-            f"the export holds {number_of(len(stores), 'store', 'stores')}: choose one with --store",
+            sentence(
+                "the export holds {stores}: choose one with --store",
+                stores=number_of(len(stores), "store", "stores"),
+            ),
             file=args.source,
         )
     if args.store is not None and args.store not in stores:
-        raise UsageError(f"expected --store with one of {', '.join(sorted(stores))}, found '{args.store}'")
+        raise UsageError(
+            sentence(
+                "expected --store with one of {names}, found '{store}'",
+                names=", ".join(sorted(stores)),
+                store=args.store,
+            )
+        )
     chosen = args.store if args.store is not None else next(iter(stores), None)
     facts = stores[chosen] if chosen is not None else {}
     config, _ = from_mapping(facts.get("config") or {})
     batches = facts.get("batchTopics") or {}
     if not isinstance(batches, dict) or not all(type(queues) is int for queues in batches.values()):
-        raise StoreError("expected batchTopics with their numbers of queues", file=str(Path(args.source) / ABOUT_FILE))
+        raise StoreError(
+            sentence("expected batchTopics with their numbers of queues"), file=str(Path(args.source) / ABOUT_FILE)
+        )
     given_settings = read_config(args)
     if args.out is not None:
         settle_folders(Path(args.out), given_settings).refuse_outside()
@@ -202,23 +218,34 @@ class _Writer:
                 self.size += len(unit)
             while not store.wait_dispatched(_WAIT_MS):
                 if not store.flags.writeable:
-                    raise StoreError(f"the import could not be dispatched: {store.flags.why}", file=str(self._folder))
+                    raise StoreError(
+                        sentence("the import could not be dispatched: {why}", why=store.flags.why),
+                        file=str(self._folder),
+                    )
             store.close()
         except BaseException:
             store.abandon()
             raise
         if store.paths.abort.exists():
-            raise StoreError(f"the new store could not be closed: {store.flags.why}", file=str(self._folder))
+            raise StoreError(
+                sentence("the new store could not be closed: {why}", why=store.flags.why), file=str(self._folder)
+            )
         return self
 
     def _must_follow(self, offset: int, size: int) -> None:
         """Raise :class:`StoreError` where a log cannot hold a unit of ``size`` bytes there behind those before it."""
         if not 0 <= offset <= _LARGEST - 2 * self._config.mapped_file_size_commit_log:
-            raise StoreError(f"expected an offset in a log, found a unit with the physicalOffset {offset:,}")
+            raise StoreError(
+                sentence("expected an offset in a log, found a unit with the physicalOffset {offset:,}", offset=offset)
+            )
         if offset < self._read:
             raise StoreError(
-                f"the unit at {offset:,} begins in front of the end of the one before it, {self._read:,}: the rows are "
-                "not those of one log"
+                sentence(
+                    "the unit at {offset:,} begins in front of the end of the one before it, {previous_end:,}: "
+                    "the rows are not those of one log",
+                    offset=offset,
+                    previous_end=self._read,
+                )
             )
         self._read = offset + size
 
@@ -229,10 +256,15 @@ class _Writer:
         self._empty += empty
         if self._empty > MAX_EMPTY_FILES:
             raise StoreError(
-                f"between the units up to {self.end:,} and the one at {offset:,} lie "
-                f"{number_of(empty, 'whole log file', 'whole log files')} of "
-                f"{number_of(size, 'byte', 'bytes')} without a unit: at most {MAX_EMPTY_FILES} such "
-                "files are made in one import"
+                sentence(
+                    "between the units up to {end:,} and the one at {offset:,} lie {files} of {span} without a "
+                    "unit: at most {max_empty_files} such files are made in one import",
+                    end=self.end,
+                    offset=offset,
+                    files=number_of(empty, "whole log file", "whole log files"),
+                    span=number_of(size, "byte", "bytes"),
+                    max_empty_files=MAX_EMPTY_FILES,
+                )
             )
         while self.end // size < offset // size:
             store.parts.commit_log.begin_at(self.end)

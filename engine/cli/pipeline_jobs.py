@@ -29,6 +29,7 @@ from engine.errors import CannotRead, StoreError, UsageError
 from engine.files.temporary_folders import growing, take_old_logs
 from engine.mapped.reading import Action, Reading
 from engine.pipeline.defaults import NEEDED, SPLIT_BYTES
+from engine.sentences import sentence
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from engine.pipeline.stats_report import FileSize
     from engine.pipeline.tasks import LocalRunner
 
-INSTALL_SPARK = (
+INSTALL_SPARK = sentence(
     "pipeline jobs run on Spark, which is not installed here: pip install 'storescope[spark]', and Java 17 or 21"
 )
 _LAST_LINE = re.compile(r"^(?:[\w.]+\.)?(\w+(?:Error|Exception|Read|Unit|Size|Store|Filter|Cancelled)): (.+)$")
@@ -224,7 +225,7 @@ def run_job(
     """
     stores_named = getattr(args, "stores", None) or ()
     if args.spark is False and args.master is not None:
-        raise UsageError("--no-spark and --master contradict each other: leave one of them out")
+        raise UsageError(sentence("--no-spark and --master contradict each other: leave one of them out"))
     if args.spark is False or (args.spark is None and args.master is None and _can_run_locally(small)):
         with _run_locally(out, name, stores_named) as job:
             yield job
@@ -269,7 +270,7 @@ def run_job(
             line = error_line(error)
             if line == os.strerror(errno.ENOSPC) and getattr(args, "out", None):  # nobody has said where
                 line += f" while {args.out} was written"
-            raise StoreError(f"{line} (Spark's log: {log_file})") from error
+            raise StoreError(sentence("{line} (Spark's log: {log_file})", line=line, log_file=log_file)) from error
         raise
     bar.clear()
     if watch.cancelled:
@@ -360,10 +361,10 @@ def staged_output(out_path: str | None, job: str) -> Iterator[Path]:
     Raises :class:`UsageError` without ``--out`` or where something is there already.
     """
     if not out_path:
-        raise UsageError(f"pipeline {job} writes files: give the folder with --out DIR")
+        raise UsageError(sentence("pipeline {job} writes files: give the folder with --out DIR", job=job))
     target = Path(out_path).absolute()
     if target.exists():
-        raise UsageError("expected a folder that does not exist yet, found something there", file=out_path)
+        raise UsageError(sentence("expected a folder that does not exist yet, found something there"), file=out_path)
     above = [folder for folder in target.parents if not folder.exists()]
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -371,7 +372,9 @@ def staged_output(out_path: str | None, job: str) -> Iterator[Path]:
             staging.chmod(0o755)
             yield staging
             if target.exists():
-                raise UsageError("expected a folder that does not exist yet, found something there", file=out_path)
+                raise UsageError(
+                    sentence("expected a folder that does not exist yet, found something there"), file=out_path
+                )
             staging.rename(target)
     except BaseException:
         for folder in above:

@@ -27,6 +27,7 @@ from engine.errors import StoreError, UsageError
 from engine.files.store_folders import settle_folders
 from engine.mapped.reading import Reading
 from engine.releases import Release, parse
+from engine.sentences import sentence
 
 if TYPE_CHECKING:
     from engine.pipeline.files import StorePlace
@@ -73,10 +74,10 @@ def register(jobs: Any) -> None:
 def run(args: argparse.Namespace, out: Output) -> int:
     """Build, then compare where that is asked for."""
     if not args.out:
-        raise UsageError("pipeline rebuild writes files: give the folder with --out DIR")
+        raise UsageError(sentence("pipeline rebuild writes files: give the folder with --out DIR"))
     target = Path(args.out).absolute()
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise UsageError("expected a new or empty folder", file=args.out)
+        raise UsageError(sentence("expected a new or empty folder"), file=args.out)
     config = read_config(args)
     for store in args.stores:
         settle_folders(Path(store), config).refuse_outside()  # before Spark is started for nothing
@@ -86,7 +87,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
         splits = job.plan(args.stores, args.split_bytes, needs_all_files=True)
         stores = list(facts_of(job.stores, config, target, None if args.release is None else parse(args.release)))
         if not stores:
-            raise StoreError("none of the stores can be built", file=job.stores[0].path)
+            raise StoreError(sentence("none of the stores can be built"), file=job.stores[0].path)
         on = SparkTasks(job.spark)
         done = rebuild(on, stores, splits, target, job.watch)
         for rebuilt in done:
@@ -118,11 +119,11 @@ def facts_of(
 
     for place, label in zip(places, store_labels(places), strict=True):
         if not Path(place.path).is_dir():
-            raise UsageError("expected a store on a disk that every worker sees", file=place.path)
+            raise UsageError(sentence("expected a store on a disk that every worker sees"), file=place.path)
         with ExitStack() as stack:
             store = stack.enter_context(open_store(place.path, given_settings))
             if store.kind != "store":
-                raise UsageError("expected a store, found a part of one", file=place.path)
+                raise UsageError(sentence("expected a store, found a part of one"), file=place.path)
             settle_folders(store.path, given_settings).refuse_outside()
             if rocksdb_queues(store):
                 why = "its consume queues are a RocksDB, which is not built here"
@@ -131,7 +132,7 @@ def facts_of(
                 Reading().note(place.path, why, "read")
                 continue
             if target == store.path or store.path in target.parents:
-                raise UsageError("expected a folder outside the store", file=str(target))
+                raise UsageError(sentence("expected a folder outside the store"), file=str(target))
             disk = RealDisk()
             stack.callback(disk.close)
             yield StoreFacts(

@@ -10,6 +10,7 @@ from engine.cli.output import Column, Output, iso_time
 from engine.cli.pipeline_jobs import add_split_option, job_options, run_job
 from engine.english import number_of
 from engine.errors import UsageError
+from engine.sentences import sentence
 
 if TYPE_CHECKING:
     from engine.pipeline.stats_report import Report
@@ -98,7 +99,11 @@ def _groups(text: str) -> tuple[str, ...]:
     words = [word.strip() for word in text.split(",") if word.strip()]
     for word in words:
         if word not in GROUPINGS:
-            raise UsageError(f"expected --by with any of {', '.join(GROUPINGS)}, found '{word}'")
+            raise UsageError(
+                sentence(
+                    "expected --by with any of {groupings}, found '{word}'", groupings=", ".join(GROUPINGS), word=word
+                )
+            )
     groups = {group for word in words for group in _NEEDS.get(word, (word,))}
     return tuple(sorted(groups))
 

@@ -20,7 +20,7 @@ from engine.cli.output import Column, Output
 from engine.cli.pipeline_jobs import add_split_option, job_options, run_job
 from engine.errors import CannotRead, StoreError, Undecoded, UsageError
 from engine.mapped.reading import Reading, gather_unread
-from engine.sentences import object_hook, to_json
+from engine.sentences import object_hook, sentence, to_json
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -73,7 +73,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     """
     keys = list(dict.fromkeys([*args.key, *_read_keys(args.keys_file)]))
     if not keys:
-        raise UsageError("expected a key: --key KEY, or --keys-file FILE")
+        raise UsageError(sentence("expected a key: --key KEY, or --keys-file FILE"))
     counts: dict[str, int] = {}
     missing = set(keys)
     with run_job(args, out, "trace") as job:

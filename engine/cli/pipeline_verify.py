@@ -25,7 +25,7 @@ from engine.english import number_of
 from engine.errors import StoreError, UsageError
 from engine.files.store_folders import settle_folders
 from engine.mapped.reading import Reading, gather_unread
-from engine.sentences import object_hook, to_json
+from engine.sentences import object_hook, sentence, to_json
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -152,7 +152,7 @@ def _facts_of(
     from engine.pipeline.verify import VerifyFacts
 
     if not Path(place.path).is_dir():
-        raise UsageError("expected a store on a disk that every worker sees", file=place.path)
+        raise UsageError(sentence("expected a store on a disk that every worker sees"), file=place.path)
     try:
         with open_store(place.path, config) as store:
             seen_files = {(file.path, file.start_offset, file.size) for file in store.log.files}

@@ -22,6 +22,7 @@ from engine.cli.serving import is_loopback
 from engine.config import MessageStoreConfig
 from engine.errors import UsageError, cause_of
 from engine.remoting.tls import Tls
+from engine.sentences import sentence
 
 EVERYWHERE = frozenset({"0.0.0.0", "::", ""})  # noqa: S104  what is refused, or told
 """Addresses that stand for all of a machine's."""
@@ -53,7 +54,7 @@ def within_reach(args: argparse.Namespace, broker: BrokerConfig, store: MessageS
     """
     if args.register:
         if not args.config:
-            raise UsageError("--register: expected --config FILE.conf, found none")
+            raise UsageError(sentence("--register: expected --config FILE.conf, found none"))
         return EffectiveConfigs(broker, store, ())
     left_out = []
     if broker.namesrv_addr:
@@ -101,8 +102,12 @@ async def ask_name_servers(
             refuse_held(routes, broker.broker_name, broker.broker_id, address)
         except RouteHeld as error:
             raise UsageError(
-                f"nothing was changed: name server {server}: {error}; give the broker another brokerName, or do not "
-                "register it at that name server"
+                sentence(
+                    "nothing was changed: name server {server}: {error}; give the broker another brokerName, or "
+                    "do not register it at that name server",
+                    server=server,
+                    error=error,
+                )
             ) from None
         except (OSError, TimeoutError, ValueError) as error:
             routes_by_server[server] = cause_of(error, type(error).__name__)

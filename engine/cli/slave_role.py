@@ -28,6 +28,7 @@ from engine.replication.master import (
     ask_timers,
     mirror_tables,
 )
+from engine.sentences import sentence
 
 MASTER_ID = 0
 _POLL_INTERVAL_S = 0.5
@@ -44,7 +45,10 @@ def with_role(config: BrokerConfig, role: str, file: str) -> BrokerConfig:
     if role != "SLAVE":
         return replace(config, broker_id=0)
     if config.broker_id <= 0:
-        raise UsageError(f"brokerRole=SLAVE: expected a brokerId above 0, found {config.broker_id}", file=file)
+        raise UsageError(
+            sentence("brokerRole=SLAVE: expected a brokerId above 0, found {broker_id}", broker_id=config.broker_id),
+            file=file,
+        )
     return config
 
 
@@ -107,7 +111,7 @@ async def _follow_one(broker: Broker, address: str, say: Callable[[str], None]) 
     """Follow one master for as long as it is the master."""
     host, _, port = address.rpartition(":")
     if not host or not port.isdigit():
-        raise UsageError(f"haMasterAddress: expected host:port, found {address!r}")
+        raise UsageError(sentence("haMasterAddress: expected host:port, found {address}", address=repr(address)))
 
     async def ask() -> Master | None:
         own_host, _, own_port = broker.master_address.rpartition(":")

@@ -116,7 +116,7 @@ def find_target(path: str, config: MessageStoreConfig | None, given_release: Rel
         return WriteTarget(place, settled, release, exists=True, recovery=None, empty_log=missed)
     with open_store(path, config) as store:
         if store.kind != "store":
-            raise UsageError("expected a store, found a part of one: it cannot be written", file=path)
+            raise UsageError(sentence("expected a store, found a part of one: it cannot be written"), file=path)
         settle_folders(store.path, config).refuse_outside()
         if store.lock_state == "held":
             StoreLock(store.path / "lock").release()  # raises, and names the holder
@@ -125,7 +125,8 @@ def find_target(path: str, config: MessageStoreConfig | None, given_release: Rel
         if not recovery.will_start and recovery.empty_log is None:
             blocker = recovery.blockers[0]
             raise StoreError(
-                f"nothing was changed: a broker would not start here: {blocker.message}", file=blocker.file
+                sentence("nothing was changed: a broker would not start here: {message}", message=blocker.message),
+                file=blocker.file,
             )
         if recovery.file_limit is not None:
             _refuse_to_leave_out(plan(store, release), path)
@@ -144,8 +145,12 @@ def _refuse_to_leave_out(recovery: RecoveryPlan, path: str) -> None:
     loss = recovery.undispatched
     if loss is not None and loss.messages:
         raise StoreError(
-            f"nothing was changed: {undispatched_words(loss)}. {file_limit_words(recovery)}. "
-            "Or build the queues first: storescope dispatch STORE",
+            sentence(
+                "nothing was changed: {undispatched_words}. {file_limit_words}. Or build the queues first: "
+                "storescope dispatch STORE",
+                undispatched_words=undispatched_words(loss),
+                file_limit_words=file_limit_words(recovery),
+            ),
             file=path,
         )
 
@@ -161,5 +166,5 @@ def check_new_path(path: str, inside: Path) -> Path:
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise UsageError(sentence("expected a new or empty folder, found something there"), file=path)
     if target.resolve().is_relative_to(inside.resolve()):
-        raise UsageError("expected a folder outside the store that is copied", file=path)
+        raise UsageError(sentence("expected a folder outside the store that is copied"), file=path)
     return target

@@ -22,6 +22,7 @@ from engine.codec.config_tables import client_offsets
 from engine.codec.json_dialect import parse
 from engine.errors import CannotRead
 from engine.files.whole_file import put_whole
+from engine.sentences import sentence
 
 _log = logging.getLogger(__name__)
 
@@ -130,7 +131,9 @@ class FileOffsets:
                 return {MessageQueue(row.topic, row.broker, row.queue_id): row.offset for row in rows}
             words = words or (read.complaint or "no object")
         if words:
-            raise CannotRead(f"{words}; expected the offsets of a broadcasting client", file=str(self.path))
+            raise CannotRead(
+                sentence("{words}; expected the offsets of a broadcasting client", words=words), file=str(self.path)
+            )
         return {}
 
     @property

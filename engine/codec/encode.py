@@ -19,6 +19,7 @@ from engine.codec import properties as props
 from engine.codec.crc import crc31
 from engine.codec.message import BORN_HOST_V6, STORE_HOST_V6, Unit
 from engine.codec.unit_flavours import BY_VERSION, LONGEST_PROPERTIES
+from engine.sentences import sentence
 
 LONGEST_V1_TOPIC = BY_VERSION[1].longest_topic
 """Maximum UTF-16 units, and bytes, of a topic in a unit of version 1."""
@@ -165,7 +166,7 @@ class TopicField:
         needs_version_2 = auto_version and utf16_length(topic) > LONGEST_V1_TOPIC
         flavour = BY_VERSION[2 if needs_version_2 else 1]
         if len(raw) > flavour.longest_topic:
-            raise ValueError(f"a topic of {len(raw)} bytes does not fit its length field")
+            raise ValueError(sentence("a topic of {count} bytes does not fit its length field", count=len(raw)))
         self.magic = flavour.magic
         self.raw = flavour.topic_length.pack(len(raw)) + raw
         self.fixed = HEAD_SIZE + len(self.raw) + 2
@@ -184,12 +185,12 @@ def host_raw(host: str) -> bytes:
     """
     ip, colon, port = host.rpartition(":")
     if not colon or not port.isascii() or not port.isdigit() or int(port) > 65_535:
-        raise ValueError(f"expected ip:port or [ip]:port, found {host!r}")
+        raise ValueError(sentence("expected ip:port or [ip]:port, found {host}", host=repr(host)))
     family = socket.AF_INET6 if ip.startswith("[") else socket.AF_INET
     try:
         return socket.inet_pton(family, ip.strip("[]")) + int(port).to_bytes(4, "big")
     except OSError:
-        raise ValueError(f"expected ip:port or [ip]:port, found {host!r}") from None
+        raise ValueError(sentence("expected ip:port or [ip]:port, found {host}", host=repr(host))) from None
 
 
 _templates: dict[tuple[str, ...], str] = {}
@@ -210,7 +211,7 @@ def encode_properties(properties: Mapping[str, str | None]) -> bytes:
     text = template % tuple(properties.values())
     raw = text.encode()
     if raw.count(2) != len(names):
-        raise ValueError("a property value holds the byte 0x02, which ends a property")
+        raise ValueError(sentence("a property value holds the byte 0x02, which ends a property"))
     if "None" in text and None in properties.values():
         return encode_properties({name: value for name, value in properties.items() if value is not None})
     return raw
@@ -220,7 +221,7 @@ def template_of(names: tuple[str, ...]) -> str:
     """Return a format of property text for maps with exactly these names in this order."""
     for name in names:
         if not name or props.NAME_END in name or props.PAIR_END in name:
-            raise ValueError(f"{name!r} cannot be the name of a property")
+            raise ValueError(sentence("{name} cannot be the name of a property", name=repr(name)))
     template = "".join(f"{name.replace('%', '%%')}{props.NAME_END}%s{props.PAIR_END}" for name in names)
     if len(_templates) >= _MOST_TEMPLATES:
         _templates.clear()
@@ -282,7 +283,7 @@ def encode_unit(
     topic = TopicField(message.topic, auto_version)
     raw = stored_properties(property_text(message), property_crc)
     if len(raw) > LONGEST_PROPERTIES:
-        raise ValueError(f"properties of {len(raw):,} bytes do not fit their length field")
+        raise ValueError(sentence("properties of {count:,} bytes do not fit their length field", count=len(raw)))
     born, stored = host_raw(message.born_host), host_raw(message.store_host or store_host)
     sys_flag = message.sys_flag & ~HOST_BITS | host_bits(born, stored)
     body = message.body
@@ -307,7 +308,7 @@ def encode_unit(
             len(body),
         )
     except struct.error as error:
-        raise ValueError(f"a number does not fit its field: {error}") from None
+        raise ValueError(sentence("a number does not fit its field: {error}", error=error)) from None
     unit = b"".join((head, body, topic.raw, _U16.pack(len(raw)), raw))
     if not property_crc:
         return unit
@@ -383,7 +384,7 @@ class UnitRun:
                     raw,
                 )
         except struct.error as error:
-            raise ValueError(f"a number does not fit its field: {error}") from None
+            raise ValueError(sentence("a number does not fit its field: {error}", error=error)) from None
         self._data = bytearray(b"".join(pieces))
         self._starts = starts
         self._stored_at = _BORN_HOST_AT + len(born)
@@ -420,7 +421,7 @@ def encode_batch(messages: Iterable[Message]) -> bytes:
     for message in messages:
         raw = property_text(message)
         if len(raw) > LONGEST_PROPERTIES:
-            raise ValueError(f"properties of {len(raw):,} bytes do not fit their length field")
+            raise ValueError(sentence("properties of {count:,} bytes do not fit their length field", count=len(raw)))
         pieces.append(batch.encode_member(message.flag, message.body, raw))
     return b"".join(pieces)
 

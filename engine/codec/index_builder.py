@@ -23,6 +23,7 @@ from engine.codec.java import divide, index_key_hash, utf8
 from engine.codec.machine_code import MARKED_TAGS, NO_TAGS, WITH_TAGS
 from engine.codec.message import ROLLBACK, TRANSACTION_MASK
 from engine.codec.topic_table import TopicTable
+from engine.sentences import sentence
 
 _SLOT, _ENTRY = struct.Struct(">i"), struct.Struct(">iqii")
 MAX_DIFFERENCE_S = (1 << 31) - 1
@@ -95,7 +96,11 @@ def put_entries(
         return header
     if count > remaining_entries(header, geometry) or len(file) < geometry.file_size:
         raise ValueError(
-            f"expected at most {remaining_entries(header, geometry):,} keys for a file of {geometry.file_size:,} bytes"
+            sentence(
+                "expected at most {remaining_entries:,} keys for a file of {file_size:,} bytes",
+                remaining_entries=remaining_entries(header, geometry),
+                file_size=geometry.file_size,
+            )
         )
     number = max(header.index_count, 1)
     begin = int(store_timestamp[0]) if number <= 1 else header.begin_timestamp

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
+from engine.sentences import msgid
+
 Kind = Literal["number", "time", "text", "list"]
 Masked = Literal["", "bodies", "ids", "hosts", "keys", "names", "properties"]
 Fill = Literal["frame", "id", "time", "host", "body", "topic"]
@@ -69,7 +71,7 @@ FIELDS: tuple[Field, ...] = (
         "number",
         "bigint",
         InBytes(28, 8, "id"),
-        in_filters="where the unit lies in the commit log, bytes",
+        in_filters=msgid("where the unit lies in the commit log, bytes"),
         on_spark="where the unit begins in the commit log, bytes",
         meaning=(
             "PHYSICALOFFSET: where the unit begins in the whole log, counted in bytes. It must equal its place; else "
@@ -83,7 +85,7 @@ FIELDS: tuple[Field, ...] = (
         "i4",
         "number",
         "int",
-        in_filters="bytes of the whole unit",
+        in_filters=msgid("bytes of the whole unit"),
         on_spark="length of the unit, bytes",
     ),
     Field(
@@ -92,7 +94,7 @@ FIELDS: tuple[Field, ...] = (
         "u1",
         "number",
         "int",
-        in_filters="1 or 2",
+        in_filters=msgid("1 or 2"),
         on_spark="of the unit's form: 1 or 2",
         meaning="1 or 2: the form of the unit, told by its magicCode.",
         page="docs/formats/commit-log.md#unit",
@@ -103,7 +105,7 @@ FIELDS: tuple[Field, ...] = (
         "",
         "text",
         "string",
-        in_filters="name of the commit log file",
+        in_filters=msgid("name of the commit log file"),
         on_spark="name of the file that holds it",
     ),
     Field(
@@ -113,7 +115,7 @@ FIELDS: tuple[Field, ...] = (
         "text",
         "string",
         InBytes(89, 0, "topic"),
-        in_filters="topic it is stored under",
+        in_filters=msgid("topic it is stored under"),
         on_spark="the topic's name",
         meaning=(
             "TOPIC: under which name the message is stored. Delayed, half and retried messages lie under a topic of "
@@ -130,7 +132,7 @@ FIELDS: tuple[Field, ...] = (
         "number",
         "int",
         InBytes(12, 4, "id"),
-        in_filters="queue of the topic",
+        in_filters=msgid("queue of the topic"),
         on_spark="number of the queue in its topic",
         meaning="QUEUEID: the queue of the topic that the message belongs to.",
         page="docs/formats/commit-log.md#unit",
@@ -142,7 +144,7 @@ FIELDS: tuple[Field, ...] = (
         "number",
         "bigint",
         InBytes(20, 8, "id"),
-        in_filters="place in that queue",
+        in_filters=msgid("place in that queue"),
         on_spark="place in the queue, counted in entries (of a batch: its first)",
         meaning=(
             "QUEUEOFFSET: the number of the message in its queue. Consumers count in it; half and rollback units have "
@@ -157,7 +159,7 @@ FIELDS: tuple[Field, ...] = (
         "number",
         "int",
         InBytes(16, 4, "id"),
-        in_filters="the sender's own flag",
+        in_filters=msgid("the sender's own flag"),
         on_spark="the application's own bits",
         meaning="FLAG: a number of the sender's own; RocketMQ never reads it.",
         page="docs/formats/commit-log.md#unit",
@@ -170,7 +172,7 @@ FIELDS: tuple[Field, ...] = (
         "number",
         "int",
         InBytes(36, 4, "frame"),
-        in_filters="bits of the system flag",
+        in_filters=msgid("bits of the system flag"),
         on_spark="RocketMQ's bits: compression, transaction, IPv6",
         meaning=(
             "SYSFLAG: bits of the broker and the client: compressed, several tags, part of a transaction, IPv6 hosts, "
@@ -185,7 +187,7 @@ FIELDS: tuple[Field, ...] = (
         "time",
         "bigint",
         InBytes(40, 8, "time"),
-        in_filters="the sender's clock",
+        in_filters=msgid("the sender's clock"),
         on_spark="when the producer made it, ms since the epoch",
         meaning="BORNTIMESTAMP: when the sender made the message, by the sender's clock, in ms.",
         page="docs/formats/commit-log.md#unit",
@@ -198,7 +200,7 @@ FIELDS: tuple[Field, ...] = (
         "text",
         "string",
         InBytes(48, 0, "host"),
-        in_filters="sender, ip:port",
+        in_filters=msgid("sender, ip:port"),
         on_spark="the producer, ip:port",
         meaning="BORNHOST: address and port of the sender.",
         page="docs/formats/commit-log.md#unit",
@@ -211,7 +213,7 @@ FIELDS: tuple[Field, ...] = (
         "time",
         "bigint",
         InBytes(56, 8, "time"),
-        in_filters="the broker's clock",
+        in_filters=msgid("the broker's clock"),
         on_spark="when the broker stored it, ms since the epoch",
         meaning=(
             "STORETIMESTAMP: when the broker stored the message, by the broker's clock, in ms. Checkpoint, index "
@@ -226,7 +228,7 @@ FIELDS: tuple[Field, ...] = (
         "text",
         "string",
         InBytes(64, 0, "host"),
-        in_filters="broker, ip:port",
+        in_filters=msgid("broker, ip:port"),
         on_spark="the broker, ip:port",
         meaning="STOREHOST: address and port of the broker.",
         page="docs/formats/commit-log.md#unit",
@@ -239,7 +241,7 @@ FIELDS: tuple[Field, ...] = (
         "number",
         "int",
         InBytes(72, 4, "id"),
-        in_filters="how often it was sent back",
+        in_filters=msgid("how often it was sent back"),
         on_spark="how often it was handed to a consumer again",
         meaning="RECONSUMETIMES: how often a consumer sent the message back to be tried again.",
         page="docs/formats/transactions.md",
@@ -252,7 +254,7 @@ FIELDS: tuple[Field, ...] = (
         "number",
         "bigint",
         InBytes(76, 8, "id"),
-        in_filters="physical offset of the half message",
+        in_filters=msgid("physical offset of the half message"),
         on_spark="of a transaction: where its half message lies",
         meaning="PREPAREDTRANSACTIONOFFSET: where the half message of the transaction lies; 0 outside transactions.",
         page="docs/formats/transactions.md",
@@ -265,7 +267,7 @@ FIELDS: tuple[Field, ...] = (
         "number",
         "int",
         InBytes(8, 4, "frame"),
-        in_filters="CRC of the body as stored",
+        in_filters=msgid("CRC of the body as stored"),
         on_spark="CRC of the body, as stored",
         meaning=(
             "BODYCRC: a checksum of the body, without its highest bit. A broker compares it when it recovers after an "
@@ -280,7 +282,7 @@ FIELDS: tuple[Field, ...] = (
         "u1",
         "text",
         "string",
-        in_filters="verdict on the body",
+        in_filters=msgid("verdict on the body"),
         on_spark="ok, bad or unchecked: the body against its CRC",
         meaning="Whether the body gives the checksum that is stored in bodyCRC.",
         page="docs/formats/commit-log.md#unit-check",
@@ -293,7 +295,7 @@ FIELDS: tuple[Field, ...] = (
         "number",
         "int",
         InBytes(84, 4, "frame"),
-        in_filters="bytes of the stored body",
+        in_filters=msgid("bytes of the stored body"),
         on_spark="length of the body as stored, bytes",
         meaning="BODYLENGTH: bytes of the body as it is stored, compressed or not.",
         page="docs/formats/commit-log.md#unit",
@@ -315,7 +317,7 @@ FIELDS: tuple[Field, ...] = (
         "",
         "text",
         "string",
-        in_filters="the tag",
+        in_filters=msgid("the tag"),
         on_spark="property TAGS",
         meaning="TAGS: the tag by which consumers filter. Its hash is in the queue entry.",
         page="docs/formats/commit-log.md#properties",
@@ -326,7 +328,7 @@ FIELDS: tuple[Field, ...] = (
         "",
         "list",
         "array<string>",
-        in_filters="the keys; a comparison asks for any of them",
+        in_filters=msgid("the keys; a comparison asks for any of them"),
         on_spark="property KEYS, split",
         meaning="KEYS: words by which the message can be found. Each goes into the index as topic#key.",
         page="docs/formats/index-file.md#keys",
@@ -338,7 +340,7 @@ FIELDS: tuple[Field, ...] = (
         "",
         "text",
         "string",
-        in_filters="unique id the client gave",
+        in_filters=msgid("unique id the client gave"),
         on_spark="property UNIQ_KEY: the message's own id",
         meaning=(
             "UNIQ_KEY: the id that the client gave the message, what most tools call its message id. It is in the "
@@ -353,7 +355,7 @@ FIELDS: tuple[Field, ...] = (
         "i8",
         "number",
         "bigint",
-        in_filters="hash of the tag, or delivery time in the schedule topic",
+        in_filters=msgid("hash of the tag, or delivery time in the schedule topic"),
         on_spark="hash of the tags as the consume queue has it",
         meaning=(
             "Tags hash code: 8 bytes with the hash of the tag. In a delay queue it is the time of delivery, in a "
@@ -368,7 +370,7 @@ FIELDS: tuple[Field, ...] = (
         "",
         "text",
         "string",
-        in_filters="offset message id",
+        in_filters=msgid("offset message id"),
         on_spark="id made of the broker and the offset",
         meaning=(
             "The broker's address and the physical offset in one text: a broker finds the message by it without an "
@@ -393,7 +395,7 @@ FIELDS: tuple[Field, ...] = (
         "text",
         "binary",
         InBytes(88, 0, "body"),
-        in_filters="the body as text, unpacked",
+        in_filters=msgid("the body as text, unpacked"),
         on_spark="the body as stored",
         meaning="BODY: what the sender sent, compressed where sysFlag says so.",
         page="docs/formats/commit-log.md#unit",
@@ -406,7 +408,7 @@ FIELDS: tuple[Field, ...] = (
         "i8",
         "number",
         "bigint",
-        in_filters="the physicalOffset that the unit itself states",
+        in_filters=msgid("the physicalOffset that the unit itself states"),
         on_spark="where the unit says that it lies, if that is elsewhere",
         always=False,
     ),

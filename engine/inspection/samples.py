@@ -89,7 +89,9 @@ def sample(name: str, cache_dir: Path | None = None) -> Path:
             sentence("the sample {name} cannot be unpacked: {why}", name=name, why=why), file=error.filename
         ) from error
     except (BadArchive, ValueError) as error:
-        raise CannotRead(f"the sample {name} is damaged: {error}", file=by_name[name].archive) from error
+        raise CannotRead(
+            sentence("the sample {name} is damaged: {error}", name=name, error=error), file=by_name[name].archive
+        ) from error
 
 
 def _folder() -> Traversable:

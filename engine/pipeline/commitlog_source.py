@@ -83,6 +83,7 @@ from engine.pipeline.stream_offsets import (
     positions,
 )
 from engine.pipeline.unit_rows import RowMaker, needs_crc, rows_of
+from engine.sentences import sentence
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -360,7 +361,7 @@ def _limit_batch(
 
 def _loss_error(path: str, lost: Lost) -> StoreError:
     go_on = "with failOnDataLoss=false the query tells it in a row of the type damage and goes on"
-    return StoreError(f"this query missed data: {lost.why}; {go_on}", file=path)
+    return StoreError(sentence("this query missed data: {why}; {go_on}", why=lost.why, go_on=go_on), file=path)
 
 
 def _current_end(store: StorePlace) -> int:

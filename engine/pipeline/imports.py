@@ -79,13 +79,21 @@ def check_columns(folder: str, kind: str) -> None:
             schema = read_schema(path)
         except (OSError, ArrowException) as error:
             reason = str(error).partition("\n")[0]
-            raise StoreError(f"expected Parquet that 'pipeline export' wrote: {reason}", file=str(path)) from None
+            raise StoreError(
+                sentence("expected Parquet that 'pipeline export' wrote: {reason}", reason=reason), file=str(path)
+            ) from None
         for name in NEEDED:
             column_type = schema.field(name).type if name in schema.names else None
             if name not in _IN_FOLDERS and column_type != expected_schema.field(name).type:
                 actual = "found none" if column_type is None else f"found {column_type}"
                 raise StoreError(
-                    f"column {name}: expected {expected_schema.field(name).type}, {actual}", file=str(path)
+                    sentence(
+                        "column {name}: expected {type}, {actual}",
+                        name=name,
+                        type=expected_schema.field(name).type,
+                        actual=actual,
+                    ),
+                    file=str(path),
                 )
 
 

@@ -19,6 +19,7 @@ from engine.pipeline.files import StorePlace, find_stores, refuse_other_storage,
 from engine.pipeline.filters import Condition
 from engine.pipeline.pruning import Trust
 from engine.pipeline.splits import Skipped
+from engine.sentences import sentence
 
 KNOWN = {
     "path": "a store, a directory that holds store/, or a pattern of these (load(PATH), load([PATH, …]))",
@@ -70,14 +71,20 @@ class Options:
     def stores(self) -> list[StorePlace]:
         """Return the stores, unreadable ones too, see :func:`find_stores`; raises :class:`NotAStore`."""
         if not self.paths:
-            raise UsageError("name the store: load(PATH)")
+            raise UsageError(sentence("name the store: load(PATH)"))
         return seen_from_anywhere(find_stores(self.paths, self.broker))
 
     def _refuse_unknown(self, known_names: Sequence[str]) -> None:
         words = {name.lower() for name in (*known_names, *_OF_SPARK)}
         for name in self._raw_options:
             if name.lower() not in words and not name.lower().startswith("option."):
-                raise UsageError(f"{name} is not an option of this format; the options are {', '.join(known_names)}")
+                raise UsageError(
+                    sentence(
+                        "{name} is not an option of this format; the options are {options}",
+                        name=name,
+                        options=", ".join(known_names),
+                    )
+                )
 
     def number(self, name: str, default: int) -> int:
         """Return an option that is a number from 1 on, of bytes also in Spark's words: 64k, 128m, 1gb."""
@@ -85,8 +92,11 @@ class Options:
         number = int(match[1].replace("_", "")) << 10 * " kmgtp".index((match[2] or " ").lower()) if match else 0
         if number < 1:
             raise UsageError(
-                f"{name}: expected a number from 1 on, or a size like 64k, 128m, 1g, "
-                f"found {self._raw_options.get(name)}"
+                sentence(
+                    "{name}: expected a number from 1 on, or a size like 64k, 128m, 1g, found {value}",
+                    name=name,
+                    value=self._raw_options.get(name),
+                )
             )
         return number
 
@@ -94,7 +104,9 @@ class Options:
         """An option that is true or false."""
         text = self._raw_options.get(name, str(default)).lower()
         if text not in ("true", "false"):
-            raise UsageError(f"{name}: expected true or false, found {self._raw_options.get(name)}")
+            raise UsageError(
+                sentence("{name}: expected true or false, found {value}", name=name, value=self._raw_options.get(name))
+            )
         return bool(text == "true")
 
     def word(self, name: str, *words: str, **meant: str) -> str:
@@ -103,7 +115,13 @@ class Options:
         text = meant.get(text, text)
         if text not in words:
             raise UsageError(
-                f"{name}: expected {', '.join(words[:-1])} or {words[-1]}, found {self._raw_options.get(name)}"
+                sentence(
+                    "{name}: expected {names} or {words}, found {value}",
+                    name=name,
+                    names=", ".join(words[:-1]),
+                    words=words[-1],
+                    value=self._raw_options.get(name),
+                )
             )
         return str(text)
 
@@ -176,10 +194,10 @@ class Following:
         """Parse the options; ``options`` parses numbers and truths; raises :class:`UsageError`."""
         begins = raw_options.get("startingOffsets", "earliest")
         if begins not in ("earliest", "latest"):
-            raise UsageError(f"startingOffsets: expected earliest or latest, found {begins}")
+            raise UsageError(sentence("startingOffsets: expected earliest or latest, found {begins}", begins=begins))
         time = raw_options.get("startingTimestamp")
         if time is not None and raw_options.get("startingOffsets") is not None:
-            raise UsageError("expected startingOffsets or startingTimestamp, found both")
+            raise UsageError(sentence("expected startingOffsets or startingTimestamp, found both"))
         limit_bytes = (
             options.number("maxBytesPerTrigger", 1) if raw_options.get("maxBytesPerTrigger") is not None else None
         )
@@ -193,7 +211,10 @@ def _ms(text: str | None) -> int | None:
         time = datetime.fromisoformat(text)
     except ValueError:
         raise UsageError(
-            f"startingTimestamp: expected ms since the epoch, or a time like 2026-01-31T08:00:00Z, found {text}"
+            sentence(
+                ("startingTimestamp: expected ms since the epoch, or a time like 2026-01-31T08:00:00Z, found {text}"),
+                text=text,
+            )
         ) from None
     return int((time if time.tzinfo is not None else time.replace(tzinfo=UTC)).timestamp() * 1000)
 

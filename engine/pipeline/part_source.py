@@ -22,13 +22,13 @@ from engine.pipeline.options import Options, Parts, describe_read, make_partitio
 from engine.pipeline.schema import user_columns
 from engine.pipeline.spark_internals.worker_process import in_one_line, settling
 from engine.pipeline.splits import Skipped
-from engine.sentences import plural
+from engine.sentences import plural, sentence
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import StructType
 
-NO_WRITER = "this format is read only: 'storescope pipeline import' makes a store of an export"
+NO_WRITER = sentence("this format is read only: 'storescope pipeline import' makes a store of an export")
 BATCH_ROWS = 1 << 16
 """Entries of one batch."""
 

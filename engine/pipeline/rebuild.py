@@ -38,6 +38,7 @@ from engine.pipeline.rebuild_files import IndexPlan, build_index, build_queues, 
 from engine.pipeline.rebuild_parts import Key, PartWriter, StoreFacts, path_of, read_part
 from engine.pipeline.splits import Split, SplitEnd, broken_seams, read_split
 from engine.rules.dispatch_rules import TopicsKnown
+from engine.sentences import sentence
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -134,7 +135,7 @@ def rebuild(
     Raises :class:`UsageError` where ``out`` is used, :class:`StoreError`, ``OSError``.
     """
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise UsageError("expected a new or empty folder", file=str(out))
+        raise UsageError(sentence("expected a new or empty folder"), file=str(out))
     by_store = tasks.splits_by_store(splits, [facts.path for facts in stores])
     plan = _plan_text(stores, by_store)
     with staged(out, plan, now) as (staging, begun):
@@ -439,7 +440,7 @@ def staged(out: Path, plan: str, now: Clock) -> Iterator[tuple[Path, int]]:
         try:
             fcntl.flock(holder, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise StoreError("another rebuild is writing there", file=str(out)) from None
+            raise StoreError(sentence("another rebuild is writing there"), file=str(out)) from None
         try:
             yield staging, _begin(staging, plan, now)
         finally:

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from engine.codec.unit_fields import BY_NAME, OF_RECORDS
 from engine.errors import UsageError
+from engine.sentences import sentence
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -106,7 +107,9 @@ def select_columns(columns: Columns, names: Iterable[str]) -> Columns:
     types = names if isinstance(names, dict) else columns
     for name in names:
         if name not in columns:
-            raise UsageError(f"{name} is not a column; the columns are {', '.join(columns)}")
+            raise UsageError(
+                sentence("{name} is not a column; the columns are {columns}", name=name, columns=", ".join(columns))
+            )
         selected[name] = types[name]
     return selected
 
@@ -117,9 +120,16 @@ def user_columns(columns: Columns, user_schema: StructType) -> Columns:
     for field in user_schema.fields:
         kind, user_type = columns[field.name], field.dataType.simpleString()
         if user_type != kind.removesuffix(_NEVER):
-            raise UsageError(f"{field.name} is {kind.removesuffix(_NEVER)}, the given schema says {user_type}")
+            raise UsageError(
+                sentence(
+                    "{name} is {type}, the given schema says {user_type}",
+                    name=field.name,
+                    type=kind.removesuffix(_NEVER),
+                    user_type=user_type,
+                )
+            )
         if not field.nullable and not kind.endswith(_NEVER):
-            raise UsageError(f"{field.name} is null in some rows, the given schema says NOT NULL")
+            raise UsageError(sentence("{name} is null in some rows, the given schema says NOT NULL", name=field.name))
         selected[field.name] = user_type if field.nullable else kind
     return selected
 

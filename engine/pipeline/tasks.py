@@ -24,6 +24,7 @@ from engine.pipeline.files import StorePlace
 from engine.pipeline.progress import Cancelled
 from engine.pipeline.spark_internals.worker_process import settling
 from engine.pipeline.storage import storage_of
+from engine.sentences import sentence
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -153,7 +154,7 @@ def check_visible(spark: SparkSession, stores: Iterable[StorePlace]) -> None:
     missing = set(unseen)
     for folder in folders:
         if folder in missing:
-            raise CannotRead("executors do not see it: stores lie where all machines see them", file=folder)
+            raise CannotRead(sentence("executors do not see it: stores lie where all machines see them"), file=folder)
         _seen.add((application, folder))
 
 

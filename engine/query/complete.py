@@ -13,6 +13,7 @@ from engine.query.fields import ALIASES, FIELDS, PROPERTIES, Kind
 from engine.query.lexer import Token, quote, words
 from engine.query.parse import KEYWORDS
 from engine.query.tree import Field
+from engine.sentences import msgid
 
 Sort = Literal["field", "operator", "value", "word"]
 Values = Callable[[str], Iterable[str]]
@@ -128,9 +129,9 @@ def _candidates(tokens: list[Token], typed: str, values: Values | None) -> list[
 
 def _fields(values: Values | None) -> list[tuple[str, Sort, str]]:
     candidates: list[tuple[str, Sort, str]] = [(spec.name, "field", spec.about) for spec in FIELDS.values()]
-    candidates.append((f"{PROPERTIES}.", "field", "a property of the message"))
+    candidates.append((f"{PROPERTIES}.", "field", msgid("a property of the message")))
     for name in values(PROPERTIES) if values else ():
-        candidates.append((Field(name, True).label, "field", "a property of the message"))
+        candidates.append((Field(name, True).label, "field", msgid("a property of the message")))
     return [*candidates, ("not", "word", "the opposite")]
 
 

@@ -20,6 +20,7 @@ from engine.codec.compression import unpack
 from engine.codec.java import utf8
 from engine.codec.message import Unit
 from engine.codec.unit_fields import OF_RECORDS, Field
+from engine.sentences import msgid
 from engine.system_names import DLQ_PREFIX, HALF_TOPIC, OP_TOPIC, RETRY_PREFIX, SCHEDULE_TOPIC, TIMER_TOPIC
 
 Kind = Literal["number", "time", "duration", "text", "property", "list", "condition"]
@@ -166,16 +167,16 @@ _ALL = (
     FieldSpec(
         "transaction",
         "text",
-        "part in a transaction",
+        msgid("part in a transaction"),
         lambda unit: transaction_word(unit.sys_flag, unit.topic),
         lambda record: transaction_word(_flags(record), _topic(record)),
         words=("half", "commit", "rollback", "op"),
     ),
-    _flag("compressed", "the body is compressed", lambda flags, _: bool(flags & message.COMPRESSED)),
-    _flag("batch", "the unit holds an inner batch", lambda flags, _: bool(flags & message.INNER_BATCH)),
-    _flag("delayed", "it lies in a topic of delayed messages", lambda _, topic: is_delayed(topic)),
-    _flag("retry", "it lies in a group's retry topic", lambda _, topic: topic.startswith(RETRY_PREFIX)),
-    _flag("deadLetter", "it lies in a group's dead letter topic", lambda _, topic: topic.startswith(DLQ_PREFIX)),
+    _flag("compressed", msgid("the body is compressed"), lambda flags, _: bool(flags & message.COMPRESSED)),
+    _flag("batch", msgid("the unit holds an inner batch"), lambda flags, _: bool(flags & message.INNER_BATCH)),
+    _flag("delayed", msgid("it lies in a topic of delayed messages"), lambda _, topic: is_delayed(topic)),
+    _flag("retry", msgid("it lies in a group's retry topic"), lambda _, topic: topic.startswith(RETRY_PREFIX)),
+    _flag("deadLetter", msgid("it lies in a group's dead letter topic"), lambda _, topic: topic.startswith(DLQ_PREFIX)),
 )
 
 FIELDS: dict[str, FieldSpec] = {spec.name: spec for spec in _ALL}

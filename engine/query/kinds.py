@@ -20,7 +20,7 @@ from engine.query.tree import (
     kind_of,
     literal_text,
 )
-from engine.sentences import sentence
+from engine.sentences import msgid, sentence
 
 _ISO = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)"
@@ -65,13 +65,22 @@ def _offset(text: str) -> tzinfo:
 
 
 _KIND_WITH_ARTICLE = {
-    "number": "a number",
-    "time": "a time",
-    "duration": "a duration",
-    "text": "a text",
-    "property": "a property's text",
-    "list": "a list of texts",
-    "condition": "a condition",
+    "number": msgid("a number"),
+    "time": msgid("a time"),
+    "duration": msgid("a duration"),
+    "text": msgid("a text"),
+    "property": msgid("a property's text"),
+    "list": msgid("a list of texts"),
+    "condition": msgid("a condition"),
+}
+_WHAT_IT_IS = {
+    "number": msgid("{name} is a number"),
+    "time": msgid("{name} is a time"),
+    "duration": msgid("{name} is a duration"),
+    "text": msgid("{name} is a text"),
+    "property": msgid("{name} is a property's text"),
+    "list": msgid("{name} is a list of texts"),
+    "condition": msgid("{name} is a condition"),
 }
 _COMPARABLE_KINDS: tuple[frozenset[Kind], ...] = tuple(
     frozenset(pair)
@@ -120,21 +129,25 @@ class Span:
 
 def describe(node: Node) -> str:
     """Describe the node for an error: ``size is a number``."""
-    name = node.label if isinstance(node, Field) else literal_text(node) if isinstance(node, Constant) else "this"
-    return f"{name} is {_KIND_WITH_ARTICLE[kind_of(node)]}"
+    template = _WHAT_IT_IS[kind_of(node)]
+    if isinstance(node, Field):
+        return sentence(template, name=node.label)
+    return sentence(template, name=literal_text(node) if isinstance(node, Constant) else sentence("this value"))
 
 
 def value(span: Span) -> Value:
     """Return the node if it is a value; a condition is refused unless it is a field."""
     if not isinstance(span.node, Value):
-        raise span.error("a value is expected here, not a condition")
+        raise span.error(sentence("a value is expected here, not a condition"))
     return span.node
 
 
 def condition(span: Span) -> Node:
     """Return the node if it is a condition."""
     if kind_of(span.node) != "condition":
-        raise span.error(f"{describe(span.node)}, not a condition; compare it with something")
+        raise span.error(
+            sentence("{what_it_is}, not a condition; compare it with something", what_it_is=describe(span.node))
+        )
     return span.node
 
 
@@ -144,7 +157,14 @@ def sum_kind(sign: str, left_span: Span, right_span: Span, zone: tzinfo | None) 
     kind = _SUMS.get((sign, kind_of(a), kind_of(b)))
     if kind is None:
         place = left_span if kind_of(a) not in ("number", "time", "duration") else right_span
-        raise place.error(f"{sign} does not join {_KIND_WITH_ARTICLE[kind_of(a)]} and {_KIND_WITH_ARTICLE[kind_of(b)]}")
+        raise place.error(
+            sentence(
+                "{sign} does not join {left} and {right}",
+                sign=sign,
+                left=sentence(_KIND_WITH_ARTICLE[kind_of(a)]),
+                right=sentence(_KIND_WITH_ARTICLE[kind_of(b)]),
+            )
+        )
     return a, b, kind
 
 
@@ -153,11 +173,24 @@ def comparable(sign: str, left_span: Span, right_span: Span, zone: tzinfo | None
     a, b = _as_time(left_span, right_span, zone), _as_time(right_span, left_span, zone)
     kinds: tuple[Kind, Kind] = (kind_of(a), kind_of(b))
     if kinds[1] == "list":
-        raise right_span.error(f"{describe(b)}; write it on the left side")
+        raise right_span.error(sentence("{what_it_is}; write it on the left side", what_it_is=describe(b)))
     if frozenset(kinds) not in _COMPARABLE_KINDS or _plain_number_is_a_field(a, b):
-        raise right_span.error(f"{describe(a)}, {describe(b)}: they cannot be compared{_advice(a, b)}")
+        raise right_span.error(
+            sentence(
+                "{left}, {right}: they cannot be compared{advice}",
+                left=describe(a),
+                right=describe(b),
+                advice=_advice(a, b),
+            )
+        )
     if kinds[0] in ("list", "condition") and sign not in ("=", "!="):
-        raise left_span.error(f"{describe(a)}; it can be equal or not, but {sign} has no meaning for it")
+        raise left_span.error(
+            sentence(
+                "{what_it_is}; it can be equal or not, but {sign} has no meaning for it",
+                what_it_is=describe(a),
+                sign=sign,
+            )
+        )
     for value_node, compared_with, span in ((a, b, right_span), (b, a, left_span)):
         _check_word(value_node, compared_with, span)
     return a, b
@@ -167,7 +200,7 @@ def searchable(span: Span, word: str) -> Value:
     """Return the left side of ``contains`` and similar tests."""
     node = value(span)
     if kind_of(node) not in ("text", "property", "list"):
-        raise span.error(f"{describe(node)}; {word} looks into texts")
+        raise span.error(sentence("{what_it_is}; {word} looks into texts", what_it_is=describe(node), word=word))
     return node
 
 
@@ -179,7 +212,7 @@ def _as_time(span: Span, compared_with: Span, zone: tzinfo | None) -> Value:
 
 
 def _refuse_deep(span: Span) -> Value:
-    raise span.error("a condition cannot be compared; join conditions with and, or, not")
+    raise span.error(sentence("a condition cannot be compared; join conditions with and, or, not"))
 
 
 def _plain_number_is_a_field(a: Value, b: Value) -> bool:
@@ -198,9 +231,9 @@ def _plain_number_is_a_field(a: Value, b: Value) -> bool:
 
 def _advice(a: Value, b: Value) -> str:
     if kind_of(a) in ("text", "list") and isinstance(b, Constant) and not isinstance(b.value, str):
-        return "; a text stands in quotes"
+        return sentence("; a text stands in quotes")
     if kind_of(a) == "number" and kind_of(b) == "duration":
-        return "; mebibytes are written MiB"
+        return sentence("; mebibytes are written MiB")
     return ""
 
 
@@ -209,5 +242,10 @@ def _check_word(node: Value, compared_with: Value, span: Span) -> None:
         known_words = node.spec.words
         if known_words and compared_with.value not in known_words:
             raise span.error(
-                f"{node.name} is one of {', '.join(known_words)}; it is never {literal_text(compared_with)}"
+                sentence(
+                    "{name} is one of {words}; it is never {value}",
+                    name=node.name,
+                    words=", ".join(known_words),
+                    value=literal_text(compared_with),
+                )
             )

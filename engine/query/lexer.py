@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from engine.errors import BadFilter
-from engine.sentences import sentence
+from engine.sentences import msgid, sentence
 
 TokenKind = Literal["number", "duration", "text", "regex", "property", "name", "sign", "end"]
 
@@ -31,11 +31,11 @@ _REGEX = re.compile(r"/((?:[^/\\]|\\.)+)/([A-Za-z]*)", re.DOTALL)
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|x[0-9a-fA-F]{2}|.)", re.DOTALL)
 _SIMPLE_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "\\": "\\", "'": "'", '"': '"', "/": "/"}
 _HINTS = {
-    "~": "; a regular expression is asked for with matches /…/",
-    "|": "; or is written or",
-    "*": "; a pattern is asked for with like, as in like 'Order%'",
-    "%": "; texts stand in quotes",
-    "[": '; only properties have brackets: properties["NAME"]',
+    "~": msgid("; a regular expression is written matches /…/"),
+    "|": msgid("; or is written or"),
+    "*": msgid("; a pattern is written with like, as in like 'Order%'"),
+    "%": msgid("; a text stands in quotes"),
+    "[": msgid('; only properties have brackets: properties["NAME"]'),
 }
 _CURLY = dict.fromkeys("“”„", '"') | dict.fromkeys("‘’", "'")
 
@@ -110,7 +110,11 @@ def _word(text: str, position: int) -> Token:
             position,
         )
     raise BadFilter(
-        sentence("{character} has no meaning here{hint}", character=repr(character), hint=_HINTS.get(character, "")),
+        sentence(
+            "{character} has no meaning here{hint}",
+            character=repr(character),
+            hint=sentence(_HINTS[character]) if character in _HINTS else "",
+        ),
         position,
     )
 

@@ -41,7 +41,7 @@ from engine.query.tree import (
     any_of,
     kind_of,
 )
-from engine.sentences import sentence
+from engine.sentences import msgid, sentence
 
 MAX_DEPTH = 100
 KEYWORDS = frozenset(
@@ -167,10 +167,15 @@ class _Parser:
 
     def _expect(self, word: str, context: str) -> Token:
         if _keyword(self.current) != word:
-            at_end = self.current.kind == "end"
-            problem = (
-                f"{word} is missing {context}" if at_end else f"{word} is expected {context}, not {self.current.text}"
-            )
+            if self.current.kind == "end":
+                problem = sentence("{word} is missing {context}", word=word, context=sentence(context))
+            else:
+                problem = sentence(
+                    "{word} is expected {context}, not {text}",
+                    word=word,
+                    context=sentence(context),
+                    text=self.current.text,
+                )
             raise BadFilter(problem, self.current.position, self.current.length)
         return self._take()
 
@@ -352,7 +357,7 @@ class _Parser:
         return Span(Compare(sign, a, b), operand.position, right.end)
 
     def _in(self, operand: Span, negated: bool) -> Span:
-        self._expect("(", "after in")
+        self._expect("(", msgid("after in"))
         items: list[Constant] = []
         while True:
             item = self._right(operand, BITS)
@@ -363,12 +368,12 @@ class _Parser:
             if self.current.text != ",":
                 break
             self._take()
-        end = self._expect(")", "after the list").end
+        end = self._expect(")", msgid("after the list")).end
         return Span(In(value(operand), tuple(items), negated), operand.position, end)
 
     def _between(self, operand: Span, negated: bool) -> Span:
         low_bound = self._right(operand, BITS)
-        self._expect("and", "after the lower bound of between")
+        self._expect("and", msgid("after the lower bound of between"))
         high_bound = self._right(operand, BITS)
         value, low_value = comparable("<=", operand, low_bound, self._zone)
         value, high_value = comparable("<=", Span(value, operand.position, operand.end), high_bound, self._zone)
@@ -385,7 +390,11 @@ class _Parser:
         pattern, flags = token.value if isinstance(token.value, tuple) else (str(token.value), "")
         for flag in flags:
             if flag not in _REGEX_FLAGS or flags.count(flag) > 1:
-                raise BadFilter(f"{flags!r}: flags are i, m, s and x, each once", token.end - len(flags), len(flags))
+                raise BadFilter(
+                    sentence("{flags}: flags are i, m, s and x, each once", flags=repr(flags)),
+                    token.end - len(flags),
+                    len(flags),
+                )
         if not pattern:
             raise BadFilter(sentence("the regular expression is empty"), token.position, token.length)
         pattern = _ESCAPED.sub(lambda escape: "/" if escape[1] == "/" else escape[0], pattern)
@@ -393,7 +402,7 @@ class _Parser:
             compiled(pattern, flags)
         except re.error as error:
             place = token.position + 1 + min(error.pos or 0, max(0, token.length - 2))
-            raise BadFilter(f"regular expression: {error.msg}", place) from None
+            raise BadFilter(sentence("regular expression: {problem}", problem=error.msg), place) from None
         except (OverflowError, RecursionError):
             raise BadFilter(sentence("regular expression: too large"), token.position, token.length) from None
         ordered = "".join(flag for flag in _REGEX_FLAGS if flag in flags)
@@ -403,7 +412,7 @@ class _Parser:
         negated = _keyword(self.current) == "not"
         if negated:
             self._take()
-        end = self._expect("null", "after is").end
+        end = self._expect("null", msgid("after is")).end
         return Span(IsNull(value(operand), negated), operand.position, end)
 
     def _text_test(self, word: str, operand: Span, negated: bool) -> Span:
@@ -411,7 +420,9 @@ class _Parser:
         right = self._right(operand, BITS)
         sought = value(right)
         if kind_of(sought) not in ("text", "property") or (word == "like" and not isinstance(sought, Constant)):
-            raise right.error(f"{describe(sought)}; {word} takes a text in quotes")
+            raise right.error(
+                sentence("{what_it_is}; {word} takes a text in quotes", what_it_is=describe(sought), word=word)
+            )
         return Span(TextTest(word, node, sought, negated), operand.position, right.end)  # type: ignore[arg-type]
 
 

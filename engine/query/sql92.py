@@ -109,9 +109,9 @@ class _Parser:
     def parse(self) -> _Node:
         node = self._or()
         if self._word.kind != "end":
-            raise self._unexpected("the end of the expression")
+            raise self._unexpected(sentence("the end of the expression"))
         if not node.boolean and node.name is None:
-            raise BadFilter("expected a condition, found a value", 0, len(self._text))
+            raise BadFilter(sentence("expected a condition, found a value"), 0, len(self._text))
         return node
 
     @property
@@ -121,7 +121,13 @@ class _Parser:
     def _unexpected(self, expected: str) -> BadFilter:
         word = self._word
         return BadFilter(
-            f"expected {expected}, found {word.text or 'the end'!r}", word.position, max(len(word.text), 1)
+            sentence(
+                "expected {expected}, found {text}",
+                expected=expected,
+                text=repr(word.text) if word.text else sentence("the end"),
+            ),
+            word.position,
+            max(len(word.text), 1),
         )
 
     def _take(self, *texts: str) -> bool:
@@ -275,7 +281,7 @@ class _Parser:
         if word.kind in ("int", "float", "text"):
             self._index += 1
             return _constant(self._number(word) if word.kind != "text" else word.text[1:-1].replace("''", "'"))
-        raise self._unexpected("a property, a value or a bracket")
+        raise self._unexpected(sentence("a property, a value or a bracket"))
 
     def _number(self, word: _Word) -> int | float:
         if word.kind == "float":
@@ -293,7 +299,7 @@ class _Parser:
     def _literal_text(self) -> str:
         word = self._word
         if word.kind != "text":
-            raise self._unexpected("a text in single quotes")
+            raise self._unexpected(sentence("a text in single quotes"))
         self._index += 1
         return word.text[1:-1].replace("''", "'")
 

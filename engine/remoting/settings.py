@@ -60,6 +60,9 @@ def _value(key: str, text: str, usual: Any, line: int, file: str | None) -> Any:
         return text == "true"
     if isinstance(usual, int):
         if not (text.removeprefix("-") if usual < 0 else text).isdecimal():
-            raise UsageError(f"line {line}, {key}: expected a number, found {text!r}", file=file)
+            raise UsageError(
+                sentence("line {line}, {key}: expected a number, found {text}", line=line, key=key, text=repr(text)),
+                file=file,
+            )
         return int(text)
     return text

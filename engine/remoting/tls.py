@@ -77,14 +77,26 @@ def read_tls(path: Path | str) -> tuple[Tls, list[str]]:
     file = str(path)
     settings, unknown = overlay(TlsSettings(), read_text(path), file)
     if settings.mode not in MODES:
-        raise UsageError(f"tls.server.mode: expected {', '.join(MODES)}, found {settings.mode!r}", file=file)
+        raise UsageError(
+            sentence(
+                "tls.server.mode: expected {modes}, found {mode}", modes=", ".join(MODES), mode=repr(settings.mode)
+            ),
+            file=file,
+        )
     if settings.client_auth not in _CLIENTS:
         client_auth = settings.client_auth
         raise UsageError(
-            f"tls.server.need.client.auth: expected {', '.join(_CLIENTS)}, found {client_auth!r}", file=file
+            sentence(
+                "tls.server.need.client.auth: expected {clients}, found {client_auth}",
+                clients=", ".join(_CLIENTS),
+                client_auth=repr(client_auth),
+            ),
+            file=file,
         )
     if not settings.cert_path and settings.mode == "enforcing":
-        raise UsageError("tls.server.certPath: expected a certificate where every client must use TLS", file=file)
+        raise UsageError(
+            sentence("tls.server.certPath: expected a certificate where every client must use TLS"), file=file
+        )
     without_effect = [key for key in unknown if not key.startswith("tls.client.")]
     context = _server_context(settings, file) if settings.cert_path and settings.mode != "disabled" else None
     asks = settings.asks_over_tls or settings.mode == "enforcing"
@@ -124,7 +136,7 @@ def _server_context(settings: TlsSettings, file: str) -> ssl.SSLContext:
     if verify_mode is ssl.CERT_NONE and settings.verifies_clients:
         verify_mode = ssl.CERT_REQUIRED
     if verify_mode is not ssl.CERT_NONE and not settings.trust_path:
-        raise UsageError("tls.server.trustCertPath: expected whose certificates clients may show", file=file)
+        raise UsageError(sentence("tls.server.trustCertPath: expected whose certificates clients may show"), file=file)
     context.verify_mode = verify_mode
     return context
 

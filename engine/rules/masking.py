@@ -23,6 +23,7 @@ from typing import Any, Final
 from engine.codec import properties as props
 from engine.codec.unit_fields import masked_as
 from engine.errors import UsageError
+from engine.sentences import sentence
 from engine.system_names import DLQ_PREFIX, LMQ_PREFIX, RETRY_PREFIX
 
 # Properties of messages that RocketMQ's clients and brokers set themselves, and what each reveals
@@ -149,14 +150,20 @@ class Masking:
         words = [word.strip() for word in text.split(",") if word.strip()]
         for word in words:
             if word not in PARTS:
-                raise UsageError(f"expected {', '.join(PARTS)} (any of them, with commas) to mask, found '{word}'")
+                raise UsageError(
+                    sentence(
+                        "expected {parts} (any of them, with commas) to mask, found '{word}'",
+                        parts=", ".join(PARTS),
+                        word=word,
+                    )
+                )
         named: dict[str, Any] = dict.fromkeys(words, True)
         return cls(**named)
 
     def except_for(self, names: Iterable[str]) -> Masking:
         """The same masking, but user properties called ``names`` stay; UsageError if properties are not masked."""
         if not self.properties:
-            raise UsageError("expected 'properties' among what is masked where some are to be kept")
+            raise UsageError(sentence("expected 'properties' among what is masked where some are to be kept"))
         return replace(self, kept=frozenset(names))
 
     @property

@@ -26,6 +26,7 @@ from typing import Final, Protocol
 
 from engine.errors import StoreClosed
 from engine.mapped.power_loss import PowerLoss
+from engine.sentences import sentence
 
 JOIN_TIMEOUT_S = 60.0
 _PAUSED_MS = 1000.0
@@ -115,7 +116,7 @@ class ServiceThread:
         """
         with self._stepping:
             if self._ended:
-                raise StoreClosed(f"{self.service.name} has ended")
+                raise StoreClosed(sentence("{name} has ended", name=self.service.name))
             self.rounds += 1
             return self.service.step()
 

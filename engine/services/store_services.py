@@ -136,7 +136,11 @@ class StoreServices:
         """Return the loop of the service ``name``; raises :class:`UsageError` with the valid names."""
         thread = self._threads.get(name)
         if thread is None:
-            raise UsageError(f"expected a service of {', '.join(self._threads)}, found {name!r}")
+            raise UsageError(
+                sentence(
+                    "expected a service of {threads}, found {name}", threads=", ".join(self._threads), name=repr(name)
+                )
+            )
         return thread
 
     def step(self, name: str) -> float:

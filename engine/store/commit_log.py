@@ -221,7 +221,7 @@ class CommitLog:
     def refusal(self) -> NotWriteable:
         """The error to raise where no status can be returned."""
         if self.closed:
-            return StoreClosed("the store is closed", file=str(self.files.folders[0]))
+            return StoreClosed(sentence("the store is closed"), file=str(self.files.folders[0]))
         return NotWriteable(
             sentence("the store takes nothing now ({name})", name=self.refused.name), file=str(self.files.folders[0])
         )

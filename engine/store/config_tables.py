@@ -281,7 +281,7 @@ class ConfigTables:
     def commit_consumer_offset(self, group: str, topic: str, queue_id: int, queue_offset: int) -> None:
         """Set the offset that ``group`` reads next to ``queue_offset``; written by the next :meth:`save`."""
         if "@" in topic or "@" in group:
-            raise UsageError("expected a topic and a group without '@'")
+            raise UsageError(sentence("expected a topic and a group without '@'"))
         with self._lock:
             if self._is_light(group):
                 self._members(self._offsets_file, LIGHT_TABLE)[f"{topic}@{group}"] = queue_offset
@@ -484,7 +484,14 @@ def _refuse_topic(name: str, queues: int) -> None:
     longest = LONGEST_NAME if name.startswith((RETRY_PREFIX, DLQ_PREFIX)) else LONGEST_TOPIC
     if not 1 <= length <= longest or name in {".", ".."} or any(sign in name for sign in "/\0@"):
         raise UsageError(
-            f"topic: expected 1 to {longest} bytes without '/' and '@', found {name[:80]!r} ({length} bytes)"
+            sentence(
+                "topic: expected 1 to {longest} bytes without '/' and '@', found {name} ({length} bytes)",
+                longest=longest,
+                name=repr(name[:80]),
+                length=length,
+            )
         )
     if not 1 <= queues <= MOST_QUEUES:
-        raise UsageError(f"queues: expected 1 to {MOST_QUEUES:,}, found {queues:,}")
+        raise UsageError(
+            sentence("queues: expected 1 to {most_queues:,}, found {queues:,}", most_queues=MOST_QUEUES, queues=queues)
+        )

@@ -20,6 +20,7 @@ from engine.codec.message import COMMIT, INNER_BATCH, TRANSACTION_MASK, offset_m
 from engine.config import MessageStoreConfig
 from engine.files.layout import LONGEST_NAME, LONGEST_TOPIC
 from engine.releases import Release, of
+from engine.sentences import sentence
 from engine.system_names import RETRY_PREFIX, SCHEDULE_TOPIC, SYSTEM_PREFIX, TIMER_TOPIC
 
 BLANK_SIZE = 8
@@ -285,7 +286,7 @@ def _number(text: str) -> int:
     """``Long.parseLong``: no blanks, no underscores."""
     digits = text[1:] if text[:1] in ("+", "-") else text
     if not digits.isascii() or not digits.isdigit():
-        raise ValueError(f"expected a number, found {text!r}")
+        raise ValueError(sentence("expected a number, found {text}", text=repr(text)))
     return int(text)
 
 

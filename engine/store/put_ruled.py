@@ -190,7 +190,13 @@ def _message_count(log: CommitLog, message: Message) -> int:
         return 1
     count = int(text)
     if count > _MOST_COUNT:
-        raise ValueError(f"INNER_NUM says {count:,}, a unit holds at most {_MOST_COUNT:,} messages")
+        raise ValueError(
+            sentence(
+                "INNER_NUM says {count:,}, a unit holds at most {most_count:,} messages",
+                count=count,
+                most_count=_MOST_COUNT,
+            )
+        )
     return max(1, count)
 
 
@@ -246,7 +252,13 @@ def append_raw(log: CommitLog, unit: bytes) -> int:
         )
     (stored,) = _PHYSICAL_OFFSET.unpack_from(unit, frame.store_timestamp)
     if frame.size + BLANK_SIZE > log.files.file_size:
-        raise UsageError(f"a unit of {frame.size:,} bytes does not fit into files of {log.files.file_size:,}")
+        raise UsageError(
+            sentence(
+                "a unit of {size:,} bytes does not fit into files of {file_size:,}",
+                size=frame.size,
+                file_size=log.files.file_size,
+            )
+        )
     with log.appending:
         file = log.room_for(frame.size, stored)
         if isinstance(file, PutMessageResult):

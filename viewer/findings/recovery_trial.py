@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from engine.errors import StoreError, UsageError
 from engine.files.whole_file import put_whole
+from engine.sentences import sentence
 
 if TYPE_CHECKING:
     from engine.config import MessageStoreConfig
@@ -117,7 +118,9 @@ def _at_home(path: Path, config: MessageStoreConfig | None) -> MessageStoreConfi
     if config is None:
         return None
     if settle_folders(path, config, reading=True).log != (path / LOG_FOLDER,):
-        raise UsageError("the configuration has the log outside of the store's directory: a copy would be without it")
+        raise UsageError(
+            sentence("the configuration has the log outside of the store's directory: a copy would be without it")
+        )
     return config.without_paths()
 
 
@@ -131,7 +134,7 @@ def _recover(folder: Path, config: MessageStoreConfig | None, like: Release) -> 
     with open_store(folder, config) as store:
         shown = plan_of(store, like, heal=True, losses=False)
         if not shown.will_start:
-            raise StoreError(f"a broker would not start here: {shown.blockers[0].message}")
+            raise StoreError(sentence("a broker would not start here: {message}", message=shown.blockers[0].message))
         sizes = derived_config(store)
     with MessageStore(folder, sizes, like=like, services=False, empty_log=True) as opened:
         return opened.recovery_plan, sizes

@@ -452,7 +452,9 @@ def headline(plan: RecoveryPlan, *, harmed: bool) -> list[tuple[str, str]]:
             (
                 "error",
                 tr_plural(
-                    "{n:,} message gets a wrong queue offset", "{n:,} messages get wrong queue offsets", n=plan.misnumbered
+                    "{n:,} message gets a wrong queue offset",
+                    "{n:,} messages get wrong queue offsets",
+                    n=plan.misnumbered,
                 ),
             )
         )

@@ -12,6 +12,7 @@ from engine.errors import CannotRead, UsageError
 from engine.files.whole_file import whole_text
 from engine.remoting.exchanges import Exchange, FrameEvent, exchange_of, request_record
 from engine.remoting.recording import MAGIC, Recorder, Recording, Replay, Replayed
+from engine.sentences import sentence
 from viewer.requests.request_log import Frame, ShownRow, frame_record
 
 MAX_LINE_BYTES = 32 << 20
@@ -43,7 +44,12 @@ def read_file(path: Path) -> OpenedFile:
         return _recording(path)
     if magic[:1] == b"{":
         return _log(path)
-    raise CannotRead(f"{path} holds no requests: a file of `storescope serve --record` or `--log-requests` is expected")
+    raise CannotRead(
+        sentence(
+            ("{path} holds no requests: a file of `storescope serve --record` or `--log-requests` is expected"),
+            path=path,
+        )
+    )
 
 
 def _recording(path: Path) -> OpenedFile:
@@ -72,7 +78,14 @@ def _log(path: Path) -> OpenedFile:
             try:
                 exchanges.append(exchange_of(json.loads(line), len(exchanges) + skipped_count + 1))
             except ValueError as error:
-                raise CannotRead(f"{path}, line {len(exchanges) + skipped_count + 1:,}: {error}") from error
+                raise CannotRead(
+                    sentence(
+                        "{path}, line {value:,}: {error}",
+                        path=path,
+                        value=len(exchanges) + skipped_count + 1,
+                        error=error,
+                    )
+                ) from error
             if len(exchanges) > MAX_SHOWN_BYTES // 1500:
                 drop = len(exchanges) // 4
                 del exchanges[:drop]
@@ -111,7 +124,7 @@ def replay_into(folder: Path, exchanges: Sequence[Exchange]) -> Replayed:
     from engine.broker.serving import serving_store
 
     if folder.exists() and any(folder.iterdir()):
-        raise UsageError(f"{folder} is not empty: requests are sent again into a new store")
+        raise UsageError(sentence("{folder} is not empty: requests are sent again into a new store", folder=folder))
 
     async def replayed() -> Replayed:
         async with serving_store(folder, port=0) as server:

@@ -20,6 +20,7 @@ from engine.errors import StoreError, UsageError
 from engine.lab import pipe_frames
 from engine.lab.pipe_frames import CannotTravel
 from engine.releases import NEWEST
+from engine.sentences import sentence
 from viewer.runtime.worker import quiet_main
 
 if TYPE_CHECKING:
@@ -140,7 +141,7 @@ class LabClient:
         Raises as :meth:`start`, and ``UsageError`` where the power was not cut.
         """
         if self.opened is None or self.report is None or not self._without_power:
-            raise UsageError("the power was not cut")
+            raise UsageError(sentence("the power was not cut"))
         folder, report = self.opened.folder, self.report
         self._process = self._pipe = None
         self._without_power = False
@@ -157,7 +158,7 @@ class LabClient:
         Raises ``UsageError`` where nothing was recovered yet, ``StoreError``, ``OSError``.
         """
         if self.opened is None or self.report is None or self.report.after is None:
-            raise UsageError("there is no recovery yet that could be repeated")
+            raise UsageError(sentence("there is no recovery yet that could be repeated"))
         report: PowerLossReport = await self._ask("recover_again", self.opened.folder, self.report)
         self.report = report
         return report
@@ -388,5 +389,5 @@ def config_for_writing(path: Path, config: MessageStoreConfig | None) -> Message
     settle_folders(path, config).refuse_outside()
     with open_store(path, config) as store:
         if store.kind != "store":
-            raise UsageError("expected a store, found a part of one: it cannot be written", file=str(path))
+            raise UsageError(sentence("expected a store, found a part of one: it cannot be written"), file=str(path))
         return quiet(derived_config(store))

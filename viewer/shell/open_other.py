@@ -14,6 +14,7 @@ from pathlib import Path
 from engine.config import MessageStoreConfig, read_properties
 from engine.errors import BadArchive, StoreError
 from engine.inspection import archives
+from engine.sentences import sentence
 from viewer.runtime.jobs import Control
 from viewer.shell import session_file
 from viewer.shell.session_file import Session
@@ -60,7 +61,7 @@ def take(control: Control, path: Path, cache: Path) -> StoreToOpen:
         case "conf":
             config = read_properties(path)[0]
             if not config.store_path_root_dir:
-                raise StoreError("expected storePathRootDir in the configuration, found none", file=str(path))
+                raise StoreError(sentence("expected storePathRootDir in the configuration, found none"), file=str(path))
             return StoreToOpen(Path(config.store_path_root_dir), config)
     return StoreToOpen(path)
 

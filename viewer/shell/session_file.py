@@ -16,6 +16,7 @@ from pathlib import Path
 from engine import __version__
 from engine.errors import StoreError
 from engine.files.whole_file import put_whole
+from engine.sentences import sentence
 from viewer.runtime.bookmarks import Bookmark, from_records, records
 
 SUFFIX = ".storescope"
@@ -66,11 +67,20 @@ def from_text(text: str, file: str) -> Session:
     try:
         fields = json.loads(text)
     except ValueError as error:
-        raise StoreError(f"expected a session file: {error}", file=file) from error
+        raise StoreError(sentence("expected a session file: {error}", error=error), file=file) from error
     if not isinstance(fields, dict) or fields.get("format") != FORMAT or not isinstance(fields.get("store"), str):
-        raise StoreError(f"expected a session file (format {FORMAT}), found other JSON", file=file)
+        raise StoreError(
+            sentence("expected a session file (format {format}), found other JSON", format=FORMAT), file=file
+        )
     if not isinstance(fields.get("version"), int) or fields["version"] > VERSION:
-        raise StoreError(f"expected a session file of version {VERSION}, found {fields.get('version')}", file=file)
+        raise StoreError(
+            sentence(
+                "expected a session file of version {version}, found {value}",
+                version=VERSION,
+                value=fields.get("version"),
+            ),
+            file=file,
+        )
     window = _object_or_empty(fields.get("window"))
     return Session(
         store=fields["store"],
@@ -93,14 +103,17 @@ def read(file: Path) -> Session:
     with file.open("rb") as stream:
         raw = stream.read(MAX_BYTES + 1)
     if len(raw) > MAX_BYTES:
-        raise StoreError(f"expected a session file of at most {MAX_BYTES:,} bytes, found more", file=str(file))
+        raise StoreError(
+            sentence("expected a session file of at most {max_bytes:,} bytes, found more", max_bytes=MAX_BYTES),
+            file=str(file),
+        )
     session = from_text(raw.decode("utf-8", "replace"), str(file))
     store = Path(session.store)
     if not store.exists():
         candidates = (file.parent / store.name, file.parent / store.parent.name / store.name)
         new_path = next((path for path in candidates if path.exists()), None)
         if new_path is None:
-            raise StoreError(f"the session is about {store}, which is not here", file=str(file))
+            raise StoreError(sentence("the session is about {store}, which is not here", store=store), file=str(file))
         return Session(**{name: getattr(session, name) for name in session.__slots__} | {"store": str(new_path)})
     return session
 

@@ -14,6 +14,7 @@ from engine.cluster.reader import ClusterReader
 from engine.cluster.state import ClusterState, Group, Queue
 from engine.errors import CannotRead
 from engine.remoting.frame import release_of
+from engine.sentences import sentence
 
 _BROKERS = (
     Column("Broker", "brokerName"),
@@ -67,7 +68,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     state = asyncio.run(_read(args.namesrv))
     if all(state.name_servers.values()):
         words = "; ".join(f"{address}: {wrong}" for address, wrong in state.name_servers.items())
-        raise CannotRead(f"no name server answers: {words}")
+        raise CannotRead(sentence("no name server answers: {words}", words=words))
     parts = ((_brokers, _BROKERS), (_clients, _CLIENTS), (_progress, _PROGRESS), (_refused, _REFUSED))
     for records, columns in parts:
         for record in records(state):

@@ -18,6 +18,7 @@ from engine.inspection.derived_config import derived_config, quiet
 from engine.inspection.recovery import open_each
 from engine.inspection.snapshot import open_store
 from engine.query import parse
+from engine.sentences import sentence
 
 
 def register(commands: Any) -> None:
@@ -44,7 +45,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     with open_store(args.store, _places(given_settings)) as source:
         settle_folders(source.path, given_settings).refuse_outside()
         if source.kind != "store":
-            raise UsageError("expected a store, found a part of one", file=args.store)
+            raise UsageError(sentence("expected a store, found a part of one"), file=args.store)
         open_each(source)
         source.refuse_unread("nothing is copied without it")
         if source.log.end_offset <= max(source.log.min_offset, 0):

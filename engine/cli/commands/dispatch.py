@@ -23,6 +23,7 @@ from engine.inspection.space.files import QUEUE_KINDS, StoreFile, list_files
 from engine.mapped.disk import RealDisk
 from engine.mapped.store_lock import StoreLock
 from engine.releases import Release
+from engine.sentences import sentence
 from engine.services.opening import note_empty_log, refuse_undecoded
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def register(commands: Any) -> None:
 def run(args: argparse.Namespace, out: Output) -> int:
     with open_to_write(args, out) as store:
         if store.kind != "store":
-            raise UsageError("expected a store, found a part of one", file=args.store)
+            raise UsageError(sentence("expected a store, found a part of one"), file=args.store)
         refuse_undecoded(store.path)
         open_each(store)
         store.refuse_unread("nothing is built over it")

@@ -10,6 +10,7 @@ from engine.cli.output import Column, Output
 from engine.errors import CannotRead, StoreError
 from engine.inspection import records
 from engine.inspection.index_reader import IndexReader
+from engine.sentences import sentence
 
 _HEADERS = (
     Column("Name", "name", "plain"),
@@ -52,7 +53,9 @@ def run(args: argparse.Namespace, out: Output) -> int:
     with open_named_store(args, out) as store:
         readers = [r for r in store.index_files() if args.file in (None, r.name)]
         if args.file is not None and not readers:
-            raise StoreError(f"expected an index file {args.file}, found none of this name", file=str(store.path))
+            raise StoreError(
+                sentence("expected an index file {file}, found none of this name", file=args.file), file=str(store.path)
+            )
         code = 0
         for reader in readers:
             try:

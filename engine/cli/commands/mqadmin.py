@@ -25,6 +25,7 @@ from engine.inspection.key_trace import DEFAULT_MAX, LAST_TIME, Match, TraceStep
 from engine.inspection.lookup import by_key, by_offset_id
 from engine.inspection.queue_reader import CqEntry
 from engine.inspection.snapshot import AnyQueue, StoreSnapshot
+from engine.sentences import sentence
 
 _STATUS = (
     Column("Topic", "topic"),
@@ -197,7 +198,10 @@ def _print_messages(args: argparse.Namespace, out: Output) -> int:
         queues = list(store.queues_by_topic().get(args.topic, {}).values())
         if not queues:
             store.require_queues()
-            raise StoreError(f"expected queues of topic {args.topic}, found no folder for it", file=str(store.path))
+            raise StoreError(
+                sentence("expected queues of topic {topic}, found no folder for it", topic=args.topic),
+                file=str(store.path),
+            )
         return _print(store, queues, args, out)
 
 
@@ -230,7 +234,10 @@ def _topic_status(args: argparse.Namespace, out: Output) -> int:
         queues = store.queues_by_topic().get(args.topic)
         if not queues:
             store.require_queues()
-            raise StoreError(f"expected queues of topic {args.topic}, found no folder for it", file=str(store.path))
+            raise StoreError(
+                sentence("expected queues of topic {topic}, found no folder for it", topic=args.topic),
+                file=str(store.path),
+            )
         for number_, queue in queues.items():
             newest = queue.entry(queue.max_offset - 1) if queue.max_offset > max(queue.min_offset, 0) else None
             out.record(
@@ -250,7 +257,10 @@ def _topic_status(args: argparse.Namespace, out: Output) -> int:
 def _queue(store: StoreSnapshot, args: argparse.Namespace) -> AnyQueue:
     queue = store.find_queue(args.topic, args.queue)
     if queue is None:
-        raise StoreError(f"expected a queue {args.topic}/{args.queue}, found no folder for it", file=str(store.path))
+        raise StoreError(
+            sentence("expected a queue {topic}/{queue}, found no folder for it", topic=args.topic, queue=args.queue),
+            file=str(store.path),
+        )
     return queue
 
 

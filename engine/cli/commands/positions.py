@@ -15,6 +15,7 @@ from engine.inspection import records
 from engine.inspection.positions import positions
 from engine.remoting.answers import UnexpectedAnswer
 from engine.replication.master import SlavePosition, ask_slaves
+from engine.sentences import sentence
 
 _COLUMNS = (
     Column("Position", "name"),
@@ -65,7 +66,13 @@ def _slaves(host: str, port: int) -> tuple[SlavePosition, ...]:
     except UnexpectedAnswer as error:
         raise CannotRead(str(error)) from error
     if slaves is None:
-        raise UsageError(f"the broker at {host}:{port} does not say who follows it (brokers of 5.x do, and ours)")
+        raise UsageError(
+            sentence(
+                "the broker at {host}:{port} does not say who follows it (brokers of 5.x do, and ours)",
+                host=host,
+                port=port,
+            )
+        )
     return slaves
 
 

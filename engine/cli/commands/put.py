@@ -31,6 +31,7 @@ from engine.english import number_of
 from engine.errors import CannotRead, UsageError
 from engine.inspection import records
 from engine.releases import NEWEST, Release, of
+from engine.sentences import sentence
 
 _COLUMNS = (
     Column("Status", "status"),
@@ -118,15 +119,15 @@ def _plan_from_arguments(args: argparse.Namespace, release: Release) -> PutPlan:
     named = [name for name in _MESSAGE_OPTIONS if getattr(args, name) is not None]
     if args.plan is not None:
         if args.topic is not None or named:
-            raise UsageError("expected either --plan or one message by --topic and --body, found both")
+            raise UsageError(sentence("expected either --plan or one message by --topic and --body, found both"))
         return read_plan(args.plan, release)
     if args.topic is None or args.body is None:
-        raise UsageError("expected --plan PLAN.json, or --topic T and --body TEXT")
+        raise UsageError(sentence("expected --plan PLAN.json, or --topic T and --body TEXT"))
     properties = {}
     for text in args.properties or ():
         name, equals, value = text.partition("=")
         if not equals or not name:
-            raise UsageError(f"--property: expected NAME=VALUE, found '{text}'")
+            raise UsageError(sentence("--property: expected NAME=VALUE, found '{text}'", text=text))
         properties[name] = value
     message = Message(
         args.topic,
@@ -214,9 +215,9 @@ def read_plan(path: str, release: Release = NEWEST) -> PutPlan:
     try:
         fields = json.loads(text, parse_float=str)
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"expected a plan in JSON: {error}", file=path) from None
+        raise UsageError(sentence("expected a plan in JSON: {error}", error=error), file=path) from None
     if not isinstance(fields, dict):
-        raise UsageError("expected a plan: a JSON object", file=path)
+        raise UsageError(sentence("expected a plan: a JSON object"), file=path)
     try:
         return _plan(fields, release)
     except _PlanError as wrong:

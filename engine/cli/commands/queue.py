@@ -11,6 +11,7 @@ from engine.errors import CannotRead, StoreError
 from engine.inspection import records
 from engine.inspection.entry_verdict import resolve
 from engine.inspection.undecoded import in_dledger
+from engine.sentences import sentence
 
 COLUMNS = (
     Column("Queue offset", "queueOffset", "number"),
@@ -47,7 +48,10 @@ def run(args: argparse.Namespace, out: Output) -> int:
         queue = unbounded or store.find_queue(args.topic, args.queue)
         if queue is None:
             raise StoreError(
-                f"expected a queue {args.topic}/{args.queue}, found no folder for it", file=str(store.path)
+                sentence(
+                    "expected a queue {topic}/{queue}, found no folder for it", topic=args.topic, queue=args.queue
+                ),
+                file=str(store.path),
             )
         for entry in queue.entries(args.start, args.stop):
             is_decoded = unbounded is None or not in_dledger(store, entry.physical_offset)

@@ -34,6 +34,7 @@ from engine.mapped import undo as backup_undo
 from engine.mapped.backup import BackupJournal, read
 from engine.mapped.store_lock import StoreLock, holder_of
 from engine.releases import Release, compared_with, of
+from engine.sentences import sentence
 from engine.store.recovery.plan import (
     Loss,
     RecoveryPlan,
@@ -79,7 +80,7 @@ def register(commands: Any) -> None:
 def run(args: argparse.Namespace, out: Output) -> int:
     if args.plan + args.apply + (args.undo is not None) != 1:
         options = "--plan (show the plan, change nothing), --apply (do it) or --undo FOLDER (restore a backup)"
-        raise UsageError(f"recover needs exactly one of {options}")
+        raise UsageError(sentence("recover needs exactly one of {options}", options=options))
     if args.undo is not None:
         return undo(args, out)
     return _apply(args, out) if args.apply else _plan(args, out)
@@ -119,7 +120,10 @@ def _apply(args: argparse.Namespace, out: Output) -> int:
     if config is None:
         _show(planned, out, written=written)
         blocker = planned.blockers[0]
-        raise StoreError(f"nothing was changed: a broker would not start here: {blocker.message}", file=blocker.file)
+        raise StoreError(
+            sentence("nothing was changed: a broker would not start here: {message}", message=blocker.message),
+            file=blocker.file,
+        )
     if not ask_consent(args, _planned(planned, broker, str(path)), "Change the store?", empty_log=planned.empty_log):
         return 2
     from engine.message_store import MessageStore
@@ -141,7 +145,7 @@ def _apply(args: argparse.Namespace, out: Output) -> int:
     _show(done, out, written=written, kept=backup.record)
     backup.say(out)
     if (done.end_offset, done.queues) != (planned.end_offset, planned.queues):
-        raise StoreError("the store changed while it was recovered: the result differs from the plan")
+        raise StoreError(sentence("the store changed while it was recovered: the result differs from the plan"))
     return 0
 
 

@@ -20,6 +20,7 @@ from engine.errors import CannotRead, UsageError, cause_of
 from engine.message_store import MessageStore
 from engine.remoting.codes import RequestCode, answer_name
 from engine.remoting.recording import Recording, Replay, Replayed, Sent, exchanges_of
+from engine.sentences import sentence
 
 DIFFERENCES = (
     Column("Time", "time", "time"),
@@ -62,11 +63,11 @@ def register(commands: Any) -> None:
 
 def run(args: argparse.Namespace, out: Output) -> int:
     if (args.store is None) == (args.to is None):
-        raise UsageError("replay needs --store STORE or --to HOST:PORT, one of them")
+        raise UsageError(sentence("replay needs --store STORE or --to HOST:PORT, one of them"))
     only = [name for name in args.only.split(",") if name]
     unknown = [name for name in only if name not in RequestCode.__members__]
     if unknown:
-        raise UsageError(f"no request is called {', '.join(unknown)}")
+        raise UsageError(sentence("no request is called {unknown}", unknown=", ".join(unknown)))
     recording = Recording(args.recording)
     exchanges = exchanges_of(recording)
     if recording.left_out:
@@ -98,7 +99,9 @@ async def _to_broker(replay: Replay, address: str) -> Replayed:
     try:
         return await replay.run()
     except (OSError, TimeoutError) as error:
-        raise CannotRead(f"the broker at {address} cannot be reached: {cause_of(error)}") from error
+        raise CannotRead(
+            sentence("the broker at {address} cannot be reached: {cause}", address=address, cause=cause_of(error))
+        ) from error
 
 
 def _to_store(args: argparse.Namespace, out: Output, replay: Any, number: int) -> Replayed | None:

@@ -20,6 +20,7 @@ from engine.message_store import MessageStore
 from engine.remoting.answers import UnexpectedAnswer
 from engine.replication.follower import Follower
 from engine.replication.master import Master, ask_master, copy_tables
+from engine.sentences import sentence
 
 _PROGRESS_INTERVAL_S = 1.0
 _CONNECT_TIMEOUT_S = 5.0
@@ -70,9 +71,12 @@ def run(args: argparse.Namespace, out: Output) -> int:
         config = replace(config, mapped_file_size_commit_log=master.file_size)
     if master is not None and config.mapped_file_size_commit_log != master.file_size:
         raise UsageError(
-            f"{args.store} has log files of "
-            f"{number_of(config.mapped_file_size_commit_log, 'byte', 'bytes')}, the master's are of "
-            f"{master.file_size:,}"
+            sentence(
+                "{store} has log files of {log_file_bytes}, the master's are of {file_size:,}",
+                store=args.store,
+                log_file_bytes=number_of(config.mapped_file_size_commit_log, "byte", "bytes"),
+                file_size=master.file_size,
+            )
         )
     changes = target.recovery is not None and not target.recovery.changes_nothing
     if changes:
@@ -93,7 +97,9 @@ async def _check_master_answers(host: str, port: int) -> None:
         async with asyncio.timeout(_CONNECT_TIMEOUT_S):
             _, writer = await asyncio.open_connection(host, port)
     except (TimeoutError, OSError) as error:
-        raise CannotRead(f"no broker's HA port at {host}:{port}: {cause_of(error)}") from error
+        raise CannotRead(
+            sentence("no broker's HA port at {host}:{port}: {cause}", host=host, port=port, cause=cause_of(error))
+        ) from error
     writer.close()
 
 

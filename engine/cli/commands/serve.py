@@ -59,6 +59,7 @@ from engine.remoting.recording import MAX_RECORDING_BYTES, Recorder, RequestLog
 from engine.remoting.tap import FrameTap, OnEvent
 from engine.remoting.tls import Tls
 from engine.replication.source import HaServer
+from engine.sentences import sentence
 
 if TYPE_CHECKING:
     from engine.broker.metrics import MetricsServer
@@ -187,13 +188,19 @@ def _check_listening(args: argparse.Namespace, broker: BrokerConfig, out: Output
         return broker
     if args.host in EVERYWHERE and broker.broker_ip == BrokerConfig().broker_ip:
         raise UsageError(
-            f"--listen {args.host}: clients cannot use this address; give an address of this machine, or brokerIP1 in "
-            "the file of --config (with --register if that is not an address of this machine)"
+            sentence(
+                "--listen {host}: clients cannot use this address; give an address of this machine, or brokerIP1 "
+                "in the file of --config (with --register if that is not an address of this machine)",
+                host=args.host,
+            )
         )
     if args.acl is None and not args.without_acl:
         raise UsageError(
-            f"--listen {args.host}: everyone who can reach it can send, consume, read every message and delete "
-            "topics; give accounts with --acl plain_acl.yml, or allow this with --without-acl"
+            sentence(
+                "--listen {host}: everyone who can reach it can send, consume, read every message and delete "
+                "topics; give accounts with --acl plain_acl.yml, or allow this with --without-acl",
+                host=args.host,
+            )
         )
     access_words = (
         f"who signs as an account of {args.acl} may do what it allows"
@@ -213,7 +220,9 @@ def _access(args: argparse.Namespace, broker: BrokerConfig, release: Release, ou
     if args.acl is None:
         for key, is_set in (("aclEnable", broker.acl_enable), ("authenticationEnabled", broker.authentication)):
             if is_set:
-                raise UsageError(f"{key}=true: name the accounts with --acl plain_acl.yml", file=args.config)
+                raise UsageError(
+                    sentence("{key}=true: name the accounts with --acl plain_acl.yml", key=key), file=args.config
+                )
         return None
     access = Access(Path(args.acl), release, broker.cluster)
     if access.acl.white_listed and of(release).major >= 5:
@@ -302,7 +311,9 @@ def _open_recorders(
         try:
             recorders.append(Recorder(args.record, args.record_limit))
         except FileExistsError:
-            raise UsageError(f"{args.record} exists already: a recording needs a new file") from None
+            raise UsageError(
+                sentence("{record} exists already: a recording needs a new file", record=args.record)
+            ) from None
     for recorder in recorders:
         opened.callback(recorder.close)
     return [recorder.take for recorder in recorders]
@@ -334,7 +345,9 @@ def _metrics_server(served: ListeningBroker, args: argparse.Namespace) -> Metric
     try:
         from engine.broker.metrics import MetricsServer
     except ImportError as error:
-        raise UsageError(f"--metrics needs the package {error.name}: pip install 'storescope[metrics]'") from error
+        raise UsageError(
+            sentence("--metrics needs the package {name}: pip install 'storescope[metrics]'", name=error.name)
+        ) from error
     return MetricsServer(served.broker, args.host, args.metrics)
 
 

@@ -12,6 +12,7 @@ from engine.cli.output import Output, Progress, size_text
 from engine.english import number_of
 from engine.errors import UsageError
 from engine.inspection.copy_out import copy_out, plan_copy
+from engine.sentences import sentence
 
 
 def register(commands: Any) -> None:
@@ -35,7 +36,10 @@ def run(args: argparse.Namespace, out: Output) -> int:
     if elsewhere:
         folders = ", ".join(folder.path for folder in elsewhere)
         raise UsageError(
-            f"a snapshot contains only the store's own folder, but the log is in {folders}: copy that, too"
+            sentence(
+                ("a snapshot contains only the store's own folder, but the log is in {folders}: copy that, too"),
+                folders=folders,
+            )
         )
     plan = plan_copy(args.store, args.to, recovery_set=args.recovery_set)
     with Progress("snapshot", plan.bytes, out.quiet) as progress:

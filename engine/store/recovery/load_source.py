@@ -223,7 +223,7 @@ def _reader(paths: StorePaths, disk: Disk) -> Callable[[str], bytes | None]:
         try:
             return disk.read_file(paths.config / name)
         except IsADirectoryError as error:
-            raise CorruptUnit("expected a file, found a folder", file=str(paths.config / name)) from error
+            raise CorruptUnit(sentence("expected a file, found a folder"), file=str(paths.config / name)) from error
         except OSError as error:
             raise CannotRead(
                 sentence("cannot be read: {error}", error=error.strerror), file=str(paths.config / name)

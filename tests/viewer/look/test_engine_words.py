@@ -18,6 +18,7 @@ from engine.errors import BadFilter, cause_of
 from engine.inspection.findings import check
 from engine.inspection.recovery import plan
 from engine.inspection.snapshot import open_store
+from engine.query import parse as parse_filter
 from engine.releases import name_next_start
 from engine.rules.catalogue import RULES
 from engine.rules.causes import CAUSES, what_happened
@@ -175,3 +176,31 @@ def assert_chinese(texts: Sequence[str]) -> None:
     for item in map(engine_words, texts):
         bare = re.sub(r"\([^()]*storescope [^()]*\)|\S*/\S+", "", item)
         assert not re.search(r"\b[a-z]{3,} [a-z]{2,} [a-z]{2,}\b", bare), item
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "size ~ 4",
+        "topic * 3",
+        "size > 'x'",
+        "topic in (3",
+        "size between 1 or 2",
+        "size is 3",
+        "size is",
+        "keys > 'a'",
+        "tags contains 4",
+        "transaction = 'x'",
+        "size + topic = 4",
+        "now - 5m",
+        "body matches /a/ii",
+    ],
+)
+def test_what_is_wrong_with_a_filter_is_said_in_chinese(themed_app: QApplication, text: str) -> None:
+    """Hints and complaints about kinds were English in the Chinese window: they were texts without a template."""
+    assets.set_language("zh_CN")
+    with pytest.raises(BadFilter) as caught:
+        parse_filter(text)
+    assert not re.search(r"[a-z]{2,} [a-z]{2,} [a-z]{2,}", engine_words(caught.value.what)), engine_words(
+        caught.value.what
+    )
