@@ -164,7 +164,7 @@ def _lost_by(start: Record | None) -> str:
 
 
 def losses_text(messages: int, wrong_offsets: int, *, loses_new_messages: bool) -> str:
-    """Return what a start loses: messages, their queue offsets, messages that it acknowledges later; or "no message"."""
+    """Return what a start loses: messages, their queue offsets, messages it acknowledges later; or "no message"."""
     parts = [number_of(messages, "message", "messages")] if messages else []
     if wrong_offsets:
         parts.append(number_of(wrong_offsets, "message gets a wrong queue offset", "messages get wrong queue offsets"))

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from engine.inspection.space.log import LogFileSpace, LogSpace
 
 How = Literal["walked", "unread", "cut", "queues", "sampled"]
-"""``walked``: every byte of the log; ``unread``: all that can be read of it; ``cut``: as far as the walk was stopped."""
+"""``walked``: every byte of the log; ``unread``: all that can be read of it; ``cut``: up to where the walk stopped."""
 DEAD = ("stale", "beyondEnd", "belowMin")
 """Parts that a broker never reads again."""
 WRITTEN = ("units", "stale", "beyondEnd")

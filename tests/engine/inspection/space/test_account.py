@@ -174,7 +174,7 @@ def test_a_walk_that_is_stopped_says_what_was_not_looked_at(tmp_path):
 
 def test_a_file_that_cannot_be_read_does_not_stop_the_walk(tmp_path):
     """The Space view said "Stopped" and offered to go on, where everything that can be read was counted."""
-    _, root = _made(tmp_path)
+    _, root = _written_store(tmp_path)
     with open_store(root) as store:
         second_file = store.log.files[1].path
     with read_through(FailingDisk(second_file, "open", 0, "EACCES")), open_store(root) as store:
