@@ -158,11 +158,13 @@ CF13 = _rule(
         ),
         "timer": Kind(
             step="check that timerWheelEnable is on and that timerStopEnqueue is off, and restart the broker; then "
-            "overdue messages are delivered."
+            "overdue messages are delivered. Run check again afterwards: a start may pass over the first of them "
+            "(TM05)."
         ),
         "large": Kind(
             step="raise maxMessageSize to the size of this message or more, and restart the broker; then this message "
-            "and all behind it are delivered."
+            "and all behind it are delivered. Run check again afterwards: a start may pass over the first of them "
+            "(TM05)."
         ),
         "transactions": Kind(
             step="look for errors of the transaction check in the broker's log, and restart the broker; then open "
@@ -266,8 +268,8 @@ TM01 = _rule(
             "warn", "restore timercheck from a backup; else messages that were delivered are delivered again."
         ),
         "ahead": Kind(
-            step="while the broker is stopped, set the time in timercheck to just before the first of these messages "
-            "is due. Else the timer delivers nothing until that time, and these messages never."
+            step="while the broker is stopped, set the time in timercheck to the time at which the first of these "
+            "messages is due. Else the timer delivers nothing until that time, and these messages never."
         ),
     },
     needs=BOTH | CONFIG | TIMER,
@@ -314,15 +316,16 @@ TM05 = _rule(
     "warn",
     "Timer messages that were passed over",
     "They were due, the timer has read on behind that time, and the log does not have them again: no start delivers "
-    "them. It happens with a timercheck of a later time or of another store, when a broker was stopped for seven days "
-    "or more (604,800 times timerPrecisionMs: a start leaves out what is older), when the broker gives up after three "
-    "refused deliveries, and, since RocketMQ 5.4, with messages that are larger than the timer's buffer.",
+    "them. Causes: a timercheck of a later time or of another store; a broker that was stopped for seven days or more "
+    "(604,800 times timerPrecisionMs), because a start leaves out what is older; a start that puts messages into the "
+    "wheel that were due already; three refused deliveries; and, since RocketMQ 5.4, messages larger than the timer's "
+    "buffer.",
     "read these messages from the log (storescope where shows each) and send them again.",
     kinds={
         "again": Kind(
             "error",
-            "while the broker is stopped, set the time in timercheck to just before the first of these messages "
-            "is due, and start the broker within seven days of that time: then it delivers them, and none twice. "
+            "while the broker is stopped, set the time in timercheck to the time at which the first of these messages "
+            "was due, and start the broker within seven days of that time: then it delivers them, and none twice. "
             "Later, send them again.",
         ),
         "large": Kind(

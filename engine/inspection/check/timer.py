@@ -227,7 +227,7 @@ class _Timers:
         }
         path = str(self.store.paths.timercheck)
         yield rules.TM01.found(
-            text, path, _READ_TIME_AT, evidence, self._light, kind="ahead", command=_time_patch(first)
+            text, path, _READ_TIME_AT, evidence, self._light, kind="ahead", command=self._set_time_back(first)
         )
 
     # -- TM05
@@ -266,11 +266,16 @@ class _Timers:
         if largest:
             yield rules.TM05.found(join("; ", [text, largest]), path, position, evidence, kind="large")
         elif self._are_all_in_wheel:
-            command = _time_patch(int(rows["due"][0]))
+            command = self._set_time_back(int(rows["due"][0]))
             evidence["readTime"] = time_text(self.check.last_read_time)
             yield rules.TM05.found(text, path, position, evidence, kind="again", command=command)
         else:
             yield rules.TM05.found(text, path, position, evidence)
+
+    def _set_time_back(self, due: int) -> str:
+        """The command that makes the slot of ``due`` (ms) the next one that the timer reads."""
+        precision = self.store.config.timer_precision_ms if self.store.config is not None else 1000
+        return _patch(_READ_TIME_AT, due // precision * precision)
 
     def _too_large(self, rows: np.ndarray) -> str:
         """Words for messages that do not fit into the buffer of the timer; "" if one of them does."""
@@ -517,11 +522,6 @@ class _Timers:
         sequence = self.store.timer_log()
         file = sequence.find(log_offset) if sequence is not None else None
         return log_offset - file.start_offset if file is not None else None
-
-
-def _time_patch(due: int) -> str:
-    """The command that sets the time in timercheck to just before ``due`` (ms)."""
-    return _patch(_READ_TIME_AT, due // 1000 * 1000 - 1000)
 
 
 def _patch(position: int, value: int) -> str:
