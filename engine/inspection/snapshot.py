@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Literal, Self
 from engine.codec import index as index_codec
 from engine.codec.checkpoint import Checkpoint
 from engine.codec.checkpoint import decode as decode_checkpoint
+from engine.codec.dledger import begins_with_unit
 from engine.codec.unit_scan import Item, Stop
 from engine.config import MessageStoreConfig
 from engine.errors import CannotRead, MissingExtra, Undecoded
@@ -336,7 +337,7 @@ class StoreSnapshot:
             return LoneFile(opening.path, opening.start_offset, self._cache)
         folders = (opening.path,) if self.folders is None else self._commit_log_folders(self.folders)
         file_size = self._given("mappedFileSizeCommitLog")
-        return FileSequence(folders, self._cache, file_size)
+        return FileSequence(folders, self._cache, file_size, may_be_ours=_may_be_of_a_log)
 
     def _commit_log_folders(self, folders: StoreFolders) -> tuple[Path, ...]:
         """The folders of a multi-path commit log that are there, else ``commitlog`` (docs/formats/files.md#folders)."""
@@ -675,3 +676,8 @@ class StoreSnapshot:
             return None
         value = getattr(self.config, _ATTRIBUTES[key])
         return int(value) if value else None
+
+
+def _may_be_of_a_log(head: bytes) -> bool:
+    """Return True if the first bytes of a file are a unit's or were never written."""
+    return begins_with_unit(head) or not any(head)

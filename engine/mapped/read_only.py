@@ -12,7 +12,7 @@ import os
 import stat
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -165,11 +165,14 @@ class ReadOnlyFile:
         return self._cache.duplicate(self)
 
 
+STRAY_HEAD_BYTES = 64
+
+
 @dataclass(frozen=True, slots=True)
 class Oddity:
     """Something in a queue's folder that RocketMQ does not create.
 
-    ``kind`` is ``name``, ``empty``, ``size``, ``gap``, ``folder``, ``double`` or ``link``.
+    ``kind`` is ``name``, ``empty``, ``size``, ``gap``, ``folder``, ``double``, ``stray`` or ``link``.
 
     """
 
@@ -186,10 +189,19 @@ class FileSequence:
     fit are excluded and listed in ``oddities``. ``trouble`` is set if a folder or file could not be examined:
     then missing files may exist.
 
+    ``may_be_ours`` is asked about the first bytes of a file that has neither the length nor the place of the others: if
+    it returns False, the file is excluded, too. Without it no such file is.
     """
 
-    def __init__(self, folders: Iterable[Path], cache: DescriptorCache, file_size: int | None = None) -> None:
+    def __init__(
+        self,
+        folders: Iterable[Path],
+        cache: DescriptorCache,
+        file_size: int | None = None,
+        may_be_ours: Callable[[bytes], bool] | None = None,
+    ) -> None:
         self.folders = tuple(folders)
+        self._may_be_ours = may_be_ours
         self._cache = cache
         self._given_size = file_size
         self.files: list[ReadOnlyFile] = []
@@ -215,8 +227,24 @@ class FileSequence:
             self._cache.forget(vanished_path)
         new_files.sort(key=lambda f: (f.name, f.path))
         self.files, self.doubles = _split_doubles(new_files, oddities)
+        self._exclude_strays(oddities)
         self.oddities = oddities
         return old_state != self._seen()
+
+    def _exclude_strays(self, oddities: list[Oddity]) -> None:
+        """Leave out files of another length, at a place where none of the others ends, that hold something else."""
+        size = self.file_size
+        first = next((file.start_offset for file in self.files if file.size == size), 0)
+        misfits = [file for file in self.files if file.size not in {size, 0} and (file.start_offset - first) % size]
+        for file in misfits if self._may_be_ours is not None else ():
+            try:
+                if self._may_be_ours is None or self._may_be_ours(file.read(0, STRAY_HEAD_BYTES)):
+                    continue
+            except CannotRead:
+                continue
+            self.files.remove(file)
+            what = sentence("its length and its name do not fit to the files beside it, and it holds no messages")
+            oddities.append(Oddity("stray", file.path, what, file.start_offset))
 
     def whole(self) -> None:
         """Raise :class:`CannotRead` if a folder or a file could not be examined: then nothing is known to be absent."""

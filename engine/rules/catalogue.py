@@ -169,6 +169,10 @@ CL07 = _rule(
             step="move this file out of the log folders: the log has a file of its own for this place. Compare the two "
             "before you delete one."
         ),
+        "stray": Kind(
+            step="move this file out of the log folders: the files of the log follow each other without it, and no "
+            "message of the log is in it."
+        ),
         "packed": Kind(
             step="unpack the file in its place, and move the packed file out of the folder: it is a part of this log. "
             "Without it, its messages are lost."

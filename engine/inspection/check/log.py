@@ -24,7 +24,7 @@ from engine.inspection.lost_units import lost_units
 from engine.inspection.misnamed_files import MisnamedFile, misnamed_log_files
 from engine.inspection.older_front import OlderFront
 from engine.inspection.snapshot import StoreSnapshot
-from engine.mapped.read_only import ReadOnlyFile
+from engine.mapped.read_only import Oddity, ReadOnlyFile
 from engine.mapped.sparse import last_byte
 from engine.rules import catalogue, damage_causes, log_rules
 from engine.rules.damage_causes import PAGE, zero_pages
@@ -128,6 +128,9 @@ class LogCheck:
             if oddity.path in misnamed:
                 self._report_misnamed(misnamed[oddity.path])
                 continue
+            if oddity.kind == "stray":
+                self._report_stray(oddity)
+                continue
             rule = catalogue.CL07 if oddity.kind in ("double", "link", "folder") else catalogue.DK01
             self._add(rule, oddity.description, oddity.path, oddity.offset, {"found": oddity.description})
 
@@ -196,6 +199,25 @@ class LogCheck:
         for _, span in self._files:
             span.is_elsewhere |= span.start == file.offset
         self._found.append(catalogue.CL07.found(text, file.path, None, evidence, kind="misnamed", command=command))
+
+    def _report_stray(self, stray: Oddity) -> None:
+        """CL07: a file that is none of the log's, such as one of a queue or of the index."""
+        path, geometry = Path(stray.path), self._store.geometry
+        info = self._store.reading.look(path)
+        size = info.st_size if info is not None else 0
+        folders = {geometry.consume_queue_file_size: "consumequeue"}
+        if geometry.index is not None:
+            folders[geometry.index.file_size] = "index"
+        text = sentence(
+            "{name} is no file of the log: its length and its name do not fit to the others, and it holds no messages",
+            name=path.name,
+        )
+        words = [text]
+        if size in folders:
+            words.append(sentence("it has the length of the files in {folder}", folder=folders[size]))
+        evidence: dict[str, Any] = {"expected": self._file_size, "found": size}
+        evidence[HAPPENED] = sentence("the file {name} beside the commit log's files is none of them", name=path.name)
+        self._found.append(catalogue.CL07.found(join("; ", words), stray.path, None, evidence, kind="stray"))
 
     def _report_double(self, read: ReadOnlyFile, second: ReadOnlyFile) -> None:
         """CL07: two files of one name, in two folders of a log in several."""

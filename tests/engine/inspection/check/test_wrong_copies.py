@@ -11,6 +11,7 @@ from handmade_stores import HandmadeStore, healthy
 
 from engine.inspection import open_store, recovery
 from engine.inspection.findings import check
+from engine.inspection.where.evidence import where
 from engine.rules.findings import Finding, Summary, at_least
 
 
@@ -41,6 +42,38 @@ def test_a_single_empty_file_is_no_bad_copy(tmp_path):
     root = healthy().write(tmp_path / "store")
     (root / "consumequeue" / "Orders" / "0" / f"{400:020d}").write_bytes(b"")
     assert grave(root) == ["CQ01"]
+
+
+@pytest.mark.parametrize(("source", "folder"), [("consumequeue/Orders/0", "consumequeue"), ("index", "index")])
+def test_a_file_of_a_queue_or_of_the_index_among_the_logs_files_hides_no_message(tmp_path, source, folder):
+    """Messages behind its name were "lost already" and ``where`` called them damaged; the steps asked for a replica."""
+    made = healthy()
+    root = made.write(tmp_path / "store")
+    file = max((root / source).iterdir())
+    name = f"{400:020d}" if folder == "consumequeue" else file.name
+    shutil.copyfile(file, root / "commitlog" / name)
+    results, summary = checked(root)
+    (finding,) = [item for item in results if at_least(item.severity, "warn")]
+    assert finding.id == "CL07"
+    assert f"{name} is no file of the log" in finding.message
+    assert f"it has the length of the files in {folder}" in finding.message
+    assert "ove this file out of the log folders" in finding.next_step
+    assert summary.incident["lostAlready"]["messages"] == 0
+    with open_store(root) as store:
+        plan = recovery.plan(store, "5.3")
+        assert not plan.will_start
+        assert plan.end_offset == made.units[-1].offset + made.units[-1].size
+        hidden = next(unit for unit in made.units if unit.offset > 400)
+        assert next(iter(where(store, hidden.keys[0]))).verdict == "found"
+
+
+def test_a_log_file_of_another_length_at_another_place_is_read(tmp_path):
+    """What may hold messages of the log is not left out, whatever its name and length are."""
+    made = healthy()
+    root = made.write(tmp_path / "store")
+    (root / "commitlog" / f"{100_000:020d}").write_bytes((root / "commitlog" / f"{0:020d}").read_bytes()[:500])
+    with open_store(root) as store:
+        assert [file.start_offset for file in store.log.files][-1] == 100_000
 
 
 @pytest.mark.parametrize("ending", [b"\r\n", b"\n"])
