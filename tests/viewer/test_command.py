@@ -69,6 +69,17 @@ def test_a_picture_of_a_recording_that_is_not_there_is_an_error(tmp_path):
         assert done.stderr.count("\n") == 1
 
 
+def test_a_picture_of_a_place_that_is_not_there_ends_with_three(tmp_path, golden):
+    """It drew the log and ended with 0. Without a store it ended with 3 and an empty line."""
+    store, target = str(golden("clean-5.3.3")), str(tmp_path / "window.png")
+    done = view(tmp_path, store, "--at", "queue:Missing/0/1", "--screenshot", target)
+    assert done.returncode == 3
+    assert done.stderr.startswith("storescope: --at queue:Missing/0/1: ")
+    assert "Missing" in done.stderr.removeprefix("storescope: --at queue:Missing/0/1: ")
+    done = view(tmp_path, "--at", "log:5", "--screenshot", target)
+    assert (done.returncode, done.stderr) == (3, "storescope: --at log:5: expected STORE, found none\n")
+
+
 def test_driven_run_finds_rows_and_ends_with_nought(tmp_path: Path, golden: Golden) -> None:
     file = tmp_path / "drive.py"
     file.write_text(

@@ -164,7 +164,7 @@ async def run(window: MainWindow, start: Start) -> int:
         else:
             opened = await window.open(store, start.at, start.config) if store is not None else True
         if start.screenshot is not None:
-            return await take_picture(window, start.screenshot, opened)
+            return await take_picture(window, start.screenshot, opened, start.at)
         if start.drive is not None:
             return await drive(window, start.drive)
         code = await closed
@@ -174,18 +174,23 @@ async def run(window: MainWindow, start: Start) -> int:
         return code
 
 
-async def take_picture(window: MainWindow, target: Path, opened: bool) -> int:
+async def take_picture(window: MainWindow, target: Path, opened: bool, at: str | None = None) -> int:
     """Save a picture of the window once everything quick is loaded.
 
-    Returns 3 if the store could not be opened, or if a part of it could not be read.
+    Returns 3 if the store could not be opened, if there is no place ``at``, or if a part of the store could not be
+    read.
     """
     await window.settled()
     await window.settled(QUIET_SECONDS if opened else 1.0, quiet=True)
     if not window.grab().save(str(target)):
         sys.stderr.write(f"storescope: {target}: the picture cannot be written\n")
         return 3
+    if at and window.top.goto.fault:
+        sys.stderr.write(f"storescope: --at {at}: {window.top.goto.fault}\n")
+        return 3
     if not opened:
-        sys.stderr.write(f"storescope: {window.error_words}\n")
+        words = window.error_words or f"--at {at}: expected STORE, found none"
+        sys.stderr.write(f"storescope: {words}\n")
         return 3
     for job in window.jobs.list:
         progress = f" ({job.part:.1%} done)" if job.part is not None else ""

@@ -28,12 +28,15 @@ class GoToField(Field):
                 "Message: offset id, unique key or key\nTrace: Topic#key"
             )
         )
+        self.fault = ""
+        """Why the last text leads nowhere; empty: it leads somewhere."""
         self._fault: FaultNote | None = None
         self.returnPressed.connect(lambda: self.asked.emit(self.text()))
         self.textEdited.connect(lambda _text: self.set_fault(""))
 
     def set_fault(self, words: str) -> None:
         """Show under the field why its text leads nowhere. The message stays until it is replaced."""
+        self.fault = words
         if self._fault is None and words:
             self._fault = FaultNote(self, "goto.fault")
         if self._fault is not None:
