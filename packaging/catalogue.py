@@ -1,9 +1,9 @@
 """Brings the catalogues up to date with the source: ``python packaging/catalogue.py`` from the checkout's root.
 
-It reads the texts of the window (``tr``, ``tr_plural``, ``words``, ``plural_words``, titles of columns) and the
-sentences of the engine (``sentence``, ``plural``, ``msgid``). Those that a catalogue lacks are added with an empty
-translation; an entry whose text is nowhere in the source any more is removed. All entries are written sorted, in the
-form that gettext's tools write.
+It reads the texts of the window (``tr``, ``tr_in``, ``tr_plural``, ``words``, ``words_in``, ``plural_words``, titles
+of columns) and the sentences of the engine (``sentence``, ``plural``, ``msgid``). Those that a catalogue lacks are
+added with an empty translation; an entry whose text is nowhere in the source any more is removed. All entries are
+written sorted, in the form that gettext's tools write.
 """
 
 from __future__ import annotations
@@ -60,9 +60,10 @@ def texts_of(source: Path) -> Iterator[tuple[str, str]]:
     for node in ast.walk(ast.parse(source.read_text("utf-8"))):
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
             continue
-        if node.func.id == "tr_in":
-            context, text = (next(_constants(part)) for part in node.args)
-            yield f"{context}{CONTEXT_END}{text}", ""
+        if node.func.id in {"tr_in", "words_in"}:
+            context, text = (next(_constants(part), "") for part in node.args)
+            if text:  # a name stands for a text that is marked elsewhere
+                yield f"{context}{CONTEXT_END}{text}", ""
         elif node.func.id in COUNTING and len(node.args) > 1:
             yield from zip(_constants(node.args[0]), _constants(node.args[1]), strict=True)
         elif len(node.args) > single.get(node.func.id, len(node.args)):

@@ -35,6 +35,11 @@ def words(text: str) -> str:
     return text
 
 
+def words_in(_context: str, text: str) -> str:
+    """Marks a text as :func:`words` does, for :func:`tr_in` with the same context."""
+    return text
+
+
 def plural_words(singular: str, several: str) -> tuple[str, str]:
     """Marks the two forms of a text that counts, in a table of data: ``tr_plural(*counted, n=6)``."""
     return singular, several

@@ -20,6 +20,7 @@ from engine.rules.findings import HAPPENED, SEVERITIES, SNAPSHOT_FIRST, STORED_F
 from engine.sentences import without_beginning
 from viewer.look.assets import language, plural_words, tr, tr_in, tr_plural, words
 from viewer.look.engine_words import engine_words
+from viewer.look.evidence_words import EVIDENCE_WORDS
 from viewer.look.formats import full_moment, hexadecimal, number, number_span
 from viewer.look.rule_pages import GROUPS, WORDS
 from viewer.runtime import places
@@ -380,8 +381,10 @@ def _is_short(value: Any, shown: str) -> bool:
 def _words(name: str) -> str:
     """Return ``byte positions`` for ``bytePositions``.
 
-    Rule ids stay unchanged, and field names too if the window is not in English.
+    Rule ids stay unchanged, and names without a translation too if the window is not in English.
     """
+    if name in EVIDENCE_WORDS:
+        return tr_in("evidence", EVIDENCE_WORDS[name])
     if name in RULES or language() != "en":
         return name
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name).lower()

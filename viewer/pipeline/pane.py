@@ -131,8 +131,8 @@ class PipelinePane(Pane):
 
     def _empty_page(self) -> QWidget:
         words = tr(
-            "A job reads whole stores or fleets, in a process of its own: on this machine with local[*], on a cluster "
-            "with its master. The window stays free meanwhile."
+            "A job reads whole stores or fleets, in a process of its own: on this machine without Spark (local[*]), or "
+            "on a cluster with its master. The window stays free meanwhile."
         )
         label = Label(words, 13, "text2", wrap=True)
         title = Label(tr("No job has run in this session"), 18, "text", 600, wrap=True)

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from viewer.pipeline.request import JobRequest
+from viewer.pipeline.request import LOCAL, JobRequest
 
 JobStatus = Literal["running", "done", "failed", "cancelled"]
 CardState = Literal["waits", "running", "done", "failed", "cancelled"]
@@ -19,7 +19,9 @@ MOST_ROWS = 20_000
 MOST_WORDS = 60
 """Lines for people that are kept."""
 START = "start"
-"""Key of the first card: Java and a session."""
+"""Key of the first card, and its step where Spark is started: Java and a session."""
+LOCAL_START = "start here"
+"""Step of the first card of a job on this machine: its process answers without Spark."""
 FOUND, BAD_USE, CANNOT, INTERRUPTED = 1, 2, 3, 130
 Record = dict[str, Any]
 
@@ -80,7 +82,8 @@ class JobState:
     _step: int = 0
 
     def __post_init__(self) -> None:
-        self.cards.append(Card(START, START, begun=self.at, tasks=1, running=1))
+        first_step = LOCAL_START if self.request.master == LOCAL else START
+        self.cards.append(Card(START, first_step, begun=self.at, tasks=1, running=1))
 
     # ---- what the process says ---------------------------------------------------------------------------------------
 

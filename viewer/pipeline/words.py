@@ -11,10 +11,11 @@ from viewer.look.formats import size, span
 from viewer.pipeline.job_rows import when
 from viewer.pipeline.preview import JobPreview
 from viewer.pipeline.request import JobRequest
-from viewer.pipeline.state import START, Card, JobState
+from viewer.pipeline.state import LOCAL_START, START, Card, JobState
 
 STEPS = {
     START: words("Start Spark"),
+    LOCAL_START: words("Start the job"),
     "counting": words("Count units"),
     "holding units against their entries": words("Verify the units"),
     "checking stores": words("Check the stores"),
@@ -142,7 +143,7 @@ def note(job: JobState) -> str:
 
 
 def figures(job: JobState) -> list[tuple[str, str, str]]:
-    """(name, value, unit) of the head: read, units, speed, tasks, tried again, start of Spark."""
+    """(name, value, unit) of the head: read, units, speed, tasks, tried again, time of the start."""
     read, total_bytes = job.figure("bytes"), job.progress.get("totalBytes") or 0
     units, speed = job.figure("units"), job.figure("unitsPerSecond")
     done, tasks = job.tasks
@@ -156,7 +157,11 @@ def figures(job: JobState) -> list[tuple[str, str, str]]:
         (tr("Speed"), *_speed(speed)),
         (tr("Tasks"), f"{done:,}" if tasks else "–", tr("of {n:,}", n=tasks) if tasks else ""),
         (tr("Tried again"), f"{retried_tasks:,}" if tasks else "–", tr("tasks") if retried_tasks != 1 else tr("task")),
-        (tr("Spark began in"), f"{begun:,.1f}" if begun else "–", "s" if begun else ""),
+        (
+            tr("Began in") if job.cards[0].step == LOCAL_START else tr("Spark began in"),
+            f"{begun:,.1f}" if begun else "–",
+            "s" if begun else "",
+        ),
     ]
 
 
@@ -176,7 +181,8 @@ def card_words(card: Card) -> tuple[str, str, str]:
     head = STEPS.get(card.step)
     title = tr(head) if head is not None else card.step
     if card.key == START:
-        return title, tr("Java and a session"), f"{card.seconds:,.1f} s" if card.state != "running" else ""
+        reason = tr("Java and a session") if card.step == START else tr("a process of its own, without Spark")
+        return title, reason, f"{card.seconds:,.1f} s" if card.state != "running" else ""
     retried_text = tr("{n:,} tried again", n=card.again) if card.again else ""
     stage = tr("stage {n}, {name}", n=card.key.rpartition(".")[2], name=card.name) if card.name else ""
     seconds = f"{card.seconds:,.1f} s" if card.state != "waits" else ""

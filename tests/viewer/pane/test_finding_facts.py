@@ -105,7 +105,7 @@ def test_what_a_finding_says_is_not_said_again_as_evidence_in_any_language(theme
         finding("CL03", None, None, explanation=explained, bodyOffset=5), message=f"a wrong CRC: {explained}"
     )
     assets.set_language("zh_CN")
-    assert [value for _, value in evidence_facts(item)] == ["bodyOffset 5"]
+    assert [value for _, value in evidence_facts(item)] == ["消息体偏移量 5"]
 
 
 def test_a_line_of_the_brokers_log_stays_as_the_broker_wrote_it(themed_app) -> None:
@@ -134,6 +134,16 @@ def test_long_evidence_is_a_line_each_and_a_crc_is_written_as_in_the_log() -> No
         ("Witnesses", "the queue knows more\nthe index too"),
         ("CQ13", "queue A/0"),
     ]
+
+
+def test_names_of_evidence_are_translated(themed_app) -> None:
+    """In Chinese "firstQueueEntry" and "bytePositions" stood there, the names of the JSON."""
+    item = finding("CL01", None, None, firstQueueEntry="A/0/17", indexEntries=11, bytePositions=[1, 2], other=3)
+    assert evidence_facts(item) == [
+        ("Also seen", "first queue entry A/0/17 · index entries 11 · byte positions 1, 2 · other 3")
+    ]
+    assets.set_language("zh_CN")
+    assert evidence_facts(item) == [("另见", "第一个队列条目 A/0/17 · 索引条目 11 · 字节位置 1, 2 · other 3")]
 
 
 def test_expected_and_found_of_a_wrong_crc_are_written_as_in_the_log() -> None:

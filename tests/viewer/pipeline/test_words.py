@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from viewer.pipeline.preview import JobPreview
 from viewer.pipeline.request import JobRequest
 from viewer.pipeline.state import JobState
 from viewer.pipeline.words import (
+    card_words,
     figures,
     found_words,
     job_status,
@@ -71,6 +74,14 @@ def test_the_head_has_a_dash_for_what_is_not_known():
     names = [name for name, _, _ in figures(job(STATS))]
     assert names[0] == "Read"
     assert {value for _, value, _ in figures(job(STATS))} == {"–"}
+
+
+def test_only_a_job_with_a_master_starts_spark():
+    """A job on this machine, which needs no Spark, had a first stage "Start Spark · Java and a session"."""
+    local_job, cluster_job = job(STATS), job(replace(STATS, master="spark://host:7077"))
+    assert card_words(local_job.cards[0])[:2] == ("Start the job", "a process of its own, without Spark")
+    assert card_words(cluster_job.cards[0])[:2] == ("Start Spark", "Java and a session")
+    assert [figures(state)[-1][0] for state in (local_job, cluster_job)] == ["Began in", "Spark began in"]
 
 
 def test_what_it_would_read_and_write():
