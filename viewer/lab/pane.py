@@ -461,6 +461,8 @@ class LabPane(Pane):
         lab = self.lab
         report = lab.report if lab is not None else None
         self.power_loss.show_report(report)
+        if report is not None:
+            self.deck.choose("plug")  # the outcome is shown there, also after the store was served
         if report is not None and lab is not None and lab.done:
             last_offset = lab.done[-1].offset
             is_lost = last_offset is not None and last_offset >= report.plan.end_offset
