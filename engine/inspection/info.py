@@ -20,6 +20,7 @@ from engine.codec.unit_flavours import BY_VERSION, MAGICS
 from engine.errors import CannotRead, StoreError
 from engine.inspection import undecoded
 from engine.rules.undecoded import SUBJECT_WORDS
+from engine.sentences import sentence
 from engine.system_names import LMQ_PREFIX
 
 if TYPE_CHECKING:
@@ -112,12 +113,24 @@ def store_info(store: StoreSnapshot) -> StoreInfo:
         lock=store.lock_state,
         bytes=sizes,
         notes=notes
+        + list(_unflushed(store))
         + [oddity.path + ": " + oddity.description for oddity in store.log.sequence.oddities]
         + undecoded.notes(store),
         sizes=store.geometry.how,
     )
     unknown = {subject: reason for subject in SUBJECT_WORDS if (reason := store.why_unknown(subject)) is not None}
     return replace(about, unread=store.unread, undecoded=store.undecoded, unknown=unknown)
+
+
+def _unflushed(store: StoreSnapshot) -> Iterator[str]:
+    """A note on entries that only the memory of a running broker has."""
+    size = store.rocksdb_queues.unflushed_bytes if store.rocksdb_queues is not None else 0
+    if size:
+        yield sentence(
+            "A running broker has the queue entries of the last {n:,} bytes of the log only in its memory: they are "
+            "worked out from the log",
+            n=size,
+        )
 
 
 def _known(owner: object, name: str) -> Any:

@@ -184,8 +184,10 @@ def _dispatched(store: StoreSnapshot, queue_end: Position, end: int) -> Position
     RocksDB the broker has written it.
     """
     if queue_end.offset is not None and store.rocksdb_queues is not None:
-        written = store.rocksdb_queues.dispatched_offset()
+        written = store.rocksdb_queues.written_offset()
         how = sentence("end of dispatch, written in the RocksDB of the queues: a start dispatches from here on")
+        if store.rocksdb_queues.unflushed_bytes:
+            how = sentence("end of dispatch in the RocksDB of the queues; a running broker has come further, in memory")
         return Position(min(written, end), how)
     if queue_end.offset is None:
         return Position(None, why=_NO_ENTRY) if queue_end.why == _NO_QUEUE_ENTRY else queue_end

@@ -8,26 +8,34 @@ and the entries have no bytes of their own on the disk.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from engine.codec import consume_queue as cq
 from engine.codec import rocksdb_queue_rows as codec
+from engine.codec.message import DEFAULT_DELAY_LEVELS
 from engine.errors import CannotRead
 from engine.inspection.log_reader import LogReader
 from engine.mapped.reading import Reading
 from engine.rocksdb.database import RocksDatabase, open_rocksdb
+from engine.sentences import sentence
 from engine.store.queue_entry import CqEntry
 
 if TYPE_CHECKING:
     import numpy as np
 
+    from engine.inspection.rocksdb_unflushed import UnflushedEntries
+
+MAX_UNFLUSHED_BYTES = 8 << 30
+"""Most bytes of the log from which entries are made that a running broker has not written."""
+
 _NONE = -1
 
 
 class RocksQueueReader:
-    """Reading face of one queue in a RocksDB; ``log`` gives the commit log's bounds.
+    """Reading face of one queue in a RocksDB; ``log`` gives the commit log's bounds, ``unflushed`` the entries that
+    only the running broker has.
 
     It has what :class:`engine.inspection.queue_reader.QueueReader` has for readers that need no files.
     """
@@ -36,11 +44,19 @@ class RocksQueueReader:
     unit_size = cq.CQ_UNIT_SIZE
     ext = None
 
-    def __init__(self, topic: str, queue_id: int, database: RocksDatabase, log: LogReader) -> None:
+    def __init__(
+        self,
+        topic: str,
+        queue_id: int,
+        database: RocksDatabase,
+        log: LogReader,
+        unflushed: UnflushedEntries | None = None,
+    ) -> None:
         self.topic = topic
         self.queue_id = queue_id
         self._database = database
         self._log = log
+        self._unflushed = unflushed
         self._bounds: tuple[int, int] | None = None
 
     # -- bounds
@@ -116,9 +132,14 @@ class RocksQueueReader:
         end = self.max_offset if stop is None else min(stop, self.max_offset)
         if begin >= end:
             return
-        keys = (codec.entry_key(self.topic, self.queue_id, number) for number in (begin, end))
-        for key, value in self._database.rows(codec.ENTRY_FAMILY, *keys):
-            yield _entry(codec.queue_offset_of(key), codec.decode_entry(value))
+        in_files = self._end_in_files(end)
+        if begin < in_files:
+            keys = (codec.entry_key(self.topic, self.queue_id, number) for number in (begin, in_files))
+            for key, value in self._database.rows(codec.ENTRY_FAMILY, *keys):
+                yield _entry(codec.queue_offset_of(key), codec.decode_entry(value))
+        if self._unflushed is not None:
+            for number, value in self._unflushed.values(begin, end):
+                yield _entry(number, codec.decode_entry(value))
 
     def array(self, start: int, stop: int) -> np.ndarray:
         """Entries [start, stop) as rows of ``dtypes.CQ_UNIT``; shorter at a gap."""
@@ -188,11 +209,25 @@ class RocksQueueReader:
     def _values(self, start: int, stop: int) -> list[bytes]:
         """Values of the entries from ``start`` on up to the first gap."""
         start = max(start, 0)
+        if stop - start == 1:
+            value = self._value(start)
+            return [value] if value is not None else []
+        in_files = self._end_in_files(stop)
+        values = self._values_in_files(start, in_files)
+        if self._unflushed is not None and len(values) == max(in_files - start, 0):
+            for number, value in self._unflushed.values(start + len(values), stop):
+                if number != start + len(values):
+                    break
+                values.append(value)
+        return values
+
+    def _end_in_files(self, stop: int) -> int:
+        """``stop``, or where the entries begin that only the broker has."""
+        return stop if self._unflushed is None else min(stop, self._unflushed.first_offset)
+
+    def _values_in_files(self, start: int, stop: int) -> list[bytes]:
         if stop <= start:
             return []
-        if stop - start == 1:
-            value = self._database.get(codec.ENTRY_FAMILY, codec.entry_key(self.topic, self.queue_id, start))
-            return [value] if value is not None else []
         keys = [codec.entry_key(self.topic, self.queue_id, number) for number in (start, stop)]
         values = self._database.values(codec.ENTRY_FAMILY, *keys)
         if len(values) == stop - start:
@@ -205,17 +240,27 @@ class RocksQueueReader:
         return until_gap
 
     def _row(self, queue_offset: int) -> codec.QueueRow | None:
-        if queue_offset < 0:
-            return None
-        value = self._database.get(codec.ENTRY_FAMILY, codec.entry_key(self.topic, self.queue_id, queue_offset))
+        value = self._value(queue_offset) if queue_offset >= 0 else None
         return None if value is None else codec.decode_entry(value)
+
+    def _value(self, queue_offset: int) -> bytes | None:
+        value = self._unflushed.find(queue_offset) if self._unflushed is not None else None
+        if value is not None:
+            return value
+        return self._database.get(codec.ENTRY_FAMILY, codec.entry_key(self.topic, self.queue_id, queue_offset))
 
     # -- bounds as RocksDBConsumeQueueOffsetTable corrects them
 
     def _bound(self, bound: codec.Bound) -> codec.BoundRow | None:
         key = codec.bound_key(self.topic, self.queue_id, bound)
         value = self._database.get(codec.BOUND_FAMILY, key)
-        return None if value is None else codec.decode_bound(key, value)
+        row = None if value is None else codec.decode_bound(key, value)
+        if bound == "max" and self._unflushed is not None:
+            number = self._unflushed.last_offset
+            newest = self._row(number)
+            if newest is not None and (row is None or row.queue_offset < number):
+                return codec.BoundRow(self.topic, self.queue_id, bound, newest.physical_offset, number)
+        return row
 
     def _find_bounds(self) -> tuple[int, int]:
         if self._bounds is None:
@@ -275,12 +320,27 @@ def _entry(number: int, row: codec.QueueRow) -> CqEntry:
 
 
 class RocksQueues:
-    """The queues of the database in ``folder``, which is opened at the first need."""
+    """The queues of the database in ``folder``, which is opened at the first need.
 
-    def __init__(self, folder: Path, reading: Reading, log: LogReader) -> None:
+    Where ``is_running`` returns True a broker has it open: it keeps the newest entries in memory, and they are made
+    from the log. ``levels``: its delay levels in ms.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        reading: Reading,
+        log: LogReader,
+        is_running: Callable[[], bool] = lambda: False,
+        levels: tuple[int, ...] = DEFAULT_DELAY_LEVELS,
+    ) -> None:
         self.folder = folder
         self._reading = reading
         self._log = log
+        self._is_running = is_running
+        self._levels = levels
+        self.unflushed_bytes = 0
+        """Bytes of the log whose entries only the running broker has."""
         self._database: RocksDatabase | None = None
         self._error: CannotRead | None = None
         self._topics: dict[str, dict[int, RocksQueueReader]] | None = None
@@ -292,6 +352,7 @@ class RocksQueues:
             if self._database is not None:
                 self._database.close()
             self._database = self._topics = self._error = None
+            self.unflushed_bytes = 0
 
     def database(self) -> RocksDatabase:
         """Return the opened database.
@@ -315,15 +376,38 @@ class RocksQueues:
         topics = self._topics
         if topics is None:
             topics = {}
-            for topic, queue_id in list_queues(database):
-                reader = RocksQueueReader(topic, queue_id, database, self._log)
+            unflushed = self._find_unflushed(database)
+            for topic, queue_id in sorted({*list_queues(database), *unflushed}):
+                entries = unflushed.get((topic, queue_id))
+                reader = RocksQueueReader(topic, queue_id, database, self._log, entries)
                 topics.setdefault(topic, {})[queue_id] = reader
             self._topics = topics
         return topics
 
-    def dispatched_offset(self) -> int:
-        """The end of dispatch (bytes of the log): a start dispatches from here on. 0 if it was never written."""
+    def written_offset(self) -> int:
+        """The end of dispatch in the files (bytes of the log): a start dispatches from here on."""
         return dispatched_offset(self.database())
+
+    def dispatched_offset(self) -> int:
+        """The end of dispatch (bytes of the log), for a running broker with what it has in memory."""
+        self.by_topic()
+        return self.written_offset() + self.unflushed_bytes
+
+    def _find_unflushed(self, database: RocksDatabase) -> dict[tuple[str, int], UnflushedEntries]:
+        start = max(dispatched_offset(database), self._log.min_offset)
+        if not self._is_running() or start >= self._log.max_offset:
+            return {}
+        size = self._log.max_offset - start
+        if size > MAX_UNFLUSHED_BYTES:
+            what = sentence(
+                "a running broker has the queue entries of {n:,} bytes of the log only in its memory", n=size
+            )
+            raise self._reading.note(self.folder, what, "read")
+        from engine.inspection.rocksdb_unflushed import find_unflushed
+
+        entries = find_unflushed(self._log, start, self._levels)
+        self.unflushed_bytes = self._log.max_offset - dispatched_offset(database)
+        return entries
 
     def forget_bounds(self) -> None:
         """Compute the bounds of all queues again, because the log's end has changed."""
@@ -336,7 +420,7 @@ class RocksQueues:
         if self._database is None:
             self._error = None
             return False
-        if not self._database.has_changed():
+        if not self._is_running() and not self.unflushed_bytes and not self._database.has_changed():
             self.forget_bounds()
             return False
         self.close()

@@ -19,6 +19,7 @@ from engine.codec import index as index_codec
 from engine.codec.checkpoint import Checkpoint
 from engine.codec.checkpoint import decode as decode_checkpoint
 from engine.codec.dledger import begins_with_unit
+from engine.codec.message import DEFAULT_DELAY_LEVELS
 from engine.codec.unit_scan import Item, Stop
 from engine.config import MessageStoreConfig
 from engine.errors import CannotRead, MissingExtra, Undecoded
@@ -414,7 +415,9 @@ class StoreSnapshot:
         if self._rocksdb_queues is None or self._rocksdb_queues.folder != folder:
             if self._rocksdb_queues is not None:
                 self._rocksdb_queues.close()
-            self._rocksdb_queues = RocksQueues(folder, self.reading, self._log)
+            levels = DEFAULT_DELAY_LEVELS if self.config is None else self.config.delay_levels()
+            is_running = lambda: self.lock_state == "held"  # noqa: E731
+            self._rocksdb_queues = RocksQueues(folder, self.reading, self._log, is_running, levels)
         return self._rocksdb_queues
 
     def _note_rocksdb(self, error: CannotRead) -> CannotRead:
