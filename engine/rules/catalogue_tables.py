@@ -150,6 +150,9 @@ CF13 = _rule(
     "look for errors of the service in the broker's log, and restart the broker.",
     "apache/rocketmq#4226",
     "apache/rocketmq#8948",
+    "apache/rocketmq#7641",
+    "apache/rocketmq#9654",
+    "apache/rocketmq#9956",
     kinds={
         "level": Kind(
             step="look at the first message of the level: if its body is longer than maxMessageSize (before 4.9.4: the "
@@ -321,6 +324,8 @@ TM05 = _rule(
     "wheel that were due already; three refused deliveries; and, since RocketMQ 5.4, messages larger than the timer's "
     "buffer.",
     "read these messages from the log (storescope where shows each) and send them again.",
+    "apache/rocketmq#7927",
+    "apache/rocketmq#9654",
     kinds={
         "again": Kind(
             "error",
