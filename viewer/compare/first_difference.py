@@ -91,8 +91,10 @@ def sentence(difference: Difference | None) -> str:
     """Describe the difference in words."""
     if difference is None:
         return tr("From here on both logs hold the same bytes.")
-    if difference.there is None or difference.here is None:
-        return tr("At {offset:,} one of the two logs ends.", offset=difference.offset)
+    if difference.there is None:
+        return tr("From {offset:,} on the other log has no bytes: it ends or lacks a file.", offset=difference.offset)
+    if difference.here is None:
+        return tr("From {offset:,} on this log has no bytes: it ends or lacks a file.", offset=difference.offset)
     text = tr(
         "First difference at {offset:,}: {here:02X} here, {there:02X} there",
         offset=difference.offset,

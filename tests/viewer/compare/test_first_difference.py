@@ -81,10 +81,17 @@ def test_a_log_that_ends_earlier_ends_there(healthy_store: HandmadeStore, pair: 
     named = difference(*pair)
     assert named is not None
     assert (named.offset, named.there) == (int(files[-1].name), None)
-    assert sentence(named) == f"At {named.offset:,} one of the two logs ends."
+    assert sentence(named) == f"From {named.offset:,} on the other log has no bytes: it ends or lacks a file."
     reversed_difference = difference(pair[1], pair[0])
     assert reversed_difference is not None
     assert (reversed_difference.offset, reversed_difference.here) == (named.offset, None)
+    assert sentence(reversed_difference).startswith(f"From {named.offset:,} on this log has no bytes")
+
+
+def test_a_log_with_a_missing_file_is_not_called_ended(pair: tuple[Path, Path]) -> None:
+    """Of two tied windows both said that one of the logs ends, where one lacked a file in its middle."""
+    sorted((pair[1] / "commitlog").iterdir())[1].unlink()
+    assert sentence(difference(*pair)) == "From 4,096 on the other log has no bytes: it ends or lacks a file."
 
 
 def test_a_file_that_both_lack_hides_nothing_behind_it(healthy_store: HandmadeStore, pair: tuple[Path, Path]) -> None:
