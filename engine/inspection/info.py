@@ -123,14 +123,24 @@ def store_info(store: StoreSnapshot) -> StoreInfo:
 
 
 def _unflushed(store: StoreSnapshot) -> Iterator[str]:
-    """A note on entries that only the memory of a running broker has."""
-    size = store.rocksdb_queues.unflushed_bytes if store.rocksdb_queues is not None else 0
-    if size:
+    """A note on units whose entries are not in the RocksDB of the queues."""
+    queues = store.rocksdb_queues
+    if queues is None or store.why_unknown("queues") is not None:
+        return
+    if queues.unflushed_bytes:
         yield sentence(
             "A running broker has the queue entries of the last {n:,} bytes of the log only in its memory: they are "
             "worked out from the log",
-            n=size,
+            n=queues.unflushed_bytes,
         )
+        return
+    with contextlib.suppress(CannotRead):
+        unit = undecoded.first_behind_dispatch(store, queues.written_offset())
+        if unit is not None:
+            yield sentence(
+                "The queues lack the messages from offset {n:,} of the log on: the next start dispatches them",
+                n=unit.offset,
+            )
 
 
 def _known(owner: object, name: str) -> Any:

@@ -72,14 +72,14 @@ def file_queues_count(store: StoreSnapshot) -> bool:
     if newest is None:
         return False
     reached = store.log.seen_at(newest[0], crc=False)
-    last_dispatched = _last_dispatched(store, newest[0] + newest[1])
+    last_dispatched = first_behind_dispatch(store, newest[0] + newest[1])
     if not isinstance(reached, Unit) or last_dispatched is None:
         return last_dispatched is None
     may_lag = store.abort or store.lock_state == "held"
     return may_lag and last_dispatched.store_timestamp - reached.store_timestamp <= _DISPATCH_LAG_MS
 
 
-def _last_dispatched(store: StoreSnapshot, offset: int) -> Unit | None:
+def first_behind_dispatch(store: StoreSnapshot, offset: int) -> Unit | None:
     """A unit behind ``offset`` that belongs into a queue: the first, which is as late as those before it."""
     for item in store.log.walk(offset, None, crc=False, resync=False):
         if isinstance(item, Unit) and item.transaction_type not in (0x4, 0xC):

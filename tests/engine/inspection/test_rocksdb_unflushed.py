@@ -44,12 +44,12 @@ def test_entries_from_the_log_are_those_of_the_queues(golden, name):
 @pytest.fixture
 def running(golden, tmp_path):
     """``running(entries)``: a store whose broker holds the lock and has flushed none of its rows, or those before
-    ``entries`` of each queue.
+    ``entries`` of each queue. With ``is_running=False`` the broker has crashed.
     """
     made_rocksdb.binding()
     holders = []
 
-    def make(kept):
+    def make(kept, *, is_running=True):
         root = shutil.copytree(golden("rocks-5.5.1"), tmp_path / "store")
         with open_store(root) as store:
             database = store.rocksdb_queues.database()
@@ -67,6 +67,8 @@ def running(golden, tmp_path):
             bounds[rows.bound_key(topic, queue_id, "max")] = rows.encode_bound(bound)
         bounds[rows.CHECKPOINT_KEY] = (end if held else 0).to_bytes(8, "big")
         made_rocksdb.make_database(root / "consumequeue", {"default": held, "offset": bounds})
+        if not is_running:
+            return root
         holder = subprocess.Popen(
             [sys.executable, "-c", HOLD, root / "lock"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
@@ -95,6 +97,15 @@ def test_what_is_only_in_memory_is_said(running):
     (positions,) = agree.records_of("positions", root)
     assert positions["dispatched"]["offset"] == 0
     assert agree.records_of("where", root, "TopicA/0/140")[0]["verdict"] == "found"
+
+
+def test_after_a_crash_the_next_start_dispatches_what_was_only_in_memory(running):
+    root = running(3, is_running=False)
+    (info,) = agree.records_of("info", root)
+    (positions,) = agree.records_of("positions", root)
+    first = positions["dispatched"]["offset"]
+    assert any(f"from offset {first:,} of the log on: the next start dispatches them" in note for note in info["notes"])
+    assert agree.records_of("where", root, "954150")[0]["verdict"] == "notYetDispatched"
 
 
 def test_too_much_in_memory_is_not_worked_out(running, monkeypatch):
