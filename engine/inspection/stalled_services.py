@@ -21,6 +21,7 @@ from engine.codec.columns import UnitColumns
 from engine.codec.config_tables import delay_offsets
 from engine.codec.message import Unit
 from engine.codec.words import duration_text, time_text
+from engine.config import MessageStoreConfig
 from engine.english import small
 from engine.errors import CorruptUnit
 from engine.inspection import tables
@@ -261,11 +262,17 @@ def _larger_than_timer_buffer(store: StoreSnapshot, size: int) -> str:
 
     Java: ``TimerMessageStore.getMessageByCommitOffset`` fails to set the limit of its buffer.
     """
-    if store.config is None:
-        return ""
-    most = store.config.max_message_size + releases.of("5.3").timer_buffer_extra_bytes
+    config = store.config or MessageStoreConfig()
+    most = config.max_message_size + releases.of("5.3").timer_buffer_extra_bytes
     if size <= most:
         return ""
+    if store.config is None:
+        return sentence(
+            "a message has {size:,} bytes, and with the default maxMessageSize releases before 5.4 stop at timer "
+            "messages of more than {most:,} bytes",
+            size=size,
+            most=most,
+        )
     return sentence(
         "a message has {size:,} bytes, and releases before 5.4 stop at timer messages of more than {most:,} bytes "
         "(maxMessageSize + {extra})",

@@ -20,6 +20,7 @@ from engine.codec import properties, timer
 from engine.codec.dtypes import TIMER_LOG_UNIT
 from engine.codec.message import Unit
 from engine.codec.words import time_text
+from engine.config import MessageStoreConfig
 from engine.errors import CorruptUnit
 from engine.inspection.check.timer_deliveries import TimerDeliveries
 from engine.inspection.snapshot import StoreSnapshot
@@ -279,22 +280,32 @@ class _Timers:
 
     def _too_large(self, rows: np.ndarray) -> str:
         """Words for messages that do not fit into the buffer of the timer; "" if one of them does."""
-        if self.store.config is None:
-            return ""
-        release = release_of(self.store)
-        most = self.store.config.max_message_size + releases.of(release).timer_buffer_extra_bytes
+        config = self.store.config or MessageStoreConfig()
         sizes = []
         for offset in rows["offset"][:MOST].tolist():
             unit = self.store.log.seen_at(offset, crc=False)
             sizes.append(unit.size if isinstance(unit, Unit) else 0)
-        if min(sizes) <= most:
-            return ""
-        return sentence(
-            "it has {size:,} bytes, and the timer reads at most {most:,} (maxMessageSize + {extra:,})",
-            size=sizes[0],
-            most=most,
-            extra=releases.of(release).timer_buffer_extra_bytes,
-        )
+        for release in (release_of(self.store), *releases.NEWEST_FIRST):
+            rules_of_release = releases.of(release)
+            most = config.max_message_size + rules_of_release.timer_buffer_extra_bytes
+            if not rules_of_release.timer_skips_large_messages or min(sizes) <= most:
+                continue
+            if self.store.config is None:
+                return sentence(
+                    "it has {size:,} bytes, and with the default maxMessageSize the timer of {release} reads at most "
+                    "{most:,}",
+                    size=sizes[0],
+                    release=rules_of_release.title,
+                    most=most,
+                )
+            return sentence(
+                "it has {size:,} bytes, and the timer of {release} reads at most {most:,} (maxMessageSize + {extra:,})",
+                size=sizes[0],
+                release=rules_of_release.title,
+                most=most,
+                extra=rules_of_release.timer_buffer_extra_bytes,
+            )
+        return ""
 
     def _taken_in(self) -> int | None:
         """Queue offset behind the message of the timer log's last unit, as a start finds it."""

@@ -14,6 +14,7 @@ from planted_faults import patch
 
 from engine.codec import timer
 from engine.codec.message import Unit
+from engine.config import MessageStoreConfig
 from engine.inspection.check.timer import findings
 from engine.inspection.findings import check
 from engine.inspection.log_reader import LogReader
@@ -283,3 +284,28 @@ def test_messages_that_the_wheel_still_has_come_with_the_time_set_back(tmp_path)
     run(found.of_store(str(root)))
     assert checked(root).last_read_time == (made.time - 60_000) // 1000 * 1000 + 1000
     assert "TM05" not in [finding.id for finding in findings_of(root)]
+
+
+@pytest.mark.parametrize(
+    ("config", "why"),
+    [
+        (
+            MessageStoreConfig(max_message_size=50),
+            "the timer of RocketMQ 5.4.0 reads at most 150 (maxMessageSize + 100)",
+        ),
+        (None, "with the default maxMessageSize the timer of RocketMQ 5.4.0 reads at most 150"),
+    ],
+)
+def test_a_message_that_is_too_large_for_the_buffer_is_named_with_its_size(config, why, tmp_path, monkeypatch):
+    """A real 5.4.0 with the default maxMessageSize never delivered a body of 4 MiB, and check found no problem."""
+    monkeypatch.setattr(
+        "engine.inspection.check.timer.MessageStoreConfig", lambda: MessageStoreConfig(max_message_size=50)
+    )
+    root = tmp_path / "store"
+    root.mkdir()
+    timer_message_passed_over(root, HandmadeStore())
+    with open_store(root, config) as opened:
+        found = next(item for item in check(opened) if isinstance(item, Finding) and item.id == "TM05")
+    assert why in found.message
+    assert (found.severity, found.command) == ("warn", None)
+    assert "aise maxMessageSize before another such message is due" in found.next_step
