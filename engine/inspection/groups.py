@@ -147,7 +147,7 @@ def _rows(store: StoreSnapshot) -> Iterator[ConsumerOffset]:
         table = None
         with contextlib.suppress(CannotRead):
             table = read_table(store, name)
-        if table is not None:
+        if table is not None and tables.note_broken_table(store, table) is None:
             yield from consumer_offsets(table.value).rows
 
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 from engine.codec.config_tables import delay_offsets
 from engine.config import MessageStoreConfig
-from engine.errors import StoreError
+from engine.errors import CannotRead, StoreError
 from engine.inspection.groups import group_progress
-from engine.inspection.tables import read_table
+from engine.inspection.tables import broken_offsets, read_table
 from engine.mapped.disk import disk_use
 from engine.rules.retention_rules import Expiry, Levels, Pressure, delete_hours, forecast, levels, pressure
 from engine.system_names import SCHEDULE_TOPIC
@@ -167,7 +167,11 @@ def _readers_unknown(store: StoreSnapshot) -> str | None:
         error = store.note_undecoded(subject)
         if error is not None:
             return error.what
-    return None
+    try:
+        broken = broken_offsets(store)
+    except CannotRead as error:
+        broken = error
+    return broken.what if broken is not None else None
 
 
 def _readers(store: StoreSnapshot) -> Iterator[Reader]:

@@ -55,6 +55,17 @@ def read_table(store: StoreSnapshot, name: str) -> Table | None:
     return table
 
 
+def note_broken_table(store: StoreSnapshot, table: Table) -> CannotRead | None:
+    """Record a table with rows that no broker can load, and return the error; None if ``table`` is none.
+
+    Its rows are unknown: that is not the same as no rows.
+    """
+    if store.paths is None or not (table.used == "nothing" or (table.used == "defaults" and table.main.state == "bad")):
+        return None
+    reason = sentence("cannot be told: {what}", what=table.why)
+    return store.reading.note_undecoded(store.paths.config / table.name, reason)
+
+
 def table_topics(store: StoreSnapshot) -> list[str]:
     """Topics that the topics table names; [] if there is none or a broker could not load it.
 
@@ -153,6 +164,18 @@ def _read(store: StoreSnapshot, file: Path, unread: list[CannotRead] | None = No
 
 
 OFFSET_TABLES = ("consumerOffset.json", "lmqConsumerOffset.json")
+
+
+def broken_offsets(store: StoreSnapshot) -> CannotRead | None:
+    """The error for a table of offsets that no broker can load: nobody knows what the groups have read then.
+
+    Raises :class:`CannotRead` for an unreadable file.
+    """
+    offset_tables = (read_table(store, name) for name in OFFSET_TABLES)
+    errors = (note_broken_table(store, table) for table in offset_tables if table is not None)
+    return next((error for error in errors if error is not None), None)
+
+
 _VERSIONS = {"dataVersion", "groupTopicMap"}
 
 

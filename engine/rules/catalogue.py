@@ -584,6 +584,10 @@ CF01 = _rule(
     "apache/rocketmq#6096",
     kinds={
         "both": Kind(step="restore the table from a replica or a backup: its .bak cannot be read either."),
+        "alone": Kind(
+            step="restore the table from a replica or a backup, or repair it in a copy: it has no .bak that can be "
+            "read, and a broker that starts now begins without its rows."
+        ),
     },
     needs=CONFIG,
 )

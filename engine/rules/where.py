@@ -463,6 +463,10 @@ SOME_UNDECODED_STEP = sentence(
     "The message, or a later copy of it, may be in the part of the log that is not decoded: ask a running broker, by "
     "queryMsgByKey."
 )
+GROUP_UNKNOWN_STEP = sentence(
+    "What the group has read cannot be told; the evidence says why, and check what to do. The message itself can be "
+    "read."
+)
 RULED_OUT_STEP = sentence("Bytes that cannot be read may hold it: take a snapshot, and compare them with a replica.")
 STANDING_CHECK_STEP = sentence(
     "The broker does not ask its producer, because the check of transactions makes no progress: follow the steps of "

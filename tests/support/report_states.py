@@ -71,6 +71,11 @@ def offset_of_null(here: Path) -> None:
     write_table_and_backup(root, "consumerOffset.json", '{"offsetTable":{"Orders@billing":{0:null}}}')
 
 
+def offsets_cut_without_backup(here: Path) -> None:
+    root = healthy().write(here / "store")
+    table(root, "consumerOffset.json", '{"offsetTable":{"Orders@billing":{0:3')
+
+
 def numbers_as_text(here: Path) -> None:
     """What a broker converts: it loads, and nothing is wrong."""
     root = healthy().write(here / "store")
@@ -1073,6 +1078,27 @@ STATES: dict[str, ReportState] = {
         (
             Command("check STORE", ("CF01", "found null"), exit=1),
             Command("config STORE", (), ("consumerOffset.json is sound",)),
+            Command("groups STORE", ("consumerOffset.json", "found null"), ("no group has an offset",), exit=3),
+            Command("space STORE", ("which groups still read a file: cannot be told",), exit=3),
+            Command(
+                "consumerProgress -s STORE -g billing",
+                ("consumerOffset.json", "found null"),
+                ("no offsets of",),
+                exit=3,
+            ),
+            Command(
+                "where STORE Orders/0/0 --group billing",
+                ("What the group has read cannot be told", "group: .*found null"),
+                ("has not reached it yet", "other brokers"),
+                exit=3,
+            ),
+        ),
+    ),
+    "a table is cut, and has no backup": ReportState(
+        offsets_cut_without_backup,
+        (
+            Command("check STORE", ("CF01", "it has no .bak that can be read"), ("Compare the file with its .bak",), 1),
+            Command("groups STORE", ("consumerOffset.json",), ("no group has an offset",), exit=3),
         ),
     ),
     "offsets are texts and fractions": ReportState(

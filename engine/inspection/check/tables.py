@@ -378,7 +378,7 @@ def bad_table(table: Table, path: str) -> Finding:
     light: Severity | None = (
         None if table.name in GRAVE else "warn"
     )  # blockers of a start are raised to errors elsewhere
-    kind = "both" if used == "nothing" else ""
+    kind = {"nothing": "both", "defaults": "alone"}.get(used, "")
     return catalogue.CF01.found(
         sentence("{file}: {what}", file=table.name, what=table.why),
         path,

@@ -187,6 +187,9 @@ def _unknown_if_unread(store: StoreSnapshot, result: WhereResult) -> WhereResult
     routes = [item if item.verdict in SEEN else replace(item, verdict="unknown") for item in result.routes]
     has_special_step = result.next_step in (rules.UNDECODED_STEP, rules.COMPACTED_STEP)
     step = result.next_step if has_special_step else rules.NEXT_STEPS["unknown"]
+    unread_files = {item.file for item in unread_parts}
+    if any(item.what == "group" and item.file in unread_files for item in result.evidence):
+        step = rules.GROUP_UNKNOWN_STEP
     evidence = result.evidence
     if undecoded.has_dledger_log(store):
         has_units = undecoded.has_units_beside_dledger(store)

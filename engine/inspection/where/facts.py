@@ -30,7 +30,7 @@ from engine.inspection.groups import Permissions, read_permissions
 from engine.inspection.key_trace import indexed_keys
 from engine.inspection.lookup import known_topics
 from engine.inspection.stalled_services import SETTLE_MS, StalledService, stalled_services
-from engine.inspection.tables import read_table
+from engine.inspection.tables import broken_offsets, read_table
 from engine.rules import where as rules
 from engine.rules.where import KeyReach
 from engine.sentences import join, msgid, sentence
@@ -398,6 +398,8 @@ class FactFinder:
                 self._store.note_undecoded("offsets")
             file = str(self._store.path / undecoded.folder)
             evidence.append(Evidence("group", file, None, reason))
+        elif self._group is not None and (broken := broken_offsets(self._store)) is not None:
+            evidence.append(Evidence("group", broken.file, None, broken.what))
         elif self._group is not None and not reaches:
             where = f"{unit.topic}/{unit.queue_id}"
             evidence.append(
