@@ -58,7 +58,7 @@ async def administrate(namesrv: str, release: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "release", ["5.3.3", *(pytest.param(text, marks=pytest.mark.clients_full) for text in ("4.9.7", "5.4.0", "5.5.0"))]
+    "release", ["5.3.3", *(pytest.param(text, marks=pytest.mark.clients_full) for text in ("4.9.7", "5.4.0", "5.5.1"))]
 )
 def test_topics_and_lag_at_a_real_broker(tmp_path: Path, release: str) -> None:
     ports = ("--namesrv-port", real_cluster.free_port(), "--port", real_cluster.free_port())

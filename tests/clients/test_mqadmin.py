@@ -165,7 +165,7 @@ def test_every_command_says_what_it_says_of_a_real_broker(commands: str, golden,
     conf.write_text(CONF)
     with (
         real_cluster.real(tmp_path / "real", *ports, "--small") as real,
-        served(tmp_path / "ours" / "store", "--no-backup", "--config", str(conf)) as (process, own),
+        served(tmp_path / "ours" / "store", "--no-backup", "--config", str(conf), "--release", "5.3") as (process, own),
     ):
         with ThreadPoolExecutor(2) as both:
             requests = [

@@ -116,7 +116,7 @@ async def assert_in_hand(client: Asking) -> None:
 @pytest.mark.clients_full
 def test_a_real_broker_revives_what_ours_handed_out(tmp_path: Path) -> None:
     async def ours() -> None:
-        async with asking_broker(tmp_path / "store", BrokerConfig(cluster=CLUSTER)) as client:
+        async with asking_broker(tmp_path / "store", BrokerConfig(cluster=CLUSTER), release="5.3") as client:
             client.server.broker.store.tables.create_topic("Orders", 2)
             await left_open(client)
 
@@ -138,7 +138,9 @@ def test_a_real_broker_goes_on_where_ours_was_killed(tmp_path: Path) -> None:
     conf = tmp_path / "broker.conf"
     conf.write_text(f"brokerClusterName={CLUSTER}\n")
     words = ["serve", str(tmp_path / "store"), "--port", "0", "--namesrv-port", "0", "--json", "--config", str(conf)]
-    process = subprocess.Popen([sys.executable, "-m", "engine.cli", *words], stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "engine.cli", *words, "--release", "5.3"], stdout=subprocess.PIPE, text=True
+    )
 
     async def told(said: dict[str, str], what: Callable[[Asking], Awaitable[None]]) -> None:
         client = await real_client(said)
@@ -162,7 +164,7 @@ def test_what_an_orderly_group_has_in_hand_stays_there(tmp_path: Path) -> None:
     """Of ours with a real broker, and of that one with ours."""
 
     async def ours(folder: Path, what: Callable[[Asking], Awaitable[None]]) -> None:
-        async with asking_broker(folder / "store", BrokerConfig(cluster=CLUSTER)) as client:
+        async with asking_broker(folder / "store", BrokerConfig(cluster=CLUSTER), release="5.3") as client:
             await what(client)
 
     async def theirs(said: dict[str, str], what: Callable[[Asking], Awaitable[None]]) -> None:
@@ -197,7 +199,7 @@ def test_ours_revives_what_a_real_broker_handed_out(tmp_path: Path) -> None:
         client.close()
 
     async def ours() -> None:
-        async with asking_broker(tmp_path / "store", BrokerConfig(cluster=CLUSTER)) as client:
+        async with asking_broker(tmp_path / "store", BrokerConfig(cluster=CLUSTER), release="5.3") as client:
             await assert_revived(client, left_at)
 
     left_at = time.monotonic()

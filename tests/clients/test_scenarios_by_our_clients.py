@@ -58,7 +58,7 @@ def test_beside_our_broker(scenario: str, tmp_path: Path) -> None:
 
     async def what() -> None:
         store, _ = parse_properties(SMALL + ("timerRollWindowSlot=8\n" if scenario == "retries" else ""))
-        async with served(tmp_path / "store", SWITCHES[scenario], store) as beside:
+        async with served(tmp_path / "store", SWITCHES[scenario], store, release="5.3") as beside:
             traffic = OurTraffic(beside.namesrv, beside.server.address, scenario, 2, "5.3.3", tmp_path)
             await drive(traffic)
             traffic.write(tmp_path / "ours")

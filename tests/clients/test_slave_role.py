@@ -29,7 +29,7 @@ from engine.remoting.frame import Command
 
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(300)]
 TIMEOUT_S = 150.0
-NEWER = ("5.4.0", "5.5.0")
+NEWER = ("5.4.0", "5.5.1")
 TIMER_LOG = 102_400
 SEND = {
     "producerGroup": "senders",

@@ -30,7 +30,7 @@ def test_a_real_broker_delivers_what_waits_in_our_wheel(tmp_path: Path) -> None:
     """Far ones that roll, near ones that do not, and none that was recalled."""
     config = MessageStoreConfig(mapped_file_size_timer_log=102_400, timer_roll_window_slot=8)
     due = system_clock() + 40_000  # later than the broker has started, on a busy machine too
-    with MessageStore(tmp_path / "store", config) as store:
+    with MessageStore(tmp_path / "store", config, release="5.3") as store:
         store.tables.create_topic("Orders", 1)
         timers = TimerMessages(store.parts, store.put_message, system_clock)
         for number in range(COUNT):
@@ -47,7 +47,7 @@ def test_a_real_broker_delivers_what_waits_in_our_wheel(tmp_path: Path) -> None:
         while entries(tmp_path / "store") < COUNT - 1 and system_clock() < due + 120_000:
             time.sleep(0.5)
         time.sleep(2)  # for one too many
-    with MessageStore(tmp_path / "store", config) as store:
+    with MessageStore(tmp_path / "store", config, release="5.3") as store:
         units = []
         while (got := store.get_message("g", "Orders", 0, len(units))) is not None and got.units():
             units += got.units()

@@ -13,6 +13,7 @@ from engine.broker.serving import serving_store
 from engine.codec.message import Unit
 from engine.config import MessageStoreConfig
 from engine.namesrv.server import ListeningNameServer
+from engine.releases import Release
 
 
 class ServedBroker:
@@ -45,11 +46,16 @@ QUICK = MessageStoreConfig(message_delay_level="1s " * 17 + "1s")
 
 @contextlib.asynccontextmanager
 async def served(
-    path: Path, config: BrokerConfig | None = None, store_config: MessageStoreConfig | None = None
+    path: Path,
+    config: BrokerConfig | None = None,
+    store_config: MessageStoreConfig | None = None,
+    release: Release | None = None,
 ) -> AsyncIterator[ServedBroker]:
     async with (
         ListeningNameServer(port=0) as names,
-        serving_store(path, config, store_config or QUICK, name_servers=[names.address], port=0) as server,
+        serving_store(
+            path, config, store_config or QUICK, name_servers=[names.address], port=0, release=release
+        ) as server,
     ):
         yield ServedBroker(names.address, server)
 
