@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
 import time
@@ -33,6 +34,12 @@ def endless(control: Any) -> None:
         done += 1
         control.report(done)
         time.sleep(0.005)
+
+
+def wait_in_pool(control: Any) -> None:
+    """Emit a value, then wait in a thread of a pool until stopped: Python waits for such threads before it ends."""
+    control.emit("waiting")
+    asyncio.run(asyncio.to_thread(control.stop.wait))
 
 
 class CannotUnpack:

@@ -285,6 +285,8 @@ def serve(pipe: Connection) -> None:
         try:
             frame = pipe_frames.receive(pipe)
         except (EOFError, OSError):
+            for control in list(controls.values()):
+                control.stop.set()  # work that waits in a pool's thread keeps a process from ending
             return
         number = frame.number
         if frame.kind == "cancel":

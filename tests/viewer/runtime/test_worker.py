@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import multiprocessing
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 import worker_tasks
 
+from engine.lab import pipe_frames
 from engine.lab.pipe_frames import CannotTravel
 from viewer.runtime import worker
 from viewer.runtime.jobs import Cancelled, Jobs
@@ -57,6 +59,24 @@ def test_death_fails_the_work_and_the_next_request_starts_anew(run: Run, jobs: J
     with pytest.raises(WorkerDied):
         run(jobs.in_worker("Dying", f"{worker_tasks.__name__}:die"))
     assert run(jobs.in_worker("Counting", f"{worker_tasks.__name__}:count", 3)) == 3
+
+
+def test_a_window_that_is_gone_leaves_no_process() -> None:
+    """A window was terminated while it watched a cluster: its worker went on and read the cluster every second."""
+    context = multiprocessing.get_context("spawn")
+    pipe, other_end = context.Pipe()
+    process = context.Process(target=worker.serve, args=(other_end,), daemon=True)
+    process.start()
+    other_end.close()
+    try:
+        pipe.send_bytes(pipe_frames.pack(1, "call", f"{worker_tasks.__name__}:wait_in_pool", ()))
+        while pipe_frames.receive(pipe).kind != "items":
+            pass
+        pipe.close()
+        process.join(60)
+        assert process.exitcode == 0
+    finally:
+        process.kill()
 
 
 def test_requests_wait_while_the_worker_is_held(run: Run, jobs: Jobs) -> None:
