@@ -16,7 +16,7 @@ from engine.codec import block_texts, timer
 from engine.codec import properties as props
 from engine.codec.columns import UnitColumns
 from engine.codec.topic_table import TopicTable
-from engine.errors import CorruptUnit
+from engine.errors import CannotRead, CorruptUnit
 from engine.inspection.snapshot import StoreSnapshot
 from engine.system_names import TIMER_TOPIC
 
@@ -116,9 +116,9 @@ class TimerDeliveries:
 
 def _read_check(store: StoreSnapshot) -> timer.TimerCheck | None:
     """``timercheck`` if a message may have left the wheel."""
-    data = store.small_file(store.paths.timercheck) if store.paths is not None else None
     try:
+        data = store.small_file(store.paths.timercheck) if store.paths is not None else None
         check = timer.decode_check(data) if data else None
-    except CorruptUnit:
+    except (CannotRead, CorruptUnit):
         return None
     return check if check is not None and check.queue_offset > 0 else None
