@@ -239,7 +239,7 @@ CF15 = _rule(
 )
 CF16 = _rule(
     "CF16",
-    "note",
+    "chat",
     "Transactions that the broker gave up",
     "The broker asked transactionCheckMax times whether to commit (by default 15 times), or until the half message was "
     "older than fileReservedTime, and no producer of the group answered. It moved the half messages to "

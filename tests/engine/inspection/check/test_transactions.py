@@ -16,7 +16,7 @@ def test_half_messages_that_the_broker_gave_up_are_counted_with_the_first(tmp_pa
     root = made.write(tmp_path / "store")
     with open_store(root) as store:
         (finding,) = findings(store)
-    assert (finding.id, finding.severity, finding.evidence["messages"]) == ("CF16", "note", 2)
+    assert (finding.id, finding.severity, finding.evidence["messages"]) == ("CF16", "chat", 2)
     assert f"the first is FIRST for Orders, at {made.units[1].offset} of the log" in finding.message
     assert finding.offset == made.units[1].offset
 
