@@ -22,6 +22,7 @@ from engine.inspection.index_reader import IndexReader
 from engine.sentences import plural, sentence
 
 if TYPE_CHECKING:
+    from engine.inspection.rocksdb_index import RocksIndex
     from engine.inspection.snapshot import StoreSnapshot
 
 
@@ -99,6 +100,11 @@ def trace(
     With type T ``key`` is the whole value of a unit's TAGS. Without a type it is the text that the index hashes behind
     ``topic#``: a key, a unique key, or ``T#`` and tags.
     """
+    rocksdb_index = store.rocksdb_index
+    if rocksdb_index is not None:
+        text = index_keys.key_text(key, index_type)
+        yield from _trace_rows(rocksdb_index, topic, text, index_type, begin, end, max_count)
+        return
     walk = _Walk(store, topic, index_keys.key_text(key, index_type), index_type, begin, end, max_count)
     for reader in reversed(store.index_files()):
         chosen = walk.choose(reader)
@@ -106,6 +112,23 @@ def trace(
         if chosen.chosen:
             yield from walk.chain(reader)
     yield TraceEnd(walk.matches, walk.steps, walk.complete and not store.unread)
+
+
+def _trace_rows(
+    index: RocksIndex, topic: str, text: str, index_type: IndexType | None, begin: int, end: int, max_count: int
+) -> Iterator[Traced]:
+    """The units that rows of a RocksDB lead to; the trace is not complete if rows may be missing."""
+    matches = steps = 0
+    complete = index.is_complete()
+    for _, unit in index.units(topic, text, index_type, begin, end):
+        if matches >= max_count:
+            complete = False
+            break
+        steps += 1
+        if unit is not None:
+            matches += 1
+            yield Match(unit)
+    yield TraceEnd(matches, steps, complete)
 
 
 class _Walk:

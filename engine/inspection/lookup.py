@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from engine.codec.index_keys import has_key
@@ -62,8 +63,8 @@ def by_key(store: StoreSnapshot, key: str, topic: str | None = None) -> Iterator
     Without ``topic``, units of every topic.
     """
     topics = [topic] if topic is not None else list(known_topics(store))
-    if len(topics) == 1:
-        for step in trace(store, topics[0], key, max_count=1 << 30):
+    if len(topics) == 1 or store.rocksdb_index is not None:
+        for step in chain.from_iterable(trace(store, name, key, max_count=1 << 30) for name in topics):
             if isinstance(step, Match):
                 yield step.unit
         return

@@ -30,6 +30,7 @@ from engine.inspection.index_reader import IndexReader, index_geometry, list_ind
 from engine.inspection.log_reader import LogReader
 from engine.inspection.opening import Kind, LockState, Opening, lock_state, recognise
 from engine.inspection.queue_reader import QueueReader
+from engine.inspection.rocksdb_index import RocksIndex
 from engine.inspection.rocksdb_queue import RocksQueueReader, RocksQueues
 from engine.inspection.rocksdb_tables import RocksTables
 from engine.mapped.read_only import DescriptorCache, FileSequence, LoneFile, ReadOnlyFile
@@ -106,6 +107,7 @@ class StoreSnapshot:
         self._undecoded: tuple[UndecodedPart, ...] | None = None
         self._answering: dict[Subject, UndecodedPart | None] = {}
         self._rocksdb_queues: RocksQueues | None = None
+        self._rocksdb_index: RocksIndex | None = None
         self.rocksdb_tables = RocksTables(self)
         """Tables that the broker keeps in a RocksDB."""
         self._unlisted: CannotRead | None = None
@@ -137,6 +139,8 @@ class StoreSnapshot:
         """Close every file that is open."""
         if self._rocksdb_queues is not None:
             self._rocksdb_queues.close()
+        if self._rocksdb_index is not None:
+            self._rocksdb_index.close()
         self._log.close()
         self._cache.close()
 
@@ -229,6 +233,8 @@ class StoreSnapshot:
         self._undecoded = None
         self._answering.clear()
         self.rocksdb_tables.forget()
+        if self._rocksdb_index is not None:
+            self._rocksdb_index.close()
         changed = self._rocksdb_queues is not None and self._rocksdb_queues.refresh()
         if NO_LOG_FOLDER in self.notes and self.paths is not None and self.reading.exists(self.paths.commitlog):
             self.notes.remove(NO_LOG_FOLDER)
@@ -567,13 +573,32 @@ class StoreSnapshot:
 
     # -- index
 
-    def index_files(self) -> list[IndexReader]:
-        """The index files in the order of their names, oldest first."""
+    def index_files(self, *, is_needed: bool = True) -> list[IndexReader]:
+        """The index files in the order of their names, oldest first.
+
+        If there are none, and the broker keeps its index in a RocksDB, the reading has a record, unless they are not
+        needed (``is_needed``).
+        """
         if self._index is None:
             self._index = self._list_index()
-        if not self._index:
+        if not self._index and is_needed:
             self.note_undecoded("index")
         return self._index
+
+    @property
+    def rocksdb_index(self) -> RocksIndex | None:
+        """The index in a RocksDB, if the store has no index files and it can be read."""
+        part = self.undecoded_part("index")
+        if (
+            self.index_files(is_needed=False)
+            or part is None
+            or part.format != "RocksDB"
+            or self.undecoded_part("log") is not None
+        ):
+            return None
+        if self._rocksdb_index is None:
+            self._rocksdb_index = RocksIndex(self.path / part.folder, self.reading, self._log)
+        return self._rocksdb_index if self._rocksdb_index.can_be_read() else None
 
     def whole_index(self) -> None:
         """Raise :class:`CannotRead` if not all index files could be examined: then none is known to be absent."""

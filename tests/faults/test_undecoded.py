@@ -410,7 +410,7 @@ def test_a_copy_of_what_recovery_reads_has_the_parts_that_are_not_decoded(kind, 
 
 
 @pytest.mark.golden
-def test_an_index_in_a_rocksdb_is_not_a_missing_one(golden, tmp_path):
+def test_an_index_in_a_rocksdb_is_not_a_missing_one(golden, tmp_path, without_rocksdb):
     """With ``indexFileWriteEnable=false`` the check said that a query by key finds nothing, while the broker answered
     from ``rocksdbstore``.
     """

@@ -477,6 +477,15 @@ def key_reaches(store: StoreSnapshot, unit: Unit, evidence: list[Evidence]) -> I
 
 def _reach(store: StoreSnapshot, unit: Unit, key: str) -> tuple[bool | None, Evidence]:
     name = f"{unit.topic}#{key}"
+    rows = store.rocksdb_index
+    if rows is not None:
+        folder, time = str(rows.folder), unit.store_timestamp
+        if any(offset == unit.offset for offset, _ in rows.units(unit.topic, key, None, time, time)):
+            return True, Evidence("index", folder, None, sentence("{key} leads to it", key=name))
+        if rows.is_complete():
+            return False, Evidence("index", folder, None, sentence("no entry for {key} leads to it", key=name))
+        statement = sentence("no row for {key} leads to it, and the newest rows are not in the files yet", key=name)
+        return None, Evidence("index", folder, None, statement)
     unasked = _not_to_be_asked(store)
     if unasked:
         return None, Evidence("index", None, None, unasked)

@@ -1,0 +1,50 @@
+"""Rows of an index in a RocksDB, as a broker of 5.5.1 wrote them."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.codec import rocksdb_index_rows as rows
+from engine.codec.rocksdb_index_rows import IndexRow
+
+HOUR = 1_795_831_200_000
+KEY_ROW = (
+    b"\x00\x00\x01\xa2\x1f\xe1y\x00@CartUpdates@K@K351@7F0000012B2F5FFD2B278BAE277D015E@\x00\x00\x00\x00\x00\x03\xed\xa4",
+    b"\x00\x00\x01\xa2 \x16\x0f}",
+)
+TAG_ROW = (
+    b"\x00\x00\x01\xa2\x1f\xe1y\x00@CartUpdates@T@BB@7F0000012B2F5FFD2B278BAE2752014C@\x00\x00\x00\x00\x00\x03\xc0\xd5",
+    b"\x00\x00\x01\xa2 \x16\x0fV",
+)
+UNIQUE_ROW = (
+    b"\x00\x00\x01\xa2\x1f\xe1y\x00@CartUpdates@U@7F0000012B2F5FFD2B278BAE2655010C@\x00\x00\x00\x00\x00\x02\xf17",
+    b"\x00\x00\x01\xa2 \x16\x0eV",
+)
+
+
+def test_rows_lie_in_the_range_of_their_key():
+    for (key, _), index_type, text in (
+        (KEY_ROW, "K", "K351"),
+        (TAG_ROW, "T", "T#BB"),
+        (UNIQUE_ROW, "U", "7F0000012B2F5FFD2B278BAE2655010C"),
+    ):
+        start, stop = rows.key_range(HOUR + 5, "CartUpdates", index_type, text)
+        assert start <= key < stop
+        other_start, other_stop = rows.key_range(HOUR, "CartUpdates", index_type, text[:-1])
+        assert not other_start <= key < other_stop
+    assert rows.hour_of(KEY_ROW[0]) == HOUR == rows.hour_of(rows.hour_key(HOUR + rows.HOUR_MS - 1))
+    assert rows.hour_key(HOUR) < KEY_ROW[0] < rows.END_OF_HOURS < rows.LAST_OFFSET_KEY
+
+
+def test_a_row_leads_to_its_unit():
+    assert rows.decode(*KEY_ROW) == IndexRow(257_444, 1_795_834_646_397)
+    assert rows.decode_offset(b"\x00\x00\x00\x00\x00\x06+\xf0") == 404_464
+    assert rows.decode(b"lastOffsetPy", KEY_ROW[1]) is None
+    assert rows.decode(KEY_ROW[0], b"1234") is None
+    assert rows.decode_offset(b"") is None
+
+
+@given(st.binary(max_size=60), st.binary(max_size=10))
+def test_any_row_gives_an_answer(key, value):
+    rows.decode(key, value)
