@@ -150,10 +150,14 @@ def _without_unread(store: StoreSnapshot, findings: Iterable[Finding]) -> Iterat
     unread_files = {finding.file for finding in store.unread}
     folders = [str(folder) for folder in store.log_folders]
     parts = (part_of(file, str(store.path), folders) for file in unread_files)
-    unread: frozenset[Part] = frozenset().union(*parts, undecoded.parts_undecoded(store))
-    return (
-        finding for finding in findings if finding.file not in unread_files and catalogue.may_speak(finding.id, unread)
-    )
+    unread: frozenset[Part] = frozenset().union(*parts)
+    not_decoded = undecoded.parts_undecoded(store)
+    begins = store.log.end_offset if undecoded.has_units_beside_dledger(store) else 0  # the DLedger log
+    for finding in findings:
+        is_before = finding.id == catalogue.CL07.id and finding.offset is not None and finding.offset < begins
+        missing = unread if is_before else unread | not_decoded
+        if finding.file not in unread_files and catalogue.may_speak(finding.id, missing):
+            yield finding
 
 
 def _until_unreadable(findings: Iterable[Finding]) -> Iterator[Finding]:

@@ -362,6 +362,19 @@ def test_where_finds_the_messages_from_before_a_dledger_log(folder, tmp_path):
     assert out.rpartition("\nunknown at")[2].count("points into the DLedger log"), "one key of both parts"
 
 
+def test_a_file_that_is_missing_from_before_a_dledger_log_is_an_error(tmp_path):
+    """The check of a store that went over to DLedger said nothing of a gap in its classic files."""
+    root = healthy(90).write(tmp_path / "store")
+    into_dledger_behind(root)
+    assert run_command("check", root)[0] == 0
+    files = sorted((root / "commitlog").iterdir())
+    files[1].unlink()
+    expected = ("CL07", int(files[1].name))
+    code, out, _ = run_command("check", root, "--json")
+    graver = [row for row in map(json.loads, out.splitlines()) if row.get("severity") in ("warn", "error")]
+    assert (code, [(row["id"], row["offset"]) for row in graver]) == (1, [expected])
+
+
 def test_what_is_said_of_a_store_that_went_over_to_a_dledger_log(tmp_path):
     """``info`` said that the messages are in the DLedger log, ``space`` that topics have none or that no queue entry
     points at them, ``queue`` showed no entry, ``positions`` that no unit is where the index ends.
