@@ -69,11 +69,11 @@ class StoreError(Exception):
     ``what`` says what was expected and what was found; ``file`` and ``offset`` (bytes) say where.
     """
 
-    def __init__(self, what: str, *, file: str | None = None, offset: int | None = None) -> None:
-        self.what = what
+    def __init__(self, problem: str, *, file: str | None = None, offset: int | None = None) -> None:
+        self.what = problem
         self.file = file
         self.offset = offset
-        super().__init__(what)
+        super().__init__(problem)
 
     def __str__(self) -> str:
         place = self.file or ""
@@ -121,8 +121,8 @@ class BadArchive(StoreError):
 class StoreLocked(StoreError):
     """Another process has the store open for writing; ``pid`` is its number if known."""
 
-    def __init__(self, what: str, *, file: str | None = None, pid: int | None = None) -> None:
-        super().__init__(what, file=file)
+    def __init__(self, problem: str, *, file: str | None = None, pid: int | None = None) -> None:
+        super().__init__(problem, file=file)
         self.pid = pid
 
 
@@ -144,9 +144,9 @@ class UsageError(StoreError):
 class BadFilter(UsageError):
     """A filter text that cannot be understood; ``at`` and ``length`` mark the offending word in characters."""
 
-    def __init__(self, what: str, at: int, length: int = 1) -> None:
-        super().__init__(what)
-        self.at = at
+    def __init__(self, problem: str, position: int, length: int = 1) -> None:
+        super().__init__(problem)
+        self.at = position
         self.length = length
 
     def __str__(self) -> str:

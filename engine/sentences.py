@@ -34,9 +34,9 @@ class Sentence(str):
     release: str
 
     def __new__(cls, text: str, id_: str, params: Mapping[str, Any], plural_id: str = "", release: str = "") -> Self:
-        made = super().__new__(cls, text)
-        made.id, made.params, made.plural_id, made.release = id_, params, plural_id, release
-        return made
+        new = super().__new__(cls, text)
+        new.id, new.params, new.plural_id, new.release = id_, params, plural_id, release
+        return new
 
     def __str__(self) -> str:
         """Return the sentence itself: ``str(error)`` of an error whose message it is keeps the template."""
@@ -112,12 +112,12 @@ def without_beginning(text: str, beginning: str) -> str:
     """Return what was added behind ``beginning`` with ``+``; ``text`` itself if it does not begin so."""
     if not text.startswith(beginning):
         return text
-    rest = plain(text).removeprefix(beginning)
+    remainder = plain(text).removeprefix(beginning)
     if isinstance(text, Sentence) and text.id == _CHAIN and plain(text.params["first"]) == beginning:
         second = text.params["second"]
         if isinstance(second, Sentence):
-            return Sentence(rest, second.id, second.params, second.plural_id, text.release or second.release)
-    return rest
+            return Sentence(remainder, second.id, second.params, second.plural_id, text.release or second.release)
+    return remainder
 
 
 def with_text(text: str, change: Callable[[str], str]) -> str:

@@ -125,15 +125,15 @@ def _refuse_no_recording(place: str | None) -> None:
 
 def _has_display() -> bool:
     """Whether somebody could see the window, or the caller chose himself where Qt draws."""
-    known = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")
-    return not sys.platform.startswith("linux") or any(os.environ.get(name) for name in known)
+    display_variables = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")
+    return not sys.platform.startswith("linux") or any(os.environ.get(name) for name in display_variables)
 
 
 def _size(text: str) -> tuple[int, int]:
-    found = re.fullmatch(r"(\d{2,5})[xX×](\d{2,5})", text)
-    if found is None:
+    match = re.fullmatch(r"(\d{2,5})[xX×](\d{2,5})", text)
+    if match is None:
         raise argparse.ArgumentTypeError(f"expected WIDTHxHEIGHT in pixels, found '{text}'")
-    return int(found[1]), int(found[2])
+    return int(match[1]), int(match[2])
 
 
 def main() -> int:

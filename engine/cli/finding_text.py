@@ -188,14 +188,16 @@ def _print_queues(loss: Record | None, out: Output) -> None:
         out.line(f"      and {number_of(len(loss['queues']) - MAX_SHOWN_QUEUES, 'more queue', 'more queues')}")
 
 
-def offsets_text(first: int, last: int) -> str:
+def offsets_text(first_offset: int, last_offset: int) -> str:
     """Return ``queue offset 7``, or ``queue offsets 7 to 9``."""
-    return f"queue offset {first:,}" if first == last else f"queue offsets {first:,} to {last:,}"
+    if first_offset == last_offset:
+        return f"queue offset {first_offset:,}"
+    return f"queue offsets {first_offset:,} to {last_offset:,}"
 
 
-def times_text(first: int, last: int) -> str:
+def times_text(first_time: int, last_time: int) -> str:
     """Return one time or two times (ms) in words."""
-    return iso_time(first) if first == last else f"{iso_time(first)} to {iso_time(last)}"
+    return iso_time(first_time) if first_time == last_time else f"{iso_time(first_time)} to {iso_time(last_time)}"
 
 
 def _print_paragraph(text: str, out: Output) -> None:

@@ -199,8 +199,8 @@ def topics(value: Value) -> Rows[TopicConfig]:
             )
         )
         if check.text(row, "topicName", name, name) != name:
-            said = repr(row.get("topicName"))
-            check.add_problem(sentence("{topic}: topicName says {name}", topic=name, name=said))
+            stated_name = repr(row.get("topicName"))
+            check.add_problem(sentence("{topic}: topicName says {name}", topic=name, name=stated_name))
     return Rows(tuple(rows), tuple(check.problems))
 
 

@@ -319,8 +319,8 @@ class _Reader:
                 self._note_loose(sentence("a comment"))
             self.position = comment.end()
 
-    def _note_loose(self, what: Sentence) -> None:
-        note = sentence("{what}, which RocketMQ 5.4 and later do not read everywhere", what=what)
+    def _note_loose(self, deviation: Sentence) -> None:
+        note = sentence("{what}, which RocketMQ 5.4 and later do not read everywhere", what=deviation)
         self.loose = self.loose or (note, self.position)
 
     def _members(self, depth: int) -> dict[str | int, Any]:

@@ -43,7 +43,7 @@ class Function(NamedTuple):
 
 
 _I, _I4, _I8, _U1, _U4 = INT, "int32", "int64", "uint8", "uint32"
-_ASKED = (_I, _I, _I8, _I4, _I, _I, _I, _I, _I, "int8")
+_ARGUMENT_TYPES = (_I, _I, _I8, _I4, _I, _I, _I, _I, _I, "int8")
 FUNCTIONS: dict[str, tuple[Function, ...]] = {
     "compiled": (
         Function("read_and_scan", (*(_I,) * 8, _I8, _I, _I, TABLE, _I8, _I), 5),
@@ -59,8 +59,8 @@ FUNCTIONS: dict[str, tuple[Function, ...]] = {
     "compiled_put": (Function("put_one", (_I, _I), 1), Function("put_many", (_I, _I), 1)),
     "compiled_texts": (
         Function("property_values", (_I, _I, _I8, _I4, _I, _I, _I8, _I4), 0),
-        Function("ask", _ASKED, 0),
-        Function("ask_keys", _ASKED, 0),
+        Function("ask", _ARGUMENT_TYPES, 0),
+        Function("ask_keys", _ARGUMENT_TYPES, 0),
         Function("read_numbers", (_I, _I8, _I4, _I8, "int8"), 0),
         Function("compare", (_I, _I8, _I4, _I, _I, "int8", "bool"), 0),
         Function("judge_pairs", (_I8, _I4, _I, "int64:2", "int8"), 0),

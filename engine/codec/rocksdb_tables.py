@@ -85,7 +85,9 @@ def _offsets(key: bytes, data: bytes) -> Value:
     offsets = _json(data, key).get("offsetTable")
     if not isinstance(offsets, dict):
         raise ValueError(sentence("expected an offsetTable in row {key}", key=_name(key)))
-    return {(number if (number := whole_number(queue)) is not None else queue): at for queue, at in offsets.items()}
+    return {
+        (number if (number := whole_number(queue)) is not None else queue): offset for queue, offset in offsets.items()
+    }
 
 
 # -- version 2 (org.apache.rocketmq.broker.config.v2)

@@ -274,11 +274,13 @@ def shorten(buf: bytes | memoryview, overflowed: Salvage) -> Shortened:
             break
         left_out.add(number)
         length -= pairs[number][2]
-    kept = b"".join(raw[at : at + size] for number, (_, at, size) in enumerate(pairs) if number not in left_out)
+    remaining = b"".join(
+        raw[position : position + size] for number, (_, position, size) in enumerate(pairs) if number not in left_out
+    )
     head = bytearray(buf[: unit.size - len(raw)])
-    _I16.pack_into(head, len(head) - 2, len(kept))
-    _I32.pack_into(head, _SIZE, len(head) + len(kept))
-    return Shortened(bytes(head) + kept, tuple(pairs[number][0] for number in sorted(left_out)))
+    _I16.pack_into(head, len(head) - 2, len(remaining))
+    _I32.pack_into(head, _SIZE, len(head) + len(remaining))
+    return Shortened(bytes(head) + remaining, tuple(pairs[number][0] for number in sorted(left_out)))
 
 
 def _pairs(raw: bytes) -> Iterator[tuple[str, int, int]]:

@@ -366,13 +366,13 @@ class _Reader:
             raise _misfit(place, sentence("the name of a constant"), _short(value))
 
 
-def _misfit(place: str, expected: str, found: str) -> _NotAccepted:
+def _misfit(place: str, expected: str, actual: str) -> _NotAccepted:
     return _NotAccepted(
         sentence(
             "{place}: expected {expected}, found {found}",
             place=place or sentence("the table"),
             expected=expected,
-            found=found,
+            found=actual,
         )
     )
 

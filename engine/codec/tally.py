@@ -26,7 +26,7 @@ PRECISION = 12
 REGISTERS = 1 << PRECISION
 MAX_SKETCHES = 4096
 """Maximum number of topics with sketches of their own; later topics share the first sketch."""
-_ONES = (1 << 64) - 1
+_MASK_64 = (1 << 64) - 1
 _MIX = 0x9E3779B97F4A7C15
 _BORN_HOST = 48
 _STEPS = 5
@@ -102,8 +102,8 @@ class Groups:
 
     def _occupy(self, number: int) -> None:
         mask = len(self._slots) - 1
-        h = (int(self._keys[number]) & _ONES) * _MIX & _ONES
-        h = (h ^ h >> 29) * _MIX & _ONES
+        h = (int(self._keys[number]) & _MASK_64) * _MIX & _MASK_64
+        h = (h ^ h >> 29) * _MIX & _MASK_64
         slot = h >> 32 & mask
         while self._slots[slot]:
             slot = (slot + 1) & mask
@@ -299,24 +299,24 @@ def _last_values(raw: bytes) -> dict[bytes, bytes]:
 
 def _place_and_rank(key: bytes) -> tuple[int, int]:
     h = _hash_of(key)
-    low_bits = h << PRECISION & _ONES
+    low_bits = h << PRECISION & _MASK_64
     return h >> (64 - PRECISION), min(64 - low_bits.bit_length(), 64 - PRECISION) + 1
 
 
 def _hash_of(key: bytes) -> int:
-    h = len(key) * _MIX & _ONES
+    h = len(key) * _MIX & _MASK_64
     if len(key) >= 8:
         for position in range(0, len(key) - 8, 8):
-            h = (h ^ int.from_bytes(key[position : position + 8], "little")) * _MIX & _ONES
+            h = (h ^ int.from_bytes(key[position : position + 8], "little")) * _MIX & _MASK_64
             h ^= h >> 29
-        h = (h ^ int.from_bytes(key[-8:], "little")) * _MIX & _ONES
+        h = (h ^ int.from_bytes(key[-8:], "little")) * _MIX & _MASK_64
     else:
         for byte in key:
-            h = (h ^ byte) * _MIX & _ONES
+            h = (h ^ byte) * _MIX & _MASK_64
     h ^= h >> 33
-    h = h * 0xFF51AFD7ED558CCD & _ONES
+    h = h * 0xFF51AFD7ED558CCD & _MASK_64
     h ^= h >> 33
-    h = h * 0xC4CEB9FE1A85EC53 & _ONES
+    h = h * 0xC4CEB9FE1A85EC53 & _MASK_64
     h ^= h >> 33
     return h or 1
 

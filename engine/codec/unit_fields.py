@@ -449,7 +449,7 @@ BY_NAME: dict[str, Field] = {field.name: field for field in FIELDS}
 OF_RECORDS: tuple[Field, ...] = tuple(field for field in FIELDS if field.spark)
 """Fields that a record of a unit can have, in its order."""
 OF_BYTES: tuple[tuple[str, InBytes], ...] = tuple(
-    sorted(((field.name, field.in_bytes) for field in FIELDS if field.in_bytes), key=lambda one: one[1].position)
+    sorted(((field.name, field.in_bytes) for field in FIELDS if field.in_bytes), key=lambda item: item[1].position)
 )
 """Fields of the bytes, in the order of the bytes; the properties follow them, pair by pair."""
 COLUMNS: tuple[tuple[str, str], ...] = (

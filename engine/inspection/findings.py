@@ -285,11 +285,11 @@ def _walk(
     stop = Stop(start, "limit", "")
     while stop.kind == "limit":
         while (proof := line.at(offset)) is not None and checks.pass_over(proof):
-            offset = end = proof.behind
+            offset = end = proof.end_offset
         # Walk one more proven stretch, so that one walk sees the damage and what follows it.
         proof = line.behind(offset)
         walked = False
-        for item in scan_log(store.log, offset, proof.behind if proof else None, topics=topics, levels=levels):
+        for item in scan_log(store.log, offset, proof.end_offset if proof else None, topics=topics, levels=levels):
             if isinstance(item, UnitColumns):
                 checks.block(item)
                 walked = True

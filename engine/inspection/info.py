@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from engine.rules.undecoded import Subject, UndecodedPart
 
 FLAVOURS = {
-    **{one.word.lower(): one.label for one in unit_flavours.FLAVOURS},
+    **{flavour.word.lower(): flavour.label for flavour in unit_flavours.FLAVOURS},
     "dledger": "DLedger",
     "extCq": "ext queues",
     "batchCq": "batch queues",

@@ -175,7 +175,7 @@ class _PlanLosses:
 
     def __init__(self, store: StoreSnapshot, plan: RecoveryPlan) -> None:
         self._spans = [span for span in (plan.first_pass, plan.second_pass) if span is not None]
-        ends = (s.start for s in self._spans if s.end >= plan.end_offset and s.after < s.start)
+        ends = (s.start for s in self._spans if s.end >= plan.end_offset and s.after_offset < s.start)
         self.stop = min(ends, default=plan.end_offset)
         """Start of the last span in which everything is dispatched."""
         self._known = _QueueStates(store, plan)
@@ -274,15 +274,15 @@ class _QueueStates:
         is_dispatched = np.zeros(len(rows), bool)
         for number, span in enumerate(spans):
             inside = (columns.offset[rows] >= span.start) & (columns.offset[rows] < span.end)
-            inside &= physical > span.after
+            inside &= physical > span.after_offset
             if (
                 number == 0
                 and queue_plan is not None
                 and _is_cut_by_the_log(queue_plan)
-                and queue_plan.found is not None
+                and queue_plan.current_state is not None
             ):
                 inside &= (
-                    ends > queue_plan.found.max_physic
+                    ends > queue_plan.current_state.max_physic
                 )  # the queue accepts no unit before the target of its wrong entry
             is_dispatched |= inside
         end = None if queue_plan is None else _end_known(queue_plan)
@@ -299,7 +299,7 @@ class _QueueStates:
 
 def _is_cut_by_the_log(queue: QueuePlan) -> bool:
     """Return True if the end of the log cuts entries off a simple queue: one of them points behind that end."""
-    bounds, cut = queue.found, queue.cut
+    bounds, cut = queue.current_state, queue.cut
     if bounds is None or cut is None or queue.kind != "simple" or cut.last_file is None:
         return False
     return cut.end_bytes < bounds.end_bytes
@@ -307,7 +307,7 @@ def _is_cut_by_the_log(queue: QueuePlan) -> bool:
 
 def _end_known(queue: QueuePlan) -> int | None:
     """Offset in the log behind the last unit that the queue knows and keeps; None if dispatch creates the queue."""
-    state = queue.cut if _is_cut_by_the_log(queue) else queue.found
+    state = queue.cut if _is_cut_by_the_log(queue) else queue.current_state
     return state.max_physic if state is not None else None
 
 
@@ -369,7 +369,7 @@ class _Tally:
             self._newest[topic, queue_id] = last_unit
         loss.messages += int(sizes.sum())
         loss.units += len(rows)
-        loss.first, loss.last = min(loss.first, min_number), max(loss.last, max_number)
+        loss.first_offset, loss.last_offset = min(loss.first_offset, min_number), max(loss.last_offset, max_number)
         if first_unit < loss.unit:
             loss.unit, loss.first_time = first_unit, begin
         if last_unit > self._newest[topic, queue_id]:

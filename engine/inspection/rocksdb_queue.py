@@ -187,19 +187,19 @@ class RocksQueueReader:
         if oldest_time is not None and oldest_time > timestamp:
             return floor if lower else 0
         least = self._log.min_offset
-        low, high, before, behind = floor, ceiling, _NONE, _NONE
-        while high >= low:
-            middle = low + (high - low) // 2
+        lower_bound, upper_bound, nearest_before, nearest_after = floor, ceiling, _NONE, _NONE
+        while upper_bound >= lower_bound:
+            middle = lower_bound + (upper_bound - lower_bound) // 2
             row = self._row(middle)
             if row is None:
-                low = middle + 1
+                lower_bound = middle + 1
             elif row.physical_offset < least or row.store_timestamp < timestamp:
-                low, before = middle + 1, middle
+                lower_bound, nearest_before = middle + 1, middle
             elif row.store_timestamp == timestamp:
                 return self._same_time(middle, timestamp, floor, ceiling, step=-1 if lower else 1)
             else:
-                high, behind = middle - 1, middle
-        return behind if lower else before
+                upper_bound, nearest_after = middle - 1, middle
+        return nearest_after if lower else nearest_before
 
     def _same_time(self, number: int, timestamp: int, floor: int, ceiling: int, *, step: int) -> int:
         while floor <= number + step <= ceiling and self.store_time(number + step) == timestamp:
@@ -278,9 +278,9 @@ class RocksQueueReader:
             return 0
         if newest.physical_offset < least:
             return newest.queue_offset + 1
-        known = oldest.queue_offset if oldest is not None else 0
-        number = self._search(known, newest.queue_offset, least, is_minimum=True)
-        return known if number == _NONE else number
+        oldest_offset = oldest.queue_offset if oldest is not None else 0
+        number = self._search(oldest_offset, newest.queue_offset, least, is_minimum=True)
+        return oldest_offset if number == _NONE else number
 
     def _maximum(self, newest: codec.BoundRow | None, minimum: int) -> int:
         """A start cuts the queue's end only if dispatch was further than the log now is."""
@@ -293,22 +293,22 @@ class RocksQueueReader:
         number = self._search(minimum, newest.queue_offset, log_end, is_minimum=False)
         return (minimum if number == _NONE else number) + 1
 
-    def _search(self, low: int, high: int, target: int, *, is_minimum: bool) -> int:
+    def _search(self, lower_bound: int, upper_bound: int, target: int, *, is_minimum: bool) -> int:
         """``binarySearchInCQ``: queue offset of the first entry at or behind ``target`` (bytes of the log), or of the
         last in front of it; -1 if none is met. An entry right at ``target`` ends the search for the last, as in Java.
         """
         nearest = _NONE
-        while high >= low:
-            middle = low + (high - low) // 2
+        while upper_bound >= lower_bound:
+            middle = lower_bound + (upper_bound - lower_bound) // 2
             row = self._row(middle)
             if row is None or row.physical_offset < target:
-                low = middle + 1
+                lower_bound = middle + 1
                 if row is not None and not is_minimum:
                     nearest = middle
             elif row.physical_offset == target:
                 return middle if is_minimum else nearest
             else:
-                high = middle - 1
+                upper_bound = middle - 1
                 if is_minimum:
                     nearest = middle
         return nearest

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from typing import Final
 
 PRUNE_FROM: Final = 1 << 13
-MOST: Final = 1 << 20
+MAX_ENDS: Final = 1 << 20
 """Ends kept one by one, 8 MiB for each producer; of calls with several messages a sixteenth of that."""
 _HEAP: Final = 1 << 12
-_ONE: Final = (1, 0)
+_SINGLE_STEP: Final = (1, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,18 +60,18 @@ class Acknowledged:
 
     def bound(self) -> None:
         """Put the oldest ends into heaps if there are too many."""
-        while len(self.ends) > (MOST >> 4 if self._many else MOST):
+        while len(self.ends) > (MAX_ENDS >> 4 if self._many else MAX_ENDS):
             oldest_ends = self.ends[:_HEAP]
             del self.ends[:_HEAP]
             self._heaps.append(
-                (oldest_ends[0], oldest_ends[-1], sum(self._many.pop(end, _ONE)[0] for end in oldest_ends))
+                (oldest_ends[0], oldest_ends[-1], sum(self._many.pop(end, _SINGLE_STEP)[0] for end in oldest_ends))
             )
 
     def lost_behind(self, offset: int) -> LostBehind:
         """Return what would be lost if the log were cut at ``offset``."""
         lost_ends = self.ends[bisect_right(self.ends, offset) :]
         many = self._many
-        messages = sum(many.get(end, _ONE)[0] for end in lost_ends) if many else len(lost_ends)
+        messages = sum(many.get(end, _SINGLE_STEP)[0] for end in lost_ends) if many else len(lost_ends)
         cut = -1
         if lost_ends and lost_ends[0] in many and many[lost_ends[0]][1] < offset:
             cut = many[lost_ends[0]][1]

@@ -59,4 +59,4 @@ _RANGES: Final = (
     ("queues", 1, 1024),
 )
 """What each setting may be: (name, least, most)."""
-LOAD_RANGES: Final = {name: (low, high) for name, low, high in _RANGES}
+LOAD_RANGES: Final = {name: (minimum, maximum) for name, minimum, maximum in _RANGES}

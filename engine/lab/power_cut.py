@@ -61,8 +61,8 @@ def cut_power(
         keep=chance,
         flush_mode=config.flush_disk_type,
         transient_pool=config.transient_store_pool_enable,
-        before=state_before,
-        kept=kept_state,
+        state_before=state_before,
+        state_on_disk=kept_state,
         plan=plan,
         dirty_pages=fates.dirty,
         kept_pages=fates.survived,
@@ -78,7 +78,9 @@ def finish_report(lab: LabStore, report: PowerLossReport, took_ms: float) -> Pow
     store.wait_dispatched()
     state_after = store_state.of_running(store, 0)
     state_after = replace(state_after, units=store_state.units_of(lab.root, lab.marker.config, lab.marker.like))
-    return replace(report, after=state_after, recovered_ms=took_ms, figures=tuple(_figures(report, state_after, store)))
+    return replace(
+        report, state_after=state_after, recovered_ms=took_ms, figures=tuple(_figures(report, state_after, store))
+    )
 
 
 def _hold_puts(store: MessageStore) -> None:
@@ -146,7 +148,7 @@ def _loss(lab: LabStore, acknowledged: list[Acknowledged], plan: RecoveryPlan, s
 
 
 def _figures(report: PowerLossReport, state_after: StoreState, store: MessageStore) -> Iterable[Figure]:
-    plan, kept_state = report.plan, report.kept
+    plan, kept_state = report.plan, report.state_on_disk
     yield Figure("endOffset", max(plan.end_offset, 0), state_after.end_offset)
     yield Figure("dispatchedTo", max(plan.end_offset, 0), state_after.dispatched)
     yield Figure("logFiles", kept_state.log_files - len(plan.log_files_deleted), state_after.log_files)
@@ -183,7 +185,7 @@ def recover_again(folder: Path, report: PowerLossReport) -> RepeatedRecovery:
     Raises :class:`UsageError` where nothing was recovered yet, ``NotALab``, ``StoreError``, ``OSError``.
     """
     check_is_lab(folder)
-    first_state = report.after
+    first_state = report.state_after
     if first_state is None or not (folder / "kept").is_dir():
         raise UsageError(sentence("there is no recovery yet that could be repeated"))
     marker, place = read_marker(folder), folder / "again"
@@ -197,7 +199,7 @@ def recover_again(folder: Path, report: PowerLossReport) -> RepeatedRecovery:
         state, _next = store_state.of_files(place, marker.config, marker.like)
     finally:
         remove_part(folder, "again")
-    number = report.again.round + 1 if report.again is not None else 2
+    number = report.repeated_recovery.round + 1 if report.repeated_recovery is not None else 2
     return RepeatedRecovery(number, took_ms, tuple(_figures_of(report, first_state, state, dropped)))
 
 

@@ -86,7 +86,7 @@ class RepeatedRecovery:
 
 @dataclass(frozen=True, slots=True)
 class PowerLossReport:
-    """Report of a simulated power cut. ``after``, ``loss`` and ``figures`` are set once the store has been
+    """Report of a simulated power cut. ``state_after``, ``loss`` and ``figures`` are set once the store has been
     recovered.
 
     ``plan`` is the recovery plan of what the disk kept. ``keep`` was the chance of each page that was not flushed to
@@ -98,18 +98,18 @@ class PowerLossReport:
     keep: float
     flush_mode: str
     transient_pool: bool
-    before: StoreState
-    kept: StoreState
+    state_before: StoreState
+    state_on_disk: StoreState
     plan: RecoveryPlan
     dirty_pages: int = 0
     kept_pages: int = 0
     torn_pages: int = 0
     lost_names: int = 0
-    after: StoreState | None = None
+    state_after: StoreState | None = None
     recovered_ms: float = 0.0
     loss: Loss = field(default_factory=Loss)
     figures: tuple[Figure, ...] = ()
-    again: RepeatedRecovery | None = None
+    repeated_recovery: RepeatedRecovery | None = None
 
     @property
     def as_planned(self) -> bool:

@@ -53,8 +53,8 @@ PRESETS = (
 
 @dataclass(frozen=True, slots=True)
 class ConfigRow:
-    """A value of the configuration. ``kind`` is flag, number, share or text; ``low`` and ``high`` bound numbers in
-    ``unit``; ``choices`` are all texts permitted, () for any. ``fixed`` says that a lab store keeps the default.
+    """A value of the configuration. ``kind`` is flag, number, share or text; ``minimum`` and ``maximum`` bound numbers
+    in ``unit``; ``choices`` are all texts permitted, () for any. ``fixed`` says that a lab store keeps the default.
     """
 
     key: str  # as RocketMQ spells it
@@ -63,8 +63,8 @@ class ConfigRow:
     default: bool | int | float | str
     meaning: str
     unit: str = ""
-    low: int | None = None
-    high: int | None = None
+    minimum: int | None = None
+    maximum: int | None = None
     choices: tuple[str, ...] = ()
     fixed: bool = False
 

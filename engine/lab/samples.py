@@ -123,8 +123,8 @@ class LoadCounts:
 class StepAnswer:
     """Result of one round of a service by hand: the positions before and after, and when the next round is due."""
 
-    before: Positions
-    after: Positions
+    positions_before: Positions
+    positions_after: Positions
     next_ms: float
 
 

@@ -161,7 +161,7 @@ class Lab:
 
     def recover_again(self, folder: Path, report: PowerLossReport) -> PowerLossReport:
         """Recover what the disk kept once more, beside the store that is open."""
-        return replace(report, again=recover_again(folder, report))
+        return replace(report, repeated_recovery=recover_again(folder, report))
 
     # -- putting
 

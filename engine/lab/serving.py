@@ -70,7 +70,7 @@ class LastEntry:
 @dataclass(frozen=True, slots=True)
 class CodeCount:
     """Requests of one code since serving began: ``p50`` and ``p99`` are ms of the last answers, None without any; a
-    pull that was held counts as ``held`` and not in those. ``last`` is where its last one led to.
+    pull that was held counts as ``held_count`` and not in those. ``last_entry`` is where its last one led to.
     """
 
     code: int
@@ -78,9 +78,9 @@ class CodeCount:
     count: int
     p50: float | None = None
     p99: float | None = None
-    held: int = 0
+    held_count: int = 0
     not_ok: int = 0
-    last: LastEntry | None = None
+    last_entry: LastEntry | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,24 +93,24 @@ class ServedClient:
     release: str
     producers: tuple[str, ...] = ()
     consumers: tuple[str, ...] = ()
-    held: int = 0
+    held_pulls: int = 0
     broker: str = ""
     """The name of the broker that it is connected to."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServedBroker:
-    """A broker of the lab, and the folder of its store; ``first`` is true for the one over the lab's own store."""
+    """A broker of the lab, and the folder of its store; ``is_own_store``: it is the lab's own store."""
 
     name: str
     address: str
     folder: Path
-    first: bool = False
+    is_own_store: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class ServingState:
-    """State of the server. ``at`` is seconds of a monotonic clock: rates are differences of two states.
+    """State of the server. ``clock_s`` is seconds of a monotonic clock: rates are differences of two states.
 
     ``vip`` is empty where that port does not answer, ``no_vip`` says why; ``without_effect`` are keys of ``config``
     that change nothing here.
@@ -121,9 +121,9 @@ class ServingState:
     name: str
     started_ms: int
     took_s: float
-    at: float
+    clock_s: float
     connections: int = 0
-    held: int = 0
+    held_pulls: int = 0
     codes: tuple[CodeCount, ...] = ()
     clients: tuple[ServedClient, ...] = ()
     ha: str = ""
@@ -147,10 +147,10 @@ class _FurtherBroker:
 @dataclass(slots=True)
 class _Code:
     count: int = 0
-    held: int = 0
+    held_count: int = 0
     not_ok: int = 0
     times: deque[float] = field(default_factory=lambda: deque(maxlen=LATENCIES))
-    last: Exchange | None = None
+    last_exchange: Exchange | None = None
 
 
 class LabServing:
@@ -271,12 +271,12 @@ class LabServing:
                 code_count.count += not exchange.ended
                 continue
             if exchange.held:
-                code_count.held += 1
+                code_count.held_count += 1
             elif exchange.ms is not None:
                 code_count.times.append(exchange.ms)
             code_count.not_ok += exchange.answer_code not in _FINE
             if exchange.written_at is not None or exchange.first_unit is not None:
-                code_count.last = exchange
+                code_count.last_exchange = exchange
 
     def stored_messages(self) -> int:
         """Messages of clients that the broker stored since it began to serve."""
@@ -306,9 +306,9 @@ class LabServing:
             clients |= self._clients(name, server)
         return replace(
             self._first,
-            at=time.monotonic(),
+            clock_s=time.monotonic(),
             connections=sum(item.connections for item in brokers.values()),
-            held=sum(len(item.broker.held) for item in brokers.values()),
+            held_pulls=sum(len(item.broker.held) for item in brokers.values()),
             slaves=self._slaves(),
             codes=tuple(_counted(code, item) for code, item in self._codes.items()),
             clients=tuple(clients.values()),
@@ -342,7 +342,7 @@ class LabServing:
                     connection.peer,
                     member.language,
                     release_of(member.version),
-                    held=pulls_by_peer.get(connection.peer, 0),
+                    held_pulls=pulls_by_peer.get(connection.peer, 0),
                     broker=broker_name,
                 )
                 clients[key] = (
@@ -501,9 +501,9 @@ def _counted(code: int, code_count: _Code) -> CodeCount:
         code_count.count,
         _quantile(times, 0.5),
         _quantile(times, 0.99),
-        code_count.held,
+        code_count.held_count,
         code_count.not_ok,
-        _last(code_count.last),
+        _last(code_count.last_exchange),
     )
 
 

@@ -205,17 +205,17 @@ def _lose(live: Path, target: Path, start: int, rng: random.Random, keep: float,
     try:
         size = os.fstat(writing).st_size
         spans = [*data_spans(reading, start, size), *data_spans(writing, start, size)]
-        for at in sorted({chunk for begin, end in spans for chunk in range(begin // CHUNK, -(-end // CHUNK))}):
-            first = max(at * CHUNK, start)
-            length = min((at + 1) * CHUNK, size) - first
+        for chunk_index in sorted({chunk for begin, end in spans for chunk in range(begin // CHUNK, -(-end // CHUNK))}):
+            first = max(chunk_index * CHUNK, start)
+            length = min((chunk_index + 1) * CHUNK, size) - first
             new = os.pread(reading, length, first).ljust(length, b"\0")
             old = os.pread(writing, length, first)
             if new == old:
                 continue
-            found = bytearray(old)
-            lose_pages(found, new, rng, keep, fates)
-            if found != old:
-                os.pwrite(writing, found, first)
+            surviving = bytearray(old)
+            lose_pages(surviving, new, rng, keep, fates)
+            if surviving != old:
+                os.pwrite(writing, surviving, first)
     finally:
         os.close(reading)
         os.close(writing)

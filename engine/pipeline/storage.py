@@ -38,7 +38,7 @@ class Listed:
 
     name: str
     path: str
-    what: int
+    length: int
     why: str = ""
 
     @property
@@ -46,12 +46,12 @@ class Listed:
         """Length in bytes, −1 for a folder; raises :class:`CannotRead` where that is not known."""
         if self.why:
             raise CannotRead(self.why, file=self.path)
-        return self.what
+        return self.length
 
     @property
     def may_be_folder(self) -> bool:
         """Return whether it is a folder, or of unknown kind."""
-        return bool(self.why) or self.what < 0
+        return bool(self.why) or self.length < 0
 
 
 class OpenFile(Protocol):

@@ -44,7 +44,9 @@ def rocksdb_index(store: StorePlace) -> CannotRead | None:
 
 
 def _database(folder: str) -> RocksFolder | None:
-    return rocks_folder(folder, [NamedFile(entry.name, entry.what) for entry in _listing(folder) if entry.what >= 0])
+    return rocks_folder(
+        folder, [NamedFile(entry.name, entry.length) for entry in _listing(folder) if entry.length >= 0]
+    )
 
 
 def _has_folders(folder: str) -> bool:

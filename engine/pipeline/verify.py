@@ -81,7 +81,7 @@ class PackedProof:
     def of(cls, proof: Proof) -> PackedProof:
         """``proof`` in few bytes: a split of a store with a thousand queues has a thousand runs."""
         values = [getattr(proof, name) for name in Proof.__slots__]
-        return cls(proof.first, zlib.compress(json.dumps(values).encode(), 1))
+        return cls(proof.start_offset, zlib.compress(json.dumps(values).encode(), 1))
 
     def unpacked(self) -> Proof:
         """Unpack the proof."""
@@ -141,7 +141,7 @@ def prove_all(counter: Any, share: Sequence[ProveTask]) -> Iterator[pa.RecordBat
         proof = prove(task.split, task.facts)
         tasks.count_splits(counter, [task.split], proof.units if proof is not None else 0)
         if proof is not None:
-            columns = {"store": [task.store], "first": [proof.first], "proof": [PackedProof.of(proof).data]}
+            columns = {"store": [task.store], "first": [proof.start_offset], "proof": [PackedProof.of(proof).data]}
             yield pa.RecordBatch.from_pydict(columns, schema)
 
 

@@ -80,9 +80,9 @@ def make_private_copy(folder: Path, reading: Reading) -> PrivateCopy:
         is_complete = False
         known_failures = set(reading.unread)
         try:
-            seen = _copy(folder, scratch.path, reading)
+            source_files = _copy(folder, scratch.path, reading)
             is_complete = True
-            return PrivateCopy(folder, scratch, seen)
+            return PrivateCopy(folder, scratch, source_files)
         except _Changed:
             reading.forgive([item for item in reading.unread if item not in known_failures])
         except CannotRead:
@@ -104,15 +104,15 @@ def _place(folder: Path) -> Path:
     return place
 
 
-def damaged(reading: Reading, file: Path, what: str) -> DamagedDatabase:
+def damaged(reading: Reading, file: Path, problem: str) -> DamagedDatabase:
     """Record that a database cannot be read, so that nothing is concluded from it; return the error to raise."""
-    reading.note(file, what, "read")
-    return DamagedDatabase(what, file=str(file))
+    reading.note(file, problem, "read")
+    return DamagedDatabase(problem, file=str(file))
 
 
 def _copy(folder: Path, target: Path, reading: Reading) -> Fingerprint:
-    seen = fingerprint(folder, reading)
-    sizes = {name: size for name, _, size, _ in seen}
+    files_before = fingerprint(folder, reading)
+    sizes = {name: size for name, _, size, _ in files_before}
     name = _current_manifest(folder, sizes, reading)
     manifest_bytes = reading.small(folder / name, _MAX_MANIFEST_BYTES) or b""
     (target / "CURRENT").write_bytes(name.encode("ascii") + b"\n")
@@ -129,10 +129,10 @@ def _copy(folder: Path, target: Path, reading: Reading) -> Fingerprint:
     for _, log in logs:
         _copy_file(folder / log, target / log, reading)
     _check_sequence(folder, target, manifest, [log for _, log in logs], reading)
-    after = {name: size for name, _, size, _ in fingerprint(folder, reading)}
-    if after.get(name) != len(manifest_bytes) or _current_manifest(folder, after, reading) != name:
+    sizes_after = {name: size for name, _, size, _ in fingerprint(folder, reading)}
+    if sizes_after.get(name) != len(manifest_bytes) or _current_manifest(folder, sizes_after, reading) != name:
         raise _Changed
-    return seen
+    return files_before
 
 
 def _current_manifest(folder: Path, sizes: dict[str, int], reading: Reading) -> str:
@@ -150,17 +150,17 @@ def _current_manifest(folder: Path, sizes: dict[str, int], reading: Reading) -> 
 
 def _check_tables(folder: Path, manifest: rocksdb.Manifest, sizes: dict[str, int], reading: Reading) -> None:
     """Every table file that the manifest lists must be there with its length."""
-    held = {int(match[1]): (name, size) for name, size in sizes.items() if (match := _TABLE.fullmatch(name))}
+    table_files = {int(match[1]): (name, size) for name, size in sizes.items() if (match := _TABLE.fullmatch(name))}
     for number, size in sorted(manifest.live_files().items()):
-        name, found = held.get(number, (f"{number:06d}.sst", None))
-        if found == size:
+        name, actual_size = table_files.get(number, (f"{number:06d}.sst", None))
+        if actual_size == size:
             continue
         expected = plural(
             "expected a table file of {n:,} byte, as the manifest lists it",
             "expected a table file of {n:,} bytes, as the manifest lists it",
             n=size,
         )
-        outcome = sentence("found no file") if found is None else sentence("found {n:,} bytes", n=found)
+        outcome = sentence("found no file") if actual_size is None else sentence("found {n:,} bytes", n=actual_size)
         raise damaged(reading, folder / name, sentence("{expected}; {found}", expected=expected, found=outcome))
 
 
@@ -175,10 +175,10 @@ def _check_sequence(folder: Path, target: Path, manifest: rocksdb.Manifest, logs
     """The first write of the logs must follow those of the table files: else writes are missing in between."""
     for log in logs:
         with (target / log).open("rb") as file:
-            first = rocksdb.first_sequence(file.read(1 << 16))
-        if first is None:
+            first_sequence = rocksdb.first_sequence(file.read(1 << 16))
+        if first_sequence is None:
             continue
-        if first > manifest.last_sequence + 1:
+        if first_sequence > manifest.last_sequence + 1:
             raise damaged(
                 reading,
                 folder / log,
@@ -186,7 +186,7 @@ def _check_sequence(folder: Path, target: Path, manifest: rocksdb.Manifest, logs
                     "expected write {n:,} to follow, the manifest knows no later one; found write {found:,}: manifest "
                     "and write-ahead log are of different times",
                     n=manifest.last_sequence + 1,
-                    found=first,
+                    found=first_sequence,
                 ),
             )
         return

@@ -25,7 +25,7 @@ class BadLink(NamedTuple):
 
     entry: int
     slot: int
-    found: int
+    actual: int
     expected: int
     kind: ChainFault
 
@@ -112,7 +112,7 @@ class Chains:
 def with_changed_hash(bad: Sequence[BadLink]) -> int | None:
     """The entry that one chain lacks and another has in excess: its own hash is wrong, not the links around it."""
     missed = {link.expected: link.slot for link in bad if link.expected}
-    in_other_chain = [link.found for link in bad if link.found in missed and missed[link.found] != link.slot]
+    in_other_chain = [link.actual for link in bad if link.actual in missed and missed[link.actual] != link.slot]
     return max(in_other_chain, default=None)  # the older ones are only targets of the changed one
 
 
@@ -121,8 +121,8 @@ def link_words(bad: BadLink) -> str:
     if bad.kind == "loop":
         link = (
             sentence("entry {n:,} links to itself", n=bad.entry)
-            if bad.found == bad.entry
-            else sentence("entry {n:,} links to {other:,}, which was written after it", n=bad.entry, other=bad.found)
+            if bad.actual == bad.entry
+            else sentence("entry {n:,} links to {other:,}, which was written after it", n=bad.entry, other=bad.actual)
         )
         if not bad.expected:
             return sentence(
@@ -138,13 +138,13 @@ def link_words(bad: BadLink) -> str:
         return sentence(
             "slot {slot:,} names {found:,}, its chain continues with {should}",
             slot=bad.slot,
-            found=bad.found,
+            found=bad.actual,
             should=should,
         )
     return sentence(
         "entry {entry:,} links to {found:,}, its chain continues with {should}",
         entry=bad.entry,
-        found=bad.found,
+        found=bad.actual,
         should=should,
     )
 

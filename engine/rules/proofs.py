@@ -17,13 +17,13 @@ import numpy.typing as npt
 
 
 class ProvenRun(NamedTuple):
-    """Units of one queue whose entries are right: ``units`` of them from queue offset ``first`` on; the last one is at
-    ``last_physical`` in the log.
+    """Units of one queue whose entries are right: ``units`` of them from queue offset ``first_offset`` on; the last
+    one is at ``last_physical`` in the log.
     """
 
     topic: str
     queue_id: int
-    first: int
+    first_offset: int
     units: int
     last_physical: int
 
@@ -64,8 +64,8 @@ class KeyDigest:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """Everything that begins in [``first``, ``behind``) (offsets into the log) is a good unit at its own offset, or a
-    blank.
+    """Everything that begins in [``start_offset``, ``end_offset``) (offsets into the log) is a good unit at its own
+    offset, or a blank.
 
     Store times (ms) do not fall from ``first_time`` to ``last_time``; every unit that belongs into a queue has its
     entry. If the store has an index, it must hold the entries of ``keys`` for these units, or those of
@@ -75,8 +75,8 @@ class Proof:
     one.
     """
 
-    first: int
-    behind: int
+    start_offset: int
+    end_offset: int
     units: int
     first_size: int
     first_time: int
@@ -97,7 +97,7 @@ class ProofLine:
     def at(self, offset: int) -> Proof | None:
         """The proof of a stretch that begins at ``offset``."""
         self._pass(offset - 1)
-        return self._next if self._next is not None and self._next.first == offset else None
+        return self._next if self._next is not None and self._next.start_offset == offset else None
 
     def behind(self, offset: int) -> Proof | None:
         """The first proof that begins behind ``offset``."""
@@ -105,5 +105,5 @@ class ProofLine:
         return self._next
 
     def _pass(self, offset: int) -> None:
-        while self._next is not None and self._next.first <= offset:
+        while self._next is not None and self._next.start_offset <= offset:
             self._next = next(self._rest, None)

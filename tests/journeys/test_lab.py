@@ -137,14 +137,18 @@ def test_row_68_a_pulled_plug_is_recovered_and_compared(
         assert rows["end of log"]["After recovery"] == ""
         assert not walker.action("lab.put").isEnabled()
         walker.find(QPushButton, "lab.recover").click()
-        await lab.until(lambda: lab.session.report.after is not None and lab.session.alive, "the store is recovered")
+        await lab.until(
+            lambda: lab.session.report.state_after is not None and lab.session.alive, "the store is recovered"
+        )
         rows = {row["Figure"]: row for row in walker.rows("lab.comparison")}
         assert "as ASYNC_FLUSH allows" in rows["units"]["Verdict"]
         assert rows["plan and result"]["Verdict"].startswith("equal in all")
         await lab.until(lambda: walker.action("lab.recoverAgain").isEnabled(), "it can be recovered again")
         assert not walker.find(QPushButton, "lab.recover").isVisible()
         walker.find(QPushButton, "lab.recoverAgain").click()
-        await lab.until(lambda: lab.session.report.again is not None, "the kept disk is recovered once more")
+        await lab.until(
+            lambda: lab.session.report.repeated_recovery is not None, "the kept disk is recovered once more"
+        )
         rows = {row["Figure"]: row for row in walker.rows("lab.comparison")}
         assert rows["recovered again"]["After recovery"] == rows["end of log"]["After recovery"]
         assert rows["recovered again"]["Verdict"].startswith("the same disk gives the same store: equal in all")

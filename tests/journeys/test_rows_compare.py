@@ -52,7 +52,7 @@ def test_row_10_two_stores_go_together_and_differ_in_a_named_byte(
         await walker.until(lambda: window.jobs.idle and other.jobs.idle, "nothing is under way")
         first = await window.workspace.comparison.find(0)
         assert first is not None
-        assert (first.offset, (first.here or 0) ^ (first.there or 0)) == (position, 0xFF)
+        assert (first.offset, (first.byte_here or 0) ^ (first.byte_there or 0)) == (position, 0xFF)
         assert "First difference" in sentence(first)
         assert f" · {first.entry} · {first.field}" in sentence(first), "the unit and the field are named"
         beside = Walker(other)

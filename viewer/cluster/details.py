@@ -81,8 +81,8 @@ def _picture_details(model: ClusterModel) -> Iterator[Detail]:
     )
     yield Detail(tr("Producers"), number(picture.senders))
     requests = tr_plural("{n:,} request", "{n:,} requests", n=model.in_last)
-    took = tr("took {ms:,} ms, {requests}", ms=round(model.took_ms), requests=requests)
-    yield Detail(tr("Read"), clock(model.state.at), took)
+    duration = tr("took {ms:,} ms, {requests}", ms=round(model.took_ms), requests=requests)
+    yield Detail(tr("Read"), clock(model.state.at), duration)
     for refusal in model.state.refusals:
         yield Detail(
             tr("Unknown"),

@@ -130,7 +130,9 @@ class LabActions(QObject):
         serving = self.session.serving if self.session is not None else None
         if not self.serves or serving is None or chosen.kind != "broker":
             return None
-        return next((broker for broker in serving.brokers if broker.name == chosen.name and not broker.first), None)
+        return next(
+            (broker for broker in serving.brokers if broker.name == chosen.name and not broker.is_own_store), None
+        )
 
     def refresh(self) -> None:
         """Show the present state of model and lab."""
@@ -235,7 +237,7 @@ class LabActions(QObject):
                 return
             serving = lab.serving
             is_first_broker = serving is not None and any(
-                broker.name == broker_name and broker.first for broker in serving.brokers
+                broker.name == broker_name and broker.is_own_store for broker in serving.brokers
             )
             if lab.folder is None and is_first_broker and not self._is_confirmed:
                 self._is_confirmed = True

@@ -24,13 +24,13 @@ BLOCK_BYTES = 1 << 20
 class Difference:
     """First byte that differs.
 
-    ``here`` and ``there`` are its values; None where that log has no byte. ``unit`` is the offset of the unit around
-    it in the first log, ``field`` the unit's field that contains the byte.
+    ``byte_here`` and ``byte_there`` are its values; None where that log has no byte. ``unit`` is the offset of the unit
+    around it in the first log, ``field`` the unit's field that contains the byte.
     """
 
     offset: int
-    here: int | None
-    there: int | None
+    byte_here: int | None
+    byte_there: int | None
     unit: int | None = None
     entry: str = ""
     field: str = ""
@@ -91,14 +91,14 @@ def sentence(difference: Difference | None) -> str:
     """Describe the difference in words."""
     if difference is None:
         return tr("From here on both logs hold the same bytes.")
-    if difference.there is None:
+    if difference.byte_there is None:
         return tr("From {offset:,} on the other log has no bytes: it ends or lacks a file.", offset=difference.offset)
-    if difference.here is None:
+    if difference.byte_here is None:
         return tr("From {offset:,} on this log has no bytes: it ends or lacks a file.", offset=difference.offset)
     text = tr(
         "First difference at {offset:,}: {here:02X} here, {there:02X} there",
         offset=difference.offset,
-        here=difference.here,
-        there=difference.there,
+        here=difference.byte_here,
+        there=difference.byte_there,
     )
     return f"{text} · {difference.entry} · {difference.field}" if difference.unit is not None else text

@@ -137,8 +137,8 @@ class IndexModel:
             return None
         near = self.answer.question.near
         matches = [step for step in self.answer.steps if step.verdict == "match" and step.kind == "entry"]
-        wanted = (step for step in matches if near is not None and step.phy_offset == near[0])
-        return next(wanted, None) or next(iter(matches or self.answer.steps), None)
+        matching_steps = (step for step in matches if near is not None and step.phy_offset == near[0])
+        return next(matching_steps, None) or next(iter(matches or self.answer.steps), None)
 
     def step(self, number: int) -> StepRow | None:
         """Return the step with that number."""

@@ -110,7 +110,7 @@ class PowerLossPanel(Paper):
     def show_report(self, report: PowerLossReport | None) -> None:
         """Show the result of a power loss, None before one."""
         self.show_view(waiting_view() if report is None else power_loss_view(report))
-        done = report is not None and report.after is not None
+        done = report is not None and report.state_after is not None
         self.again.setVisible(done)
         self.recover.setVisible(not done)
 

@@ -78,7 +78,7 @@ OffsetToPlace = Callable[[int], float]
 
 def _scale(report: PowerLossReport) -> OffsetToPlace:
     """Return the function from offset to place on the line (0 to 1), the same for all three lines."""
-    state_before, kept_state, plan = report.before, report.kept, report.plan
+    state_before, kept_state, plan = report.state_before, report.state_on_disk, report.plan
     min_offset = max(min(state_before.min_offset, kept_state.min_offset), 0)
     end = max(state_before.end_offset, kept_state.end_offset, min_offset + 1)
     flushed = min(max(state_before.flushed, min_offset), end)
@@ -132,7 +132,7 @@ def _range_part(x: OffsetToPlace, start: int, end: int, kind: str, label: str = 
 
 
 def _before_line(report: PowerLossReport, x: OffsetToPlace) -> PowerLossLine:
-    state = report.before
+    state = report.state_before
     min_offset = max(state.min_offset, 0)
     flushed = max(state.flushed, min_offset)
     committed = max(state.committed, flushed)
@@ -151,7 +151,7 @@ def _before_line(report: PowerLossReport, x: OffsetToPlace) -> PowerLossLine:
 
 
 def _kept_line(report: PowerLossReport, x: OffsetToPlace) -> PowerLossLine:
-    state_before, kept_state = report.before, report.kept
+    state_before, kept_state = report.state_before, report.state_on_disk
     min_offset = max(kept_state.min_offset, 0)
     flushed = max(min(state_before.flushed, kept_state.end_offset), min_offset)
     end = max(state_before.end_offset, kept_state.end_offset)
@@ -178,9 +178,9 @@ def _gone_text(count: int) -> str:
 
 
 def _after_line(report: PowerLossReport, x: OffsetToPlace) -> PowerLossLine:
-    plan, state_after = report.plan, report.after
+    plan, state_after = report.plan, report.state_after
     end = state_after.end_offset if state_after is not None else plan.end_offset
-    min_offset = max((state_after or report.kept).min_offset, 0)
+    min_offset = max((state_after or report.state_on_disk).min_offset, 0)
     start = min(max(plan.start_offset, min_offset), end)
     dispatch_offset = min(max(plan.dispatch_from, start), end) if plan.units else end
     free_label = tr("ready for the next append")
@@ -202,7 +202,7 @@ def _after_line(report: PowerLossReport, x: OffsetToPlace) -> PowerLossLine:
 
 
 def _rows(report: PowerLossReport) -> list[CompareRow]:
-    state_before, kept_state, state_after = report.before, report.kept, report.after
+    state_before, kept_state, state_after = report.state_before, report.state_on_disk, report.state_after
     checkpoint = CompareRow(
         tr("checkpoint"),
         _checkpoint_time(state_before),
@@ -223,15 +223,17 @@ def _checkpoint_time(state: StoreState | None) -> str:
 
 
 def _checkpoint_age(report: PowerLossReport) -> str:
-    checkpoint = report.kept.checkpoint
+    checkpoint = report.state_on_disk.checkpoint
     if checkpoint is None or checkpoint.physic_msg_timestamp <= 0:
         return tr("recovery reads from the first file")
-    return tr("{span} old at the power cut", span=span(max(0, report.before.at_ms - checkpoint.physic_msg_timestamp)))
+    return tr(
+        "{span} old at the power cut", span=span(max(0, report.state_before.at_ms - checkpoint.physic_msg_timestamp))
+    )
 
 
 def _end_row(report: PowerLossReport) -> CompareRow:
-    plan, state_after = report.plan, report.after
-    figures = number(report.before.end_offset), number(report.kept.end_offset)
+    plan, state_after = report.plan, report.state_after
+    figures = number(report.state_before.end_offset), number(report.state_on_disk.end_offset)
     if state_after is None:
         return CompareRow(
             tr("end of log"), *figures, "", "note", tr("recovery will cut at {offset:,}", offset=plan.end_offset)
@@ -243,7 +245,12 @@ def _end_row(report: PowerLossReport) -> CompareRow:
 
 
 def _units_row(report: PowerLossReport) -> CompareRow:
-    state_before, kept_state, state_after, loss = report.before, report.kept, report.after, report.loss
+    state_before, kept_state, state_after, loss = (
+        report.state_before,
+        report.state_on_disk,
+        report.state_after,
+        report.loss,
+    )
     torn = tr("{n:,} + 1 torn", n=kept_state.units) if kept_state.torn else number(kept_state.units)
     if not loss.messages:
         mark, verdict = "ok", tr("nothing that was answered PUT_OK is lost")
@@ -270,7 +277,7 @@ def _units_row(report: PowerLossReport) -> CompareRow:
 
 
 def _queue_rows(report: PowerLossReport) -> list[CompareRow]:
-    ends_before, kept_ends, state_after = report.before.queues, report.kept.queues, report.after
+    ends_before, kept_ends, state_after = report.state_before.queues, report.state_on_disk.queues, report.state_after
     ends = state_after.queues if state_after is not None else {}
     rows = []
     names = sorted({*ends_before, *kept_ends, *ends}, key=lambda queue: (-ends_before.get(queue, 0), queue))
@@ -322,7 +329,12 @@ def _queue_rows(report: PowerLossReport) -> list[CompareRow]:
 
 
 def _index_row(report: PowerLossReport) -> CompareRow:
-    state_before, kept_state, state_after, plan = report.before, report.kept, report.after, report.plan
+    state_before, kept_state, state_after, plan = (
+        report.state_before,
+        report.state_on_disk,
+        report.state_after,
+        report.plan,
+    )
     deleted = plan.index_deleted
     if deleted:
         verdict = tr_plural(
@@ -358,7 +370,7 @@ def _pages_row(report: PowerLossReport) -> CompareRow:
 
 
 def _plan_row(report: PowerLossReport) -> CompareRow:
-    if report.after is None:
+    if report.state_after is None:
         return CompareRow(tr("plan and result"), "", "", "", "", tr("known when the store was recovered"))
     differing = [figure for figure in report.figures if not figure.equal]
     if differing:
@@ -378,7 +390,7 @@ def _plan_row(report: PowerLossReport) -> CompareRow:
 
 def _repetition_rows(report: PowerLossReport) -> list[CompareRow]:
     """Return a row that says whether recovering the same disk again gave the same store; none if it was not done."""
-    repetition = report.again
+    repetition = report.repeated_recovery
     if repetition is None:
         return []
     duration = tr("took {span}", span=span(round(repetition.took_ms)))
@@ -399,7 +411,7 @@ def _repetition_rows(report: PowerLossReport) -> list[CompareRow]:
         )
     end = next(figure.done for figure in repetition.figures if figure.name == "endOffset")
     verdict = f"{verdict} · {tr('round {n}', n=repetition.round)} · {duration}"
-    return [CompareRow(tr("recovered again"), "", number(report.kept.end_offset), number(end), mark, verdict)]
+    return [CompareRow(tr("recovered again"), "", number(report.state_on_disk.end_offset), number(end), mark, verdict)]
 
 
 def compare_kind() -> RecordKind:

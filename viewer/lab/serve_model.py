@@ -86,7 +86,7 @@ class ServeModel:
             self._previous = None
             self.history.clear()
             return
-        if previous is not None and previous.at < state.at:
+        if previous is not None and previous.clock_s < state.clock_s:
             self._previous = previous
         self.history.take(state, now_s)
 

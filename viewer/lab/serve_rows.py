@@ -77,7 +77,7 @@ def code_rows(
     previous_counts = (
         {code_counts.code: code_counts.count for code_counts in previous.codes} if previous is not None else {}
     )
-    span = state.at - previous.at if previous is not None else 0.0
+    span = state.clock_s - previous.clock_s if previous is not None else 0.0
     code_table = [
         CodeRow(
             code_counts.name,
@@ -86,9 +86,9 @@ def code_rows(
             (code_counts.count - previous_counts.get(code_counts.code, 0)) / span if span > 0 else None,
             code_counts.p50,
             code_counts.p99,
-            code_counts.held,
+            code_counts.held_count,
             code_counts.not_ok,
-            code_counts.last,
+            code_counts.last_entry,
             (roles or {}).get(code_counts.code, ""),
         )
         for code_counts in state.codes
@@ -107,7 +107,9 @@ def client_rows(state: ServingState) -> list[ClientRow]:
         )
         groups = ", ".join(dict.fromkeys((*client.producers, *client.consumers)))
         client_table.append(
-            ClientRow(client.client_id, client.peer, groups, f"{client.language} {client.release}", role, client.held)
+            ClientRow(
+                client.client_id, client.peer, groups, f"{client.language} {client.release}", role, client.held_pulls
+            )
         )
     return client_table
 
@@ -132,7 +134,9 @@ def address_facts(state: ServingState) -> list[Fact]:
         facts.append(Fact(tr("Config"), name, note, "warn" if ignored else "text"))
     return [
         *facts,
-        Fact(tr("Held pulls"), f"{state.held:,}", place=_requests("held and waits") if state.held else None),
+        Fact(
+            tr("Held pulls"), f"{state.held_pulls:,}", place=_requests("held and waits") if state.held_pulls else None
+        ),
         Fact(tr("Not 0"), f"{not_ok:,}", place=_requests(NOT_OK) if not_ok else None),
         Fact(tr("Connections"), f"{state.connections:,}"),
         Fact(tr("Started"), f"{state.took_s:.2f} s", tr("at {time}", time=clock(state.started_ms))),
@@ -300,16 +304,16 @@ class ServeHistory:
         if previous is not None and previous.started_ms != state.started_ms:
             self.clear()
             previous = None
-        if previous is not None and state.at <= previous.at:
+        if previous is not None and state.clock_s <= previous.clock_s:
             return
         self._previous = state
         if previous is None:
-            self._clock_offset_s = now - state.at
+            self._clock_offset_s = now - state.clock_s
             return
         span, end_s, start_s = (
-            state.at - previous.at,
-            self._clock_offset_s + state.at,
-            self._clock_offset_s + previous.at,
+            state.clock_s - previous.clock_s,
+            self._clock_offset_s + state.clock_s,
+            self._clock_offset_s + previous.clock_s,
         )
         if span > LONG_PAUSE_S:
             self.breaks.append((start_s, end_s))
@@ -328,7 +332,7 @@ class ServeHistory:
                 series_of_code.append(end_s, new_requests / span)
         self.all_requests.append(end_s, request_count / span)
         self.not_ok.append(end_s, failed_count / span)
-        self.held.append(end_s, state.held)
+        self.held.append(end_s, state.held_pulls)
         self._colour()
 
     def _series_of(self, code: int, name: str, since: float) -> PeakSeries | None:
@@ -398,7 +402,7 @@ class ServeHistory:
             edge - end - SHOWN_SECONDS,
             edge - end,
             nice_top(max(tops, default=0.0)),
-            at=edge,
+            right_edge_s=edge,
             breaks=breaks,
         )
 

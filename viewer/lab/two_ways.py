@@ -76,9 +76,9 @@ class Side:
         """Set what a power loss took and how long recovery was."""
         self.lost, self.allowed = report.loss.messages, report.loss.allowed
         self.recovered_ms = report.recovered_ms
-        if report.after is not None:
-            self.lost_bytes = max(0, report.before.end_offset - report.after.end_offset)
-            self.recovered_units = report.after.units
+        if report.state_after is not None:
+            self.lost_bytes = max(0, report.state_before.end_offset - report.state_after.end_offset)
+            self.recovered_units = report.state_after.units
 
     @property
     def seconds(self) -> float:

@@ -124,9 +124,9 @@ def _range_of(row: ConfigRow) -> str:
 
 def _range_in_cell(row: ConfigRow) -> str:
     """Return the range without Java's largest integer, which takes the room of the meaning."""
-    least, separator, most = row.span.partition(" … ")
-    is_open = bool(separator) and most == LARGEST_INTEGER
-    return f"≥ {least} {row.unit}".strip() if is_open else _beginning(_range_of(row), LONGEST_RANGE)
+    smallest, separator, largest = row.span.partition(" … ")
+    is_open = bool(separator) and largest == LARGEST_INTEGER
+    return f"≥ {smallest} {row.unit}".strip() if is_open else _beginning(_range_of(row), LONGEST_RANGE)
 
 
 def row_kind() -> RecordKind:

@@ -93,8 +93,8 @@ class LogExport(QObject):
         from viewer.log.export_work import Plan
 
         masking = Masking.of(",".join(choice.masked))
-        if choice.kept:
-            masking = masking.except_for(choice.kept)
+        if choice.visible_properties:
+            masking = masking.except_for(choice.visible_properties)
         return Plan(choice.target, choice.form, where, offsets, choice.body, masking)
 
     def _span(self) -> tuple[int, int] | None:
@@ -194,7 +194,7 @@ class Choice:
     body: bool
     masked: tuple[str, ...]
     """Words of ``--mask``."""
-    kept: tuple[str, ...] = ()
+    visible_properties: tuple[str, ...] = ()
     """Names of users' properties that stay where ``properties`` are masked."""
 
 

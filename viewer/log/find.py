@@ -166,10 +166,10 @@ class LogFind(QObject):
             await self._look_inside(turn, session, sought, within, now, span, forward)
             return
         everything = (sought, within, start, end)
-        known = self._state.counted(everything)
-        if known is not None and known.offsets:
+        counted = self._state.counted(everything)
+        if counted is not None and counted.offsets:
             self._ended()
-            self._tell_inside(known, sought, forward, self._filter_words())
+            self._tell_inside(counted, sought, forward, self._filter_words())
             return
         try:
             hit = await _nearest(session, sought, sought.text[:40], within, now, offset, (start, end), forward)
@@ -186,9 +186,11 @@ class LogFind(QObject):
             if hit.offset is not None and end - start <= COUNTED_BYTES:
                 self._task = session.jobs.start(self._count(turn, session, everything, now))
 
-    async def _count(self, turn: int, session: StoreSession, asked: tuple[SearchTerm, str, int, int], now: int) -> None:
+    async def _count(
+        self, turn: int, session: StoreSession, request: tuple[SearchTerm, str, int, int], now: int
+    ) -> None:
         """Count all hits, and say which of them is chosen."""
-        sought, within, first, last = asked
+        sought, within, first, last = request
         title = tr("Counting {text}", text=sought.text[:40])
         try:
             all_hits: Hits = await session.jobs.in_worker(
@@ -196,9 +198,9 @@ class LogFind(QObject):
             )
         except (Cancelled, asyncio.CancelledError, StoreError, OSError, RuntimeError):
             return  # the hit is shown; how many others there are is an addition
-        if turn != self._turn or self._state.last != sought or self._state.hit not in all_hits.offsets:
+        if turn != self._turn or self._state.last_term != sought or self._state.hit not in all_hits.offsets:
             return
-        self._state.keep(asked, all_hits)
+        self._state.keep(request, all_hits)
         number = all_hits.offsets.index(self._state.hit) + 1
         self.line.say(f"{_place_among(number, all_hits)} · {self.line.result.text()}", "ok")
 

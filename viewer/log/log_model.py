@@ -101,36 +101,36 @@ class FindState:
     sought: SearchTerm | None = None
     running: bool = False
     hit: int | None = None
-    last: SearchTerm | None = None
-    _asked: tuple[SearchTerm, str, int, int] | None = None
+    last_term: SearchTerm | None = None
+    _counted_term: tuple[SearchTerm, str, int, int] | None = None
     _hits: Hits | None = None
 
     def forget(self) -> None:
         """Another store."""
-        self.sought = self.hit = self._asked = self._hits = None
+        self.sought = self.hit = self._counted_term = self._hits = None
 
     def at(self, row: LogRow | None, start: int, sought: SearchTerm, *, forward: bool) -> int:
         """Where to begin: at the chosen row, behind it where it is the last hit already."""
         if row is None:
             return start
-        is_last_hit = self.hit == row.offset and self.last == sought
+        is_last_hit = self.hit == row.offset and self.last_term == sought
         return row.end if forward and is_last_hit else row.offset
 
     def counted(self, question: tuple[SearchTerm, str, int, int]) -> Hits | None:
         """Return all hits if the same question was asked before."""
-        return self._hits if self._asked == question else None
+        return self._hits if self._counted_term == question else None
 
     def keep(self, question: tuple[SearchTerm, str, int, int], hits: Hits) -> None:
         """Keep the hits for the next step if they are complete."""
-        self._asked, self._hits = (question, hits) if hits.complete else (None, None)
+        self._counted_term, self._hits = (question, hits) if hits.complete else (None, None)
 
     def take(self, offset: int, sought: SearchTerm) -> None:
         """A hit is chosen."""
-        self.hit, self.last = offset, sought
+        self.hit, self.last_term = offset, sought
 
     def step(self, offsets: Sequence[int], offset: int, sought: SearchTerm, *, forward: bool) -> tuple[int, bool]:
         """Number of the hit that comes next, and whether it was found from the other end; it is the last hit now."""
-        is_last_hit = self.hit == offset and self.last == sought
+        is_last_hit = self.hit == offset and self.last_term == sought
         raw_number = (
             (bisect_right if is_last_hit else bisect_left)(offsets, offset)
             if forward
@@ -151,7 +151,7 @@ class LogModel:
     markings: RowMarkings = field(default_factory=RowMarkings)
     """Marks, ignored rows and the time that counts as zero."""
     rules: list[Rule] = field(default_factory=list)
-    made: Sequence[str] = ()
+    custom_columns: Sequence[str] = ()
     """Fields of which a person made columns."""
     values: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Field → texts that were seen in it."""
@@ -159,7 +159,7 @@ class LogModel:
     rows: int = 0
     """Rows of the log up to the offset :attr:`upto`, which is -1 where nobody has counted yet."""
     upto: int = -1
-    before: int = -1
+    offset_before_filter: int = -1
     """Offset of the row that was chosen when the filter began."""
 
     def open(self, log: LogSource, broken: Callable[[], Iterable[Broken]]) -> None:
@@ -318,7 +318,7 @@ class LogModel:
         """Have the rows read with the rules in force and the fields of the columns that were made."""
         if self.log is not None:
             self.log.style_of = row_style_function(self.rules, file_of)
-            self.log.fields = readers(self.made)
+            self.log.fields = readers(self.custom_columns)
 
 
 def next_of(offsets: Iterable[int], current: int, step: int) -> int | None:

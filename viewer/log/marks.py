@@ -101,7 +101,7 @@ class LogMarks(QObject):
         """Have the rows of the log read with the rules in force."""
         if self._session is not None:
             reader = self._session.snapshot.log
-            self._model.made = self._table.fitting.kept.added
+            self._model.custom_columns = self._table.fitting.kept.added
             self._model.apply_row_styles(reader.file_name)
 
     def commands(self) -> dict[str, Callable[[], object]]:
@@ -199,6 +199,8 @@ class LogMarks(QObject):
     def _show_kind(self) -> None:
         """The columns: what was put on rows is painted anew."""
         model = self._model
-        model.made = self._table.fitting.kept.added
-        self._table.set_kind(unit_kind(places.queue, model.markings, rules=model.coloured, added_fields=model.made))
+        model.custom_columns = self._table.fitting.kept.added
+        self._table.set_kind(
+            unit_kind(places.queue, model.markings, rules=model.coloured, added_fields=model.custom_columns)
+        )
         self._table.refresh_look()

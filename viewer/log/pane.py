@@ -137,8 +137,8 @@ class UnitsPane(Pane):
             did.connect(self.did)
         for edited in (self.tools.edited, self.marks.edited):
             edited.connect(self.edited)
-        for wanted in (self.finding.offsetWanted, self.marks.offsetWanted):
-            wanted.connect(self.go_to)
+        for signal in (self.finding.offsetWanted, self.marks.offsetWanted):
+            signal.connect(self.go_to)
         for filtered in (self.marks.filterWanted, self.same.filterWanted):
             filtered.connect(self.filter.apply)
         self.tools.ruleWanted.connect(self.marks.ask_rules)
@@ -467,7 +467,7 @@ class UnitsPane(Pane):
             return
         row = self.table.current_row()
         if text:
-            model.before = row.offset if row is not None else model.before
+            model.offset_before_filter = row.offset if row is not None else model.offset_before_filter
             self.filtering.begin(text, model.log)
             return
         if self.model.filter.source is not None:
@@ -488,7 +488,7 @@ class UnitsPane(Pane):
         model = self.model
         if model.filter.source is None or self.table.current_row() is not None or not self.table.table.rows:
             return
-        self.table.go_to(model.place_of(model.before) or 0)
+        self.table.go_to(model.place_of(model.offset_before_filter) or 0)
 
     def _on_filter_state(self, state: State | None, sentence: str) -> None:
         self.table.set_state(state)

@@ -27,11 +27,11 @@ def _translated(sentence: Sentence) -> str:
     """The sentence's translation with its values; its own template where the catalogue lacks it."""
     if sentence.plural_id:
         template = language_state.catalogue.find_plural(sentence.id, sentence.params["n"])
-        own = sentence.id if sentence.params["n"] == 1 else sentence.plural_id
+        source_template = sentence.id if sentence.params["n"] == 1 else sentence.plural_id
     else:
-        template, own = None, sentence.id
+        template, source_template = None, sentence.id
     if template is None:
-        template = _exactly(own) or own
+        template = _exactly(source_template) or source_template
     if not sentence.params:
         text = template
     else:

@@ -207,7 +207,7 @@ FIELDS: dict[str, tuple[str, str]] = {
     "part.unread": (words("On disk; recovery does not look at it."), "docs/formats/recovery.md"),
 }
 SAME = {
-    **{told: name for name, told in unit_fields.INSTEAD.items()},
+    **{record_name: name for name, record_name in unit_fields.INSTEAD.items()},
     "magic": "magicCode",
     "key": "keys",
     "UNIQ_KEY": "uniqueKey",

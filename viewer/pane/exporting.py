@@ -100,7 +100,7 @@ def _write_all(control: Control, source: RowSource[Record], write: Callable[[Rec
         for record in page.rows:
             write(record)
         count += len(page.rows)
-        if page.last or not page.rows:
+        if page.is_last or not page.rows:
             return count
         position = source.behind(page.rows[-1])
         control.report(position - source.start, max(1, source.end - source.start))

@@ -147,7 +147,7 @@ def count_rows(control: Control, source: Any, column: Column) -> tuple[Counter[A
             value = column.value(record)
             counts[tuple(value) if isinstance(value, list) else value] += 1
         rows += len(page.rows)
-        if page.last or not page.rows:
+        if page.is_last or not page.rows:
             return counts, rows
         position = source.behind(page.rows[-1])
         control.report(position - source.start, max(1, source.end - source.start))
@@ -223,6 +223,6 @@ def first_row(control: Control, source: Any, column: Column, value: object) -> i
             if (tuple(cell_value) if isinstance(cell_value, list) else cell_value) == value:
                 row_position: int = source.position(record)
                 return row_position
-        if page.last or not page.rows:
+        if page.is_last or not page.rows:
             return None
         position = source.behind(page.rows[-1])

@@ -334,7 +334,7 @@ class _Answer(QWidget):
         self._mark.setVisible(bool(answer.mark))
         if answer.mark:
             self._mark.set_kind(answer.mark)
-        self._said.setText(answer.said)
+        self._said.setText(answer.clause)
         self._said.set_role(ROLES[answer.mark])
         self._why.setText(answer.why)
-        self.setAccessibleName(f"{self._name}: {answer.said}")
+        self.setAccessibleName(f"{self._name}: {answer.clause}")

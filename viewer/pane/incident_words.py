@@ -31,7 +31,7 @@ class Answer:
     """The answer in a clause, with its reason and a ``mark`` of its severity ("" for no harm)."""
 
     mark: str
-    said: str
+    clause: str
     why: str = ""
 
 
@@ -51,16 +51,21 @@ class Incident:
     to_come: tuple[Summary, ...] = ()
     release: str = ""
     """Name of the release that ``start`` is about. "" if no start is known."""
-    others: str = ""
+    other_releases: str = ""
     """What starts of other releases would lose, if it differs."""
 
     @property
     def line(self) -> str:
         """The whole incident in one line, for a folded card. The figures come first, because the end may be cut."""
-        start = tr("by the next start of {release}: {n}", release=self.release, n=self.start.said)
+        start = tr("by the next start of {release}: {n}", release=self.release, n=self.start.clause)
         if not self.release:
-            start = tr("by the next start: {n}", n=self.start.said)
-        clauses = (capital(tr("lost already: {n}", n=self.lost.said)), start, self.others, self.happened.said)
+            start = tr("by the next start: {n}", n=self.start.clause)
+        clauses = (
+            capital(tr("lost already: {n}", n=self.lost.clause)),
+            start,
+            self.other_releases,
+            self.happened.clause,
+        )
         return " · ".join(part for part in clauses if part)
 
     @property
@@ -191,8 +196,8 @@ class LostRow:
     queue_id: int | None
     queues: int
     messages: int
-    first: int | None = None
-    last: int | None = None
+    first_offset: int | None = None
+    last_offset: int | None = None
     first_unit: int | None = None
     first_timestamp: int | None = None
     last_timestamp: int | None = None
@@ -200,7 +205,7 @@ class LostRow:
     @property
     def place(self) -> Place | None:
         """The first lost entry in its queue, or the topic's queues. None for the sum of all."""
-        return places.queue(self.topic, self.queue_id, self.first) if self.topic else None
+        return places.queue(self.topic, self.queue_id, self.first_offset) if self.topic else None
 
     def record(self) -> dict[str, object]:
         """Return the row in the form of a check's ``queues``."""
@@ -269,9 +274,9 @@ def lost_kind(rows: Iterable[LostRow]) -> RecordKind:
             words("Queue offsets"),
             150,
             _offsets,
-            lambda row: row.first,
+            lambda row: row.first_offset,
             mono=True,
-            jump=lambda row: row.place if row.first is not None else None,
+            jump=lambda row: row.place if row.first_offset is not None else None,
             filterable=False,
             elide="never",
         ),
@@ -304,4 +309,4 @@ def _queues(row: LostRow) -> str:
 
 
 def _offsets(row: LostRow) -> str:
-    return "" if row.first is None or row.last is None else number_span(row.first, row.last)
+    return "" if row.first_offset is None or row.last_offset is None else number_span(row.first_offset, row.last_offset)

@@ -78,7 +78,7 @@ def positions_frame(history: LiveHistory, shown: Range, width: int) -> LiveFrame
         ticks=ticks,
         lines=tuple(_lines(history, shown)),
         cursor=_cursor(shown),
-        at=shown.edge(width),
+        right_edge_s=shown.edge(width),
         breaks=_breaks(history, shown),
     )
 
@@ -112,7 +112,7 @@ def gaps_frame(history: LiveHistory, shown: Range, width: int, *, lab: bool) -> 
         nice_top(top),
         lines=tuple(lines),
         cursor=_cursor(shown),
-        at=shown.edge(width),
+        right_edge_s=shown.edge(width),
         breaks=_breaks(history, shown),
     )
 
@@ -130,7 +130,7 @@ def latency_frame(history: LiveHistory, shown: Range, width: int) -> LiveFrame:
         *_ends(shown, width),
         nice_top(largest),
         cursor=_cursor(shown),
-        at=shown.edge(width),
+        right_edge_s=shown.edge(width),
         breaks=_breaks(history, shown),
     )
 
@@ -145,7 +145,7 @@ def group_frame(history: LiveHistory, shown: Range, width: int) -> LiveFrame:
         *_ends(shown, width),
         nice_top(largest),
         cursor=_cursor(shown),
-        at=shown.edge(width),
+        right_edge_s=shown.edge(width),
         breaks=_breaks(history, shown),
     )
 
@@ -166,7 +166,7 @@ def rate_frame(history: LiveHistory, shown: Range, width: int, *, messages: bool
         ticks=history.took.times[first_tick:end_tick] - shown.end,
         lines=tuple(_lines(history, shown)),
         cursor=_cursor(shown),
-        at=shown.edge(width),
+        right_edge_s=shown.edge(width),
         breaks=_breaks(history, shown),
     )
 

@@ -173,7 +173,7 @@ def _loss_rows(name: str, explanation: str, loss: Loss | None, plan: RecoveryPla
     rows = [PlanRow("error", name, messages_in_words(loss.messages), explanation, place)]
     for queue in loss.queues[:MOST_QUEUES]:
         why = f"{messages_in_words(queue.messages)} · " + tr(
-            "queue offsets {first:,} to {last:,}", first=queue.first, last=queue.last
+            "queue offsets {first:,} to {last:,}", first=queue.first_offset, last=queue.last_offset
         )
         if queue.first_time > 0:
             times = full_moment(queue.first_time), full_moment(queue.last_time)
@@ -184,7 +184,7 @@ def _loss_rows(name: str, explanation: str, loss: Loss | None, plan: RecoveryPla
                 "",
                 f"{queue.topic}/{queue.queue_id}",
                 why,
-                places.queue(queue.topic, queue.queue_id, queue.first),
+                places.queue(queue.topic, queue.queue_id, queue.first_offset),
             )
         )
     if len(loss.queues) > MOST_QUEUES:

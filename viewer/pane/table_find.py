@@ -178,7 +178,7 @@ def find_row(
                 rows_read += 1
                 if holds(row):
                     return RowHit(row_position, rows_read, wrapped)
-            if not rows or (page.last if forward else page.first):
+            if not rows or (page.is_last if forward else page.is_first):
                 break
             position = source.behind(rows[-1]) if forward else source.position(rows[-1])
             control.report(rows_read, source.total)
@@ -206,7 +206,7 @@ def _of_all(
             rows_read += 1
             if holds(row):
                 hits.append(row_position)
-        if not page.rows or page.last or source.position(page.rows[-1]) > span[1]:
+        if not page.rows or page.is_last or source.position(page.rows[-1]) > span[1]:
             break
         position = source.behind(page.rows[-1])
         control.report(rows_read, source.total)

@@ -40,8 +40,8 @@ def tick_places(begin: float, end: float, wide: float) -> list[tuple[float, list
     hours of the zone in force, days at 0:00.
     """
     seconds = max(end - begin, 1e-6)
-    most = max(1, int(wide // px(TICK_ROOM)))
-    step = next((step for step in (*SHORT_STEPS, *STEPS) if seconds / step <= most), STEPS[-1])
+    max_ticks = max(1, int(wide // px(TICK_ROOM)))
+    step = next((step for step in (*SHORT_STEPS, *STEPS) if seconds / step <= max_ticks), STEPS[-1])
     if step < 3600:
         first = -(-int(begin) // step) * step
         return [(float(step), [float(place) for place in range(first, int(end) + 1, step)])]

@@ -29,7 +29,7 @@ def squares(card: Card, max_squares: int = COLUMNS * ROWS) -> tuple[list[str], i
     count = math.ceil(card.tasks / each)
     done = count if card.done >= card.tasks else card.done // each
     running = min(count - done, math.ceil((card.running + card.done % each) / each) if card.running else 0)
-    retried = min(done, math.ceil(card.again / each))
+    retried = min(done, math.ceil(card.retried / each))
     states = ["done"] * (done - retried) + ["again"] * retried + ["running"] * running
     return states + ["waits"] * (count - len(states)), each
 
@@ -56,7 +56,7 @@ class StageCard(QWidget):
         self.setAccessibleDescription(note)
         _, each = squares(card)
         scale_text = tr_plural("one square is {n:,} task", "one square is {n:,} tasks", n=each) if each > 1 else ""
-        retried_text = tr("{n:,} tried again", n=card.again) if card.again else ""
+        retried_text = tr("{n:,} tried again", n=card.retried) if card.retried else ""
         self.setToolTip("\n".join(part for part in (title, note, tasks_text, retried_text, scale_text) if part))
         self._fit()
 

@@ -28,7 +28,7 @@ Record = dict[str, Any]
 
 @dataclass(slots=True)
 class Card:
-    """A stage: ``done`` of ``tasks`` have ended, ``running`` are under way, ``again`` were retried.
+    """A stage: ``done`` of ``tasks`` have ended, ``running`` are under way, ``retried`` were retried.
 
     ``step`` is what the job does, ``name`` Spark's word for the stage; ``seconds`` from its first task to its end.
     """
@@ -39,7 +39,7 @@ class Card:
     done: int = 0
     tasks: int = 0
     running: int = 0
-    again: int = 0
+    retried: int = 0
     state: CardState = "running"
     begun: float = 0.0
     seconds: float = 0.0
@@ -53,17 +53,17 @@ class RuleCount:
     severity: str
     group: str
     count: int
-    first: Record
+    first_finding: Record
 
 
 @dataclass(slots=True)
 class JobState:
-    """A job of this session. ``began`` is s since the epoch, ``at`` the monotonic clock at the same moment."""
+    """A job of this session. ``began`` is s since the epoch, ``clock_s`` the monotonic clock at the same moment."""
 
     number: int
     request: JobRequest
     began: float
-    at: float
+    clock_s: float
     status: JobStatus = "running"
     code: int | None = None
     seconds: float = 0.0
@@ -83,7 +83,7 @@ class JobState:
 
     def __post_init__(self) -> None:
         first_step = LOCAL_START if self.request.master == LOCAL else START
-        self.cards.append(Card(START, first_step, begun=self.at, tasks=1, running=1))
+        self.cards.append(Card(START, first_step, begun=self.clock_s, tasks=1, running=1))
 
     # ---- what the process says ---------------------------------------------------------------------------------------
 
@@ -117,7 +117,7 @@ class JobState:
 
     def end(self, code: int, now: float) -> None:
         """The process has ended; exit code 1 tells of findings, which is an answer."""
-        self.code, self.seconds = code, now - self.at
+        self.code, self.seconds = code, now - self.clock_s
         if code in {0, FOUND} and (self.summary or code == 0):
             self.status = "done"
         else:
@@ -143,7 +143,7 @@ class JobState:
                 self.cards.append(cards_by_key[key])
             card = cards_by_key[key]
             card.done, card.tasks = int(stage["done"]), int(stage["tasks"])
-            card.running, card.again = int(stage.get("running", 0)), int(stage.get("triedAgain", 0))
+            card.running, card.retried = int(stage.get("running", 0)), int(stage.get("triedAgain", 0))
             if card.state == "running":
                 card.seconds = now - card.begun
                 if card.tasks and card.done >= card.tasks:
@@ -192,7 +192,7 @@ class JobState:
 
     def lasted(self, now: float) -> float:
         """Seconds from its start until now, or until its end."""
-        return now - self.at if self.running else self.seconds
+        return now - self.clock_s if self.running else self.seconds
 
     @property
     def part(self) -> float | None:
@@ -219,7 +219,7 @@ class JobState:
     @property
     def tried_again(self) -> int:
         """Tasks that failed and were tried again."""
-        return int(self.summary.get("triedAgain") or sum(card.again for card in self.cards))
+        return int(self.summary.get("triedAgain") or sum(card.retried for card in self.cards))
 
     @property
     def seconds_left(self) -> float | None:

@@ -199,7 +199,7 @@ class RuleRow:
 
     @property
     def store(self) -> str:
-        return str(self.rule.first.get("store") or "")
+        return str(self.rule.first_finding.get("store") or "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +211,7 @@ class EachRow(FindingRow):
 
 def rule_rows(job: JobState) -> list[RuleRow]:
     """The rules that found something, the gravest first."""
-    rows = [RuleRow(rule, as_finding(rule.first)) for rule in job.rules.values()]
+    rows = [RuleRow(rule, as_finding(rule.first_finding)) for rule in job.rules.values()]
     return sorted(rows, key=lambda row: (-_grave(row.rule.severity), row.rule.id))
 
 
@@ -270,7 +270,7 @@ RULES = RecordKind(
         ),
     ),
     verdict=lambda row: tr(WORDS.get(row.rule.severity, row.rule.severity)),
-    record=lambda row: {**row.rule.first, "count": row.rule.count},
+    record=lambda row: {**row.rule.first_finding, "count": row.rule.count},
 )
 
 
@@ -400,7 +400,7 @@ def traced_rows(job: JobState) -> list[Record]:
 
 Rows = Callable[[JobState], list[Any]]
 TABLES: dict[str, tuple[tuple[str, str, RecordKind, Rows], ...]] = {
-    "stats": tuple((name, said, STATS[name], partial(stats_rows, name)) for name, said in STATS_TABS),
+    "stats": tuple((name, title, STATS[name], partial(stats_rows, name)) for name, title in STATS_TABS),
     "verify": (
         ("rule", words("By rule"), RULES, rule_rows),
         ("each", words("Each"), finding_kind(), each_rows),

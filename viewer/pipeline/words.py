@@ -183,7 +183,7 @@ def card_words(card: Card) -> tuple[str, str, str]:
     if card.key == START:
         reason = tr("Java and a session") if card.step == START else tr("a process of its own, without Spark")
         return title, reason, f"{card.seconds:,.1f} s" if card.state != "running" else ""
-    retried_text = tr("{n:,} tried again", n=card.again) if card.again else ""
+    retried_text = tr("{n:,} tried again", n=card.retried) if card.retried else ""
     stage = tr("stage {n}, {name}", n=card.key.rpartition(".")[2], name=card.name) if card.name else ""
     seconds = f"{card.seconds:,.1f} s" if card.state != "waits" else ""
     return title, " · ".join(part for part in (stage, retried_text) if part), seconds

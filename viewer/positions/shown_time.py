@@ -110,19 +110,19 @@ class ShownTime:
         if self.playing:
             self.playing = False
             return
-        first, last = self._held
-        if self._end is None or self._end >= last:
-            self._end = first
+        oldest, newest = self._held
+        if self._end is None or self._end >= newest:
+            self._end = oldest
         self.playing = True
 
     def play_on(self) -> None:
         """Move on by one step of playing. At the end, a store is live again and a recording stands still."""
-        last, end = self._held[1], (self._end or 0) + REPLAY_MS / 1000
-        if end < last:
+        newest, end = self._held[1], (self._end or 0) + REPLAY_MS / 1000
+        if end < newest:
             self._end = end
             return
         self.playing = False
-        self._end = None if self._recording is None else last
+        self._end = None if self._recording is None else newest
 
     def zoom(self, factor: float, seconds: float) -> None:
         """Show ``factor`` times as much time. The place ``seconds`` from the right edge stays where it is."""
@@ -133,14 +133,14 @@ class ShownTime:
 
     def drag(self, seconds: float) -> None:
         """Move the shown time within what is held. At the end of a store it is live again."""
-        (first, last), end = self._held, self.range().end + seconds
-        self._end = None if end >= last and self._recording is None else max(first, min(end, last))
+        (oldest, newest), end = self._held, self.range().end + seconds
+        self._end = None if end >= newest and self._recording is None else max(oldest, min(end, newest))
 
     def fit(self) -> None:
         """Show all the time that is held."""
-        first, last = self._held
-        self._span = min(max(last - first, SHORTEST), LONGEST)
-        self._end = None if self._recording is None else last
+        oldest, newest = self._held
+        self._span = min(max(newest - oldest, SHORTEST), LONGEST)
+        self._end = None if self._recording is None else newest
 
     # ---- the cursor --------------------------------------------------------------------------------------------------
 

@@ -77,8 +77,8 @@ class QueuesModel:
         """Take a look at the chosen queues. Return the queue to show: that of ``place``, or the first that exists."""
         self.forget()
         self.facts, self.source = loaded.facts, loaded.source
-        wanted = (place.topic, place.queue_id) if place is not None else None
-        return next((key for key in self.facts if key == wanted), next(iter(self.facts), None))
+        chosen_key = (place.topic, place.queue_id) if place is not None else None
+        return next((key for key in self.facts if key == chosen_key), next(iter(self.facts), None))
 
     def holds(self, loaded: Loaded) -> bool:
         """Return True if ``loaded`` is a look at the queues that are shown already."""

@@ -117,7 +117,7 @@ def _incident(inputs: ReportInputs, mask: Masking) -> Section | None:
         (incident.start_title, incident.start),
     )
     rows = tuple(
-        (name, (answer.mark or "out", mask.words(answer.said)), mask.words(answer.why)) for name, answer in answers
+        (name, (answer.mark or "out", mask.words(answer.clause)), mask.words(answer.why)) for name, answer in answers
     )
     steps = tuple(
         mask.words(f"{number_}. {text}" + (f" {command}" if command else ""))

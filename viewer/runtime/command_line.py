@@ -23,11 +23,16 @@ def command_line(words: Sequence[str], path: Path | str, config: MessageStoreCon
     """Return ``storescope COMMAND …`` as a shell takes it; behind the store stands what is in force of a broker's
     configuration.
     """
-    made = [str(path) if word == STORE else word for word in words]
-    if str(path) in made and len(made) > 1 and made[1] not in WITHOUT_CONFIG and "--config" not in made:
-        behind = made.index(str(path)) + 1
-        made[behind:behind] = config_options(config)
-    return shlex.join(made)
+    arguments = [str(path) if word == STORE else word for word in words]
+    if (
+        str(path) in arguments
+        and len(arguments) > 1
+        and arguments[1] not in WITHOUT_CONFIG
+        and "--config" not in arguments
+    ):
+        position = arguments.index(str(path)) + 1
+        arguments[position:position] = config_options(config)
+    return shlex.join(arguments)
 
 
 def with_config(command: str, path: Path | str, config: MessageStoreConfig | None) -> str:

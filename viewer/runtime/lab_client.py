@@ -157,7 +157,7 @@ class LabClient:
 
         Raises ``UsageError`` where nothing was recovered yet, ``StoreError``, ``OSError``.
         """
-        if self.opened is None or self.report is None or self.report.after is None:
+        if self.opened is None or self.report is None or self.report.state_after is None:
             raise UsageError(sentence("there is no recovery yet that could be repeated"))
         report: PowerLossReport = await self._ask("recover_again", self.opened.folder, self.report)
         self.report = report

@@ -147,12 +147,12 @@ class LabSession(QObject):
     @property
     def without_power(self) -> bool:
         """True after a simulated power cut until the store is recovered."""
-        return self.report is not None and self.report.after is None
+        return self.report is not None and self.report.state_after is None
 
     @property
     def again_possible(self) -> bool:
         """True if the bytes that the disk kept can be recovered once more."""
-        return self.alive and self.report is not None and self.report.after is not None and not self.rerunning
+        return self.alive and self.report is not None and self.report.state_after is not None and not self.rerunning
 
     @property
     def can_cut_power(self) -> bool:

@@ -9,7 +9,7 @@ import contextlib
 import os
 from pathlib import Path
 
-BEHIND = 10
+BACKGROUND_NICENESS = 10
 """How far (nice)."""
 TASKS = Path("/proc/self/task")
 
@@ -26,5 +26,5 @@ def stand_back() -> None:
         tasks = [0]
     for task in tasks:
         with contextlib.suppress(OSError):
-            if os.getpriority(os.PRIO_PROCESS, task) < BEHIND:
-                os.setpriority(os.PRIO_PROCESS, task, BEHIND)
+            if os.getpriority(os.PRIO_PROCESS, task) < BACKGROUND_NICENESS:
+                os.setpriority(os.PRIO_PROCESS, task, BACKGROUND_NICENESS)

@@ -167,11 +167,14 @@ class Settings:
 
     @named_layouts.setter
     def named_layouts(self, value: list[NamedLayout]) -> None:
-        kept = [
-            {**asdict(one), "states": {name: base64.b64encode(state).decode() for name, state in one.states.items()}}
-            for one in value
+        saved_layouts = [
+            {
+                **asdict(layout),
+                "states": {name: base64.b64encode(state).decode() for name, state in layout.states.items()},
+            }
+            for layout in value
         ]
-        self._file.setValue("layouts/named", json.dumps(kept))
+        self._file.setValue("layouts/named", json.dumps(saved_layouts))
 
     def reset_layout(self) -> None:
         """Forget every size and place."""
@@ -295,8 +298,10 @@ class Settings:
     @property
     def lab_folder(self) -> Path:
         """Folder in which lab stores are made."""
-        kept = self._file.value("lab/folder")
-        return Path(kept) if isinstance(kept, str) and kept else Path.home() / "storescope" / "lab"
+        saved_folder = self._file.value("lab/folder")
+        return (
+            Path(saved_folder) if isinstance(saved_folder, str) and saved_folder else Path.home() / "storescope" / "lab"
+        )
 
     @lab_folder.setter
     def lab_folder(self, value: Path) -> None:

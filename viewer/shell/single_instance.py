@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 ANSWER_MS = 2000
 """How long a second start waits for the answer of the first."""
 LONGEST_LINE = 1 << 16
-TAKEN = b"taken\n"
+ACCEPTED = b"taken\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +81,10 @@ def hand_over(folder: Path, request: SecondStart) -> bool:
         return False
     socket.write(request.line())
     answer = b""
-    while not answer.endswith(b"\n") and len(answer) < len(TAKEN) and socket.waitForReadyRead(ANSWER_MS):
+    while not answer.endswith(b"\n") and len(answer) < len(ACCEPTED) and socket.waitForReadyRead(ANSWER_MS):
         answer += bytes(socket.readAll().data())
     socket.disconnectFromServer()
-    return answer == TAKEN
+    return answer == ACCEPTED
 
 
 class SecondStartListener(QObject):
@@ -138,7 +138,7 @@ def _reader(socket: QLocalSocket, ring: Callable[[SecondStart], object]) -> Call
         if request is None:
             socket.abort()
             return
-        socket.write(TAKEN)
+        socket.write(ACCEPTED)
         socket.flush()
         socket.disconnectFromServer()
         ring(request)

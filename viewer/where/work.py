@@ -96,9 +96,9 @@ def place_of(evidence: Evidence, result: WhereResult) -> Place | None:
         case "group":
             return Place("groups", name=evidence.holds.partition(" ")[0])
         case "beginning":
-            holds = evidence.holds
-            if isinstance(holds, Sentence) and holds.id == BEGINS_WITH:
-                return Place("where", key=str(holds.params["name"]))
+            statement = evidence.holds
+            if isinstance(statement, Sentence) and statement.id == BEGINS_WITH:
+                return Place("where", key=str(statement.params["name"]))
             return None
         case "filter":
             return Place("config", name="consumerFilter.json")

@@ -154,17 +154,17 @@ class WrappedRow(Flow):
 
     def _place_line(self, line: list[QLayoutItem], rect: QRect) -> None:
         widths = [_least(part) for part in line]
-        left = rect.width() - sum(widths) - self._gaps(line)
+        spare = rect.width() - sum(widths) - self._gaps(line)
         for number, part in enumerate(line):
-            growth = max(0, min(left, part.sizeHint().width() - widths[number]))
+            growth = max(0, min(spare, part.sizeHint().width() - widths[number]))
             widths[number] += growth
-            left -= growth
+            spare -= growth
         growing = [number for number, part in enumerate(line) if _expands(part)]
         for turn, number in enumerate(growing):
-            share = max(0, left) // (len(growing) - turn)
+            share = max(0, spare) // (len(growing) - turn)
             share = min(share, line[number].maximumSize().width() - widths[number])
             widths[number] += share
-            left -= share
+            spare -= share
         x, follows = rect.x(), False
         for part, width in zip(line, widths, strict=True):
             if part.spacerItem() is None:

@@ -16,7 +16,7 @@ class Line:
     y axis.
     """
 
-    at: float
+    position: float
     role: str
     words: str
     upright: bool = True
@@ -45,7 +45,7 @@ class LiveFrame:
     to ``top``.
 
     ``ticks`` are small triangles on the time axis, ``lines`` marked values, ``cursor`` the place that all plots
-    share. ``at`` is the time of the right edge in seconds since the epoch; curves that are already drawn move
+    share. ``right_edge_s`` is the time of the right edge in seconds since the epoch; curves that are already drawn move
     with it. ``breaks`` are the times (from, to) without samples.
     """
 
@@ -58,5 +58,5 @@ class LiveFrame:
     tick_role: str = "posLog3"
     lines: tuple[Line, ...] = ()
     cursor: float | None = None
-    at: float = 0.0
+    right_edge_s: float = 0.0
     breaks: tuple[tuple[float, float], ...] = ()

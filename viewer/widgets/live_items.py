@@ -149,7 +149,7 @@ class LiveCurves:
             span - previous.end + previous.begin
         ) > 1e-6:
             return 0, 0
-        moved = (frame.at - previous.at) * self._sheet.width / span
+        moved = (frame.right_edge_s - previous.right_edge_s) * self._sheet.width / span
         if not -NEAR <= moved < self._sheet.width or abs(moved - round(moved)) > NEAR:
             return 0, 0
         first_column = min(
@@ -590,7 +590,9 @@ class _Over:
         frame, area = self._frame, self._area
         for upright in (True, False):
             lines = [line for line in frame.lines if line.upright == upright]
-            _paint_lines(self._p, lines, [self._x(line.at) if upright else self._y(line.at) for line in lines], area)
+            _paint_lines(
+                self._p, lines, [self._x(line.position) if upright else self._y(line.position) for line in lines], area
+            )
         if frame.cursor is not None and frame.begin <= frame.cursor <= frame.end:
             self._p.setPen(QPen(C("text"), 1))
             x = self._x(frame.cursor)

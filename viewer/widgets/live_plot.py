@@ -206,10 +206,10 @@ class LivePlot(Paper):
             return
         upright, metrics, label_height = lines[0].upright, QFontMetrics(ui(11, 600)), px(16)
         plot_width, plot_height = (self.width() - px(66), self.height() - px(60))
-        shown = [*values, *(line.at for line in lines)]
+        shown = [*values, *(line.position for line in lines)]
         start, end = min(shown), max(shown)
         room = max(1, plot_width if upright else plot_height)
-        share = [(line.at - start) / max(end - start, 1e-9) for line in lines]
+        share = [(line.position - start) / max(end - start, 1e-9) for line in lines]
         places = [part * room if upright else (1 - part) * room for part in share]
         words = joined([line.words for line in lines], places, [line.role for line in lines])
         text_widths = [metrics.horizontalAdvance(text) + TEXT_MARGIN if text else 0 for text in words]
@@ -359,7 +359,7 @@ def _add_line(item: Any, line: Line, words: str, position: float, anchor: tuple[
         "fill": pg.mkBrush(C("pane", 0.85)),
     }
     angle = 90 if line.upright else 0
-    infinite_line = pg.InfiniteLine(line.at, angle=angle, pen=pen, label=words or None, labelOpts=label)
+    infinite_line = pg.InfiniteLine(line.position, angle=angle, pen=pen, label=words or None, labelOpts=label)
     if words:
         infinite_line.label.setFont(ui(11, 600))
     item.addItem(infinite_line)

@@ -239,7 +239,7 @@ class RecordView(MenuTable):
         turn, source = self._turn, self._window.source
         runner = run_here if isinstance(source, ListSource) else self.runner
         runner(
-            lambda: source.read(row_request.position, row_request.before, row_request.after),
+            lambda: source.read(row_request.position, row_request.rows_before, row_request.rows_after),
             lambda page: self._read(turn, page),
             lambda error: self._not_read(turn, error),
         )

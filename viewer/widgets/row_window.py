@@ -30,15 +30,15 @@ Row = TypeVar("Row")
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[Row]):
-    """The result of one read: ``rows`` in order. ``at`` counts the rows before the requested position.
+    """The result of one read: ``rows`` in order. ``rows_before`` counts the rows before the requested position.
 
-    ``first`` and ``last`` say that nothing lies in front of ``rows[0]`` or behind ``rows[-1]``.
+    ``is_first`` and ``is_last`` say that nothing lies in front of ``rows[0]`` or behind ``rows[-1]``.
     """
 
     rows: list[Row]
-    at: int
-    first: bool
-    last: bool
+    rows_before: int
+    is_first: bool
+    is_last: bool
 
 
 class RowSource(Protocol[Row]):
@@ -148,8 +148,8 @@ class RowRequest:
 
     kind: str
     position: int
-    before: int
-    after: int
+    rows_before: int
+    rows_after: int
     source_end: int = field(default=0, compare=False)
     """End of the source when the read was requested."""
 
@@ -205,19 +205,19 @@ class Window(Generic[Row]):
         requested position).
         """
         if row_request.kind in JUMPS:
-            self.rows, self.first, self.last = list(page.rows), page.first, page.last
+            self.rows, self.first, self.last = list(page.rows), page.is_first, page.is_last
             self._known_end = row_request.source_end
-            return min(page.at, max(0, len(self.rows) - 1))
+            return min(page.rows_before, max(0, len(self.rows) - 1))
         if row_request.kind == "more":
             self.rows += page.rows
-            self.last, self._known_end = page.last, row_request.source_end
+            self.last, self._known_end = page.is_last, row_request.source_end
             drop = max(0, min(len(self.rows) - self.capacity, top - visible - self.chunk))
             if drop:
                 del self.rows[:drop]
                 self.first = False
             return top - drop
         self.rows[:0] = page.rows
-        self.first = page.first
+        self.first = page.is_first
         top += len(page.rows)
         keep = max(self.capacity, top + 2 * visible + self.chunk)
         if len(self.rows) > keep:

@@ -81,13 +81,13 @@ def _print_how_to_use(snapshot: StoreSnapshot, target: Path, out: Output) -> Non
     """Print the shell commands that put the new folders in the place of the store's, which are kept."""
     store, reading = snapshot.path.resolve(), snapshot.reading
     names = sorted(entry.name for entry in reading.entries(target))
-    taken = sum(entry.name.startswith(f"{store.name}.old") for entry in reading.entries(store.parent))
-    kept = store.with_name(f"{store.name}.old{taken or ''}")
+    old_count = sum(entry.name.startswith(f"{store.name}.old") for entry in reading.entries(store.parent))
+    renamed_store = store.with_name(f"{store.name}.old{old_count or ''}")
     replaced = [store / name for name in names if reading.exists(store / name)]
     out.line("To use them, stop the broker and put them in the place of the store's folders, which are kept:")
     for command in (
-        ["mkdir", kept],
-        *([["mv", *replaced, kept]] if replaced else []),
+        ["mkdir", renamed_store],
+        *([["mv", *replaced, renamed_store]] if replaced else []),
         ["mv", *(target / name for name in names), store],
     ):
         out.line(f"  {shlex.join(map(str, command))}")

@@ -57,10 +57,10 @@ def register(commands: Any) -> None:
         help="kind of KEY: K key, U unique key, T tag (default: any kind)",
     )
     _add(commands, "queryMsgById", _query_by_id, "find messages by offset message id", f"-i {_EXAMPLE_ID}")
-    what = "find messages by topic and unique key"
-    _add(commands, "queryMsgByUniqueKey", _query_by_unique_key, what, "-t Orders", f"-i {_EXAMPLE_ID}")
-    what = "show the message at a queue offset"
-    _add(commands, "queryMsgByOffset", _query_by_offset, what, "-t Orders", "-i 0", "-o 100")
+    help_text = "find messages by topic and unique key"
+    _add(commands, "queryMsgByUniqueKey", _query_by_unique_key, help_text, "-t Orders", f"-i {_EXAMPLE_ID}")
+    help_text = "show the message at a queue offset"
+    _add(commands, "queryMsgByOffset", _query_by_offset, help_text, "-t Orders", "-i 0", "-o 100")
     parser = _add(
         commands, "queryCq", _query_cq, "list consume queue entries with their messages", "-t Orders", "-q 0", "-i 100"
     )

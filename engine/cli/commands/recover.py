@@ -310,7 +310,7 @@ def _loss_lines(loss: Loss) -> Iterator[str]:
     """A line for each queue."""
     for row in loss.queues:
         times = f", stored {times_text(row.first_time, row.last_time)}" if row.first_time > 0 else ""
-        offsets = offsets_text(row.first, row.last)
+        offsets = offsets_text(row.first_offset, row.last_offset)
         yield f"  {escape_controls(row.topic)}/{row.queue_id}: {row.messages:,}, {offsets}{times}"
 
 

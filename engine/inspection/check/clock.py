@@ -54,8 +54,8 @@ class TimeJump(NamedTuple):
     """A jump of a day or more between consecutive store times: ``offset`` is the later unit's."""
 
     offset: int
-    before: int
-    after: int
+    time_before: int
+    time_after: int
 
 
 @dataclass(slots=True)
@@ -72,8 +72,8 @@ class WrongTime(NamedTuple):
 
     start: int
     end: int
-    first: int
-    last: int
+    first_time: int
+    last_time: int
     by: int
     right: int  # the store time of the unit behind them
 
@@ -163,17 +163,19 @@ class Clock:
         spans: list[WrongTime] = []
         opened: TimeJump | None = None
         for time_jump in self._time_jumps:
-            step = time_jump.after - time_jump.before
-            if opened is None or (opened.after > opened.before) == (step > 0):
+            step = time_jump.time_after - time_jump.time_before
+            if opened is None or (opened.time_after > opened.time_before) == (step > 0):
                 opened = time_jump
                 if step < 0 and not spans:
-                    spans.append(WrongTime(0, time_jump.offset, -1, time_jump.before, -step, time_jump.after))
+                    spans.append(WrongTime(0, time_jump.offset, -1, time_jump.time_before, -step, time_jump.time_after))
                 continue
-            by = opened.after - opened.before
+            by = opened.time_after - opened.time_before
             if by < 0:  # the time fell and rose again: the clock was behind, not ahead before
                 spans = [span for span in spans if span.end != opened.offset]
             spans.append(
-                WrongTime(opened.offset, time_jump.offset, opened.after, time_jump.before, by, time_jump.after)
+                WrongTime(
+                    opened.offset, time_jump.offset, opened.time_after, time_jump.time_before, by, time_jump.time_after
+                )
             )
             opened = None
         return spans
@@ -246,21 +248,21 @@ def _wrong_time(wrong: WrongTime, file_of: Callable[[int], str | None]) -> Findi
             "one {next}",
             (False, False): "The broker's clock ran {span} behind: units up to {end:,} are dated until {last}, the "
             "next one {next}",
-        }[wrong.first >= 0, wrong.by > 0],
+        }[wrong.first_time >= 0, wrong.by > 0],
         span=duration_text(abs(wrong.by)),
         start=wrong.start,
         end=wrong.end,
-        first=time_text(wrong.first),
-        last=time_text(wrong.last),
+        first=time_text(wrong.first_time),
+        last=time_text(wrong.last_time),
         next=time_text(wrong.right),
     )
     evidence: dict[str, Any] = {
         "expected": time_text(wrong.right),
-        "found": time_text(wrong.last),
+        "found": time_text(wrong.last_time),
         "from": wrong.start,
         "to": wrong.end,
     }
-    offset = wrong.start if wrong.first >= 0 else wrong.end
+    offset = wrong.start if wrong.first_time >= 0 else wrong.end
     evidence[HAPPENED] = sentence(
         "the broker's clock ran ahead by {span}, from {at:,} of the log on"
         if way == "ahead"
@@ -268,8 +270,8 @@ def _wrong_time(wrong: WrongTime, file_of: Callable[[int], str | None]) -> Findi
         span=duration_text(abs(wrong.by)),
         at=wrong.start,
     )
-    if wrong.first >= 0:
-        evidence |= {STORED_FROM: wrong.first, STORED_TO: wrong.last}
+    if wrong.first_time >= 0:
+        evidence |= {STORED_FROM: wrong.first_time, STORED_TO: wrong.last_time}
     return catalogue.CL08.found(text, file_of(offset), offset, {**evidence, "byMs": wrong.by}, kind=way)
 
 

@@ -41,7 +41,7 @@ class Short:
     key: Key
     end: int
     units: int
-    first: int
+    first_missing: int
     path: str | None
     place: int | None
 
@@ -67,7 +67,7 @@ class Undispatched:
         """The store has units and no queue at all."""
         homes = self._queues.queues_without_folder
         units = sum(home.units for home in homes.values())
-        first_unit = min(home.first for home in homes.values())
+        first_unit = min(home.first_offset for home in homes.values())
         text = plural(
             "The store has no consume queues; the log has {n:,} unit for {queues:,} of them",
             "The store has no consume queues; the log has {n:,} units for {queues:,} of them",
@@ -117,7 +117,10 @@ class Undispatched:
             )
 
     def _report_short_queues(self, short_queues: list[Short]) -> Finding:
-        units, first_unit = sum(queue.units for queue in short_queues), min(queue.first for queue in short_queues)
+        units, first_unit = (
+            sum(queue.units for queue in short_queues),
+            min(queue.first_missing for queue in short_queues),
+        )
         self.short |= {queue.key: queue.end + queue.units for queue in short_queues}
         fate, severity, left_out = self._describe_next_start({queue.key: queue.units for queue in short_queues})
         queues = [{"queue": queue.name, "end": queue.end, "units": queue.units} for queue in short_queues[:MOST]]
@@ -246,7 +249,7 @@ class Undispatched:
         declared = self._declared_queues()
         firsts = self._first_offsets()
         for key, home in self._queues.queues_without_folder.items():
-            if home.units == 1 and home.first in odd_units:
+            if home.units == 1 and home.first_offset in odd_units:
                 continue
             if self._was_lost(key, home, declared, firsts):
                 lost[key] = home
@@ -259,7 +262,7 @@ class Undispatched:
                     queue=number,
                     units=_units(home.units),
                 )
-                yield catalogue.CQ08.found(text, self._file(home.first), home.first, _evidence(key, home))
+                yield catalogue.CQ08.found(text, self._file(home.first_offset), home.first_offset, _evidence(key, home))
         if lost:
             yield self._report_lost_queues(lost)
 
@@ -293,7 +296,7 @@ class Undispatched:
         """
         topic, number = key
         if topic in firsts:
-            return home.last > firsts[topic]
+            return home.last_offset > firsts[topic]
         if not declared and self._twin(topic) is not None:
             return True
         if topic in SYSTEM_TOPICS or topic.startswith((SYSTEM_PREFIX, LMQ_PREFIX)):
@@ -311,7 +314,7 @@ class Undispatched:
         fate, severity, left_out = self._describe_next_start({key: home.units for key, home in lost.items()})
         fate_is_again = severity not in (None, "error")
         kind = "again" if fate_is_again else ""
-        (topic, number), home = min(lost.items(), key=lambda item: item[1].first)
+        (topic, number), home = min(lost.items(), key=lambda item: item[1].first_offset)
         if len(lost) == 1:
             text: str = sentence(
                 "Queue {queue} has no folder; the log has {units} of it",
@@ -328,14 +331,14 @@ class Undispatched:
                 names=", ".join(names[:3]) + (" …" if len(names) > 3 else ""),
                 units=_units(units),
             )
-            evidence = {"units": units, "queues": names[:MOST], "firstUnit": home.first}
+            evidence = {"units": units, "queues": names[:MOST], "firstUnit": home.first_offset}
         evidence |= self._left_out(left_out)
         names = [f"{key[0]}/{key[1]}" for key in lost][: MOST_NAMED + 1]
         named = ", ".join(names[:MOST_NAMED]) + (" …" if len(names) > MOST_NAMED else "")
         evidence[HAPPENED] = plural(
             "{n:,} queue has no folder ({names})", "{n:,} queues have no folder ({names})", n=len(lost), names=named
         )
-        evidence |= between(*[self._log.stored(home.first)] * 2)
+        evidence |= between(*[self._log.stored(home.first_offset)] * 2)
         topics = {key[0] for key in lost}
         if (
             not self._store.abort
@@ -358,7 +361,13 @@ class Undispatched:
         if cause is not None:
             fate += " · " + sentence("only topics.json could tell whether their topics were deleted")
         return catalogue.CQ10.found(
-            text + fate, self._file(home.first), home.first, evidence, severity, kind=kind, caused_by=cause
+            text + fate,
+            self._file(home.first_offset),
+            home.first_offset,
+            evidence,
+            severity,
+            kind=kind,
+            caused_by=cause,
         )
 
     def _cause_of_doubt(self) -> str | None:
@@ -389,7 +398,7 @@ def _short_queue(walk: QueueWalk) -> Short:
 
 
 def _evidence(key: Key, home: QueueWithoutFolder) -> dict[str, Any]:
-    return {"topic": key[0], "queueId": key[1], "units": home.units, "lastUnit": home.last}
+    return {"topic": key[0], "queueId": key[1], "units": home.units, "lastUnit": home.last_offset}
 
 
 def _queues(row: dict[str, Any]) -> int:

@@ -91,7 +91,7 @@ def _lost_entries(reader: QueueReader, lost_spans: LostSpans) -> QueueLoss | Non
             lost = QueueLoss(reader.topic, reader.queue_id, 0, begin, last_offset, unit)
             lost.first_time = _own_time(rows, lost_rows[0], lost_spans.earliest(unit))
         lost.messages += count
-        lost.first, lost.last = min(lost.first, begin), max(lost.last, last_offset)
+        lost.first_offset, lost.last_offset = min(lost.first_offset, begin), max(lost.last_offset, last_offset)
         lost.last_time = _own_time(rows, lost_rows[-1], lost_spans.latest(int(physical[lost_rows[-1]])))
     return lost
 
@@ -146,13 +146,20 @@ def _sum_by_queue(rows: Iterable[QueueLoss]) -> tuple[QueueLoss, ...]:
         total = totals.get((row.topic, row.queue_id))
         if total is None:
             totals[row.topic, row.queue_id] = QueueLoss(
-                row.topic, row.queue_id, row.messages, row.first, row.last, row.unit, row.first_time, row.last_time
+                row.topic,
+                row.queue_id,
+                row.messages,
+                row.first_offset,
+                row.last_offset,
+                row.unit,
+                row.first_time,
+                row.last_time,
             )
             continue
         total.messages += row.messages
-        total.first, total.last, total.unit = (
-            min(total.first, row.first),
-            max(total.last, row.last),
+        total.first_offset, total.last_offset, total.unit = (
+            min(total.first_offset, row.first_offset),
+            max(total.last_offset, row.last_offset),
             min(total.unit, row.unit),
         )
         total.first_time, total.last_time = min(total.first_time, row.first_time), max(total.last_time, row.last_time)
@@ -241,8 +248,8 @@ class LostSpan(NamedTuple):
 
     start: int
     end: int
-    before: int
-    after: int
+    time_before: int
+    time_after: int
 
 
 class LostSpans:
@@ -272,13 +279,13 @@ class LostSpans:
         if unit_time > 0 and self._log.spans.find(offset) is None:
             return unit_time
         span = self._spans[int(np.searchsorted(self._starts, offset, "right")) - 1]
-        return span.before if earliest else span.after
+        return span.time_before if earliest else span.time_after
 
 
 def lost_spans_of(store: StoreSnapshot, log: LogCheck) -> LostSpans:
     """Broken places, gaps, units with a wrong body CRC, and everything behind the end of the log."""
     gone = (span for span in log.spans.spans if span.kind in GONE and not span.is_elsewhere)
-    spans = [LostSpan(span.start, span.end, span.before, span.after) for span in gone]
+    spans = [LostSpan(span.start, span.end, span.time_before, span.time_after) for span in gone]
     spans += [LostSpan(offset, offset + 1, -1, -1) for offset in log.bad_crc]
     spans.append(LostSpan(log.end, FOREVER, log.newest_time or -1, max(_indexed(store, log.end), default=-1)))
     return LostSpans(log, spans)
@@ -291,7 +298,7 @@ def _merge_spans(spans: Iterable[LostSpan]) -> list[LostSpan]:
         if previous is None or span.start > previous.end:
             joined.append(span)
         elif span.end > previous.end:
-            joined[-1] = previous._replace(end=span.end, after=span.after)
+            joined[-1] = previous._replace(end=span.end, time_after=span.time_after)
     return joined
 
 

@@ -287,12 +287,12 @@ class IndexCheck:
         if len(self._lanes) > 1 or not self._rising:
             return False
         runs, digest = [], KeyDigest()
-        for piece, part in self._lanes[0].take(proof.behind):
+        for piece, part in self._lanes[0].take(proof.end_offset):
             runs.append((piece, part))
             digest.add(piece.physical[part], piece.key_hash[part])
             if digest.count > max(proof.keys.entries, proof.keys_and_tags.entries):
                 break
-        older = proof.behind <= self.first_physical and not runs
+        older = proof.end_offset <= self.first_physical and not runs
         if older or digest.sum in {proof.keys, proof.keys_and_tags}:
             self.keys += max(proof.keys.entries, 0)
             return True

@@ -188,7 +188,7 @@ def _of_file(account: IndexAccount, wrong: list[BadEntry], lighter: Severity | N
     elif link is not None or account.slots:
         bad = link if link is not None else account.slots[0]
         position = geometry.entry_position(bad.entry) + 16 if bad.entry else geometry.slot_position(bad.slot)
-        evidence = {"expected": bad.expected, "found": bad.found, "slot": bad.slot, "entry": bad.entry}
+        evidence = {"expected": bad.expected, "found": bad.actual, "slot": bad.slot, "entry": bad.entry}
         further = account.bad_links - 1
         text = sentence("{file}: {what}", file=account.reader.name, what=index_rules.link_words(bad))
         if further:

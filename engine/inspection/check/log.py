@@ -56,7 +56,7 @@ class OtherFile(NamedTuple):
 
     start: int
     why: str
-    says: int
+    stated_offset: int
     is_renamed: bool = False
     """Whether all of the file is of another place of this log, so that only its name is wrong."""
 
@@ -309,7 +309,7 @@ class LogCheck:
     def pass_over(self, proof: Proof) -> None:
         """Account for a proven stretch as if its blocks had been walked."""
         self._after_blank(proof.first_size)
-        self._note_own(np.array([proof.first, proof.behind - 1], np.int64))
+        self._note_own(np.array([proof.start_offset, proof.end_offset - 1], np.int64))
         self.units += proof.units
         self._close(proof.first_time)
         self._newest = self._last_time = self.newest_time = proof.last_time
@@ -367,13 +367,13 @@ class LogCheck:
 
     def _begin(self, span: Span, last_time: int) -> None:
         """Open a broken place behind a unit with this store time (ms)."""
-        if span.before < 0:
-            span.before = last_time
+        if span.time_before < 0:
+            span.time_before = last_time
             self._open.append(span)
 
     def _close(self, next_time: int) -> None:
         for span in self._open:
-            span.after = next_time
+            span.time_after = next_time
         self._open = []
 
     def _close_before(self, offsets: NDArray[np.int64], times: NDArray[np.int64]) -> None:
@@ -382,7 +382,7 @@ class LogCheck:
         for span in self._open:
             row = int(np.searchsorted(offsets, span.end))
             if row < len(times):
-                span.after = int(times[row])
+                span.time_after = int(times[row])
             else:
                 still_open.append(span)
         self._open = still_open
@@ -710,10 +710,10 @@ class LogCheck:
             **span.evidence(),
         }
         evidence[HAPPENED] = sentence("the file {name} of the commit log is not this log's", name=name)
-        if other_file.says >= 0:
-            evidence["physicalOffset"] = other_file.says
+        if other_file.stated_offset >= 0:
+            evidence["physicalOffset"] = other_file.stated_offset
         if other_file.is_renamed:
-            own_name = queue_file_name(other_file.says)
+            own_name = queue_file_name(other_file.stated_offset)
             text = sentence(
                 "The file {name} has the name of another place of this log: {why}", name=name, why=span.reason
             )

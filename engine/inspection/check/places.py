@@ -30,8 +30,8 @@ class Span:
     """Whether a file under another name holds these bytes: then they are not lost."""
     queues: dict[str, tuple[int, int, int]] = field(default_factory=dict)
     """Queue → first and last of its entries that point here, and their number."""
-    before: int = -1
-    after: int = -1
+    time_before: int = -1
+    time_after: int = -1
     """Store times (ms) of the units before and after; −1 if there is none."""
     groups: list[str] = field(default_factory=list)
     """Consumer groups whose next message is one of these."""
@@ -92,7 +92,7 @@ class Span:
             evidence["groups"] = self.groups[:MOST_LISTED]
         if self.keys:
             evidence["indexEntries"] = self.keys
-        return evidence | between(self.before, self.after)
+        return evidence | between(self.time_before, self.time_after)
 
 
 def between(start_time: int, end_time: int) -> dict[str, int]:

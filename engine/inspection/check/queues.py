@@ -236,8 +236,8 @@ class QueueWithoutFolder:
     """Units of a queue that has no folder."""
 
     units: int
-    first: int
-    last: int
+    first_offset: int
+    last_offset: int
 
 
 class QueueCheck:
@@ -295,9 +295,9 @@ class QueueCheck:
             (walk := self.walks.get((run.topic, run.queue_id))) is not None
             and walk.orderly
             and walk.held is None
-            and walk.next in (None, run.first)
-            and walk.first <= run.first
-            and run.first + run.units <= walk.end
+            and walk.next in (None, run.first_offset)
+            and walk.first <= run.first_offset
+            and run.first_offset + run.units <= walk.end
             for run in proof.runs
         )
 
@@ -306,9 +306,9 @@ class QueueCheck:
         for run in proof.runs:
             walk = self.walks[run.topic, run.queue_id]
             if walk.next is None:
-                walk.skip(walk.first, run.first)
+                walk.skip(walk.first, run.first_offset)
             walk.units += run.units
-            walk.next = run.first + run.units
+            walk.next = run.first_offset + run.units
             walk.matched = max(walk.matched, run.last_physical)
             self.last_matched = max(self.last_matched, run.last_physical)
 
@@ -373,7 +373,7 @@ class QueueCheck:
                 self._lacks = min(self._lacks, first_offset)
         else:
             home.units += units
-            home.last = last_offset
+            home.last_offset = last_offset
 
     def lacking(self, means: Callable[[str], bool], plan: RecoveryPlan) -> int:
         """An offset before which every unit is in its queue, as ``plan`` finds the queue; :data:`NOWHERE` if all units
@@ -383,10 +383,10 @@ class QueueCheck:
         """
         least = [self._lacks]
         least += [walk.lacks for walk in self.walks.values()]
-        least += [home.first for (topic, _), home in self.queues_without_folder.items() if means(topic)]
+        least += [home.first_offset for (topic, _), home in self.queues_without_folder.items() if means(topic)]
         for queue in plan.queues:
             walk = self.walks.get((queue.topic, queue.queue_id))
-            known_end = queue.found.max_physic if queue.found is not None else -1
+            known_end = queue.current_state.max_physic if queue.current_state is not None else -1
             if walk is not None and known_end <= walk.matched >= 0:
                 least.append(known_end)
         return min(least)

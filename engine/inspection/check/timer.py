@@ -73,8 +73,8 @@ class _Log(NamedTuple):
     waiting: np.ndarray
     waiting_at: Int64
     passed_over: Int64  # due times before the read time that no delivery can have reached
-    last: tuple[int, int] | None  # (physical offset, size) of the last unit's message
-    others: list[tuple[int, int, int]]  # a sample of the delivered: (offset, physical, size)
+    last_message: tuple[int, int] | None  # (physical offset, size) of the last unit's message
+    delivered_sample: list[tuple[int, int, int]]  # a sample of the delivered: (offset, physical, size)
     end: int
     file_size: int
 
@@ -310,9 +310,9 @@ class _Timers:
     def _taken_in(self) -> int | None:
         """Queue offset behind the message of the timer log's last unit, as a start finds it."""
         assert self.log is not None
-        if self.log.last is None:
+        if self.log.last_message is None:
             return None
-        unit = self._message(*self.log.last)
+        unit = self._message(*self.log.last_message)
         return unit.queue_offset + 1 if unit is not None else None
 
     def _message(self, physical: int, size: int) -> Unit | None:
@@ -391,7 +391,7 @@ class _Timers:
         foreign.
         """
         assert self.log is not None
-        last_message = self.log.last
+        last_message = self.log.last_message
         waits = len(self.log.waiting_at) and int(self.log.waiting_at[-1]) == self.log.end - timer.UNIT_SIZE
         if last_message is not None and not waits and last_message[0] >= least and self._message(*last_message) is None:
             text = sentence(
@@ -410,7 +410,7 @@ class _Timers:
             return
         odd = [
             delivered
-            for delivered in self.log.others
+            for delivered in self.log.delivered_sample
             if delivered[1] >= least and self._message(delivered[1], delivered[2]) is None
         ]
         if odd:

@@ -20,22 +20,22 @@ def findings(store: StoreSnapshot) -> Iterator[Finding]:
     for queue_id, queue in sorted(store.topics().get(CHECK_MAX_TOPIC, {}).items()):
         count = queue.max_offset - max(queue.min_offset, 0)
         entry = queue.entry(max(queue.min_offset, 0)) if count > 0 else None
-        first = (
+        first_unit = (
             store.log.seen_at(entry.physical_offset, crc=False)
             if entry is not None and entry.state == "entry"
             else None
         )
-        if not isinstance(first, Unit):
+        if not isinstance(first_unit, Unit):
             continue
         text = plural(
             "The broker gave up {n:,} half message: {key} for {topic}, at {offset:,} of the log",
             "The broker gave up {n:,} half messages: the first is {key} for {topic}, at {offset:,} of the log",
             n=count,
-            key=first.unique_key,
-            topic=first.properties.get(props.REAL_TOPIC, ""),
-            offset=first.offset,
+            key=first_unit.unique_key,
+            topic=first_unit.properties.get(props.REAL_TOPIC, ""),
+            offset=first_unit.offset,
         )
         evidence = {"queue": f"{CHECK_MAX_TOPIC}/{queue_id}", "messages": count}
-        file = store.log.sequence.find(first.offset)
-        path, position = (file.path, first.offset - file.start_offset) if file is not None else (None, None)
+        file = store.log.sequence.find(first_unit.offset)
+        path, position = (file.path, first_unit.offset - file.start_offset) if file is not None else (None, None)
         yield rules.CF16.found(text, path, position, evidence)

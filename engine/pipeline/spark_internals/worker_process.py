@@ -12,14 +12,14 @@ from typing import ParamSpec, TypeVar
 from engine.errors import StoreError
 
 _Item = TypeVar("_Item")
-_Given = ParamSpec("_Given")
+_Params = ParamSpec("_Params")
 
 
-def in_one_line(do: Callable[_Given, _Item]) -> Callable[_Given, _Item]:
+def in_one_line(do: Callable[_Params, _Item]) -> Callable[_Params, _Item]:
     """``do``, whose errors that tell their cause in a sentence go to Spark without the stack of Spark's own process."""
 
     @functools.wraps(do)
-    def done(*words: _Given.args, **named: _Given.kwargs) -> _Item:
+    def done(*words: _Params.args, **named: _Params.kwargs) -> _Item:
         try:
             return do(*words, **named)
         except StoreError:

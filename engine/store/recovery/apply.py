@@ -192,8 +192,8 @@ class _Execution:
             self._prepare_for_crash()
         self._load(plan.index_deleted)
         for queue in plan.queues:
-            if queue.found is not None:
-                self._restore(queue.topic, queue.queue_id, queue.found)
+            if queue.current_state is not None:
+                self._restore(queue.topic, queue.queue_id, queue.current_state)
 
     def begin(self, prepared: recovery.Prepared) -> None:
         """Like :meth:`start`, while the plan is being made."""
@@ -362,11 +362,15 @@ class _Execution:
                 ),
                 file=str(self._to.paths.root),
             )
-        if plan.start_file is not None and queue_plan.found is not None and queue_plan.found.ext_end is not None:
+        if (
+            plan.start_file is not None
+            and queue_plan.current_state is not None
+            and queue_plan.current_state.ext_end is not None
+        ):
             queue.correct_min(plan.log_min, plan.like)  # deletes ext files, too
         if queue.state() != final:
             queue.restore(final)
-        in_place = queue_plan.found is not None and queue_plan.found.last_file == final.last_file
+        in_place = queue_plan.current_state is not None and queue_plan.current_state.last_file == final.last_file
         if in_place and queue_plan.clear_to > final.end_bytes:
             queue.clear(queue_plan.clear_to)
 
@@ -394,7 +398,7 @@ class _PassFilter:
 
     def __init__(self, execution: _Execution, span: DispatchPass) -> None:
         self._execution = execution
-        self._after = span.after
+        self._after = span.after_offset
 
     def take_rows(self, columns: UnitColumns, topics: TopicTable, rows: int) -> None:
         new_rows = np.flatnonzero(columns.physical_offset[:rows] > self._after)

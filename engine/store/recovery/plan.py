@@ -112,9 +112,9 @@ class QueueState:
 class QueuePlan:
     """A queue as it will stand after recovery and dispatch; offsets count entries, ``truncate_to`` is in bytes.
 
-    ``found`` is what dispatch goes on from, ``cut`` what the end of the log leaves of that (None where it cuts no
-    queue), ``final`` how the queue stands in the end. Bytes from the end of ``found`` to ``clear_to`` say nothing any
-    more and are overwritten with zeros, so that they never come back.
+    ``current_state`` is the state that dispatch continues from, ``cut`` that state after the cut at the end of the log
+    (None if nothing is cut), ``final`` the state in the end. Bytes from the end of ``current_state`` to ``clear_to``
+    are obsolete and are overwritten with zeros, so that they never come back.
     """
 
     topic: str
@@ -129,18 +129,18 @@ class QueuePlan:
     created: bool  # the queue has no folder yet
     shifted: int  # entries that will not stand at their own queue offset
     final: QueueState
-    found: QueueState | None = None  # None: the queue is made by dispatch
+    current_state: QueueState | None = None  # None: the queue is made by dispatch
     cut: QueueState | None = None
     clear_to: int = 0  # bytes
 
 
 @dataclass(frozen=True, slots=True)
 class DispatchPass:
-    """Units of [start, end) whose PHYSICALOFFSET exceeds ``after`` are dispatched; all are bytes of the commit log."""
+    """Units of [start, end) whose PHYSICALOFFSET exceeds ``after_offset`` are dispatched; bytes of the commit log."""
 
     start: int
     end: int
-    after: int
+    after_offset: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,15 +187,17 @@ class IndexPlan:
 
 @dataclass(slots=True)
 class QueueLoss:
-    """Messages of one queue; ``first`` and ``last`` are queue offsets, ``unit`` the first one's offset in the log,
-    times in ms; of messages that cannot be read they are those of the units around. What is not known of them is −1.
+    """Messages of one queue that are lost.
+
+    ``first_offset`` and ``last_offset`` are queue offsets, ``unit`` the offset of the first one in the log, times are
+    in ms. For messages that cannot be read, the times are those of the units around. −1 means unknown.
     """
 
     topic: str
     queue_id: int
     messages: int
-    first: int
-    last: int
+    first_offset: int
+    last_offset: int
     unit: int = -1
     first_time: int = -1
     last_time: int = -1
@@ -208,8 +210,8 @@ class QueueLoss:
             "topic": self.topic,
             "queueId": self.queue_id,
             "messages": self.messages,
-            "firstQueueOffset": self.first,
-            "lastQueueOffset": self.last,
+            "firstQueueOffset": self.first_offset,
+            "lastQueueOffset": self.last_offset,
             "firstUnit": _known(self.unit),
             "firstTimestamp": _known(self.first_time),
             "lastTimestamp": _known(self.last_time),
@@ -296,7 +298,9 @@ class RecoveryPlan:
             or self.files_deleted
             or self.index_deleted
             or self.clear_to > self.end_offset
-            or any(queue.found is None or queue.clear_to > queue.found.end_bytes for queue in self.queues)
+            or any(
+                queue.current_state is None or queue.clear_to > queue.current_state.end_bytes for queue in self.queues
+            )
         )
 
     @property

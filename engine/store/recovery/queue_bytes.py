@@ -39,7 +39,7 @@ class VirtualFile:
     disk: ReadOnlyFile | None
     wrote: int
     first_created: bool = False
-    known: bytes = b""
+    first_bytes: bytes = b""
     """First bytes of a short file on disk: its valid units, and the invalid one behind them."""
 
 
@@ -136,7 +136,7 @@ class QueueBytes:
             count = len(data) // CQ_UNIT.itemsize
             good = _count_valid(np.frombuffer(data, np.uint8, count * CQ_UNIT.itemsize))
             if not done and 0 < good < min(count, _MAX_KNOWN_UNITS):
-                file.known = data[: (good + 1) * CQ_UNIT.itemsize]
+                file.first_bytes = data[: (good + 1) * CQ_UNIT.itemsize]
             if good:
                 last_unit = data[(good - 1) * CQ_UNIT.itemsize :]
                 done += good * CQ_UNIT.itemsize
@@ -150,8 +150,8 @@ class QueueBytes:
         first one without a look, the others while they are valid and point before it. A simple queue's file on disk.
         """
         assert file.disk is not None
-        if file.known:
-            return _prefix_of_units(file.known, log_end)
+        if file.first_bytes:
+            return _prefix_of_units(file.first_bytes, log_end)
         done, last_unit = 0, b""
         while done < self.file_size:
             data = file.disk.read(done, min(_PREFIX_BYTES if done else _FIRST_BYTES, self.file_size - done))
@@ -174,7 +174,7 @@ class QueueBytes:
         if file.disk is None or self.appended or self.prefilled or self.odd:
             unit = self.unit(file, position)
             return int(unit.physical[0]), int(unit.size[0])
-        data = file.known[position : position + _UNIT_HEAD.size]
+        data = file.first_bytes[position : position + _UNIT_HEAD.size]
         if len(data) < _UNIT_HEAD.size:
             data = file.disk.read(position, _UNIT_HEAD.size)
         physical, size = _UNIT_HEAD.unpack(data.ljust(_UNIT_HEAD.size, b"\0"))

@@ -126,9 +126,12 @@ def test_what_was_acknowledged_and_flushed_is_there_after_the_plug(tmp_path: Pat
     assert all(ledger.acknowledged[body] > flushed for body in lost)
     assert actual_bodies <= ledger.acknowledged.keys()
     assert report.as_planned, [figure for figure in report.figures if not figure.equal]
-    assert report.after is not None
-    assert (report.after.units, sum(report.after.queues.values())) == (len(actual_bodies), len(actual_bodies))
-    assert report.before.units == len(ledger.acknowledged)
+    assert report.state_after is not None
+    assert (report.state_after.units, sum(report.state_after.queues.values())) == (
+        len(actual_bodies),
+        len(actual_bodies),
+    )
+    assert report.state_before.units == len(ledger.acknowledged)
     assert graver(tmp_path / "lab/store") <= (TORN if mode.startswith("sync") else ALLOWED)
 
 
@@ -143,7 +146,7 @@ def test_files_made_while_the_pool_was_empty_are_counted_behind_those_that_wait_
     assert True in buffers
     assert False in buffers[buffers.index(True) :], "one file has the pool's only buffer, and later ones have none"
     report = cut_power(lab, None, [ledger.own], 3)
-    assert report.before.units == len(ledger.acknowledged)
+    assert report.state_before.units == len(ledger.acknowledged)
 
 
 @pytest.mark.crash
@@ -160,9 +163,9 @@ def test_under_load_the_report_counts_what_producers_were_told(tmp_path: Path, b
     repeated, elapsed = timed_open(tmp_path / "lab")
     report = finish_report(repeated, report, elapsed)
     repeated.close()
-    assert report.after is not None
-    assert report.before.units == counts.statuses["PUT_OK"]
-    assert report.loss.messages == counts.statuses["PUT_OK"] - report.after.units
+    assert report.state_after is not None
+    assert report.state_before.units == counts.statuses["PUT_OK"]
+    assert report.loss.messages == counts.statuses["PUT_OK"] - report.state_after.units
     assert report.loss.exact
     assert report.as_planned, [figure for figure in report.figures if not figure.equal]
 
@@ -180,8 +183,8 @@ def test_producers_that_wait_for_the_disk_are_not_told_that_their_message_is_sto
         done.wait(0.01)
     report = cut_power(lab, load, load.acknowledged, 1, keep=0.0)
     assert report.loss.messages == 0
-    assert report.before.end_offset > report.before.flushed
-    assert report.kept.units == load.counts().statuses["PUT_OK"]
+    assert report.state_before.end_offset > report.state_before.flushed
+    assert report.state_on_disk.units == load.counts().statuses["PUT_OK"]
     for thread in threading.enumerate():
         if thread.name.startswith("storescope-lab-producer"):
             thread.join(60)
@@ -242,15 +245,15 @@ def recovered(folder: Path) -> tuple[LabStore, PowerLossReport]:
 
 def test_the_same_disk_gives_the_same_store_while_the_lab_goes_on(tmp_path: Path) -> None:
     lab, report = recovered(tmp_path / "lab")
-    assert report.after is not None
+    assert report.state_after is not None
     lab.store.put_message(Message("T0", b"meanwhile"))
     repeated = recover_again(tmp_path / "lab", report)
     assert (repeated.round, repeated.same) == (2, True)
     ends = {figure.name: figure.done for figure in repeated.figures}
-    assert ends["endOffset"] == report.after.end_offset < lab.store.positions().wrote
-    assert ends["units"] == report.after.units
+    assert ends["endOffset"] == report.state_after.end_offset < lab.store.positions().wrote
+    assert ends["units"] == report.state_after.units
     assert not (tmp_path / "lab" / "again").exists()
-    assert recover_again(tmp_path / "lab", replace(report, again=repeated)).round == 3
+    assert recover_again(tmp_path / "lab", replace(report, repeated_recovery=repeated)).round == 3
     lab.close()
 
 
@@ -270,7 +273,7 @@ def test_nothing_is_recovered_again_before_it_was_recovered(tmp_path: Path) -> N
     lab, report = recovered(tmp_path / "lab")
     lab.close()
     with pytest.raises(UsageError, match="there is no recovery yet"):
-        recover_again(tmp_path / "lab", replace(report, after=None))
+        recover_again(tmp_path / "lab", replace(report, state_after=None))
     (tmp_path / "other").mkdir()
     with pytest.raises(NotALab):
         keep_disk(tmp_path / "other")

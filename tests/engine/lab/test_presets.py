@@ -13,7 +13,7 @@ def test_every_value_has_a_row(tmp_path: Path) -> None:
     rows = {row.key: row for row in config_rows()}
     assert len(rows) > 100
     assert rows["flushDiskType"].choices == ("ASYNC_FLUSH", "SYNC_FLUSH")
-    assert (rows["syncFlushTimeout"].default, rows["syncFlushTimeout"].low) == (5000, 0)
+    assert (rows["syncFlushTimeout"].default, rows["syncFlushTimeout"].minimum) == (5000, 0)
     assert all(row.meaning for row in rows.values())
     assert rows["storePathCommitLog"].fixed
     for preset in PRESETS:

@@ -76,7 +76,7 @@ def test_a_paused_service_keeps_what_waits(lab: Lab) -> None:
     sample = lab.sample()
     assert (sample.services["reput"].paused, sample.services["reput"].waiting_bytes) == (True, answer.size)
     step = lab.step("reput")
-    assert (step.before.dispatched, step.after.dispatched) == (0, answer.size)
+    assert (step.positions_before.dispatched, step.positions_after.dispatched) == (0, answer.size)
     state = lab.sample().services["reput"]
     assert (state.moved, state.unit, state.waiting_bytes) == (1, "units", 0)
 

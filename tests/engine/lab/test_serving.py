@@ -134,7 +134,7 @@ def test_the_last_entry_of_sends_and_pulls_is_told(lab: Lab) -> None:
     responses_of(served.broker, pull_of(lab, "Orders"))
     state = lab.serving()
     assert state is not None
-    last = {code.name: code.last for code in state.codes}
+    last = {code.name: code.last_entry for code in state.codes}
     sent, pulled = last["SEND_MESSAGE_V2"], last["PULL_MESSAGE"]
     assert sent is not None
     assert pulled is not None
@@ -207,10 +207,10 @@ def test_a_further_broker_registers_and_goes_and_comes_again(lab: Lab, tmp_path:
     served = lab.serve(FREE)
     folder = tmp_path / "lab-broker-b"
     added = lab.add_broker("broker-b", folder)
-    assert (added.name, added.folder, added.first) == ("broker-b", folder, False)
+    assert (added.name, added.folder, added.is_own_store) == ("broker-b", folder, False)
     state = lab.serving()
     assert state is not None
-    assert [(broker.name, broker.first) for broker in state.brokers] == [("broker-a", True), ("broker-b", False)]
+    assert [(broker.name, broker.is_own_store) for broker in state.brokers] == [("broker-a", True), ("broker-b", False)]
     assert state.brokers[0].address == served.broker
     assert responses_of(added.address, a_send(b"one"))[0].code == 0
     content = bytes(responses_of(served.namesrv, Command(106))[0].body)

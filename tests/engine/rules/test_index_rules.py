@@ -54,7 +54,7 @@ def test_one_wrong_link_is_one_fault(at, link, kind):
     links = LINKS.copy()
     links[at] = link
     (bad,) = chains(links=links).bad
-    assert (bad.entry, bad.found, bad.kind) == (at + 1, link, kind)
+    assert (bad.entry, bad.actual, bad.kind) == (at + 1, link, kind)
     assert str(bad.entry) in link_words(bad)
 
 
@@ -63,7 +63,7 @@ def test_a_slot_names_the_newest_of_its_chain(value, kind):
     stored = NEWEST.copy()
     stored[1] = value
     (bad,) = chains().slots(stored)
-    assert (bad.entry, bad.slot, bad.found, bad.expected, bad.kind) == (0, 1, value, 5, kind)
+    assert (bad.entry, bad.slot, bad.actual, bad.expected, bad.kind) == (0, 1, value, 5, kind)
 
 
 @pytest.mark.parametrize("settled", range(7))
@@ -79,7 +79,7 @@ def test_slots_that_were_read_while_entries_came_are_each_of_a_moment_of_its_own
         for value in range(-1, 9):
             stored = NEWEST.copy()
             stored[slot] = value
-            assert [bad.found for bad in new_chains.slots(stored)] == [value] * (value not in may), (slot, value)
+            assert [bad.actual for bad in new_chains.slots(stored)] == [value] * (value not in may), (slot, value)
 
 
 def test_an_entry_with_another_hash_is_told_from_wrong_links():

@@ -145,7 +145,7 @@ def test_a_queue_that_nobody_takes_over_stands_still_to_the_end():
     model = made.looked_at(*made.rebalanced()[:19])
     line = timeline("billing", tuple(model.moments["billing"]))
     step = line.steps[-1]
-    assert step.owners_after[made.A[2]] == ()
+    assert step.after[made.A[2]] == ()
     times = {made.A[0]: range(step.begin - 14_000, line.end, 90), made.A[2]: range(step.begin - 14_000, step.begin, 70)}
     model.deliveries.add(
         [Delivery(current, "a", "billing", queue, n) for queue, some in times.items() for n, current in enumerate(some)]

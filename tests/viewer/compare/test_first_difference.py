@@ -53,7 +53,7 @@ def test_a_byte_is_named_with_its_unit_and_its_field(healthy_store: HandmadeStor
     assert (named.offset, named.unit, named.field) == (unit.offset + 15, unit.offset, "queueId")
     assert named.entry == f"{unit.topic}/{unit.queue_id}/{unit.queue_offset}"
     assert sentence(named) == (
-        f"First difference at {named.offset:,}: {named.here:02X} here, {named.there:02X} there"
+        f"First difference at {named.offset:,}: {named.byte_here:02X} here, {named.byte_there:02X} there"
         f" · {named.entry} · queueId"
     )
 
@@ -72,7 +72,7 @@ def test_a_byte_of_no_unit_is_named_by_its_offset(healthy_store: HandmadeStore, 
     named = difference(*pair)
     assert named is not None
     assert (named.offset, named.unit, named.field) == (4095, None, "")
-    assert sentence(named) == f"First difference at 4,095: {named.here:02X} here, {named.there:02X} there"
+    assert sentence(named) == f"First difference at 4,095: {named.byte_here:02X} here, {named.byte_there:02X} there"
 
 
 def test_a_log_that_ends_earlier_ends_there(healthy_store: HandmadeStore, pair: tuple[Path, Path]) -> None:
@@ -80,11 +80,11 @@ def test_a_log_that_ends_earlier_ends_there(healthy_store: HandmadeStore, pair: 
     files[-1].unlink()
     named = difference(*pair)
     assert named is not None
-    assert (named.offset, named.there) == (int(files[-1].name), None)
+    assert (named.offset, named.byte_there) == (int(files[-1].name), None)
     assert sentence(named) == f"From {named.offset:,} on the other log has no bytes: it ends or lacks a file."
     reversed_difference = difference(pair[1], pair[0])
     assert reversed_difference is not None
-    assert (reversed_difference.offset, reversed_difference.here) == (named.offset, None)
+    assert (reversed_difference.offset, reversed_difference.byte_here) == (named.offset, None)
     assert sentence(reversed_difference).startswith(f"From {named.offset:,} on this log has no bytes")
 
 

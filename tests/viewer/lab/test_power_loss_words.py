@@ -48,7 +48,9 @@ BEFORE = StoreState(
 KEPT = StoreState(AT + 1, 0, 5300, 53, True, {("T", 0): 60}, 60, 1, Checkpoint(AT - 17_000, AT, AT), 1)
 AFTER = replace(KEPT, end_offset=5000, units=50, torn=False, queues={("T", 0): 50}, index_entries=50)
 PULLED = PowerLossReport(7, 0.3, "ASYNC_FLUSH", True, BEFORE, KEPT, PLAN, 12, 3, 1, 0)
-DONE = replace(PULLED, after=AFTER, recovered_ms=1100.0, loss=Loss(40), figures=(Figure("endOffset", 5000, 5000),) * 14)
+DONE = replace(
+    PULLED, state_after=AFTER, recovered_ms=1100.0, loss=Loss(40), figures=(Figure("endOffset", 5000, 5000),) * 14
+)
 
 
 def _row(report: PowerLossReport, figure: str) -> CompareRow:
@@ -95,11 +97,13 @@ def test_rows_judge_what_was_lost() -> None:
 
 def test_a_further_recovery_is_held_against_the_first() -> None:
     assert "recovered again" not in [row.what for row in power_loss_view(DONE).rows]
-    same = replace(DONE, again=RepeatedRecovery(2, 900.0, (Figure("endOffset", 5000, 5000), Figure("units", 50, 50))))
+    same = replace(
+        DONE, repeated_recovery=RepeatedRecovery(2, 900.0, (Figure("endOffset", 5000, 5000), Figure("units", 50, 50)))
+    )
     row = _row(same, "recovered again")
     assert (row.kept, row.after, row.mark) == ("5,300", "5,000", "ok")
     assert row.verdict == "the same disk gives the same store: equal in all 2 figures · round 2 · took 900 ms"
-    differing = replace(DONE, again=RepeatedRecovery(3, 900.0, (Figure("endOffset", 5000, 4000),)))
+    differing = replace(DONE, repeated_recovery=RepeatedRecovery(3, 900.0, (Figure("endOffset", 5000, 4000),)))
     assert _row(differing, "recovered again").verdict.startswith(
         "the same disk gave another store: endOffset 5,000 ≠ 4,000"
     )

@@ -24,7 +24,7 @@ STATE = ServingState(
     3,
     1,
     (
-        CodeCount(10, "SEND_MESSAGE", 25, 0.25, 2.0, last=LastEntry("Orders", 0, 7, 1234)),
+        CodeCount(10, "SEND_MESSAGE", 25, 0.25, 2.0, last_entry=LastEntry("Orders", 0, 7, 1234)),
         CodeCount(11, "PULL_MESSAGE", 4, None, None, 3, 1),
     ),
     (ServedClient("a@1", "127.0.0.1:9", "JAVA", "5.3.3", ("payers",), (), 1),),
@@ -106,7 +106,7 @@ def test_plots_follow_and_rows_lead_to_entry_and_unit(panel: ServePanel) -> None
     panel.show_state(STATE, able=True)
     assert "Nothing is known yet" in panel.rates.accessibleDescription()
     later = (replace(STATE.codes[0], count=125), replace(STATE.codes[1], not_ok=3))
-    panel.show_state(replace(STATE, at=13.0, held=2, codes=later), able=True)
+    panel.show_state(replace(STATE, clock_s=13.0, held_pulls=2, codes=later), able=True)
     assert "all 100" in panel.rates.accessibleDescription()
     assert panel.waits.accessibleDescription() == "held pulls 2; not 0 /s 2"
     panel.grab()

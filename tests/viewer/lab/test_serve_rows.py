@@ -30,7 +30,7 @@ AFTER = ServingState(
     3,
     1,
     (
-        CodeCount(10, "SEND_MESSAGE", 25, 0.25, 2.0, last=LastEntry("Orders", 0, 4217, 99)),
+        CodeCount(10, "SEND_MESSAGE", 25, 0.25, 2.0, last_entry=LastEntry("Orders", 0, 4217, 99)),
         CodeCount(11, "PULL_MESSAGE", 4, None, None, 3, 1),
     ),
     (
@@ -87,7 +87,7 @@ def test_what_could_not_be_met_is_told_among_the_addresses() -> None:
 
 def state(at: float, counts: dict[int, int], held: int = 0, not_ok: int = 0, began: int = 0) -> ServingState:
     codes = tuple(CodeCount(code, f"R{code}", count, not_ok=not_ok) for code, count in counts.items())
-    return ServingState("h:1", "h:2", "b", began, 0.1, at, held=held, codes=codes)
+    return ServingState("h:1", "h:2", "b", began, 0.1, at, held_pulls=held, codes=codes)
 
 
 def test_rates_are_differences_of_states() -> None:

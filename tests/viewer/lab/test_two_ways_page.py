@@ -96,8 +96,8 @@ class FakeLabDesk(QObject):
         self.report = SimpleNamespace(
             loss=SimpleNamespace(messages=3, allowed=True),
             recovered_ms=7.0,
-            before=SimpleNamespace(end_offset=900),
-            after=SimpleNamespace(end_offset=640, units=5),
+            state_before=SimpleNamespace(end_offset=900),
+            state_after=SimpleNamespace(end_offset=640, units=5),
         )
 
 

@@ -46,12 +46,12 @@ def filtered(model: LogModel) -> LogModel:
 
 def test_a_store_that_is_closed_leaves_what_is_a_persons(filtered: LogModel) -> None:
     filtered.markings.marked.add(1000)
-    filtered.rules, filtered.made = [Rule("mine", 'topic = "Orders"')], ("bornHost",)
+    filtered.rules, filtered.custom_columns = [Rule("mine", 'topic = "Orders"')], ("bornHost",)
     filtered.find.sought, filtered.upto = SearchTerm("text", "a"), 17
     filtered.close()
     assert (filtered.log, filtered.filter.source, filtered.filter.text, filtered.upto) == (None, None, "", -1)
     assert (filtered.find.sought, filtered.find.hit, filtered.marks) == (None, None, RowMarks())
-    assert (filtered.coloured, filtered.made, filtered.span) == (True, ("bornHost",), (0, 0))
+    assert (filtered.coloured, filtered.custom_columns, filtered.span) == (True, ("bornHost",), (0, 0))
 
 
 def test_the_span_of_a_log_is_never_turned_round(model: LogModel) -> None:
@@ -226,7 +226,7 @@ def test_rows_are_read_with_the_rules_and_the_columns_in_force(model: LogModel) 
         Rule("mine", "queueId = 3", "red"),
     ]
     assert model.coloured
-    model.made = ("bornHost", "nonsense")
+    model.custom_columns = ("bornHost", "nonsense")
     model.apply_row_styles(lambda _offset: None)
     assert model.log is not None
     assert [name for name, _read in model.log.fields] == ["bornHost"]

@@ -43,7 +43,7 @@ def test_any_byte_of_the_log_leads_to_the_row_that_holds_it(flipped):
         position = rng.randrange(source.start, source.end)
         page = source.read(position, 5, 5)
         holder = next(row for row in rows if row.offset <= position < row.end)
-        assert page.rows[page.at] == holder
+        assert page.rows[page.rows_before] == holder
         at = rows.index(holder)
         assert page.rows == rows[max(0, at - 5) : at + 5]
 
@@ -53,13 +53,13 @@ def test_windows_over_the_log_read_on_exactly_where_they_ended(flipped):
     rows = everything(source)
     window, top = Window(source, chunk=50, capacity=200), 0
     want = window.jump(source.start, 20)
-    top = window.apply(want, source.read(want.position, want.before, want.after), 0, 20)
+    top = window.apply(want, source.read(want.position, want.rows_before, want.rows_after), 0, 20)
     actual_rows = list(window.rows)
     while not window.last:
         top = len(window.rows) - 20
         want = window.wanted(top, 20)
         before = window.rows[-1]
-        page = source.read(want.position, want.before, want.after)
+        page = source.read(want.position, want.rows_before, want.rows_after)
         assert page.rows[0].offset == before.end
         actual_rows += page.rows
         top = window.apply(want, page, top, 20)
@@ -73,7 +73,7 @@ def test_matches_are_rows_by_their_number(flipped):
     assert source.total == len(offsets)
     page = source.read(100, 10, 20)
     assert [row.offset for row in page.rows] == offsets[90:120]
-    assert source.position(page.rows[page.at]) == 100
+    assert source.position(page.rows[page.rows_before]) == 100
 
 
 def test_marks_tell_what_a_unit_is(golden):

@@ -100,7 +100,7 @@ def test_a_log_without_files_is_an_empty_table(tmp_path):
     (tmp_path / "config").mkdir()
     with open_store(tmp_path) as store:
         page = LogSource(store.log).read(0, 10, 10)
-    assert (page.rows, page.first, page.last) == ([], True, True)
+    assert (page.rows, page.is_first, page.is_last) == ([], True, True)
 
 
 def test_sentences_show_numbers_with_separators_and_absent_facts_as_such():

@@ -35,17 +35,21 @@ def incident_record(lost: int = 0, start: int = 0, starts: bool = True) -> dict[
 def test_what_is_lost_already_is_told_by_topic() -> None:
     incident = incident_of(incident_record(lost=1200), complete=True)
     assert incident is not None
-    assert (incident.happened.said, incident.happened.why) == ("A log file is missing", "Both neighbours are whole")
-    assert (incident.lost.mark, incident.lost.said, incident.lost.why) == ("error", "1,200 messages", "OrderPaid 1,200")
-    assert (incident.start.mark, incident.start.said) == ("", "nothing more")
+    assert (incident.happened.clause, incident.happened.why) == ("A log file is missing", "Both neighbours are whole")
+    assert (incident.lost.mark, incident.lost.clause, incident.lost.why) == (
+        "error",
+        "1,200 messages",
+        "OrderPaid 1,200",
+    )
+    assert (incident.start.mark, incident.start.clause) == ("", "nothing more")
     assert incident.steps == (("Do not start a broker on this store yet; take a snapshot first.", "storescope x"),)
 
 
 def test_what_the_next_start_loses_names_the_release() -> None:
     incident = incident_of(incident_record(start=41), complete=False)
     assert incident is not None
-    assert (incident.lost.said, incident.lost.why) == ("nothing", "Not all of the store was checked.")
-    assert (incident.start.mark, incident.start.said) == ("warn", "41 messages")
+    assert (incident.lost.clause, incident.lost.why) == ("nothing", "Not all of the store was checked.")
+    assert (incident.start.mark, incident.start.clause) == ("warn", "41 messages")
     assert incident.start.why.startswith("RocketMQ 5.3.3 probably wrote this store: it has timerwheel")
     assert "by the next start of RocketMQ 5.3.3: 41 messages" in incident.line
     assert incident.start_title == "Lost by the next start of RocketMQ 5.3.3"
@@ -65,7 +69,7 @@ def test_the_line_speaks_for_the_release_that_wrote_the_store() -> None:
         "Lost already: 6 messages · by the next start of RocketMQ 5.3.3: nothing more · "
         "RocketMQ 4.9.8 would lose 1,376 messages"
     )
-    assert (incident.start.mark, incident.start.said) == ("", "nothing more")
+    assert (incident.start.mark, incident.start.clause) == ("", "nothing more")
     assert incident.to_come == ()
     assert (
         incident_of(incident_record() | {"lostByNextStart": {"5.3": starts["5.3"], "4.9": worse}}, complete=True)
@@ -104,7 +108,7 @@ def test_what_happened_and_why_are_two_lines_in_chinese_too(themed_app: QApplica
     )
     incident = incident_of(incident_record(lost=1) | {"whatHappened": text}, complete=True)
     assert incident is not None
-    assert incident.happened.said == "CommitLog 为空或不存在"
+    assert incident.happened.clause == "CommitLog 为空或不存在"
     assert incident.happened.why == "磁盘未挂载，或文件已被删除，位于 s/commitlog（CL12）。"
 
 
@@ -116,7 +120,7 @@ def test_times_of_an_incident_are_in_the_zone_that_is_shown() -> None:
     finally:
         set_zone(None)
     assert incident is not None
-    assert "between 2026-11-22 04:10:30.534 and 2026-11-22 04:10:30.539" in incident.happened.said
+    assert "between 2026-11-22 04:10:30.534 and 2026-11-22 04:10:30.539" in incident.happened.clause
 
 
 def queue(topic: str, number: int, messages: int, **options: Any) -> dict[str, Any]:

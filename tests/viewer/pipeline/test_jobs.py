@@ -86,7 +86,7 @@ def test_sentences_of_a_process_keep_their_templates(run: Run, runs: PipelineRun
     text = "Output(as_json=True).record({'type': 'finding', 'id': 'CL12', 'message': sentence('{n} gone', n=2)})"
     code = f"from engine.cli.output import Output; from engine.sentences import sentence; {text}"
     runs.command = [sys.executable, "-c", code]
-    message = run(_started(runs)).rules["CL12"].first["message"]
+    message = run(_started(runs)).rules["CL12"].first_finding["message"]
     assert isinstance(message, Sentence)
     assert (message, message.id, message.params) == ("2 gone", "{n} gone", {"n": 2})
 

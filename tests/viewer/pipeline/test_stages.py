@@ -13,11 +13,11 @@ def job(job_request: JobRequest | None = None, number: int = 1) -> JobState:
 
 def test_squares_stand_for_tasks_however_many_there_are() -> None:
     card = job().cards[0]
-    card.done, card.tasks, card.running, card.again = 58, 96, 8, 2
+    card.done, card.tasks, card.running, card.retried = 58, 96, 8, 2
     states, each = squares(card)
     assert (len(states), each) == (96, 1)
     assert [states.count(name) for name in ("done", "again", "running", "waits")] == [56, 2, 8, 30]
-    card.done, card.tasks, card.running, card.again = 19_999, 20_000, 1, 0
+    card.done, card.tasks, card.running, card.retried = 19_999, 20_000, 1, 0
     states, each = squares(card)
     assert len(states) <= COLUMNS * ROWS < 20_000 / (each - 1)
     assert states[-1] == "running"

@@ -16,7 +16,7 @@ def test_stages_become_cards_in_their_order_with_what_was_tried_again() -> None:
     sample = ended_job(lines.verify([], ended=False), JobRequest("verify", ("/s",)), code=None)
     start, first, second, third = sample.cards
     assert (start.state, start.seconds) == ("done", 1.0)
-    assert (first.state, first.done, first.tasks, first.again) == ("done", 152, 152, 1)
+    assert (first.state, first.done, first.tasks, first.retried) == ("done", 152, 152, 1)
     assert (second.state, second.done, second.running) == ("running", 58, 8)
     assert third.state == "waits"
     assert sample.tasks == (210, 260)
@@ -31,7 +31,7 @@ def test_findings_are_counted_by_rule_and_kept_up_to_a_limit() -> None:
     new_job = job(JobRequest("verify", ("/s",)))
     new_job.take_all([{**item, "offset": FAR + n} for n in range(MOST_ROWS + 7)], 101.0)
     rule = new_job.rules["CQ02"]
-    assert (rule.count, rule.first["offset"]) == (MOST_ROWS + 7, FAR)
+    assert (rule.count, rule.first_finding["offset"]) == (MOST_ROWS + 7, FAR)
     assert len(new_job.rows["finding"]) == MOST_ROWS
     assert new_job.severities == {"error": MOST_ROWS + 7}
 

@@ -52,7 +52,7 @@ def test_a_hundred_million_entries_open_at_once(tmp_path) -> None:
         assert [row.number for row in page.rows] == list(range(count - 4, count + 1))
         assert state_of(page.rows[3]) == "missing"
         assert state_of(page.rows[3]) in PROBLEMS
-        assert page.last
+        assert page.is_last
 
 
 def test_entries_into_a_log_file_that_cannot_be_read_have_a_state_of_their_own(tmp_path, monkeypatch) -> None:

@@ -26,7 +26,7 @@ def test_pages_join_to_all_rows_of_all_queues(golden, name) -> None:
         assert pieces == complete.rows
         middle = source.end // 2
         page = source.read(middle, 10, 10)
-        assert page.rows[page.at].number == middle
+        assert page.rows[page.rows_before].number == middle
 
 
 @pytest.mark.golden

@@ -46,7 +46,7 @@ def test_a_message_is_put_and_its_bytes_come_back(tmp_path: Path) -> None:
         assert sample.services["commit"].waiting_bytes == answer.size
         await asyncio.sleep(0.25)  # commitCommitLogThoroughInterval: a round takes so little only now and then
         step = await client.step("commit")
-        assert (step.before.committed, step.after.committed) == (0, answer.size)
+        assert (step.positions_before.committed, step.positions_after.committed) == (0, answer.size)
         assert await client.flush() == answer.size
         assert (await client.sample()).flushes[-1].to_offset == answer.size
         await client.resume("commit")
@@ -79,15 +79,15 @@ def test_looks_are_answered_under_full_load_and_the_plug_can_be_pulled(tmp_path:
         counts = await client.counts()
         assert counts.running
         report = await client.cut_power(11, keep=0.5)
-        assert report.after is None
+        assert report.state_after is None
         assert not client.alive
         with pytest.raises(LabDied):
             await client.put(Message("T", b""))
         report = await client.recover()
-        assert report.after is not None
+        assert report.state_after is not None
         assert report.as_planned
-        assert report.after.units == report.kept.units
-        assert report.loss.messages == report.before.units - report.after.units
+        assert report.state_after.units == report.state_on_disk.units
+        assert report.loss.messages == report.state_before.units - report.state_after.units
         assert client.alive
         assert (await client.put(Message("T", b"goes on"))).status == "PUT_OK"
         with pytest.raises(UsageError, match="the power was not cut"):

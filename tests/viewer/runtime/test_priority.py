@@ -7,7 +7,7 @@ import sys
 
 WORDS = """
 import os, threading, time
-from viewer.runtime.priority import BEHIND, stand_back
+from viewer.runtime.priority import BACKGROUND_NICENESS, stand_back
 wait = threading.Event()
 threads = [threading.Thread(target=wait.wait, daemon=True) for _ in range(2)]
 [one.start() for one in threads]
@@ -16,9 +16,9 @@ stand_back()
 late = threading.Thread(target=wait.wait, daemon=True)
 late.start()
 seen = {os.getpriority(os.PRIO_PROCESS, int(task)) for task in os.listdir("/proc/self/task")}
-assert seen == {max(before, BEHIND)}, (before, seen)
+assert seen == {max(before, BACKGROUND_NICENESS)}, (before, seen)
 stand_back()
-assert os.getpriority(os.PRIO_PROCESS, 0) == max(before, BEHIND)
+assert os.getpriority(os.PRIO_PROCESS, 0) == max(before, BACKGROUND_NICENESS)
 """
 
 

@@ -143,7 +143,7 @@ def frame_at(now: float, times: np.ndarray, values: np.ndarray, kinds: tuple[str
         for kind, role, scale in zip(kinds, ("posLog", "posBuild", "posLog3"), (1.0, 0.5, 0.8), strict=False)
     )
     ticks = times[low + low % 2 : high : 2] - now
-    return LiveFrame(traces, edge - now - span, edge - now, 1.0, ticks=ticks, at=edge)
+    return LiveFrame(traces, edge - now - span, edge - now, 1.0, ticks=ticks, right_edge_s=edge)
 
 
 @pytest.mark.parametrize("kinds", [("line", "line"), ("bars",), ("dots", "line")])

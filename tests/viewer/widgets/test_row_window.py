@@ -53,7 +53,7 @@ def filled(position=FAR, visible=20):
     source = NumberedRows()
     window = Window(source)
     want = window.jump(position, visible)
-    top = window.apply(want, source.read(want.position, want.before, want.after), 0, visible)
+    top = window.apply(want, source.read(want.position, want.rows_before, want.rows_after), 0, visible)
     return window, top
 
 
@@ -61,7 +61,7 @@ def read_on(window, top, visible=20):
     want = window.wanted(top, visible)
     if want is None:
         return top
-    return window.apply(want, window.source.read(want.position, want.before, want.after), top, visible)
+    return window.apply(want, window.source.read(want.position, want.rows_before, want.rows_after), top, visible)
 
 
 def test_a_jump_brings_the_position_with_room_on_both_sides():
@@ -111,7 +111,7 @@ def test_a_list_is_held_completely_and_sorts_with_absent_values_last():
     source = ListSource(rows)
     window = Window(source, whole=100)
     want = window.jump(0, 5)
-    window.apply(want, source.read(want.position, want.before, want.after), 0, 5)
+    window.apply(want, source.read(want.position, want.rows_before, want.rows_after), 0, 5)
     assert window.complete
     source.sort(lambda row: row["n"], descending=True)
     assert [row["n"] for row in source.rows] == [3, 2, 1, None]
@@ -122,7 +122,7 @@ def test_a_list_grows_at_its_end():
     source = ListSource(["a"])
     source.append(["b", "c"])
     page = source.read(1, 1, 5)
-    assert (page.rows, page.at, page.first, page.last) == (["a", "b", "c"], 1, True, True)
+    assert (page.rows, page.rows_before, page.is_first, page.is_last) == (["a", "b", "c"], 1, True, True)
 
 
 SHIFT = Qt.KeyboardModifier.ShiftModifier

@@ -317,7 +317,7 @@ def test_a_batch_unit_is_lost_with_all_its_messages(golden, tmp_path):
     file.unlink()
     (row,) = planned(root).undispatched.queues
     assert (row.topic, row.queue_id, row.units, row.messages) == ("bcq2", 0, len(rows), int(rows["batch_size"].sum()))
-    assert (row.first, row.last) == (
+    assert (row.first_offset, row.last_offset) == (
         int(rows["msg_base_offset"][0]),
         int(rows["msg_base_offset"][-1] + rows["batch_size"][-1]) - 1,
     )
