@@ -277,7 +277,7 @@ def _larger_than_timer_buffer(store: StoreSnapshot, size: int) -> str:
         "a message has {size:,} bytes, and releases before 5.4 stop at timer messages of more than {most:,} bytes "
         "(maxMessageSize + {extra})",
         size=size,
-        most=max_timer_bytes,
+        most=most,
         extra=releases.of("5.3").timer_buffer_extra_bytes,
     )
 
