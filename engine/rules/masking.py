@@ -16,6 +16,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -165,6 +166,11 @@ class Masking:
         if not self.properties:
             raise UsageError(sentence("expected 'properties' among what is masked where some are to be kept"))
         return replace(self, kept=frozenset(names))
+
+    def keeping(self, names: Iterable[str]) -> Masking:
+        """Older name of :meth:`except_for`; goes with the next version."""
+        warnings.warn("Masking.keeping is called except_for now", DeprecationWarning, stacklevel=2)
+        return self.except_for(names)
 
     @property
     def any(self) -> bool:

@@ -276,7 +276,7 @@ def test_the_cluster_stays_through_languages_and_stores(
 def test_a_consumer_of_ones_own_is_killed_and_its_queues_move(
     run: Run, walker: Walker, served: Addresses, tmp_path: Path
 ) -> None:
-    """Two producers' worth of messages, two consumers; one is killed: a step, its harm counted, recorded, replayed."""
+    """Two producers' worth of messages, two consumers; one is killed: a step, its impact, recorded, replayed."""
 
     async def added(pane: ClusterPane, kind: str, **fields: str) -> int:
         await walker.until(walker.find(QToolButton, f"cluster.add.{kind}").isVisible, "one can be added")
@@ -342,7 +342,7 @@ def test_a_consumer_of_ones_own_is_killed_and_its_queues_move(
         assert changes - {"unchanged"} in ({"moved"}, {"taken"}, {"moved", "taken"})
         rows = walker.rows("cluster.lists")
         assert any("+broker-a" in row["Change"] for row in rows)
-        assert pane.rebalance.harm_head.note.text() == "of this step, counted from deliveries"
+        assert pane.rebalance.impact_head.note.text() == "of this step, counted from deliveries"
         target = tmp_path / "rebalance.md"
         pane.write_markdown(target)
         await walker.until(lambda: str(target) in walker.said, "it is written")

@@ -101,7 +101,7 @@ def test_lessons_about_a_rebalance_in_two_windows_tell_what_they_showed(
         extra = await until_told(other, second)
         for key, client in [*runs.items(), *second.lessons.runs.items()]:
             actual_second = second if key == "more" else pane
-            counted = harms_counted_again(client, actual_second)
+            counted = impacts_counted_again(client, actual_second)
             assert {name: (reported | extra)[key][name] for name in counted} == counted, key
             word = actual_second._markdown().split(f"## {client.lesson.title}\n")[1].split("\n## ")[0]
             assert [f"- {name}: {figure}, " in word for name, figure in counted.items()] == [True] * 4, key
@@ -151,8 +151,8 @@ def test_five_lessons_run_by_clicks_and_their_figures_are_what_clients_told(
     run(walk())
 
 
-def harms_counted_again(one: LessonRun, pane: ClusterPane) -> dict[str, str]:
-    """The harms of a run's last step, from what its consumers were handed and what readings saw while it ran."""
+def impacts_counted_again(one: LessonRun, pane: ClusterPane) -> dict[str, str]:
+    """The impacts of a run's last step, from what its consumers were handed and what readings saw while it ran."""
     moments = [moment for moment in pane.model.moments[one.group] if moment.at <= one.action_started_ms]
     changed = [
         n

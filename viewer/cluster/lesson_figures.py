@@ -27,7 +27,7 @@ from engine.client.events import (
 from engine.client.routes import MessageQueue
 from engine.system_names import DLQ_PREFIX, RETRY_PREFIX
 from viewer.cluster.clients_process import DEFAULT_OPTIONS, Options
-from viewer.cluster.rebalance_words import Harm
+from viewer.cluster.rebalance_words import Impact
 from viewer.cluster.words import UNKNOWN
 from viewer.look.assets import tr, tr_plural
 
@@ -102,15 +102,15 @@ def range_text(numbers: Sequence[float], format_number: Callable[[float], str]) 
     return smallest if smallest == largest else f"{smallest}–{largest}"
 
 
-def figure(name: str, text: str, note: str, *, bad: bool = False) -> Harm:
+def figure(name: str, text: str, note: str, *, bad: bool = False) -> Impact:
     """Return a figure with its severity."""
-    return Harm(name, text, note, "warn" if bad else "ok")
+    return Impact(name, text, note, "warn" if bad else "ok")
 
 
 # ---- a kill ----------------------------------------------------------------------------------------------------------
 
 
-def again_after_kill(record: Record) -> list[Harm]:
+def again_after_kill(record: Record) -> list[Impact]:
     """Count the messages delivered again since the kill, by key, and compare with the new owners' first offsets."""
     killed = next((delivery for delivery in record.of(Stopped) if not delivery.unregistered), None)
     if killed is None:
@@ -148,7 +148,7 @@ def again_after_kill(record: Record) -> list[Harm]:
 # ---- two clients disagree --------------------------------------------------------------------------------------------
 
 
-def disagreement(record: Record, name_of: Names) -> list[Harm]:
+def disagreement(record: Record, name_of: Names) -> list[Impact]:
     """Count the queues with two owners and with none, and the effect on messages."""
     last_rebalance: dict[str, Rebalanced] = {}
     for rebalance in record.of(Rebalanced):
@@ -220,7 +220,7 @@ def _count_unread(record: Record, queues: Sequence[MessageQueue]) -> int:
 # ---- the slow queue --------------------------------------------------------------------------------------------------
 
 
-def latencies(record: Record) -> list[Harm]:
+def latencies(record: Record) -> list[Impact]:
     """Compare sends with and without ``sendLatencyFaultEnable``: total time, and the latency of each queue."""
     sends: dict[bool, list[Sent]] = {False: [], True: []}
     for send in record.of(Sent):
@@ -270,7 +270,7 @@ def _slowest(sends: Sequence[Sent]) -> str:
 # ---- broadcast -------------------------------------------------------------------------------------------------------
 
 
-def broadcast(record: Record, name_of: Names) -> list[Harm]:
+def broadcast(record: Record, name_of: Names) -> list[Impact]:
     """Count for each consumer its share of the messages, and compare its offsets before and after its absence."""
     sent = {item.keys for item in record.of(Sent)}
     figures = [figure(tr("Sent"), f"{len(sent):,}", tr("by its keys"))]
@@ -324,7 +324,7 @@ def _last_commits(record: Record, client_id: str, time_ms: int) -> dict[MessageQ
 # ---- dead letters ----------------------------------------------------------------------------------------------------
 
 
-def dead_letters(record: Record) -> list[Harm]:
+def dead_letters(record: Record) -> list[Impact]:
     """Count how often a refused message is delivered, with which delays, and the dead letters."""
     deliveries_by_key: dict[str, list[Delivered]] = defaultdict(list)
     for delivery in record.deliveries:
@@ -381,7 +381,7 @@ def dead_letters(record: Record) -> list[Harm]:
 # ---- a transaction that nobody finishes ------------------------------------------------------------------------------
 
 
-def transactions(record: Record) -> list[Harm]:
+def transactions(record: Record) -> list[Impact]:
     """Count half messages, checks of their producer, and the fate of those that were never decided."""
     sent = {event.msg_id: event for event in record.of(Sent)}
     ended = record.of(TransactionEnded)

@@ -1,5 +1,5 @@
-"""Lessons: scripted experiments with the user's own clients, each showing one harm or habit of RocketMQ; and a run of
-one. No Qt.
+"""Lessons: scripted experiments with the user's own clients, each showing one behaviour of RocketMQ, and a run of a
+lesson. No Qt.
 
 A run continues with each reading and each event of its clients: a waiting action is checked again, all others are done
 at once. Results are counted from the events of its clients; lessons on rebalance also use the last step of their
@@ -29,7 +29,7 @@ from viewer.cluster.lesson_figures import (
     transactions,
 )
 from viewer.cluster.rebalance import timeline
-from viewer.cluster.rebalance_words import Harm, harms, until
+from viewer.cluster.rebalance_words import Impact, impacts, until
 from viewer.look.assets import tr, words
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def _read(topic: str, count: int) -> Action:
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """A script with title and description. ``about_moves``: a lesson on rebalance, whose harms are shown."""
+    """A script with title and description. ``about_moves``: a lesson on rebalance, whose impacts are shown."""
 
     key: str
     title: str
@@ -293,7 +293,7 @@ class LessonRun:
     number: int
     status: str = "running"
     result: str = ""
-    figures: tuple[Harm, ...] = ()
+    figures: tuple[Impact, ...] = ()
     done: int = 0
     """Number of finished actions."""
     action_started_ms: int = 0
@@ -416,7 +416,7 @@ class LessonRun:
         self.result = " · ".join(texts) or tr("no step was seen")
         self._stop(clients)
 
-    def _count_figures(self, model: ClusterModel) -> list[Harm]:
+    def _count_figures(self, model: ClusterModel) -> list[Impact]:
         match self.lesson.key:
             case "disagree":
                 return disagreement(self.record, self._names(model))
@@ -432,7 +432,7 @@ class LessonRun:
         step = line.steps[-1] if len(line.steps) > 1 else None
         if step is None:
             return []
-        figures = harms(step, model.interval_s, model.deliveries, self.group, until(model, line, step))
+        figures = impacts(step, model.interval_s, model.deliveries, self.group, until(model, line, step))
         return figures + again_after_kill(self.record)
 
     def _names(self, model: ClusterModel) -> Callable[[str], str]:

@@ -11,7 +11,7 @@ from viewer.cluster.drawing import LinkOf, no_link
 from viewer.cluster.lessons import LESSONS, Lesson, LessonRun
 from viewer.cluster.own_clients import OwnClients
 from viewer.cluster.rebalance_panel import RebalancePanel
-from viewer.cluster.rebalance_words import Harm
+from viewer.cluster.rebalance_words import Impact
 from viewer.cluster.side import FoldedStrip
 from viewer.look.assets import tr
 from viewer.look.theme import follow, px
@@ -20,8 +20,8 @@ from viewer.widgets.boxes import BoxWidget, column, empty, row, scrolling
 
 PANEL_WIDTH = 290
 MIN_BESIDE_WIDTH = 1150
-"""Width from which the lessons are beside lanes and harms, px. In narrower views they are folded to a strip, and opened
-they replace the harms.
+"""Width from which the lessons are beside lanes and impacts, px. In narrower views they are folded to a strip; when
+opened they replace the impacts.
 """
 MARKS = {"done": "ok", "failed": "warn", "running": "live"}
 
@@ -49,7 +49,7 @@ class LessonEntry(QWidget):
         self.button.setAccessibleName(tr("Run the lesson: {name}", name=tr(lesson.title)))
         self.button.clicked.connect(lambda _on=False: self.asked.emit())
         self._figures = column(gap=3)
-        self._shown: tuple[Harm, ...] = ()
+        self._shown: tuple[Impact, ...] = ()
         about = Label(tr(lesson.about), 12, "text2", wrap=True)
         self.details: BoxWidget = column(
             about, row(self.button, self.result, None), self._figures, gap=7, margins=(6, 2, 0, 4)
@@ -86,13 +86,13 @@ class LessonEntry(QWidget):
 
     def _fill(self) -> None:
         empty(self._figures.box)
-        for harm in self._shown:
-            name = Elided(harm.name, 12, "text", 600)
-            name.setAccessibleName(f"{harm.name}: {harm.figure}, {harm.note}")
-            figure_label = Label(harm.figure, 12, "text", 600, code=True)
-            self._figures.box.addWidget(row(Mark(harm.kind), name, None, figure_label, gap=6))
+        for impact in self._shown:
+            name = Elided(impact.name, 12, "text", 600)
+            name.setAccessibleName(f"{impact.name}: {impact.figure}, {impact.note}")
+            figure_label = Label(impact.figure, 12, "text", 600, code=True)
+            self._figures.box.addWidget(row(Mark(impact.kind), name, None, figure_label, gap=6))
             self._figures.box.addWidget(
-                column(Label(harm.note, 12, "text2", wrap=True, select=True), margins=(22, 0, 0, 3))
+                column(Label(impact.note, 12, "text2", wrap=True, select=True), margins=(22, 0, 0, 3))
             )
 
 
@@ -246,7 +246,7 @@ class LessonsBeside(QWidget):
         self.fit()
 
     def fit(self) -> None:
-        """Show lessons, strip and harms according to the width."""
+        """Show lessons, strip and impacts according to the width."""
         opened = self.strip.isChecked()
         self.strip.setVisible(self.offered and not self._wide)
         self.lessons.setVisible(self.offered and (self._wide or opened))

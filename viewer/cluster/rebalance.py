@@ -1,4 +1,4 @@
-"""Rebalance as successive readings show it: owners of each queue over time, steps, and their harm. No Qt.
+"""Rebalance as successive readings show it: owners of each queue over time, steps, and their impact. No Qt.
 
 A reading is a moment. Changes happen between two readings, so each duration has a lower and an upper bound. Offsets
 are committed ones: clients commit every 5 s by default. Values that administrators' requests cannot tell
@@ -118,7 +118,7 @@ class Burst:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A change of allocation: owners before and after by queue, clients that joined and left, its harm.
+    """A change of allocation: owners before and after by queue, clients that joined and left, its impact.
 
     ``begin`` is the last reading before, ``end`` the first with the new allocation.
     """
@@ -375,7 +375,7 @@ def _rates(
     return {client: (times, rates) for client, rates in rates_by_client.items()}
 
 
-# ---- steps and their harm --------------------------------------------------------------------------------------------
+# ---- steps and their impact ----------------------------------------------------------------------------------------
 
 
 def _steps(moments: Sequence[Moment], queues: tuple[Queue, ...], offsets: Ints, times: Ints) -> Iterator[Step]:

@@ -1,4 +1,4 @@
-"""Rebalance of a group: lanes over time, steps to go back to, the harm of each, and the moved queues."""
+"""Rebalance of a group: lanes over time, steps to go back to, the impact of each, and the moved queues."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from viewer.cluster.drawing import LinkOf, no_link
 from viewer.cluster.lanes_canvas import LanesCanvas
 from viewer.cluster.rebalance import Step, Timeline, timeline
 from viewer.cluster.rebalance_words import (
-    Harm,
+    Impact,
     ListRow,
     MoveRow,
     StepRow,
-    harms,
+    impacts,
     list_rows,
     move_rows,
     step_rows,
@@ -77,8 +77,8 @@ LISTS = RecordKind(
 )
 
 
-class _HarmLine(QWidget):
-    """A harm of a step. It stays while its figures change: new parts would be empty until the next turn of the loop."""
+class _ImpactLine(QWidget):
+    """An impact of a step. It stays while its figures change: new widgets stay empty for one turn of the loop."""
 
     def __init__(self, *, is_first: bool) -> None:
         super().__init__()
@@ -91,12 +91,12 @@ class _HarmLine(QWidget):
         box.setSpacing(px(5))
         fill(box, (*(() if is_first else (Hairline(),)), row(self._mark, self._name, None, self._figure), self._note))
 
-    def show_harm(self, harm: Harm | None) -> None:
-        """Show another harm, or nothing."""
-        self.setVisible(harm is not None)
-        if harm is not None:
-            self._mark.set_kind(harm.kind)
-            for label, text in ((self._name, harm.name), (self._figure, harm.figure), (self._note, harm.note)):
+    def show_impact(self, impact: Impact | None) -> None:
+        """Show another impact, or nothing."""
+        self.setVisible(impact is not None)
+        if impact is not None:
+            self._mark.set_kind(impact.kind)
+            for label, text in ((self._name, impact.name), (self._figure, impact.figure), (self._note, impact.note)):
                 label.setText(text)
 
 
@@ -142,21 +142,21 @@ class RebalancePanel(QWidget):
         area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         area.setWidget(self.lanes)
-        no_harm_text = tr("This is the allocation at the first reading; its impact was before that.")
-        self._no_harm = Label(no_harm_text, 12, "text3", wrap=True)
-        self._harms = column(self._no_harm, gap=5, margins=(14, 6, 14, 6))
-        self._harm_lines: list[_HarmLine] = []
+        no_impact_text = tr("This is the allocation at the first reading; its impact was before that.")
+        self._no_impact = Label(no_impact_text, 12, "text3", wrap=True)
+        self._impacts = column(self._no_impact, gap=5, margins=(14, 6, 14, 6))
+        self._impact_lines: list[_ImpactLine] = []
         ground = Paper("pane")
         box = QVBoxLayout(ground)
         box.setContentsMargins(0, 0, 0, 0)
-        box.addWidget(self._harms)
-        self.harm_head = PaneHead(tr("Impact"), tr("of this step, from the readings"))
+        box.addWidget(self._impacts)
+        self.impact_head = PaneHead(tr("Impact"), tr("of this step, from the readings"))
         self.moves, self.steps = RecordView("cluster.moves", MOVES), RecordView("cluster.steps", STEPS)
         self.moves.setAccessibleName(tr("Allocation before and after"))
         self.steps.setAccessibleName(tr("Steps"))
         self.steps.rowChosen.connect(self._row_chosen)
         side = stacked(
-            self.harm_head,
+            self.impact_head,
             ground,
             PaneHead(tr("Allocation"), tr("before and after this step")),
             self.moves,
@@ -237,7 +237,7 @@ class RebalancePanel(QWidget):
         self.at.setText(tr("Step {n} of {m}", n=step.number, m=len(self.line.steps)) if step is not None else "")
         self.before.setEnabled(step is not None and step.number > 1)
         self.after.setEnabled(step is not None and self.step is not None)
-        self._show_harms(step)
+        self._show_impacts(step)
         self._fill(self.moves, move_rows(self.model, step) if step is not None else [])
         self._fill(self.steps, step_rows(self.model, self.line))
         lists = list_rows(self.model, self.line, step) if step is not None else []
@@ -252,21 +252,21 @@ class RebalancePanel(QWidget):
             table.set_rows(list(rows))
         table.set_state(None if rows else State("empty", tr("No group has consumed during the readings.")))
 
-    def _show_harms(self, step: Step | None) -> None:
+    def _show_impacts(self, step: Step | None) -> None:
         model, line = self.model, self.line
-        step_harms = []
+        step_impacts = []
         if step is not None and step.number > 1:
-            step_harms = harms(step, model.interval_s, model.deliveries, line.group, until(model, line, step))
+            step_impacts = impacts(step, model.interval_s, model.deliveries, line.group, until(model, line, step))
         is_counted = model.deliveries.knows(line.group)
-        self.harm_head.set_note(
+        self.impact_head.set_note(
             tr("of this step, counted from deliveries") if is_counted else tr("of this step, from the readings")
         )
-        self._no_harm.setVisible(not step_harms)
-        while len(self._harm_lines) < len(step_harms):
-            self._harm_lines.append(_HarmLine(is_first=not self._harm_lines))
-            self._harms.box.addWidget(self._harm_lines[-1])
-        for number, harm_line in enumerate(self._harm_lines):
-            harm_line.show_harm(step_harms[number] if number < len(step_harms) else None)
+        self._no_impact.setVisible(not step_impacts)
+        while len(self._impact_lines) < len(step_impacts):
+            self._impact_lines.append(_ImpactLine(is_first=not self._impact_lines))
+            self._impacts.box.addWidget(self._impact_lines[-1])
+        for number, impact_line in enumerate(self._impact_lines):
+            impact_line.show_impact(step_impacts[number] if number < len(step_impacts) else None)
 
     # ---- steps and time ----------------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""Texts for a rebalance: steps, their harm with bounds, and the whole as Markdown. No Qt."""
+"""Texts for a rebalance: steps, their impact with bounds, and the whole as Markdown. No Qt."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ already.
 
 
 @dataclass(frozen=True, slots=True)
-class Harm:
-    """Harm of a step: figure, meaning, and severity (warn, ok, or chat if unknown)."""
+class Impact:
+    """Impact of a step: figure, meaning, and severity (warn, ok, or chat if unknown)."""
 
     name: str
     figure: str
@@ -130,19 +130,21 @@ def until(model: ClusterModel, line: Timeline, step: Step) -> int:
     return min(end, model.lesson_ends.get(line.group, end))
 
 
-def harms(step: Step, every: float, deliveries: Deliveries | None = None, group: str = "", end: int = 0) -> list[Harm]:
-    """Return the four harms of a step.
+def impacts(
+    step: Step, every: float, deliveries: Deliveries | None = None, group: str = "", end: int = 0
+) -> list[Impact]:
+    """Return the four impacts of a step.
 
     Counted from deliveries up to ``end`` if our clients were in the group, else as far as readings tell. ``every``
     is the reading interval in seconds.
     """
     if deliveries is not None and deliveries.knows(group):
-        return [*_counted_harms(step, deliveries, group, end), _idle(step)]
-    step_harms = []
+        return [*_counted_impacts(step, deliveries, group, end), _idle(step)]
+    step_impacts = []
     worst = step.worst_pause
     if worst is None:
-        step_harms.append(
-            Harm(tr("Pause"), "0", tr("no queue was without owner; read every {n} s", n=f"{every:g}"), "ok")
+        step_impacts.append(
+            Impact(tr("Pause"), "0", tr("no queue was without owner; read every {n} s", n=f"{every:g}"), "ok")
         )
     else:
         queue, span = worst
@@ -150,11 +152,11 @@ def harms(step: Step, every: float, deliveries: Deliveries | None = None, group:
         note = tr("{queue} had no owner", queue=short(queue))
         if further_count:
             note += " · " + tr_plural("{n:,} more queue", "{n:,} more queues", n=further_count)
-        step_harms.append(Harm(tr("Pause"), length(span), note, "warn"))
-    step_harms.append(_duplicates(step))
+        step_impacts.append(Impact(tr("Pause"), length(span), note, "warn"))
+    step_impacts.append(_duplicates(step))
     burst = step.worst_burst
     if burst is None:
-        step_harms.append(Harm(tr("Burst"), "× 1", tr("no queue became faster afterwards"), "ok"))
+        step_impacts.append(Impact(tr("Burst"), "× 1", tr("no queue became faster afterwards"), "ok"))
     else:
         queue, rates = burst
         note = tr(
@@ -163,18 +165,18 @@ def harms(step: Step, every: float, deliveries: Deliveries | None = None, group:
             after=f"{rates.rate_after:,.0f} /s",
             before=f"{rates.rate_before:,.0f} /s",
         )
-        step_harms.append(Harm(tr("Burst"), f"× {rates.factor:.1f}", note, "warn" if rates.factor >= 1.5 else "ok"))
-    step_harms.append(_idle(step))
-    return step_harms
+        step_impacts.append(Impact(tr("Burst"), f"× {rates.factor:.1f}", note, "warn" if rates.factor >= 1.5 else "ok"))
+    step_impacts.append(_idle(step))
+    return step_impacts
 
 
-def _idle(step: Step) -> Harm:
+def _idle(step: Step) -> Impact:
     queues = tr_plural("{n:,} queue", "{n:,} queues", n=len(step.owners_after))
     note = tr_plural("{n:,} consumer for {queues}", "{n:,} consumers for {queues}", n=len(step.clients), queues=queues)
-    return Harm(tr("Idle consumers"), f"{step.idle_before} → {step.idle}", note, "warn" if step.idle else "ok")
+    return Impact(tr("Idle consumers"), f"{step.idle_before} → {step.idle}", note, "warn" if step.idle else "ok")
 
 
-def _counted_harms(step: Step, deliveries: Deliveries, group: str, end: int) -> Iterator[Harm]:
+def _counted_impacts(step: Step, deliveries: Deliveries, group: str, end: int) -> Iterator[Impact]:
     """Yield pause, duplicates and burst, from the deliveries to our clients."""
     pauses = deliveries.pauses(group, step.begin, step.end, end)
     ongoing_pauses = dict[Queue, int]()
@@ -184,7 +186,7 @@ def _counted_harms(step: Step, deliveries: Deliveries, group: str, end: int) -> 
             ongoing_pauses[queue] = pauses[queue] = since
     worst = max(pauses, key=lambda queue: pauses[queue], default=None)
     if worst is None:
-        yield Harm(tr("Pause"), UNKNOWN, tr("nothing was delivered around it"), "chat")
+        yield Impact(tr("Pause"), UNKNOWN, tr("nothing was delivered around it"), "chat")
     else:
         other_pauses = [pause_ms for queue, pause_ms in pauses.items() if queue != worst]
         figure, max_other_ms = f"{pauses[worst]:,} ms", max(other_pauses, default=0)
@@ -192,18 +194,18 @@ def _counted_harms(step: Step, deliveries: Deliveries, group: str, end: int) -> 
         if worst in ongoing_pauses:
             figure = f"≥ {figure}"
             note = tr("{queue} has no owner; the others at most {n:,} ms", queue=short(worst), n=max_other_ms)
-        yield Harm(tr("Pause"), figure, note, "warn" if pauses[worst] >= LONG_PAUSE_MS else "ok")
+        yield Impact(tr("Pause"), figure, note, "warn" if pauses[worst] >= LONG_PAUSE_MS else "ok")
     repeated = deliveries.repeated(group, step.begin, end)
     note = tr("of {n:,} delivered since, by queue and offset", n=deliveries.handed(group, step.begin, end))
     if deliveries.dropped:
         note += " · " + tr("at least this many ({n:,} not reported)", n=deliveries.dropped)
-    yield Harm(tr("Delivered twice"), f"{len(repeated):,}", note, "warn" if repeated else "ok")
+    yield Impact(tr("Delivered twice"), f"{len(repeated):,}", note, "warn" if repeated else "ok")
     bursts = deliveries.bursts(group, step.begin, step.end, end)
     fastest = max(bursts, key=lambda queue: bursts[queue][1] / bursts[queue][0], default=None)
     if fastest is None:
-        yield Harm(tr("Burst"), UNKNOWN, tr("too little was delivered before it"), "chat")
+        yield Impact(tr("Burst"), UNKNOWN, tr("too little was delivered before it"), "chat")
     elif bursts[fastest][1] <= bursts[fastest][0]:
-        yield Harm(tr("Burst"), "× 1", tr("no queue became faster afterwards"), "ok")
+        yield Impact(tr("Burst"), "× 1", tr("no queue became faster afterwards"), "ok")
     else:
         rate_before, rate_after = bursts[fastest]
         note = tr(
@@ -212,7 +214,7 @@ def _counted_harms(step: Step, deliveries: Deliveries, group: str, end: int) -> 
             after=f"{rate_after:,.0f} /s",
             before=f"{rate_before:,.0f} /s",
         )
-        yield Harm(
+        yield Impact(
             tr("Burst"), f"× {rate_after / rate_before:.1f}", note, "warn" if rate_after >= 1.5 * rate_before else "ok"
         )
 
@@ -257,7 +259,7 @@ def _short(queues: Sequence[Queue]) -> str:
     return ", ".join(short(queue) for queue in queues) or "–"
 
 
-def _duplicates(step: Step) -> Harm:
+def _duplicates(step: Step) -> Impact:
     notes = []
     if step.doubles:
         queue, span = max(step.doubles.items(), key=lambda item: item[1].max_ms)
@@ -266,7 +268,7 @@ def _duplicates(step: Step) -> Harm:
         notes.append(tr("offsets fell by {n:,}: these are read again", n=step.went_back))
     notes.append(tr("the number is unknown: no admin request shows it"))
     figure = f"≥ {step.went_back:,}" if step.went_back else UNKNOWN
-    return Harm(tr("Delivered twice"), figure, " · ".join(notes), "warn" if len(notes) > 1 else "chat")
+    return Impact(tr("Delivered twice"), figure, " · ".join(notes), "warn" if len(notes) > 1 else "chat")
 
 
 def step_rows(model: ClusterModel, line: Timeline) -> list[StepRow]:
@@ -326,8 +328,8 @@ def rebalance_markdown(model: ClusterModel, line: Timeline) -> str:
     )
     for step in line.steps:
         lines += [f"## {step.number}. {step_words(model, step)}", ""]
-        step_harms = harms(step, model.interval_s, model.deliveries, line.group, until(model, line, step))
-        lines += [f"- {harm.name}: {harm.figure}, {harm.note}" for harm in step_harms if step.number > 1]
+        step_impacts = impacts(step, model.interval_s, model.deliveries, line.group, until(model, line, step))
+        lines += [f"- {impact.name}: {impact.figure}, {impact.note}" for impact in step_impacts if step.number > 1]
         lines.append("")
         lines += markdown_table(
             (tr("Queue"), tr("Before it"), tr("After it"), ""),

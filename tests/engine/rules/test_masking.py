@@ -141,6 +141,13 @@ def test_every_word_hides_what_it_names_and_no_other_does() -> None:
     assert "paid" in text
 
 
+def test_scripts_that_call_keeping_go_on_with_a_deprecation_warning():
+    """The method is called except_for now; its older name raised AttributeError."""
+    with pytest.warns(DeprecationWarning, match="except_for"):
+        mask = Masking.of("properties").keeping(["note"])
+    assert mask.kept == {"note"}
+
+
 def test_users_properties_may_stay_by_name() -> None:
     mask = Masking.of("properties,keys").except_for(["note"])
     property_values = mask.property_values(PROPERTIES)

@@ -11,7 +11,7 @@ from viewer.cluster.cluster_model import Reading
 from viewer.cluster.lessons import LESSONS, LessonRun
 from viewer.cluster.lessons_panel import LessonsBeside, LessonsPanel
 from viewer.cluster.own_clients import OwnClients
-from viewer.cluster.rebalance_words import Harm
+from viewer.cluster.rebalance_words import Impact
 from viewer.widgets.basics import Label
 
 
@@ -70,7 +70,10 @@ def test_one_lesson_tells_all_and_the_others_what_came_of_them(panel):
 def test_figures_stand_under_their_lesson(panel):
     lesson = next(item for item in LESSONS if item.key == "retry")
     run = panel.runs["retry"] = LessonRun(lesson, 1, status="done", result="Refused 4 · Dead letters 4")
-    run.figures = (Harm("Refused", "4", "each delivered 3 times", "warn"), Harm("Dead letters", "4", "read", "warn"))
+    run.figures = (
+        Impact("Refused", "4", "each delivered 3 times", "warn"),
+        Impact("Dead letters", "4", "read", "warn"),
+    )
     panel.refresh()
     panel.refresh()
     entry = panel.entries["retry"]
@@ -92,11 +95,11 @@ def beside(shown) -> LessonsBeside:
 
 
 def shown_parts(page: LessonsBeside) -> tuple[bool, bool, bool]:
-    """Whether strip, lessons and harm are shown."""
+    """Whether strip, lessons and impact are shown."""
     return page.strip.isVisible(), page.lessons.isVisible(), page.rebalance.side.isVisible()
 
 
-def test_a_narrow_window_folds_the_lessons_and_a_click_opens_them_in_place_of_the_harm(beside, qtbot):
+def test_a_narrow_window_folds_the_lessons_and_a_click_opens_them_in_place_of_the_impact(beside, qtbot):
     """They were not there at all below 1180 px, in no menu and under no key."""
     assert shown_parts(beside) == (False, True, True)
     beside.resize(880, 560)

@@ -24,7 +24,7 @@ def panel(shown) -> RebalancePanel:
 
 def words(panel: RebalancePanel) -> str:
     QApplication.processEvents()
-    return " · ".join(label.text() for label in panel._harms.findChildren(Label) if label.isVisible())
+    return " · ".join(label.text() for label in panel._impacts.findChildren(Label) if label.isVisible())
 
 
 def test_the_newest_step_stands_while_time_is_followed(panel):
@@ -55,15 +55,15 @@ def test_a_step_is_gone_back_to_and_now_is_behind_the_last(panel):
     assert panel.step is None
 
 
-def test_harms_stay_in_sight_while_their_figures_change(panel):
-    """Each reading made new labels, which are empty until the next turn of the loop: the harms flickered, and a picture
-    of the help showed none.
+def test_impacts_stay_in_sight_while_their_figures_change(panel):
+    """Each reading made new labels, which are empty until the next turn of the loop: the impacts flickered, and a
+    picture of the help showed none.
     """
     panel.choose_step(1)
-    before = [label for label in panel._harms.findChildren(Label) if label.isVisible()]
+    before = [label for label in panel._impacts.findChildren(Label) if label.isVisible()]
     texts = [label.text() for label in before]
     panel.choose_step(2)
-    after = [label for label in panel._harms.findChildren(Label) if label.isVisible()]
+    after = [label for label in panel._impacts.findChildren(Label) if label.isVisible()]
     assert [label.text() for label in after] != texts
     assert set(before) & set(after)
     assert all(label.text() for label in after)

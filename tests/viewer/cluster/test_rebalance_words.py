@@ -1,4 +1,4 @@
-"""Steps and harms in words: lengths between two bounds, what nobody told as "…", the whole as Markdown."""
+"""Steps and impacts in words: lengths between two bounds, what nobody told as "…", the whole as Markdown."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from viewer.cluster.deliveries import Delivery, RebalanceEvent
 from viewer.cluster.rebalance import Burst, DurationBounds, Timeline, timeline
 from viewer.cluster.rebalance_words import (
     REASONS,
-    harms,
+    impacts,
     length,
     list_rows,
     mark_words,
@@ -51,13 +51,13 @@ def test_steps_say_who_came_and_who_left():
     assert mark_words(MODEL, TimeMark(0, "registers", "broker-b")) == "broker-b registers"
 
 
-def test_harms_have_a_figure_each():
-    pause, repeated, burst, idle = harms(LINE.steps[1], 1.0)
+def test_impacts_have_a_figure_each():
+    pause, repeated, burst, idle = impacts(LINE.steps[1], 1.0)
     assert (pause.figure, pause.note, pause.kind) == ("2.0–4.0 s", "broker-a q2 had no owner · 1 more queue", "warn")
     assert (repeated.figure, repeated.kind) == ("…", "chat")
     assert burst.kind == "ok"
     assert (idle.figure, idle.note, idle.kind) == ("0 → 0", "2 consumers for 6 queues", "ok")
-    none = harms(LINE.steps[2], 1.0)
+    none = impacts(LINE.steps[2], 1.0)
     assert (none[0].figure, none[0].kind) == ("0", "ok")
     assert (none[3].figure, none[3].kind) == ("0 → 1", "warn")
     bad = replace(
@@ -66,7 +66,7 @@ def test_harms_have_a_figure_each():
         went_back=40,
         bursts={made.A[1]: Burst(100.0, 310.0)},
     )
-    _, repeated, burst, _ = harms(bad, 1.0)
+    _, repeated, burst, _ = impacts(bad, 1.0)
     assert (repeated.figure, repeated.kind) == ("≥ 40", "warn")
     assert "broker-a q0 had two owners for 0.0–1.0 s · offsets fell by 40" in repeated.note
     assert (burst.figure, burst.note) == ("× 3.1", "broker-a q1: 310 /s after 100 /s")
@@ -88,7 +88,7 @@ def test_each_queue_says_whose_it_was_and_is():
     assert move_rows(MODEL, removed)[0].change == "no owner has it"
 
 
-def test_markdown_has_every_step_with_its_harm():
+def test_markdown_has_every_step_with_its_impact():
     text = rebalance_markdown(MODEL, LINE)
     assert text.startswith("# Rebalance billing\n")
     assert "| C3 left | 2 | 2.0–4.0 s |" in text
@@ -97,7 +97,7 @@ def test_markdown_has_every_step_with_its_harm():
     assert rebalance_markdown(MODEL, Timeline()) == ""
 
 
-def test_with_consumers_of_ones_own_harms_are_counted():
+def test_with_consumers_of_ones_own_impacts_are_counted():
     model = made.looked_at(*made.rebalanced())
     step = LINE.steps[1]
     begin = step.begin + 400
@@ -117,7 +117,7 @@ def test_with_consumers_of_ones_own_harms_are_counted():
     )
     end = until(model, LINE, step)
     assert end == LINE.steps[2].begin
-    pause, repeated, burst, idle = harms(step, 1.0, model.deliveries, "billing", end)
+    pause, repeated, burst, idle = impacts(step, 1.0, model.deliveries, "billing", end)
     assert (pause.figure, pause.kind) == ("712 ms", "warn")
     assert (repeated.figure, repeated.kind) == ("10", "warn")
     assert repeated.note.startswith("of 251 delivered since")
@@ -126,7 +126,7 @@ def test_with_consumers_of_ones_own_harms_are_counted():
     (row,) = list_rows(model, LINE, step)
     assert (row.client, row.ids, row.change) == ("C2", "C2", "+broker-a q2")
     assert "- Pause: 712 ms" in rebalance_markdown(model, LINE)
-    empty = harms(step, 1.0, model.deliveries, "billing", step.begin)
+    empty = impacts(step, 1.0, model.deliveries, "billing", step.begin)
     assert empty[1].figure == "0"
 
 
@@ -136,7 +136,7 @@ def test_what_went_slower_afterwards_is_no_burst():
     step = LINE.steps[1]
     times = [*range(step.begin - 14_000, step.begin, 30), *range(step.end, step.end + 8_000, 100)]
     model.deliveries.add([Delivery(time, "a", "billing", made.A[2], n) for n, time in enumerate(times)])
-    burst = harms(step, 1.0, model.deliveries, "billing", until(model, LINE, step))[2]
+    burst = impacts(step, 1.0, model.deliveries, "billing", until(model, LINE, step))[2]
     assert (burst.figure, burst.note, burst.kind) == ("× 1", "no queue became faster afterwards", "ok")
 
 
@@ -145,16 +145,16 @@ def test_a_queue_that_nobody_takes_over_stands_still_to_the_end():
     model = made.looked_at(*made.rebalanced()[:19])
     line = timeline("billing", tuple(model.moments["billing"]))
     step = line.steps[-1]
-    assert step.after[made.A[2]] == ()
+    assert step.owners_after[made.A[2]] == ()
     times = {made.A[0]: range(step.begin - 14_000, line.end, 90), made.A[2]: range(step.begin - 14_000, step.begin, 70)}
     model.deliveries.add(
         [Delivery(current, "a", "billing", queue, n) for queue, some in times.items() for n, current in enumerate(some)]
     )
-    pause = harms(step, 1.0, model.deliveries, "billing", until(model, line, step))[0]
+    pause = impacts(step, 1.0, model.deliveries, "billing", until(model, line, step))[0]
     assert (pause.figure, pause.kind) == (f"≥ {line.end - times[made.A[2]][-1]:,} ms", "warn")
     assert pause.note == "broker-a q2 has no owner; the others at most 90 ms"
     nobody_knows = replace(step, is_complete=False)
-    assert harms(nobody_knows, 1.0, model.deliveries, "billing", until(model, line, step))[0].figure == "90 ms"
+    assert impacts(nobody_knows, 1.0, model.deliveries, "billing", until(model, line, step))[0].figure == "90 ms"
 
 
 def test_every_reason_of_a_client_has_its_words():
