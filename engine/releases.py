@@ -110,6 +110,7 @@ class ReleaseRules:
     """A group whose name is empty is declared like any other, and groups may be declared under any name."""
 
     # Broker
+    tells_version_number: bool  # GET_BROKER_RUNTIME_INFO has brokerVersion, besides brokerVersionDesc
     timers: bool
     pop: bool
     timer_buffer_extra_bytes: int
@@ -123,6 +124,11 @@ class ReleaseRules:
     def title(self) -> str:
         """The release's name in a sentence: "RocketMQ 5.5.1"."""
         return f"RocketMQ {self.patch}"
+
+    @property
+    def version_name(self) -> str:
+        """The release's name as a broker tells it (Java: ``MQVersion``): "V5_5_1"."""
+        return f"V{self.patch.replace('.', '_')}"
 
 
 _4_9 = ReleaseRules(
@@ -180,6 +186,7 @@ _4_9 = ReleaseRules(
     quotes_wrong_topics=False,
     faq="http://rocketmq.apache.org/docs/faq/",
     nameless_groups=True,
+    tells_version_number=True,
     timers=False,
     pop=False,
     timer_buffer_extra_bytes=100,
@@ -246,6 +253,7 @@ _5_4 = replace(
     longest_retry_topic=255,
     quotes_wrong_topics=True,
     nameless_groups=False,
+    tells_version_number=False,
     timer_skips_large_messages=True,
 )
 _5_5 = replace(

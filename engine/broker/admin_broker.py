@@ -21,7 +21,7 @@ from engine.broker.stats import PerSecond
 from engine.errors import UsageError
 from engine.remoting.codes import NOT_SET, STORE_RELEASE, Refused, RequestCode, ResponseCode
 from engine.remoting.connection import Connection
-from engine.remoting.frame import VERSION, Command, answer_to
+from engine.remoting.frame import Command, answer_to, ordinal_of
 from engine.remoting.settings import key_value_pairs, overlay
 from engine.store.query_message import earliest_message_time
 from engine.system_names import LMQ_PREFIX, SCHEDULE_TOPIC, SYSTEM_PREFIX
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from engine.broker.broker import Broker, Header, Processor
 
 
-VERSION_NAME = "V5_3_3"
-"""Name of the version number :data:`engine.remoting.frame.VERSION`."""
 DAYS = ("YesterdayMorning", "TodayMorning")
 POOLS = {4: ("send", "pull", "query"), 5: ("send", "pull", "litePull", "query", "ack")}
 """Queues of requests in RocketMQ. Here only sends wait, for the disk; other requests are answered as they come. There
@@ -87,7 +85,8 @@ def runtime(broker: Broker, request: Command, _header: Header, _connection: Conn
     """
     store = broker.store
     positions, counters, parts = store.positions(), store.counters(), store.parts
-    put, major = counters["dispatch.units"], store.rules.major
+    put, rules = counters["dispatch.units"], store.rules
+    major = rules.major
     failed = sum(number for name, number in counters.items() if name.startswith("put.") and name != "put.calls")
     rates = broker.rates.per_second()
     total_rates = [hits + misses for hits, misses in zip(rates.found, rates.missed, strict=True)]
@@ -95,8 +94,8 @@ def runtime(broker: Broker, request: Command, _header: Header, _connection: Conn
     table = {
         "bootTimestamp": broker.started,
         **({"brokerActive": "true"} if major >= 5 else {}),
-        "brokerVersion": VERSION,
-        "brokerVersionDesc": VERSION_NAME,
+        **({"brokerVersion": ordinal_of(rules.patch)} if rules.tells_version_number else {}),
+        "brokerVersionDesc": rules.version_name,
         STORE_RELEASE: store.release,
         "earliestMessageTimeStamp": earliest_message_time(store.parts.log),
         "runtime": _since(broker.now() - broker.started),

@@ -24,6 +24,8 @@ BATCH_CONSUME_QUEUE_FILE_SIZE = 13_800_000
 INDEX_SLOTS = 5_000_000
 INDEX_ENTRIES = 20_000_000
 CHECKPOINT_SIZE = 4096
+LAB_MARKER = "storescope-lab.json"
+"""A file beside the folder ``store`` of a lab store: it names the release for which the lab made the store."""
 _INDEX_NAME = "%Y%m%d%H%M%S"
 
 

@@ -17,6 +17,7 @@ from typing import Any, Final, cast
 
 from engine.config import MessageStoreConfig, from_mapping
 from engine.errors import CannotRead, StoreError, UsageError
+from engine.files.layout import LAB_MARKER
 from engine.files.whole_file import put_whole
 from engine.lab.presets import NOT_IN_A_LAB, changes_of
 from engine.lab.shadow_disk import ShadowDisk
@@ -24,7 +25,7 @@ from engine.message_store import MessageStore
 from engine.releases import NEWEST, Release, parse
 from engine.sentences import sentence
 
-MARKER: Final = "storescope-lab.json"
+MARKER: Final = LAB_MARKER
 DISK_BYTES: Final = 16 << 30
 """Bytes of the disk that a lab store believes to have: retention and refusals follow from it."""
 _PARTS: Final = ("store", "durable", "before", "kept", "again")

@@ -65,6 +65,12 @@ def release_of(ordinal: int) -> str:
     return f"{4 + major}.{minor // 10}.{minor % 10}{'-SNAPSHOT' * snapshot}"
 
 
+def ordinal_of(release: str) -> int:
+    """Return the ordinal of a release such as ``5.3.3``, the reverse of :func:`release_of`."""
+    major, minor, patch = map(int, release.split("."))
+    return _FIRST_REGULAR + 2 * ((major - 4) * 100 + minor * 10 + patch)
+
+
 @dataclass(slots=True)
 class Command:
     """A request or an answer. ``fields`` are the header fields as text, ``body`` is empty where there is none.

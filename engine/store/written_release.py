@@ -7,15 +7,16 @@ otherwise.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from engine.codec import checkpoint as codec
-from engine.errors import CorruptUnit
-from engine.files.layout import StorePaths
-from engine.releases import Release
+from engine.errors import CannotRead, CorruptUnit
+from engine.files.layout import LAB_MARKER, StorePaths
+from engine.releases import NAMES, Release, of, parse
 from engine.sentences import sentence
 
 _NAMES_OF_5 = ("timerwheel", "timerlog", "compaction", "batchconsumequeue", "abort.bak")
@@ -68,6 +69,9 @@ def guess(
     if checkpoint is not None and checkpoint.impossible:
         checkpoint = None  # whatever overwrote it shows no release
     newer = _since_5_4(paths, reading, checkpoint)
+    made_for = _lab_release(paths, reading)
+    if made_for is not None and of(made_for.release).writes_tag_entries and not _is_later(newer, made_for):
+        newer = made_for
     entries = tag_entries()
     if newer is None and entries is not None and entries.with_entry:
         newer = WrittenRelease("5.4", sentence("its index has entries of tags"))
@@ -86,10 +90,27 @@ def guess(
     if named is not None:
         return WrittenRelease("5.3", sentence("it has {name}", name=named))
     if checkpoint is None:
-        return None
+        return made_for
     if checkpoint.confirm_phy_offset or checkpoint.master_flushed_offset:
         return WrittenRelease("5.3", sentence("its checkpoint has a confirm offset"))
     return WrittenRelease("4.9", sentence("it has no timerwheel and no confirm offset"))
+
+
+def _is_later(written: WrittenRelease | None, other: WrittenRelease) -> bool:
+    return written is not None and NAMES.index(written.release) > NAMES.index(other.release)
+
+
+def _lab_release(paths: StorePaths, reading: StoreFiles) -> WrittenRelease | None:
+    """Return the release for which the lab made the store: its marker names it before the first message is written."""
+    try:
+        raw = reading.read(paths.root.parent / LAB_MARKER) if paths.root.name == "store" else None
+        marker = json.loads(raw) if raw is not None else None
+        if not isinstance(marker, dict) or marker.get("lab") != 1:
+            return None
+        release = parse(str(marker.get("like", "")))
+    except (OSError, ValueError, CannotRead):  # a file beside the store: without it the store's own files decide
+        return None
+    return WrittenRelease(release, sentence("the lab made it for {release}", release=of(release).title))
 
 
 def _since_5_4(paths: StorePaths, reading: StoreFiles, checkpoint: codec.Checkpoint | None) -> WrittenRelease | None:

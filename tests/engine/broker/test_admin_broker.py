@@ -17,6 +17,7 @@ from engine.codec.timer import decode_check
 from engine.config import MessageStoreConfig
 from engine.mapped.mapped_file_queue import MappedFileQueue
 from engine.message_store import MessageStore
+from engine.releases import Release
 
 
 def test_a_broker_tells_of_itself(tmp_path: Path) -> None:
@@ -25,8 +26,24 @@ def test_a_broker_tells_of_itself(tmp_path: Path) -> None:
             lines = bytes((await client.ask(26)).body).decode().splitlines()
             assert "brokerName=broker-a" in lines
             table = json.loads(bytes((await client.ask(28)).body))["table"]
-            assert table["brokerVersionDesc"] == "V5_3_3"
             assert all(isinstance(value, str) for value in table.values())
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(
+    ("release", "version"),
+    [
+        ("4.9", {"brokerVersion": "409", "brokerVersionDesc": "V4_9_8"}),
+        ("5.3", {"brokerVersion": "479", "brokerVersionDesc": "V5_3_3"}),
+        ("5.5", {"brokerVersionDesc": "V5_5_1"}),
+    ],
+)
+def test_a_broker_tells_the_release_of_its_store(tmp_path: Path, release: Release, version: dict[str, str]) -> None:
+    async def scenario() -> None:
+        async with asking_broker(tmp_path, release=release) as client:
+            table = json.loads(bytes((await client.ask(28)).body))["table"]
+            assert {key: table[key] for key in table if key.startswith("brokerVersion")} == version
 
     run(scenario)
 

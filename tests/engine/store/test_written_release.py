@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 import pytest
 
 from engine.codec.checkpoint import Checkpoint, encode
+from engine.codec.encode import Message
+from engine.config import MessageStoreConfig
 from engine.files.layout import StorePaths
+from engine.lab.lab_store import LabStore
 from engine.mapped.disk import RealDisk
+from engine.releases import NAMES
 from engine.services.opening import written_by
 from engine.store.written_release import TagEntries, WrittenRelease, guess
 
@@ -87,6 +92,24 @@ def test_an_older_release_that_continued_a_store_is_named_with_the_contradiction
     assert written is not None
     assert written.release == "5.3"
     assert written.evidence.startswith("its checkpoint has a logicsPhysicalOffset, but its newest units have no index")
+
+
+def test_a_new_lab_store_shows_the_release_for_which_it_was_made(tmp_path: Path):
+    """Its checkpoint has no offset of the queues for a minute, and abort.bak alone is of any release since 5.0."""
+    for release in NAMES:
+        with contextlib.closing(LabStore.create(tmp_path / release, MessageStoreConfig(mapped_file_size_commit_log=1 << 16), like=release)) as lab:
+            lab.store.put_message(Message("TopicA", b"first", queue_id=0))
+            assert written_by(StorePaths(lab.root), RealDisk()) == release
+
+
+def test_a_later_release_that_continued_a_lab_store_is_named(tmp_path: Path):
+    marker = tmp_path / "storescope-lab.json"
+    held = {"rocksdbstore/OPTIONS-000007": options("8.4.4"), "checkpoint": encode(Checkpoint(9, 9, 9))}
+    for text, release in (('{"lab":1,"like":"5.4"}', "5.5"), ("[]", "5.5"), ('{"lab":1,"like":"5.9"}', "5.5")):
+        files = Files(tmp_path / "store", {**held, str(marker): text.encode()})
+        written = guess(StorePaths(tmp_path / "store"), files)
+        assert written is not None
+        assert written.release == release
 
 
 @pytest.mark.golden
