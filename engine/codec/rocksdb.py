@@ -84,6 +84,7 @@ _COLUMN_FAMILY = 200
 _COLUMN_FAMILY_ADD = 201
 _COLUMN_FAMILY_DROP = 202
 _NEW_FILE = 103
+_BLOB_FILE, _BLOB_GARBAGE = 400, 401
 _END_OF_FIELDS = 1
 _SKIPPABLE = 1 << 13
 """A tag with this bit carries its length, so a reader that does not know it can skip it."""
@@ -235,6 +236,8 @@ def _apply(manifest: Manifest, edit: bytes) -> None:
         elif tag == _NEW_FILE:
             number, size = _new_file(fields)
             added[number] = size
+        elif tag in {_BLOB_FILE, _BLOB_GARBAGE}:
+            _skip_blob_file(fields, has_checksum=tag == _BLOB_FILE)
         elif tag & _SKIPPABLE:
             fields.string()
         else:
@@ -252,6 +255,17 @@ def _apply(manifest: Manifest, edit: bytes) -> None:
     for number in deleted:
         files.pop(number, None)
     files.update(added)
+
+
+def _skip_blob_file(fields: _Fields, *, has_checksum: bool) -> None:
+    """Skip a blob file, or its garbage: number, count, bytes; then custom fields up to a zero."""
+    for _ in range(3):
+        fields.number()
+    if has_checksum:
+        fields.string()
+        fields.string()
+    while fields.number():
+        fields.string()
 
 
 def _new_file(fields: _Fields) -> tuple[int, int]:

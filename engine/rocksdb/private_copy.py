@@ -118,17 +118,18 @@ def _copy(folder: Path, target: Path, reading: Reading) -> Fingerprint:
     (target / "CURRENT").write_bytes(name.encode("ascii") + b"\n")
     (target / name).write_bytes(manifest_bytes)
     manifest = rocksdb.decode(manifest_bytes)
-    if manifest is None:
-        raise damaged(reading, folder / name, sentence("expected a manifest of RocksDB, found other bytes"))
-    _check_tables(folder, manifest, sizes, reading)
+    if manifest is not None:  # else RocksDB itself decides whether these are its bytes
+        _check_tables(folder, manifest, sizes, reading)
     for table in sizes:
         if _TABLE.fullmatch(table):
             os.close(reading.open(folder / table))
             (target / table).symlink_to((folder / table).absolute())
-    logs = sorted(log for log in _logs(sizes) if log[0] >= manifest.first_log_number)
-    for _, log in logs:
+    first_log = manifest.first_log_number if manifest is not None else 0
+    logs = [log for number, log in sorted(_logs(sizes)) if number >= first_log]
+    for log in logs:
         _copy_file(folder / log, target / log, reading)
-    _check_sequence(folder, target, manifest, [log for _, log in logs], reading)
+    if manifest is not None:
+        _check_sequence(folder, target, manifest, logs, reading)
     sizes_after = {name: size for name, _, size, _ in fingerprint(folder, reading)}
     if sizes_after.get(name) != len(manifest_bytes) or _current_manifest(folder, sizes_after, reading) != name:
         raise _Changed
