@@ -23,8 +23,8 @@ LIVES_MS = 24 * 3_600_000
 @dataclass(slots=True)
 class OrderInfo:
     """The last pop of a group from a queue. ``offsets`` are queue offsets, ``acked`` has a bit for each of them;
-    times are ms. ``visible`` tells when single messages are visible again, ``counts`` how often they were popped
-    before.
+    times are ms. ``visible`` holds the times at which single messages become visible again, ``counts`` how often they
+    were popped before.
     """
 
     pop_time: int

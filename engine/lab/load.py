@@ -1,4 +1,4 @@
-"""The messages of a load, made quickly: topics, sizes and places in a text are laid out in tables beforehand."""
+"""Messages of a load, generated fast: topics, sizes and positions in a text come from tables prepared beforehand."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""The name server's tables: brokers, what each last said of itself, and the queues of every topic.
+"""The name server's tables: brokers with their last registration, and the queues of every topic.
 
-Passive: no socket, and the clock is given. Java: ``RouteInfoManager``.
+No socket, and the clock is a parameter. Java: ``RouteInfoManager``.
 
-The body with which a broker registers: plain JSON, or packed (docs/protocol/name-server.md#registration). Java:
-``RegisterBrokerBody``.
+Also parses the body with which a broker registers: plain JSON, or packed
+(docs/protocol/name-server.md#registration). Java: ``RegisterBrokerBody``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A name server that listens: requests to answers, silent brokers dropped, broken connections told."""
+"""A name server on a port: answers requests, drops brokers without heartbeats, reports broken connections."""
 
 from __future__ import annotations
 

@@ -52,8 +52,8 @@ class Follower:
     """Follows the master at ``host:port`` with an open store, which is the only one that writes to it.
 
     ``start`` is where an empty store begins: the first byte of the master's log; None: of its last file, as an empty
-    slave of RocketMQ does. A store with messages goes on behind them, and its last bytes are compared first. The
-    master is never told of an offset that is not flushed here. A master without a message is waited for.
+    slave of RocketMQ does. A store with messages continues after them; its last bytes are compared first. Only flushed
+    offsets are acknowledged to the master. If the master has no message yet, the follower waits.
 
     ``ask_master`` asks the master's broker where its log begins and ends. It is called only while a link brings
     heartbeats and no bytes: they do not tell a log without new bytes from one that deleted what was asked for.
@@ -142,7 +142,7 @@ class Follower:
                     self._append(cutter, transfer, store_end)
         finally:
             flushing.cancel()
-            await asyncio.wait([flushing])  # awaited itself, its end and that of this task could not be told apart
+            await asyncio.wait([flushing])  # a plain await could not distinguish its cancellation from ours
             if not flushing.cancelled():
                 flushing.result()
 

@@ -1,4 +1,4 @@
-"""The state of the findings view: rows, severities, opened causes, and how the check stands. No Qt."""
+"""The state of the findings view: rows, severities, opened causes, and the progress of the check. No Qt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A button that shows the choice and opens a list to choose from: one by click, several by their boxes."""
+"""A button that shows the selection and opens a list: a click selects one row, the check boxes select several."""
 
 from __future__ import annotations
 

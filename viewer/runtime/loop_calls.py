@@ -1,7 +1,7 @@
 """Calls from threads to the loop's thread.
 
-What a thread hands over is released on the loop's thread too: a Qt object whose last reference goes away in another
-thread would be destroyed there, under the feet of events that are on their way to it.
+Objects that a thread hands over are also released on the loop's thread. If the last reference to a Qt object went away
+in another thread, the object would be destroyed there while events for it are still queued.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from typing import Any
 from PySide6.QtCore import QObject, QTimer, Signal
 
 SLICE_SECONDS = 0.005
-"""How long calls are done one after the other before the loop comes round."""
+"""Maximum time for calls in a row before the event loop continues."""
 Finish = Callable[[Any, Exception | None], None]
 
 
 class _Mailbox(QObject):
-    """Lives as long as the process; holds the calls that wait for their turn."""
+    """Queue of the waiting calls; lives as long as the process."""
 
     woken = Signal()
 

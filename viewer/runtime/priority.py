@@ -1,6 +1,6 @@
 """Lower priority for this process: the window for a broker, and the worker for the window.
 
-A priority that was given up cannot be taken back. Where nothing else wants the processor it costs nothing.
+A lowered priority cannot be raised again. It costs nothing while no other process needs the processor.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ import os
 from pathlib import Path
 
 BACKGROUND_NICENESS = 10
-"""How far (nice)."""
+"""The nice value of these processes."""
 TASKS = Path("/proc/self/task")
 
 
 def stand_back() -> None:
-    """All threads of this process, and with them those that they will start; where the system has no such thing,
-    nothing.
+    """Lower the priority of all threads of this process; threads started later inherit it. Does nothing on systems
+    without priorities.
     """
     if not hasattr(os, "setpriority"):
         return

@@ -181,8 +181,10 @@ def _as_master(
 
 
 def _check_listening(args: argparse.Namespace, broker: BrokerConfig, out: Output) -> BrokerConfig:
-    """Say what listening beyond this machine permits. Raises :class:`UsageError` where requests would not be checked
-    and that was not asked for, and where clients cannot be told the broker's address.
+    """Print what other machines may do if the broker listens beyond this machine.
+
+    Raises :class:`UsageError` if requests would be unchecked without ``--without-acl``, or if clients would get an
+    address that they cannot use.
     """
     if is_loopback(args.host):
         return broker
@@ -389,7 +391,7 @@ def _say_registration(out: Output, server: str, why: str | None) -> None:
 async def _name_server(
     args: argparse.Namespace, tls: Tls | None, out: Output, on_serving: asyncio.Event, takes: list[OnEvent]
 ) -> AsyncIterator[str]:
-    """A name server of its own; what changes there is said behind the first line."""
+    """Run a name server in this process; its changes are printed after the first line."""
 
     def on_change(change: Change) -> None:
         if on_serving.is_set() and out.as_json:

@@ -1,12 +1,12 @@
-"""Recovery carried out: exactly what stands in a plan is cut, deleted and dispatched again (docs/formats/recovery.md).
+"""Apply a recovery plan: cut, delete and dispatch again exactly what the plan says (docs/formats/recovery.md).
 
-The preview and its execution are one code: :mod:`.planning` decides, this module does. After an abnormal exit a plan
-is carried out while it is made, so that the log is walked once; otherwise it is made first. What dispatch leaves
-is held against the plan at the end.
+Preview and execution share their code: :mod:`.planning` decides, this module acts. After an abnormal exit the plan is
+applied while it is made, so that the log is walked once; otherwise the plan is made first. At the end, the result of
+the dispatch is compared with the plan.
 
-A crash on the way is recovered from: after an abnormal exit the file ``abort`` is still there, and the next start does
-the same again. After a normal exit that file is made before the first change, and the checkpoint's times are set to
-zero until all is done: the next start goes through the whole log then.
+A crash during recovery does no damage. After an abnormal exit the file ``abort`` is still there, and the next start
+does the same again. After a normal exit this module creates ``abort`` before the first change and sets the
+checkpoint's times to zero until everything is done, so that the next start walks the whole log.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ class _Execution:
     # -- before the walk
 
     def refuse_empty(self, empty_log: EmptyLog | None) -> None:
-        """Raise where the log is gone while other files know of it, unless the caller said that it may be."""
+        """Raise :class:`LogIsEmpty` if the log is empty but other files refer to it, unless the caller allowed that."""
         if empty_log is not None and not self._may_be_empty:
             raise LogIsEmpty(empty_log)
 
@@ -385,8 +385,10 @@ class _Execution:
 
 
 def _leaves_log_empty(plan: RecoveryPlan) -> bool:
-    """Return True if recovery leaves nothing of a log that other files know of: the caller allowed it, or the walk
-    ended at the log's first byte and what stands there is cleared (one blank unit; a first unit that is damaged).
+    """Return True if recovery leaves the log empty although other files refer to it.
+
+    This happens if the caller allowed it, or if the walk ended at the log's first byte and that place is cleared (the
+    first unit is blank or damaged).
     """
     if plan.start_file is not None and plan.end_offset > plan.log_min:
         return False
