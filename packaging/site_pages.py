@@ -43,7 +43,7 @@ API_MODULES = (
 """Modules that scripts import. Ruff asks for docstrings in them (``pyproject.toml``)."""
 API_OPTIONS = {
     "docstring_style": "google",
-    "extensions": [str(ROOT / "packaging" / "site_docstrings.py")],
+    "extensions": [{str(ROOT / "packaging" / "site_docstrings.py"): {"modules": API_MODULES}}],
     "filters": ["!^_"],
     "heading_level": 2,
     "members_order": "source",
