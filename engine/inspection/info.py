@@ -19,6 +19,7 @@ from engine.codec.message import BORN_HOST_V6, STORE_HOST_V6, Unit
 from engine.codec.unit_flavours import BY_VERSION, MAGICS
 from engine.errors import CannotRead, StoreError
 from engine.inspection import undecoded
+from engine.releases import name_next_start
 from engine.rules.undecoded import SUBJECT_WORDS
 from engine.sentences import sentence
 from engine.system_names import LMQ_PREFIX
@@ -137,10 +138,11 @@ def _unflushed(store: StoreSnapshot) -> Iterator[str]:
     with contextlib.suppress(CannotRead):
         unit = undecoded.first_behind_dispatch(store, queues.written_offset())
         if unit is not None:
-            yield sentence(
+            text = sentence(
                 "The queues lack the messages from offset {n:,} of the log on: the next start dispatches them",
                 n=unit.offset,
             )
+            yield name_next_start(text, undecoded.release_of(store))
 
 
 def _known(owner: object, name: str) -> Any:

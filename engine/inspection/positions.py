@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 from engine.codec.message import Unit
 from engine.errors import CannotRead, CorruptUnit, StoreError
+from engine.inspection.tables import release_of
+from engine.releases import name_next_start
 from engine.sentences import sentence
 from engine.store.offset_by_time import store_time
 
@@ -64,6 +66,9 @@ def positions(store: StoreSnapshot) -> Positions:
         index_end=index_end,
         checkpoint=checkpoint_positions(store),
     )
+    if all_positions.confirm.how is not None:
+        confirm = replace(all_positions.confirm, how=name_next_start(all_positions.confirm.how, release_of(store)))
+        all_positions = replace(all_positions, confirm=confirm)
     if not store.unread:
         return all_positions
     unread = Position(None, why=store.unread[0].words)

@@ -7,6 +7,7 @@ from dataclasses import fields
 
 import agree
 import pytest
+from handmade_stores import healthy
 
 from engine import releases
 from engine.cli.main import main
@@ -53,6 +54,34 @@ def test_a_version_follows_the_rules_of_one_release(version, release):
 def test_a_command_speaks_for_the_release_that_is_asked_for(golden, option, release):
     plan = agree.records_of("recover", golden("clean-5.3.3"), "--plan", option, release)[0]
     assert (plan["like"], plan["release"]) == (release, release)
+
+
+def test_positions_name_the_start_that_is_asked_for(golden):
+    for release, name in (("4.9", "RocketMQ 4.9"), ("5.4", "RocketMQ 5.4")):
+        (positions,) = agree.records_of("positions", golden("clean-5.3.3"), "--release", release)
+        assert positions["confirm"]["how"].startswith(f"no broker runs: the next start of {name}")
+
+
+def test_where_names_the_start_that_is_asked_for(tmp_path):
+    made = healthy(20)
+    made.units[-1].dispatched = made.units[-2].dispatched = False
+    root = made.write(tmp_path / "store", checkpoint=False, abort=True)
+    for option, release in (("--release", "4.9"), ("--like", "5.4")):
+        (result,) = agree.records_of("where", root, str(made.units[-1].offset), option, release)
+        assert f"the next start of RocketMQ {release}" in str(result)
+
+
+@pytest.mark.parametrize("words", [["config"], ["groups"], ["consumerProgress", "-s"]])
+def test_tables_are_read_as_by_the_start_that_is_asked_for(tmp_path, words, capsys):
+    """RocketMQ 4.9 and 5.3 accept a field name without quotes, 5.5 does not start with it."""
+    root = healthy().write(tmp_path / "store")
+    (root / "config").mkdir(exist_ok=True)
+    for name in ("consumerOffset.json", "consumerOffset.json.bak"):
+        (root / "config" / name).write_text('{offsetTable:{"Orders@billing":{"0":1}}}')
+    main([*words, str(root), "--release", "5.3"])
+    assert "does not start" not in "".join(capsys.readouterr())
+    main([*words, str(root), "--release", "5.5"])
+    assert "does not start" in "".join(capsys.readouterr())
 
 
 def test_a_release_that_is_not_known_ends_in_one_line(golden, capsys):

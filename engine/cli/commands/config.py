@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from engine.cli.options import add_command, add_store, common_options, open_named_store
+from engine.cli.options import add_command, add_release, add_store, common_options, open_named_store
 from engine.cli.output import Output, escape_controls
 from engine.codec import timer
 from engine.errors import CorruptUnit
@@ -24,6 +24,7 @@ def register(commands: Any) -> None:
         parents=[common_options()],
     )
     add_store(parser)
+    add_release(parser, "judge the start of this RocketMQ release (default: the one that probably wrote the store)")
     parser.set_defaults(run=run)
 
 

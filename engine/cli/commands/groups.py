@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from engine.cli.options import add_command, add_store, common_options, open_named_store
+from engine.cli.options import add_command, add_release, add_store, common_options, open_named_store
 from engine.cli.output import Column, Output
 from engine.errors import CannotRead
 from engine.inspection.groups import (
@@ -45,6 +45,7 @@ def register(commands: Any) -> None:
     )
     add_store(parser)
     parser.add_argument("--offsets", metavar="FILE", help="also read a broadcasting client's offsets.json")
+    add_release(parser, "judge the start of this RocketMQ release (default: the one that probably wrote the store)")
     parser.set_defaults(run=run)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from engine.cli.options import add_command, add_store, common_options, open_named_store
+from engine.cli.options import add_command, add_release, add_store, common_options, open_named_store
 from engine.cli.output import Column, Output, escape_controls, iso_time, size_text
 from engine.english import number_of
 from engine.inspection import records
@@ -39,6 +39,7 @@ def register(commands: Any) -> None:
         parents=[common_options()],
     )
     add_store(parser)
+    add_release(parser, "judge the start of this RocketMQ release (default: the one that probably wrote the store)")
     parser.set_defaults(run=run, tells_undecoded=True)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from engine.cli.commands import groups
 from engine.cli.commands.message import show
 from engine.cli.commands.units import print_unit
-from engine.cli.options import add_command, common_options, count, number, open_named_store
+from engine.cli.options import add_command, add_release, common_options, count, number, open_named_store
 from engine.cli.output import Column, Output
 from engine.codec.index_keys import INDEX_TYPES
 from engine.codec.message import Unit
@@ -74,6 +74,7 @@ def register(commands: Any) -> None:
         commands, "consumerProgress", _consumer_progress, "show the progress of consumer groups", "-g billing"
     )
     parser.add_argument("-g", "--groupName", dest="group", metavar="GROUP", help="the consumer group (default: all)")
+    add_release(parser, "judge the start of this RocketMQ release (default: the one that probably wrote the store)")
     _add(commands, "topicStatus", _topic_status, "show offsets and times of a topic's queues", "-t Orders")
 
 

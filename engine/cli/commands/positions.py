@@ -8,7 +8,7 @@ import argparse
 import asyncio
 from typing import Any
 
-from engine.cli.options import add_command, add_store, common_options, host_and_port, open_named_store
+from engine.cli.options import add_command, add_release, add_store, common_options, host_and_port, open_named_store
 from engine.cli.output import Column, Output
 from engine.errors import CannotRead, UsageError
 from engine.inspection import records
@@ -35,6 +35,7 @@ def register(commands: Any) -> None:
         parents=[common_options()],
     )
     add_store(parser)
+    add_release(parser, "judge the start of this RocketMQ release (default: the one that probably wrote the store)")
     parser.add_argument(
         "--broker", metavar="HOST:PORT", help="ask the broker that runs on STORE for its slaves' positions too"
     )

@@ -7,7 +7,7 @@ import json
 import shlex
 from typing import TYPE_CHECKING, Any
 
-from engine.cli.options import add_command, add_store, common_options, open_named_store
+from engine.cli.options import add_command, add_release, add_store, common_options, open_named_store
 from engine.cli.output import Output, Progress, escape_controls, iso_time
 from engine.english import number_of
 from engine.inspection import records
@@ -88,6 +88,7 @@ def register(commands: Any) -> None:
     )
     parser.add_argument("--topic", metavar="T", help="only messages of this topic")
     parser.add_argument("--group", metavar="G", help="the consumer group that did not get the message")
+    add_release(parser, "judge the start of this RocketMQ release (default: the one that probably wrote the store)")
     parser.set_defaults(run=run)
 
 

@@ -104,7 +104,8 @@ def test_after_a_crash_the_next_start_dispatches_what_was_only_in_memory(running
     (info,) = agree.records_of("info", root)
     (positions,) = agree.records_of("positions", root)
     first = positions["dispatched"]["offset"]
-    assert any(f"from offset {first:,} of the log on: the next start dispatches them" in note for note in info["notes"])
+    text = f"from offset {first:,} of the log on: the next start of RocketMQ 5."
+    assert any(text in note for note in info["notes"])
     assert agree.records_of("where", root, "954150")[0]["verdict"] == "notYetDispatched"
 
 
