@@ -238,6 +238,8 @@ def _dropped_row(plan: RecoveryPlan, *, harmed: bool) -> PlanRow:
         reason = _nothing_more(plan) if harmed else tr("nothing is lost")
         return PlanRow("note" if harmed else "ok", tr("Units dropped"), "0", reason)
     why = tr("{size} after the new end of the log", size=size(plan.bytes_dropped))
+    if plan.units_dropped > 1:  # the incident card above counts messages: another number for the same loss
+        why += " · " + tr("a batch is one unit, and some units hold no message")
     return PlanRow("error" if plan.units_dropped else "warn", tr("Units dropped"), number(plan.units_dropped), why)
 
 

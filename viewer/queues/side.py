@@ -236,7 +236,15 @@ class QueueSide(QWidget):
             self._verdict_head.set_note("")
             return
         looked = sum(verdicts.counts.values())
-        if verdicts.complete:
+        unread = verdicts.counts["unread"]
+        if verdicts.complete and unread:
+            note = tr_plural(
+                "{resolved:,} of {n:,} entry resolved",
+                "{resolved:,} of {n:,} entries resolved",
+                n=looked,
+                resolved=looked - unread,
+            )
+        elif verdicts.complete:
             note = tr_plural("{n:,} entry, all resolved", "{n:,} entries, all resolved", n=looked)
         else:
             note = tr_plural(

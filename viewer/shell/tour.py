@@ -107,6 +107,19 @@ class Frame(QWidget):
         p.drawRoundedRect(self.rect().adjusted(1, 1, -2, -2), 5, 5)
 
 
+def _shown_rect(part: QWidget, window: QWidget) -> QRect:
+    """Return where ``part`` shows in ``window``: its rectangle, as far as none of the widgets around it cuts it off.
+
+    Its own visible region is empty where its children cover it, as the rows of a scrolled view do.
+    """
+    shown = QRect(part.mapTo(window, QPoint(0, 0)), part.size())
+    around = part.parentWidget()
+    while around is not None and around is not window:
+        shown &= QRect(around.mapTo(window, QPoint(0, 0)), around.size())
+        around = around.parentWidget()
+    return shown
+
+
 class Tour(Paper):
     """The card over the lower right corner of the window. Escape ends the tour."""
 
@@ -210,15 +223,16 @@ class Tour(Paper):
         self._frame.setVisible(is_visible)
         box = QRect()
         if part is not None and is_visible:
-            shown = part.visibleRegion().boundingRect()
-            box = QRect(part.mapTo(window, shown.topLeft()), shown.size()).adjusted(-2, -2, 2, 2)
+            box = _shown_rect(part, window).adjusted(-2, -2, 2, 2)
             self._frame.setGeometry(box)
             self._frame.raise_()
         self.move(self._corner(box))
         self.raise_()
 
     def _corner(self, box: QRect) -> QPoint:
-        """Return the corner at which the card covers least of ``box``. Among equal ones the lowest at the right."""
+        """Return the corner at which the card covers least of ``box``, among equal ones that nearest to the lower
+        right.
+        """
         window, gap = self._window, px(16)
         right_edge, bottom = window.width() - self.width() - gap, window.height() - self.height() - px(44)
         left_edge, top = min(px(96), right_edge), min(px(120), bottom)
@@ -231,8 +245,9 @@ class Tour(Paper):
             for column in range(STEPS_ACROSS + 1)
         ]
 
-        def covered(corner: QPoint) -> int:
+        def covered(corner: QPoint) -> tuple[int, int]:
             over = QRect(corner, self.size()).intersected(box)
-            return over.width() * over.height() if not over.isEmpty() else 0
+            moved = places[0] - corner
+            return over.width() * over.height() if not over.isEmpty() else 0, moved.manhattanLength()
 
         return min(places, key=covered)

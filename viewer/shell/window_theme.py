@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING
 from weakref import WeakSet
 
 from PySide6.QtCore import QObject, Qt, QTimer
-from PySide6.QtWidgets import QApplication, QLabel, QWidget
+from PySide6.QtWidgets import QApplication, QFileDialog, QLabel, QWidget
 from shiboken6 import isValid
 
 from viewer.look.theme import IN_PARTS, style_sheet, tell, theme
 from viewer.pane import Pane
+from viewer.widgets.file_dialog import dress_file_dialog
 
 if TYPE_CHECKING:
     from viewer.shell.main_window import MainWindow
@@ -88,6 +89,8 @@ class WindowTheme(QObject):
         """Dress a child of the window that is about to be shown: its frame, a dialog, a box over it."""
         if isinstance(child, QWidget) and child is not self._window.pages:
             self.put_on(child)
+            if isinstance(child, QFileDialog):
+                dress_file_dialog(child)
 
     def stale(self, *, visible: bool) -> QWidget | None:
         """Return a part without the current theme, among the visible or among the hidden ones."""

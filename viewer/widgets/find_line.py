@@ -62,7 +62,7 @@ class FindLine(QWidget):
         self.next = self._tool("forward", f"{name}.next", tr("Find next"), "F3")
         self.stop = Button(tr("Stop"), "flat")
         self.stop.setObjectName(f"{name}.stop")
-        self.result = Elided("", 12, "text3")
+        self.result = Elided("", 12, "text3", middle=True)  # the number of the hit and its field stand at the ends
         self.result.setObjectName(f"{name}.result")
         self.result.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.close_tool = self._tool("close", f"{name}.close", tr("Close the find line"), "Esc")
@@ -86,7 +86,7 @@ class FindLine(QWidget):
         self._line.setSpacing(10)
         self.bodies.setVisible(not simple)
         for part, room in (
-            (self.field, 4),
+            (self.field, 3),
             (self.kinds, 0),
             (self.case, 0),
             (self.bodies, 0),
@@ -94,7 +94,7 @@ class FindLine(QWidget):
             (self.before, 0),
             (self.next, 0),
             (self.stop, 0),
-            (self.result, 5),
+            (self.result, 7),
             (self.close_tool, 0),
         ):
             self._line.addWidget(part, room)

@@ -127,3 +127,11 @@ def test_the_reason_stands_before_the_path() -> None:
     assert parts == {"reason": "expected a file of 6,000 bytes, found 1,000 bytes", "file": "CartUpdates/0/…0"}
     full_blocker = Blocker("AB01", "A process holds the store's lock: a broker is running on it", "", None)
     assert _blocker_parts(full_blocker) == {"reason": full_blocker.message, "file": ""}
+
+
+def test_dropped_units_are_not_taken_for_messages(tmp_path: Path) -> None:
+    """The incident card said 762 messages, and the plan below it 783 units of the same loss."""
+    with open_store(healthy().write(tmp_path / "store")) as store:
+        actual_plan = replace(plan(store), units_dropped=783, bytes_dropped=9000)
+    (row,) = [row for row in plan_rows(actual_plan, harmed=True) if row.what == "Units dropped"]
+    assert row.why.endswith("a batch is one unit, and some units hold no message")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -10,6 +11,7 @@ from engine.inspection.groups import GroupProgress
 from viewer.queues.facts import QueueFacts
 from viewer.queues.rows import EntryRow
 from viewer.queues.side import QueueSide, batch_fields, minimum_words, simple_fields
+from viewer.queues.verdict_work import Verdicts
 
 FACTS = QueueFacts("T", 0, "simple", (), 0, 7, 50, 50, "corrected", 640, (), False)
 ENTRY = EntryRow(3, "T", 0, 3, 640, 200, 12345, "entry", "ok", "A", tags="A")
@@ -61,3 +63,11 @@ def test_a_group_for_which_messages_wait_has_not_caught_up(qtbot):
     side.show_queue(replace(FACTS, groups=(group, replace(group, group="h", waiting=5))))
     assert side.groups.table.texts(0)[3] == "caught up"
     assert side.groups.table.texts(1)[3] == "5 wait"
+
+
+def test_entries_that_cannot_be_read_are_not_called_resolved(qtbot):
+    """It said "426 entries, all resolved" above "175 cannot be read"."""
+    side = QueueSide()
+    qtbot.addWidget(side)
+    side.show_verdicts(Verdicts(Counter(ok=251, unread=175), reached=426, total=426))
+    assert side._verdict_head.note.text() == "251 of 426 entries resolved"

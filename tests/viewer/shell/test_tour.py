@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QRect, Qt
+from PySide6.QtWidgets import QWidget
 
 from engine.inspection.samples import sample
 from viewer.runtime import places
@@ -34,3 +35,18 @@ def test_it_goes_on_back_and_ends(run, window, qtbot):
     assert tour._next.text() == "End the tour"
     qtbot.keyClick(tour, Qt.Key.Key_Escape)
     assert tour.isHidden()
+
+
+def test_the_card_leaves_the_bytes_in_sight_that_it_speaks_of(run, window, qtbot):
+    window.resize(1280, 720)
+    assert run(window.open(sample(SAMPLE)))
+    run(window.settled())
+    tour = Tour(window)
+    tour.go(0)
+    run(window.settled())
+    tour._place()
+    hex_view = window.findChild(QWidget, "unit.hex")
+    bytes_rect = QRect(hex_view.mapTo(window, hex_view.rect().topLeft()), hex_view.size())
+    assert tour._frame.geometry().contains(bytes_rect)
+    assert not tour.geometry().intersects(bytes_rect)
+    tour.end()

@@ -42,3 +42,13 @@ def test_what_was_sought_comes_back_with_the_arrows(line, qtbot):
     for key, text in ((Qt.Key.Key_Up, "older"), (Qt.Key.Key_Up, "oldest"), (Qt.Key.Key_Down, "older")):
         qtbot.keyClick(line.field, key)
         assert line.field.text() == text
+
+
+def test_a_long_result_keeps_its_end_and_is_whole_in_its_tool_tip(line):
+    line.resize(700, 40)
+    line.say(
+        "4 of 295 · in the rows of the filter · Found at 1,049,270 · continued from the other end · properties.TAGS"
+    )
+    line.result.grab()
+    assert line.result.toolTip() == line.result.text()
+    assert line.result.fontMetrics().elidedText(line.result.text(), line.result._mode, 200).endswith("TAGS")
