@@ -378,6 +378,14 @@ class UnitDetail(QTreeView):
         return bool(super().viewportEvent(event))
 
 
+def value_beside_link(line: Line, text: str, metrics: QFontMetrics, small: QFontMetrics, width: int) -> str:
+    """Return ``text``, shortened to ``width`` px less the room of the words of its link, which are short."""
+    link_width = 0
+    if line.place is not None and line.note:
+        link_width = min(small.horizontalAdvance(line.note) + px(11), width // 2)
+    return metrics.elidedText(text, Qt.TextElideMode.ElideMiddle, width - link_width)
+
+
 class _Painter(QStyledItemDelegate):
     """Rows of the tree: group heads in words, fields in mono with a dim remark."""
 
@@ -424,7 +432,7 @@ class _Painter(QStyledItemDelegate):
             )
             return
         small = QFontMetrics(ui(12))
-        shown = metrics.elidedText(text, Qt.TextElideMode.ElideMiddle, inner.width())
+        shown = value_beside_link(line, text, metrics, small, inner.width())
         p.setPen(C("accent" if line.place is not None else "text"))
         p.drawText(inner, Qt.AlignmentFlag.AlignVCenter, shown)
         note_left = inner.left() + metrics.horizontalAdvance(shown) + (px(10) if shown else 0)

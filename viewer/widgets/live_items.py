@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -588,11 +588,15 @@ class _Over:
     def lines(self) -> None:
         """Paint the marked values with their words, then the cursor."""
         frame, area = self._frame, self._area
+        labels: list[LineLabel] = []
         for upright in (True, False):
             lines = [line for line in frame.lines if line.upright == upright]
-            _paint_lines(
-                self._p, lines, [self._x(line.position) if upright else self._y(line.position) for line in lines], area
-            )
+            places = [self._x(line.position) if upright else self._y(line.position) for line in lines]
+            labels += _paint_lines(self._p, lines, places, area)
+        for label in labels:  # above the lines of both directions
+            self._p.fillRect(label.box, C("pane"))
+            self._p.setPen(C(label.role))
+            self._p.drawText(label.box, Qt.AlignmentFlag.AlignCenter, label.words)
         if frame.cursor is not None and frame.begin <= frame.cursor <= frame.end:
             self._p.setPen(QPen(C("text"), 1))
             x = self._x(frame.cursor)
@@ -602,8 +606,16 @@ class _Over:
 LABEL_ROWS = 3
 
 
-def _paint_lines(p: QPainter, lines: Sequence[Line], places: Sequence[float], area: QRectF) -> None:
-    """Paint the lines of one direction, and the words that have room, on the plot's background."""
+class LineLabel(NamedTuple):
+    """Words of a line, to be painted over all lines."""
+
+    box: QRectF
+    words: str
+    role: str
+
+
+def _paint_lines(p: QPainter, lines: Sequence[Line], places: Sequence[float], area: QRectF) -> list[LineLabel]:
+    """Paint the lines of one direction, and return the words that have room."""
     p.setFont(ui(11, 600))
     metrics, label_height = QFontMetrics(p.font()), px(15)
     words = joined([line.words for line in lines], places, [line.role for line in lines])
@@ -619,11 +631,10 @@ def _paint_lines(p: QPainter, lines: Sequence[Line], places: Sequence[float], ar
             top = area.top() + (label.row if label is not None else 0) * label_height
             foot = area.bottom() if line.dashed else min(area.bottom(), top + px(28))
             p.drawLine(QLineF(place, top, place, foot) if upright else QLineF(area.left(), place, area.right(), place))
+    line_labels = []
     for line, text, width, label in zip(lines, words, text_widths, labels, strict=True):
         if label is not None:
             left_x = label.begin if upright else area.left() + px(10) + label.row * area.width() / LABEL_ROWS
             top = area.top() + label.row * label_height if upright else label.begin
-            box = QRectF(left_x - 2, top, width + 4, label_height)
-            p.fillRect(box, C("pane", 0.85))
-            p.setPen(C(line.role))
-            p.drawText(box, Qt.AlignmentFlag.AlignCenter, text)
+            line_labels.append(LineLabel(QRectF(left_x - 2, top, width + 4, label_height), text, line.role))
+    return line_labels

@@ -345,6 +345,9 @@ def _add_curve(item: Any, curve: Curve) -> None:
     plot_item.setData(list(curve.xs), list(curve.ys))
 
 
+ABOVE_LINES = 10
+
+
 def _add_line(item: Any, line: Line, words: str, position: float, anchor: tuple[int, int]) -> None:
     """Add a line with its words, on the plot's background, at ``position`` of its length; without words only the
     line.
@@ -356,13 +359,15 @@ def _add_line(item: Any, line: Line, words: str, position: float, anchor: tuple[
         "color": tokens()[line.role],
         "position": position,
         "anchors": [anchor, anchor],
-        "fill": pg.mkBrush(C("pane", 0.85)),
+        "fill": pg.mkBrush(C("pane")),
     }
     angle = 90 if line.upright else 0
-    infinite_line = pg.InfiniteLine(line.position, angle=angle, pen=pen, label=words or None, labelOpts=label)
-    if words:
-        infinite_line.label.setFont(ui(11, 600))
-    item.addItem(infinite_line)
+    item.addItem(pg.InfiniteLine(line.position, angle=angle, pen=pen))
+    if words:  # on a line of their own that is not drawn, above all lines: another one would cross them
+        words_line = pg.InfiniteLine(line.position, angle=angle, pen=pg.mkPen(None), label=words, labelOpts=label)
+        words_line.label.setFont(ui(11, 600))
+        words_line.setZValue(ABOVE_LINES)
+        item.addItem(words_line)
 
 
 def _add_bars(item: Any, bars: Sequence[Bar]) -> None:

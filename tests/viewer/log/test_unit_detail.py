@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QFontMetrics
 
-from viewer.log.unit_detail import UnitDetail
+from viewer.log.unit_detail import UnitDetail, value_beside_link
 from viewer.log.unit_fields import Group, Line
+from viewer.look.theme import mono, ui
 
 GROUPS = [
     Group(
@@ -92,3 +94,15 @@ def test_a_chosen_field_becomes_a_condition_of_the_filter(detail):
     detail.termRequested.connect(lambda how, term: expected.append((how, term)))
     detail._use_term("and", "size = 3")
     assert expected == [("and", "size = 3")]
+
+
+def test_a_long_value_leaves_its_link_in_sight(detail):
+    """Beside a message lost in damage "→ queue entry" was cut to "→ queue e…"."""
+    metrics, small = QFontMetrics(mono(12)), QFontMetrics(ui(12))
+    line = Line("lost.0", "CartUpdates/0/1234567", "→ queue entry", "place", label="was")
+    width = metrics.horizontalAdvance(line.value) + 40
+    shown = value_beside_link(line, line.value, metrics, small, width)
+    assert "…" in shown
+    assert metrics.horizontalAdvance(shown) + 10 + small.horizontalAdvance(line.note) <= width
+    plain = Line("", line.value, line.note)
+    assert value_beside_link(plain, plain.value, metrics, small, width) == line.value

@@ -38,3 +38,23 @@ def test_curves_lines_and_bars_follow_each_other(plot) -> None:
     plot.grab()
     assert plot.accessibleDescription() == "nothing to draw"
     plot.retheme()
+
+
+def test_no_line_crosses_the_words_of_another(plot) -> None:
+    """The dashed line of a value went through "checkpoint, log", the words of an upright line."""
+    import pyqtgraph as pg
+
+    plot.show()
+    times = [1_795_248_000.0 + n for n in range(2000)]
+    curve = Curve("wrote", "posLog2", times, [float(n) for n in range(2000)], "2 GiB")
+    lines = [
+        Line(times[5], "posTime", "checkpoint, log"),
+        *(Line(float(value), "posBuild", "end", upright=False) for value in (1000, 1980)),
+    ]
+    plot.show_curves([curve], lines, times=True)
+    items = [item for item in plot._plot.scene().items() if isinstance(item, pg.InfiniteLine)]
+    with_words = [item for item in items if getattr(item, "label", None) is not None]
+    without = [item for item in items if getattr(item, "label", None) is None]
+    assert with_words
+    assert len(without) == len(lines)
+    assert min(item.zValue() for item in with_words) > max(item.zValue() for item in without)
