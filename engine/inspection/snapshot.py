@@ -417,6 +417,8 @@ class StoreSnapshot:
         part = self.undecoded_part("queues")
         if part is None or part.format != "RocksDB" or self.undecoded_part("log") is not None:
             return None
+        if part.may_hold_queues:
+            return None
         folder = self.path / part.folder
         if self._rocksdb_queues is None or self._rocksdb_queues.folder != folder:
             if self._rocksdb_queues is not None:

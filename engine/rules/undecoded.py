@@ -35,6 +35,7 @@ SUBJECT_WORDS: dict[Subject, str] = {
     "access": sentence("users and access rules are"),
 }
 _SOME_MESSAGES = sentence("some of the messages are")
+_QUEUES_PERHAPS = sentence("the queues may be")
 PURPOSE_WORDS: dict[Subject, str] = {
     "queues": sentence("consume queues"),
     "topics": sentence("topics"),
@@ -56,6 +57,7 @@ TABLE_SUBJECTS: dict[str, Subject] = {
 
 _DOUBLE_WRITE, _LIGHT_IN_ROCKSDB = "rocksdbCQDoubleWriteEnable", "combineCQUseRocksdbForLmq"
 _QUEUE_FOLDERS = ("consumequeue", "consumequeue_rocksdb")
+_FILE_QUEUES = ("consumequeue", "batchconsumequeue")
 _NOT_LOOKED_INTO = frozenset({"commitlog", "index", "timerlog", "consumequeue_ext", "batchconsumequeue", "lost+found"})
 _COMPACTION = "compaction/compactionLog"
 _TABLES: frozenset[Subject] = frozenset({"topics", "groups", "offsets"})
@@ -125,15 +127,22 @@ class UndecodedPart:
     """Queues with compacted messages, as ``topic/queue``."""
     content_words: str = ""
     """The first sentence of ``words``: what the folder holds."""
+    may_hold_queues: bool = False
+    """True for a RocksDB of unknown content in a store without queue files: the queues may be in it."""
 
     def reason(self, subject: Subject) -> str:
         """The reason why nothing is known about ``subject``."""
         return sentence(
             "cannot be told: {subject} in a {format} ({folder}/), which is not decoded",
-            subject=_SOME_MESSAGES if self.beside_units and subject == "log" else SUBJECT_WORDS[subject],
+            subject=self._subject_words(subject),
             format=sentence(self.format),
             folder=self.folder,
         )
+
+    def _subject_words(self, subject: Subject) -> str:
+        if self.beside_units and subject == "log":
+            return _SOME_MESSAGES
+        return _QUEUES_PERHAPS if self.may_hold_queues and subject == "queues" else SUBJECT_WORDS[subject]
 
     def reason_without(self, subject: Subject, need: str) -> str:
         """The reason why nothing is known about ``subject`` where ``need`` is not met."""
@@ -232,7 +241,7 @@ def answering(
         if subject == "queues" and part.beside_files and files_count:
             continue
         return part
-    return None
+    return next((part for part in parts if part.may_hold_queues), None) if subject == "queues" else None
 
 
 def in_the_way_of_writing(parts: Iterable[UndecodedPart]) -> UndecodedPart | None:
@@ -289,11 +298,12 @@ def _rocksdb(listing: FolderListing, rocks: RocksFolder) -> UndecodedPart:
     if manifest is not None:
         subjects = _by_families(rocks.folder, manifest, log_bytes=rocks.write_ahead_bytes) or subjects
     content_words = _rocksdb_words(rocks, subjects)
+    holds_data = bool(rocks.tables or rocks.write_ahead_bytes)
     return UndecodedPart(
         folder=rocks.folder,
         format="RocksDB",
         subjects=subjects,
-        holds_data=bool(rocks.tables or rocks.write_ahead_bytes),
+        holds_data=holds_data,
         size=rocks.table_bytes + rocks.write_ahead_bytes + rocks.other_bytes,
         words=sentence(
             "{content} RocksDB is not decoded: its {purpose} are not listed.",
@@ -301,7 +311,8 @@ def _rocksdb(listing: FolderListing, rocks: RocksFolder) -> UndecodedPart:
             purpose=_purpose_words(subjects),
         ),
         content_words=content_words,
-        beside_files="queues" in subjects and _has_file_queues(listing),
+        beside_files="queues" in subjects and _has_file_queues(listing, "consumequeue"),
+        may_hold_queues=not subjects and holds_data and not any(_has_file_queues(listing, f) for f in _FILE_QUEUES),
     )
 
 
@@ -342,15 +353,15 @@ def _purpose_words(subjects: frozenset[Subject]) -> str:
     return join(", ", [PURPOSE_WORDS[subject] for subject in PURPOSE_WORDS if subject in subjects]) or sentence("data")
 
 
-def _has_file_queues(listing: FolderListing) -> bool:
-    """Return True if a queue file below ``consumequeue`` holds at least one byte."""
-    for topic, _, topic_is_folder in listing.entries("consumequeue"):
+def _has_file_queues(listing: FolderListing, root: str) -> bool:
+    """Return True if a queue file below the folder ``root`` holds at least one byte."""
+    for topic, _, topic_is_folder in listing.entries(root):
         if not topic_is_folder:
             continue
-        for queue, _, queue_is_folder in listing.entries(f"consumequeue/{topic}"):
+        for queue, _, queue_is_folder in listing.entries(f"{root}/{topic}"):
             if not queue_is_folder or parse_file_name(queue) is None:
                 continue
-            folder = f"consumequeue/{topic}/{queue}"
+            folder = f"{root}/{topic}/{queue}"
             if any(size and not is_folder for _, size, is_folder in listing.entries(folder)):
                 return True
     return False

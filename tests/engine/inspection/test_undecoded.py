@@ -17,6 +17,7 @@ from engine.errors import UsageError
 from engine.inspection import open_store, undecoded
 from engine.inspection import open_store as inspection_open_store
 from engine.inspection.undecoded import guess, refuse_undecoded_modes, refused_by_releases, undecoded_modes
+from engine.inspection.where.evidence import where
 from engine.rules.undecoded import MODES
 
 
@@ -63,6 +64,33 @@ def test_other_rocksdb_folders_are_notes_and_leave_the_queues_alone(root, folder
         assert [part.folder for part in store.undecoded] == [folder]
         assert purpose in undecoded.notes(store)[0]
         assert not undecoded.rocksdb_queues(store)
+
+
+def test_a_rocksdb_of_unknown_content_may_hold_the_queues(tmp_path):
+    """Without queue files CQ10 said that the next start dispatches all messages again, beside a RocksDB in a folder of
+    an unknown name, which nobody had read.
+    """
+    made = healthy(4)
+    root = made.write(tmp_path / "store", queues=False)
+    assert "CQ10" in [record.get("id") for record in agree.records_of("check", root)]
+    rocksdb_in(root / "mycq")
+    records = agree.records_of("check", root)
+    ids = [record["id"] for record in records if record["type"] == "finding"]
+    assert "DK02" in ids
+    assert not [rule for rule in ids if rule.startswith("CQ")]
+    assert records[-1]["complete"] is False
+    assert "the queues may be in a RocksDB (mycq/)" in agree.records_of("info", root)[0]["unknown"]["queues"]
+    with open_store(root) as store:
+        (result,) = where(store, str(made.units[0].offset))
+    assert result.verdict not in {"notInQueue", "notYetDispatched", "neverSeen"}
+    assert "the queues may be in a RocksDB (mycq/)" in " ".join(evidence.holds for evidence in result.evidence)
+
+
+def test_a_rocksdb_of_unknown_content_beside_queue_files_leaves_the_queues_alone(root):
+    rocksdb_in(root / "mycq")
+    with open_store(root) as store:
+        assert store.undecoded_part("queues") is None
+        assert store.topics()
 
 
 def test_a_lone_file_called_current_is_no_rocksdb(root):
