@@ -121,6 +121,40 @@ def stalled_services(store: StoreSnapshot, newest: int) -> Iterator[StalledServi
     yield from _stalled_groups(store, newest)
 
 
+@dataclass(frozen=True, slots=True)
+class LevelBeyondQueue:
+    """A delay level whose offset in delayOffset.json is beyond the end of its queue: it delivers nothing of it."""
+
+    level: int
+    next_offset: int
+    queue_end: int
+
+    @property
+    def queue_id(self) -> int:
+        return self.level - 1
+
+    @property
+    def words(self) -> str:
+        return sentence(
+            "Delay level {level} is delivered from {n:,} on, its queue ends at {end:,}",
+            level=self.level,
+            n=self.next_offset,
+            end=self.queue_end,
+        )
+
+
+def levels_beyond_queues(store: StoreSnapshot) -> Iterator[LevelBeyondQueue]:
+    """Delay levels whose offset is beyond their queue; none while a broker runs. Raises :class:`CannotRead`."""
+    table = tables.loaded(store, "delayOffset.json")
+    if table is None or store.lock_state == "held":
+        return
+    offset_by_level, _ = delay_offsets(table)
+    for queue_id, queue in store.topics().get(SCHEDULE_TOPIC, {}).items():
+        next_offset = offset_by_level.get(queue_id + 1)
+        if next_offset is not None and next_offset > queue.max_offset:
+            yield LevelBeyondQueue(queue_id + 1, next_offset, queue.max_offset)
+
+
 def stalled_level(store: StoreSnapshot, level: int, newest: int) -> StalledService | None:
     """The delay level if it is stalled, else None."""
     table = tables.loaded(store, "delayOffset.json")

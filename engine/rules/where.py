@@ -154,6 +154,7 @@ class Facts:
     keys: tuple[KeyReach, ...] = ()
     groups: tuple[GroupReach, ...] = ()
     stalled: str = ""  # words for the stalled service that should have delivered it, or should ask its producer
+    level_beyond_queue: bool = False  # it waits in a delay level whose offset is beyond the end of its queue
     passed_over: bool = False  # the timer has read on behind its time and has not delivered it
     barred: str = ""  # words for why the broker refuses its group, or everybody, to read it
 
@@ -421,6 +422,8 @@ def next_step(verdict: Verdict, unit: Unit, facts: Facts) -> str:
     """The recommended next step, in one sentence."""
     if facts.stalled and verdict in {"delayed", "retried"}:
         return STANDING_STEP
+    if facts.level_beyond_queue and verdict in {"delayed", "retried"}:
+        return LEVEL_BEYOND_QUEUE_STEP
     if facts.stalled and verdict == "half":
         return STANDING_CHECK_STEP
     if facts.barred and verdict in {"found", "notInIndex", "notConsumed", "retried"}:
@@ -471,6 +474,10 @@ RULED_OUT_STEP = sentence("Bytes that cannot be read may hold it: take a snapsho
 STANDING_CHECK_STEP = sentence(
     "The broker does not ask its producer, because the check of transactions makes no progress: follow the steps of "
     "CF13 in check."
+)
+LEVEL_BEYOND_QUEUE_STEP = sentence(
+    "Its delay level stands still, because the level's offset is beyond the end of its queue: follow the step of CF09 "
+    "in check."
 )
 STANDING_STEP = sentence("The service that delivers it makes no progress: follow the steps of CF13 in check.")
 BARRED_STEP = sentence(

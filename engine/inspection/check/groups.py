@@ -20,7 +20,7 @@ from engine.inspection.deleted_topics import topics_known
 from engine.inspection.groups import read_permissions
 from engine.inspection.queue_reader import QueueReader
 from engine.inspection.snapshot import StoreSnapshot
-from engine.inspection.stalled_services import was_delivered
+from engine.inspection.stalled_services import levels_beyond_queues, was_delivered
 from engine.inspection.tables import read_table
 from engine.rules import catalogue, catalogue_tables
 from engine.rules.findings import HAPPENED, Finding, Severity
@@ -332,23 +332,21 @@ def _delay_offset_findings(
         return
     levels, _ = delay_offsets(table)
     path = str(store.paths.config / "delayOffset.json")
-    missing = []
+    missing: list[int] = []
+    for beyond in levels_beyond_queues(store):
+        evidence = {
+            "level": beyond.level,
+            "queue": f"{SCHEDULE_TOPIC}/{beyond.queue_id}",
+            "expected": beyond.queue_end,
+            "found": beyond.next_offset,
+        }
+        cause = "CQ10" if beyond.next_offset <= short_queues.get((SCHEDULE_TOPIC, beyond.queue_id), -1) else None
+        yield catalogue_tables.CF09.found(
+            beyond.words, path, None, evidence, "note" if store.abort else None, kind="beyond", caused_by=cause
+        )
     for number, queue in queues.items():
-        level, end = number + 1, queue.max_offset
-        if level not in levels:
-            missing += [level] if _has_delivered(store, queue, newest) else []
-        elif levels[level] > end:
-            text = sentence(
-                "Delay level {level} is delivered from {n:,} on, its queue ends at {end:,}",
-                level=level,
-                n=levels[level],
-                end=end,
-            )
-            evidence = {"level": level, "queue": f"{SCHEDULE_TOPIC}/{number}", "expected": end, "found": levels[level]}
-            cause = "CQ10" if levels[level] <= short_queues.get((SCHEDULE_TOPIC, number), -1) else None
-            yield catalogue_tables.CF09.found(
-                text, path, None, evidence, "note" if store.abort else None, kind="beyond", caused_by=cause
-            )
+        if number + 1 not in levels and _has_delivered(store, queue, newest):
+            missing.append(number + 1)
     if missing:
         redelivered = sum(queues[level - 1].max_offset - max(queues[level - 1].min_offset, 0) for level in missing)
         text = sentence(

@@ -29,12 +29,18 @@ from engine.inspection.entry_verdict import compare
 from engine.inspection.groups import Permissions, read_permissions
 from engine.inspection.key_trace import indexed_keys
 from engine.inspection.lookup import known_topics
-from engine.inspection.stalled_services import SETTLE_MS, StalledService, stalled_services
+from engine.inspection.stalled_services import (
+    SETTLE_MS,
+    LevelBeyondQueue,
+    StalledService,
+    levels_beyond_queues,
+    stalled_services,
+)
 from engine.inspection.tables import broken_offsets, read_table
 from engine.rules import where as rules
 from engine.rules.where import KeyReach
 from engine.sentences import join, msgid, sentence
-from engine.system_names import HALF_TOPIC, OP_TOPIC, ROCKSDB_HALF_TOPIC
+from engine.system_names import HALF_TOPIC, OP_TOPIC, ROCKSDB_HALF_TOPIC, SCHEDULE_TOPIC
 
 if TYPE_CHECKING:
     from engine.codec.config_tables import Table
@@ -73,6 +79,7 @@ class FactFinder:
             keys=keys,
             groups=groups,
             stalled=self._stalled_service_text(unit, evidence),
+            level_beyond_queue=self._level_beyond_queue(unit, evidence),
             passed_over=self._passed_over(family, unit, evidence),
             barred=self._barred(unit, evidence),
         )
@@ -101,6 +108,17 @@ class FactFinder:
                 return service.words
         return ""
 
+    def _level_beyond_queue(self, unit: Unit, evidence: list[Evidence]) -> bool:
+        """Return True if the message waits in a delay level whose offset is beyond its queue (CF09)."""
+        if unit.topic != SCHEDULE_TOPIC or self._store.paths is None:
+            return False
+        for level in self._levels_beyond_queues:
+            if level.queue_id == unit.queue_id:
+                file = str(self._store.paths.config / "delayOffset.json")
+                evidence.append(Evidence("service", file, None, level.words))
+                return True
+        return False
+
     def _passed_over(self, family: list[Unit], unit: Unit, evidence: list[Evidence]) -> bool:
         """Return True if the timer has read on behind the time at which this message was due, without delivering it
         (TM05).
@@ -125,6 +143,10 @@ class FactFinder:
         )
         evidence.append(Evidence("service", str(self._store.paths.timercheck), 0, statement))
         return True
+
+    @cached_property
+    def _levels_beyond_queues(self) -> list[LevelBeyondQueue]:
+        return list(levels_beyond_queues(self._store))
 
     @cached_property
     def _newest_time(self) -> int:

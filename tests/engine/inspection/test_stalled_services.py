@@ -14,6 +14,7 @@ from engine.config import MessageStoreConfig
 from engine.inspection import open_store
 from engine.inspection.findings import check
 from engine.inspection.stalled_services import StalledService, stalled_level, stalled_services
+from engine.inspection.where.evidence import where
 from engine.rules.findings import Finding
 
 MINUTE = 60_000
@@ -120,6 +121,26 @@ def test_a_service_that_stands_is_a_warning_with_its_step(tmp_path):
     assert finding.evidence["queue"] == "SCHEDULE_TOPIC_XXXX/2"
     assert finding.evidence["messages"] == 1
     assert "maxMessageSize" in finding.next_step
+
+
+@pytest.mark.parametrize("real_topic", ["Orders", "%RETRY%billing"])
+@pytest.mark.parametrize(("offset", "is_beyond"), [(9, True), (0, False)])
+def test_a_message_of_a_level_beyond_its_queue_does_not_just_wait(tmp_path, real_topic, offset, is_beyond):
+    """CF09 was an error, and where gave the advice to wait until the message is due."""
+    made = HandmadeStore()
+    more = {"REAL_TOPIC": real_topic, "REAL_QID": "0", "DELAY": "3"}
+    waiting = made.put("SCHEDULE_TOPIC_XXXX", 2, more=more)
+    waiting.tags_code = waiting.store_timestamp + 10_000
+    root = made.write(tmp_path / "store")
+    table(root, "delayOffset.json", f'{{"offsetTable":{{3:{offset}}}}}')
+    with open_store(root) as store:
+        (result,) = where(store, str(waiting.offset))
+        rules = [item.id for item in check(store) if isinstance(item, Finding)]
+    assert result.verdict == ("delayed" if real_topic == "Orders" else "retried")
+    assert ("CF09" in rules) == is_beyond
+    assert ("stands still" in result.next_step and "CF09" in result.next_step) == is_beyond
+    levels = [item.holds for item in result.evidence if item.what == "service"]
+    assert levels == (["Delay level 3 is delivered from 9 on, its queue ends at 1"] if is_beyond else [])
 
 
 def test_a_healthy_store_is_silent(tmp_path):
