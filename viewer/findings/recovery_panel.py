@@ -24,6 +24,7 @@ from viewer.pane.plan_words import (
     fate_kind,
     fates,
     headline,
+    headline_tip,
     plan_kind,
     plan_rows,
     release_name,
@@ -190,8 +191,11 @@ class RecoveryPanel(Paper):
         layout = self._chips.box
         empty(layout)
         harmed = self._session is not None and self._session.harmed
-        for shape, label in headline(plan, harmed=harmed) if plan is not None else ():
-            layout.addWidget(Chip(shape, label))
+        for position, (shape, label) in enumerate(headline(plan, harmed=harmed) if plan is not None else ()):
+            chip = Chip(shape, label)
+            if plan is not None and position == 0:
+                chip.setToolTip(headline_tip(plan))
+            layout.addWidget(chip)
         if lab and plan is not None:
             layout.addWidget(Chip("live", tr("open in the lab")))
         self.release.setVisible(job is not None and job.possible and job.like is not None)

@@ -239,8 +239,18 @@ def _dropped_row(plan: RecoveryPlan, *, harmed: bool) -> PlanRow:
         return PlanRow("note" if harmed else "ok", tr("Units dropped"), "0", reason)
     why = tr("{size} after the new end of the log", size=size(plan.bytes_dropped))
     if plan.units_dropped > 1:  # the incident card above counts messages: another number for the same loss
-        why += " · " + tr("a batch is one unit, and some units hold no message")
+        why += f" · {_units_and_messages()}"
     return PlanRow("error" if plan.units_dropped else "warn", tr("Units dropped"), number(plan.units_dropped), why)
+
+
+def _units_and_messages() -> str:
+    return tr("a batch is one unit, and some units hold no message")
+
+
+def headline_tip(plan: RecoveryPlan) -> str:
+    """Return what the first of :func:`headline` needs as a tool tip: why its units are not so many messages."""
+    counts_units = plan.empty_log is None and plan.will_start and plan.units_dropped > 1
+    return _units_and_messages() if counts_units else ""
 
 
 def cut_queues(plan: RecoveryPlan) -> list[tuple[QueuePlan, int]]:

@@ -21,7 +21,7 @@ from viewer.look.broken import Broken
 from viewer.look.formats import clock, size
 from viewer.look.theme import px
 from viewer.pane import Pane
-from viewer.pane.plan_words import headline, release_name, without_own_lock
+from viewer.pane.plan_words import headline, headline_tip, release_name, without_own_lock
 from viewer.pane.plot_library import plot_library
 from viewer.pane.position_facts import (
     NAMES,
@@ -416,8 +416,10 @@ class PositionsPane(Pane):
         self._plan_words.setVisible(bool(self._plan_words.text()))
         self._plan_head.set_note(release_name(plan) if plan is not None else "")
         if plan is not None:
-            for shape, label in headline(plan, harmed=self._harmed):
-                layout.addWidget(Chip(shape, label))
+            for number, (shape, label) in enumerate(headline(plan, harmed=self._harmed)):
+                chip = Chip(shape, label)
+                chip.setToolTip(headline_tip(plan) if number == 0 else "")
+                layout.addWidget(chip)
             layout.addStretch(1)
 
 

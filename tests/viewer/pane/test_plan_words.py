@@ -16,7 +16,16 @@ from engine.inspection.snapshot import open_store
 from engine.store.recovery.plan import Blocker, IndexPlan, Loss, QueueLoss
 from viewer.look import assets
 from viewer.look.engine_words import engine_words
-from viewer.pane.plan_words import _blocker_parts, cut_queues, fates, headline, plan_rows, start_rows, without_own_lock
+from viewer.pane.plan_words import (
+    _blocker_parts,
+    cut_queues,
+    fates,
+    headline,
+    headline_tip,
+    plan_rows,
+    start_rows,
+    without_own_lock,
+)
 from viewer.runtime.store_work import OtherStart
 
 
@@ -135,3 +144,6 @@ def test_dropped_units_are_not_taken_for_messages(tmp_path: Path) -> None:
         actual_plan = replace(plan(store), units_dropped=783, bytes_dropped=9000)
     (row,) = [row for row in plan_rows(actual_plan, harmed=True) if row.what == "Units dropped"]
     assert row.why.endswith("a batch is one unit, and some units hold no message")
+    assert headline(actual_plan, harmed=True)[0][1] == "783 units would be lost"
+    assert headline_tip(actual_plan) == "a batch is one unit, and some units hold no message"
+    assert not headline_tip(replace(actual_plan, units_dropped=0))
