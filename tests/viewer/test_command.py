@@ -76,6 +76,8 @@ def test_a_picture_of_a_place_that_is_not_there_ends_with_three(tmp_path, golden
     assert done.returncode == 3
     assert done.stderr.startswith("storescope: --at queue:Missing/0/1: ")
     assert "Missing" in done.stderr.removeprefix("storescope: --at queue:Missing/0/1: ")
+    done = view(tmp_path, store, "--at", "findings:ZZ99", "--screenshot", target)
+    assert (done.returncode, done.stderr) == (3, "storescope: --at findings:ZZ99: There is no rule ZZ99.\n")
     done = view(tmp_path, "--at", "log:5", "--screenshot", target)
     assert (done.returncode, done.stderr) == (3, "storescope: --at log:5: expected STORE, found none\n")
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from engine.codec.message import Unit
-from engine.errors import StoreError
+from engine.errors import CannotRead, StoreError
+from engine.inspection import tables
+from engine.rules import catalogue
 from engine.system_names import is_system_topic
 from viewer.look.assets import tr
 from viewer.look.formats import moment
-from viewer.runtime.places import Place, Search, log, parse_time, queue
+from viewer.runtime.places import RECOVERY, Place, Search, log, parse_time, queue
 
 if TYPE_CHECKING:
     from engine.inspection.snapshot import StoreSnapshot
@@ -59,10 +62,40 @@ def checked(store: StoreSnapshot, place: Place) -> Resolved:
             )
     if place.kind == "queue" and place.topic:
         _check_entry(store, place)
+    if place.name:
+        with contextlib.suppress(CannotRead):  # the store may have it; its view says what cannot be read
+            _check_name(store, place)
     return Resolved(place)
 
 
+def _check_name(store: StoreSnapshot, place: Place) -> None:
+    """Raise :class:`NothingFound` if there is no rule, index file, group or table of that name."""
+    name = place.name
+    match place.kind:
+        case "findings" if name != RECOVERY and name not in catalogue.RULES:
+            raise NothingFound(tr("There is no rule {rule}.", rule=name))
+        case "index" if name not in {file.name for file in store.index_files(is_needed=False)}:
+            raise NothingFound(tr("No index file is named {name}.", name=name))
+        case "groups" if name not in _groups(store):
+            raise NothingFound(tr("There is no group {group} in this store.", group=name))
+        case "config" if name not in _tables(store):
+            raise NothingFound(tr("There is no table {table} in this store.", table=name))
+
+
+def _groups(store: StoreSnapshot) -> set[str]:
+    """Groups with an offset, and declared groups. Raises :class:`engine.errors.CannotRead`."""
+    return {row.group for row in tables.offsets(store)} | (tables.groups(store) or set())
+
+
+def _tables(store: StoreSnapshot) -> set[str]:
+    """Names of the store's tables, with and without the suffix of their files."""
+    names = {table.name for table in tables.read_tables(store)}
+    return names | {name.removesuffix(".json") for name in names}
+
+
 def _check_entry(store: StoreSnapshot, place: Place) -> None:
+    if place.queue_id is None and store.undecoded_part("queues") is not None:
+        return
     queues = store.topics().get(place.topic)
     if queues is None:
         raise NothingFound(tr("There is no topic {topic} in this store.", topic=place.topic))

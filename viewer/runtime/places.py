@@ -69,6 +69,14 @@ class Place:
         return self.offset is not None or self.queue_offset is not None
 
     @property
+    def may_be_missing(self) -> bool:
+        """True if it names something that a store or the program may not have: a row, topic, file, rule, group or
+        table.
+        """
+        is_named = self.kind in {"index", "groups", "config", "findings"} and bool(self.name)
+        return self.names_row or is_named or (self.kind == "queue" and bool(self.topic))
+
+    @property
     def view(self) -> Kind:
         """The view that shows it."""
         return SHOWN_IN.get(self.kind, self.kind)

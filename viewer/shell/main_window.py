@@ -389,7 +389,7 @@ class MainWindow(QMainWindow):
             if session is None and not (isinstance(target, Place) and BY_KIND[target.view].alone):
                 return False
             place, note = target, ""
-            if session is not None and (isinstance(target, Search) or target.names_row):
+            if session is not None and (isinstance(target, Search) or target.may_be_missing):
                 place, note = await session.resolve(target)
         except (UnknownPlace, NothingFound, StoreError, OSError) as error:
             if jump_number != self._jumps_begun:

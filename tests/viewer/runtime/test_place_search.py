@@ -12,6 +12,7 @@ import pytest
 from engine.codec.message import Unit
 from engine.inspection import open_store
 from engine.inspection.snapshot import StoreSnapshot
+from engine.inspection.tables import offsets
 from viewer.look.formats import clock, moment
 from viewer.runtime import places
 from viewer.runtime.place_search import NothingFound, checked, offset_at_time, resolve
@@ -114,3 +115,26 @@ def test_of_several_units_with_an_id_the_one_that_consumers_read_leads(golden: G
             assert results.place == places.log(users[0].offset)
             assert f"of {count} with this id or key" in results.note
     assert request
+
+
+@pytest.mark.parametrize(
+    "text", ["findings:ZZ99", "index:nope", "groups:nope", "config:nope", "queue:Nope", "index:nope/entry/5"]
+)
+def test_a_name_that_nothing_has_is_no_place(store: StoreSnapshot, text: str) -> None:
+    """The picture of such a place was one of the view, and the command ended with 0."""
+    place = places.parse(text)
+    assert isinstance(place, places.Place)
+    assert place.may_be_missing
+    with pytest.raises(NothingFound, match=r"ZZ99|nope|Nope"):
+        checked(store, place)
+
+
+def test_names_that_the_store_has_are_places(store: StoreSnapshot) -> None:
+    file = store.index_files()[0].name
+    topic = next(iter(store.topics()))
+    group = next(iter(offsets(store))).group
+    names = (f"index:{file}", f"queue:{topic}", f"groups:{group}", "config:topics", "config:topics.json")
+    for text in ("findings:CQ03", "findings:recovery", "findings", *names):
+        place = places.parse(text)
+        assert isinstance(place, places.Place)
+        assert checked(store, place).place == place
