@@ -282,8 +282,9 @@ class QueueSide(QWidget):
         groups = list(facts.groups) if facts is not None else []
         self._group_head.set_note(tr("consumerOffset.json") if groups else "")
         self.groups.set_rows(groups)
-        nothing = None if groups or facts is None else State("empty", tr("No group has an offset in this queue."))
-        self.groups.set_state(nothing)
+        self.groups.set_state(None if groups else State("empty", tr("No group has an offset in this queue.")))
+        for part in (self._group_head, self.groups):  # without a queue there is no telling
+            part.setVisible(facts is not None)
         shown = min(max(len(groups), 2), _MOST_GROUP_ROWS)
         self.groups.setFixedHeight(px(26 + 24 * shown + 6))
         self._minimum.setText("" if facts is None else minimum_words(facts))
