@@ -22,6 +22,7 @@ NO_NOUNS = frozenset(
         "was",
         "does",
         "goes",
+        "gets",
         "stands",
         "lies",
         "ends",

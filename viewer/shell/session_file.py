@@ -104,7 +104,7 @@ def read(file: Path) -> Session:
         raw = stream.read(MAX_BYTES + 1)
     if len(raw) > MAX_BYTES:
         raise StoreError(
-            sentence("expected a session file of at most {max_bytes:,} bytes, found more", max_bytes=MAX_BYTES),
+            sentence("expected a session file of at most {limit} MiB, found more", limit=MAX_BYTES >> 20),
             file=str(file),
         )
     session = from_text(raw.decode("utf-8", "replace"), str(file))

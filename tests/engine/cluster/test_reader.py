@@ -74,7 +74,7 @@ def test_brokers_queues_groups_and_clients(tmp_path: Path) -> None:
             assert state.refusals == ()
             assert dict(state.name_servers) == {names: ""}
             (broker,) = state.brokers
-            assert (broker.name, broker.release, broker.words) == ("broker-a", "V5_3_3", "")
+            assert (broker.name, broker.release, broker.words) == ("broker-a", "V5_5_1", "")
             assert broker.held == {}, "ours tells that nobody waits"
             assert state.queues[FIRST].max_offset == 3
             group = state.groups["readers"]

@@ -39,6 +39,7 @@ NO_MARKS = {
             "FocusRing",
             "SeverityChip",
             "row_table",
+            "file_dialog",
         ),
         "frames, buttons, icons and words",
     ),

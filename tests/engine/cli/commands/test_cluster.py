@@ -16,7 +16,7 @@ def test_brokers_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
         assert main(["cluster", addresses.namesrv, "--json"]) == 0
         (record,) = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
         assert record["type"] == "clusterBroker"
-        assert (record["address"], record["release"]) == (addresses.broker, "V5_3_3")
+        assert (record["address"], record["release"]) == (addresses.broker, "V5_5_1")
         assert main(["cluster", addresses.namesrv]) == 0
         assert addresses.broker in capsys.readouterr().out
 
