@@ -38,6 +38,7 @@ OTHER_LISTS = {
     "viewer/log/columns.py": "the table of units: which columns, in which order, how wide",
     "viewer/log/export_work.py": "CSV and Markdown: which columns, in the order in which a person reads them",
     "viewer/log/unit_fields.py": "the detail of a unit: what is said beside each value",
+    "viewer/look/evidence_words.py": "names of a finding's evidence, which are not all fields",
     "viewer/look/field_words.py": "names of tables and properties for fields that stand under another",
     "viewer/widgets/cell_filter.py": "fields that mean the same in every table",
 }
