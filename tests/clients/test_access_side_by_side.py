@@ -156,6 +156,7 @@ async def broker_lines(address: str, like: str) -> list[tuple[object, ...]]:
     return lines
 
 
+@pytest.mark.full_form(keep=1)
 @pytest.mark.parametrize("like", RELEASES)
 def test_both_refuse_the_same(like: str, tmp_path: Path) -> None:
     folder = tmp_path / "real"

@@ -273,6 +273,7 @@ def test_what_fails_comes_again_and_ends_among_the_dead_letters(cluster) -> None
     run(scenario)
 
 
+@pytest.mark.clients_full
 def test_members_of_a_group_pop_each_message_once(cluster) -> None:
     """Brokers of 5.x hand messages out; one of 4.9 knows no such request, and says so."""
     release, namesrv, broker = cluster

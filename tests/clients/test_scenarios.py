@@ -73,6 +73,8 @@ def assert_same(theirs: Path, ours: Path) -> None:
 
 KEPT = sorted(file.name.removesuffix(".jsonl.xz") for file in RECORDS.iterdir())
 PLAYED = [item for item in KEPT if item.split("-")[1] in SCENARIOS]
+SHORT = ("5.3.3-orders-2", "5.3.3-pop-2", "5.3.3-transactions-2")
+"""Those that run without ``--clients-full``."""
 AT_ONCE = 3
 """Scenarios that go on beside one another: they wait most of the time."""
 
@@ -102,7 +104,7 @@ def played(
 
 @pytest.mark.parametrize(
     "scenario",
-    [pytest.param(item, marks=[pytest.mark.clients_full] * item.startswith("4.9.7")) for item in PLAYED],
+    [pytest.param(item, marks=[pytest.mark.clients_full] * (item not in SHORT)) for item in PLAYED],
 )
 def test_clients_are_told_what_a_real_broker_told_them(scenario: str, played) -> None:
     """Sends of every kind, groups of every kind, admin questions: a record of RocketMQ's own broker says the same."""

@@ -40,7 +40,7 @@ def spoiled(golden, tmp_path_factory):
     return campaign(golden, tmp_path_factory.mktemp("spoiled"), "plant_all", CASES, workers=3)
 
 
-@pytest.mark.full_form(keep=5)
+@pytest.mark.full_form(keep=3)
 @pytest.mark.parametrize("bug", CAUGHT)
 def test_a_planted_bug_is_caught_at_its_case(spoiled, bug):
     number = [new_bug.__name__ for new_bug in fuzz_planted_bugs.BUGS].index(bug) + 1

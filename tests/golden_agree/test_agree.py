@@ -17,7 +17,7 @@ CRASHED = golden_stores.names("recovered.tar.xz")
 BROKERS = golden_stores.names("truth.jsonl.xz")
 
 
-@pytest.mark.full_form(keep=66)
+@pytest.mark.full_form(keep=46)
 @pytest.mark.parametrize("aspect", agree.ASPECTS)
 @pytest.mark.parametrize("name", DUMPED)
 def test_answers_are_rocketmqs(golden, golden_account, unchanged, name, aspect):
@@ -41,7 +41,7 @@ def test_a_recovered_store_reads_as_rocketmq_left_it(golden, golden_account, nam
     assert not tally.differences, str(tally)
 
 
-@pytest.mark.full_form(keep=7)
+@pytest.mark.full_form(keep=4)
 @pytest.mark.parametrize("name", [name for name in BROKERS if not name.startswith("broker-crash")])
 def test_clients_were_told_the_same(golden, golden_account, unchanged, name):
     tally = agree.truth(unchanged(golden(name)), golden_account(name, "truth.jsonl.xz"))

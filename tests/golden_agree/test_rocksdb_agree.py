@@ -36,6 +36,7 @@ def test_bounds_of_all_queues_are_rocketmqs(golden, golden_account, name):
     assert ours == expected
 
 
+@pytest.mark.full_form(keep=2)
 @pytest.mark.parametrize("name", ["rocksdb-orders-5.5.1", "rocksdb-tables-v2-5.5.1", "rocksdb-timer-index-5.5.1"])
 def test_clients_were_told_the_same(golden, golden_account, unchanged, name):
     tally = agree.truth(unchanged(golden(name)), golden_account(name, "truth.jsonl.xz"))

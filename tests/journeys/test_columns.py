@@ -40,6 +40,7 @@ def cut(table: RecordView) -> list[str]:
     return actual_texts
 
 
+@pytest.mark.full_form(keep=1)
 @pytest.mark.parametrize("size", [(1280, 720), (1600, 1000)])
 def test_no_number_offset_time_or_state_is_cut(run: Run, walker: Walker, orders: Path, size: tuple[int, int]) -> None:
     async def walk() -> None:

@@ -55,6 +55,7 @@ def test_a_filter_shows_its_units_and_says_how_much_was_read(run: Run, walker: W
     run(walk())
 
 
+@pytest.mark.full_form(keep=3)
 @pytest.mark.parametrize(
     ("text", "at_least"),
     [

@@ -14,6 +14,7 @@ pytestmark = pytest.mark.journey
 LOG, QUEUE = "units.table", "queue.table"
 
 
+@pytest.mark.full_form(keep=3)
 @pytest.mark.parametrize("text", ["1050", "1,050", "0x41A", "1_050", "log:1050", " 1050 "])
 def test_an_offset_in_any_writing(run: Run, walker: Walker, orders: Path, text: str) -> None:
     async def walk() -> None:

@@ -201,6 +201,7 @@ def test_search_palette_and_sheet_of_keys_open_by_key(run: Run, walker: Walker, 
     run(walk())
 
 
+@pytest.mark.full_form(keep=2)
 @pytest.mark.parametrize(
     ("place", "name", "same"),
     [

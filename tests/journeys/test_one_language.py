@@ -61,6 +61,7 @@ async def exported(
     return walker.said
 
 
+@pytest.mark.full_form(keep=1)
 @pytest.mark.golden
 @pytest.mark.parametrize(("name", "filters"), list(zip(STORES, (FILTERS[:2], FILTERS[2:4], FILTERS[4:]), strict=True)))
 def test_table_colour_export_and_command_line_give_the_same_rows(

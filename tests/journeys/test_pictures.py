@@ -51,6 +51,7 @@ def pixels(picture: QImage) -> NDArray[np.int16]:
     return raw[:, : picture.width() * 3].reshape(picture.height(), picture.width(), 3).astype(np.int16)
 
 
+@pytest.mark.full_form(keep=1)
 @pytest.mark.parametrize(("scheme", "language"), LOOKS)
 def test_views_look_as_they_did(run: Run, walker: Walker, damaged: Path, scheme: str, language: str) -> None:
     async def walk() -> None:

@@ -29,6 +29,7 @@ KINDS = {**planted_in_log.KINDS, **planted_in_queues.KINDS, **planted_in_index.K
 UNSEEN = ("body_byte_flipped", "entry_offset_changed", "checkpoint_ahead", "table_with_a_tail")
 
 
+@pytest.mark.full_form(keep=2)
 @pytest.mark.parametrize("kind", UNSEEN)
 def test_row_48_the_root_cause_in_three_actions(
     run: Run, walker: Walker, orders: Path, copied: Callable[[Path], Path], kind: str

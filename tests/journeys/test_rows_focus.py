@@ -80,6 +80,7 @@ def round_by_f6(walker: Walker, pane: QWidget) -> tuple[list[QWidget], set[str]]
 NAMES = tuple(BY_KIND)
 
 
+@pytest.mark.full_form(keep=2)
 @pytest.mark.parametrize("some", [NAMES[:4], NAMES[4:8], NAMES[8:]], ids="".join)
 def test_row_88_tab_reaches_everything_as_one_reads(
     run: Run, walker: Walker, orders: Path, some: tuple[str, ...]

@@ -82,6 +82,7 @@ def test_a_log_file_without_a_log_says_so(run: Run, walker: Walker, tmp_path: Pa
     run(walk())
 
 
+@pytest.mark.full_form(keep=2)
 @pytest.mark.parametrize("part", ["above", "commitlog", "file", "second file"])
 def test_row_4_a_part_of_a_store_opens_and_says_what_it_is(
     run: Run, walker: Walker, orders: Path, tmp_path: Path, part: str

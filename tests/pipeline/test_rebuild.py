@@ -31,6 +31,7 @@ def assert_same(store, tmp_path, split_bytes):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["engine", "splits"]
 
 
+@pytest.mark.full_form(keep=6)
 @pytest.mark.parametrize("name", third_of_names(1))
 def test_every_golden_store_is_built_as_the_engine_builds_it(golden, tmp_path, name):
     assert_same(golden(name), tmp_path, 300_000)

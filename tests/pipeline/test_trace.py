@@ -70,6 +70,7 @@ def test_keys_of_a_golden_store_get_the_verdicts_of_where(golden, local_walks, n
     assert answers[0]["never-there"][0][0] in NOT_FOUND
 
 
+@pytest.mark.full_form(keep=1)
 @pytest.mark.golden
 @pytest.mark.parametrize("name", ["broker-transactions", "broker-transactions-4.9.7", "broker-retries"])
 def test_places_that_are_asked_for_get_the_verdicts_of_where_by_the_index_alone(golden, monkeypatch, name):

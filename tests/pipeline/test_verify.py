@@ -96,7 +96,7 @@ def test_most_of_an_orderly_log_is_not_walked_again(golden, name, monkeypatch):
     assert item.records == by_engine(golden(name))[0]
 
 
-@pytest.mark.full_form(keep=12)
+@pytest.mark.full_form(keep=8)
 @pytest.mark.parametrize("kind", sorted(KINDS))
 def test_a_planted_fault_is_found_as_by_the_check(kind, golden, tmp_path):
     rng = random.Random(f"verify {kind}")
@@ -154,6 +154,7 @@ def test_a_rule_that_is_added_to_the_table_is_told_by_both(tmp_path, monkeypatch
     assert_same(store, 700, 4096)
 
 
+@pytest.mark.full_form(keep=2)
 @pytest.mark.parametrize("name", ["clean-5.3.3", "broker-orders", "broker-transactions", "lmq-5.3.3"])
 def test_wherever_bytes_flip_nothing_is_hidden(golden, tmp_path, name, monkeypatch):
     monkeypatch.setattr(proving, "BUFFER_ROWS", 8192)
@@ -177,6 +178,7 @@ def test_wherever_bytes_flip_nothing_is_hidden(golden, tmp_path, name, monkeypat
             path.write_bytes(held[path])
 
 
+@pytest.mark.full_form(keep=1)
 @pytest.mark.parametrize("name", ["clean-5.3.3", "crash-5.3.3", "broker-retries-4.9.7"])
 def test_stores_that_are_spoiled_in_any_way_give_the_same_findings(golden, tmp_path, name):
     pick = random.Random(f"mutations {name}")

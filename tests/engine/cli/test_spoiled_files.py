@@ -181,7 +181,7 @@ SPOILED = [
 ]
 
 
-@pytest.mark.full_form(keep=9)
+@pytest.mark.full_form(keep=6)
 @pytest.mark.parametrize("spoil", SPOILED, ids=lambda spoil: spoil.__name__)
 def test_a_spoiled_store_is_told_and_survived(tmp_path, spoil):
     new_store = handmade_stores.healthy()

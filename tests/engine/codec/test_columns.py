@@ -161,6 +161,7 @@ def test_a_full_block_goes_on_where_it_stopped(scan):
     assert [row_of(item) if isinstance(item, Unit) else item for item in walk(data, 0)][:-1] == observed
 
 
+@pytest.mark.full_form(keep=20)
 @pytest.mark.parametrize("name", names())
 def test_golden_logs_come_out_as_the_single_unit_codec_decodes_them(golden, name):
     for path in sorted(golden(name).rglob("commitlog/*")):

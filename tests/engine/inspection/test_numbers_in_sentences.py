@@ -79,6 +79,7 @@ def test_of_a_small_store(rule, tmp_path):
     assert bare(root, CONFIG.get(rule)) == []
 
 
+@pytest.mark.full_form(keep=6)
 @pytest.mark.golden
 @pytest.mark.parametrize("state", INCIDENTS, ids=lambda state: state.__name__)
 def test_of_a_broker_s_store(state, golden, tmp_path):

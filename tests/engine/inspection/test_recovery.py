@@ -28,6 +28,7 @@ STORES = [
 ]
 
 
+@pytest.mark.full_form(keep=5)
 @pytest.mark.golden
 @pytest.mark.parametrize("name", STORES)
 def test_the_settled_end_is_where_the_next_start_ends_the_log(golden, tmp_path, name):

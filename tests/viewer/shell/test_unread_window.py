@@ -61,6 +61,7 @@ def texts(window: QWidget) -> list[str]:
     ]
 
 
+@pytest.mark.full_form(keep=2)
 def test_every_view_says_what_cannot_be_read(
     run: Any, window: MainWindow, orders: Path, part: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

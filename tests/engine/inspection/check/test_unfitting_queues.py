@@ -81,6 +81,7 @@ def test_queues_of_another_store_beside_those_of_this_one(tmp_path):
     assert summary.incident["lostAlready"]["messages"] == 0
 
 
+@pytest.mark.full_form(keep=2)
 @pytest.mark.golden
 @pytest.mark.parametrize("other", ["multi-queue-ext-5.3.3", "broker-orders-5.5.1", "broker-retries", "clean-5.5.1"])
 def test_logs_of_real_brokers_changed_for_one_another(golden, tmp_path, other):
