@@ -66,9 +66,6 @@ def positions(store: StoreSnapshot) -> Positions:
         index_end=index_end,
         checkpoint=checkpoint_positions(store),
     )
-    if all_positions.confirm.how is not None:
-        confirm = replace(all_positions.confirm, how=name_next_start(all_positions.confirm.how, release_of(store)))
-        all_positions = replace(all_positions, confirm=confirm)
     if not store.unread:
         return all_positions
     unread = Position(None, why=store.unread[0].words)
@@ -121,7 +118,7 @@ def positions_of(
         wrote=_wrote(end, is_locked),
         committed=_committed(end, is_locked),
         flushed=_flushed(end, is_locked, abort, is_full_store=store.paths is not None),
-        confirm=_confirm(end, is_locked),
+        confirm=_confirm(store, end, is_locked),
         dispatched=_dispatched(store, queue_end, end),
         queue_max=queue_end,
         index_end=index_end,
@@ -158,12 +155,13 @@ def _flushed(end: int, is_locked: bool, abort: bool, *, is_full_store: bool) -> 
     return Position(end, sentence("the store was closed cleanly, which flushes everything"))
 
 
-def _confirm(end: int, is_locked: bool) -> Position:
+def _confirm(store: StoreSnapshot, end: int, is_locked: bool) -> Position:
     if is_locked:
         return Position(
             None, why=sentence("it depends on the flush mode and pool of the running broker, which files do not show")
         )
-    return Position(end, sentence("no broker runs: the next start sets it to the end of the log it recovers"))
+    start = sentence("no broker runs: the next start sets it to the end of the log it recovers")
+    return Position(end, name_next_start(start, release_of(store)))
 
 
 def _queue_end(store: StoreSnapshot) -> Position:

@@ -69,8 +69,13 @@ def _hook(event: str, arguments: tuple[object, ...]) -> None:
     elif event.startswith("fcntl"):
         if event in CHANGES and _below(arguments[0], root):
             observed.append(f"{event} {arguments!r}"[:300])
-    elif event in CHANGES and (event.startswith("mmap") or any(_below(argument, root) for argument in arguments)):
+    elif event in CHANGES and (event.startswith("mmap") or any(_below(named, root) for named in _named(arguments))):
         observed.append(f"{event} {arguments!r}"[:300])
+
+
+def _named(arguments: tuple[object, ...]) -> list[object]:
+    """The files that an event names: paths, and a descriptor as the first argument. Other numbers are modes."""
+    return [argument for number, argument in enumerate(arguments) if number == 0 or not isinstance(argument, int)]
 
 
 def _below(path: object, root: str) -> bool:

@@ -27,7 +27,7 @@ def test_what_is_flushed_is_not_lost() -> None:
 def test_memory_for_what_may_be_lost_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     from engine.lab import acknowledged
 
-    monkeypatch.setattr(acknowledged, "MOST", 10_000)
+    monkeypatch.setattr(acknowledged, "MAX_ENDS", 10_000)
     item = Acknowledged()
     for end in range(1, 50_001):
         item.ends.append(end)

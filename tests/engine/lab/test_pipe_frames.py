@@ -49,7 +49,7 @@ def test_errors_travel_as_they_are_or_in_words():
     assert (portable(plain), portable(deep)) == (plain, deep)
     assert isinstance(portable(UnknownError(1, 2)), CannotTravel)
     assert [str(portable(e)) for e in (UnknownError(1, 2), SystemExit(3), KeyboardInterrupt())] == [
-        "Odd: 1 and 2",
+        "UnknownError: 1 and 2",
         "SystemExit: 3",
         "KeyboardInterrupt",
     ]
