@@ -185,11 +185,7 @@ def _all_findings(
     yield from _until_unreadable(check_tables.findings(store))
     if store.config is not None:
         yield from _until_unreadable(config.findings(store, store.config))
-    already_unread = set(store.unread)
-    notes = undecoded.judged_notes(store)
-    # Why a RocksDB cannot be opened is in its note; the check does not look into it, so it misses nothing.
-    store.reading.forgive([item for item in store.unread if item not in already_unread])
-    for note, grave in notes:
+    for note, grave in undecoded.judged_notes(store):
         yield catalogue.DK02.found(note, str(store.path), None, {"found": note}, "note" if grave else None)
     topics = TopicTable()
     older = older_front(store)
