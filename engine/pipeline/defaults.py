@@ -12,8 +12,8 @@ PART_BYTES = 16 << 20
 IMPORT_MEMORY_BYTES = 512 << 20
 """Bytes of rows up to which ``import`` sorts them in memory; with more it asks Spark.
 
-The other jobs need no such bound: on one machine this process is quicker than Spark at every size that was measured
-(1 GiB of 380-byte units, two cores, seconds here / by Spark without its start: stats 1.0 / 4.8, verify 2.6 / 8.2,
-export 7.5 / 11.8, rebuild 1.4 / 9.1; on a shared machine, to be repeated on one at rest), so Spark is for ``--master``
-and ``--spark``.
+The other jobs need no such bound. Measured at rest (tests/bench/bench_here_or_spark.py: 1 GiB of 380-byte units, two
+cores, medians of two turns, seconds here / by Spark without its start, which takes 4.8): verify 2.2 / 5.4, trace 1.6 /
+5.8, rebuild 1.6 / 4.9, export 10.0 / 9.0. So this process answers, and Spark is for ``--master`` and ``--spark``; for
+an export of more than about 5 GiB on one machine ``--spark`` is the quicker one.
 """
