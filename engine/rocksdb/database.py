@@ -82,7 +82,7 @@ class RocksDatabase:
                     reading,
                     copy.source,
                     sentence(
-                        "expected the column family {name}, found {families}",
+                        "expected a RocksDB with the column family {name}, found {families}",
                         name=name,
                         families=", ".join(sorted(names)),
                     ),

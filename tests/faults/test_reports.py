@@ -43,7 +43,7 @@ def faults_of(question: Command, here: Path, capsys: pytest.CaptureFixture[str])
     words = [word.replace("STORE", str(here / "store")) for word in shlex.split(question.command)]
     code = main([word.replace("HERE", str(here)) for word in words])
     output = capsys.readouterr()
-    answer = " ".join((output.out + output.err).split()) + output.out
+    answer = (" ".join((output.out + output.err).split()) + output.out).replace(str(here), "HERE")
     name = question.command
     faults = [
         f"{name} lacks /{item}/" for item in question.must if not re.search(item, answer, re.IGNORECASE | re.DOTALL)

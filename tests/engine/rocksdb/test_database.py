@@ -214,7 +214,7 @@ def test_a_manifest_of_another_time_is_said(tmp_path):
 
 
 def test_a_missing_column_family_is_said(made):
-    with pytest.raises(DamagedDatabase, match="expected the column family timer, found default, offset"):
+    with pytest.raises(DamagedDatabase, match="expected a RocksDB with the column family timer, found default, offset"):
         open_rocksdb(made, Reading(), ("default", "timer"))
 
 
