@@ -412,8 +412,8 @@ def _stalled_revive(
     """The revive of pops, if a checkpoint has been due for a while.
 
     A checkpoint comes into this queue when its messages are visible again. The offset is that of the last checkpoint
-    that was handled. Acknowledgements behind that one are not counted: a
-    broker reads them again at each round until a later checkpoint is handled.
+    that was handled. Acknowledgements behind that one are not counted: a broker reads them again at each round until a
+    later checkpoint is handled.
     """
     first_stored: int | None = None
     count = 0

@@ -37,7 +37,6 @@ HOSTILE_TOPICS = [
 ]
 
 
-@pytest.mark.full_form(keep=5)
 @pytest.mark.parametrize("topic", HOSTILE_TOPICS)
 def test_a_topic_is_a_name_and_never_a_path(tmp_path, topic):
     raw = raw_unit(0, topic=topic, properties=b"KEYS\x01k\x02UNIQ_KEY\x01u\x02")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -45,6 +47,17 @@ def test_a_row_leads_to_its_unit():
     assert rows.decode_offset(b"") is None
 
 
-@given(st.binary(max_size=60), st.binary(max_size=10))
-def test_any_row_gives_an_answer(key, value):
-    rows.decode(key, value)
+ENDINGS = st.binary(min_size=8, max_size=8)
+
+
+@given(
+    st.binary(max_size=60) | st.builds(lambda front, end: front + b"@" + end, st.binary(max_size=40), ENDINGS),
+    ENDINGS | st.binary(max_size=10),
+)
+def test_any_row_is_decoded_from_its_last_bytes_or_is_none(key, value):
+    row = rows.decode(key, value)
+    assert (row is not None) == (len(key) >= 17 and key[-9:-8] == b"@" and len(value) == 8)
+    if row is not None:
+        assert (
+            b"".join(number.to_bytes(8, "big", signed=True) for number in dataclasses.astuple(row)) == key[-8:] + value
+        )

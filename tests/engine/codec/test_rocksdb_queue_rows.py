@@ -63,6 +63,10 @@ def test_keys_of_a_queue_are_sorted_and_lie_together(topic, queue_id, offset):
 
 
 @given(st.binary(max_size=40), st.binary(max_size=20))
-def test_any_bytes_give_an_answer(key, value):
-    rows.decode_bound(key, value)
-    rows.decode_dispatched(value)
+def test_any_bytes_are_a_row_of_that_form_or_none(key, value):
+    bound = rows.decode_bound(key, value)
+    assert bound is None or (rows.bound_key(bound.topic, bound.queue_id, bound.bound), rows.encode_bound(bound)) == (
+        key,
+        value,
+    )
+    assert (rows.decode_dispatched(value) is None) == (len(value) != 8)
