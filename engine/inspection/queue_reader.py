@@ -122,9 +122,10 @@ class QueueReader:
         """Byte offset behind the last readable entry, including stale ones: the result of a broker's scan of the
         queue.
         """
-        if self._raw_end is None:
-            self._raw_end = self._find_raw_end()
-        return self._raw_end
+        end = self._raw_end  # another thread may refresh meanwhile
+        if end is None:
+            end = self._raw_end = self._find_raw_end()
+        return end
 
     @property
     def min_offset(self) -> int:
@@ -339,9 +340,10 @@ class QueueReader:
         return lower * self.unit_size
 
     def _find_bounds(self) -> tuple[int, int]:
-        if self._bounds is None:
-            self._bounds = self._batch_bounds() if self.kind == "batch" else self._simple_bounds()
-        return self._bounds
+        bounds = self._bounds  # another thread may refresh meanwhile
+        if bounds is None:
+            bounds = self._bounds = self._batch_bounds() if self.kind == "batch" else self._simple_bounds()
+        return bounds
 
     def _simple_bounds(self) -> tuple[int, int]:
         end = self.valid_end

@@ -33,6 +33,11 @@ class RocksIndex:
                 self._database.close()
             self._database = None
 
+    def forget(self) -> None:
+        """Open the database anew at the next question. Threads that still read the old one may go on."""
+        with self._opening:
+            self._database = None
+
     def can_be_read(self) -> bool:
         """Return True if the database can be opened and has an index. What prevents it is recorded."""
         with contextlib.suppress(CannotRead):

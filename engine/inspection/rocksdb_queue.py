@@ -263,11 +263,12 @@ class RocksQueueReader:
         return row
 
     def _find_bounds(self) -> tuple[int, int]:
-        if self._bounds is None:
+        bounds = self._bounds  # another thread may refresh meanwhile
+        if bounds is None:
             newest = self._bound("max")
             minimum = self._minimum(newest)
-            self._bounds = minimum, self._maximum(newest, minimum)
-        return self._bounds
+            bounds = self._bounds = minimum, self._maximum(newest, minimum)
+        return bounds
 
     def _minimum(self, newest: codec.BoundRow | None) -> int:
         least = max(self._log.min_offset, 0)
@@ -351,6 +352,11 @@ class RocksQueues:
         with self._opening:
             if self._database is not None:
                 self._database.close()
+        self._forget()
+
+    def _forget(self) -> None:
+        """Open the database anew at the next question. Threads that still read the old one may go on."""
+        with self._opening:
             self._database = self._topics = self._error = None
             self.unflushed_bytes = 0
 
@@ -423,7 +429,7 @@ class RocksQueues:
         if not self._is_running() and not self.unflushed_bytes and not self._database.has_changed():
             self.forget_bounds()
             return False
-        self.close()
+        self._forget()
         return True
 
 

@@ -38,7 +38,7 @@ class RocksTables:
 
     def forget(self) -> None:
         """Read the tables again at the next question."""
-        self._tables.clear()
+        self._tables = {}
 
     def table(self, name: str) -> Table | None:
         """Return the table ``name``; None if the broker keeps it in files.
@@ -61,12 +61,13 @@ class RocksTables:
         part = self._store.undecoded_part(TABLE_SUBJECTS[name])
         if part is None:
             return None
-        if name not in self._tables:
+        tables = self._tables  # another thread may forget them meanwhile
+        if name not in tables:
             try:
-                self._tables[name] = self._read(name, part)
+                tables[name] = self._read(name, part)
             except CannotRead as error:
-                self._tables[name] = error
-        return self._tables[name]
+                tables[name] = error
+        return tables[name]
 
     def _read(self, name: str, part: UndecodedPart) -> Table:
         subject = TABLE_SUBJECTS[name]

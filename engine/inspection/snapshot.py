@@ -165,15 +165,18 @@ class StoreSnapshot:
     @property
     def undecoded(self) -> tuple[UndecodedPart, ...]:
         """Folders that are recognised and not decoded (:mod:`engine.rules.undecoded`)."""
-        if self._undecoded is None:
-            self._undecoded = () if self.paths is None else undecoded.undecoded_parts(self.reading, self.paths.root)
-        return self._undecoded
+        parts = self._undecoded  # another thread may refresh meanwhile
+        if parts is None:
+            parts = () if self.paths is None else undecoded.undecoded_parts(self.reading, self.paths.root)
+            self._undecoded = parts
+        return parts
 
     def undecoded_part(self, subject: Subject) -> UndecodedPart | None:
         """The undecoded part that a question about ``subject`` needs; None if it can be answered."""
-        if subject not in self._answering:
-            self._answering[subject] = undecoded.part_answering(self, subject)
-        return self._answering[subject]
+        answering = self._answering  # another thread may refresh meanwhile
+        if subject not in answering:
+            answering[subject] = undecoded.part_answering(self, subject)
+        return answering[subject]
 
     @property
     def writing_refusal(self) -> str:
@@ -231,10 +234,10 @@ class StoreSnapshot:
         """
         self.reading.forget()
         self._undecoded = None
-        self._answering.clear()
+        self._answering = {}
         self.rocksdb_tables.forget()
         if self._rocksdb_index is not None:
-            self._rocksdb_index.close()
+            self._rocksdb_index.forget()
         changed = self._rocksdb_queues is not None and self._rocksdb_queues.refresh()
         if NO_LOG_FOLDER in self.notes and self.paths is not None and self.reading.exists(self.paths.commitlog):
             self.notes.remove(NO_LOG_FOLDER)
@@ -294,7 +297,8 @@ class StoreSnapshot:
         As :mod:`engine.releases` says: of the files less than :data:`SETTLED_BYTES` bytes before the newest one that a
         queue entry points into (docs/formats/recovery.md#log). Raises :class:`CannotRead`.
         """
-        if self._settle_start is None:
+        start = self._settle_start  # another thread may refresh meanwhile
+        if start is None:
             offset, size = self._newest_entry()
             number = max(self.log.sequence.position_of(offset), 0)
             start = self.log.files[number].start_offset if self.log.files else 0
@@ -303,7 +307,7 @@ class StoreSnapshot:
 
                 start = start_offset(self, offset + size, start - SETTLED_BYTES)
             self._settle_start = start
-        return self._settle_start
+        return start
 
     def _newest_entry(self) -> tuple[int, int]:
         """Return offset and size (bytes) of the newest entry of all queues.
@@ -420,13 +424,12 @@ class StoreSnapshot:
         if part.may_hold_queues:
             return None
         folder = self.path / part.folder
-        if self._rocksdb_queues is None or self._rocksdb_queues.folder != folder:
-            if self._rocksdb_queues is not None:
-                self._rocksdb_queues.close()
+        queues = self._rocksdb_queues  # another thread may set it meanwhile
+        if queues is None or queues.folder != folder:
             levels = DEFAULT_DELAY_LEVELS if self.config is None else self.config.delay_levels()
             is_running = lambda: self.lock_state == "held"  # noqa: E731
-            self._rocksdb_queues = RocksQueues(folder, self.reading, self._log, is_running, levels)
-        return self._rocksdb_queues
+            queues = self._rocksdb_queues = RocksQueues(folder, self.reading, self._log, is_running, levels)
+        return queues
 
     def _note_rocksdb(self, error: CannotRead) -> CannotRead:
         """The error to raise for queues in a RocksDB; without the extra, as for a part that is not decoded."""
@@ -581,11 +584,12 @@ class StoreSnapshot:
         If there are none, and the broker keeps its index in a RocksDB, the reading has a record, unless they are not
         needed (``is_needed``).
         """
-        if self._index is None:
-            self._index = self._list_index()
-        if not self._index and is_needed:
+        files = self._index  # another thread may refresh meanwhile
+        if files is None:
+            files = self._index = self._list_index()
+        if not files and is_needed:
             self.note_undecoded("index")
-        return self._index
+        return files
 
     @property
     def rocksdb_index(self) -> RocksIndex | None:
@@ -598,9 +602,10 @@ class StoreSnapshot:
             or self.undecoded_part("log") is not None
         ):
             return None
-        if self._rocksdb_index is None:
-            self._rocksdb_index = RocksIndex(self.path / part.folder, self.reading, self._log)
-        return self._rocksdb_index if self._rocksdb_index.can_be_read() else None
+        index = self._rocksdb_index  # another thread may set it meanwhile
+        if index is None:
+            index = self._rocksdb_index = RocksIndex(self.path / part.folder, self.reading, self._log)
+        return index if index.can_be_read() else None
 
     def whole_index(self) -> None:
         """Raise :class:`CannotRead` if not all index files could be examined: then none is known to be absent."""
@@ -674,9 +679,10 @@ class StoreSnapshot:
     @property
     def geometry(self) -> Geometry:
         """Sizes of files and index tables, and how each is known."""
-        if self._geometry is None:
-            self._geometry = self._find_geometry()
-        return self._geometry
+        geometry = self._geometry  # another thread may refresh meanwhile
+        if geometry is None:
+            geometry = self._geometry = self._find_geometry()
+        return geometry
 
     def _find_geometry(self) -> Geometry:
         how: dict[str, str] = {}

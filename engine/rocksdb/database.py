@@ -10,14 +10,14 @@ status, so every walk here uses it and asks for the status at its end.
 
 from __future__ import annotations
 
-import threading
+import weakref
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from engine.errors import DamagedDatabase, MissingExtra
+from engine.errors import DamagedDatabase, MissingExtra, StoreClosed
 from engine.mapped.reading import Reading
 from engine.rocksdb.private_copy import PrivateCopy, damaged, fingerprint, make_private_copy
 from engine.sentences import sentence
@@ -65,13 +65,16 @@ def open_rocksdb(folder: Path, reading: Reading, families: Iterable[str] = ()) -
 
 
 class RocksDatabase:
-    """Rows of one database. Safe to use from several threads; close it to remove the temporary folder."""
+    """Rows of one database. Safe to use from several threads.
+
+    Its temporary folder is removed by :meth:`close`, or when nobody refers to the object any more: a refreshed snapshot
+    drops a database that has changed while another thread may still read it.
+    """
 
     def __init__(self, copy: PrivateCopy, binding: Any, reading: Reading, needed: tuple[str, ...]) -> None:
         self._copy = copy
         self._binding = binding
         self._reading = reading
-        self._lock = threading.Lock()
         with self._errors():
             names: list[str] = binding.Rdict.list_cf(str(copy.path), binding.Options(raw_mode=True))
         self.families = frozenset(names)
@@ -95,6 +98,7 @@ class RocksDatabase:
             self._database = binding.Rdict(str(copy.path), self._options(), options, access)
             for name in names:
                 self._handles[name] = self._database.get_column_family(name)
+        self._close = weakref.finalize(self, _close, self._handles, self._database, copy)
 
     def _options(self) -> Any:
         """Options for reading. All table files are opened at once and stay open, whatever a broker deletes."""
@@ -116,13 +120,7 @@ class RocksDatabase:
 
     def close(self) -> None:
         """Close the database and remove its temporary folder; a second time does nothing."""
-        with self._lock:
-            handles, self._handles = self._handles, {}
-            for handle in handles.values():
-                handle.close()
-            if handles:
-                self._database.close()
-            self._copy.remove()
+        self._close()
 
     @property
     def folder(self) -> Path:
@@ -136,7 +134,7 @@ class RocksDatabase:
     def get(self, family: str, key: bytes) -> bytes | None:
         """Return the value of one row, or None."""
         with self._errors():
-            value: bytes | None = self._handles[family].get(key)
+            value: bytes | None = self._handle(family).get(key)
         return value
 
     def rows(self, family: str, start: bytes = b"", stop: bytes | None = None) -> Iterator[tuple[bytes, bytes]]:
@@ -170,11 +168,16 @@ class RocksDatabase:
             iterator.status()
         return key
 
+    def _handle(self, family: str) -> Any:
+        if not self._close.alive:
+            raise StoreClosed(sentence("the RocksDB was closed"), file=str(self.folder))
+        return self._handles[family]
+
     def _seek(self, family: str, start: bytes, stop: bytes | None) -> Any:
         options = self._binding.ReadOptions()
         if stop is not None:
             options.set_iterate_upper_bound(stop)
-        iterator = self._handles[family].iter(options)
+        iterator = self._handle(family).iter(options)
         if start:
             iterator.seek(start)
         else:
@@ -195,3 +198,11 @@ class RocksDatabase:
             raise damaged(
                 self._reading, self.folder, sentence("RocksDB cannot read it: {error}", error=words)
             ) from error
+
+
+def _close(handles: dict[str, Any], database: Any, copy: PrivateCopy) -> None:
+    for handle in handles.values():
+        handle.close()
+    handles.clear()
+    database.close()
+    copy.remove()

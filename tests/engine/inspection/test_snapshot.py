@@ -8,8 +8,10 @@ campaign.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import shutil
+import sys
 import tempfile
 from pathlib import Path
 
@@ -19,6 +21,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
+import engine.inspection
 from engine.codec.message import Unit
 from engine.config import MessageStoreConfig
 from engine.errors import StoreError
@@ -282,3 +285,77 @@ def test_a_log_folder_that_comes_later_takes_its_note_away(golden, tmp_path: Pat
         (tmp_path / "aside").rename(log)
         store.refresh()
         assert "The store has no commitlog folder" not in store.notes
+
+
+def all_bounds(store):
+    return [
+        (queue.min_offset, queue.max_offset, queue.raw_end)
+        for queues in store.queues_by_topic().values()
+        for queue in queues.values()
+    ]
+
+
+CACHED_ANSWERS = {
+    "index files": lambda store: [reader.name for reader in store.index_files()],
+    "sizes": lambda store: store.geometry.commit_log_file_size,
+    "start of recovery": lambda store: store.settle_start,
+    "log end": lambda store: (store.log.max_offset, store.log.all_blocks),
+    "undecoded parts": lambda store: store.undecoded,
+    "undecoded subjects": lambda store: [store.undecoded_part(s) for s in ("log", "queues", "index", "topics")],
+    "bounds of queues": all_bounds,
+    "key": lambda store: [str(step) for step in store.trace("Orders", "key-1")],
+    "tables": lambda store: [store.rocksdb_tables.table(name) for name in ("topics.json", "consumerOffset.json")],
+}
+MODULES = tuple(
+    str(Path(engine.inspection.__file__).parent / name) for name in ("snapshot", "queue_r", "rocksdb_", "log_r")
+)
+
+
+def refresh_at_each_line(store, answer, expected):
+    """Ask once for each line that answering runs through; another thread refreshes just before that line."""
+    waiting = set()
+
+    def collect(frame, event, _argument):
+        if frame.f_code.co_filename.startswith(MODULES):
+            waiting.add((frame.f_code.co_filename, frame.f_lineno))
+            return collect
+        return None
+
+    store.refresh()
+    with traced(collect):
+        answer(store)
+    for place in sorted(waiting):
+
+        def refresh_here(frame, event, _argument, place=place):
+            if not frame.f_code.co_filename.startswith(MODULES):
+                return None
+            if place is not None and (frame.f_code.co_filename, frame.f_lineno) == place:
+                place = None
+                sys.settrace(None)
+                store.refresh()
+            return refresh_here
+
+        store.refresh()
+        with traced(refresh_here):
+            actual = answer(store)
+        assert actual == expected, place
+
+
+@contextlib.contextmanager
+def traced(function):
+    previous = sys.gettrace()
+    sys.settrace(function)
+    try:
+        yield
+    finally:
+        sys.settrace(previous)
+
+
+@pytest.mark.golden
+@pytest.mark.parametrize("name", ["clean-5.3.3", "rocks-5.5.1"])
+@pytest.mark.parametrize("subject", CACHED_ANSWERS)
+def test_an_answer_is_the_same_whichever_line_a_refresh_of_another_thread_comes_before(name, subject, golden):
+    """The window refreshes while panes read: a list that was set to None in between was taken for the answer."""
+    answer = CACHED_ANSWERS[subject]
+    with open_store(golden(name)) as store:
+        refresh_at_each_line(store, answer, answer(store))
