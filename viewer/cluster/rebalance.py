@@ -411,6 +411,7 @@ def _changes(moments: Sequence[Moment]) -> Iterator[tuple[int, int]]:
             number += 1
             continue
         start = stop = number
+        clients_before = set(moments[start - 1].clients)
         while stop + 1 < len(moments):
             next_change = stop + 1
             while next_change < len(moments) and _is_same_allocation(moments[stop], moments[next_change]):
@@ -422,11 +423,19 @@ def _changes(moments: Sequence[Moment]) -> Iterator[tuple[int, int]]:
             if (
                 moments[next_change].at - moments[stop].at > timeout_ms
                 or moments[next_change].at - moments[start].at > STEP_TIMEOUT_MS
+                or _reverts_membership(clients_before, set(moments[stop].clients), set(moments[next_change].clients))
             ):
                 break
             stop = next_change
         yield start, stop
         number = stop + 1
+
+
+def _reverts_membership(before: set[str], current: set[str], following: set[str]) -> bool:
+    """Return True if a client that joined in a step leaves again, or one that left comes back: in one step nobody would
+    have joined or left.
+    """
+    return bool((current - before) - following) or bool((before - current) & following)
 
 
 def _is_same_allocation(moment: Moment, other_moment: Moment) -> bool:

@@ -89,6 +89,26 @@ def test_changes_near_each_other_are_one_step_and_later_ones_another():
     assert [(step.begin, step.end) for step in line.steps] == [(0, 0), (4_000, 7_000), (26_000, 27_000)]
 
 
+def test_a_client_that_joins_and_leaves_at_once_does_so_in_two_steps():
+    """As one step it neither joined nor left: the table of steps did not name a consumer that was killed at once."""
+    moments = [moment(second, "AAAA") for second in range(5)]
+    moments += [moment(second, "AABB", clients="AB") for second in (5, 6)]
+    moments += [moment(second, "AA", clients="A") for second in (7, 8)]
+    moments += [moment(second, "AAAA", clients="A") for second in range(9, 30)]
+    _, joins, leaves = timeline("g", moments).steps
+    assert (joins.joined, joins.departed, joins.end) == (("B",), (), 5_000)
+    assert (leaves.joined, leaves.departed, leaves.begin, leaves.end) == ((), ("B",), 6_000, 9_000)
+    assert set(leaves.owners_after.values()) == {("A",)}
+
+
+def test_a_client_that_leaves_and_comes_back_at_once_does_so_in_two_steps():
+    moments = [moment(second, "AABB") for second in range(5)]
+    moments += [moment(second, "AAAA", clients="A") for second in (5, 6)]
+    moments += [moment(second, "AABB") for second in range(7, 30)]
+    _, leaves, joins = timeline("g", moments).steps
+    assert (leaves.departed, joins.joined) == (("B",), ("B",))
+
+
 def test_a_client_that_did_not_tell_makes_no_pause():
     moments = [moment(0, ("A",)), moment(1, ("",), clients="A", told=False), moment(2, ("A",))]
     line = timeline("g", moments)
