@@ -50,6 +50,7 @@ ALIVE_MS = 60_000
 SLOW_SERVICE_MS = 600_000
 """The same for the transaction check and the revive of pops, which run every minute or more often."""
 MOST_COUNTED = 100_000
+_NO_OFFSET = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,13 +338,63 @@ def _stalled_groups(store: StoreSnapshot, newest: int) -> Iterator[StalledServic
             if topic == HALF_TOPIC:
                 next_offset = offsets.get((topic, TRANSACTION_GROUP), {}).get(queue_id, queue.min_offset)
                 service = _stalled_transactions(store, queue, queue_id, next_offset, newest)
-            elif topic.startswith(REVIVE_PREFIX):
-                last_offset = offsets.get((topic, REVIVE_GROUP), {}).get(queue_id, -1)
-                service = _stalled_revive(store, topic, queue, queue_id, last_offset, newest)
             else:
                 continue
             if service is not None:
                 yield service
+    yield from stalled_revives(store, newest)
+
+
+def stalled_revives(store: StoreSnapshot, newest: int) -> Iterator[StalledService]:
+    """The queues whose pops are not revived; nothing if queues or offsets are not decoded."""
+    if any(store.undecoded_part(subject) is not None for subject in ("log", "queues", "offsets")):
+        return
+    queues = [
+        (topic, queue_id, queue)
+        for topic, by_id in sorted(store.topics().items())
+        if topic.startswith(REVIVE_PREFIX)
+        for queue_id, queue in sorted(by_id.items())
+    ]
+    if not queues or tables.loaded(store, "consumerOffset.json") is None:
+        return
+    offsets = _revive_offsets(store)
+    for topic, queue_id, queue in queues:
+        last_offset = offsets.get((topic, queue_id), _NO_OFFSET)
+        service = _stalled_revive(store, topic, queue, queue_id, last_offset, newest)
+        if service is not None:
+            yield service
+
+
+def _revive_offsets(store: StoreSnapshot) -> dict[tuple[str, int], int]:
+    """Offset of the last checkpoint that was handled, by topic and queue id."""
+    rows = (row for row in tables.offsets(store) if row.group == REVIVE_GROUP)
+    return {(row.topic, queue_id): offset for row in rows for queue_id, offset in row.offsets.items()}
+
+
+def unrevived_checkpoint(store: StoreSnapshot, service: StalledService, unit: Unit) -> pop.CheckPoint | None:
+    """The first checkpoint that waits for the stalled revive ``service`` and holds ``unit``, if the group has not
+    acknowledged it.
+    """
+    queue = store.queue(service.topic, service.queue_id)
+    if queue is None:
+        return None
+    start = _revive_offsets(store).get((service.topic, service.queue_id), _NO_OFFSET) + 1
+    place = (unit.topic, unit.queue_id)
+    checkpoints: dict[str, pop.CheckPoint] = {}
+    for entry in _entries(queue, max(start, queue.min_offset)):
+        record = store.log.seen_at(entry.physical_offset, crc=False)
+        if not isinstance(record, Unit):
+            continue
+        if record.tags == pop.CHECK_POINT_TAG:
+            checkpoint = pop.read_check_point(record.body, entry.queue_offset)
+            holds_unit = checkpoint is not None and unit.queue_offset in checkpoint.offsets
+            if checkpoint is not None and holds_unit and (checkpoint.topic, checkpoint.queue_id) == place:
+                checkpoints[checkpoint.merge_key] = checkpoint
+        elif record.tags in (pop.ACK_TAG, pop.BATCH_ACK_TAG):
+            ack = pop.read_ack(record.body, record.tags, "")
+            if ack is not None and unit.queue_offset in ack.all_offsets:
+                checkpoints.pop(ack.merge_key, None)
+    return next(iter(checkpoints.values()), None)
 
 
 def _stalled_transactions(

@@ -157,6 +157,7 @@ class Facts:
     level_beyond_queue: bool = False  # it waits in a delay level whose offset is beyond the end of its queue
     passed_over: bool = False  # the timer has read on behind its time and has not delivered it
     barred: str = ""  # words for why the broker refuses its group, or everybody, to read it
+    unrevived: bool = False  # a group popped it and did not acknowledge it, and the revive of pops is stalled
 
 
 def role(unit: Unit) -> Role:
@@ -426,6 +427,8 @@ def next_step(verdict: Verdict, unit: Unit, facts: Facts) -> str:
         return LEVEL_BEYOND_QUEUE_STEP
     if facts.stalled and verdict == "half":
         return STANDING_CHECK_STEP
+    if facts.unrevived and verdict in {"found", "notInIndex", "consumed", "notConsumed", "retried"}:
+        return UNREVIVED_STEP
     if facts.barred and verdict in {"found", "notInIndex", "notConsumed", "retried"}:
         return BARRED_STEP
     if verdict == "found" and any(_refusal(group, unit) for group in facts.groups):
@@ -480,6 +483,10 @@ LEVEL_BEYOND_QUEUE_STEP = sentence(
     "in check."
 )
 STANDING_STEP = sentence("The service that delivers it makes no progress: follow the steps of CF13 in check.")
+UNREVIVED_STEP = sentence(
+    "It comes again to the group that popped it only when the revive of pops makes progress: follow the steps of CF13 "
+    "in check."
+)
 BARRED_STEP = sentence(
     "It waits, and the broker refuses to hand it out; the evidence names the table and the setting: change that while "
     "the broker runs."

@@ -34,7 +34,9 @@ from engine.inspection.stalled_services import (
     LevelBeyondQueue,
     StalledService,
     levels_beyond_queues,
+    stalled_revives,
     stalled_services,
+    unrevived_checkpoint,
 )
 from engine.inspection.tables import broken_offsets, read_table
 from engine.rules import where as rules
@@ -82,6 +84,7 @@ class FactFinder:
             level_beyond_queue=self._level_beyond_queue(unit, evidence),
             passed_over=self._passed_over(family, unit, evidence),
             barred=self._barred(unit, evidence),
+            unrevived=self._is_unrevived(unit, evidence),
         )
 
     def _stalled_service_text(self, unit: Unit, evidence: list[Evidence]) -> str:
@@ -107,6 +110,27 @@ class FactFinder:
                 evidence.append(Evidence("service", None, None, service.words, newest))
                 return service.words
         return ""
+
+    def _is_unrevived(self, unit: Unit, evidence: list[Evidence]) -> bool:
+        """Return True if a group has popped the message and not acknowledged it, and the revive of pops is stalled."""
+        if rules.role(unit) not in {"plain", "committed", "retry"} or self._store.paths is None:
+            return False
+        for service in self._stalled_revives:
+            checkpoint = unrevived_checkpoint(self._store, service, unit)
+            if checkpoint is None or self._group not in (None, checkpoint.group):
+                continue
+            statement = sentence(
+                "group {group} popped it at {time} and has not acknowledged it; its checkpoint waits for the revive",
+                group=checkpoint.group,
+                time=time_text(checkpoint.pop_time),
+            )
+            evidence.append(Evidence("service", None, None, join("; ", [statement, service.words]), checkpoint.due))
+            return True
+        return False
+
+    @cached_property
+    def _stalled_revives(self) -> list[StalledService]:
+        return list(stalled_revives(self._store, self._newest_time))
 
     def _level_beyond_queue(self, unit: Unit, evidence: list[Evidence]) -> bool:
         """Return True if the message waits in a delay level whose offset is beyond its queue (CF09)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import report_states
 from broken_stores import level_stands_still, table
 from handmade_stores import START, HandmadeStore, healthy
 
-from engine.codec import timer
+from engine.codec import pop, timer
 from engine.config import MessageStoreConfig
 from engine.inspection import open_store
 from engine.inspection.findings import check
@@ -141,6 +142,41 @@ def test_a_message_of_a_level_beyond_its_queue_does_not_just_wait(tmp_path, real
     assert ("stands still" in result.next_step and "CF09" in result.next_step) == is_beyond
     levels = [item.holds for item in result.evidence if item.what == "service"]
     assert levels == (["Delay level 3 is delivered from 9 on, its queue ends at 1"] if is_beyond else [])
+
+
+@pytest.mark.parametrize(
+    ("group", "acknowledged", "moved_to", "waits"),
+    [
+        (None, (), None, True),
+        ("popping", (), None, True),
+        ("popping", (1,), None, True),
+        ("popping", (0,), None, False),
+        ("other", (), None, False),
+        ("popping", (), 0, False),
+    ],
+)
+def test_where_names_the_stalled_revive_that_holds_a_popped_message(tmp_path, group, acknowledged, moved_to, waits):
+    """The message of a pop was "found", with the advice to look at the subscription."""
+    made = HandmadeStore()
+    popped = made.put()
+    due = made.time
+    made.put(report_states.REVIVE, 0, body=report_states.check_point(due), tags="ck")
+    for offset in acknowledged:
+        ack = pop.Ack("Orders", "popping", 0, 0, due - 10_000, "broker-a", offset)
+        made.put(report_states.REVIVE, 0, body=ack.body(), tags="ack")
+    for _ in range(30):
+        made.put(step=MINUTE)
+    root = made.write(tmp_path / "store")
+    offsets = {} if moved_to is None else {f"{report_states.REVIVE}@CID_RMQ_SYS_REVIVE_GROUP": {"0": moved_to}}
+    table(root, "consumerOffset.json", json.dumps({"offsetTable": offsets}))
+    with open_store(root) as store:
+        (result,) = where(store, str(popped.offset), group=group)
+    statements = [item.holds for item in result.evidence if item.what == "service"]
+    assert ("CF13" in result.next_step) == waits
+    assert bool(statements) == waits
+    if waits:
+        assert statements[0].startswith("group popping popped it at ")
+        assert "The revive of pops" in statements[0]
 
 
 def test_a_healthy_store_is_silent(tmp_path):
