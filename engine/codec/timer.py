@@ -17,6 +17,8 @@ from engine.errors import CorruptUnit
 from engine.sentences import plural, sentence
 
 WHEEL_SLOTS = 7 * 86_400 * 2
+CATCH_UP_SLOTS = 7 * 86_400 - 60
+"""A start delivers what was due at most this many slots before it (docs/formats/delays.md)."""
 SLOT_SIZE = 32
 WHEEL_SIZE = WHEEL_SLOTS * SLOT_SIZE
 UNIT_SIZE = 52

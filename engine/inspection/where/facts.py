@@ -157,7 +157,10 @@ class FactFinder:
             check = timer.decode_check(data) if data else None
         except CorruptUnit:
             return False
-        if check is None or unit.queue_offset >= check.queue_offset or due >= check.last_read_time:
+        if check is None or unit.queue_offset >= check.queue_offset:
+            return False
+        if due >= check.last_read_time:
+            evidence.append(self._last_start(due))
             return False
         if due > self._newest_time - SETTLE_MS:
             return False
@@ -167,6 +170,15 @@ class FactFinder:
         )
         evidence.append(Evidence("service", str(self._store.paths.timercheck), 0, statement))
         return True
+
+    def _last_start(self, due: int) -> Evidence:
+        """The time of the last start that delivers a message which waits in the timer wheel."""
+        precision_ms = 1000 if self._store.config is None else self._store.config.timer_precision_ms
+        statement = sentence(
+            "a broker that starts later than {time} passes over it",
+            time=time_text(due + timer.CATCH_UP_SLOTS * precision_ms),
+        )
+        return Evidence("service", None, None, statement)
 
     @cached_property
     def _levels_beyond_queues(self) -> list[LevelBeyondQueue]:

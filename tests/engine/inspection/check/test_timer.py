@@ -14,6 +14,7 @@ from planted_faults import patch
 
 from engine.codec import timer
 from engine.codec.message import Unit
+from engine.codec.words import time_text
 from engine.config import MessageStoreConfig
 from engine.inspection.check.timer import findings
 from engine.inspection.findings import check
@@ -271,6 +272,19 @@ def test_where_says_that_the_timer_passed_over_a_message(store):
         (result,) = where(opened, key)
     assert result.verdict == "passedOver"
     assert result.evidence[-1].what == "service"
+
+
+@pytest.mark.parametrize("precision_ms", [1000, 500])
+def test_where_names_the_last_start_that_delivers_a_waiting_message(store, precision_ms):
+    """A message that waits was "delayed until then", also in a store that nobody starts within seven days of that."""
+    waiting = first_waiting(store)
+    last_start = waiting.due + (7 * 86_400 - 60) * precision_ms
+    with open_store(store, MessageStoreConfig(timer_precision_ms=precision_ms)) as opened:
+        (result,) = where(opened, str(waiting.physical_offset))
+    assert result.verdict == "delayed"
+    assert f"a broker that starts later than {time_text(last_start)} passes over it" in [
+        item.holds for item in result.evidence
+    ]
 
 
 def test_messages_that_the_wheel_still_has_come_with_the_time_set_back(tmp_path):
