@@ -14,13 +14,13 @@ from planted_faults import patch
 
 from engine.codec import timer
 from engine.codec.message import Unit
-from engine.codec.words import time_text
 from engine.config import MessageStoreConfig
 from engine.inspection.check.timer import findings
 from engine.inspection.findings import check
 from engine.inspection.log_reader import LogReader
 from engine.inspection.snapshot import open_store
 from engine.inspection.where.evidence import where
+from engine.inspection.where.facts import time_text
 from engine.rules.findings import Finding, at_least
 from engine.system_names import TIMER_TOPIC
 
