@@ -272,7 +272,9 @@ TM01 = _rule(
         ),
         "ahead": Kind(
             step="while the broker is stopped, set the time in timercheck to the time at which the first of these "
-            "messages is due. Else the timer delivers nothing until that time, and these messages never."
+            "messages is due, and start the broker within seven days of that time. Else the timer delivers nothing "
+            "until that time, and these messages never: read them from the log (storescope where shows each) and "
+            "send them again."
         ),
     },
     needs=BOTH | CONFIG | TIMER,

@@ -220,6 +220,7 @@ class _Timers:
             first=time_text(first),
             newest=time_text(self.newest),
         )
+        words = join("; ", [text, self._last_start(first)])
         evidence = {
             "expected": time_text(first),
             "found": read_time,
@@ -228,7 +229,7 @@ class _Timers:
         }
         path = str(self.store.paths.timercheck)
         yield rules.TM01.found(
-            text, path, _READ_TIME_AT, evidence, self._light, kind="ahead", command=self._set_time_back(first)
+            words, path, _READ_TIME_AT, evidence, self._light, kind="ahead", command=self._set_time_back(first)
         )
 
     # -- TM05
@@ -269,14 +270,25 @@ class _Timers:
         elif self._are_all_in_wheel:
             command = self._set_time_back(int(rows["due"][0]))
             evidence["readTime"] = time_text(self.check.last_read_time)
-            yield rules.TM05.found(text, path, position, evidence, kind="again", command=command)
+            words = join("; ", [text, self._last_start(int(rows["due"][0]))])
+            yield rules.TM05.found(words, path, position, evidence, kind="again", command=command)
         else:
             yield rules.TM05.found(text, path, position, evidence)
 
     def _set_time_back(self, due: int) -> str:
         """The command that makes the slot of ``due`` (ms) the next one that the timer reads."""
-        precision = self.store.config.timer_precision_ms if self.store.config is not None else 1000
-        return _patch(_READ_TIME_AT, due // precision * precision)
+        return _patch(_READ_TIME_AT, due // self._precision_ms * self._precision_ms)
+
+    def _last_start(self, due: int) -> str:
+        """Words for the last start that delivers a message which was due at ``due`` (ms)."""
+        last_start = due + timer.CATCH_UP_SLOTS * self._precision_ms
+        return sentence(
+            "a broker that starts later than {time} passes over the first of them", time=time_text(last_start)
+        )
+
+    @property
+    def _precision_ms(self) -> int:
+        return 1000 if self.store.config is None else self.store.config.timer_precision_ms
 
     def _too_large(self, rows: np.ndarray) -> str:
         """Words for messages that do not fit into the buffer of the timer; "" if one of them does."""

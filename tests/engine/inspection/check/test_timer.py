@@ -14,6 +14,7 @@ from planted_faults import patch
 
 from engine.codec import timer
 from engine.codec.message import Unit
+from engine.codec.words import time_text as time_words
 from engine.config import MessageStoreConfig
 from engine.inspection.check.timer import findings
 from engine.inspection.findings import check
@@ -213,6 +214,9 @@ def test_a_time_that_the_wheel_has_not_reached_is_an_error(store):
         0,
         WAITING,
     )
+    last_start = time_words(min(waiting) + (7 * 86_400 - 60) * 1000)
+    assert f"a broker that starts later than {last_start} passes over the first of them" in actual_finding.message
+    assert "send them again" in actual_finding.next_step
     run(actual_finding)
     assert checked(store).last_read_time == min(waiting) // 1000 * 1000
     assert findings_of(store, "note") == []
