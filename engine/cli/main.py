@@ -49,6 +49,7 @@ COMMANDS = (
     "space",
     "check",
     "config",
+    "rows",
     "recover",
     "dispatch",
     "bench",

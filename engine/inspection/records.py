@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from engine.inspection.lost_units import LostUnit
     from engine.inspection.positions import Position, Positions
     from engine.inspection.queue_reader import CqEntry
+    from engine.inspection.rocksdb_rows import MessageRow
     from engine.inspection.where.lost import WhereResult
     from engine.store.put_message import PutMessageResult
 
@@ -53,6 +54,27 @@ def unit(item: Unit, file: str | None, kind: str = "unit", body: bool = False) -
     if body:
         record["body"] = base64.b64encode(item.body).decode()
     return record
+
+
+def message_row(row: MessageRow, file: str | None) -> Json:
+    """A message that a broker keeps in a RocksDB; ``file`` holds its unit."""
+    return {
+        "type": "row",
+        "subject": row.subject,
+        "state": row.state,
+        "verdict": row.verdict,
+        "topic": row.topic,
+        "queueId": row.queue_id,
+        "queueOffset": row.queue_offset,
+        "consumerGroup": row.group if row.subject == "pop" else None,
+        "producerGroup": row.group if row.subject == "transactions" else None,
+        "uniqueKey": row.unique_key,
+        "time": row.time,
+        "count": row.count,
+        "physicalOffset": row.physical_offset,
+        "size": row.size,
+        "file": file,
+    }
 
 
 def blank(item: Blank, file: str | None) -> Json:

@@ -32,6 +32,7 @@ from engine.inspection.opening import Kind, LockState, Opening, lock_state, reco
 from engine.inspection.queue_reader import QueueReader
 from engine.inspection.rocksdb_index import RocksIndex
 from engine.inspection.rocksdb_queue import RocksQueueReader, RocksQueues
+from engine.inspection.rocksdb_rows import RocksRows, is_row_subject
 from engine.inspection.rocksdb_tables import RocksTables
 from engine.mapped.read_only import DescriptorCache, FileSequence, LoneFile, ReadOnlyFile
 from engine.mapped.reading import Reading, Unread
@@ -110,6 +111,8 @@ class StoreSnapshot:
         self._rocksdb_index: RocksIndex | None = None
         self.rocksdb_tables = RocksTables(self)
         """Tables that the broker keeps in a RocksDB."""
+        self.rocksdb_rows = RocksRows(self)
+        """Waiting timers, open transactions and popped messages that the broker keeps in a RocksDB."""
         self._unlisted: CannotRead | None = None
         self.topics_of_both_kinds: frozenset[str] = frozenset()
         """Topics with a queue that has a folder of each kind; :meth:`topics` returns only one of them."""
@@ -236,6 +239,7 @@ class StoreSnapshot:
         self._undecoded = None
         self._answering = {}
         self.rocksdb_tables.forget()
+        self.rocksdb_rows.forget()
         if self._rocksdb_index is not None:
             self._rocksdb_index.forget()
         changed = self._rocksdb_queues is not None and self._rocksdb_queues.refresh()
@@ -407,6 +411,8 @@ class StoreSnapshot:
         if subject in TABLE_SUBJECTS.values():
             names = (name for name, other in TABLE_SUBJECTS.items() if other == subject)
             return next((reason for name in names if (reason := self.rocksdb_tables.why_unknown(name))), None)
+        if is_row_subject(subject):
+            return self.rocksdb_rows.why_unknown(subject)
         if subject != "queues" or self.rocksdb_queues is None:
             return part.reason(subject)
         try:

@@ -211,6 +211,8 @@ def _refusal(unit: Unit, max_message_bytes: int) -> str:
 def _stalled_timer(store: StoreSnapshot, newest: int) -> Iterator[StalledService]:
     """The timer service, if it has accepted or delivered no message for a while."""
     assert store.paths is not None
+    if store.why_unknown("timer") is not None or store.rocksdb_rows.has_timers:
+        return  # timercheck is that of the wheel, which gets nothing more
     raw = store.small_file(store.paths.timercheck)
     queue = store.queue(TIMER_TOPIC, 0)
     if not raw or queue is None:

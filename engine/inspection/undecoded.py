@@ -117,7 +117,11 @@ def unknown_to_plans(store: StoreSnapshot) -> bool:
     return rocksdb_queues(store) or has_dledger_log(store)
 
 
-_READ_FROM_ROCKSDB: frozenset[Subject] = frozenset({"queues", "topics", "groups", "offsets"})
+_READ_FROM_ROCKSDB: frozenset[Subject] = frozenset(
+    {"queues", "topics", "groups", "offsets", "index", "timer", "transactions", "pop"}
+)
+_IN_ROWS: frozenset[Subject] = frozenset({"timer", "transactions", "pop"})
+"""Subjects whose rows are read and checked (:mod:`engine.inspection.rocksdb_rows`)."""
 _PARTS: dict[Subject, Part] = {
     "log": "log",
     "queues": "queue",
@@ -132,7 +136,12 @@ _PARTS: dict[Subject, Part] = {
 
 def parts_undecoded(store: StoreSnapshot) -> frozenset[Part]:
     """Parts of which not everything is decoded: no rule that needs one of them may speak."""
-    return frozenset(part for subject, part in _PARTS.items() if store.undecoded_part(subject) is not None)
+    return frozenset(
+        part
+        for subject, part in _PARTS.items()
+        if store.undecoded_part(subject) is not None
+        and (subject not in _IN_ROWS or store.why_unknown(subject) is not None)
+    )
 
 
 def notes(store: StoreSnapshot) -> list[str]:
@@ -168,6 +177,8 @@ def _old_tables(store: StoreSnapshot) -> Iterator[str]:
 def _note(store: StoreSnapshot, part: UndecodedPart) -> str | None:
     if not part.is_in_the_way_of_writing and part.format == "RocksDB":
         return None
+    if part.subjects and part.subjects <= _IN_ROWS and all(store.why_unknown(item) is None for item in part.subjects):
+        return None
     if part_answering(store, "queues") is part:
         words = _words(store, part)
         if part.beside_files:
@@ -187,9 +198,12 @@ def _words(store: StoreSnapshot, part: UndecodedPart) -> str:
     """What the part holds, and whether it is read at all: a RocksDB of queues or tables may be."""
     if part.format != "RocksDB" or not part.subjects or not part.subjects <= _READ_FROM_ROCKSDB:
         return part.words
-    reasons = [reason for subject in sorted(part.subjects) if (reason := store.why_unknown(subject)) is not None]
+    subjects = part.subjects - {"index"} or part.subjects
+    reasons = [reason for subject in sorted(subjects) if (reason := store.why_unknown(subject)) is not None]
     if reasons:
         return sentence("{content} {reason}", content=part.content_words, reason=reasons[0])
+    if subjects <= _IN_ROWS:
+        return sentence("{content} Checks and plans do not look into its index entries.", content=part.content_words)
     return sentence("{content} Checks and plans do not look into it.", content=part.content_words)
 
 

@@ -110,8 +110,8 @@ class UndecodedPart:
     """A folder whose content is not decoded, and its subjects.
 
     ``beside_files``: file queues with entries exist next to it in the same store; the broker's configuration decides
-    which of both counts. ``holds_data`` is False if it cannot hold a record: no table file and no write-ahead log with
-    a byte. ``words`` describe it.
+    which of both counts. ``holds_data`` is False if it cannot hold a record: no table file, on disk or in the manifest,
+    and no write-ahead log with a byte. ``words`` describe it.
     """
 
     folder: str
@@ -298,7 +298,8 @@ def _rocksdb(listing: FolderListing, rocks: RocksFolder) -> UndecodedPart:
     if manifest is not None:
         subjects = _by_families(rocks.folder, manifest, log_bytes=rocks.write_ahead_bytes) or subjects
     content_words = _rocksdb_words(rocks, subjects)
-    holds_data = bool(rocks.tables or rocks.write_ahead_bytes)
+    lists_tables = manifest is not None and any(manifest.bytes_by_family().values())
+    holds_data = bool(rocks.tables or rocks.write_ahead_bytes or lists_tables)
     return UndecodedPart(
         folder=rocks.folder,
         format="RocksDB",

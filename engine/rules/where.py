@@ -157,6 +157,7 @@ class Facts:
     level_beyond_queue: bool = False  # it waits in a delay level whose offset is beyond the end of its queue
     passed_over: bool = False  # the timer has read on behind its time and has not delivered it
     barred: str = ""  # words for why the broker refuses its group, or everybody, to read it
+    settled_offsets: frozenset[int] = frozenset()  # log offsets of half messages in a RocksDB that an op message names
     unrevived: bool = False  # a group popped it and did not acknowledge it, and the revive of pops is stalled
 
 
@@ -327,6 +328,8 @@ def _settled(family: Sequence[Unit], facts: Facts) -> bool:
     halves = [unit for unit in family if role(unit) == "half"]
     if halves and halves[-1].sys_flag & TRANSACTION_MASK == TRANSACTION_MASK:
         return True  # written as ROLLBACK by an old release
+    if any(unit.offset in facts.settled_offsets for unit in halves):
+        return True
     return any(unit.queue_offset in facts.settled_halves for unit in halves if unit.topic == HALF_TOPIC)
 
 

@@ -44,6 +44,7 @@ ASKED: dict[str, list[tuple[str, list[str]]]] = {
     "space": [(READS, ["STORE", "--quick"])],
     "check": [(READS, ["STORE"])],
     "config": [(READS, ["STORE"])],
+    "rows": [(READS, ["STORE"])],
     "recover": [(READS, ["STORE", "--plan"]), (WRITES, ["STORE", "--apply", "--yes"])],
     "dispatch": [(WRITES, ["STORE", "--yes"]), (WRITES, ["STORE", "--to", "NEW"])],
     "snapshot": [(WRITES, ["STORE", "NEW"]), (WRITES, ["STORE", "NEW", "--recovery-set"])],

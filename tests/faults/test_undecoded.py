@@ -50,6 +50,7 @@ READERS = {
     "offset",
     "where",
     "positions",
+    "rows",
     "groups",
     "space",
     "check",

@@ -58,6 +58,7 @@ ASKED = {
     "space": [["space", "STORE"], ["space", "STORE", "--quick"]],
     "check": [["check", "STORE"]],
     "config": [["config", "STORE"]],
+    "rows": [["rows", "STORE"]],
     "recover": [["recover", "STORE", "--plan"], ["recover", "STORE", "--apply", "--yes"]],
     "dispatch": [["dispatch", "STORE", "--yes"], ["dispatch", "STORE", "--to", "NEW", "--yes"]],
     "snapshot": [["snapshot", "STORE", "NEW"], ["snapshot", "STORE", "NEW", "--recovery-set"]],

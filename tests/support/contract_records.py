@@ -210,6 +210,22 @@ RECORDS: dict[str, Mapping[str, Check]] = {
         "evidence": [{"what": str, "file": OPTIONAL_TEXT, "offset": OPTIONAL_NUMBER, "holds": str}],
         "nextStep": str,
     },
+    "row": {
+        "subject": {"timer", "transactions", "pop"},
+        "state": {"waiting", "delivered", "open", "popped", "unreadable"},
+        "verdict": {"match", "deleted", "missing", "other", "unknown"},
+        "topic": OPTIONAL_TEXT,
+        "queueId": OPTIONAL_NUMBER,
+        "queueOffset": OPTIONAL_NUMBER,
+        "consumerGroup": OPTIONAL_TEXT,
+        "producerGroup": OPTIONAL_TEXT,
+        "uniqueKey": OPTIONAL_TEXT,
+        "time": OPTIONAL_NUMBER,
+        "count": OPTIONAL_NUMBER,
+        "physicalOffset": OPTIONAL_NUMBER,
+        "size": OPTIONAL_NUMBER,
+        "file": OPTIONAL_TEXT,
+    },
     "positions": {
         **dict.fromkeys(
             ("min", "wrote", "committed", "flushed", "confirm", "dispatched", "queueMax", "indexEnd"), POSITION

@@ -56,6 +56,8 @@ def findings(store: StoreSnapshot, newest: int = 0, deliveries: TimerDeliveries 
         return
     timers = _Timers(store, newest, deliveries)
     yield from timers.snapshots()
+    if store.rocksdb_rows.has_timers:
+        return  # timercheck counts the messages with rows too: what the timer log lacks is no fault
     if timers.log is None or (timers.queue_end == 0 and timers.log.units == 0):
         return
     yield from timers.check_file()

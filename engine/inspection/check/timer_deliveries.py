@@ -8,6 +8,7 @@ counterpart was not delivered. A message that was recalled counts as delivered.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -38,7 +39,7 @@ class TimerDeliveries:
         self._pending: list[np.ndarray] = []
         self._delivered: list[Int64] = []
         self._rows = 0
-        self._check = _read_check(store)
+        self._check = _read_progress(store)
         self.is_active = self._check is not None and store.lock_state != "held"
 
     def block(self, columns: UnitColumns, good: npt.NDArray[np.bool_]) -> None:
@@ -114,11 +115,21 @@ class TimerDeliveries:
         self._rows = sum(map(len, self._pending)) // 2
 
 
-def _read_check(store: StoreSnapshot) -> timer.TimerCheck | None:
-    """``timercheck`` if a message may have left the wheel."""
+class _Progress(NamedTuple):
+    """Queue offset behind the last message that the timer has read, and the time (ms) up to which it delivered."""
+
+    queue_offset: int
+    last_read_time: int
+
+
+def _read_progress(store: StoreSnapshot) -> _Progress | None:
+    """The progress of the timer, in a RocksDB or in ``timercheck``, if it may have delivered a message."""
     try:
+        if store.rocksdb_rows.has_timers:
+            progress = store.rocksdb_rows.timer_progress()
+            return _Progress(progress.scanned or 0, progress.timeline or 0) if progress.scanned else None
         data = store.small_file(store.paths.timercheck) if store.paths is not None else None
         check = timer.decode_check(data) if data else None
     except (CannotRead, CorruptUnit):
         return None
-    return check if check is not None and check.queue_offset > 0 else None
+    return _Progress(check.queue_offset, check.last_read_time) if check is not None and check.queue_offset > 0 else None

@@ -42,7 +42,7 @@ from engine.inspection.tables import broken_offsets, read_table
 from engine.rules import where as rules
 from engine.rules.where import KeyReach
 from engine.sentences import join, msgid, sentence
-from engine.system_names import HALF_TOPIC, OP_TOPIC, ROCKSDB_HALF_TOPIC, SCHEDULE_TOPIC
+from engine.system_names import HALF_TOPIC, OP_TOPIC, ROCKSDB_HALF_TOPIC, ROCKSDB_OP_TOPIC, SCHEDULE_TOPIC
 
 if TYPE_CHECKING:
     from engine.codec.config_tables import Table
@@ -52,6 +52,8 @@ if TYPE_CHECKING:
 
 
 _OP_LIMIT = 200_000
+CATCH_UP_MS = 10_000
+"""Time before a start from which timers in a RocksDB are delivered if none was delivered so far."""
 
 
 class FactFinder:
@@ -66,12 +68,14 @@ class FactFinder:
     ) -> rules.Facts:
         """Everything that the verdict on ``unit``'s message needs besides the units themselves."""
         place = self._place(unit, evidence)
+        self._add_popped(unit, evidence)
         keys = tuple(key_reaches(self._store, unit, evidence))
         groups = self._groups(unit, evidence)
         return rules.Facts(
             place=place,
             in_index=rules.in_index(keys, asked_key),
             settled_halves=self._settled_halves(family, evidence),
+            settled_offsets=self._settled_offsets(family, evidence),
             log_end=self._store.log.max_offset,
             group_offset=max((group_reach.offset for group_reach in groups), default=None)
             if self._group is not None
@@ -128,6 +132,21 @@ class FactFinder:
             return True
         return False
 
+    def _add_popped(self, unit: Unit, evidence: list[Evidence]) -> None:
+        """Add the rows of groups that popped the message and did not acknowledge it."""
+        rows = self._store.rocksdb_rows
+        if self._store.paths is None or not rows.exist("pop") or self._store.why_unknown("pop") is not None:
+            return
+        for row in rows.rows("pop"):
+            if row.physical_offset != unit.offset or self._group not in (None, row.group):
+                continue
+            statement = sentence(
+                "group {group} popped it and has not acknowledged it: it comes again at {time}",
+                group=row.group,
+                time=time_text(row.time or 0),
+            )
+            evidence.append(Evidence("service", rows.folder("pop"), None, statement, row.time))
+
     @cached_property
     def _stalled_revives(self) -> list[StalledService]:
         return list(stalled_revives(self._store, self._newest_time))
@@ -152,6 +171,10 @@ class FactFinder:
             return False
         if self._store.lock_state == "held":
             return False
+        if self._store.why_unknown("timer") is not None:
+            return False
+        if self._store.rocksdb_rows.has_timers:
+            return self._passed_over_in_rocksdb(unit, due, evidence)
         data = self._store.small_file(self._store.paths.timercheck)
         try:
             check = timer.decode_check(data) if data else None
@@ -170,6 +193,33 @@ class FactFinder:
         )
         evidence.append(Evidence("service", str(self._store.paths.timercheck), 0, statement))
         return True
+
+    def _passed_over_in_rocksdb(self, unit: Unit, due: int, evidence: list[Evidence]) -> bool:
+        """The same for timers in a RocksDB (TM06); the row of a waiting message is evidence."""
+        rows = self._store.rocksdb_rows
+        progress = rows.timer_progress()
+        if unit.queue_offset >= (progress.scanned or 0):
+            return False
+        folder = rows.folder("timer")
+        if progress.timeline is not None and due < progress.timeline:
+            if due > self._newest_time - SETTLE_MS:
+                return False
+            statement = sentence(
+                "the timer has read up to {time}, and the log does not have the message again",
+                time=time_text(progress.timeline),
+            )
+            evidence.append(Evidence("service", folder, None, statement))
+            return True
+        row = next((row for row in rows.rows("timer") if row.physical_offset == unit.offset), None)
+        has_row = row is not None and row.verdict == "match"
+        statement = (
+            sentence("its row waits until it is due") if has_row else sentence("it has no row: it is never delivered")
+        )
+        evidence.append(Evidence("service", folder, None, statement))
+        if has_row and progress.timeline is None:
+            late = sentence("a broker that starts later than {time} passes over it", time=time_text(due + CATCH_UP_MS))
+            evidence.append(Evidence("service", None, None, late))
+        return not has_row
 
     def _last_start(self, due: int) -> Evidence:
         """The time of the last start that delivers a message which waits in the timer wheel."""
@@ -367,10 +417,6 @@ class FactFinder:
 
     def _settled_halves(self, family: list[Unit], evidence: list[Evidence]) -> frozenset[int]:
         """Half-queue offsets that op messages name, looked up only for a transaction."""
-        if any(unit.topic == ROCKSDB_HALF_TOPIC for unit in family):
-            error = self._store.note_undecoded("transactions")
-            if error is not None:
-                evidence.append(Evidence("op message", error.file, None, error.what))
         halves = [unit.queue_offset for unit in family if unit.topic == HALF_TOPIC]
         if not halves:
             return frozenset()
@@ -379,6 +425,50 @@ class FactFinder:
             statement = sentence("names half message {n} as settled", n=offset)
             evidence.append(Evidence("op message", self._store.log.file_name(place), place, statement))
         return frozenset(self._settled)
+
+    def _settled_offsets(self, family: list[Unit], evidence: list[Evidence]) -> frozenset[int]:
+        """Log offsets of half messages with rows in a RocksDB that an op message names; the row of one that is open is
+        evidence.
+        """
+        settled = set()
+        for unit in family:
+            if unit.topic != ROCKSDB_HALF_TOPIC:
+                continue
+            place = self._ops_by_offset.get(unit.offset)
+            if place is not None:
+                settled.add(unit.offset)
+                statement = sentence("names half message {n} as settled", n=unit.queue_offset)
+                evidence.append(Evidence("op message", self._store.log.file_name(place), place, statement))
+            else:
+                evidence.append(self._row_of_half(unit))
+        return frozenset(settled)
+
+    def _row_of_half(self, unit: Unit) -> Evidence:
+        rows = self._store.rocksdb_rows
+        reason = self._store.why_unknown("transactions")
+        if reason is not None:
+            error = self._store.note_undecoded("transactions")
+            return Evidence("op message", error.file if error is not None else None, None, reason)
+        row = rows.open_transaction(unit)
+        if row is None:
+            statement = sentence("it has no row: the broker does not ask its producer any more")
+        else:
+            statement = sentence("its row is open; its producer was asked {n:,} times", n=row.count or 0)
+        return Evidence("service", rows.folder("transactions"), None, statement)
+
+    @cached_property
+    def _ops_by_offset(self) -> dict[int, int]:
+        """Log offset of a half message with a row → log offset of its op message."""
+        places: dict[int, int] = {}
+        queue = self._store.queues_by_topic().get(ROCKSDB_OP_TOPIC, {}).get(0)
+        if queue is None:
+            return places
+        for entry in queue.entries(max(queue.min_offset, queue.max_offset - _OP_LIMIT)):
+            unit = self._store.log.seen_at(entry.physical_offset, crc=False)
+            text = unit.properties.get(props.TRANSACTION_OFFSET, "") if isinstance(unit, Unit) else ""
+            if isinstance(unit, Unit) and text.isdecimal():
+                places.setdefault(int(text), unit.offset)
+        return places
 
     @cached_property
     def _settled(self) -> dict[int, int]:
