@@ -74,6 +74,10 @@ class ReleaseRules:
     recovery_file_limit: int | None  # default of commitLogRecoverMaxNum; None: all files
     dispatches_on_clean_start: bool  # the walk of a clean start dispatches units behind the queues' end
     dispatches_after_recovery: bool  # a second pass always follows; since 5.x with recheckReputOffsetFromCq only
+    walks_dledger_after_crash: bool
+    """After a crash the messages of a DLedger log are dispatched again from a start file on, and the queues are cut
+    where that ends, counted without the headers of the entries (docs/formats/dledger.md#start).
+    """
     knows_delays_in_recovery: bool  # delay levels are read before the log is recovered
     cuts_by_end_after_dispatch: bool
     """Queues are cut where they reach the end of the log after the walk, not where they did before it."""
@@ -164,6 +168,7 @@ _4_9 = ReleaseRules(
     recovery_file_limit=None,
     dispatches_on_clean_start=False,
     dispatches_after_recovery=True,
+    walks_dledger_after_crash=False,
     knows_delays_in_recovery=False,
     cuts_by_end_after_dispatch=False,
     minimum_needs_entries=False,
@@ -223,6 +228,7 @@ _5_3 = replace(
     clean_start="file-start",
     dispatches_on_clean_start=True,
     dispatches_after_recovery=False,
+    walks_dledger_after_crash=True,
     knows_delays_in_recovery=True,
     minimum_needs_entries=True,
     index_folders_fail=True,

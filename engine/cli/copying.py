@@ -94,7 +94,8 @@ class _Copy:
     ) -> None:
         self._source, self._staging, self._config = source, staging, config
         self._wanted, self._progress, self._release = unit_filter, progress, release
-        self._in_place = unit_filter is None and config.mapped_file_size_commit_log == source.log.sequence.file_size
+        same_size = config.mapped_file_size_commit_log == source.log.sequence.file_size
+        self._in_place = unit_filter is None and same_size and source.dledger is None
         self._units = self._size = self._left = self._left_size = 0
         self._shortened: dict[int, tuple[str, ...]] = {}
         self._end = 0
@@ -193,6 +194,12 @@ class _Copy:
         position = int(block.offset[begin]) - block.base
         total = int(sizes.sum())
         data = block.buffer[position : position + total]
+        if (
+            int(block.offset[end - 1]) + int(sizes[-1]) - int(block.offset[begin]) != total
+        ):  # headers of DLedger entries
+            starts = (block.offset[begin:end] - block.base).tolist()
+            pieces = [block.buffer[start : start + size] for start, size in zip(starts, sizes.tolist(), strict=True)]
+            data = np.concatenate(pieces)
         if self._in_place:
             self._reach(store, int(block.offset[begin]))
         elif with_property_crc(data, sizes).any():

@@ -28,7 +28,7 @@ from typing import Literal, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from engine.codec import message, properties
+from engine.codec import dledger, message, properties
 from engine.codec.crc import crc31
 from engine.codec.java import i64, utf8
 from engine.codec.machine_code import FULL, GROW_TOPICS, PATCH, Twins
@@ -37,7 +37,7 @@ from engine.codec.message import DEFAULT_DELAY_LEVELS
 from engine.codec.topic_table import TopicTable
 from engine.codec.unit_fields import COLUMNS
 from engine.codec.unit_flavours import BY_VERSION
-from engine.codec.unit_scan import Blank, Stop, decode_item, find_unit
+from engine.codec.unit_scan import Blank, Stop, decode_entry_item, decode_item, find_unit
 
 Buffer = bytes | bytearray | memoryview | npt.NDArray[np.uint8]
 Stopped = Literal["full", "blank", "zero", "end", "cut", "damage"]
@@ -47,7 +47,7 @@ UNCHECKED, OK, BAD = 0, 1, 2
 COLUMN_TYPES = COLUMNS
 """Name and numpy type of every column, in the order of their addresses in ``UnitColumns.addresses``."""
 
-_BODY_CRC, _NAMES = 1, 2
+_BODY_CRC, _NAMES, _ENTRIES = 1, 2, 4
 _STAGGER = 192
 _I64 = struct.Struct(">q")
 _HEAD = struct.Struct(">iIiiiqqiq")
@@ -178,20 +178,22 @@ def scan_block(
     crc: bool = True,
     with_tags: bool = True,
     levels: tuple[int, ...] = message.DEFAULT_DELAY_LEVELS,
+    has_entries: bool = False,
 ) -> ScanResult:
     """Fill ``out`` from its first row with consecutive units of ``buf`` from ``file_position`` on.
 
     ``n`` bytes of ``buf`` are valid, ``base`` is the absolute offset of ``buf[0]``. Without ``with_tags`` (the walk
     for a side index) topic, tags code, flag, born time, reconsume times and prepared offset are left alone; without
-    ``crc`` bodies are not read. ``levels`` are the delays in ms behind the tags codes of the schedule topic.
+    ``crc`` bodies are not read. ``levels`` are the delays in ms behind the tags codes of the schedule topic. With
+    ``has_entries`` headers of DLedger entries around the units are skipped.
     """
     compiled = twin()
     if compiled is None:
-        return scan_block_plain(buf, n, base, position, out, topics, crc, with_tags, levels)
+        return scan_block_plain(buf, n, base, position, out, topics, crc, with_tags, levels, has_entries=has_entries)
     data = _bytes_of(buf)
     if not 0 <= position <= n <= len(data):
         raise ValueError(f"expected 0 <= at <= n <= {len(data)}, found at {position} and n {n}")
-    window = Window(data, base, position, n)
+    window = Window(data, base, position, n, has_entries=has_entries)
     full = _run(compiled, window, out, topics, crc, with_tags, levels)
     if full:
         return ScanResult(window.cursor, out.count, "full", "no row is left")
@@ -214,6 +216,8 @@ class Window:
     descriptor: int = -1
     file_position: int = 0
     chunk_size: int = 0
+    has_entries: bool = False
+    """Units are the bodies of DLedger entries, whose headers are skipped."""
 
 
 def fill(
@@ -243,6 +247,7 @@ def fill(
         with_tags,
         levels,
         explain_stop=False,
+        has_entries=window.has_entries,
     )
     window.cursor = result.next_position
     return result.stopped == "full"
@@ -257,7 +262,7 @@ def _run(
     with_tags: bool,
     levels: tuple[int, ...],
 ) -> bool:
-    wanted_fields = (_BODY_CRC if crc else 0) | (_NAMES if with_tags else 0)
+    wanted_fields = (_BODY_CRC if crc else 0) | (_NAMES if with_tags else 0) | (_ENTRIES if window.has_entries else 0)
     delays = _delays(levels)
     rows, outcome = 0, GROW_TOPICS
     while outcome == GROW_TOPICS:
@@ -297,9 +302,10 @@ def scan_block_plain(
     with_tags: bool = True,
     levels: tuple[int, ...] = message.DEFAULT_DELAY_LEVELS,
     explain_stop: bool = True,
+    has_entries: bool = False,
 ) -> ScanResult:
     """:func:`scan_block` in plain Python, about thirty times slower. Without ``explain_stop`` it does not say why it
-    stopped.
+    stopped. ``has_entries``: headers of DLedger entries around the units are skipped.
     """
     data = _bytes_of(buf)
     if not 0 <= position <= n <= len(data):
@@ -307,6 +313,8 @@ def scan_block_plain(
     view = data.data
     row = 0
     while row < out.capacity:
+        if has_entries and _is_entry(view, position, n, base):
+            position += dledger.HEADER_SIZE
         frame = message.check_frame(view, position, n)
         if isinstance(frame, str):
             break
@@ -328,7 +336,18 @@ def scan_block_plain(
     out.count, out.base, out.buffer = row, base, data
     if row == out.capacity:
         return ScanResult(position, row, "full", "no row is left")
-    return stop_at(Window(data, base, position, n), out) if explain_stop else ScanResult(position, row, "end", "")
+    if not explain_stop:
+        return ScanResult(position, row, "end", "")
+    return stop_at(Window(data, base, position, n, has_entries=has_entries), out)
+
+
+def _is_entry(view: memoryview, position: int, n: int, base: int) -> bool:
+    header = dledger.decode_header(view[:n], position)
+    return (
+        header is not None
+        and header.position == base + position
+        and dledger.wraps_message(view[position : min(position + dledger.HEAD_BYTES, n)])
+    )
 
 
 def _fill_row(
@@ -359,7 +378,8 @@ def _delays(levels: tuple[int, ...]) -> npt.NDArray[np.int64]:
 
 def stop_at(window: Window, out: UnitColumns) -> ScanResult:
     """Explain what ends the units in ``window``; a blank gets a row in ``out``."""
-    item = decode_item(window.buffer.data, window.cursor, window.filled, window.base, crc=False)
+    decode = decode_entry_item if window.has_entries else decode_item
+    item = decode(window.buffer.data, window.cursor, window.filled, window.base, False)
     if isinstance(item, Blank):
         if out.count == out.capacity:
             return ScanResult(window.cursor, out.count, "full", "no row is left")
@@ -468,16 +488,17 @@ class BulkWalk:
         self._buffer = _aligned(BUFFER_BYTES)
 
     def iter_blocks(
-        self, source: Source, file_start: int, position: int, stop: int | None = None
+        self, source: Source, file_start: int, position: int, stop: int | None = None, *, has_entries: bool = False
     ) -> Iterator[UnitColumns]:
         """Yield blocks from the unit at ``file_position`` of the file up to the first bytes that are no unit (a
         blank is the last row) or up to the absolute offset ``stop``. Yields nothing if that comes at once.
 
-        Raises what ``source`` raises.
+        ``has_entries``: the file is one of a DLedger log. Raises what ``source`` raises.
         """
         chunk = CHUNK_BYTES if source.descriptor >= 0 and twin() else 0
         page = position // PAGE_BYTES * PAGE_BYTES
-        window = Window(self._buffer, file_start + page, position - page, 0, source.descriptor, page, chunk)
+        base = file_start + page
+        window = Window(self._buffer, base, position - page, 0, source.descriptor, page, chunk, has_entries)
         has_more = True
         while has_more:
             has_more = self._block(window, source)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numba import int32, int64, njit, types, uint8, uint32, uint64
 
+from engine.codec.dledger import HEADER_SIZE, MAGIC
 from engine.codec.intrinsics import be16, be32, be64, equal32, le32, le64, lowest_bit, prefetch, put8, put32, put64, u8
 from engine.codec.intrinsics_crc import crc32
 from engine.codec.machine_code import FULL, GROW_TOPICS, MARKED_TAGS, PATCH, STOPPED
@@ -23,6 +24,8 @@ _V1, _V2 = (np.uint32(magic) for magic in MAGICS)
 _LONGEST_V1, _LONGEST_V2 = (BY_MAGIC[magic].longest_topic for magic in MAGICS)
 _BLANK = np.uint32(MAGIC_BLANK)
 _LARGEST = 128 << 20
+ENTRY_HEADER = HEADER_SIZE
+_ENTRY_MAGIC = np.uint32(MAGIC)
 _TAGS = np.uint32(int.from_bytes(b"TAGS", "little"))
 _KEYS = np.uint32(int.from_bytes(b"KEYS", "little"))
 _UNIQ_KEY = np.uint64(int.from_bytes(b"UNIQ_KEY", "little"))
@@ -34,7 +37,7 @@ _31, _T, _NUMBER_SIGN = np.uint32(31), np.uint32(ord("T")), np.uint32(ord("#"))
 _P2, _P3, _P4, _P5, _P6, _P7, _P8 = (np.uint64(31**n) for n in range(2, 9))
 
 COUNT, POOL_USED, SCHEDULE, TOPIC_LIMIT = 0, 1, 2, 3
-BODY_CRC, NAMES = 1, 2
+BODY_CRC, NAMES, ENTRIES = 1, 2, 4
 _AT = {name: number for number, (name, _) in enumerate(COLUMNS)}
 _OFFSET, _SIZE, _VERSION = _AT["offset"], _AT["size"], _AT["version"]
 _KIND, _CRC = _AT["kind"], _AT["crc"]
@@ -55,11 +58,30 @@ def _is_unit(magic):
 
 
 @njit(cache=True, nogil=True)
+def _is_entry(m, room, offset):
+    """Return True for the header of a DLedger entry around a unit at the address ``m``, which is ``offset`` of the log
+    (docs/formats/dledger.md).
+    """
+    if room < ENTRY_HEADER + 8 or be32(m) != _ENTRY_MAGIC:
+        return False
+    body = int64(int32(be32(m + 44)))
+    return bool(
+        int64(int32(be32(m + 4))) == ENTRY_HEADER + body
+        and int64(be64(m + 24)) == offset
+        and int64(be64(m + 8)) >= 0
+        and int64(be64(m + 16)) >= 0
+        and int64(int32(be32(m + ENTRY_HEADER))) == body
+        and _is_unit(be32(m + ENTRY_HEADER + 4))
+    )
+
+
+@njit(cache=True, nogil=True)
 def scan(buffer, n, position, base, columns, k, capacity, table, levels, columns_to_read):
     """Fill rows from row ``k`` with complete units from ``position`` on; returns (next position, rows, outcome).
 
     ``buffer`` is an address, ``columns`` the addresses of the columns in the order of ``columns.COLUMN_TYPES``. A tags
-    code that only Python can compute is left as ``PATCH``. Addresses inside a unit: ``m`` its start, ``s``
+    code that only Python can compute is left as ``PATCH``. With ``ENTRIES`` headers of DLedger entries around the units
+    are skipped. Addresses inside a unit: ``m`` its start, ``s``
     STORETIMESTAMP, ``r`` RECONSUMETIMES, ``t`` the topic, ``q`` the properties.
 
     """
@@ -78,6 +100,9 @@ def scan(buffer, n, position, base, columns, k, capacity, table, levels, columns
         total = int64(int32(be32(m)))
         magic = be32(m + 4)
         if not _is_unit(magic) or total < 91 or total > _LARGEST or total > room:
+            if columns_to_read & ENTRIES and _is_entry(m, room, base + position):
+                position += ENTRY_HEADER
+                continue
             return position, k, STOPPED
         prefetch(m + total)
         prefetch(m + total + 64)

@@ -1,13 +1,14 @@
-"""Folders of the DLedger library beside a store: recognised and measured, not decoded.
+"""Files of the DLedger library: entry headers, index rows, checkpoint and vote (docs/formats/dledger.md).
 
-A commit log of the DLedger library (docs/formats/files.md#folders): each message unit is inside a log entry with
-a header of 48 bytes, in ``dledger-<selfId>/data``; ``index`` beside it has a unit of 32 bytes per entry.
+Each message unit is the body of an entry with a header of 48 bytes, in ``dledger-<selfId>/data``; ``index`` beside it
+has a row of 32 bytes per entry.
 
-Pure: names, lengths and first bytes come from the caller.
+Pure: names, lengths and bytes come from the caller.
 """
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -19,12 +20,19 @@ from engine.sentences import plural, sentence
 FOLDER_PREFIX = "dledger-"
 HEADER_SIZE = 48
 INDEX_UNIT_SIZE = 32
+INDEX_FILE_BYTES = 5 * 1024 * 1024 * INDEX_UNIT_SIZE
+"""Length of an index file: no option of a broker changes it."""
 HEAD_BYTES = HEADER_SIZE + 8
 """First bytes of a data file that :func:`dledger_log` needs."""
 _HEADER = struct.Struct(">iiqqqiiii")
-_MAGIC = 1
-_BLANK_MAGIC = -1
+_INDEX_ROW = struct.Struct(">iqiqq")
+_PAIR = struct.Struct(">ii")
+MAGIC = 1
+BLANK_MAGIC = -1
+"""Magic code of the entry that fills the end of a data file; its size follows."""
+BLANK_HEAD_BYTES = 8
 _NAME_DIGITS = 20
+_NUMBER = re.compile(r"-?\d{1,19}")
 
 
 class NamedFile(NamedTuple):
@@ -54,7 +62,34 @@ class EntryHeader:
     def plausible(self) -> bool:
         """True if the lengths agree and the numbers are in range."""
         lengths_agree = self.body_size >= 0 and self.size == HEADER_SIZE + self.body_size
-        return self.magic == _MAGIC and lengths_agree and min(self.index, self.term, self.position) >= 0
+        return self.magic == MAGIC and lengths_agree and min(self.index, self.term, self.position) >= 0
+
+
+@dataclass(frozen=True, slots=True)
+class IndexRow:
+    """One row of an index file (32 bytes); row ``index`` lies at byte ``index * 32`` of the index."""
+
+    magic: int
+    position: int
+    size: int
+    index: int
+    term: int
+
+
+@dataclass(frozen=True, slots=True)
+class DLedgerCheckpoint:
+    """The file ``checkpoint`` of a DLedger folder, written every few seconds; None for a missing number."""
+
+    end_index: int | None
+    committed_index: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Vote:
+    """The file ``currterm`` of a DLedger folder: the newest term that the member knows, and its vote in this term."""
+
+    term: int | None
+    voted_for: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,14 +109,13 @@ class DLedgerLog:
 
     @property
     def words(self) -> str:
-        """A sentence about the log, and that its entries are not decoded."""
+        """A sentence about the log."""
         oldest: str = ""
         if self.first_entry:
             template = ", oldest entry {entry:,} of term {term:,}"
             oldest = sentence(template, entry=self.first_entry.index, term=self.first_entry.term)
         return sentence(
-            "DLedger log of member {member}: {files} with {n:,} bytes, {further} with {m:,} bytes{oldest}. The entries "
-            "of DLedger are not decoded: messages inside them are not listed.",
+            "DLedger log of member {member}: {files} with {n:,} bytes, {further} with {m:,} bytes{oldest}.",
             member=self.self_id or "?",
             files=plural("{n:,} data file", "{n:,} data files", n=self.data_files),
             n=self.data_bytes,
@@ -95,8 +129,13 @@ def decode_header(buf: bytes | bytearray | memoryview, position: int = 0) -> Ent
     """Return the plausible entry header at ``buf[position]``, or None."""
     if len(buf) - position < HEADER_SIZE:
         return None
-    header = EntryHeader(*_HEADER.unpack_from(buf, position))
+    header = unpack_header(buf, position)
     return header if header.plausible else None
+
+
+def unpack_header(buf: bytes | bytearray | memoryview, position: int = 0) -> EntryHeader:
+    """Return the 48 bytes at ``buf[position]`` as a header, plausible or not."""
+    return EntryHeader(*_HEADER.unpack_from(buf, position))
 
 
 def encode_header(header: EntryHeader) -> bytes:
@@ -112,6 +151,50 @@ def encode_header(header: EntryHeader) -> bytes:
         header.body_crc,
         header.body_size,
     )
+
+
+def decode_index_row(buf: bytes | bytearray | memoryview, position: int = 0) -> IndexRow:
+    """Return the index row at ``buf[position]``."""
+    return IndexRow(*_INDEX_ROW.unpack_from(buf, position))
+
+
+def encode_index_row(row: IndexRow) -> bytes:
+    """Return the 32 bytes of ``row``."""
+    return _INDEX_ROW.pack(row.magic, row.position, row.size, row.index, row.term)
+
+
+def decode_blank(buf: bytes | bytearray | memoryview, position: int = 0) -> int | None:
+    """Return the size of the blank entry at ``buf[position]``, or None if there is none."""
+    if len(buf) - position < BLANK_HEAD_BYTES:
+        return None
+    magic, size = _PAIR.unpack_from(buf, position)
+    return size if magic == BLANK_MAGIC else None
+
+
+def encode_blank(size: int) -> bytes:
+    """Return the first 8 bytes of a blank entry of ``size`` bytes; zero bytes follow."""
+    return _PAIR.pack(BLANK_MAGIC, size)
+
+
+def decode_checkpoint(data: bytes) -> DLedgerCheckpoint:
+    """Return the numbers of a DLedger folder's ``checkpoint``: Java properties, written without escapes."""
+    pairs = _pairs(data)
+    return DLedgerCheckpoint(_number(pairs.get("endIndex")), _number(pairs.get("committedIndex")))
+
+
+def decode_vote(data: bytes) -> Vote:
+    """Return the content of a DLedger folder's ``currterm``."""
+    pairs = _pairs(data)
+    return Vote(_number(pairs.get("currTerm")), pairs.get("voteLeader", ""))
+
+
+def _pairs(data: bytes) -> dict[str, str]:
+    lines = (line.partition("=") for line in data.decode("utf-8", "replace").splitlines() if not line.startswith("#"))
+    return {key.strip(): value.strip() for key, _, value in lines}
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text is not None and _NUMBER.fullmatch(text) else None
 
 
 def wraps_message(head: bytes | bytearray | memoryview) -> bool:

@@ -9,10 +9,11 @@ its items. :func:`walk` goes over a buffer, :func:`walk_file` over a file that i
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
+from engine.codec import dledger
 from engine.codec.message import MAGIC_BLANK, MAX_UNIT_BYTES, MIN_UNIT_SIZE, Unit, check_frame, decode_frame
 from engine.codec.unit_flavours import MAGIC_BYTES, PREFIX
 from engine.errors import CannotRead
@@ -86,6 +87,39 @@ def decode_item(buf: Bytes, position: int, limit: int, base: int, crc: bool = Tr
     if isinstance(frame, str):
         return Stop(base + position, "cut" if frame.startswith("cut off") else "damage", frame)
     return decode_frame(buf, position, frame, base, crc)
+
+
+def decode_entry_item(buf: Bytes, position: int, limit: int, base: int, crc: bool = True) -> Unit | Blank | Stop:
+    """Decode like :func:`decode_item` in a DLedger log (docs/formats/dledger.md): at ``position`` is the header of an
+    entry, and the unit is its body; or the unit itself, where a walk begins at a unit or its header is damaged.
+    """
+    room = limit - position
+    if room < BLANK_SIZE:
+        return decode_item(buf, position, limit, base, crc)
+    blank_size = dledger.decode_blank(buf, position)
+    if blank_size is not None:
+        return Blank(base + position, blank_size)
+    magic, size = _PAIR.unpack_from(buf, position)
+    if magic != dledger.MAGIC or size == 0:
+        item = decode_item(buf, position, limit, base, crc)
+        return item if isinstance(item, (Unit, Stop)) else Stop(base + position, "damage", _NO_ENTRY)
+    if room < dledger.HEADER_SIZE:
+        return Stop(base + position, "cut", sentence("cut off: {n} bytes of the header of an entry", n=room))
+    header = dledger.decode_header(buf, position)
+    if header is None or header.position != base + position:
+        return Stop(base + position, "damage", _NO_ENTRY)
+    item = decode_item(buf, position + dledger.HEADER_SIZE, min(limit, position + header.size), base, crc)
+    if isinstance(item, Unit) and item.size == header.body_size:
+        return item
+    if isinstance(item, Stop) and header.size > room:
+        return Stop(base + position, "cut", sentence("cut off: the entry has {n:,} bytes", n=header.size))
+    reason = item.reason if isinstance(item, Stop) else sentence("its size is not the size of the entry's body")
+    return Stop(base + position, "damage", sentence("the body of the entry is no unit: {reason}", reason=reason))
+
+
+_NO_ENTRY = sentence("no header of a DLedger entry")
+Decode = Callable[[Bytes, int, int, int, bool], Unit | Blank | Stop]
+"""The signature of :func:`decode_item` and :func:`decode_entry_item`."""
 
 
 def walk(buf: Bytes, base: int, start: int = 0, crc: bool = True) -> Iterator[Unit | Blank | Stop]:
@@ -177,12 +211,18 @@ class DamageSkip:
 
 
 def walk_file(
-    file: LogBytes, offset: int, stop: int | None = None, crc: bool = True, resync: bool = True
+    file: LogBytes,
+    offset: int,
+    stop: int | None = None,
+    crc: bool = True,
+    resync: bool = True,
+    decode: Decode = decode_item,
 ) -> Iterator[Item | Stop]:
     """Yield the items of ``file`` from the absolute ``offset`` on. No :class:`Stop` comes last if the log may
     continue in the next file.
 
-    Items from ``stop`` on are left out. Without ``resync`` the walk ends at the first damage.
+    Items from ``stop`` on are left out. Without ``resync`` the walk ends at the first damage. ``decode`` is
+    :func:`decode_entry_item` for a file of a DLedger log.
     """
     position = offset - file.start_offset
     read_size = BLOCK_BYTES
@@ -198,7 +238,7 @@ def walk_file(
             return
         index, base = 0, file.start_offset + position
         while True:
-            item = decode_item(data, index, len(data), base, crc)
+            item = decode(data, index, len(data), base, crc)
             if isinstance(item, Stop):
                 break
             if stop is not None and item.offset >= stop:
@@ -207,33 +247,33 @@ def walk_file(
             yield item
             if isinstance(item, Blank):
                 return
-            index += item.size
+            index = item.offset + item.size - base
         position += index
         # Zero bytes that a block ends with may be the first of a unit's length.
         may_continue = item.kind in ("cut", "end") or len(data) - index < BLANK_SIZE
         if len(data) == read_size and may_continue and _fits(data, index, read_size):
-            read_size = (
-                max(BLOCK_BYTES, int.from_bytes(data[index : index + 4], "big", signed=True))
-                if index == 0
-                else BLOCK_BYTES
-            )
+            read_size = max(BLOCK_BYTES, stored_size(data)) if index == 0 else BLOCK_BYTES
             continue
         if len(data) < read_size and position >= file.size:
             return
-        trouble = skip_damage(file, position, item, resync)
+        trouble = skip_damage(file, position, item, resync, decode)
         yield from trouble.items
         if trouble.position < 0:
             return
         position, read_size = trouble.position, BLOCK_BYTES
 
 
-def skip_damage(file: LogBytes, position: int, stop: Stop, resync: bool = True) -> DamageSkip:
+def skip_damage(
+    file: LogBytes, position: int, stop: Stop, resync: bool = True, decode: Decode = decode_item
+) -> DamageSkip:
     """Return the items to yield for the bytes at ``position``, which are no unit, and the position to go on at."""
     offset = file.start_offset + position
     if not resync:
         return DamageSkip([stop], -1)
     try:
         next_position = find_in_file(file, position + 1, file.size)
+        if next_position >= 0 and decode is decode_entry_item:
+            next_position = _entry_around(file, position, next_position)
         if next_position >= 0:
             return DamageSkip([Damage(offset, next_position - position, _damage_reason(stop))], next_position)
         if file.is_followed():
@@ -266,11 +306,28 @@ def find_in_file(file: LogBytes, position: int, end: int) -> int:
     return -1
 
 
+def _entry_around(file: LogBytes, position: int, unit_position: int) -> int:
+    """Return the position of the header in front of a unit, or of the unit if there is no header behind
+    ``position``.
+    """
+    start = unit_position - dledger.HEADER_SIZE
+    header = dledger.decode_header(file.read(start, dledger.HEADER_SIZE)) if start > position else None
+    return start if header is not None and header.position == file.start_offset + start else unit_position
+
+
+def stored_size(data: bytes) -> int:
+    """Return the size that the first bytes of a block state: of a unit, or of an entry around it."""
+    first, second = _PAIR.unpack_from(data) if len(data) >= BLANK_SIZE else (0, 0)
+    if first == dledger.MAGIC:  # no unit is as small as this
+        return second if second <= 0x7FFFFFFF else 0
+    return int(first)
+
+
 def _fits(data: bytes, index: int, read_size: int) -> bool:
     """Return True if more bytes may complete the unit at ``index``: the block cut it, not the file."""
     if index > 0 or len(data) - index < 4:
         return True
-    return read_size < int.from_bytes(data[:4], "big", signed=True) <= MAX_UNIT_BYTES
+    return read_size < stored_size(data) <= MAX_UNIT_BYTES + dledger.HEADER_SIZE
 
 
 def _unread_item(file: LogBytes, position: int, error: CannotRead, resync: bool) -> Damage | Stop:

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from engine.codec.columns import BLANK, BLOCK_ROWS, PAGE_BYTES, BulkWalk, UnitColumns, scan_block
-from engine.codec.message import DEFAULT_DELAY_LEVELS, Unit
+from engine.codec.message import DEFAULT_DELAY_LEVELS
 from engine.codec.topic_table import TopicTable
-from engine.codec.unit_scan import BLANK_SIZE, Damage, Item, Stop
+from engine.codec.unit_scan import Blank, Damage, Item, Stop
 from engine.errors import CannotRead
 from engine.mapped.read_only import ReadOnlyFile
 from engine.sentences import sentence
@@ -106,7 +106,8 @@ class _Scan:
                 position = (offset - file.start_offset) // PAGE_BYTES * PAGE_BYTES
                 os.posix_fadvise(descriptor, position, 0, os.POSIX_FADV_SEQUENTIAL)
             source = _Source(file, descriptor if file.reads_by_itself else -1)
-            for block in self._walk.iter_blocks(source, file.start_offset, offset - file.start_offset, stop):
+            start, has_entries = file.start_offset, self._log.has_entries(file)
+            for block in self._walk.iter_blocks(source, start, offset - start, stop, has_entries=has_entries):
                 self._note(file)
                 yield block
         except CannotRead:
@@ -116,13 +117,21 @@ class _Scan:
 
     def single(self, item: Item) -> UnitColumns:
         """The block of one item that the log's own walk had to read."""
+        if isinstance(item, Blank):
+            self._walk.out.count = 0
+            self._walk.out.add_blank(item.offset, item.size, 0)
+            self._note_file(item.offset)
+            return self._walk.out
         crc, with_tags, levels = self._walk.options
-        data = self._log.read(item.offset, item.size if isinstance(item, Unit) else BLANK_SIZE)
+        data = self._log.read(item.offset, item.size)
         scan_block(data, len(data), item.offset, 0, self._walk.out, self._walk.topics, crc, with_tags, levels)
-        file = self._log.sequence.find(item.offset)
+        self._note_file(item.offset)
+        return self._walk.out
+
+    def _note_file(self, offset: int) -> None:
+        file = self._log.sequence.find(offset)
         if file is not None and self._walk.out.count:
             self._note(file)
-        return self._walk.out
 
     def _note(self, file: ReadOnlyFile) -> None:
         """Note the next offset behind the block's last row and the end of the readable part so far

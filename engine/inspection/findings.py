@@ -22,6 +22,7 @@ from engine.inspection.check import clock as check_clock
 from engine.inspection.check import (
     config,
     consequences,
+    dledger,
     ext,
     incident,
     index_findings,
@@ -237,6 +238,7 @@ def _all_findings(
     with contextlib.suppress(CannotRead):
         folded = folded if missed else check_groups.of_new_log(store, log.units, folded)
     yield from _until_unreadable(check_clock.producers(store))
+    yield from _until_unreadable(dledger.findings(store))
     yield from _until_unreadable(log.findings()) if not in_dledger else ()
     yield from folded
 

@@ -19,6 +19,7 @@ from engine.codec.message import BORN_HOST_V6, STORE_HOST_V6, Unit
 from engine.codec.unit_flavours import BY_VERSION, MAGICS
 from engine.errors import CannotRead, StoreError
 from engine.inspection import undecoded
+from engine.inspection.dledger import DLedgerInfo, dledger_info
 from engine.releases import name_next_start
 from engine.rules.undecoded import SUBJECT_WORDS
 from engine.sentences import sentence
@@ -82,6 +83,7 @@ class StoreInfo:
     unread: tuple[Unread, ...] = ()
     undecoded: tuple[UndecodedPart, ...] = ()
     unknown: dict[Subject, str] = field(default_factory=dict)
+    dledger: DLedgerInfo | None = None
 
 
 def store_info(store: StoreSnapshot) -> StoreInfo:
@@ -120,7 +122,19 @@ def store_info(store: StoreSnapshot) -> StoreInfo:
         sizes=store.geometry.how,
     )
     unknown = {subject: reason for subject in SUBJECT_WORDS if (reason := store.why_unknown(subject)) is not None}
-    return replace(about, unread=store.unread, undecoded=store.undecoded, unknown=unknown)
+    parts = tuple(part for part in store.undecoded if not undecoded.is_read_log(store, part))
+    dledger = _dledger(store, notes)
+    return replace(about, unread=store.unread, undecoded=parts, unknown=unknown, dledger=dledger)
+
+
+def _dledger(store: StoreSnapshot, notes: list[str]) -> DLedgerInfo | None:
+    if store.dledger is None:
+        return None
+    try:
+        return dledger_info(store, store.dledger)
+    except StoreError as error:
+        notes.append(str(error))
+        return None
 
 
 def _unflushed(store: StoreSnapshot) -> Iterator[str]:
@@ -224,7 +238,7 @@ def flavour(store: StoreSnapshot) -> list[str]:
         words_found.add("extCq")
     if any(topic.startswith(LMQ_PREFIX) for topic in topics):
         words_found.add("lmq")
-    if len(store.log_folders) > 1:
+    if len(store.log_folders) - (store.dledger is not None) > 1:
         words_found.add("multiPath")
     if store.paths is not None and any(entry.name == "timerlog" for entry in _scan(store, store.paths.root)):
         words_found.add("timer")

@@ -170,11 +170,15 @@ def _light_entries(columns: UnitColumns, topics: TopicTable, rows: NDArray[np.in
                 yield _LightEntry(row, name, queue_id, offset)
 
 
+_NO_PASS = DispatchPass(0, 0, -1)
+
+
 class _PlanLosses:
     """Losses of one plan, counted block by block."""
 
     def __init__(self, store: StoreSnapshot, plan: RecoveryPlan) -> None:
-        self._spans = [span for span in (plan.first_pass, plan.second_pass) if span is not None]
+        first_pass = plan.first_pass or (None if plan.dledger is None else _NO_PASS)
+        self._spans = [span for span in (first_pass, plan.second_pass) if span is not None]
         ends = (s.start for s in self._spans if s.end >= plan.end_offset and s.after_offset < s.start)
         self.stop = min(ends, default=plan.end_offset)
         """Start of the last span in which everything is dispatched."""

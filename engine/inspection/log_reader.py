@@ -12,9 +12,22 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 
+from engine.codec import dledger
 from engine.codec.message import MAX_UNIT_BYTES, Unit
-from engine.codec.unit_scan import BLOCK_BYTES, Blank, Damage, Item, Stop, decode_item, find_in_file, walk_file
+from engine.codec.unit_scan import (
+    BLOCK_BYTES,
+    Blank,
+    Damage,
+    Item,
+    Stop,
+    decode_entry_item,
+    decode_item,
+    find_in_file,
+    stored_size,
+    walk_file,
+)
 from engine.errors import CannotRead
+from engine.files.store_folders import LOG_FOLDER
 from engine.mapped.read_only import FileSequence, ReadOnlyFile
 from engine.sentences import sentence
 
@@ -30,10 +43,16 @@ Hints = Callable[[], Iterable[tuple[int, int]]]
 
 
 class LogReader:
-    """Reading face of a commit log over the files of ``sequence``."""
+    """Reading face of a commit log over the files of ``sequence``.
+
+    In a DLedger log (:attr:`entry_folders`) each unit is the body of an entry; offsets of units are those of the
+    bodies, as queue and index entries have them (docs/formats/dledger.md).
+    """
 
     def __init__(self, sequence: FileSequence, hints: Hints | None = None) -> None:
         self.sequence = sequence
+        self.entry_folders: frozenset[str] = frozenset()
+        """Folders whose files are a DLedger log; in a folder ``commitlog`` those that begin with an entry."""
         self._hints = hints
         self._max_offset: int | None = None
         self._settling: Future[int] | None = None
@@ -97,6 +116,30 @@ class LogReader:
         """Wait until nothing reads beside any more."""
         if self._settling is not None:
             wait([self._settling])
+
+    def has_entries(self, file: ReadOnlyFile) -> bool:
+        """Return True if ``file`` belongs to a DLedger log: each unit is the body of an entry."""
+        if not self.entry_folders:
+            return False
+        folder, _, _ = file.path.rpartition(os.sep)
+        if folder not in self.entry_folders:
+            return False
+        if not folder.endswith(os.sep + LOG_FOLDER):
+            return True
+        try:
+            head = file.read(0, dledger.HEAD_BYTES)
+        except CannotRead:
+            return True  # its bytes are reported as unread in any case
+        return dledger.wraps_message(head) or dledger.decode_blank(head) is not None
+
+    def entry_header(self, offset: int) -> dledger.EntryHeader | None:
+        """The header of the entry around the unit at ``offset``; None if there is none."""
+        start = offset - dledger.HEADER_SIZE
+        file = self.sequence.find(start)
+        if file is None or not self.has_entries(file):
+            return None
+        header = dledger.decode_header(file.read(start - file.start_offset, dledger.HEADER_SIZE))
+        return header if header is not None and header.position == start else None
 
     def file_name(self, offset: int) -> str | None:
         """Name of the file that contains ``offset``."""
@@ -203,7 +246,8 @@ class LogReader:
                 offset = following.start_offset
                 continue
             item: Item | Stop | None = None
-            for item in walk_file(self._bytes_of(file), offset, stop, crc, resync):
+            decode = decode_entry_item if self.has_entries(file) else decode_item
+            for item in walk_file(self._bytes_of(file), offset, stop, crc, resync, decode):
                 if isinstance(item, Stop):
                     break
                 yield item
@@ -312,12 +356,13 @@ class LogReader:
     def _look(self, file: ReadOnlyFile, position: int, crc: bool, first_size: int) -> Item | Stop:
         data = file.read(position, first_size)
         base = file.start_offset + position
-        item = decode_item(data, 0, len(data), base, crc)
+        decode = decode_entry_item if self.has_entries(file) else decode_item
+        item = decode(data, 0, len(data), base, crc)
         if isinstance(item, Stop) and item.kind == "cut" and len(data) == first_size:
-            size = int.from_bytes(data[:4], "big", signed=True)
-            if first_size < size <= MAX_UNIT_BYTES:
+            size = stored_size(data)
+            if first_size < size <= MAX_UNIT_BYTES + dledger.HEADER_SIZE:
                 data = file.read(position, size)
-                return decode_item(data, 0, len(data), base, crc)
+                return decode(data, 0, len(data), base, crc)
         return item
 
     def _bytes_of(self, file: ReadOnlyFile) -> _FileBytes:

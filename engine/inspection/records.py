@@ -323,6 +323,7 @@ def store(info: StoreInfo) -> Json:
             }
             for part in info.undecoded
         ],
+        "dledger": info.dledger.record() if info.dledger is not None else None,
         "unknown": dict(info.unknown),
     }
 

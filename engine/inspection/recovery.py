@@ -23,6 +23,7 @@ from engine.rules.log_rules import LogFile, likely_length, likely_queue_length
 from engine.rules.undecoded import TABLE_SUBJECTS
 from engine.sentences import sentence
 from engine.store.recovery import planning as recovery
+from engine.store.recovery.dledger import DLedgerSource
 from engine.store.recovery.load_source import CHECKPOINT_NOTE
 from engine.store.recovery.plan import Blocker, EmptyLog, RecoveryPlan
 from engine.store.recovery.source import IndexHead, QueueFiles, RecoverySource, Tables, list_folder
@@ -142,7 +143,20 @@ def source_of(store: StoreSnapshot) -> RecoverySource:
         notes=tuple(sentence("{note} This plan leaves it out.", note=note) for note in undecoded.notes(store)),
         listing=partial(list_folder, reading=store.reading),
         said=store.small_file(paths.confirmed_empty_log),
+        dledger=dledger_source(store),
     )
+
+
+def dledger_source(store: StoreSnapshot) -> DLedgerSource | None:
+    """The store's DLedger log in the form that recovery reads; None without one. Raises :class:`CannotRead`."""
+    log = store.dledger
+    if log is None:
+        return None
+    files = tuple(file for file in store.log.files if Path(file.path).parent == log.folders.data)
+    checkpoint = log.checkpoint()
+    log.index.whole()
+    committed = checkpoint.committed_index if checkpoint is not None else None
+    return DLedgerSource(files, log.index, log.folders.data, committed)
 
 
 def _table_bytes(store: StoreSnapshot, name: str) -> bytes | None:

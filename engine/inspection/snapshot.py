@@ -7,6 +7,7 @@ grow with the store.
 from __future__ import annotations
 
 import contextlib
+import os
 import shlex
 import threading
 from collections.abc import Iterator, Mapping
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Literal, Self
 from engine.codec import index as index_codec
 from engine.codec.checkpoint import Checkpoint
 from engine.codec.checkpoint import decode as decode_checkpoint
-from engine.codec.dledger import begins_with_unit
+from engine.codec.dledger import HEAD_BYTES, begins_with_unit, wraps_message
 from engine.codec.message import DEFAULT_DELAY_LEVELS
 from engine.codec.unit_scan import Item, Stop
 from engine.config import MessageStoreConfig
@@ -26,6 +27,7 @@ from engine.errors import CannotRead, MissingExtra, Undecoded
 from engine.files.layout import StorePaths, parse_file_name
 from engine.files.store_folders import LOG_FOLDER, StoreFolders, settle_folders
 from engine.inspection import undecoded
+from engine.inspection.dledger import DLedgerLog, find_folders
 from engine.inspection.index_reader import IndexReader, index_geometry, list_index, misnamed, stored_count
 from engine.inspection.log_reader import LogReader
 from engine.inspection.opening import Kind, LockState, Opening, lock_state, recognise
@@ -123,9 +125,13 @@ class StoreSnapshot:
         self._geometry: Geometry | None = None
         self._settled = False
         self._settle_start: int | None = None
+        self._dledger: DLedgerLog | None = None
         self._log = LogReader(self._log_sequence(opening), self._newest_entries)
+        self._classic_folders = self._log.sequence.folders
+        self._follow_dledger()
         if self.paths is not None and not self.reading.exists(self.paths.commitlog):
-            self.notes += [] if self.undecoded_part("log") is not None else [NO_LOG_FOLDER]
+            has_other_log = self.dledger is not None or self.undecoded_part("log") is not None
+            self.notes += [] if has_other_log else [NO_LOG_FOLDER]
 
     def __repr__(self) -> str:
         return f"StoreSnapshot({str(self.path)!r}, read-only)"
@@ -238,6 +244,7 @@ class StoreSnapshot:
         self.reading.forget()
         self._undecoded = None
         self._answering = {}
+        self._follow_dledger()
         self.rocksdb_tables.forget()
         self.rocksdb_rows.forget()
         if self._rocksdb_index is not None:
@@ -285,8 +292,38 @@ class StoreSnapshot:
     # -- commit log
 
     @property
+    def dledger(self) -> DLedgerLog | None:
+        """The DLedger log with the store's messages; None if the log is a commit log alone."""
+        return self._dledger
+
+    def _follow_dledger(self) -> None:
+        """Let the log include the data files of a DLedger log."""
+        sequence = self._log.sequence
+        if self.paths is None:
+            first = next((file for file in sequence.files if any(head_of(file))), None)
+            if first is not None and wraps_message(head_of(first)):
+                self._log.entry_folders = frozenset({first.path.rpartition(os.sep)[0]})
+            return
+        folders = find_folders(self)
+        if folders is None:
+            self._dledger = None
+        elif self._dledger is None or self._dledger.folders != folders:
+            self._dledger = DLedgerLog(self, folders)
+        else:
+            self._dledger.index.refresh()
+        self._log.entry_folders = frozenset() if folders is None else frozenset({str(folders.data)})
+        with_entries = () if folders is None or folders.data in self._classic_folders else (folders.data,)
+        if sequence.folders != (*self._classic_folders, *with_entries):
+            sequence.folders = (*self._classic_folders, *with_entries)
+            sequence.last_folder = with_entries[0] if with_entries else None
+            sequence.refresh()
+
+    @property
     def log(self) -> LogReader:
-        """The commit log's files. They lack the messages of a DLedger log; each access notes that as undecoded."""
+        """The commit log's files, with those of a DLedger log.
+
+        Each access notes a DLedger log that cannot be read as undecoded.
+        """
         self.note_undecoded("log")
         return self._log
 
@@ -722,4 +759,11 @@ class StoreSnapshot:
 
 def _may_be_of_a_log(head: bytes) -> bool:
     """Return True if the first bytes of a file are a unit's or were never written."""
-    return begins_with_unit(head) or not any(head)
+    return begins_with_unit(head) or wraps_message(head) or not any(head)
+
+
+def head_of(file: ReadOnlyFile) -> bytes:
+    """The first bytes of a file of the log; none if they cannot be read."""
+    with contextlib.suppress(CannotRead):
+        return file.read(0, HEAD_BYTES)
+    return b""

@@ -53,6 +53,8 @@ def undecoded_parts(reading: Reading, root: Path) -> tuple[UndecodedPart, ...]:
 
 def part_answering(store: StoreSnapshot, subject: Subject) -> UndecodedPart | None:
     """The undecoded part that a question about ``subject`` would need, or None."""
+    if subject == "log" and store.dledger is not None:
+        return None
     part = answering(store.undecoded, subject, files_count=False)
     if part is None or subject != "queues" or not part.beside_files:
         return part
@@ -101,6 +103,11 @@ def has_units_beside_dledger(store: StoreSnapshot) -> bool:
     """Return True if ``commitlog`` holds units from before the store went over to a DLedger log."""
     part = part_answering(store, "log")
     return part is not None and part.beside_units
+
+
+def is_read_log(store: StoreSnapshot, part: UndecodedPart) -> bool:
+    """Return True if the part is the DLedger log whose messages are read."""
+    return store.dledger is not None and part.data_folder == store.dledger.folders.label
 
 
 def in_dledger(store: StoreSnapshot, offset: int) -> bool:
@@ -153,7 +160,9 @@ def judged_notes(store: StoreSnapshot) -> list[tuple[str, bool]]:
     """:func:`notes`, and of each whether something is not looked at because of it."""
     answering_parts = {part.folder for subject in SUBJECT_WORDS if (part := store.undecoded_part(subject)) is not None}
     parts = [
-        (note, part.folder in answering_parts) for part in store.undecoded if (note := _note(store, part)) is not None
+        (note, part.folder in answering_parts)
+        for part in store.undecoded
+        if not is_read_log(store, part) and (note := _note(store, part)) is not None
     ]
     return parts + [(note, True) for note in _old_tables(store)]
 
@@ -187,6 +196,12 @@ def _note(store: StoreSnapshot, part: UndecodedPart) -> str | None:
                 what=words,
             )
         return words
+    if part.format == "DLedger log" and part.holds_data:
+        return sentence(
+            "{what} There is another DLedger log: dLegerSelfId (--config) decides which of them a broker uses. "
+            "None is decoded without it.",
+            what=part.words,
+        )
     if not part.beside_files:
         return _words(store, part)
     return sentence(

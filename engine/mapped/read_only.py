@@ -204,6 +204,8 @@ class FileSequence:
         self._may_be_ours = may_be_ours
         self._cache = cache
         self._given_size = file_size
+        self.last_folder: Path | None = None
+        """The folder whose files continue those of the others. Files of others behind its first one do not count."""
         self.files: list[ReadOnlyFile] = []
         self.oddities: list[Oddity] = []
         self.doubles: list[tuple[ReadOnlyFile, ReadOnlyFile]] = []
@@ -226,10 +228,26 @@ class FileSequence:
         for vanished_path in old_files:
             self._cache.forget(vanished_path)
         new_files.sort(key=lambda f: (f.name, f.path))
+        new_files = self._without_outdated(new_files, oddities)
         self.files, self.doubles = _split_doubles(new_files, oddities)
         self._exclude_strays(oddities)
         self.oddities = oddities
         return old_state != self._seen()
+
+    def _without_outdated(self, files: list[ReadOnlyFile], oddities: list[Oddity]) -> list[ReadOnlyFile]:
+        """Leave out files of other folders that begin at or behind the first file of :attr:`last_folder`."""
+        prefix = f"{self.last_folder}{os.sep}"
+        start = min((f.start_offset for f in files if f.path.startswith(prefix)), default=None)
+        if self.last_folder is None or start is None:
+            return files
+        kept_files = []
+        for file in files:
+            if file.start_offset < start or file.path.startswith(prefix):
+                kept_files.append(file)
+            else:
+                text = sentence("the files of {folder} begin before it: a broker does not read it", folder=prefix)
+                oddities.append(Oddity("stray", file.path, text, file.start_offset))
+        return kept_files
 
     def _exclude_strays(self, oddities: list[Oddity]) -> None:
         """Leave out files of another length, at a place where none of the others ends, that hold something else."""

@@ -627,6 +627,46 @@ CF04 = _rule(
     "apache/rocketmq#10258",
     needs=SEEN,
 )
+DL01 = _rule(
+    "DL01",
+    "error",
+    "An entry of a DLedger log that a start refuses",
+    "A start reads the headers of the newest three data files. At the first entry with a wrong position, size, index "
+    "or term it ends the log, and every message behind it is lost. A wrong entry in an older file is not read by a "
+    "start; the member cannot send it to others.",
+    "start no broker on this member. Copy its messages into a new store, or let another member of the group replace "
+    "it.",
+    kinds={"older": Kind("warn", "let another member of the group replace this one.")},
+    needs=SEEN,
+)
+DL02 = _rule(
+    "DL02",
+    "warn",
+    "A DLedger index that disagrees with its log",
+    "The index has a row of 32 bytes for each entry. A start writes rows again that do not fit, of the newest three "
+    "data files; until then the broker cannot read the entry by its number.",
+    "start the broker cleanly: it repairs the rows of the newest files. Rows of older files stay wrong.",
+    needs=SEEN,
+)
+DL03 = _rule(
+    "DL03",
+    "error",
+    "A DLedger log that ends before its committed index",
+    "The checkpoint of the DLedger log calls an entry committed that the log does not hold any more: acknowledged "
+    "messages are lost on this member.",
+    "do not let this member become leader: start it while another member of its group leads, which sends it the "
+    "entries again.",
+    needs=LOG,
+)
+DL04 = _rule(
+    "DL04",
+    "warn",
+    "A DLedger term that goes backwards",
+    "The file currterm holds the newest term that the member knows. It must not be older than the term of the newest "
+    "entry: the member would vote twice in one term.",
+    "restore currterm from a backup, or let another member of the group replace this one.",
+    needs=SEEN,
+)
 CF05 = _rule(
     "CF05",
     "warn",
@@ -667,9 +707,8 @@ DK02 = _rule(
     "DK02",
     "chat",
     "A part of the store that Storescope does not decode",
-    "Storescope recognises RocksDB queues and DLedger logs, but does not check their contents or include them in "
-    "plans.",
-    "ask a running broker, or use the tools of RocksDB or DLedger.",
+    "Storescope recognises RocksDB queues, but does not check their contents or include them in plans.",
+    "ask a running broker, or use the tools of RocksDB.",
     needs=SEEN,
 )
 DK04 = _rule(

@@ -523,6 +523,13 @@ RP01 = _rule(
     "apache/rocketmq#678",
     "apache/rocketmq#1434",
     command=BUILD,
+    kinds={
+        "dledger": Kind(
+            step="while no broker runs on it, move the file abort out of the store: then the start takes it for closed "
+            "and cuts no queue. With --plan see first whether the queues reach the end of the log without it.",
+            command=f"storescope recover {STORE} --plan",
+        )
+    },
     needs=BOTH | CONFIG | STATE | CHECKPOINT,
 )
 RP03 = _rule(

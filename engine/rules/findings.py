@@ -313,6 +313,7 @@ _GROUPS: dict[str, Group] = {
     "AB": "state",
     "TM": "timer",
     "DK": "disk",
+    "DL": "log",
     "RP": "state",
 }
 

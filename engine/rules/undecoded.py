@@ -127,6 +127,8 @@ class UndecodedPart:
     """Queues with compacted messages, as ``topic/queue``."""
     content_words: str = ""
     """The first sentence of ``words``: what the folder holds."""
+    data_folder: str = ""
+    """For a DLedger log: the folder of its data files."""
     may_hold_queues: bool = False
     """True for a RocksDB of unknown content in a store without queue files: the queues may be in it."""
 
@@ -169,7 +171,7 @@ class UndecodedPart:
             )
         if "log" in self.subjects:
             return sentence(
-                "{folder}/ is a {kind} of messages, which is not decoded: nothing is written into this store",
+                "{folder}/ is a {kind} of messages, which Storescope only reads: nothing is written into this store",
                 folder=self.folder,
                 kind=sentence(self.format),
             )
@@ -397,6 +399,7 @@ def _dledger(listing: FolderListing, folder: str, entries: list[Entry], files: l
         size,
         log.words,
         beside_units=_has_units(listing),
+        data_folder=f"{folder}/data",
     )
 
 
@@ -424,15 +427,22 @@ def _log_of_dledger(listing: FolderListing) -> UndecodedPart | None:
     in_dledger = [(name, size) for name, size in files if _is_dledger_file(listing, name)]
     size = sum(size for _, size in in_dledger)
     words = plural(
-        "commitlog holds entries of a DLedger log: {n} file with {count:,} bytes. The entries of "
-        "DLedger are not decoded: messages inside them are not listed.",
-        "commitlog holds entries of a DLedger log: {n} files with {count:,} bytes. The entries of "
-        "DLedger are not decoded: messages inside them are not listed.",
+        "commitlog holds entries of a DLedger log: {n} file with {count:,} bytes.",
+        "commitlog holds entries of a DLedger log: {n} files with {count:,} bytes.",
         n=len(in_dledger),
         count=size,
     )
     beside_units = _has_units(listing)
-    return UndecodedPart("commitlog", "DLedger log", frozenset({"log"}), True, size, words, beside_units=beside_units)
+    return UndecodedPart(
+        "commitlog",
+        "DLedger log",
+        frozenset({"log"}),
+        True,
+        size,
+        words,
+        beside_units=beside_units,
+        data_folder="commitlog",
+    )
 
 
 def _is_dledger_file(listing: FolderListing, name: str) -> bool:

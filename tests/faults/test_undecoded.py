@@ -153,6 +153,9 @@ def into_dledger(root: Path, folder: str | None) -> None:
     for path in places.values():
         path.mkdir(parents=True, exist_ok=True)
     (places["data"] / f"{0:020d}").write_bytes(data.ljust(2 << 20, b"\0"))
+    second = root / "dledger-n9" / "data"  # nobody knows which of the two a broker uses
+    second.mkdir(parents=True)
+    shutil.copy(places["data"] / f"{0:020d}", second)
     if folder is not None:
         (places["index"] / f"{0:020d}").write_bytes(index)
 
@@ -176,7 +179,7 @@ def test_nothing_is_written_into_a_store_with_a_part_that_is_not_decoded(kind, u
         requests = [{"STORE": root, "RECORDING": recording}.get(word, word) for word in words]
         code, out, err = run_command(*requests)
         assert code == 3, (name, out, err)
-        assert "not decoded" in err, (name, err)
+        assert "not decoded" in err or "only reads" in err, (name, err)
         assert err.count("storescope: ") == 1, (name, err)
         assert changes(before, fingerprint(root)) == [], name
         assert list(root.parent.iterdir()) == [root], name  # no folder of what was kept

@@ -42,7 +42,9 @@ def test_a_recovered_store_reads_as_rocketmq_left_it(golden, golden_account, nam
 
 
 @pytest.mark.full_form(keep=4)
-@pytest.mark.parametrize("name", [name for name in BROKERS if not name.startswith("broker-crash")])
+@pytest.mark.parametrize(
+    "name", [*(name for name in BROKERS if not name.startswith("broker-crash")), "broker-dledger-5.5.1"]
+)
 def test_clients_were_told_the_same(golden, golden_account, unchanged, name):
     tally = agree.truth(unchanged(golden(name)), golden_account(name, "truth.jsonl.xz"))
     assert tally.compared > 20

@@ -7,6 +7,7 @@ import shutil
 import struct
 from pathlib import Path
 
+from dledger_damage import as_dledger
 from handmade_stores import LOG_SIZE, SLOTS, HandmadeStore, add_key
 from made_rocksdb import make_database
 from planted_faults import patch, read
@@ -70,6 +71,16 @@ def rewritten(root: Path, made: HandmadeStore, topic: str, **how: int) -> None:
     shutil.rmtree(root)
     made.put(topic, 0, **how)
     made.write(root)
+
+
+def index_rows_gone(root: Path, _: HandmadeStore) -> None:
+    as_dledger(root)
+    patch(root / "dledger-n0" / "index" / f"{0:020d}", 0, bytes(320))
+
+
+def committed_beyond_the_end(root: Path, _: HandmadeStore) -> None:
+    as_dledger(root)
+    (root / "dledger-n0" / "checkpoint").write_text("committedIndex=99999\nendIndex=99999\n")
 
 
 def ext_files_gone(root: Path, made: HandmadeStore) -> None:
@@ -305,6 +316,10 @@ BROKEN = {
     "CF02": lambda root, store: table(root, "consumerOffset.json", '{"offsetTable":{"Orders@g":{0:99999}}}'),
     "CF03": lambda root, store: table(root, "consumerOffset.json", ""),
     "CF04": lambda root, store: table(root, "topics.json", "{} left over"),
+    "DL01": lambda root, store: as_dledger(root, index=7),
+    "DL02": index_rows_gone,
+    "DL03": committed_beyond_the_end,
+    "DL04": lambda root, store: as_dledger(root, term=3),
     "CF05": lambda root, store: None,
     "CF06": first_file_expired,
     "CF07": lambda root, store: declared(root, "Orders", "Payments", readQueueNums=0),

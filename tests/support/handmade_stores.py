@@ -224,13 +224,15 @@ def healthy(count: int = 60) -> HandmadeStore:
 def into_dledger(root: Path, folder: str = "dledger-n0/data") -> int:
     """Move the newest file of the log into a DLedger log, as in a store that was classic before; its offset.
 
-    Each unit would be in an entry of its own; one entry in front of the first is what is looked at.
+    Each unit would be in an entry of its own; one entry in front of the first is what is looked at. There is a second
+    DLedger log beside it, so nobody knows which of them a broker uses, and neither is read.
     """
     newest = max((root / "commitlog").iterdir())
     data = newest.read_bytes()
     size = int.from_bytes(data[:4], "big")
     header = struct.pack(">iiqqqiiii", 1, 48 + size, 0, 0, int(newest.name), 0, 0, 0, size)
     newest.unlink()
-    (root / folder).mkdir(parents=True, exist_ok=True)
-    (root / folder / newest.name).write_bytes((header + data)[: len(data)])
+    for copy in (root / folder, root / "dledger-n9" / "data"):
+        copy.mkdir(parents=True, exist_ok=True)
+        (copy / newest.name).write_bytes((header + data)[: len(data)])
     return int(newest.name)

@@ -9,6 +9,7 @@ from engine.cli.options import add_command, add_release, add_store, common_optio
 from engine.cli.output import Column, Output, escape_controls, iso_time, size_text
 from engine.english import number_of
 from engine.inspection import records
+from engine.inspection.dledger import DLedgerInfo
 from engine.inspection.info import QueueInfo, StoreInfo, messages_in, store_info
 
 _QUEUES = (
@@ -71,6 +72,7 @@ def _for_people(info: StoreInfo, out: Output) -> None:
             ("State", f"{_state(info)}; {lock}"),
             ("Flavour", " ".join(info.flavour)),
             ("Commit log", _log(info)),
+            *([("DLedger", _dledger(info.dledger))] if info.dledger is not None else []),
             ("Topics", info.unknown.get("log") or info.unknown.get("queues") or f"{len(info.topics)}, {messages}"),
             ("Bytes", ", ".join(f"{kind} {size_text(size)}" for kind, size in info.bytes.items())),
             *((f"Size: {name}", how) for name, how in info.sizes.items()),
@@ -118,6 +120,15 @@ def _log(info: StoreInfo) -> str:
         beside_units = any(part.beside_units for part in info.undecoded)
         return f"{span}; {info.unknown['log']}" if beside_units else info.unknown["log"]
     return span if info.log_files else "no commit log"
+
+
+def _dledger(dledger: DLedgerInfo) -> str:
+    """Describe the entries of a DLedger log."""
+    first, last, committed = dledger.first, dledger.last, dledger.committed_index
+    entries = "no entries" if first is None or last is None else f"entries {first.index:,} to {last.index:,}"
+    term = f", term {last.term:,}" if last is not None else ""
+    state = "committed index not known" if committed is None else f"committed up to {committed:,}"
+    return f"member {dledger.member or '?'}, {entries}{term}, {state}"
 
 
 def _state(info: StoreInfo) -> str:

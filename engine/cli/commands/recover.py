@@ -23,7 +23,7 @@ from engine.cli.options import (
 )
 from engine.cli.output import Column, Output, Progress, escape_controls, size_text
 from engine.english import number_of
-from engine.errors import NotAStore, StoreError, UsageError
+from engine.errors import NotAStore, StoreError, Undecoded, UsageError
 from engine.files.store_folders import lock_beside
 from engine.inspection.left_behind import Look
 from engine.inspection.opening import recognise
@@ -39,6 +39,7 @@ from engine.store.recovery.plan import (
     Loss,
     RecoveryPlan,
     blocker_text,
+    dledger_cut_words,
     file_limit_words,
     group_blockers,
     recovery_record,
@@ -110,6 +111,8 @@ def _apply(args: argparse.Namespace, out: Output) -> int:
     from engine.inspection.derived_config import derived_config
 
     with open_to_write(args, out) as store:
+        if store.dledger is not None:
+            raise Undecoded(store.writing_refusal, file=str(store.path))
         release = stated_release(args, store)
         planned = _plan_with_progress(store, release, out, heal=True)
         broker = _plan_with_progress(store, release, out, losses=False) if planned.will_start else planned
@@ -220,6 +223,11 @@ def _for_people(
             ("Last exit", recovery.exit),
             ("Start file", f"{recovery.start_file}: {recovery.why}" if recovery.start_file else recovery.why),
             ("End of the log", f"{recovery.end_offset:,}: {recovery.end_reason}"),
+            *(
+                [("DLedger", f"entries up to {recovery.dledger.last_index:,} of term {recovery.dledger.last_term:,}")]
+                if recovery.dledger is not None
+                else []
+            ),
             ("Units kept", f"{recovery.units_kept:,}"),
             ("Units dropped", f"{recovery.units_dropped:,}, {size_text(recovery.bytes_dropped)}"),
             ("Dispatched again", dispatched_words),
@@ -264,6 +272,8 @@ def _verdict(recovery: RecoveryPlan) -> str:
 
 def _detail_lines(recovery: RecoveryPlan) -> Iterator[str]:
     """Describe what is deleted, and what is lost by that."""
+    if dledger_cut_words(recovery):
+        yield dledger_cut_words(recovery)
     yield from (f"Deleted: {escape_controls(name)}" for name in recovery.files_deleted)
     yield from (f"Deleted: index file {escape_controls(line)}" for line in _index_lines(recovery))
     for cut in recovery.ext_cuts:

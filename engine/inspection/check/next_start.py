@@ -28,7 +28,13 @@ from engine.rules import catalogue_tables as rules
 from engine.rules.findings import HAPPENED, SNAPSHOT_FIRST, Finding, at_least
 from engine.sentences import join, plural, sentence, with_and
 from engine.store.recovery.blockers import FOLDER
-from engine.store.recovery.plan import Blocker, RecoveryPlan, file_limit_words, undispatched_words
+from engine.store.recovery.plan import (
+    Blocker,
+    RecoveryPlan,
+    dledger_cut_words,
+    file_limit_words,
+    undispatched_words,
+)
 from engine.store.written_release import WrittenRelease
 from engine.system_names import TIMER_TOPIC
 
@@ -118,6 +124,9 @@ class Starts:
             return plans
         meant = left_behind.meant_topics(store)
         since = min(self.queues.lacking(meant, plan) for plan in readable_plans) if self.queues is not None else None
+        if since is not None:
+            cuts = (plan.dledger.queues_cut_at for plan in readable_plans if plan.dledger is not None)
+            since = min([since, *(cut for cut in cuts if cut is not None)])
         undispatched_losses = dict(
             zip(
                 (plan.like for plan in readable_plans),
@@ -421,10 +430,17 @@ def _undispatched(
     for row in evidence["queues"]:
         row["maxOffset"] = ends.get((row["topic"], row["queueId"]), 0)
     limit = file_limit_words(plan)
-    text = join(" · ", [undispatched_words(loss), *([limit] if limit else [])])
+    cut = plan.dledger.queues_cut_at if plan.dledger is not None and plan.exit == "abnormal" else None
+    is_cut = cut is not None and loss.first_unit >= cut
+    cut_words = [dledger_cut_words(plan)] if is_cut else []
+    text = join(" · ", [undispatched_words(loss), *cut_words, *([limit] if limit else [])])
     evidence[HAPPENED] = plural(
-        "{n:,} queue lost {entries:,} entries that the next start does not dispatch, for units from {first:,} on",
-        "{n:,} queues lost {entries:,} entries that the next start does not dispatch, for units from {first:,} on",
+        "the next start cuts {entries:,} entries off {n:,} queue, for units from {first:,} on"
+        if is_cut
+        else "{n:,} queue lost {entries:,} entries that the next start does not dispatch, for units from {first:,} on",
+        "the next start cuts {entries:,} entries off {n:,} queues, for units from {first:,} on"
+        if is_cut
+        else "{n:,} queues lost {entries:,} entries that the next start does not dispatch, for units from {first:,} on",
         n=len(loss.queues),
         entries=loss.messages,
         first=loss.first_unit,
@@ -434,4 +450,5 @@ def _undispatched(
         max((row.last_time for row in loss.queues), default=-1),
     )
     cause = "CQ10" if all(row.units <= reported.get((row.topic, row.queue_id), 0) for row in loss.queues) else None
-    yield rules.RP01.found(text, file.path if file else None, loss.first_unit, evidence, caused_by=cause)
+    path, kind = file.path if file else None, "dledger" if is_cut else ""
+    yield rules.RP01.found(text, path, loss.first_unit, evidence, kind=kind, caused_by=cause)

@@ -247,6 +247,29 @@ class Loss:
 
 
 @dataclass(frozen=True, slots=True)
+class DLedgerPlan:
+    """What a start does with a DLedger log: the newest entry that it keeps (−1 for none), the entry from which on it
+    writes the index again (None: nowhere), and the offset by which the queues are cut.
+    """
+
+    last_index: int
+    last_term: int
+    committed_index: int | None  # as the checkpoint says
+    index_rebuilt_from: int | None
+    queues_cut_at: int | None
+
+    def record(self) -> dict[str, Any]:
+        """The ``dledger`` of a ``recoveryPlan`` record."""
+        return {
+            "lastIndex": self.last_index,
+            "lastTerm": self.last_term,
+            "committedIndex": self.committed_index,
+            "indexRebuiltFrom": self.index_rebuilt_from,
+            "queuesCutAt": self.queues_cut_at,
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class RecoveryPlan:
     """Everything that a start would do to the files. Offsets are bytes of the commit log unless a name says else."""
 
@@ -288,6 +311,7 @@ class RecoveryPlan:
     dropped: Loss | None = None  # units that can be read behind end_offset; None: not looked for
     queues_known: bool = True  # false: the queues' entries, and so the units dispatched again, are unknown
     empty_log: EmptyLog | None = None  # evidence of lost messages: the plan is carried out only with empty_log
+    dledger: DLedgerPlan | None = None  # the log is a DLedger log
     loses_new_messages: bool = False  # two log files begin at one offset: a broker writes to one and reads the other
 
     @property
@@ -369,6 +393,7 @@ class RecoveryPlan:
             "queuesKnown": self.queues_known,
             "wrongNumbers": self.misnumbered,
             "losesNewMessages": self.loses_new_messages,
+            "dledger": self.dledger.record() if self.dledger is not None else None,
             "undispatched": self.undispatched.record() if self.undispatched is not None else None,
             "dropped": self.dropped.record() if self.dropped is not None else None,
         }
@@ -468,6 +493,19 @@ def file_limit_words(plan: RecoveryPlan) -> str:
         count=file_limit,
         n=files,
         most=files,
+    )
+
+
+def dledger_cut_words(plan: RecoveryPlan) -> str:
+    """Return a sentence on where a start after a crash cuts the queues of a DLedger log, and why; "" elsewhere."""
+    cut = plan.dledger.queues_cut_at if plan.dledger is not None and plan.exit == "abnormal" else None
+    if cut is None or not of(plan.like).walks_dledger_after_crash:
+        return ""
+    return sentence(
+        "After a crash {release} counts the messages of a DLedger log without the headers of their entries, so it cuts "
+        "the queues at {n:,}",
+        release=of(plan.like).title,
+        n=cut,
     )
 
 

@@ -9,13 +9,14 @@ plan says.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from engine.codec.columns import BLANK, UnitColumns, next_unit, scan_block
+from engine.codec.dledger import HEADER_SIZE, INDEX_FILE_BYTES
 from engine.codec.message import BORN_HOST_V6
 from engine.codec.topic_table import TopicTable
 from engine.codec.unit_flavours import READ_BY
@@ -28,10 +29,12 @@ from engine.sentences import msgid, plural, sentence
 from engine.store.recovery import blockers as recovery_blockers
 from engine.store.recovery import empty_log
 from engine.store.recovery.dispatch import QueueTable, UnitReceiver
+from engine.store.recovery.dledger import DLedgerSource, EntryFault, RecoveredEntries, recover_entries
 from engine.store.recovery.load_source import CHECKPOINT_NOTE
 from engine.store.recovery.plan import (
     Blocker,
     DispatchPass,
+    DLedgerPlan,
     EmptyLog,
     ExtCut,
     GroupBeyond,
@@ -95,9 +98,11 @@ def plan(source: RecoverySource, like: Release = NEWEST, execution: Execution | 
     rules = rules_of(source, like)
     table = _queues(source, rules)
     known_end = table.max_physic
-    missed = empty_log.find(source, files, lambda: table)
+    missed = _without_log(source, files, lambda: table)
     if not files:
         return replace(_empty_log(source, like, loaded, table, known_end), empty_log=missed)
+    if source.dledger is not None and source.dledger.files:
+        return _plan_dledger(source, source.dledger, like, loaded, table)
     kept_index, deleted_index = _index(source.index, source)
     start = _start(source, files, known_end, rules)
     first_number = start.number
@@ -163,6 +168,159 @@ def plan(source: RecoverySource, like: Release = NEWEST, execution: Execution | 
     )
 
 
+def _plan_dledger(
+    source: RecoverySource,
+    dledger: DLedgerSource,
+    like: Release,
+    loaded: recovery_blockers.LoadResult,
+    table: QueueTable,
+) -> RecoveryPlan:
+    """Plan a start on a DLedger log (docs/formats/dledger.md#start)."""
+    files = list(dledger.files)
+    kept_index, deleted_index = _index(source.index, source)
+    blockers = list(loaded.blockers)
+    recovered = recover_entries(dledger)
+    if recovered.refusal is not None:
+        message, log_line, path = recovered.refusal
+        blockers.append(Blocker("CL07", message, log_line, path))
+    for file in dledger.index.files:
+        if file.size != INDEX_FILE_BYTES:
+            blockers.append(_index_length_blocker(file))
+    end, known_end = recovered.end_offset, table.max_physic
+    rules = rules_of(source, like)
+    read = sum(queue.bytes_read for queue in table)
+    start_number, limit, cut = recovered.start_number, None, end
+    why: str = sentence("the third-last data file, or an older one whose first entry the index knows")
+    first_pass = second_pass = None
+    last_unit, units = -1, recovered.entries
+    if source.abort and of(like).walks_dledger_after_crash:
+        kept_files = [file for file in files if file.start_offset <= end]
+        start = _dledger_start(source, kept_files)
+        start_number, why, limit = start.number, start.why, start.limit_ms
+        table.after = -1
+        walk = LogWalk(kept_files, walk_rules(rules, source), table, source.watch, has_entries=True)
+        walked = walk.run(start.number)
+        read, last_unit = read + walked.bytes_read, walked.last_unit
+        cut = walk.end_without_headers
+        if table.dispatched:
+            first_pass = DispatchPass(table.first_dispatched, walked.end_offset, -1)
+    reached = table.max_physic if of(like).cuts_by_end_after_dispatch else known_end
+    is_cut = reached >= cut
+    if is_cut:
+        for queue in table:
+            queue.truncate(cut)
+        if first_pass is not None:
+            first_pass = replace(first_pass, end=min(first_pass.end, cut))
+    again = max(recovered.committed_end, 0) or files[0].start_offset
+    if of(like).dispatches_after_recovery or source.config.recheck_reput_offset_from_cq:
+        again = max(files[0].start_offset, table.max_physic, 0)
+    table.after = -1
+    if again < end:
+        dispatch_walk = LogWalk(files, dispatch_rules(rules), table, has_entries=True).run_dispatch(again, end)
+        second_pass = DispatchPass(again, end, -1)
+        read += dispatch_walk.bytes_read
+        last_unit = max(last_unit, dispatch_walk.last_unit)
+    deleted = tuple(file.path for file in files if file.start_offset > end)
+    blockers += _correct_minimums(table, source.log.min_offset, like)
+    dropped = DroppedBytes(files, end)
+    ext_cuts = _ext_cuts(table)
+    return RecoveryPlan(
+        like=like,
+        will_start=not blockers,
+        blockers=tuple(blockers),
+        exit="abnormal" if source.abort else "normal",
+        start_file=files[start_number].name,
+        why=why,
+        start_offset=files[start_number].start_offset,
+        end_offset=end,
+        end_reason=_entry_fault_words(recovered.fault),
+        units_kept=units,
+        units_dropped=dropped.units,
+        bytes_dropped=dropped.bytes,
+        dispatch_from=table.first_dispatched if table.dispatched else end,
+        units=table.dispatched,
+        files_deleted=(*loaded.deleted, *deleted, *_deleted(table, ext_cuts)),
+        queues=_queue_plans(table),
+        groups_beyond=_groups_beyond(source, table),
+        index_kept=kept_index,
+        index_deleted=deleted_index,
+        bytes_to_read=read,
+        limit_timestamp=limit,
+        log_files=len(files),
+        max_physic_offset=known_end,
+        log_min=source.log.min_offset,
+        log_max=dropped.data_end,
+        notes=(*_dledger_notes(recovered, dledger), *_notes(source)),
+        ext_cuts=ext_cuts,
+        confirm_offset=last_unit,
+        log_files_deleted=deleted,
+        clear_to=end,
+        log_cut=end,
+        first_pass=first_pass,
+        second_pass=second_pass,
+        dledger=DLedgerPlan(
+            recovered.last_index,
+            recovered.last_term,
+            dledger.committed_index,
+            recovered.index_rebuilt_from,
+            cut if is_cut else None,
+        ),
+    )
+
+
+def _entry_fault_words(fault: EntryFault | None) -> str:
+    if fault is None:
+        return sentence("the end of the last entry")
+    return sentence("the entry at {n:,}: {reason}", n=fault.offset, reason=fault.reason)
+
+
+def _index_length_blocker(file: ReadOnlyFile) -> Blocker:
+    text = plural(
+        "{path}: expected a file of {n:,} byte, found {found:,}",
+        "{path}: expected a file of {n:,} bytes, found {found:,}",
+        path=file.path,
+        n=INDEX_FILE_BYTES,
+        found=file.size,
+    )
+    log_line = f"{file.path}\t{file.size} length not matched message store config value"
+    return Blocker("DL02", text, log_line, file.path)
+
+
+def _dledger_notes(recovered: RecoveredEntries, dledger: DLedgerSource) -> Iterator[str]:
+    """Notes on entries that other members of the group decide about, and on the index."""
+    committed = dledger.committed_index
+    if committed is not None and committed < recovered.last_index:
+        yield sentence(
+            "The checkpoint calls entries up to {n:,} committed, the log goes on to {m:,}: a group of several members "
+            "may drop the entries in between",
+            n=committed,
+            m=recovered.last_index,
+        )
+    if recovered.index_rebuilt_from is not None:
+        yield sentence(
+            "The index does not fit from entry {n:,} on: the start writes it again from there",
+            n=recovered.index_rebuilt_from,
+        )
+
+
+def _dledger_start(source: RecoverySource, files: list[ReadOnlyFile]) -> _Start:
+    """Choose the data file at which a start after a crash begins to dispatch: by the store time of its first unit."""
+    config = source.config
+    safe = config.message_index_enable and config.message_index_safe
+    limit = source.checkpoint.min_timestamp_index if safe else source.checkpoint.min_timestamp
+    for number in range(len(files) - 1, -1, -1):
+        stored = _first_stored(files[number].read(HEADER_SIZE, _HEAD_BYTES), READ_BY["4.9"])
+        if stored and stored <= limit:
+            why = sentence(
+                "abnormal exit: the last data file whose first message was stored at or before {at}", at=_moment(limit)
+            )
+            return _Start(number, why, limit)
+    why = sentence(
+        "abnormal exit: no data file's first message was stored at or before {at}: the first file", at=_moment(limit)
+    )
+    return _Start(0, why, limit)
+
+
 def loading(source: RecoverySource, like: Release = NEWEST) -> tuple[Blocker, ...]:
     """Return the blockers that stop a broker before it looks at a single unit."""
     return tuple(recovery_blockers.load(_as_seen_by(source, like), like).blockers)
@@ -172,7 +330,14 @@ def without_log(source: RecoverySource, like: Release = NEWEST) -> EmptyLog | No
     """Return what knows of messages that the log does not hold, without a walk; None where nothing is missed."""
     source = _as_seen_by(source, like)
     files = _log_files(source, recovery_blockers.load(source, like))
-    return empty_log.find(source, files, lambda: _queues(source, rules_of(source, like)))
+    return _without_log(source, files, lambda: _queues(source, rules_of(source, like)))
+
+
+def _without_log(source: RecoverySource, files: list[ReadOnlyFile], table: Callable[[], QueueTable]) -> EmptyLog | None:
+    """Beside a DLedger log, the folder of older files may be empty."""
+    if source.dledger is not None and source.dledger.files:
+        return None
+    return empty_log.find(source, files, table)
 
 
 def _log_files(source: RecoverySource, loaded: recovery_blockers.LoadResult) -> list[ReadOnlyFile]:
@@ -510,11 +675,14 @@ def _first_unit(file: ReadOnlyFile, rules: Rules) -> Request | None:
 
 def _first_store_time(file: ReadOnlyFile, like: Release) -> int:
     """Store time (ms) of the first unit of a file by its bytes alone, 0 where there is no unit."""
-    head = file.read(0, _HEAD_BYTES)
+    return _first_stored(file.read(0, _HEAD_BYTES), READ_BY[like])
+
+
+def _first_stored(head: bytes, magics: Container[int]) -> int:
     if len(head) < _HEAD_BYTES:
         return 0
     magic = struct.unpack_from(">I", head, 4)[0]
-    if magic not in READ_BY[like]:
+    if magic not in magics:
         return 0
     (sys_flag,) = struct.unpack_from(">i", head, 36)
     stored: int = struct.unpack_from(">q", head, 48 + (20 if sys_flag & BORN_HOST_V6 else 8))[0]

@@ -23,6 +23,7 @@ from engine.errors import CorruptUnit
 from engine.mapped.read_only import FileSequence
 from engine.mapped.reading import Reading
 from engine.releases import NEWEST, Release, of
+from engine.store.recovery.dledger import DLedgerSource
 
 QueueKind = Literal["simple", "batch"]
 TableState = Literal["missing", "empty", "ok", "bad"]
@@ -141,6 +142,7 @@ class RecoverySource:
     said: bytes | None = None  # the store's note of the evidence that empty_log overruled
     heal: bool = False  # repairs what a broker dies of while it recovers
     watch: Watch | None = None  # called with the progress of reading the log
+    dledger: DLedgerSource | None = None  # the log is a DLedger log; ``log`` has its files and older ones beside it
 
 
 TIMER_METRICS = "timermetrics"

@@ -14,14 +14,16 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.codec import dledger
 from engine.codec.columns import BAD, BLANK, UnitColumns, scan_block
+from engine.codec.message import MAGIC_BLANK
 from engine.codec.topic_table import TopicTable
-from engine.codec.unit_flavours import READ_BY, unread_versions
+from engine.codec.unit_flavours import MAGICS, READ_BY, unread_versions
 from engine.errors import CannotRead
 from engine.mapped.read_only import ReadOnlyFile
 from engine.releases import of
 from engine.rules import unit_check
-from engine.rules.unit_check import MoreBytes, Refusal, Request, Rules
+from engine.rules.unit_check import Answer, MoreBytes, Refusal, Request, Rules
 from engine.sentences import sentence
 from engine.store.recovery.source import Watch
 
@@ -63,8 +65,19 @@ class Dispatcher(Protocol):
 class LogWalk:
     """Hands every good unit from a start on to ``sink``; the block buffer is reused."""
 
-    def __init__(self, files: list[ReadOnlyFile], rules: Rules, sink: Dispatcher, watch: Watch | None = None) -> None:
+    def __init__(
+        self,
+        files: list[ReadOnlyFile],
+        rules: Rules,
+        sink: Dispatcher,
+        watch: Watch | None = None,
+        *,
+        has_entries: bool = False,
+    ) -> None:
         self._watch = watch
+        self._has_entries = has_entries  # the files are those of a DLedger log
+        self.end_without_headers = 0
+        """In a DLedger log: the end of the walk as a broker computes it, from the start of its file and its units."""
         self._from = 0
         self._files = files
         self._rules = rules
@@ -113,6 +126,7 @@ class LogWalk:
 
     def _walk_file(self, file: ReadOnlyFile, position: int, size: int, body: bool = True) -> tuple[int, str]:
         """Return (position of what stops the walk, reason); the reason is ``blank`` at a file's end."""
+        self.end_without_headers = file.start_offset
         bulk = not (self._rules.property_crc or self._rules.dup_info or self._rules.own_offset)
         read_size = BLOCK
         while True:
@@ -121,9 +135,14 @@ class LogWalk:
             while True:
                 if bulk:
                     unit_position = self._rows(block, block_size, unit_position, file.start_offset + position, body)
+                header_bytes = self._header_bytes(block, block_size, unit_position)
+                unit_position += header_bytes
                 answer = unit_check.check(
                     block.data[:block_size], unit_position, size - position - unit_position, self._rules, body
                 )
+                if header_bytes < 0 or (header_bytes and not isinstance(answer, Request)):
+                    unit_position -= header_bytes
+                    answer = _with_header(answer) if header_bytes > 0 else unit_check.BLANK
                 if isinstance(answer, Request) and self._rules.own_offset:
                     answer = _within(file, answer)
                 if not isinstance(answer, Request):
@@ -145,6 +164,17 @@ class LogWalk:
                 return position, answer.reason
             return position, unit_check.BLANK
 
+    def _header_bytes(self, block: NDArray[np.uint8], block_size: int, position: int) -> int:
+        """Bytes of the entry's header in front of the unit at ``position``, as a broker decides it: 0 where the unit
+        itself begins, −1 for a blank entry.
+        """
+        if not self._has_entries or block_size - position < _PAIR.size:
+            return 0
+        size, magic = _PAIR.unpack_from(block.data, position)
+        if magic == MAGIC_BLANK or magic in MAGICS:
+            return 0
+        return -1 if size == dledger.BLANK_MAGIC else dledger.HEADER_SIZE
+
     def _block(self, file: ReadOnlyFile, position: int, length: int) -> tuple[NDArray[np.uint8], int]:
         """``length`` bytes of the file from ``position`` on, lent or read, and how many of them there are."""
         if length <= 0:
@@ -165,14 +195,16 @@ class LogWalk:
         columns = self._columns
         while True:
             crc = body and self._rules.crc
+            levels, has_entries = self._rules.delay_levels, self._has_entries
             scan = scan_block(
-                block, block_size, base, position, columns, self._topics, crc, True, self._rules.delay_levels
+                block, block_size, base, position, columns, self._topics, crc, True, levels, has_entries=has_entries
             )
             rows = columns.count - int(columns.count > 0 and columns.kind[columns.count - 1] == BLANK)
             good = self._good_rows(rows)
             if good:
                 self._units += good
                 self._last = int(columns.offset[good - 1])
+                self.end_without_headers += int(columns.size[:good].sum())
                 self._sink.take_rows(columns, self._topics, good)
                 position = int(columns.offset[good - 1]) - base + int(columns.size[good - 1])
             if good < rows or scan.stopped != "full":
@@ -191,7 +223,13 @@ class LogWalk:
     def _single(self, place: int, request: Request) -> None:
         self._units += 1
         self._last = place
+        self.end_without_headers += request.size
         self._sink.take(place, request)
+
+
+def _with_header(answer: Answer) -> Answer:
+    """The answer about an entry, of which ``answer`` is about the unit inside."""
+    return MoreBytes(answer.size + dledger.HEADER_SIZE) if isinstance(answer, MoreBytes) else answer
 
 
 def _within(file: ReadOnlyFile, request: Request) -> Request | Refusal:

@@ -25,15 +25,30 @@ def test_an_empty_store_is_copied(tmp_path, capsys):
 
 def test_a_store_whose_messages_are_in_a_dledger_log_is_refused_before_a_folder_is_made(tmp_path, capsys):
     """It made a store, said "0 units appended", and ended with an error behind that."""
-    data = tmp_path / "source" / "dledger-n0" / "data"
-    data.mkdir(parents=True)
+    for member in ("dledger-n0", "dledger-n1"):  # nobody knows which of them a broker uses
+        data = tmp_path / "source" / member / "data"
+        data.mkdir(parents=True)
+        (data / f"{0:020d}").write_bytes(bytes(100))
     (tmp_path / "source" / "commitlog").mkdir()
-    (data / f"{0:020d}").write_bytes(bytes(100))
     assert main(["copy", str(tmp_path / "source"), str(tmp_path / "copy")]) == 3
     output = capsys.readouterr()
     assert output.out == ""
     assert "DLedger" in output.err
     assert not (tmp_path / "copy").exists()
+
+
+@pytest.mark.golden
+def test_the_messages_of_a_dledger_log_are_copied_into_a_store_with_a_commit_log(golden, tmp_path, capsys):
+    """A store in DLedger mode could not be copied: its messages were not decoded."""
+    assert copied(capsys, golden("broker-dledger-5.5.1"), tmp_path / "copy")["units"] == 2813
+    assert main(["check", str(tmp_path / "copy")]) == 0
+
+
+@pytest.mark.golden
+def test_a_snapshot_has_the_dledger_log(golden, tmp_path, capsys):
+    assert main(["snapshot", str(golden("broker-dledger-5.5.1")), str(tmp_path / "copy"), "--recovery-set"]) == 0
+    assert main(["check", str(tmp_path / "copy")]) == 0
+    assert (tmp_path / "copy" / "dledger-n0" / "index").exists()
 
 
 PARTS = ["commitlog", "consumequeue", "index", "config", "checkpoint", "consumequeue/Orders"]

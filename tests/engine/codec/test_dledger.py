@@ -69,7 +69,7 @@ def test_a_folder_is_known_by_its_name():
     assert actual_dledger_log.wraps_messages
     assert actual_dledger_log.words == (
         "DLedger log of member n0: 2 data files with 2,147,483,648 bytes, 1 index file with 167,772,160 bytes, "
-        "oldest entry 7 of term 3. The entries of DLedger are not decoded: messages inside them are not listed."
+        "oldest entry 7 of term 3."
     )
 
 

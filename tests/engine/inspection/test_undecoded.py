@@ -5,6 +5,7 @@ Which release wrote a store is told by what only one of them leaves.
 
 from __future__ import annotations
 
+import shutil
 import struct
 
 import agree
@@ -109,9 +110,13 @@ def test_a_dledger_log_is_sized_and_its_first_entry_named(root):
         (folder / f"{0:020d}").write_bytes(held)
     info = agree.records_of("info", root)[0]
     assert "dledger" in info["flavour"]
-    (note,) = [note for note in info["notes"] if "DLedger" in note]
-    assert "member n0: 1 data file" in note
-    assert "oldest entry 7 of term 3" in note
+    assert info["dledger"]["firstIndex"] == info["dledger"]["lastIndex"] == 7
+    assert (info["dledger"]["member"], info["dledger"]["lastTerm"]) == ("n0", 3)
+    assert info["maxOffset"] == len(data)
+    shutil.copytree(root / "dledger-n0", root / "dledger-n1")
+    notes = [note for note in agree.records_of("info", root)[0]["notes"] if "DLedger" in note]
+    assert notes[0].startswith("DLedger log of member n0: 1 data file")
+    assert "oldest entry 7 of term 3. There is another DLedger log: dLegerSelfId" in notes[0]
 
 
 def test_a_recovery_plan_says_what_it_leaves_out(root):

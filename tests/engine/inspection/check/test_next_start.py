@@ -280,6 +280,7 @@ def test_nothing_is_said_of_a_dledger_log(golden, tmp_path):
     data = root / "dledger-n0" / "data"
     data.mkdir(parents=True)
     shutil.move(min((root / "commitlog").iterdir()), data / f"{0:020d}")
+    shutil.copytree(root / "dledger-n0", root / "dledger-n1")  # nobody knows which of them a broker uses
     shutil.rmtree(root / "commitlog")
     (root / "commitlog").mkdir()
     with pytest.raises(Undecoded, match="cannot be told: the messages are in a DLedger log"):

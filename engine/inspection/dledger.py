@@ -1,0 +1,128 @@
+"""The DLedger log of an opened store: its folders, index files, checkpoint and vote (docs/formats/dledger.md)."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from engine.codec.dledger import (
+    FOLDER_PREFIX,
+    HEADER_SIZE,
+    INDEX_UNIT_SIZE,
+    DLedgerCheckpoint,
+    EntryHeader,
+    IndexRow,
+    Vote,
+    decode_checkpoint,
+    decode_index_row,
+    decode_vote,
+)
+from engine.codec.message import Unit
+from engine.errors import CannotRead
+from engine.mapped.read_only import DescriptorCache, FileSequence
+
+if TYPE_CHECKING:
+    from engine.inspection.snapshot import StoreSnapshot
+
+
+@dataclass(frozen=True, slots=True)
+class DLedgerFolders:
+    """Folders of a DLedger log: ``member`` has the checkpoint and the vote, ``data`` the entries, ``index`` one row per
+    entry. ``label`` is the data folder as seen from the store.
+    """
+
+    member: Path
+    data: Path
+    index: Path
+    label: str
+
+
+def find_folders(store: StoreSnapshot) -> DLedgerFolders | None:
+    """The DLedger log with the store's messages; None without one, or if there are several and none is configured."""
+    parts = [part for part in store.undecoded if part.format == "DLedger log" and part.holds_data]
+    self_id = store.config.d_leger_self_id if store.config is not None else ""
+    own_parts = [part for part in parts if part.folder == f"{FOLDER_PREFIX}{self_id}"] if self_id else []
+    candidates = own_parts or parts
+    if len(candidates) != 1:
+        return None
+    part = candidates[0]
+    member = store.path / part.folder
+    if not part.folder.startswith(FOLDER_PREFIX):  # the data files alone are elsewhere (storePathDLedgerCommitLog)
+        with contextlib.suppress(CannotRead):
+            members = [folder for folder in store.reading.folders(store.path) if folder.name.startswith(FOLDER_PREFIX)]
+            own_folder = store.path / f"{FOLDER_PREFIX}{self_id}"
+            member = own_folder if own_folder in members else members[0] if len(members) == 1 else member
+    return DLedgerFolders(member, store.path / part.data_folder, member / "index", part.data_folder)
+
+
+@dataclass(frozen=True, slots=True)
+class DLedgerInfo:
+    """What ``info`` shows of a DLedger log: the member, the oldest and newest entry (None without one), the committed
+    index of its checkpoint, and the newest term that the member knows.
+    """
+
+    folder: str
+    member: str
+    first: EntryHeader | None
+    last: EntryHeader | None
+    committed_index: int | None
+    term: int | None
+    voted_for: str
+
+    def record(self) -> dict[str, Any]:
+        """The ``dledger`` of a ``store`` record."""
+        return {
+            "folder": self.folder,
+            "member": self.member,
+            "firstIndex": self.first.index if self.first is not None else None,
+            "lastIndex": self.last.index if self.last is not None else None,
+            "lastTerm": self.last.term if self.last is not None else None,
+            "committedIndex": self.committed_index,
+            "currentTerm": self.term,
+            "votedFor": self.voted_for,
+        }
+
+
+def dledger_info(store: StoreSnapshot, log: DLedgerLog) -> DLedgerInfo:
+    """Gather it. Raises :class:`CannotRead`."""
+    checkpoint, vote = log.checkpoint(), log.vote()
+    first = next((file for file in store.log.files if store.log.has_entries(file)), None)
+    newest = next(iter(store.log.items_before(store.log.max_offset, 1, crc=False)), None)
+    return DLedgerInfo(
+        log.folders.label,
+        log.folders.member.name.removeprefix(FOLDER_PREFIX),
+        store.log.entry_header(first.start_offset + HEADER_SIZE) if first is not None else None,
+        store.log.entry_header(newest.offset) if isinstance(newest, Unit) else None,
+        checkpoint.committed_index if checkpoint is not None else None,
+        vote.term if vote is not None else None,
+        vote.voted_for if vote is not None else "",
+    )
+
+
+class DLedgerLog:
+    """The files of a DLedger log beside its entries, for reading only."""
+
+    def __init__(self, store: StoreSnapshot, folders: DLedgerFolders) -> None:
+        self.folders = folders
+        self._store = store
+        self.index = FileSequence((folders.index,), DescriptorCache(reading=store.reading))
+        """The index files; their names count bytes."""
+
+    def checkpoint(self) -> DLedgerCheckpoint | None:
+        """The checkpoint; None if there is none. Raises :class:`CannotRead`."""
+        data = self._store.small_file(self.folders.member / "checkpoint")
+        return decode_checkpoint(data) if data is not None else None
+
+    def vote(self) -> Vote | None:
+        """The newest term that the member knows, and its vote; None if there is no such file. Raises
+        :class:`CannotRead`.
+        """
+        data = self._store.small_file(self.folders.member / "currterm")
+        return decode_vote(data) if data is not None else None
+
+    def index_row(self, number: int) -> IndexRow | None:
+        """The index row of entry ``number``; None if no file holds it. Raises :class:`CannotRead`."""
+        data = self.index.read(number * INDEX_UNIT_SIZE, INDEX_UNIT_SIZE)
+        return decode_index_row(data) if len(data) == INDEX_UNIT_SIZE else None

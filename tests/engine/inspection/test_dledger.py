@@ -1,0 +1,87 @@
+"""A DLedger log is read like any other log of messages."""
+
+from __future__ import annotations
+
+import agree
+import pytest
+from dledger_damage import as_dledger
+from handmade_stores import healthy
+
+from engine.codec.message import Unit
+from engine.codec.unit_scan import Stop
+from engine.inspection.block_scan import scan_log
+from engine.inspection.snapshot import open_store
+
+NAME = "broker-dledger-5.5.1"
+
+
+@pytest.mark.golden
+def test_the_units_of_a_dledger_log_are_where_its_queues_point(golden):
+    """Everything about the messages of such a store was "not decoded"."""
+    with open_store(golden(NAME)) as store:
+        units = {item.offset: item.size for item in store.units() if isinstance(item, Unit)}
+        entries = {
+            (entry.physical_offset, entry.size)
+            for queues in store.topics().values()
+            for queue in queues.values()
+            for entry in queue.entries(queue.min_offset, queue.max_offset)
+        }
+        assert len(units) == 2813
+        assert len(entries) == 2808
+        assert entries <= set(units.items())
+        assert (store.log.min_offset, store.log.max_offset) == (0, 2_600_441)
+
+
+@pytest.mark.golden
+@pytest.mark.parametrize("plain", ["", "1"])
+def test_a_scan_by_columns_finds_what_the_walk_finds(golden, monkeypatch, plain):
+    monkeypatch.setenv("STORESCOPE_PLAIN", plain)
+    with open_store(golden(NAME)) as store:
+        walked = [item.offset for item in store.log.walk() if not isinstance(item, Stop)]
+        scanned = [offset for block in scan_log(store.log) if not isinstance(block, Stop) for offset in block["offset"]]
+    assert scanned == walked
+
+
+@pytest.mark.golden
+def test_a_unit_names_the_entry_around_it(golden):
+    with open_store(golden(NAME)) as store:
+        header = store.log.entry_header(48)
+        assert (header.index, header.term, header.position, header.body_size) == (0, 0, 0, 848)
+        assert store.log.entry_header(49) is None
+        items = store.log.items_before(store.log.max_offset, 3)
+        assert [store.log.entry_header(item.offset).index for item in items] == [2810, 2811, 2812]
+        assert store.log.align(0) == 48
+
+
+@pytest.mark.golden
+def test_a_data_folder_alone_is_read(golden):
+    with open_store(golden(NAME) / "dledger-n0" / "data") as log:
+        assert sum(isinstance(item, Unit) for item in log.units()) == 2813
+
+
+@pytest.mark.golden
+def test_info_shows_the_entries_of_a_dledger_log(golden):
+    info = agree.records_of("info", golden(NAME))[0]
+    assert info["dledger"] == {
+        "folder": "dledger-n0/data",
+        "member": "n0",
+        "firstIndex": 0,
+        "lastIndex": 2812,
+        "lastTerm": 0,
+        "committedIndex": 2812,
+        "currentTerm": 0,
+        "votedFor": "n0",
+    }
+    assert (info["flavour"], info["notes"]) == (["v1", "dledger"], [])
+    assert [part["folder"] for part in info["undecoded"]] == ["rocksdbstore"]
+
+
+def test_a_classic_file_behind_the_start_of_a_dledger_log_is_not_read(tmp_path):
+    root = healthy(20).write(tmp_path / "store")
+    classic = (root / "commitlog" / f"{0:020d}").read_bytes()
+    as_dledger(root)
+    (root / "commitlog").mkdir()
+    (root / "commitlog" / f"{0:020d}").write_bytes(classic)
+    with open_store(root) as store:
+        assert [item.offset for item in store.units() if isinstance(item, Unit)][0] == 48
+        assert [oddity.kind for oddity in store.log.sequence.oddities] == ["stray"]

@@ -1,0 +1,50 @@
+"""Plans of starts on a DLedger log, compared with what real brokers made of the same stores."""
+
+from __future__ import annotations
+
+import json
+
+import golden_stores
+import pytest
+from dledger_damage import DAMAGE, copy_store
+
+from engine.inspection.recovery import plan
+from engine.inspection.snapshot import open_store
+
+NAME = "dledger-crash-5.5.1"
+STARTS = json.loads((golden_stores.GOLDEN / NAME / "starts.json").read_text(encoding="utf-8"))
+
+pytestmark = pytest.mark.golden
+
+
+@pytest.mark.parametrize("case", sorted(STARTS))
+def test_a_plan_says_what_a_real_start_made_of_a_damaged_dledger_log(golden, tmp_path, case):
+    """There was no plan for a DLedger log: a start after a crash cuts entries off the queues that it never adds."""
+    root = copy_store(golden(NAME), tmp_path / "store")
+    DAMAGE[case](root)
+    with open_store(root) as store:
+        start = plan(store, "5.5", losses=False)
+    expected = STARTS[case]
+    assert start.will_start == expected["started"]
+    if not start.will_start:
+        return
+    assert start.end_offset == expected["maxOffset"]
+    assert f"endIndex={start.dledger.last_index}\n" in expected["checkpoint"]
+    queues = {f"{queue.topic}/{queue.queue_id}": queue.max_offset for queue in start.queues}
+    assert {**dict.fromkeys(queues, 0), **expected["queues"]} == queues
+
+
+def test_the_messages_that_a_start_after_a_crash_takes_out_of_their_queues_are_named(golden):
+    with open_store(golden(NAME)) as store:
+        start = plan(store, "5.5")
+    lost = {(row.topic, row.queue_id): row.messages for row in start.undispatched.queues}
+    assert lost == {("CartUpdates", 0): 27, ("ClickStream", 1): 28}
+    assert start.dledger.queues_cut_at == 2_573_513
+
+
+def test_a_release_without_that_fault_cuts_nothing(golden):
+    with open_store(golden(NAME)) as store:
+        start = plan(store, "4.9")
+    assert start.undispatched.messages == 0
+    ends = {(queue.topic, queue.queue_id): queue.max_offset for queue in start.queues}
+    assert ends["CartUpdates", 0] == 391
