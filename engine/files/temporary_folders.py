@@ -54,7 +54,10 @@ def hold_new(place: Path, prefix: str, suffix: str = "") -> Scratch:
         _take_if_dead(leftover)
     while True:
         path = Path(tempfile.mkdtemp(prefix=prefix, suffix=suffix, dir=place))
-        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            descriptor = os.open(path, os.O_RDONLY)
+        except FileNotFoundError:  # another process took it for that of a dead one, before it was locked
+            continue
         try:
             flock(descriptor, LOCK_EX | LOCK_NB)
         except BlockingIOError:  # another process tests whether we are dead

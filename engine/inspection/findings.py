@@ -116,7 +116,7 @@ def check(
     if summary.complete and only is None and starts.log is not None:
         with contextlib.suppress(CannotRead):
             summary = replace(summary, incident=incident.of(store, starts, reported, starts.log))
-    if undecoded.parts_undecoded(store):
+    if not undecoded.is_check_complete(store):
         summary = replace(summary, complete=False)
     yield summary if not store.unread else replace(summary, complete=False, incident=None)
 

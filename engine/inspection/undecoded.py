@@ -151,6 +151,12 @@ def parts_undecoded(store: StoreSnapshot) -> frozenset[Part]:
     )
 
 
+def is_check_complete(store: StoreSnapshot) -> bool:
+    """Return True if everything that a check looks at is decoded."""
+    rows_are_known = all(store.why_unknown(subject) is None for subject in _IN_ROWS)
+    return rows_are_known and not parts_undecoded(store)
+
+
 def notes(store: StoreSnapshot) -> list[str]:
     """A sentence for each undecoded part that may hold something; last the tables that may be outdated."""
     return [note for note, _ in judged_notes(store)]

@@ -76,6 +76,25 @@ def test_a_new_folder_is_held_even_where_somebody_looks_whether_it_is_dead(tmp_p
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_folder_that_another_process_takes_at_once_is_made_again(tmp_path, monkeypatch):
+    """Beside another command a command ended with "No such file or directory": its folder was gone before it was
+    locked.
+    """
+    make, made = temporary_folders.tempfile.mkdtemp, []
+
+    def make_and_lose_the_first(**place):
+        made.append(make(**place))
+        if len(made) == 1:
+            Path(made[0]).rmdir()
+        return made[-1]
+
+    monkeypatch.setattr(temporary_folders.tempfile, "mkdtemp", make_and_lose_the_first)
+    held = hold_new(tmp_path, ".a.")
+    assert len(made) == 2
+    assert held.path == Path(made[1])
+    held.give_up()
+
+
 def test_other_names_links_and_folders_of_others_stay(tmp_path):
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / ".out.abcdefgh.export").symlink_to(tmp_path / "elsewhere")

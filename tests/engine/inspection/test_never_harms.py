@@ -51,7 +51,7 @@ def test_no_command_changes_creates_or_locks_anything(golden, tmp_path, name):
 
 
 @pytest.mark.golden
-@pytest.mark.parametrize("name", ["rocks-5.5.1", "combine-5.5.1"])
+@pytest.mark.parametrize("name", ["rocks-5.5.1", "combine-5.5.1", "rocksdb-rows-5.5.1"])
 def test_no_command_changes_a_store_with_a_rocksdb(golden, tmp_path, name):
     """RocksDB writes into the folder that it opens, also read-only."""
     store = shutil.copytree(golden(name), tmp_path / "store", symlinks=True)
