@@ -153,6 +153,20 @@ def encode_header(header: EntryHeader) -> bytes:
     )
 
 
+HEADER_FIELDS = (
+    ("entryMagic", 0, 4),
+    ("entrySize", 4, 4),
+    ("entryIndex", 8, 8),
+    ("entryTerm", 16, 8),
+    ("entryPosition", 24, 8),
+    ("entryChannel", 32, 4),
+    ("entryChainCrc", 36, 4),
+    ("entryBodyCrc", 40, 4),
+    ("entryBodySize", 44, 4),
+)
+"""Name, position and length of each field of an entry's header."""
+
+
 def decode_index_row(buf: bytes | bytearray | memoryview, position: int = 0) -> IndexRow:
     """Return the index row at ``buf[position]``."""
     return IndexRow(*_INDEX_ROW.unpack_from(buf, position))

@@ -13,6 +13,7 @@ from engine.codec import message, properties
 from engine.codec.batch import Member, MemberDamage
 from engine.codec.compression import kind_of
 from engine.codec.crc import MASK
+from engine.codec.dledger import HEADER_SIZE, EntryHeader
 from engine.codec.flipped_bits import Explanation
 from engine.codec.java import jhash
 from engine.codec.message import Unit
@@ -76,12 +77,15 @@ class Decoded:
     words: Sequence[Word] = ()
     wrong: Sequence[FieldFault] = ()
     """Fields that contradict the rest: the unit is as it would be with them mended."""
+    entry: EntryHeader | None = None
+    """In a DLedger log: the header of the entry around the unit."""
 
 
 def describe(decoded: Decoded) -> list[Group]:
     """All groups of a unit in the order they are read."""
     unit = decoded.unit
     groups = [
+        Group(words("DLedger entry"), _entry_summary(decoded), _entry(decoded), opened=False),
         Group(
             words("Identity"),
             f"{plain(unit.topic)} / {unit.queue_id} / {number(unit.queue_offset)}",
@@ -124,6 +128,29 @@ def _wrong_line(line: Line, wrong: FieldFault) -> Line:
     value = hexadecimal(wrong.stored & 0xFFFFFFFF) if hexed else number(wrong.stored)
     return replace(
         line, value=value, note=tr("wrong: it should be {value}", value=line.value), place=None, tone="error"
+    )
+
+
+def _entry_summary(decoded: Decoded) -> str:
+    entry = decoded.entry
+    return "" if entry is None else tr("{index:,} of term {term:,}", index=entry.index, term=entry.term)
+
+
+def _entry(decoded: Decoded) -> tuple[Line, ...]:
+    """Return the fields of the header around a unit of a DLedger log."""
+    entry = decoded.entry
+    if entry is None:
+        return ()
+    return (
+        Line("entryMagic", number(entry.magic)),
+        Line("entrySize", number(entry.size), tr("bytes, header and body")),
+        Line("entryIndex", number(entry.index)),
+        Line("entryTerm", number(entry.term)),
+        Line("entryPosition", number(entry.position), tr("the unit begins {n} bytes behind it", n=HEADER_SIZE)),
+        Line("entryChannel", number(entry.channel)),
+        Line("entryChainCrc", hexadecimal(entry.chain_crc & 0xFFFFFFFF), "" if entry.chain_crc else tr("not used")),
+        Line("entryBodyCrc", hexadecimal(entry.body_crc & 0xFFFFFFFF), "" if entry.body_crc else tr("not used")),
+        Line("entryBodySize", number(entry.body_size), tr("bytes")),
     )
 
 

@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
 )
 
 from engine.codec.batch import Member
+from engine.codec.dledger import HEADER_FIELDS, HEADER_SIZE
 from engine.codec.flipped_bits import explain
 from engine.codec.message import COMPRESSED, INNER_BATCH, Unit, list_fields
 from engine.codec.properties import CRC32, verify_crc
@@ -252,8 +253,10 @@ class UnitPanes(QObject):
         if isinstance(row, EdgeRow) and row.kind == "damage":
             damage = _damaged(loaded, row)
         size = row.size if isinstance(row, UnitRow) or row.kind == "damage" else min(row.size, 1 << 16)
+        lead_bytes = HEADER_SIZE if loaded.decoded is not None and loaded.decoded.entry is not None else 0
+        start, size = row.offset - lead_bytes, size + lead_bytes
         self.hex.show_bytes(
-            log.read, row.offset, loaded.fields, size, max(log.min_offset, 0), log.end_offset, damage, _frames(loaded)
+            log.read, start, loaded.fields, size, max(log.min_offset, 0), log.end_offset, damage, _frames(loaded)
         )
         if field:
             self.detail.choose_field(field)
@@ -421,7 +424,14 @@ def load(store: StoreSnapshot, row: LogRow) -> Loaded:
     from engine.codec.words import words
 
     unit_words = words(item, property_crc=property_crc)
-    return Loaded(row, Decoded(item, fields, explanation, property_crc, members, words=unit_words), hex_fields(fields))
+    entry = log.entry_header(item.offset)
+    painted = hex_fields(fields)
+    if entry is not None:
+        shifted = [replace(field, position=field.position + HEADER_SIZE) for field in painted]
+        painted = [*(HexField(*field) for field in HEADER_FIELDS), *shifted]
+    return Loaded(
+        row, Decoded(item, fields, explanation, property_crc, members, words=unit_words, entry=entry), painted
+    )
 
 
 def _load_lost(store: StoreSnapshot, row: EdgeRow) -> Loaded:

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QWidget
 from engine.codec.message import Unit
 from engine.inspection import open_store
 from viewer.log.rows import LogSource, UnitRow
+from viewer.log.unit_fields import describe
 from viewer.log.unit_panes import UnitPanes, load
 
 
@@ -63,3 +64,17 @@ def test_a_row_is_loaded_with_its_unit_and_the_fields_of_its_bytes(store):
     assert isinstance(loaded.decoded.unit, Unit)
     assert loaded.decoded.unit.offset == row.offset
     assert {"topic", "body"} <= {field.name for field in loaded.fields}
+
+
+def test_a_unit_of_a_dledger_log_is_shown_with_the_header_of_its_entry(golden):
+    """The Log view said of the whole log that it is not decoded."""
+    with open_store(golden("broker-dledger-5.5.1")) as store:
+        first, second = unit_rows(store, 2)
+        loaded = load(store, second)
+    assert (first.offset, second.offset) == (48, 944)
+    entry, identity = describe(loaded.decoded)[:2]
+    values = {line.name: line.value for line in entry.lines}
+    assert (entry.title, identity.title) == ("DLedger entry", "Identity")
+    assert (values["entryIndex"], values["entryTerm"], values["entryPosition"]) == ("1", "0", "896")
+    painted = {field.name: field.position for field in loaded.fields}
+    assert (painted["entryMagic"], painted["entryBodySize"], painted["totalSize"]) == (0, 44, 48)
