@@ -131,7 +131,8 @@ def _of_index(log: DLedgerLog, entries: _Entries) -> Iterator[Finding]:
     what = sentence("is missing") if is_missing else sentence("differs")
     text = plural(
         "{n:,} entry between {entry:,} and {last:,} has no fitting row in the index: the row of entry {entry:,} {what}",
-        "{n:,} entries between {entry:,} and {last:,} have no fitting row in the index: the row of entry {entry:,} {what}",
+        "{n:,} entries between {entry:,} and {last:,} have no fitting row in the index: the row of entry {entry:,} "
+        "{what}",
         n=entries.wrong_rows,
         entry=first.index,
         last=entries.last_wrong,
