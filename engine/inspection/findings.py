@@ -19,6 +19,7 @@ from engine.errors import CannotRead
 from engine.inspection import stalled_services, undecoded
 from engine.inspection.block_scan import scan_log
 from engine.inspection.check import clock as check_clock
+from engine.inspection.check import compaction as check_compaction
 from engine.inspection.check import (
     config,
     consequences,
@@ -30,7 +31,6 @@ from engine.inspection.check import (
     wrong_copies,
 )
 from engine.inspection.check import groups as check_groups
-from engine.inspection.check import rocksdb_rows as check_rows
 from engine.inspection.check import state as check_state
 from engine.inspection.check import tables as check_tables
 from engine.inspection.check import timer as check_timer
@@ -217,7 +217,6 @@ def _all_findings(
         around = [*ext.follow(around, lost), *lost]
         around += _until_unreadable(next_start.findings(store)) if is_decoded else []
         around += _until_unreadable(check_timer.findings(store, log.newest_time, deliveries))
-        around += _until_unreadable(check_rows.findings(store, log.newest_time, deliveries))
         around += _until_unreadable(stalled_services.findings(store, clock.newest)) if is_decoded else []
         around += _until_unreadable(check_transactions.findings(store)) if is_decoded else []
         short_queues = fold.undispatched.short
@@ -228,6 +227,7 @@ def _all_findings(
         )
         around += _until_unreadable(check_groups.offset_findings(store, short_queues, log.spans.spans))
         around += _until_unreadable(index_findings.findings(store, log, index, fold.odd_units, starts.indexed_from))
+    around += _until_unreadable(check_compaction.findings(store))
     around += _until_unreadable(check_state.checkpoint(store, log.newest_time, log.end, clock.newest, starts))
     in_dledger = starts.dledger and not log.units  # its messages are inside DLedger entries, in commitlog/ too
     if in_dledger:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from engine.codec.message import Unit
 from engine.inspection import undecoded
 from engine.inspection.rocksdb_queue import RocksQueueReader
+from engine.inspection.tables import topics
 from engine.releases import of
 from engine.store import get_message as live
 from engine.store import offset_by_time as by_time
@@ -22,6 +23,7 @@ from engine.store.message_filter import MessageFilter
 from engine.store.queue_entry import CqEntry
 
 if TYPE_CHECKING:
+    from engine.inspection.compaction import CompactedQueue
     from engine.inspection.snapshot import StoreSnapshot
 
 
@@ -51,7 +53,12 @@ def get_message(
     max_count: int = 32,
     message_filter: MessageFilter | None = None,
 ) -> GetResult:
-    """Run getMessage for one queue from queue offset ``offset`` on."""
+    """Run getMessage for one queue from queue offset ``offset`` on.
+
+    A compacted topic is read from its compacted queue, without a filter, as a broker does.
+    """
+    if is_compacted(store, topic):
+        return _get_compacted(store.compacted_queue(topic, queue_id), offset, max_count)
     queue = store.find_queue(topic, queue_id)
     if queue is None:
         return GetResult(GetMessageStatus.NO_MESSAGE_IN_QUEUE, 0, 0, 0)
@@ -61,6 +68,44 @@ def get_message(
     with live.get_message(queue, log, offset, max_count, message_filter, limits) as result:
         units = [unit for unit_offset in result.offsets if (unit := log.unit(unit_offset)) is not None]
         return GetResult(result.status, result.next_begin_offset, result.min_offset, result.max_offset, units)
+
+
+def is_compacted(store: StoreSnapshot, topic: str) -> bool:
+    """Return True if a broker reads the topic from its compacted queues. Raises :class:`CannotRead`."""
+    if store.paths is None or not (store.config is None or store.config.enable_compaction):
+        return False
+    if store.undecoded_part("topics") is not None and store.why_unknown("topics") is not None:
+        return False
+    return topic in compacted_topics(store)
+
+
+def compacted_topics(store: StoreSnapshot) -> set[str]:
+    """Topics with ``cleanup.policy=COMPACTION``. Raises :class:`CannotRead`."""
+    rows = topics(store) or {}
+    return {name for name, row in rows.items() if row.attributes.get("cleanup.policy") == "COMPACTION"}
+
+
+def _get_compacted(queue: CompactedQueue | None, offset: int, max_count: int) -> GetResult:
+    """``CompactionLog.getMessage``: messages of one queue file; an offset in front of the first one is no error."""
+    if queue is None:
+        return GetResult(GetMessageStatus.NO_MATCHED_LOGIC_QUEUE, 0, 0, 0)
+    files = queue.files_of_entries()
+    minimum, maximum = queue.min_offset, queue.max_offset
+    if maximum == 0:
+        return GetResult(GetMessageStatus.NO_MESSAGE_IN_QUEUE, 0, minimum, maximum)
+    if offset == maximum:
+        return GetResult(GetMessageStatus.OFFSET_OVERFLOW_ONE, offset, minimum, maximum)
+    if offset > maximum:
+        next_offset = maximum if minimum else minimum
+        return GetResult(GetMessageStatus.OFFSET_OVERFLOW_BADLY, next_offset, minimum, maximum)
+    for rows in files:
+        entries = [entry for entry in rows if entry.next_offset > offset][:max_count]
+        items = (queue.log.seen_at(entry.physical_offset, crc=False) for entry in entries)
+        units = [item for item in items if isinstance(item, Unit)]
+        if units:
+            next_offset = entries[-1].next_offset
+            return GetResult(GetMessageStatus.FOUND, next_offset, minimum, maximum, units)
+    return GetResult(GetMessageStatus.OFFSET_FOUND_NULL, offset, minimum, maximum)
 
 
 def _limits(store: StoreSnapshot) -> Limits:

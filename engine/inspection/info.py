@@ -57,6 +57,18 @@ class QueueInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class CompactedInfo:
+    """A compacted queue: its messages, offsets in messages, and the bytes of its log files."""
+
+    topic: str
+    queue_id: int
+    messages: int
+    min_offset: int
+    max_offset: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
 class StoreInfo:
     """Everything that ``info`` shows; sizes in bytes, times in ms, offsets of the log in bytes.
 
@@ -84,6 +96,7 @@ class StoreInfo:
     undecoded: tuple[UndecodedPart, ...] = ()
     unknown: dict[Subject, str] = field(default_factory=dict)
     dledger: DLedgerInfo | None = None
+    compacted: list[CompactedInfo] = field(default_factory=list)
 
 
 def store_info(store: StoreSnapshot) -> StoreInfo:
@@ -120,6 +133,7 @@ def store_info(store: StoreSnapshot) -> StoreInfo:
         + [oddity.path + ": " + oddity.description for oddity in store.log.sequence.oddities]
         + undecoded.notes(store),
         sizes=store.geometry.how,
+        compacted=list(_compacted(store)),
     )
     unknown = {subject: reason for subject in SUBJECT_WORDS if (reason := store.why_unknown(subject)) is not None}
     parts = tuple(part for part in store.undecoded if not undecoded.is_read_log(store, part))
@@ -206,6 +220,13 @@ def _scan(store: StoreSnapshot, folder: Path | str) -> list[os.DirEntry[str]]:
         return store.reading.entries(folder, listed=True)
     except CannotRead:
         return []
+
+
+def _compacted(store: StoreSnapshot) -> Iterator[CompactedInfo]:
+    with contextlib.suppress(CannotRead):  # ``reading`` has noted it
+        for queue in store.compacted_queues():
+            count = sum(1 for _ in queue.entries())
+            yield CompactedInfo(queue.topic, queue.queue_id, count, queue.min_offset, queue.max_offset, queue.size)
 
 
 def _tree(store: StoreSnapshot, entry: os.DirEntry[str]) -> Iterator[int]:

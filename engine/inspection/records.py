@@ -325,6 +325,17 @@ def store(info: StoreInfo) -> Json:
         ],
         "dledger": info.dledger.record() if info.dledger is not None else None,
         "unknown": dict(info.unknown),
+        "compacted": [
+            {
+                "topic": queue.topic,
+                "queueId": queue.queue_id,
+                "messages": queue.messages,
+                "minOffset": queue.min_offset,
+                "maxOffset": queue.max_offset,
+                "bytes": queue.size,
+            }
+            for queue in info.compacted
+        ],
     }
 
 

@@ -27,6 +27,7 @@ from engine.errors import CannotRead, MissingExtra, Undecoded
 from engine.files.layout import StorePaths, parse_file_name
 from engine.files.store_folders import LOG_FOLDER, StoreFolders, settle_folders
 from engine.inspection import undecoded
+from engine.inspection.compaction import CompactedQueue, list_compacted
 from engine.inspection.dledger import DLedgerLog, find_folders
 from engine.inspection.index_reader import IndexReader, index_geometry, list_index, misnamed, stored_count
 from engine.inspection.log_reader import LogReader
@@ -122,6 +123,7 @@ class StoreSnapshot:
         self._listing = threading.Lock()
         self._index: list[IndexReader] | None = None
         self._index_trouble: CannotRead | None = None
+        self._compacted: list[CompactedQueue] | None = None
         self._geometry: Geometry | None = None
         self._settled = False
         self._settle_start: int | None = None
@@ -256,6 +258,7 @@ class StoreSnapshot:
         self._settled = False
         self._settle_start = None
         self._geometry = None
+        self._compacted = None
         old_index, self._index = self._index, None
         if old_index is not None:
             changed |= self._forget_index(old_index)
@@ -618,6 +621,19 @@ class StoreSnapshot:
             with contextlib.suppress(CannotRead):
                 entries.append(queue.newest())
         return [entry for entry in entries if entry is not None]
+
+    def compacted_queues(self) -> list[CompactedQueue]:
+        """The queues of compacted topics, by topic and queue id. Raises :class:`CannotRead`."""
+        queues = self._compacted  # another thread may refresh meanwhile
+        if queues is None:
+            queues = [] if self.paths is None else list_compacted(self.path, self._cache)
+            self._compacted = queues
+        return queues
+
+    def compacted_queue(self, topic: str, queue_id: int) -> CompactedQueue | None:
+        """One queue of a compacted topic; None if there is none. Raises :class:`CannotRead`."""
+        named = (queue for queue in self.compacted_queues() if (queue.topic, queue.queue_id) == (topic, queue_id))
+        return next(named, None)
 
     # -- index
 

@@ -158,8 +158,11 @@ def is_check_complete(store: StoreSnapshot) -> bool:
 
 
 def notes(store: StoreSnapshot) -> list[str]:
-    """A sentence for each undecoded part that may hold something; last the tables that may be outdated."""
-    return [note for note, _ in judged_notes(store)]
+    """A sentence for the compacted queues and for each undecoded part that may hold something; last the tables that may
+    be outdated.
+    """
+    compacted = [part.words for part in store.undecoded if part.compacted]
+    return compacted + [note for note, _ in judged_notes(store)]
 
 
 def judged_notes(store: StoreSnapshot) -> list[tuple[str, bool]]:
@@ -168,7 +171,7 @@ def judged_notes(store: StoreSnapshot) -> list[tuple[str, bool]]:
     parts = [
         (note, part.folder in answering_parts)
         for part in store.undecoded
-        if not is_read_log(store, part) and (note := _note(store, part)) is not None
+        if not is_read_log(store, part) and not part.compacted and (note := _note(store, part)) is not None
     ]
     return parts + [(note, True) for note in _old_tables(store)]
 

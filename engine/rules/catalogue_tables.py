@@ -248,44 +248,6 @@ CF16 = _rule(
     "the messages again.",
     needs=BOTH,
 )
-CF17 = _rule(
-    "CF17",
-    "warn",
-    "Open transactions in a RocksDB that are never checked",
-    "With transRocksDBEnable and without transWriteOriginTransHalfEnable the broker asks producers about half "
-    "messages with a row in rocksdbstore/ only. It deletes a row that leads to no half message without a word, and no "
-    "start gives a row to a half message that dispatch has passed.",
-    "ask the producers whether these transactions were committed; if so, send the messages again. Restore "
-    "rocksdbstore/ and the log together only from the same moment.",
-    kinds={
-        "expired": Kind(
-            "note",
-            "ask the producers whether these transactions were committed: the log has deleted the half messages.",
-        ),
-        "unit": Kind(),
-    },
-    needs=BOTH,
-)
-CF18 = _rule(
-    "CF18",
-    "error",
-    "Popped messages in a RocksDB that do not come again",
-    "With popConsumerKVServiceEnable a popped message has a row in kvStore/ until it is acknowledged. The broker "
-    "reads all rows whose time is over; at one that is not of its form it stops, and tries again forever. A row that "
-    "leads to no message is deleted without a word.",
-    "delete these rows (ldb of RocksDB, with the keys in the evidence) while the broker is stopped; until then groups "
-    "that pop do not get again what they did not acknowledge.",
-    kinds={
-        "lost": Kind(
-            "warn",
-            "find out what happened to the queue or the log; a group that pops does not get these messages again.",
-        ),
-        "expired": Kind(
-            "note", "no action needed: the log has deleted these messages before the group acknowledged them."
-        ),
-    },
-    needs=BOTH,
-)
 CQ14 = _rule(
     "CQ14",
     "warn",
@@ -380,29 +342,6 @@ TM05 = _rule(
     },
     needs=BOTH | CONFIG | TIMER,
 )
-TM06 = _rule(
-    "TM06",
-    "error",
-    "Timer messages in a RocksDB that are never delivered",
-    "With timerRocksDBEnable the broker delivers timer messages with a row in rocksdbstore/ only, in the order of "
-    "their due times. It passes over a row that leads to no timer message, and never looks again for a message "
-    "without a row. Before the first delivery, timeline_checkpoint does not exist: a start then begins 10 seconds "
-    "before its own time.",
-    "restore rocksdbstore/ and the log from the same moment, or send these messages again.",
-    kinds={
-        "expired": Kind(
-            None, "these messages cannot come back; keep the log longer than messages wait (fileReservedTime)."
-        ),
-        "unit": Kind(None, "read these messages from the log (storescope where shows each) and send them again."),
-        "passed": Kind("warn", "read these messages from the log (storescope where shows each) and send them again."),
-        "start": Kind(
-            "note",
-            "start the broker before that time; if it starts later, read the messages that were due from the log and "
-            "send them again.",
-        ),
-    },
-    needs=BOTH | TIMER,
-)
 CL13 = _rule(
     "CL13",
     "note",
@@ -458,6 +397,35 @@ IX11 = _rule(
         ),
     },
     needs=INDEX,
+)
+CM01 = _rule(
+    "CM01",
+    "chat",
+    "Compacted topics",
+    "Consumers of a topic with cleanup.policy=COMPACTION read from compaction/ and not from the commit log. Compaction "
+    "keeps the newest message of each key.",
+    "no action needed. storescope where says of a message whether it lives on there.",
+    needs=SEEN,
+)
+CM02 = _rule(
+    "CM02",
+    "error",
+    "Damage in a compacted queue",
+    "A broker does not check these files when it starts: it hands the damaged bytes to consumers, which cannot read "
+    "them and stop there.",
+    "while the broker is stopped, restore the folder of this queue in compaction/ from a replica or a backup. No start "
+    "builds it again from the commit log.",
+    needs=SEEN,
+)
+CM03 = _rule(
+    "CM03",
+    "error",
+    "A compacted queue without its messages",
+    "Consumers of a compacted topic read only from compaction/. If its files are lost, they find the queue empty, "
+    "although log and queue still have the messages. No start builds it again.",
+    "while the broker is stopped, restore compaction/ from a replica or a backup. Else send the newest message of each "
+    "key again: storescope queue --resolve lists those that the log still has.",
+    needs=BOTH | CONFIG,
 )
 CQ15 = _rule(
     "CQ15",

@@ -308,6 +308,7 @@ _GROUPS: dict[str, Group] = {
     "CL": "log",
     "CQ": "queue",
     "IX": "index",
+    "CM": "queue",
     "CK": "checkpoint",
     "CF": "config",
     "AB": "state",

@@ -166,7 +166,8 @@ class UndecodedPart:
         """The reason why nothing is written into a store with this part."""
         if self.compacted:
             return sentence(
-                "{folder}/ holds compacted messages, which are not decoded: nothing is written into this store",
+                "{folder}/ holds compacted messages, which only a broker can keep up to date: nothing is written into "
+                "this store",
                 folder=self.folder,
             )
         if "log" in self.subjects:
@@ -466,10 +467,9 @@ def _compaction(listing: FolderListing, entries: list[Entry]) -> UndecodedPart |
     if not size:
         return None
     words = plural(
-        "{folder} holds compacted messages of {n} queue in {count:,} bytes. The compaction log is "
-        "not decoded: messages that live on in it are not listed.",
-        "{folder} holds compacted messages of {n} queues in {count:,} bytes. The compaction log is "
-        "not decoded: messages that live on in it are not listed.",
+        "{folder} holds compacted messages of {n} queue in {count:,} bytes: consumers of its topic read from there.",
+        "{folder} holds compacted messages of {n} queues in {count:,} bytes: consumers of their topics read from "
+        "there.",
         folder=_COMPACTION,
         n=len(compacted),
         count=size,

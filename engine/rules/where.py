@@ -37,6 +37,7 @@ Verdict = Literal[
     "rolledBack",
     "delayed",
     "passedOver",
+    "replaced",
     "retried",
     "deadLetter",
     "hiddenByTag",
@@ -460,7 +461,8 @@ DELETED_STEP = sentence(
     "the log and send it again."
 )
 COMPACTED_STEP = sentence(
-    "The log has deleted it; its topic is compacted, and a broker's compaction log may hold it: consume it from there."
+    "The log has deleted it; its topic is compacted, and damaged bytes of the compaction log may hold it: follow the "
+    "step of CM02 in check."
 )
 UNDECODED_STEP = sentence(
     "The log holds it; its queue is in a part of the store that is not decoded: ask a broker, by queryMsgByOffset."
@@ -539,6 +541,10 @@ NEXT_STEPS: dict[Verdict, str] = {
     "rolledBack": sentence("The producer rolled it back: it must not be delivered."),
     "delayed": sentence("Wait until it is due; the evidence shows the time."),
     "passedOver": sentence("No start delivers it: follow the steps of TM05 in check, or send it again."),
+    "replaced": sentence(
+        "Its topic is compacted: consumers get only the newest message of each key. Read this one from the log, until "
+        "retention deletes it there."
+    ),
     "retried": sentence("Look at the consumer's log for the failure of the earlier delivery."),
     "deadLetter": sentence("Read it from the dead letter topic, fix the cause, and send it again."),
     "hiddenByTag": sentence("Compare the message's tag or properties with the group's subscription."),

@@ -9,30 +9,13 @@ from pathlib import Path
 
 from dledger_damage import as_dledger
 from handmade_stores import LOG_SIZE, SLOTS, HandmadeStore, add_key
-from made_rocksdb import make_database
 from planted_faults import patch, read
 
-from engine.codec import rocksdb_pop_rows, rocksdb_timer_rows, rocksdb_transaction_rows, timer
+from engine.codec import timer
 from engine.config import MessageStoreConfig
 from engine.inspection.snapshot import open_store
 
 ENTRY = 40 + 4 * SLOTS
-
-
-def timer_row_to_nowhere(root: Path, _made: HandmadeStore) -> None:
-    rows = dict([rocksdb_timer_rows.encode(rocksdb_timer_rows.TimerRow(1 << 41, "A", 100, 1 << 40))])
-    rows[rocksdb_timer_rows.SCAN_KEY] = struct.pack(">q", 1)
-    make_database(root / "rocksdbstore", {rocksdb_timer_rows.FAMILY: rows, rocksdb_transaction_rows.FAMILY: {}})
-
-
-def half_row_to_nowhere(root: Path, _made: HandmadeStore) -> None:
-    row = rocksdb_transaction_rows.TransactionRow(1 << 40, "Orders", "A", 0, 100)
-    rows = dict([rocksdb_transaction_rows.encode(row)])
-    make_database(root / "rocksdbstore", {rocksdb_timer_rows.FAMILY: {}, rocksdb_transaction_rows.FAMILY: rows})
-
-
-def pop_row_without_json(root: Path, _made: HandmadeStore) -> None:
-    make_database(root / "kvStore", {rocksdb_pop_rows.FAMILY: {struct.pack(">q", 1 << 40) + b"g@Orders": b"no json"}})
 
 
 def log(root: Path, offset: int, data: bytes) -> None:
@@ -253,6 +236,24 @@ def queue_lost_its_tail(root: Path, made: HandmadeStore) -> None:
     patch(lost, 200, bytes(lost.stat().st_size - 200))
 
 
+def compacted(root: Path, made: HandmadeStore) -> Path:
+    """Orders/0 is compacted, and compaction has removed nothing yet; returns the file of its log."""
+    table(root, "topics.json", '{"topicConfigTable":{"Orders":{"attributes":{"cleanup.policy":"COMPACTION"}}}}')
+    log_bytes, entries = bytearray(), bytearray()
+    for unit in (item for item in made.units if (item.topic, item.queue_id) == ("Orders", 0)):
+        data = bytearray(made.log[unit.offset : unit.offset + unit.size])
+        data[28:36] = struct.pack(">q", len(log_bytes))
+        entries += struct.pack(
+            ">qiqqqhii", len(log_bytes), unit.size, unit.tags_code, unit.store_timestamp, unit.queue_offset, 1, -1, 0
+        )
+        log_bytes += data
+    for part, data in (("compactionLog", log_bytes), ("compactionCq", entries)):
+        folder = root / "compaction" / part / "Orders" / "0"
+        folder.mkdir(parents=True)
+        (folder / f"{0:020d}").write_bytes(data + bytes(460))
+    return root / "compaction" / "compactionLog" / "Orders" / "0" / f"{0:020d}"
+
+
 def gap_before_dispatch(root: Path, made: HandmadeStore) -> None:
     """A log file is lost and somebody removed the queues to have them built again."""
     sorted((root / "commitlog").iterdir())[1].unlink()
@@ -276,6 +277,9 @@ BROKEN = {
     "CQ15": ext_files_gone,
     "DK03": lambda root, store: rewritten(root, store, "T" * 130, magic=0xDAA320AB),
     "CL13": later_than_born,
+    "CM01": compacted,
+    "CM02": lambda root, store: patch(compacted(root, store), 90, b"\xff"),
+    "CM03": lambda root, store: shutil.rmtree(compacted(root, store).parents[3]),
     "CQ01": lambda root, store: patch(queue(root), 400, b"too long"),
     "CQ03": lambda root, store: patch(queue(root), 100, bytes(20)),
     "CQ04": lambda root, store: patch(queue(root), 108, struct.pack(">i", 7)),
@@ -292,7 +296,6 @@ BROKEN = {
     "TM03": lambda root, store: timers(root, store, flushed=5200),
     "TM04": lambda root, store: (root / "timerwheel").write_bytes(bytes(640)),
     "TM05": timer_message_passed_over,
-    "TM06": timer_row_to_nowhere,
     "CQ12": lambda root, store: patch(queue(root), 100, read(queue(root), 20, 20)),
     "CQ13": queue_ahead,
     "CQ14": lambda root, store: declared(root, "Orders"),
@@ -332,8 +335,6 @@ BROKEN = {
     "CF14": tables_of_another_broker,
     "CF15": group_barred,
     "CF16": half_message_given_up,
-    "CF17": half_row_to_nowhere,
-    "CF18": pop_row_without_json,
     "RP03": numbers_jump,
     "RP01": queue_lost_its_tail,
     "RP02": gap_before_dispatch,

@@ -184,6 +184,7 @@ RECORDS: dict[str, Mapping[str, Check]] = {
             "rolledBack",
             "delayed",
             "passedOver",
+            "replaced",
             "retried",
             "deadLetter",
             "hiddenByTag",

@@ -277,6 +277,11 @@ VERDICTS = {
         words("Passed over"),
         words("It was due, and the timer has read on without delivering it."),
     ),
+    "replaced": (
+        "warn",
+        words("Replaced"),
+        words("A later message with the same key has replaced it for the consumers of this compacted topic."),
+    ),
     "retried": ("warn", words("Retried"), words("A delivery failed; the message was put back for the group.")),
     "deadLetter": ("error", words("Dead letter"), words("The group gave it up after its last delivery.")),
     "hiddenByTag": ("error", words("Hidden by its tag"), words("The group's filter skips it.")),

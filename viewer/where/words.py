@@ -66,6 +66,7 @@ ABSENCE_VERDICTS = frozenset(
         "notInIndex",
         "half",
         "passedOver",
+        "replaced",
         "notYetDispatched",
         "notConsumed",
         "beyondQueue",

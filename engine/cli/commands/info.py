@@ -19,6 +19,13 @@ _QUEUES = (
     Column("Min offsets", "min"),
     Column("Max offsets", "max"),
 )
+_COMPACTED = (
+    Column("Compacted queue", "queue"),
+    Column("Messages", "messages", "number"),
+    Column("Min offset", "min", "number"),
+    Column("Max offset", "max", "number"),
+    Column("Log bytes", "bytes", "number"),
+)
 _INDEX = (
     Column("Index file", "name", "plain"),
     Column("Entries", "entries", "number"),
@@ -105,6 +112,19 @@ def _for_people(info: StoreInfo, out: Output) -> None:
                 "max": _few([q.max_offset for q in queues]),
             },
             _QUEUES,
+        )
+    if info.compacted:
+        out.line()
+    for compacted in info.compacted:
+        out.record(
+            {
+                "queue": f"{compacted.topic}/{compacted.queue_id}",
+                "messages": compacted.messages,
+                "min": compacted.min_offset,
+                "max": compacted.max_offset,
+                "bytes": compacted.size,
+            },
+            _COMPACTED,
         )
     if info.index:
         out.line()

@@ -29,6 +29,7 @@ _VERDICT_WORDS = {
     "rolledBack": "its transaction was rolled back: it must not be delivered",
     "delayed": "it waits for its delivery time",
     "passedOver": "it was due, and the timer has read on without delivering it",
+    "replaced": "a later message with the same key has replaced it for the consumers of this compacted topic",
     "retried": "a delivery failed: it waits for its next delivery, or was delivered again",
     "deadLetter": "the group gave it up after its last delivery",
     "hiddenByTag": "the group's filter skips it",

@@ -26,6 +26,7 @@ from engine.inspection.lookup import by_key, parse_number
 from engine.inspection.misnamed_files import misnamed_log_files
 from engine.inspection.older_front import older_front
 from engine.inspection.queue_place import bounds_by_queue, units_at
+from engine.inspection.where.compacted import settle_compacted
 from engine.inspection.where.facts import Evidence, FactFinder
 from engine.inspection.where.lost import LostFinder, WhereResult
 from engine.releases import name_next_start
@@ -72,7 +73,7 @@ def where(
     its filter and its own retries and dead letters.
     """
     for result in _Search(store, topic, group, progress).run(text):
-        settled = _unknown_if_misnamed(store, _unknown_if_compacted(store, _expired_if_older(store, result), topic))
+        settled = _unknown_if_misnamed(store, settle_compacted(store, text, _expired_if_older(store, result), topic))
         yield _unknown_if_unread(store, _of_release(store, settled))
 
 
@@ -97,32 +98,6 @@ def _of_release(store: StoreSnapshot, result: WhereResult) -> WhereResult:
     release = release_of(store)
     evidence = [replace(item, holds=name_next_start(item.holds, release)) for item in result.evidence]
     return replace(result, evidence=evidence, next_step=name_next_start(result.next_step, release))
-
-
-def _unknown_if_compacted(store: StoreSnapshot, result: WhereResult, topic: str | None) -> WhereResult:
-    """Replace ``expired`` by ``unknown`` if the compaction log of the topic may still hold the message."""
-    part = next((part for part in store.undecoded if part.compacted), None)
-    if result.verdict != "expired" or part is None:
-        return result
-    topic = result.topic or next((item.topic for item in result.evidence if item.topic is not None), topic)
-    queues = [
-        queue
-        for queue in part.compacted
-        if topic in {None, queue.rpartition("/")[0]}
-        and (result.queue_id is None or queue == f"{topic}/{result.queue_id}")
-    ]
-    if not queues:
-        return result
-    folder = store.path / part.folder
-    named = ", ".join(queues[:MOST_UNREAD])
-    statement = sentence("may live on in {folder}, which is not decoded", folder=f"{part.folder}/{named}")
-    store.reading.note_undecoded(folder, statement)
-    return replace(
-        result,
-        verdict="unknown",
-        evidence=[*result.evidence, Evidence("compaction", str(folder), None, statement)],
-        next_step=rules.COMPACTED_STEP,
-    )
 
 
 def _expired_if_older(store: StoreSnapshot, result: WhereResult) -> WhereResult:
@@ -229,7 +204,7 @@ class KnownPlaces:
         """
         self._search.tell(offsets, unreadable)
         for result in self._search.run(text):
-            settled = _unknown_if_compacted(self._store, _expired_if_older(self._store, result), self._topic)
+            settled = settle_compacted(self._store, text, _expired_if_older(self._store, result), self._topic)
             yield _unknown_if_unread(self._store, settled)
 
 

@@ -13,7 +13,7 @@ from engine.rules.findings import SEVERITIES, SNAPSHOT_FIRST, Kind, at_least
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=lambda rule: rule.id)
 def test_a_rule_says_what_why_and_what_next(rule):
-    assert re.fullmatch(r"(CL|CQ|IX|CK|CF|AB|TM|DK|DL|RP)\d\d", rule.id)
+    assert re.fullmatch(r"(CL|CM|CQ|IX|CK|CF|AB|TM|DK|DL|RP)\d\d", rule.id)
     assert rule.severity in SEVERITIES
     assert len(rule.title) > 10
     assert rule.explanation.endswith(".")
