@@ -8,7 +8,7 @@ from engine.callbacks import system_clock
 
 
 def test_the_system_clock_gives_milliseconds_since_1970():
-    before = time.time()
+    start = time.time()
     now = system_clock()
     assert isinstance(now, int)
-    assert before - 0.001 <= now / 1000 <= time.time()
+    assert start - 0.001 <= now / 1000 <= time.time()

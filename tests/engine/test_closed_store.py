@@ -1,4 +1,6 @@
-"""A closed store refuses: every name of the class is asked, so that the next method cannot forget it."""
+"""A closed store refuses every operation. The test goes through every name of the class, so no new method is
+forgotten.
+"""
 
 from __future__ import annotations
 
@@ -85,36 +87,39 @@ def bytes_of(directory: Path) -> dict[str, bytes]:
 
 @pytest.fixture
 def second_owner(tmp_path: Path) -> Iterator[tuple[MessageStore, MessageStore]]:
-    """A closed store, and another that has its directory open; what the latter put is there at the end."""
-    first = MessageStore(tmp_path, SETTINGS)
+    """Yield a closed store and another store that has its directory open. The second store's messages must survive
+    the test.
+    """
+    closed_store = MessageStore(tmp_path, SETTINGS)
     for number in range(10):
-        assert first.put_message(Message("Orders", b"of the first %d" % number)).ok
-    first.close()
-    with MessageStore(tmp_path, SETTINGS, services=False) as second:
-        result = second.put_message(Message("Orders", b"of the second", keys="key"))
+        assert closed_store.put_message(Message("Orders", b"of the first %d" % number)).ok
+    closed_store.close()
+    with MessageStore(tmp_path, SETTINGS, services=False) as owner:
+        result = owner.put_message(Message("Orders", b"of the second", keys="key"))
         assert result.append is not None
-        second.flush()
-        assert second.wait_dispatched()
-        before = bytes_of(tmp_path)
-        yield first, second
-        assert bytes_of(tmp_path) == before, "a closed store reached the files of the next owner"
-        unit = second.look_message_by_offset(result.append.physical_offset)
+        owner.flush()
+        assert owner.wait_dispatched()
+        files_before = bytes_of(tmp_path)
+        yield closed_store, owner
+        assert bytes_of(tmp_path) == files_before, "a closed store reached the files of the next owner"
+        unit = owner.look_message_by_offset(result.append.physical_offset)
         assert unit is not None
         assert unit.body == b"of the second"
-    with MessageStore(tmp_path, SETTINGS) as third:
-        assert third.recovery_plan.exit == "normal"
-        assert third.max_offset_in_queue("Orders", 0) == 11
+    with MessageStore(tmp_path, SETTINGS) as reopened:
+        assert reopened.recovery_plan.exit == "normal"
+        assert reopened.max_offset_in_queue("Orders", 0) == 11
 
 
-def test_every_name_of_a_closed_store_is_told_of() -> None:
-    """``append_blank``, ``flush``, ``delete_topics`` and the queries did not ask whether the store is closed, and wrote
-    over what the next owner had flushed. A name that is in none of the tables here is one that nobody has decided on.
+def test_every_name_of_the_class_is_classified() -> None:
+    """``append_blank``, ``flush``, ``delete_topics`` and the queries did not check whether the store is closed, and
+    overwrote
+    what the next owner had flushed. Every name must be in one of the tables here.
     """
     public = {name for name in dir(MessageStore) if not name.startswith("_")}
     assert public == {*INFORMATION, *LIFE, *PUTS, *REFUSED, *NOTHING}
 
 
-def test_a_closed_store_refuses_whatever_it_is_asked(second_owner: tuple[MessageStore, MessageStore]) -> None:
+def test_a_closed_store_refuses_every_call(second_owner: tuple[MessageStore, MessageStore]) -> None:
     closed, _ = second_owner
     for name, call in PUTS.items():
         assert call(closed).status is PutMessageStatus.SERVICE_NOT_AVAILABLE, name
@@ -133,15 +138,15 @@ def test_a_closed_store_refuses_whatever_it_is_asked(second_owner: tuple[Message
 
 
 @pytest.mark.parametrize("end", ["close", "abandon"])
-def test_parts_that_were_handed_out_reach_no_file_any_more(tmp_path: Path, end: str) -> None:
-    """Whoever still holds a part of a closed store cannot write by it, whichever part it is: its disk is shut."""
-    first = MessageStore(tmp_path, SETTINGS)
-    first.put_message(Message("Orders", b"x"))
-    assert first.wait_dispatched()
-    parts = first.parts
-    getattr(first, end)()
+def test_parts_of_a_closed_store_reach_no_file(tmp_path: Path, end: str) -> None:
+    """A caller that still has a part of a closed store cannot write with it, because the part's disk is closed."""
+    closed_store = MessageStore(tmp_path, SETTINGS)
+    closed_store.put_message(Message("Orders", b"x"))
+    assert closed_store.wait_dispatched()
+    parts = closed_store.parts
+    getattr(closed_store, end)()
     with MessageStore(tmp_path, SETTINGS, services=False):
-        before = bytes_of(tmp_path)
+        files_before = bytes_of(tmp_path)
         for work in (
             lambda: parts.queues.delete_topic("Orders"),
             lambda: parts.tables.create_topic("Late"),
@@ -156,11 +161,11 @@ def test_parts_that_were_handed_out_reach_no_file_any_more(tmp_path: Path, end: 
         parts.flags.raise_flag(NOT_WRITEABLE, "late")
         parts.flags.clear(NOT_WRITEABLE)
         assert parts.commit_log.put_message(Message("Orders", b"late")).status.name == "SERVICE_NOT_AVAILABLE"
-        assert bytes_of(tmp_path) == before
+        assert bytes_of(tmp_path) == files_before
 
 
-def test_a_disk_that_is_shut_waits_for_what_is_under_way(tmp_path: Path) -> None:
-    """Between the question and the deed of one thread no other gives the lock away."""
+def test_closing_the_disk_waits_for_running_operations(tmp_path: Path) -> None:
+    """Between the check and the action of one thread, no other thread releases the lock."""
     disk = RealDisk()
     begun, go, shut = threading.Event(), threading.Event(), threading.Event()
 
@@ -209,23 +214,23 @@ PASSIVE = {
     "refusal",
     "refuse",
     "set_max_message_size",
-    "compiled_put",  # what puts, not a put
+    "compiled_put",  # objects that put, not puts themselves
     "ask_copy",
     "follow",
     "begin_append",
     "place",
     "room_for",
-    "topic",  # parts of the above, under the lock
+    "topic",  # parts of the above, called under the lock
 }
 
 
-def test_every_way_to_append_is_told_of() -> None:
+def test_every_way_to_append_is_listed() -> None:
     public = {name for name in dir(CommitLog) if not name.startswith("_") and callable(getattr(CommitLog, name))}
     assert public - PASSIVE == {name.partition(",")[0] for name in APPENDS} - {"append_units", "append_replicated"}
 
 
 class HeldLock:
-    """The append lock; the thread named ``late`` is held before it gets it, as if it had lost the interpreter there."""
+    """The append lock. The thread named ``late`` is delayed before it gets the lock, as if another thread had run."""
 
     def __init__(self, lock: Any) -> None:
         self.real = lock
@@ -247,45 +252,46 @@ class HeldLock:
 
 @pytest.mark.parametrize("end", ["close", "abandon"])
 @pytest.mark.parametrize("name", APPENDS)
-def test_what_has_passed_the_door_does_not_append_behind_the_end(tmp_path: Path, name: str, end: str) -> None:
-    """``refuses`` was asked before the append lock and not under it: a put that lost the interpreter in between was
-    answered PUT_OK at the place of the second owner's message, which was gone.
+def test_a_delayed_append_does_not_write_after_the_close(tmp_path: Path, name: str, end: str) -> None:
+    """``refuses`` was checked before the append lock and not under it. A delayed put got PUT_OK at the offset of the
+    second
+    owner's message, and overwrote it.
     """
-    first = MessageStore(tmp_path, SETTINGS)
-    first.put_message(Message("Orders", b"of the first"))
-    log = first.parts.commit_log
+    closed_store = MessageStore(tmp_path, SETTINGS)
+    closed_store.put_message(Message("Orders", b"of the first"))
+    log = closed_store.parts.commit_log
     lock = log.lock = HeldLock(log.lock)  # type: ignore[assignment]
     log._acquire = lock.acquire  # type: ignore[assignment]
     answers: list[Any] = []
 
-    def late() -> None:
+    def append_late() -> None:
         try:
             answers.append(APPENDS[name](log))
         except StoreClosed as error:
             answers.append(error)
 
-    thread = threading.Thread(target=late, name="late", daemon=True)
+    thread = threading.Thread(target=append_late, name="late", daemon=True)
     thread.start()
     assert lock.entered.wait(60), "it appends without the lock"
-    getattr(first, end)()
-    with MessageStore(tmp_path, SETTINGS, services=False) as second:
-        result = second.put_message(Message("Orders", b"of the second"))
+    getattr(closed_store, end)()
+    with MessageStore(tmp_path, SETTINGS, services=False) as owner:
+        result = owner.put_message(Message("Orders", b"of the second"))
         assert result.append is not None
-        second.flush()
-        before = bytes_of(tmp_path)
+        owner.flush()
+        files_before = bytes_of(tmp_path)
         lock.go.set()
         thread.join(60)
         (answer,) = answers
         assert isinstance(answer, StoreClosed) or answer.status is PutMessageStatus.SERVICE_NOT_AVAILABLE
-        assert bytes_of(tmp_path) == before
-        unit = second.look_message_by_offset(result.append.physical_offset)
+        assert bytes_of(tmp_path) == files_before
+        unit = owner.look_message_by_offset(result.append.physical_offset)
         assert unit is not None
         assert unit.body == b"of the second"
 
 
 @pytest.mark.parametrize("name", APPENDS)
-def test_a_store_that_takes_nothing_takes_nothing_in_any_way(tmp_path: Path, name: str) -> None:
-    """After a flush that failed a put was refused, but ``append_raw`` went on appending (promise 8)."""
+def test_a_refusing_store_refuses_every_way_to_append(tmp_path: Path, name: str) -> None:
+    """After a failed flush a put was refused, but ``append_raw`` still appended (promise 8)."""
     with MessageStore(tmp_path, SETTINGS, services=False) as store:
         store.put_message(Message("Orders", b"x"))
         log, wrote = store.parts.commit_log, store.positions().wrote
@@ -302,7 +308,7 @@ def test_a_store_that_takes_nothing_takes_nothing_in_any_way(tmp_path: Path, nam
 
 
 @pytest.mark.parametrize("end", ["close", "abandon"])
-def test_whoever_waits_for_dispatch_is_let_go_at_the_end(tmp_path: Path, end: str) -> None:
+def test_a_wait_for_dispatch_ends_with_the_store(tmp_path: Path, end: str) -> None:
     store = MessageStore(tmp_path, SETTINGS)
     store.services.pause("reput")
     store.put_message(Message("Orders", b"x"))
@@ -324,8 +330,8 @@ def test_a_store_that_could_not_be_opened_leaves_its_lock(tmp_path: Path, monkey
     MessageStore(tmp_path, SETTINGS).close()
 
 
-def test_a_close_that_is_interrupted_has_let_go_of_everything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl+C in the middle of the last flush: no thread goes on, and the next owner recovers as after a crash."""
+def test_an_interrupted_close_releases_everything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl+C during the last flush: no thread keeps running, and the next owner recovers as after a crash."""
     store = MessageStore(tmp_path, SETTINGS)
     store.put_message(Message("Orders", b"x"))
     threads = set(threading.enumerate())

@@ -1,4 +1,4 @@
-"""A broker's configuration as it concerns the files.
+"""The part of a broker's configuration that concerns the files.
 
 Keys of a broker's configuration.
 """
@@ -26,13 +26,13 @@ from engine.config import (
 from engine.errors import CannotRead, UsageError
 
 
-def test_only_what_was_written_counts_as_given():
+def test_only_written_keys_count_as_given():
     config, _ = parse_properties("maxIndexNum=20000000\nbrokerName=a")
     assert config.given == {"maxIndexNum"}
     assert config.max_index_num == MessageStoreConfig().max_index_num
 
 
-def test_ratios_out_of_range_are_named_with_what_the_broker_uses():
+def test_ratios_out_of_range_are_reported_with_the_brokers_value():
     config, _ = parse_properties("diskMaxUsedSpaceRatio=99\ndiskSpaceCleanForciblyRatio=10")
     assert config.clamped() == [("diskMaxUsedSpaceRatio", 99, 95), ("diskSpaceCleanForciblyRatio", 10, 30)]
 
@@ -55,11 +55,11 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("line", "what"), BAD)
-def test_impossible_values_are_refused_with_key_line_and_range(line, what):
+@pytest.mark.parametrize(("line", "message"), BAD)
+def test_impossible_values_are_refused_with_key_line_and_range(line, message):
     with pytest.raises(UsageError) as error:
         parse_properties(f"# head\n{line}\n", "broker.conf")
-    assert what in str(error.value)
+    assert message in str(error.value)
     assert str(error.value).startswith(f"broker.conf: {line.partition('=')[0]}")
 
 
@@ -79,7 +79,7 @@ def test_a_plan_gives_booleans_numbers_and_texts():
         from_mapping({"maxIndexNum": [1]})
 
 
-def test_a_plan_lies_over_a_file():
+def test_a_plan_overrides_a_file():
     base, _ = parse_properties("maxIndexNum=400\nmaxHashSlotNum=100")
     config, _ = from_mapping({"maxIndexNum": 500}, base)
     assert (config.max_index_num, config.max_hash_slot_num) == (500, 100)
@@ -92,7 +92,7 @@ def test_files_are_read_in_latin_1_as_java_does(tmp_path):
     assert read_properties(path)[0].store_path_root_dir == "/données"
 
 
-def test_what_cannot_be_read_says_so(tmp_path):
+def test_an_unreadable_file_is_an_error(tmp_path):
     with pytest.raises(CannotRead, match=r"missing.conf: No such file"):
         read_properties(tmp_path / "missing.conf")
     with pytest.raises(CannotRead):
@@ -127,7 +127,7 @@ def test_any_text_gives_a_configuration_or_a_usage_error(text):
 
 
 @given(st.integers(128, (1 << 31) - 1), st.booleans())
-def test_written_values_come_back(size, lmq):
+def test_written_values_round_trip(size, lmq):
     config, _ = parse_properties(f"mappedFileSizeCommitLog={size}\nenableLmq={str(lmq).lower()}")
     assert (config.mapped_file_size_commit_log, config.enable_lmq) == (size, lmq)
 

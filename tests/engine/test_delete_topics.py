@@ -1,4 +1,4 @@
-"""Topics are deleted beside everything else that goes on: wholly or not at all, and their queues begin at 0 again."""
+"""Topics are deleted during other work, completely or not at all, and their queues begin at 0 again."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from engine.mapped.mapped_file import MappedFile
 from engine.message_store import Message, MessageStore
 
 
-def test_a_put_under_way_does_not_write_the_old_offset_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The table was emptied without the append lock: a put that had read 5 wrote 6 back, and the topic's next queue
-    began with a hole of six entries.
+def test_a_concurrent_put_does_not_restore_the_old_offset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The table was cleared without the append lock. A put that had read 5 wrote 6 back, and the topic's next queue
+    began with a gap of six entries.
     """
     inside, go, append = threading.Event(), threading.Event(), MappedFile.append
 
@@ -43,9 +43,11 @@ def test_a_put_under_way_does_not_write_the_old_offset_back(tmp_path: Path, monk
         assert store.max_offset_in_queue("Orders", 0) == 2
 
 
-def test_topics_are_deleted_beside_puts_to_new_queues(tmp_path: Path) -> None:
-    """``dictionary changed size during iteration``: the queues were gone then, the rows of the table were not."""
-    over, before = threading.Event(), sys.getswitchinterval()
+def test_topics_are_deleted_during_puts_to_new_queues(tmp_path: Path) -> None:
+    """The error was ``dictionary changed size during iteration``: the queues were deleted, but the rows of the
+    table were not.
+    """
+    is_over, interval_before = threading.Event(), sys.getswitchinterval()
     sys.setswitchinterval(1e-5)
     try:
         with MessageStore(tmp_path, from_mapping({**SMALL, "mappedFileSizeCommitLog": 1 << 22})[0]) as store:
@@ -54,7 +56,7 @@ def test_topics_are_deleted_beside_puts_to_new_queues(tmp_path: Path) -> None:
 
             def produce() -> None:
                 for number in range(500):
-                    if over.is_set():
+                    if is_over.is_set():
                         return
                     store.put_message(Message(f"N{number}", b"x"))
 
@@ -63,19 +65,20 @@ def test_topics_are_deleted_beside_puts_to_new_queues(tmp_path: Path) -> None:
             for topic in range(40):
                 store.delete_topics([f"T{topic}"])
                 assert put(store, 1, f"T{topic}") == [(0, 0)]
-            over.set()
+            is_over.set()
             producer.join(60)
             assert store.wait_dispatched()
             assert {store.max_offset_in_queue(f"T{topic}", 0) for topic in range(40)} == {1}
     finally:
-        sys.setswitchinterval(before)
+        sys.setswitchinterval(interval_before)
 
 
 @pytest.mark.parametrize("count", [4, 3000])
 @pytest.mark.parametrize("kind", ["plain", "ext", "batch", "light"])
-def test_units_that_wait_for_dispatch_belong_to_the_topic_that_was_deleted(kind: str, count: int) -> None:
-    """Their entries came after the deletion, at their old queue offsets, and those put later found their places taken:
-    they were in the log and in no queue. (RocketMQ does that.) One by one or a block at a time, they get none now.
+def test_undispatched_units_of_a_deleted_topic_get_no_entries(kind: str, count: int) -> None:
+    """Their entries were added after the deletion at their old queue offsets. Later messages found these offsets used:
+    they were
+    in the log and in no queue. (RocketMQ does this.) Now such units get no entries, singly or in blocks.
     """
     settings = {**SMALL, "mappedFileSizeCommitLog": 1 << 22, "enableConsumeQueueExt": kind == "ext"}
     if kind == "light":
@@ -103,7 +106,7 @@ def test_units_that_wait_for_dispatch_belong_to_the_topic_that_was_deleted(kind:
     assert not store.closed or store.positions().dispatched == store.positions().wrote
 
 
-def test_a_reader_that_holds_a_queue_of_a_deleted_topic_finds_nothing_in_it(tmp_path: Path) -> None:
+def test_a_reader_of_a_deleted_topics_queue_finds_no_messages(tmp_path: Path) -> None:
     with MessageStore(tmp_path, from_mapping(SMALL)[0], services=False) as store:
         put(store, 60)
         store.wait_dispatched()

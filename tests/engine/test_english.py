@@ -9,7 +9,7 @@ from engine.rules.findings import Rule
 
 
 @pytest.mark.parametrize(
-    "said",
+    "text",
     [
         "timermetrics is empty",
         "topics.json is empty",
@@ -19,17 +19,17 @@ from engine.rules.findings import Rule
         "mqadmin tells it",
     ],
 )
-def test_a_name_stays_as_it_is_written(said):
-    assert capital(said) == said
+def test_a_name_stays_as_it_is_written(text):
+    assert capital(text) == text
 
 
-@pytest.mark.parametrize("said", ["the log is gone", "restore; then", "gone.", "so-called files"])
-def test_a_word_gets_a_capital(said):
-    assert capital(said) == said[0].upper() + said[1:]
+@pytest.mark.parametrize("text", ["the log is gone", "restore; then", "gone.", "so-called files"])
+def test_a_word_gets_a_capital(text):
+    assert capital(text) == text[0].upper() + text[1:]
 
 
 @pytest.mark.parametrize(
-    ("said", "behind"),
+    ("text", "expected"),
     [
         ("RocketMQ 5.3 starts", "RocketMQ 5.3 starts"),
         ("Nothing.", "nothing."),
@@ -37,8 +37,8 @@ def test_a_word_gets_a_capital(said):
         ("DLedger logs", "DLedger logs"),
     ],
 )
-def test_behind_other_words_only_a_word_is_small(said, behind):
-    assert small(said) == behind
+def test_inside_a_sentence_only_ordinary_words_are_lowercase(text, expected):
+    assert small(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -49,6 +49,6 @@ def test_a_step_that_begins_with_a_name_keeps_it(step):
     assert rule.found("seen").next_step == step
 
 
-def test_a_noun_behind_a_number_is_singular_for_one() -> None:
+def test_a_noun_after_a_number_is_singular_for_one() -> None:
     assert number_of(1, "unit is", "units are") == "1 unit is"
     assert number_of(1_200, "unit is", "units are") == "1,200 units are"

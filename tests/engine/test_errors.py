@@ -1,4 +1,4 @@
-"""Errors say where: the file, the offset, the character."""
+"""Error messages name the place: the file, the offset, the character."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from engine.errors import (
 
 
 @pytest.mark.parametrize(
-    ("error", "said"),
+    ("error", "message"),
     [
         (StoreError("expected a store"), "expected a store"),
         (CorruptUnit("no unit", offset=1_234_567), "at offset 1,234,567: no unit"),
@@ -31,28 +31,28 @@ from engine.errors import (
         (BadFilter("no such field", 4, 5), "filter, character 5: no such field"),
     ],
 )
-def test_what_is_said_begins_with_the_place(error, said):
-    assert str(error) == said
+def test_a_message_begins_with_the_place(error, message):
+    assert str(error) == message
 
 
-def test_a_lock_knows_who_holds_it():
+def test_a_lock_error_names_the_holder():
     assert StoreLocked("somebody has it open", pid=4711).pid == 4711
 
 
-def test_whose_fault_it_is_can_be_told_apart():
+def test_error_classes_show_whose_fault_it_is():
     assert issubclass(BadFilter, UsageError)
     assert not issubclass(CannotRead, UsageError)
     assert all(issubclass(item, StoreError) for item in (BadFilter, CannotRead, StoreClosed, StoreLocked))
 
 
-def test_an_error_comes_through_a_pipe_as_it_was():
+def test_an_error_travels_through_a_pipe_unchanged():
     for error in (CorruptUnit("no unit"), CannotRead("no rights")):
         second_record = pickle.loads(pickle.dumps(error))
         assert (type(second_record), second_record.what) == (type(error), error.what)
 
 
 @pytest.mark.parametrize(
-    ("error", "said"),
+    ("error", "message"),
     [
         (ConnectionRefusedError(errno.ECONNREFUSED, "Connect call failed ('127.0.0.1', 1)"), "Connection refused"),
         (OSError(errno.ENOSPC, "No space left on device", "/a/file"), "/a/file: No space left on device"),
@@ -69,5 +69,5 @@ def test_an_error_comes_through_a_pipe_as_it_was():
         (TimeoutError(), "no answer"),
     ],
 )
-def test_the_cause_is_said_in_the_systems_words_without_its_number(error, said):
-    assert cause_of(error) == said
+def test_the_cause_is_the_systems_message_without_its_number(error, message):
+    assert cause_of(error) == message

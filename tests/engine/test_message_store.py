@@ -1,4 +1,4 @@
-"""MessageStore: life, puts, dispatch, positions, and what a closed store leaves behind."""
+"""MessageStore: opening, puts, dispatch, positions, and the state after closing."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_the_example_of_the_module_works(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("like", ["5.3", "4.9"])
 @pytest.mark.parametrize("flush", ["ASYNC_FLUSH", "SYNC_FLUSH"])
-def test_what_was_put_is_there_after_closing_and_opening(tmp_path: Path, like: Any, flush: str) -> None:
+def test_messages_survive_closing_and_opening(tmp_path: Path, like: Any, flush: str) -> None:
     settings = config(flushDiskType=flush)
     with MessageStore(tmp_path / "store", settings, like=like) as store:
         offsets = put(store, 700)
@@ -91,7 +91,7 @@ def test_what_was_put_is_there_after_closing_and_opening(tmp_path: Path, like: A
         assert (result.append.physical_offset, result.append.queue_offset) == (positions.wrote, 233)
 
 
-def test_without_services_everything_is_driven_by_hand() -> None:
+def test_without_services_every_step_is_explicit() -> None:
     disk = SimulatedDisk()
     store = MessageStore(ROOT, config(), disk=disk, services=False)
     put(store, 10)
@@ -107,7 +107,7 @@ def test_without_services_everything_is_driven_by_hand() -> None:
     assert not disk.exists(ROOT / "abort")
 
 
-def test_abort_is_there_while_a_store_is_open_and_stays_when_it_is_abandoned() -> None:
+def test_the_abort_file_exists_while_a_store_is_open_and_after_abandoning_it() -> None:
     disk = SimulatedDisk()
     store = MessageStore(ROOT, config(), disk=disk, services=False)
     assert disk.exists(ROOT / "abort")
@@ -124,21 +124,25 @@ def test_abort_is_there_while_a_store_is_open_and_stays_when_it_is_abandoned() -
 def test_under_sync_flush_nothing_unflushed_is_dispatched() -> None:
     store = MessageStore(ROOT, config(flushDiskType="SYNC_FLUSH"), disk=SimulatedDisk(), services=False)
     put(store, 1)
-    first = store.positions()
-    assert first.flushed == first.wrote
+    first_positions = store.positions()
+    assert first_positions.flushed == first_positions.wrote
     waits_not = Message("Orders", b"x", properties={"WAIT": "false"})
     assert store.put_message(waits_not).status is OK
     store.services.step("reput")
     positions = store.positions()
-    assert (positions.flushed, positions.confirm, positions.dispatched) == (first.wrote, first.wrote, first.wrote)
-    assert positions.wrote > first.wrote
+    assert (positions.flushed, positions.confirm, positions.dispatched) == (
+        first_positions.wrote,
+        first_positions.wrote,
+        first_positions.wrote,
+    )
+    assert positions.wrote > first_positions.wrote
     store.services.step("flush")
     store.services.step("reput")
     assert store.positions().dispatched == positions.wrote
     store.close()
 
 
-def test_4_9_dispatches_what_is_not_flushed_yet() -> None:
+def test_4_9_dispatches_unflushed_units() -> None:
     settings = config(flushDiskType="SYNC_FLUSH")
     store = MessageStore(ROOT, settings, disk=SimulatedDisk(), services=False, like="4.9")
     store.put_message(Message("Orders", b"x", properties={"WAIT": "false"}))
@@ -148,7 +152,7 @@ def test_4_9_dispatches_what_is_not_flushed_yet() -> None:
     store.close()
 
 
-def test_a_failed_flush_stops_the_store_and_says_why() -> None:
+def test_a_failed_flush_stops_the_store_with_a_reason() -> None:
     disk = SimulatedDisk()
     store = MessageStore(ROOT, config(flushDiskType="SYNC_FLUSH"), disk=disk, services=False)
     put(store, 3)
@@ -163,7 +167,7 @@ def test_a_failed_flush_stops_the_store_and_says_why() -> None:
     assert disk.exists(ROOT / "abort")
 
 
-def test_a_closed_store_takes_nothing_and_gives_nothing(tmp_path: Path) -> None:
+def test_a_closed_store_refuses_puts_and_reads(tmp_path: Path) -> None:
     store = MessageStore(tmp_path, config())
     store.close()
     assert store.put_message(message(1)).status is PutMessageStatus.SERVICE_NOT_AVAILABLE
@@ -178,20 +182,20 @@ def test_two_stores_on_one_directory_exclude_each_other(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("key", ["storeType", "enableDLegerCommitLog"])
-def test_kinds_of_stores_that_are_not_written(tmp_path: Path, key: str) -> None:
+def test_unsupported_kinds_of_stores_are_refused(tmp_path: Path, key: str) -> None:
     value: Any = {"storeType": "defaultRocksDB", "enableDLegerCommitLog": True}[key]
     with pytest.raises(StoreError, match=key):
         MessageStore(tmp_path, config(**{key: value}))
-    with MessageStore(tmp_path, config()):  # the lock was given back
+    with MessageStore(tmp_path, config()):  # the lock was released
         pass
 
 
-def test_a_slave_takes_no_puts(tmp_path: Path) -> None:
+def test_a_slave_refuses_puts(tmp_path: Path) -> None:
     with MessageStore(tmp_path, config(brokerRole="SLAVE")) as store:
         assert store.put_message(message(1)).status is PutMessageStatus.SERVICE_NOT_AVAILABLE
 
 
-def test_a_slave_takes_what_its_master_has_until_a_flag_says_no(tmp_path: Path) -> None:
+def test_a_slave_accepts_replicated_bytes_until_a_flag_forbids_it(tmp_path: Path) -> None:
     with MessageStore(tmp_path / "master", config()) as master:
         append = master.put_message(message(1)).append
         assert append is not None
@@ -209,7 +213,7 @@ def test_a_slave_takes_what_its_master_has_until_a_flag_says_no(tmp_path: Path) 
         assert append_replicated(store.parts.commit_log, len(unit), unit, 1) == 2 * len(unit)
 
 
-def test_many_at_once_give_the_same_bytes_as_one_by_one() -> None:
+def test_puts_of_many_messages_write_the_bytes_of_single_puts() -> None:
     def clock() -> int:
         return 1_700_000_000_000
 
@@ -303,14 +307,14 @@ def test_positions_are_consistent_while_threads_put(tmp_path: Path) -> None:
         assert store.positions().put_latency.count == 400
 
 
-def test_unused_files_made_ahead_are_gone_after_closing(tmp_path: Path) -> None:
+def test_unused_preallocated_files_are_removed_at_closing(tmp_path: Path) -> None:
     with MessageStore(tmp_path, config()) as store:
         put(store, 1)
     assert [path.name for path in (tmp_path / "commitlog").iterdir()] == ["0" * 20]
 
 
-def test_what_a_killed_process_left_in_the_page_cache_is_on_disk_before_readers_see_it() -> None:
-    """Recovery took the log's end for flushed: a reader could see messages that a power loss then took back."""
+def test_page_cache_content_of_a_killed_process_is_flushed_before_it_is_readable() -> None:
+    """Recovery treated the log's end as flushed: a reader could see messages that a power loss then removed."""
     disk = SimulatedDisk()
     store = MessageStore(ROOT, config(), disk=disk, services=False)
     offsets = put(store, 1000)
@@ -349,8 +353,9 @@ def test_a_message_is_found_by_its_unique_key_and_by_its_offset_id() -> None:
 
 @pytest.mark.parametrize("like", ["4.9", "5.3"])
 def test_recovery_of_4_9_dispatches_delayed_messages_without_their_time(like: Any) -> None:
-    """4.9 reads its delay levels after recovery: a queue that was behind in a crash got tags codes for delivery times,
-    as the real store told where it dispatched late before it was halted; ours wrote the times.
+    """4.9 reads its delay levels after recovery, so a queue that lagged in a crash got tags codes instead of delivery
+    times, as in
+    the real store. Ours wrote the times.
     """
     disk = SimulatedDisk()
     store = MessageStore(ROOT, config(), disk=disk, like=like, services=False)
@@ -364,9 +369,10 @@ def test_recovery_of_4_9_dispatches_delayed_messages_without_their_time(like: An
     assert code == (ord("T") if like == "4.9" else put_first.store_timestamp + 10_000)
 
 
-def test_entries_that_a_killed_process_left_in_the_page_cache_are_flushed_again() -> None:
-    """Queue entries that were found after a kill counted as flushed: a power loss took them, behind a checkpoint that
-    had moved on.
+def test_queue_entries_of_a_killed_process_are_flushed_again() -> None:
+    """Queue entries present after a kill counted as flushed. A power loss removed them, although the checkpoint had
+    moved past
+    them.
     """
     disk = SimulatedDisk()
     with MessageStore(ROOT, config(), disk=disk, services=False) as store:
@@ -386,8 +392,8 @@ def test_entries_that_a_killed_process_left_in_the_page_cache_are_flushed_again(
     second_store.abandon()
 
 
-def test_a_store_and_its_results_say_what_they_are(tmp_path: Path) -> None:
-    """``print(store)`` and ``print(store.query_message(...))`` were an address in memory."""
+def test_stores_and_results_have_a_useful_repr(tmp_path: Path) -> None:
+    """``print(store)`` and ``print(store.query_message(...))`` printed a memory address."""
     with MessageStore(tmp_path / "store", release="5.3") as store:
         assert store.put_message(Message("Orders", b"tea", keys="order-1")).status is PutMessageStatus.PUT_OK
         assert store.wait_dispatched()

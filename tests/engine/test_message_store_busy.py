@@ -1,4 +1,4 @@
-"""Many threads at one store: nothing acknowledged is lost, nobody waits for ever, and what is read is whole."""
+"""Many threads use one store: no acknowledged message is lost, no thread waits forever, and every read is complete."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ AT_ANY_DISK = {"cleanFileForciblyEnable": False}
 
 
 class ThreadContention:
-    """Threads that a watchdog waits for; the first error of any of them is raised at the end."""
+    """Threads joined under a watchdog. The first error of any thread is raised at the end."""
 
     def __init__(self) -> None:
         self.errors: list[BaseException] = []
@@ -54,7 +54,7 @@ class ThreadContention:
 
 @pytest.mark.parametrize("flush", ["SYNC_FLUSH", "ASYNC_FLUSH"])
 def test_sixty_four_put_while_eight_read_and_cleaning_runs(tmp_path: Path, flush: str) -> None:
-    """Every acknowledged message stands where its answer says, and in its queue in the order of the log."""
+    """Every acknowledged message is at the returned offset, and in its queue in log order."""
     settings = from_mapping({**SMALL, "flushDiskType": flush, "fileReservedTime": 1, **AT_ANY_DISK})[0]
     acknowledged: list[tuple[int, int, int, bytes]] = []
     over = threading.Event()
@@ -108,7 +108,7 @@ def test_sixty_four_put_while_eight_read_and_cleaning_runs(tmp_path: Path, flush
     assert not (tmp_path / "abort").exists()
 
 
-def test_a_slow_disk_holds_nobody_beyond_the_time_out() -> None:
+def test_a_slow_disk_blocks_no_put_beyond_the_timeout() -> None:
     disk = SimulatedDisk()
     settings = from_mapping({**SMALL, "flushDiskType": "SYNC_FLUSH", "syncFlushTimeout": 60})[0]
     crowd = ThreadContention()
@@ -131,13 +131,13 @@ def test_a_slow_disk_holds_nobody_beyond_the_time_out() -> None:
     assert not disk.exists(Path("/store/abort"))
 
 
-def test_a_clock_that_steps_back_and_forth_disorders_nothing() -> None:
+def test_a_jumping_clock_causes_no_disorder() -> None:
     times = iter([1_700_000_000_000 + step for step in (0, 5000, -60_000, 10, 86_400_000, 0) for _ in range(400)])
-    last = [0]
+    last_time = [0]
 
     def clock() -> int:
-        last[0] = next(times, last[0])
-        return last[0]
+        last_time[0] = next(times, last_time[0])
+        return last_time[0]
 
     disk = SimulatedDisk()
     settings = from_mapping(SMALL)[0]
@@ -156,7 +156,7 @@ def test_a_clock_that_steps_back_and_forth_disorders_nothing() -> None:
             assert len(query_message.units()) == 1
 
 
-def test_a_disk_that_fills_up_refuses_puts_and_goes_on_when_there_is_room() -> None:
+def test_puts_are_refused_on_a_full_disk_and_accepted_again_later() -> None:
     disk = SimulatedDisk()
     for kind in ("reserve", "create"):
         disk.fail(errno.ENOSPC, kind=kind, path="*commitlog*", after=5)

@@ -1,4 +1,6 @@
-"""Everything that MessageStore offers, in any order, held against a plain model; ``--machine-steps`` says how often."""
+"""Random sequences of all MessageStore operations, compared with a plain model; ``--machine-steps`` sets their
+number.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +12,9 @@ from store_machine import CommonStoreMachine, PowerMachine, StoreMachine
 STEPS = 30
 
 
-@pytest.mark.timeout(7200)  # in full: some minutes for each machine
+@pytest.mark.timeout(7200)  # the full form takes some minutes for each machine
 @pytest.mark.parametrize("machine", [StoreMachine, PowerMachine])
-def test_the_promises_hold_whatever_is_done_in_whatever_order(
+def test_the_promises_hold_for_any_sequence_of_operations(
     machine: type[CommonStoreMachine], request: pytest.FixtureRequest
 ) -> None:
     steps = max(request.config.getoption("--machine-steps") // 2, STEPS)

@@ -1,4 +1,4 @@
-"""Readers beside a writer and a cleaner: every message that is lent is whole, and stays whole while it is lent."""
+"""Readers beside a writer and a cleaner: every lent message is complete, and stays so while it is lent."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def number_in_body(unit):
 
 
 def all_dispatched(store):
-    """Waits until the queues know everything that was put: in a pool it is confirmed once it is committed."""
+    """Wait until the queues have all messages; with a pool, a message is confirmed after its commit."""
     end = store.positions().wrote
     give_up_at = time.monotonic() + 60
     while store.positions().dispatched < end and time.monotonic() < give_up_at:
@@ -78,15 +78,17 @@ def queries(store, queue, over):
 
 @pytest.fixture(autouse=True)
 def _short_turns():
-    """Nine threads share one interpreter: with its usual five milliseconds each the writer would wait all day."""
-    before = sys.getswitchinterval()
+    """Nine threads share one interpreter. With the default interval of five milliseconds the writer would hardly
+    run.
+    """
+    interval_before = sys.getswitchinterval()
     sys.setswitchinterval(1e-4)
     yield
-    sys.setswitchinterval(before)
+    sys.setswitchinterval(interval_before)
 
 
 @pytest.mark.parametrize("pool", [False, True])
-def test_what_is_lent_is_whole(tmp_path, pool):
+def test_lent_messages_are_complete(tmp_path, pool):
     config, _ = from_mapping({**SMALL, "transientStorePoolEnable": pool, "transientStorePoolSize": 4})
     failures = []
     with MessageStore(tmp_path / "store", config) as store:
@@ -109,7 +111,7 @@ def test_what_is_lent_is_whole(tmp_path, pool):
         for number in range(MESSAGES):
             store.put_message(message(number))
             if number % 200 == 150:
-                assert all_dispatched(store)  # what nobody has dispatched yet would be in no queue ever
+                assert all_dispatched(store)  # otherwise undispatched messages would never be in a queue
                 store._parts.files.delete_oldest(lambda file: True, force_after_ms=0, now=number, at_most=2)
         assert all_dispatched(store)
         for worker in workers[:2]:

@@ -1,4 +1,4 @@
-"""Queues and index built again: the same as before, beside the store or exchanged for what is there."""
+"""Rebuilding queues and index: the same as before, beside the store or exchanged in place."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def queues(root):
     }
 
 
-def test_beside_the_store_the_queues_are_those_that_were_there(root, tmp_path):
+def test_queues_rebuilt_beside_the_store_equal_the_old_ones(root, tmp_path):
     calls = []
     with open_store(root) as store:
         done = rebuild_beside(store, tmp_path / "new", derived_config(store), calls.append)
@@ -37,17 +37,17 @@ def test_beside_the_store_the_queues_are_those_that_were_there(root, tmp_path):
     assert calls
 
 
-def test_in_place_they_are_exchanged_and_nothing_else_is_left(root):
-    before = queues(root)
+def test_queues_rebuilt_in_place_leave_no_other_files(root):
+    queues_before = queues(root)
     shutil.rmtree(root / "consumequeue" / "Paid" / "1")
     with open_store(root) as store:
-        done = rebuild_in_place(store, derived_config(store), None)
-    assert done.queues == 6
-    assert queues(root) == before
+        result = rebuild_in_place(store, derived_config(store), None)
+    assert result.queues == 6
+    assert queues(root) == queues_before
     assert not (root / STAGING).exists()
 
 
-def test_damage_and_units_of_elsewhere_have_no_entry(root):
+def test_damage_and_stale_units_have_no_entry(root):
     file = min((root / "commitlog").iterdir())
     data = bytearray(file.read_bytes())
     data[4:8] = b"xxxx"
@@ -59,11 +59,11 @@ def test_damage_and_units_of_elsewhere_have_no_entry(root):
 
 
 @pytest.mark.parametrize("name", ["clean-5.5.1", "crash-5.4.0", "clean-5.3.3", "clean-4.9.8"])
-def test_the_index_is_built_as_the_release_of_the_store_does(golden, tmp_path, name):
-    """What we built of a store of 5.4 and later had no entries of tags, and a query by tags found nothing there."""
+def test_the_index_is_built_for_the_stores_release(golden, tmp_path, name):
+    """An index that we rebuilt for a store of 5.4 or later had no tag entries, so a query by tag found nothing."""
     with open_store(golden(name)) as store:
-        done = rebuild_beside(store, tmp_path / "new", derived_config(store))
-        assert done.index_entries == sum(reader.header.entries for reader in store.index_files())
-        other = "5.3" if name.endswith(("5.5.1", "5.4.0")) else "5.5"
-        as_other = rebuild_beside(store, tmp_path / "other", derived_config(store), release=other)
-    assert (as_other.index_entries < done.index_entries) == (other == "5.3")
+        result = rebuild_beside(store, tmp_path / "new", derived_config(store))
+        assert result.index_entries == sum(reader.header.entries for reader in store.index_files())
+        other_release = "5.3" if name.endswith(("5.5.1", "5.4.0")) else "5.5"
+        other_result = rebuild_beside(store, tmp_path / "other", derived_config(store), release=other_release)
+    assert (other_result.index_entries < result.index_entries) == (other_release == "5.3")

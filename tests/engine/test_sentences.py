@@ -1,4 +1,4 @@
-"""A sentence is finished English, and keeps the template and the values it was made from."""
+"""A sentence is finished English text, and keeps the template and the values that made it."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_sentence_survives_another_process_and_an_error():
 
 
 def test_values_are_text_and_numbers_only():
-    """A path or an error as a value could not be carried to another process, or not cheaply."""
+    """A path or an error as a value could not be sent to another process, or only slowly."""
     assert sentence("{why}", why=ValueError("no")).params == {"why": "no"}
 
 
@@ -69,9 +69,9 @@ def test_both_sides_of_a_sum_are_kept():
 
 def test_joined_sentences_are_values_of_one():
     assert join("; ", ["a", "b"]) == "a; b"
-    both = join("; ", [sentence("{n} more", n=3), "b"])
-    assert isinstance(both, Sentence)
-    assert (both, both.params["part0"].id) == ("3 more; b", "{n} more")
+    joined = join("; ", [sentence("{n} more", n=3), "b"])
+    assert isinstance(joined, Sentence)
+    assert (joined, joined.params["part0"].id) == ("3 more; b", "{n} more")
 
 
 def test_a_capital_changes_the_english_only():
@@ -94,7 +94,7 @@ def test_a_plain_text_has_no_template():
 
 
 def test_a_sentence_travels_through_json():
-    """Findings of a pipeline job stayed English in the Chinese window: their records held finished text only."""
+    """Findings of a pipeline job stayed English in the Chinese window, because their records had only finished text."""
     lost = plural("{n:,} unit: {why}", "{n:,} units: {why}", n=2, why=sentence("{file} is gone", file="x"))
     record = {"message": name_next_start(lost + "; see the next start", "5.3"), "places": [lost, "x"], "none": None}
     same = json.loads(json.dumps(to_json(record)), object_hook=object_hook)
@@ -105,12 +105,12 @@ def test_a_sentence_travels_through_json():
 
 
 def test_the_beginning_can_be_taken_off_again():
-    first, step = sentence("Take a snapshot; "), sentence("see what the next start loses.")
-    remaining_without_beginning = without_beginning(name_next_start(first + step, "4.9"), first)
+    beginning, step = sentence("Take a snapshot; "), sentence("see what the next start loses.")
+    remaining_without_beginning = without_beginning(name_next_start(beginning + step, "4.9"), beginning)
     assert remaining_without_beginning == "see what the next start of RocketMQ 4.9.8 loses."
     assert (remaining_without_beginning.id, remaining_without_beginning.release) == (step.id, "RocketMQ 4.9.8")
-    assert without_beginning(step, first) is step
-    assert without_beginning("Take a snapshot; plain", first) == "plain"
+    assert without_beginning(step, beginning) is step
+    assert without_beginning("Take a snapshot; plain", beginning) == "plain"
 
 
 def test_the_and_of_a_list_can_be_translated():

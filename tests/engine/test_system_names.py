@@ -1,4 +1,4 @@
-"""Names that RocketMQ keeps for itself."""
+"""Names that RocketMQ reserves for itself."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from engine.system_names import is_system_group, is_system_topic
 
 
 @pytest.mark.parametrize(
-    ("topic", "own"),
+    ("topic", "is_reserved"),
     [
         ("Orders", False),
         ("%RETRY%billing", False),
@@ -19,10 +19,12 @@ from engine.system_names import is_system_group, is_system_topic
         ("schedule_topic_xxxx", False),
     ],
 )
-def test_topics(topic, own):
-    assert is_system_topic(topic) is own
+def test_topics(topic, is_reserved):
+    assert is_system_topic(topic) is is_reserved
 
 
-@pytest.mark.parametrize(("group", "own"), [("billing", False), ("CID_RMQ_SYS_TRANS", True), ("TOOLS_CONSUMER", True)])
-def test_groups(group, own):
-    assert is_system_group(group) is own
+@pytest.mark.parametrize(
+    ("group", "is_reserved"), [("billing", False), ("CID_RMQ_SYS_TRANS", True), ("TOOLS_CONSUMER", True)]
+)
+def test_groups(group, is_reserved):
+    assert is_system_group(group) is is_reserved

@@ -1,4 +1,4 @@
-"""``bench append``: both ways of making a message agree, C writes what ours writes, and every row has its figures."""
+"""``bench append``: both ways of building a message agree, C writes the same bytes, and every row has figures."""
 
 from __future__ import annotations
 

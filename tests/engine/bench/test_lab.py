@@ -1,4 +1,4 @@
-"""``bench lab``: every row has its figures, and nothing is left behind."""
+"""``bench lab``: every row has figures, and no files remain."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import pytest
 from engine.bench import lab
 
 
-def test_a_load_is_held_against_the_engine_and_looks_are_timed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_load_is_compared_with_the_engine_and_polls_are_timed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(lab, "PUTS", 2000)
     monkeypatch.setattr(lab, "LOAD_S", 0.4)
     monkeypatch.setattr(lab, "PRODUCERS", (2,))

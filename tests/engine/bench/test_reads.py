@@ -1,4 +1,4 @@
-"""Measurements measure what they say: the stores are sound, both sides see the same units, rows hold figures."""
+"""The measured stores are valid, both sides read the same units, and every row has figures."""
 
 import shutil
 

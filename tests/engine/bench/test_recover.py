@@ -18,7 +18,7 @@ def test_every_unit_is_dispatched_again_and_only_the_log_stays(tmp_path):
     assert names == {"0" * 20}
 
 
-def test_the_command_knows_it(tmp_path, capsys):
+def test_the_command_accepts_recover(tmp_path, capsys):
     assert main(["bench", "recover", "--folder", str(tmp_path), "--size", str(SIZE), "--repeats", "1"]) == 0
     assert "recovery" in capsys.readouterr().out
 

@@ -1,4 +1,4 @@
-"""The measurements of writing give rows that can be read, on stores that are gone afterwards."""
+"""The measurements of writing return readable rows and delete their stores."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def test_the_yardstick_walks_the_same_units(folder_of_yardstick):
     assert set(results.columns["crc"]) == {1}
 
 
-def test_it_is_said_why_there_is_nothing_to_compare_with(monkeypatch, tmp_path):
+def test_a_missing_comparison_is_reported_with_its_reason(monkeypatch, tmp_path):
     monkeypatch.setattr(shutil, "which", lambda _name: None)
     assert yardstick.why_unavailable() == "there is no C compiler (cc) here"
     monkeypatch.setattr(shutil, "which", lambda name: f"/usr/bin/{name}")

@@ -1,4 +1,4 @@
-"""Who may ask what: the words in which both releases refuse."""
+"""Permission checks: which requests pass, and the messages with which both releases refuse."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ accounts:
   secretKey: 87654321
   admin: true
 """
-HERE = "127.0.0.1:4711"
+PEER_ADDRESS = "127.0.0.1:4711"
 KEYS = {"someuser": "12345678", "adminuser": "87654321"}
 
 
@@ -48,10 +48,10 @@ def signed(code: int, user: str | None = "someuser", body: bytes = b"", **fields
     return command
 
 
-def refusal(who: Access, command: Command, peer: str = HERE) -> str:
-    """The words; empty where the request passes."""
+def refusal(permissions: Access, command: Command, peer: str = PEER_ADDRESS) -> str:
+    """Return the refusal's code and message, or an empty text if the request passes."""
     try:
-        who.check(command, peer)
+        permissions.check(command, peer)
     except Refused as error:
         return f"{error.code} {error}"
     return ""
@@ -109,14 +109,14 @@ def test_a_wrong_signature(tmp_path: Path) -> None:
 
 
 def test_addresses_that_need_nothing(tmp_path: Path) -> None:
-    """Before 5.x only; that of an account needs its key, and no signature."""
+    """A listed address needs no credentials before 5.x. An account's own address needs its key, but no signature."""
     bare, keyed = Command(17, {"topic": "topicA"}), Command(17, {"topic": "topicA", "AccessKey": "someuser"})
-    before, since = access(tmp_path, "4.9"), access(tmp_path, "5.3")
-    assert refusal(before, bare, "10.0.0.1:99") == ""
-    assert refusal(before, bare, "10.0.0.2:99") == in_4_9("No accessKey is configured")
-    assert refusal(before, keyed, "10.0.0.2:99") == ""
-    assert refusal(since, bare, "10.0.0.1:99") == "16 username cannot be null."
-    assert refusal(since, keyed, "10.0.0.2:99") == "16 check signature failed."
+    access_4_9, access_5_3 = access(tmp_path, "4.9"), access(tmp_path, "5.3")
+    assert refusal(access_4_9, bare, "10.0.0.1:99") == ""
+    assert refusal(access_4_9, bare, "10.0.0.2:99") == in_4_9("No accessKey is configured")
+    assert refusal(access_4_9, keyed, "10.0.0.2:99") == ""
+    assert refusal(access_5_3, bare, "10.0.0.1:99") == "16 username cannot be null."
+    assert refusal(access_5_3, keyed, "10.0.0.2:99") == "16 check signature failed."
 
 
 LOCK = {"consumerGroup": "g", "clientId": "me", "mqSet": [{"topic": "topicA", "brokerName": "b", "queueId": 0}]}
@@ -156,14 +156,14 @@ def test_refusals_of_5(command: Command, resource: str, words: str, tmp_path: Pa
     assert refusal(access(tmp_path, "5.3"), command) == expected
 
 
-def test_who_is_nobody_in_5(tmp_path: Path) -> None:
+def test_an_unknown_user_is_refused_in_5(tmp_path: Path) -> None:
     client = access(tmp_path, "5.3")
     assert refusal(client, Command(26)) == "16 username cannot be null."
     assert refusal(client, signed(26, "nobody")) == "16 User:nobody is not found."
 
 
 def test_a_file_that_changes_is_read_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """One that is wrong is told of, and what it said before holds on."""
+    """A file with an error is logged, and the accounts of the last valid file stay in force."""
     client = access(tmp_path, "5.3")
     command = signed(11, topic="topicA", consumerGroup="g")
     client.step()

@@ -1,4 +1,4 @@
-"""Acknowledgements and changes of popped messages: what is stored, and in which order."""
+"""Acknowledgements and visibility changes of popped messages: which records are stored, and in which order."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ WHERE = {"consumerGroup": GROUP, "topic": "Orders", "queueId": 0}
 
 
 def waiting(client: Asking) -> list[tuple[str, bytes]]:
-    """Tag and body of what waits for the revive topic."""
+    """Return tag and body of each message for the revive topic that has not been handled yet."""
     return [(unit.tags or "", unit.body) for unit in units(client, "rmq_sys_wheel_timer")]
 
 
 def test_an_acknowledgement_is_stored_before_it_is_answered(tmp_path: Path) -> None:
-    """Twice, too late, with a proxy's ninth field: all of that is fine."""
+    """The broker accepts a second acknowledgement, and a handle with a proxy's ninth field."""
 
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:
@@ -33,13 +33,13 @@ def test_an_acknowledgement_is_stored_before_it_is_answered(tmp_path: Path) -> N
                 assert (acked.code, acked.fields) == (0, {})
             ack = Ack("Orders", GROUP, 0, 0, int(popped_at), "broker-a", 1)
             assert waiting(client)[1:] == [("ack", ack.body())] * 2
-            last = units(client, "rmq_sys_wheel_timer")[-1]
-            assert last.properties["TIMER_DELIVER_MS"] == str(int(popped_at) + 60_000)
+            timer_unit = units(client, "rmq_sys_wheel_timer")[-1]
+            assert timer_unit.properties["TIMER_DELIVER_MS"] == str(int(popped_at) + 60_000)
 
     run(scenario)
 
 
-def test_what_cannot_be_acknowledged_is_refused_in_rocketmqs_words(tmp_path: Path) -> None:
+def test_invalid_acknowledgements_are_refused_with_rocketmqs_messages(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:
             await sent(client, b"one")
@@ -49,9 +49,9 @@ def test_what_cannot_be_acknowledged_is_refused_in_rocketmqs_words(tmp_path: Pat
             assert (refused.code, refused.remark) == (208, "offset is illegal, key:Orders@0, commit:99, store:0~1")
             assert (await client.ask(200051, **{**WHERE, "topic": "No"}, offset=0, extraInfo=handle)).code == 17
             assert (await client.ask(200051, **{**WHERE, "queueId": 7}, offset=0, extraInfo=handle)).code == 13
-            short = await client.ask(200051, **WHERE, offset=0, extraInfo="0 1 2")
-            assert short.code == 1
-            assert "getBrokerName fail, extraInfoStrs length 3" in (short.remark or "")
+            truncated_handle = await client.ask(200051, **WHERE, offset=0, extraInfo="0 1 2")
+            assert truncated_handle.code == 1
+            assert "getBrokerName fail, extraInfoStrs length 3" in (truncated_handle.remark or "")
             nothing = await client.ask(200053, **WHERE, offset=1, extraInfo=handle, invisibleTime=1000)
             zeros = {"popTime": "0", "invisibleTime": "0", "reviveQid": "0"}
             assert (nothing.code, nothing.fields) == (208, zeros)
@@ -60,7 +60,9 @@ def test_what_cannot_be_acknowledged_is_refused_in_rocketmqs_words(tmp_path: Pat
 
 
 def test_a_batch_is_one_record_for_each_entry(tmp_path: Path) -> None:
-    """Offsets that are out of range are passed over; an entry of a retry topic names the real one."""
+    """Offsets outside the checkpoint's range are skipped. An entry of a retry topic names the retry topic of that
+    group.
+    """
 
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:
@@ -80,13 +82,13 @@ def test_a_batch_is_one_record_for_each_entry(tmp_path: Path) -> None:
             extra = {**entry, "r": "1", "b": "AQ=="}
             body = json.dumps({"acks": [entry, extra], "brokerName": "broker-a"}).encode()
             assert (await client.ask(200151, body)).code == 0
-            (_, first), (tag, second), (_, third) = waiting(client)
-            assert b'"reviveTime"' in first
-            assert (tag, second) == (
+            (_, checkpoint), (tag, batch_ack), (_, retry_checkpoint) = waiting(client)
+            assert b'"reviveTime"' in checkpoint
+            assert (tag, batch_ack) == (
                 "bAck",
                 Ack("Orders", GROUP, 0, 0, popped_at, "broker-a", offsets=(0, 1, 2, 3)).body(),
             )
-            assert json.loads(third)["t"] == f"%RETRY%{GROUP}_Orders"
+            assert json.loads(retry_checkpoint)["t"] == f"%RETRY%{GROUP}_Orders"
             for wrong in (b"", b'{"acks":[]}'):
                 assert (await client.ask(200151, wrong)).code == 208
             assert (await client.ask(200151, json.dumps({"acks": [{**entry, "r": "7"}]}).encode())).code == 1
@@ -117,11 +119,11 @@ def test_a_change_that_is_not_stored_acknowledges_nothing(tmp_path: Path) -> Non
         async with asking_broker(tmp_path) as client:
             await sent(client, b"one")
             popped_at = int((await pop(client)).fields["popTime"])
-            handle, before = f"0 {popped_at} 60000 3 0 broker-a 0 0", len(waiting(client))
+            handle, count_before = f"0 {popped_at} 60000 3 0 broker-a 0 0", len(waiting(client))
             too_long = 400 * 86_400_000
             changed = await client.ask(200053, **WHERE, offset=0, extraInfo=handle, invisibleTime=too_long)
             assert (changed.code, changed.fields["popTime"]) == (1, "0")
-            assert len(waiting(client)) == before
+            assert len(waiting(client)) == count_before
 
     run(scenario)
 

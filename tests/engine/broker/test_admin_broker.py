@@ -1,4 +1,4 @@
-"""What a broker tells of itself, and takes while it runs."""
+"""Requests with which an administrator reads a broker's state and changes its configuration."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from engine.message_store import MessageStore
 from engine.releases import Release
 
 
-def test_a_broker_tells_of_itself(tmp_path: Path) -> None:
+def test_a_broker_reports_its_runtime_information(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:
             lines = bytes((await client.ask(26)).body).decode().splitlines()
@@ -39,7 +39,7 @@ def test_a_broker_tells_of_itself(tmp_path: Path) -> None:
         ("5.5", {"brokerVersionDesc": "V5_5_1"}),
     ],
 )
-def test_a_broker_tells_the_release_of_its_store(tmp_path: Path, release: Release, version: dict[str, str]) -> None:
+def test_a_broker_reports_the_release_of_its_store(tmp_path: Path, release: Release, version: dict[str, str]) -> None:
     async def scenario() -> None:
         async with asking_broker(tmp_path, release=release) as client:
             table = json.loads(bytes((await client.ask(28)).body))["table"]
@@ -63,7 +63,7 @@ def test_figures_follow_the_store(tmp_path: Path) -> None:
     run(scenario)
 
 
-def test_held_pulls_are_told_to_those_that_ask(tmp_path: Path) -> None:
+def test_held_pulls_are_reported(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:
             await client.send("Orders", b"one")
@@ -93,7 +93,7 @@ def test_held_pulls_are_told_to_those_that_ask(tmp_path: Path) -> None:
     run(scenario)
 
 
-def test_what_may_change_is_changed_and_the_rest_refused(tmp_path: Path) -> None:
+def test_changeable_settings_are_changed_and_others_refused(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:
             broker = client.server.broker
@@ -110,7 +110,7 @@ def test_what_may_change_is_changed_and_the_rest_refused(tmp_path: Path) -> None
     run(scenario)
 
 
-def test_queues_of_topics_that_are_not_declared_go(tmp_path: Path) -> None:
+def test_queues_of_undeclared_topics_are_deleted(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:
             await client.send("Orders", b"one")
@@ -129,7 +129,7 @@ def test_queues_of_topics_that_are_not_declared_go(tmp_path: Path) -> None:
     run(scenario)
 
 
-def test_cleaning_is_asked_for(tmp_path: Path) -> None:
+def test_cleaning_can_be_requested(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:
             texts: list[str] = []
@@ -140,7 +140,7 @@ def test_cleaning_is_asked_for(tmp_path: Path) -> None:
     run(scenario)
 
 
-def test_what_is_not_counted_is_not_there(tmp_path: Path) -> None:
+def test_uncounted_figures_are_absent(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:
             answer = await client.ask(315, statsName="TOPIC_PUT_NUMS", statsKey="Orders")
@@ -150,7 +150,7 @@ def test_what_is_not_counted_is_not_there(tmp_path: Path) -> None:
 
 
 def test_progress_of_every_group(tmp_path: Path) -> None:
-    """A topic that a group consumes no more is left out while it consumes others."""
+    """A topic that a group no longer consumes is left out while the group consumes other topics."""
 
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:
@@ -178,7 +178,7 @@ def test_progress_of_every_group(tmp_path: Path) -> None:
     run(scenario)
 
 
-def test_slaves_are_told_with_what_they_lack(tmp_path: Path) -> None:
+def test_slaves_are_reported_with_their_lag(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:
             await client.send("Orders", b"one")
@@ -219,7 +219,7 @@ def test_cold_reads_have_thresholds_while_the_broker_runs(tmp_path: Path) -> Non
     run(scenario)
 
 
-def test_what_only_rocksdb_would_have_to_do_is_done(tmp_path: Path) -> None:
+def test_rocksdb_requests_succeed_without_rocksdb(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:
             assert bytes((await client.ask(354)).body) == b'{"checkStatus":2}'
@@ -229,7 +229,7 @@ def test_what_only_rocksdb_would_have_to_do_is_done(tmp_path: Path) -> None:
 
 
 def test_the_log_is_read_ahead_or_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the words of 5.3.3; what is asked for reaches the maps of the log's files."""
+    """The answers are those of 5.3.3, and the setting reaches the maps of the log's files."""
 
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:
@@ -256,9 +256,10 @@ def test_the_log_is_read_ahead_or_not(tmp_path: Path, monkeypatch: pytest.Monkey
 MODE = {"topic": "Orders", "consumerGroup": "poppers", "mode": "POP", "popShareQueueNum": 2}
 
 
-def test_timers_and_modes_are_told_to_a_slave(tmp_path: Path) -> None:
-    """A real slave of ours wrote an error with its stack every three seconds: 60 was not supported, each minute also
-    61 and 402. Groups that pop lost their mode there.
+def test_a_slave_receives_timers_and_request_modes(tmp_path: Path) -> None:
+    """A real slave of our broker logged an error with its stack trace every three seconds: request 60 was not
+    supported,
+    and each minute 61 and 402. Groups that pop lost their mode on that slave.
     """
 
     async def scenario() -> None:
@@ -285,7 +286,7 @@ def test_timers_and_modes_are_told_to_a_slave(tmp_path: Path) -> None:
     run(scenario)
 
 
-def test_a_broker_without_timers_says_so(tmp_path: Path) -> None:
+def test_a_broker_without_timers_reports_it(tmp_path: Path) -> None:
     with MessageStore(tmp_path, MessageStoreConfig(timer_wheel_enable=False)):
         pass
 
@@ -297,7 +298,7 @@ def test_a_broker_without_timers_says_so(tmp_path: Path) -> None:
     run(scenario)
 
 
-def test_modes_of_the_master_are_taken_and_kept(tmp_path: Path) -> None:
+def test_a_slave_saves_the_masters_request_modes(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:
             broker = client.server.broker

@@ -1,4 +1,4 @@
-"""Consumer groups as an administrator declares, deletes and looks at them."""
+"""Consumer groups: an administrator declares, deletes and lists them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from engine.releases import Release
 from engine.remoting.connection import bind
 
 
-def test_a_group_is_declared_with_whatever_its_row_has(tmp_path: Path) -> None:
+def test_a_group_is_declared_with_all_fields_of_its_row(tmp_path: Path) -> None:
     row = {"groupName": "readers", "retryQueueNums": 2, "retryMaxTimes": 3, "ofALaterRelease": 7}
 
     async def scenario() -> None:
@@ -36,7 +36,7 @@ def test_a_group_is_declared_with_whatever_its_row_has(tmp_path: Path) -> None:
         assert store.tables.groups()["readers"].retry_max_times == 3
 
 
-def test_what_is_no_row_is_refused(tmp_path: Path) -> None:
+def test_an_invalid_row_is_refused(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:
             for wrong in (b"", b"[1]", b'{"groupName":"a","retryQueueNums":"x"}'):
@@ -49,8 +49,8 @@ def test_what_is_no_row_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("release", "longest"), [("5.3", 255), ("5.4", 120), ("5.5", 120)])
-def test_a_name_is_as_long_as_the_release_lets_it_be(tmp_path: Path, release: Release, longest: int) -> None:
-    """RocketMQ 5.4 and later declare no group of more than 120 letters, and say so; the limit stood in a table only."""
+def test_a_group_name_is_limited_as_in_the_release(tmp_path: Path, release: Release, longest: int) -> None:
+    """RocketMQ 5.4 and later refuse a group name of more than 120 letters. Our broker accepted it."""
 
     def opened(shown: str) -> MessageStore:
         return MessageStore(tmp_path, release=release, store_host=shown)
@@ -76,10 +76,8 @@ def test_a_name_is_as_long_as_the_release_lets_it_be(tmp_path: Path, release: Re
 
 
 @pytest.mark.parametrize(("release", "code"), [("4.9", 0), ("5.3", 0), ("5.5", 29)])
-def test_a_group_without_a_name_is_declared_as_the_release_declares_it(
-    tmp_path: Path, release: Release, code: int
-) -> None:
-    """As brokers of 4.9.7, 5.3.3 and 5.5.0 answered: a C++ client speaks of such a group."""
+def test_a_group_without_a_name_is_accepted_as_in_the_release(tmp_path: Path, release: Release, code: int) -> None:
+    """The codes are those that brokers of 4.9.7, 5.3.3 and 5.5.0 returned. A C++ client uses such a group."""
 
     async def scenario() -> None:
         with bind("127.0.0.1", 0) as position, MessageStore(tmp_path, release=release) as store:
@@ -97,7 +95,7 @@ def test_a_group_without_a_name_is_declared_as_the_release_declares_it(
     run(scenario)
 
 
-def test_a_deleted_group_keeps_its_offsets_unless_they_are_to_go(tmp_path: Path) -> None:
+def test_a_deleted_group_keeps_its_offsets_unless_their_deletion_is_requested(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:
             await client.send("Orders", b"one")
@@ -111,9 +109,10 @@ def test_a_deleted_group_keeps_its_offsets_unless_they_are_to_go(tmp_path: Path)
     run(scenario)
 
 
-def test_progress_says_how_far_messages_were_pulled(tmp_path: Path) -> None:
-    """A group that had pulled to 50 and committed 7 was told with a pullOffset of 7, so that nothing seemed to be on
-    its way. RocketMQ 5.3.3 and 5.5.0 remember where each pull ended.
+def test_progress_reports_the_offset_up_to_which_messages_were_pulled(tmp_path: Path) -> None:
+    """A group that had pulled to 50 and committed 7 was reported with a pullOffset of 7, so nothing seemed to be in
+    flight.
+    RocketMQ 5.3.3 and 5.5.0 remember where each pull ended.
     """
 
     async def scenario() -> None:
@@ -148,7 +147,7 @@ def test_progress_says_how_far_messages_were_pulled(tmp_path: Path) -> None:
     run(scenario)
 
 
-def test_progress_is_told_for_each_queue_that_is_read(tmp_path: Path) -> None:
+def test_progress_is_reported_for_each_queue_that_is_read(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:
             for body in (b"one", b"two"):

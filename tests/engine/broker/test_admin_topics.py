@@ -1,4 +1,4 @@
-"""Topics as an administrator declares, deletes and counts them."""
+"""Topics: an administrator declares, deletes and counts them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from brokers import asking_broker, run
 TOPIC = {"defaultTopic": "TBW102", "perm": 6, "topicFilterType": "SINGLE_TAG", "order": False}
 
 
-def test_a_topic_is_declared_and_told_as_it_is(tmp_path: Path) -> None:
+def test_a_declared_topic_is_reported_unchanged(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:
             answer = await client.ask(
@@ -27,7 +27,7 @@ def test_a_topic_is_declared_and_told_as_it_is(tmp_path: Path) -> None:
     run(scenario)
 
 
-def test_names_that_no_broker_takes_are_refused(tmp_path: Path) -> None:
+def test_names_that_no_broker_accepts_are_refused(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:
             for name in ("a topic", "TBW102", "SCHEDULE_TOPIC_XXXX", "x" * 128):
@@ -80,7 +80,7 @@ def test_the_broker_names_its_own_topics(tmp_path: Path) -> None:
 
 
 def test_several_topics_are_declared_at_once(tmp_path: Path) -> None:
-    """All of them, or none."""
+    """Either all topics of the request are declared, or none."""
 
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:

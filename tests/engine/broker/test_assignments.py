@@ -1,4 +1,4 @@
-"""Queues that the broker shares out, and groups that pop or pull."""
+"""Queue assignments by the broker, for groups that pop or pull."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ CLIENTS = ["c1", "c2", "c3", "c4"]
 GROUP = "shared"
 
 
-def numbers(found: list[QueueName]) -> list[int]:
-    return [item.queue_id for item in found]
+def queue_ids(queues: list[QueueName]) -> list[int]:
+    return [queue.queue_id for queue in queues]
 
 
 def test_each_queue_has_one_client() -> None:
-    assert [numbers(share_of(client, QUEUES, CLIENTS)) for client in CLIENTS] == [[0, 1], [2], [3], [4]]
-    assert [numbers(share_of(item, QUEUES, CLIENTS, by_circle=True)) for item in CLIENTS] == [[0, 4], [1], [2], [3]]
+    assert [queue_ids(share_of(client, QUEUES, CLIENTS)) for client in CLIENTS] == [[0, 1], [2], [3], [4]]
+    assert [queue_ids(share_of(item, QUEUES, CLIENTS, by_circle=True)) for item in CLIENTS] == [[0, 4], [1], [2], [3]]
     assert share_of("c9", QUEUES, CLIENTS) == []
-    assert numbers(share_of("c6", QUEUES, [f"c{number}" for number in range(7)])) == []
+    assert queue_ids(share_of("c6", QUEUES, [f"c{number}" for number in range(7)])) == []
 
 
-def test_who_pops_shares_queues() -> None:
-    assert numbers(popped_by("c1", QUEUES, CLIENTS, 0)) == [-1] * 5
-    assert numbers(popped_by("c1", QUEUES, CLIENTS, 3)) == [-1] * 5
-    assert numbers(popped_by("c4", QUEUES, CLIENTS, 1)) == [4, 0, 1]
+def test_clients_that_pop_share_queues() -> None:
+    assert queue_ids(popped_by("c1", QUEUES, CLIENTS, 0)) == [-1] * 5
+    assert queue_ids(popped_by("c1", QUEUES, CLIENTS, 3)) == [-1] * 5
+    assert queue_ids(popped_by("c4", QUEUES, CLIENTS, 1)) == [4, 0, 1]
     assert popped_by("c9", QUEUES, CLIENTS, 1) == []
-    assert numbers(popped_by("c4", QUEUES[:2], CLIENTS, 1)) == [1]
+    assert queue_ids(popped_by("c4", QUEUES[:2], CLIENTS, 1)) == [1]
 
 
 async def consuming(client: Asking, client_id: str = "me") -> None:
@@ -66,7 +66,7 @@ async def assigned(client: Asking, **options: object) -> dict[str, object]:
 
 
 def test_a_consumer_gets_its_queues(tmp_path: Path) -> None:
-    """Nothing is said of what is unknown; a retry topic is pulled in any case."""
+    """An unknown client gets no queues. A retry topic is pulled in any case."""
 
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:
@@ -75,8 +75,8 @@ def test_a_consumer_gets_its_queues(tmp_path: Path) -> None:
             await consuming(client)
             row = {"brokerName": "broker-a", "queueId": 0, "topic": "Orders"}
             results = await assigned(client)
-            first = [{"messageQueue": {**row, "queueId": item}, "mode": "PULL"} for item in (0, 1)]
-            assert results == {"messageQueueAssignments": first}
+            pull_rows = [{"messageQueue": {**row, "queueId": queue_id}, "mode": "PULL"} for queue_id in (0, 1)]
+            assert results == {"messageQueueAssignments": pull_rows}
             assert await assigned(client, topic="No") == {}
             assert await assigned(client, strategyName="OTHER") == {}
             assert await assigned(client, clientId="another") == {"messageQueueAssignments": []}
@@ -93,21 +93,21 @@ def test_a_consumer_gets_its_queues(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("more", "code"),
+    ("changed_fields", "code"),
     [({"topic": f"%RETRY%{GROUP}"}, 16), ({"topic": "No"}, 17), ({"mode": 1}, 1), ({"consumerGroup": None}, 1)],
 )
-def test_what_cannot_be_set_is_refused(more: dict[str, object], code: int, tmp_path: Path) -> None:
+def test_invalid_request_modes_are_refused(changed_fields: dict[str, object], code: int, tmp_path: Path) -> None:
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:
             client.server.broker.store.tables.create_topic("Orders", 2)
-            mode = {"consumerGroup": GROUP, "mode": "POP", "popShareQueueNum": 0, "topic": "Orders", **more}
+            mode = {"consumerGroup": GROUP, "mode": "POP", "popShareQueueNum": 0, "topic": "Orders", **changed_fields}
             assert (await client.ask(401, json.dumps(mode).encode())).code == code
             assert not (tmp_path / "config" / "messageRequestMode.json").exists()
 
     run(scenario)
 
 
-def test_modes_are_kept_as_a_broker_keeps_them(tmp_path: Path) -> None:
+def test_request_modes_are_saved_like_a_brokers(tmp_path: Path) -> None:
     async def scenario() -> None:
         mode = {"topic": "Orders", "mode": "POP", "consumerGroup": GROUP, "popShareQueueNum": 0}
         async with asking_broker(tmp_path) as client:
@@ -125,7 +125,7 @@ def test_modes_are_kept_as_a_broker_keeps_them(tmp_path: Path) -> None:
 
 
 def test_queues_of_all_brokers_are_shared_out(tmp_path: Path) -> None:
-    """As the name server knows them."""
+    """The broker takes the queues from the route of the name server."""
 
     async def scenario() -> None:
         async with serving(tmp_path / "one") as addresses:

@@ -1,4 +1,4 @@
-"""What a broker knows beside its store: what each release has of it, who is told, and what is forgotten with whom."""
+"""A broker's state beside its store: release differences, client notifications, and clean-up when clients leave."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ QUEUE = QueueName("broker-a", "Orders", 0)
 
 
 class Link:
-    """A connection that notes what is sent over it."""
+    """A connection that records the commands sent over it."""
 
     def __init__(self) -> None:
         self.sent: list[Command] = []
@@ -39,7 +39,7 @@ def store(tmp_path: Path) -> Iterator[MessageStore]:
 
 
 def consuming(broker: Broker, *links: Link, model: str = CLUSTERING) -> ConsumerGroup:
-    """A group with a member behind each link."""
+    """Register a group with one member for each link."""
     expected = ConsumerGroup("readers", model=model)
     for number, link in enumerate(links):
         broker.clients.add_consumer(expected, link, Member(f"client-{number}", "JAVA", 479, 0))  # type: ignore[arg-type]
@@ -51,27 +51,27 @@ def held_pull(link: Any, topic: str = "Orders") -> HeldPull:
 
 
 @pytest.mark.parametrize(
-    ("like", "config", "there"),
+    ("like", "config", "has_timers"),
     [("5.3", {}, True), ("5.3", {"timer_wheel_enable": False}, False), ("4.9", {}, False)],
 )
-def test_messages_for_any_time_are_of_5_and_only_where_they_are_wanted(
-    tmp_path: Path, like: Any, config: dict[str, Any], there: bool
+def test_only_5_has_timers_and_only_where_they_are_enabled(
+    tmp_path: Path, like: Any, config: dict[str, Any], has_timers: bool
 ) -> None:
     with MessageStore(tmp_path, MessageStoreConfig(**config), like=like, services=False) as store:
-        assert (timers_of(store, lambda: 0) is not None) is there
-        assert (Broker(store).timers is not None) is there
+        assert (timers_of(store, lambda: 0) is not None) is has_timers
+        assert (Broker(store).timers is not None) is has_timers
 
 
-@pytest.mark.parametrize(("like", "known"), [("5.3", True), ("4.9", False)])
-def test_which_groups_pop_is_read_by_5_only(tmp_path: Path, like: Any, known: bool) -> None:
+@pytest.mark.parametrize(("like", "is_read"), [("5.3", True), ("4.9", False)])
+def test_request_modes_are_read_by_5_only(tmp_path: Path, like: Any, is_read: bool) -> None:
     (tmp_path / "config").mkdir()
     (tmp_path / "config" / REQUEST_MODES).write_text('{"messageRequestModeMap":{"Orders":{}}}')
     with MessageStore(tmp_path, like=like, services=False) as store:
-        assert bool(Broker(store).request_modes.value) is known
+        assert bool(Broker(store).request_modes.value) is is_read
 
 
-def test_a_clock_that_is_set_later_holds_for_locks_too(store: MessageStore) -> None:
-    """Locks of queues went on by the clock of the beginning, where everything else went by the new one."""
+def test_a_clock_that_is_set_later_applies_to_locks_too(store: MessageStore) -> None:
+    """Queue locks kept using the first clock, while all other parts used the new one."""
     broker = Broker(store, now=lambda: 1_000)
     assert broker.locks.lock("readers", "one", [QUEUE]) == [QUEUE]
     assert broker.locks.lock("readers", "two", [QUEUE]) == []
@@ -79,7 +79,7 @@ def test_a_clock_that_is_set_later_holds_for_locks_too(store: MessageStore) -> N
     assert broker.locks.lock("readers", "two", [QUEUE]) == [QUEUE]
 
 
-def test_every_member_of_a_group_is_told_one_way(store: MessageStore) -> None:
+def test_every_member_of_a_group_is_notified_one_way(store: MessageStore) -> None:
     broker, links = Broker(store), (Link(), Link())
     broker.tell_members(consuming(broker, *links))
     for link in links:
@@ -92,7 +92,7 @@ def test_every_member_of_a_group_is_told_one_way(store: MessageStore) -> None:
     [(BROADCASTING, BrokerConfig()), (CLUSTERING, BrokerConfig(notify_consumers=False))],
     ids=["each reads all for himself", "switched off"],
 )
-def test_members_are_not_told_where_it_changes_nothing_for_them(
+def test_members_are_not_notified_where_nothing_changes_for_them(
     store: MessageStore, model: str, config: BrokerConfig
 ) -> None:
     broker, link = Broker(store, config), Link()
@@ -100,21 +100,24 @@ def test_members_are_not_told_where_it_changes_nothing_for_them(
     assert link.sent == []
 
 
-def test_whoever_leaves_waits_for_nothing_and_the_others_are_told(store: MessageStore) -> None:
-    broker, removed_link, stays = Broker(store), Link(), Link()
-    consuming(broker, removed_link, stays)
-    for link in (removed_link, stays):
+def test_a_client_that_leaves_loses_its_held_pulls_and_the_others_are_notified(store: MessageStore) -> None:
+    broker, removed_link, remaining_link = Broker(store), Link(), Link()
+    consuming(broker, removed_link, remaining_link)
+    for link in (removed_link, remaining_link):
         broker.held.hold(held_pull(link))
     assert broker.is_waited_for
     broker.disconnected(removed_link)  # type: ignore[arg-type]
-    assert [item.connection for item in broker.held] == [stays]
-    assert ([one.code for one in removed_link.sent], [one.code for one in stays.sent]) == ([], [40])
-    broker.disconnected(stays)  # type: ignore[arg-type]
+    assert [pull.connection for pull in broker.held] == [remaining_link]
+    assert ([command.code for command in removed_link.sent], [command.code for command in remaining_link.sent]) == (
+        [],
+        [40],
+    )
+    broker.disconnected(remaining_link)  # type: ignore[arg-type]
     assert not broker.is_waited_for
     assert broker.clients.consumers == {}
 
 
-def test_a_group_that_is_no_more_takes_only_its_own_with_it(store: MessageStore) -> None:
+def test_a_group_that_ends_removes_only_its_own_state(store: MessageStore) -> None:
     broker = Broker(store)
     keys = [(group, topic, 0) for group in ("readers", "others") for topic in ("Orders", "Clicks")]
 
@@ -146,6 +149,6 @@ def test_without_a_name_server_the_route_is_its_own_where_it_may_be_read(store: 
 
 
 @pytest.mark.parametrize(("role", "is_slave"), [("ASYNC_MASTER", False), ("SYNC_MASTER", False), ("SLAVE", True)])
-def test_a_slave_is_one_by_its_role(tmp_path: Path, role: str, is_slave: bool) -> None:
+def test_the_role_decides_whether_a_broker_is_a_slave(tmp_path: Path, role: str, is_slave: bool) -> None:
     with MessageStore(tmp_path, MessageStoreConfig(broker_role=role), services=False) as store:
         assert Broker(store).is_slave is is_slave

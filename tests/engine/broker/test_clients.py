@@ -1,4 +1,4 @@
-"""Who is connected: groups with their members and what they subscribe to; whoever goes leaves nothing."""
+"""Connected clients: groups, their members and subscriptions; nothing remains of a client that disconnects."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from engine.remoting.subscriptions import Subscription
 
 
 class Link(str):
-    """A connection with a name, of which everything that was written has been read."""
+    """A named connection without unread output."""
 
     __slots__ = ()
     is_congested = False
 
 
-def member(name, seen=0):
-    return Member(name, "JAVA", 479, seen)
+def member(name, last_seen_ms=0):
+    return Member(name, "JAVA", 479, last_seen_ms)
 
 
 def group_subscribed_to(*topics, version=1):
@@ -38,7 +38,7 @@ def clients():
     return Clients()
 
 
-def test_members_are_told_when_somebody_new_comes_or_subscribes_to_something_else(clients):
+def test_members_are_notified_of_a_new_member_and_of_a_changed_subscription(clients):
     assert clients.add_consumer(group_subscribed_to("T"), "link-1", member("one"))
     assert not clients.add_consumer(group_subscribed_to("T"), "link-1", member("one"))
     assert clients.add_consumer(group_subscribed_to("T"), "link-2", member("two"))
@@ -50,13 +50,13 @@ def test_members_are_told_when_somebody_new_comes_or_subscribes_to_something_els
     assert clients.subscription("h", "T") is None
 
 
-def test_an_older_subscription_does_not_take_a_newer_one_s_place(clients):
+def test_an_older_subscription_does_not_replace_a_newer_one(clients):
     clients.add_consumer(group_subscribed_to("T", version=5), "link-1", member("one"))
     clients.add_consumer(group_subscribed_to("T", version=4), "link-2", member("two"))
     assert clients.subscription("g", "T").version == 5
 
 
-def test_a_connection_that_ends_leaves_its_groups(clients):
+def test_a_closed_connection_leaves_its_groups(clients):
     removed = []
     clients.emptied = removed.append
     clients.add_consumer(group_subscribed_to("T"), "link-1", member("one"))
@@ -69,10 +69,10 @@ def test_a_connection_that_ends_leaves_its_groups(clients):
     assert (removed, clients.consumers) == (["g"], {})
 
 
-def test_who_was_not_heard_for_long_is_silent_unless_a_client_of_the_same_link_was(clients):
-    clients.add_producer("p", Link("link-1"), member("one", seen=10))
-    clients.add_consumer(group_subscribed_to("T"), "link-1", member("one", seen=90))
-    clients.add_producer("p", Link("link-2"), member("two", seen=20))
+def test_a_client_without_heartbeats_is_silent_unless_its_link_has_an_active_client(clients):
+    clients.add_producer("p", Link("link-1"), member("one", last_seen_ms=10))
+    clients.add_consumer(group_subscribed_to("T"), "link-1", member("one", last_seen_ms=90))
+    clients.add_producer("p", Link("link-2"), member("two", last_seen_ms=20))
     assert clients.silent(50) == ["link-2"]
 
 
@@ -88,25 +88,25 @@ def beat(client_id: str, *topics: str, group: str = "readers") -> bytes:
     return json.dumps({"clientID": client_id, "consumerDataSet": [consumer], "producerDataSet": []}).encode()
 
 
-def test_members_are_listed_and_told_of_each_other(tmp_path: Path) -> None:
+def test_members_are_listed_and_notified_of_each_other(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asking_broker(tmp_path) as item:
-            other = Asking(item.server)
-            await other.open()
-            assert (await item.ask(38, consumerGroup="readers")).code == 1
-            assert (await item.ask(34, beat("one", "Orders"))).code == 0
-            assert (await other.ask(34, beat("two", "Orders"))).code == 0
-            listed = json.loads(bytes((await item.ask(38, consumerGroup="readers")).body))
+        async with asking_broker(tmp_path) as first_client:
+            second_client = Asking(first_client.server)
+            await second_client.open()
+            assert (await first_client.ask(38, consumerGroup="readers")).code == 1
+            assert (await first_client.ask(34, beat("one", "Orders"))).code == 0
+            assert (await second_client.ask(34, beat("two", "Orders"))).code == 0
+            listed = json.loads(bytes((await first_client.ask(38, consumerGroup="readers")).body))
             assert listed == {"consumerIdList": ["one", "two"]}
-            told_before = len(item.told)
-            assert {command.code for command in item.told} == {40}
-            other.close()
-            while len(item.told) == told_before:
+            told_before = len(first_client.told)
+            assert {command.code for command in first_client.told} == {40}
+            second_client.close()
+            while len(first_client.told) == told_before:
                 await asyncio.sleep(0.005)
-            listed = json.loads(bytes((await item.ask(38, consumerGroup="readers")).body))
+            listed = json.loads(bytes((await first_client.ask(38, consumerGroup="readers")).body))
             assert listed == {"consumerIdList": ["one"]}
-            assert (await item.ask(35, clientID="one", consumerGroup="readers")).code == 0
-            assert (await item.ask(38, consumerGroup="readers")).code == 1
+            assert (await first_client.ask(35, clientID="one", consumerGroup="readers")).code == 0
+            assert (await first_client.ask(38, consumerGroup="readers")).code == 1
 
     run(scenario)
 
@@ -120,7 +120,7 @@ def test_a_group_gets_its_retry_topic(tmp_path: Path) -> None:
     run(scenario)
 
 
-def test_subscriptions_by_sql_are_looked_at_before_they_hold(tmp_path: Path) -> None:
+def test_subscriptions_by_sql_are_checked_before_they_apply(tmp_path: Path) -> None:
     def asked(kind: str, text: str) -> bytes:
         reported = {"topic": "Orders", "subString": text, "expressionType": kind, "subVersion": 1}
         return json.dumps({"clientId": "one", "group": "readers", "subscriptionData": reported}).encode()
@@ -152,7 +152,7 @@ READS = b'{"messageQueueTable":{{"brokerName":"broker-a","queueId":0,"topic":"Or
 
 
 class Consumer(Asking):
-    """Answers what it is asked with the body that it has for it."""
+    """A client that answers each request with the body prepared for its code."""
 
     bodies: ClassVar = {221: READS, 307: b'{"jstack":"none"}', 309: b'{"consumeResult":"CR_SUCCESS"}'}
 
@@ -168,7 +168,7 @@ async def consumer(client: Asking) -> Consumer:
     return item
 
 
-def test_it_tells_of_itself(tmp_path: Path) -> None:
+def test_a_consumer_reports_its_running_information(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:
             item = await consumer(client)
@@ -184,7 +184,7 @@ def test_it_tells_of_itself(tmp_path: Path) -> None:
     run(scenario)
 
 
-def test_it_consumes_one_message_now(tmp_path: Path) -> None:
+def test_a_consumer_consumes_one_message_on_request(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:
             item = await consumer(client)
@@ -202,18 +202,21 @@ def test_it_consumes_one_message_now(tmp_path: Path) -> None:
     run(scenario)
 
 
-def test_where_its_members_read(tmp_path: Path) -> None:
+def test_members_report_their_queue_offsets(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:
-            item = await consumer(client)
+            member_client = await consumer(client)
             table = b'{{"brokerName":"broker-a","queueId":0,"topic":"Orders"}:5}'
             answer = await client.ask(223, topic="Orders", group="readers")
             assert bytes(answer.body) == b'{"consumerTable":{"c@1":' + table + b'},"messageQueueTable":{}}'
-            other = await client.ask(223, topic="Orders", group="readers", clientAddr="c@2")
-            assert bytes(other.body) == b'{"consumerTable":{},"messageQueueTable":{}}'
-            nobody = await client.ask(223, topic="Orders", group="gone")
-            assert (nobody.code, nobody.remark) == (1, "No Any Consumer online in the consumer group: [gone]")
-            item.close()
+            other_address_answer = await client.ask(223, topic="Orders", group="readers", clientAddr="c@2")
+            assert bytes(other_address_answer.body) == b'{"consumerTable":{},"messageQueueTable":{}}'
+            unknown_group_answer = await client.ask(223, topic="Orders", group="gone")
+            assert (unknown_group_answer.code, unknown_group_answer.remark) == (
+                1,
+                "No Any Consumer online in the consumer group: [gone]",
+            )
+            member_client.close()
 
     run(scenario)
 
@@ -259,7 +262,7 @@ def test_connections_of_groups(tmp_path: Path) -> None:
     run(scenario)
 
 
-def test_who_reads_what(tmp_path: Path) -> None:
+def test_consumers_are_listed_by_topic(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:
             await client.send("Orders", b"one")

@@ -1,4 +1,4 @@
-"""Nobody waits for compiled code in a broker."""
+"""A broker answers clients while its compiled code is loading."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from engine.broker.compiled_loading import LOADS, loading_beside
 from engine.codec import columns
 
 
-def test_nobody_waits_while_they_are_loaded() -> None:
-    """A broker answered nobody for half a second, and for two on a busy machine, while numba was loaded: clients ended
-    their connections, and a group had nothing for half a minute.
+def test_clients_do_not_wait_while_compiled_code_is_loaded() -> None:
+    """A broker answered no client for half a second, and for two on a busy machine, while numba was loaded. Clients
+    closed
+    their connections, and a group received nothing for half a minute.
     """
     begun, go_on, done = threading.Event(), threading.Event(), threading.Event()
     twins = []
@@ -30,10 +31,10 @@ def test_nobody_waits_while_they_are_loaded() -> None:
     assert twins == [columns.twin()]
 
 
-def test_whoever_never_asks_loads_nothing() -> None:
-    before = threading.active_count()
+def test_nothing_is_loaded_before_the_first_use() -> None:
+    threads_before = threading.active_count()
     with loading_beside():
-        assert threading.active_count() == before
+        assert threading.active_count() == threads_before
 
 
 def test_each_twin_is_loaded() -> None:

@@ -1,4 +1,4 @@
-"""A broker's configuration: both halves of one file, defaults as RocketMQ's, and keys without effect named."""
+"""A broker's configuration: both halves of one file, RocketMQ's defaults, and a list of keys without effect."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from engine.broker.config import PORT, BrokerConfig, read_config
 from engine.errors import UsageError
 
 
-def test_both_halves_come_out_of_one_file(tmp_path):
+def test_one_file_configures_broker_and_store(tmp_path):
     file = tmp_path / "broker.conf"
     file.write_text("brokerName=b-1\nlistenPort=20911\nmappedFileSizeCommitLog=4096\nnobodysKey=1\nbrokerId=3\n")
-    broker, store, others = read_config(file)
+    broker, store, unused_keys = read_config(file)
     assert (broker.broker_name, broker.listen_port, broker.broker_id) == ("b-1", 20_911, 3)
     assert store.mapped_file_size_commit_log == 4096
-    assert others == ["nobodysKey"]
+    assert unused_keys == ["nobodysKey"]
 
 
-def test_what_nobody_says_is_as_rocketmq_has_it():
+def test_missing_keys_have_rocketmqs_defaults():
     lines = dict(BrokerConfig().lines())
     assert (lines["listenPort"], lines["brokerClusterName"]) == (str(PORT), "DefaultCluster")
     assert (lines["autoCreateTopicEnable"], lines["transactionCheckMax"]) == ("true", "15")
 
 
-def test_a_value_of_another_kind_is_told_with_its_line(tmp_path):
+def test_a_value_of_the_wrong_type_is_reported_with_its_line(tmp_path):
     file = tmp_path / "broker.conf"
     file.write_text("brokerName=b\nlistenPort=high\n")
     with pytest.raises(UsageError, match="line 2, listenPort: expected a number"):

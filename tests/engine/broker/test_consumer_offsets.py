@@ -1,4 +1,4 @@
-"""Offsets that an administrator has set are known until they are told."""
+"""Committed offsets, and resets that an administrator requests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from engine.message_store import MessageStore
 from engine.remoting.connection import bind
 
 
-def test_what_is_set_is_told_once() -> None:
+def test_a_reset_offset_is_returned_once() -> None:
     resets = Resets()
     resets.set("readers", "Orders", 1, 5)
     assert (resets.offset("readers", "Orders", 1), resets.offset("readers", "Orders", 0)) == (5, None)
@@ -26,20 +26,20 @@ def test_what_is_set_is_told_once() -> None:
 QUEUE = {"consumerGroup": "readers", "topic": "Orders", "queueId": 0}
 
 
-def test_a_group_that_never_committed_begins_at_0_where_the_first_message_is_there(tmp_path: Path) -> None:
+def test_a_group_without_a_commit_begins_at_0_if_the_first_message_exists(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:
             assert (await client.ask(14, **QUEUE)).code == 22
             await client.send("Orders", b"one")
             client.server.broker.store.wait_dispatched()
-            first = await client.ask(14, **QUEUE)
-            assert (first.code, first.fields["offset"]) == (0, "0")
+            answer = await client.ask(14, **QUEUE)
+            assert (answer.code, answer.fields["offset"]) == (0, "0")
             assert (await client.ask(14, **QUEUE, setZeroIfNotFound=False)).code == 22
 
     run(scenario)
 
 
-def test_what_was_committed_is_answered_and_outlives_the_broker(tmp_path: Path) -> None:
+def test_a_committed_offset_survives_a_restart(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:
             await client.send("Orders", b"one")
@@ -56,7 +56,7 @@ def test_what_was_committed_is_answered_and_outlives_the_broker(tmp_path: Path) 
         assert store.tables.consumer_offset("readers", "Orders", 0) == 1
 
 
-def test_a_commit_of_minus_one_is_none(tmp_path: Path) -> None:
+def test_a_commit_of_minus_one_is_ignored(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:
             await client.send("Orders", b"one")
@@ -77,7 +77,7 @@ def test_an_unknown_topic_takes_no_offset(tmp_path: Path) -> None:
     run(scenario)
 
 
-def test_where_delay_levels_stand_is_told_as_the_file_has_it(tmp_path: Path) -> None:
+def test_delay_offsets_are_returned_as_in_the_file(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:
             client.server.broker.store.tables.set_delay_offset(3, 17)
@@ -87,8 +87,8 @@ def test_where_delay_levels_stand_is_told_as_the_file_has_it(tmp_path: Path) -> 
     run(scenario)
 
 
-def test_before_5_an_empty_queue_is_read_from_its_beginning_and_anybody_commits(tmp_path: Path) -> None:
-    """There a queue that nobody has written to begins at 0, also where its topic is not declared."""
+def test_before_5_an_empty_queue_begins_at_0_and_every_client_may_commit(tmp_path: Path) -> None:
+    """A queue without messages begins at 0, even if its topic is not declared."""
 
     async def scenario() -> None:
         with MessageStore(tmp_path, like="4.9") as store, bind("127.0.0.1", 0) as position:
@@ -112,7 +112,7 @@ BEAT = (
 
 
 async def filled(client: Asking) -> None:
-    """Five messages in queue 0, read up to 5."""
+    """Send five messages to queue 0 and commit offset 5."""
     for number in range(5):
         await client.send("Orders", b"%d" % number)
     client.server.broker.store.wait_dispatched()
@@ -133,7 +133,7 @@ async def reset(client: Asking, timestamp: int = 0, **options: object):
     return await client.ask(222, topic="Orders", group="readers", timestamp=timestamp, isForce=True, **options)
 
 
-def test_the_next_pull_is_told_and_until_then_nothing_is_committed(tmp_path: Path) -> None:
+def test_a_reset_applies_to_the_next_pull_and_blocks_commits_until_then(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:
             await filled(client)
@@ -164,25 +164,27 @@ def test_by_time_every_queue_is_set(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "code", "words"),
+    ("changed_fields", "code", "words"),
     [
         ({"topic": "None"}, 17, "Topic None does not exist"),
         ({"group": "nobody"}, 26, "Group nobody does not exist"),
         ({"queueId": 0, "offset": 9}, 1, "Target offset 9 not in consume queue range [0-5]"),
     ],
 )
-def test_what_cannot_be_reset_is_told(tmp_path: Path, asked: dict[str, object], code: int, words: str) -> None:
+def test_an_impossible_reset_is_refused(
+    tmp_path: Path, changed_fields: dict[str, object], code: int, words: str
+) -> None:
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:
             await filled(client)
-            fields = {"topic": "Orders", "group": "readers", "timestamp": 0, "isForce": True, **asked}
+            fields = {"topic": "Orders", "group": "readers", "timestamp": 0, "isForce": True, **changed_fields}
             answer = await client.ask(222, **fields)
             assert (answer.code, answer.remark) == (code, words)
 
     run(scenario)
 
 
-def test_members_are_told_where_the_release_is_4_9(tmp_path: Path) -> None:
+def test_members_are_notified_of_a_reset_in_4_9(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:
             await filled(client)
@@ -191,12 +193,15 @@ def test_members_are_told_where_the_release_is_4_9(tmp_path: Path) -> None:
                 await client.ask(15, consumerGroup="readers", topic="Orders", queueId=queue_id, commitOffset=0)
             answer = await reset(client)
             assert (answer.code, offsets(answer.body)) == (0, {0: 0, 1: 0, 2: 0, 3: 0})
-            requests = [item for item in client.told if item.code == 220]
-            assert [(one.fields["topic"], one.fields["group"], offsets(one.body)[0]) for one in requests] == [
-                ("Orders", "readers", 0)
-            ]
+            requests = [command for command in client.told if command.code == 220]
+            assert [
+                (request.fields["topic"], request.fields["group"], offsets(request.body)[0]) for request in requests
+            ] == [("Orders", "readers", 0)]
             client.server.broker.clients.consumers.clear()
-            nobody = await reset(client)
-            assert (nobody.code, (nobody.remark or "")[:43]) == (206, "Consumer not online, so can not reset offse")
+            answer_without_members = await reset(client)
+            assert (answer_without_members.code, (answer_without_members.remark or "")[:43]) == (
+                206,
+                "Consumer not online, so can not reset offse",
+            )
 
     run(scenario)

@@ -1,4 +1,4 @@
-"""Delay levels: what is due goes to its topic, in order, once, and where each level stands outlives the broker."""
+"""Delay levels: due messages go to their topic in order and once, and each level's offset survives a restart."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def bodies(broker: Broker, topic: str) -> list[bytes]:
 
 
 async def send_two(client: Asking) -> Broker:
-    """Two messages of level 2 (5 s); the broker's clock is the test's from then on."""
+    """Send two messages of level 2 (5 s). From then on the test sets the broker's clock."""
     for number in range(2):
         assert (await client.send("Orders", b"%d" % number, properties=DELAYED)).code == 0
     broker = client.server.broker
@@ -49,8 +49,8 @@ def test_a_level_delivers_what_is_due_in_order(tmp_path: Path) -> None:
     run(scenario)
 
 
-def test_where_a_level_stands_is_in_the_store(tmp_path: Path) -> None:
-    """The second broker delivers what the first had not."""
+def test_a_levels_offset_is_saved_in_the_store(tmp_path: Path) -> None:
+    """The second broker delivers the messages that the first had not delivered."""
 
     async def first() -> None:
         async with asking_broker(tmp_path) as client:
@@ -86,7 +86,7 @@ def test_a_clock_that_went_back_delays_nothing_further(tmp_path: Path) -> None:
     run(scenario)
 
 
-def test_what_names_no_topic_is_passed_over(tmp_path: Path) -> None:
+def test_a_message_without_a_topic_is_skipped(tmp_path: Path) -> None:
     put = PutLog(tmp_path)
     for results in (
         {},
@@ -97,5 +97,5 @@ def test_what_names_no_topic_is_passed_over(tmp_path: Path) -> None:
         assert delivered_message(unit) is None
 
 
-def test_the_broker_does_it_by_itself() -> None:
+def test_the_broker_delivers_without_a_request() -> None:
     assert deliver_due in [service.step for service in SERVICES]

@@ -1,4 +1,4 @@
-"""Filters by SQL: which groups have them, how they live and die, and the bits that ext units carry."""
+"""SQL filters: which groups have them, when they are dead, and the bits that ext units carry."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def request(topic: str = "Orders", **properties: str) -> Request:
     return Request(topic, 0, 0, 100, 0, 1, 0, 0, properties, -1, 0)
 
 
-def test_a_filter_is_kept_as_a_broker_keeps_it(filters: ConsumerFilters, clock: Clock, tmp_path: Path) -> None:
+def test_a_filter_is_saved_like_a_brokers(filters: ConsumerFilters, clock: Clock, tmp_path: Path) -> None:
     filters.register("billing", [sql(), Subscription.of("Orders2", "paid")])
     clock.ms += 5
     filters.unregister("billing")
@@ -72,34 +72,34 @@ def test_a_filter_is_kept_as_a_broker_keeps_it(filters: ConsumerFilters, clock: 
     assert value == {"filterDataByTopic": {"Orders": {"groupFilterData": {"billing": row}, "topic": "Orders"}}}
 
 
-def test_a_later_version_counts(filters: ConsumerFilters, clock: Clock) -> None:
-    """An equal one brings a dead filter back; one that cannot be read takes it away."""
+def test_a_later_version_replaces_a_filter(filters: ConsumerFilters, clock: Clock) -> None:
+    """An equal version revives a dead filter. A later version with an invalid expression removes it."""
     filters.register("billing", [sql(version=5)])
     filters.register("billing", [sql("amount > 1", version=4)])
-    first = filters.get("Orders", "billing")
-    assert first is not None
-    assert (first.expression, first.born) == ("amount > 250", 1_000_000)
+    first_filter = filters.get("Orders", "billing")
+    assert first_filter is not None
+    assert (first_filter.expression, first_filter.born) == ("amount > 250", 1_000_000)
     filters.unregister("billing")
-    assert first.is_dead
+    assert first_filter.is_dead
     filters.register("billing", [sql(version=5)])
-    assert not first.is_dead
+    assert not first_filter.is_dead
     clock.ms += 10
     filters.register("billing", [sql("amount > 1", version=6)])
-    second = filters.get("Orders", "billing")
-    assert second is not None
-    assert (second.expression, second.born) == ("amount > 1", 1_000_010)
+    later_filter = filters.get("Orders", "billing")
+    assert later_filter is not None
+    assert (later_filter.expression, later_filter.born) == ("amount > 1", 1_000_010)
     filters.register("billing", [sql("amount >", version=7)])
     assert filters.get("Orders", "billing") is None
 
 
-def test_what_a_group_does_not_name_any_more_is_dead(filters: ConsumerFilters) -> None:
+def test_a_filter_that_a_group_no_longer_names_is_dead(filters: ConsumerFilters) -> None:
     filters.register("billing", [sql(), sql(topic="Refunds")])
     filters.register("billing", [sql()])
     states = [filters.get(topic, "billing") for topic in ("Orders", "Refunds")]
     assert [state is not None and state.is_dead for state in states] == [False, True]
 
 
-def test_bits_of_groups_whose_expression_is_true(filters: ConsumerFilters) -> None:
+def test_bits_are_set_for_groups_whose_expression_matches(filters: ConsumerFilters) -> None:
     assert filters.bit_map(request(amount="300")) == b""
     filters.register("billing", [sql()])
     filters.register("warehouse", [sql("region = 'north'")])
@@ -109,7 +109,7 @@ def test_bits_of_groups_whose_expression_is_true(filters: ConsumerFilters) -> No
     assert filters.bit_map(request("Refunds", amount="300")) == b""
 
 
-def test_at_the_next_start_everybody_is_dead(filters: ConsumerFilters, clock: Clock, tmp_path: Path) -> None:
+def test_at_the_next_start_all_filters_are_dead(filters: ConsumerFilters, clock: Clock, tmp_path: Path) -> None:
     filters.register("billing", [sql()])
     filters.save(DAY)
     clock.ms += 100_000
@@ -123,7 +123,7 @@ def test_at_the_next_start_everybody_is_dead(filters: ConsumerFilters, clock: Cl
     assert parse((tmp_path / FILE).read_bytes()).value == {"filterDataByTopic": {}}
 
 
-def test_bits_of_another_length_leave_all_of_it_out(filters: ConsumerFilters, clock: Clock, tmp_path: Path) -> None:
+def test_bits_of_another_length_discard_the_file(filters: ConsumerFilters, clock: Clock, tmp_path: Path) -> None:
     filters.register("billing", [sql()])
     filters.save(DAY)
     path = tmp_path / FILE
@@ -133,7 +133,7 @@ def test_bits_of_another_length_leave_all_of_it_out(filters: ConsumerFilters, cl
     assert second_filters.get("Orders", "billing") is None
 
 
-def test_a_table_that_is_as_it_was_is_not_written(filters: ConsumerFilters, tmp_path: Path) -> None:
+def test_an_unchanged_table_is_not_written(filters: ConsumerFilters, tmp_path: Path) -> None:
     filters.save(DAY)
     assert not (tmp_path / FILE).exists()
 
@@ -148,7 +148,7 @@ def _beat(version: int = 9) -> bytes:
     return json.dumps({"clientID": "me", "consumerDataSet": [group], "producerDataSet": []}).encode()
 
 
-def test_heartbeats_tell_of_filters_and_pulls_ask_for_them(tmp_path: Path) -> None:
+def test_heartbeats_register_filters_and_pulls_use_them(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with asking_broker(tmp_path, BrokerConfig(property_filter=True)) as client:
             await client.send("Orders", b"one", properties="amount\x01300\x02")

@@ -1,4 +1,6 @@
-"""Bodies in RocketMQ's dialect: bare integer keys, objects as keys, and a sentence for what is no object."""
+"""Bodies in RocketMQ's JSON dialect: bare integer keys, objects as keys, and an error message for a body without an
+object.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ def test_a_table_has_objects_as_keys():
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"7"])
-def test_what_is_no_object_is_refused(body):
+def test_a_body_without_an_object_is_refused(body):
     with pytest.raises(WrongRequest, match="the body is no object"):
         read_object(body)
 
@@ -31,11 +33,11 @@ def test_what_is_no_object_is_refused(body):
     ("value", "text"),
     [(None, None), ("x", "x"), ("", ""), (-1, "-1"), (True, "true"), ([], "[]"), ({}, "{}"), ([None], "[null]")],
 )
-def test_a_text_is_made_of_any_member(value: object, text: str | None) -> None:
+def test_any_member_can_be_read_as_text(value: object, text: str | None) -> None:
     assert as_text(value, "fastjson 1.2.83") == text
 
 
-def test_a_number_is_made_of_its_digits_and_nothing_is_the_usual() -> None:
+def test_a_number_is_parsed_from_text_and_a_missing_one_is_the_default() -> None:
     assert [as_number(value, "n", 16, "fastjson 2") for value in (3, "4", True, 5.0, None, "", "null")] == [
         3,
         4,

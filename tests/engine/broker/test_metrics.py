@@ -1,4 +1,4 @@
-"""Figures for Prometheus: the names and labels of RocketMQ's own exporter, and what they say."""
+"""Prometheus metrics: the names and labels of RocketMQ's own exporter, and the values."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ NOT_KEPT = {
     for end in ("bucket", "count", "sum")
 }
 _LINE = re.compile(r"(\w+)\{(.*)\} (\S+)")
-Seen = dict[str, dict[frozenset[tuple[str, str]], float]]
+Samples = dict[str, dict[frozenset[tuple[str, str]], float]]
 
 
 def a_send(topic: str, text: str, body: bytes = b"12345") -> Command:
@@ -73,8 +73,8 @@ def a_pull(group: str, topic: str) -> Command:
     return Command(11, fields)
 
 
-def read(address: str) -> Seen:
-    results: Seen = {}
+def read(address: str) -> Samples:
+    results: Samples = {}
     with urllib.request.urlopen(f"http://{address}/metrics", timeout=60) as answer:
         text = answer.read().decode()
     for line in text.splitlines():
@@ -85,8 +85,8 @@ def read(address: str) -> Seen:
     return results
 
 
-def sample_value(seen: Seen, name: str, **labels: str) -> float:
-    (value,) = [value for row, value in seen[name].items() if set(labels.items()) <= row]
+def sample_value(samples: Samples, name: str, **labels: str) -> float:
+    (value,) = [value for row, value in samples[name].items() if set(labels.items()) <= row]
     return value
 
 
@@ -103,7 +103,7 @@ def heartbeat() -> Command:
     return Command(34, body=json.dumps(reported).encode())
 
 
-async def scraped_metrics(tmp_path: Path) -> Seen:
+async def scraped_metrics(tmp_path: Path) -> Samples:
     rpc = RpcLatency()
     tap = FrameTap("broker", rpc.take)
     async with serving_store(tmp_path / "store", BrokerConfig(broker_name="b-1"), port=0, tap=tap) as server:
@@ -127,7 +127,7 @@ async def scraped_metrics(tmp_path: Path) -> Seen:
 
 
 async def cause_rare_metrics(broker: Broker, connection: Connection) -> None:
-    """What has a figure only once it has happened."""
+    """Cause the events whose metrics exist only after they have happened."""
     topic = {"topic": "Other", "readQueueNums": "1", "writeQueueNums": "1", "perm": "6", "defaultTopic": "TBW102"}
     assert (await connection.ask(Command(17, topic))).code == 0
     assert (await connection.ask(Command(17, {**topic, "topic": "TBW102"}))).code != 0
@@ -184,7 +184,7 @@ def test_names_and_labels_are_those_of_rocketmqs_exporter(tmp_path: Path) -> Non
             assert always <= names <= {label.removesuffix("?") for label in labels}, name
 
 
-def test_what_waits_and_what_was_decided(tmp_path: Path) -> None:
+def test_waiting_messages_and_decisions_are_counted(tmp_path: Path) -> None:
     observed = asyncio.run(scraped_metrics(tmp_path))
     assert sample_value(observed, "rocketmq_half_messages", topic="Orders") == 1
     assert sample_value(observed, "rocketmq_commit_messages_total", topic="Orders") == 1
@@ -200,7 +200,7 @@ def test_what_waits_and_what_was_decided(tmp_path: Path) -> None:
     for kind, count in (("success", 1), ("failure", 1)):
         name = "rocketmq_topic_create_execution_time_milliseconds_count"
         assert sample_value(observed, name, invocation_status=kind) == count
-    # timers: one that came too late for the wheel has left it, one is far away
+    # timers: one was already late and has left the wheel, one is far away
     assert sample_value(observed, "rocketmq_timer_enqueue_total", topic="Orders") == 2
     assert sample_value(observed, "rocketmq_timer_dequeue_total", topic="Orders") == 1
     assert sample_value(observed, "rocketmq_timer_message_snapshot", timer_bound_s="300") >= 1
@@ -218,7 +218,7 @@ def test_what_waits_and_what_was_decided(tmp_path: Path) -> None:
     assert sample_value(observed, "rocketmq_consumer_inflight_messages", consumer_group="readers") == 1
 
 
-def test_a_group_is_behind_by_what_it_wants(tmp_path: Path) -> None:
+def test_a_groups_lag_counts_only_messages_of_its_subscription(tmp_path: Path) -> None:
     async def reckoned() -> None:
         async with serving_store(tmp_path / "store", port=0) as server:
             broker = server.broker
@@ -234,7 +234,7 @@ def test_a_group_is_behind_by_what_it_wants(tmp_path: Path) -> None:
             assert (row.group, row.topic, row.lag, row.consumes) == ("readers", "Orders", 1, True)
             assert unread(broker, "others", "Orders", 0, 1, 8) == 7
             broker.pulled = {("readers", "Orders", 0): 3, ("readers", "Other", 0): 1, ("others", "Orders", 0): 1}
-            assert [row.in_flight for row in iter_group_progress(broker)] == [0]  # neither of the two wants them
+            assert [row.in_flight for row in iter_group_progress(broker)] == [0]  # neither group subscribes to them
             assert (await connection.ask(Command(207, {"groupName": "readers"}))).code == 0
             assert broker.pulled == {("others", "Orders", 0): 1}
             assert (await connection.ask(Command(215, {"topic": "Orders"}))).code == 0
@@ -244,7 +244,7 @@ def test_a_group_is_behind_by_what_it_wants(tmp_path: Path) -> None:
     asyncio.run(reckoned())
 
 
-def test_what_came_in_went_out_and_waits(tmp_path: Path) -> None:
+def test_timer_messages_are_counted_in_out_and_waiting(tmp_path: Path) -> None:
     observed = asyncio.run(scraped_metrics(tmp_path))
     kinds = {"normal": 2, "delay": 1, "fifo": 1, "transaction": 3}
     stored = {"delay": "SCHEDULE_TOPIC_XXXX", "transaction": "RMQ_SYS_TRANS_HALF_TOPIC"}
@@ -275,11 +275,11 @@ def test_what_came_in_went_out_and_waits(tmp_path: Path) -> None:
     assert ends == {"1.0", "3.0", "5.0", "7.0", "10.0", "100.0", "1000.0", "2000.0", "3000.0", "+Inf"}
 
 
-def test_a_port_that_is_taken_is_one_line(tmp_path: Path) -> None:
+def test_an_occupied_port_is_a_one_line_error(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with serving_store(tmp_path / "store", port=0) as server:
-            with socket.create_server(("127.0.0.1", 0)) as other:
-                port = other.getsockname()[1]
+            with socket.create_server(("127.0.0.1", 0)) as occupied:
+                port = occupied.getsockname()[1]
                 with pytest.raises(CannotRead, match=f"cannot listen on 127.0.0.1:{port}"):
                     MetricsServer(server.broker, "127.0.0.1", port).__enter__()
 

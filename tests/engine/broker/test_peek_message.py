@@ -1,4 +1,4 @@
-"""Looks at what a pop would find: peeks, notifications, and who waits."""
+"""Peeks, notifications and the number of waiting pops."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_a_peek_changes_nothing(tmp_path: Path) -> None:
     run(scenario)
 
 
-def test_a_notification_comes_when_there_is_something(tmp_path: Path) -> None:
+def test_a_notification_arrives_when_a_message_arrives(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:
             await sent(client, b"one")
@@ -46,7 +46,7 @@ def test_a_notification_comes_when_there_is_something(tmp_path: Path) -> None:
     run(scenario)
 
 
-def test_a_blocked_queue_has_nothing_for_who_reads_in_order(tmp_path: Path) -> None:
+def test_a_blocked_queue_has_nothing_for_an_orderly_reader(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:
             await sent(client, b"one", b"two")
@@ -58,17 +58,17 @@ def test_a_blocked_queue_has_nothing_for_who_reads_in_order(tmp_path: Path) -> N
     run(scenario)
 
 
-def test_who_waits_is_counted_by_topic_group_and_queue(tmp_path: Path) -> None:
+def test_waiting_pops_are_counted_by_topic_group_and_queue(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:
             await sent(client, b"one")
             await pop(client)
-            waiting = [asyncio.create_task(pop(client, pollTime=20_000, queueId=position)) for position in (-1, -1, 0)]
+            waiting = [asyncio.create_task(pop(client, pollTime=20_000, queueId=queue_id)) for queue_id in (-1, -1, 0)]
             while len(client.server.broker.pops) < 3:
                 await asyncio.sleep(0.001)
-            counts = [await client.ask(200055, **{**WHERE, "queueId": at}) for at in (-1, 0, 1)]
+            counts = [await client.ask(200055, **{**WHERE, "queueId": queue_id}) for queue_id in (-1, 0, 1)]
             assert [count.fields["pollingNum"] for count in counts] == ["2", "1", "0"]
             client.server.broker.pops.end()
-            assert {(await item).code for item in waiting} == {210}
+            assert {(await waiting_pop).code for waiting_pop in waiting} == {210}
 
     run(scenario)

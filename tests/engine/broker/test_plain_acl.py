@@ -1,4 +1,4 @@
-"""``plain_acl.yml``: as it is documented, as brokers write it, and what is refused."""
+"""``plain_acl.yml``: the documented form, the form that brokers write, and files that are refused."""
 
 from __future__ import annotations
 
@@ -64,19 +64,23 @@ dataVersion:
 
 def test_the_documented_file() -> None:
     acl = acl_of(parse(DOCUMENTED))
-    first, second = acl.accounts.values()
-    assert (first.access_key, first.secret_key, first.admin) == ("RocketMQ", "12345678", False)
-    assert (first.default_topic, first.default_group) == ("DENY", "SUB")
-    assert first.topics == (("topicA", "DENY"), ("topicB", "PUB|SUB"))
-    assert first.groups == (("groupA", "DENY"), ("groupB", "PUB|SUB"))
-    assert not first.is_white("192.168.1.9")
-    assert (second.admin, second.is_white("192.168.1.9"), second.default_topic) == (True, True, None)
+    account, admin_account = acl.accounts.values()
+    assert (account.access_key, account.secret_key, account.admin) == ("RocketMQ", "12345678", False)
+    assert (account.default_topic, account.default_group) == ("DENY", "SUB")
+    assert account.topics == (("topicA", "DENY"), ("topicB", "PUB|SUB"))
+    assert account.groups == (("groupA", "DENY"), ("groupB", "PUB|SUB"))
+    assert not account.is_white("192.168.1.9")
+    assert (admin_account.admin, admin_account.is_white("192.168.1.9"), admin_account.default_topic) == (
+        True,
+        True,
+        None,
+    )
     assert [acl.is_white(text) for text in ("10.10.103.7", "10.10.104.7")] == [True, False]
     assert acl.white_listed
 
 
 def test_a_file_as_a_broker_writes_it() -> None:
-    """Lists in one line; what it says of itself is passed over, in whatever form."""
+    """Lists may stand on one line. The version fields are skipped in each form."""
     acl = acl_of(parse(WRITTEN.replace("- {counter: 1, timestamp: 2}", "- counter: 1\n  timestamp: 2")))
     (account,) = acl.accounts.values()
     assert account.topics == (("topicA", "DENY"), ("topicB", "PUB|SUB"))
@@ -102,19 +106,19 @@ def test_a_file_as_a_broker_writes_it() -> None:
         ("globalWhiteRemoteAddresses:\n- 10.0.0.x", "expected an address"),
     ],
 )
-def test_what_is_no_such_file_is_refused_with_its_line(text: str, words: str) -> None:
+def test_an_invalid_file_is_refused_with_its_line(text: str, words: str) -> None:
     with pytest.raises(UsageError, match=words.replace("{", r"\{")):
         acl_of(parse(text))
 
 
-def test_one_key_stands_once() -> None:
+def test_a_repeated_key_is_refused() -> None:
     row = "- accessKey: RocketMQ\n  secretKey: 12345678\n"
     with pytest.raises(UsageError, match="appears twice"):
         acl_of(parse(f"accounts:\n{row}{row}"))
 
 
 @pytest.mark.parametrize(
-    ("pattern", "meant", "others"),
+    ("pattern", "matching", "foreign"),
     [
         ("", [], ["127.0.0.1"]),
         ("*", ["127.0.0.1", "::1"], []),
@@ -127,10 +131,10 @@ def test_one_key_stands_once() -> None:
         ("::1", ["::1", "0:0:0:0:0:0:0:1"], ["::2", "?"]),
     ],
 )
-def test_patterns_of_addresses(pattern: str, meant: list[str], others: list[str]) -> None:
-    test = address_test(pattern)
-    assert all(test(item) for item in meant)
-    assert not any(test(one) for one in others)
+def test_patterns_of_addresses(pattern: str, matching: list[str], foreign: list[str]) -> None:
+    matches = address_test(pattern)
+    assert all(matches(address) for address in matching)
+    assert not any(matches(address) for address in foreign)
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
@@ -171,7 +175,7 @@ async def asking_broker(folder: Path) -> AsyncIterator[Asking]:
 
 
 class SigningClient:
-    """Asks a broker of 4.9 whose accounts are :data:`FILE`."""
+    """A client that signs its requests to a broker of 4.9 with the accounts of :data:`FILE`."""
 
     def __init__(self, client: Asking, path: Path) -> None:
         self.client, self.path = client, path
@@ -181,7 +185,7 @@ class SigningClient:
         sign(command, user, KEYS[user])
         return await self.client.ask(code, **command.fields)
 
-    async def told(self, code: int, **fields: str) -> Command:
+    async def ask_ok(self, code: int, **fields: str) -> Command:
         answer = await self.ask(code, **fields)
         assert answer.code == 0, answer.remark
         return answer
@@ -191,28 +195,28 @@ class SigningClient:
         return answer.code, answer.remark or ""
 
     async def shown(self) -> dict[str, Any]:
-        return json.loads(bytes((await self.told(54)).body))
+        return json.loads(bytes((await self.ask_ok(54)).body))
 
 
-def guarded(tmp_path: Path, what) -> None:
-    async def both() -> None:
+def guarded(tmp_path: Path, scenario) -> None:
+    async def run_scenario() -> None:
         path = tmp_path / "plain_acl.yml"
         path.write_text(FILE)
         path.chmod(0o640)
         async with asking_broker(tmp_path / "store") as client:
             client.server.broker.access = Access(path, "4.9", "DefaultCluster")
-            await what(SigningClient(client, path))
+            await scenario(SigningClient(client, path))
 
-    run(both)
+    run(run_scenario)
 
 
 def test_an_account_is_made_changed_and_deleted(tmp_path: Path) -> None:
-    async def scenario(it: SigningClient) -> None:
-        await it.told(50, **NEW)
-        assert (await it.shown())["plainAccessConfigs"][2] == {**NEW, "admin": False}
+    async def scenario(signer: SigningClient) -> None:
+        await signer.ask_ok(50, **NEW)
+        assert (await signer.shown())["plainAccessConfigs"][2] == {**NEW, "admin": False}
         extra = {"whiteRemoteAddress": "10.0.0.*", "defaultTopicPerm": "DENY", "topicPerms": "t1=PUB,t2=SUB"}
-        await it.told(50, **NEW, **extra)
-        await it.told(50, **NEW, groupPerms="g1=SUB", admin="true")
+        await signer.ask_ok(50, **NEW, **extra)
+        await signer.ask_ok(50, **NEW, groupPerms="g1=SUB", admin="true")
         expected = {
             **NEW,
             **extra,
@@ -220,20 +224,20 @@ def test_an_account_is_made_changed_and_deleted(tmp_path: Path) -> None:
             "groupPerms": ["g1=SUB"],
             "admin": True,
         }
-        assert (await it.shown())["plainAccessConfigs"][2] == expected
-        account = read_acl(it.path).accounts["newuser"]
+        assert (await signer.shown())["plainAccessConfigs"][2] == expected
+        account = read_acl(signer.path).accounts["newuser"]
         assert (account.topics, account.groups, account.admin) == (
             (("t1", "PUB"), ("t2", "SUB")),
             (("g1", "SUB"),),
             True,
         )
-        assert it.path.stat().st_mode & 0o777 == 0o640
+        assert signer.path.stat().st_mode & 0o777 == 0o640
         KEYS["newuser"] = "abcdefgh"
-        assert (await it.ask(26, "newuser")).code == 0
-        await it.told(51, accessKey="newuser")
-        assert (await it.ask(26, "newuser")).code == 1
+        assert (await signer.ask(26, "newuser")).code == 0
+        await signer.ask_ok(51, accessKey="newuser")
+        assert (await signer.ask(26, "newuser")).code == 1
         words = "The accesskey[newuser] corresponding to accessConfig has been deleted failed."
-        assert await it.refused(51, accessKey="newuser") == (210, words)
+        assert await signer.refused(51, accessKey="newuser") == (210, words)
 
     guarded(tmp_path, scenario)
 
@@ -256,79 +260,79 @@ def test_an_account_is_made_changed_and_deleted(tmp_path: Path) -> None:
         ({"defaultTopicPerm": "a\nb"}, "expected text that a line of YAML can hold"),
     ],
 )
-def test_what_is_no_account_changes_nothing(fields: dict[str, str], words: str, tmp_path: Path) -> None:
-    async def scenario(it: SigningClient) -> None:
-        before = it.path.read_text()
-        code, reported = await it.refused(50, **{**NEW, **fields})
-        assert (code, reported[: len(words)]) == (209, words)
-        assert it.path.read_text() == before
+def test_an_invalid_account_changes_nothing(fields: dict[str, str], words: str, tmp_path: Path) -> None:
+    async def scenario(signer: SigningClient) -> None:
+        text_before = signer.path.read_text()
+        code, message = await signer.refused(50, **{**NEW, **fields})
+        assert (code, message[: len(words)]) == (209, words)
+        assert signer.path.read_text() == text_before
 
     guarded(tmp_path, scenario)
 
 
 def test_addresses_that_need_no_signature(tmp_path: Path) -> None:
-    async def scenario(it: SigningClient) -> None:
-        await it.told(53, globalWhiteAddrs="10.0.0.1,10.0.1.*")
-        assert (await it.shown())["globalWhiteAddrs"] == ["10.0.0.1", "10.0.1.*"]
+    async def scenario(signer: SigningClient) -> None:
+        await signer.ask_ok(53, globalWhiteAddrs="10.0.0.1,10.0.1.*")
+        assert (await signer.shown())["globalWhiteAddrs"] == ["10.0.0.1", "10.0.1.*"]
         words = "The globalWhiteAddresses[{}] has been updated failed."
-        assert await it.refused(53) == (211, words.format("null"))
-        assert await it.refused(53, globalWhiteAddrs="10.0.0.2", aclFileFullPath="/none") == (
+        assert await signer.refused(53) == (211, words.format("null"))
+        assert await signer.refused(53, globalWhiteAddrs="10.0.0.2", aclFileFullPath="/none") == (
             211,
             words.format("10.0.0.2"),
         )
-        assert (await it.refused(53, globalWhiteAddrs="nonsense"))[0] == 211
-        assert (await it.shown())["globalWhiteAddrs"] == ["10.0.0.1", "10.0.1.*"]
-        await it.told(53, globalWhiteAddrs="127.0.0.*")
-        assert (await it.client.ask(26)).code == 0
+        assert (await signer.refused(53, globalWhiteAddrs="nonsense"))[0] == 211
+        assert (await signer.shown())["globalWhiteAddrs"] == ["10.0.0.1", "10.0.1.*"]
+        await signer.ask_ok(53, globalWhiteAddrs="127.0.0.*")
+        assert (await signer.client.ask(26)).code == 0
 
     guarded(tmp_path, scenario)
 
 
 def test_the_file_s_version_grows_with_each_change(tmp_path: Path) -> None:
-    async def scenario(it: SigningClient) -> None:
-        first = (await it.told(52)).fields
-        at_start = json.loads(first["version"])
-        assert at_start["counter"] == 0
-        assert at_start["timestamp"] > 0
-        await it.told(50, **NEW)
-        await it.told(51, accessKey="newuser")
-        fields = (await it.told(52)).fields
+    async def scenario(signer: SigningClient) -> None:
+        fields_at_start = (await signer.ask_ok(52)).fields
+        version_at_start = json.loads(fields_at_start["version"])
+        assert version_at_start["counter"] == 0
+        assert version_at_start["timestamp"] > 0
+        await signer.ask_ok(50, **NEW)
+        await signer.ask_ok(51, accessKey="newuser")
+        fields = (await signer.ask_ok(52)).fields
         version = json.loads(fields["version"])
         assert version["counter"] == 2
         assert version["timestamp"] > 0
-        assert json.loads(fields["allAclFileVersion"]) == {str(it.path): version}
+        assert json.loads(fields["allAclFileVersion"]) == {str(signer.path): version}
         assert (fields["brokerName"], fields["clusterName"]) == ("broker-a", "DefaultCluster")
 
     guarded(tmp_path, scenario)
 
 
-def test_who_is_no_administrator_makes_no_accounts(tmp_path: Path) -> None:
-    """In 4.9.7 whoever may sign could make himself one, and read every secret."""
+def test_only_an_administrator_may_change_accounts(tmp_path: Path) -> None:
+    """In 4.9.7 any user who may sign could become an administrator and read every secret."""
 
-    async def scenario(it: SigningClient) -> None:
+    async def scenario(signer: SigningClient) -> None:
         for code in (50, 51, 53, 54):
-            results, words = await it.refused(code, "someuser", **NEW, globalWhiteAddrs="*")
-            assert results == 1
+            code_of_answer, words = await signer.refused(code, "someuser", **NEW, globalWhiteAddrs="*")
+            assert code_of_answer == 1
             assert f"Need admin permission for request code={code}, but accessKey=someuser is not" in words
-        assert (await it.ask(52, "someuser")).code == 0
+        assert (await signer.ask(52, "someuser")).code == 0
 
     guarded(tmp_path, scenario)
 
 
-def test_a_file_that_is_damaged_or_gone_meanwhile_is_left_alone(tmp_path: Path) -> None:
-    async def scenario(it: SigningClient) -> None:
-        it.path.write_text("what is this")
-        assert (await it.refused(50, **NEW))[0] == 209
-        assert (await it.refused(54))[0] == 1
-        assert it.path.read_text() == "what is this"
-        it.path.unlink()
-        assert (await it.refused(53, globalWhiteAddrs="10.0.0.1"))[0] == 211
-        assert not it.path.exists()
+def test_a_file_damaged_or_deleted_meanwhile_is_left_alone(tmp_path: Path) -> None:
+    async def scenario(signer: SigningClient) -> None:
+        signer.path.write_text("what is this")
+        assert (await signer.refused(50, **NEW))[0] == 209
+        assert (await signer.refused(54))[0] == 1
+        assert signer.path.read_text() == "what is this"
+        signer.path.unlink()
+        assert (await signer.refused(53, globalWhiteAddrs="10.0.0.1"))[0] == 211
+        assert not signer.path.exists()
 
     guarded(tmp_path, scenario)
 
 
-def test_without_accounts_all_is_refused(tmp_path: Path) -> None:
+def test_without_accounts_all_requests_are_refused(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:
             for code, failed in ((50, 209), (51, 210), (52, 1), (53, 211), (54, 1)):
@@ -344,11 +348,11 @@ def test_without_accounts_all_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text", ["plain", "it's", 'say "x"', "", "*", "a: b", "# no", "true", "NULL", "-", "ключ", "a b"]
 )
-def test_what_is_written_is_read_again(text: str) -> None:
+def test_written_text_is_read_back(text: str) -> None:
     tree = {"one": text, "empty": [], "list": [text, "b"], "rows": [{"a": text, "b": ["x", text]}, {"a": "2"}]}
     assert parse(rendered(tree)) == tree
 
 
-def test_text_that_no_line_can_hold() -> None:
+def test_text_that_does_not_fit_on_a_line() -> None:
     with pytest.raises(UsageError, match="expected text that a line of YAML can hold"):
         rendered({"a": "both'and\""})

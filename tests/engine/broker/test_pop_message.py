@@ -1,4 +1,4 @@
-"""Who waits for a message: asked again in order, and never longer than he said."""
+"""Held pops: they are retried in order, and never wait longer than requested."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ KEY = Key("Orders", "popping", -1)
 
 
 class Peer(Connection):
-    """A connection that keeps what is sent over it."""
+    """A connection that records what is sent over it."""
 
     def __init__(self) -> None:
         super().__init__(lambda _request, _connection: None)
@@ -34,80 +34,83 @@ class Peer(Connection):
         self.got.append(command)
 
 
-def table(most: int = 10, most_at: int = 10) -> PopHolds:
-    return PopHolds(lambda: 1_000, lambda: (most, most_at))
+def table(max_total: int = 10, max_per_key: int = 10) -> PopHolds:
+    return PopHolds(lambda: 1_000, lambda: (max_total, max_per_key))
 
 
-def held_pop(peer: Peer, code: int, until: int = 60_000, again: Callable[[], Command | None] | None = None) -> HeldPop:
-    return HeldPop(Command(200050), peer, KEY, until, again or (lambda: Command(code)))
+def held_pop(
+    peer: Peer, code: int, expires_ms: int = 60_000, retry: Callable[[], Command | None] | None = None
+) -> HeldPop:
+    return HeldPop(Command(200050), peer, KEY, expires_ms, retry or (lambda: Command(code)))
 
 
-def test_whose_time_ends_first_is_asked_first() -> None:
+def test_the_pop_that_expires_first_is_woken_first() -> None:
     async def scenario() -> None:
-        holds, peer = table(), Peer()
+        held_pops, peer = table(), Peer()
         for code, until in ((1, 70_000), (2, 60_000), (3, 60_000)):
-            holds.hold(held_pop(peer, code, until), {})
-        assert (len(holds), holds.count(KEY), holds.keys) == (3, 3, [KEY])
-        while holds.wake_first(KEY):
+            held_pops.hold(held_pop(peer, code, until), {})
+        assert (len(held_pops), held_pops.count(KEY), held_pops.keys) == (3, 3, [KEY])
+        while held_pops.wake_first(KEY):
             pass
-        assert [item.code for item in peer.got] == [2, 3, 1]
-        assert (len(holds), holds.keys) == (0, [])
+        assert [command.code for command in peer.got] == [2, 3, 1]
+        assert (len(held_pops), held_pops.keys) == (0, [])
 
     run(scenario)
 
 
-def test_who_finds_nothing_may_wait_on() -> None:
+def test_a_woken_pop_without_messages_may_wait_again() -> None:
     async def scenario() -> None:
-        holds, peer = table(), Peer()
+        held_pops, peer = table(), Peer()
 
-        def again() -> None:
-            holds.hold(item, {})
+        def retry() -> None:
+            held_pops.hold(waiting_pop, {})
 
-        item = held_pop(peer, 0, again=again)
-        holds.hold(item, {})
-        assert holds.wake_first(KEY)
-        assert (len(holds), peer.got) == (1, [])
-        holds.release(item)
-        assert not holds.release(item)
+        waiting_pop = held_pop(peer, 0, retry=retry)
+        held_pops.hold(waiting_pop, {})
+        assert held_pops.wake_first(KEY)
+        assert (len(held_pops), peer.got) == (1, [])
+        held_pops.release(waiting_pop)
+        assert not held_pops.release(waiting_pop)
 
     run(scenario)
 
 
-def test_who_does_not_read_is_handed_nothing_and_others_go_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A client whose pops waited read none of its answers. Each message that came was handed to it, and was invisible
-    for everybody else.
+def test_a_congested_client_gets_no_messages_and_others_go_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client with waiting pops did not read its answers. Each new message was handed to it and became invisible to
+    all
+    other clients.
     """
     monkeypatch.setattr(module, "CONGESTED_S", 0.01)
 
     async def scenario() -> None:
-        holds, deaf, peer = table(), Peer(), Peer()
-        holds.hold(held_pop(deaf, 1), {("Orders", 0): 5})
-        deaf.is_congested = True
-        assert not holds.wake_first(KEY)
-        assert not list(holds.grown(lambda _queue: 6))
-        holds.hold(held_pop(peer, 2), {})
-        assert [pop.connection for pop, *_ in holds.grown(lambda _queue: 6)] == [peer]
-        assert holds.wake_first(KEY)
-        assert ([item.code for item in peer.got], deaf.got) == ([2], [])
-        holds.wake(holds._held[KEY].waiting[0])
-        assert (deaf.got, len(holds)) == ([], 1)
-        deaf.is_congested = False
-        while len(holds):
+        held_pops, congested_peer, peer = table(), Peer(), Peer()
+        held_pops.hold(held_pop(congested_peer, 1), {("Orders", 0): 5})
+        congested_peer.is_congested = True
+        assert not held_pops.wake_first(KEY)
+        assert not list(held_pops.grown(lambda _queue: 6))
+        held_pops.hold(held_pop(peer, 2), {})
+        assert [pop.connection for pop, *_ in held_pops.grown(lambda _queue: 6)] == [peer]
+        assert held_pops.wake_first(KEY)
+        assert ([command.code for command in peer.got], congested_peer.got) == ([2], [])
+        held_pops.wake(held_pops._held[KEY].waiting[0])
+        assert (congested_peer.got, len(held_pops)) == ([], 1)
+        congested_peer.is_congested = False
+        while len(held_pops):
             await asyncio.sleep(0.005)
-        assert [one.code for one in deaf.got] == [1]
+        assert [command.code for command in congested_peer.got] == [1]
 
     run(scenario)
 
 
 def test_a_refusal_is_an_answer() -> None:
     async def scenario() -> None:
-        holds, peer = table(), Peer()
+        held_pops, peer = table(), Peer()
 
-        def again() -> Command:
+        def retry() -> Command:
             raise Refused(17, "no such topic", {"popTime": "0"})
 
-        holds.hold(held_pop(peer, 0, again=again), {})
-        holds.wake_first(KEY)
+        held_pops.hold(held_pop(peer, 0, retry=retry), {})
+        held_pops.wake_first(KEY)
         (answer,) = peer.got
         assert (answer.code, answer.remark, answer.fields) == (17, "no such topic", {"popTime": "0"})
 
@@ -116,50 +119,50 @@ def test_a_refusal_is_an_answer() -> None:
 
 def test_only_queues_that_have_grown_wake() -> None:
     async def scenario() -> None:
-        holds, peer = table(), Peer()
-        item = held_pop(peer, 0)
-        holds.hold(item, {("Orders", 0): 5, ("Orders", 1): 7})
+        held_pops, peer = table(), Peer()
+        waiting_pop = held_pop(peer, 0)
+        held_pops.hold(waiting_pop, {("Orders", 0): 5, ("Orders", 1): 7})
         ends = {("Orders", 0): 5, ("Orders", 1): 9}
-        assert list(holds.grown(ends.__getitem__)) == [(item, ("Orders", 1), 7, 9)]
-        assert list(holds.grown(ends.__getitem__)) == []
-        holds.release(item)
+        assert list(held_pops.grown(ends.__getitem__)) == [(waiting_pop, ("Orders", 1), 7, 9)]
+        assert list(held_pops.grown(ends.__getitem__)) == []
+        held_pops.release(waiting_pop)
 
     run(scenario)
 
 
-def test_there_is_room_for_so_many() -> None:
+def test_held_pops_are_limited() -> None:
     async def scenario() -> None:
-        holds, peer = table(most=2, most_at=0), Peer()
-        assert not holds.is_full(KEY)
-        holds.hold(held_pop(peer, 0), {})
-        assert holds.is_full(KEY)
-        assert not holds.is_full(Key("Other", "popping", -1))
-        holds.hold(HeldPop(Command(200050), peer, Key("Other", "popping", -1), 60_000, lambda: None), {})
-        assert holds.is_full(Key("Third", "popping", -1))
-        holds.forget(peer)
-        assert len(holds) == 0
+        held_pops, peer = table(max_total=2, max_per_key=0), Peer()
+        assert not held_pops.is_full(KEY)
+        held_pops.hold(held_pop(peer, 0), {})
+        assert held_pops.is_full(KEY)
+        assert not held_pops.is_full(Key("Other", "popping", -1))
+        held_pops.hold(HeldPop(Command(200050), peer, Key("Other", "popping", -1), 60_000, lambda: None), {})
+        assert held_pops.is_full(Key("Third", "popping", -1))
+        held_pops.forget(peer)
+        assert len(held_pops) == 0
 
     run(scenario)
 
 
 def test_a_hold_ends_a_little_before_its_time() -> None:
-    holds = table()
-    assert [holds.is_late(until) for until in (1_049, 1_050)] == [True, False]
+    held_pops = table()
+    assert [held_pops.is_late(until) for until in (1_049, 1_050)] == [True, False]
 
 
-def test_at_the_end_everybody_is_asked_once_more() -> None:
+def test_at_the_end_every_held_pop_is_answered() -> None:
     async def scenario() -> None:
-        holds, peer = table(), Peer()
-        holds.hold(held_pop(peer, 210), {})
-        holds.end()
-        assert holds.ended
-        assert [item.code for item in peer.got] == [210]
+        held_pops, peer = table(), Peer()
+        held_pops.hold(held_pop(peer, 210), {})
+        held_pops.end()
+        assert held_pops.ended
+        assert [command.code for command in peer.got] == [210]
 
     run(scenario)
 
 
 def test_messages_are_handed_out_once_and_remembered(tmp_path: Path) -> None:
-    """The three texts, and a checkpoint in the timer topic that says the same."""
+    """The answer's three texts, and the checkpoint in the timer topic, name the same messages."""
 
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:
@@ -190,7 +193,7 @@ def test_messages_are_handed_out_once_and_remembered(tmp_path: Path) -> None:
     run(scenario)
 
 
-def test_what_a_filter_passes_over_is_passed_over_for_good(tmp_path: Path) -> None:
+def test_messages_that_a_filter_skips_stay_skipped(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:
             await sent(client, b"paid", properties="TAGS\x01paid\x02")
@@ -219,13 +222,13 @@ def test_a_pop_waits_for_a_message(tmp_path: Path) -> None:
             assert len(client.server.broker.pops) == 1
             await sent(client, b"mine", properties="TAGS\x01sent\x02")
             assert [unit.body for unit in popped(await waiting)] == [b"mine"]
-            held = await pop(client, pollTime=120)
-            assert (held.code, held.remark) == (210, "NO_MESSAGE_IN_QUEUE")
+            timed_out = await pop(client, pollTime=120)
+            assert (timed_out.code, timed_out.remark) == (210, "NO_MESSAGE_IN_QUEUE")
 
     run(scenario)
 
 
-def test_who_waits_at_one_place_too_many_is_sent_away(tmp_path: Path) -> None:
+def test_a_pop_over_the_limit_is_refused(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with asking_broker(tmp_path, BrokerConfig(pop_holds=1)) as client:
             await sent(client, b"one")
@@ -239,7 +242,7 @@ def test_who_waits_at_one_place_too_many_is_sent_away(tmp_path: Path) -> None:
     run(scenario)
 
 
-def test_a_broker_that_ends_answers_who_waits(tmp_path: Path) -> None:
+def test_a_stopping_broker_answers_held_pops(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:
             await sent(client, b"one")
@@ -253,8 +256,8 @@ def test_a_broker_that_ends_answers_who_waits(tmp_path: Path) -> None:
     run(scenario)
 
 
-def test_refusals_are_rocketmqs(tmp_path: Path) -> None:
-    """Each with the four numbers, as zeros."""
+def test_refusals_have_rocketmqs_codes_and_messages(tmp_path: Path) -> None:
+    """Each refusal carries the four number fields, all zero."""
 
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:
@@ -276,7 +279,7 @@ def test_refusals_are_rocketmqs(tmp_path: Path) -> None:
 
 
 def test_a_slave_hands_nothing_out(tmp_path: Path) -> None:
-    """It could store no checkpoint: nobody would know of the messages."""
+    """A slave cannot store a checkpoint, so the popped messages would be forgotten."""
 
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:
@@ -290,8 +293,11 @@ def test_a_slave_hands_nothing_out(tmp_path: Path) -> None:
     run(scenario)
 
 
-def test_a_group_begins_where_it_asks_to(tmp_path: Path) -> None:
-    """Behind all but the last message; a young queue is read whole, unless the broker is told otherwise."""
+def test_a_group_begins_at_the_requested_position(tmp_path: Path) -> None:
+    """A group begins after the last message or at the first. A young queue is read from its beginning unless the broker
+    is
+    configured otherwise.
+    """
 
     async def scenario() -> None:
         config = BrokerConfig(pop_young_queues_whole=False)
@@ -306,7 +312,7 @@ def test_a_group_begins_where_it_asks_to(tmp_path: Path) -> None:
     run(scenario)
 
 
-def test_an_offset_that_was_set_holds_for_the_next_pop(tmp_path: Path) -> None:
+def test_a_reset_offset_applies_to_the_next_pop(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:
             await sent(client, b"one", b"two")
@@ -319,15 +325,15 @@ def test_an_offset_that_was_set_holds_for_the_next_pop(tmp_path: Path) -> None:
 
 
 def test_an_orderly_pop_blocks_its_queue(tmp_path: Path) -> None:
-    """The same attempt gets the same messages; another one waits until all of them are visible again (vector 6.6)."""
+    """The same attempt gets the same messages. Another attempt waits until all are visible again (vector 6.6)."""
 
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:
             await sent(client, b"0", b"1", b"2", b"3")
-            first = await pop(client, order=True, attemptId="att-1", maxMsgNums=3, invisibleTime=60_000)
-            assert first.fields["reviveQid"] == "999"
-            assert (first.fields["startOffsetInfo"], first.fields["msgOffsetInfo"]) == ("0 0 0", "0 0 0,1,2")
-            assert first.fields["orderCountInfo"] == "0 0 0"
+            popped = await pop(client, order=True, attemptId="att-1", maxMsgNums=3, invisibleTime=60_000)
+            assert popped.fields["reviveQid"] == "999"
+            assert (popped.fields["startOffsetInfo"], popped.fields["msgOffsetInfo"]) == ("0 0 0", "0 0 0,1,2")
+            assert popped.fields["orderCountInfo"] == "0 0 0"
             repeated = await pop(client, order=True, attemptId="att-1", maxMsgNums=3, invisibleTime=60_000)
             assert repeated.fields["msgOffsetInfo"] == "0 0 0,1,2"
             assert (await pop(client, order=True, attemptId="att-2")).code == 210

@@ -1,4 +1,4 @@
-"""What orderly groups have in their hands: bits, times and counts, and the table that keeps them."""
+"""Messages that orderly groups have popped: bits, times and counts, and the table that saves them."""
 
 from __future__ import annotations
 
@@ -45,8 +45,10 @@ def orders(tmp_path: Path, clock: Clock) -> PopOrders:
     return PopOrders(ConfigTable(tmp_path / FILE, RealDisk()), clock)
 
 
-def popped(orders: PopOrders, *offsets: int, attempt: str | None = None, at: int = 1_000, invisible: int = 500) -> str:
-    return orders.popped(*WHERE, offsets, attempt, at, invisible)
+def popped(
+    orders: PopOrders, *offsets: int, attempt: str | None = None, popped_at_ms: int = 1_000, invisible_ms: int = 500
+) -> str:
+    return orders.popped(*WHERE, offsets, attempt, popped_at_ms, invisible_ms)
 
 
 def test_a_row_is_read_and_written() -> None:
@@ -58,7 +60,7 @@ def test_a_row_is_read_and_written() -> None:
 
 
 @pytest.mark.parametrize("row", [None, [], {}, {"o": []}, {"o": "12"}])
-def test_what_is_no_row_is_none(row: object) -> None:
+def test_an_invalid_row_is_none(row: object) -> None:
     assert read_row(row) is None
 
 
@@ -74,14 +76,14 @@ def test_a_queue_is_blocked_while_a_message_is_open_and_invisible(orders: PopOrd
     assert not orders.is_blocked(*WHERE, None)
 
 
-def test_the_same_attempt_is_not_held_up_by_itself(orders: PopOrders) -> None:
+def test_an_attempt_does_not_block_itself(orders: PopOrders) -> None:
     popped(orders, 0, attempt="a")
     assert not orders.is_blocked(*WHERE, "a")
     assert orders.is_blocked(*WHERE, "b")
     assert orders.is_blocked(*WHERE, None)
 
 
-def test_the_offset_goes_on_to_the_first_open_message(orders: PopOrders) -> None:
+def test_the_offset_moves_to_the_first_open_message(orders: PopOrders) -> None:
     popped(orders, 5, 7, 8)
     assert [orders.acked(*WHERE, item, 1_000) for item in (7, 5, 8)] == [5, 8, 9]
     assert orders.acked(*WHERE, 6, 1_000) == -1
@@ -89,15 +91,15 @@ def test_the_offset_goes_on_to_the_first_open_message(orders: PopOrders) -> None
     assert orders.acked("Other", "billing", 0, 4, 1) == 5
 
 
-def test_what_comes_again_is_counted(orders: PopOrders) -> None:
-    """Once for each further attempt; the least of a queue is 0 as soon as one message is new."""
+def test_redeliveries_are_counted(orders: PopOrders) -> None:
+    """Each further attempt counts once. A queue's minimum is 0 as soon as one message is new."""
     assert popped(orders, 0, 1, attempt="a") == "0 0 0"
     assert popped(orders, 0, 1, attempt="a") == "0 0 0"
     assert popped(orders, 0, 1, attempt="b") == "0 qo0%0 1;0 qo0%1 1;0 0 1"
     assert popped(orders, 1, 2, attempt="c") == "0 qo0%1 2;0 0 0"
 
 
-def test_a_change_of_a_pop_that_is_over_changes_nothing(orders: PopOrders) -> None:
+def test_a_change_of_an_expired_pop_changes_nothing(orders: PopOrders) -> None:
     popped(orders, 0)
     orders.postponed(*WHERE, 0, 999, 5_000)
     info = orders.get(*WHERE)
@@ -108,18 +110,18 @@ def test_a_change_of_a_pop_that_is_over_changes_nothing(orders: PopOrders) -> No
     assert orders.get(*WHERE) is None
 
 
-def test_who_waits_is_told_when_a_queue_is_free(orders: PopOrders) -> None:
+def test_listeners_are_notified_when_a_queue_becomes_free(orders: PopOrders) -> None:
     reports: list[tuple[str, str, int, int]] = []
-    orders.freed = lambda *what: reports.append(what)
+    orders.freed = lambda *event: reports.append(event)
     popped(orders, 0)
     orders.acked(*WHERE, 0, 1_000)
     orders.tell()
     assert reports == [(*WHERE, 1_500), (*WHERE, 1_000), (*WHERE, 1_000)]
 
 
-def test_the_table_outlives_the_broker(orders: PopOrders, clock: Clock, tmp_path: Path) -> None:
+def test_the_table_survives_a_restart(orders: PopOrders, clock: Clock, tmp_path: Path) -> None:
     popped(orders, 10, 11, attempt="attempt-1")
-    popped(orders, 10, 11, attempt="attempt-2", at=1_100)
+    popped(orders, 10, 11, attempt="attempt-2", popped_at_ms=1_100)
     orders.save(lambda _: 1, lambda _: True)
     value = parse((tmp_path / FILE).read_bytes()).value
     row = {"a": "attempt-2", "cm": 0, "i": 500, "l": 1_000, "o": [10, 1], "oc": {10: 1, 11: 1}, "popTime": 1_100}
@@ -129,14 +131,14 @@ def test_the_table_outlives_the_broker(orders: PopOrders, clock: Clock, tmp_path
     assert second_orders.get(*WHERE) == orders.get(*WHERE)
 
 
-def test_a_table_that_is_as_it_was_is_not_written(orders: PopOrders, tmp_path: Path) -> None:
+def test_an_unchanged_table_is_not_written(orders: PopOrders, tmp_path: Path) -> None:
     orders.save(lambda _: 1, lambda _: True)
     assert not (tmp_path / FILE).exists()
     orders.save(lambda _: 1, lambda _: True, always=True)
     assert parse((tmp_path / FILE).read_bytes()).value == {"table": {}}
 
 
-def test_what_is_no_more_is_not_kept(orders: PopOrders, clock: Clock) -> None:
+def test_ended_rows_are_not_saved(orders: PopOrders, clock: Clock) -> None:
     popped(orders, 0)
     orders.popped("Gone", "billing", 0, [0], None, 1_000, 500)
     orders.popped("Orders", "nobody", 0, [0], None, 1_000, 500)

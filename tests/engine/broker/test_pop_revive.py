@@ -1,4 +1,4 @@
-"""Offsets that wait for their checkpoints."""
+"""Popped offsets that wait for their checkpoints, and messages that become visible again."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from engine.store.put_message import PutMessageResult, PutMessageStatus
 from engine.system_names import REVIVE_GROUP
 
 
-def test_the_next_pop_goes_on_behind_the_last() -> None:
+def test_the_next_pop_starts_after_the_last() -> None:
     state = PopState()
     assert state.latest("popping", "Orders", 0) == -1
     state.steps["popping", "Orders", 0] = deque([Step(4), Step(9)])
@@ -34,11 +34,11 @@ def test_offsets_are_committed_from_the_front(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:
             broker = client.server.broker
-            first = reached(broker, GROUP, "Orders", 0, 3)
+            step = reached(broker, GROUP, "Orders", 0, 3)
             reached(broker, GROUP, "Orders", 0, 5, stored=True)
             assert broker.store.tables.consumer_offset(GROUP, "Orders", 0) == -1
             assert broker.popped.latest(GROUP, "Orders", 0) == 5
-            first.stored = True
+            step.stored = True
             commit(broker, GROUP, "Orders", 0)
             assert broker.store.tables.consumer_offset(GROUP, "Orders", 0) == 5
             assert broker.popped.steps == {}
@@ -46,8 +46,8 @@ def test_offsets_are_committed_from_the_front(tmp_path: Path) -> None:
     run(scenario)
 
 
-def test_a_checkpoint_that_cannot_be_stored_is_tried_again(tmp_path: Path) -> None:
-    """Its messages are handed out all the same, and pops go on behind them; only the offset stays in front."""
+def test_a_checkpoint_that_cannot_be_stored_is_retried(tmp_path: Path) -> None:
+    """Its messages are handed out, and the next pop starts after them. Only the committed offset waits."""
 
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:
@@ -68,8 +68,8 @@ def test_a_checkpoint_that_cannot_be_stored_is_tried_again(tmp_path: Path) -> No
     run(scenario)
 
 
-def test_under_sync_flush_who_pops_waits_for_the_disk(tmp_path: Path) -> None:
-    """Not the loop: the checkpoint goes to the thread that waits for it, and the next pop meets its offset."""
+def test_a_pop_under_sync_flush_waits_for_the_disk(tmp_path: Path) -> None:
+    """The event loop does not wait: a thread waits for the checkpoint, and the next pop already uses the new offset."""
 
     async def scenario() -> None:
         flushing = MessageStoreConfig(flush_disk_type="SYNC_FLUSH")
@@ -92,17 +92,18 @@ REVIVE = "rmq_sys_REVIVE_LOG_DefaultCluster"
 
 
 def later(client: Asking, ms: int) -> None:
-    """``ms`` pass for the broker: timers deliver what is due, and popped messages are looked at.
+    """Advance the broker's clock by ``ms``: timers deliver due messages, and popped messages are revived.
 
-    What came before is in the wheel by then: an acknowledgement that is late already where it is taken in overtakes a
-    checkpoint that the service had taken in before, and its messages come again.
+    The timer service first takes in all earlier records. Otherwise an acknowledgement that is already late could
+    overtake
+    its checkpoint, and the messages would be delivered again.
     """
     broker = client.server.broker
     broker.store.wait_dispatched()
     assert broker.timers is not None
     broker.timers.step()
-    before: Callable[[], int] = broker.now
-    broker.now = lambda: before() + ms
+    clock_before: Callable[[], int] = broker.now
+    broker.now = lambda: clock_before() + ms
     settle(client)
 
 
@@ -117,7 +118,7 @@ def settle(client: Asking) -> None:
     broker.store.wait_dispatched()
 
 
-def test_what_is_open_comes_again_and_what_is_acknowledged_does_not(tmp_path: Path) -> None:
+def test_open_messages_are_delivered_again_and_acknowledged_ones_are_not(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:
             await sent(client, b"one", b"two", b"three", properties="TAGS\x01paid\x02KEYS\x01k1\x02")
@@ -143,8 +144,8 @@ def test_what_is_open_comes_again_and_what_is_acknowledged_does_not(tmp_path: Pa
     run(scenario)
 
 
-def test_what_comes_again_is_handed_out_under_its_own_name(tmp_path: Path) -> None:
-    """Unit of the retry topic, name of the normal one, and a handle in it."""
+def test_a_redelivered_message_carries_its_normal_topic(tmp_path: Path) -> None:
+    """The unit is stored in the retry topic, and the answer carries the normal topic's name with a handle."""
 
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:
@@ -166,21 +167,21 @@ def test_what_comes_again_is_handed_out_under_its_own_name(tmp_path: Path) -> No
     run(scenario)
 
 
-def test_what_comes_a_third_time_stays_in_its_retry_topic(tmp_path: Path) -> None:
+def test_a_third_delivery_stays_in_the_retry_topic(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:
             await sent(client, b"one")
-            for times in (1, 2):
+            for attempt in (1, 2):
                 await pop(client, invisibleTime=5_000)
                 later(client, 9_000)
-                assert [unit.reconsume_times for unit in units(client, RETRY)] == list(range(1, times + 1))
-            first = {unit.properties["1ST_POP_TIME"] for unit in units(client, RETRY)}
-            assert len(first) == 1
+                assert [unit.reconsume_times for unit in units(client, RETRY)] == list(range(1, attempt + 1))
+            first_pop_times = {unit.properties["1ST_POP_TIME"] for unit in units(client, RETRY)}
+            assert len(first_pop_times) == 1
 
     run(scenario)
 
 
-def test_retry_topics_of_the_second_form_wake_who_waits(tmp_path: Path) -> None:
+def test_retry_topics_of_the_second_form_wake_held_pops(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with asking_broker(tmp_path, BrokerConfig(retry_topic_v2=True, pop_from_retry_v1=False)) as client:
             await sent(client, b"one")
@@ -196,7 +197,7 @@ def test_retry_topics_of_the_second_form_wake_who_waits(tmp_path: Path) -> None:
     run(scenario)
 
 
-def test_a_checkpoint_whose_topic_is_gone_is_passed_over(tmp_path: Path) -> None:
+def test_a_checkpoint_of_a_deleted_topic_is_skipped(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:
             await sent(client, b"one")
@@ -209,8 +210,8 @@ def test_a_checkpoint_whose_topic_is_gone_is_passed_over(tmp_path: Path) -> None
     run(scenario)
 
 
-def test_what_cannot_be_put_is_tried_again_later(tmp_path: Path) -> None:
-    """A checkpoint for the one message, ten seconds later the first time."""
+def test_a_retry_that_cannot_be_put_is_repeated_later(tmp_path: Path) -> None:
+    """A checkpoint for this message is stored; the first retry is ten seconds later."""
 
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:
@@ -234,8 +235,8 @@ def test_what_cannot_be_put_is_tried_again_later(tmp_path: Path) -> None:
     run(scenario)
 
 
-def test_a_broker_that_starts_again_goes_on(tmp_path: Path) -> None:
-    """What was read of the revive topic is read again from the last checkpoint that was handled."""
+def test_a_restarted_broker_continues_the_revival(tmp_path: Path) -> None:
+    """After a restart, the revive topic is read again from the last handled checkpoint."""
 
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:
@@ -243,16 +244,16 @@ def test_a_broker_that_starts_again_goes_on(tmp_path: Path) -> None:
             await pop(client, invisibleTime=5_000, maxMsgNums=1)
             await pop(client, invisibleTime=14_000, maxMsgNums=1)  # before any retry, which one pop in five asks first
             later(client, 9_000)
-            before = system_clock()
+            stopped_ms = system_clock()
         async with asking_broker(tmp_path) as client:
-            later(client, before - system_clock() + 25_000)
+            later(client, stopped_ms - system_clock() + 25_000)
             bodies = [unit.body for unit in units(client, RETRY)]  # what came back before may come again
             assert list(dict.fromkeys(bodies)) == [b"one", b"two"]
 
     run(scenario)
 
 
-def test_an_acknowledgement_of_a_batch_counts(tmp_path: Path) -> None:
+def test_a_batch_acknowledgement_prevents_redelivery(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:
             await sent(client, b"one", b"two")

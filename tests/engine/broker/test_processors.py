@@ -1,4 +1,4 @@
-"""Every request of the page has a processor."""
+"""Each request of the protocol page has exactly one processor."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_no_request_has_two_processors() -> None:
 
 
 def test_a_processor_is_described_by_the_name_of_its_request() -> None:
-    """A search for a request's name finds it in the first words of the function that answers it."""
+    """A search for a request's name finds the function that answers it, by its docstring."""
     for code, answer in HANDLERS.items():
         assert RequestCode(code).name in (answer.__doc__ or "").partition(":")[0].replace(",", " ").split(), answer
 
@@ -31,7 +31,7 @@ def test_a_processor_is_described_by_the_name_of_its_request() -> None:
 @pytest.mark.parametrize(
     ("like", "codes"), [("4.9", [item.code for item in SINCE_5]), ("5.3", [item.code for item in UNTIL_4_9])]
 )
-def test_a_release_does_not_know_the_other_s_requests(like: str, codes: list[int], tmp_path: Path) -> None:
+def test_a_release_refuses_requests_of_the_other(like: str, codes: list[int], tmp_path: Path) -> None:
     async def scenario() -> None:
         with MessageStore(tmp_path, like=like) as store, bind("127.0.0.1", 0) as position:  # type: ignore[arg-type]
             async with ListeningBroker(store, listening_socket=position) as server:
@@ -107,9 +107,10 @@ _ODD: list[tuple[int, dict[str, str], bytes, int, str | None]] = [
 ]
 
 
-def test_what_is_partly_wrong_is_answered_as_by_rocketmq(tmp_path: Path) -> None:
-    """Codes and words are those of a broker of 5.3.3; a header told a batch before by the request's code alone, numbers
-    that are none were absent for every request, and switches of a group took any text.
+def test_partly_invalid_requests_are_answered_as_by_rocketmq(tmp_path: Path) -> None:
+    """Codes and messages are those of a broker of 5.3.3. Our broker recognized a batch by the request code alone,
+    ignored
+    invalid numbers in every request, and accepted any text for a group's switches.
     """
 
     async def scenario() -> None:
@@ -129,8 +130,10 @@ def test_what_is_partly_wrong_is_answered_as_by_rocketmq(tmp_path: Path) -> None
     run(scenario)
 
 
-def test_4_9_makes_a_first_offset_zero_whatever_it_is_asked(tmp_path: Path) -> None:
-    """``setZeroIfNotFound`` came with 5.x: before, a group's first offset was refused where a client named it."""
+def test_4_9_returns_zero_as_first_offset_whatever_the_request_says(tmp_path: Path) -> None:
+    """``setZeroIfNotFound`` exists since 5.x. Our 4.9 broker refused a group's first offset if a client sent that
+    field.
+    """
 
     async def scenario() -> None:
         with MessageStore(tmp_path, like="4.9") as store, bind("127.0.0.1", 0) as position:

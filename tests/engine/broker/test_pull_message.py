@@ -1,4 +1,4 @@
-"""Pulls that wait: by queue, until they are answered or their connection has ended."""
+"""Held pulls: listed by queue until they are answered or their connection ends."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def pull(connection, queue=("T", 0), offset=5):
     return HeldPull(Command(11), connection, queue, offset, 10_000, lambda: None)
 
 
-def test_who_waits_at_a_queue_until_it_is_answered():
+def test_a_held_pull_waits_at_its_queue_until_it_is_answered():
     pulls, item, two = HeldPulls(), pull("a"), pull("b")
     for each in (item, two, pull("a", ("T", 1))):
         pulls.hold(each)
@@ -37,16 +37,16 @@ def test_who_waits_at_a_queue_until_it_is_answered():
     assert pulls.at(("T", 0)) == []
 
 
-def test_nothing_waits_for_a_connection_that_has_ended():
-    pulls, other = HeldPulls(), pull("b")
-    for each in (pull("a"), pull("a", ("T", 1)), other):
-        pulls.hold(each)
+def test_pulls_of_a_closed_connection_are_dropped():
+    pulls, other_pull = HeldPulls(), pull("b")
+    for held_pull in (pull("a"), pull("a", ("T", 1)), other_pull):
+        pulls.hold(held_pull)
     pulls.forget("a")
     pulls.forget("a")
-    assert list(pulls) == [other]
+    assert list(pulls) == [other_pull]
 
 
-def test_who_waits_is_counted_by_group():
+def test_held_pulls_are_counted_by_group():
     pulls = HeldPulls()
     for number, group in enumerate(("readers", "readers", "audit")):
         item = pull(number)
@@ -65,7 +65,7 @@ def bodies(answer_body: bytes) -> list[bytes]:
     return actual_bodies
 
 
-def test_what_is_there_is_answered_with_the_units_as_they_are_stored(tmp_path: Path) -> None:
+def test_a_pull_is_answered_with_the_units_as_stored(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:
             for body in (b"one", b"two", b"three"):
@@ -79,7 +79,7 @@ def test_what_is_there_is_answered_with_the_units_as_they_are_stored(tmp_path: P
     run(scenario)
 
 
-def test_a_pull_by_tag_is_given_its_tags_only(tmp_path: Path) -> None:
+def test_a_pull_by_tag_gets_only_its_tags(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:
             for body, tag in ((b"one", "paid"), (b"two", "open"), (b"three", "paid")):
@@ -95,9 +95,10 @@ GO_HASHES = {"paid": 3433164, "标签": -1853217173}
 """What RocketMQ's Go client has for these tags: it goes over bytes, where Java goes over UTF-16."""
 
 
-def test_tags_are_compared_by_the_hashes_that_the_client_told(tmp_path: Path) -> None:
-    """The Go client says in its heartbeats what it reckons a tag's hash to be. A real broker compares that, so a Go
-    group gets nothing of a tag that is not ASCII; ours reckoned the hash itself, and handed such messages out.
+def test_tags_are_compared_by_the_clients_hashes(tmp_path: Path) -> None:
+    """The Go client sends its own tag hashes in heartbeats. A real broker compares these, so a Go group gets no
+    messages of
+    a non-ASCII tag. Our broker computed the hash itself and delivered such messages.
     """
 
     def beat(code_set: list[int], expression: str, **options: object) -> bytes:
@@ -173,9 +174,9 @@ def test_a_held_pull_of_a_connection_that_ended_is_forgotten(tmp_path: Path) -> 
     run(scenario)
 
 
-def test_held_pulls_of_a_client_that_does_not_read_wait_until_it_does(tmp_path: Path) -> None:
-    """A client held a hundred pulls at one queue and read nothing. One message was written a hundred times into the
-    memory of its connection.
+def test_held_pulls_of_a_congested_client_wait_until_it_reads(tmp_path: Path) -> None:
+    """A client held a hundred pulls at one queue and read no answers. One message was written a hundred times into its
+    connection's buffer.
     """
 
     async def scenario() -> None:
@@ -206,7 +207,7 @@ def test_held_pulls_of_a_client_that_does_not_read_wait_until_it_does(tmp_path: 
     run(scenario)
 
 
-def test_what_a_group_may_not_read_is_refused(tmp_path: Path) -> None:
+def test_a_pull_without_permission_is_refused(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:
             await client.send("Orders", b"one")
@@ -228,7 +229,7 @@ def test_beyond_the_end_the_offset_has_moved(tmp_path: Path) -> None:
     run(scenario)
 
 
-def test_before_5_a_message_tells_of_an_offset_that_is_none(tmp_path: Path) -> None:
+def test_before_5_a_message_reports_an_illegal_offset(tmp_path: Path) -> None:
     async def scenario() -> None:
         with MessageStore(tmp_path, like="4.9") as store, bind("127.0.0.1", 0) as position:
             async with ListeningBroker(store, listening_socket=position) as server:
@@ -251,7 +252,7 @@ def test_before_5_a_message_tells_of_an_offset_that_is_none(tmp_path: Path) -> N
     run(scenario)
 
 
-def test_what_may_not_be_read_is_told_as_5_does(tmp_path: Path) -> None:
+def test_a_pull_without_permission_is_refused_with_the_message_of_5(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:
             await client.send("Orders", b"one")

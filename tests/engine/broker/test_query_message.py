@@ -1,4 +1,4 @@
-"""What a queue holds, and single messages, as clients ask for them."""
+"""Queries of queue bounds, times and single messages."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def test_bounds_and_times_of_a_queue(tmp_path: Path) -> None:
             client.server.broker.store.wait_dispatched()
             assert (await client.ask(30, **QUEUE)).fields["offset"] == "3"
             assert (await client.ask(31, **QUEUE)).fields["offset"] == "0"
-            first = int((await client.ask(32, **QUEUE)).fields["timestamp"])
-            assert first > 1_700_000_000_000
+            first_timestamp = int((await client.ask(32, **QUEUE)).fields["timestamp"])
+            assert first_timestamp > 1_700_000_000_000
             assert (await client.ask(29, **QUEUE, timestamp=0)).fields["offset"] == "0"
-            late = await client.ask(29, **QUEUE, timestamp=first + 3_600_000)
-            assert late.fields["offset"] in {"2", "3"}
+            answer_for_late_time = await client.ask(29, **QUEUE, timestamp=first_timestamp + 3_600_000)
+            assert answer_for_late_time.fields["offset"] in {"2", "3"}
 
     run(scenario)
 
@@ -55,8 +55,8 @@ def test_a_message_by_its_offset_and_by_its_key(tmp_path: Path) -> None:
     run(scenario)
 
 
-def test_a_query_by_tags_asks_the_index_for_them(golden: Callable[[str], Path], tmp_path: Path) -> None:
-    """Clients of 5.4 ask with ``indexType``. We passed it over and found nothing in an index that has the entries."""
+def test_a_query_by_tag_uses_the_tag_entries_of_the_index(golden: Callable[[str], Path], tmp_path: Path) -> None:
+    """Clients of 5.4 send ``indexType``. We ignored it and found no entry in an index that has them."""
     store = tmp_path / "store"
     shutil.copytree(golden("broker-tags-5.5.1"), store, ignore=shutil.ignore_patterns("timerwheel", "rocksdbstore"))
     with open_store(store) as opened:
@@ -83,7 +83,7 @@ def test_a_query_by_tags_asks_the_index_for_them(golden: Callable[[str], Path], 
     run(scenario)
 
 
-def test_where_no_message_begins_none_is_viewed(tmp_path: Path) -> None:
+def test_viewing_an_offset_where_no_message_begins_fails(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:
             await client.send("Orders", b"one")

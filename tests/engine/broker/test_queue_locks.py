@@ -1,4 +1,4 @@
-"""Queues that one consumer of a group alone reads: granted, kept, given back, and over after a minute."""
+"""Queue locks: one consumer of a group holds a queue; locks are granted, released, and expire after a minute."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from brokers import asking_broker, run
 
 from engine.broker.queue_locks import LIVES_MS, QueueLocks, QueueName
 
-FIRST, SECOND = QueueName("b", "T", 0), QueueName("b", "T", 1)
+QUEUE_0, QUEUE_1 = QueueName("b", "T", 0), QueueName("b", "T", 1)
 
 
 @pytest.fixture
@@ -21,24 +21,24 @@ def locks():
     return queue_locks
 
 
-def test_a_queue_is_one_client_s_of_a_group_at_a_time(locks):
-    assert locks.lock("g", "one", [FIRST, SECOND]) == [FIRST, SECOND]
-    assert locks.lock("g", "two", [FIRST, SECOND]) == []
-    assert locks.lock("h", "two", [FIRST]) == [FIRST]  # another group's reading is its own
-    locks.unlock("g", "two", [FIRST])
-    assert locks.lock("g", "two", [FIRST]) == []
-    locks.unlock("g", "one", [FIRST])
-    assert locks.lock("g", "two", [FIRST, SECOND]) == [FIRST]
+def test_one_client_of_a_group_holds_a_queue_at_a_time(locks):
+    assert locks.lock("g", "one", [QUEUE_0, QUEUE_1]) == [QUEUE_0, QUEUE_1]
+    assert locks.lock("g", "two", [QUEUE_0, QUEUE_1]) == []
+    assert locks.lock("h", "two", [QUEUE_0]) == [QUEUE_0]  # each group has its own locks
+    locks.unlock("g", "two", [QUEUE_0])
+    assert locks.lock("g", "two", [QUEUE_0]) == []
+    locks.unlock("g", "one", [QUEUE_0])
+    assert locks.lock("g", "two", [QUEUE_0, QUEUE_1]) == [QUEUE_0]
 
 
-def test_a_lock_that_is_not_renewed_is_over(locks):
-    locks.lock("g", "one", [FIRST])
+def test_a_lock_expires_unless_it_is_renewed(locks):
+    locks.lock("g", "one", [QUEUE_0])
     locks.clock[0] += LIVES_MS
     assert locks.is_held("g")
-    assert locks.lock("g", "one", [FIRST]) == [FIRST]  # renewed
+    assert locks.lock("g", "one", [QUEUE_0]) == [QUEUE_0]  # renewed
     locks.clock[0] += LIVES_MS + 1
     assert not locks.is_held("g")
-    assert locks.lock("g", "two", [FIRST]) == [FIRST]
+    assert locks.lock("g", "two", [QUEUE_0]) == [QUEUE_0]
     assert not locks.is_held("nobody")
 
 
@@ -47,7 +47,7 @@ def body(client_id: str, *queues: int) -> bytes:
     return json.dumps({"clientId": client_id, "consumerGroup": "readers", "mqSet": expected}).encode()
 
 
-def test_a_client_holds_what_is_free_until_it_says_otherwise(tmp_path: Path) -> None:
+def test_a_client_locks_free_queues_until_it_unlocks_them(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:
 
@@ -64,7 +64,7 @@ def test_a_client_holds_what_is_free_until_it_says_otherwise(tmp_path: Path) -> 
     run(scenario)
 
 
-def test_what_is_no_list_of_queues_is_refused(tmp_path: Path) -> None:
+def test_a_body_without_a_list_of_queues_is_refused(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:
             for wrong in (b"", b"[]", b'{"mqSet":[1]}', b'{"mqSet":7}'):

@@ -1,4 +1,4 @@
-"""Timer messages of clients: delivered, and recalled by the handle that their sender was told."""
+"""Timer messages of clients: they are delivered, or recalled by the handle that the sender received."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def step(client: Asking) -> None:
 
 
 async def send_timed(client: Asking, key: str) -> tuple[str, int]:
-    """The handle of a message that is due in a minute, and when that is."""
+    """Send a message that is due in a minute; return its handle and due time."""
     due = client.server.broker.now() + 60_000
     answer = await client.send("Orders", key.encode(), 0, f"TIMER_DELIVER_MS\x01{due}\x02UNIQ_KEY\x01{key}\x02")
     assert answer.code == 0
@@ -64,8 +64,10 @@ def test_a_recalled_message_is_not_delivered_and_others_are(tmp_path: Path) -> N
         (base64.urlsafe_b64encode(b"v1 Orders b 1 A").decode(), "recall failed, broker service not available"),
     ],
 )
-def test_what_is_no_handle_is_refused_in_the_brokers_words(tmp_path: Path, handle: str, words: str) -> None:
-    """Refusals named no region. A Java client's trace of a recall begins with it, so no recall was ever traced."""
+def test_an_invalid_handle_is_refused_with_rocketmqs_message(tmp_path: Path, handle: str, words: str) -> None:
+    """Refusals named no region. A Java client's trace of a recall begins with the region, so recalls were never
+    traced.
+    """
 
     async def scenario() -> None:
         async with asking_broker(tmp_path, RECALLS) as client:

@@ -1,4 +1,4 @@
-"""What a broker tells its name servers, what it learns from them, and what it makes of one that does not answer."""
+"""Registration at name servers: what a broker sends and learns, and how it treats a server that does not answer."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ADDRESS = "127.0.0.1:10911"
 
 
 class Names:
-    """A name server that notes what it is told, and answers as a test wants."""
+    """A name server that records requests and answers as the test sets."""
 
     def __init__(self) -> None:
         self.told: list[Command] = []
@@ -77,11 +77,11 @@ class Names:
 @pytest.fixture
 def broker(tmp_path: Path) -> Iterator[Broker]:
     with MessageStore(tmp_path, services=False) as store:
-        yield standing(store)
+        yield broker_with_address(store)
 
 
-def standing(store: MessageStore, **options: object) -> Broker:
-    """A broker that has an address."""
+def broker_with_address(store: MessageStore, **options: object) -> Broker:
+    """Return a broker that has an address."""
     new_broker = Broker(store, BrokerConfig(broker_name="north", cluster="C", **options))  # type: ignore[arg-type]
     new_broker.address = ADDRESS
     return new_broker
@@ -89,7 +89,7 @@ def standing(store: MessageStore, **options: object) -> Broker:
 
 @contextlib.asynccontextmanager
 async def registering(broker: Broker, *names: Names) -> AsyncIterator[Registration]:
-    """A registration that is ended behind the block."""
+    """Yield a registration and end it after the block."""
     registration = Registration(broker, [name.address for name in names])
     try:
         yield registration
@@ -97,22 +97,29 @@ async def registering(broker: Broker, *names: Names) -> AsyncIterator[Registrati
         await registration.end()
 
 
-def test_every_name_server_is_told_of_broker_and_topics_with_a_sum_over_them(broker: Broker) -> None:
+def test_every_name_server_receives_broker_and_topics_with_a_checksum(broker: Broker) -> None:
     broker.topics.declare(plain_topic("Orders", 3))
 
     async def scenario() -> None:
-        async with Names() as record, Names() as other, registering(broker, record, other) as sample:
-            await sample.step()
-            await sample.step()
-            assert sample.refused == {}
-            for names in (record, other):
+        async with (
+            Names() as first_server,
+            Names() as second_server,
+            registering(broker, first_server, second_server) as registrar,
+        ):
+            await registrar.step()
+            await registrar.step()
+            assert registrar.refused == {}
+            for names in (first_server, second_server):
                 assert names.codes() == [RequestCode.REGISTER_BROKER] * 2
-                first, second = names.told
-                assert first.fields["brokerName"] == "north"
-                assert (first.fields["brokerAddr"], first.fields["clusterName"]) == (ADDRESS, "C")
-                assert first.fields["haServerAddr"] == "127.0.0.1:10912", "its own port and one, as Java's"
-                assert first.fields["bodyCrc32"] == str(zlib.crc32(first.body) & 0x7FFFFFFF)
-                wrappers = [json.loads(bytes(item.body))["topicConfigSerializeWrapper"] for item in (first, second)]
+                registration, repeated_registration = names.told
+                assert registration.fields["brokerName"] == "north"
+                assert (registration.fields["brokerAddr"], registration.fields["clusterName"]) == (ADDRESS, "C")
+                assert registration.fields["haServerAddr"] == "127.0.0.1:10912", "its own port and one, as Java's"
+                assert registration.fields["bodyCrc32"] == str(zlib.crc32(registration.body) & 0x7FFFFFFF)
+                wrappers = [
+                    json.loads(bytes(request.body))["topicConfigSerializeWrapper"]
+                    for request in (registration, repeated_registration)
+                ]
                 assert wrappers[0]["topicConfigTable"]["Orders"]["readQueueNums"] == 3
                 counters = [row["dataVersion"]["counter"] for row in wrappers]
                 assert counters[0] < counters[1], "a name server takes what is newer only"
@@ -120,10 +127,10 @@ def test_every_name_server_is_told_of_broker_and_topics_with_a_sum_over_them(bro
     run(scenario)
 
 
-def test_a_topic_is_offered_as_far_as_the_whole_broker_is(tmp_path: Path) -> None:
-    """``brokerPermission=4``: nobody sends here, whatever its topics say."""
+def test_a_topics_permission_is_limited_by_the_brokers(tmp_path: Path) -> None:
+    """With ``brokerPermission=4`` no client sends to this broker, whatever its topics allow."""
     with MessageStore(tmp_path, services=False) as store:
-        broker = standing(store, permission=4)
+        broker = broker_with_address(store, permission=4)
         broker.topics.declare(plain_topic("Orders", 3))
 
         async def scenario() -> None:
@@ -135,7 +142,7 @@ def test_a_topic_is_offered_as_far_as_the_whole_broker_is(tmp_path: Path) -> Non
         run(scenario)
 
 
-def test_what_has_changed_is_due_until_it_is_told(broker: Broker) -> None:
+def test_changed_topics_are_pending_until_they_are_registered(broker: Broker) -> None:
     topic = plain_topic("Orders", 3)
     broker.topics.declare(topic)
 
@@ -154,14 +161,15 @@ def test_what_has_changed_is_due_until_it_is_told(broker: Broker) -> None:
 
 
 def tables(names: Names) -> list[list[str]]:
-    """The topics of each registration, without the broker's own."""
+    """Return the topics of each registration without the broker's own topics."""
     wrappers = [json.loads(bytes(item.body))["topicConfigSerializeWrapper"] for item in names.told]
     return [sorted(record["topicConfigTable"]) for record in wrappers]
 
 
-def test_only_topics_that_have_changed_are_registered_and_many_at_once(broker: Broker) -> None:
-    """With 3,000 topics one more took 200 ms: the table of all topics was written and read twice for each. Nobody
-    else was answered meanwhile.
+def test_only_changed_topics_are_registered_many_at_once(broker: Broker) -> None:
+    """With 3,000 topics, one further topic took 200 ms: the table of all topics was written and read twice for each.
+    The
+    broker answered no other client meanwhile.
     """
     topics = [plain_topic(name, 3) for name in ("A", "B", "C", "D")]
     broker.topics.declare(*topics[:2])
@@ -185,8 +193,8 @@ def test_only_topics_that_have_changed_are_registered_and_many_at_once(broker: B
     run(scenario)
 
 
-def test_a_name_server_that_may_not_know_the_rest_is_told_everything(broker: Broker) -> None:
-    """A part is no registration of a broker that a name server does not know: it is new, or was started again."""
+def test_a_name_server_that_may_lack_topics_gets_all_of_them(broker: Broker) -> None:
+    """A new or restarted name server does not know the broker, so a partial registration is not enough."""
     topic = plain_topic("A", 3)
     broker.topics.declare(topic, plain_topic("B", 3))
 
@@ -210,7 +218,7 @@ def test_a_name_server_that_may_not_know_the_rest_is_told_everything(broker: Bro
     run(scenario)
 
 
-def test_it_registers_again_where_it_is_asked_to_and_by_itself(tmp_path: Path) -> None:
+def test_a_broker_registers_again_on_request_and_regularly(tmp_path: Path) -> None:
     with MessageStore(tmp_path, services=False) as store:
 
         async def count(broker: Broker, *, asks: bool) -> None:
@@ -224,17 +232,17 @@ def test_it_registers_again_where_it_is_asked_to_and_by_itself(tmp_path: Path) -
                 running.cancel()
                 await asyncio.gather(running, return_exceptions=True)
 
-        run(lambda: count(standing(store, registration_ms=3_600_000), asks=True))
-        run(lambda: count(standing(store, registration_ms=10), asks=False))
+        run(lambda: count(broker_with_address(store, registration_ms=3_600_000), asks=True))
+        run(lambda: count(broker_with_address(store, registration_ms=10), asks=False))
 
 
-def test_who_does_not_answer_is_named_once_and_the_others_are_told(
+def test_a_silent_name_server_is_logged_once_and_the_others_are_registered(
     broker: Broker, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "TIMEOUT_S", 0.05)
 
     async def scenario() -> None:
-        nobody = Names()  # bound, and never listening
+        nobody = Names()  # bound, but not listening
         async with Names() as well, Names() as refuses, Names() as mute:
             refuses.code, refuses.remark, mute.mute = 1, "not here", True
             async with registering(broker, nobody, refuses, mute, well) as sample:
@@ -255,7 +263,7 @@ def test_who_does_not_answer_is_named_once_and_the_others_are_told(
     assert sum("not here" in line for line in messages) == 1, "each reason once, not every half minute"
 
 
-def test_an_address_that_is_none_is_a_reason_too(broker: Broker) -> None:
+def test_an_invalid_address_is_reported_as_the_reason(broker: Broker) -> None:
     async def scenario() -> None:
         registration = Registration(broker, ["localhost"])
         await registration.step()
@@ -265,9 +273,10 @@ def test_an_address_that_is_none_is_a_reason_too(broker: Broker) -> None:
     run(scenario)
 
 
-def test_two_that_ask_at_once_share_a_connection_and_the_end_leaves_none(broker: Broker) -> None:
-    """A registration and a route that were asked for in the same turn connected twice; the first connection was
-    forgotten and stood, at both sides, as long as the broker ran.
+def test_simultaneous_requests_share_a_connection_and_the_end_closes_it(broker: Broker) -> None:
+    """A registration and a route request in the same event-loop turn connected twice. The first connection was
+    forgotten and
+    stayed open as long as the broker ran.
     """
 
     async def scenario() -> None:
@@ -325,21 +334,25 @@ def test_a_route_names_the_brokers_that_may_be_read(broker: Broker) -> None:
         b'{"queueDatas":["no row"]}',
     ],
 )
-def test_the_next_name_server_is_asked_where_one_tells_no_route(broker: Broker, body: bytes) -> None:
-    """What could not be read escaped: who had asked for his queues was never answered."""
+def test_the_next_name_server_is_asked_after_a_malformed_route(broker: Broker, body: bytes) -> None:
+    """A malformed route raised an unhandled error, and the client that had asked for its queues got no answer."""
 
     async def scenario() -> None:
-        async with Names() as odd, Names() as well, registering(broker, odd, well) as sample:
-            odd.body, well.body = body, json.dumps(ROUTE).encode()
-            assert await sample.route_of("Orders") == {"north": 4, "south": 2}
-            assert sample.refused.keys() == {odd.address}
+        async with (
+            Names() as bad_server,
+            Names() as good_server,
+            registering(broker, bad_server, good_server) as registrar,
+        ):
+            bad_server.body, good_server.body = body, json.dumps(ROUTE).encode()
+            assert await registrar.route_of("Orders") == {"north": 4, "south": 2}
+            assert registrar.refused.keys() == {bad_server.address}
 
     run(scenario)
 
 
-def test_a_slave_learns_its_master_and_keeps_it_while_nobody_knows_better(tmp_path: Path) -> None:
+def test_a_slave_keeps_its_master_until_a_name_server_reports_another(tmp_path: Path) -> None:
     with MessageStore(tmp_path, MessageStoreConfig(broker_role="SLAVE"), services=False) as store:
-        broker = standing(store, broker_id=1)
+        broker = broker_with_address(store, broker_id=1)
 
         async def scenario() -> None:
             async with Names() as names, registering(broker, names) as sample:
@@ -353,7 +366,7 @@ def test_a_slave_learns_its_master_and_keeps_it_while_nobody_knows_better(tmp_pa
         run(scenario)
 
 
-def test_a_master_takes_no_master_from_anybody(broker: Broker) -> None:
+def test_a_master_ignores_master_addresses_from_name_servers(broker: Broker) -> None:
     async def scenario() -> None:
         async with Names() as names, registering(broker, names) as sample:
             names.fields = {"masterAddr": "10.0.0.1:10911"}
@@ -368,8 +381,9 @@ def route_clusters(address: str, broker_id: int = 0) -> dict[str, dict[str, dict
 
 
 def test_a_route_that_another_address_holds_is_neither_replaced_nor_removed(broker: Broker) -> None:
-    """`serve COPY --config broker.conf` registered over production's broker: every client was sent to the copy. Its
-    goodbye then took production's route out for half a minute.
+    """`serve COPY --config broker.conf` registered in place of production's broker: all clients were sent to the copy.
+    Its
+    unregistration then removed production's route for half a minute.
     """
 
     async def scenario() -> None:
@@ -388,8 +402,8 @@ def test_a_route_that_another_address_holds_is_neither_replaced_nor_removed(brok
     run(scenario)
 
 
-def test_who_takes_the_route_later_keeps_it(broker: Broker) -> None:
-    """The broker whose route it is comes back while ours is registered: it is neither replaced nor removed."""
+def test_a_broker_that_takes_the_route_later_keeps_it(broker: Broker) -> None:
+    """The owner of the route returns while our broker is registered. Its route is neither replaced nor removed."""
 
     async def scenario() -> None:
         async with Names() as names:
@@ -411,7 +425,7 @@ def test_who_takes_the_route_later_keeps_it(broker: Broker) -> None:
     run(scenario)
 
 
-def test_a_route_of_another_id_is_no_conflict_and_the_own_one_is_removed(broker: Broker) -> None:
+def test_a_route_of_another_broker_id_is_no_conflict_and_our_own_is_removed(broker: Broker) -> None:
     async def scenario() -> None:
         async with Names() as names:
             names.brokers = route_clusters("10.0.0.1:10911", broker_id=1)
@@ -423,7 +437,7 @@ def test_a_route_of_another_id_is_no_conflict_and_the_own_one_is_removed(broker:
     run(scenario)
 
 
-def test_a_name_server_that_does_not_say_whose_the_route_is_is_not_told(broker: Broker) -> None:
+def test_nothing_is_registered_where_the_owner_of_a_route_is_unknown(broker: Broker) -> None:
     async def scenario() -> None:
         async with Names() as names, registering(broker, names) as sample:
             names.info_code = 1

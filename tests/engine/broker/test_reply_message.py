@@ -1,4 +1,4 @@
-"""A reply reaches the producer that waits for it, and stands in the store."""
+"""A reply reaches the producer that waits for it, and is stored."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ async def reply(client: Asking, properties: str):
     return await client.ask(324, b"yes", **SENT, properties=properties)
 
 
-def test_the_producer_is_asked_to_take_it_and_the_reply_is_stored(tmp_path: Path) -> None:
+def test_a_reply_is_pushed_to_the_producer_and_stored(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:
             asker = Asking(client.server)
@@ -48,7 +48,7 @@ def test_the_producer_is_asked_to_take_it_and_the_reply_is_stored(tmp_path: Path
     run(scenario)
 
 
-def test_who_is_not_there_cannot_be_told(tmp_path: Path) -> None:
+def test_a_reply_to_an_absent_producer_fails(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:
             answer = await reply(client, "REPLY_TO_CLIENT\x01gone@1\x02")

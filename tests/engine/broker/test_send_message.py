@@ -1,4 +1,4 @@
-"""Sends: what is stored of them, and what is refused."""
+"""Sends: what the broker stores, and what it refuses."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ DECLARED = {
 }
 
 
-def test_a_send_makes_its_topic_and_says_where_the_message_is(tmp_path: Path) -> None:
+def test_a_send_creates_its_topic_and_returns_the_messages_position(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:
             answer = await client.send("Orders", b"one", queue_id=2, properties="KEYS\x01K1\x02TAGS\x01paid\x02")
@@ -75,7 +75,7 @@ def test_sends_of_one_turn_keep_their_order(tmp_path: Path) -> None:
     run(scenario)
 
 
-def test_what_no_broker_takes_is_refused_in_its_words(tmp_path: Path) -> None:
+def test_invalid_sends_are_refused_with_rocketmqs_messages(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with asking_broker(tmp_path, BrokerConfig(auto_create_topic=False)) as client:
             assert (await client.send("SCHEDULE_TOPIC_XXXX", b"one")).code == 16
@@ -89,7 +89,7 @@ def test_what_no_broker_takes_is_refused_in_its_words(tmp_path: Path) -> None:
     run(scenario)
 
 
-def test_what_is_not_answered_gets_code_3(tmp_path: Path) -> None:
+def test_an_unknown_request_gets_code_3(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:
             answer = await client.ask(9999)
@@ -98,8 +98,8 @@ def test_what_is_not_answered_gets_code_3(tmp_path: Path) -> None:
     run(scenario)
 
 
-def test_members_of_a_batch_have_what_the_broker_adds_once(tmp_path: Path) -> None:
-    """Batches were stored 62 bytes too large each: MSG_REGION, TRACE_ON and CLUSTER stood in them twice."""
+def test_members_of_a_batch_have_the_brokers_properties_once(tmp_path: Path) -> None:
+    """Batches were stored 62 bytes too large: MSG_REGION, TRACE_ON and CLUSTER were added twice."""
 
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:
@@ -119,8 +119,8 @@ def test_members_of_a_batch_have_what_the_broker_adds_once(tmp_path: Path) -> No
     run(scenario)
 
 
-def test_a_batch_in_a_topic_of_batch_queues_is_told_by_its_own_id(tmp_path: Path) -> None:
-    """It is one unit: its members have no ids of their own."""
+def test_a_batch_in_a_topic_of_batch_queues_is_answered_with_its_own_id(tmp_path: Path) -> None:
+    """The batch is one unit, so its members have no ids of their own."""
 
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:
@@ -138,8 +138,8 @@ def test_a_batch_in_a_topic_of_batch_queues_is_told_by_its_own_id(tmp_path: Path
 
 
 @pytest.mark.parametrize("flush", ["ASYNC_FLUSH", "SYNC_FLUSH"])
-def test_a_put_that_fails_is_told_to_all_who_wait_for_it(tmp_path: Path, flush: str) -> None:
-    """An error of the engine's own left its senders without an answer until they gave up."""
+def test_a_failed_put_is_reported_to_all_waiting_senders(tmp_path: Path, flush: str) -> None:
+    """After an internal error of the engine, its senders waited until they timed out."""
 
     async def scenario() -> None:
         async with serving_store(tmp_path, None, MessageStoreConfig(flush_disk_type=flush), port=0) as server:
@@ -161,33 +161,31 @@ def test_a_put_that_fails_is_told_to_all_who_wait_for_it(tmp_path: Path, flush: 
     run(scenario)
 
 
-def test_what_came_one_way_is_put_though_the_broker_ends_meanwhile(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What came while the disk was waited for was left out where the broker ended before the disk was through. Who
-    waits for an answer sees that none comes; who sends one-way had been told that all was well.
+def test_one_way_messages_are_put_while_the_broker_stops(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Messages that arrived during a slow flush were lost when the broker stopped before the flush ended. A client that
+    waits for an answer notices this; a client that sends one-way does not.
     """
     monkeypatch.setattr(server_module, "_LAST_ANSWERS", 0.01)
-    slow = threading.Event()
+    flush_may_end = threading.Event()
 
     async def scenario() -> None:
         async with serving_store(tmp_path, None, MessageStoreConfig(flush_disk_type="SYNC_FLUSH"), port=0) as server:
             client = Asking(server)
             await client.open()
             store = server.broker.store
-            plainly, began = store.put_messages, threading.Event()
+            put_messages, began = store.put_messages, threading.Event()
 
-            def slowly(messages: Sequence[Message]) -> PutMessageResults:
+            def put_slowly(messages: Sequence[Message]) -> PutMessageResults:
                 began.set()
-                slow.wait(60)
-                return plainly(messages)
+                flush_may_end.wait(60)
+                return put_messages(messages)
 
-            store.put_messages = slowly  # type: ignore[method-assign]
+            store.put_messages = put_slowly  # type: ignore[method-assign]
             client.tell("Orders", b"first")
             await asyncio.to_thread(began.wait, 30)
             client.tell("Orders", b"second")
             await client.ask(26)  # behind this answer it has come
-            threading.Timer(0.3, slow.set).start()
+            threading.Timer(0.3, flush_may_end.set).start()
         client.close()
 
     run(scenario)
@@ -204,7 +202,7 @@ async def offset_of(client: Asking, body: bytes, **options: object) -> int:
     return int(str(answer.fields["msgId"])[-16:], 16)
 
 
-def test_it_waits_in_the_levels_and_goes_to_the_retry_topic(tmp_path: Path) -> None:
+def test_a_returned_message_waits_in_a_delay_level_and_goes_to_the_retry_topic(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:
             offset = await offset_of(client, b"one")
@@ -230,7 +228,7 @@ def test_it_waits_in_the_levels_and_goes_to_the_retry_topic(tmp_path: Path) -> N
     run(scenario)
 
 
-def test_after_the_last_time_it_is_a_dead_letter(tmp_path: Path) -> None:
+def test_a_message_is_a_dead_letter_after_its_last_retry(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:
             for number, request in enumerate(({"delayLevel": -1}, {"delayLevel": 0, "maxReconsumeTimes": 0})):
@@ -243,7 +241,7 @@ def test_after_the_last_time_it_is_a_dead_letter(tmp_path: Path) -> None:
     run(scenario)
 
 
-def test_what_is_not_there_is_refused(tmp_path: Path) -> None:
+def test_returning_a_missing_message_is_refused(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:
             offset = await offset_of(client, b"one")
@@ -253,9 +251,9 @@ def test_what_is_not_there_is_refused(tmp_path: Path) -> None:
     run(scenario)
 
 
-def test_what_came_again_comes_again(tmp_path: Path) -> None:
-    """The client names the topic that the message was sent to, not the retry topic that it lies in: a check of that
-    name lost every second retry.
+def test_a_retried_message_is_retried_again(tmp_path: Path) -> None:
+    """The client names the original topic, not the retry topic that stores the message. A check of that name lost every
+    second retry.
     """
 
     async def scenario() -> None:
@@ -272,18 +270,19 @@ def test_what_came_again_comes_again(tmp_path: Path) -> None:
 
 
 def test_dead_letters_of_a_group_with_a_long_name_have_a_topic_and_no_message(tmp_path: Path) -> None:
-    """As in RocketMQ 5.3, which makes the topic and puts nothing there: the name is too long for a message. Ours told
-    of an error of its own, and took sends to such a retry topic, which RocketMQ refuses.
+    """RocketMQ 5.3 creates the topic but stores no message, because the name is too long. Our broker failed with an
+    internal
+    error, and accepted sends to such a retry topic, which RocketMQ refuses.
     """
-    long = "g-" + "0123456789" * 14
+    long_group = "g-" + "0123456789" * 14
 
     async def scenario() -> None:
         async with asking_broker(tmp_path, release="5.3") as client:
             offset = await offset_of(client, b"one")
-            answer = await client.ask(36, offset=offset, group=long, delayLevel=-1)
+            answer = await client.ask(36, offset=offset, group=long_group, delayLevel=-1)
             assert (answer.code, answer.remark) == (1, "MESSAGE_ILLEGAL")
-            assert client.server.broker.topics.get(f"%DLQ%{long}") is not None
-            refused = await client.send(f"%RETRY%{long}", b"two", reconsumeTimes=1)
+            assert client.server.broker.topics.get(f"%DLQ%{long_group}") is not None
+            refused = await client.send(f"%RETRY%{long_group}", b"two", reconsumeTimes=1)
             assert (refused.code, refused.remark) == (29, "The specified topic is longer than topic max length.")
 
     run(scenario)
@@ -291,7 +290,10 @@ def test_dead_letters_of_a_group_with_a_long_name_have_a_topic_and_no_message(tm
 
 @pytest.mark.parametrize("release", ["5.3", "5.4", "5.5"])
 def test_topics_of_groups_may_be_declared_with_255_letters_since_5_4(tmp_path: Path, release: Release) -> None:
-    """Real brokers of 5.3.3, 5.4.0 and 5.5.1 gave these answers; ours refused them all for 5.4 and later, too."""
+    """The answers are those of real brokers of 5.3.3, 5.4.0 and 5.5.1. Our broker refused all such names, also for 5.4
+    and
+    later.
+    """
     names = {kind: (f"{kind}{'x' * (255 - len(kind))}", f"{kind}{'x' * (256 - len(kind))}") for kind in RETRIES}
 
     async def scenario() -> None:
@@ -307,7 +309,7 @@ def test_topics_of_groups_may_be_declared_with_255_letters_since_5_4(tmp_path: P
                 assert (declared.code, refused.code) == (0, 29)
                 assert str(refused.remark).endswith("and it's longer than topic max length: 255")
                 assert longest in client.server.broker.store.tables.topics()
-                # nobody may consume under such a group's name, and no message fits into such a dead-letter topic
+                # no client may use such a group name, and no message fits into such a dead-letter topic
                 assert sent.code == (26 if kind == "%RETRY%" else 13)
             assert (await client.ask(17, **DECLARED, topic="x" * 128)).code == 29
 
@@ -315,8 +317,8 @@ def test_topics_of_groups_may_be_declared_with_255_letters_since_5_4(tmp_path: P
 
 
 @pytest.mark.parametrize("release", ["5.4", "5.5"])
-def test_a_group_and_a_topic_with_the_longest_names_pop_what_comes_again(tmp_path: Path, release: Release) -> None:
-    """The retry topic of their pops has 255 letters."""
+def test_redelivery_works_with_the_longest_group_and_topic_names(tmp_path: Path, release: Release) -> None:
+    """The pop retry topic of this group has 255 letters."""
     group, topic = "g" * 120, "t" * 127
     pop = {
         "consumerGroup": group,

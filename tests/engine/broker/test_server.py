@@ -1,4 +1,4 @@
-"""A broker that listens: what it does at its beginning, behind a put, and at its end; who is kept waiting by whom."""
+"""A listening broker: its start, its puts, its end, and the independence of its clients."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from engine.remoting.connection import bind, port_of
 
 @contextlib.asynccontextmanager
 async def listening(store: MessageStore, config: BrokerConfig | None = None, **options: Any) -> AsyncIterator[Asking]:
-    """A broker over ``store``, and a client of it."""
+    """Start a broker over ``store`` and yield a client of it."""
     with bind(LOOPBACK, 0) as position:
         async with ListeningBroker(store, config, listening_socket=position, **options) as server:
             client = Asking(server)
@@ -38,13 +38,13 @@ async def listening(store: MessageStore, config: BrokerConfig | None = None, **o
 
 @pytest.fixture
 def services(monkeypatch: pytest.MonkeyPatch) -> list[Service]:
-    """What the broker does by itself, as a test fills it."""
-    created_items: list[Service] = []
-    monkeypatch.setattr(module, "services_of", lambda _broker: created_items)
-    return created_items
+    """Return the list of services that the broker runs; the test fills it."""
+    service_list: list[Service] = []
+    monkeypatch.setattr(module, "services_of", lambda _broker: service_list)
+    return service_list
 
 
-def test_it_names_the_address_that_routes_are_to_name(tmp_path: Path) -> None:
+def test_a_broker_reports_the_address_for_routes(tmp_path: Path) -> None:
     async def scenario() -> None:
         with MessageStore(tmp_path) as store, bind(LOOPBACK, 0) as position:
             server = ListeningBroker(store, BrokerConfig(broker_ip="10.1.2.3"), listening_socket=position)
@@ -61,12 +61,12 @@ def test_the_port_of_slaves_and_old_clients_answers_the_same(tmp_path: Path) -> 
             async with listening(store, vip=vip) as client:
                 await client.send("Orders", b"one")
                 store.wait_dispatched()
-                other = Asking(client.server)
+                vip_client = Asking(client.server)
                 client.server.broker.address = f"{LOOPBACK}:{port_of(vip)}"
-                await other.open()
-                assert (await other.ask(30, topic="Orders", queueId=0)).fields["offset"] == "1"
+                await vip_client.open()
+                assert (await vip_client.ask(30, topic="Orders", queueId=0)).fields["offset"] == "1"
                 assert client.server.connections == 2
-                other.close()
+                vip_client.close()
 
     run(scenario)
 
@@ -88,7 +88,7 @@ def test_connections_are_cut_and_new_ones_accepted(tmp_path: Path) -> None:
     run(scenario)
 
 
-def test_a_round_that_fails_is_told_and_followed_by_the_next(
+def test_a_failed_round_is_logged_and_followed_by_the_next(
     tmp_path: Path, services: list[Service], caplog: pytest.LogCaptureFixture
 ) -> None:
     rounds: list[int] = []
@@ -109,11 +109,12 @@ def test_a_round_that_fails_is_told_and_followed_by_the_next(
     assert "a round of the broker: a service of the test" in [record.getMessage() for record in caplog.records]
 
 
-def test_what_cannot_be_kept_at_the_end_takes_nothing_else_with_it(
+def test_a_table_that_cannot_be_saved_at_the_end_stops_nothing_else(
     tmp_path: Path, services: list[Service], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A disk on which one table could not be written cost the tables, timers and transactions behind it, and left the
-    thread that puts, and the loading of compiled code, as they were.
+    """One table could not be written on a full disk. The broker then skipped the remaining tables, timers and
+    transactions,
+    and did not stop the put thread and the loading of compiled code.
     """
     done: list[str] = []
 
@@ -150,9 +151,10 @@ def test_what_cannot_be_kept_at_the_end_takes_nothing_else_with_it(
             putter.submit(print)
 
 
-def test_who_gives_up_while_it_begins_leaves_nothing_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl+C while a name server said nothing left the port open, with nobody to close it: clients went on connecting
-    to a broker whose store was closed.
+def test_an_interrupted_start_leaves_no_port_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl+C while a name server did not answer left the port open: clients continued to connect to a broker whose
+    store was
+    closed.
     """
 
     async def scenario() -> None:
@@ -185,8 +187,8 @@ def test_who_gives_up_while_it_begins_leaves_nothing_open(tmp_path: Path, monkey
     run(scenario)
 
 
-def test_a_message_reaches_who_waits_for_it_without_a_round_of_dispatch(tmp_path: Path) -> None:
-    """The store has no thread of its own here: what is put is dispatched on the broker's, because somebody waits."""
+def test_a_message_reaches_a_held_pull_without_a_round_of_dispatch(tmp_path: Path) -> None:
+    """This store has no dispatch thread: the broker's own thread dispatches, because a client waits."""
 
     async def scenario() -> None:
         with MessageStore(tmp_path, services=False) as store:
@@ -204,7 +206,7 @@ def test_a_message_reaches_who_waits_for_it_without_a_round_of_dispatch(tmp_path
     run(scenario)
 
 
-def test_nobody_is_told_of_dispatch_behind_the_end(tmp_path: Path) -> None:
+def test_dispatch_is_not_reported_after_the_end(tmp_path: Path) -> None:
     async def scenario() -> None:
         with MessageStore(tmp_path) as store:
             async with listening(store) as client:

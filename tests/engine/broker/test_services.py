@@ -1,4 +1,4 @@
-"""What a broker does without being asked: who does it, how often, what each step does, and what is left for the end."""
+"""Background services of a broker: which roles run them, how often, what a step does, and what runs at the end."""
 
 from __future__ import annotations
 
@@ -42,30 +42,30 @@ def test_a_slave_puts_nothing_and_decides_nothing(tmp_path: Path) -> None:
     with MessageStore(tmp_path, MessageStoreConfig(broker_role="SLAVE"), services=False) as store:
         assert {service.name for service in services_of(Broker(store))} == {
             *("rates", "held pulls", "accounts", "silent clients"),
-            *("timer messages", "timers kept"),  # they follow the master's, and put nothing
+            *("timer messages", "timers kept"),  # these follow the master and put nothing
         }
 
 
-def test_a_master_does_all_of_it(broker: Broker) -> None:
+def test_a_master_runs_all_services(broker: Broker) -> None:
     assert services_of(broker) == list(SERVICES)
     assert len({service.name for service in SERVICES}) == len(SERVICES), "a name tells which one failed"
 
 
-def test_the_configuration_says_how_often(broker: Broker) -> None:
+def test_the_configuration_sets_the_intervals(broker: Broker) -> None:
     assert named("popped messages").seconds(broker) == 0.25
     assert named("open transactions").seconds(broker) == 0.7
     assert named("timers kept").seconds(broker) == broker.store.config.timer_flush_interval_ms / 1000
 
 
-@pytest.mark.parametrize(("taken", "waits"), [(0, False), (3, False), (MOST_AT_ONCE, True)])
-def test_a_full_step_of_timers_is_followed_by_the_next_at_once(broker: Broker, taken: int, waits: bool) -> None:
-    texts: list[str] = []
-    broker.timers = SimpleNamespace(step=lambda: taken)  # type: ignore[assignment]
-    broker.dispatched = lambda: texts.append("dispatched")
+@pytest.mark.parametrize(("message_count", "waits"), [(0, False), (3, False), (MOST_AT_ONCE, True)])
+def test_a_full_step_of_timers_is_followed_by_the_next_at_once(broker: Broker, message_count: int, waits: bool) -> None:
+    events: list[str] = []
+    broker.timers = SimpleNamespace(step=lambda: message_count)  # type: ignore[assignment]
+    broker.dispatched = lambda: events.append("dispatched")
     timers = named("timer messages")
     timers.step(broker)
     assert timers.seconds(broker) == (0.0 if waits else PAUSE)
-    assert texts == ["dispatched"] * bool(taken), "who waits is looked at where messages came"
+    assert events == ["dispatched"] * bool(message_count), "who waits is looked at where messages came"
 
 
 @pytest.mark.parametrize("name", ["timer messages", "timers kept"])
@@ -77,13 +77,13 @@ def test_without_timers_there_is_nothing_to_do(tmp_path: Path, name: str) -> Non
         assert not broker.timers_wait
 
 
-def test_who_was_silent_for_two_minutes_is_sent_away_and_nobody_else(broker: Broker) -> None:
+def test_only_clients_silent_for_two_minutes_are_disconnected(broker: Broker) -> None:
     closed: list[str] = []
 
     class Link:
-        def __init__(self, name: str, seen: int) -> None:
+        def __init__(self, name: str, last_seen_ms: int) -> None:
             self.name = name
-            broker.clients.add_consumer(ConsumerGroup("readers"), self, Member(name, "JAVA", 479, seen))  # type: ignore[arg-type]
+            broker.clients.add_consumer(ConsumerGroup("readers"), self, Member(name, "JAVA", 479, last_seen_ms))  # type: ignore[arg-type]
 
         def close(self) -> None:
             closed.append(self.name)
@@ -94,7 +94,7 @@ def test_who_was_silent_for_two_minutes_is_sent_away_and_nobody_else(broker: Bro
     assert closed == ["silent"]
 
 
-def test_filters_are_kept_as_they_change_and_at_the_end_anyway(broker: Broker) -> None:
+def test_filters_are_saved_when_they_change_and_at_the_end(broker: Broker) -> None:
     file = broker.store.paths.config / FILTERS
     saved_named = named("filters kept")
     saved_named.step(broker)
@@ -110,16 +110,16 @@ def test_filters_are_kept_as_they_change_and_at_the_end_anyway(broker: Broker) -
     assert "amount > 250" in file.read_text()
 
 
-@pytest.mark.parametrize(("like", "kept"), [("5.3", True), ("4.9", False)])
-def test_what_orderly_pops_hold_is_kept_by_5_only(tmp_path: Path, like: Any, kept: bool) -> None:
+@pytest.mark.parametrize(("like", "is_saved"), [("5.3", True), ("4.9", False)])
+def test_orderly_pops_are_saved_by_5_only(tmp_path: Path, like: Any, is_saved: bool) -> None:
     with MessageStore(tmp_path, like=like, services=False) as store:
         end = named("orderly pops kept").end
         assert end is not None
         end(Broker(store))
-        assert (store.paths.config / ORDERS).exists() is kept
+        assert (store.paths.config / ORDERS).exists() is is_saved
 
 
-def test_accounts_are_looked_at_where_there_are_any(broker: Broker) -> None:
+def test_the_account_file_is_checked_if_there_are_accounts(broker: Broker) -> None:
     looked: list[str] = []
     named("accounts").step(broker)
     broker.access = SimpleNamespace(step=lambda: looked.append("looked"))  # type: ignore[assignment]
@@ -127,14 +127,16 @@ def test_accounts_are_looked_at_where_there_are_any(broker: Broker) -> None:
     assert looked == ["looked"]
 
 
-def test_every_hold_is_looked_at_whether_or_not_its_queue_grew(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_held_pull_is_checked_even_if_its_queue_did_not_grow(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
     requests: list[bool] = []
     monkeypatch.setattr(module, "wake_held", lambda _broker, *, all_of_them=False: requests.append(all_of_them))
     named("held pulls").step(broker)
     assert requests == [True]
 
 
-def test_half_messages_are_counted_on_after_a_restart(broker: Broker) -> None:
+def test_the_count_of_half_messages_continues_after_a_restart(broker: Broker) -> None:
     saved_named, file = named("half messages counted"), broker.store.paths.config / HALF_COUNTS
     saved_named.step(broker)
     assert not file.exists(), "no half message was ever here"
@@ -145,10 +147,12 @@ def test_half_messages_are_counted_on_after_a_restart(broker: Broker) -> None:
 
 
 @pytest.mark.parametrize(("release", "usual"), [("5.3", 3.0), ("5.4", 10.0), ("5.5", 10.0)])
-def test_half_messages_are_counted_as_often_as_the_release_does_or_the_configuration_says(
+def test_half_messages_are_counted_at_the_releases_or_the_configured_interval(
     tmp_path: Path, release: Release, usual: float
 ) -> None:
-    """It was three seconds whatever transactionMetricFlushInterval said, and in 5.4, too, which has ten."""
+    """The interval was three seconds whatever transactionMetricFlushInterval said, and also in 5.4, whose default is
+    ten.
+    """
     (service,) = (item for item in SERVICES if item.name == "half messages counted")
     with MessageStore(tmp_path, like=release, services=False) as store:
         broker = Broker(store)

@@ -1,4 +1,4 @@
-"""A broker for as long as a block lasts, with an event loop and without one."""
+"""A broker that runs for the length of a block, with an event loop and without one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from engine.remoting.frame import Command
 
 
 async def counted(addresses: Addresses) -> tuple[str, int]:
-    """The end of queue 0 of Orders, and how the name server answers for that topic."""
+    """Return the end of queue 0 of Orders, and the name server's answer code for that topic."""
     answers = []
     for address, request in (
         (addresses.broker, Command(30, {"topic": "Orders", "queueId": "0"})),
@@ -36,7 +36,7 @@ def store(tmp_path: Path) -> Path:
     return tmp_path / "store"
 
 
-def test_with_an_event_loop(store: Path) -> None:
+def test_a_broker_serves_with_an_event_loop(store: Path) -> None:
     async def scenario() -> None:
         async with serving(store) as addresses:
             assert await counted(addresses) == ("1", 0)
@@ -44,18 +44,18 @@ def test_with_an_event_loop(store: Path) -> None:
     asyncio.run(scenario())
 
 
-def test_without_one(store: Path) -> None:
+def test_a_broker_serves_without_an_event_loop(store: Path) -> None:
     for _ in range(2):
         with serving_beside(store) as addresses:
             assert asyncio.run(counted(addresses)) == ("1", 0)
 
 
-def test_a_store_that_somebody_holds_is_refused(store: Path) -> None:
+def test_a_locked_store_is_refused(store: Path) -> None:
     with MessageStore(store), pytest.raises(StoreError), serving_beside(store):
         pass
 
 
-def test_who_declares_a_topic_finds_it_at_the_name_server_when_he_is_answered(
+def test_a_declared_topic_is_at_the_name_server_before_the_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     step = Registration.step

@@ -1,4 +1,4 @@
-"""Who waits for slaves, for whom, and what it is told; the loop goes on meanwhile."""
+"""Sends that wait for slaves: when they wait and how they are answered, while the loop continues."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CONFIG = MessageStoreConfig(broker_role="SYNC_MASTER", in_sync_replicas=2, slave
 
 
 class ScriptedSlaves:
-    """Waits over slaves that say what a test says."""
+    """Waits over slaves whose offsets the test sets."""
 
     def __init__(self, config: MessageStoreConfig, like: str = "5.3") -> None:
         self.slaves: list[int] = []
@@ -56,7 +56,7 @@ def test_only_a_sync_master_waits_and_since_5_only_for_more_than_itself() -> Non
     assert not asked("4.9", broker_role="SLAVE")
 
 
-def test_each_is_told_once_as_many_slaves_as_are_needed_have_it() -> None:
+def test_each_send_is_answered_as_soon_as_enough_slaves_have_it() -> None:
     async def scenario() -> None:
         slaves, two = ScriptedSlaves(CONFIG), ScriptedSlaves(replace(CONFIG, in_sync_replicas=3))
         for watched in (slaves, two):
@@ -75,7 +75,7 @@ def test_each_is_told_once_as_many_slaves_as_are_needed_have_it() -> None:
     run(scenario)
 
 
-def test_whoever_waits_too_long_is_told_and_the_others_go_on() -> None:
+def test_a_send_that_waits_too_long_is_answered_and_the_others_continue() -> None:
     async def scenario() -> None:
         watched = ScriptedSlaves(replace(CONFIG, slave_timeout=50))
         watched.wait(100)
@@ -91,7 +91,7 @@ def test_whoever_waits_too_long_is_told_and_the_others_go_on() -> None:
     run(scenario)
 
 
-def test_before_5_nobody_waits_without_a_slave_or_for_one_far_behind() -> None:
+def test_before_5_no_send_waits_without_a_slave_or_for_one_far_behind() -> None:
     async def scenario() -> None:
         watched = ScriptedSlaves(replace(CONFIG, ha_slave_fallbehind_max=1000), "4.9")
         watched.wait(100)
@@ -104,7 +104,7 @@ def test_before_5_nobody_waits_without_a_slave_or_for_one_far_behind() -> None:
         watched.wait(1200)
         assert watched.told == [(1200, "SLAVE_NOT_AVAILABLE")]
         watched.told.clear()
-        watched.slaves = [0]  # another: what the first had is not forgotten
+        watched.slaves = [0]  # another slave connects: the first slave's offset is not forgotten
         watched.wait(150)
         watched.wrote = 1199
         watched.waits.end()
@@ -112,19 +112,19 @@ def test_before_5_nobody_waits_without_a_slave_or_for_one_far_behind() -> None:
     run(scenario)
 
 
-def test_a_send_that_waits_keeps_nobody_from_being_answered(tmp_path: Path) -> None:
+def test_a_waiting_send_does_not_block_other_requests(tmp_path: Path) -> None:
     async def scenario() -> None:
-        with bind("127.0.0.1", 0) as own, MessageStore(tmp_path, CONFIG) as store:
-            async with ListeningBroker(store, BrokerConfig(), listening_socket=own) as server:
+        with bind("127.0.0.1", 0) as listener, MessageStore(tmp_path, CONFIG) as store:
+            async with ListeningBroker(store, BrokerConfig(), listening_socket=listener) as server:
                 client = Asking(server)
                 await client.open()
-                slow = asyncio.ensure_future(client.send("Orders", b"x"))
+                waiting_send = asyncio.ensure_future(client.send("Orders", b"x"))
                 assert (await client.send("Orders", b"y", properties="WAIT\x01false\x02")).code == 0
                 assert (await client.ask(30, topic="Orders", queueId=0)).code == 0
-                assert not slow.done()
+                assert not waiting_send.done()
                 server.broker.slaves.acknowledged = lambda: [store.positions().wrote]
                 server.broker.slaves.look()
-                assert (await slow).code == 0
+                assert (await waiting_send).code == 0
                 client.close()
 
     run(scenario)

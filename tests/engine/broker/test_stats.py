@@ -1,4 +1,4 @@
-"""What kind a message is, by the properties that it was sent with; and how long requests took."""
+"""A broker's statistics: kinds of messages, rates, and durations of requests."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from engine.remoting.frame import ANSWER, ONE_WAY, Command
 
 
 @pytest.mark.parametrize(
-    ("found", "kind"),
+    ("properties", "kind"),
     [
         ({}, "normal"),
         ({"TRAN_MSG": "true", "DELAY": "1"}, "transaction"),
@@ -42,8 +42,8 @@ from engine.remoting.frame import ANSWER, ONE_WAY, Command
         ({"TIMER_DELAY_MS": "5"}, "delay"),
     ],
 )
-def test_the_kind_of_a_message(found: dict[str, str], kind: str) -> None:
-    assert kind_of(found) == kind
+def test_the_kind_of_a_message(properties: dict[str, str], kind: str) -> None:
+    assert kind_of(properties) == kind
 
 
 def test_flows_add_up() -> None:
@@ -77,14 +77,14 @@ def test_requests_are_counted_by_how_long_they_took() -> None:
     rpc = RpcLatency()
     for frame_event in (
         rpc_event(CAME, 310, 1),
-        rpc_event(WENT, 0, 1, 999, ANSWER),  # below 1 ms: RocketMQ counts whole ones
+        rpc_event(WENT, 0, 1, 999, ANSWER),  # below 1 ms: RocketMQ counts whole milliseconds
         rpc_event(CAME, 310, 2),
         rpc_event(WENT, 0, 2, 4_000, ANSWER),
         rpc_event(CAME, 11, 3),
         rpc_event(LATER, 19, 3, 9_000_000, ANSWER),
         rpc_event(CAME, 15, 4, flag=ONE_WAY),
         rpc_event(WENT, 40, 5),
-        rpc_event(CAME, 0, 5, 7_000, ANSWER),  # what the broker asks is none of a client's
+        rpc_event(CAME, 0, 5, 7_000, ANSWER),  # requests of the broker itself are not counted as a client's
         rpc_event(WENT, 0, 6, 8_000, ANSWER),
         rpc_event(CAME, 310, 7),
         FrameEvent(0, 1, CLOSED),
@@ -99,7 +99,7 @@ def test_requests_are_counted_by_how_long_they_took() -> None:
     }
 
 
-def test_requests_that_nobody_answers_do_not_pile_up() -> None:
+def test_unanswered_requests_do_not_accumulate() -> None:
     rpc = RpcLatency()
     for opaque in range(MOST_ASKED + 5):
         rpc.take(rpc_event(CAME, 310, opaque))
@@ -112,7 +112,7 @@ BROKER_WROTE = (
 )
 
 
-def test_half_messages_go_on_from_what_a_broker_wrote(tmp_path: Path) -> None:
+def test_the_count_of_half_messages_continues_from_a_brokers_file(tmp_path: Path) -> None:
     disk, file, half = RealDisk(), tmp_path / HALF_COUNTS, HalfMessages()
     file.write_bytes(BROKER_WROTE)
     half.load(disk, file)
@@ -127,7 +127,7 @@ def test_half_messages_go_on_from_what_a_broker_wrote(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", [b"", b"{", b"[]", b'{"transactionCount":5}', b'{"dataVersion":{"counter":"x"}}'])
-def test_half_messages_begin_at_nothing_where_the_file_is_none(tmp_path: Path, text: bytes) -> None:
+def test_the_count_of_half_messages_begins_at_zero_with_an_invalid_file(tmp_path: Path, text: bytes) -> None:
     file, half = tmp_path / HALF_COUNTS, HalfMessages()
     file.write_bytes(text)
     half.load(RealDisk(), file)
@@ -164,10 +164,10 @@ def test_rates_are_those_of_the_last_seconds_or_of_the_time_since_the_start() ->
         stats.got["readers", "Orders", None].add(2, 100)
         rates.step()
         if second == 4:
-            assert [round(item, 6) for item in rates.per_second().put] == [1.0, 1.0, 1.0]
+            assert [round(rate, 6) for rate in rates.per_second().put] == [1.0, 1.0, 1.0]
     put, got = rates.per_second().put, rates.per_second().got
-    assert [round(one, 3) for one in put] == [5.0, 5.0, 3.0]
-    assert [round(one, 3) for one in got] == [2.0, 2.0, 2.0]
+    assert [round(rate, 3) for rate in put] == [5.0, 5.0, 3.0]
+    assert [round(rate, 3) for rate in got] == [2.0, 2.0, 2.0]
 
 
 def test_sums_of_a_minute_and_an_hour_by_topic_and_group() -> None:
@@ -199,8 +199,8 @@ def test_totals_at_midnight_are_kept_for_two_days() -> None:
     assert (rates.yesterday_morning, rates.today_morning) == (Totals(10, 0), Totals(20, 0))
 
 
-def test_administrators_are_told_what_was_counted(tmp_path: Path) -> None:
-    """``clusterList`` showed rates of 0.0 and ``statsAll`` nothing, whatever went through the broker."""
+def test_administrators_get_the_counted_rates(tmp_path: Path) -> None:
+    """``clusterList`` showed rates of 0.0, and ``statsAll`` showed no rows, whatever traffic the broker had."""
 
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:
@@ -222,7 +222,9 @@ def test_administrators_are_told_what_was_counted(tmp_path: Path) -> None:
 
 
 def test_tables_of_a_new_broker_have_the_version_that_a_slave_asks_for(tmp_path: Path) -> None:
-    """A real slave of a master without offsets wrote an error with its stack each minute: "dataVersion" is null."""
+    """A real slave of a master without offsets logged an error with its stack trace each minute: ``dataVersion`` is
+    null.
+    """
 
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:
@@ -262,7 +264,7 @@ def test_calls_that_found_and_missed_timers_and_slaves_have_rates() -> None:
 
 
 def test_times_of_puts_are_those_of_the_last_whole_minute() -> None:
-    """As RocketMQ has them: none before the first minute is over."""
+    """RocketMQ reports none before the first minute is over."""
     clock, times = Clock(), [5, 1]
     rates = Rates(BrokerStats(), lambda: {"dispatch.units": 0}, clock, "C", lambda: tuple(times))
     times[:] = [9, 2]
@@ -276,8 +278,8 @@ def test_times_of_puts_are_those_of_the_last_whole_minute() -> None:
     assert rates.last_minute == (0, 0)
 
 
-def test_what_administrators_are_shown_is_counted(tmp_path: Path) -> None:
-    """28, 202, 208 and 315 showed 0.0 for rates that nobody had counted."""
+def test_rates_for_administrators_are_counted(tmp_path: Path) -> None:
+    """Requests 28, 202, 208 and 315 showed 0.0 for rates that were never counted."""
 
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:
@@ -311,7 +313,9 @@ def test_what_administrators_are_shown_is_counted(tmp_path: Path) -> None:
 
 
 def test_latencies_checkpoints_and_acknowledgements_are_counted(tmp_path: Path) -> None:
-    """28 left rows out that a real 5.3.3 has, or showed a fixed 0; 315 knew no latencies, and nothing of pops."""
+    """Request 28 left out rows that a real 5.3.3 has, or showed a fixed 0. Request 315 had no latencies and no pop
+    figures.
+    """
 
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:

@@ -1,4 +1,4 @@
-"""Topics and groups of a broker: declared, made by a first send, and light ones that need neither."""
+"""Topics and groups of a broker: declared, created by a first send, or light ones that need no declaration."""
 
 from __future__ import annotations
 
@@ -45,7 +45,9 @@ _X = "x" * 300
     ],
 )
 def test_names_since_5_4(name: str, words: str | None, release: Release) -> None:
-    """Topics of groups may have 255 letters since 5.4 (seen at real brokers of 5.4.0 and 5.5.1, with these words)."""
+    """Retry and dead-letter topics may have 255 letters since 5.4. The messages are those of real brokers of 5.4.0 and
+    5.5.1.
+    """
     assert wrong_name(name, release) == words
 
 
@@ -66,7 +68,7 @@ def test_names(name: str, words: str | None, release: Release) -> None:
 
 
 def test_a_broker_of_5_has_a_revive_topic(tmp_path: Path) -> None:
-    """None of 4.9 has; the cluster is in its name."""
+    """A broker of 4.9 has none. The topic's name contains the cluster."""
     for like in ("5.3", "4.9"):
         new_topics = topics(tmp_path / like, like=like, config=BrokerConfig(cluster="Mine", revive_queues=3))
         new_topics.create_at_start()
@@ -92,7 +94,7 @@ def test_light_queues_and_light_groups_need_no_declaration(tmp_path: Path) -> No
 
 
 def test_names_that_are_too_long_are_not_remembered() -> None:
-    """Whoever sends names of megabytes fills no memory with them."""
+    """A client that sends names of megabytes must not fill the memory."""
     names._wrong_name.cache_clear()
     for number in range(10):
         assert "longer than topic max length" in str(names.wrong_name(f"{number}" * 1_000, "5.3"))
@@ -101,9 +103,9 @@ def test_names_that_are_too_long_are_not_remembered() -> None:
     assert names._wrong_name.cache_info().currsize == 1
 
 
-def test_a_topic_that_cannot_be_saved_now_is_one_all_the_same(tmp_path: Path) -> None:
-    """The first send to a new topic was answered with an error while the disk was full; RocketMQ's broker notes that
-    the table could not be saved, and takes the message.
+def test_a_topic_that_cannot_be_saved_is_declared_anyway(tmp_path: Path) -> None:
+    """The first send to a new topic failed while the disk was full. RocketMQ's broker logs that the table could not be
+    saved and accepts the message.
     """
     disk = SimulatedDisk()
     tables = ConfigTables(StorePaths(tmp_path), disk, lambda: 7)
@@ -125,8 +127,8 @@ def test_a_topic_that_cannot_be_saved_now_is_one_all_the_same(tmp_path: Path) ->
     assert second_tables.groups().keys() == {"readers", *OWN_GROUPS}
 
 
-def test_what_sends_and_heartbeats_of_one_turn_declare_is_saved_once(tmp_path: Path) -> None:
-    """300 first sends to as many new topics kept a broker from answering for twelve seconds: each was saved alone."""
+def test_topics_declared_in_one_turn_are_saved_once(tmp_path: Path) -> None:
+    """300 first sends to new topics blocked a broker for twelve seconds, because each topic was saved separately."""
     disk = SimulatedDisk()
     tables = ConfigTables(StorePaths(tmp_path), disk, lambda: 7)
     tables.load()
@@ -151,5 +153,5 @@ def test_what_sends_and_heartbeats_of_one_turn_declare_is_saved_once(tmp_path: P
     assert {"readers0", "readers299"} <= groups_now
     assert new_topics.create_by_send("Later", "TBW102", 4) is not None
     assert len(later) == 1
-    new_topics.save_created()  # who answers a send does it before
+    new_topics.save_created()  # the broker saves before it answers a send
     assert "Later" in saved()[0]

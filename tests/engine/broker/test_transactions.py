@@ -1,4 +1,4 @@
-"""Decisions wait for others, and are written together."""
+"""Transaction decisions are collected and written together."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from engine.codec.message import COMMIT, ROLLBACK, TRANSACTION_MASK, decode
 from engine.system_names import CHECK_MAX_TOPIC, HALF_TOPIC, OP_TOPIC, TRANSACTION_GROUP
 
 
-def test_decisions_wait_for_others() -> None:
+def test_decisions_are_collected() -> None:
     ops = OpMessages()
     assert not ops.add(0, 17, 1_000)
     assert not ops.add(0, 18, 2_000)
@@ -27,7 +27,7 @@ def test_decisions_wait_for_others() -> None:
     assert ops.bodies(None) == [(0, b"19,")]
 
 
-def test_many_do_not_wait() -> None:
+def test_a_full_batch_of_decisions_is_written_at_once() -> None:
     ops = OpMessages()
     assert [ops.add(0, 1_000_000 + number, 0) for number in range(600)].index(True) == 512
 
@@ -49,8 +49,8 @@ def test_a_commit_puts_the_message_into_its_topic(tmp_path: Path) -> None:
     run(scenario)
 
 
-def test_what_is_decided_stands_in_one_op_message(tmp_path: Path) -> None:
-    """Also where the broker ends before it was time for one."""
+def test_decisions_share_one_op_message(tmp_path: Path) -> None:
+    """The op message is written even if the broker stops before its time."""
 
     async def first() -> None:
         async with asking_broker(tmp_path) as client:
@@ -69,7 +69,7 @@ def test_what_is_decided_stands_in_one_op_message(tmp_path: Path) -> None:
     run(second)
 
 
-def test_what_fits_no_half_message_is_refused(tmp_path: Path) -> None:
+def test_a_decision_without_its_half_message_is_refused(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:
             request = await half(client)
@@ -84,7 +84,7 @@ def test_what_fits_no_half_message_is_refused(tmp_path: Path) -> None:
     run(scenario)
 
 
-def test_who_set_a_time_of_its_own_decides_in_that_time(tmp_path: Path) -> None:
+def test_a_message_may_set_its_own_time_for_the_decision(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:
             request = await half(client, 0, "CHECK_IMMUNITY_TIME_IN_SECONDS\x0130\x02")
@@ -107,7 +107,7 @@ def test_times_and_kinds() -> None:
 
 
 def later(broker: Broker, ms: int) -> None:
-    """The broker's clock goes on."""
+    """Advance the broker's clock by ``ms``."""
     began = broker.now()
     broker.now = lambda: began + ms
 
@@ -117,27 +117,27 @@ async def say_hello(client: Asking) -> None:
     assert (await client.ask(34, json.dumps(reported).encode())).code == 0
 
 
-async def open_transaction(client: Asking, more: str = "") -> tuple[Broker, dict[str, object]]:
-    request = await half(client, 0, more)
+async def open_transaction(client: Asking, properties: str = "") -> tuple[Broker, dict[str, object]]:
+    request = await half(client, 0, properties)
     broker = client.server.broker
     broker.store.wait_dispatched()
     later(broker, 7_000)
     return broker, request
 
 
-def test_a_producer_is_asked_and_answers(tmp_path: Path) -> None:
+def test_a_producer_answers_a_transaction_check(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:
             await say_hello(client)
             broker, _ = await open_transaction(client)
             check_transactions(broker)
-            await until(lambda: any(item.code == 39 for item in client.told))
-            (question,) = [one for one in client.told if one.code == 39]
-            unit = decode(bytes(question.body))
+            await until(lambda: any(command.code == 39 for command in client.told))
+            (check_request,) = [command for command in client.told if command.code == 39]
+            unit = decode(bytes(check_request.body))
             assert (unit.topic, unit.queue_id, unit.body) == ("Orders", 2, b"0")
             copy = units(client, HALF_TOPIC)[1]
             assert copy.properties["TRANSACTION_CHECK_TIMES"] == "1"
-            fields = question.fields
+            fields = check_request.fields
             assert (fields["tranStateTableOffset"], fields["commitLogOffset"]) == ("1", str(copy.physical_offset))
             assert (fields["offsetMsgId"], fields["msgId"]) == (copy.offset_msg_id, "U0")
             answer = await client.ask(
@@ -161,7 +161,7 @@ def test_a_producer_is_asked_and_answers(tmp_path: Path) -> None:
     run(scenario)
 
 
-def test_what_is_too_young_is_let_alone(tmp_path: Path) -> None:
+def test_young_half_messages_are_not_checked(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:
             broker = client.server.broker
@@ -172,7 +172,7 @@ def test_what_is_too_young_is_let_alone(tmp_path: Path) -> None:
     run(scenario)
 
 
-def test_after_the_last_question_it_is_put_aside(tmp_path: Path) -> None:
+def test_a_half_message_is_discarded_after_its_last_check(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with asking_broker(tmp_path, BrokerConfig(transaction_checks=2)) as client:
             broker = client.server.broker
@@ -187,5 +187,5 @@ def test_after_the_last_question_it_is_put_aside(tmp_path: Path) -> None:
     run(scenario)
 
 
-def test_the_broker_does_it_by_itself() -> None:
+def test_the_broker_checks_without_a_request() -> None:
     assert check_transactions in [service.step for service in SERVICES]

@@ -1,4 +1,6 @@
-"""Users and policies of 5.x: which entry decides, as a broker of 5.3.3 decided it, and what outlives the broker."""
+"""Users and policies of 5.x: which policy entry decides (measured at a broker of 5.3.3), and what survives a
+restart.
+"""
 
 from __future__ import annotations
 
@@ -40,12 +42,12 @@ def acl(text: str) -> PlainAcl:
 
 
 def lines(*arguments: str) -> dict[str, tuple[Entry, ...]]:
-    """Entries of the custom policy: ``+`` allows, ``-`` denies."""
+    """Return entries of the custom policy: ``+`` allows, ``-`` denies."""
     return {CUSTOM: tuple(Entry(item[1:], GET, "Allow" if item[0] == "+" else "Deny") for item in arguments)}
 
 
 @pytest.mark.parametrize(
-    ("told", "may"),
+    ("entries", "is_allowed"),
     [
         (("+Topic:abc*", "-Topic:abcdef"), False),
         (("-Topic:abcdef", "+Topic:abc*"), True),
@@ -75,16 +77,16 @@ def lines(*arguments: str) -> dict[str, tuple[Entry, ...]]:
         (("-*", "+Topic:*", "-Topic:abcdef", "+Topic:a*"), True),
     ],
 )
-def test_of_entries_that_contradict_each_other_one_decides(told: tuple[str, ...], may: bool) -> None:
-    """Each list was given to RocketMQ 5.3.3, which answered so."""
-    assert (deny_reason(lines(*told), "Topic", "abcdef", GET, "127.0.0.1") == "") == may
+def test_the_deciding_entry_among_contradicting_ones(entries: tuple[str, ...], is_allowed: bool) -> None:
+    """RocketMQ 5.3.3 gave these answers for each list."""
+    assert (deny_reason(lines(*entries), "Topic", "abcdef", GET, "127.0.0.1") == "") == is_allowed
 
 
-def test_default_entries_count_where_no_other_speaks() -> None:
-    both = {CUSTOM: (Entry("Topic:a", GET, "Deny"),), DEFAULT: (Entry("Topic:*", GET),)}
-    assert deny_reason(both, "Topic", "b", GET, "127.0.0.1") == ""
-    assert deny_reason(both, "Topic", "a", GET, "127.0.0.1") == "the decision is deny."
-    assert deny_reason(both, "Topic", "b", ("Pub",), "127.0.0.1") == "no matched policies."
+def test_default_entries_apply_where_no_custom_entry_matches() -> None:
+    policies = {CUSTOM: (Entry("Topic:a", GET, "Deny"),), DEFAULT: (Entry("Topic:*", GET),)}
+    assert deny_reason(policies, "Topic", "b", GET, "127.0.0.1") == ""
+    assert deny_reason(policies, "Topic", "a", GET, "127.0.0.1") == "the decision is deny."
+    assert deny_reason(policies, "Topic", "b", ("Pub",), "127.0.0.1") == "no matched policies."
     assert deny_reason({}, "Topic", "b", GET, "127.0.0.1") == "no matched policies."
 
 
@@ -98,14 +100,14 @@ def test_default_entries_count_where_no_other_speaks() -> None:
         (("::/0",), False),
     ],
 )
-def test_an_entry_may_be_of_some_addresses_only(sources: tuple[str, ...], may: bool) -> None:
+def test_an_entry_may_be_limited_to_addresses(sources: tuple[str, ...], may: bool) -> None:
     policies = {CUSTOM: (Entry("Topic:a", ("All",), sources=sources),)}
     assert (deny_reason(policies, "Topic", "a", GET, "127.0.0.1") == "") == may
     assert (deny_reason(policies, "Topic", "a", GET, "unknown") == "") == (not sources)
 
 
 @pytest.mark.parametrize(
-    ("text", "kept"),
+    ("text", "stored_text"),
     [
         ("Topic:a", "Topic:a"),
         ("topic:a*", "Topic:a*"),
@@ -120,8 +122,8 @@ def test_an_entry_may_be_of_some_addresses_only(sources: tuple[str, ...], may: b
         ("Topic:", "Topic:"),
     ],
 )
-def test_resources_as_they_are_kept(text: object, kept: str) -> None:
-    assert resource_of(text) == kept
+def test_resources_are_stored_in_normal_form(text: object, stored_text: str) -> None:
+    assert resource_of(text) == stored_text
 
 
 def test_addresses_and_networks() -> None:
@@ -132,15 +134,18 @@ def test_addresses_and_networks() -> None:
     assert not is_source(7)
 
 
-def test_an_entry_of_the_same_resource_takes_its_place() -> None:
-    before = merge_policies({}, lines("+Topic:a", "+Topic:b"))
-    after = merge_policies(before, lines("-Topic:a", "+Topic:c"))
-    assert [(item.resource, item.decision) for item in after[CUSTOM]] == [
+def test_an_entry_replaces_one_of_the_same_resource() -> None:
+    first_policies = merge_policies({}, lines("+Topic:a", "+Topic:b"))
+    merged_policies = merge_policies(first_policies, lines("-Topic:a", "+Topic:c"))
+    assert [(entry.resource, entry.decision) for entry in merged_policies[CUSTOM]] == [
         ("Topic:a", "Deny"),
         ("Topic:b", "Allow"),
         ("Topic:c", "Allow"),
     ]
-    assert [one.resource for one in remove_entry(after, CUSTOM, "Topic:b")[CUSTOM]] == ["Topic:a", "Topic:c"]
+    assert [entry.resource for entry in remove_entry(merged_policies, CUSTOM, "Topic:b")[CUSTOM]] == [
+        "Topic:a",
+        "Topic:c",
+    ]
     assert remove_entry(lines("+Topic:a"), CUSTOM, "Topic:a") == {}
 
 
@@ -161,7 +166,7 @@ accounts:
 """
 
 
-def test_accounts_of_a_file_as_they_are_taken_over() -> None:
+def test_accounts_of_a_file_become_users() -> None:
     accounts = acl(FILE).accounts
     user, policies = user_of_account(accounts["someuser"])
     assert user == User("someuser", "12345678")
@@ -176,22 +181,22 @@ def test_accounts_of_a_file_as_they_are_taken_over() -> None:
     assert user_of_account(accounts["adminuser"]) == (User("adminuser", "87654321", SUPER), {})
 
 
-def test_what_requests_changed_outlives_the_broker_and_counts_before_the_file(tmp_path: Path) -> None:
+def test_requested_changes_survive_a_restart_and_override_the_file(tmp_path: Path) -> None:
     path = tmp_path / "plain_acl.users.json"
     users = Users(path)
     users.take_over(acl(FILE))
     assert not path.exists()
     users.put(User("added", "secret-1"), {CUSTOM: (Entry("Topic:a", GET, sources=("10.0.0.1",)),)})
-    before = users.find("someuser")
-    assert before is not None
-    users.put(with_changes(before, "other-secret", "", "disable"))
+    user = users.find("someuser")
+    assert user is not None
+    users.put(with_changes(user, "other-secret", "", "disable"))
     users.delete("adminuser")
     users.delete("nobody")
     assert path.stat().st_mode & 0o777 == 0o600
 
     second_users = Users(path)
     second_users.take_over(acl(FILE))
-    assert [item.name for item in second_users.all()] == ["added", "someuser"]
+    assert [listed_user.name for listed_user in second_users.all()] == ["added", "someuser"]
     assert second_users.find("someuser") == User("someuser", "other-secret", status="disable")
     assert second_users.policies("someuser") == users.policies("someuser") != {}
     assert second_users.policies("added") == {CUSTOM: (Entry("Topic:a", GET, sources=("10.0.0.1",)),)}
@@ -203,7 +208,7 @@ def test_what_requests_changed_outlives_the_broker_and_counts_before_the_file(tm
 @pytest.mark.parametrize(
     "text", ["what", "[]", '{"users":[]}', '{"users":{"a":{"password":"x"}}}', '{"users":{"a":7}}']
 )
-def test_what_a_broker_did_not_write_is_refused_with_the_file_s_name(text: str, tmp_path: Path) -> None:
+def test_an_invalid_user_file_is_refused_with_its_name(text: str, tmp_path: Path) -> None:
     (tmp_path / "u.json").write_text(text)
     with pytest.raises(UsageError, match=r"u\.json: expected users"):
         Users(tmp_path / "u.json")
@@ -222,7 +227,7 @@ ENTRY = {"resource": "Topic:t", "actions": ["Get"], "decision": "Allow"}
 
 
 class SigningClient:
-    """Asks as one of :data:`KEYS`."""
+    """A client that signs its requests with a user of :data:`KEYS`."""
 
     def __init__(self, client: Asking) -> None:
         self._client = client
@@ -232,8 +237,8 @@ class SigningClient:
         sign(command, user, KEYS[user])
         return await self._client.ask(code, bytes(command.body), **command.fields)
 
-    async def told(self, code: int, body: object = None, user: str = "adminuser", **fields: str) -> Any:
-        """The body of an answer without an error."""
+    async def ask_ok(self, code: int, body: object = None, user: str = "adminuser", **fields: str) -> Any:
+        """Return the body of a successful answer."""
         answer = await self.ask(code, body, user, **fields)
         assert answer.code == 0, answer.remark
         return json.loads(bytes(answer.body)) if answer.body else None
@@ -255,61 +260,61 @@ def acl_body(*entries: object, subject: str = "User:u1", kind: str = "Custom") -
     return {"subject": subject, "policies": [{"policyType": kind, "entries": list(entries)}]}
 
 
-def test_a_user_from_his_first_request_to_his_last(tmp_path: Path) -> None:
+def test_a_user_is_created_changed_and_deleted(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with guarded(tmp_path) as it:
-            await it.told(3001, {"password": "secret-1"}, username="u1")
+        async with guarded(tmp_path) as signer:
+            await signer.ask_ok(3001, {"password": "secret-1"}, username="u1")
             expected = {"password": "secret-1", "userStatus": "enable", "userType": "Normal", "username": "u1"}
-            assert await it.told(3004, username="u1") == expected
-            assert await it.told(3004, username="none") is None
-            assert [record["username"] for record in await it.told(3005)] == ["adminuser", "someuser", "u1"]
-            assert await it.told(3005, filter="u1") == [expected]
-            assert await it.told(3005, filter="zz") is None
-            where = "has no permission to access Topic:t from 127.0.0.1, no matched policies."
-            assert await it.refused(31, user="u1", topic="t", queueId="0") == (16, f"User:u1 {where}")
-            await it.told(3006, acl_body(ENTRY), subject="User:u1")
-            await it.told(31, user="u1", topic="t", queueId="0")
-            await it.told(3002, {"userStatus": "disable"}, username="u1")
-            assert await it.refused(26, user="u1") == (16, "User:u1 is disabled.")
-            await it.told(3003, username="u1")
-            await it.told(3003, username="u1")
-            assert await it.refused(26, user="u1") == (16, "User:u1 is not found.")
-            assert await it.refused(3009, subject="User:u1") == (16, "The subject is not exist.")
+            assert await signer.ask_ok(3004, username="u1") == expected
+            assert await signer.ask_ok(3004, username="none") is None
+            assert [record["username"] for record in await signer.ask_ok(3005)] == ["adminuser", "someuser", "u1"]
+            assert await signer.ask_ok(3005, filter="u1") == [expected]
+            assert await signer.ask_ok(3005, filter="zz") is None
+            reason = "has no permission to access Topic:t from 127.0.0.1, no matched policies."
+            assert await signer.refused(31, user="u1", topic="t", queueId="0") == (16, f"User:u1 {reason}")
+            await signer.ask_ok(3006, acl_body(ENTRY), subject="User:u1")
+            await signer.ask_ok(31, user="u1", topic="t", queueId="0")
+            await signer.ask_ok(3002, {"userStatus": "disable"}, username="u1")
+            assert await signer.refused(26, user="u1") == (16, "User:u1 is disabled.")
+            await signer.ask_ok(3003, username="u1")
+            await signer.ask_ok(3003, username="u1")
+            assert await signer.refused(26, user="u1") == (16, "User:u1 is not found.")
+            assert await signer.refused(3009, subject="User:u1") == (16, "The subject is not exist.")
 
     run(scenario)
 
 
-def test_what_is_no_user_is_refused(tmp_path: Path) -> None:
+def test_invalid_users_are_refused(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with guarded(tmp_path) as it:
-            assert await it.refused(3001, {"password": "x"}) == (29, "The username is blank")
-            assert await it.refused(3001, {"password": " "}, username="u1") == (16, "password can not be blank")
-            assert await it.refused(3001, {"password": "x"}, username="someuser") == (16, "The user is existed")
-            assert (await it.refused(3001, username="u1"))[0] == 1
-            assert await it.refused(3002, {}, username="none") == (16, "The user is not exist")
-            assert await it.refused(3003) == (16, "username can not be blank")
-            assert await it.refused(3004) == (29, "The username is blank")
+        async with guarded(tmp_path) as signer:
+            assert await signer.refused(3001, {"password": "x"}) == (29, "The username is blank")
+            assert await signer.refused(3001, {"password": " "}, username="u1") == (16, "password can not be blank")
+            assert await signer.refused(3001, {"password": "x"}, username="someuser") == (16, "The user is existed")
+            assert (await signer.refused(3001, username="u1"))[0] == 1
+            assert await signer.refused(3002, {}, username="none") == (16, "The user is not exist")
+            assert await signer.refused(3003) == (16, "username can not be blank")
+            assert await signer.refused(3004) == (29, "The username is blank")
 
     run(scenario)
 
 
-def test_only_a_super_user_touches_super_users(tmp_path: Path) -> None:
+def test_only_a_super_user_changes_super_users(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with guarded(tmp_path) as it:
-            nobody = "User:someuser has no permission to access Cluster:DefaultCluster from 127.0.0.1, "
+        async with guarded(tmp_path) as signer:
+            no_permission = "User:someuser has no permission to access Cluster:DefaultCluster from 127.0.0.1, "
             for code in (*range(3001, 3011), 204):
-                assert await it.refused(code, user="someuser") == (16, f"{nobody}no matched policies.")
-            rights = acl_body({**ENTRY, "resource": "Cluster:*", "actions": ["All"]}, subject="User:someuser")
-            await it.told(3006, rights)
-            await it.told(3001, {"password": "secret-1"}, "someuser", username="u1")
+                assert await signer.refused(code, user="someuser") == (16, f"{no_permission}no matched policies.")
+            policy_body = acl_body({**ENTRY, "resource": "Cluster:*", "actions": ["All"]}, subject="User:someuser")
+            await signer.ask_ok(3006, policy_body)
+            await signer.ask_ok(3001, {"password": "secret-1"}, "someuser", username="u1")
             words = "The super user can only be {} by super user"
-            sample = {"password": "secret-1", "userType": "Super"}
-            assert await it.refused(3001, sample, "someuser", username="u2") == (1, words.format("create"))
-            assert await it.refused(3002, sample, "someuser", username="u1") == (1, words.format("update"))
-            assert await it.refused(3002, {}, "someuser", username="adminuser") == (16, words.format("update"))
-            assert await it.refused(3003, None, "someuser", username="adminuser") == (16, words.format("update"))
-            await it.told(3002, sample, username="u1")
-            await it.told(3003, user="u1", username="adminuser")
+            super_user = {"password": "secret-1", "userType": "Super"}
+            assert await signer.refused(3001, super_user, "someuser", username="u2") == (1, words.format("create"))
+            assert await signer.refused(3002, super_user, "someuser", username="u1") == (1, words.format("update"))
+            assert await signer.refused(3002, {}, "someuser", username="adminuser") == (16, words.format("update"))
+            assert await signer.refused(3003, None, "someuser", username="adminuser") == (16, words.format("update"))
+            await signer.ask_ok(3002, super_user, username="u1")
+            await signer.ask_ok(3003, user="u1", username="adminuser")
 
     run(scenario)
 
@@ -325,45 +330,47 @@ def test_only_a_super_user_touches_super_users(tmp_path: Path) -> None:
         ([{**ENTRY, "decision": "Maybe"}], "The decision is null or illegal."),
     ],
 )
-def test_what_is_no_policy_is_refused(entries: Sequence[object], words: str, tmp_path: Path) -> None:
+def test_invalid_policies_are_refused(entries: Sequence[object], words: str, tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with guarded(tmp_path) as it:
-            assert await it.refused(3006, acl_body(*entries, subject="User:someuser")) == (16, words)
-            assert await it.told(3009, subject="User:someuser") is None
+        async with guarded(tmp_path) as signer:
+            assert await signer.refused(3006, acl_body(*entries, subject="User:someuser")) == (16, words)
+            assert await signer.ask_ok(3009, subject="User:someuser") is None
 
     run(scenario)
 
 
 def test_policies_are_merged_shown_and_deleted(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with guarded(tmp_path) as it:
-            text = "User:someuser"
-            await it.told(3006, acl_body(ENTRY, {**ENTRY, "resource": "Group:g"}, subject=text), subject="ignored")
-            await it.told(
-                3007, acl_body({**ENTRY, "actions": ["Sub"], "sourceIps": ["10.0.0.1"]}, subject=text, kind="X")
+        async with guarded(tmp_path) as signer:
+            subject = "User:someuser"
+            await signer.ask_ok(
+                3006, acl_body(ENTRY, {**ENTRY, "resource": "Group:g"}, subject=subject), subject="ignored"
             )
-            await it.told(3007, acl_body(ENTRY, subject=text, kind="default"))
-            first = {**ENTRY, "actions": ["Sub"], "sourceIps": ["10.0.0.1"]}
-            custom = {"entries": [first, {**ENTRY, "resource": "Group:g"}], "policyType": "Custom"}
+            await signer.ask_ok(
+                3007, acl_body({**ENTRY, "actions": ["Sub"], "sourceIps": ["10.0.0.1"]}, subject=subject, kind="X")
+            )
+            await signer.ask_ok(3007, acl_body(ENTRY, subject=subject, kind="default"))
+            merged_entry = {**ENTRY, "actions": ["Sub"], "sourceIps": ["10.0.0.1"]}
+            custom = {"entries": [merged_entry, {**ENTRY, "resource": "Group:g"}], "policyType": "Custom"}
             default = {"entries": [ENTRY], "policyType": "Default"}
-            shown = {"policies": [custom, default], "subject": text}
-            assert await it.told(3009, subject=text) == shown
-            assert await it.told(3010) == await it.told(3010, subjectFilter="some") == [shown]
-            results = await it.told(3010, resourceFilter="Group")
-            assert results == [{"policies": [{**custom, "entries": [custom["entries"][1]]}], "subject": text}]
-            assert await it.told(3010, subjectFilter="zz") is None
-            await it.told(3008, subject=text, resource="Topic:t")
-            await it.told(3008, subject=text, resource="Topic:none")
-            remaining = await it.told(3009, subject=text)
+            shown = {"policies": [custom, default], "subject": subject}
+            assert await signer.ask_ok(3009, subject=subject) == shown
+            assert await signer.ask_ok(3010) == await signer.ask_ok(3010, subjectFilter="some") == [shown]
+            matching = await signer.ask_ok(3010, resourceFilter="Group")
+            assert matching == [{"policies": [{**custom, "entries": [custom["entries"][1]]}], "subject": subject}]
+            assert await signer.ask_ok(3010, subjectFilter="zz") is None
+            await signer.ask_ok(3008, subject=subject, resource="Topic:t")
+            await signer.ask_ok(3008, subject=subject, resource="Topic:none")
+            remaining = await signer.ask_ok(3009, subject=subject)
             assert remaining["policies"] == [{**custom, "entries": custom["entries"][1:]}, default]
-            await it.told(3008, subject=text, policyType="Default")
-            assert await it.told(3009, subject=text) is None
-            assert await it.refused(3008, subject=text) == (16, "The acl is not exist.")
-            assert await it.refused(3008, subject="User:none") == (16, "The subject is not exist.")
-            assert await it.refused(3008) == (16, "The subject is null.")
-            assert await it.refused(3009) == (1, "The subject is null.")
-            assert await it.refused(3006, acl_body(ENTRY)) == (16, "The subject of User:u1 is not exist.")
-            assert await it.refused(3006) == (1, "The body of acl is null")
+            await signer.ask_ok(3008, subject=subject, policyType="Default")
+            assert await signer.ask_ok(3009, subject=subject) is None
+            assert await signer.refused(3008, subject=subject) == (16, "The acl is not exist.")
+            assert await signer.refused(3008, subject="User:none") == (16, "The subject is not exist.")
+            assert await signer.refused(3008) == (16, "The subject is null.")
+            assert await signer.refused(3009) == (1, "The subject is null.")
+            assert await signer.refused(3006, acl_body(ENTRY)) == (16, "The subject of User:u1 is not exist.")
+            assert await signer.refused(3006) == (1, "The body of acl is null")
 
     run(scenario)
 
@@ -378,14 +385,16 @@ def test_without_accounts_there_are_no_users(tmp_path: Path) -> None:
     run(scenario)
 
 
-def test_what_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_a_failed_write_of_users_is_reported(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with guarded(tmp_path) as it:
+        async with guarded(tmp_path) as signer:
             (tmp_path / "plain_acl.users.json").mkdir()
             (tmp_path / "plain_acl.users.json" / "in the way").touch()
             for code in (3001, 3003):
                 user = "u1" if code == 3001 else "someuser"
-                assert "the users cannot be written" in (await it.refused(code, {"password": "x"}, username=user))[1]
-            assert await it.told(3004, username="u1") is None
+                assert (
+                    "the users cannot be written" in (await signer.refused(code, {"password": "x"}, username=user))[1]
+                )
+            assert await signer.ask_ok(3004, username="u1") is None
 
     run(scenario)

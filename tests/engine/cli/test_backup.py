@@ -1,4 +1,4 @@
-"""Commands that write into a store keep what they change."""
+"""Commands that write into a store save a backup of what they change."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def store(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("command", [["recover", "--apply"], ["dispatch"], ["put", *PUT]])
-def test_no_backup_does_without(store, tmp_path, command):
+def test_no_backup_skips_the_backup(store, tmp_path, command):
     assert main([command[0], str(store), *command[1:], "--yes", "--no-backup"]) == 0
     assert kept_in(tmp_path) == []
 
@@ -38,9 +38,12 @@ OPENS = {"serve", "replicate"}
 """Start as a broker does: say what that changes, keep it, and go on without a question."""
 
 
-def test_every_command_that_writes_into_a_store_can_do_it_with_and_without_keeping():
-    """A command that asks before it writes has the three words; one that says that it writes asks, or makes its own."""
-    for name in set(COMMANDS) - {"mqadmin"}:  # that one is many names for reading commands
+def test_every_writing_command_can_run_with_and_without_a_backup():
+    """A command that asks before it writes has all three options. A command whose purpose is writing asks, or makes its
+    own
+    backup.
+    """
+    for name in set(COMMANDS) - {"mqadmin"}:  # mqadmin is many reading commands under one name
         parser = build_parser(name)
         choices = parser._subparsers._group_actions[0].choices
         words = {option for action in choices[name]._actions for option in action.option_strings}
@@ -64,7 +67,7 @@ def crashed(golden, tmp_path):
 
 
 @pytest.mark.parametrize(("answer", "code"), [("n\n", 2), ("\n", 2), ("y\n", 0)])
-def test_a_person_is_asked(crashed, capsys, monkeypatch, answer, code):
+def test_a_user_at_a_terminal_is_asked(crashed, capsys, monkeypatch, answer, code):
     terminal = io.StringIO(answer)
     terminal.isatty = lambda: True
     monkeypatch.setattr(backup.sys, "stdin", terminal)
@@ -74,8 +77,8 @@ def test_a_person_is_asked(crashed, capsys, monkeypatch, answer, code):
     assert (crashed / "abort").exists() == (code == 2)
 
 
-def _keep(store: Path, command: str, out: Output) -> Path:
-    """What one start of a command keeps of a store; its folder."""
+def _backup_of_one_start(store: Path, command: str, out: Output) -> Path:
+    """Run the backup of one start of a command; return the backup folder."""
     args = argparse.Namespace(command=command, no_backup=False, config=None)
     with backup.backed_up(args, store, MessageStoreConfig()) as saved:
         saved.settled = True
@@ -84,18 +87,20 @@ def _keep(store: Path, command: str, out: Output) -> Path:
     return saved.writer.folder
 
 
-def test_a_broker_keeps_what_its_last_start_changed(store, tmp_path, capsys):
-    """Each start of serve behind a kill left a folder for ever: ten kills of 238 MB, ten of 30 MB and more."""
+def test_a_broker_keeps_the_backup_of_its_last_start(store, tmp_path, capsys):
+    """Each start of serve after a kill left a backup folder: ten kills of a 238 MB store left ten folders of 30 MB and
+    more.
+    """
     out = Output(as_json=False)
-    by_hand = _keep(store, "recover", out)
-    folders = [_keep(store, "serve", out) for _ in range(3)]
-    other = _keep(store_to_recover(tmp_path / "store.kept-not"), "serve", out)
-    assert kept_in(tmp_path) == sorted([by_hand, folders[-1], other, tmp_path / "store.kept-not"])
+    recover_backup = _backup_of_one_start(store, "recover", out)
+    folders = [_backup_of_one_start(store, "serve", out) for _ in range(3)]
+    other_backup = _backup_of_one_start(store_to_recover(tmp_path / "store.kept-not"), "serve", out)
+    assert kept_in(tmp_path) == sorted([recover_backup, folders[-1], other_backup, tmp_path / "store.kept-not"])
     assert capsys.readouterr().err.count("was removed: serve keeps only the backup of its last start") == 2
 
 
-def test_a_start_that_loses_nothing_keeps_nothing(tmp_path):
-    """Behind a kill queues and index are made again from a log that stays as it is."""
+def test_a_start_without_losses_leaves_no_backup(tmp_path):
+    """After a kill, queues and index are rebuilt from an unchanged log, so no backup is needed."""
     place = tmp_path / "store"
     words = [sys.executable, "-m", "engine.cli", "serve", str(place), "--port", "0", "--namesrv-port", "0", "--json"]
     for _ in range(2):

@@ -1,4 +1,6 @@
-"""Whatever is given instead of a healthy store: an exit code, at most one clear line, no traceback, and an end."""
+"""Input that is not a healthy store gives an exit code, at most one clear line and no traceback, and the command
+ends.
+"""
 
 from __future__ import annotations
 
@@ -80,15 +82,15 @@ NO_STORES = [
 ]
 
 
-@pytest.mark.parametrize(("make", "said"), NO_STORES)
-def test_what_is_no_store_is_said_in_one_line(tmp_path, make, said):
+@pytest.mark.parametrize(("make", "message"), NO_STORES)
+def test_a_path_without_a_store_is_a_one_line_error(tmp_path, make, message):
     path = make(tmp_path)
-    for question in QUESTIONS:
-        status, err = status_and_error(path, question)
+    for command in QUESTIONS:
+        status, err = status_and_error(path, command)
         if an_empty_file is make and status == 0:
             continue
         assert status == 3
-        assert said in err
+        assert message in err
         assert str(path)[:40] in err
 
 
@@ -115,7 +117,7 @@ def test_without_rights_the_file_is_named():
 # -- options that are wrong for a good store
 
 
-def test_a_configuration_that_is_none(tmp_path):
+def test_an_invalid_configuration(tmp_path):
     store = handmade_stores.healthy().write(tmp_path / "store")
     (tmp_path / "broken.conf").write_text("mappedFileSizeCommitLog=many\nmaxIndexNum=-5\n")
     (tmp_path / "folder").mkdir()
@@ -148,7 +150,7 @@ def test_another_configuration_reads_the_same_log(tmp_path):
 
 
 @pytest.mark.parametrize("number", [-1, -(1 << 63), (1 << 63) - 1, 1 << 40, 7])
-def test_numbers_that_lead_nowhere(tmp_path, number):
+def test_numbers_outside_the_store(tmp_path, number):
     store = handmade_stores.healthy().write(tmp_path / "store")
     for question in (
         ["units", "STORE", "--from", number],
@@ -172,7 +174,7 @@ def test_numbers_that_lead_nowhere(tmp_path, number):
 
 
 @pytest.mark.golden
-def test_every_command_ends_on_a_store_without_anything_but_its_log(golden, tmp_path):
+def test_every_command_ends_on_a_store_with_only_a_log(golden, tmp_path):
     path = tmp_path / "store"
     shutil.copytree(golden("propcrc-5.3.3") / "commitlog", path / "commitlog")
     for arguments in reading_commands(path):
@@ -187,13 +189,13 @@ def test_an_error_names_the_file_and_the_offset():
 
 
 @pytest.mark.parametrize("unit", [20, 46])
-def test_a_hole_of_a_trillion_entries_is_passed_over(tmp_path, unit):
-    """A queue file was copied under a name near 2⁶³: check looked at every entry in between, for ever."""
+def test_a_gap_of_a_trillion_entries_is_skipped(tmp_path, unit):
+    """A queue file was copied under a name near 2⁶³. Check then visited every missing entry and never ended."""
     store = handmade_stores.healthy().write(tmp_path / "store")
     folder = store / ("consumequeue" if unit == 20 else "batchconsumequeue") / "Far" / "0"
     handmade_stores.write_queue(folder, struct.pack(">qiq", 0, 144, 0).ljust(unit, b"\0"), unit * 20)
-    first = folder / f"{0:020d}"
-    (folder / f"{(1 << 63) - 1:020d}").write_bytes(first.read_bytes())
-    (folder / f"{(1 << 62) // (unit * 20) * unit * 20:020d}").write_bytes(first.read_bytes())
-    for question in (*QUESTIONS, ["queue", "STORE", "Far", "0"], ["get", "STORE", "Far", "0", "0"]):
-        status_and_error(store, question)
+    first_file = folder / f"{0:020d}"
+    (folder / f"{(1 << 63) - 1:020d}").write_bytes(first_file.read_bytes())
+    (folder / f"{(1 << 62) // (unit * 20) * unit * 20:020d}").write_bytes(first_file.read_bytes())
+    for command in (*QUESTIONS, ["queue", "STORE", "Far", "0"], ["get", "STORE", "Far", "0", "0"]):
+        status_and_error(store, command)

@@ -1,4 +1,4 @@
-"""Units of one store put into another."""
+"""Units of one store are put into another."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def test_an_empty_store_is_copied(tmp_path, capsys):
 
 
 def test_a_store_whose_messages_are_in_a_dledger_log_is_refused_before_a_folder_is_made(tmp_path, capsys):
-    """It made a store, said "0 units appended", and ended with an error behind that."""
-    for member in ("dledger-n0", "dledger-n1"):  # nobody knows which of them a broker uses
+    """The command created a store, printed "0 units appended", and then ended with an error."""
+    for member in ("dledger-n0", "dledger-n1"):  # it is unknown which of them a broker uses
         data = tmp_path / "source" / member / "data"
         data.mkdir(parents=True)
         (data / f"{0:020d}").write_bytes(bytes(100))
@@ -56,20 +56,20 @@ PARTS = ["commitlog", "consumequeue", "index", "config", "checkpoint", "consumeq
 
 @pytest.mark.parametrize("words", [[], ["--recovery-set"]], ids=["whole", "recovery set"])
 @pytest.mark.parametrize("part", PARTS)
-def test_a_snapshot_holds_what_a_link_leads_to(part, words, tmp_path, capsys):
-    """A store whose log lies on a disk of its own, behind a link, had a snapshot without log, and no word of it."""
+def test_a_snapshot_contains_the_targets_of_links(part, words, tmp_path, capsys):
+    """A store whose log was behind a link to another disk got a snapshot without the log, and without a warning."""
     store = handmade_stores.healthy().write(tmp_path / "store")
     (store / "config").mkdir()
     (store / "config" / "topics.json").write_text("{}")
-    before = contents(store)
+    contents_before = contents(store)
     shutil.move(store / part, tmp_path / "elsewhere")
     (store / part).symlink_to(tmp_path / "elsewhere")
     assert main(["snapshot", str(store), str(tmp_path / "copy"), *words]) == 0
-    assert contents(tmp_path / "copy") == before
+    assert contents(tmp_path / "copy") == contents_before
     assert not [path for path in (tmp_path / "copy").rglob("*") if path.is_symlink()]
 
 
-def test_a_snapshot_says_which_links_it_leaves_out(tmp_path, capsys):
+def test_a_snapshot_reports_skipped_links(tmp_path, capsys):
     store = handmade_stores.healthy().write(tmp_path / "store")
     (store / "consumequeue" / "loop").symlink_to(store)
     assert main(["snapshot", str(store), str(tmp_path / "copy")]) == 0
@@ -77,7 +77,7 @@ def test_a_snapshot_says_which_links_it_leaves_out(tmp_path, capsys):
 
 
 def test_a_snapshot_is_refused_where_a_link_leads_to_nothing(tmp_path, capsys):
-    """Its disk may not be mounted: a copy without that part would not be the store."""
+    """The link's disk may not be mounted. A copy without that part would be incomplete."""
     store = handmade_stores.healthy().write(tmp_path / "store")
     shutil.rmtree(store / "commitlog")
     (store / "commitlog").symlink_to(tmp_path / "not mounted")
@@ -86,7 +86,7 @@ def test_a_snapshot_is_refused_where_a_link_leads_to_nothing(tmp_path, capsys):
 
 
 def test_a_copy_has_tables_of_its_own_where_the_source_has_links(tmp_path, capsys):
-    """The copy's table was a link to the source's: a broker over the copy would have written the live table."""
+    """The copy's table was a link to the source's table. A broker on the copy would have written the live table."""
     store = handmade_stores.healthy().write(tmp_path / "store")
     (store / "config").mkdir()
     (tmp_path / "topics.json").write_text("{}")

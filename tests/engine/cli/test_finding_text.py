@@ -1,4 +1,4 @@
-"""Findings as people read them: one row each, what follows folded below its cause, and what each rule means."""
+"""Printed findings: one row each, with consequences below their cause, and the meaning of each rule."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FOLLOWERS = [RULES["CF02"].found(f"group {n}", caused_by="CQ10") for n in range(
 LONE = RULES["CL10"].found("a blank")
 
 
-def test_what_follows_from_a_finding_is_one_row_below_it() -> None:
+def test_consequences_of_a_finding_are_one_row_below_it() -> None:
     lines = printed_findings(CAUSE, *FOLLOWERS, LONE).splitlines()
     position = next(n for n, line in enumerate(lines) if "CQ10" in line)
     assert "65 units" in lines[position]
@@ -38,13 +38,13 @@ def test_what_follows_from_a_finding_is_one_row_below_it() -> None:
     assert lines[0] == "-- 1 error, 17 notes"
 
 
-def test_all_shows_each() -> None:
+def test_all_shows_each_finding() -> None:
     output = printed_findings(CAUSE, *FOLLOWERS, LONE, every=True)
     assert "--all" not in output
     assert all(f"Group {n}" in output for n in range(16))
 
 
-def test_each_rule_that_spoke_is_explained_once_with_its_command() -> None:
+def test_each_violated_rule_is_explained_once_with_its_command() -> None:
     output = printed_findings(CAUSE, *FOLLOWERS, CAUSE)
     for rule in (RULES["CQ10"], RULES["CF02"]):
         assert output.count(rule.title) == 1
@@ -57,14 +57,14 @@ def test_each_rule_that_spoke_is_explained_once_with_its_command() -> None:
 
 
 def test_one_queue_offset_and_one_time_are_not_written_as_a_range() -> None:
-    """The losses said "queue offsets 201 to 201, stored 08:10:18.147 to 08:10:18.147"."""
+    """The losses were printed as "queue offsets 201 to 201, stored 08:10:18.147 to 08:10:18.147"."""
     assert (offsets_text(201, 201), offsets_text(201, 1203)) == ("queue offset 201", "queue offsets 201 to 1,203")
     assert " to " not in times_text(1_000, 1_000)
     assert " to " in times_text(1_000, 2_000)
 
 
-def test_a_snapshot_is_named_where_the_first_steps_do_not_speak_of_it() -> None:
-    """Below "Start the broker: it loses nothing." stood "Take a snapshot first"."""
+def test_a_snapshot_is_suggested_only_where_the_steps_need_it() -> None:
+    """ "Take a snapshot first" was printed below "Start the broker: it loses nothing.", where it is not needed."""
     stream = io.StringIO()
     out = Output(as_json=False, stream=stream)
     incident = {

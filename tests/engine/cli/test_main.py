@@ -1,4 +1,4 @@
-"""The command line itself: usage, numbers, ends, pipes, interrupts, completion, and mqadmin's own names and options."""
+"""The command line itself: usage errors, numbers, pipes, interrupts, completion, and mqadmin's names and options."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ ROOT = Path(__file__).resolve().parents[3]
 
 @pytest.fixture
 def store(tmp_path):
-    """A small healthy store."""
+    """Write a small healthy store."""
     return handmade_stores.healthy().write(tmp_path / "store")
 
 
 def start(*arguments, **how):
-    """The command as a process."""
+    """Start the command as a process."""
     return subprocess.Popen(
         [sys.executable, "-m", "engine.cli", *map(str, arguments)],
         cwd=ROOT,
@@ -60,16 +60,16 @@ USAGE = [
 ]
 
 
-@pytest.mark.parametrize(("arguments", "said"), USAGE)
-def test_wrong_usage_is_one_line_and_exit_2(store, arguments, said):
+@pytest.mark.parametrize(("arguments", "message"), USAGE)
+def test_wrong_usage_is_one_line_and_exit_2(store, arguments, message):
     status, out, err = agree.command(*(store if word == "STORE" else word for word in arguments))
     assert (status, out) == (2, "")
     assert err.startswith("storescope: ")
     assert err.count("\n") == 1
-    assert said in err
+    assert message in err
 
 
-def test_keys_may_begin_with_a_dash_behind_two(tmp_path):
+def test_keys_after_a_double_dash_may_begin_with_a_dash(tmp_path):
     handmade_store = handmade_stores.HandmadeStore()
     handmade_store.put("Orders", keys="-x --json")
     path = handmade_store.write(tmp_path / "store")
@@ -107,7 +107,7 @@ COMMAND_LINES = dict(every_command(build_parser()))
 
 @pytest.mark.parametrize("name", COMMAND_LINES)
 def test_the_help_of_a_command_has_a_plain_line_and_examples_that_are_valid(name):
-    """Help once began with the list of common options, and no command had an example."""
+    """Help used to begin with the list of common options, and no command had an example."""
     command = COMMAND_LINES[name]
     assert command.description[0].isupper()
     assert command.description.endswith(".")
@@ -122,7 +122,7 @@ def test_the_help_of_a_command_has_a_plain_line_and_examples_that_are_valid(name
 
 @pytest.mark.parametrize("name", COMMAND_LINES)
 def test_every_option_is_explained(name):
-    plain_arguments = {"topic"}  # TOPIC says it
+    plain_arguments = {"topic"}  # the name TOPIC needs no explanation
     unexplained = [
         action.dest for action in COMMAND_LINES[name]._actions if not action.help and action.dest not in plain_arguments
     ]
@@ -143,16 +143,16 @@ def test_output_to_a_closed_pipe_ends_quietly(tmp_path):
         process.stderr.close()
 
 
-def test_records_come_as_they_are_found(tmp_path):
-    """A reader of the stream has the first unit before the last one is read."""
+def test_records_are_printed_while_the_log_is_read(tmp_path):
+    """A reader of the stream gets the first unit before the last one is read."""
     handmade_store = handmade_stores.HandmadeStore(log_size=1 << 22)
     for _ in range(4000):
         handmade_store.put(body=b"x" * 200)
     path = handmade_store.write(tmp_path / "store", index=False, queues=False)
     process = start("units", path, "--json")
-    first = json.loads(process.stdout.readline())
-    assert first["type"] == "unit"
-    assert process.poll() is None  # it waits for us to take more: the pipe holds a part of the records only
+    first_record = json.loads(process.stdout.readline())
+    assert first_record["type"] == "unit"
+    assert process.poll() is None  # it waits for the reader: the pipe has room for only a part of the records
     lines = process.stdout.read().splitlines()
     assert json.loads(lines[-1])["units"] == 4000
     assert process.wait(60) == 0
@@ -167,7 +167,7 @@ def test_an_interrupt_ends_at_once_with_130(tmp_path):
     path = handmade_store.write(tmp_path / "store", index=False, queues=False)
     process = start("units", path, "--json")
     process.stdout.readline()
-    time.sleep(0.2)  # it stands still: nobody takes what it writes
+    time.sleep(0.2)  # the process is blocked because its output is not read
     process.send_signal(signal.SIGINT)
     process.stdout.read()
     assert process.wait(60) == 130
@@ -193,8 +193,8 @@ NOTHING = [
 
 
 @pytest.mark.parametrize("times", [1, 2])
-def test_an_interrupt_after_the_last_word_ends_without_a_stack_and_with_130(times):
-    """Ctrl-C while a job's Spark was ending printed a stack, and the exit code was 0."""
+def test_an_interrupt_after_the_last_output_exits_with_130_and_no_traceback(times):
+    """Ctrl-C while Spark was shutting down printed a traceback, and the exit code was 0."""
     program = (
         "import atexit, sys, time\n"
         "def last():\n"
@@ -222,13 +222,13 @@ def test_an_interrupt_after_the_last_word_ends_without_a_stack_and_with_130(time
 
 
 @pytest.mark.parametrize("arguments", NOTHING, ids=lambda item: item[0])
-def test_a_question_without_an_answer_ends_with_1(store, arguments):
+def test_a_search_without_a_match_exits_with_1(store, arguments):
     status, _, err = agree.command(*(store if word == "STORE" else word for word in arguments))
     assert status == 1
     assert err.count("\n") <= 1
 
 
-def test_debug_adds_the_traceback_and_nothing_else_does(tmp_path):
+def test_only_debug_prints_the_traceback(tmp_path):
     _, _, err = agree.command("info", tmp_path)
     assert "Traceback" not in err
     _, _, err = agree.command("info", tmp_path, "--debug")

@@ -1,4 +1,4 @@
-"""Values of options, as people write them."""
+"""Values of options in the forms that users type."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from engine.cli.main import main
 
 @pytest.fixture
 def store(tmp_path):
-    """A small healthy store."""
+    """Write a small healthy store."""
     return handmade_stores.healthy().write(tmp_path / "store")
 
 
@@ -19,18 +19,18 @@ NUMBERS = ["144", "0x90", "0b10010000", "1_4_4", " 144 "]
 
 
 @pytest.mark.parametrize("text", NUMBERS)
-def test_numbers_as_people_write_them(store, text):
-    first = agree.records_of("units", store, "--from", text, "--limit", 1)[0]
-    assert first["physicalOffset"] == 144
+def test_numbers_are_accepted_in_common_notations(store, text):
+    first_record = agree.records_of("units", store, "--from", text, "--limit", 1)[0]
+    assert first_record["physicalOffset"] == 144
 
 
 def test_options_of_every_command_are_listed_with_the_common_ones(capsys):
-    """``--paths-from-config`` was listed among the options of each command's own."""
+    """``--paths-from-config`` was listed among the command's own options."""
     with pytest.raises(SystemExit):
         main(["check", "--help"])
-    own, common = capsys.readouterr().out.split("common options:")
-    assert "--paths-from-config" not in own.split("options:")[1]
-    assert {"--config", "--paths-from-config", "--ignore-config-paths"} <= set(common.split())
+    own_options, common_options = capsys.readouterr().out.split("common options:")
+    assert "--paths-from-config" not in own_options.split("options:")[1]
+    assert {"--config", "--paths-from-config", "--ignore-config-paths"} <= set(common_options.split())
 
 
 def test_both_ways_to_treat_paths_are_refused(store, tmp_path, capsys):

@@ -1,4 +1,4 @@
-"""Tables that fit, in cells and not in characters; text that cannot steer a terminal; streams of any encoding."""
+"""Tables fit the terminal in cells, text cannot control the terminal, and streams may have any encoding."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from engine.cli.output import (
 )
 
 
-def shown(columns, rows, width, monkeypatch, markdown=False):
-    """Lines of a table on a terminal of ``width`` cells."""
+def table_lines(columns, rows, width, monkeypatch, markdown=False):
+    """Return the lines of a table on a terminal of ``width`` cells."""
     monkeypatch.setenv("COLUMNS", str(width))
     stream = io.StringIO()
     out = Output(as_json=False, markdown=markdown, stream=stream)
@@ -38,43 +38,43 @@ def shown(columns, rows, width, monkeypatch, markdown=False):
 NUMBERS = (Column("Physical offset", "at", "number"), Column("Topic", "topic"), Column("Stored", "time", "time"))
 
 
-def test_numbers_stand_right_and_words_left(monkeypatch):
+def test_numbers_are_right_aligned_and_words_left_aligned(monkeypatch):
     rows = [{"at": 7, "topic": "a", "time": None}, {"at": 1_234_567, "topic": "long topic", "time": None}]
-    assert shown(NUMBERS, rows, 80, monkeypatch) == [
+    assert table_lines(NUMBERS, rows, 80, monkeypatch) == [
         "Physical offset  Topic       Stored",
         "              7  a",
         "      1,234,567  long topic",
     ]
 
 
-def test_heads_take_two_lines_before_words_are_cut(monkeypatch):
+def test_headers_use_two_lines_before_words_are_cut(monkeypatch):
     rows = [{"at": 7, "topic": "t" * 20, "time": None}]
-    assert shown(NUMBERS, rows, 38, monkeypatch)[:2] == ["Physical  Topic                 Stored", "  offset"]
+    assert table_lines(NUMBERS, rows, 38, monkeypatch)[:2] == ["Physical  Topic                 Stored", "  offset"]
 
 
 def test_words_lose_their_end_and_paths_their_beginning(monkeypatch):
     columns = (Column("Topic", "topic"), Column("File", "file", "path"))
-    (_, row) = shown(columns, [{"topic": "t" * 40, "file": "/a/long/way/to/the/file"}], 24, monkeypatch)
+    (_, row) = table_lines(columns, [{"topic": "t" * 40, "file": "/a/long/way/to/the/file"}], 24, monkeypatch)
     assert row == "ttttttttt…  …to/the/file"
     assert len(row) == 24
 
 
-def test_prose_goes_on_in_the_next_line(monkeypatch):
+def test_prose_is_wrapped(monkeypatch):
     columns = (Column("Rule", "id", "plain"), Column("Finding", "what", "prose"))
-    lines = shown(columns, [{"id": "X1", "what": "a sentence of several words that is long"}], 30, monkeypatch)
+    lines = table_lines(columns, [{"id": "X1", "what": "a sentence of several words that is long"}], 30, monkeypatch)
     assert lines == ["Rule  Finding", "  X1  a sentence of several", "      words that is long"]
 
 
 def test_spare_columns_are_left_out_and_named(monkeypatch):
     columns = (Column("A", "a", "number"), Column("B", "b", "time", spare=1), Column("C", "c", "time", spare=2))
-    lines = shown(columns, [{"a": 1, "b": 0, "c": 0}], 40, monkeypatch)
+    lines = table_lines(columns, [{"a": 1, "b": 0, "c": 0}], 40, monkeypatch)
     assert lines[0].split() == ["A", "B"]
     assert lines[-1] == "-- left out for want of room: C"
 
 
 def test_characters_of_two_cells_are_counted_as_two(monkeypatch):
     columns = (Column("Topic", "topic"), Column("N", "n", "number"))
-    lines = shown(columns, [{"topic": "主题", "n": 1}, {"topic": "abcd", "n": 2}], 80, monkeypatch)
+    lines = table_lines(columns, [{"topic": "主题", "n": 1}, {"topic": "abcd", "n": 2}], 80, monkeypatch)
     assert lines[1:] == ["主题   1", "abcd   2"]
     assert [cell_width(line) for line in lines[1:]] == [8, 8]
     assert shorten("主题主题", 5) == "主题…"
@@ -82,13 +82,13 @@ def test_characters_of_two_cells_are_counted_as_two(monkeypatch):
 
 
 def test_markdown_keeps_every_column_and_escapes_bars(monkeypatch):
-    lines = shown(NUMBERS, [{"at": 1, "topic": "a|b", "time": None}], 10, monkeypatch, markdown=True)
+    lines = table_lines(NUMBERS, [{"at": 1, "topic": "a|b", "time": None}], 10, monkeypatch, markdown=True)
     assert lines == ["| Physical offset | Topic | Stored |", "|--:|---|---|", "| 1 | a\\|b |  |"]
 
 
-def test_rows_behind_the_first_screens_are_aligned_too(monkeypatch):
+def test_rows_after_the_first_screens_are_aligned_too(monkeypatch):
     rows = [{"at": number * 5000, "topic": "t", "time": None} for number in range(400)]
-    lines = shown(NUMBERS, rows, 80, monkeypatch)
+    lines = table_lines(NUMBERS, rows, 80, monkeypatch)
     assert len({line.index("t", 5) for line in lines[1:]}) == 1
 
 
@@ -122,7 +122,7 @@ STEERING = ["\x1b[2J", "\x9b31m", "\r\n", "\x7f", "\u202e", "\u2028", "\x00", "\
 
 
 @pytest.mark.parametrize("text", STEERING)
-def test_nothing_steers_the_terminal(text):
+def test_no_text_controls_the_terminal(text):
     assert escape_controls(f"a{text}b").isprintable()
     stream = io.StringIO()
     out = Output(as_json=False, stream=stream)
@@ -201,7 +201,7 @@ def test_a_store_full_of_hostile_names_prints_as_plain_text(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("seconds", "said"),
+    ("seconds", "text"),
     [
         (0.4, "0 s left"),
         (99.4, "99 s left"),
@@ -211,12 +211,12 @@ def test_a_store_full_of_hostile_names_prints_as_plain_text(tmp_path):
         (4_790, "about 1 h 20 min left"),
     ],
 )
-def test_time_that_is_left_is_told_as_people_say_it(seconds, said):
-    assert time_left(seconds) == said
+def test_remaining_time_is_printed_in_rounded_units(seconds, text):
+    assert time_left(seconds) == text
 
 
-def test_long_work_says_how_far_it_is_on_a_terminal(monkeypatch):
-    """The plan of a recovery looks through the whole log, and knows how much that is only when it begins."""
+def test_long_work_shows_progress_on_a_terminal(monkeypatch):
+    """A recovery plan reads the whole log, and learns the total only when it begins."""
     screen = io.StringIO()
     monkeypatch.setattr(screen, "isatty", lambda: True)
     monkeypatch.setattr("sys.stderr", screen)
@@ -226,6 +226,6 @@ def test_long_work_says_how_far_it_is_on_a_terminal(monkeypatch):
         progress.at(1 << 20, 1 << 30)
         progress.at(1 << 22, 1 << 30)
         progress.at(1 << 23, 1 << 30)
-    first, second = screen.getvalue().split("\r\x1b[K")[1:3]
-    assert first.endswith("0%  4.0 MiB/s  about 4 min left")
-    assert second.endswith("1%  4.0 MiB/s  about 4 min left")
+    first_line, second_line = screen.getvalue().split("\r\x1b[K")[1:3]
+    assert first_line.endswith("0%  4.0 MiB/s  about 4 min left")
+    assert second_line.endswith("1%  4.0 MiB/s  about 4 min left")

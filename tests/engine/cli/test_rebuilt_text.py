@@ -1,4 +1,4 @@
-"""What is told of queues and indexes that were built."""
+"""Reports about rebuilt queues and indexes."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ DONE = SimpleNamespace(
 )
 
 
-def test_figures_are_in_the_record_s_spelling():
+def test_figures_have_the_field_names_of_the_record():
     figures = rebuilt_figures(DONE)
     assert (figures["leftBehind"], figures["bytesLeftBehind"], figures["staleUnits"]) == (2, 512, 4)
     assert (figures["indexEntries"], figures["deletedTopics"]) == (2400, ["Gone"])
 
 
-def test_people_are_told_what_has_no_entry(capsys):
+def test_units_without_an_entry_are_reported(capsys):
     stream = io.StringIO()
     print_rebuilt(Output(as_json=False, stream=stream), DONE, "/new", "b-1: ")
     assert stream.getvalue().startswith("1,200 units: 1,190 entries in 3 queues, 2,400 keys in 1 index file")
@@ -36,7 +36,7 @@ def test_people_are_told_what_has_no_entry(capsys):
     assert "b-1: Gone was deleted" in err
 
 
-def test_nothing_is_said_of_what_is_not(capsys):
+def test_absent_parts_are_not_mentioned(capsys):
     complete = SimpleNamespace(**vars(DONE) | {"damaged": 0, "stale": 0, "deleted_topics": []})
     print_rebuilt(Output(as_json=False, stream=io.StringIO()), complete, "/new")
     assert capsys.readouterr().err == ""

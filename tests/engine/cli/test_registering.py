@@ -1,4 +1,4 @@
-"""``serve`` beyond this machine: what of a broker's file counts, and that nobody's route is taken."""
+"""``serve`` beyond this machine: which keys of a broker's file apply, and that no other broker's route is taken."""
 
 from __future__ import annotations
 
@@ -60,17 +60,15 @@ def brokers(addresses: Addresses) -> str:
     return bytes(answer.body).decode()
 
 
-def test_a_copy_with_the_broker_s_own_file_is_served_here_and_nowhere_else(
-    production: Addresses, tmp_path: Path
-) -> None:
-    """`namesrvAddr` of the file counted like `--namesrv`: production's clients were sent to the copy, and its end took
-    production's route out for half a minute.
+def test_a_copy_with_the_brokers_own_file_is_served_on_this_machine_only(production: Addresses, tmp_path: Path) -> None:
+    """The file's `namesrvAddr` acted like `--namesrv`: production's clients were sent to the copy, and its stop removed
+    production's route for half a minute.
     """
-    before = brokers(production)
+    brokers_before = brokers(production)
     with served(tmp_path / "copy", "--config", conf(tmp_path, production.namesrv, "SLAVE")) as (process, record):
         assert record["namesrv"] not in (None, production.namesrv)
         assert record["broker"].startswith("127.0.0.1:"), "brokerIP1 of production would lead clients there"
-        assert brokers(production) == before
+        assert brokers(production) == brokers_before
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=60) == 0
         assert process.stderr is not None
@@ -78,14 +76,14 @@ def test_a_copy_with_the_broker_s_own_file_is_served_here_and_nowhere_else(
     line = next(line for line in output.splitlines() if "without effect here" in line)
     for key in ("namesrvAddr", "brokerIP1", "haMasterAddress", "brokerRole=SLAVE", "--register"):
         assert key in line
-    assert brokers(production) == before
+    assert brokers(production) == brokers_before
 
 
 @pytest.mark.parametrize("words", [("--namesrv", "NAMESRV"), ("--register",), ("--register", "--yes")])
 def test_a_route_that_another_address_holds_is_refused_by_both_addresses(
     production: Addresses, tmp_path: Path, words: tuple[str, ...]
 ) -> None:
-    before = brokers(production)
+    brokers_before = brokers(production)
     namesrvs = [production.namesrv if word == "NAMESRV" else word for word in words]
     file = conf(tmp_path, production.namesrv, brokerIP1="127.0.0.1")
     code, output = run_command("serve", str(tmp_path / "copy"), "--config", file, *namesrvs, "--port", "31999")
@@ -94,32 +92,34 @@ def test_a_route_that_another_address_holds_is_refused_by_both_addresses(
     assert production.broker in line
     assert "127.0.0.1:31999" in line
     assert not (tmp_path / "copy").exists()
-    assert brokers(production) == before
+    assert brokers(production) == brokers_before
 
 
-def test_registering_elsewhere_is_asked_about_naming_what_stands_there(production: Addresses, tmp_path: Path) -> None:
+def test_registering_elsewhere_needs_confirmation_and_lists_the_brokers_there(
+    production: Addresses, tmp_path: Path
+) -> None:
     file = conf(tmp_path, production.namesrv, brokerName="broker-copy", brokerIP1="127.0.0.1")
-    before = brokers(production)
+    brokers_before = brokers(production)
     code, output = run_command("serve", str(tmp_path / "copy"), "--config", file, "--register", "--port", "31999")
     assert code == 2
     assert f"broker-a at {production.broker}" in output
     assert "--yes" in output.splitlines()[-1]
-    assert (brokers(production), (tmp_path / "copy").exists()) == (before, False)
+    assert (brokers(production), (tmp_path / "copy").exists()) == (brokers_before, False)
 
 
-def test_with_the_word_it_registers_and_takes_only_its_own_route_out(production: Addresses, tmp_path: Path) -> None:
+def test_with_yes_it_registers_and_removes_only_its_own_route(production: Addresses, tmp_path: Path) -> None:
     file = conf(tmp_path, production.namesrv, brokerName="broker-copy", brokerIP1="127.0.0.1")
-    before = brokers(production)
+    brokers_before = brokers(production)
     with served(tmp_path / "copy", "--config", file, "--register", "--yes") as (process, record):
         assert record["registered"] == [production.namesrv]
         assert record["broker"] in brokers(production)
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=60) == 0
-    assert brokers(production) == before
+    assert brokers(production) == brokers_before
 
 
-def test_a_new_slave_is_written_as_the_release_of_its_master(tmp_path: Path) -> None:
-    """Each new slave was written as one of the newest release, whatever its master was."""
+def test_a_new_slave_is_written_in_the_release_of_its_master(tmp_path: Path) -> None:
+    """Each new slave was written in the newest release, whatever its master's release was."""
     with MessageStore(tmp_path / "production", release="4.9") as store:
         store.put_message(Message("Orders", b"x", 0))
     with serving_beside(tmp_path / "production", BrokerConfig(broker_name="broker-a")) as production:
@@ -130,8 +130,8 @@ def test_a_new_slave_is_written_as_the_release_of_its_master(tmp_path: Path) -> 
     assert json.loads(bytes(answer.body))["table"]["storeRelease"] == "4.9"
 
 
-def test_a_name_server_that_does_not_answer_yet_is_named_until_it_does(tmp_path: Path) -> None:
-    """`serve --namesrv` said "registered with" though nobody answered there."""
+def test_a_silent_name_server_is_named_until_it_answers(tmp_path: Path) -> None:
+    """`serve --namesrv` printed "registered with" although no server answered."""
     code_words = ("--namesrv", "127.0.0.1:1", "--config", str(tmp_path / "broker.conf"))
     (tmp_path / "broker.conf").write_text("brokerName=north\n")
     with served(tmp_path / "store", *code_words) as (process, record):
@@ -149,7 +149,7 @@ def arguments(**options: object) -> argparse.Namespace:
     )
 
 
-def test_which_keys_of_a_file_count() -> None:
+def test_only_some_keys_of_a_file_apply() -> None:
     store, _ = parse_properties("brokerRole=SLAVE\nhaMasterAddress=10.0.0.1:10912\n")
     broker = BrokerConfig(namesrv_addr="10.0.0.1:9876", broker_ip="10.20.30.40")
     keys = ("namesrvAddr", "brokerIP1", "haMasterAddress", "brokerRole=SLAVE")
@@ -164,11 +164,11 @@ def test_which_keys_of_a_file_count() -> None:
     assert json.dumps(keys)
 
 
-def test_a_store_that_is_there_is_not_touched_by_a_refusal(production: Addresses, tmp_path: Path) -> None:
+def test_a_refusal_changes_no_existing_store(production: Addresses, tmp_path: Path) -> None:
     code, _ = run_command("serve", str(tmp_path / "store"), "--namesrv", production.namesrv, *FREE)
     assert code == 2, "broker-a is the default name, too"
     assert not (tmp_path / "store").exists()
     (tmp_path / "store").mkdir()
-    before = bytes_of(tmp_path / "store")
+    files_before = bytes_of(tmp_path / "store")
     run_command("serve", str(tmp_path / "store"), "--namesrv", production.namesrv, *FREE)
-    assert bytes_of(tmp_path / "store") == before
+    assert bytes_of(tmp_path / "store") == files_before

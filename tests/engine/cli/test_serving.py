@@ -1,4 +1,4 @@
-"""Where servers listen, how that is read, and how they end."""
+"""Addresses of servers, and how servers end."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ def test_an_address_and_a_list_of_them():
 
 
 @pytest.mark.parametrize("text", ["65536", "99999"])
-def test_a_port_that_is_none(text):
+def test_an_invalid_port(text):
     with pytest.raises(argparse.ArgumentTypeError, match="expected a port from 0 to 65,535"):
         port(text)
 
 
 @pytest.mark.parametrize("text", ["host", "host:", ":7", "host:x", "host:65536"])
-def test_an_address_that_is_none(text):
+def test_an_invalid_address(text):
     with pytest.raises(argparse.ArgumentTypeError, match="expected host:port"):
         address_list(text)
 
 
-def test_who_reaches_an_address():
+def test_which_hosts_reach_an_address():
     assert [is_loopback(text) for text in ("127.0.0.1", "::1", "localhost", "0.0.0.0", "broker-a")] == [
         True,
         True,
@@ -44,50 +44,50 @@ def test_who_reaches_an_address():
     ]
 
 
-@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_it_and_is_what_it_was_afterwards(by):
-    before = signal.getsignal(by)
+@pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_server_and_its_handler_is_restored(signal_number):
+    handler_before = signal.getsignal(signal_number)
 
     async def main():
         with ended_by_signals() as ended:
-            os.kill(os.getpid(), by)
+            os.kill(os.getpid(), signal_number)
             await asyncio.wait_for(ended.wait(), 60)
 
     asyncio.run(main())
-    assert signal.getsignal(by) is before
+    assert signal.getsignal(signal_number) is handler_before
 
 
-def test_what_a_store_cannot_do_is_said_once_and_when_it_is_over(monkeypatch):
+def test_a_failure_is_reported_once_and_again_when_it_is_resolved(monkeypatch):
     monkeypatch.setattr(serving, "POLL_INTERVAL_S", 0.001)
 
     class Store:
-        found: tuple[ServiceFailure, ...] = ()
+        failures: tuple[ServiceFailure, ...] = ()
 
         def troubles(self):
-            return self.found
+            return self.failures
 
-    store, calls = Store(), []
+    store, messages = Store(), []
 
     async def until(count):
         async with asyncio.timeout(60):
-            while len(calls) < count:
+            while len(messages) < count:
                 await asyncio.sleep(0.001)
 
     async def main():
-        telling = asyncio.ensure_future(serving.report_troubles(store, calls.append))
-        store.found = (ServiceFailure("the log cannot grow", "no room at 4,096"),)
+        reporting = asyncio.ensure_future(serving.report_troubles(store, messages.append))
+        store.failures = (ServiceFailure("the log cannot grow", "no room at 4,096"),)
         await until(1)
-        store.found = (
+        store.failures = (
             ServiceFailure("the log cannot grow", "no room at 8,192"),
             ServiceFailure("dispatch waits", "no room"),
         )
         await until(2)
-        store.found = ()
+        store.failures = ()
         await until(4)
-        telling.cancel()
+        reporting.cancel()
 
     asyncio.run(main())
-    assert calls == [
+    assert messages == [
         "the log cannot grow: no room at 4,096",
         "dispatch waits: no room",
         "resolved: dispatch waits",

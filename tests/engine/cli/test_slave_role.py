@@ -1,5 +1,5 @@
-"""A broker that is a slave: its role, the master that name servers tell it, its tables; what it answers (as real ones
-of 5.3.3 and 4.9.7 did), and that it becomes a master when it is started as one.
+"""A broker in the slave role: its master, its tables, its answers (those of real slaves of 5.3.3 and 4.9.7), and its
+change to a master at the next start.
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
 async def broker(
     path: Path, config: MessageStoreConfig, namesrv: str, like: Release = "5.3", **options: object
 ) -> AsyncIterator[Asking]:
-    """A broker with its HA port, and a client of it."""
-    own = BrokerConfig(broker_id=int(config.broker_role == "SLAVE"), registration_ms=50, **options)  # type: ignore[arg-type]
+    """Start a broker with an HA port, and yield a client of it."""
+    broker_config = BrokerConfig(broker_id=int(config.broker_role == "SLAVE"), registration_ms=50, **options)  # type: ignore[arg-type]
     with bind(HOST, 0) as position, bind(HOST, 0) as ha, MessageStore(path, config, like=like) as store:
         async with (
             HaServer(store, ha),
             ListeningBroker(
-                store, own, name_servers=[namesrv], listening_socket=position, ha=f"{HOST}:{port_of(ha)}"
+                store, broker_config, name_servers=[namesrv], listening_socket=position, ha=f"{HOST}:{port_of(ha)}"
             ) as server,
         ):
             client = Asking(server)
@@ -68,23 +68,27 @@ async def broker(
 
 @contextlib.asynccontextmanager
 async def slave(
-    path: Path, namesrv: str, like: Release = "5.3", told: Callable[[str], None] = lambda _: None, **options: object
+    path: Path,
+    namesrv: str,
+    like: Release = "5.3",
+    on_message: Callable[[str], None] = lambda _: None,
+    **options: object,
 ) -> AsyncIterator[Asking]:
-    """A broker that follows whom the name server tells it; ``told`` hears what it says."""
+    """Start a broker that follows the master named by the name server. ``on_message`` receives its messages."""
     ended = asyncio.Event()
     async with broker(path, SLAVE, namesrv, like, **options) as client:
-        following = asyncio.ensure_future(follow_until(ended, client.server.broker, told))
+        following = asyncio.ensure_future(follow_until(ended, client.server.broker, on_message))
         yield client
         ended.set()
         await following
 
 
-async def until(true: Callable[[], bool]) -> None:
-    while not true():
+async def until(condition: Callable[[], bool]) -> None:
+    while not condition():
         await asyncio.sleep(0.02)
 
 
-def test_a_role_and_an_id_go_together() -> None:
+def test_role_and_broker_id_must_match() -> None:
     config = BrokerConfig(broker_id=3)
     assert with_role(config, "SLAVE", "broker.conf") is config
     assert with_role(config, "SYNC_MASTER", "broker.conf").broker_id == 0
@@ -92,7 +96,7 @@ def test_a_role_and_an_id_go_together() -> None:
         with_role(BrokerConfig(), "SLAVE", "broker.conf")
 
 
-def test_a_slave_finds_its_master_has_its_log_and_its_tables(tmp_path: Path) -> None:
+def test_a_slave_finds_its_master_and_copies_log_and_tables(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with (
             ListeningNameServer(port=0) as names,
@@ -107,7 +111,7 @@ def test_a_slave_finds_its_master_has_its_log_and_its_tables(tmp_path: Path) -> 
             await master.ask(15, **where, commitOffset=7)
             await until(lambda: our_store.positions().wrote == store.positions().wrote)
             assert len(log_of(our_store)) > 10_000
-            assert log_of(store).endswith(log_of(our_store))  # it begins with its master's last file
+            assert log_of(store).endswith(log_of(our_store))  # the copy begins with its master's last file
             await until(lambda: our_store.tables.consumer_offset("readers", "Orders", 1) == 7)
             assert our_store.tables.topics()["Orders"] == store.tables.topics()["Orders"]
             assert "readers" in our_store.tables.groups()
@@ -117,11 +121,11 @@ def test_a_slave_finds_its_master_has_its_log_and_its_tables(tmp_path: Path) -> 
     run(scenario)
 
 
-def test_a_slave_without_its_master_serves_and_is_the_master_when_started_as_one(tmp_path: Path) -> None:
+def test_a_slave_serves_without_its_master_and_can_be_started_as_master(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with ListeningNameServer(port=0) as names:
             output: list[str] = []
-            async with slave(tmp_path / "slave", names.address, told=output.append, slave_read=True) as copy:
+            async with slave(tmp_path / "slave", names.address, on_message=output.append, slave_read=True) as copy:
                 async with broker(tmp_path / "master", STORE, names.address) as master:
                     for number in range(8):
                         await master.send("Orders", b"%d" % number)
@@ -139,9 +143,10 @@ def test_a_slave_without_its_master_serves_and_is_the_master_when_started_as_one
     run(scenario)
 
 
-def test_a_slave_goes_on_with_its_masters_timers(tmp_path: Path) -> None:
-    """A slave knew nothing of its master's timers: started as a master it delivered every timer message of the log
-    once more.
+def test_a_slave_continues_its_masters_timers(tmp_path: Path) -> None:
+    """A slave did not know its master's timers. When it was started as a master, it delivered every timer message of
+    the log
+    again.
     """
 
     async def scenario() -> None:
@@ -180,8 +185,8 @@ def test_a_slave_goes_on_with_its_masters_timers(tmp_path: Path) -> None:
     run(scenario)
 
 
-def test_positions_of_timers_hold_only_once_the_log_is_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the master had put by then may be in the part of the log that has not come yet."""
+def test_timer_positions_apply_only_after_the_log_has_arrived(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The master's positions may refer to a part of the log that the slave has not received yet."""
     check = TimerCheck(1_700_000_000_000, 0, 3, 3, 0, 0, 0)
     log_end = 1 << 40
 
@@ -194,21 +199,21 @@ def test_positions_of_timers_hold_only_once_the_log_is_here(tmp_path: Path, monk
         async with ListeningNameServer(port=0) as names, slave(tmp_path, names.address) as copy:
             timers = copy.server.broker.timers
             assert timers is not None
-            before = timers.check_point().master_queue_offset
+            offset_before = timers.check_point().master_queue_offset
             copy.server.broker.master_address = "127.0.0.1:1"
             await asyncio.sleep(0.2)
-            assert timers.check_point().master_queue_offset == before
+            assert timers.check_point().master_queue_offset == offset_before
             copy.server.broker.master_address, log_end = "127.0.0.1:2", 0
             await until(lambda: timers.check_point().master_queue_offset == 3)
 
     run(scenario)
 
 
-def test_a_slave_that_is_no_copy_ends_and_says_why(tmp_path: Path) -> None:
+def test_a_slave_with_another_log_ends_with_a_reason(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with ListeningNameServer(port=0) as names:
-            async with broker(tmp_path / "slave", STORE, names.address) as other:
-                await other.send("Orders", b"of another log")
+            async with broker(tmp_path / "slave", STORE, names.address) as other_broker:
+                await other_broker.send("Orders", b"of another log")
             async with (
                 broker(tmp_path / "master", STORE, names.address) as master,
                 broker(tmp_path / "slave", SLAVE, names.address) as copy,
@@ -222,7 +227,10 @@ def test_a_slave_that_is_no_copy_ends_and_says_why(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("like", ["5.3", "4.9"])
 def test_a_slave_answers_as_real_slaves_did(tmp_path: Path, like: Release) -> None:
-    """Of 5.3.3 and 4.9.7, with ``slaveReadEnable=true``, asked for four messages that the master has."""
+    """The answers are those of slaves of 5.3.3 and 4.9.7 with ``slaveReadEnable=true``, for four messages that the
+    master
+    has.
+    """
     since_5 = like == "5.3"
 
     async def scenario() -> None:
@@ -245,16 +253,16 @@ def test_a_slave_answers_as_real_slaves_did(tmp_path: Path, like: Release) -> No
                     assert answer.code == 14
                     assert "messages are put to the slave" in str(answer.remark)
             assert (await copy.batch("Orders", b"x")).code == (2 if since_5 else 14)
-            results = await copy.pull("Orders", 0)
-            assert (results.code, results.fields["suggestWhichBrokerId"]) == (0, "0")
+            pulled = await copy.pull("Orders", 0)
+            assert (pulled.code, pulled.fields["suggestWhichBrokerId"]) == (0, "0")
             beyond = await copy.pull("Orders", 99)
             assert (beyond.code, beyond.remark) == (20, "OFFSET_OVERFLOW_BADLY")
             assert beyond.fields["nextBeginOffset"] == "99"
             await copy.pull("Orders", 0, sysFlag=5, commitOffset=2)
             offset = await copy.ask(14, consumerGroup="readers", topic="Orders", queueId=0)
             assert offset.fields["offset"] == ("2" if since_5 else "0")
-            back = await copy.ask(36, offset=0, group="readers", delayLevel=0)
-            assert (back.code, back.remark) == ((2, BUSY) if since_5 else (1, "SERVICE_NOT_AVAILABLE"))
+            returned = await copy.ask(36, offset=0, group="readers", delayLevel=0)
+            assert (returned.code, returned.remark) == ((2, BUSY) if since_5 else (1, "SERVICE_NOT_AVAILABLE"))
             end = await copy.ask(37, producerGroup="p", tranStateTableOffset=0, commitLogOffset=0, commitOrRollback=8)
             assert (end.code, end.remark) == (11, "not set any response code")
             response = await copy.ask(
@@ -268,8 +276,8 @@ def test_a_slave_answers_as_real_slaves_did(tmp_path: Path, like: Release) -> No
                 order=False,
             )
             removed_response = await copy.ask(215, topic="Made")
-            for item, remark in ((response, "not set any response code"), (removed_response, None)):
-                assert (item.code, item.remark) == ((0, remark) if since_5 else (1, NO_DECLARING))
+            for answered, remark in ((response, "not set any response code"), (removed_response, None)):
+                assert (answered.code, answered.remark) == ((0, remark) if since_5 else (1, NO_DECLARING))
             if since_5:
                 reset = await copy.ask(222, topic="Orders", group="readers", timestamp=0, isForce=True)
                 assert (reset.code, reset.remark) == (1, "Can not reset offset in slave broker")
@@ -287,7 +295,9 @@ def test_without_slave_read_enable_only_slaves_of_5_refuse_pulls(tmp_path: Path,
     run(scenario)
 
 
-def test_a_master_names_its_slave_to_whoever_reads_far_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_master_suggests_its_slave_to_a_client_that_reads_far_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def scenario() -> None:
         async with (
             ListeningNameServer(port=0) as names,

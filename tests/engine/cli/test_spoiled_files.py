@@ -1,4 +1,6 @@
-"""Stores with one thing wrong in their files: an exit code, at most one clear line, no traceback, and an end."""
+"""Stores with one defect in their files give an exit code, at most one clear line and no traceback, and the command
+ends.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from clean_answers import QUESTIONS, status_and_error
 
 
 class SpoiledPlaces(NamedTuple):
-    """A healthy small store, and the places in it that are spoilt."""
+    """A healthy small store and the parts of it that a test spoils."""
 
     made: handmade_stores.HandmadeStore
     store: Path

@@ -1,4 +1,4 @@
-"""Where a command writes: a new place, a store that is there, and what is refused before anything changes."""
+"""Targets of writing commands: a new folder, an existing store, and refusals before anything changes."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ def root(tmp_path):
     return store.write(tmp_path / "store")
 
 
-def test_an_empty_place_is_a_new_store(tmp_path):
+def test_an_empty_folder_becomes_a_new_store(tmp_path):
     target = find_target(str(tmp_path / "new"), None)
     assert (target.exists, target.recovery) == (False, None)
     assert list(target.planned()) == [f"{tmp_path / 'new'} has no commit log yet: a new one is created."]
 
 
-def test_the_sizes_of_a_store_that_is_there_are_its_files(root):
+def test_an_existing_store_keeps_the_sizes_of_its_files(root):
     target = find_target(str(root), None)
     assert (target.exists, target.config.mapped_file_size_commit_log) == (True, LOG_SIZE)
-    first, second = target.planned()
-    assert first.endswith("is opened as a broker opens it after a clean stop:")
-    assert f"its log ends at {target.recovery.end_offset:,}" in second
+    opening_line, end_line = target.planned()
+    assert opening_line.endswith("is opened as a broker opens it after a clean stop:")
+    assert f"its log ends at {target.recovery.end_offset:,}" in end_line
 
 
-def test_a_part_of_a_store_and_what_is_none_are_refused(root, tmp_path):
+def test_a_part_of_a_store_and_other_folders_are_refused(root, tmp_path):
     with pytest.raises(UsageError, match="found a part of one"):
         find_target(str(root / "commitlog"), None)
     (tmp_path / "other").mkdir()
@@ -46,7 +46,7 @@ def test_a_part_of_a_store_and_what_is_none_are_refused(root, tmp_path):
         find_target(str(tmp_path / "other"), None)
 
 
-def test_a_copy_goes_into_an_empty_place_outside_the_store(root, tmp_path):
+def test_a_copy_needs_an_empty_folder_outside_the_store(root, tmp_path):
     assert check_new_path(str(tmp_path / "copy"), root) == tmp_path / "copy"
     with pytest.raises(UsageError, match="outside the store"):
         check_new_path(str(root / "copy"), root)
@@ -54,7 +54,7 @@ def test_a_copy_goes_into_an_empty_place_outside_the_store(root, tmp_path):
         check_new_path(str(root), tmp_path / "elsewhere")
 
 
-def test_keys_that_no_broker_knows_are_named(tmp_path, capsys):
+def test_unknown_configuration_keys_are_named(tmp_path, capsys):
     file = tmp_path / "broker.conf"
     file.write_text("mappedFileSizeCommitLog=8192\nnobodysKey=1\n")
     out = Output(as_json=False, stream=io.StringIO())
@@ -70,8 +70,8 @@ def test_keys_that_no_broker_knows_are_named(tmp_path, capsys):
 
 @pytest.mark.golden
 def test_a_store_whose_opening_would_leave_messages_in_no_queue_is_refused(golden):
-    """A put opened a store of 17 log files without queues as RocketMQ 5.5 does: 1,313 messages were in no queue after
-    it, and nobody was told.
+    """A put opened a store of 17 log files without queues like RocketMQ 5.5 does. Afterwards 1,313 messages were in no
+    queue, without a warning.
     """
     store = golden("queues-gone-past-ten-files-5.5.1")
     with pytest.raises(StoreError, match=r"nothing was changed: 1,313 messages of 11 queues .* storescope dispatch"):
@@ -81,7 +81,7 @@ def test_a_store_whose_opening_would_leave_messages_in_no_queue_is_refused(golde
     assert find_target(str(store), None, "5.3").recovery.units == 3099
 
 
-def test_the_first_start_says_that_it_compiles_and_how_long_that_takes(monkeypatch, capsys):
+def test_the_first_start_reports_compiling_and_its_duration(monkeypatch, capsys):
     monkeypatch.setattr(compiled_cache, "on_first_compilation", None)
     report_compilation(Output(as_json=False))
     assert capsys.readouterr().err == ""

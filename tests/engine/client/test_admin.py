@@ -24,16 +24,16 @@ from engine.remoting.frame import Command
 NO_TOPICS = BrokerConfig(auto_create_topic=False)
 
 
-def administrating(tmp_path: Path, what) -> None:
-    async def both() -> None:
+def administrating(tmp_path: Path, scenario) -> None:
+    async def run_scenario() -> None:
         async with served(tmp_path / "store", NO_TOPICS) as beside, Admin(beside.namesrv) as admin:
-            await what(admin, beside)
+            await scenario(admin, beside)
 
-    run(both)
+    run(run_scenario)
 
 
 def test_a_topic_is_created_used_listed_and_deleted(tmp_path: Path) -> None:
-    """Where brokers create no topic by themselves, nothing could be done from Python without mqadmin."""
+    """Where brokers do not create topics automatically, a Python user needed mqadmin."""
 
     async def scenario(admin: Admin, beside: ServedBroker) -> None:
         assert await admin.topics() == []
@@ -100,7 +100,7 @@ def test_the_lag_of_a_group_by_queue(tmp_path: Path) -> None:
     administrating(tmp_path, scenario)
 
 
-def test_what_is_wrong_is_said(tmp_path: Path) -> None:
+def test_errors_are_reported(tmp_path: Path) -> None:
     async def scenario(admin: Admin, beside: ServedBroker) -> None:
         with pytest.raises(WrongMessage, match="queues is 0"):
             await admin.create_topic("Orders", 0)
@@ -117,7 +117,7 @@ def test_what_is_wrong_is_said(tmp_path: Path) -> None:
     administrating(tmp_path, scenario)
 
 
-def test_an_answer_that_is_none_is_one_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_invalid_answer_is_one_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def scenario(admin: Admin, _: ServedBroker) -> None:
         async def call(address: str, code: int, *_: object, **__: object) -> Command:
             bodies = {106: b'{"brokerAddrTable":{"a":{"brokerAddrs":{"0":"x:1"}}}}', 208: b'{"offsetTable":{"a":{}}}'}
@@ -132,7 +132,7 @@ def test_an_answer_that_is_none_is_one_error(tmp_path: Path, monkeypatch: pytest
     administrating(tmp_path, scenario)
 
 
-def test_the_same_without_an_event_loop(tmp_path: Path) -> None:
+def test_blocking_admin_without_an_event_loop(tmp_path: Path) -> None:
     with serving_beside(tmp_path / "store", NO_TOPICS) as addresses, BlockingAdmin(addresses.namesrv) as admin:
         admin.create_topic("Orders", 2)
         with BlockingProducer("senders", addresses.namesrv) as producer:

@@ -1,4 +1,4 @@
-"""Bodies that brokers send to consumers and get from them."""
+"""Bodies that brokers and consumers exchange."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_a_status_has_queues_as_keys() -> None:
     ]
 
 
-def test_a_consumer_tells_what_it_holds() -> None:
+def test_a_consumer_reports_its_queues() -> None:
     subscriptions = [Subscription.of("T", "a || b").record()]
     value = parse(
         running_info({"PROP_CONSUME_TYPE": "x"}, [(ProcessQueue(QUEUE, 5, locked=True), None)], subscriptions)
@@ -47,7 +47,7 @@ def test_a_consumer_tells_what_it_holds() -> None:
     assert value["subscriptionSet"] == subscriptions
 
 
-def test_what_came_of_one_message_is_told() -> None:
+def test_the_result_of_consuming_one_message_is_reported() -> None:
     record = json.loads(consumed_directly(order=False, result="CR_SUCCESS", remark=None, spent=3))
     assert record == {
         "autoCommit": True,

@@ -25,7 +25,7 @@ from engine.client.popping import PopConfig
 from engine.client.producer import TransactionState
 from engine.client.routes import MessageQueue
 
-FIRST = ConsumerConfig(start=FROM_FIRST, threads=4)
+FROM_FIRST_CONFIG = ConsumerConfig(start=FROM_FIRST, threads=4)
 
 
 @pytest.fixture
@@ -34,9 +34,9 @@ def namesrv(tmp_path: Path):
         yield addresses.namesrv
 
 
-def until(what: Callable[[], object], seconds: float = 60.0) -> None:
+def until(condition: Callable[[], object], seconds: float = 60.0) -> None:
     end = time.monotonic() + seconds
-    while not what():
+    while not condition():
         assert time.monotonic() < end
         time.sleep(0.01)
 
@@ -54,7 +54,7 @@ def test_messages_go_from_a_producer_to_a_listener_in_threads(namesrv: str) -> N
         bodies.extend(message.body for message in messages)
         return True
 
-    consumer = BlockingConsumer("readers", listener, namesrv, FIRST)
+    consumer = BlockingConsumer("readers", listener, namesrv, FROM_FIRST_CONFIG)
     consumer.subscribe("Orders")
     with BlockingProducer("senders", namesrv) as producer, consumer:
         assert producer.send(Message("Orders", b"1"), key="k").is_ok
@@ -124,7 +124,7 @@ def test_pops(namesrv: str) -> None:
     assert bodies == [b"x"]
 
 
-def test_pops_what_a_broker_says(namesrv: str) -> None:
+def test_pops_report_a_brokers_refusal(namesrv: str) -> None:
     bodies: list[bytes] = []
     config = PopConfig(start=FROM_FIRST, threads=2, hold=0.5, orderly=True, shared_by_broker=True)
     popper = BlockingPopConsumer("poppers", lambda got, _: bodies.extend(item.body for item in got), namesrv, config)
@@ -160,13 +160,13 @@ def test_transactions_requests_and_recalls(namesrv: str) -> None:
         def listener(messages, _context) -> None:
             producer.reply(reply_to(messages[0], b"yes"))
 
-        replier = BlockingConsumer("repliers", listener, namesrv, FIRST)
+        replier = BlockingConsumer("repliers", listener, namesrv, FROM_FIRST_CONFIG)
         replier.subscribe("Questions")
         with replier:
             assert producer.request(Message("Questions", b"?"), 20).body == b"yes"
 
 
-def test_errors_come_to_whoever_asked(namesrv: str) -> None:
+def test_errors_reach_the_caller(namesrv: str) -> None:
     producer = BlockingProducer("senders", namesrv)
     with pytest.raises(NotRunning):
         producer.send(Message("Orders", b"x"))
@@ -181,8 +181,10 @@ def test_errors_come_to_whoever_asked(namesrv: str) -> None:
 
 
 @pytest.mark.parametrize("pops", [False, True])
-def test_a_stop_waits_for_listeners_in_threads_as_long_as_it_may(namesrv: str, *, pops: bool) -> None:
-    """A listener's thread ended, but what it had consumed came again: nobody took its answer any more."""
+def test_a_stop_waits_for_listener_threads_until_its_timeout(namesrv: str, *, pops: bool) -> None:
+    """A listener's thread finished after the stop, but its result was discarded, and the message was delivered
+    again.
+    """
     begun, ended, go_on = threading.Event(), threading.Event(), threading.Event()
 
     def listener(_messages, _context) -> bool:
@@ -193,20 +195,20 @@ def test_a_stop_waits_for_listeners_in_threads_as_long_as_it_may(namesrv: str, *
 
     def consumer() -> BlockingConsumer | BlockingPopConsumer:
         if pops:
-            blocking_pop_consumer = BlockingPopConsumer(
+            running_consumer = BlockingPopConsumer(
                 "readers", listener, namesrv, PopConfig(start=FROM_FIRST, hold=1.0, invisible=2.0)
             )
         else:
-            blocking_pop_consumer = BlockingConsumer("readers", listener, namesrv, FIRST)
-        blocking_pop_consumer.subscribe("Orders")
-        blocking_pop_consumer.start()
-        return blocking_pop_consumer
+            running_consumer = BlockingConsumer("readers", listener, namesrv, FROM_FIRST_CONFIG)
+        running_consumer.subscribe("Orders")
+        running_consumer.start()
+        return running_consumer
 
     with BlockingProducer("senders", namesrv) as producer:
         producer.send(Message("Orders", b"1"))
-    stuck = consumer()
+    stopped_early = consumer()
     assert begun.wait(60)
-    stuck.stop(timeout=0.2)
+    stopped_early.stop(timeout=0.2)
     assert not ended.is_set()
     go_on.set()
     assert ended.wait(60)
@@ -219,6 +221,6 @@ def test_a_stop_waits_for_listeners_in_threads_as_long_as_it_may(namesrv: str, *
     finishing.stop()
     assert ended.is_set()
     begun.clear()
-    last = consumer()
+    third_consumer = consumer()
     assert not begun.wait(3), "the message is consumed"
-    last.stop()
+    third_consumer.stop()

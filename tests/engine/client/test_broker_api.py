@@ -1,4 +1,4 @@
-"""What clients ask of brokers: offsets by number and time, pulls, locks, one message by its id."""
+"""Requests of clients to brokers: offsets by number and time, pulls, locks, one message by its id."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from engine.remoting.subscriptions import SQL92, Subscription
 QUEUE = MessageQueue("Orders", "broker-a", 1)
 
 
-def run_with_instance(tmp_path: Path, what) -> None:
-    async def both() -> None:
+def run_with_instance(tmp_path: Path, scenario) -> None:
+    async def run_scenario() -> None:
         async with served(tmp_path / "store") as beside, Producer("senders", beside.namesrv) as producer:
             for number in range(3):
                 await producer.send(Message("Orders", b"%d" % number, tags="abc"[number]), queue=QUEUE)
             beside.units("Orders")
-            await what(producer.instance, beside)
+            await scenario(producer.instance, beside)
 
-    run(both)
+    run(run_scenario)
 
 
-def test_offsets_are_told(tmp_path: Path) -> None:
+def test_offsets_are_returned(tmp_path: Path) -> None:
     async def scenario(instance: ClientInstance, beside) -> None:
         assert await broker_api.max_offset(instance, QUEUE) == 3
         assert await broker_api.min_offset(instance, QUEUE) == 0
@@ -47,7 +47,7 @@ def test_offsets_are_told(tmp_path: Path) -> None:
     run_with_instance(tmp_path, scenario)
 
 
-def test_pulls_filter_tags_and_say_where_to_go_on(tmp_path: Path) -> None:
+def test_pulls_filter_tags_and_return_the_next_offset(tmp_path: Path) -> None:
     async def scenario(instance: ClientInstance, _) -> None:
         result = await broker_api.pull(instance, "readers", QUEUE, Subscription.of("Orders", "a || c"), 0)
         assert (result.status, result.next_offset, result.min_offset, result.max_offset) == ("FOUND", 3, 0, 3)
@@ -83,14 +83,14 @@ def test_one_message_is_viewed_and_sent_back(tmp_path: Path) -> None:
 
 def test_one_client_at_a_time_has_a_lock(tmp_path: Path) -> None:
     async def scenario(instance: ClientInstance, beside) -> None:
-        other = ClientInstance(beside.namesrv)
-        await other.route("Orders")
+        second_instance = ClientInstance(beside.namesrv)
+        await second_instance.route("Orders")
         assert await broker_api.lock(instance, "readers", [QUEUE]) == {QUEUE}
-        assert await broker_api.lock(other, "readers", [QUEUE]) == set()
+        assert await broker_api.lock(second_instance, "readers", [QUEUE]) == set()
         await broker_api.unlock(instance, "readers", [QUEUE])
         assert await broker_api.max_offset(instance, QUEUE) == 3  # on the same connection, so behind it
-        assert await broker_api.lock(other, "readers", [QUEUE]) == {QUEUE}
-        await other.kill()
+        assert await broker_api.lock(second_instance, "readers", [QUEUE]) == {QUEUE}
+        await second_instance.kill()
 
     run_with_instance(tmp_path, scenario)
 
@@ -107,15 +107,15 @@ def test_offsets_are_committed_either_way(tmp_path: Path) -> None:
     run_with_instance(tmp_path, scenario)
 
 
-def popping(tmp_path: Path, what) -> None:
-    async def both() -> None:
+def popping(tmp_path: Path, scenario) -> None:
+    async def run_scenario() -> None:
         async with served(tmp_path / "store") as beside, Producer("senders", beside.namesrv) as producer:
             for number in range(30):
                 await producer.send(Message("Orders", b"%d" % number))
             beside.units("Orders")
-            await what(producer, beside)
+            await scenario(producer, beside)
 
-    run(both)
+    run(run_scenario)
 
 
 def test_one_pop_by_hand(tmp_path: Path) -> None:
@@ -123,27 +123,27 @@ def test_one_pop_by_hand(tmp_path: Path) -> None:
         client, expected = producer.instance, Subscription("Orders")
         result = await pop(client, "poppers", "broker-a", expected, max_messages=4, from_first=True)
         assert (result.status, len(result.messages)) == ("FOUND", 4)
-        first = result.messages[0]
-        words = first.properties[POP_CK].split(" ")
-        assert words[4:] == ["0", "broker-a", str(first.queue_id), str(first.queue_offset)]
+        message_0 = result.messages[0]
+        words = message_0.properties[POP_CK].split(" ")
+        assert words[4:] == ["0", "broker-a", str(message_0.queue_id), str(message_0.queue_offset)]
         for message in result.messages[1:]:
             await acknowledge(client, "poppers", message)
-        before = first.properties[POP_CK]
-        await change_invisible(client, "poppers", first, 30.0)
-        assert first.properties[POP_CK] != before
-        await acknowledge(client, "poppers", first)
+        handle_before = message_0.properties[POP_CK]
+        await change_invisible(client, "poppers", message_0, 30.0)
+        assert message_0.properties[POP_CK] != handle_before
+        await acknowledge(client, "poppers", message_0)
         empty = await pop(client, "others", "broker-a", Subscription.of("Orders", "none"), from_first=True)
         assert (empty.status, empty.messages) == ("NO_NEW_MSG", [])
         with pytest.raises(BrokerRefused):
             await pop(client, "poppers", "broker-a", expected, max_messages=33)
-        first.properties.pop(POP_CK)
+        message_0.properties.pop(POP_CK)
         with pytest.raises(WrongMessage, match="not popped"):
-            await acknowledge(client, "poppers", first)
+            await acknowledge(client, "poppers", message_0)
 
     popping(tmp_path, scenario)
 
 
-def test_what_brokers_cannot_say_is_asked_again_and_what_they_refuse_is_told(tmp_path: Path) -> None:
+def test_temporary_failures_are_retried_and_refusals_are_reported(tmp_path: Path) -> None:
     async def scenario(producer: Producer, _: ServedBroker) -> None:
         client = producer.instance
         assert await query_assignment(client, "nobody", "Orders") is None
@@ -161,20 +161,22 @@ def test_the_same_attempt_gets_the_same_messages(tmp_path: Path) -> None:
     async def scenario(producer: Producer, _: ServedBroker) -> None:
         client, expected = producer.instance, Subscription("Orders")
         extra = {"queue_id": 0, "max_messages": 2, "from_first": True, "orderly": True}
-        first = await pop(client, "poppers", "broker-a", expected, attempt="a1", **extra)
-        assert [message.reconsume_times for message in first.messages] == [0, 0]
-        assert [item.properties[POP_CK].split(" ")[3] for item in first.messages] == ["999", "999"]
+        first_pop = await pop(client, "poppers", "broker-a", expected, attempt="a1", **extra)
+        assert [message.reconsume_times for message in first_pop.messages] == [0, 0]
+        assert [message.properties[POP_CK].split(" ")[3] for message in first_pop.messages] == ["999", "999"]
         assert (await pop(client, "poppers", "broker-a", expected, attempt="a2", **extra)).messages == []
-        repeated = await pop(client, "poppers", "broker-a", expected, attempt="a1", **extra)
-        assert [one.queue_offset for one in repeated.messages] == [one.queue_offset for one in first.messages]
-        for unit in repeated.messages:
+        repeated_pop = await pop(client, "poppers", "broker-a", expected, attempt="a1", **extra)
+        assert [message.queue_offset for message in repeated_pop.messages] == [
+            message.queue_offset for message in first_pop.messages
+        ]
+        for unit in repeated_pop.messages:
             await change_invisible(client, "poppers", unit, 0.0)
-        later = await pop(client, "poppers", "broker-a", expected, attempt="a3", **extra, hold=1.0)
-        assert [one.reconsume_times for one in later.messages] == [1, 1]
-        done = later.messages[0]
-        await acknowledge(client, "poppers", done)
-        handle = done.properties[POP_CK]
-        await change_invisible(client, "poppers", done, 30.0)
-        assert done.properties[POP_CK] == handle, "it is done with: there is nothing to change"
+        later_pop = await pop(client, "poppers", "broker-a", expected, attempt="a3", **extra, hold=1.0)
+        assert [message.reconsume_times for message in later_pop.messages] == [1, 1]
+        acknowledged = later_pop.messages[0]
+        await acknowledge(client, "poppers", acknowledged)
+        handle = acknowledged.properties[POP_CK]
+        await change_invisible(client, "poppers", acknowledged, 30.0)
+        assert acknowledged.properties[POP_CK] == handle, "an acknowledged message has nothing to change"
 
     popping(tmp_path, scenario)

@@ -1,4 +1,4 @@
-"""Our push consumer beside our broker: every message once, in order where asked, again where it failed."""
+"""Our push consumer beside our broker: every message once, in order on request, and again after a failure."""
 
 from __future__ import annotations
 
@@ -17,38 +17,38 @@ from engine.client.events import Consumed, Delivered, SentBack
 from engine.client.messages import Message, reply_to
 from engine.client.producer import Producer
 
-FIRST = ConsumerConfig(start=FROM_FIRST)
+FROM_FIRST_CONFIG = ConsumerConfig(start=FROM_FIRST)
 
 
 class RecordingListener:
-    """A listener that remembers; ``says`` gives its answer by message."""
+    """A listener that records its messages. ``result_of`` decides its answer for each message."""
 
-    def __init__(self, says=lambda _: None) -> None:
+    def __init__(self, result_of=lambda _: None) -> None:
         self.messages: list = []
-        self.says = says
+        self.result_of = result_of
 
     async def __call__(self, messages, context):
         self.messages += messages
         self.context = context
-        return self.says(messages[0])
+        return self.result_of(messages[0])
 
     @property
     def bodies(self) -> list[bytes]:
         return [message.body for message in self.messages]
 
 
-def consuming(tmp_path: Path, what, broker=None) -> None:
-    """Run ``what(producer, served)``."""
+def consuming(tmp_path: Path, scenario, broker=None) -> None:
+    """Run ``scenario(producer, served)``."""
 
-    async def both() -> None:
+    async def run_scenario() -> None:
         async with served(tmp_path / "store", broker) as beside, Producer("senders", beside.namesrv) as producer:
-            await what(producer, beside)
+            await scenario(producer, beside)
 
-    run(both)
+    run(run_scenario)
 
 
 def reader(
-    beside: ServedBroker, listener, config: ConsumerConfig = FIRST, group: str = "readers", **options
+    beside: ServedBroker, listener, config: ConsumerConfig = FROM_FIRST_CONFIG, group: str = "readers", **options
 ) -> Consumer:
     consumer = Consumer(group, listener, beside.namesrv, config, **options)
     consumer.subscribe("Orders")
@@ -65,8 +65,13 @@ def test_each_message_is_delivered_once_and_committed(tmp_path: Path) -> None:
                 await producer.send(Message("Orders", b"%d" % number, tags="t", keys="k", properties={"p": "1"}))
             await until(lambda: len(listener.messages) == 90)
         assert sorted(map(int, listener.bodies)) == list(range(90))
-        last = listener.messages[-1]
-        assert (last.tags, last.keys, last.properties["p"], last.queue.broker) == ("t", "k", "1", "broker-a")
+        last_message = listener.messages[-1]
+        assert (last_message.tags, last_message.keys, last_message.properties["p"], last_message.queue.broker) == (
+            "t",
+            "k",
+            "1",
+            "broker-a",
+        )
         offsets = beside.server.broker.store.tables
         consumer_offsets = [offsets.consumer_offset("readers", "Orders", queue) for queue in range(4)]
         assert sum(consumer_offsets) == 90
@@ -79,12 +84,12 @@ def test_each_message_is_delivered_once_and_committed(tmp_path: Path) -> None:
     consuming(tmp_path, scenario)
 
 
-def test_tags_are_chosen(tmp_path: Path) -> None:
+def test_only_subscribed_tags_are_delivered(tmp_path: Path) -> None:
     async def scenario(producer: Producer, beside: ServedBroker) -> None:
         for tag in ("a", "b", "c", "a"):
             await producer.send(Message("Orders", tag.encode(), tags=tag))
         listener = RecordingListener()
-        consumer = Consumer("readers", listener, beside.namesrv, FIRST)
+        consumer = Consumer("readers", listener, beside.namesrv, FROM_FIRST_CONFIG)
         consumer.subscribe("Orders", "a || c")
         async with consumer:
             await until(lambda: len(listener.messages) == 3)
@@ -93,17 +98,17 @@ def test_tags_are_chosen(tmp_path: Path) -> None:
     consuming(tmp_path, scenario)
 
 
-def test_what_is_not_consumed_comes_again_and_becomes_a_dead_letter(tmp_path: Path) -> None:
+def test_an_unconsumed_message_is_delivered_again_and_becomes_a_dead_letter(tmp_path: Path) -> None:
     async def scenario(producer: Producer, beside: ServedBroker) -> None:
-        def says(message):
+        def result_of(message):
             if message.body == b"bad":
                 raise RuntimeError("no tea")
             return message.reconsume_times > 0 or message.body == b"good"
 
-        listener = RecordingListener(says)
-        item = reader(beside, listener, ConsumerConfig(start=FROM_FIRST, max_reconsume=1))
-        ring = item.events.ring()
-        async with item:
+        listener = RecordingListener(result_of)
+        consumer = reader(beside, listener, ConsumerConfig(start=FROM_FIRST, max_reconsume=1))
+        ring = consumer.events.ring()
+        async with consumer:
             for body in (b"good", b"late", b"bad"):
                 await producer.send(Message("Orders", body, keys=body.decode()))
             await until(lambda: beside.units("%DLQ%readers", 0), 60)
@@ -111,18 +116,18 @@ def test_what_is_not_consumed_comes_again_and_becomes_a_dead_letter(tmp_path: Pa
         assert Counter(listener.bodies) == {b"good": 1, b"late": 2, b"bad": 2}
         (dead,) = beside.units("%DLQ%readers", 0)
         assert dead.body == b"bad"
-        late = [one for one in listener.messages if one.body == b"late"]
-        assert [(one.topic, one.reconsume_times) for one in late] == [("Orders", 0), ("Orders", 1)]
+        late = [delivered for delivered in listener.messages if delivered.body == b"late"]
+        assert [(delivered.topic, delivered.reconsume_times) for delivered in late] == [("Orders", 0), ("Orders", 1)]
         assert late[1].queue.topic == "%RETRY%readers"
         assert late[0].msg_id == late[1].msg_id
-        back = [event for event in ring.take() if isinstance(event, SentBack)]
-        assert len(back) == 3
-        assert all(event.by_broker for event in back)
+        sent_back = [event for event in ring.take() if isinstance(event, SentBack)]
+        assert len(sent_back) == 3
+        assert all(event.by_broker for event in sent_back)
 
     consuming(tmp_path, scenario)
 
 
-def test_a_message_that_the_broker_does_not_take_back_is_sent_anew(tmp_path: Path, monkeypatch) -> None:
+def test_a_message_that_the_broker_does_not_take_back_is_sent_again(tmp_path: Path, monkeypatch) -> None:
     async def scenario(producer: Producer, beside: ServedBroker) -> None:
         from engine.broker import processors
 
@@ -143,7 +148,9 @@ def test_a_message_that_the_broker_does_not_take_back_is_sent_anew(tmp_path: Pat
 
 
 def test_in_order_each_queue_is_consumed_message_after_message(tmp_path: Path) -> None:
-    """On a busy machine a send or a lock may time out, and a message comes again: first deliveries are in order."""
+    """On a busy machine a send or a lock may time out, and a message is delivered again. First deliveries are in
+    order.
+    """
 
     async def scenario(producer: Producer, beside: ServedBroker) -> None:
         running: Counter = Counter()
@@ -194,15 +201,15 @@ def test_in_order_a_message_that_fails_too_often_is_a_dead_letter(tmp_path: Path
     consuming(tmp_path, scenario)
 
 
-def test_broadcast_goes_to_everybody_and_offsets_stay_with_the_client(tmp_path: Path) -> None:
+def test_broadcast_reaches_all_clients_and_offsets_stay_with_the_client(tmp_path: Path) -> None:
     async def scenario(producer: Producer, beside: ServedBroker) -> None:
         config = ConsumerConfig(model=BROADCASTING, start=FROM_FIRST, offsets_folder=tmp_path / "offsets")
-        first, second = RecordingListener(), RecordingListener(lambda _: False)
-        async with reader(beside, first, config) as item, reader(beside, second, config):
+        first_listener, second_listener = RecordingListener(), RecordingListener(lambda _: False)
+        async with reader(beside, first_listener, config) as consumer, reader(beside, second_listener, config):
             for number in range(12):
                 await producer.send(Message("Orders", b"%d" % number))
-            await until(lambda: len(first.messages) == len(second.messages) == 12)
-            assert len(item.owned) == 4
+            await until(lambda: len(first_listener.messages) == len(second_listener.messages) == 12)
+            assert len(consumer.owned) == 4
         assert beside.server.broker.store.tables.consumer_offset("readers", "Orders", 0) < 0
         assert len(list((tmp_path / "offsets").rglob("offsets.json"))) == 2
 
@@ -248,7 +255,7 @@ def test_a_request_gets_its_reply(tmp_path: Path) -> None:
     consuming(tmp_path, scenario)
 
 
-def test_a_listener_is_asked_directly_by_an_administrator(tmp_path: Path) -> None:
+def test_an_administrator_can_request_consumption_directly(tmp_path: Path) -> None:
     async def scenario(producer: Producer, beside: ServedBroker) -> None:
         listener = RecordingListener(lambda message: message.body != b"bad")
         result = await producer.send(Message("Orders", b"bad"))
@@ -268,35 +275,37 @@ def test_a_listener_is_asked_directly_by_an_administrator(tmp_path: Path) -> Non
     consuming(tmp_path, scenario)
 
 
-def test_slow_listeners_are_counted_slowed_down_and_cut_off_by_a_kill(tmp_path: Path) -> None:
-    """What was not committed before a kill is delivered again: at least once, never lost."""
+def test_slow_listeners_are_counted_and_interrupted_by_a_kill(tmp_path: Path) -> None:
+    """Messages without a commit before the kill are delivered again: at least once, never lost."""
 
     async def scenario(producer: Producer, beside: ServedBroker) -> None:
         await producer.send([Message("Orders", b"%d" % number) for number in range(40)])
-        first = RecordingListener()
-        killed = reader(beside, first, ConsumerConfig(start=FROM_FIRST, threads=1, commit_interval=0.05))
+        killed_listener = RecordingListener()
+        killed = reader(beside, killed_listener, ConsumerConfig(start=FROM_FIRST, threads=1, commit_interval=0.05))
         ring = killed.events.ring()
         killed.slow_down(0.01)
         await killed.start()
-        await until(lambda: len(first.messages) >= 10)
+        await until(lambda: len(killed_listener.messages) >= 10)
         await killed.kill()
-        counted = len(first.messages)
+        delivered_count = len(killed_listener.messages)
         await asyncio.sleep(0.05)
-        assert len(first.messages) == counted
+        assert len(killed_listener.messages) == delivered_count
         events = ring.take()
-        assert sum(isinstance(event, Delivered) for event in events) == counted
-        assert counted - 1 <= sum(isinstance(consumed, Consumed) for consumed in events) <= counted
-        second = RecordingListener()
-        async with reader(beside, second):
-            await until(lambda: len({*first.bodies, *second.bodies}) == 40)
-        assert set(first.bodies) | set(second.bodies) == {b"%d" % number for number in range(40)}
+        assert sum(isinstance(event, Delivered) for event in events) == delivered_count
+        assert delivered_count - 1 <= sum(isinstance(consumed, Consumed) for consumed in events) <= delivered_count
+        next_listener = RecordingListener()
+        async with reader(beside, next_listener):
+            await until(lambda: len({*killed_listener.bodies, *next_listener.bodies}) == 40)
+        assert set(killed_listener.bodies) | set(next_listener.bodies) == {b"%d" % number for number in range(40)}
 
     consuming(tmp_path, scenario)
 
 
 @pytest.mark.parametrize("orderly", [False, True])
-def test_a_stop_lets_listeners_at_work_end_and_begins_nothing_new(tmp_path: Path, *, orderly: bool) -> None:
-    """A clean stop cut listeners off in the middle: they got CancelledError, and all their messages came again."""
+def test_a_stop_lets_running_listeners_finish_and_starts_no_new_ones(tmp_path: Path, *, orderly: bool) -> None:
+    """A clean stop interrupted running listeners: they got CancelledError, and all their messages were delivered
+    again.
+    """
 
     async def scenario(producer: Producer, beside: ServedBroker) -> None:
         await producer.send([Message("Orders", b"%d" % number) for number in range(40)])
@@ -306,24 +315,24 @@ def test_a_stop_lets_listeners_at_work_end_and_begins_nothing_new(tmp_path: Path
         async def listener(messages, _context) -> None:
             begun.extend(message.body for message in messages)
             await asyncio.sleep(0.5)
-            ended.extend(item.body for item in messages)
+            ended.extend(message.body for message in messages)
 
-        first = reader(beside, listener, ConsumerConfig(start=FROM_FIRST, threads=4, orderly=orderly))
-        await first.start()
+        stopped = reader(beside, listener, ConsumerConfig(start=FROM_FIRST, threads=4, orderly=orderly))
+        await stopped.start()
         await until(lambda: begun)
-        await first.stop()
+        await stopped.stop()
         assert ended == begun
         assert len(begun) < 40
-        recording_listener = RecordingListener()
-        async with reader(beside, recording_listener):
-            await until(lambda: len(recording_listener.messages) == 40 - len(ended))
+        next_listener = RecordingListener()
+        async with reader(beside, next_listener):
+            await until(lambda: len(next_listener.messages) == 40 - len(ended))
             await asyncio.sleep(0.2)
-        assert Counter(recording_listener.bodies + ended) == Counter(b"%d" % number for number in range(40))
+        assert Counter(next_listener.bodies + ended) == Counter(b"%d" % number for number in range(40))
 
     consuming(tmp_path, scenario)
 
 
-def test_a_stop_waits_no_longer_than_it_may(tmp_path: Path) -> None:
+def test_a_stop_waits_at_most_its_timeout(tmp_path: Path) -> None:
     async def scenario(producer: Producer, beside: ServedBroker) -> None:
         await producer.send(Message("Orders", b"slow"))
         begun, cancelled = asyncio.Event(), asyncio.Event()
@@ -348,7 +357,7 @@ def test_a_stop_waits_no_longer_than_it_may(tmp_path: Path) -> None:
     consuming(tmp_path, scenario)
 
 
-def test_a_stop_waits_for_no_pause_of_a_slowed_client(tmp_path: Path) -> None:
+def test_a_stop_does_not_wait_for_the_pause_of_a_slowed_client(tmp_path: Path) -> None:
     async def scenario(producer: Producer, beside: ServedBroker) -> None:
         await producer.send(Message("Orders", b"1"))
         listener = RecordingListener()

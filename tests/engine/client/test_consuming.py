@@ -1,4 +1,4 @@
-"""Sharing queues, where reading begins, flow control, pause, seek, reset: what all consumers do."""
+"""Behaviour of all consumers: sharing queues, start positions, flow control, pause, seek and reset."""
 
 from __future__ import annotations
 
@@ -38,23 +38,23 @@ from engine.namesrv.server import ListeningNameServer
 from engine.remoting.frame import ONE_WAY, Command
 from engine.remoting.subscriptions import SQL92
 
-FIRST = ConsumerConfig(start=FROM_FIRST)
+FROM_FIRST_CONFIG = ConsumerConfig(start=FROM_FIRST)
 
 
-def consuming(tmp_path: Path, what, broker: BrokerConfig | None = None) -> None:
-    """Run ``what(producer, served)``."""
+def consuming(tmp_path: Path, scenario, broker: BrokerConfig | None = None) -> None:
+    """Run ``scenario(producer, served)``."""
 
-    async def both() -> None:
+    async def run_scenario() -> None:
         async with served(tmp_path / "store", broker) as beside, Producer("senders", beside.namesrv) as producer:
-            await what(producer, beside)
+            await scenario(producer, beside)
 
-    run(both)
+    run(run_scenario)
 
 
 def reader(
-    beside: ServedBroker, seen: list, config: ConsumerConfig = FIRST, group: str = "readers", **options
+    beside: ServedBroker, received: list, config: ConsumerConfig = FROM_FIRST_CONFIG, group: str = "readers", **options
 ) -> Consumer:
-    consumer = Consumer(group, lambda messages, _: seen.extend(messages), beside.namesrv, config, **options)
+    consumer = Consumer(group, lambda messages, _: received.extend(messages), beside.namesrv, config, **options)
     consumer.subscribe("Orders")
     return consumer
 
@@ -67,49 +67,51 @@ def owned(consumer: Consumer) -> list[int]:
     return sorted(queue.queue_id for queue in consumer.owned if queue.topic == "Orders")
 
 
-def test_queues_are_shared_without_gap_or_overlap_whoever_comes_and_goes(tmp_path: Path) -> None:
+def test_members_always_share_queues_without_gap_or_overlap(tmp_path: Path) -> None:
     async def scenario(producer: Producer, beside: ServedBroker) -> None:
         await producer.send(Message("Orders", b"first"))
         observed: list = []
-        first, second, third = (reader(beside, observed) for _ in range(3))
-        rings = [item.events.ring() for item in (first, second)]
+        first_consumer, second_consumer, third_consumer = (reader(beside, observed) for _ in range(3))
+        rings = [consumer.events.ring() for consumer in (first_consumer, second_consumer)]
 
-        def shared(*among: Consumer) -> bool:
-            return sorted(number for one in among for number in owned(one)) == [0, 1, 2, 3] and all(map(owned, among))
+        def shared(*consumers: Consumer) -> bool:
+            return sorted(number for entry in consumers for number in owned(entry)) == [0, 1, 2, 3] and all(
+                map(owned, consumers)
+            )
 
-        async with first:
-            await until(lambda: shared(first))
-            async with second:
-                await until(lambda: shared(first, second))
-                await third.start()
-                await until(lambda: shared(first, second, third))
-                await third.kill()
-                await until(lambda: shared(first, second))
-                # whoever was killed has not said how far it was: what it had read may come again
+        async with first_consumer:
+            await until(lambda: shared(first_consumer))
+            async with second_consumer:
+                await until(lambda: shared(first_consumer, second_consumer))
+                await third_consumer.start()
+                await until(lambda: shared(first_consumer, second_consumer, third_consumer))
+                await third_consumer.kill()
+                await until(lambda: shared(first_consumer, second_consumer))
+                # a killed consumer has not committed its offsets, so its messages may be delivered again
                 for number in range(40):
                     await producer.send(Message("Orders", b"%d" % number))
-                await until(lambda: len({(one.queue_id, one.queue_offset) for one in observed}) == 41)
-            await until(lambda: shared(first))
-        steps = [one for one in rings[0].take() if isinstance(one, Rebalanced) and one.topic == "Orders"]
+                await until(lambda: len({(entry.queue_id, entry.queue_offset) for entry in observed}) == 41)
+            await until(lambda: shared(first_consumer))
+        steps = [entry for entry in rings[0].take() if isinstance(entry, Rebalanced) and entry.topic == "Orders"]
         assert {1, 2} <= {len(step.client_ids) for step in steps} <= {1, 2, 3}
-        for message in steps:
-            assert len(message.queues) == 4
-            assert first.client_id in message.client_ids
-        kinds = Counter(type(one) for one in rings[1].take())
+        for rebalance in steps:
+            assert len(rebalance.queues) == 4
+            assert first_consumer.client_id in rebalance.client_ids
+        kinds = Counter(type(entry) for entry in rings[1].take())
         for kind in (Started, Stopped, Rebalanced, QueueTaken, QueueGivenUp, PullSent, PullAnswered, Committed):
             assert kinds[kind] > 0, kind
 
     consuming(tmp_path, scenario)
 
 
-def test_another_strategy_is_kept_to(tmp_path: Path) -> None:
+def test_another_strategy_is_used(tmp_path: Path) -> None:
     async def scenario(producer: Producer, beside: ServedBroker) -> None:
         await producer.send(Message("Orders", b"x"))
         async with (
-            reader(beside, [], strategy=AveragelyByCircle()) as item,
-            reader(beside, [], strategy=AveragelyByCircle()) as other,
+            reader(beside, [], strategy=AveragelyByCircle()) as first_consumer,
+            reader(beside, [], strategy=AveragelyByCircle()) as second_consumer,
         ):
-            await until(lambda: sorted([owned(item), owned(other)]) == [[0, 2], [1, 3]])
+            await until(lambda: sorted([owned(first_consumer), owned(second_consumer)]) == [[0, 2], [1, 3]])
 
     consuming(tmp_path, scenario)
 
@@ -132,7 +134,7 @@ def test_a_topic_is_read_again_from_a_time_on(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("start", "offset"), [(FROM_FIRST, 0), (FROM_LAST, 3), (FROM_TIME, 2)])
 def test_without_an_offset_the_start_decides(tmp_path: Path, monkeypatch, start: str, offset: int) -> None:
-    """A broker answers 0 for a young queue; here it says that it knows none, as for an old one."""
+    """A broker answers 0 for a young queue. Here it reports no offset, as for an old one."""
 
     async def scenario(producer: Producer, beside: ServedBroker) -> None:
         from engine.broker import processors
@@ -159,7 +161,7 @@ def test_without_an_offset_the_start_decides(tmp_path: Path, monkeypatch, start:
     consuming(tmp_path, scenario)
 
 
-def test_a_queue_is_read_again_from_where_it_is_sought(tmp_path: Path) -> None:
+def test_a_queue_is_read_again_from_a_sought_offset(tmp_path: Path) -> None:
     async def scenario(producer: Producer, beside: ServedBroker) -> None:
         for number in range(5):
             await producer.send(Message("Orders", b"%d" % number), queue=orders(1))
@@ -176,7 +178,7 @@ def test_a_queue_is_read_again_from_where_it_is_sought(tmp_path: Path) -> None:
 
 
 def test_an_administrator_resets_the_group(tmp_path: Path) -> None:
-    """A broker of 5.3 moves the offset itself, one of 4.9 tells each member (220)."""
+    """A broker of 5.3 moves the offset itself. One of 4.9 notifies each member (request 220)."""
 
     async def scenario(producer: Producer, beside: ServedBroker) -> None:
         for number in range(5):
@@ -189,7 +191,7 @@ def test_an_administrator_resets_the_group(tmp_path: Path) -> None:
             await client.commit()
             fields = {"topic": "Orders", "group": "readers", "timestamp": 0, "isForce": True}
             await producer.instance.call(beside.server.address, 222, fields)
-            await producer.send(Message("Orders", b"5"), queue=orders(1))  # wakes the held pull
+            await producer.send(Message("Orders", b"5"), queue=orders(1))  # this message wakes the held pull
             await until(lambda: len(observed) == 11)
             answer = await producer.instance.call(beside.server.address, 223, {"topic": "Orders", "group": "readers"})
             assert client.client_id.encode() in bytes(answer.body)
@@ -239,14 +241,14 @@ def test_a_paused_consumer_pulls_nothing(tmp_path: Path) -> None:
     consuming(tmp_path, scenario)
 
 
-def test_what_is_held_is_bounded(tmp_path: Path) -> None:
+def test_the_number_of_held_messages_is_bounded(tmp_path: Path) -> None:
     async def scenario(producer: Producer, beside: ServedBroker) -> None:
-        goes_on = asyncio.Event()
-        actual_messages: list = []
+        may_consume = asyncio.Event()
+        consumed_messages: list = []
 
         async def listener(messages, _context) -> None:
-            await goes_on.wait()
-            actual_messages.extend(messages)
+            await may_consume.wait()
+            consumed_messages.extend(messages)
 
         await producer.send([Message("Orders", b"x" * 100) for _ in range(200)])
         consumer = Consumer("readers", listener, beside.namesrv, ConsumerConfig(start=FROM_FIRST, most_held=50))
@@ -254,11 +256,11 @@ def test_what_is_held_is_bounded(tmp_path: Path) -> None:
         ring = consumer.events.ring()
         async with consumer:
             await until(lambda: any(isinstance(event, PullPutOff) for event in ring.take()))
-            (held,) = [queue for queue in consumer.process_queues if queue.count]
-            assert 50 < held.count <= 50 + 32
-            assert held.size == held.count * 100
-            goes_on.set()
-            await until(lambda: len(actual_messages) == 200)
+            (filled,) = [queue for queue in consumer.process_queues if queue.count]
+            assert 50 < filled.count <= 50 + 32
+            assert filled.size == filled.count * 100
+            may_consume.set()
+            await until(lambda: len(consumed_messages) == 200)
 
     consuming(tmp_path, scenario)
 
@@ -272,7 +274,7 @@ def test_what_is_held_is_bounded(tmp_path: Path) -> None:
         (ConsumerConfig(orderly=True), "lock"),
     ],
 )
-def test_every_limit_says_why(config: ConsumerConfig, words: str) -> None:
+def test_every_limit_has_a_reason(config: ConsumerConfig, words: str) -> None:
     from engine.client.messages import read_messages
     from engine.client.process_queue import ProcessQueue
     from engine.codec.encode import Message as Stored
@@ -287,17 +289,19 @@ def test_every_limit_says_why(config: ConsumerConfig, words: str) -> None:
     assert words in Consumer("readers", lambda *_: None, "127.0.0.1:1", config)._held_back(queue)
 
 
-def test_sql_chooses_by_properties_and_what_cannot_be_understood_is_refused(tmp_path: Path) -> None:
+def test_sql_selects_by_properties_and_an_invalid_expression_is_refused(tmp_path: Path) -> None:
     async def scenario(producer: Producer, beside: ServedBroker) -> None:
         for number in range(4):
             await producer.send(Message("Orders", b"%d" % number, properties={"n": str(number)}))
         actual_messages: list = []
-        consumer = Consumer("readers", lambda messages, _: actual_messages.extend(messages), beside.namesrv, FIRST)
+        consumer = Consumer(
+            "readers", lambda messages, _: actual_messages.extend(messages), beside.namesrv, FROM_FIRST_CONFIG
+        )
         consumer.subscribe("Orders", "n > 1", SQL92)
         async with consumer:
             await until(lambda: len(actual_messages) == 2)
         assert sorted(message.body for message in actual_messages) == [b"2", b"3"]
-        wrong = Consumer("others", lambda *_: None, beside.namesrv, FIRST)
+        wrong = Consumer("others", lambda *_: None, beside.namesrv, FROM_FIRST_CONFIG)
         wrong.subscribe("Orders", "n >", SQL92)
         with pytest.raises(BrokerRefused):
             await wrong.start()
@@ -323,15 +327,15 @@ def test_subscriptions_change_while_it_runs(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "wrong", [{"model": "ALL"}, {"start": "NOW"}, {"threads": 0}, {"batch": 2000}, {"pull_batch": 0}]
 )
-def test_settings_that_make_no_sense_are_refused(wrong: dict) -> None:
+def test_invalid_settings_are_refused(wrong: dict) -> None:
     with pytest.raises(WrongMessage):
         ConsumerConfig(**wrong)
     with pytest.raises(WrongMessage):
         Consumer("readers", lambda *_: None, "127.0.0.1:1").subscribe("Orders", "*", "JSON")
 
 
-def test_a_broker_that_comes_back_is_found_again(tmp_path: Path) -> None:
-    """Connections end, locks and members are forgotten there: messages come all the same, in order too."""
+def test_consumers_reconnect_to_a_restarted_broker(tmp_path: Path) -> None:
+    """A restarted broker has no connections, locks or members. Messages still arrive, and in order."""
 
     async def scenario() -> None:
         port = free_port()
@@ -343,29 +347,29 @@ def test_a_broker_that_comes_back_is_found_again(tmp_path: Path) -> None:
                 return serving_store(tmp_path / "store", QUICK_BROKER, name_servers=[names.address], port=port)
 
             async with Producer("senders", names.address, ProducerConfig(send_timeout=20.0, retries=30)) as producer:
-                item = Consumer("plain", lambda got, _: plain.extend(got), names.address, FIRST)
-                other = Consumer(
+                plain_consumer = Consumer("plain", lambda got, _: plain.extend(got), names.address, FROM_FIRST_CONFIG)
+                orderly_consumer = Consumer(
                     "ordered",
                     lambda got, _: ordered.extend(got),
                     names.address,
                     ConsumerConfig(start=FROM_FIRST, orderly=True),
                 )
-                for consumer in (item, other):
+                for consumer in (plain_consumer, orderly_consumer):
                     consumer.subscribe("Orders")
                 async with serving():
                     await producer.send(Message("Orders", b"0"))
-                    await item.start()
-                    await other.start()
+                    await plain_consumer.start()
+                    await orderly_consumer.start()
                     await until(lambda: len(plain) == len(ordered) == 1)
-                    await item.commit()
-                    await other.commit()
+                    await plain_consumer.commit()
+                    await orderly_consumer.commit()
                 async with serving():
                     for number in range(1, 9):
-                        await sent_at_last(producer, Message("Orders", b"%d" % number))
+                        await send_until_accepted(producer, Message("Orders", b"%d" % number))
                     await until(lambda: len({message.body for message in plain}) == 9, 60)
                     await until(lambda: len({message.body for message in ordered}) == 9, 60)
-                    await item.stop()
-                    await other.stop()
+                    await plain_consumer.stop()
+                    await orderly_consumer.stop()
 
     run(scenario)
 
@@ -373,8 +377,8 @@ def test_a_broker_that_comes_back_is_found_again(tmp_path: Path) -> None:
 QUICK_BROKER = BrokerConfig(registration_ms=10_000)
 
 
-async def sent_at_last(producer: Producer, message: Message) -> None:
-    """Until a broker is there again and known."""
+async def send_until_accepted(producer: Producer, message: Message) -> None:
+    """Repeat the send until the broker is back and has a route."""
     async with asyncio.timeout(60):
         while True:
             try:

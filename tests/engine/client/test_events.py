@@ -1,15 +1,15 @@
-"""Events are handed out while somebody watches, and kept in rings that tell what they dropped."""
+"""Events are delivered to watchers, and stored in rings that count what they drop."""
 
 from __future__ import annotations
 
 from engine.client.events import Event, EventStream, Started
 
 
-def event(at: int) -> Event:
-    return Started(at, "client", "group")
+def event(time_ms: int) -> Event:
+    return Started(time_ms, "client", "group")
 
 
-def test_with_nobody_watching_no_event_is_wanted() -> None:
+def test_no_event_is_made_without_a_watcher() -> None:
     stream, calls = EventStream(), []
     assert not stream.wanted
     end = stream.subscribe(calls.append)

@@ -23,7 +23,7 @@ from engine.remoting.frame import Command, answer_to
 from engine.remoting.tls import read_tls
 
 
-def test_a_name_server_that_is_gone_is_passed_over(tmp_path: Path) -> None:
+def test_an_unreachable_name_server_is_skipped(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with (
             served(tmp_path / "store") as beside,
@@ -34,12 +34,12 @@ def test_a_name_server_that_is_gone_is_passed_over(tmp_path: Path) -> None:
     run(scenario)
 
 
-def test_routes_are_asked_for_once_and_unknown_topics_have_none(tmp_path: Path) -> None:
+def test_routes_are_requested_once_and_unknown_topics_have_none(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with served(tmp_path / "store") as beside:
             client = ClientInstance(beside.namesrv)
-            first, second = await asyncio.gather(client.route("TBW102"), client.route("TBW102"))
-            assert first is second
+            route, same_route = await asyncio.gather(client.route("TBW102"), client.route("TBW102"))
+            assert route is same_route
             assert await client.route("Nobody") is None
             assert client.address("broker-a") == beside.server.address
             with pytest.raises(NoRoute):
@@ -51,7 +51,7 @@ def test_routes_are_asked_for_once_and_unknown_topics_have_none(tmp_path: Path) 
     run(scenario)
 
 
-def test_a_connection_that_ended_is_made_anew() -> None:
+def test_a_closed_connection_is_opened_again() -> None:
     async def scenario() -> None:
         server = Server(lambda request, _: answer_to(request))
         bound = bind("127.0.0.1", 0)
@@ -88,7 +88,7 @@ def test_fields_are_spelled_as_java_spells_them() -> None:
     assert fields_as_text({"a": True, "b": 1, "c": None, "d": "x"}) == {"a": "true", "b": "1", "d": "x"}
 
 
-def test_a_pace_holds_back_until_it_may_go_on() -> None:
+def test_a_paused_pace_blocks_until_it_is_resumed() -> None:
     async def scenario() -> None:
         pace = ConsumeControl()
         await pace.wait()
@@ -140,7 +140,7 @@ def test_with_an_account_each_request_is_signed(tmp_path: Path, secret: str) -> 
     run(scenario)
 
 
-def test_servers_are_spoken_to_by_tls(tmp_path: Path) -> None:
+def test_requests_can_use_tls(tmp_path: Path) -> None:
     tls, _ = read_tls(tls_properties(tmp_path, "enforcing"))
     trusting = ssl.create_default_context()
     trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
@@ -161,7 +161,7 @@ def test_servers_are_spoken_to_by_tls(tmp_path: Path) -> None:
     run(scenario)
 
 
-def test_name_servers_may_stand_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_name_servers_are_read_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NAMESRV_ADDR", "10.0.0.1:9876;10.0.0.2:9876")
     assert sorted(ClientInstance("").name_servers) == ["10.0.0.1:9876", "10.0.0.2:9876"]
     assert ClientInstance("10.0.0.3:9876").name_servers == ["10.0.0.3:9876"]

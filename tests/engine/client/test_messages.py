@@ -1,4 +1,4 @@
-"""Messages as they are sent, and units as a consumer gets them."""
+"""Messages as producers send them, and units as consumers receive them."""
 
 from __future__ import annotations
 
@@ -46,16 +46,16 @@ def test_the_protocol_s_own_batch_member_is_written() -> None:
 
 def test_units_are_read_as_messages() -> None:
     body, bits = compressed(b"tea " * 2000, "zlib")
-    first, second = read_messages(
+    message, unpacked_message = read_messages(
         unit(b"a", {"UNIQ_KEY": "U", "TAGS": "t", "KEYS": "k l"}) + unit(body, {}, 6, bits), QUEUE
     )
-    assert (first.topic, first.body, first.msg_id, first.tags, first.keys) == ("T", b"a", "U", "t", "k l")
-    assert (first.queue_offset, first.physical_offset, first.reconsume_times) == (5, 5000, 2)
-    assert (first.born_timestamp, first.store_timestamp, first.queue) == (1, 2, QUEUE)
-    assert first.transaction_id == "U"
-    assert second.body == b"tea " * 2000
-    assert second.msg_id == second.offset_msg_id
-    assert second.sys_flag & codec.COMPRESSED == 0
+    assert (message.topic, message.body, message.msg_id, message.tags, message.keys) == ("T", b"a", "U", "t", "k l")
+    assert (message.queue_offset, message.physical_offset, message.reconsume_times) == (5, 5000, 2)
+    assert (message.born_timestamp, message.store_timestamp, message.queue) == (1, 2, QUEUE)
+    assert message.transaction_id == "U"
+    assert unpacked_message.body == b"tea " * 2000
+    assert unpacked_message.msg_id == unpacked_message.offset_msg_id
+    assert unpacked_message.sys_flag & codec.COMPRESSED == 0
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,9 @@ def test_units_are_read_as_messages() -> None:
     [("zlib", "785e", ""), ("lz4", "04224d18607073", "00000000"), ("zstd", "28b52ffd0058", "010000")],
 )
 def test_bodies_are_packed_as_java_packs_them(kind: str, head: str, tail: str) -> None:
-    """The bytes of real clients: a zstd stream that was flushed ends with an empty block, lz4 says blocks of 4 MiB."""
+    """The bytes are those of real clients: a flushed zstd stream ends with an empty block, and lz4 declares blocks
+    of 4 MiB.
+    """
     body = b"a large cup of tea " * 500
     packed, bits = compressed(body, kind)
     assert packed.hex().startswith(head)
@@ -71,7 +73,7 @@ def test_bodies_are_packed_as_java_packs_them(kind: str, head: str, tail: str) -
     assert unpack(packed, bits).data == body
 
 
-def test_an_inner_batch_is_taken_apart() -> None:
+def test_an_inner_batch_is_split_into_messages() -> None:
     inner = batch.encode(0, b"one", {"KEYS": "1"}) + batch.encode(0, b"two", {"KEYS": "2"})
     raw = unit(inner, {"CLUSTER": "C"}, 10, codec.INNER_BATCH | codec.NEED_UNWRAP)
     messages = read_messages(raw, QUEUE)
@@ -79,7 +81,7 @@ def test_an_inner_batch_is_taken_apart() -> None:
     assert messages[0].properties["CLUSTER"] == "C"
 
 
-def test_a_reply_goes_where_its_request_says() -> None:
+def test_a_reply_goes_to_the_topic_of_its_request() -> None:
     (message,) = read_messages(
         unit(b"?", {"CLUSTER": "C", "CORRELATION_ID": "7", "REPLY_TO_CLIENT": "me", "TTL": "3000"}), QUEUE
     )
@@ -95,7 +97,7 @@ def test_a_reply_goes_where_its_request_says() -> None:
         reply_to(read_messages(unit(b"?", {}), QUEUE)[0], b"!")
 
 
-def test_names_and_texts_are_looked_at() -> None:
+def test_names_and_texts_are_validated() -> None:
     check_group("%RETRY%-_a1")
     for wrong in ("", "a b", "a" * 256):
         with pytest.raises(WrongMessage):
@@ -106,8 +108,8 @@ def test_names_and_texts_are_looked_at() -> None:
         compressed(b"", "snappy")
 
 
-def test_a_plain_unit_and_any_other_tell_the_same() -> None:
-    """The quick way of reading beside the one that every unit goes."""
+def test_plain_units_are_read_like_all_others() -> None:
+    """The fast path for plain units gives the same message as the general path."""
     raw = unit(b"tea", {"UNIQ_KEY": "U", "KEYS": "k"})
     (quick,) = read_messages(raw, QUEUE)
     slow = received(codec.decode(raw), QUEUE)
@@ -122,7 +124,7 @@ def test_a_plain_unit_and_any_other_tell_the_same() -> None:
         assert getattr(quick, name) == getattr(slow, name), name
 
 
-def test_bytes_that_are_no_unit_are_refused_wherever_they_are_wrong() -> None:
+def test_invalid_bytes_are_refused_at_every_position() -> None:
     raw = unit(b"tea", {"KEYS": "k"})
     for position in (0, 3, 4, 84, 87, 91):
         for value in (0xFF, 0x7F):
@@ -135,7 +137,7 @@ def test_bytes_that_are_no_unit_are_refused_wherever_they_are_wrong() -> None:
             read_messages(raw[:length], QUEUE)
 
 
-def test_what_a_consumer_adds_is_seen_whenever_one_looks() -> None:
+def test_fields_added_by_a_consumer_are_visible_on_every_access() -> None:
     (message,) = read_messages(unit(b"a", {"KEYS": "k"}), QUEUE)
     message.note({"MIN_OFFSET": "0"})
     message.note({"MAX_OFFSET": "9"})
@@ -150,17 +152,17 @@ def test_what_a_consumer_adds_is_seen_whenever_one_looks() -> None:
     tags=st.sampled_from(["", "hot", "标签", "\x02", "x" * 32_500]),
     waits=st.booleans(),
     level=st.sampled_from([0, 3]),
-    own=st.sampled_from([{}, {"a": "1"}, {"WAIT": "maybe"}]),
+    properties=st.sampled_from([{}, {"a": "1"}, {"WAIT": "maybe"}]),
 )
-def test_the_short_way_to_property_text_gives_what_the_long_one_gives(keys, tags, waits, level, own) -> None:
-    message = Message("T", b"x", tags, keys, own, delay_level=level, waits=waits, msg_id="7F00")
+def test_the_fast_path_builds_the_same_property_text(keys, tags, waits, level, properties) -> None:
+    message = Message("T", b"x", tags, keys, properties, delay_level=level, waits=waits, msg_id="7F00")
 
-    def said(what) -> str:
+    def text_or_refusal(build) -> str:
         try:
-            return what()
+            return build()
         except WrongMessage as error:
             return f"refused: {error}"
 
-    assert said(lambda: sent_properties(message)) == said(
+    assert text_or_refusal(lambda: sent_properties(message)) == text_or_refusal(
         lambda: property_text({**message.all_properties(), "UNIQ_KEY": message.msg_id})
     )

@@ -18,7 +18,7 @@ from engine.client.producer import Producer
 from engine.client.routes import MessageQueue
 from engine.errors import CannotRead
 
-QUEUE, OTHER = MessageQueue("Orders", "broker-a", 0), MessageQueue("Orders", "broker-a", 1)
+QUEUE, QUEUE_1 = MessageQueue("Orders", "broker-a", 0), MessageQueue("Orders", "broker-a", 1)
 
 
 def test_brokers_keep_offsets(tmp_path: Path) -> None:
@@ -40,7 +40,7 @@ def test_brokers_keep_offsets(tmp_path: Path) -> None:
                 await offsets.persist([QUEUE], one_way=False)
             beside.server.broker.store.tables.create_group("readers")
             ring.take()
-            await offsets.persist([QUEUE, OTHER], one_way=False)
+            await offsets.persist([QUEUE, QUEUE_1], one_way=False)
             assert [(event.queue, event.offset) for event in ring.take() if isinstance(event, Committed)] == [
                 (QUEUE, 5)
             ]
@@ -72,26 +72,26 @@ def test_a_damaged_file_falls_back_to_its_copy(tmp_path: Path) -> None:
     client = ClientInstance("127.0.0.1:1", client_id="me")
 
     async def scenario() -> None:
-        first = FileOffsets(client, "g", tmp_path)
-        await first.load()
-        assert await first.read(QUEUE) is None
-        first.update(QUEUE, 1)
-        await first.persist([QUEUE])
-        first.update(QUEUE, 2)
-        first.update(OTHER, 9)
-        first.update(OTHER, 8, only_up=True)
-        await first.persist([QUEUE, OTHER])
-        first.forget(QUEUE)
-        second = FileOffsets(client, "g", tmp_path)
-        await second.load()
-        assert (second.known(QUEUE), second.known(OTHER)) == (2, 9)
-        second.path.write_text("{")
-        third = FileOffsets(client, "g", tmp_path)
-        await third.load()
-        assert (third.known(QUEUE), third.known(OTHER)) == (1, None)
-        second.path.with_name("offsets.json.bak").write_text("{")
+        writer = FileOffsets(client, "g", tmp_path)
+        await writer.load()
+        assert await writer.read(QUEUE) is None
+        writer.update(QUEUE, 1)
+        await writer.persist([QUEUE])
+        writer.update(QUEUE, 2)
+        writer.update(QUEUE_1, 9)
+        writer.update(QUEUE_1, 8, only_up=True)
+        await writer.persist([QUEUE, QUEUE_1])
+        writer.forget(QUEUE)
+        reader = FileOffsets(client, "g", tmp_path)
+        await reader.load()
+        assert (reader.known(QUEUE), reader.known(QUEUE_1)) == (2, 9)
+        reader.path.write_text("{")
+        fallback_reader = FileOffsets(client, "g", tmp_path)
+        await fallback_reader.load()
+        assert (fallback_reader.known(QUEUE), fallback_reader.known(QUEUE_1)) == (1, None)
+        reader.path.with_name("offsets.json.bak").write_text("{")
         with pytest.raises(CannotRead):
-            await third.load()
+            await fallback_reader.load()
 
     asyncio.run(scenario())
 

@@ -1,4 +1,4 @@
-"""Our consumer that pops, beside our broker: nothing is anybody's own, what is not acknowledged comes again."""
+"""Our pop consumer beside our broker: no client owns a queue, and unacknowledged messages are delivered again."""
 
 from __future__ import annotations
 
@@ -25,51 +25,53 @@ from engine.client.routes import MessageQueue
 from engine.codec.pop import Handle
 from engine.namesrv.server import ListeningNameServer
 
-FIRST = PopConfig(start=FROM_FIRST, hold=1.0)
+FROM_FIRST_CONFIG = PopConfig(start=FROM_FIRST, hold=1.0)
 
 
-def popping(tmp_path: Path, what) -> None:
-    async def both() -> None:
+def popping(tmp_path: Path, scenario) -> None:
+    async def run_scenario() -> None:
         async with served(tmp_path / "store") as beside, Producer("senders", beside.namesrv) as producer:
             for number in range(30):
                 await producer.send(Message("Orders", b"%d" % number, tags="ab"[number % 2]))
             beside.units("Orders")
-            await what(producer, beside)
+            await scenario(producer, beside)
 
-    run(both)
+    run(run_scenario)
 
 
-def reader(beside: ServedBroker, listener, config: PopConfig = FIRST, expression: str = "*") -> PopConsumer:
+def reader(beside: ServedBroker, listener, config: PopConfig = FROM_FIRST_CONFIG, expression: str = "*") -> PopConsumer:
     consumer = PopConsumer("poppers", listener, beside.namesrv, config)
     consumer.subscribe("Orders", expression)
     return consumer
 
 
-def test_members_get_each_message_once_though_nobody_owns_a_queue(tmp_path: Path) -> None:
+def test_members_get_each_message_once_without_owning_queues(tmp_path: Path) -> None:
     async def scenario(producer: Producer, beside: ServedBroker) -> None:
-        first: list = []
-        second: list = []
-        item, other = (
-            reader(beside, lambda got, _: first.extend(got)),
-            reader(beside, lambda got, _: second.extend(got)),
+        first_messages: list = []
+        second_messages: list = []
+        first_member, second_member = (
+            reader(beside, lambda got, _: first_messages.extend(got)),
+            reader(beside, lambda got, _: second_messages.extend(got)),
         )
-        ring = item.events.ring()
-        async with item, other:
-            await until(lambda: len(first) + len(second) == 30)
+        ring = first_member.events.ring()
+        async with first_member, second_member:
+            await until(lambda: len(first_messages) + len(second_messages) == 30)
             for number in range(30, 40):
                 await producer.send(Message("Orders", b"%d" % number))
-            await until(lambda: len(first) + len(second) == 40)
-            await until(lambda: not any(item._open.values()) and not any(other._open.values()))
-        assert Counter(message.body for message in first + second) == {b"%d" % number: 1 for number in range(40)}
-        assert all(message.queue.topic == "Orders" for message in first)
+            await until(lambda: len(first_messages) + len(second_messages) == 40)
+            await until(lambda: not any(first_member._open.values()) and not any(second_member._open.values()))
+        assert Counter(message.body for message in first_messages + second_messages) == {
+            b"%d" % number: 1 for number in range(40)
+        }
+        assert all(message.queue.topic == "Orders" for message in first_messages)
         kinds = Counter(type(event) for event in ring.take())
-        assert kinds[Delivered] == kinds[Acknowledged] == len(first)
+        assert kinds[Delivered] == kinds[Acknowledged] == len(first_messages)
         assert kinds[PullAnswered] > 0
 
     popping(tmp_path, scenario)
 
 
-def test_tags_are_chosen_and_pops_may_be_held_back(tmp_path: Path) -> None:
+def test_tags_select_messages_and_pops_can_be_paused(tmp_path: Path) -> None:
     async def scenario(_: Producer, beside: ServedBroker) -> None:
         observed: list = []
         item = reader(beside, lambda got, _: observed.extend(got), expression="a")
@@ -87,49 +89,51 @@ def test_tags_are_chosen_and_pops_may_be_held_back(tmp_path: Path) -> None:
     popping(tmp_path, scenario)
 
 
-def test_what_fails_or_is_left_by_a_kill_comes_again(tmp_path: Path) -> None:
+def test_failed_messages_and_those_of_a_killed_member_are_delivered_again(tmp_path: Path) -> None:
     async def scenario(_: Producer, beside: ServedBroker) -> None:
-        held: list = []
+        stuck_messages: list = []
 
-        async def never(messages, _context) -> None:
-            held.extend(messages)
+        async def never_finish(messages, _context) -> None:
+            stuck_messages.extend(messages)
             await asyncio.sleep(3600)
 
-        killed = reader(beside, never, PopConfig(start=FROM_FIRST, hold=0.5, invisible=5.0, threads=3))
+        killed = reader(beside, never_finish, PopConfig(start=FROM_FIRST, hold=0.5, invisible=5.0, threads=3))
         await killed.start()
-        await until(lambda: len(held) == 3)
+        await until(lambda: len(stuck_messages) == 3)
         await killed.kill()
-        times: Counter = Counter()
+        attempts: Counter = Counter()
 
         def listener(messages, context) -> bool:
             (message,) = messages
-            times[message.body] += 1
+            attempts[message.body] += 1
             context.delay_level = 1
-            return message.body != b"7" or times[b"7"] > 1
+            return message.body != b"7" or attempts[b"7"] > 1
 
-        item = reader(beside, listener)
-        ring = item.events.ring()
-        async with item:
-            await until(lambda: len(times) == 30 and times[b"7"] == 2, 60)
-        assert times == {b"%d" % number: 2 if number == 7 else 1 for number in range(30)}
+        consumer = reader(beside, listener)
+        ring = consumer.events.ring()
+        async with consumer:
+            await until(lambda: len(attempts) == 30 and attempts[b"7"] == 2, 60)
+        assert attempts == {b"%d" % number: 2 if number == 7 else 1 for number in range(30)}
         assert sum(isinstance(event, SentBack) for event in ring.take()) == 1
 
     popping(tmp_path, scenario)
 
 
 def shares(members: list[PopConsumer], queues: Sequence[MessageQueue]) -> bool:
-    """Whether each member pops its own queues and those of the next one."""
+    """Return True if each member pops its own queues and those of the next member."""
     ids = sorted(client.client_id for client in members)
-    own = {item: set(Averagely().allocate(item, queues, ids)) for item in ids}
+    allocated = {client_id: set(Averagely().allocate(client_id, queues, ids)) for client_id in ids}
     return all(
-        set(member.popped_queues) == own[member.client_id] | own[ids[(ids.index(member.client_id) + 1) % len(ids)]]
+        set(member.popped_queues)
+        == allocated[member.client_id] | allocated[ids[(ids.index(member.client_id) + 1) % len(ids)]]
         for member in members
     )
 
 
-def test_a_broker_shares_out_among_those_who_ask_it(tmp_path: Path) -> None:
-    """Set to pop, all members pop everything; with shares each pops its own queue and the next member's; set to pull,
-    nobody pops.
+def test_the_brokers_request_mode_decides_who_pops(tmp_path: Path) -> None:
+    """In pop mode all members pop every queue. With shares each member pops its own queue and the next member's. In
+    pull mode
+    no member pops.
     """
 
     async def scenario(producer: Producer, beside: ServedBroker) -> None:
@@ -169,13 +173,13 @@ def test_a_broker_shares_out_among_those_who_ask_it(tmp_path: Path) -> None:
     popping(tmp_path, scenario)
 
 
-def test_in_order_what_failed_comes_first_and_the_rest_behind_it(tmp_path: Path) -> None:
-    """Two members pop every queue in batches of four; some messages fail once or twice. Each queue's messages are done
-    with in their order, each once, and a queue is never in two hands.
+def test_orderly_a_failed_message_is_retried_before_the_following_ones(tmp_path: Path) -> None:
+    """Two members pop every queue in batches of four, and some messages fail once or twice. Each queue's messages are
+    processed in order, each once, and never by two members at a time.
     """
 
     async def scenario(producer: Producer, beside: ServedBroker) -> None:
-        done: dict[int, list[int]] = {}
+        consumed_offsets: dict[int, list[int]] = {}
         tries: Counter = Counter()
         busy: Counter = Counter()
         crowded: list = []
@@ -186,67 +190,70 @@ def test_in_order_what_failed_comes_first_and_the_rest_behind_it(tmp_path: Path)
             busy[queue] += 1
             if busy[queue] > 1:
                 crowded.append(message)
-            assert message.reconsume_times >= tries[queue, position]  # it also counts what came and was not begun
+            assert (
+                message.reconsume_times >= tries[queue, position]
+            )  # the count includes deliveries that were not started
             tries[queue, position] += 1
             await asyncio.sleep(0)
             busy[queue] -= 1
             if position % 5 == 2 and tries[queue, position] <= 1 + queue % 2:
                 return False
-            done.setdefault(queue, []).append(position)
+            consumed_offsets.setdefault(queue, []).append(position)
             return True
 
         config = PopConfig(start=FROM_FIRST, hold=1.0, orderly=True, pull_batch=4, suspend=0.05)
-        item, other = reader(beside, listener, config), reader(beside, listener, config)
-        async with item, other:
-            await until(lambda: sum(map(len, done.values())) == 30)
+        first_member, second_member = reader(beside, listener, config), reader(beside, listener, config)
+        async with first_member, second_member:
+            await until(lambda: sum(map(len, consumed_offsets.values())) == 30)
             for number in range(30, 42):
                 await producer.send(Message("Orders", b"%d" % number))
-            await until(lambda: sum(map(len, done.values())) == 42)
-            await until(lambda: not any(item._open.values()) and not any(other._open.values()))
+            await until(lambda: sum(map(len, consumed_offsets.values())) == 42)
+            await until(lambda: not any(first_member._open.values()) and not any(second_member._open.values()))
         assert crowded == []
-        assert all(offsets == list(range(len(offsets))) for offsets in done.values())
+        assert all(offsets == list(range(len(offsets))) for offsets in consumed_offsets.values())
         failed = {key: count for key, count in tries.items() if count > 1}
         assert failed.keys() == {key for key in tries if key[1] % 5 == 2}
 
     popping(tmp_path, scenario)
 
 
-def test_in_order_a_killed_member_s_messages_come_again_in_order(tmp_path: Path) -> None:
+def test_orderly_the_messages_of_a_killed_member_are_delivered_again_in_order(tmp_path: Path) -> None:
     async def scenario(_: Producer, beside: ServedBroker) -> None:
-        held: list = []
+        stuck_messages: list = []
 
-        async def never(messages, _context) -> None:
-            held.extend(messages)
+        async def never_finish(messages, _context) -> None:
+            stuck_messages.extend(messages)
             await asyncio.sleep(3600)
 
         config = PopConfig(start=FROM_FIRST, hold=0.5, orderly=True, invisible=2.0)
-        killed = reader(beside, never, config)
+        killed = reader(beside, never_finish, config)
         await killed.start()
         queues = {unit.queue_id for unit in beside.units("Orders")}
-        await until(lambda: {message.queue.queue_id for message in held} == queues)
+        await until(lambda: {message.queue.queue_id for message in stuck_messages} == queues)
         await killed.kill()
-        assert [message.queue_offset for message in held] == [0] * len(queues)
-        done: dict[int, list[int]] = {}
+        assert [message.queue_offset for message in stuck_messages] == [0] * len(queues)
+        consumed_offsets: dict[int, list[int]] = {}
 
         def listener(messages, _context) -> None:
-            done.setdefault(messages[0].queue.queue_id, []).append(messages[0].queue_offset)
+            consumed_offsets.setdefault(messages[0].queue.queue_id, []).append(messages[0].queue_offset)
 
         async with reader(beside, listener, PopConfig(start=FROM_FIRST, hold=0.5, orderly=True)):
-            await until(lambda: sum(map(len, done.values())) == 30)
-        assert all(offsets == list(range(len(offsets))) for offsets in done.values())
+            await until(lambda: sum(map(len, consumed_offsets.values())) == 30)
+        assert all(offsets == list(range(len(offsets))) for offsets in consumed_offsets.values())
 
     popping(tmp_path, scenario)
 
 
-def test_in_order_what_is_worked_at_or_waits_is_nobody_else_s_for_as_long_as_it_takes(tmp_path: Path) -> None:
-    """A listener took longer than the invisible time: the queue's batch came to another member meanwhile, out of turn
-    with what the first one was at. Its time is renewed now, also while it waits for a worker.
+def test_orderly_messages_in_work_or_waiting_stay_invisible_as_long_as_needed(tmp_path: Path) -> None:
+    """A listener took longer than the invisible time. The queue's batch was then delivered to another member, out of
+    order
+    with the first one's work. Now the time is renewed, also for messages that wait for a worker.
     """
 
     async def scenario(_: Producer, beside: ServedBroker) -> None:
         begun: list[tuple[int, int]] = []
-        done: dict[int, list[int]] = {}
-        removed: list[int] = []
+        consumed_offsets: dict[int, list[int]] = {}
+        passed_due_times: list[int] = []
 
         async def slow(messages, _context) -> None:
             (message,) = messages
@@ -254,21 +261,23 @@ def test_in_order_what_is_worked_at_or_waits_is_nobody_else_s_for_as_long_as_it_
             if len(begun) == 1:
                 due = Handle.parse(message.properties[POP_CK]).due
                 await until(lambda: system_clock() > due, 60)
-                removed.append(due)
+                passed_due_times.append(due)
                 assert Handle.parse(message.properties[POP_CK]).due > due, "it has more time"
-            done.setdefault(message.queue.queue_id, []).append(message.queue_offset)
+            consumed_offsets.setdefault(message.queue.queue_id, []).append(message.queue_offset)
 
-        item = reader(beside, slow, PopConfig(start=FROM_FIRST, hold=0.5, orderly=True, invisible=3.0, threads=1))
-        other = reader(beside, slow, PopConfig(start=FROM_FIRST, hold=0.5, orderly=True))
-        async with item:
+        first_member = reader(
+            beside, slow, PopConfig(start=FROM_FIRST, hold=0.5, orderly=True, invisible=3.0, threads=1)
+        )
+        second_member = reader(beside, slow, PopConfig(start=FROM_FIRST, hold=0.5, orderly=True))
+        async with first_member:
             await until(lambda: len(begun) == 1)
-            await until(lambda: sum(item._open.values()) == 30)
-            async with other:
-                await until(lambda: sum(map(len, done.values())) == 30, 60)
-            assert removed
-        assert item._renewing == set()
+            await until(lambda: sum(first_member._open.values()) == 30)
+            async with second_member:
+                await until(lambda: sum(map(len, consumed_offsets.values())) == 30, 60)
+            assert passed_due_times
+        assert first_member._renewing == set()
         assert Counter(begun).most_common(1)[0][1] == 1, "each came once"
-        assert all(offsets == list(range(len(offsets))) for offsets in done.values())
+        assert all(offsets == list(range(len(offsets))) for offsets in consumed_offsets.values())
 
     popping(tmp_path, scenario)
 
@@ -276,14 +285,14 @@ def test_in_order_what_is_worked_at_or_waits_is_nobody_else_s_for_as_long_as_it_
 @pytest.mark.parametrize(
     "wrong", [{"start": FROM_TIME}, {"pull_batch": 33}, {"threads": 0}, {"strategy": "CONSISTENT_HASH"}]
 )
-def test_settings_that_make_no_sense_are_refused(wrong: dict) -> None:
+def test_invalid_settings_are_refused(wrong: dict) -> None:
     with pytest.raises(WrongMessage):
         PopConfig(**wrong)
 
 
 @pytest.mark.parametrize("orderly", [False, True])
-def test_a_stop_lets_listeners_at_work_end_and_acknowledges_them(tmp_path: Path, *, orderly: bool) -> None:
-    """A clean stop cut listeners off in the middle; their messages came again after a minute."""
+def test_a_stop_lets_running_listeners_finish_and_acknowledges_them(tmp_path: Path, *, orderly: bool) -> None:
+    """A clean stop interrupted running listeners, and their messages were delivered again after a minute."""
 
     async def scenario(_: Producer, beside: ServedBroker) -> None:
         begun: list[bytes] = []
@@ -308,9 +317,10 @@ def test_a_stop_lets_listeners_at_work_end_and_acknowledges_them(tmp_path: Path,
 
 
 @pytest.mark.parametrize("orderly", [False, True])
-def test_pops_go_on_when_a_broker_that_was_away_is_back(tmp_path: Path, *, orderly: bool) -> None:
-    """A look at the name servers while the broker was away left nothing to pop until the next one, 20 s later. In-order
-    groups at a real broker that was killed stood still for that long.
+def test_pops_continue_when_a_broker_returns(tmp_path: Path, *, orderly: bool) -> None:
+    """A route update while the broker was away left no queue to pop until the next update, 20 s later. Orderly groups
+    at a
+    real broker that was killed paused for that long.
     """
 
     async def scenario() -> None:

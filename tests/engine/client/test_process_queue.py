@@ -1,4 +1,4 @@
-"""What is held of a queue, and which offset may be committed."""
+"""The messages that a consumer holds of a queue, and the offset that it may commit."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ def messages(*offsets: int) -> list[ReceivedMessage]:
     return read_messages(b"".join(raw), QUEUE)
 
 
-def test_the_oldest_that_is_not_done_with_is_committed() -> None:
+def test_the_oldest_unfinished_offset_is_committed() -> None:
     queue = ProcessQueue(QUEUE)
-    held = messages(5, 6, 7, 9)
-    assert queue.remove(held) == -1
-    queue.put(held)
+    held_messages = messages(5, 6, 7, 9)
+    assert queue.remove(held_messages) == -1
+    queue.put(held_messages)
     assert (queue.count, queue.size, queue.lowest, queue.span) == (4, 40, 5, 4)
-    assert queue.remove([held[1]]) == 5
-    assert queue.remove([held[0]]) == 7
-    assert queue.remove([held[0]]) == 7
-    assert queue.remove(held[2:]) == 10
+    assert queue.remove([held_messages[1]]) == 5
+    assert queue.remove([held_messages[0]]) == 7
+    assert queue.remove([held_messages[0]]) == 7
+    assert queue.remove(held_messages[2:]) == 10
     assert (queue.count, queue.size, queue.lowest, queue.span) == (0, 0, None, 0)
 
 
-def test_what_is_pulled_twice_is_held_once() -> None:
+def test_a_message_pulled_twice_is_held_once() -> None:
     queue = ProcessQueue(QUEUE)
     queue.put(messages(1, 2))
     queue.put(messages(2, 3))
     assert (queue.count, queue.size) == (3, 30)
 
 
-def test_in_order_what_is_taken_is_held_until_it_is_done_with() -> None:
+def test_orderly_taken_messages_are_held_until_they_are_committed() -> None:
     queue = ProcessQueue(QUEUE)
     queue.put(messages(1, 2, 3))
-    first = queue.take(2)
-    assert [message.queue_offset for message in first] == [1, 2]
-    queue.give_back(first)
+    taken_messages = queue.take(2)
+    assert [message.queue_offset for message in taken_messages] == [1, 2]
+    queue.give_back(taken_messages)
     assert [message.queue_offset for message in queue.take(1)] == [1]
     assert (queue.count, queue.commit(), queue.count) == (3, 2, 2)
     assert queue.commit() == -1
@@ -52,7 +52,7 @@ def test_in_order_what_is_taken_is_held_until_it_is_done_with() -> None:
     assert queue.take(1) == []
 
 
-def test_locks_and_pulls_grow_old() -> None:
+def test_locks_and_pulls_expire() -> None:
     queue = ProcessQueue(QUEUE, locked=True, locked_at=1000, pulled_at=1000)
     assert queue.is_ours()
     assert queue.is_locked(1000 + LOCK_LIVES)

@@ -1,4 +1,4 @@
-"""Our producer beside our broker: what is sent stands in the store as Java's producers write it."""
+"""Our producer beside our broker: messages are stored as Java's producers write them."""
 
 from __future__ import annotations
 
@@ -21,20 +21,22 @@ from engine.codec.message import parse_unique_key
 from engine.remoting.codes import Refused, ResponseCode
 
 
-def sending(tmp_path: Path, what, config: ProducerConfig | None = None, broker: BrokerConfig | None = None, **options):
-    """Run ``what(producer, served)`` with a producer of the group ``senders``."""
+def sending(
+    tmp_path: Path, scenario, config: ProducerConfig | None = None, broker: BrokerConfig | None = None, **options
+):
+    """Run ``scenario(producer, served)`` with a producer of the group ``senders``."""
 
-    async def both() -> None:
+    async def run_scenario() -> None:
         async with (
             served(tmp_path / "store", broker) as beside,
             Producer("senders", beside.namesrv, config, **options) as producer,
         ):
-            await what(producer, beside)
+            await scenario(producer, beside)
 
-    run(both)
+    run(run_scenario)
 
 
-def test_a_message_stands_in_the_store_as_it_was_sent(tmp_path: Path) -> None:
+def test_a_message_is_stored_as_it_was_sent(tmp_path: Path) -> None:
     async def scenario(producer: Producer, beside: ServedBroker) -> None:
         message = Message("Orders", b"tea", tags="hot", keys=["k1", "k2"], properties={"mine": "1"}, flag=7)
         result = await producer.send(message)
@@ -58,8 +60,8 @@ def test_queues_are_taken_in_turn_and_a_key_stays_in_its_queue(tmp_path: Path) -
         assert turns[4:] == turns[:4]
         same = {(await producer.send(Message("Orders", b"x"), order_by="order-7")).queue for _ in range(5)}
         assert len(same) == 1
-        last = await producer.send(Message("Orders", b"x"), select=lambda queues, _: queues[-1])
-        assert last.queue.queue_id == 3
+        to_last_queue = await producer.send(Message("Orders", b"x"), select=lambda queues, _: queues[-1])
+        assert to_last_queue.queue.queue_id == 3
         chosen = await producer.send(Message("Orders", b"x"), queue=MessageQueue("Orders", "broker-a", 2))
         assert chosen.queue.queue_id == 2
 
@@ -102,8 +104,8 @@ def test_many_are_sent_at_once_one_way_and_with_a_call_back(tmp_path: Path) -> N
             for number in range(50)
         ]
         results = await asyncio.gather(*tasks)
-        assert all(item.is_ok for item in results)
-        assert [one for _, one in reports] == [None] * 50
+        assert all(result.is_ok for result in results)
+        assert [error for _, error in reports] == [None] * 50
         for number in range(10):
             await producer.send_one_way(Message("Orders", b"one way %d" % number))
         await until(lambda: len(beside.units("Orders")) == 60)
@@ -111,40 +113,39 @@ def test_many_are_sent_at_once_one_way_and_with_a_call_back(tmp_path: Path) -> N
     sending(tmp_path, scenario)
 
 
-def test_more_sends_than_may_be_in_flight_wait_in_line_and_their_time_does_not_count(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Fifty thousand sends were begun at once. All were written before an answer was read and their time counted from
-    the call, so that every send failed, and a third of them was stored all the same.
+def test_sends_over_the_limit_wait_before_their_timeout_begins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fifty thousand sends were started at once. All were written before an answer was read, and their timeouts began
+    at the
+    call. So every send failed, although a third of them was stored.
     """
-    busy, most = 0, 0
+    in_flight, max_in_flight = 0, 0
 
     async def scenario(producer: Producer, beside: ServedBroker) -> None:
         from engine.broker import processors
 
         await producer.send(Message("Orders", b"first"))
-        real, loop = processors.HANDLERS[310], asyncio.get_running_loop()
+        answer_send, loop = processors.HANDLERS[310], asyncio.get_running_loop()
         free_at = 0.0
 
-        def one_by_one(broker, request, header, connection):
-            nonlocal free_at, busy, most
+        def answer_slowly(broker, request, header, connection):
+            nonlocal free_at, in_flight, max_in_flight
             free_at = max(free_at, loop.time()) + 0.05
-            busy, most = busy + 1, max(most, busy + 1)
+            in_flight, max_in_flight = in_flight + 1, max(max_in_flight, in_flight + 1)
 
             def answer() -> None:
-                nonlocal busy
-                busy -= 1
-                answered = real(broker, request, header, connection)
+                nonlocal in_flight
+                in_flight -= 1
+                answered = answer_send(broker, request, header, connection)
                 if answered is not None:
                     connection.send(answered)
 
             loop.call_at(free_at, answer)
 
-        monkeypatch.setitem(processors.HANDLERS, 310, one_by_one)
+        monkeypatch.setitem(processors.HANDLERS, 310, answer_slowly)
         sends = [producer.send_soon(Message("Orders", b"%d" % number)) for number in range(40)]
         sends += [asyncio.ensure_future(producer.send(Message("Orders", b"%d" % number))) for number in range(40, 80)]
         assert all(result.is_ok for result in await asyncio.gather(*sends))
-        assert most <= 4
+        assert max_in_flight <= 4
         assert sum(len(beside.units("Orders", queue_id)) for queue_id in range(4)) == 81
 
     sending(tmp_path, scenario, ProducerConfig(max_in_flight=4))
@@ -152,8 +153,8 @@ def test_more_sends_than_may_be_in_flight_wait_in_line_and_their_time_does_not_c
         ProducerConfig(max_in_flight=0)
 
 
-def test_a_send_that_nobody_answers_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The message of a send without an answer ended with a colon and nothing behind it."""
+def test_an_unanswered_send_has_an_error_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error of a send without an answer ended with a colon and no reason."""
 
     async def scenario(producer: Producer, _: ServedBroker) -> None:
         from engine.broker import processors
@@ -166,7 +167,7 @@ def test_a_send_that_nobody_answers_says_so(tmp_path: Path, monkeypatch: pytest.
     sending(tmp_path, scenario)
 
 
-def test_delays_and_timers_are_told_to_the_broker(tmp_path: Path) -> None:
+def test_delays_and_timers_are_sent_to_the_broker(tmp_path: Path) -> None:
     async def scenario(producer: Producer, beside: ServedBroker) -> None:
         await producer.send(Message("Orders", b"later", delay_level=3))
         (unit,) = beside.units("SCHEDULE_TOPIC_XXXX", 2)
@@ -196,7 +197,7 @@ def test_delays_and_timers_are_told_to_the_broker(tmp_path: Path) -> None:
         ([Message("A", b"x"), Message("A", b"x", waits=False)], "waitStoreMsgOK"),
     ],
 )
-def test_what_no_broker_takes_is_refused_here(tmp_path: Path, message, words: str) -> None:
+def test_invalid_messages_are_refused_by_the_producer(tmp_path: Path, message, words: str) -> None:
     async def scenario(producer: Producer, _: ServedBroker) -> None:
         with pytest.raises(WrongMessage, match=words):
             await producer.send(message)
@@ -205,7 +206,7 @@ def test_what_no_broker_takes_is_refused_here(tmp_path: Path, message, words: st
 
 
 def answering(beside: ServedBroker, monkeypatch: pytest.MonkeyPatch, codes: list[int]) -> None:
-    """Let the broker refuse sends with these codes, one after the other, before it answers."""
+    """Let the broker refuse sends with these codes, one after the other, before it accepts."""
     from engine.broker import processors
 
     real = processors.HANDLERS[310]
@@ -222,7 +223,7 @@ def answering(beside: ServedBroker, monkeypatch: pytest.MonkeyPatch, codes: list
     ("like", "codes", "tries"),
     [("5.3", [2, 14], 3), ("5.3", [13], 0), ("4.9", [14, 17], 3), ("4.9", [2], 0), ("5.3", [1, 1, 1], 0)],
 )
-def test_retries_are_those_of_the_release(tmp_path: Path, monkeypatch, like: str, codes: list[int], tries: int) -> None:
+def test_retries_follow_the_release(tmp_path: Path, monkeypatch, like: str, codes: list[int], tries: int) -> None:
     async def scenario(producer: Producer, beside: ServedBroker) -> None:
         await producer.send(Message("Orders", b"first"))
         answering(beside, monkeypatch, list(codes))
@@ -245,7 +246,7 @@ def test_retries_are_those_of_the_release(tmp_path: Path, monkeypatch, like: str
     sending(tmp_path, scenario, ProducerConfig(like=like))
 
 
-def test_a_chosen_queue_and_a_send_beside_are_not_tried_again_on_a_refusal(tmp_path: Path, monkeypatch) -> None:
+def test_sends_to_a_chosen_queue_or_with_a_callback_are_not_retried_on_a_refusal(tmp_path: Path, monkeypatch) -> None:
     async def scenario(producer: Producer, beside: ServedBroker) -> None:
         await producer.send(Message("Orders", b"first"))
         answering(beside, monkeypatch, [ResponseCode.SERVICE_NOT_AVAILABLE] * 2)
@@ -259,39 +260,42 @@ def test_a_chosen_queue_and_a_send_beside_are_not_tried_again_on_a_refusal(tmp_p
 
 
 class DecidingListener:
-    def __init__(self, first: TransactionState, later: TransactionState = TransactionState.COMMIT) -> None:
-        self.first, self.later = first, later
+    def __init__(
+        self, execute_result: TransactionState, check_result: TransactionState = TransactionState.COMMIT
+    ) -> None:
+        self.execute_result, self.check_result = execute_result, check_result
         self.checked: list[str] = []
 
     def execute(self, _message, argument) -> TransactionState:
         if argument == "fails":
             raise RuntimeError("the bank is closed")
-        return self.first
+        return self.execute_result
 
     async def check(self, message) -> TransactionState:
         self.checked.append(message.keys)
-        return self.later
+        return self.check_result
 
 
 @pytest.mark.parametrize(
-    ("state", "there"), [(TransactionState.COMMIT, 1), (TransactionState.ROLLBACK, 0), (TransactionState.UNKNOWN, 0)]
+    ("state", "stored_count"),
+    [(TransactionState.COMMIT, 1), (TransactionState.ROLLBACK, 0), (TransactionState.UNKNOWN, 0)],
 )
-def test_a_transaction_is_decided_by_its_listener(tmp_path: Path, state: TransactionState, there: int) -> None:
+def test_a_transaction_is_decided_by_its_listener(tmp_path: Path, state: TransactionState, stored_count: int) -> None:
     async def scenario(producer: Producer, beside: ServedBroker) -> None:
         ring = producer.events.ring()
-        result, decided = await producer.send_in_transaction(Message("Orders", b"paid", keys="k"))
+        result, decision = await producer.send_in_transaction(Message("Orders", b"paid", keys="k"))
         assert result.is_ok
-        assert decided == state
-        if there:
+        assert decision == state
+        if stored_count:
             await until(lambda: beside.units("Orders"))
-        assert len(beside.units("Orders")) == there
-        (ended,) = [item for item in ring.take() if isinstance(item, TransactionEnded)]
+        assert len(beside.units("Orders")) == stored_count
+        (ended,) = [event for event in ring.take() if isinstance(event, TransactionEnded)]
         assert (ended.decision, ended.checked) == (state.name, False)
 
     sending(tmp_path, scenario, listener=DecidingListener(state))
 
 
-def test_a_broker_asks_about_a_transaction_that_nobody_decided(tmp_path: Path) -> None:
+def test_a_broker_checks_an_undecided_transaction(tmp_path: Path) -> None:
     listener = DecidingListener(TransactionState.UNKNOWN)
 
     async def scenario(producer: Producer, beside: ServedBroker) -> None:
@@ -304,7 +308,7 @@ def test_a_broker_asks_about_a_transaction_that_nobody_decided(tmp_path: Path) -
     sending(tmp_path, scenario, broker=quick, listener=listener)
 
 
-def test_a_request_that_nobody_answers_ends(tmp_path: Path) -> None:
+def test_an_unanswered_request_times_out(tmp_path: Path) -> None:
     async def scenario(producer: Producer, beside: ServedBroker) -> None:
         with pytest.raises(NoReply):
             await producer.request(Message("Questions", b"?"), 0.3)
@@ -315,7 +319,7 @@ def test_a_request_that_nobody_answers_ends(tmp_path: Path) -> None:
     sending(tmp_path, scenario)
 
 
-def test_hooks_are_told_of_each_try(tmp_path: Path) -> None:
+def test_hooks_are_called_for_each_attempt(tmp_path: Path) -> None:
     class RecordingHook:
         def __init__(self) -> None:
             self.seen: list[object] = []
@@ -335,7 +339,7 @@ def test_hooks_are_told_of_each_try(tmp_path: Path) -> None:
     sending(tmp_path, scenario, hooks=[hook])
 
 
-def test_a_producer_is_seen_and_held_back(tmp_path: Path) -> None:
+def test_a_producer_can_be_watched_and_paused(tmp_path: Path) -> None:
     async def both() -> None:
         async with served(tmp_path / "store") as beside:
             producer = Producer("senders", beside.namesrv)
@@ -371,13 +375,13 @@ def test_two_of_one_group_in_one_client_are_refused(tmp_path: Path) -> None:
             async with Producer("senders", instance=shared):
                 with pytest.raises(ClientError, match="created before"):
                     await Producer("senders", instance=shared).start()
-                async with Producer("others", instance=shared) as other:
-                    await other.send(Message("Orders", b"x"))
+                async with Producer("others", instance=shared) as second_producer:
+                    await second_producer.send(Message("Orders", b"x"))
 
     run(both)
 
 
-def test_without_a_name_server_a_start_fails_with_words() -> None:
+def test_a_start_without_a_name_server_fails_with_a_message() -> None:
     async def both() -> None:
         with pytest.raises(ClientError, match="no name server answers"):
             await Producer("senders", "127.0.0.1:1").start()

@@ -1,4 +1,4 @@
-"""Consumers that are asked: lite pull shares and reads ahead, pull does what it is told."""
+"""Lite pull consumers share queues and read ahead; pull consumers do exactly what the caller requests."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from engine.client.routes import MessageQueue
 QUEUES = [MessageQueue("Orders", "broker-a", number) for number in range(4)]
 
 
-def pulling(tmp_path: Path, what) -> None:
-    """Run ``what(producer, served)`` with ten messages in each of four queues."""
+def pulling(tmp_path: Path, scenario) -> None:
+    """Run ``scenario(producer, served)`` with ten messages in each of four queues."""
 
-    async def both() -> None:
+    async def run_scenario() -> None:
         async with served(tmp_path / "store") as beside, Producer("senders", beside.namesrv) as producer:
             for queue in QUEUES:
                 for number in range(10):
                     await producer.send(Message("Orders", b"%d" % number, tags="ab"[number % 2]), queue=queue)
             beside.units("Orders")
-            await what(producer, beside)
+            await scenario(producer, beside)
 
-    run(both)
+    run(run_scenario)
 
 
 def lite(beside: ServedBroker, **config) -> LitePullConsumer:
@@ -46,21 +46,21 @@ async def polled(consumer: LitePullConsumer, count: int) -> list:
 
 def test_polls_give_each_message_once_over_all_members(tmp_path: Path) -> None:
     async def scenario(_: Producer, beside: ServedBroker) -> None:
-        item, other = lite(beside), lite(beside)
-        for consumer in (item, other):
+        first_member, second_member = lite(beside), lite(beside)
+        for consumer in (first_member, second_member):
             consumer.subscribe("Orders")
         with pytest.raises(NotRunning):
-            await item.poll()
-        ring = item.events.ring()
-        async with item, other:
-            await until(lambda: len(item.owned) == len(other.owned) == 2)
-            results = await polled(item, 20) + await polled(other, 20)
-            places = {(message.queue.queue_id, message.queue_offset) for message in results}
+            await first_member.poll()
+        ring = first_member.events.ring()
+        async with first_member, second_member:
+            await until(lambda: len(first_member.owned) == len(second_member.owned) == 2)
+            messages = await polled(first_member, 20) + await polled(second_member, 20)
+            places = {(message.queue.queue_id, message.queue_offset) for message in messages}
             assert len(places) == 40
-            assert await item.poll(0.01) == []
-            await item.commit()
-            queue = item.owned[0]
-            assert await item.committed(queue) == item.position(queue) == 10
+            assert await first_member.poll(0.01) == []
+            await first_member.commit()
+            queue = first_member.owned[0]
+            assert await first_member.committed(queue) == first_member.position(queue) == 10
         events = ring.take()
         assert sum(isinstance(event, Delivered) for event in events) == 20
         assert any(isinstance(event, QueueTaken) for event in events)
@@ -68,7 +68,7 @@ def test_polls_give_each_message_once_over_all_members(tmp_path: Path) -> None:
     pulling(tmp_path, scenario)
 
 
-def test_a_later_poll_commits_what_was_given_before(tmp_path: Path) -> None:
+def test_a_later_poll_commits_the_messages_of_the_one_before(tmp_path: Path) -> None:
     async def scenario(_: Producer, beside: ServedBroker) -> None:
         tables = beside.server.broker.store.tables
         item = lite(beside, commit_interval=0.0)
@@ -132,7 +132,7 @@ def test_assigned_queues_are_read_sought_and_paused(tmp_path: Path) -> None:
     pulling(tmp_path, scenario)
 
 
-def test_what_makes_no_sense_is_refused() -> None:
+def test_invalid_calls_are_refused() -> None:
     with pytest.raises(WrongMessage, match="listeners"):
         LitePullConsumer("readers", "127.0.0.1:1", ConsumerConfig(orderly=True))
     consumer = LitePullConsumer("readers", "127.0.0.1:1")
@@ -142,7 +142,7 @@ def test_what_makes_no_sense_is_refused() -> None:
         consumer.assign(QUEUES)
 
 
-def test_pulls_go_where_they_are_told(tmp_path: Path) -> None:
+def test_pulls_read_the_requested_queue_and_offset(tmp_path: Path) -> None:
     async def scenario(producer: Producer, beside: ServedBroker) -> None:
         consumer = PullConsumer("pullers", beside.namesrv)
         with pytest.raises(NotRunning):
@@ -169,7 +169,7 @@ def test_pulls_go_where_they_are_told(tmp_path: Path) -> None:
 
 
 def test_a_pull_waits_for_the_route_of_a_topic_that_was_just_created(tmp_path: Path) -> None:
-    """A broker answers the first send of a topic, and announces the topic to the name servers a moment later."""
+    """A broker answers the first send of a topic before it announces the topic to the name servers."""
 
     async def scenario(_producer: Producer, beside: ServedBroker) -> None:
         async with PullConsumer("pullers", beside.namesrv) as consumer:

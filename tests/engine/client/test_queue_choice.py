@@ -1,4 +1,4 @@
-"""Queues in turn, brokers that are avoided by both releases' tables, queues by key."""
+"""Choosing a queue: in turn, by key, and avoiding slow brokers by the tables of both releases."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def choice(release: str = "5.3", *, avoid_slow: bool = True) -> QueueChoice:
         ("5.3", 0, 0),
     ],
 )
-def test_slow_brokers_are_avoided_as_the_release_says(release: Release, latency: int, avoided: int) -> None:
+def test_slow_brokers_are_avoided_as_in_the_release(release: Release, latency: int, avoided: int) -> None:
     assert TABLES[of(release).major].avoid_for(latency) == avoided
     sample = choice(release)
     sample.record_send("a", latency, 1_000_000)
@@ -55,7 +55,7 @@ def test_a_failure_counts_as_slow(release: str, avoided: int) -> None:
     assert sample.faults["a"].avoided_until == avoided
 
 
-def test_queues_come_in_turn_and_a_retry_goes_to_another_broker() -> None:
+def test_queues_are_used_in_turn_and_a_retry_goes_to_another_broker() -> None:
     sample = choice(avoid_slow=False)
     every = queues("a", "b")
     assert [sample.choose(every, None, 0) for _ in range(5)] == [*every, every[0]]
@@ -63,7 +63,7 @@ def test_queues_come_in_turn_and_a_retry_goes_to_another_broker() -> None:
     assert {sample.choose(queues("a"), "a", 0).broker for _ in range(8)} == {"a"}
 
 
-def test_an_avoided_broker_is_left_out_until_its_time() -> None:
+def test_an_avoided_broker_is_skipped_until_its_time_ends() -> None:
     sample = choice()
     every = queues("a", "b")
     sample.record_send("a", 600, 0)
@@ -93,5 +93,5 @@ def test_with_all_avoided_4_9_takes_the_better_half() -> None:
 def test_a_key_has_java_s_queue() -> None:
     every = queues("a", each=4)
     assert by_key(every, "TagA").queue_id == 2598919 % 4
-    assert by_key(every[:3], "polygenelubricants").queue_id == 2  # its hash is the smallest int
+    assert by_key(every[:3], "polygenelubricants").queue_id == 2  # the hash of this key is the smallest int
     assert by_key(every, "").queue_id == 0

@@ -1,4 +1,4 @@
-"""Each strategy gives what Java's gives: a record of its answers, and the rules that hold for all clients together."""
+"""Each strategy allocates queues like Java's: recorded answers, and the rules that apply to all clients together."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def queues(count: int, broker: str = "broker-a") -> list[MessageQueue]:
     return [MessageQueue("Orders", broker, number) for number in range(count)]
 
 
-def test_what_java_gave_is_given() -> None:
+def test_allocations_match_javas() -> None:
     with lzma.open(RECORD, "rt", encoding="utf-8") as file:
         rows = [line.rstrip("\n").rpartition("\t") for line in file]
     assert len(rows) == 400
@@ -40,19 +40,24 @@ def test_what_java_gave_is_given() -> None:
 @pytest.mark.parametrize("clients", [1, 2, 3, 7, 20])
 def test_every_queue_has_one_owner(strategy, clients: int) -> None:
     ids = sorted(f"10.0.0.{number}@{number}" for number in range(clients))
-    every = queues(16)
-    assert sorted(queue for own in ids for queue in strategy.allocate(own, every, ids)) == every
+    all_queues = queues(16)
+    assert sorted(queue for allocated in ids for queue in strategy.allocate(allocated, all_queues, ids)) == all_queues
 
 
 def test_averagely_gives_neighbours_and_the_first_clients_one_more() -> None:
-    every = queues(5)
-    assert [Averagely().allocate(own, every, ["a", "b"]) for own in "ab"] == [every[:3], every[3:]]
-    assert [len(AveragelyByCircle().allocate(own, every, ["a", "b"])) for own in "ab"] == [3, 2]
-    assert Averagely().allocate("c", every[:2], ["a", "b", "c"]) == []
+    all_queues = queues(5)
+    assert [Averagely().allocate(client_id, all_queues, ["a", "b"]) for client_id in "ab"] == [
+        all_queues[:3],
+        all_queues[3:],
+    ]
+    assert [len(AveragelyByCircle().allocate(client_id, all_queues, ["a", "b"])) for client_id in "ab"] == [3, 2]
+    assert Averagely().allocate("c", all_queues[:2], ["a", "b", "c"]) == []
 
 
-def test_who_is_listed_twice_has_twice_the_places_on_the_ring() -> None:
-    """Ids were put at the same places again, so that a client that a list named twice took fewer queues than Java's."""
+def test_a_client_listed_twice_has_twice_the_positions_on_the_ring() -> None:
+    """The second copy of an id got the same ring positions, so a client listed twice got fewer queues than with
+    Java.
+    """
     every, ids = queues(64), ["a", "b"]
     once = ConsistentHash().allocate("a", every, ids)
     allocate = ConsistentHash().allocate("a", every, ["a", "a", "b"])

@@ -17,7 +17,7 @@ def waited(message: str, timeout_s: float = 3.0) -> tuple[str, float]:
     return message, timeout_s
 
 
-def test_the_older_name_counts_and_is_warned_about():
+def test_the_older_name_works_with_a_warning():
     with pytest.warns(DeprecationWarning, match="patience= is called timeout_s= now"):
         assert waited("one", patience=0.5) == ("one", 0.5)  # type: ignore[call-arg]
     assert waited("one", timeout_s=2.0) == ("one", 2.0)

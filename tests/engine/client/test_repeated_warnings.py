@@ -1,4 +1,4 @@
-"""Warnings about other hosts: one line a second and cause, and nothing in a program that set no logging."""
+"""Warnings about other hosts: one line per second and cause, and none in a program that did not configure logging."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return now
 
 
-def test_a_cause_is_logged_once_a_second_with_the_number_left_out(
+def test_a_cause_is_logged_once_a_second_with_the_number_of_omitted_lines(
     clock: list[float], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A broker that was away for nine seconds gave 148 lines of routes and 72 of pulls."""
+    """A broker that was away for nine seconds caused 148 lines about routes and 72 about pulls."""
     warnings = RepeatedWarnings()
     for step in range(25):
         clock[0] = 100.0 + step / 10
@@ -46,7 +46,7 @@ def test_a_cause_is_logged_once_a_second_with_the_number_left_out(
     ]
 
 
-def test_causes_are_forgotten_where_they_are_too_many(clock: list[float], caplog: pytest.LogCaptureFixture) -> None:
+def test_the_number_of_remembered_causes_is_bounded(clock: list[float], caplog: pytest.LogCaptureFixture) -> None:
     warnings = RepeatedWarnings()
     for number in range(2000):
         warnings.warn(_log, str(number), "%d", number)
@@ -72,7 +72,7 @@ with consumer:
 
 
 @pytest.mark.parametrize("configured", [False, True])
-def test_a_program_without_its_broker_gets_few_lines_or_none_if_it_set_no_logging(
+def test_a_program_without_its_broker_gets_few_lines_or_none_without_logging(
     tmp_path: Path, *, configured: bool
 ) -> None:
     program = tmp_path / "program.py"

@@ -1,4 +1,4 @@
-"""Routes as name servers write them, and the queues that are sent to and read."""
+"""Routes as name servers write them, and the queues for sending and reading."""
 
 from __future__ import annotations
 
@@ -36,32 +36,32 @@ def test_only_brokers_with_a_master_are_sent_to_and_all_are_read() -> None:
     assert route.address("broker-a") is None
 
 
-def test_permissions_are_kept_to() -> None:
+def test_permissions_are_respected() -> None:
     route = read_route("T", BARE.replace(b'"perm":6', b'"perm":4'))
     assert route.publish_queues == ()
     assert len(read_route("T", BARE.replace(b'"perm":6', b'"perm":2')).subscribe_queues) == 0
 
 
-def test_an_order_topic_says_itself_which_queues_there_are() -> None:
+def test_an_order_topic_lists_its_own_queues() -> None:
     body = BARE[:-1] + b',"orderTopicConf":"broker-b:1;broker-a:2"}'
     queues = read_route("T", body).publish_queues
     assert [(queue.broker, queue.queue_id) for queue in queues] == [("broker-b", 0), ("broker-a", 0), ("broker-a", 1)]
 
 
-def test_a_new_topic_gets_as_many_queues_as_it_wants_and_its_model_has() -> None:
+def test_a_new_topic_gets_the_smaller_of_wanted_and_template_queues() -> None:
     assert len(read_route("TBW102", BARE).for_new_topic("T", 1).publish_queues) == 1
     assert len(read_route("TBW102", BARE).for_new_topic("T", 8).publish_queues) == 2
 
 
 def test_queues_sort_as_java_sorts_them() -> None:
-    high, low = MessageQueue("\U0001f600", "b", 0), MessageQueue("\ufffd", "b", 0)
-    assert sorted([low, high], key=queue_order) == [high, low]  # surrogates stand before U+FFFD
+    astral, replacement = MessageQueue("\U0001f600", "b", 0), MessageQueue("\ufffd", "b", 0)
+    assert sorted([replacement, astral], key=queue_order) == [astral, replacement]  # surrogates stand before U+FFFD
 
 
 @pytest.mark.parametrize(
     "body", [b"", b"[1]", b'{"brokerDatas":5}', b'{"brokerDatas":[{"brokerName":"a","brokerAddrs":null}]}']
 )
-def test_a_body_that_is_no_route(body: bytes) -> None:
+def test_a_body_without_a_route(body: bytes) -> None:
     with pytest.raises(UnexpectedAnswer):
         read_route("T", body)
     assert TopicRoute("T").publish_queues == ()

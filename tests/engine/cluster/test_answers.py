@@ -1,4 +1,4 @@
-"""Bodies as a broker of 5.3.3 writes them, and bodies that are none."""
+"""Bodies as a broker of 5.3.3 writes them, and invalid bodies."""
 
 from __future__ import annotations
 
@@ -32,28 +32,28 @@ PRODUCERS = (
 
 
 def test_brokers_of_a_cluster():
-    item, other = answers.brokers(CLUSTER)
-    assert (item.name, item.broker_id, item.address, item.is_master) == ("broker-a", 0, "127.0.0.1:10911", True)
-    assert (other.broker_id, other.address, other.cluster) == (1, "127.0.0.1:10921", "DefaultCluster")
+    master, slave = answers.brokers(CLUSTER)
+    assert (master.name, master.broker_id, master.address, master.is_master) == ("broker-a", 0, "127.0.0.1:10911", True)
+    assert (slave.broker_id, slave.address, slave.cluster) == (1, "127.0.0.1:10921", "DefaultCluster")
 
 
-def test_ends_of_queues_stand_under_objects():
+def test_queue_ends_have_objects_as_keys():
     assert answers.queue_ends(STATS) == {Queue("T", "broker-a", 1): QueueEnds(2, 12, 1_700_000_000_000)}
     assert answers.queue_ends(b'{"offsetTable":{"no queue":{"maxOffset":1},7:{}}}') == {}
 
 
-def test_what_a_consumer_owns_is_what_it_has_not_dropped():
+def test_a_consumer_owns_the_queues_it_has_not_dropped():
     assert answers.owned(RUNNING) == {Queue("T", "broker-a", 1)}
 
 
-def test_a_group_and_who_sends():
+def test_a_group_and_its_producers():
     group = answers.consuming(GROUP, "g")
     assert group.clients == (Client("c@1", "127.0.0.1:5", "JAVA", 479),)
     assert (group.model, dict(group.subscriptions)) == ("CLUSTERING", {"T": "a || b"})
     assert answers.producers(PRODUCERS) == {"shop": (Client("p@1", "127.0.0.1:7", "GO", 3),)}
 
 
-def test_held_pulls_where_a_broker_tells_them():
+def test_held_pulls_are_read_if_the_broker_reports_them():
     queue = Queue("T", "broker-a", 1)
     reported = {"heldPulls": '[["T",1,"g",2],["T",1,"h",1],["T"],7]'}
     assert answers.held(reported, "broker-a") == {queue: {"g": 2, "h": 1}}
@@ -72,6 +72,6 @@ def test_tables_of_a_broker():
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"5", b"<html>"])
-def test_a_body_that_is_no_object(body: bytes):
+def test_a_body_without_an_object(body: bytes):
     with pytest.raises(UnexpectedAnswer):
         answers.queue_ends(body)

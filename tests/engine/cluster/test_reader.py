@@ -1,4 +1,4 @@
-"""A cluster is asked: ours, with clients, with a broker that goes, with requests that are refused."""
+"""Reading a cluster of our servers: with clients, with a broker that stops, and with refused requests."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ BEAT = {
     ],
 }
 OWNS = b'{"mqTable":{{"brokerName":"broker-a","queueId":0,"topic":"Orders"}:{"droped":false}}}'
-FIRST = Queue("Orders", "broker-a", 0)
+QUEUE_0 = Queue("Orders", "broker-a", 0)
 
 
 class Consumer(Asking):
-    """Answers 307, and knows no other request."""
+    """A client that answers request 307 and no other."""
 
     bodies: ClassVar = {307: OWNS}
 
@@ -46,7 +46,9 @@ class Consumer(Asking):
 
 @asynccontextmanager
 async def cluster(path: Path) -> AsyncIterator[tuple[str, Asking]]:
-    """A name server, a broker, and a client of it that is no consumer."""
+    """Start a name server and a broker; yield the name server's address and a client of the broker that is no
+    consumer.
+    """
     async with (
         ListeningNameServer(None, port=0) as names,
         serving_store(path, name_servers=[names.address], port=0) as server,
@@ -75,24 +77,24 @@ def test_brokers_queues_groups_and_clients(tmp_path: Path) -> None:
             assert dict(state.name_servers) == {names: ""}
             (broker,) = state.brokers
             assert (broker.name, broker.release, broker.words) == ("broker-a", "V5_5_1", "")
-            assert broker.held == {}, "ours tells that nobody waits"
-            assert state.queues[FIRST].max_offset == 3
+            assert broker.held == {}, "our broker reports that no pull waits"
+            assert state.queues[QUEUE_0].max_offset == 3
             group = state.groups["readers"]
-            assert [(item.client_id, item.language) for item in group.clients] == [("c@1", "JAVA")]
-            assert group.owners(FIRST) == ("c@1",)
+            assert [(member.client_id, member.language) for member in group.clients] == [("c@1", "JAVA")]
+            assert group.owners(QUEUE_0) == ("c@1",)
             assert group.asked_all
-            assert state.behind("readers")[FIRST] == 2
+            assert state.behind("readers")[QUEUE_0] == 2
             assert [sender.client_id for sender in state.producers["senders"]] == ["c@1"]
-            assert {one.name for one in calls} >= {"GET_BROKER_CLUSTER_INFO", "GET_CONSUMER_RUNNING_INFO"}
+            assert {request.name for request in calls} >= {"GET_BROKER_CLUSTER_INFO", "GET_CONSUMER_RUNNING_INFO"}
             await client.send("Orders", b"more")
             client.server.broker.store.wait_dispatched()
-            assert (await reader.read()).rates(state)[FIRST] > 0
+            assert (await reader.read()).rates(state)[QUEUE_0] > 0
             consumer.close()
 
     run(scenario)
 
 
-def test_a_client_that_does_not_tell_is_a_refusal_and_leaves_its_queues_open(tmp_path: Path) -> None:
+def test_a_client_that_does_not_answer_is_a_refusal_and_its_queues_stay_unknown(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with cluster(tmp_path) as (names, client), ClusterReader([names]) as reader:
             consumer = Consumer(client.server)
@@ -108,7 +110,7 @@ def test_a_client_that_does_not_tell_is_a_refusal_and_leaves_its_queues_open(tmp
     run(scenario)
 
 
-def test_a_broker_that_goes_stands_as_it_last_was(tmp_path: Path) -> None:
+def test_a_stopped_broker_keeps_its_last_state(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with ListeningNameServer(None, port=0) as names, ClusterReader([names.address]) as reader:
             async with serving_store(tmp_path, name_servers=[names.address], port=0) as server:
@@ -116,12 +118,12 @@ def test_a_broker_that_goes_stands_as_it_last_was(tmp_path: Path) -> None:
                 await client.open()
                 await client.send("Orders", b"1")
                 server.broker.store.wait_dispatched()
-                before = await reader.read()
+                state_before = await reader.read()
                 client.close()
-            after = await reader.read()
-            assert after.brokers[0].words == "no longer registered"
-            assert after.brokers[0].at == before.brokers[0].at
-            assert after.queues == before.queues
+            state_after = await reader.read()
+            assert state_after.brokers[0].words == "no longer registered"
+            assert state_after.brokers[0].at == state_before.brokers[0].at
+            assert state_after.queues == state_before.queues
 
     run(scenario)
 

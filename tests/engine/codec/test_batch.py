@@ -40,7 +40,7 @@ _MEMBERS = st.tuples(
 
 
 @given(st.lists(_MEMBERS, max_size=6))
-def test_a_batch_comes_back(written):
+def test_a_batch_round_trips(written):
     body = b"".join(encode(*member) for member in written)
     actual_members = members(body)
     assert [(member.flag, member.body, member.properties) for member in actual_members] == written
@@ -60,9 +60,9 @@ def test_any_bytes_give_members_and_at_most_one_damage(raw):
 
 
 @given(st.lists(_MEMBERS, min_size=1, max_size=3), st.integers(0, 500), st.integers(0, 7))
-def test_flipped_bits_never_raise(written, at, bit):
+def test_flipped_bits_never_raise(written, position, bit):
     body = bytearray(b"".join(encode(*member) for member in written))
-    body[at % len(body)] ^= 1 << bit
+    body[position % len(body)] ^= 1 << bit
     assert sum(row.size for row in walk(bytes(body))) == len(body)
 
 
@@ -78,7 +78,7 @@ DAMAGE = [
 
 
 @pytest.mark.parametrize(("raw", "reason"), DAMAGE)
-def test_damage_says_what_was_expected(raw, reason):
+def test_damage_has_a_reason(raw, reason):
     assert members(raw) == [MemberDamage(0, 0, len(raw), reason)]
     good = encode(1, b"good", {})
     assert members(good + raw)[1] == MemberDamage(1, len(good), len(raw), reason)
@@ -86,8 +86,8 @@ def test_damage_says_what_was_expected(raw, reason):
 
 
 @given(st.lists(_MEMBERS, max_size=4))
-def test_the_spans_of_members_are_where_they_lie(written):
-    """The put path takes flag, body and properties from the spans without making a member of each."""
+def test_the_spans_are_the_positions_of_the_members(written):
+    """The put path takes flag, body and properties from the spans without building a member object each."""
     body = b"".join(encode(*member) for member in written)
     received = [
         (flag, body[position : position + size], body[text : text + length])
@@ -96,14 +96,14 @@ def test_the_spans_of_members_are_where_they_lie(written):
     assert received == [(member.flag, member.body, member.properties_raw) for member in members(body)]
 
 
-def test_a_member_has_tags_and_keys_of_its_own():
+def test_a_member_has_its_own_tags_and_keys():
     (member,) = members(encode(0, b"", {"TAGS": "A", "KEYS": "k1 k2", "UNIQ_KEY": "U"}))
     assert (member.tags, member.keys, member.unique_key) == ("A", ["k1", "k2"], "U")
     (bare,) = members(encode(0, b"", {}))
     assert (bare.tags, bare.keys, bare.unique_key) == (None, [], None)
 
 
-def test_a_list_is_bounded_and_says_so():
+def test_a_list_of_members_is_bounded_and_reports_it():
     body = encode(0, b"", {}) * 10
     actual_members = members(body, max_count=3)
     assert len(actual_members) == 4

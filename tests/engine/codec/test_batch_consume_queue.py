@@ -43,7 +43,7 @@ _I16, _I32, _I64 = (st.integers(-(1 << bits - 1), (1 << bits - 1) - 1) for bits 
 
 
 @given(st.builds(BatchCqUnit, _I64, _I32, _I64, _I64, _I64, _I16, _I32, _I32))
-def test_comes_back(unit):
+def test_a_unit_round_trips(unit):
     raw = encode(unit)
     assert len(raw) == BATCH_CQ_UNIT_SIZE == BATCH_CQ_UNIT.itemsize == 46
     assert decode(b"ab" + raw, 2) == unit

@@ -1,4 +1,4 @@
-"""Texts in a block asked where they stand: both twins answer alike, and as the decoded text would."""
+"""Text conditions evaluated in the bytes of a block: both twins agree with each other and with the decoded text."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_property_s_last_value_is_found_as_decoding_finds_it(block, monkeypatc
         ("endswith", b"st", [FALSE, TRUE, NULL, NULL, NULL]),
     ],
 )
-def test_questions_are_answered_where_the_text_stands(block, how, sought, answers):
+def test_conditions_are_evaluated_in_the_bytes(block, how, sought, answers):
     assert property_values(block, ROWS, b"K").match(how, sought).tolist() == answers
 
 
@@ -58,7 +58,7 @@ def test_one_of_several_keys_and_numbers(block):
     assert (len(values), set(states.tolist())) == (5, {block_texts.NO_NUMBER})
 
 
-def test_without_machine_code_whoever_asks_decodes(block, monkeypatch):
+def test_without_machine_code_the_caller_decodes(block, monkeypatch):
     monkeypatch.setattr(columns, "twin", lambda: None)
     actual_bodies = bodies(block, ROWS)
     assert (actual_bodies.match("equal", b"x"), actual_bodies.parse_numbers(), actual_bodies.compare(b"x")) == (
@@ -69,8 +69,8 @@ def test_without_machine_code_whoever_asks_decodes(block, monkeypatch):
     assert judge_pairs(block, ROWS) is None
 
 
-def test_texts_are_ordered_where_the_order_of_bytes_is_that_of_java():
-    """Java orders UTF-16 units: beyond ASCII its order is not that of the bytes, and the caller decodes."""
+def test_texts_are_ordered_only_where_byte_order_is_javas():
+    """Java orders UTF-16 units. Beyond ASCII this differs from the order of the bytes, so the caller decodes."""
     signs, certain = bodies(block_of(*({"body": body} for body in (b"a", b"b", b"bb", b"\xc3\xa9"))), ROWS[:4]).compare(
         b"b"
     )
@@ -78,7 +78,7 @@ def test_texts_are_ordered_where_the_order_of_bytes_is_that_of_java():
     assert certain.tolist() == [True, True, True, False]
 
 
-def test_property_texts_that_are_json_as_they_are_are_told_from_the_others():
+def test_property_texts_that_need_no_json_escaping_are_recognized():
     texts = (
         b"TAGS\x01A\x02K\x01one\x02",
         b"K\x01\xc3\xa9\x02",
@@ -91,6 +91,6 @@ def test_property_texts_that_are_json_as_they_are_are_told_from_the_others():
     assert judged.tolist() == [block_texts.PLAIN, block_texts.PLAIN_WIDE, *[block_texts.ODD] * 4]
 
 
-def test_what_bytes_cannot_tell_is_not_sought():
+def test_conditions_that_need_decoding_are_left_to_the_caller():
     assert [searchable(text) for text in ("a€", "\ufffd", "\ud800")] == ["a€".encode(), None, None]
     assert rarest_first(b"e q")[0] == 2

@@ -1,4 +1,4 @@
-"""Bits of SQL groups: positions that a real broker kept, and maps that were in its ext units."""
+"""Bloom filter bits of SQL groups, compared with positions and maps of a real broker."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from engine.codec.bloom import BITS, HASHES, bit_map, murmur3_64, positions
         ("GID_A", "TopicTest", (15, 11, 6)),
     ],
 )
-def test_positions_are_those_that_a_broker_keeps(group: str, topic: str, bits: tuple[int, ...]) -> None:
+def test_positions_match_a_brokers(group: str, topic: str, bits: tuple[int, ...]) -> None:
     assert positions(group, topic) == bits
 
 
@@ -36,7 +36,7 @@ def test_a_map_has_the_bits_of_all_groups() -> None:
     ],
 )
 def test_murmur(text: str, hashed: int) -> None:
-    """Known values of the hash, over tails of every kind."""
+    """Known values of the hash, with tails of every length."""
     assert murmur3_64(text.encode()) == hashed
 
 

@@ -1,4 +1,4 @@
-"""The checkpoint file in both directions, and as real brokers left it."""
+"""The checkpoint file in both directions, and files of real brokers."""
 
 import pytest
 from hypothesis import given
@@ -40,7 +40,7 @@ _I64 = st.integers(-(1 << 63), (1 << 63) - 1)
 
 
 @given(_I64, _I64, _I64, _I64, _I64)
-def test_comes_back(physic, logics, index, master, confirm):
+def test_a_checkpoint_round_trips(physic, logics, index, master, confirm):
     checkpoint = Checkpoint(physic, logics, index, master or None, confirm or None)
     assert decode(encode(checkpoint)) == checkpoint
 
@@ -63,18 +63,18 @@ def test_any_bytes_give_a_checkpoint_or_corrupt_unit(raw):
         (2_999, 10_000, 0, 0, 0),
     ],
 )
-def test_recovery_looks_three_seconds_further_back(physic, logics, index, least, least_index):
+def test_recovery_begins_three_seconds_earlier(physic, logics, index, least, least_index):
     checkpoint = Checkpoint(physic, logics, index)
     assert (checkpoint.min_timestamp, checkpoint.min_timestamp_index) == (least, least_index)
 
 
-def test_an_older_release_leaves_what_stands_behind_its_own_numbers():
-    """4.9 and 5.4 map the file and set their own numbers: what a newer release wrote behind them stays."""
-    before = encode(Checkpoint(1, 2, 3, 4, 5, 6))[:48] + b"\x07" * (CHECKPOINT_SIZE - 48)
-    written = encode(Checkpoint(10, 20, 30, 40, 50, 60), 5, before)
+def test_an_older_release_keeps_the_numbers_after_its_own():
+    """4.9 and 5.4 map the file and set their own numbers. The numbers that a newer release wrote after them stay."""
+    old_bytes = encode(Checkpoint(1, 2, 3, 4, 5, 6))[:48] + b"\x07" * (CHECKPOINT_SIZE - 48)
+    written = encode(Checkpoint(10, 20, 30, 40, 50, 60), 5, old_bytes)
     assert decode(written) == Checkpoint(10, 20, 30, 40, 50, 6)
-    assert written[48:] == before[48:]
-    assert decode(encode(Checkpoint(10, 20, 30, 40, 50, 60), 3, before)) == Checkpoint(10, 20, 30, 4, 5, 6)
+    assert written[48:] == old_bytes[48:]
+    assert decode(encode(Checkpoint(10, 20, 30, 40, 50, 60), 3, old_bytes)) == Checkpoint(10, 20, 30, 4, 5, 6)
 
 
 def test_parts_cover_the_fields():
@@ -103,7 +103,9 @@ def test_agrees_with_what_rocketmq_read(golden, golden_account, name):
 
 
 def test_numbers_that_no_broker_writes_are_named():
-    """Random bytes were read as times 282 million years ahead, and the log was said to have lost its tail."""
+    """Random bytes were read as times 282 million years ahead, and the check reported that the log had lost its
+    tail.
+    """
     now, end = 1_764_000_000_000, 1 << 40
     assert Checkpoint(now, now, 0, end, end, end).impossible == {}
     assert Checkpoint(0, 0, 0, -1, -1).impossible == {}

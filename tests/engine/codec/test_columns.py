@@ -1,6 +1,6 @@
-"""Blocks of columns: both twins walk alike, tell what the single-unit codec tells, and read no byte but theirs.
+"""Blocks of columns: both twins agree with the single-unit codec and read no byte outside their buffer.
 
-Whole stretches of units through one buffer: every unit once, whatever lends the bytes.
+A long range of units is scanned through one buffer: every unit appears once, whatever the source of the bytes.
 """
 
 from __future__ import annotations
@@ -77,9 +77,9 @@ UNITS = [
 ]
 
 
-def scanned(scan, data, base=0, at=0, capacity=64, **options):
+def scanned(scan, data, base=0, position=0, capacity=64, **options):
     out, topics = UnitColumns(capacity), TopicTable()
-    return scan(data, len(data), base, at, out, topics, **options), out, topics
+    return scan(data, len(data), base, position, out, topics, **options), out, topics
 
 
 def test_the_compiled_twin_is_there():
@@ -88,7 +88,7 @@ def test_the_compiled_twin_is_there():
 
 @pytest.mark.parametrize("scan", TWINS)
 @pytest.mark.parametrize("fields", UNITS)
-def test_a_row_tells_what_the_single_unit_codec_tells(scan, fields):
+def test_a_row_matches_the_single_unit_codec(scan, fields):
     data = raw_unit(1234, **fields)
     result, out, topics = scanned(scan, data, base=1234)
     assert (result.next_position, result.units, result.stopped) == (len(data), 1, "end")
@@ -149,7 +149,7 @@ def test_a_walk_stops_with_a_reason(scan, tail, why):
 
 
 @pytest.mark.parametrize("scan", TWINS)
-def test_a_full_block_goes_on_where_it_stopped(scan):
+def test_a_scan_continues_after_a_full_block(scan):
     data = raw_log(*[{"body": bytes([n])} for n in range(10)]) + raw_blank(99)
     out, topics, position, observed = UnitColumns(3), TopicTable(), 0, []
     while True:
@@ -163,7 +163,7 @@ def test_a_full_block_goes_on_where_it_stopped(scan):
 
 @pytest.mark.full_form(keep=20)
 @pytest.mark.parametrize("name", names())
-def test_golden_logs_come_out_as_the_single_unit_codec_decodes_them(golden, name):
+def test_golden_logs_match_the_single_unit_codec(golden, name):
     for path in sorted(golden(name).rglob("commitlog/*")):
         data = path.read_bytes()
         base = int(path.name)
@@ -195,21 +195,21 @@ def mutated(data: bytes, rng: random.Random) -> bytes:
     return bytes(hurt)
 
 
-def assert_twins_agree(data, base=0, capacity=64, at=0):
-    left, output, topics = scanned(scan_block, data, base, at, capacity)
-    right, other, names_too = scanned(scan_block_plain, data, base, at, capacity)
-    assert left == right
+def assert_twins_agree(data, base=0, capacity=64, position=0):
+    compiled_result, output, topics = scanned(scan_block, data, base, position, capacity)
+    plain_result, plain_output, names_too = scanned(scan_block_plain, data, base, position, capacity)
+    assert compiled_result == plain_result
     for name, _ in COLUMN_TYPES:
-        assert np.array_equal(output[name], other[name]), name
+        assert np.array_equal(output[name], plain_output[name]), name
     assert topics.names == names_too.names
     keys = key_hashes(output, topics)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("STORESCOPE_PLAIN", "1")
-        plain_keys = key_hashes(other, names_too)
-        plain_next = next_unit(data, len(data), base, at, base + len(data))
+        plain_keys = key_hashes(plain_output, names_too)
+        plain_next = next_unit(data, len(data), base, position, base + len(data))
     assert [column.tolist() for column in keys] == [column.tolist() for column in plain_keys]
-    assert next_unit(data, len(data), base, at, base + len(data)) == plain_next
-    assert plain_next == find_unit(data, base, at, base + len(data))
+    assert next_unit(data, len(data), base, position, base + len(data)) == plain_next
+    assert plain_next == find_unit(data, base, position, base + len(data))
 
 
 @pytest.mark.parametrize("seed", range(300))
@@ -247,7 +247,7 @@ def test_the_twins_agree_on_any_unit(units, cut, capacity):
 
 
 def test_nothing_is_read_outside_the_bytes():
-    """Every case lies against a page that must not be touched, once before it and once behind it."""
+    """Each case is tested next to a protected memory page, once after it and once before it."""
     script = Path(__file__).parents[2] / "support" / "guarded_scan.py"
     done = subprocess.run(
         [sys.executable, str(script), "400"], capture_output=True, text=True, timeout=300, check=False
@@ -264,7 +264,7 @@ def test_positions_outside_the_buffer_are_refused(scan):
             scan(data, n, 0, position, UnitColumns(4), TopicTable())
 
 
-def test_a_copy_outlives_the_next_block():
+def test_a_copy_survives_the_next_block():
     data = raw_log({"queue_id": 1}, {"queue_id": 2})
     out, topics = UnitColumns(8), TopicTable()
     scan_block(data, len(data), 0, 0, out, topics)
@@ -274,7 +274,7 @@ def test_a_copy_outlives_the_next_block():
     assert len(out) == 1
 
 
-def test_where_numba_is_missing_and_no_code_is_kept_plain_python_answers_and_says_so_once(tmp_path):
+def test_without_numba_and_saved_code_plain_python_answers_and_warns_once(tmp_path):
     tmp_path.chmod(0o700)
     code = (
         "import os, sys, logging\n"
@@ -302,7 +302,7 @@ def test_the_environment_can_forbid_compiled_walks(monkeypatch, caplog):
     assert not caplog.records
 
 
-def test_plain_python_answers_while_there_is_a_doubt() -> None:
+def test_plain_python_answers_until_compiled_code_is_verified() -> None:
     doubts = [True]
     with columns.without_twins_while(lambda: doubts[0]):
         assert columns.twin() is None
@@ -313,7 +313,7 @@ def test_plain_python_answers_while_there_is_a_doubt() -> None:
 
 
 class BorrowedBytes:
-    """Bytes that a call gives, or those of an open file."""
+    """Bytes in memory, or those of an open file."""
 
     def __init__(self, data, descriptor=-1):
         self.data, self.descriptor = data, descriptor
@@ -352,14 +352,14 @@ def test_a_file_is_read_by_its_descriptor(small_store, tmp_path):
         os.close(descriptor)
 
 
-def test_it_begins_at_a_unit_and_ends_before_an_offset(small_store):
-    first, last = small_store.units[40], small_store.units[90]
-    assert walked(BorrowedBytes(bytes(small_store.log)), 16, first.offset, last.offset) == [
+def test_a_walk_begins_at_a_unit_and_ends_before_an_offset(small_store):
+    first_unit, end_unit = small_store.units[40], small_store.units[90]
+    assert walked(BorrowedBytes(bytes(small_store.log)), 16, first_unit.offset, end_unit.offset) == [
         u.offset for u in small_store.units[40:90]
     ]
 
 
-def test_it_ends_at_what_is_no_unit_and_gives_nothing_where_that_is_at_once(small_store, monkeypatch):
+def test_a_walk_ends_at_invalid_bytes(small_store, monkeypatch):
     data = bytearray(small_store.log)
     data[small_store.units[50].offset : small_store.units[50].offset + 8] = bytes(8)
     assert walked(BorrowedBytes(bytes(data))) == [unit.offset for unit in small_store.units[:50]]
@@ -370,6 +370,6 @@ def test_it_ends_at_what_is_no_unit_and_gives_nothing_where_that_is_at_once(smal
 
 @pytest.mark.parametrize(("name", "value"), [("byteorder", "big"), ("maxsize", (1 << 31) - 1)])
 def test_a_machine_of_another_kind_uses_plain_python(monkeypatch, name, value) -> None:
-    """The compiled twins would read every word in the wrong order there."""
+    """On such a machine the compiled twins would read every word in the wrong byte order."""
     monkeypatch.setattr(sys, name, value)
     assert columns._try_twin.__wrapped__() is None

@@ -1,4 +1,4 @@
-"""Where machine code is kept."""
+"""The folder for machine code."""
 
 from __future__ import annotations
 
@@ -13,15 +13,19 @@ from engine.files import own_folders
 
 @pytest.fixture
 def place(tmp_path):
-    """A folder of this user alone, by its own name."""
+    """A folder that only this user can write."""
     return Path(os.path.realpath(tmp_path))
 
 
-def test_machine_code_is_kept_where_nobody_else_writes(place, monkeypatch):
-    """Machine code that others can write runs in this process: a shared ``NUMBA_CACHE_DIR`` is passed over."""
+def test_machine_code_is_saved_where_only_this_user_can_write(place, monkeypatch):
+    """Machine code runs in this process, so a ``NUMBA_CACHE_DIR`` that others can write is ignored."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(place / "cache"))
-    own = place / "cache" / "storescope" / "numba" / compiled_cache._fingerprint()
-    for arguments, expected in ((place / "mine", place / "mine"), (place / "shared", own), (None, own)):
+    private_folder = place / "cache" / "storescope" / "numba" / compiled_cache._fingerprint()
+    for arguments, expected in (
+        (place / "mine", place / "mine"),
+        (place / "shared", private_folder),
+        (None, private_folder),
+    ):
         if arguments is None:
             monkeypatch.delenv("NUMBA_CACHE_DIR")
         else:
@@ -30,8 +34,8 @@ def test_machine_code_is_kept_where_nobody_else_writes(place, monkeypatch):
             monkeypatch.setenv("NUMBA_CACHE_DIR", str(arguments))
         compiled_cache.prepare()
         assert os.environ["NUMBA_CACHE_DIR"] == str(expected)
-    (own / "theirs.nbi").touch()
-    own.chmod(0o777)
+    (private_folder / "theirs.nbi").touch()
+    private_folder.chmod(0o777)
     monkeypatch.delenv("NUMBA_CACHE_DIR")
     monkeypatch.setattr(own_folders.tempfile, "gettempdir", lambda: str(place / "tmp"))
     compiled_cache.prepare()

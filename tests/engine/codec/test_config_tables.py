@@ -50,7 +50,7 @@ def test_delay_offsets_are_by_level():
     assert delay_offsets({"offsetTable": []}) == ({}, ("offsetTable: expected an object, found a list",))
 
 
-def test_topics_take_defaults_and_name_what_is_wrong():
+def test_topics_get_defaults_and_errors_are_named():
     text = """{"topicConfigTable":{"A":{"attributes":{"queue.type":"BatchCQ"},"order":true,"perm":7,"readQueueNums":2,
     "topicFilterType":"MULTI_TAG","topicName":"A","topicSysFlag":1,"writeQueueNums":3},"B":{"topicName":"C","perm":"6"},"D":1}}"""
     actual_topics = topics(parse(text).value)
@@ -210,7 +210,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("main", "bak", "used", "value", "why"), CASES)
-def test_takes_the_file_that_a_broker_takes(main, bak, used, value, why):
+def test_the_file_is_chosen_as_by_a_broker(main, bak, used, value, why):
     table = load_table("consumerOffset.json", {"consumerOffset.json": main, "consumerOffset.json.bak": bak}.get)
     assert (table.used, table.value) == (used, value)
     assert table.why.startswith(why)
@@ -218,7 +218,7 @@ def test_takes_the_file_that_a_broker_takes(main, bak, used, value, why):
     assert table.file == {"main": "consumerOffset.json", "bak": "consumerOffset.json.bak"}.get(used)
 
 
-def test_the_backup_is_not_read_where_the_file_is_sound():
+def test_the_backup_is_not_read_if_the_file_is_valid():
     names = []
 
     def read(name):
@@ -229,7 +229,7 @@ def test_the_backup_is_not_read_where_the_file_is_sound():
     assert names == ["topics.json"]
 
 
-def test_a_file_without_rights_counts_as_bad():
+def test_an_unreadable_file_counts_as_invalid():
     def read(name):
         if name.endswith(".bak"):
             return OLD
@@ -251,7 +251,7 @@ def test_any_two_files_give_a_table(main, bak):
 @pytest.mark.parametrize(
     "name", ["broker-orders", "broker-orders-4.9.7", "broker-retries", "broker-lmq", "broker-pop", "broker-crash"]
 )
-def test_every_table_of_a_real_broker_is_sound_with_its_backup(golden, name):
+def test_every_table_of_a_real_broker_and_its_backup_are_valid(golden, name):
     folder = golden(name) / "config"
     files = {path.name: path.read_bytes() for path in folder.iterdir()}
     tables = [table for table in TABLES if table in files]

@@ -39,7 +39,7 @@ def test_reads_in_bulk(unit, wire, state):
 
 
 @pytest.mark.parametrize(("unit", "wire", "state"), CASES)
-def test_knows_what_a_slot_holds(unit, wire, state):
+def test_the_state_of_a_slot(unit, wire, state):
     assert unit.state == state
 
 
@@ -47,7 +47,7 @@ I64 = st.integers(-(1 << 63), (1 << 63) - 1)
 
 
 @given(I64, st.integers(-(1 << 31), (1 << 31) - 1), I64)
-def test_what_is_written_is_read(offset, size, code):
+def test_an_entry_round_trips(offset, size, code):
     assert decode(encode(CqUnit(offset, size, code))) == CqUnit(offset, size, code)
 
 
@@ -77,6 +77,6 @@ def test_addresses_of_the_ext_file(code, address, offset):
 TAGS = [(2598919, 2598919, True), (-1, 0xFFFFFFFF, True), (-1, (1 << 63) - 1, True), (0, 1 << 32, True), (0, 1, False)]
 
 
-@pytest.mark.parametrize(("one", "other", "same"), TAGS)
-def test_tag_codes_are_compared_by_their_low_half(one, other, same):
-    assert cq.same_tag(one, other) is same
+@pytest.mark.parametrize(("code", "other_code", "same"), TAGS)
+def test_tag_codes_are_compared_by_their_low_half(code, other_code, same):
+    assert cq.same_tag(code, other_code) is same

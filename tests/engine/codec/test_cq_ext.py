@@ -36,7 +36,7 @@ _I64 = st.integers(-(1 << 63), (1 << 63) - 1)
 
 
 @given(st.lists(st.tuples(_I64, _I64, st.binary(max_size=60)), max_size=6), st.integers(0, 1 << 40))
-def test_a_file_comes_back(written, base):
+def test_a_file_round_trips(written, base):
     raw = b"".join(encode(CqExtUnit(0, 0, tags, time, bits)) for tags, time, bits in written)
     *rows, stop = walk(raw + b"\xff\xff" + bytes(9), base)
     assert [(unit.tags_code, unit.store_timestamp, unit.bit_map) for unit in rows] == written
@@ -60,7 +60,7 @@ STOPS = [
 
 
 @pytest.mark.parametrize(("raw", "kind", "reason"), STOPS)
-def test_stops_say_why(raw, kind, reason):
+def test_stops_have_a_reason(raw, kind, reason):
     assert list(walk(raw, 1000)) == [CqExtStop(1000, kind, reason)]
 
 

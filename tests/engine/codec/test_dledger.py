@@ -1,4 +1,4 @@
-"""DLedger logs are recognised and sized."""
+"""DLedger logs are recognised and measured."""
 
 import pytest
 from hypothesis import given
@@ -34,7 +34,7 @@ _I32, _I64 = (st.integers(0, (1 << bits - 1) - 1) for bits in (32, 64))
 
 
 @given(st.integers(0, 1 << 30), _I64, _I64, _I64, _I32, _I32, _I32)
-def test_plausible_headers_come_back(body, index, term, position, channel, chain, crc):
+def test_plausible_headers_round_trip(body, index, term, position, channel, chain, crc):
     header = EntryHeader(1, HEADER_SIZE + body, index, term, position, channel, chain, crc, body)
     assert decode_header(b"x" + encode_header(header), 1) == header
 
@@ -49,11 +49,11 @@ def test_any_bytes_give_a_header_or_none(raw):
 @pytest.mark.parametrize(
     "raw", [b"", bytes(47), bytes(48), b"\xff" * 48, encode_header(HEADER)[:4] + bytes(44), UNIT_HEAD + bytes(60)]
 )
-def test_what_is_no_header(raw):
+def test_invalid_headers(raw):
     assert decode_header(raw) is None
 
 
-def test_a_folder_is_known_by_its_name():
+def test_a_folder_is_recognised_by_its_name():
     actual_dledger_log = dledger_log("dledger-n0", FILES, encode_header(HEADER) + UNIT_HEAD)
     assert (actual_dledger_log.self_id, actual_dledger_log.data_files, actual_dledger_log.data_bytes) == (
         "n0",
@@ -73,11 +73,11 @@ def test_a_folder_is_known_by_its_name():
     )
 
 
-def test_an_empty_folder_of_that_name_is_known_too():
+def test_an_empty_folder_of_that_name_is_recognised_too():
     assert dledger_log("dledger-n0", []).words.startswith("DLedger log of member n0: 0 data files with 0 bytes")
 
 
-def test_another_folder_is_known_by_its_first_entry():
+def test_another_folder_is_recognised_by_its_first_entry():
     assert dledger_log("log", FILES, encode_header(HEADER) + UNIT_HEAD).self_id == ""
     assert dledger_log("log", FILES, bytes(56)) is None
     assert dledger_log("log", [], encode_header(HEADER) + UNIT_HEAD) is None
@@ -96,5 +96,5 @@ def test_real_stores_are_no_dledger_logs(golden):
     for folder in store.iterdir():
         if folder.is_dir():
             files = [NamedFile(str(p.relative_to(folder)), p.stat().st_size) for p in folder.rglob("*") if p.is_file()]
-            first = min(p for p in folder.rglob("*") if p.is_file()).read_bytes()[:56]
-            assert dledger_log(folder.name, files, first) is None
+            first_bytes = min(p for p in folder.rglob("*") if p.is_file()).read_bytes()[:56]
+            assert dledger_log(folder.name, files, first_bytes) is None

@@ -1,4 +1,4 @@
-"""The bulk types have the sizes and the places of the single-unit codecs."""
+"""The bulk types have the sizes and field positions of the single-unit codecs."""
 
 import struct
 

@@ -1,4 +1,4 @@
-"""Units as the engine writes them: the check vector, every unit of real stores again, and generated messages."""
+"""Encoding units: the check vector, every unit of real stores, and generated messages."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ messages = st.builds(
 
 
 @given(messages, i64, i64, i64, st.booleans())
-def test_what_is_encoded_is_decoded(message, queue_offset, physical_offset, stored, with_crc) -> None:
+def test_an_encoded_unit_is_decoded(message, queue_offset, physical_offset, stored, with_crc) -> None:
     unit = codec.decode(
         encode_unit(
             message,
@@ -123,15 +123,15 @@ def test_what_is_encoded_is_decoded(message, queue_offset, physical_offset, stor
 
 
 def test_a_topic_of_128_units_makes_a_unit_of_version_2() -> None:
-    short, long = Message("%RETRY%" + "g" * 120, b"x"), Message("%RETRY%" + "g" * 121, b"x")
-    assert codec.decode(encode_unit(short, **PLACE)).version == 1
-    assert codec.decode(encode_unit(long, **PLACE)).version == 2
-    assert codec.decode(encode_unit(long, **PLACE)).topic == long.topic
+    message_v1, message_v2 = Message("%RETRY%" + "g" * 120, b"x"), Message("%RETRY%" + "g" * 121, b"x")
+    assert codec.decode(encode_unit(message_v1, **PLACE)).version == 1
+    assert codec.decode(encode_unit(message_v2, **PLACE)).version == 2
+    assert codec.decode(encode_unit(message_v2, **PLACE)).topic == message_v2.topic
 
 
 def test_a_topic_whose_bytes_do_not_fit_a_signed_byte_is_refused() -> None:
-    """RocketMQ chooses the version by UTF-16 units and writes the length of the bytes: 193 of them came back as −63,
-    and recovery ended there.
+    """RocketMQ chooses the version by UTF-16 units but writes the length in bytes. A length of 193 was read as −63, and
+    recovery ended there.
     """
     with pytest.raises(ValueError, match="193 bytes"):
         TopicField("%RETRY%" + "é" * 93)
@@ -148,12 +148,12 @@ def test_host_bits_follow_the_hosts() -> None:
 @pytest.mark.parametrize(
     "host", ["", "1.2.3.4", "1.2.3.4:", "1.2.3.4:65536", "1.2.3:1", "[::1]", "host:1", "1.2.3.4:-1"]
 )
-def test_what_is_no_host_is_refused(host) -> None:
+def test_an_invalid_host_is_refused(host) -> None:
     with pytest.raises(ValueError, match="expected ip:port"):
         host_raw(host)
 
 
-def test_null_values_are_left_out_and_empty_ones_written() -> None:
+def test_null_values_are_omitted_and_empty_ones_written() -> None:
     assert encode_properties({"a": None, "b": "", "c": "None"}) == b"b\x01\x02c\x01None\x02"
 
 
@@ -163,7 +163,7 @@ def test_properties_that_cannot_be_read_back_are_refused(bad) -> None:
         encode_properties(bad)
 
 
-def test_percent_signs_mean_nothing() -> None:
+def test_percent_signs_have_no_special_meaning() -> None:
     assert properties.decode(encode_properties({"100%s": "%d", "%%": "5%"})) == {"100%s": "%d", "%%": "5%"}
 
 
@@ -175,12 +175,12 @@ CUTS = [
 ]
 
 
-@pytest.mark.parametrize(("raw", "left"), CUTS)
-def test_a_property_is_cut_out_of_text(raw, left) -> None:
-    assert delete_property(raw, "x") == left
+@pytest.mark.parametrize(("raw", "remaining"), CUTS)
+def test_a_property_is_cut_out_of_text(raw, remaining) -> None:
+    assert delete_property(raw, "x") == remaining
 
 
-def test_an_old_crc_gives_way_to_the_new_one() -> None:
+def test_an_old_crc_is_replaced() -> None:
     old = b"a\x01b\x02__CRC32#\x010000000000\x02"
     assert stored_properties(old, True) == b"a\x01b\x02" + bytes(20)
     assert stored_properties(b"a\x01b", True) == b"a\x01b\x02" + bytes(20)
@@ -194,18 +194,18 @@ def test_a_batch_comes_apart_into_its_messages(many) -> None:
     assert [(m.flag, m.body, m.properties) for m in members] == [(m.flag, m.body, m.properties) for m in many]
 
 
-def test_texts_are_joined_with_one_end_between_them() -> None:
+def test_property_texts_are_joined_with_one_separator() -> None:
     assert joined_properties(b"a\x01b", b"c\x01d") == b"a\x01b\x02c\x01d"
     assert joined_properties(b"a\x01b\x02", b"c\x01d") == b"a\x01b\x02c\x01d"
     assert joined_properties(b"a\x01b", b"") == b"a\x01b"
     assert joined_properties(b"", b"c\x01d") == b"c\x01d"
 
 
-def test_a_copy_changes_only_what_is_named() -> None:
-    other = MESSAGE.changed(queue_id=7)
-    assert (other.queue_id, other.topic, MESSAGE.queue_id) == (7, "TopicTest", 3)
-    assert other != MESSAGE
-    assert other.changed(queue_id=3) == MESSAGE
+def test_a_copy_changes_only_the_named_fields() -> None:
+    copy = MESSAGE.changed(queue_id=7)
+    assert (copy.queue_id, copy.topic, MESSAGE.queue_id) == (7, "TopicTest", 3)
+    assert copy != MESSAGE
+    assert copy.changed(queue_id=3) == MESSAGE
 
 
 def test_tags_and_keys_go_into_the_map() -> None:
@@ -215,7 +215,7 @@ def test_tags_and_keys_go_into_the_map() -> None:
     assert not Message("T", b"", properties={"WAIT": "false"}).waits
 
 
-def test_a_unit_made_by_hand_is_made_again() -> None:
+def test_a_handmade_unit_is_encoded_identically() -> None:
     raw = raw_unit(1234, sys_flag=codec.BORN_HOST_V6 | codec.STORE_HOST_V6, flag=-1, prepared=99)
     unit = codec.decode(raw)
     second_unit = encode_unit(
@@ -229,14 +229,14 @@ elements = st.tuples(st.integers(0, 2**31 - 1), st.binary(max_size=20), run_text
 
 
 @given(st.lists(elements, min_size=1, max_size=4), run_texts, st.booleans(), st.sampled_from(["1.2.3.4:5", "[::1]:6"]))
-def test_a_run_of_units_is_the_units_one_by_one(many, shared, crc, host) -> None:
-    body = b"".join(batch.encode_member(*item) for item in many)
+def test_a_run_of_units_equals_separately_encoded_units(many, shared, crc, host) -> None:
+    body = b"".join(batch.encode_member(*member) for member in many)
     full_message = Message("Topic", body, 2, born_timestamp=5, born_host=host, sys_flag=1, reconsume_times=3)
     run = UnitRun(full_message, batch.spans(body), shared, stored_host=host_raw("[::2]:7"), property_crc=crc)
     data, offsets = run.place(40, 1000, 99)
     expected = b""
-    for number, (flag, content, own) in enumerate(many):
-        raw = joined_properties(own, shared)
+    for number, (flag, content, member_properties) in enumerate(many):
+        raw = joined_properties(member_properties, shared)
         assert offsets[number] == 1000 + len(expected)
         message = full_message.changed(body=content, flag=flag, properties_raw=raw, store_host="[::2]:7")
         expected += encode_unit(
@@ -257,7 +257,7 @@ def test_a_run_without_a_time_is_born_when_it_is_stored() -> None:
     ]
 
 
-def test_what_does_not_fit_its_field_is_refused() -> None:
+def test_values_that_do_not_fit_their_field_are_refused() -> None:
     long_text = b"a\x01" + b"b" * 40_000
     with pytest.raises(ValueError, match="properties of 40,002 bytes do not fit"):
         encode_unit(MESSAGE.changed(properties_raw=long_text), **PLACE)
@@ -270,12 +270,12 @@ def test_what_does_not_fit_its_field_is_refused() -> None:
         UnitRun(Message("T", member, 1 << 31), batch.spans(member), b"", stored_host=bytes(8))
 
 
-def test_many_sets_of_names_are_encoded_as_few_are() -> None:
-    """The formats of maps are kept by their names, and thrown away when there are too many."""
+def test_many_sets_of_property_names_are_encoded_correctly() -> None:
+    """Map formats are cached by their names, and dropped when there are too many."""
     for number in range(5000):
         assert encode_properties({f"name{number}": "v"}) == b"name%d\x01v\x02" % number
 
 
-def test_a_message_is_compared_with_messages_only_and_shown_without_its_body() -> None:
+def test_a_message_equals_only_messages_and_its_repr_has_no_body() -> None:
     assert MESSAGE != "TopicTest"
     assert repr(MESSAGE) == "Message('TopicTest', 5 bytes, queue 3, {'TAGS': 'TagA', 'KEYS': 'k1'})"

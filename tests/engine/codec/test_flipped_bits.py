@@ -68,8 +68,8 @@ def test_a_flipped_bit_of_the_stored_field_is_named(body, bit):
 
 
 @given(st.binary(max_size=200), st.binary(max_size=200))
-def test_every_candidate_repairs_the_body(body, other):
-    stored = crc31(other)
+def test_every_candidate_repairs_the_body(body, original_body):
+    stored = crc31(original_body)
     answer = explain(body, stored)
     for flip in answer.flips:
         assert crc31(_inverted(body, flip.position, flip.mask)) == stored
@@ -80,7 +80,7 @@ def test_any_difference_gives_an_answer(body, stored):
     assert explain(body, stored).words
 
 
-def test_a_sound_body_has_nothing_to_explain():
+def test_a_valid_body_has_nothing_to_explain():
     answer = explain(b"Hello", 2010220930)
     assert (answer.flips, answer.field_bit, answer.note) == ((), None, None)
 
@@ -93,7 +93,7 @@ def test_two_flipped_bits_are_not_explained_by_one():
     assert answer.words == "no change of a single bit or byte explains it"
 
 
-def test_words_name_the_place():
+def test_the_message_names_the_position():
     assert explain(b"Iello", 2010220930).words == "would be explained by bit 0 of byte 0 of the body"
 
 
@@ -102,7 +102,7 @@ def _forget() -> None:
     flipped_bits._baby_steps.cache_clear()
 
 
-def test_without_crcmod_the_absence_is_said(monkeypatch):
+def test_a_missing_crcmod_is_reported(monkeypatch):
     monkeypatch.setitem(sys.modules, "crcmod", None)
     _forget()
     try:
@@ -113,12 +113,12 @@ def test_without_crcmod_the_absence_is_said(monkeypatch):
     assert "crcmod" in answer.words
 
 
-def test_oversized_and_empty_bodies_say_why():
+def test_oversized_and_empty_bodies_have_a_reason():
     assert "empty" in explain(b"", 3).words
     assert "not searched" in explain(bytes(flipped_bits.MAX_BODY_BYTES + 1), 3).words
 
 
-def test_the_search_of_four_mebibytes_takes_no_second():
+def test_the_search_of_four_mebibytes_is_fast():
     body = bytes(4 << 20)
     began = time.process_time()
     assert Flip(5, 2) in explain(_damaged(body, 5, 1), crc31(body)).flips

@@ -98,7 +98,7 @@ STEPS = [
 
 
 @pytest.mark.parametrize(("prev", "entry", "count", "on"), STEPS)
-def test_a_step_along_a_chain(prev, entry, count, on):
+def test_the_step_along_a_chain(prev, entry, count, on):
     assert index.chain_continues(prev, entry, count) is on
 
 
@@ -128,16 +128,16 @@ DEFAULT = codec.Geometry(INDEX_SLOTS, INDEX_ENTRIES)
 
 
 class GrowingIndexFile:
-    """A file of the default length whose slots know ``ahead`` more entries of one key than its header counts."""
+    """A file of the default length. Its slots lead to ``ahead`` more entries of one key than its header counts."""
 
     size = DEFAULT.file_size
 
     def __init__(self, counted: int, ahead: int, key_hash: int = 7) -> None:
         header = codec.IndexHeader(1, 2, 3, 4, 1, counted + 1)
         self.parts = {0: codec.encode_header(header)}
-        last = counted + ahead
-        self.parts[DEFAULT.slot_position(key_hash)] = last.to_bytes(4, "big")
-        for number in range(1, last + 1):
+        newest_entry = counted + ahead
+        self.parts[DEFAULT.slot_position(key_hash)] = newest_entry.to_bytes(4, "big")
+        for number in range(1, newest_entry + 1):
             self.parts[DEFAULT.entry_position(number)] = codec.encode_entry(
                 codec.IndexEntry(key_hash, 100 * number, 0, number - 1)
             )
@@ -148,9 +148,9 @@ class GrowingIndexFile:
         return self.parts.get(position, bytes(min(size, 64)))[:size]
 
 
-def test_a_header_that_is_behind_its_slots_is_no_reason_to_read_the_whole_file() -> None:
-    """Beside a fast writer the newest entry's slot led on to the next one already; then every number of slots was tried
-    over all 400 MiB of the file, and the window took a gigabyte for a moment.
+def test_a_header_behind_its_slots_does_not_cause_a_read_of_the_whole_file() -> None:
+    """Beside a fast writer, the newest entry's slot already led to an entry that the header did not count. Then every
+    number of slots was tried over all 400 MiB of the file, and the window used a gigabyte for a moment.
     """
     for ahead in (0, 1, 50):
         file = GrowingIndexFile(20, ahead)
@@ -159,7 +159,7 @@ def test_a_header_that_is_behind_its_slots_is_no_reason_to_read_the_whole_file()
 
 
 class LateEntryFile(GrowingIndexFile):
-    """A file whose newest entry is counted a moment before its bytes can be read."""
+    """A file whose newest entry is counted shortly before its bytes can be read."""
 
     def __init__(self) -> None:
         super().__init__(20, 0)
@@ -175,7 +175,7 @@ class LateEntryFile(GrowingIndexFile):
         return super().read(position, size)
 
 
-def test_an_entry_that_is_counted_before_its_bytes_are_there_is_looked_at_again() -> None:
+def test_an_entry_counted_before_its_bytes_exist_is_read_again() -> None:
     file = LateEntryFile()
     assert derive_geometry(file)[0] == DEFAULT
     assert file.looks == 2
@@ -196,7 +196,7 @@ class MemoryIndexFile:
 
 
 def index_file(geometry: Geometry, hashes: list[int]) -> MemoryIndexFile:
-    """An index file with an entry for each hash, linked into the chains of its slots."""
+    """Make an index file with an entry for each hash, linked into the chains of its slots."""
     data = bytearray(geometry.file_size)
     data[: codec.HEADER_SIZE] = codec.encode_header(IndexHeader(1, 2, 3, 4, 1, len(hashes) + 1))
     heads: dict[int, int] = {}
@@ -213,8 +213,8 @@ HASHES = [index_key_hash("Orders", f"order-{number % 37}") for number in range(9
 
 
 @pytest.mark.parametrize("geometry", [Geometry(100, 400), Geometry(17, 91), Geometry(200_000, 210_000)])
-def test_numbers_of_slots_are_known_by_the_chains(geometry: Geometry) -> None:
-    """The numbers stand nowhere in the file; the last of these files is tried in bulk."""
+def test_the_number_of_slots_is_derived_from_the_chains(geometry: Geometry) -> None:
+    """The number of slots is not stored in the file. The last of these files is tried in bulk."""
     assert derive_geometry(index_file(geometry, HASHES))[0] == geometry
 
 
@@ -228,7 +228,7 @@ def test_a_few_damaged_links_do_not_hide_the_number_of_slots() -> None:
     assert derive_geometry(MemoryIndexFile(bytes(data)))[0] == geometry
 
 
-def test_a_file_that_does_not_show_its_numbers_says_why() -> None:
+def test_a_file_without_a_derivable_geometry_has_a_reason() -> None:
     geometry = Geometry(100, 400)
     file = index_file(geometry, HASHES)
     no_newest, no_chains = bytearray(file.data), bytearray(file.data)
@@ -237,7 +237,7 @@ def test_a_file_that_does_not_show_its_numbers_says_why() -> None:
     for number in range(1, len(HASHES)):
         position = geometry.entry_position(number)
         no_chains[position : position + 4] = b"\xff" * 4
-    # one entry of hash 0 in slot 0, and zeros where the entry of a file with more slots would be
+    # one entry of hash 0 in slot 0, and zeros at the position that a file with more slots would use
     vague = index_file(Geometry(5, 3), [0])
     for data, reason in (
         (b"", "the file has 0 bytes, a header has 40"),
@@ -253,7 +253,7 @@ def test_a_file_that_does_not_show_its_numbers_says_why() -> None:
 
 
 class SparseIndexFile(GrowingIndexFile):
-    """A file of the default length, almost all of it zeros, that would be read in one piece; and counts the reads."""
+    """A file of the default length that is almost all zeros. It counts the reads."""
 
     reads = 0
 
@@ -265,7 +265,7 @@ class SparseIndexFile(GrowingIndexFile):
 
 
 @pytest.mark.parametrize("spoil", ["hash", "slot", "loop", "other slot", "short"])
-def test_a_file_of_the_default_length_is_taken_for_one_only_where_its_newest_entry_agrees(spoil: str) -> None:
+def test_the_default_geometry_is_assumed_only_if_the_newest_entry_agrees(spoil: str) -> None:
     file = SparseIndexFile(20, 2)
     newest, ahead, slot = DEFAULT.entry_position(20), DEFAULT.entry_position(22), DEFAULT.slot_position(7)
     if spoil == "hash":

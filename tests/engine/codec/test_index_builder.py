@@ -22,16 +22,23 @@ DIFFERENCES = [
 
 
 @pytest.mark.parametrize(("begin", "stored", "seconds"), DIFFERENCES)
-def test_seconds_count_from_the_begin_of_the_file(begin, stored, seconds):
+def test_time_differences_count_from_the_begin_of_the_file(begin, stored, seconds):
     assert time_difference(begin, stored) == seconds
 
 
 def test_the_first_difference_is_taken_before_the_header_is_set():
-    """A new file begins with the end of the one before: its first entry counts from there, the next from the first."""
+    """A new file begins with the end of the previous one. Its first entry counts from there, the next ones from the
+    first.
+    """
     raw = np.zeros(GEOMETRY.file_size, np.uint8)
-    after = IndexHeader(BEGIN, BEGIN, 500, 500, 0, 1)
+    empty_header = IndexHeader(BEGIN, BEGIN, 500, 500, 0, 1)
     header = put_entries(
-        raw, after, GEOMETRY, np.array([4, 7, 5], np.int32), np.array([600, 700, 700]), np.array([BEGIN + 7000] * 3)
+        raw,
+        empty_header,
+        GEOMETRY,
+        np.array([4, 7, 5], np.int32),
+        np.array([600, 700, 700]),
+        np.array([BEGIN + 7000] * 3),
     )
     entries = [index.decode_entry(raw.data, GEOMETRY.entry_position(n)) for n in (1, 2, 3)]
     assert [entry.time_diff for entry in entries] == [7, 0, 0]
@@ -40,7 +47,7 @@ def test_the_first_difference_is_taken_before_the_header_is_set():
     assert remaining_entries(header, GEOMETRY) == 8
 
 
-def test_more_keys_than_there_is_room_for_are_refused():
+def test_more_keys_than_free_entries_are_refused():
     raw = np.zeros(GEOMETRY.file_size, np.uint8)
     many = np.zeros(12, np.int32)
     with pytest.raises(ValueError, match="at most 11 keys"):
@@ -54,7 +61,7 @@ def test_more_keys_than_there_is_room_for_are_refused():
     st.sampled_from([0, 1, BEGIN]),
     st.lists(st.tuples(st.integers(0, 2**31 - 1), st.integers(0, 2**50), st.sampled_from([0, BEGIN - 1, 1 << 60]))),
 )
-def test_one_by_one_in_bulk_and_by_both_twins_the_bytes_are_the_same(slots, count, begin, keys):
+def test_single_bulk_and_both_twins_write_the_same_bytes(slots, count, begin, keys):
     columns.twin()
     header = IndexHeader(begin, 5, 6, 7, 2, count)
     keys = keys[: remaining_entries(header, GEOMETRY)]
@@ -63,20 +70,20 @@ def test_one_by_one_in_bulk_and_by_both_twins_the_bytes_are_the_same(slots, coun
         np.array([offset for _, offset, _ in keys], np.int64),
         np.array([stored for _, _, stored in keys], np.int64),
     )
-    created_items = []
+    outputs = []
     for way in ("compiled", "plain", "one by one"):
         raw = np.zeros(GEOMETRY.file_size, np.uint8)
         raw[index.HEADER_SIZE : GEOMETRY.entry_position(0)] = np.frombuffer(slots, np.uint8)
         if way == "plain":
             os.environ["STORESCOPE_PLAIN"] = "1"
         try:
-            after = header
+            new_header = header
             if way == "one by one":
                 for key in keys:
-                    after = put_entry(raw.data, after, GEOMETRY, *key)
+                    new_header = put_entry(raw.data, new_header, GEOMETRY, *key)
             else:
-                after = put_entries(raw, header, GEOMETRY, *arrays)
+                new_header = put_entries(raw, header, GEOMETRY, *arrays)
         finally:
             os.environ.pop("STORESCOPE_PLAIN", None)
-        created_items.append((after, raw.tobytes()))
-    assert created_items[0] == created_items[1] == created_items[2]
+        outputs.append((new_header, raw.tobytes()))
+    assert outputs[0] == outputs[1] == outputs[2]

@@ -1,4 +1,4 @@
-"""The keys under which a unit stands in the index, held against what RocketMQ wrote."""
+"""Index keys of a unit, compared with what RocketMQ wrote."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ CASES = [
 
 
 @pytest.mark.parametrize(("properties", "keys"), CASES)
-def test_the_keys_of_properties_stand_in_the_order_of_their_entries(properties, keys):
+def test_keys_are_in_the_order_of_their_index_entries(properties, keys):
     assert index_keys(properties) == [IndexKey(*key) for key in keys]
     assert index_keys(properties, tags=False) == [IndexKey(*key) for key in keys if key[0] != "T"]
 
 
-def test_a_unit_is_asked_for_by_type_or_by_the_text_that_is_hashed():
+def test_a_unit_can_be_queried_by_type_or_by_the_hashed_text():
     properties = {"TAGS": "paid", "UNIQ_KEY": "u", "KEYS": "paid"}
     assert has_key(properties, key_text("paid", "T"), "T")
     assert has_key(properties, "T#paid")
@@ -43,7 +43,7 @@ def test_a_hash_leads_back_to_its_key():
 
 
 @pytest.mark.parametrize("name", ["clean-5.3.3", "clean-4.9.8", "clean-5.5.1", "broker-tags-5.5.1", "broker-pop-5.5.1"])
-def test_an_index_of_a_real_broker_holds_the_keys_of_its_units_one_by_one(golden, name):
+def test_a_real_brokers_index_has_exactly_the_keys_of_its_units(golden, name):
     with open_store(golden(name)) as store:
         written: list[tuple[int, int]] = []
         for reader in store.index_files():

@@ -22,8 +22,8 @@ from engine.codec.index_query import (
 from engine.codec.java import index_key_hash
 
 
-def test_the_twins_are_loaded_when_enough_keys_were_asked_for():
-    """Run alone it failed: machine code of an earlier run loads without numba, and then more keys are needed."""
+def test_the_twins_are_loaded_after_enough_queries():
+    """This test failed when it ran alone: saved machine code loads without numba, and then more keys are needed."""
     pytest.importorskip("numba")
     assert columns.twin() is not None
     with plain():
@@ -36,11 +36,11 @@ def test_the_twins_are_loaded_when_enough_keys_were_asked_for():
 GEOMETRY = Geometry(7, 50)
 FOREVER = (0, (1 << 63) - 1, 64)
 BEGIN = 1_700_000_000_000
-WANTED = ["a", "b", "键", "not there", "\ud800", "long-key-of-an-order"]
+SOUGHT_KEYS = ["a", "b", "键", "not there", "\ud800", "long-key-of-an-order"]
 
 
 class Files:
-    """Index files of (key, offset, time) under topic T, the oldest first, and their bytes."""
+    """Index files of (key, offset, time) under topic T, oldest first, and their bytes."""
 
     def __init__(self, *files, count=None):
         self.raw = []
@@ -62,8 +62,8 @@ class Files:
             mapped.append(mapped_index(raw.data, raw.ctypes.data, GEOMETRY, header))
         self.mapped = mapped_files(mapped[::-1])
 
-    def find(self, key, begin, end, most):
-        return find_key(self.mapped, "T", key, begin, end, most)
+    def find(self, key, begin, end, max_count):
+        return find_key(self.mapped, "T", key, begin, end, max_count)
 
 
 @pytest.fixture(params=[plain, compiled])
@@ -89,27 +89,27 @@ keys = st.lists(
     st.integers(BEGIN, BEGIN + 9001),
     st.integers(0, 9),
 )
-def test_one_key_many_keys_and_both_twins_find_the_same(chains, begin, end, most):
-    files, window = Files(*chains), TimeWindow(begin, end, most)
+def test_one_key_many_keys_and_both_twins_find_the_same(chains, begin, end, max_count):
+    files, window = Files(*chains), TimeWindow(begin, end, max_count)
     with compiled():
-        singly = [files.find(key, *window) for key in WANTED]
-        hashes = hashes_of("T", WANTED)
-        together = pieces(*find_keys(files.mapped, hashes, window))
+        offsets_by_key = [files.find(key, *window) for key in SOUGHT_KEYS]
+        hashes = hashes_of("T", SOUGHT_KEYS)
+        combined_offsets = pieces(*find_keys(files.mapped, hashes, window))
     with plain():
-        assert [files.find(key, *window) for key in WANTED] == singly
-        assert (hashes_of("T", WANTED) == hashes).all()
-        assert pieces(*find_keys(files.mapped, hashes, window)) == together
-    assert [sorted(offsets) for offsets in singly] == together
+        assert [files.find(key, *window) for key in SOUGHT_KEYS] == offsets_by_key
+        assert (hashes_of("T", SOUGHT_KEYS) == hashes).all()
+        assert pieces(*find_keys(files.mapped, hashes, window)) == combined_offsets
+    assert [sorted(offsets) for offsets in offsets_by_key] == combined_offsets
 
 
 def pieces(ends, offsets):
-    """Each key's offsets."""
+    """Return each key's offsets."""
     assert len(offsets) == (ends[-1] if len(ends) else 0)
     return [word.tolist() for word in np.split(offsets, ends[:-1])]
 
 
 @pytest.mark.usefixtures("twin")
-def test_the_newest_entry_comes_first_and_only_so_many_do():
+def test_newest_entries_come_first_up_to_the_limit():
     files = Files([("a", offset, BEGIN) for offset in (1, 2, 3)])
     assert files.find("a", *FOREVER) == [3, 2, 1]
     assert files.find("a", 0, 1 << 62, 2) == [3, 2]
@@ -118,26 +118,26 @@ def test_the_newest_entry_comes_first_and_only_so_many_do():
 
 
 @pytest.mark.usefixtures("twin")
-def test_the_newest_file_comes_first_and_none_before_the_window_is_asked():
+def test_the_newest_file_is_read_first_and_none_before_the_window():
     files = Files([("a", 1, BEGIN)], [("a", 2, BEGIN + 60_000), ("a", 3, BEGIN + 90_000)])
     assert files.find("a", *FOREVER) == [3, 2, 1]
     assert files.find("a", 0, 1 << 62, 1) == [3]
     assert files.find("a", BEGIN, BEGIN + 5000, 9) == [1]
     assert files.find("a", BEGIN + 60_000, BEGIN + 60_000, 9) == [2]
-    # The newest file begins before the window: RocketMQ looks no further, whatever older ones say.
+    # The newest file begins before the window: RocketMQ stops here, whatever the older files contain.
     assert files.find("a", BEGIN + 60_001, 1 << 62, 9) == [3]
     assert Files().find("a", *FOREVER) == Files([]).find("a", *FOREVER) == []
 
 
 @pytest.mark.usefixtures("twin")
-def test_an_offset_below_zero_is_told_as_it_stands():
-    """A damaged entry: the log has nothing there, and whoever asks it finds that out."""
+def test_a_negative_offset_is_returned_unchanged():
+    """The entry is damaged. The log has no unit there, and the caller detects that."""
     assert Files([("a", -5, BEGIN)]).find("a", *FOREVER) == [-5]
     assert Files([("a", -1, BEGIN), ("a", -2, BEGIN)]).find("a", *FOREVER) == [-2, -1]
 
 
 @pytest.mark.usefixtures("twin")
-def test_a_window_beyond_64_bits_is_for_ever():
+def test_a_window_beyond_64_bits_is_unbounded():
     files = Files([("a", 7, BEGIN)])
     assert files.find("a", -(1 << 70), 1 << 70, 1 << 70) == [7]
     window = TimeWindow(-(1 << 70), 1 << 70, 9)
@@ -146,8 +146,8 @@ def test_a_window_beyond_64_bits_is_for_ever():
 
 @pytest.mark.usefixtures("twin")
 @pytest.mark.parametrize("count", [1, 2])
-def test_entries_beyond_the_count_are_not_seen(count):
-    """The slot leads to an entry that the header does not count yet: RocketMQ answers nothing then, too."""
+def test_entries_beyond_the_count_are_ignored(count):
+    """The slot leads to an entry that the header does not count yet. RocketMQ returns nothing in this case, too."""
     entries = [("a", 1, BEGIN), ("a", 2, BEGIN), ("a", 3, BEGIN)]
     assert Files(entries, count=count).find("a", *FOREVER) == []
     assert Files(entries).find("a", *FOREVER) == [3, 2, 1]
@@ -171,7 +171,7 @@ def test_every_text_has_java_s_hash():
     assert files.find("ab\U0001f375", *FOREVER) == [7]
 
 
-def test_without_numba_plain_python_answers_for_good(monkeypatch):
+def test_without_numba_plain_python_answers_permanently(monkeypatch):
     monkeypatch.setenv("STORESCOPE_PLAIN", "1")
     with plain():
         index_query.TwinState.keys_without_twin = 0
@@ -187,23 +187,25 @@ def unit(size, declared=None):
     return (size if declared is None else declared).to_bytes(4, "big", signed=True) + bytes(size - 4)
 
 
-LOG = unit(10) + unit(20) + unit(12, -5) + unit(22, 23)  # the last one claims a byte more than the file has
+LOG = unit(10) + unit(20) + unit(12, -5) + unit(22, 23)  # the last unit declares one byte more than the file has
 LOG += unit(FILE)
-LOG += unit(8) + b"\0\0\0"  # as far as may be read
+LOG += unit(8) + b"\0\0\0"  # the readable part
 
 
-def placed(*arguments, gone=()):
-    """Units of each key's offsets, and the offsets that spans were asked for."""
+def placed(*arguments, unavailable=()):
+    """Place the units of each key's offsets. Return the placement and the offsets whose spans were requested."""
     offsets = []
 
     def span_at(offset):
         offsets.append(offset)
         start = offset - offset % FILE
-        view = memoryview(LOG)[start : start + FILE] if offset < len(LOG) and start not in gone else None
+        view = memoryview(LOG)[start : start + FILE] if offset < len(LOG) and start not in unavailable else None
         return Span(start, start + FILE, view)
 
-    ends = np.cumsum([len(ours) for ours in arguments], dtype=np.int64)
-    return place_units(ends, np.array([offset for mine in arguments for offset in mine], np.int64), span_at), offsets
+    ends = np.cumsum([len(offsets_of_key) for offsets_of_key in arguments], dtype=np.int64)
+    return place_units(
+        ends, np.array([offset for key_offsets in arguments for offset in key_offsets], np.int64), span_at
+    ), offsets
 
 
 @pytest.mark.usefixtures("twin")
@@ -216,20 +218,20 @@ def test_units_are_placed_span_by_span():
 
 
 @pytest.mark.usefixtures("twin")
-def test_what_does_not_hold_its_own_size_is_no_unit():
+def test_bytes_with_a_wrong_size_are_no_unit():
     units, _ = placed([10, 30, 42], [136, 138], [128])
     assert (units.offsets, units.ends) == ([10, 128], [1, 1, 2])
 
 
 @pytest.mark.usefixtures("twin")
-def test_what_the_log_has_no_more_is_left_out():
-    units, request = placed([0, 10**9], [-(1 << 63), -1, (1 << 63) - 1], [3, 64], gone={0})
+def test_deleted_offsets_are_left_out():
+    units, request = placed([0, 10**9], [-(1 << 63), -1, (1 << 63) - 1], [3, 64], unavailable={0})
     assert (units.offsets, units.ends) == ([64], [0, 0, 1])
     assert request == [0, 10**9, 64]
 
 
 @pytest.mark.usefixtures("twin")
-def test_a_log_of_many_files_is_lent_file_by_file():
+def test_a_log_of_many_files_is_read_file_by_file():
     units, request = placed([10**9 + FILE * n for n in range(40)], [64])
     assert (units.offsets, units.spans) == ([64], [40])
     assert len(request) == 41
@@ -238,8 +240,8 @@ def test_a_log_of_many_files_is_lent_file_by_file():
 
 
 @given(st.lists(st.lists(st.integers(-3, 200), max_size=9), max_size=9))
-def test_both_twins_place_alike(wanted):
+def test_both_twins_place_alike(offsets_by_key):
     with compiled():
-        quickly = placed(*wanted, gone={64})
+        compiled_result = placed(*offsets_by_key, unavailable={64})
     with plain():
-        assert placed(*wanted, gone={64}) == quickly
+        assert placed(*offsets_by_key, unavailable={64}) == compiled_result

@@ -12,7 +12,7 @@ BYTES = np.frombuffer(bytes(range(1, 65)), np.uint8).copy()
 
 @pytest.fixture(scope="module")
 def functions():
-    """Compiled calls of the instructions: numba functions cannot be called in any other way."""
+    """Compiled calls of the instructions; numba functions cannot be called otherwise."""
     assert twin() is not None
     from numba import njit
 

@@ -1,4 +1,4 @@
-"""The compiled body CRCs give what zlib gives, for every length around their steps."""
+"""The compiled body CRCs equal zlib's for every length around their steps."""
 
 import random
 import zlib
@@ -12,7 +12,7 @@ LENGTHS = [*range(300), 511, 512, 513, 1023, 1024, 1039, 4000]
 
 
 def usable():
-    """The CRCs that this machine has instructions for."""
+    """Return the CRCs that this machine has instructions for."""
     assert twin() is not None
     from engine.codec import intrinsics_crc
 

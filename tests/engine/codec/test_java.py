@@ -1,4 +1,4 @@
-"""Java's strings and numbers: the values that the format notes give, and what a JVM prints for the rest."""
+"""Java's strings and numbers: the values of the format notes, and the output of a JVM for the others."""
 
 import pytest
 from hypothesis import given
@@ -44,7 +44,7 @@ def test_key_hash(topic, key, value):
 
 
 def test_a_key_whose_hash_has_no_positive_counterpart_gets_0():
-    """The absolute value of −2³¹ is negative in Java; the golden store broker-orders holds such a key."""
+    """The absolute value of −2³¹ is negative in Java. The golden store broker-orders contains such a key."""
     assert jhash("t#achssxlk") == -(1 << 31)
     assert index_key_hash("t", "achssxlk") == 0
 
@@ -95,8 +95,8 @@ def test_malformed_bytes_become_replacement_characters():
     assert utf8(b"a\xffb") == "a�b"
 
 
-def test_keys_of_a_hash_map_come_out_bucket_by_bucket():
-    """As ``java.util.HashMap`` gives them: of sixteen buckets, and of thirty-two from thirteen keys on."""
+def test_keys_of_a_hash_map_are_ordered_by_bucket():
+    """The order is that of ``java.util.HashMap``: sixteen buckets, and thirty-two from thirteen keys on."""
     assert hash_map_order(["UNIQ_KEY", "INNER_NUM", "INNER_BASE"]) == ["INNER_BASE", "UNIQ_KEY", "INNER_NUM"]
     assert hash_map_order([chr(97 + n) for n in range(13)]) == [chr(97 + n) for n in range(13)]
     assert hash_map_order([]) == []

@@ -1,4 +1,4 @@
-"""RocketMQ's JSON: what brokers write, what people break, and what an attacker sends."""
+"""RocketMQ's JSON: texts of brokers, broken texts, and hostile texts."""
 
 from __future__ import annotations
 
@@ -71,18 +71,20 @@ FAULTS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "offset", "line", "column", "what"), FAULTS)
-def test_a_fault_names_its_place(text, offset, line, column, what):
-    results = parse(text.encode())
-    assert results.fault is not None
-    assert (results.fault.problem, results.fault.place.offset) == (what, offset)
-    assert (results.fault.place.line, results.fault.place.column) == (line, column)
-    assert not results.accepted
-    assert results.complaint == f"line {line} column {column} (offset {offset}): {what}"
+@pytest.mark.parametrize(("text", "offset", "line", "column", "problem"), FAULTS)
+def test_a_fault_names_its_position(text, offset, line, column, problem):
+    parsed = parse(text.encode())
+    assert parsed.fault is not None
+    assert (parsed.fault.problem, parsed.fault.place.offset) == (problem, offset)
+    assert (parsed.fault.place.line, parsed.fault.place.column) == (line, column)
+    assert not parsed.accepted
+    assert parsed.complaint == f"line {line} column {column} (offset {offset}): {problem}"
 
 
-def test_a_leftover_tail_is_told_with_its_place():
-    """A shorter text over a longer one without cutting the file: the broker refuses it and takes the backup."""
+def test_a_leftover_tail_is_reported_with_its_position():
+    """A shorter text was written over a longer one without truncating the file. The broker refuses it and reads the
+    backup.
+    """
     old = '{"offsetTable":{"T@g":{0:12345}}}'
     new = '{\n"offsetTable":{"Té@g":{0:1}}}'
     results = parse((new + old[len(new) - 4 :]).encode())
@@ -93,14 +95,14 @@ def test_a_leftover_tail_is_told_with_its_place():
     assert "characters after the end" in results.complaint
 
 
-def test_blanks_behind_the_end_are_no_tail_and_zeros_a_harmless_one():
+def test_blanks_after_the_end_are_no_tail_and_zeros_are_a_harmless_one():
     assert parse('{"a":1} \r\n\t').tail is None
     zeros = parse('{"a":1}\n' + "\0" * 500)
     assert (zeros.tail.length, zeros.tail.harmless, zeros.tail.place.offset) == (500, True, 8)
     assert zeros.accepted
 
 
-def test_repeated_keys_are_told_and_the_last_one_counts():
+def test_repeated_keys_are_reported_and_the_last_one_counts():
     results = parse('{"t":{0:1,\n0:2}}')
     assert results.value == {"t": {0: 2}}
     assert [(item.key, item.place.line) for item in results.duplicates] == [("0", 2)]
@@ -157,7 +159,7 @@ def _write_key(key):
 
 
 @given(_VALUES)
-def test_written_values_come_back_both_ways(value):
+def test_written_values_round_trip(value):
     text = _write(value)
     results = parse(text)
     assert results.accepted
@@ -181,11 +183,11 @@ def test_any_text_of_signs_gives_the_same_both_ways(text):
 
 
 @given(_VALUES, st.integers(0, 400), st.text(max_size=3))
-def test_torn_and_patched_texts_give_a_value(value, at, patch):
+def test_torn_and_patched_texts_give_a_value(value, position, patch):
     text = _write(value)
-    for broken in (text[:at], text[:at] + patch + text[at:], text + text[at:]):
-        results, careful = parse(broken), json_dialect._parse_fully(broken)
-        assert (results.value, results.tail) == (careful.value, careful.tail)
+    for broken in (text[:position], text[:position] + patch + text[position:], text + text[position:]):
+        parsed, careful = parse(broken), json_dialect._parse_fully(broken)
+        assert (parsed.value, parsed.tail) == (careful.value, careful.tail)
 
 
 TABLES = ("topics.json", "subscriptionGroup.json", "consumerOffset.json", "delayOffset.json", "consumerFilter.json")
@@ -193,7 +195,7 @@ TABLES = ("topics.json", "subscriptionGroup.json", "consumerOffset.json", "delay
 
 @pytest.mark.golden
 @pytest.mark.parametrize("name", ["broker-orders", "broker-orders-4.9.7", "broker-lmq", "broker-transactions"])
-def test_what_real_brokers_wrote_comes_out_byte_for_byte(golden: Any, name: str) -> None:
+def test_texts_of_real_brokers_round_trip_byte_for_byte(golden: Any, name: str) -> None:
     folder = Path(golden(name)) / "config"
     observed = [folder / table for table in (*TABLES, "lmqConsumerOffset.json") if (folder / table).is_file()]
     assert len(observed) >= 4
@@ -235,13 +237,15 @@ LOOSE = [
 ]
 
 
-@pytest.mark.parametrize(("text", "what", "offset"), LOOSE)
-def test_what_fastjson_2_refuses_is_told_with_its_place(text, what, offset):
-    """A table with it was sound, and RocketMQ 5.5 ended at its start."""
+@pytest.mark.parametrize(("text", "problem", "offset"), LOOSE)
+def test_text_that_fastjson_2_refuses_is_reported_with_its_position(text, problem, offset):
+    """A table with this text was reported as valid, but RocketMQ 5.5 failed at its start."""
     parsed = parse(text)
     assert parsed.complaint_of("fastjson 1.2.83") is None
-    actual_text = f"column {offset + 1} (offset {offset}): {what}, which RocketMQ 5.4 and later do not read everywhere"
-    assert actual_text in (parsed.complaint_of("fastjson 2") or "")
+    expected_text = (
+        f"column {offset + 1} (offset {offset}): {problem}, which RocketMQ 5.4 and later do not read everywhere"
+    )
+    assert expected_text in (parsed.complaint_of("fastjson 2") or "")
 
 
 @pytest.mark.parametrize("text", ['{"o":{0:5,,1:7}}', '{"o":{,0:5}}', '{"o":{0:5,,}}'])
@@ -253,14 +257,14 @@ def test_commas_between_numbered_members_are_refused_by_every_release(text):
     "text", ['// a\n{"a":1}', '/* a */{"a":1}', '{"a":1}// end', '{"a":1}\n/* end */\n', '{"a":1}/* open', '{"a":1,}']
 )
 def test_comments_around_the_table_and_a_trailing_comma_are_read_by_every_release(text):
-    """A table that was edited by hand, with a remark in its first line, was called unreadable: brokers load it."""
+    """A table with a comment in its first line was reported as unreadable, although brokers load it."""
     parsed = parse(text)
     assert parsed.value == {"a": 1}
     assert [parsed.complaint_of(parser) for parser in ("fastjson 1.2.83", "fastjson 2")] == [None, None]
 
 
-def test_a_file_of_zero_bytes_is_told_as_one():
-    """What a power cut leaves of a table: "expected a value, found the end of the text", at its end."""
+def test_a_file_of_zero_bytes_is_reported_as_such():
+    """A power cut leaves such a file. The report was "expected a value, found the end of the text", at its end."""
     assert parse(bytes(599)).complaint == "line 1 column 1 (offset 0): 599 zero bytes and nothing else"
 
 
@@ -282,7 +286,7 @@ def test_other_letters_are_escaped_on_one_line() -> None:
     assert render_line({"中": "😀"}) == '{"\\u4E2D":"\\uD83D\\uDE00"}'
 
 
-def test_only_what_json_knows() -> None:
+def test_only_json_types_are_accepted() -> None:
     with pytest.raises(TypeError, match="found object"):
         render(object())
 
@@ -292,7 +296,7 @@ def test_without_integer_keys_it_is_plain_json(value: dict[str, int]) -> None:
     assert json.loads(render(value)) == value
 
 
-def test_rows_that_stay_are_spelled_as_before():
+def test_unchanged_rows_are_rendered_as_before():
     rows: dict[str | int, object] = {f"t{number}": {"n": number, "deep": {"a": [1, "x"]}} for number in range(3)}
     value = {"dataVersion": {"counter": 1, "table": {}}, "table": rows, "z": {}}
     texts = RowTexts()
@@ -303,5 +307,5 @@ def test_rows_that_stay_are_spelled_as_before():
     value["dataVersion"] = {"counter": 2}
     for _ in range(2):
         assert texts.render(value, "table") == render(value)
-    for other in ({}, {"table": {}}, {"table": None}, {"table": {1: {"a": 1}, "b": 2}}):
-        assert texts.render(other, "table") == render(other)
+    for other_value in ({}, {"table": {}}, {"table": None}, {"table": {1: {"a": 1}, "b": 2}}):
+        assert texts.render(other_value, "table") == render(other_value)

@@ -1,4 +1,4 @@
-"""Machine code that is kept: another process loads it without numba, and only what was made for this machine."""
+"""Saved machine code: another process loads it without numba, and only if it was made for this machine."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ sys.exit(code)
 
 @pytest.fixture
 def elsewhere(tmp_path, monkeypatch):
-    """Code of ``compiled_texts`` in a folder of this test's own."""
+    """Code of ``compiled_texts`` in a folder of this test."""
     twins("compiled_texts")
     content = compiled_cache.read_saved(file_name_of("compiled_texts"))
     monkeypatch.setattr(compiled_cache, "folder", lambda: tmp_path)
@@ -48,7 +48,7 @@ def test_reading_a_store_loads_no_numba(golden, command):
     assert done.returncode in (0, 1), done.stderr
 
 
-def test_what_is_kept_is_what_is_loaded(elsewhere):
+def test_saved_code_is_loaded_unchanged(elsewhere):
     actual_load = load("compiled_texts")
     assert actual_load is not None
     texts = np.frombuffer(b"12 -7x", np.uint8).copy()
@@ -58,7 +58,7 @@ def test_what_is_kept_is_what_is_loaded(elsewhere):
 
 
 @pytest.mark.parametrize("harm", ["cut", "changed", "another machine", "no code", "gone"])
-def test_code_that_is_not_whole_or_not_for_this_machine_is_not_loaded(elsewhere, harm):
+def test_damaged_code_and_code_for_another_machine_are_not_loaded(elsewhere, harm):
     head, _, data = elsewhere.read_bytes().partition(b"\n")
     if harm == "cut":
         elsewhere.write_bytes(head + b"\n" + data[:-1])
@@ -85,7 +85,7 @@ def test_an_array_of_another_type_or_with_gaps_is_an_error_and_never_a_wrong_add
         actual_twins.read_numbers(0, starts[::2], sizes, values, states)
 
 
-def test_every_function_says_what_each_of_its_parameters_is():
+def test_every_function_declares_the_types_of_its_parameters():
     for module, functions in FUNCTIONS.items():
         source = __import__(f"engine.codec.{module}", fromlist=["x"])
         for function in functions:
@@ -103,8 +103,9 @@ def test_every_function_says_what_each_of_its_parameters_is():
 
 
 def test_threads_that_bind_a_function_at_once_share_one_entry(monkeypatch):
-    """Two threads that put the first message at once each made an entry, and the one that was overwritten was freed
-    with a builtin in use. Now and then the process died of it.
+    """Two threads that put the first message at once each made an entry. The overwritten entry was freed while a
+    builtin
+    still used it, and sometimes the process crashed.
     """
     entries = []
 

@@ -1,4 +1,4 @@
-"""Twins compiled behind faces: code that asks for nothing of numba's, and a failure that is told."""
+"""Compiling the twins: the code needs nothing of numba at run time, and a failure is reported."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from engine.codec.machine_code_build import _compile, import_compiled
 
 
 @njit
-def spread(first, given, table, shape, last):
-    total = first + last
+def spread(start, target, table, shape, end_value):
+    total = start + end_value
     for row in range(shape.shape[0]):
         for column in range(shape.shape[1]):
             total += shape[row, column]
-    for position in range(given.shape[0]):
-        given[position] += table[position]
+    for position in range(target.shape[0]):
+        target[position] += table[position]
     return total, table[8]
 
 
@@ -45,11 +45,11 @@ def test_code_that_needs_more_than_the_c_library_is_refused() -> None:
         _compile(Function("asks", (INT,), 1), asks)
 
 
-def test_threads_that_want_code_at_once_compile_one_after_the_other_and_each_module_once(
+def test_concurrent_requests_compile_each_module_once_and_one_at_a_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """With a fresh cache a window said "compiled walks are not to be had, plain Python is used: generator already
-    executing". Two of its threads had begun to compile at the same time, which numba does not bear.
+    """With a fresh cache a window reported "compiled walks are not to be had, plain Python is used: generator already
+    executing". Two threads had started compiling at once, which numba does not support.
     """
     threads, busy, compiled = 6, threading.Lock(), []
 
@@ -80,11 +80,11 @@ def test_threads_that_want_code_at_once_compile_one_after_the_other_and_each_mod
     assert answers[1] is answers[4]
 
 
-def test_whoever_waits_hears_when_functions_are_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    received: list[bool] = []
-    monkeypatch.setattr(machine_code_build, "on_compiling", received.append)
-    monkeypatch.setattr(machine_code_build, "import_compiled", lambda _module: received.append("compile"))
+def test_listeners_are_notified_of_compiling(monkeypatch: pytest.MonkeyPatch) -> None:
+    events: list[bool] = []
+    monkeypatch.setattr(machine_code_build, "on_compiling", events.append)
+    monkeypatch.setattr(machine_code_build, "import_compiled", lambda _module: events.append("compile"))
     monkeypatch.setitem(machine_code.FUNCTIONS, "made", ())
-    monkeypatch.setattr(machine_code_build.compiled_cache, "save", lambda *_kept: None)
+    monkeypatch.setattr(machine_code_build.compiled_cache, "save", lambda *_arguments: None)
     machine_code_build.build("made")
-    assert received == [True, "compile", False]
+    assert events == [True, "compile", False]

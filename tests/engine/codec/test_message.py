@@ -1,4 +1,4 @@
-"""The message unit: the check vector, every form it takes, and bytes that are none."""
+"""The message unit: the check vector, every form, and invalid bytes."""
 
 import socket
 import struct
@@ -34,8 +34,8 @@ def test_the_check_vector_of_the_format_notes():
     assert not unit.stale
 
 
-def by_hand(fields):
-    """Size of a unit by the formula of the format notes."""
+def size_by_formula(fields):
+    """Return the size of a unit by the formula of the format notes."""
     size = 91 + len(fields.get("body", b"Hello")) + len(fields.get("topic", b"TopicTest"))
     size += len(fields.get("properties", b"TAGS\x01TagA\x02KEYS\x01k1\x02")) + (fields.get("version") == 2)
     return size + 12 * bool(fields.get("sys_flag", 0) & 0x10) + 12 * bool(fields.get("sys_flag", 0) & 0x20)
@@ -62,7 +62,7 @@ FORMS = [
 def test_every_form_is_read_field_by_field(fields):
     raw = raw_unit(777, **fields)
     unit = decode(b"\xaa" * 5 + raw + b"\xbb" * 5, 5, 772)
-    assert (len(raw), unit.size, unit.offset, unit.physical_offset) == (by_hand(fields), len(raw), 777, 777)
+    assert (len(raw), unit.size, unit.offset, unit.physical_offset) == (size_by_formula(fields), len(raw), 777, 777)
     assert unit.version == fields.get("version", 1)
     assert unit.body == fields.get("body", b"Hello")
     assert unit.topic == fields.get("topic", b"TopicTest").decode()
@@ -101,10 +101,10 @@ def test_a_unit_with_a_property_crc_is_a_unit(fields):
 
 
 @pytest.mark.parametrize("fields", FORMS)
-@pytest.mark.parametrize("kept", [0, 1, 7, 8, 47, 48, 87, 90, -1, -20])
-def test_a_unit_that_is_cut_off_is_said_to_be(fields, kept):
+@pytest.mark.parametrize("kept_bytes", [0, 1, 7, 8, 47, 48, 87, 90, -1, -20])
+def test_a_truncated_unit_is_reported(fields, kept_bytes):
     raw = raw_unit(0, **fields)
-    end = kept if kept >= 0 else max(len(raw) + kept, 0)
+    end = kept_bytes if kept_bytes >= 0 else max(len(raw) + kept_bytes, 0)
     if end < len(raw):
         output = check_frame(raw[:end], 0, end)
         assert isinstance(output, str)
@@ -114,9 +114,9 @@ def test_a_unit_that_is_cut_off_is_said_to_be(fields, kept):
         assert caught.value.offset == 4000
 
 
-def spoilt(at, value, form=">i"):
+def spoilt(position, value, form=">i"):
     raw = bytearray(raw_unit(0))
-    struct.pack_into(form, raw, at, value)
+    struct.pack_into(form, raw, position, value)
     return bytes(raw) + bytes(300)
 
 
@@ -140,11 +140,11 @@ BROKEN = [
 ]
 
 
-@pytest.mark.parametrize(("raw", "said"), BROKEN)
-def test_broken_lengths_are_named_and_never_followed(raw, said):
-    results = check_frame(raw, 0, len(raw))
-    assert isinstance(results, str)
-    assert said in results
+@pytest.mark.parametrize(("raw", "message"), BROKEN)
+def test_broken_lengths_are_named_and_never_followed(raw, message):
+    frame_error = check_frame(raw, 0, len(raw))
+    assert isinstance(frame_error, str)
+    assert message in frame_error
     assert list_fields(raw) == []
 
 
@@ -203,12 +203,12 @@ def test_offset_message_ids_both_ways(text, parsed):
 
 
 @pytest.mark.parametrize("text", ["", "7F", "G" * 32, "7F" * 15, "7 " * 16, "7F" * 28 + "0", "ü" * 32])
-def test_what_is_no_offset_message_id(text):
+def test_invalid_offset_message_ids(text):
     assert message.parse_offset_message_id(text) is None or len(text) in {32, 56}
     assert message.parse_offset_message_id(text) is None
 
 
-def test_a_unique_key_tells_who_made_it():
+def test_a_unique_key_contains_its_producer():
     unique_key = message.parse_unique_key("7F0000016CA35FFD2B2768C31D7F0001")
     assert unique_key == ("127.0.0.1", 0x6CA3, 0x5FFD2B27, 0x68C31D7F, 1)
     assert message.parse_unique_key("no key") is None
@@ -230,7 +230,7 @@ FLAGS = [
 
 
 @pytest.mark.parametrize(("flags", "words"), FLAGS)
-def test_system_flags_in_words(flags, words):
+def test_names_of_system_flags(flags, words):
     assert message.sys_flag_words(flags) == words
 
 
@@ -248,11 +248,11 @@ def test_messages_in_a_unit(properties, size):
 
 
 @given(st.binary(max_size=400), st.integers(0, 50))
-def test_any_bytes_are_measured_without_an_accident(raw, at):
-    results = check_frame(raw, at, len(raw))
-    if not isinstance(results, str):
-        assert isinstance(decode_frame(raw, at, results, 0), Unit)
-    list_fields(raw, at)
+def test_any_bytes_are_measured_without_an_error(raw, position):
+    frame = check_frame(raw, position, len(raw))
+    if not isinstance(frame, str):
+        assert isinstance(decode_frame(raw, position, frame, 0), Unit)
+    list_fields(raw, position)
 
 
 @given(st.data())

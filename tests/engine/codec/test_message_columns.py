@@ -1,4 +1,4 @@
-"""Columns of messages: both twins write what :func:`encode_unit` writes, and gathered messages lose nothing."""
+"""Columns of messages: both twins write the same units as :func:`encode_unit`, and gathered messages lose nothing."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ TOPICS = ["T", "Ж" * 9, "%RETRY%" + "g" * 130]
 HOSTS = ["10.0.0.1:1", "[2001:db8::7]:65535", "127.0.0.1:10911"]
 
 
-def columns_of(found) -> MessageColumns:
-    topic, body, text, queue, flag, sys_flag, born, born_host, store_host, repeated, prepared = zip(*found, strict=True)
+def columns_of(rows) -> MessageColumns:
+    topic, body, text, queue, flag, sys_flag, born, born_host, store_host, repeated, prepared = zip(*rows, strict=True)
     i32, i64 = (lambda column: np.array(column, np.int32)), (lambda column: np.array(column, np.int64))
     return MessageColumns(
         TOPICS,
@@ -60,21 +60,21 @@ def columns_of(found) -> MessageColumns:
     )
 
 
-def run_of(what: MessageColumns, places: int = 16) -> Run:
+def run_of(columns: MessageColumns, places: int = 16) -> Run:
     topics = []
-    for number, name in enumerate(what.topics):
+    for number, name in enumerate(columns.topics):
         field = TopicField(name)
         topics.append(TopicRow(field.raw, field.magic))
         for queue in range(places):
             topics[-1].set_place(queue, number * places + queue)
-    return Run(what, topics, host_raw(OWN_HOST))
+    return Run(columns, topics, host_raw(OWN_HOST))
 
 
 @given(rows)
-def test_both_twins_write_the_units_of_single_messages(found) -> None:
-    expected, received = [], {}
+def test_both_twins_write_the_units_of_single_messages(message_rows) -> None:
+    expected, next_offsets = [], {}
     offset = 5000
-    for topic, body, text, queue, flag, sys_flag, born, born_host, store_host, repeated, prepared in found:
+    for topic, body, text, queue, flag, sys_flag, born, born_host, store_host, repeated, prepared in message_rows:
         message = Message(
             TOPICS[topic],
             body,
@@ -89,25 +89,25 @@ def test_both_twins_write_the_units_of_single_messages(found) -> None:
             reconsume_times=repeated,
             prepared_transaction_offset=prepared,
         )
-        queue_offset = received.get((topic, queue), 0) if sys_flag in (0, 1, 2, 8) else 0
+        queue_offset = next_offsets.get((topic, queue), 0) if sys_flag in (0, 1, 2, 8) else 0
         unit = encode_unit(message, queue_offset=queue_offset, physical_offset=offset, store_timestamp=NOW)
         if sys_flag in (0, 1, 2, 8):
-            received[topic, queue] = queue_offset + 1
+            next_offsets[topic, queue] = queue_offset + 1
         expected.append((offset, queue_offset, len(unit), unit))
         offset += len(unit)
-    columns = columns_of(found)
+    columns = columns_of(message_rows)
     columns.check()
     assert twin() is not None
     for encode in (Encoder().encode, encode_rows_plain):
         run, numbers, target = run_of(columns), array("q", [0] * 48), bytearray(b"\xee" * 10_000)
         why, end = encode(run, memoryview(target), 100, 10_000, 4900, NOW, numbers, 1000)
-        assert (why, run.row) == (write_job.DONE, len(found))
+        assert (why, run.row) == (write_job.DONE, len(message_rows))
         assert bytes(target[:end]) == b"\xee" * 100 + b"".join(unit for *_, unit in expected)
         assert set(target[end:]) <= {0xEE}
         assert list(zip(*(run.out[n * run.rows : (n + 1) * run.rows] for n in range(3)), strict=True)) == [
             (position, queue_offset, size) for position, queue_offset, size, _ in expected
         ]
-        assert {(n // 16, n % 16): number for n, number in enumerate(numbers) if number} == received
+        assert {(n // 16, n % 16): number for n, number in enumerate(numbers) if number} == next_offsets
 
 
 def small(**columns: object) -> MessageColumns:
@@ -136,18 +136,16 @@ STOPS = [
 ]
 
 
-@pytest.mark.parametrize(("what", "given", "why", "row"), STOPS)
-def test_where_both_twins_stop(what, given, why, row) -> None:
-    limits = {"limit": 1000, "longest_body": 1000, **given}
-    remaining = []
+@pytest.mark.parametrize(("columns", "changed_limits", "why", "row"), STOPS)
+def test_where_both_twins_stop(columns, changed_limits, why, row) -> None:
+    limits = {"limit": 1000, "longest_body": 1000, **changed_limits}
+    outcomes = []
     for encode in (Encoder().encode, encode_rows_plain):
-        run, target = run_of(what), bytearray(1000)
-        results = encode(
-            run, memoryview(target), 0, limits["limit"], 0, NOW, array("q", [0] * 48), limits["longest_body"]
-        )
-        remaining.append((results, run.row, run.body, run.text, bytes(target), run.out.tolist()))
-        assert (results[0], run.row) == (why, row)
-    assert remaining[0] == remaining[1]
+        run, target = run_of(columns), bytearray(1000)
+        stop = encode(run, memoryview(target), 0, limits["limit"], 0, NOW, array("q", [0] * 48), limits["longest_body"])
+        outcomes.append((stop, run.row, run.body, run.text, bytes(target), run.out.tolist()))
+        assert (stop[0], run.row) == (why, row)
+    assert outcomes[0] == outcomes[1]
 
 
 def test_a_topic_that_may_not_be_stored_stops_both() -> None:
@@ -157,7 +155,7 @@ def test_a_topic_that_may_not_be_stored_stops_both() -> None:
 
 
 @pytest.mark.parametrize(
-    ("what", "word"),
+    ("columns", "word"),
     [
         (small(queue_id=np.zeros(3, np.int64)), "queue_id"),
         (small(flag=np.zeros(2, np.int32)), "flag"),
@@ -169,9 +167,9 @@ def test_a_topic_that_may_not_be_stored_stops_both() -> None:
         (MessageColumns(["T"], b"abc", np.array([4, -1], np.int32)), "bodies"),
     ],
 )
-def test_columns_that_do_not_fit_are_refused(what, word) -> None:
+def test_columns_that_do_not_fit_are_refused(columns, word) -> None:
     with pytest.raises(ValueError, match=word):
-        what.check()
+        columns.check()
 
 
 plain = st.characters(exclude_categories=["Cs"], exclude_characters="\x02")
@@ -235,7 +233,7 @@ def test_messages_as_columns_make_the_same_units(many) -> None:
         run.skip()
 
 
-def test_places_grow() -> None:
+def test_queue_positions_grow() -> None:
     topic = TopicRow(b"\x01T", 1)
     topic.set_place(1000, 7)
     assert (topic.places[1000], topic.places[999], topic.places[0]) == (7, -1, -1)

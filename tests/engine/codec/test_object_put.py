@@ -1,4 +1,6 @@
-"""Message objects put by compiled code: the unit is that of plain Python, or nothing is written and the reason told."""
+"""Message objects put by compiled code: the unit equals plain Python's, or nothing is written and a reason is
+returned.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,7 @@ plain = st.characters(codec="utf-8", exclude_characters="\x01\x02")
 
 
 class Log:
-    """Bytes to write to, and one topic with the queues 0 and 3."""
+    """A buffer for units, and one topic with the queues 0 and 3."""
 
     def __init__(self, room: int = ROOM) -> None:
         actual_object_put = object_put.object_put(b"\x7f\x00\x00\x01\x00\x00\x2a\x9f", RULED, 8)
@@ -51,13 +53,13 @@ class Log:
         self.put.learn_numbers(self.numbers)
         assert self.put.learn_bytes(memoryview(self.target), BASE, room, 1000)
 
-    def one(self, message: Any, position: int = 16) -> int:
+    def put_one(self, message: Any, position: int = 16) -> int:
         self.put.start(NOW, position)
         return self.put.put_one(message)
 
 
 def message(**options: Any) -> Message:
-    """A plain one, but for what is given."""
+    """Make a plain message with the given fields changed."""
     return Message(
         **{
             "topic": "größer",
@@ -82,16 +84,16 @@ def message(**options: Any) -> Message:
     st.none() | st.integers(-5, 1 << 60),
     st.sampled_from(["1.2.3.4:5", "[::1]:7"]),
 )
-def test_the_unit_is_that_of_plain_python(body, text, queue, flags, number, offset, born, host) -> None:
+def test_the_unit_equals_plain_pythons(body, text, queue, flags, number, offset, born, host) -> None:
     log = Log()
     log.put.learn_host("[::1]:7")
-    raw, results = (text, None) if isinstance(text, bytes) else (None, text)
-    if results:
-        log.put.learn_map(results)
-    item = message(
+    raw, properties = (text, None) if isinstance(text, bytes) else (None, text)
+    if properties:
+        log.put.learn_map(properties)
+    unit_message = message(
         body=body,
         queue_id=queue,
-        properties=results,
+        properties=properties,
         properties_raw=raw,
         sys_flag=flags,
         flag=number,
@@ -102,18 +104,20 @@ def test_the_unit_is_that_of_plain_python(body, text, queue, flags, number, offs
     )
     queued = not flags & 4
     place = (0, 3).index(queue)
-    before = log.numbers[place] if queued else 0
-    unit = encode_unit(item, queue_offset=before, physical_offset=BASE + 16, store_timestamp=NOW, store_host=STORE)
-    assert log.one(item) == len(unit)
+    queue_offset = log.numbers[place] if queued else 0
+    unit = encode_unit(
+        unit_message, queue_offset=queue_offset, physical_offset=BASE + 16, store_timestamp=NOW, store_host=STORE
+    )
+    assert log.put_one(unit_message) == len(unit)
     assert log.target[16 : 16 + len(unit)] == unit
     assert not any(log.target[:16])
     assert not any(log.target[16 + len(unit) :])
-    assert (log.put.sheet[POSITION], log.put.sheet[QUEUE_OFFSET]) == (16 + len(unit), before)
+    assert (log.put.sheet[POSITION], log.put.sheet[QUEUE_OFFSET]) == (16 + len(unit), queue_offset)
     assert list(log.numbers) == [5 + (queued and queue == 0), 70 + (queued and queue == 3)]
 
 
 @pytest.mark.parametrize(
-    ("given", "why"),
+    ("fields", "why"),
     [
         ({"topic": "another"}, UNKNOWN_TOPIC_OR_HOST),
         ({"born_host": "1.2.3.4:6"}, UNKNOWN_TOPIC_OR_HOST),
@@ -149,47 +153,47 @@ def test_the_unit_is_that_of_plain_python(body, text, queue, flags, number, offs
         ({"born_timestamp": "now"}, NOT_PLAIN),
     ],
 )
-def test_what_it_refuses_is_not_written(given, why) -> None:
+def test_a_refused_message_is_not_written(fields, why) -> None:
     log = Log()
     log.put.learn_map({"KEYS": "any"})
-    assert log.one(message(**given)) == why
+    assert log.put_one(message(**fields)) == why
     assert not any(log.target)
     assert (list(log.numbers), log.put.sheet[POSITION]) == ([5, 70], 16)
-    assert log.one(message()) > 0
+    assert log.put_one(message()) > 0
 
 
-def test_a_text_is_stored_as_it_is_beside_a_map_without_rules() -> None:
+def test_raw_property_text_is_stored_beside_a_plain_map() -> None:
     log = Log()
     item = message(properties={"ORIGIN": "x", "another": "\ud800"}, properties_raw=b"TAGS\x01a\x02")
     unit = encode_unit(item, queue_offset=70, physical_offset=BASE + 16, store_timestamp=NOW, store_host=STORE)
-    assert log.one(item) == len(unit)
+    assert log.put_one(item) == len(unit)
     assert log.target[16 : 16 + len(unit)] == unit
 
 
-def test_what_is_no_message_or_half_of_one_is_refused() -> None:
+def test_objects_that_are_no_complete_message_are_refused() -> None:
     log = Log()
     half = message()
     del half.body
     for strange in (None, 7, "text", object(), type("Other", (Message,), {})("größer", b""), half):
-        assert log.one(strange) == NOT_PLAIN
+        assert log.put_one(strange) == NOT_PLAIN
     assert not any(log.target)
 
 
-def test_a_unit_fits_with_the_bytes_that_must_be_left_behind_it() -> None:
-    size = Log().one(message())
-    assert Log(16 + size + 8).one(message()) == size
-    short = Log(16 + size + 7)
-    assert short.one(message()) == NO_ROOM
-    assert not any(short.target)
+def test_a_unit_needs_room_for_the_blank_after_it() -> None:
+    size = Log().put_one(message())
+    assert Log(16 + size + 8).put_one(message()) == size
+    short_log = Log(16 + size + 7)
+    assert short_log.put_one(message()) == NO_ROOM
+    assert not any(short_log.target)
 
 
-def test_texts_that_are_equal_are_known_whatever_object_they_are() -> None:
+def test_equal_texts_are_recognized_whatever_their_object() -> None:
     log = Log()
     topic, host = (bytes(text, "utf-8").decode() for text in ("größer", "1.2.3.4:5"))
-    assert log.one(message(topic=topic, born_host=host)) > 0
+    assert log.put_one(message(topic=topic, born_host=host)) > 0
 
 
-def test_many_go_as_far_as_nothing_changes() -> None:
+def test_many_messages_are_put_until_something_changes() -> None:
     log = Log()
     many = [message(), message(queue_id=0), message(topic="another"), message()]
     out = array("q", bytes(8 * 12))
@@ -214,11 +218,11 @@ def test_more_topics_and_hosts_than_a_table_has_rows() -> None:
     for number in range(100):
         log.put.learn_topic(f"T{number}", log.row)
         log.put.learn_host(f"10.0.0.{number}:1")
-        assert log.one(message(topic=f"T{number}", born_host=f"10.0.0.{number}:1")) > 0
-    assert log.one(message()) == UNKNOWN_TOPIC_OR_HOST
+        assert log.put_one(message(topic=f"T{number}", born_host=f"10.0.0.{number}:1")) > 0
+    assert log.put_one(message()) == UNKNOWN_TOPIC_OR_HOST
 
 
-def test_names_with_rules_are_not_learnt() -> None:
+def test_property_names_with_rules_are_not_learnt() -> None:
     log = Log()
     assert not log.put.learn_map({"KEYS": "a", "DELAY": "1"})
     assert not log.put.learn_map({"a\x01": "b"})
@@ -233,14 +237,14 @@ def test_bytes_that_cannot_be_written_to_are_refused() -> None:
     assert not log.put.learn_bytes(memoryview(bytearray(7)), 0, 7, 100)
 
 
-def test_plain_python_is_asked_for(monkeypatch) -> None:
+def test_plain_python_can_be_requested(monkeypatch) -> None:
     monkeypatch.setenv("STORESCOPE_PLAIN", "1")
     assert object_put.object_put(bytes(8), RULED, 8) is None
     assert object_put.twin() is None
 
 
 def test_puts_pass_their_tests_without_machine_code() -> None:
-    """What runs where the machine code is refused; the other tests of puts use it."""
+    """Runs the put tests in plain Python; the others use machine code."""
     put_tests = sorted((Path(__file__).parent.parent / "store").glob("test_put_*.py"))
     assert put_tests
     done = subprocess.run(
@@ -262,14 +266,14 @@ def test_a_python_without_the_interpreters_lock_puts_by_plain_python(monkeypatch
 
 
 def test_objects_with_another_layout_are_not_read_from_memory(monkeypatch) -> None:
-    """A build of the interpreter for debugging has two more words in front of each object."""
+    """A debug build of the interpreter has two more words in front of each object."""
 
     class ShiftedMessage:
         __slots__ = ("shift", *object_put.FIELDS)
 
-        def __init__(self, *_given: object, **_more: object) -> None:
+        def __init__(self, *_arguments: object, **_keywords: object) -> None:
             for name in object_put.FIELDS:
-                setattr(self, name, 0)  # one object for all fields: no place is that of a field
+                setattr(self, name, 0)  # all fields hold the same object, so no slot can be identified
 
     monkeypatch.setattr(object_put, "Message", ShiftedMessage)
     assert object_put.message_slots() is None
@@ -280,5 +284,5 @@ def test_code_that_writes_another_unit_is_not_used(monkeypatch) -> None:
     assert code is not None
     assert slots is not None
     assert object_put._writes_same_unit(code, slots)
-    monkeypatch.setattr(object_put, "encode_unit", lambda *_given, **_more: bytes(135))
+    monkeypatch.setattr(object_put, "encode_unit", lambda *_arguments, **_keywords: bytes(135))
     assert not object_put._writes_same_unit(code, slots)

@@ -57,14 +57,14 @@ def test_a_checkpoint_is_read() -> None:
     assert read_check_point(second_point.body(), 9) == second_point
 
 
-def test_a_checkpoint_of_the_oldest_form_counts_on_from_its_start() -> None:
+def test_a_checkpoint_of_the_oldest_form_counts_from_its_start_offset() -> None:
     results = read_check_point(b'{"so":5,"n":3,"t":"T","c":"g","pt":1,"it":2,"rp":"often"}', 7)
     assert results is not None
     assert (results.offsets, results.rewrite_count, results.revive_offset) == ((5, 6, 7), 127, 7)
 
 
 @pytest.mark.parametrize("body", [b"", b"2-17", b"[]", b'{"t":1,"c":"g"}', b"\xff", b"[" * 100_000])
-def test_what_is_no_record_is_none(body: bytes) -> None:
+def test_an_invalid_record_is_none(body: bytes) -> None:
     assert read_check_point(body, 0) is None
     assert read_ack(body, "ack", "broker-a") is None
 
@@ -102,19 +102,19 @@ def test_a_handle_is_read_and_written() -> None:
         ("0 one 2 3 0 broker-a 1 0", 'For input string: "one"'),
     ],
 )
-def test_what_is_no_handle_is_refused_in_javas_words(text: str, words: str) -> None:
+def test_an_invalid_handle_is_refused_with_javas_message(text: str, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         Handle.parse(text)
 
 
 def test_retry_topics_have_names_of_two_forms() -> None:
     assert revive_topic("PeerCluster") == "rmq_sys_REVIVE_LOG_PeerCluster"
-    first, second = retry_topic("PopTopic", "a_b"), retry_topic("PopTopic", "a_b", v2=True)
-    assert (first, second) == ("%RETRY%a_b_PopTopic", "%RETRY%a_b+PopTopic")
-    assert [normal_topic(name, "a_b") for name in (first, second, "PopTopic")] == ["PopTopic"] * 3
-    assert [mark_of(name) for name in ("PopTopic", first, second)] == ["0", "1", "2"]
-    assert [real_topic("PopTopic", "a_b", mark) for mark in "012"] == ["PopTopic", first, second]
-    assert [is_retry_v2(name) for name in (first, second)] == [False, True]
+    form_1, form_2 = retry_topic("PopTopic", "a_b"), retry_topic("PopTopic", "a_b", v2=True)
+    assert (form_1, form_2) == ("%RETRY%a_b_PopTopic", "%RETRY%a_b+PopTopic")
+    assert [normal_topic(name, "a_b") for name in (form_1, form_2, "PopTopic")] == ["PopTopic"] * 3
+    assert [mark_of(name) for name in ("PopTopic", form_1, form_2)] == ["0", "1", "2"]
+    assert [real_topic("PopTopic", "a_b", mark) for mark in "012"] == ["PopTopic", form_1, form_2]
+    assert [is_retry_v2(name) for name in (form_1, form_2)] == [False, True]
     with pytest.raises(ValueError, match="format is wrong"):
         real_topic("PopTopic", "a_b", "3")
 

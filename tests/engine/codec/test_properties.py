@@ -16,14 +16,14 @@ BOTH_WAYS = [
 ]
 
 
-@pytest.mark.parametrize(("found", "raw"), BOTH_WAYS)
-def test_writes(found, raw):
-    assert encode(found) == raw
+@pytest.mark.parametrize(("properties", "raw"), BOTH_WAYS)
+def test_writes(properties, raw):
+    assert encode(properties) == raw
 
 
-@pytest.mark.parametrize(("found", "raw"), BOTH_WAYS)
-def test_reads(found, raw):
-    assert decode(raw) == found
+@pytest.mark.parametrize(("properties", "raw"), BOTH_WAYS)
+def test_reads(properties, raw):
+    assert decode(raw) == properties
 
 
 ONLY_READ = [
@@ -40,16 +40,16 @@ ONLY_READ = [
 ]
 
 
-@pytest.mark.parametrize(("raw", "found"), ONLY_READ)
-def test_reads_what_no_writer_of_today_writes(raw, found):
-    assert decode(raw) == found
+@pytest.mark.parametrize(("raw", "properties"), ONLY_READ)
+def test_reads_forms_that_are_no_longer_written(raw, properties):
+    assert decode(raw) == properties
 
 
 TEXTS = st.text(st.characters(exclude_characters="\x01\x02", exclude_categories=["Cs"]), min_size=1, max_size=20)
 
 
 @given(st.dictionaries(TEXTS, TEXTS, max_size=8))
-def test_what_is_written_is_read(properties):
+def test_property_text_round_trips(properties):
     assert decode(encode(properties)) == properties
 
 
@@ -89,10 +89,10 @@ def test_the_property_crc_of_the_check_vector():
     assert verify_crc(unit) is True
 
 
-@pytest.mark.parametrize("at", [0, 8, 40, 88, 100, 120, 135, 141])
-def test_a_changed_byte_makes_the_property_crc_wrong(at):
+@pytest.mark.parametrize("position", [0, 8, 40, 88, 100, 120, 135, 141])
+def test_a_changed_byte_makes_the_property_crc_wrong(position):
     unit = bytearray(with_property_crc(raw_unit(1234)))
-    unit[at] ^= 1
+    unit[position] ^= 1
     assert verify_crc(bytes(unit)) is False
 
 
@@ -101,5 +101,5 @@ def test_bytes_without_a_property_crc_have_none(raw):
     assert verify_crc(raw) is None
 
 
-def test_a_unit_without_it_has_none():
+def test_a_unit_without_a_property_crc_has_none():
     assert verify_crc(raw_unit()) is None

@@ -1,4 +1,4 @@
-"""Queue entries of a block: both twins group alike, and give the bytes that unit by unit gives."""
+"""Queue entries of a block: both twins group rows alike and write the same bytes as unit-by-unit encoding."""
 
 from __future__ import annotations
 
@@ -43,70 +43,72 @@ def filled(rows: list[tuple[int, ...]]) -> UnitColumns:
     return unit_columns
 
 
-def same(one: QueueRuns, other: QueueRuns) -> bool:
+def are_equal(runs: QueueRuns, other_runs: QueueRuns) -> bool:
     return all(
-        getattr(one, name).dtype == getattr(other, name).dtype and (getattr(one, name) == getattr(other, name)).all()
+        getattr(runs, name).dtype == getattr(other_runs, name).dtype
+        and (getattr(runs, name) == getattr(other_runs, name)).all()
         for name in QueueRuns.__slots__
     )
 
 
 @settings(max_examples=80)
 @given(rows, st.integers(0, 3))
-def test_the_twins_agree_and_every_row_stands_in_its_queue(rows, first):
+def test_the_twins_agree_and_every_row_is_in_its_queue(rows, start_row):
     columns.twin()
-    first = min(first, len(rows))
+    start_row = min(start_row, len(rows))
     units = filled(rows)
-    runs = build_runs(units, first, len(rows))
+    runs = build_runs(units, start_row, len(rows))
     os.environ["STORESCOPE_PLAIN"] = "1"
     try:
-        assert same(runs, build_runs(units, first, len(rows)))
+        assert are_equal(runs, build_runs(units, start_row, len(rows)))
     finally:
         del os.environ["STORESCOPE_PLAIN"]
     expected: dict[tuple[int, int], list[int]] = {}
-    for number in range(first, len(rows)):
+    for number in range(start_row, len(rows)):
         if rows[number][0] & 12 in {0, 8}:
             expected.setdefault((rows[number][1], rows[number][2]), []).append(number)
     assert list(zip(runs.topic_id.tolist(), runs.queue_id.tolist(), strict=True)) == list(expected)
-    for group, wanted in enumerate(expected.values()):
+    for group, expected_rows in enumerate(expected.values()):
         begin, stop = int(runs.start[group]), int(runs.start[group + 1])
-        assert runs.row[begin:stop].tolist() == wanted
-        offsets = [rows[number][3] for number in wanted]
-        ends = [int(units.physical_offset[number]) + rows[number][5] for number in wanted]
+        assert runs.row[begin:stop].tolist() == expected_rows
+        offsets = [rows[number][3] for number in expected_rows]
+        ends = [int(units.physical_offset[number]) + rows[number][5] for number in expected_rows]
         follows = offsets == list(range(offsets[0], offsets[0] + len(offsets))) and sorted(set(ends)) == ends
         assert runs.follows[group] == follows
         written = b"".join(
-            encode(CqUnit(int(units.physical_offset[number]), rows[number][5], rows[number][6])) for number in wanted
+            encode(CqUnit(int(units.physical_offset[number]), rows[number][5], rows[number][6]))
+            for number in expected_rows
         )
         assert runs.entries[begin:stop].tobytes() == written
 
 
 @given(rows, rows)
-def test_rows_of_several_blocks_stand_one_behind_the_other(one, other):
+def test_rows_of_several_blocks_are_joined_in_order(first_rows, second_rows):
     entry_rows = EntryRows(100)
-    entry_rows.add(filled(one), 0, len(one))
-    entry_rows.add(filled(other), 0, len(other))
+    entry_rows.add(filled(first_rows), 0, len(first_rows))
+    entry_rows.add(filled(second_rows), 0, len(second_rows))
     entry_rows.add_one(0, 1, 2, 3, 4, 5, 6)
-    both = entry_rows.select(np.arange(entry_rows.count - 1))
-    assert both.count == len(one) + len(other)
-    assert both.tags_code.tolist() == [row[6] for row in one + other]
-    assert both.size.dtype == np.int32
-    assert (int(entry_rows.topic_id[both.count]), int(entry_rows.tags_code[both.count])) == (1, 6)
+    selected = entry_rows.select(np.arange(entry_rows.count - 1))
+    assert selected.count == len(first_rows) + len(second_rows)
+    assert selected.tags_code.tolist() == [row[6] for row in first_rows + second_rows]
+    assert selected.size.dtype == np.int32
+    assert (int(entry_rows.topic_id[selected.count]), int(entry_rows.tags_code[selected.count])) == (1, 6)
 
 
 @settings(max_examples=80)
 @given(rows, st.integers(0, 3))
-def test_the_ends_of_runs_are_those_of_the_runs(rows, first):
+def test_run_ends_equal_the_ends_of_full_runs(rows, start_row):
     columns.twin()
-    first = min(first, len(rows))
+    start_row = min(start_row, len(rows))
     units = filled(rows)
-    runs, ends = build_runs(units, first, len(rows)), run_ends(units, first, len(rows))
+    runs, ends = build_runs(units, start_row, len(rows)), run_ends(units, start_row, len(rows))
     os.environ["STORESCOPE_PLAIN"] = "1"
     try:
-        plain = run_ends(units, first, len(rows))
+        plain = run_ends(units, start_row, len(rows))
     finally:
         del os.environ["STORESCOPE_PLAIN"]
-    for results in (ends, plain):
-        assert results.topic_id.tolist() == runs.topic_id.tolist()
-        assert results.queue_id.tolist() == runs.queue_id.tolist()
-        assert results.follows.tolist() == runs.follows.tolist()
-        assert results.end.tolist() == runs.end[runs.start[1:] - 1].tolist()
+    for run_end in (ends, plain):
+        assert run_end.topic_id.tolist() == runs.topic_id.tolist()
+        assert run_end.queue_id.tolist() == runs.queue_id.tolist()
+        assert run_end.follows.tolist() == runs.follows.tolist()
+        assert run_end.end.tolist() == runs.end[runs.start[1:] - 1].tolist()

@@ -1,4 +1,4 @@
-"""Where the next entry of a queue goes: dropped, behind the last one, or in a new file that is filled up before it."""
+"""The position of a queue's next entry: dropped, after the last entry, or in a new file after filler entries."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from engine.codec.queue_placing import MAX_EXT_UNIT_BYTES, NO_ADDRESS, put, put_
 
 @dataclass
 class MemoryQueueFiles:
-    """Files of a queue in memory; it is the queue, too."""
+    """A queue with its files in memory."""
 
     file_size: int = 60
     starts: tuple[int, ...] = ()
@@ -58,8 +58,10 @@ class MemoryQueueFiles:
         self.gaps.append(queue_offset)
 
     def entries(self):
-        raw = b"".join(self.data[position] for position in sorted(self.data))
-        return [(item.physical_offset, item.size) for item in (decode(raw, at) for at in range(0, len(raw), 20))]
+        raw = b"".join(self.data[start] for start in sorted(self.data))
+        return [
+            (entry.physical_offset, entry.size) for entry in (decode(raw, offset) for offset in range(0, len(raw), 20))
+        ]
 
 
 def test_entries_follow_each_other_and_known_units_are_dropped():
@@ -79,7 +81,7 @@ def test_a_queue_that_begins_above_0_is_filled_up_to_there():
     assert (queue.min_logic_offset, queue.flushed) == (80, 80)
 
 
-def test_a_run_goes_as_one_by_one_would():
+def test_a_run_equals_single_puts():
     for known_values in (-1, 190, 350):
         files, run = MemoryQueueFiles(max_physic_offset=known_values), MemoryQueueFiles(max_physic_offset=known_values)
         rows = np.array([(100 * n, 90, n) for n in range(5)], CQ_UNIT)
@@ -94,32 +96,39 @@ def test_a_run_goes_as_one_by_one_would():
 
 
 @given(st.integers(-1, 8), st.integers(-1, 8), st.integers(0, 8), st.integers(1, 8), st.integers(-1, 900))
-def test_a_run_behind_any_queue_goes_as_one_by_one_would(first, last, start, count, known):
-    """The queue begins anywhere and may be full to the end of a file; the run may begin before, in or behind it."""
-    files, run = MemoryQueueFiles(), MemoryQueueFiles()
-    for queue in (files, run):
-        for number in range(first, last + 1) if first >= 0 else ():
+def test_a_run_after_any_queue_equals_single_puts(first_number, last_number, start, count, known_log_end):
+    """The queue begins anywhere and may be full to the end of a file. The run may begin before, in or after it."""
+    single_queue, run_queue = MemoryQueueFiles(), MemoryQueueFiles()
+    for queue in (single_queue, run_queue):
+        for number in range(first_number, last_number + 1) if first_number >= 0 else ():
             put(queue, 100 * number, 90, 7, number)
-        queue.max_physic_offset = known
+        queue.max_physic_offset = known_log_end
     offsets = np.arange(start, start + count)
     for number in offsets.tolist():
-        put(files, 100 * number, 90, number, number)
-    put_run(run, offsets * 100 + 90, offsets, np.array([(100 * n, 90, n) for n in offsets.tolist()], CQ_UNIT))
-    assert run.entries() == files.entries()
-    assert (run.starts, run.end, run.flushed) == (files.starts, files.end, files.flushed)
-    assert run.gaps == files.gaps[:1]  # behind a gap every entry is at another place: a run says so once
-    assert (run.max_physic_offset, run.min_logic_offset) == (files.max_physic_offset, files.min_logic_offset)
+        put(single_queue, 100 * number, 90, number, number)
+    put_run(run_queue, offsets * 100 + 90, offsets, np.array([(100 * n, 90, n) for n in offsets.tolist()], CQ_UNIT))
+    assert run_queue.entries() == single_queue.entries()
+    assert (run_queue.starts, run_queue.end, run_queue.flushed) == (
+        single_queue.starts,
+        single_queue.end,
+        single_queue.flushed,
+    )
+    assert run_queue.gaps == single_queue.gaps[:1]  # after a gap every single entry reports it; a run reports it once
+    assert (run_queue.max_physic_offset, run_queue.min_logic_offset) == (
+        single_queue.max_physic_offset,
+        single_queue.min_logic_offset,
+    )
 
 
 class FullDisk(MemoryQueueFiles):
-    """A disk without room."""
+    """A queue whose disk is full."""
 
     def append(self, data):
         raise OSError("no space left on the device")
 
 
 def test_an_entry_that_could_not_be_written_can_be_put_again():
-    """The queue's end in the log would claim that it has the entry, and the next attempt would be dropped."""
+    """Otherwise the queue's known end in the log would include the entry, and the next attempt would be dropped."""
     queue = FullDisk()
     with pytest.raises(OSError, match="no space"):
         put(queue, 0, 90, 7, 0)
@@ -129,7 +138,7 @@ def test_an_entry_that_could_not_be_written_can_be_put_again():
     assert queue.max_physic_offset == -1
 
 
-def test_a_batch_is_taken_once_and_only_where_it_is_one():
+def test_a_batch_is_accepted_once_and_only_if_valid():
     queue = MemoryQueueFiles(file_size=92)
     assert put_batch(queue, BatchCqUnit(0, 90, 1, 2, 10, 3))
     assert not put_batch(queue, BatchCqUnit(0, 90, 1, 2, 10, 3))
@@ -139,9 +148,9 @@ def test_a_batch_is_taken_once_and_only_where_it_is_one():
 
 def test_an_ext_unit_has_an_address_and_one_that_is_too_long_none():
     queue = MemoryQueueFiles(file_size=100)
-    first, second = put_ext(queue, 1, 2), put_ext(queue, 1, 2, b"bits")
-    assert (first, second - first) == (-(1 << 63), 20)
+    first_address, second_address = put_ext(queue, 1, 2), put_ext(queue, 1, 2, b"bits")
+    assert (first_address, second_address - first_address) == (-(1 << 63), 20)
     assert put_ext(queue, 1, 2, bytes(MAX_EXT_UNIT_BYTES)) == NO_ADDRESS
-    third = put_ext(queue, 1, 2, bytes(40))  # the room that is left is marked, and the next file begun
-    assert third - first == 100
+    third_address = put_ext(queue, 1, 2, bytes(40))  # the remaining room is marked as unused, and the next file begins
+    assert third_address - first_address == 100
     assert queue.data[44] == b"\xff\xff"

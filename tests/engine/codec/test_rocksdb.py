@@ -1,4 +1,4 @@
-"""Folders that RocksDB keeps for a broker: recognised and measured, not decoded."""
+"""Folders that RocksDB keeps for a broker are recognised and measured, not decoded."""
 
 from __future__ import annotations
 
@@ -44,16 +44,16 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("names", "current", "sound"), CASES)
-def test_soundness(names, current, sound):
+@pytest.mark.parametrize(("names", "current", "is_valid"), CASES)
+def test_validity(names, current, is_valid):
     results = rocks_folder("kvStore", [NamedFile(name, 1) for name in names], current)
-    assert results.is_valid is sound
+    assert results.is_valid is is_valid
 
 
 @pytest.mark.parametrize(
     "names", [[], ["CURRENT"], ["000001.sst"], ["00000000000000000000"], ["LOG", "LOCK"], ["TopicA", "TopicB"]]
 )
-def test_what_is_no_rocksdb(names):
+def test_folders_without_a_rocksdb(names):
     assert rocks_folder("consumequeue", [NamedFile(name, 1) for name in names]) is None
 
 
@@ -98,19 +98,21 @@ def in_family(number: int, *edits: bytes) -> bytes:
 
 
 def log_of(*edits: bytes) -> bytes:
-    """Edits as records, in pieces where a block ends."""
+    """Write edits as log records, split where a block ends."""
     data = bytearray()
     for edit in edits:
-        first, remaining_edit = True, edit
-        while remaining_edit or first:
+        is_first_piece, remaining_edit = True, edit
+        while remaining_edit or is_first_piece:
             room = BLOCK_BYTES - len(data) % BLOCK_BYTES - 7
             if room < 0:
                 data += bytes(room + 7)
                 continue
             piece, remaining_edit = remaining_edit[:room], remaining_edit[room:]
-            kind = {(True, True): 1, (True, False): 2, (False, False): 3, (False, True): 4}[first, not remaining_edit]
+            kind = {(True, True): 1, (True, False): 2, (False, False): 3, (False, True): 4}[
+                is_first_piece, not remaining_edit
+            ]
             data += struct.pack("<IHB", 0, len(piece), kind) + piece
-            first = False
+            is_first_piece = False
     return bytes(data)
 
 
@@ -145,11 +147,11 @@ def test_an_edit_longer_than_a_block_comes_in_pieces():
 
 
 @pytest.mark.parametrize("data", [b"", b"m" * 30, log_of(varint(77)), log_of(varint(6) + varint(0))])
-def test_what_is_no_manifest_tells_nothing(data):
+def test_bytes_without_a_manifest_give_no_edits(data):
     assert decode(data) is None
 
 
-def test_an_edit_that_was_torn_by_a_crash_does_not_count():
+def test_an_edit_torn_by_a_crash_is_ignored():
     log = log_of(*EDITS)
     manifest = decode(log + log_of(in_family(0, new_file(11, 1100)))[:-3])
     assert manifest == decode(log)

@@ -54,7 +54,7 @@ ENDINGS = st.binary(min_size=8, max_size=8)
     st.binary(max_size=60) | st.builds(lambda front, end: front + b"@" + end, st.binary(max_size=40), ENDINGS),
     ENDINGS | st.binary(max_size=10),
 )
-def test_any_row_is_decoded_from_its_last_bytes_or_is_none(key, value):
+def test_any_row_is_decoded_from_its_last_bytes_or_refused(key, value):
     row = rows.decode(key, value)
     assert (row is not None) == (len(key) >= 17 and key[-9:-8] == b"@" and len(value) == 8)
     if row is not None:

@@ -1,4 +1,4 @@
-"""A unit with one wrong field is taken apart as far as it holds; nothing is made up where it does not."""
+"""Salvage decodes as much of a damaged unit as the bytes confirm, and invents nothing."""
 
 from __future__ import annotations
 
@@ -36,37 +36,39 @@ def units(draw: st.DrawFn) -> bytes:
 
 
 def spoiled(raw: bytes, field: str, number: int) -> bytes | None:
-    """``raw`` with another value in ``field``; None where that is a whole unit, of either version."""
-    part = next(item for item in list_fields(raw) if item.name == field)
+    """Return ``raw`` with another value in ``field``; None if the result is a valid unit of either version."""
+    part = next(field_span for field_span in list_fields(raw) if field_span.name == field)
     data = bytearray(raw)
     value = int.from_bytes(raw[part.position : part.position + part.length], "big") ^ number
     if field == "sysFlag":
         value = int.from_bytes(raw[36:40], "big") ^ (BORN_HOST_V6, STORE_HOST_V6, 48)[number % 3]
     data[part.position : part.position + part.length] = (value % (1 << 8 * part.length)).to_bytes(part.length, "big")
-    magics = [data[4:8]] if field == "magicCode" else [struct.pack(">I", one) for one in MAGICS]
+    magics = [data[4:8]] if field == "magicCode" else [struct.pack(">I", magic_code) for magic_code in MAGICS]
     complete = any(isinstance(check_frame(data[:4] + magic + data[8:], 0, len(data)), Frame) for magic in magics)
     return None if complete or bytes(data) == raw else bytes(data)
 
 
-@settings(derandomize=True)  # by chance two fields explain the same bytes alike, once in some thousand units
+@settings(derandomize=True)  # once in some thousand units, two fields explain the same bytes equally well
 @given(units(), st.sampled_from(FIELDS), st.integers(1, (1 << 31) - 1), st.binary(max_size=40))
-def test_one_wrong_field_is_found_and_the_rest_holds(raw: bytes, field: str, number: int, behind: bytes) -> None:
+def test_one_wrong_field_is_identified_and_the_others_kept(
+    raw: bytes, field: str, number: int, following_bytes: bytes
+) -> None:
     """The length is known from the next unit or from the queue entry."""
     data = spoiled(raw, field, number)
     if data is None:
         return
-    actual_salvage = salvage(data + behind, BASE, (len(raw),))
-    assert actual_salvage is not None
-    true = decode(raw, base=BASE)
-    assert (actual_salvage.unit.topic, actual_salvage.unit.queue_id, actual_salvage.unit.queue_offset) == (
-        true.topic,
-        true.queue_id,
-        true.queue_offset,
+    salvaged = salvage(data + following_bytes, BASE, (len(raw),))
+    assert salvaged is not None
+    original = decode(raw, base=BASE)
+    assert (salvaged.unit.topic, salvaged.unit.queue_id, salvaged.unit.queue_offset) == (
+        original.topic,
+        original.queue_id,
+        original.queue_offset,
     )
-    assert actual_salvage.unit.size == true.size
-    if true.body:  # without a body no CRC tells which of two lengths is wrong
-        assert (actual_salvage.unit.body, actual_salvage.unit.properties) == (true.body, true.properties)
-        (wrong,) = actual_salvage.wrong
+    assert salvaged.unit.size == original.size
+    if original.body:  # without a body no CRC tells which of two lengths is wrong
+        assert (salvaged.unit.body, salvaged.unit.properties) == (original.body, original.properties)
+        (wrong,) = salvaged.wrong
         assert wrong.field == field
         position = next(item.position for item in list_fields(raw) if item.name == field)
         assert wrong.likely == int.from_bytes(raw[position : position + _width(raw, field)], "big")
@@ -76,7 +78,7 @@ def _width(raw: bytes, field: str) -> int:
     return next(item.length for item in list_fields(raw) if item.name == field)
 
 
-def test_one_version_that_became_the_other_is_told_from_a_wrong_length() -> None:
+def test_a_changed_version_is_distinguished_from_a_wrong_length() -> None:
     for sample in (1, 2):
         raw = raw_unit(BASE, version=sample, topic=b"Orders", body=b"body")
         data = spoiled(raw, "magicCode", 12)
@@ -90,15 +92,15 @@ def test_one_version_that_became_the_other_is_told_from_a_wrong_length() -> None
         )
 
 
-def test_of_two_hosts_the_long_one_is_told_by_the_times() -> None:
-    """One long host or the other: the unit has the same length."""
+def test_the_times_decide_which_host_is_long() -> None:
+    """The unit has the same length whichever of the two hosts is the long one. The timestamps decide."""
     for flag in (BORN_HOST_V6, STORE_HOST_V6):
         raw = raw_unit(BASE, sys_flag=flag, topic=b"Orders", body=b"body")
         data = bytearray(raw)
         struct.pack_into(">i", data, 36, BORN_HOST_V6 | STORE_HOST_V6)
-        actual_salvage = salvage(bytes(data), BASE, (len(raw),))
-        assert actual_salvage is not None
-        assert [item.likely for item in actual_salvage.wrong] == [flag]
+        salvaged = salvage(bytes(data), BASE, (len(raw),))
+        assert salvaged is not None
+        assert [item.likely for item in salvaged.wrong] == [flag]
 
 
 @settings(derandomize=True)
@@ -114,12 +116,12 @@ def test_a_wrong_length_or_magic_needs_no_witness(raw: bytes, field: str, number
 
 @given(st.binary(max_size=400))
 def test_noise_is_no_unit(data: bytes) -> None:
-    """Nothing bears it out: no place, no CRC."""
+    """Neither the position nor a CRC confirms the bytes."""
     assert salvage(data, BASE, (len(data),)) is None
 
 
 @given(units(), st.data())
-def test_it_never_raises_on_bad_bytes(raw: bytes, data: st.DataObject) -> None:
+def test_salvage_never_raises_on_bad_bytes(raw: bytes, data: st.DataObject) -> None:
     damaged = bytearray(raw)
     for _ in range(data.draw(st.integers(1, 6))):
         damaged[data.draw(st.integers(0, len(raw) - 1))] = data.draw(st.integers(0, 255))
@@ -127,7 +129,7 @@ def test_it_never_raises_on_bad_bytes(raw: bytes, data: st.DataObject) -> None:
     assert actual_salvage is None or isinstance(actual_salvage.unit, Unit)
 
 
-def test_what_is_wrong_says_what_it_would_be() -> None:
+def test_a_wrong_field_has_its_likely_value() -> None:
     raw = bytearray(raw_unit(BASE, body=b'{"a": 1}'))
     struct.pack_into(">iI", raw, 0, 77, 0x1234)
     actual_salvage = salvage(bytes(raw), BASE)
@@ -141,7 +143,7 @@ def test_what_is_wrong_says_what_it_would_be() -> None:
 
 
 @pytest.mark.parametrize("size", [0, 10, 90, 91, 200])
-def test_zero_bytes_are_nothing(size: int) -> None:
+def test_zero_bytes_are_no_unit(size: int) -> None:
     assert salvage(bytes(size), 0, (size,)) is None
 
 
@@ -156,8 +158,10 @@ def test_an_entry_never_makes_overwritten_bytes_raise(data: bytes, size: int, qu
 
 
 @pytest.mark.parametrize("length", [40_000, 70_000])
-def test_properties_whose_16_bit_length_overflowed_leave_the_message_whole(length):
-    """A batch of 4.x stored longer properties than 16 bits count, and the message was told as one of topic ccccc."""
+def test_properties_with_an_overflowed_length_leave_the_message_complete(length):
+    """A batch of 4.x stored properties longer than a 16-bit length, and the message was reported with the topic
+    ccccc.
+    """
     text = {"UNIQ_KEY": "U1", "note": "c" * (length - len("UNIQ_KEY\x01U1\x02note\x01\x02"))}
     properties = "".join(f"{name}\x01{value}\x02" for name, value in text.items()).encode()
     sound = unit_bytes("Orders", 1, 7, 0, 1_700_000_000_000, b"one cup of tea")
@@ -179,8 +183,8 @@ def test_properties_whose_16_bit_length_overflowed_leave_the_message_whole(lengt
     assert (unit.body, unit.properties) == (b"one cup of tea", {"UNIQ_KEY": "U1"})
 
 
-WHOLE = raw_unit(BASE, topic=b"Orders", body=b"one cup of tea", queue_id=3, queue_offset=5)
-ENTRY = Entry(len(WHOLE), "Orders", 3, 5)
+COMPLETE_UNIT = raw_unit(BASE, topic=b"Orders", body=b"one cup of tea", queue_id=3, queue_offset=5)
+ENTRY = Entry(len(COMPLETE_UNIT), "Orders", 3, 5)
 
 
 @pytest.mark.parametrize(
@@ -200,13 +204,13 @@ ENTRY = Entry(len(WHOLE), "Orders", 3, 5)
         pytest.param(103, bytes(30), ["topicLength", "propertiesLength"], id="the end"),
     ],
 )
-def test_what_was_overwritten_is_taken_from_the_queue_entry(start: int, data: bytes, wrong: list[str]) -> None:
-    raw = WHOLE[:start] + data + WHOLE[start + len(data) :]
-    actual_salvage_overwritten = salvage_overwritten(raw[: len(WHOLE)], BASE, ENTRY)
+def test_overwritten_fields_are_taken_from_the_queue_entry(start: int, data: bytes, wrong: list[str]) -> None:
+    raw = COMPLETE_UNIT[:start] + data + COMPLETE_UNIT[start + len(data) :]
+    actual_salvage_overwritten = salvage_overwritten(raw[: len(COMPLETE_UNIT)], BASE, ENTRY)
     assert actual_salvage_overwritten is not None
     assert [fault.field for fault in actual_salvage_overwritten.wrong] == wrong
     unit = actual_salvage_overwritten.unit
-    assert (unit.topic, unit.queue_id, unit.queue_offset, unit.size) == ("Orders", 3, 5, len(WHOLE))
+    assert (unit.topic, unit.queue_id, unit.queue_offset, unit.size) == ("Orders", 3, 5, len(COMPLETE_UNIT))
     assert len(unit.body) == len(b"one cup of tea")
     assert (unit.crc == "bad") == ("bodyCRC" in wrong)
 
@@ -214,28 +218,32 @@ def test_what_was_overwritten_is_taken_from_the_queue_entry(start: int, data: by
 @pytest.mark.parametrize(
     ("raw", "entry"),
     [
-        pytest.param(WHOLE[:-1], ENTRY, id="cut off"),
-        pytest.param(WHOLE, Entry(50, "Orders", 3, 5), id="an entry that is too short for a unit"),
-        pytest.param(b"\xee" * len(WHOLE), ENTRY, id="nothing of it is there"),
-        pytest.param(WHOLE[:8] + bytes(len(WHOLE) - 8), ENTRY, id="the place is gone, and the end"),
-        pytest.param(WHOLE[:50] + bytes(len(WHOLE) - 50), ENTRY, id="the body's length is gone, and the end"),
-        pytest.param(WHOLE[:84] + b"\0\1\0\0" + bytes(len(WHOLE) - 88), ENTRY, id="a body longer than the unit"),
-        pytest.param(WHOLE, Entry(len(WHOLE), "T" * 100, 3, 5), id="a topic that does not fit"),
+        pytest.param(COMPLETE_UNIT[:-1], ENTRY, id="cut off"),
+        pytest.param(COMPLETE_UNIT, Entry(50, "Orders", 3, 5), id="an entry that is too short for a unit"),
+        pytest.param(b"\xee" * len(COMPLETE_UNIT), ENTRY, id="nothing of it is there"),
+        pytest.param(COMPLETE_UNIT[:8] + bytes(len(COMPLETE_UNIT) - 8), ENTRY, id="the place is gone, and the end"),
+        pytest.param(
+            COMPLETE_UNIT[:50] + bytes(len(COMPLETE_UNIT) - 50), ENTRY, id="the body's length is gone, and the end"
+        ),
+        pytest.param(
+            COMPLETE_UNIT[:84] + b"\0\1\0\0" + bytes(len(COMPLETE_UNIT) - 88), ENTRY, id="a body longer than the unit"
+        ),
+        pytest.param(COMPLETE_UNIT, Entry(len(COMPLETE_UNIT), "T" * 100, 3, 5), id="a topic that does not fit"),
     ],
 )
-def test_without_head_or_end_nothing_is_made_up(raw: bytes, entry: Entry) -> None:
+def test_without_head_or_end_nothing_is_invented(raw: bytes, entry: Entry) -> None:
     assert salvage_overwritten(raw, BASE, entry) is None
 
 
-def test_a_topic_in_the_body_is_not_taken_for_the_unit_s_own() -> None:
-    """The bytes of length and name may stand in the body too: only the last can end the unit."""
+def test_a_topic_in_the_body_is_not_taken_for_the_units() -> None:
+    """The length and bytes of the name may also occur in the body. Only the last occurrence can end the unit."""
     raw = raw_unit(BASE, topic=b"Orders", body=b"see \x06Orders\0\0 for more", properties=b"K\x01\x06Orders\x02")
     actual_salvage_overwritten = salvage_overwritten(bytes(40) + raw[40:], BASE, Entry(len(raw), "Orders", 3, 5))
     assert actual_salvage_overwritten is not None
     assert actual_salvage_overwritten.unit.body == b"see \x06Orders\0\0 for more"
 
 
-def test_a_fault_is_said_in_the_numbers_of_its_field() -> None:
+def test_a_fault_shows_the_values_of_its_field() -> None:
     assert FieldFault("totalSize", 77, 1572).words == "totalSize says 77, it would be 1,572"
     assert (
         FieldFault("magicCode", 0x1234, MAGICS[0]).words == f"magicCode says 0x00001234, it would be 0x{MAGICS[0]:08X}"
@@ -243,8 +251,8 @@ def test_a_fault_is_said_in_the_numbers_of_its_field() -> None:
     assert FieldFault("bodyCRC", -1, None).words == "bodyCRC says 0xFFFFFFFF"
 
 
-def test_a_unit_at_another_place_is_believed_by_its_body_only() -> None:
-    """The offset field may be the wrong one: then the body's CRC must bear the unit out."""
+def test_a_unit_at_another_offset_needs_a_matching_body_crc() -> None:
+    """The offset field may be wrong. Then the body's CRC must confirm the unit."""
     raw = bytearray(raw_unit(BASE + 8, topic=b"Orders", body=b"tea"))
     raw[0] ^= 1
     actual_salvage = salvage(bytes(raw), BASE)
@@ -254,7 +262,7 @@ def test_a_unit_at_another_place_is_believed_by_its_body_only() -> None:
     assert salvage(bytes(raw), BASE) is None
 
 
-def test_of_several_long_properties_as_few_as_needed_are_left_out() -> None:
+def test_as_few_long_properties_as_possible_are_left_out() -> None:
     text = "".join(
         f"{name}\x01{name * size}\x02" for name, size in (("a", 20_000), ("b", 30_000), ("c", 30_000), ("d", 9))
     )

@@ -1,7 +1,8 @@
-"""Which tables a broker loads, held to what the real brokers of 4.9.7, 5.3.3 and 5.5.1 did.
+"""Tables that a broker loads, compared with the real brokers of 4.9.7, 5.3.3 and 5.5.1.
 
-``table_loads.json`` has 78 places in the tables and 74 values (or 32 keys) that were put there; for each release a row
-of ``+`` (its class loaded the table) and ``-`` (it threw).
+``table_loads.json`` has 78 positions in the tables and 74 values (or 32 keys) that were put there. Each release has a
+row
+of ``+`` (its class loaded the table) and ``-`` (it threw an exception).
 """
 
 import json
@@ -64,9 +65,9 @@ def _ours(table: str, text: str, release: str) -> bool:
 
 @pytest.mark.parametrize("release", ["4.9", "5.3", "5.5"])
 def test_a_table_loads_where_the_real_broker_loads_it(release):
-    """Offset 99999999999999999999 was told as sound, and the real broker ended at its start.
+    """An offset of 99999999999999999999 was reported as valid, but the real broker failed at its start.
 
-    Every value that a person or a program may write is judged as the brokers of each release judge it.
+    Every value is judged as the brokers of each release judge it.
     """
     compared, wrong, strange = 0, [], 0
     for name, place in LOADS["places"].items():

@@ -1,4 +1,4 @@
-"""Units added up: both twins have the same sums, tags, hosts and sketches, and what can be merged is merged."""
+"""Tallies of units: both twins compute the same sums, tags, hosts and sketches, and tallies can be merged."""
 
 import random
 from collections import Counter
@@ -58,7 +58,7 @@ def tag_names(texts, rows):
     return [None if n == 0 else "?" if n < 0 else texts.tags.names[n - 1] for n in texts.tag[:rows].tolist()]
 
 
-def test_groups_have_the_sums_of_their_rows_however_they_come(which):
+def test_groups_have_the_sums_of_their_rows_in_any_order(which):
     rng = random.Random(5)
     groups, expected, observed = Groups(), Counter(), {}
     for _ in range(7):
@@ -85,7 +85,7 @@ def test_a_row_has_the_tag_that_the_single_unit_codec_reads(which, properties):
     assert tuple(kinds) == (int(unit.unique_key is not None), len(set(unit.keys)))
 
 
-def test_more_tags_than_the_table_takes_are_counted_together(which):
+def test_tags_beyond_the_tables_size_are_counted_together(which):
     data = b"".join(raw_unit(properties=f"TAGS\x01tag-{n:04}-{'x' * 30}\x02".encode()) for n in range(40))
     texts, rows, _ = texts_of(data, room=10)
     assert tag_names(texts, rows) == [f"tag-{n:04}-{'x' * 30}" for n in range(10)] + ["?"] * 30
@@ -115,7 +115,7 @@ def test_the_twins_agree_on_golden_logs_and_with_the_codec(golden, name, monkeyp
 
 
 @pytest.mark.parametrize("number", [0, 1, 300, 5000, 60_000])
-def test_a_sketch_tells_about_how_many_keys_there_were(number):
+def test_a_sketch_estimates_the_number_of_keys(number):
     registers = np.zeros(tally.REGISTERS, np.uint8)
     for item in range(number):
         place, rank = tally._place_and_rank(f"key-{item}".encode())
@@ -145,8 +145,8 @@ def test_units_with_one_of_many_keys_are_found(which, number):
     block, topics = UnitColumns(256), TopicTable()
     data = b"".join(units)
     scan_block(data, len(data), 0, 0, block, topics)
-    wanted = {key.encode() for key in keys}
-    expected = [row for row in range(block.count) if wanted & set(keys_in(block.raw_properties(row)))]
+    sought_keys = {key.encode() for key in keys}
+    expected = [row for row in range(block.count) if sought_keys & set(keys_in(block.raw_properties(row)))]
     assert KeySet(keys).rows(block, block.count).tolist() == expected
     assert len(expected) == min(number, 40) + 1
     assert (b"k3" in KeySet(keys)) == (number > 1)

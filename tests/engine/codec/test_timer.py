@@ -70,7 +70,7 @@ _UNITS = st.builds(TimerLogUnit, st.just(0), _I64, st.sampled_from([1, 3, 5, 7])
 
 
 @given(st.lists(_UNITS, max_size=5), st.integers(0, 1 << 40))
-def test_a_log_comes_back(written, base):
+def test_a_log_round_trips(written, base):
     raw = b"".join(unit.encoded() for unit in written)
     blank = bytes.fromhex("000000200000000000000000cbd43194") + bytes(16)
     *rows, stop = walk(raw + blank, base)
@@ -89,7 +89,7 @@ STOPS = [
 
 
 @pytest.mark.parametrize(("raw", "kind", "reason"), STOPS)
-def test_stops_say_why(raw, kind, reason):
+def test_stops_have_a_reason(raw, kind, reason):
     (stop,) = walk(raw, 9)
     assert (stop.offset, stop.kind) == (9, kind)
     assert stop.reason.startswith(reason)
@@ -104,7 +104,7 @@ def test_any_bytes_give_units_and_one_stop(raw):
 
 
 @given(st.builds(TimerCheck, *[_I64] * 7))
-def test_timercheck_comes_back(check):
+def test_timercheck_round_trips(check):
     raw = check.encoded()
     assert len(raw) == 4096
     assert decode_check(raw) == check
@@ -128,7 +128,7 @@ def test_parts_cover_a_unit():
     assert position == 52
 
 
-def test_words_name_roll_and_delete():
+def test_the_text_names_roll_and_delete():
     assert TimerLogUnit(0, -1, 7, 10, 5, 0, 0, 0).words == ["roll", "delete"]
     assert TimerLogUnit(0, -1, 1, 10, 5, 0, 0, 0).words == []
 

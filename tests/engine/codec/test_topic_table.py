@@ -1,4 +1,4 @@
-"""Topics get small numbers in order of appearance, the same from both twins and however many there are."""
+"""Topics get small numbers in order of appearance, the same from both twins and for any number of topics."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def numbers(scan, data, topics):
             return results
 
 
-def test_ten_thousand_topics_are_told_apart():
+def test_ten_thousand_topics_have_different_numbers():
     data = raw_log(*MANY)
     expected: dict[bytes, int] = {}
     ids = [expected.setdefault(unit["topic"], len(expected)) for unit in MANY]
@@ -39,14 +39,16 @@ def test_ten_thousand_topics_are_told_apart():
 
 
 def test_both_twins_enter_topics_into_the_same_table():
-    first, second = raw_log(*MANY[:3000]), raw_log(*MANY[2000:6000])
-    mixed, alone = TopicTable(), TopicTable()
-    got = [
-        numbers(scan, data, mixed)
-        for scan, data in ((scan_block, first), (scan_block_plain, second), (scan_block, second))
+    first_log, second_log = raw_log(*MANY[:3000]), raw_log(*MANY[2000:6000])
+    mixed_table, plain_table = TopicTable(), TopicTable()
+    topic_numbers = [
+        numbers(scan, data, mixed_table)
+        for scan, data in ((scan_block, first_log), (scan_block_plain, second_log), (scan_block, second_log))
     ]
-    assert got == [numbers(scan_block_plain, data, alone) for data in (first, second, second)]
-    assert mixed.names == alone.names
+    assert topic_numbers == [
+        numbers(scan_block_plain, data, plain_table) for data in (first_log, second_log, second_log)
+    ]
+    assert mixed_table.names == plain_table.names
 
 
 @pytest.mark.parametrize("scan", [scan_block, scan_block_plain])

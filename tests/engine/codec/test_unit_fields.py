@@ -1,4 +1,4 @@
-"""One table of a unit's fields: every field is where users and code look for it, and nobody keeps a list beside it."""
+"""One table of a unit's fields: every user interface and codec takes its fields from it, and no other list exists."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_names_are_written_once():
 
 
 @pytest.mark.parametrize("field", FIELDS, ids=lambda field: field.name)
-def test_a_field_is_wherever_it_is_looked_for(field):
+def test_a_field_exists_in_every_place_that_uses_fields(field):
     if field.column:
         assert (field.attribute, field.column) in COLUMN_TYPES
         assert field.attribute in UnitColumns.__annotations__
@@ -71,7 +71,7 @@ def test_a_field_is_wherever_it_is_looked_for(field):
         assert explained("unit", field.name) is not None
 
 
-def test_columns_have_the_types_that_the_table_says():
+def test_columns_have_the_types_of_the_table():
     block = UnitColumns(3)
     for name, kind in COLUMN_TYPES:
         assert getattr(block, name).dtype == np.dtype(kind)
@@ -93,7 +93,7 @@ def test_a_record_has_every_field_in_the_order_of_the_table(golden):
             assert field_of(field.name)({field.name: 1}) == 1
 
 
-def test_places_are_those_of_the_smallest_unit():
+def test_positions_are_those_of_the_smallest_unit():
     position = 0
     for name, place in OF_BYTES:
         assert place.position == position, name
@@ -102,7 +102,7 @@ def test_places_are_those_of_the_smallest_unit():
     assert BY_NAME["body"].in_bytes.position == HEAD_FORMATS[0].size
 
 
-def test_places_are_where_the_codec_finds_the_values():
+def test_positions_match_the_codec():
     plain = bytes.fromhex(
         "0000007b daa320a7 77d18982 00000003 00000000 0000000000000005 00000000000004d2 00000000 0000018bcfe56800"
         "c0a801020000c350 0000018bcfe5687b 7f00000100002a9f 00000000 0000000000000000 00000005 48656c6c6f 09"
@@ -118,7 +118,9 @@ def test_places_are_where_the_codec_finds_the_values():
 
 
 def lists_of_fields(source: str) -> Iterator[tuple[int, int]]:
-    """Lines where four fields or more are named in a tuple, list, set or dictionary, and how many they are."""
+    """Return the lines where a tuple, list, set or dictionary names four or more fields, and how many fields it
+    names.
+    """
     for node in ast.walk(ast.parse(source)):
         match node:
             case ast.Tuple() | ast.List() | ast.Set():
@@ -138,20 +140,20 @@ def _texts(item: ast.expr | None) -> Iterator[str]:
             yield constant.value
 
 
-def test_a_list_of_fields_is_seen():
+def test_a_list_of_fields_is_detected():
     assert list(lists_of_fields('A = ("queueId", "queueOffset", "sysFlag", "bodyCRC")')) == [(1, 4)]
     assert list(lists_of_fields('A = {"queueId": 1, "x": "queueOffset", "sysFlag": ("bodyCRC", 2)}')) == [(1, 4)]
     assert list(lists_of_fields('A = [C("A", "queueId"), C("queueOffset"), C("sysFlag", 1), ("bodyCRC",)]')) == [(1, 4)]
     assert not list(lists_of_fields('A = ("topic", "body", "flag", "properties", "queueId", "queueOffset", "sysFlag")'))
 
 
-def test_nobody_else_keeps_a_list_of_the_fields():
-    """Where this fails: take them from ``engine/codec/unit_fields.py``, or say in OTHER_LISTS what the list is."""
-    results = {
+def test_no_other_module_lists_the_fields():
+    """If this fails, take the fields from ``engine/codec/unit_fields.py``, or explain the list in OTHER_LISTS."""
+    files_with_lists = {
         path.relative_to(ROOT).as_posix()
         for package in ("engine", "viewer")
         for path in (ROOT / package).rglob("*.py")
         if path != Path(unit_fields.__file__) and any(lists_of_fields(path.read_text("utf-8")))
     }
-    assert results <= OTHER_LISTS.keys()
+    assert files_with_lists <= OTHER_LISTS.keys()
     assert all((ROOT / path).exists() for path in OTHER_LISTS)

@@ -1,4 +1,4 @@
-"""One list of a unit's flavours, and the places that must know a flavour themselves: all of them, and no other."""
+"""One list of a unit's flavours, and exactly those places that must handle each flavour themselves."""
 
 from __future__ import annotations
 
@@ -42,21 +42,21 @@ def test_a_unit_of_each_flavour_is_read(flavour):
     assert bool(flavour.unread_by) == bool(flavour.unread_note)
 
 
-def test_a_release_reads_what_it_knows():
-    first, second = BY_VERSION[1], BY_VERSION[2]
-    assert {first.magic} == READ_BY["4.9"]
-    assert {first.magic, second.magic} <= READ_BY["5.3"]
+def test_a_release_reads_its_flavours():
+    flavour_1, flavour_2 = BY_VERSION[1], BY_VERSION[2]
+    assert {flavour_1.magic} == READ_BY["4.9"]
+    assert {flavour_1.magic, flavour_2.magic} <= READ_BY["5.3"]
     assert 2 in unread_versions("4.9")
     assert not {1, 2} & {*unread_versions("5.3")}
 
 
-def test_the_compiled_twin_knows_as_many():
+def test_the_compiled_twin_knows_all_flavours():
     known_values = {int(value) for name, value in vars(compiled).items() if re.fullmatch(r"_V\d+", name)}
     assert known_values == set(BY_MAGIC)
 
 
 def flavour_uses(source: str) -> Iterator[int]:
-    """Lines where one flavour is told from another, or its numbers are typed out."""
+    """Return the lines that distinguish flavours or contain their numbers."""
     for node in ast.walk(ast.parse(source)):
         match node:
             case ast.Compare(left=left, comparators=others):
@@ -81,7 +81,7 @@ _NUMBERS = {
 
 
 def _is_version(node: ast.expr) -> bool:
-    """``version`` as a name, a field, a column, a row of a column."""
+    """Return True for ``version`` as a name, a field, a column, or a row of a column."""
     match node:
         case ast.Name(id="version") | ast.Attribute(attr="version") | ast.Constant(value="version"):
             return True
@@ -113,7 +113,7 @@ def _is_number(node: ast.expr) -> bool:
         "b'\\xda\\xa3 '",
     ],
 )
-def test_a_place_that_knows_a_flavour_is_seen(source):
+def test_a_use_of_a_flavour_is_detected(source):
     assert list(flavour_uses(source))
 
 
@@ -127,16 +127,16 @@ def test_a_place_that_knows_a_flavour_is_seen(source):
         "of.version & 255",
     ],
 )
-def test_what_follows_from_the_list_is_no_such_place(source):
+def test_code_derived_from_the_list_is_not_reported(source):
     assert not list(flavour_uses(source))
 
 
-def test_every_place_that_knows_a_flavour_is_named():
-    """Where this fails: let the place follow from ``engine/codec/unit_flavours.py``, or name it in PLACES."""
-    results = {
+def test_every_use_of_a_flavour_is_listed():
+    """If this fails, derive the place from ``engine/codec/unit_flavours.py``, or name it in PLACES."""
+    files_with_uses = {
         path.relative_to(ROOT).as_posix()
         for package in ("engine", "viewer")
         for path in (ROOT / package).rglob("*.py")
         if path != Path(unit_flavours.__file__) and any(flavour_uses(path.read_text("utf-8")))
     }
-    assert results == set(PLACES)
+    assert files_with_uses == set(PLACES)

@@ -1,6 +1,6 @@
-"""The walk over a buffer: everything it sees, why it ends, and how it finds the next real unit after damage.
+"""The walk over a buffer: its items, its stop reason, and the search for the next real unit after damage.
 
-The walk over one file: where its blocks end must not show in what it tells.
+The walk over one file gives the same result wherever its blocks end.
 """
 
 import random
@@ -34,7 +34,7 @@ ENDS = [
 
 
 @pytest.mark.parametrize(("tail", "kind"), ENDS)
-def test_a_walk_yields_its_units_and_says_why_it_ended(tail, kind):
+def test_a_walk_yields_its_units_and_a_stop_reason(tail, kind):
     *units, stop = walk(THREE + tail, BASE)
     assert [type(unit) for unit in units] == [Unit] * 3
     assert [unit.offset for unit in units] == [BASE, BASE + units[0].size, BASE + units[0].size + units[1].size]
@@ -58,7 +58,7 @@ def test_a_blank_of_any_size_ends_the_walk(size):
     assert stop.offset >= output.offset
 
 
-def test_a_stale_unit_is_yielded_and_says_so():
+def test_a_stale_unit_is_yielded_with_its_state():
     (unit, _) = walk(raw_unit(9_000_000), BASE)
     assert unit.stale
     assert unit.offset == BASE
@@ -80,7 +80,7 @@ DECOYS = [
 
 @pytest.mark.parametrize("decoy", DECOYS)
 @pytest.mark.parametrize("garbage", [0, 1, 3, 7, 200])
-def test_the_next_real_unit_is_known_by_more_than_its_magic(decoy, garbage):
+def test_the_next_real_unit_needs_more_than_a_magic_code(decoy, garbage):
     head = b"\xee" * garbage + decoy + b"\xee" * garbage
     data = head + raw_unit(BASE + len(head)) + bytes(100)
     assert find_unit(data, BASE, 0, BASE + len(data)) == len(head)
@@ -93,11 +93,11 @@ def test_a_message_that_carries_a_unit_in_its_body_is_not_taken_for_two():
     assert find_unit(data, BASE, 11, BASE + len(data)) == -1
 
 
-def test_a_unit_with_one_length_wrong_is_passed_over():
-    first = bytearray(raw_unit(BASE))
-    struct.pack_into(">i", first, 84, 6)
-    data = bytes(first) + raw_unit(BASE + len(first))
-    assert find_unit(data, BASE, 0, BASE + len(data)) == len(first)
+def test_a_unit_with_a_wrong_length_is_skipped():
+    damaged_unit = bytearray(raw_unit(BASE))
+    struct.pack_into(">i", damaged_unit, 84, 6)
+    data = bytes(damaged_unit) + raw_unit(BASE + len(damaged_unit))
+    assert find_unit(data, BASE, 0, BASE + len(data)) == len(damaged_unit)
 
 
 def test_a_unit_that_the_buffer_cuts_off_is_taken_where_the_file_may_hold_it():
@@ -120,7 +120,7 @@ def test_every_kind_of_buffer(kind):
 
 
 def resynchronised(data, base):
-    """Items of a whole file, damage included, by the two functions together."""
+    """Walk a whole file with walk and search together; return all items including damage."""
     position = 0
     while True:
         for row in walk(data, base, position):
@@ -161,7 +161,7 @@ def test_walk_and_search_cover_every_byte_exactly_once(seed, faults):
 
 
 @given(st.binary(max_size=600), st.integers(-5, 700))
-def test_random_bytes_are_no_accident(data, start):
+def test_random_bytes_cause_no_error(data, start):
     for _, item in zip(range(100), walk(data, 0), strict=False):
         assert isinstance(item, Unit | Blank | Stop)
     unit = find_unit(data, 0, max(start, 0), len(data))
@@ -169,7 +169,7 @@ def test_random_bytes_are_no_accident(data, start):
 
 
 class InMemory:
-    """A file of a log that lends the bytes of a string."""
+    """A log file whose bytes are in memory."""
 
     def __init__(self, data, start_offset=0, *, followed=False, unread_from=None):
         self.data = data
@@ -193,8 +193,8 @@ class InMemory:
 
 @pytest.mark.parametrize("inside", range(1, 12))
 def test_a_unit_that_a_block_cuts_after_its_first_bytes_is_a_unit(inside):
-    """A unit shorter than 16 MiB begins with zero bytes. Where a block ended behind them the walk took them for bytes
-    that nothing was written to, told of damage and lost the unit; the walk in columns, with other blocks, did not.
+    """A unit shorter than 16 MiB begins with a zero byte. Where a block ended after such bytes, the walk took them for
+    unwritten space, reported damage and lost the unit. The walk in columns has other blocks and did not.
     """
     log = bytearray()
     place = unit_scan.BLOCK_BYTES - inside
@@ -210,7 +210,7 @@ def test_a_unit_that_a_block_cuts_after_its_first_bytes_is_a_unit(inside):
 
 
 def damaged_log(seed, faults):
-    """Twelve units and zeros behind them, with bytes that were overwritten."""
+    """Make a log of twelve units and zeros after them, with overwritten bytes."""
     pick = random.Random(seed)
     data = bytearray(raw_log(*({"body": pick.randbytes(pick.randrange(200))} for _ in range(12)), base=BASE))
     for _ in range(faults):
@@ -221,7 +221,7 @@ def damaged_log(seed, faults):
 
 
 def joined_damage(items):
-    """Kind, offset and size of each item, with neighbouring damage in one."""
+    """Return kind, offset and size of each item, with adjacent damage joined."""
     joined = []
     for item in items:
         if isinstance(item, Damage) and joined and joined[-1][0] is Damage:
@@ -233,10 +233,10 @@ def joined_damage(items):
 
 @settings(max_examples=150)
 @given(st.integers(0, 1 << 32), st.integers(0, 6), st.integers(65, 700), st.booleans())
-def test_where_a_block_ends_does_not_show(seed, faults, block, followed):
-    """Blocks of a mebibyte hold the whole log; with small ones units, damage and zeros are cut anywhere.
+def test_block_ends_do_not_change_the_result(seed, faults, block, followed):
+    """Blocks of a mebibyte hold the whole log. Small ones cut units, damage and zeros anywhere.
 
-    Damage may come in two items: a block that cuts a unit does not show what is wrong behind its end.
+    Damage may be reported as two items: a block that cuts a unit does not show what is wrong after its end.
     """
     file = InMemory(damaged_log(seed, faults), BASE, followed=followed)
     complete = joined_damage(walk_file(file, BASE))
@@ -250,13 +250,13 @@ def test_where_a_block_ends_does_not_show(seed, faults, block, followed):
     assert not followed or position == BASE + file.size
 
 
-def test_damage_reaches_to_the_next_unit_and_the_walk_goes_on():
+def test_damage_ends_at_the_next_unit_and_the_walk_continues():
     log = raw_unit(BASE) + b"\xee" * 50
     log += raw_unit(BASE + len(log))
     log += bytes(60)
     log += raw_unit(BASE + len(log)) + bytes(300)
-    first, damage, second, zeros, third, stop = walk_file(InMemory(log, BASE), BASE)
-    assert [type(item) for item in (first, second, third)] == [Unit] * 3
+    unit_1, damage, unit_2, zeros, unit_3, stop = walk_file(InMemory(log, BASE), BASE)
+    assert [type(item) for item in (unit_1, unit_2, unit_3)] == [Unit] * 3
     assert (damage.offset, damage.size) == (BASE + UNIT, 50)
     assert (zeros.size, zeros.reason) == (60, "zero bytes in front of the next unit")
     assert (stop.offset, stop.kind) == (BASE + len(log) - 300, "zero")
@@ -269,7 +269,7 @@ def test_without_a_search_the_first_damage_ends_the_walk():
 
 
 def test_damage_behind_the_last_unit_ends_at_its_last_byte():
-    """A log file is preallocated: the zeros behind the damage are no part of it."""
+    """A log file is preallocated. The zeros after the damage are not part of it."""
     log = raw_unit(BASE) + b"\xee" * 50 + bytes(3000)
     for block in (unit_scan.BLOCK_BYTES, 100):
         with pytest.MonkeyPatch.context() as patched:
@@ -279,7 +279,7 @@ def test_damage_behind_the_last_unit_ends_at_its_last_byte():
         assert (stop.offset, stop.kind, stop.reason) == (BASE + UNIT, "damage", damage.reason)
 
 
-def test_in_front_of_a_later_file_all_of_the_file_is_damage():
+def test_before_a_later_file_the_whole_rest_of_the_file_is_damage():
     log = raw_unit(BASE) + bytes(300)
     _, damage = walk_file(InMemory(log, BASE, followed=True), BASE)
     assert (damage.offset, damage.size) == (BASE + UNIT, 300)
@@ -288,13 +288,13 @@ def test_in_front_of_a_later_file_all_of_the_file_is_damage():
 
 def test_a_walk_of_a_range_ends_at_the_first_unit_behind_it():
     file = InMemory(raw_log({}, {}, {}, base=BASE), BASE)
-    first, stop = walk_file(file, BASE, BASE + 1)
-    assert (first.offset, stop) == (BASE, Stop(BASE + UNIT, "limit", "end of the range"))
+    unit, stop = walk_file(file, BASE, BASE + 1)
+    assert (unit.offset, stop) == (BASE, Stop(BASE + UNIT, "limit", "end of the range"))
     assert len(list(walk_file(file, BASE, BASE + len(file.data)))) == 3
     assert len(list(walk_file(InMemory(THREE + raw_blank(100), BASE), BASE))) == 4
 
 
-def test_a_file_that_became_shorter_is_cut():
+def test_a_file_that_became_shorter_ends_the_walk():
     file = InMemory(raw_unit(BASE), BASE)
     file.size += 100
     _, damage, stop = walk_file(file, BASE)
@@ -305,8 +305,8 @@ def test_a_file_that_became_shorter_is_cut():
 
 
 @pytest.mark.parametrize("readable", [0, UNIT + 10])
-def test_what_cannot_be_read_is_damage_of_unknown_bytes(readable):
-    """The first read may fail, or the one that looks for the next unit behind damage."""
+def test_unreadable_bytes_are_damage(readable):
+    """Either the first read fails, or the read that searches the next unit after damage."""
     log = raw_unit(BASE) + b"\xee" * 50 + raw_unit(BASE + UNIT + 50)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(unit_scan, "BLOCK_BYTES", UNIT + 8)
@@ -318,7 +318,7 @@ def test_what_cannot_be_read_is_damage_of_unknown_bytes(readable):
     assert (stop.offset, stop.kind) == (damage.offset, "unread")
 
 
-def test_the_next_unit_of_a_file_is_looked_for_in_a_range():
+def test_the_next_unit_of_a_file_is_searched_in_a_range():
     log = bytes(2000) + raw_unit(BASE + 2000) + b"\xee" * 400
     file = InMemory(log, BASE)
     for block in (unit_scan.BLOCK_BYTES, 150):

@@ -1,4 +1,4 @@
-"""What a message is and what has happened to it: every row of what real brokers leave, in words."""
+"""The kind and history of a message in plain text: every kind of message that real brokers leave."""
 
 from collections import Counter
 from string import Formatter
@@ -18,7 +18,7 @@ HOST = bytes.fromhex("7f00000100002a9f")
 
 
 def unit(topic="OrderEvents", text="", body=b"", **changes):
-    """A unit with properties in the notation ``NAME=value;`` of 0x01 and 0x02."""
+    """Make a unit with properties in the notation ``NAME=value;`` for 0x01 and 0x02."""
     raw = text.replace("=", "\x01").replace(";", "\x02").encode()
     values = {
         "offset": 1000,
@@ -267,20 +267,20 @@ CASES = [
 
 
 @pytest.mark.parametrize(("message", "kind", "expected"), CASES)
-def test_says(message, kind, expected):
+def test_kind_and_history(message, kind, expected):
     assert words(message) == expected
     assert role(message) == kind
 
 
 @pytest.mark.parametrize(("message", "kind", "expected"), CASES)
-def test_every_word_has_a_sentence_with_all_its_facts(message, kind, expected):
+def test_every_fact_is_in_its_sentence(message, kind, expected):
     for word in expected:
         assert {name for _, name, _, _ in Formatter().parse(TEXTS[word.kind]) if name} <= set(word.facts)
         assert word.text
         assert "{" not in word.text
 
 
-def test_every_kind_is_met_above():
+def test_every_kind_has_a_case():
     met = {word.kind for case in CASES for word in case.values[2]} | {"propertyCrcBad"}
     assert met == set(TEXTS)
     assert set(ROLES) <= set(TEXTS)
@@ -300,7 +300,7 @@ def test_levels_of_the_broker_count():
     assert words(unit(SCHEDULE_TOPIC, f"DELAY=9;{REAL}"), levels=())[0].facts["due"] is None
 
 
-def test_a_checked_property_crc_says_how_it_went():
+def test_the_result_of_a_property_crc_is_reported():
     assert words(unit(), property_crc=True) == [Word("propertyCrc")]
     assert words(unit(text="__CRC32#=0000000000;"), property_crc=False) == [Word("propertyCrcBad")]
 
@@ -353,7 +353,7 @@ _TOPICS = st.sampled_from([*_OWN_TOPICS, "rmq_sys_REVIVE_LOG_c", "%RETRY%g", "%D
     st.integers(-(1 << 31), (1 << 31) - 1),
     st.binary(max_size=20),
 )
-def test_any_unit_can_be_put_in_words(topic, properties, body, sys_flag, raw):
+def test_any_unit_can_be_described(topic, properties, body, sys_flag, raw):
     new_unit = unit(topic, body=body, properties=properties, sys_flag=sys_flag, properties_raw=raw)
     for word in words(new_unit):
         assert word.text
@@ -422,7 +422,9 @@ def test_pop_and_light_queues_of_real_brokers(golden):
 
 @pytest.mark.golden
 def test_units_with_a_plain_last_name_have_no_light_entry(golden):
-    """Units of lmq-5.3.3 whose last name is a plain queue: Java's split drops its empty offset, no entry is made."""
+    """The last name of these units of lmq-5.3.3 is a plain queue: Java's split drops its empty offset, and no entry
+    is made.
+    """
     store = golden("lmq-5.3.3")
     left_out = {
         actual_unit.offset

@@ -1,4 +1,4 @@
-"""Folders whose content is run: only where nobody else can write, and nobody else has."""
+"""Folders for executable content: only those that no other user can write or has written."""
 
 import os
 from pathlib import Path
@@ -13,33 +13,33 @@ NOBODY = 65534
 
 @pytest.fixture
 def place(tmp_path):
-    """A folder of this user alone, by its own name."""
+    """A folder that belongs to this user alone."""
     return Path(os.path.realpath(tmp_path))
 
 
 def test_a_new_folder_is_closed_to_others_whatever_the_umask(place):
-    before = os.umask(0)
+    old_umask = os.umask(0)
     try:
         folder = find_own(place / "a" / "b", "c", "d")
     finally:
-        os.umask(before)
+        os.umask(old_umask)
     assert folder == place / "a" / "b" / "c" / "d"
-    assert [item.stat().st_mode & 0o777 for item in (folder, *folder.parents[:3])] == [0o700] * 4
+    assert [path.stat().st_mode & 0o777 for path in (folder, *folder.parents[:3])] == [0o700] * 4
     assert find_own(place / "a" / "b", "c", "d") == folder
 
 
 @pytest.mark.parametrize("mode", [0o770, 0o702, 0o1777])
-def test_a_folder_that_others_can_write_is_not_ones_own(place, mode):
+def test_a_folder_that_others_can_write_is_refused(place, mode):
     (place / "a").mkdir()
     (place / "a").chmod(mode)
     assert not is_own(place / "a")
 
 
-@pytest.mark.parametrize(("mode", "own"), [(0o755, True), (0o1777, True), (0o777, False), (0o770, False)])
-def test_others_may_not_write_on_the_way_either_unless_names_are_kept(place, mode, own):
+@pytest.mark.parametrize(("mode", "is_safe"), [(0o755, True), (0o1777, True), (0o777, False), (0o770, False)])
+def test_parent_folders_may_be_writable_only_with_the_sticky_bit(place, mode, is_safe):
     (place / "a" / "b" / "c").mkdir(parents=True)
     (place / "a").chmod(mode)
-    assert is_own(place / "a" / "b" / "c") is own
+    assert is_own(place / "a" / "b" / "c") is is_safe
 
 
 def test_a_link_on_the_way_is_followed_above_the_place_and_refused_below_it(place):
@@ -51,7 +51,7 @@ def test_a_link_on_the_way_is_followed_above_the_place_and_refused_below_it(plac
     assert not is_own(place / "named" / "cache")
 
 
-def test_a_file_where_a_folder_should_be_is_passed_over_and_a_new_folder_made(place, monkeypatch):
+def test_a_file_in_place_of_a_folder_is_skipped_and_a_new_folder_made(place, monkeypatch):
     monkeypatch.setattr(own_folders.tempfile, "mkdtemp", lambda prefix: _make_folder(place / f"{prefix}new"))
     (place / "file").touch()
     assert own_folder((place / "file", place / "good"), "x") == place / "good" / "x"
@@ -63,12 +63,12 @@ def _make_folder(folder):
     return str(folder)
 
 
-def test_what_others_may_have_written_into_a_folder_of_ones_own_is_seen(place):
+def test_content_that_others_may_have_written_is_detected(place):
     inner = find_own(place, "cache")
     (inner / "deep").mkdir()
     (inner / "deep" / "file").touch()
     (inner / "deep" / "file").chmod(0o666)
-    assert holds_own_only(inner)  # nobody else comes through the folder
+    assert holds_own_only(inner)  # no other user can pass through the folder
     inner.chmod(0o755)
     assert not holds_own_only(inner)
     (inner / "deep" / "file").chmod(0o644)
@@ -77,8 +77,8 @@ def test_what_others_may_have_written_into_a_folder_of_ones_own_is_seen(place):
     assert not holds_own_only(inner)
 
 
-def test_what_belongs_to_another_user_is_not_ones_own(place):
-    """Root may give folders away; anybody else meets some that root has not given to all."""
+def test_folders_of_other_users_are_refused(place):
+    """Root may give folders to other users. Without root, the test uses an existing folder of root's."""
     if os.geteuid() != 0:
         assert not is_own(Path("/usr"))
         return

@@ -42,7 +42,7 @@ def _quoted(text: str) -> str:
 
 
 @given(st.lists(st.tuples(st.text(min_size=1), st.text())))
-def test_escaped_pairs_come_back(pairs):
+def test_escaped_pairs_round_trip(pairs):
     text = "\n".join(f"{_quoted(key)}={_quoted(value)}" for key, value in pairs)
     assert [(item.key, item.value) for item in parse(text)] == pairs
 
@@ -64,7 +64,7 @@ def test_any_text_gives_pairs_or_a_usage_error(text):
     assert sum(len(pair.key) + len(pair.value) for pair in pairs) <= len(text)
 
 
-def test_a_file_that_is_not_there_or_too_long(tmp_path):
+def test_a_missing_or_too_long_file(tmp_path):
     file = tmp_path / "broker.conf"
     with pytest.raises(CannotRead):
         read_text(file)

@@ -1,4 +1,4 @@
-"""Which folders belong to the store that was named, whatever paths a configuration holds."""
+"""Folders that belong to the named store, whatever paths a configuration contains."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_without_paths_a_store_is_the_folder_that_was_named(copy: Path) -> None:
 
 
 def test_paths_of_another_machine_below_its_root_mean_the_named_store(copy: Path) -> None:
-    """``/data/rocketmq/store`` of a production machine is not here: its commitlog is that of the copy."""
+    """``/data/rocketmq/store`` of a production machine does not exist here. Its commitlog means that of the copy."""
     root = "/data/no-such-machine/store"
     config = conf(
         storePathRootDir=root,
@@ -96,7 +96,7 @@ def test_several_log_folders_below_the_root_are_mapped_each(copy: Path) -> None:
         {"storePathCommitLog": "/no/such/place/commitlog"},
     ],
 )
-def test_a_path_that_lies_elsewhere_is_refused_by_its_key_and_both_folders(
+def test_a_path_outside_the_store_is_refused_with_its_key_and_both_folders(
     copy: Path, live: Path, keys: dict[str, str]
 ) -> None:
     arguments = {key: text.replace("LIVE", str(live)).replace("COPY", str(copy)) for key, text in keys.items()}
@@ -110,8 +110,8 @@ def test_a_path_that_lies_elsewhere_is_refused_by_its_key_and_both_folders(
     assert sorted(path.name for path in copy.iterdir()) == ["commitlog"], "not even a lock was made"
 
 
-def test_every_key_that_names_a_path_is_looked_at() -> None:
-    """A key that is added with a path in it, and not declared as one, would lead out of the store unseen."""
+def test_every_key_that_names_a_path_is_checked() -> None:
+    """A new key with a path that is not declared as one would lead out of the store unnoticed."""
     texts = {item.metadata["java"] for item in fields(MessageStoreConfig) if item.default == ""}  # type: ignore[comparison-overlap]
     assert {key for key in texts if "path" in key.lower()} == PATH_KEYS
     assert "storePathConsumeQueue" in OLD_PATH_KEYS
@@ -125,8 +125,8 @@ def test_another_name_of_the_same_folder_is_the_same_store(copy: Path, tmp_path:
         folders.refuse_outside()
 
 
-def test_a_root_that_may_not_be_looked_into_is_another_store(copy: Path, live: Path, monkeypatch) -> None:
-    """Its rights keep us from telling whether a store stands there: nothing is concluded from that."""
+def test_an_unreadable_root_counts_as_another_store(copy: Path, live: Path, monkeypatch) -> None:
+    """Its permissions hide whether it is the same store, so it counts as another."""
     scandir = os.scandir
 
     def guarded(path):
@@ -138,22 +138,24 @@ def test_a_root_that_may_not_be_looked_into_is_another_store(copy: Path, live: P
     refused(copy, conf(storePathRootDir=live, storePathCommitLog=live / "commitlog"))
 
 
-def test_who_reads_follows_the_log_only_where_the_configuration_names_this_store(copy: Path, live: Path) -> None:
-    other = live / "commitlog"
-    own = settle_folders(copy, conf(storePathRootDir=copy, storePathCommitLog=other), reading=True)
-    assert own.log == (other,)
-    assert any(str(other) in words for words in own.words)
-    foreign = settle_folders(copy, conf(storePathRootDir=live, storePathCommitLog=other), reading=True)
-    assert foreign.log == (copy / "commitlog",)
-    assert any("another store" in words and str(copy / "commitlog") in words for words in foreign.words)
+def test_readers_follow_the_log_path_only_if_the_configuration_is_this_stores(copy: Path, live: Path) -> None:
+    other_log = live / "commitlog"
+    own_folders = settle_folders(copy, conf(storePathRootDir=copy, storePathCommitLog=other_log), reading=True)
+    assert own_folders.log == (other_log,)
+    assert any(str(other_log) in note for note in own_folders.words)
+    foreign_folders = settle_folders(copy, conf(storePathRootDir=live, storePathCommitLog=other_log), reading=True)
+    assert foreign_folders.log == (copy / "commitlog",)
+    assert any("another store" in note and str(copy / "commitlog") in note for note in foreign_folders.words)
 
 
-def test_with_the_word_every_folder_that_is_written_is_locked(copy: Path, live: Path) -> None:
-    """A broker of the live store holds ``live/lock``; nobody writes into ``live/commitlog`` under the copy's lock."""
+def test_with_the_option_every_written_folder_is_locked(copy: Path, live: Path) -> None:
+    """A broker of the live store holds ``live/lock``. The copy's lock alone does not allow writing into
+    ``live/commitlog``.
+    """
     config = conf(storePathCommitLog=live / "commitlog", mappedFileSizeCommitLog=4096)
     with StoreLock(live / "lock"), pytest.raises(StoreLocked, match="live"):
         MessageStore(copy, config, paths_from_config=True)
-    StoreLock(copy / "lock").release()  # none is left behind
+    StoreLock(copy / "lock").release()  # no lock file remains
     with MessageStore(copy, config, paths_from_config=True) as store:
         assert store.put_message(Message("Orders", b"tea")).ok
         with pytest.raises(StoreLocked):
@@ -172,12 +174,13 @@ def test_the_root_of_the_configuration_is_locked_too(copy: Path, live: Path, tmp
 
 
 @pytest.mark.parametrize("part", ["commitlog", "consumequeue", "index", "config", "checkpoint"])
-@pytest.mark.parametrize("deed", [["recover", "--apply"], ["dispatch"], ["put", "--topic", "Orders", "--body", "x"]])
+@pytest.mark.parametrize("command", [["recover", "--apply"], ["dispatch"], ["put", "--topic", "Orders", "--body", "x"]])
 def test_nothing_is_written_through_a_link_into_another_store(
-    part: str, deed: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    part: str, command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """``cp -a`` of a store whose parts are links gives a copy that is the live store. While no broker held that one,
-    a command on the copy wrote the live log.
+    """``cp -a`` of a store whose parts are links gives a copy that is the live store. While no broker held the live
+    store, a
+    command on the copy wrote its log.
     """
     live = handmade_stores.healthy().write(tmp_path / "live")
     (live / "config").mkdir()
@@ -186,9 +189,9 @@ def test_nothing_is_written_through_a_link_into_another_store(
     (copy / "abort").touch()
     shutil.rmtree(copy / part) if (copy / part).is_dir() else (copy / part).unlink()
     (copy / part).symlink_to(live / part)
-    before = [golden_stores.fingerprint(folder) for folder in (live, copy)]
-    assert main([deed[0], str(copy), *deed[1:], "--yes"]) == 2
-    assert [golden_stores.fingerprint(folder) for folder in (live, copy)] == before
+    fingerprints_before = [golden_stores.fingerprint(folder) for folder in (live, copy)]
+    assert main([command[0], str(copy), *command[1:], "--yes"]) == 2
+    assert [golden_stores.fingerprint(folder) for folder in (live, copy)] == fingerprints_before
     err = capsys.readouterr().err
     assert f"{copy / part} is a link into another store, {live}: nothing was changed" in err
 
@@ -203,7 +206,7 @@ def test_nothing_is_written_through_a_link_deeper_in_the_store(inner: str, tmp_p
         MessageStore(copy)
 
 
-def test_a_part_on_a_disk_of_its_own_is_written(tmp_path: Path) -> None:
+def test_a_part_on_a_separate_disk_is_written(tmp_path: Path) -> None:
     store = handmade_stores.healthy().write(tmp_path / "store")
     (tmp_path / "disk2").mkdir()
     shutil.move(store / "commitlog", tmp_path / "disk2" / "commitlog")

@@ -1,4 +1,4 @@
-"""Folders that grow beside their place: whose run is dead goes at the next one, whose run lives stays."""
+"""Temporary folders beside their target: those of ended runs are removed by the next run, those of live runs stay."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ with staged_output(sys.argv[1], "export") as folder:
 
 @pytest.fixture
 def running(tmp_path):
-    """A run in another process that has begun to write ``out``."""
+    """Start another process that has begun to write ``out``; yield it and its folder."""
     with subprocess.Popen(
         [sys.executable, "-c", HOLD, str(tmp_path / "out")], cwd=ROOT, stdout=subprocess.PIPE, text=True
     ) as process:
@@ -37,42 +37,42 @@ def running(tmp_path):
         process.kill()
 
 
-def test_what_a_killed_run_left_goes_at_the_next_into_the_same_place(running, tmp_path):
-    """Each export that was killed left a hidden folder of random name, as large as it had become, for ever."""
+def test_the_folder_of_a_killed_run_is_removed_by_the_next_run(running, tmp_path):
+    """Each killed export left a hidden folder with a random name, at its current size, forever."""
     process, remaining = running
     process.send_signal(signal.SIGKILL)
     process.wait()
     assert remaining.parent == tmp_path
     assert remaining.is_dir()
     with staged_output(str(tmp_path / "other"), "export"):
-        assert remaining.is_dir()  # that is another place
+        assert remaining.is_dir()  # that is another target
     with staged_output(str(tmp_path / "out"), "export") as folder:
         assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == [folder.name]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["other", "out"]
 
 
-def test_a_new_folder_is_held_even_where_somebody_looks_whether_it_is_dead(tmp_path, monkeypatch):
-    """Between making a folder and locking it another run may have found it unlocked, and taken it away."""
+def test_a_new_folder_is_created_again_if_another_run_removes_it(tmp_path, monkeypatch):
+    """Between the creation and the locking of a folder, another run may find it unlocked and remove it."""
     paths, make, opened = [], temporary_folders.tempfile.mkdtemp, os.open
 
-    def noted(**how):
-        paths.append(Path(make(**how)))
+    def mkdtemp_noting_paths(**arguments):
+        paths.append(Path(make(**arguments)))
         return str(paths[-1])
 
-    def open_while_it_is_removed(name, *how):
-        descriptor = opened(name, *how)
+    def open_while_it_is_removed(name, *arguments):
+        descriptor = opened(name, *arguments)
         if len(paths) == 1:
             paths[0].rmdir()
         return descriptor
 
-    monkeypatch.setattr(temporary_folders.tempfile, "mkdtemp", noted)
+    monkeypatch.setattr(temporary_folders.tempfile, "mkdtemp", mkdtemp_noting_paths)
     monkeypatch.setattr(os, "open", open_while_it_is_removed)
-    held = hold_new(tmp_path, ".a.")
+    new_folder = hold_new(tmp_path, ".a.")
     assert len(paths) == 2
-    assert held.path == paths[-1]
+    assert new_folder.path == paths[-1]
     monkeypatch.undo()
-    held.give_up()
-    held.give_up()
+    new_folder.give_up()
+    new_folder.give_up()
     assert list(tmp_path.iterdir()) == []
 
 
@@ -103,13 +103,13 @@ def test_other_names_links_and_folders_of_others_stay(tmp_path):
     if os.geteuid() == 0:
         (tmp_path / ".out.zzzzzzzz.export").mkdir()
         os.chown(tmp_path / ".out.zzzzzzzz.export", 65534, 65534)
-    before = sorted(tmp_path.iterdir())
+    entries_before = sorted(tmp_path.iterdir())
     with growing(tmp_path, ".out.", ".export"):
         pass
-    assert sorted(tmp_path.iterdir()) == before
+    assert sorted(tmp_path.iterdir()) == entries_before
 
 
-def test_logs_of_runs_long_past_go_and_others_stay(tmp_path):
+def test_only_logs_of_old_runs_are_removed(tmp_path):
     names = ("storescope-stats-abcdefgh.log", "storescope-spark-0123_xyz.log", "storescope-other.log", "mine.log")
     long_ago = time.time() - (KEPT_DAYS + 1) * 86_400
     for name in names:
@@ -125,10 +125,10 @@ def test_logs_of_runs_long_past_go_and_others_stay(tmp_path):
 
 
 def test_the_folder_of_a_living_run_is_never_touched(running, tmp_path):
-    _, held = running
+    _, live_folder = running
     with staged_output(str(tmp_path / "out"), "export"):
-        assert (held / "rows").read_text() == "half of them"
+        assert (live_folder / "rows").read_text() == "half of them"
     with pytest.raises(ZeroDivisionError), staged(tmp_path / "out2", ".part"):
         raise ZeroDivisionError
-    assert (held / "rows").is_file()
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([held.name, "out"])
+    assert (live_folder / "rows").is_file()
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([live_folder.name, "out"])

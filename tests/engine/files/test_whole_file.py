@@ -1,6 +1,6 @@
-"""A file is there whole or as it was; what grows beside it has a name of its own and never stays behind.
+"""A file is replaced completely or not at all. Its temporary file has a separate name and never remains.
 
-Folders are synced, and taken away with all that they hold.
+Folders are synced, and deleted with their contents.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def names(folder: Path) -> list[str]:
     return sorted(file.name for file in folder.iterdir())
 
 
-def test_bytes_and_text_stand_in_a_folder_that_is_made(tmp_path):
+def test_bytes_and_text_are_written_into_a_new_folder(tmp_path):
     put_whole(tmp_path / "a" / "b" / "one", b"\0\1")
     put_whole(tmp_path / "a" / "b" / "two", "订单\n")
     with whole_text(tmp_path / "a" / "three", newline="") as out:
@@ -46,7 +46,7 @@ def test_rights_are_those_of_a_new_file_or_those_given(tmp_path):
 
 
 @pytest.mark.parametrize("error", [ValueError("the work"), KeyboardInterrupt()])
-def test_a_block_that_raises_leaves_what_was_there(tmp_path, error):
+def test_a_block_that_raises_keeps_the_old_file(tmp_path, error):
     put_whole(tmp_path / "x", "before")
 
     def write() -> None:
@@ -61,7 +61,7 @@ def test_a_block_that_raises_leaves_what_was_there(tmp_path, error):
 
 
 @pytest.mark.parametrize("call", ["fsync", "replace"])
-def test_a_disk_that_refuses_leaves_what_was_there(tmp_path, monkeypatch, call):
+def test_a_failing_disk_keeps_the_old_file(tmp_path, monkeypatch, call):
     put_whole(tmp_path / "x", "before")
 
     def full(*_args: object) -> None:
@@ -75,8 +75,8 @@ def test_a_disk_that_refuses_leaves_what_was_there(tmp_path, monkeypatch, call):
     assert (tmp_path / "x").read_text() == "before"
 
 
-def test_content_and_name_are_brought_to_the_disk_in_order(tmp_path, monkeypatch):
-    """A rename that lands before the bytes it names leaves an empty file after a power loss."""
+def test_content_is_synced_before_the_name(tmp_path, monkeypatch):
+    """If the rename reaches the disk before the content, a power loss leaves an empty file."""
     texts: list[str] = []
     sync, replace = os.fsync, Path.replace
     monkeypatch.setattr(os, "fsync", lambda fd: (texts.append("sync"), sync(fd))[1])
@@ -100,8 +100,10 @@ def test_only_a_file_system_without_synced_folders_is_forgiven(tmp_path, monkeyp
     assert (tmp_path / "x").read_text() == "content"
 
 
-def test_many_at_once_never_meet(tmp_path):
-    """Three threads wrote one file through one name beside it: 28 of 900 writes failed, for another had taken it."""
+def test_concurrent_writers_do_not_conflict(tmp_path):
+    """Three threads wrote one file through the same temporary name: 28 of 900 writes failed, because another thread had
+    renamed it.
+    """
     target, failed = tmp_path / "x.json", []
 
     def write(number: int) -> None:
@@ -121,13 +123,13 @@ def test_many_at_once_never_meet(tmp_path):
     assert len(set(target.read_text())) == 1
 
 
-def test_a_name_as_long_as_names_may_be(tmp_path):
+def test_a_name_of_maximum_length(tmp_path):
     name = "订" * 85
     put_whole(tmp_path / name, "content")
     assert names(tmp_path) == [name]
 
 
-def test_the_growing_file_is_hidden_and_beside(tmp_path):
+def test_the_temporary_file_is_hidden_and_in_the_same_folder(tmp_path):
     with whole_file(tmp_path / "x") as out:
         (name,) = names(tmp_path)
         assert name.startswith(".x.")
@@ -135,7 +137,7 @@ def test_the_growing_file_is_hidden_and_beside(tmp_path):
     assert names(tmp_path) == ["x"]
 
 
-def test_a_folder_goes_with_what_it_holds(tmp_path):
+def test_a_folder_is_deleted_with_its_contents(tmp_path):
     (tmp_path / "made" / "deep").mkdir(parents=True)
     (tmp_path / "made" / "deep" / "file").write_bytes(b"x")
     engine_whole_file.take_away(tmp_path / "made")
@@ -143,7 +145,7 @@ def test_a_folder_goes_with_what_it_holds(tmp_path):
     engine_whole_file.take_away(tmp_path / "made")
 
 
-def test_who_is_still_writing_into_it_does_not_keep_it(tmp_path, monkeypatch):
+def test_a_folder_is_deleted_although_files_are_still_added(tmp_path, monkeypatch):
     path, pauses = tmp_path / "made", []
     path.mkdir()
     real = engine_whole_file.shutil.rmtree
@@ -153,7 +155,7 @@ def test_who_is_still_writing_into_it_does_not_keep_it(tmp_path, monkeypatch):
     assert (path.exists(), len(pauses)) == (False, 2)
 
 
-def test_a_folder_that_is_not_there_cannot_be_synced(tmp_path):
+def test_a_missing_folder_cannot_be_synced(tmp_path):
     engine_whole_file.sync_folder(tmp_path)
     with pytest.raises(FileNotFoundError):
         engine_whole_file.sync_folder(tmp_path / "nowhere")

@@ -1,4 +1,4 @@
-"""Modules out of a zip, under the names of files that stand for them and are never run."""
+"""Modules are loaded from a zip, under names of files that represent them and are never run."""
 
 from __future__ import annotations
 

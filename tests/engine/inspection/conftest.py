@@ -1,4 +1,4 @@
-"""Golden stores opened once a module, and copies of them to spoil."""
+"""Golden stores that are opened once per module, and copies of them to spoil."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from engine.inspection import open_store
 
 @pytest.fixture(scope="module")
 def opened(golden):
-    """``opened(name, archive)``: the store, opened once, its end where a recovery would end it."""
+    """``opened(name, archive)``: the store, opened once, with its log end where a recovery would set it."""
     stores = {}
 
     def opened(name, archive="store"):

@@ -1,6 +1,6 @@
-"""Archives are laid the same by every version of Python, and a hostile or damaged one lays nothing outside.
+"""Archives are unpacked identically by every Python version, and a hostile or damaged archive writes nothing outside.
 
-Debian 12's own Python, 3.11.2, does not know ``filter``: opening an archive in the window ended there with a TypeError.
+Debian 12's own Python, 3.11.2, has no ``filter``: opening an archive in the window failed with a TypeError.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ FILTERS = ("fully_trusted_filter", "tar_filter", "data_filter")
 
 @pytest.fixture(params=["3.11.2", "this"])
 def python(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """This Python, and one whose tarfile knows no ``filter``."""
+    """This Python, and one whose tarfile has no ``filter``."""
     if request.param == "3.11.2":
         for name in FILTERS:
             monkeypatch.delattr(tarfile, name, raising=False)
@@ -74,8 +74,8 @@ FRIENDLY = (
 )
 
 
-def laid(folder: Path) -> dict[str, tuple[object, ...]]:
-    """Kind, rights, time and content of everything below ``folder``."""
+def contents_of(folder: Path) -> dict[str, tuple[object, ...]]:
+    """Return kind, permissions, time and content of everything below ``folder``."""
     observed: dict[str, tuple[object, ...]] = {}
     for path in sorted(folder.rglob("*")):
         status = path.lstat()
@@ -96,7 +96,7 @@ def unpacked(packed: bytes, folder: Path) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("mode", ["w", "w:gz", "w:bz2", "w:xz"])
-def test_a_friendly_archive_is_laid_as_python_lays_it(tmp_path: Path, python: str, mode: str) -> None:
+def test_a_harmless_archive_is_unpacked_as_by_python(tmp_path: Path, python: str, mode: str) -> None:
     reported = unpacked(tar(*FRIENDLY, mode=mode), tmp_path / "ours")
     assert (
         reported["store/commitlog/00000000000000000000"] == reported["store/kept/00000000000000000000"] == len(b"bytes")
@@ -109,7 +109,7 @@ def test_a_friendly_archive_is_laid_as_python_lays_it(tmp_path: Path, python: st
     if hasattr(tarfile, "data_filter"):
         with tarfile.open(fileobj=io.BytesIO(tar(*FRIENDLY))) as archive:
             archive.extractall(tmp_path / "its", filter="data")
-        assert laid(tmp_path / "ours") == laid(tmp_path / "its")
+        assert contents_of(tmp_path / "ours") == contents_of(tmp_path / "its")
 
 
 def test_a_golden_store_is_the_same_with_filters_and_without(tmp_path: Path, python: str) -> None:
@@ -154,7 +154,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("members", HOSTILE.values(), ids=HOSTILE.keys())
-def test_a_hostile_archive_is_refused_and_nothing_lies_outside(
+def test_a_hostile_archive_is_refused_and_writes_nothing_outside(
     tmp_path: Path, python: str, members: tuple[tarfile.TarInfo, ...]
 ) -> None:
     (tmp_path / "outside").write_text("as it was")
@@ -166,8 +166,8 @@ def test_a_hostile_archive_is_refused_and_nothing_lies_outside(
         assert path.resolve().is_relative_to(tmp_path / "deep"), path
 
 
-def test_of_two_members_with_one_name_the_later_counts(tmp_path: Path, python: str) -> None:
-    """``tar -r`` appends what has changed. The earlier one may be a hard link to a file that must stay as it is."""
+def test_the_later_of_two_members_with_one_name_counts(tmp_path: Path, python: str) -> None:
+    """``tar -r`` appends changed files. The earlier member may be a hard link to a file that must not change."""
     out = io.BytesIO(tar(member("a"), member("b", tarfile.LNKTYPE, "a"), member("c", tarfile.SYMTYPE, "a")))
     with tarfile.open(fileobj=out, mode="a") as archive:
         for name in ("b", "c"):
@@ -179,8 +179,8 @@ def test_of_two_members_with_one_name_the_later_counts(tmp_path: Path, python: s
     assert not (tmp_path / "x/c").is_symlink()
 
 
-def test_an_archive_that_is_cut_short_or_damaged_is_never_taken_for_a_smaller_one(tmp_path: Path, python: str) -> None:
-    """Python ends at a header that it cannot read as if the archive did: half a store would be shown as a whole one."""
+def test_a_truncated_or_damaged_archive_is_never_taken_for_a_smaller_one(tmp_path: Path, python: str) -> None:
+    """Python treats an unreadable header as the end of the archive, so half a store would look complete."""
     full_tar = tar(member("a"), member("b"))
     item = 1024  # header and body, each a block
     for number, broken in enumerate(
@@ -200,7 +200,7 @@ def test_an_archive_that_is_cut_short_or_damaged_is_never_taken_for_a_smaller_on
             unpacked(broken, tmp_path / str(number))
 
 
-def test_more_than_is_allowed_is_refused_before_it_is_written(tmp_path: Path, python: str) -> None:
+def test_too_large_contents_are_refused_before_they_are_written(tmp_path: Path, python: str) -> None:
     packed = tar(member("a"), member("b"), body=bytes(1000))
     with pytest.raises(BadArchive, match="at most 1,999 bytes in it, found 2,000 bytes or more: unpack it yourself"):
         unpack(io.BytesIO(packed), tmp_path, 1999)
@@ -217,7 +217,7 @@ def zipped(*names: str, mode: int = stat.S_IFREG | 0o644, body: bytes = b"bytes"
     return out.getvalue()
 
 
-def test_a_zip_is_laid_with_its_times(tmp_path: Path) -> None:
+def test_a_zip_is_unpacked_with_its_times(tmp_path: Path) -> None:
     assert unpacked(zipped("store/", "store/commitlog/0", body=b""), tmp_path / "x") == {"store/commitlog/0": 0}
     modified = (tmp_path / "x/store/commitlog/0").stat().st_mtime
     assert modified == time.mktime((2023, 11, 14, 1, 2, 4, 0, 0, -1))
@@ -244,7 +244,7 @@ def test_a_hostile_or_damaged_zip_is_refused(tmp_path: Path, packed: bytes) -> N
 
 
 def test_holes_stay_holes(tmp_path: Path) -> None:
-    """A log file is as long as it may become: packed with ``tar --sparse`` it takes no more place unpacked."""
+    """A log file has its full length from the start. Packed with ``tar --sparse`` it needs no more space unpacked."""
     log = tmp_path / "log"
     with log.open("wb") as file:
         file.write(b"unit")
@@ -258,22 +258,26 @@ def test_holes_stay_holes(tmp_path: Path) -> None:
 
 
 @settings(max_examples=150)
-@given(at=st.integers(0, 6000), byte=st.integers(0, 255), more=st.lists(st.integers(0, 6000), max_size=4))
-def test_whatever_the_bytes_are_it_is_laid_inside_or_refused(
-    tmp_path_factory: pytest.TempPathFactory, at: int, byte: int, more: list[int]
+@given(
+    position=st.integers(0, 6000),
+    byte=st.integers(0, 255),
+    further_positions=st.lists(st.integers(0, 6000), max_size=4),
+)
+def test_any_bytes_are_unpacked_inside_or_refused(
+    tmp_path_factory: pytest.TempPathFactory, position: int, byte: int, further_positions: list[int]
 ) -> None:
     home = tmp_path_factory.mktemp("bytes")
     (home / "in").mkdir()
     for packed in (bytearray(tar(*FRIENDLY)), bytearray(zipped("store/", "store/a", "store/b"))):
-        for place in (at, *more):
-            packed[place % len(packed)] = byte
+        for changed_position in (position, *further_positions):
+            packed[changed_position % len(packed)] = byte
         with contextlib.suppress(BadArchive):
             unpack(io.BytesIO(packed), home / "in", LARGEST)
         assert [path.name for path in home.iterdir()] == ["in"]
 
 
-def test_nothing_else_unpacks() -> None:
-    """By construction: a second place that calls ``extract`` would need these rules again."""
+def test_no_other_module_unpacks() -> None:
+    """A second place that calls ``extract`` would need the same rules."""
     observed = {
         path.relative_to(ROOT).as_posix()
         for folder in ("engine", "viewer", "tests/support")

@@ -1,4 +1,4 @@
-"""A scan in blocks tells the story of the log's own walk: units, blanks, damage, gaps and the end."""
+"""A scan in blocks gives the same result as the log's own walk: units, blanks, damage, gaps and the end."""
 
 import os
 import random
@@ -44,16 +44,18 @@ def rows_by_unit(log, start=None, stop=None):
 
 
 def write(directory, *files, size):
-    """Log files of ``size`` bytes one after the other; gives the directory."""
+    """Write log files of ``size`` bytes one after the other; return the directory."""
     directory.mkdir(exist_ok=True)
     for number, data in enumerate(files):
         (directory / f"{number * size:020d}").write_bytes(data.ljust(size, b"\0"))
     return directory
 
 
-def units(count, base, seed=0, most=600):
+def units(count, base, seed=0, max_body_size=600):
     rng = random.Random(seed)
-    return raw_log(*({"body": rng.randbytes(rng.randrange(most)), "queue_offset": n} for n in range(count)), base=base)
+    return raw_log(
+        *({"body": rng.randbytes(rng.randrange(max_body_size)), "queue_offset": n} for n in range(count)), base=base
+    )
 
 
 @pytest.mark.full_form(keep=30)
@@ -81,7 +83,7 @@ def test_blocks_of_any_number_of_rows_over_several_files(tmp_path, plain, rows):
 
 
 def log_end(data, base):
-    """Length of the whole units at the front of ``data``."""
+    """Return the length of the complete units at the front of ``data``."""
     from engine.codec.unit_scan import walk
 
     return [item for item in walk(data, base) if isinstance(item, Stop)][-1].offset - base
@@ -133,25 +135,25 @@ def test_an_empty_log_and_a_log_of_zeros(tmp_path, plain):
 
 
 @TWINS
-@pytest.mark.parametrize("left", [0, 100, 5000, 40_000])
-def test_a_file_cut_short_in_the_middle_of_a_scan_ends_it_with_a_value(tmp_path, plain, left):
-    """Under a memory map the process would die here: the pages behind the new end are gone."""
+@pytest.mark.parametrize("remaining_size", [0, 100, 5000, 40_000])
+def test_a_file_cut_short_in_the_middle_of_a_scan_ends_it_with_a_value(tmp_path, plain, remaining_size):
+    """With a memory map the process would crash here, because the pages after the new end are gone."""
     size = 9 << 20
     data = units(20_000, 0)
     log = log_at(write(tmp_path / "log", data, size=size))
     path = tmp_path / "log" / f"{0:020d}"
-    story = []
+    scan_items = []
     for block in scan_log(log, rows=100):
-        story.append(block)
-        if len(story) == 1:
-            os.truncate(path, left)
-    assert isinstance(story[-1], Stop)
-    assert len(story) < 200
+        scan_items.append(block)
+        if len(scan_items) == 1:
+            os.truncate(path, remaining_size)
+    assert isinstance(scan_items[-1], Stop)
+    assert len(scan_items) < 200
 
 
 @TWINS
-def test_a_file_that_vanishes_is_a_value_of_its_own(tmp_path, plain):
-    """Nothing is said of what stood in it; the scan goes on behind it."""
+def test_a_vanished_file_is_a_separate_value(tmp_path, plain):
+    """Its contents are unknown, and the scan continues after it."""
     size = 1 << 16
     folder = write(tmp_path / "log", units(100, 0), units(100, size), size=size)
     log = log_at(folder)

@@ -1,4 +1,4 @@
-"""What tells a store of a whole broker from one that was driven without."""
+"""Traces that distinguish a whole broker's store from a message store used without a broker."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from engine.inspection.snapshot import open_store
 pytestmark = pytest.mark.golden
 
 
-def test_a_broker_without_its_tables_is_known_by_what_else_it_left(golden, tmp_path: Path):
+def test_a_broker_without_its_tables_is_recognised_by_other_traces(golden, tmp_path: Path):
     shutil.copytree(golden("broker-orders"), tmp_path / "store")
     shutil.rmtree(tmp_path / "store" / "config")
     with open_store(tmp_path / "store") as store:

@@ -1,4 +1,4 @@
-"""The search through the raw bytes: what holds a place, and that the work follows the bytes, not the hits."""
+"""The search through raw bytes: the item at each place, and effort that grows with the bytes, not with the hits."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class SmallLog:
 
 @pytest.fixture
 def read_bytes(monkeypatch) -> list[int]:
-    """Lengths of all that is read from files."""
+    """Return the list that receives the length of each read from files."""
     lengths: list[int] = []
     read, read_into = ReadOnlyFile.read, ReadOnlyFile.read_into
 
@@ -73,7 +73,7 @@ def bed_of_damage() -> SmallLog:
     log.put(100, body=b"0" * 900)
     log.spoil(70_000)
     log.put()
-    log.files[-1] += raw_blank(50)  # a magic number, and not the file's end
+    log.files[-1] += raw_blank(50)  # a magic code that is not at the file's end
     log.put(100)
     log.end_file(blank=False)
     log.put(30)
@@ -97,24 +97,24 @@ def test_every_unit_is_given_once_in_order_over_damage_and_false_ends(tmp_path):
         assert [unit.offset for unit in results] == bed.units, needle
 
 
-def test_each_place_is_told_what_holds_it(tmp_path):
+def test_each_hit_has_the_item_that_contains_it(tmp_path):
     bed = bed_of_damage()
     log = bed.open(tmp_path)
-    observed = list(byte_scan.items_with(log, b"0", word=True))
-    for place, item in observed:
-        before = max(position for position in bed.units if position <= place)
-        unit = log.unit_at(before, crc=False)
+    hits = list(byte_scan.items_with(log, b"0", word=True))
+    for place, item in hits:
+        preceding_unit = max(position for position in bed.units if position <= place)
+        unit = log.unit_at(preceding_unit, crc=False)
         assert isinstance(unit, Unit)
         assert isinstance(item, Unit) == (place < unit.end)
         assert isinstance(item, (Unit, Damage, Blank, Stop))
         assert item.offset <= place
-    assert {type(item) for _, item in observed} >= {Unit, Damage}
-    assert [place for place, _ in observed] == sorted({place for place, _ in observed})
+    assert {type(item) for _, item in hits} >= {Unit, Damage}
+    assert [place for place, _ in hits] == sorted({place for place, _ in hits})
 
 
 @pytest.mark.parametrize("needle", [b"0", b" 0", b"\x01"])
-def test_hits_everywhere_cost_no_more_reading_than_the_log_is_long(tmp_path, read_bytes, monkeypatch, needle):
-    """`where STORE 0` looked anew from 64 KiB before each hit, in units and in bytes that are none."""
+def test_many_hits_need_no_more_reading_than_the_log_is_long(tmp_path, read_bytes, monkeypatch, needle):
+    """`where STORE 0` began again 64 KiB before each hit, both in units and in other bytes."""
     log = bed_of_damage().open(tmp_path)
     begins = []
     walk = log.walk
@@ -141,8 +141,10 @@ def test_hits_far_apart_are_reached_by_a_jump_each(tmp_path, read_bytes):
     assert len(walked) < 1200
 
 
-def test_a_text_in_no_unit_of_a_long_tail_is_looked_at_once(tmp_path, read_bytes):
-    """Nothing behind the last unit can be aligned: each hit was looked for back to the file's start, and forward."""
+def test_a_text_in_a_long_tail_without_units_is_searched_once(tmp_path, read_bytes):
+    """Nothing after the last unit can be aligned: for each hit the search went back to the file's start, and
+    forward.
+    """
     small_log = SmallLog()
     small_log.put(2)
     small_log.spoil(SIZE - len(small_log.files[0]))
@@ -152,8 +154,8 @@ def test_a_text_in_no_unit_of_a_long_tail_is_looked_at_once(tmp_path, read_bytes
     assert sum(read_bytes) < 10 * SIZE
 
 
-def test_a_word_is_one_at_the_border_of_blocks_too(tmp_path, monkeypatch):
-    """The byte before a block's first tells whether a word begins there."""
+def test_a_word_is_found_at_the_border_of_blocks_too(tmp_path, monkeypatch):
+    """The byte before a block decides whether a word begins at the block's start."""
     small_log = SmallLog()
     small_log.put(1, body=b"x0 0" * 100)
     log = small_log.open(tmp_path, size=4096)
@@ -164,8 +166,8 @@ def test_a_word_is_one_at_the_border_of_blocks_too(tmp_path, monkeypatch):
         assert list(byte_scan.places_of(log, b"0", word=True)) == places
 
 
-def test_files_that_overlap_are_looked_through_as_they_are_read(tmp_path):
-    """A file longer than where the next begins: its rest is at no offset, and places never go back."""
+def test_overlapping_files_are_searched_as_they_are_read(tmp_path):
+    """A file is longer than the distance to the next file. Its tail has no offset, and places never go back."""
     (tmp_path / f"{0:020d}").write_bytes(raw_unit(0, properties=HIT) + b" 0" * 500)
     (tmp_path / f"{300:020d}").write_bytes(raw_unit(300, properties=HIT))
     log = LogReader(FileSequence([tmp_path], DescriptorCache()))
@@ -174,8 +176,8 @@ def test_files_that_overlap_are_looked_through_as_they_are_read(tmp_path):
     assert [unit.offset for unit in byte_scan.units_with(log, b"0", word=True)] == [0, 300]
 
 
-def test_a_file_that_is_gone_hides_no_other(tmp_path, monkeypatch):
-    """It went away between the look for the text and the look for the unit."""
+def test_a_missing_file_does_not_hide_others(tmp_path, monkeypatch):
+    """The file disappeared between the search for the text and the search for the unit."""
     small_log = SmallLog()
     small_log.put(5)
     small_log.end_file()

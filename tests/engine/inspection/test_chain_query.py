@@ -1,4 +1,4 @@
-"""Many keys at once find what a walk along each chain finds, also in files that loop, lie or end early."""
+"""A query of many keys finds the same as a walk along each chain, also in looping, wrong and truncated files."""
 
 import random
 import struct
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.usefixtures("_twin")
 
 
 def write_index(path, hashes, count=None, seconds=lambda n: n):
-    """An index file with one entry a hash, linked as a broker links them."""
+    """Write an index file with one entry per hash, linked as a broker links them."""
     slots = [0] * GEOMETRY.slots
     data = bytearray(GEOMETRY.file_size)
     for number, key_hash in enumerate(hashes, 1):
@@ -49,17 +49,17 @@ def reader(path):
     return IndexReader(file, GEOMETRY, "given")
 
 
-def patch(path, at, value):
+def patch(path, position, value):
     with path.open("r+b") as file:
-        file.seek(at)
+        file.seek(position)
         file.write(value)
 
 
-def offsets_by_steps(index, expected, begin, end, most):
-    """Commit-log offsets by the single-entry codec."""
+def offsets_by_steps(index, expected, begin, end, max_count):
+    """Return commit-log offsets by the single-entry codec."""
     header, phy_offsets = index.header, []
     number = index.slot(expected % index.slots)
-    while 0 < number <= header.index_count and len(phy_offsets) < most:
+    while 0 < number <= header.index_count and len(phy_offsets) < max_count:
         entry = index.entry(number)
         if entry is None or entry.time_diff < 0:
             break
@@ -77,10 +77,10 @@ def test_every_key_and_its_collisions(tmp_path):
     hashes = [rng.randrange(60) for _ in range(150)]
     index = write_index(tmp_path / "i", hashes)
     expected = np.arange(80, dtype=np.int32)
-    for begin, end, most in ((-1, 1 << 60, 64), (1_040_000, 1_090_500, 64), (0, 1 << 60, 1)):
-        matches = find_matches(index, expected, begin, end, most)
+    for begin, end, max_count in ((-1, 1 << 60, 64), (1_040_000, 1_090_500, 64), (0, 1 << 60, 1)):
+        matches = find_matches(index, expected, begin, end, max_count)
         for key in range(80):
-            assert matches.offset[matches.key == key].tolist() == offsets_by_steps(index, key, begin, end, most)
+            assert matches.offset[matches.key == key].tolist() == offsets_by_steps(index, key, begin, end, max_count)
         assert set(matches.state) == {ENDED}
 
 
@@ -89,8 +89,8 @@ def test_many_keys_read_the_slots_at_once_and_find_the_same(tmp_path, monkeypatc
     expected = np.arange(80, dtype=np.int32)
     at_once = find_matches(index, expected)
     monkeypatch.setattr(chain_query, "BYTES_A_READ", 0)
-    for left, right in zip(at_once, find_matches(index, expected), strict=True):
-        assert left.tolist() == right.tolist()
+    for bulk_column, single_column in zip(at_once, find_matches(index, expected), strict=True):
+        assert bulk_column.tolist() == single_column.tolist()
 
 
 def test_matches_are_counted_key_by_key_and_newest_first(tmp_path):

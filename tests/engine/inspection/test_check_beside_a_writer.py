@@ -1,4 +1,4 @@
-"""A check of a store that is being written: what is half done is no fault, and there is no incident."""
+"""A check of a store that is being written: unfinished parts are no fault, and there is no incident."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ with MessageStore(Path(sys.argv[1]), config) as store:
 """
 
 
-@pytest.mark.parametrize("more", ["", "transient_store_pool_enable=True,", "message_index_safe=True,"])
-def test_nothing_is_graver_than_a_note_while_a_store_is_written(tmp_path: Path, more: str) -> None:
+@pytest.mark.parametrize("options", ["", "transient_store_pool_enable=True,", "message_index_safe=True,"])
+def test_no_finding_is_worse_than_a_note_while_a_store_is_written(tmp_path: Path, options: str) -> None:
     store = tmp_path / "store"
-    script = WRITER.format(more=more)
+    script = WRITER.format(more=options)
     ends, observed = [], []
     with subprocess.Popen([sys.executable, "-c", script, str(store)], stdout=subprocess.PIPE, text=True) as writer:
         try:
@@ -56,4 +56,4 @@ def test_nothing_is_graver_than_a_note_while_a_store_is_written(tmp_path: Path, 
         finally:
             writer.kill()
     assert ends[0] < ends[-1]
-    assert not [(item.id, item.message) for item in observed]
+    assert not [(finding.id, finding.message) for finding in observed]

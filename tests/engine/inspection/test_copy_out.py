@@ -1,4 +1,4 @@
-"""The command that copies one message out, as a shell reads it."""
+"""The command that copies one message out, in shell syntax."""
 
 from __future__ import annotations
 

@@ -13,32 +13,32 @@ from engine.inspection.deleted_topics import deleted_topics, is_listed
 
 def store(root, listed=("Orders",)):
     handmade_store = HandmadeStore()
-    first = handmade_store.put("Gone").offset
+    first_offset = handmade_store.put("Gone").offset
     for _ in range(3):
         handmade_store.put("Orders")
     handmade_store.write(root)
     (root / "config").mkdir()
     table = {"topicConfigTable": {name: {"topicName": name} for name in listed}}
     (root / "config" / "topics.json").write_text(json.dumps(table))
-    return first
+    return first_offset
 
 
 def test_a_topic_without_queues_and_row_was_deleted(tmp_path):
-    first = store(tmp_path / "s")
+    first_offset = store(tmp_path / "s")
     shutil.rmtree(tmp_path / "s" / "consumequeue" / "Gone")
     with open_store(tmp_path / "s") as opened:
         assert is_listed(opened)
-        assert deleted_topics(opened, {"Gone": first, "Orders": first}) == ["Gone"]
+        assert deleted_topics(opened, {"Gone": first_offset, "Orders": first_offset}) == ["Gone"]
 
 
-def test_one_that_has_queues_or_a_row_was_not(tmp_path):
-    first = store(tmp_path / "queues")
+def test_a_topic_with_queues_or_a_row_was_not_deleted(tmp_path):
+    first_offset = store(tmp_path / "queues")
     with open_store(tmp_path / "queues") as opened:
-        assert deleted_topics(opened, {"Gone": first}) == []
+        assert deleted_topics(opened, {"Gone": first_offset}) == []
     store(tmp_path / "row", listed=("Orders", "Gone"))
     shutil.rmtree(tmp_path / "row" / "consumequeue" / "Gone")
     with open_store(tmp_path / "row") as opened:
-        assert deleted_topics(opened, {"Gone": first}) == []
+        assert deleted_topics(opened, {"Gone": first_offset}) == []
 
 
 def test_a_table_that_no_broker_can_load_lists_nothing(tmp_path):

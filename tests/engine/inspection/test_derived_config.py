@@ -1,4 +1,4 @@
-"""Sizes worked out from a store's files are those under which it was written."""
+"""Sizes derived from a store's files equal those with which it was written."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_the_sizes_are_those_of_the_plan_that_wrote_the_store(golden, name):
     assert "mappedFileSizeCommitLog" in results.given
 
 
-def test_what_was_given_stands(golden):
+def test_configured_values_are_kept(golden):
     config = MessageStoreConfig(mapped_file_size_consume_queue=400, given=frozenset({"mappedFileSizeConsumeQueue"}))
     with open_store(golden("clean-5.3.3"), config) as store:
         assert derived_config(store).mapped_file_size_consume_queue == 400

@@ -1,4 +1,4 @@
-"""Whether a queue entry and its unit agree: each difference has a verdict of its own."""
+"""The comparison of a queue entry with its unit: each difference has its own verdict."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_every_entry_of_a_healthy_store_is_ok(golden, name) -> None:
 
 
 @pytest.mark.golden
-def test_entries_of_deleted_files_lie_below_the_minimum(golden) -> None:
+def test_entries_of_deleted_files_are_below_the_minimum(golden) -> None:
     with open_store(golden("first-files-deleted-5.3.3")) as store:
         assert set(all_verdicts(store)) == {"ok", "belowMinOffset"}
 

@@ -1,4 +1,4 @@
-"""The map of one file: its stretches add up to it, troubles lie where they are."""
+"""The map of one file: its ranges add up to the file, and defects are at their offsets."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def written_store(tmp_path: Path) -> tuple[HandmadeStore, Path]:
 
 
 @pytest.mark.parametrize("cells", [1, 7, 400, 100_000])
-def test_row_85_stretches_add_up_to_the_file(tmp_path, cells):
+def test_ranges_add_up_to_the_file(tmp_path, cells):
     sample, root = written_store(tmp_path)
     with open_store(root) as store:
         for file in store.log.files:
@@ -44,7 +44,7 @@ def test_row_85_stretches_add_up_to_the_file(tmp_path, cells):
             assert actual_file_map.complete
 
 
-def test_row_85_wrong_crcs_and_damage_have_their_places(tmp_path):
+def test_wrong_crcs_and_damage_are_at_their_offsets(tmp_path):
     sample, root = written_store(tmp_path)
     flipped, torn = sample.units[3], sample.units[6]
     path = min((root / "commitlog").iterdir())
@@ -61,7 +61,7 @@ def test_row_85_wrong_crcs_and_damage_have_their_places(tmp_path):
     assert sum(cell.damaged for cell in actual_file_map.cells) == torn.size
 
 
-def test_row_85_a_hole_is_not_held(tmp_path):
+def test_a_hole_is_not_allocated(tmp_path):
     handmade_store = HandmadeStore(log_size=1 << 20)
     handmade_store.put()
     root = handmade_store.write(tmp_path / "store")
@@ -88,7 +88,7 @@ def test_a_map_can_be_stopped(tmp_path):
     assert reports == sorted(reports)
 
 
-def test_a_file_that_is_not_there_is_an_error(tmp_path):
+def test_a_missing_file_is_an_error(tmp_path):
     _, root = written_store(tmp_path)
     with open_store(root) as store, pytest.raises(StoreError, match="none called 77"):
         file_map(store, "77")

@@ -1,4 +1,4 @@
-"""The check on stores of real brokers: silent on healthy ones, and on crashed ones only about the crash."""
+"""The check on stores of real brokers: no findings on healthy ones, and on crashed ones only those of the crash."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_a_store_that_a_broker_has_recovered_is_healthy(name, golden):
 
 @pytest.mark.golden
 @pytest.mark.parametrize("copy", LIVE)
-def test_copies_of_a_running_broker_say_only_that_it_ran(copy, golden):
+def test_copies_of_a_running_broker_report_only_that_it_ran(copy, golden):
     folder = golden("broker-transient").parent / copy
     assert [f.id for f in grave(folder)] == ["AB01"]
 
@@ -68,7 +68,7 @@ def test_copies_of_a_running_broker_say_only_that_it_ran(copy, golden):
 @pytest.mark.golden
 @pytest.mark.crash
 @pytest.mark.parametrize("name", sorted(CRASH_TELLS))
-def test_a_crashed_store_tells_of_its_crash(name, golden):
+def test_a_crashed_store_reports_its_crash(name, golden):
     assert {f.id for f in grave(golden(name))} == CRASH_TELLS[name]
 
 

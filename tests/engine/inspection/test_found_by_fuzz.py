@@ -1,4 +1,4 @@
-"""What the fuzz campaign found, one case each."""
+"""Defects that the fuzz campaign found, one test each."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from engine.inspection.where.evidence import where
 
 @pytest.mark.timeout(60)
 def test_a_log_file_that_ends_beyond_64_bits_is_left_out(tmp_path):
-    """A copy under the name 2^63 - 1: its second unit stood at a negative offset, and the walk began there for ever."""
+    """A copy was named 2^63 - 1: its second unit had a negative offset, and the walk never ended."""
     root = handmade_stores.healthy().write(tmp_path)
-    first = root / "commitlog" / f"{0:020d}"
-    shutil.copy(first, root / "commitlog" / f"{(1 << 63) - 1:020d}")
+    first_file = root / "commitlog" / f"{0:020d}"
+    shutil.copy(first_file, root / "commitlog" / f"{(1 << 63) - 1:020d}")
     with open_store(root) as store:
         assert store.log.end_offset < 1 << 40
         assert any("64 bits" in oddity.description for oddity in store.log.sequence.oddities)
@@ -30,7 +30,7 @@ def test_a_log_file_that_ends_beyond_64_bits_is_left_out(tmp_path):
 
 
 def test_an_entry_into_the_bytes_of_anothers_unit_is_no_message(tmp_path):
-    """The bytes were lent with the unit around them; nobody had decoded a unit there: KeyError."""
+    """The bytes were returned with the unit around them, but no unit was decoded at that offset: KeyError."""
     store = handmade_stores.healthy()
     root = store.write(tmp_path)
     queue = root / "consumequeue" / "Orders" / "0" / f"{0:020d}"
@@ -42,8 +42,8 @@ def test_an_entry_into_the_bytes_of_anothers_unit_is_no_message(tmp_path):
     assert [record["physicalOffset"] for record in got] == [unit.offset]
 
 
-def test_a_text_that_every_unit_holds_is_searched_in_one_walk(tmp_path, monkeypatch):
-    """Each place where the text stood was looked for from 64 KiB before it: `where STORE 0` took minutes."""
+def test_a_text_in_every_unit_is_searched_in_one_walk(tmp_path, monkeypatch):
+    """The search began again 64 KiB before each hit: `where STORE 0` took minutes."""
     new_store = handmade_stores.healthy(60)
     root = new_store.write(tmp_path)
     with open_store(root) as store:
@@ -56,25 +56,25 @@ def test_a_text_that_every_unit_holds_is_searched_in_one_walk(tmp_path, monkeypa
         assert len(aligned) < 5
 
 
-def test_a_text_that_is_no_key_but_stands_in_every_unit_is_looked_for_once(tmp_path, monkeypatch):
-    """That it stands in no unreadable bytes was found out by an alignment for each place."""
+def test_a_text_in_every_unit_that_is_no_key_is_searched_once(tmp_path, monkeypatch):
+    """The search aligned the log at every hit to find out that no hit was in unreadable bytes."""
     root = handmade_stores.healthy(60).write(tmp_path)
     with open_store(root) as store:
-        begun = []
+        calls = []
         for name in ("align", "walk"):
             method = getattr(store.log, name)
             monkeypatch.setattr(
                 store.log,
                 name,
-                lambda *arguments, method=method, **named: begun.append(arguments) or method(*arguments, **named),
+                lambda *arguments, method=method, **named: calls.append(arguments) or method(*arguments, **named),
             )
         (result,) = where(store, "U000")
-        assert result.verdict == "unknown"  # every key begins so
-        assert len(begun) < 12
+        assert result.verdict == "unknown"  # every key begins with this text
+        assert len(calls) < 12
 
 
-def test_the_messages_of_a_key_that_all_have_are_found_in_one_pass(tmp_path, monkeypatch):
-    """Each of them was looked for in the whole log by itself."""
+def test_the_messages_of_a_shared_key_are_found_in_one_pass(tmp_path, monkeypatch):
+    """Each message was searched separately in the whole log."""
     handmade_store = handmade_stores.HandmadeStore()
     for number in range(90):
         handmade_store.put(keys="same", tags="TagA")

@@ -1,4 +1,4 @@
-"""getMessage asked of files: the broker's statuses and offsets, and the units that it would send
+"""getMessage on files: the broker's statuses and offsets, and the units that it would send
 (docs/formats/reading.md#get-message).
 """
 
@@ -35,12 +35,12 @@ def test_messages_from_an_offset_on(opened):
         ("Nobody", 0, "NO_MESSAGE_IN_QUEUE", 0),
     ],
 )
-def test_what_is_asked_for_beyond_a_queue_is_told_as_a_broker_tells_it(opened, topic, offset, status, following):
+def test_requests_beyond_a_queue_are_answered_as_by_a_broker(opened, topic, offset, status, following):
     message = get_message(opened, topic, 0, offset)
     assert (message.status, message.next_begin_offset, message.units) == (status, following, [])
 
 
-def test_offsets_by_time_take_the_first_at_or_behind_and_the_last_at_or_before(opened):
+def test_offsets_by_time_are_the_first_at_or_after_and_the_last_at_or_before(opened):
     times = [START + 10 * number for number in range(1, 13)]
     assert offset_by_time(opened, "Orders", 0, times[4]) == 4
     assert offset_by_time(opened, "Orders", 0, times[4] + 1) == 5

@@ -1,4 +1,4 @@
-"""What a broker refuses to hand out, by the tables of groups and topics."""
+"""Permissions in the tables of groups and topics, and the progress of groups."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from engine.inspection import open_store
 from engine.inspection.groups import Permissions, find_group_waits, group_progress, queue_progress, read_permissions
 
 
-def test_groups_and_topics_that_are_barred(tmp_path):
+def test_groups_and_topics_without_permission(tmp_path):
     root = healthy().write(tmp_path / "store")
     groups = {"billing": {"groupName": "billing", "consumeEnable": False}, "audit": {"groupName": "audit"}}
     table(root, "subscriptionGroup.json", json.dumps({"subscriptionGroupTable": groups}))
@@ -26,7 +26,7 @@ def test_groups_and_topics_that_are_barred(tmp_path):
     assert permissions.why_barred("audit", "Payments") == ""
 
 
-def test_without_tables_nothing_is_barred(tmp_path):
+def test_without_tables_nothing_is_forbidden(tmp_path):
     with open_store(healthy().write(tmp_path / "store")) as store:
         assert read_permissions(store) == Permissions()
 
@@ -43,10 +43,10 @@ def root(tmp_path_factory):
     return place
 
 
-def test_each_group_has_a_state_and_the_time_of_what_it_reads_next(root):
+def test_each_group_has_a_state_and_the_time_of_its_next_message(root):
     with open_store(root) as store:
-        results = {(item.group, item.topic): item for item in group_progress(store)}
-    assert {place: (one.state, one.offset, one.behind) for place, one in results.items()} == {
+        results = {(progress.group, progress.topic): progress for progress in group_progress(store)}
+    assert {place: (progress.state, progress.offset, progress.behind) for place, progress in results.items()} == {
         ("slow", "Orders"): ("behind", 3, 5),
         ("there", "Orders"): ("caughtUp", 8, 0),
         ("wild", "Orders"): ("beyondMax", 99, 0),
@@ -74,7 +74,7 @@ def test_a_client_s_own_file(root, tmp_path):
 
 
 def test_messages_in_retry_topics_and_popped_ones_wait(golden) -> None:
-    """Groups said "caught up" while their messages stood in a retry topic or were handed out without an answer."""
+    """Groups were reported as "caught up" although their messages were in a retry topic or popped without an answer."""
     with open_store(golden("broker-pop-5.5.1")) as store:
         waits = find_group_waits(store)
         retry = store.topics()["%RETRY%billing_OrderEvents"][0]
@@ -95,7 +95,7 @@ def test_a_group_that_retries_without_pop_has_one_topic_for_all(golden) -> None:
     assert not waits.popped
 
 
-def test_nothing_waits_where_nothing_was_retried(golden) -> None:
+def test_no_messages_wait_without_retries(golden) -> None:
     with open_store(golden("broker-orders")) as store:
         waits = find_group_waits(store)
     assert not waits.retry

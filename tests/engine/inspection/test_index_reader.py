@@ -1,4 +1,4 @@
-"""One index file: header, slots and entries, and what is said of a file that is none."""
+"""One index file: header, slots and entries, and the error for an invalid file."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_entries_are_those_of_the_header_and_a_slot_leads_to_the_newest(root):
         assert reader.entry(number) == results[number]
 
 
-def test_numbers_that_a_file_does_not_hold_are_none(root):
+def test_numbers_outside_the_file_are_none(root):
     with open_store(root) as store:
         (reader,) = store.index_files()
         assert reader.entry(0) is None
@@ -45,7 +45,7 @@ def test_numbers_that_a_file_does_not_hold_are_none(root):
         assert list(reader.entries(3, 5))[-1][0] == 4
 
 
-def test_a_file_shorter_than_a_header_says_so(root):
+def test_a_file_shorter_than_a_header_is_an_error(root):
     file = min((root / "index").iterdir())
     file.write_bytes(bytes(12))
     with open_store(root) as store:
@@ -57,7 +57,7 @@ def test_a_file_shorter_than_a_header_says_so(root):
             _ = reader.slots
 
 
-def test_a_file_whose_name_is_no_number_is_passed_over_and_named(root):
+def test_a_file_whose_name_is_no_number_is_skipped_and_named(root):
     file = min((root / "index").iterdir())
     size = file.stat().st_size
     file.rename(file.with_name("old.bak"))
@@ -67,7 +67,7 @@ def test_a_file_whose_name_is_no_number_is_passed_over_and_named(root):
 
 
 def table(hashes: list[int], slots: int):
-    """The bytes of an index file with these key hashes, as ``read(position, size)``, with header and geometry."""
+    """Return the bytes of an index file with these key hashes as ``read(position, size)``, with header and geometry."""
     geometry = Geometry(slots, len(hashes) + 1)
     body = b"".join(encode_entry(IndexEntry(value, 0, 0, 0)) for value in hashes)
     data = bytes(geometry.entry_position(1)) + body
@@ -102,12 +102,14 @@ def test_hashes_below_zero_are_counted_apart() -> None:
     assert (load.bad, load.longest, load.entries) == (1, 2, 3)
 
 
-def test_a_count_that_is_stopped_or_cut_short_says_so() -> None:
+def test_a_stopped_or_truncated_count_is_incomplete() -> None:
     read, header, geometry = table([1, 2, 3], 10)
     assert not count_slots(read, header, geometry, cancelled=lambda: True).complete
-    short = IndexHeader(0, 0, 0, 0, 0, 100)
+    large_header = IndexHeader(0, 0, 0, 0, 0, 100)
     reports: list[tuple[int, int]] = []
-    load = count_slots(read, short, Geometry(10, 100), progress=lambda done, total: reports.append((done, total)))
+    load = count_slots(
+        read, large_header, Geometry(10, 100), progress=lambda done, total: reports.append((done, total))
+    )
     assert (load.entries, load.complete) == (3, False)
     assert reports == [(3, 99)]
 

@@ -1,4 +1,4 @@
-"""The one-page account: figures of files and queues, flavours, and notes of what cannot be read."""
+"""The one-page summary: figures of files and queues, flavours, and notes about unreadable parts."""
 
 from __future__ import annotations
 
@@ -40,6 +40,6 @@ def test_a_broken_header_and_checkpoint_are_notes(root):
 
 @pytest.mark.golden
 @pytest.mark.parametrize(("name", "word"), [("lmq-5.3.3", "lmq"), ("propcrc-5.3.3", "propCrc")])
-def test_flavours_are_seen(golden, name, word):
+def test_flavours_are_recognised(golden, name, word):
     with open_store(golden(name)) as store:
         assert word in store_info(store).flavour

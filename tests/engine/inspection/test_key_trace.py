@@ -1,4 +1,4 @@
-"""A key's way through the index: every step with its verdict, and whether the way was seen to its end."""
+"""A key's path through the index: every step with its verdict, and whether the path was followed to its end."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ def test_every_unit_of_the_key_is_found_newest_first(root):
     assert results[-1] == TraceEnd(2, sum(isinstance(item, TraceStep) for item in results), True)
 
 
-def test_an_entry_of_another_key_in_the_chain_says_whose_it_is(root):
+def test_an_entry_of_another_key_in_the_chain_names_that_key(root):
     steps = [step for step in traced(root, "Orders", "same") if isinstance(step, TraceStep)]
-    others = {item.key for item in steps if item.verdict == "hashDiffers"}
-    assert all(key is None or "#" in key for key in others)
+    foreign_keys = {step.key for step in steps if step.verdict == "hashDiffers"}
+    assert all(key is None or "#" in key for key in foreign_keys)
     assert traced(root, "Orders", "not there")[-1].matches == 0
 
 
@@ -52,8 +52,8 @@ def test_a_window_and_a_maximum_leave_matches_out(root):
     assert (none[0].chosen, none[0].why) == (False, "ends before the window begins")
 
 
-def test_a_chain_that_goes_round_is_told_and_ends(root):
-    """Such a link kept an early reader in the chain for ever."""
+def test_a_looping_chain_is_reported_and_ends(root):
+    """A loop kept an early reader in the chain forever."""
     with open_store(root) as store:
         (reader,) = store.index_files()
         number = reader.slot(abs(jhash("Orders#K2")) % SLOTS)
@@ -72,7 +72,7 @@ def test_a_unit_s_keys_are_its_unique_one_and_those_of_its_text(root):
 
 @pytest.mark.parametrize(("asked_for", "index_type"), [("open", "T"), ("T#open", None), ("T#open", "K")])
 def test_tags_lead_to_the_units_that_have_them(golden, asked_for, index_type):
-    """A trace of tags found the chain and called its entries collisions."""
+    """A trace of tags found the chain and reported its entries as collisions."""
     with open_store(golden("broker-tags-5.5.1")) as store:
         results = list(trace(store, "TagTopic", asked_for, index_type=index_type, max_count=1000))
     matches = [match.unit for match in results if isinstance(match, Match)]

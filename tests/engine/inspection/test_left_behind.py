@@ -1,4 +1,4 @@
-"""Units of a log that stand in no queue."""
+"""Units of a log that are in no queue."""
 
 from __future__ import annotations
 
@@ -19,18 +19,20 @@ def built(golden, tmp_path):
     return lambda state: states.build(golden("broker-orders"), tmp_path / "store", state)
 
 
-def test_a_plan_looks_for_what_is_in_no_queue_in_the_whole_log(built, monkeypatch):
-    """It looked through the last 256 MiB."""
+def test_a_plan_searches_undispatched_units_in_the_whole_log(built, monkeypatch):
+    """The plan searched only the last 256 MiB."""
     root = built(states.queue_folder_lost)
-    done = []
+    progress_calls = []
     with open_store(root) as store:
-        plan = recovery.plan(store, look=left_behind.Look(lambda position, complete: done.append((position, complete))))
+        plan = recovery.plan(
+            store, look=left_behind.Look(lambda position, total: progress_calls.append((position, total)))
+        )
     assert plan.undispatched.looked_from == plan.log_min
-    assert done == sorted(done)
-    assert all(at < whole for at, whole in done)
+    assert progress_calls == sorted(progress_calls)
+    assert all(position < total for position, total in progress_calls)
 
 
-def test_a_look_that_is_stopped_says_how_far_it_came(built):
+def test_a_stopped_search_reports_how_far_it_came(built):
     root = built(states.queue_folder_lost)
     with open_store(root) as store:
         undispatched = recovery.plan(store).undispatched

@@ -1,4 +1,4 @@
-"""A file of the log that is longer than its neighbours: the walk goes on where the next file begins."""
+"""A log file that is longer than its neighbours: the walk continues where the next file begins."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from engine.inspection.snapshot import open_store
 
 @pytest.mark.parametrize("extra", [1, 512, 5000])
 def test_bytes_behind_a_files_blank_do_not_move_the_walk(extra, tmp_path):
-    """A file that a copy had made longer hid the first units of the next one: the walk began that much too late."""
+    """A file that a copy had lengthened hid the first units of the next file, because the walk began too late."""
     new_store = healthy()
     root = new_store.write(tmp_path)
     with min((root / "commitlog").iterdir()).open("ab") as file:

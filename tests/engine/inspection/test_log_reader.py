@@ -1,5 +1,5 @@
-"""The end of a log is found by a short walk also where the newest queue entry lies far in front of it: queues that
-are behind a fast writer do not make a look as long as what they lack.
+"""A short walk finds the end of a log even if the newest queue entry is far before it. Queues that lag behind a fast
+writer do not make the search longer by their lag.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ BODY = b"x" * 1900
 
 
 def units(count: int, base: int = 0) -> bytes:
-    """``count`` units one after the other from offset ``base`` on."""
+    """Return ``count`` units, one after the other, from offset ``base`` on."""
     log = bytearray()
     for _ in range(count):
         log += raw_unit(base + len(log), body=BODY)
@@ -30,7 +30,7 @@ def units(count: int, base: int = 0) -> bytes:
 
 
 class CountingLogReader(LogReader):
-    """Counts what it walks over."""
+    """A log reader that counts the items of its walks."""
 
     walked = 0
 
@@ -41,10 +41,10 @@ class CountingLogReader(LogReader):
 
 
 def opened(folder: Path, data: bytes) -> CountingLogReader:
-    """The log of one file that begins with ``data``, and whose queues know of its first unit only."""
+    """Open a log of one file that begins with ``data``; its queues refer only to the first unit."""
     (folder / f"{0:020d}").write_bytes(data.ljust(SIZE, b"\0"))
-    first = int.from_bytes(data[:4], "big")
-    return CountingLogReader(FileSequence([folder], DescriptorCache()), lambda: [(0, first)])
+    first_size = int.from_bytes(data[:4], "big")
+    return CountingLogReader(FileSequence([folder], DescriptorCache()), lambda: [(0, first_size)])
 
 
 def test_a_far_end_costs_little(tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ def test_a_far_end_costs_little(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("count", [1, LEG - 1, LEG, LEG + 1, 3 * LEG, 4100])
-def test_it_is_the_end_of_a_walk_at_every_length(tmp_path: Path, count: int) -> None:
+def test_the_end_equals_that_of_a_walk_at_every_length(tmp_path: Path, count: int) -> None:
     data = units(count)
     assert opened(tmp_path, data).max_offset == len(data)
 
@@ -90,10 +90,10 @@ def test_a_writer_faster_than_the_walk_does_not_hold_it(tmp_path: Path, monkeypa
 
 
 @pytest.mark.parametrize("bad", [None, 0, 7])
-def test_the_end_that_is_looked_for_beside_is_that_of_the_plain_walk(
+def test_the_end_found_in_the_background_is_that_of_the_plain_walk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bad: int | None
 ) -> None:
-    """A thread beside looks for it: whoever asks waits, whatever was known before."""
+    """A background thread searches the end. Every caller waits for it, whatever end was known before."""
     data = bytearray(units(20))
     if bad is not None:
         data[data.index(BODY, bad * (len(data) // 20))] ^= 1
@@ -111,7 +111,7 @@ def test_the_end_that_is_looked_for_beside_is_that_of_the_plain_walk(
     assert log.max_offset == log.known_end == plain
 
 
-def test_what_could_not_be_read_beside_is_told_to_whoever_asks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_read_error_in_the_background_reaches_the_caller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = opened(tmp_path, units(3))
     monkeypatch.setattr(log_reader, "BULK", 0)
 

@@ -1,4 +1,4 @@
-"""A message by whatever people call it: offset, offset id, unique key, key."""
+"""Message lookup by offset, offset id, unique key or key."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from engine.inspection.lookup import find_message, known_topics, parse_number
         (str(1 << 63), None),
     ],
 )
-def test_offsets_as_people_write_them(text, number):
+def test_offsets_in_common_notations(text, number):
     assert parse_number(text) == number
 
 
@@ -48,14 +48,14 @@ def test_every_name_of_a_message_leads_to_it(store):
         assert find_message(opened, unit.keys[0]).offset == unit.offset
 
 
-def test_of_several_with_one_key_the_newest_comes_unless_a_topic_is_named(store):
+def test_the_newest_message_of_a_key_is_returned_unless_a_topic_is_given(store):
     opened, units = store
     assert find_message(opened, "K2").offset == units[5].offset
     assert find_message(opened, "K2", "Orders").offset == units[4].offset
     assert find_message(opened, "K2", "Nowhere") is None
 
 
-def test_what_is_not_there_is_none(store):
+def test_a_missing_message_is_none(store):
     opened, _units = store
     assert find_message(opened, "nobody") is None
     assert find_message(opened, str(1 << 40)) is None

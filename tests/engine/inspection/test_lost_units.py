@@ -1,4 +1,4 @@
-"""Which messages stood in damage: the log's units are spoiled one by one and told again by what is left of them."""
+"""Messages in damaged bytes: units of the log are spoiled, and the remaining bytes identify them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SPOILS = {
 
 
 def listed(path, count=60):
-    """Plain units of a store, from its middle."""
+    """Return plain units from the middle of a store."""
     with reopened(path) as store:
         units = store.log.items(store.log.align(store.log.max_offset // 2), count)
         return [
@@ -48,8 +48,8 @@ def patch(files, offset, data):
 @pytest.mark.full_form(keep=4)
 @pytest.mark.parametrize("field", SPOILS)
 @pytest.mark.parametrize("name", ["clean-5.3.3", "clean-4.9.8", "broker-orders"])
-def test_a_spoiled_unit_is_still_told(spoiled, name, field):
-    """Only its offset, its length and a reason cut in the middle were shown; all of the rest stood in the bytes."""
+def test_a_spoiled_unit_is_still_identified(spoiled, name, field):
+    """Only its offset, its length and a truncated reason were shown, although all other fields were readable."""
     path = spoiled(name)
     units, files = listed(path)
     unit = random.Random(field).choice(units[1:-1])
@@ -57,27 +57,27 @@ def test_a_spoiled_unit_is_still_told(spoiled, name, field):
     if field == "bodyLength":
         with reopened(path) as store:
             raw = store.log.read(unit.offset, unit.size)
-        position = next(one.position for one in list_fields(raw) if one.name == "bodyLength")
+        position = next(entry.position for entry in list_fields(raw) if entry.name == "bodyLength")
     patch(files, unit.offset + position, data)
     with reopened(path) as store:
-        (item,) = [row for row in store.log.walk(crc=False) if isinstance(row, Damage)]
-        (lost,) = lost_units(store, item.offset, item.size)
+        (damage_item,) = [row for row in store.log.walk(crc=False) if isinstance(row, Damage)]
+        (lost,) = lost_units(store, damage_item.offset, damage_item.size)
         assert (lost.offset, lost.size) == (unit.offset, unit.size)
         place = f"{unit.topic}/{unit.queue_id}/{unit.queue_offset}"
         assert was(lost) == ", ".join((place, *unit.keys))
-        assert [one.field for one in lost.wrong] == [field]
+        assert [entry.field for entry in lost.wrong] == [field]
         assert (lost.salvage.unit.body, lost.salvage.unit.properties) == (unit.body, unit.properties)
         for text in (unit.offset_msg_id, place):
             (result,) = where(store, text)
-            # What a broker's recovery walks over ends the log at the first thing that it cannot read.
+            # In the part that a broker's recovery walks, the log ends at the first unreadable unit.
             assert result.verdict == ("truncated" if unit.offset >= store.log.max_offset else "damaged")
-            assert any(one.what == "was" and one.holds == was(lost) for one in result.evidence), text
+            assert any(entry.what == "was" and entry.holds == was(lost) for entry in result.evidence), text
             assert f"{result.topic}/{result.queue_id}/{result.queue_offset}" == place
     code, out, _ = agree.command("message", path, str(unit.offset), "--json")
     record = json.loads(out)
     assert (code, record["type"]) == (1, "damage")
     assert record["salvage"]["keys"] == unit.keys
-    assert [one["field"] for one in record["salvage"]["wrong"]] == [field]
+    assert [entry["field"] for entry in record["salvage"]["wrong"]] == [field]
     code, out, _ = agree.command("message", path, str(unit.offset))
     assert f"it was {place}" in out
     command = shlex.split(next(line for line in out.splitlines() if line.startswith("copy it out: ")))
@@ -89,25 +89,27 @@ def test_a_spoiled_unit_is_still_told(spoiled, name, field):
         code, out, _ = agree.command("message", path, text, "--json")
         assert (code, json.loads(out)) == (1, record), text
     code, out, _ = agree.command("units", path, "--json")
-    (damage,) = [one for one in map(json.loads, out.splitlines()) if one["type"] == "damage"]
+    (damage,) = [entry for entry in map(json.loads, out.splitlines()) if entry["type"] == "damage"]
     assert damage["salvage"]["topic"] == unit.topic
 
 
-def test_zeroed_units_are_told_by_the_queue_entries_that_point_there(spoiled):
+def test_zeroed_units_are_identified_by_their_queue_entries(spoiled):
     path = spoiled("clean-5.3.3")
     units, files = listed(path)
-    first, last = units[2].offset, units[8].end
-    patch(files, first, bytes(last - first))
+    zeroed_start, zeroed_end = units[2].offset, units[8].end
+    patch(files, zeroed_start, bytes(zeroed_end - zeroed_start))
     with reopened(path) as store:
-        (item,) = [damage for damage in store.log.walk(crc=False) if isinstance(damage, Damage)]
-        results = {lost_unit.offset: lost_unit for lost_unit in lost_units(store, item.offset, item.size)}
+        (damage_item,) = [damage for damage in store.log.walk(crc=False) if isinstance(damage, Damage)]
+        lost_by_offset = {
+            lost_unit.offset: lost_unit for lost_unit in lost_units(store, damage_item.offset, damage_item.size)
+        }
     for unit in units[2:9]:
-        lost = results[unit.offset]
+        lost = lost_by_offset[unit.offset]
         assert (lost.topic, lost.queue_id, lost.queue_offset) == (unit.topic, unit.queue_id, unit.queue_offset)
         assert lost.salvage is None
 
 
-def test_several_units_in_one_stretch_are_all_taken_apart(spoiled):
+def test_several_units_in_one_range_are_all_salvaged(spoiled):
     path = spoiled("clean-5.3.3")
     units, files = listed(path)
     pair = next((a, b) for a, b in itertools.pairwise(units) if a.end == b.offset)
@@ -115,15 +117,15 @@ def test_several_units_in_one_stretch_are_all_taken_apart(spoiled):
         patch(files, unit.offset + 4, b"\xff\xff\xff\xff")
     with reopened(path) as store:
         (item,) = [damage for damage in store.log.walk(crc=False) if isinstance(damage, Damage)]
-        actual_lost_units = lost_units(store, item.offset, item.size)
-        assert [was(one).split(",")[0] for one in actual_lost_units] == [
+        all_lost = lost_units(store, item.offset, item.size)
+        assert [was(lost_unit).split(",")[0] for lost_unit in all_lost] == [
             f"{unit.topic}/{unit.queue_id}/{unit.queue_offset}" for unit in pair
         ]
-        assert all([one.field for one in lost.wrong] == ["magicCode"] for lost in actual_lost_units)
+        assert all([lost_unit.field for lost_unit in lost.wrong] == ["magicCode"] for lost in all_lost)
 
 
 def zero_page(path) -> int:
-    """Write zeros over a page that begins in the body of a unit of the second log file; gives its offset."""
+    """Write zeros over a page that begins in the body of a unit of the second log file; return its offset."""
     with reopened(path) as store:
         file = store.log.files[1]
         units = [row for row in store.log.walk(file.start_offset + 100_000) if isinstance(row, Unit)]
@@ -137,23 +139,24 @@ def zero_page(path) -> int:
     return page
 
 
-def test_a_unit_that_is_overwritten_in_part_is_taken_apart_with_its_queue_entry(spoiled):
-    """A page of zeros lay over the end of one message, over whole ones, and over the beginning of another. All of them
-    were only named, although head and body of the first and the keys of the last stood there to be read.
+def test_a_partly_overwritten_unit_is_salvaged_with_its_queue_entry(spoiled):
+    """A page of zeros covered the end of one message, some whole messages, and the beginning of another. The check only
+    named
+    them, although head and body of the first and the keys of the last were readable.
     """
     path = spoiled("broker-orders")
     page = zero_page(path)
     with reopened(path) as store:
         damage = next(item for item in store.log.walk(store.log.align(page)) if isinstance(item, Damage))
-        first, *others, last = lost_units(store, damage.offset, damage.size)
-    assert first.salvage is not None
-    assert first.offset < page < first.offset + first.size
-    assert first.salvage.unit.topic == first.topic
-    assert first.salvage.unit.physical_offset == first.offset
-    assert len(first.salvage.unit.body) > page - first.offset - 88 > 0
-    assert {one.field for one in first.wrong} >= {"topicLength", "propertiesLength", "bodyCRC"}
-    assert all(one.salvage is None for one in others), "nothing of them is left"
-    assert last.salvage is not None
-    assert last.keys
-    assert last.salvage.unit.body
-    assert {one.field for one in last.wrong} >= {"totalSize", "magicCode", "physicalOffset"}
+        head_lost, *zeroed, tail_lost = lost_units(store, damage.offset, damage.size)
+    assert head_lost.salvage is not None
+    assert head_lost.offset < page < head_lost.offset + head_lost.size
+    assert head_lost.salvage.unit.topic == head_lost.topic
+    assert head_lost.salvage.unit.physical_offset == head_lost.offset
+    assert len(head_lost.salvage.unit.body) > page - head_lost.offset - 88 > 0
+    assert {entry.field for entry in head_lost.wrong} >= {"topicLength", "propertiesLength", "bodyCRC"}
+    assert all(entry.salvage is None for entry in zeroed), "none of their bytes remain"
+    assert tail_lost.salvage is not None
+    assert tail_lost.keys
+    assert tail_lost.salvage.unit.body
+    assert {entry.field for entry in tail_lost.wrong} >= {"totalSize", "magicCode", "physicalOffset"}

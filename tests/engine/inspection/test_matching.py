@@ -1,4 +1,4 @@
-"""The units that a filter takes are the same whether the log is walked unit by unit or by blocks."""
+"""A filter selects the same units whether the log is walked unit by unit or in blocks."""
 
 from __future__ import annotations
 
@@ -36,21 +36,21 @@ def matches_of(log: LogReader, expected: Filter, near: int, start: int | None, s
 
 @pytest.mark.full_form(keep=2)
 @pytest.mark.parametrize("name", STORES)
-def test_near_and_far_are_one_story(golden: Callable[..., Path], name: str) -> None:
+def test_walks_by_unit_and_by_block_give_the_same_units(golden: Callable[..., Path], name: str) -> None:
     with open_store(golden(name), None) as store:
         log = store.log
         units = [item for item in log.walk() if isinstance(item, Unit)]
         middle = units[len(units) // 2].offset
         for text in FILTERS:
-            wanted = parse(text)
-            test = wanted.compile(log.file_name)
+            condition = parse(text)
+            test = condition.compile(log.file_name)
             for start, stop in ((None, None), (middle, None), (None, middle), (units[1].offset, middle)):
-                *plain, last = log.walk(start, stop)
+                *plain, stop_item = log.walk(start, stop)
                 expected = [item for item in plain if isinstance(item, Unit) and test(item)]
                 for near in (0, 5000, 1 << 30):
-                    *rows, end = matches_of(log, wanted, near, start, stop)
+                    *rows, end = matches_of(log, condition, near, start, stop)
                     assert rows == expected, (text, start, stop, near)
-                    assert end == last, (text, start, stop, near)
+                    assert end == stop_item, (text, start, stop, near)
 
 
 def test_without_crc_units_are_unchecked(golden: Callable[..., Path]) -> None:
@@ -60,7 +60,7 @@ def test_without_crc_units_are_unchecked(golden: Callable[..., Path]) -> None:
             assert {item.crc for item in items if isinstance(item, Unit)} == {"unchecked"}
 
 
-def test_it_is_told_how_far_the_log_was_looked_at(golden: Callable[..., Path]) -> None:
+def test_the_end_of_the_searched_range_is_reported(golden: Callable[..., Path]) -> None:
     with open_store(golden("broker-orders"), None) as store:
         observed: list[int] = []
         list(matching_units(store.log, parse("size < 0"), on_progress=observed.append, near=3000))

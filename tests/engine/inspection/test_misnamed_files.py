@@ -1,4 +1,4 @@
-"""Files of the log that are not read because of their names."""
+"""Log files that are not read because of their names."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from engine.inspection.misnamed_files import misnamed_log_files
 from engine.inspection.snapshot import open_store
 
 
-def test_packed_files_and_files_under_another_name_are_known(tmp_path):
+def test_packed_and_renamed_log_files_are_recognised(tmp_path):
     root = healthy().write(tmp_path / "store")
-    first, second, *_ = sorted((root / "commitlog").iterdir())
-    (root / "commitlog" / f"{first.name}.gz").write_bytes(gzip.compress(first.read_bytes()))
-    first.unlink()
-    second.rename(second.with_name("old file"))
+    first_file, second_file, *_ = sorted((root / "commitlog").iterdir())
+    (root / "commitlog" / f"{first_file.name}.gz").write_bytes(gzip.compress(first_file.read_bytes()))
+    first_file.unlink()
+    second_file.rename(second_file.with_name("old file"))
     (root / "commitlog" / "readme.txt").write_text("no file of a log")
     (root / "commitlog" / "empty.bak").touch()
     with open_store(root) as store:

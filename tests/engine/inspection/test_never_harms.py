@@ -1,4 +1,4 @@
-"""Looking never harms: not the files, not the broker beside, not the reader when files change under it."""
+"""Reading never harms the files, a running broker, or the reader itself when files change."""
 
 from __future__ import annotations
 
@@ -39,33 +39,33 @@ STORES = ("broker-orders", "broker-transactions-4.9.7", "crash-power-5.3.3", "mu
 @pytest.mark.parametrize("name", STORES)
 def test_no_command_changes_creates_or_locks_anything(golden, tmp_path, name):
     store = shutil.copytree(golden(name), tmp_path / "store", symlinks=True)
-    before, beside = golden_stores.fingerprint(store), sorted(tmp_path.iterdir())
+    files_before, siblings_before = golden_stores.fingerprint(store), sorted(tmp_path.iterdir())
     for arguments in reading_commands(store):
         for form in ((), ("--json",)):
             with watching(store) as observed:
                 status, _, err = agree.command(*arguments, *form)
             assert status in {0, 1}, (arguments, err)
             assert observed == [], arguments
-    assert golden_stores.changes(before, golden_stores.fingerprint(store)) == []
-    assert sorted(tmp_path.iterdir()) == beside
+    assert golden_stores.changes(files_before, golden_stores.fingerprint(store)) == []
+    assert sorted(tmp_path.iterdir()) == siblings_before
 
 
 @pytest.mark.golden
 @pytest.mark.parametrize("name", ["rocks-5.5.1", "combine-5.5.1", "rocksdb-rows-5.5.1"])
 def test_no_command_changes_a_store_with_a_rocksdb(golden, tmp_path, name):
-    """RocksDB writes into the folder that it opens, also read-only."""
+    """RocksDB writes into the folder that it opens, even read-only."""
     store = shutil.copytree(golden(name), tmp_path / "store", symlinks=True)
-    before, siblings_before = golden_stores.fingerprint(store), sorted(tmp_path.iterdir())
+    files_before, siblings_before = golden_stores.fingerprint(store), sorted(tmp_path.iterdir())
     for arguments in reading_commands(store):
         with watching(store) as observed:
             status, _, err = agree.command(*arguments)
         assert status in {0, 1, 3}, (arguments, err)
         assert observed == [], arguments
-    assert golden_stores.changes(before, golden_stores.fingerprint(store)) == []
+    assert golden_stores.changes(files_before, golden_stores.fingerprint(store)) == []
     assert sorted(tmp_path.iterdir()) == siblings_before
 
 
-def test_the_watch_sees_what_it_is_there_for(tmp_path):
+def test_the_watch_detects_changes(tmp_path):
     folder = tmp_path / "store"
     with watching(folder) as observed:
         folder.mkdir()
@@ -77,7 +77,7 @@ def test_the_watch_sees_what_it_is_there_for(tmp_path):
 
 
 @pytest.mark.golden
-def test_a_store_that_nobody_may_write_is_read(golden):
+def test_a_read_only_store_is_readable(golden):
     with open_folder() as folder:
         store = shutil.copytree(golden("broker-transactions"), folder / "store", symlinks=True)
         commands = reading_commands(store)
@@ -90,12 +90,12 @@ def test_a_store_that_nobody_may_write_is_read(golden):
         finally:
             for path in [store, *store.rglob("*")]:
                 path.chmod(0o755)
-    for arguments, got, wanted in zip(commands, answers, expected, strict=True):
-        assert (got[0], steady(got[1])) == (wanted[0], steady(wanted[1])), arguments
+    for arguments, answer, expected_answer in zip(commands, answers, expected, strict=True):
+        assert (answer[0], steady(answer[1])) == (expected_answer[0], steady(expected_answer[1])), arguments
 
 
 def steady(out):
-    """Records without what is another at the next moment: the clock, how long it took, how full the disk is."""
+    """Return records without the values that change: the clock, the duration, and the free disk space."""
     records = [json.loads(line) for line in out.splitlines()]
     return [{key: value for key, value in record.items() if key not in MOMENT} for record in records]
 
@@ -112,7 +112,7 @@ def test_another_process_takes_the_lock_while_we_read(tmp_path):
         list(walk)
 
 
-def test_a_held_lock_is_told_and_not_disturbed(tmp_path):
+def test_a_held_lock_is_reported_and_left_alone(tmp_path):
     path = handmade_stores.healthy().write(tmp_path / "store")
     (path / "lock").write_text("lock")
     hold = (
@@ -138,7 +138,7 @@ def test_a_held_lock_is_told_and_not_disturbed(tmp_path):
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    """The log is read in small pieces, so that a file of 4 KiB has a middle."""
+    """Read the log in small pieces, so that a file of 4 KiB has a middle."""
     monkeypatch.setattr(log_reader, "BLOCK_BYTES", 512)
 
 
@@ -214,14 +214,14 @@ def test_a_walk_over_a_file_that_changes_ends_with_a_value(tmp_path, change, num
 
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("folder", ["consumequeue/Orders/0", "index", "commitlog"])
-def test_everything_else_over_files_that_change_gives_values(tmp_path, change, folder):
+def test_all_other_reads_of_changing_files_give_values(tmp_path, change, folder):
     path = handmade_stores.healthy().write(tmp_path / "store")
     with open_store(path) as store:
         queue, reader = store.queue("Orders", 0), store.index_files()[0]
         entries, indexed, traced = queue.entries(), reader.entries(), trace(store, "Orders", "all")
         next(entries), next(indexed), next(traced)
         change(sorted((path / folder).iterdir())[0], path)
-        for what in (
+        for read in (
             lambda: list(entries),
             lambda: list(indexed),
             lambda: list(traced),
@@ -231,41 +231,41 @@ def test_everything_else_over_files_that_change_gives_values(tmp_path, change, f
             lambda: list(where(store, "U00005")),
             store.refresh,
             lambda: [list(queue.entries()) for queue in store.topics().get("Orders", {}).values()],
-            lambda: [item.offset for item in store.units()],
+            lambda: [unit.offset for unit in store.units()],
             lambda: list(where(store, "K3")),
         ):
-            refused = None
+            store_error = None
             try:
-                arguments = what()
+                value = read()
             except StoreError as error:
-                refused = error
-            if refused is None:
-                _is_sound(arguments)
+                store_error = error
+            if store_error is None:
+                assert_valid_offsets(value)
             else:
-                assert refused.file is None or refused.file.startswith(str(path))
-                assert refused.what
+                assert store_error.file is None or store_error.file.startswith(str(path))
+                assert store_error.what
 
 
-def _is_sound(given):
-    """Offsets do not fall and are not below zero, whatever became of the files."""
-    if isinstance(given, tuple):
-        _, low, high = given
-        assert 0 <= low <= high
-    elif isinstance(given, int):
-        assert given >= -1  # no files are left
-    elif given and isinstance(given[0], int):
-        assert given == sorted(given)
-        assert given[0] >= -1  # the end of a log without files
-    elif given and isinstance(given[0], CqEntry):
-        numbers = [item.queue_offset for item in given]
+def assert_valid_offsets(value):
+    """Check that offsets do not fall and are not negative, whatever happened to the files."""
+    if isinstance(value, tuple):
+        _, min_offset, max_offset = value
+        assert 0 <= min_offset <= max_offset
+    elif isinstance(value, int):
+        assert value >= -1  # there are no files
+    elif value and isinstance(value[0], int):
+        assert value == sorted(value)
+        assert value[0] >= -1  # the end of a log without files
+    elif value and isinstance(value[0], CqEntry):
+        numbers = [entry.queue_offset for entry in value]
         assert numbers == sorted(set(numbers))
 
 
-def test_what_a_broker_writes_shows_after_a_refresh(tmp_path):
+def test_a_refresh_shows_what_a_broker_wrote(tmp_path):
     new_store = handmade_stores.healthy(20)
     path = new_store.write(tmp_path / "store")
     with open_store(path) as store:
-        before = sum(isinstance(item, Unit) for item in store.units())
+        count_before = sum(isinstance(item, Unit) for item in store.units())
         first_end = store.log.max_offset
         offset = store.queue("Orders", 0).max_offset
         for _ in range(40):
@@ -278,7 +278,7 @@ def test_what_a_broker_writes_shows_after_a_refresh(tmp_path):
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_bytes(file.read_bytes())
         assert store.refresh()
-        assert sum(isinstance(item, Unit) for item in store.units()) == before + 41
+        assert sum(isinstance(item, Unit) for item in store.units()) == count_before + 41
         assert store.log.max_offset > first_end
         assert store.queue("Orders", 0).max_offset == offset + 40
         assert store.queue("New topic", 3).max_offset == 1
@@ -344,7 +344,7 @@ def test_one_file_of_a_log(golden):
 @pytest.mark.golden
 @pytest.mark.parametrize("name", ["tail.bin", "00000000000000000000"])
 def test_a_copied_tail_is_placed_by_its_units(golden, tmp_path, name):
-    """``tail -c 100000`` of a file begins within a unit, and its name says nothing, or something wrong."""
+    """``tail -c 100000`` of a file begins within a unit, and its name contains no offset or a wrong one."""
     file = sorted((golden("clean-5.3.3") / "commitlog").iterdir())[0]
     (tmp_path / name).write_bytes(file.read_bytes()[-100_000:])
     with open_store(golden("clean-5.3.3")) as store, open_store(tmp_path / name) as part:
@@ -374,12 +374,12 @@ def test_a_missing_file_in_the_middle_is_one_span_of_damage(golden, tmp_path):
 def test_a_log_over_several_paths_is_one_log(tmp_path):
     new_store = handmade_stores.healthy()
     path = new_store.write(tmp_path / "store")
-    other = tmp_path / "second disk"
-    other.mkdir()
+    second_folder = tmp_path / "second disk"
+    second_folder.mkdir()
     for file in sorted((path / "commitlog").iterdir())[1::2]:
-        file.rename(other / file.name)
+        file.rename(second_folder / file.name)
     conf = tmp_path / "broker.conf"
-    conf.write_text(f"storePathCommitLog={path / 'commitlog'},{other}\n")
+    conf.write_text(f"storePathCommitLog={path / 'commitlog'},{second_folder}\n")
     config, _ = read_properties(conf)
     with open_store(path, config) as store:
         assert sum(isinstance(item, Unit) for item in store.units()) == len(new_store.units)
@@ -391,9 +391,9 @@ def test_a_log_over_several_paths_is_one_log(tmp_path):
 def test_links_out_of_the_store_are_read_and_loops_survived(tmp_path):
     new_store = handmade_stores.healthy()
     path = new_store.write(tmp_path / "store")
-    first = sorted((path / "commitlog").iterdir())[0]
-    first.rename(tmp_path / "elsewhere")
-    first.symlink_to(tmp_path / "elsewhere")
+    first_file = sorted((path / "commitlog").iterdir())[0]
+    first_file.rename(tmp_path / "elsewhere")
+    first_file.symlink_to(tmp_path / "elsewhere")
     (path / "commitlog" / f"{1 << 40:020d}").symlink_to(f"{1 << 40:020d}")
     (path / "commitlog" / f"{1 << 41:020d}").symlink_to("/nowhere")
     (path / "consumequeue" / "Orders" / "7").symlink_to(path)
@@ -406,7 +406,7 @@ def test_links_out_of_the_store_are_read_and_loops_survived(tmp_path):
         store.index_files()
     for command in ("info", "check", "positions"):
         status, _, err = agree.command(command, path, "--json")
-        assert status == 3, err  # what the links name could not be looked at: it may be on a disk that is not mounted
+        assert status == 3, err  # the targets of the links could not be read: they may be on a disk that is not mounted
 
 
 def test_pipes_and_sockets_are_never_opened_for_reading(tmp_path):
@@ -434,12 +434,12 @@ def test_thousands_of_queues_and_topics(tmp_path):
         handmade_stores.write_queue(
             path / "consumequeue" / f"topic-{number}" / "0", new_store.queue_bytes("Orders", 0), 400
         )
-    before = open_files()
+    open_before = open_files()
     with open_store(path) as store:
         assert len(store.topics()) == 1502
         assert all(queue.max_offset >= 0 for queues in store.topics().values() for queue in queues.values())
-        assert open_files() - before < 200
-    assert open_files() <= before + 1
+        assert open_files() - open_before < 200
+    assert open_files() <= open_before + 1
 
 
 def test_the_source_of_a_snapshot_is_left_alone(tmp_path, unchanged):
@@ -448,8 +448,8 @@ def test_the_source_of_a_snapshot_is_left_alone(tmp_path, unchanged):
         status, _, _ = agree.command("snapshot", path, tmp_path / "copy", "--json")
     assert status == 0
     assert observed == []
-    held = {k: v[1:] for k, v in golden_stores.fingerprint(path).items() if v[3] is not None}
+    source_files = {k: v[1:] for k, v in golden_stores.fingerprint(path).items() if v[3] is not None}
     copied = {k: v[1:] for k, v in golden_stores.fingerprint(tmp_path / "copy").items() if v[3] is not None}
     copied.pop("storescope-manifest.json")
-    assert copied == held
+    assert copied == source_files
     assert Path(tmp_path / "copy" / "storescope-manifest.json").is_file()

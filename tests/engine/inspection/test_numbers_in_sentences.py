@@ -1,5 +1,5 @@
-"""Numbers in what a check says have separators: 1,048,097 and not 1048097. Names of files, and numbers that are looked
-for as they stand (CRCs, hashes, tag codes), have none.
+"""Numbers in the sentences of a check have separators: 1,048,097 and not 1048097. File names and numbers that a user
+searches for (CRCs, hashes, tag codes) have none.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ INCIDENTS = [
 
 
 def sentences(value: Any) -> Iterator[str]:
-    """All texts of a record but paths and commands, which are typed as they stand."""
+    """Return all texts of a record except paths and commands, which are typed unchanged."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
@@ -54,8 +54,8 @@ def sentences(value: Any) -> Iterator[str]:
             yield from sentences(item)
 
 
-def bare(root: Path, config: MessageStoreConfig | None = None) -> list[str]:
-    """Sentences of a check with a number that has no separators."""
+def sentences_with_bare_numbers(root: Path, config: MessageStoreConfig | None = None) -> list[str]:
+    """Return sentences of a check with a number that has no separators."""
     names = {path.name for path in root.rglob("*")}
     with open_store(root, config) as store:
         texts = [text for item in check(store) for text in sentences(item.record())]
@@ -70,18 +70,18 @@ def _numbers(text: str) -> set[str]:
 
 @pytest.mark.full_form(keep=30)
 @pytest.mark.parametrize("rule", sorted(BROKEN))
-def test_of_a_small_store(rule, tmp_path):
+def test_numbers_of_a_small_stores_findings(rule, tmp_path):
     store = healthy()
     for _ in range(12):
         store.put(body=b"x" * 900)
     root = store.write(tmp_path / "store")
     BROKEN[rule](root, store)
-    assert bare(root, CONFIG.get(rule)) == []
+    assert sentences_with_bare_numbers(root, CONFIG.get(rule)) == []
 
 
 @pytest.mark.full_form(keep=6)
 @pytest.mark.golden
 @pytest.mark.parametrize("state", INCIDENTS, ids=lambda state: state.__name__)
-def test_of_a_broker_s_store(state, golden, tmp_path):
-    """A log that lost its tail was expected to have its entries "below 2403180", in Chinese too."""
-    assert bare(states.build(golden("broker-orders"), tmp_path / "store", state)) == []
+def test_numbers_of_a_brokers_store(state, golden, tmp_path):
+    """The text about a log that lost its tail contained "below 2403180", in Chinese too."""
+    assert sentences_with_bare_numbers(states.build(golden("broker-orders"), tmp_path / "store", state)) == []

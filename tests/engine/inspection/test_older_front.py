@@ -1,4 +1,4 @@
-"""Files that retention had deleted and that an older copy brought back are told from a gap by the queues."""
+"""Files that retention had deleted and an older copy brought back are distinguished from a gap by the queues."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def grave(root: Path) -> list[str]:
         return [f"{finding.id} {finding.severity}" for finding in list(check(store))[:-1] if finding.caused_by is None]
 
 
-def test_queues_that_begin_behind_the_files_show_what_they_are(tmp_path):
-    """Five errors and 345 lost messages were reported where a start loses nothing."""
+def test_queues_that_begin_after_the_files_identify_them(tmp_path):
+    """Five errors and 345 lost messages were reported although a start loses nothing."""
     older_files_in_front(tmp_path)
     with open_store(tmp_path / "store") as store:
         older = older_front(store)
@@ -32,7 +32,7 @@ def test_queues_that_begin_behind_the_files_show_what_they_are(tmp_path):
     assert grave(tmp_path / "store") == ["CL07 warn"]
 
 
-def test_a_place_in_the_gap_is_expired(tmp_path):
+def test_an_offset_in_the_gap_is_expired(tmp_path):
     older_files_in_front(tmp_path)
     with open_store(tmp_path / "store") as store:
         queue = store.topics()["Orders"][0]
@@ -41,7 +41,7 @@ def test_a_place_in_the_gap_is_expired(tmp_path):
     assert (result.verdict, "retention deletes" in result.next_step) == ("expired", True)
 
 
-def test_a_lost_file_behind_the_first_of_a_log_is_a_gap(tmp_path):
+def test_a_lost_file_after_the_first_of_a_log_is_a_gap(tmp_path):
     middle_file_gone_after_retention(tmp_path)
     with open_store(tmp_path / "store") as store:
         assert older_front(store) is None
@@ -56,8 +56,8 @@ def test_a_log_without_a_gap_has_no_such_files(tmp_path, deleted):
     assert grave(root) == []
 
 
-def test_queues_that_begin_at_0_show_nothing(tmp_path):
-    """Their first file holds more than the log does, as in a small store: the gap may be a loss."""
+def test_queues_that_begin_at_0_are_no_evidence(tmp_path):
+    """Their first file covers more than the log, as in a small store, so the gap may be a loss."""
     new_store = healthy(240)
     new_store.queue_size = 20 * 1000
     root = new_store.write(tmp_path / "store")
@@ -68,7 +68,7 @@ def test_queues_that_begin_at_0_show_nothing(tmp_path):
     assert "CL07 error" in grave(root)
 
 
-def test_without_queues_nothing_is_shown(tmp_path):
+def test_without_queues_there_is_no_evidence(tmp_path):
     older_files_in_front(tmp_path)
     shutil.rmtree(tmp_path / "store" / "consumequeue")
     with open_store(tmp_path / "store") as store:

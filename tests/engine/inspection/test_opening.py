@@ -1,6 +1,6 @@
-"""What a path is: a store, one below it, a log by itself, a file; and what is said where it is none.
+"""Opening a path: a store, a store below it, a log alone, one file; and the error for other paths.
 
-Who holds the lock of a store is asked without taking it.
+The holder of a store's lock is read without taking the lock.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def test_a_log_by_itself_and_one_file_of_it(root):
     assert (recognise(second).kind, recognise(second).start_offset) == ("file", LOG_SIZE)
 
 
-def test_a_piece_without_its_name_knows_where_it_begins(root, tmp_path):
+def test_the_offset_of_a_renamed_piece_is_derived(root, tmp_path):
     piece = tmp_path / "tail.bin"
     piece.write_bytes((root / "commitlog" / f"{LOG_SIZE:020d}").read_bytes()[100:])
     assert guess_base(piece, Reading()) == LOG_SIZE + 100
@@ -50,7 +50,7 @@ def test_a_piece_without_its_name_knows_where_it_begins(root, tmp_path):
     assert "the units are believed" in recognise(wrong).notes[0]
 
 
-def test_what_is_none_is_named_with_what_is_there(root, tmp_path):
+def test_a_path_without_a_store_is_refused_with_its_contents(root, tmp_path):
     (tmp_path / "empty").mkdir()
     (tmp_path / "text").write_text("hello, no unit of a log")
     shutil.copytree(root, root.parent / "second")
@@ -68,7 +68,7 @@ def test_what_is_none_is_named_with_what_is_there(root, tmp_path):
 HOLD = "import fcntl, sys; f = open(sys.argv[1], 'r+b'); fcntl.lockf(f, fcntl.LOCK_EX, 1); print('held', flush=True); sys.stdin.read()"  # noqa: E501
 
 
-def test_free_held_and_absent(tmp_path):
+def test_lock_states_free_held_and_absent(tmp_path):
     file = tmp_path / "lock"
     assert lock_state(Reading(), file) == "absent"
     file.write_bytes(b"lock")
@@ -83,8 +83,8 @@ def test_free_held_and_absent(tmp_path):
     assert lock_state(Reading(), file) == "free"
 
 
-def test_asking_takes_nothing(tmp_path):
-    """Another process has it at once: a lock of this one would not stand in its own way."""
+def test_reading_the_lock_does_not_take_it(tmp_path):
+    """Another process gets the lock at once. A lock held by this process would not block itself."""
     file = tmp_path / "lock"
     file.write_bytes(b"lock")
     assert lock_state(Reading(), file) == "free"

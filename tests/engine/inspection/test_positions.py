@@ -1,4 +1,4 @@
-"""Every position that files tell, and why one is not known (docs/formats/checkpoint.md,
+"""Every position that the files contain, and the reason if one is unknown (docs/formats/checkpoint.md,
 docs/formats/files.md#mapped-files).
 """
 
@@ -21,7 +21,7 @@ def small_store():
     return store
 
 
-def test_a_store_that_was_closed_tells_all(small_store, tmp_path):
+def test_a_closed_store_has_all_positions(small_store, tmp_path):
     with open_store(small_store.write(tmp_path / "s")) as store:
         actual_positions = positions(store)
     end = small_store.end
@@ -41,14 +41,14 @@ def test_a_store_that_was_closed_tells_all(small_store, tmp_path):
     )
 
 
-def test_what_a_crash_leaves_open_is_not_known(small_store, tmp_path):
+def test_positions_after_a_crash_are_unknown(small_store, tmp_path):
     with open_store(small_store.write(tmp_path / "s", abort=True)) as store:
         actual_positions = positions(store)
     assert actual_positions.flushed.offset is None
     assert "was not closed" in (actual_positions.flushed.why or "")
 
 
-def test_half_messages_behind_the_newest_entry_count_as_dispatched(small_store, tmp_path):
+def test_half_messages_after_the_newest_entry_count_as_dispatched(small_store, tmp_path):
     small_store.put("Orders", sys_flag=0x4)
     with open_store(small_store.write(tmp_path / "s")) as store:
         actual_positions = positions(store)
@@ -58,7 +58,7 @@ def test_half_messages_behind_the_newest_entry_count_as_dispatched(small_store, 
     )
 
 
-def test_without_queues_nobody_knows_how_far_dispatch_came(small_store, tmp_path):
+def test_without_queues_the_dispatched_position_is_unknown(small_store, tmp_path):
     root = small_store.write(tmp_path / "s", checkpoint=False)
     shutil.rmtree(root / "consumequeue")
     shutil.rmtree(root / "index")
@@ -72,7 +72,7 @@ def test_without_queues_nobody_knows_how_far_dispatch_came(small_store, tmp_path
     assert actual_positions.checkpoint["physicMsgTimestamp"].why == "there is no checkpoint file"
 
 
-def test_a_time_is_the_end_of_the_last_unit_that_is_as_old(small_store, tmp_path):
+def test_a_checkpoint_time_gives_the_end_of_the_last_unit_of_that_age(small_store, tmp_path):
     with open_store(small_store.write(tmp_path / "s")) as store:
         assert offset_at_time(store, START + 35) == small_store.units[3].offset
         assert offset_at_time(store, START) is None

@@ -1,4 +1,4 @@
-"""A unit by topic, queue and queue offset out of the log itself."""
+"""Finding a unit in the log by topic, queue and queue offset."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def small_store():
     for number in range(30):
         store.put(("Orders", "Paid")[number % 2])
     store.put("Orders", queue_offset=7)  # after a recovery an offset may be used twice
-    store.put("Orders", queue_offset=7, sys_flag=0x4)  # a half message has no place in a queue
+    store.put("Orders", queue_offset=7, sys_flag=0x4)  # a half message is in no queue
     return store
 
 
@@ -36,7 +36,7 @@ def test_every_unit_of_that_offset_is_found_singly_and_by_columns(small_store, t
     assert bool(done) == (bulk == 0)
 
 
-def test_a_wrong_entry_lies_between_its_good_neighbours(small_store, tmp_path):
+def test_a_wrong_entry_is_searched_between_its_good_neighbours(small_store, tmp_path):
     root = small_store.write(tmp_path / "s")
     patch(root / "consumequeue" / "Orders" / "0" / f"{0:020d}", 20 * 5, struct.pack(">q", 1))
     with open_store(root) as store:

@@ -1,4 +1,4 @@
-"""One queue that is only looked at: its entries, and the bounds that a broker would give it
+"""One queue read from its files: its entries, and the bounds that a broker would report
 (docs/formats/consume-queue.md#bounds).
 """
 
@@ -35,11 +35,11 @@ def test_entries_by_number_over_all_files(small_store, tmp_path):
         assert queue.spans() == [(0, 400), (400, 800), (800, 1000)]
 
 
-def test_entries_behind_the_end_of_the_log_do_not_count(small_store, tmp_path):
+def test_entries_after_the_end_of_the_log_do_not_count(small_store, tmp_path):
     root = small_store.write(tmp_path / "s")
-    last = max((root / "commitlog").iterdir())
-    lost = [unit for unit in small_store.units if unit.offset >= int(last.name)]
-    last.write_bytes(bytes(last.stat().st_size))
+    last_file = max((root / "commitlog").iterdir())
+    lost = [unit for unit in small_store.units if unit.offset >= int(last_file.name)]
+    last_file.write_bytes(bytes(last_file.stat().st_size))
     with open_store(root) as store:
         queue = store.queue("Orders", 0)
         assert queue.max_offset == 50 - len(lost)
@@ -47,18 +47,18 @@ def test_entries_behind_the_end_of_the_log_do_not_count(small_store, tmp_path):
         assert queue.entry(49).physical_offset == small_store.units[49].offset
 
 
-def test_where_the_log_s_first_file_went_the_queue_begins_later(small_store, tmp_path):
+def test_a_queue_begins_later_after_the_logs_first_file_is_deleted(small_store, tmp_path):
     root = small_store.write(tmp_path / "s")
-    first = min((root / "commitlog").iterdir())
-    units = [unit for unit in small_store.units if unit.offset >= first.stat().st_size]
-    first.unlink()
+    first_file = min((root / "commitlog").iterdir())
+    units = [unit for unit in small_store.units if unit.offset >= first_file.stat().st_size]
+    first_file.unlink()
     with open_store(root) as store:
         queue = store.queue("Orders", 0)
         assert queue.first_in_log == units[0].queue_offset
         assert queue.min_offset in {units[0].queue_offset, 0}
 
 
-def test_a_file_that_is_gone_is_a_gap(small_store, tmp_path):
+def test_a_missing_file_is_a_gap(small_store, tmp_path):
     root = small_store.write(tmp_path / "s")
     (root / "consumequeue" / "Orders" / "0" / f"{QUEUE_SIZE:020d}").unlink()
     with open_store(root) as store:

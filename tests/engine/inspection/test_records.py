@@ -1,4 +1,4 @@
-"""Every command's records have every field that scripts rely on, with the right JSON type, on stores of all kinds."""
+"""Records of every command have the documented fields with the right JSON types, on many kinds of stores."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_resolved_entries_have_a_verdict(golden):
     assert all("verdict" not in entry for entry in agree.records_of("queue", golden("broker-orders"), "OrderEvents", 0))
 
 
-def test_a_batch_queue_tells_the_size_of_its_batches(golden):
+def test_a_batch_queue_has_the_sizes_of_its_batches(golden):
     store = golden("batchcq-5.3.3")
     assert "batchCq" in agree.records_of("info", store)[0]["flavour"]
     topic = sorted((store / "batchconsumequeue").iterdir())[0]
@@ -75,7 +75,7 @@ def test_a_batch_queue_tells_the_size_of_its_batches(golden):
     assert all(entry["batchSize"] >= 1 and entry["storeTimestamp"] > 0 for entry in entries)
 
 
-def test_bodies_are_there_when_asked_for(golden):
+def test_bodies_are_included_on_request(golden):
     for unit in agree.records_of("units", golden("broker-orders"), "--body", "--limit", 50):
         if unit["type"] == "unit":
             body = base64.b64decode(unit["body"])
@@ -83,7 +83,7 @@ def test_bodies_are_there_when_asked_for(golden):
 
 
 @pytest.mark.parametrize("limit", [1, 7, 5000])
-def test_a_limit_that_cuts_says_so(golden, limit):
+def test_a_limit_that_truncates_is_reported(golden, limit):
     *units, end = agree.records_of("units", golden("broker-transactions"), "--limit", limit)
     counted = sum(unit["type"] == "unit" for unit in units)
     assert (end["units"], end["complete"]) == (counted, counted < limit)
@@ -116,7 +116,7 @@ def test_absent_values_are_null(golden):
         ("crash-flip-5.3.3", "4d8d0a7f8790fac73438a94d719420aea385bd6608c78df102bfd1b9a187842f"),
     ],
 )
-def test_the_units_of_a_real_store_are_told_in_the_same_bytes(golden, name, digest):
-    """Names, their order and every value: what scripts read is not changed by where the fields come from."""
+def test_the_units_of_a_real_store_are_printed_in_the_same_bytes(golden, name, digest):
+    """Field names, their order and values stay the same for scripts, whatever code produces them."""
     _, out, _ = agree.command("units", golden(name), "--json", "--body")
     assert hashlib.sha256(out.encode()).hexdigest() == digest

@@ -1,4 +1,4 @@
-"""The end of the log that answers are given by is the one that the next start will find, wherever a body is wrong."""
+"""The log end used for answers is the one that the next start will find, wherever a body is wrong."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ STORES = [
 @pytest.mark.golden
 @pytest.mark.parametrize("name", STORES)
 def test_the_settled_end_is_where_the_next_start_ends_the_log(golden, tmp_path, name):
-    """After a crash recovery begins at the file that the checkpoint vouches for, not at the newest one in use.
+    """After a crash, recovery begins at the file that the checkpoint confirms, not at the newest file in use.
 
-    Units behind a wrong body in an earlier file were called found, and the next start would have dropped them.
+    Units after a wrong body in an earlier file were reported as found, but the next start would have dropped them.
     """
     with open_store(golden(name)) as store:
         files = list(store.log.files)
@@ -62,7 +62,7 @@ def test_the_settled_end_is_where_the_next_start_ends_the_log(golden, tmp_path, 
 
 @pytest.mark.golden
 def test_after_a_crash_of_5_5_the_log_is_read_from_the_file_of_the_checkpoints_offset(golden, tmp_path):
-    """5.5 begins at the checkpoint's logicsPhysicalOffset; we went by its times, and read on from another file."""
+    """5.5 begins at the checkpoint's logicsPhysicalOffset. We used its times and read from another file."""
     store = shutil.copytree(golden("late-queue-flush-5.5.1"), tmp_path / "store")
     with open_store(store) as opened:
         second = opened.log.files[1]

@@ -1,4 +1,4 @@
-"""What retention deletes next, on stores: files, groups that still read in them, delay levels, disks."""
+"""The next deletions by retention: files, groups that still read in them, delay levels, disks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _store(tmp_path, hours_old=(100, 80, 1)):
     return store, root, now
 
 
-def test_row_55_each_file_has_its_verdict(tmp_path):
+def test_each_file_has_its_verdict(tmp_path):
     _, root, now = _store(tmp_path)
     with open_store(root) as store:
         results = retention(store, now, ROOM)
@@ -40,7 +40,7 @@ def test_row_55_each_file_has_its_verdict(tmp_path):
     assert not results.configured
 
 
-def test_row_55_groups_that_still_read_in_a_file_are_named(tmp_path):
+def test_groups_that_still_read_in_a_file_are_named(tmp_path):
     sample, root, now = _store(tmp_path)
     (root / "config").mkdir()
     table = {"offsetTable": {"Orders@slow": {"0": 1}, "Orders@done": {"0": 45, "1": 45}}}
@@ -53,7 +53,7 @@ def test_row_55_groups_that_still_read_in_a_file_are_named(tmp_path):
     assert results.files[0].readers == ("slow",)
 
 
-def test_a_group_that_stands_below_the_minimum_says_so(golden, spoiled):
+def test_a_group_below_the_minimum_is_reported(golden, spoiled):
     root = spoiled("first-files-deleted-5.3.3")
     (root / "config").mkdir(exist_ok=True)
     (root / "config" / "consumerOffset.json").write_text('{"offsetTable":{"TopicA@late":{"0":1}}}')

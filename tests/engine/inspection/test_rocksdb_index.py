@@ -1,4 +1,4 @@
-"""Messages are found by the rows of an index in a RocksDB, where the broker writes no index files."""
+"""Messages are found by index rows in a RocksDB if the broker writes no index files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def without_files(golden, tmp_path):
 
 
 def test_rows_lead_to_the_units_of_the_index_files(golden, without_files):
-    """This broker wrote both: each key of every fifth unit is asked."""
+    """This broker wrote both. The test queries each key of every fifth unit."""
     with open_store(golden(NAME)) as files, open_store(without_files) as store:
         units = [item for item in files.units() if isinstance(item, Unit)][::5]
         keys = {(unit.topic, key.text) for unit in units for key in index_keys(unit.properties)}
@@ -41,7 +41,7 @@ def test_rows_lead_to_the_units_of_the_index_files(golden, without_files):
             assert by_rows == by_files, (topic, text)
 
 
-def test_clients_were_told_the_same(golden_account, without_files):
+def test_answers_match_those_of_a_real_broker(golden_account, without_files):
     comparison = agree.truth(without_files, golden_account(NAME, "truth.jsonl.xz"))
     assert comparison.compared > 20
     assert not comparison.differences, str(comparison)
@@ -62,7 +62,7 @@ def test_trace_by_type_time_and_number(without_files):
 
 
 def test_rows_that_are_not_in_the_files_yet_leave_the_trace_open(without_files):
-    """A running broker has its newest rows in memory: that a key has no row says nothing about the newest messages."""
+    """A running broker has its newest rows only in memory, so a key without a row may still have new messages."""
     rocks = made_rocksdb.binding()
     families = {name: rocks.Options(raw_mode=True) for name in ("default", "timer", "trans")}
     database = rocks.Rdict(str(without_files / "rocksdbstore"), rocks.Options(raw_mode=True), families)

@@ -1,4 +1,4 @@
-"""Queues in a RocksDB: entries, gaps, and the bounds that a broker gives them."""
+"""Queues in a RocksDB: entries, gaps, and the bounds that a broker reports."""
 
 from __future__ import annotations
 
@@ -100,9 +100,9 @@ def test_the_minimum_is_that_of_a_broker_asked_for_it(opened, entries, bounds, l
     ("log_end", "dispatched", "expected"),
     [
         (1000, 1000, 10),
-        (550, 1000, 6),  # the entries of 500 and less remain
-        (550, 550, 10),  # dispatch was not further than the log is: a start cuts nothing
-        (400, 1000, 1),  # the search meets the entry right at the end of the log, and gives up as Java's does
+        (550, 1000, 6),  # the entries below 500 remain
+        (550, 550, 10),  # dispatch was not beyond the log's end: a start cuts nothing
+        (400, 1000, 1),  # the search reaches the entry exactly at the end of the log, and stops as Java's does
         (300, 1000, 3),
     ],
 )
@@ -140,7 +140,7 @@ def test_queues_are_opened_once_and_again_after_a_change(tmp_path):
 
 
 def test_many_entries_are_read_at_once(tmp_path):
-    """A million entries a second on an idle machine; the bound here leaves room for a slow one."""
+    """An idle machine reads a million entries per second. The bound here leaves room for a slow one."""
     count = 50_000
     folder = made_rocksdb.make_database(
         tmp_path / "db", {"default": rows_of(range(count)), "offset": bound("max", count - 1)}

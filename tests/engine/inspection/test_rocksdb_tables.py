@@ -1,4 +1,4 @@
-"""Tables that a broker keeps in a RocksDB: which one counts, and when nothing is told."""
+"""Tables that a broker keeps in a RocksDB: which one applies, and when no value is given."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_tables_are_the_rows(orders):
 
 @pytest.mark.parametrize(("counter", "used"), [(3, "rocksdb"), (12, "rocksdb"), (13, None)])
 def test_a_file_with_a_higher_counter_is_merged_at_the_next_start(orders, counter, used):
-    """Which of both a broker then has depends on the release: nothing is told."""
+    """Which of both a broker then uses depends on the release, so no value is given."""
     content = {"dataVersion": {"counter": counter, "timestamp": 1, "stateVersion": 0}, "topicConfigTable": {}}
     (orders / "config" / TOPICS).write_text(json.dumps(content))
     table = table_or_reason(orders, TOPICS)

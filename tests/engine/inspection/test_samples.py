@@ -93,13 +93,13 @@ def test_the_damaged_sample_is_the_same_store_after_a_crash(cache, unchanged):
 
 
 def test_a_second_request_unpacks_nothing_again(tmp_path):
-    first = samples.sample("orders", tmp_path)
-    before = first.stat().st_ino, (first.parent / "unpacked").stat().st_mtime_ns
-    assert samples.sample("orders", tmp_path) == first
-    assert (first.stat().st_ino, (first.parent / "unpacked").stat().st_mtime_ns) == before
+    sample_path = samples.sample("orders", tmp_path)
+    identity_before = sample_path.stat().st_ino, (sample_path.parent / "unpacked").stat().st_mtime_ns
+    assert samples.sample("orders", tmp_path) == sample_path
+    assert (sample_path.stat().st_ino, (sample_path.parent / "unpacked").stat().st_mtime_ns) == identity_before
 
 
-def test_a_copy_that_is_not_whole_is_replaced(tmp_path):
+def test_an_incomplete_copy_is_replaced(tmp_path):
     store = samples.sample("orders", tmp_path)
     log = min((store / "commitlog").iterdir())
     log.write_bytes(b"short")
@@ -109,24 +109,24 @@ def test_a_copy_that_is_not_whole_is_replaced(tmp_path):
     assert [path.name for path in (tmp_path / "samples").iterdir()] == [store.parent.name]
 
 
-def test_two_that_ask_at_once_get_the_same_store(tmp_path):
+def test_two_concurrent_requests_get_the_same_store(tmp_path):
     with ThreadPoolExecutor(4) as pool:
         results = set(pool.map(lambda _: samples.sample("orders", tmp_path), range(4)))
     assert len(results) == 1
     assert len(list((tmp_path / "samples").iterdir())) == 1
 
 
-def test_without_a_folder_the_users_cache_is_taken(tmp_path, monkeypatch):
+def test_without_a_folder_the_users_cache_is_used(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert samples.sample("orders").is_relative_to(tmp_path / "storescope")
 
 
-def test_an_unknown_name_is_refused_with_those_that_are_known(tmp_path):
+def test_an_unknown_name_is_refused_with_the_known_ones(tmp_path):
     with pytest.raises(UsageError, match="orders, orders-damaged"):
         samples.sample("shop", tmp_path)
 
 
-def test_a_cache_that_cannot_be_written_is_said(tmp_path):
+def test_an_unwritable_cache_is_reported(tmp_path):
     (tmp_path / "samples").write_text("a file where a folder belongs")
     with pytest.raises(CannotRead, match="cannot be unpacked"):
         samples.sample("orders", tmp_path)
@@ -162,7 +162,7 @@ def packed(name: str, size: int = 1, kind: bytes = tarfile.REGTYPE) -> bytes:
         pytest.param(packed("store", kind=tarfile.SYMTYPE), id="link to a system folder"),
     ],
 )
-def test_an_archive_that_is_not_ours_leaves_nothing_behind(tmp_path, monkeypatch, archive):
+def test_a_foreign_archive_leaves_no_files(tmp_path, monkeypatch, archive):
     planted(tmp_path, monkeypatch, archive)
     with pytest.raises(CannotRead):
         samples.sample("bad", tmp_path / "cache")

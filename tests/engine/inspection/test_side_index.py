@@ -1,4 +1,4 @@
-"""The side index counts as the walk does, lies outside the store, and is believed only while the files are the same."""
+"""The side index counts like the walk, is stored outside the store, and is used only while the files are unchanged."""
 
 from __future__ import annotations
 
@@ -38,24 +38,24 @@ def test_row_numbers_are_those_of_the_walk(golden: Golden, tmp_path: Path, name:
         assert index.offset_of(len(rows)) is None
 
 
-def test_a_second_look_comes_from_the_cache_and_agrees(golden: Golden, tmp_path: Path) -> None:
+def test_a_second_index_comes_from_the_cache_and_agrees(golden: Golden, tmp_path: Path) -> None:
     with open_store(golden("clean-5.3.3")) as store:
-        first = SideIndex(store.log, tmp_path)
-        first.build()
-        second = SideIndex(store.log, tmp_path)
-        second.build()
-    assert [s.rows for s in second.segments] == [s.rows for s in first.segments]
-    assert second.segments[0].topics == first.segments[0].topics
+        built_index = SideIndex(store.log, tmp_path)
+        built_index.build()
+        cached_index = SideIndex(store.log, tmp_path)
+        cached_index.build()
+    assert [s.rows for s in cached_index.segments] == [s.rows for s in built_index.segments]
+    assert cached_index.segments[0].topics == built_index.segments[0].topics
     assert len(list(tmp_path.glob("*.idx"))) == 1
 
 
-def test_a_changed_file_is_counted_anew(golden: Golden, tmp_path: Path) -> None:
+def test_a_changed_file_is_counted_again(golden: Golden, tmp_path: Path) -> None:
     copy = tmp_path / "store"
     shutil.copytree(golden("clean-5.3.3"), copy)
     with open_store(copy) as store:
         index = SideIndex(store.log, tmp_path / "cache")
         index.build()
-        before = index.total
+        total_before = index.total
     log = sorted((copy / "commitlog").iterdir())[0]
     log.chmod(0o644)
     with log.open("r+b") as file:
@@ -67,10 +67,10 @@ def test_a_changed_file_is_counted_anew(golden: Golden, tmp_path: Path) -> None:
         rows = sum(1 for item in store.units(crc=False) if not isinstance(item, Stop))
         assert index.total == rows
         assert index.segments[0].damages
-    assert before == rows  # one unit became one span of damage
+    assert total_before == rows  # one unit became one span of damage
 
 
-def test_a_cache_that_is_rubbish_is_made_again(golden: Golden, tmp_path: Path) -> None:
+def test_an_invalid_cache_is_rebuilt(golden: Golden, tmp_path: Path) -> None:
     with open_store(golden("clean-5.3.3")) as store:
         index = SideIndex(store.log, tmp_path)
         index.build()
@@ -81,7 +81,7 @@ def test_a_cache_that_is_rubbish_is_made_again(golden: Golden, tmp_path: Path) -
         assert second_index.total == index.total
 
 
-def test_a_stopped_build_goes_on_later(golden: Golden, tmp_path: Path) -> None:
+def test_a_stopped_build_continues_later(golden: Golden, tmp_path: Path) -> None:
     with open_store(golden("first-files-deleted-5.3.3")) as store:
         index = SideIndex(store.log, tmp_path)
         calls = iter([False, False, True])
@@ -91,10 +91,8 @@ def test_a_stopped_build_goes_on_later(golden: Golden, tmp_path: Path) -> None:
         assert index.total == sum(1 for item in store.units(crc=False) if not isinstance(item, Stop))
 
 
-def test_rows_behind_a_file_that_cannot_be_read_are_counted_and_come_from_the_cache(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The window counted "1,202 rows up to 1,048,576" of a log that went on behind the file it could not read."""
+def test_rows_after_an_unreadable_file_are_counted_and_cached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The window counted "1,202 rows up to 1,048,576" of a log that continued after the unreadable file."""
     root = healthy().write(tmp_path / "store")
     opened, unreadable = SystemDisk.open, str(root / "commitlog" / f"{LOG_SIZE:020d}")
 

@@ -1,8 +1,9 @@
-"""An open snapshot beside a store whose files are replaced, deleted, grown and cut: after a refresh it says what one
-that is opened anew says.
+"""An open snapshot of a store whose files are replaced, deleted, grown and cut: after a refresh it equals a newly
+opened
+snapshot.
 
-RocketMQ's files have fixed lengths: a topic that was deleted and made again, or a log that was cut and rolled again,
-has the same names and lengths. An open window showed the old bytes for ever. ``--refresh-steps 100000`` is the full
+RocketMQ's files have fixed lengths: a topic that was deleted and created again, or a log that was cut and rolled again,
+has the same names and lengths. An open window showed the old bytes forever. ``--refresh-steps 100000`` is the full
 campaign.
 """
 
@@ -36,7 +37,7 @@ ALONE = ("checkpoint", "abort", "config/consumerOffset.json", "consumequeue_ext/
 
 @functools.cache
 def worlds(root: Path) -> tuple[Path, ...]:
-    """Stores with the same names and lengths and other bytes in them."""
+    """Make stores with the same names and lengths, and different bytes."""
     paths = []
     for number, count in enumerate((60, 61, 30)):
         store = handmade_stores.healthy(count)
@@ -50,7 +51,7 @@ def worlds(root: Path) -> tuple[Path, ...]:
 
 
 def result_or_error(ask):
-    """What is said, an error by its class."""
+    """Return the result, or the class name of an error."""
     try:
         return ask()
     except StoreError as error:
@@ -72,7 +73,7 @@ def index_account(reader):
 
 
 def account(store):
-    """Everything that a store says, as values."""
+    """Return all values that a store reports."""
     log = store.log
     return {
         "files": [(f.path, f.size, f.start_offset) for f in log.files],
@@ -97,7 +98,7 @@ def account(store):
 
 
 class RefreshedStore(RuleBasedStateMachine):
-    """Changes and questions in any order, then a refresh."""
+    """Changes and reads in any order, then a refresh."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -121,23 +122,23 @@ class RefreshedStore(RuleBasedStateMachine):
 
     # -- changes
 
-    @rule(tree=st.sampled_from(TREES), pick=st.integers(0, 99), world=st.integers(0, 2), how=st.sampled_from("rud"))
-    def replace_a_file(self, tree, pick, world, how):
-        """By a rename, by removing and making it, or in place as a broker writes."""
+    @rule(tree=st.sampled_from(TREES), pick=st.integers(0, 99), world=st.integers(0, 2), method=st.sampled_from("rud"))
+    def replace_a_file(self, tree, pick, world, method):
+        """Replace a file by a rename, by deleting and creating it, or in place as a broker writes."""
         files = self.files(tree)
         if not files:
             return
         path = files[pick % len(files)]
-        other = self.worlds[world] / path.relative_to(self.live)
-        data = other.read_bytes() if other.exists() else bytes(path.stat().st_size)
-        if how == "d":
+        replacement = self.worlds[world] / path.relative_to(self.live)
+        data = replacement.read_bytes() if replacement.exists() else bytes(path.stat().st_size)
+        if method == "d":
             path.write_bytes(data)
             return
-        if how == "u":
+        if method == "u":
             path.unlink()
-        beside = path.parent.parent / "beside"
-        beside.write_bytes(data)
-        beside.replace(path)
+        temporary = path.parent.parent / "beside"
+        temporary.write_bytes(data)
+        temporary.replace(path)
 
     @rule(tree=st.sampled_from(TREES), pick=st.integers(0, 99))
     def delete_a_file(self, tree, pick):
@@ -153,12 +154,12 @@ class RefreshedStore(RuleBasedStateMachine):
             with files[pick % len(files)].open("r+b") as file:
                 file.truncate(size)
 
-    @rule(topic=st.sampled_from(["Orders", "Payments"]), world=st.integers(0, 2), again=st.booleans())
-    def delete_a_topic(self, topic, world, again):
-        """And make it again with what another world's has."""
+    @rule(topic=st.sampled_from(["Orders", "Payments"]), world=st.integers(0, 2), is_recreated=st.booleans())
+    def delete_a_topic(self, topic, world, is_recreated):
+        """Delete a topic; recreate it with the content of another world if ``is_recreated``."""
         folder = self.live / "consumequeue" / topic
         shutil.rmtree(folder, ignore_errors=True)
-        if again:
+        if is_recreated:
             shutil.copytree(self.worlds[world] / "consumequeue" / topic, folder)
 
     @rule(tree=st.sampled_from(TREES), world=st.integers(0, 2))
@@ -168,35 +169,37 @@ class RefreshedStore(RuleBasedStateMachine):
 
     @rule(name=st.sampled_from(ALONE), world=st.integers(0, 2))
     def change_what_stands_alone(self, name, world):
-        other, path = self.worlds[world] / name, self.live / name
+        replacement, path = self.worlds[world] / name, self.live / name
         path.unlink(missing_ok=True)
-        if other.exists():
+        if replacement.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(other, path)
+            shutil.copy(replacement, path)
 
-    # -- questions
+    # -- reads
 
     @rule()
     def ask_in_between(self):
-        """Fills whatever is kept; files may be gone by now, so errors are answers."""
+        """Fill all caches. Files may be missing by now, so errors are valid answers."""
         result_or_error(lambda: account(self.store))
         result_or_error(self.tail.look)
 
     @precondition(lambda self: hasattr(self, "store"))
     @rule()
     def refresh(self):
-        before = account(self.store)
+        account_before = account(self.store)
         changed = self.store.refresh()
         with open_store(self.live) as fresh:
-            expected, got = account(fresh), account(self.store)
+            expected, refreshed = account(fresh), account(self.store)
             for name, value in expected.items():
-                assert got[name] == value, name
+                assert refreshed[name] == value, name
             assert not self.store.refresh()
-            assert changed or before["files"] == got["files"]
+            assert changed or account_before["files"] == refreshed["files"]
             self.same_by_the_tail(fresh)
 
     def same_by_the_tail(self, fresh):
-        """What the status line goes by; it doubts a last unit that fails its check for a few looks."""
+        """Compare with the tail that the status line uses. It waits some steps before it trusts a last unit with a
+        wrong CRC.
+        """
         expected = result_or_error(lambda: fresh.log.max_offset)
         results = [result_or_error(lambda: self.tail.look().wrote.offset) for _ in range(TRUSTED + 2)][-1]
         assert results == expected or not isinstance(expected, int)
@@ -206,8 +209,8 @@ class RefreshedStore(RuleBasedStateMachine):
 ROOT: list[Path] = []
 
 
-@pytest.mark.timeout(7200)  # in full: longer than any other test
-def test_a_refreshed_snapshot_says_what_a_new_one_says(tmp_path_factory, request):
+@pytest.mark.timeout(7200)  # the full campaign takes longer than any other test
+def test_a_refreshed_snapshot_equals_a_new_one(tmp_path_factory, request):
     ROOT[:] = [tmp_path_factory.mktemp("worlds")]
     count = max(request.config.getoption("--refresh-steps") // STEPS, 1)
     run_state_machine_as_test(RefreshedStore, settings=settings(max_examples=count, stateful_step_count=STEPS))
@@ -223,7 +226,7 @@ def put_five(store, body):
     store.flush()
 
 
-def test_a_topic_deleted_and_made_again_shows_its_new_entries(tmp_path):
+def test_a_deleted_and_recreated_topic_shows_its_new_entries(tmp_path):
     with MessageStore(tmp_path, CONFIG) as store:
         put_five(store, b"old")
         with open_store(tmp_path) as actual_store:
@@ -237,25 +240,25 @@ def test_a_topic_deleted_and_made_again_shows_its_new_entries(tmp_path):
 
 
 @pytest.mark.parametrize("rename", [True, False])
-def test_a_log_file_made_again_is_read_again(tmp_path, rename):
+def test_a_recreated_log_file_is_read_again(tmp_path, rename):
     for name in (b"old", b"new"):
         with MessageStore(tmp_path / name.decode(), CONFIG) as store:
             for number in range(3):
                 store.put_message(Message("T", b"%s %d" % (name, number)))
-    first = f"commitlog/{0:020d}"
-    with open_store(tmp_path / "old") as actual_store:
-        assert [item.body for item in actual_store.units() if hasattr(item, "body")][0] == b"old 0"
+    first_file = f"commitlog/{0:020d}"
+    with open_store(tmp_path / "old") as opened:
+        assert [item.body for item in opened.units() if hasattr(item, "body")][0] == b"old 0"
         if rename:
-            (tmp_path / "new" / first).replace(tmp_path / "old" / first)
+            (tmp_path / "new" / first_file).replace(tmp_path / "old" / first_file)
         else:
-            (tmp_path / "old" / first).unlink()
-            shutil.copy(tmp_path / "new" / first, tmp_path / "old" / first)
-        assert actual_store.refresh()
-        assert [item.body for item in actual_store.units() if hasattr(item, "body")] == [b"new 0", b"new 1", b"new 2"]
+            (tmp_path / "old" / first_file).unlink()
+            shutil.copy(tmp_path / "new" / first_file, tmp_path / "old" / first_file)
+        assert opened.refresh()
+        assert [item.body for item in opened.units() if hasattr(item, "body")] == [b"new 0", b"new 1", b"new 2"]
 
 
 def test_the_tail_sees_that_a_log_without_units_in_front_was_exchanged(tmp_path):
-    """Its end was 0 with no unit before it, so nothing told it that the files behind are others now."""
+    """Its end was 0 with no unit before it, so the tail did not notice that the files after it had changed."""
     sample = worlds(tmp_path)
     live = tmp_path / "store"
     shutil.copytree(sample[2], live)
@@ -275,8 +278,8 @@ def test_the_tail_sees_that_a_log_without_units_in_front_was_exchanged(tmp_path)
         assert [tail.look().wrote.offset for _ in range(TRUSTED + 2)][-1] == expected
 
 
-def test_a_log_folder_that_comes_later_takes_its_note_away(golden, tmp_path: Path) -> None:
-    """ "The store has no commitlog folder" stayed in the tree after the store had one."""
+def test_a_log_folder_that_appears_later_removes_its_note(golden, tmp_path: Path) -> None:
+    """ "The store has no commitlog folder" stayed in the tree after the folder had appeared."""
     shutil.copytree(golden("clean-5.3.3"), tmp_path / "store")
     log = tmp_path / "store" / "commitlog"
     log.rename(tmp_path / "aside")

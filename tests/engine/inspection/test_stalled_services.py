@@ -1,4 +1,4 @@
-"""Services that stand still: compared with the newest message of the store, never with now."""
+"""Stalled services, compared with the newest message of the store and never with the current time."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def delayed_store(
     return store
 
 
-def test_a_level_that_stands_is_told_with_what_waits(tmp_path):
-    """Ten hours of delayed messages were overdue, and check and where said nothing."""
+def test_a_stalled_level_is_reported_with_its_waiting_messages(tmp_path):
+    """Ten hours of delayed messages were overdue, and check and where did not report them."""
     store = healthy()
     root = store.write(tmp_path / "store")
     level_stands_still(root, store)
@@ -51,7 +51,7 @@ def test_a_level_that_stands_is_told_with_what_waits(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "made",
+    "store",
     [
         pytest.param(delayed_store(delivered=True), id="the table is older than the log"),
         pytest.param(delayed_store(steps=1, step=600 * MINUTE), id="no broker ran while it waited"),
@@ -59,13 +59,13 @@ def test_a_level_that_stands_is_told_with_what_waits(tmp_path):
         pytest.param(delayed_store(steps=0), id="nothing came afterwards"),
     ],
 )
-def test_a_level_that_only_waits_is_not(made, tmp_path):
-    root = made.write(tmp_path / "store")
+def test_a_level_that_only_waits_is_not_stalled(store, tmp_path):
+    root = store.write(tmp_path / "store")
     table(root, "delayOffset.json", '{"offsetTable":{3:0}}')
     assert services(root) == []
 
 
-def test_a_level_without_an_offset_or_behind_its_queue_says_nothing(tmp_path):
+def test_a_level_without_an_offset_or_beyond_its_queue_is_not_reported(tmp_path):
     root = delayed_store().write(tmp_path / "store")
     for text in ('{"offsetTable":{}}', '{"offsetTable":{3:1}}', '{"offsetTable":{3:9}}'):
         table(root, "delayOffset.json", text)
@@ -83,36 +83,37 @@ def test_the_timer_and_the_check_of_transactions(tmp_path):
 
 
 def test_the_revive_of_pops(tmp_path):
-    """A checkpoint of a pop waits for half an hour while other messages come."""
+    """A checkpoint of a pop waits for half an hour while other messages arrive."""
     report_states.revive_stands(tmp_path)
     (service,) = services(tmp_path / "store")
     assert (service.kind, service.next_offset, service.overdue, service.why) == ("revive", 0, 1, "")
 
 
 @pytest.mark.parametrize("make", [report_states.popped_messages_are_handled, report_states.transactions_are_decided])
-def test_a_service_that_has_done_everything_is_not(make, tmp_path):
-    """The offset of the revive is that of the last checkpoint that it handled: each broker that had popped messages and
-    went on for ten minutes had this warning. A transaction that was decided waits for nobody.
+def test_a_service_without_remaining_work_is_not_stalled(make, tmp_path):
+    """The offset of the revive is that of the last checkpoint that it handled. Each broker that had popped messages and
+    ran on
+    for ten minutes got this warning. A decided transaction waits for nothing.
     """
     make(tmp_path)
     assert services(tmp_path / "store") == []
 
 
-def test_a_checkpoint_whose_messages_came_again_is_not_overdue(tmp_path):
+def test_a_checkpoint_whose_messages_were_redelivered_is_not_overdue(tmp_path):
     """Only the table of offsets is older than the log."""
-    made = HandmadeStore()
-    popped = made.put(unique="POPPED")
-    made.put(report_states.REVIVE, 0, body=report_states.check_point(made.time), tags="ck")
-    made.put("%RETRY%popping_Orders", 0, unique="POPPED")
+    store = HandmadeStore()
+    popped = store.put(unique="POPPED")
+    store.put(report_states.REVIVE, 0, body=report_states.check_point(store.time), tags="ck")
+    store.put("%RETRY%popping_Orders", 0, unique="POPPED")
     for _ in range(30):
-        made.put(step=MINUTE)
-    root = made.write(tmp_path / "store")
+        store.put(step=MINUTE)
+    root = store.write(tmp_path / "store")
     table(root, "consumerOffset.json", '{"offsetTable":{}}')
     assert popped.queue_offset == 0
     assert services(root) == []
 
 
-def test_a_service_that_stands_is_a_warning_with_its_step(tmp_path):
+def test_a_stalled_service_is_a_warning_with_its_step(tmp_path):
     new_store = healthy()
     root = new_store.write(tmp_path / "store")
     level_stands_still(root, new_store)
@@ -127,20 +128,20 @@ def test_a_service_that_stands_is_a_warning_with_its_step(tmp_path):
 @pytest.mark.parametrize("real_topic", ["Orders", "%RETRY%billing"])
 @pytest.mark.parametrize(("offset", "is_beyond"), [(9, True), (0, False)])
 def test_a_message_of_a_level_beyond_its_queue_does_not_just_wait(tmp_path, real_topic, offset, is_beyond):
-    """CF09 was an error, and where gave the advice to wait until the message is due."""
-    made = HandmadeStore()
-    more = {"REAL_TOPIC": real_topic, "REAL_QID": "0", "DELAY": "3"}
-    waiting = made.put("SCHEDULE_TOPIC_XXXX", 2, more=more)
+    """CF09 was an error, but where advised to wait until the message is due."""
+    handmade = HandmadeStore()
+    properties = {"REAL_TOPIC": real_topic, "REAL_QID": "0", "DELAY": "3"}
+    waiting = handmade.put("SCHEDULE_TOPIC_XXXX", 2, more=properties)
     waiting.tags_code = waiting.store_timestamp + 10_000
-    root = made.write(tmp_path / "store")
+    root = handmade.write(tmp_path / "store")
     table(root, "delayOffset.json", f'{{"offsetTable":{{3:{offset}}}}}')
     with open_store(root) as store:
         (result,) = where(store, str(waiting.offset))
-        rules = [item.id for item in check(store) if isinstance(item, Finding)]
+        rules = [evidence.id for evidence in check(store) if isinstance(evidence, Finding)]
     assert result.verdict == ("delayed" if real_topic == "Orders" else "retried")
     assert ("CF09" in rules) == is_beyond
     assert ("stands still" in result.next_step and "CF09" in result.next_step) == is_beyond
-    levels = [item.holds for item in result.evidence if item.what == "service"]
+    levels = [evidence.holds for evidence in result.evidence if evidence.what == "service"]
     assert levels == (["Delay level 3 is delivered from 9 on, its queue ends at 1"] if is_beyond else [])
 
 
@@ -157,16 +158,16 @@ def test_a_message_of_a_level_beyond_its_queue_does_not_just_wait(tmp_path, real
 )
 def test_where_names_the_stalled_revive_that_holds_a_popped_message(tmp_path, group, acknowledged, moved_to, waits):
     """The message of a pop was "found", with the advice to look at the subscription."""
-    made = HandmadeStore()
-    popped = made.put()
-    due = made.time
-    made.put(report_states.REVIVE, 0, body=report_states.check_point(due), tags="ck")
+    handmade = HandmadeStore()
+    popped = handmade.put()
+    due = handmade.time
+    handmade.put(report_states.REVIVE, 0, body=report_states.check_point(due), tags="ck")
     for offset in acknowledged:
         ack = pop.Ack("Orders", "popping", 0, 0, due - 10_000, "broker-a", offset)
-        made.put(report_states.REVIVE, 0, body=ack.body(), tags="ack")
+        handmade.put(report_states.REVIVE, 0, body=ack.body(), tags="ack")
     for _ in range(30):
-        made.put(step=MINUTE)
-    root = made.write(tmp_path / "store")
+        handmade.put(step=MINUTE)
+    root = handmade.write(tmp_path / "store")
     offsets = {} if moved_to is None else {f"{report_states.REVIVE}@CID_RMQ_SYS_REVIVE_GROUP": {"0": moved_to}}
     table(root, "consumerOffset.json", json.dumps({"offsetTable": offsets}))
     with open_store(root) as store:
@@ -179,7 +180,7 @@ def test_where_names_the_stalled_revive_that_holds_a_popped_message(tmp_path, gr
         assert "The revive of pops" in statements[0]
 
 
-def test_a_healthy_store_is_silent(tmp_path):
+def test_a_healthy_store_has_no_findings(tmp_path):
     root = healthy().write(tmp_path / "store")
     with open_store(root) as store:
         assert "CF13" not in [finding.id for finding in check(store) if isinstance(finding, Finding)]
@@ -193,9 +194,10 @@ def test_a_healthy_store_is_silent(tmp_path):
         (3, "; the body of the first has 5 bytes, and maxMessageSize is 3"),
     ],
 )
-def test_a_level_says_why_its_first_message_is_refused(max_message_size, why, tmp_path):
-    """The whole message was compared with maxMessageSize; a real broker since 4.9.4 compares its body, and delivered a
-    message of which this said that it is refused.
+def test_a_level_reports_why_its_first_message_is_refused(max_message_size, why, tmp_path):
+    """The whole message was compared with maxMessageSize. A real broker since 4.9.4 compares its body, and delivered a
+    message
+    that this check reported as refused.
     """
     root = delayed_store().write(tmp_path / "store")
     table(root, "delayOffset.json", '{"offsetTable":{3:0}}')
@@ -207,7 +209,7 @@ def test_a_level_says_why_its_first_message_is_refused(max_message_size, why, tm
 
 @pytest.mark.parametrize(("queue_offset", "kinds"), [(0, ["timer"]), (1, [])])
 def test_a_timer_message_that_was_not_put_into_the_wheel(queue_offset, kinds, tmp_path):
-    """With timerStopEnqueue a broker reads its wheel on and puts nothing into it: nothing was reported."""
+    """With timerStopEnqueue a broker still advances its wheel but adds no message to it. The check reported nothing."""
     report_states.timer_stands(tmp_path)
     root = tmp_path / "store"
     read_time = START + 30 * MINUTE

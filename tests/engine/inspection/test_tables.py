@@ -1,6 +1,6 @@
-"""The tables below ``config/``: the file, else its ``.bak``, as a broker loads them.
+"""The tables below ``config/``: the file, or else its ``.bak``, as a broker loads them.
 
-Rows of tables as a broker would have them, and what two versions of a table say apart.
+Rows of tables as a broker would load them, and the differences between two versions of a table.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def put(root, name, value):
     (root / "config" / name).write_text(value if isinstance(value, str) else json.dumps(value))
 
 
-def test_the_backup_is_read_where_the_file_is_broken(root):
+def test_the_backup_is_read_if_the_file_is_broken(root):
     put(root, "topics.json", '{"topicConfigTable": {')
     put(root, "topics.json.bak", {"topicConfigTable": {"Orders": {}}})
     with open_store(root) as store:
@@ -37,7 +37,7 @@ def test_the_backup_is_read_where_the_file_is_broken(root):
         assert read_backup(store, "topics.json") is not None
 
 
-def test_what_is_not_there_is_none(root):
+def test_a_missing_table_is_none(root):
     with open_store(root) as store:
         assert read_table(store, "topics.json") is None
         assert (table_topics(store), light_offsets(store), read_backup(store, "topics.json")) == ([], 0, None)
@@ -68,23 +68,23 @@ def test_rows_come_out_of_the_table_a_broker_loads(tmp_path):
         assert tables.groups(store) is None
 
 
-def test_offsets_that_went_back_are_told_by_queue():
-    before = {"offsetTable": {"T@g": {0: 9, 1: 9}}}
-    now = {"offsetTable": {"T@g": {0: 4, 1: 9}, "T@new": {0: 1}}}
-    (step,) = tables.stepped_back(now, before)
+def test_offsets_that_went_back_are_listed_by_queue():
+    old_table = {"offsetTable": {"T@g": {0: 9, 1: 9}}}
+    new_table = {"offsetTable": {"T@g": {0: 4, 1: 9}, "T@new": {0: 1}}}
+    (step,) = tables.stepped_back(new_table, old_table)
     assert (step.group, step.before, step.now, step.words) == ("g", 9, 4, "T/0@g 9 → 4")
 
 
-def test_an_offset_below_0_is_no_step_back_where_none_was_before():
-    """ali-ons writes -1 for a queue that it has consumed nothing of: ``check`` ended with a KeyError there."""
-    before = {"offsetTable": {"T@g": {1: 9}}}
-    now = {"offsetTable": {"T@g": {0: -1, 1: 9}, "T@new": {0: -1}}}
-    assert tables.stepped_back(now, before) == []
+def test_a_negative_offset_is_no_step_back_without_an_earlier_one():
+    """ali-ons writes -1 for a queue of which it has consumed nothing. ``check`` failed with a KeyError there."""
+    old_table = {"offsetTable": {"T@g": {1: 9}}}
+    new_table = {"offsetTable": {"T@g": {0: -1, 1: 9}, "T@new": {0: -1}}}
+    assert tables.stepped_back(new_table, old_table) == []
 
 
-def test_differences_name_the_place_and_leave_versions_out():
+def test_differences_name_the_position_and_skip_versions():
     main = {"dataVersion": {"counter": 1}, "t": {"A": {"perm": 6}, "B": 1}}
-    other = {"dataVersion": {"counter": 2}, "t": {"A": {"perm": 4}}}
-    assert tables.differences(main, other, 9) == ["t.A.perm: 6 → 4", "t.B: 1 → not there"]
-    assert tables.differences(main, other, 1) == ["t.A.perm: 6 → 4"]
+    backup = {"dataVersion": {"counter": 2}, "t": {"A": {"perm": 4}}}
+    assert tables.differences(main, backup, 9) == ["t.A.perm: 6 → 4", "t.B: 1 → not there"]
+    assert tables.differences(main, backup, 1) == ["t.A.perm: 6 → 4"]
     assert tables.differences({"a": "x" * 90}, {"a": ""}, 9) == [f"a: {'x' * 57}… → "]

@@ -1,4 +1,4 @@
-"""A store that grows under the eyes of a tail: each look says what a fresh opening of the store says."""
+"""A tail of a growing store: each poll gives the same as a newly opened store."""
 
 from __future__ import annotations
 
@@ -36,7 +36,9 @@ def put(store: MessageStore, pick: random.Random, count: int, size: int = 300) -
 
 
 def assert_as_opened(tail: StoreTail, path: Path) -> None:
-    """Compared between two equal openings: the engine's own services may write the checkpoint in between."""
+    """The tail is compared between two equal openings, because the engine's services may write the checkpoint in
+    between.
+    """
     for _ in range(20):
         with open_store(path) as fresh:
             expected = fresh.positions()
@@ -47,8 +49,8 @@ def assert_as_opened(tail: StoreTail, path: Path) -> None:
     assert observed == expected
 
 
-def test_each_look_says_what_a_fresh_opening_says(tmp_path: Path) -> None:
-    """Rolls of log, queues and index, one unit at a time and thousands at once, bodies that are all zero."""
+def test_each_poll_equals_a_new_opening(tmp_path: Path) -> None:
+    """Rolls of log, queues and index, one unit or thousands at a time, and bodies that are all zero."""
     pick = random.Random(5)
     path = tmp_path / "store"
     with MessageStore(path, config()) as store:
@@ -79,28 +81,28 @@ def test_a_roll_is_found_without_a_refresh(tmp_path: Path) -> None:
             assert watched.log.known_end == store.positions().wrote
 
 
-def test_a_store_that_was_cut_and_written_again_is_looked_at_anew(tmp_path: Path) -> None:
-    path, before = tmp_path / "store", tmp_path / "before"
+def test_a_store_that_was_cut_and_written_again_is_read_again(tmp_path: Path) -> None:
+    path, saved_copy = tmp_path / "store", tmp_path / "before"
     pick = random.Random(3)
     with MessageStore(path, config()) as store:
         put(store, pick, 50)
-    shutil.copytree(path, before)
+    shutil.copytree(path, saved_copy)
     with MessageStore(path, config()) as store:
         put(store, pick, 500)
         assert store.wait_dispatched(30_000)
     with open_store(path) as watched:
         tail = StoreTail(watched)
-        far = tail.look().wrote.offset
+        end_before = tail.look().wrote.offset
         for file in sorted(path.rglob("*")):
             if file.is_file():
-                old = before / file.relative_to(path)
-                shutil.copyfile(old, file) if old.exists() else file.unlink()
+                saved_file = saved_copy / file.relative_to(path)
+                shutil.copyfile(saved_file, file) if saved_file.exists() else file.unlink()
         watched.refresh()
-        assert tail.look().wrote.offset < far
+        assert tail.look().wrote.offset < end_before
         assert_as_opened(tail, path)
 
 
-def test_files_that_retention_took_move_the_minimum(tmp_path: Path) -> None:
+def test_deleted_files_move_the_minimum(tmp_path: Path) -> None:
     path = tmp_path / "store"
     with MessageStore(path, config(mappedFileSizeCommitLog=1 << 16)) as store:
         put(store, random.Random(1), 900)
@@ -108,37 +110,37 @@ def test_files_that_retention_took_move_the_minimum(tmp_path: Path) -> None:
     with open_store(path) as watched:
         tail = StoreTail(watched)
         assert tail.look().min.offset == 0
-        first = watched.log.files[0]
-        Path(first.path).unlink()
+        first_file = watched.log.files[0]
+        Path(first_file.path).unlink()
         watched.refresh()
-        assert tail.look().min.offset == first.end_offset
+        assert tail.look().min.offset == first_file.end_offset
         assert_as_opened(tail, path)
 
 
-def test_a_unit_that_is_still_being_written_waits(tmp_path: Path) -> None:
-    """A reader beside a writer may see a unit's head before its body: it is told once it is whole."""
+def test_an_incomplete_unit_is_not_reported_yet(tmp_path: Path) -> None:
+    """A reader beside a writer may see a unit's head before its body. The tail reports it once it is complete."""
     store = HandmadeStore(log_size=1 << 16, queue_size=2000)
     for n in range(6):
         store.put("T", 0, body=b"x" * 100 + bytes([n]))
     store.write(tmp_path / "store")
     path = tmp_path / "store"
-    last = store.units[-1]
+    last_unit = store.units[-1]
     log = next((path / "commitlog").iterdir())
     content = log.read_bytes()
-    log.write_bytes(content[: last.offset] + bytes(len(content) - last.offset))
+    log.write_bytes(content[: last_unit.offset] + bytes(len(content) - last_unit.offset))
     with open_store(path) as watched:
         tail = StoreTail(watched)
-        assert tail.look().wrote.offset == last.offset
-        half = last.offset + 120
+        assert tail.look().wrote.offset == last_unit.offset
+        half = last_unit.offset + 120
         log.write_bytes(content[:half] + bytes(len(content) - half))
-        assert tail.look().wrote.offset == last.offset
+        assert tail.look().wrote.offset == last_unit.offset
         log.write_bytes(content)
-        assert tail.look().wrote.offset == last.offset + last.size
+        assert tail.look().wrote.offset == last_unit.offset + last_unit.size
 
 
 @pytest.mark.golden
 @pytest.mark.parametrize("name", ["clean-5.3.3", "batchcq-5.3.3", "crash-flip-5.3.3", "lmq-5.3.3", "queues-gone-5.3.3"])
-def test_real_stores_at_rest_stay_as_they_are(golden, name: str) -> None:
+def test_positions_of_real_stores_at_rest_do_not_change(golden, name: str) -> None:
     with open_store(golden(name)) as store:
         expected = store.positions()
         tail = StoreTail(store)

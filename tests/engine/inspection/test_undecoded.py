@@ -1,6 +1,7 @@
-"""RocksDB folders and DLedger logs in a store: recognised by what they hold, said in ``info``, never decoded.
+"""RocksDB folders and DLedger logs in a store are recognised by their contents, reported by ``info``, and never
+decoded.
 
-Which release wrote a store is told by what only one of them leaves.
+The release that wrote a store is derived from traces that only one release leaves.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def rocksdb_in(folder):
     (folder / "000008.log").write_bytes(b"l" * 80)
 
 
-def test_a_store_without_them_says_nothing(root):
+def test_a_store_without_undecoded_parts_has_no_notes(root):
     with open_store(root) as store:
         assert undecoded.notes(store) == []
         assert not undecoded.rocksdb_queues(store)
@@ -68,11 +69,12 @@ def test_other_rocksdb_folders_are_notes_and_leave_the_queues_alone(root, folder
 
 
 def test_a_rocksdb_of_unknown_content_may_hold_the_queues(tmp_path):
-    """Without queue files CQ10 said that the next start dispatches all messages again, beside a RocksDB in a folder of
-    an unknown name, which nobody had read.
+    """Without queue files CQ10 said that the next start dispatches all messages again, although the store has an unread
+    RocksDB
+    in a folder of an unknown name.
     """
-    made = healthy(4)
-    root = made.write(tmp_path / "store", queues=False)
+    handmade = healthy(4)
+    root = handmade.write(tmp_path / "store", queues=False)
     assert "CQ10" in [record.get("id") for record in agree.records_of("check", root)]
     rocksdb_in(root / "mycq")
     records = agree.records_of("check", root)
@@ -82,7 +84,7 @@ def test_a_rocksdb_of_unknown_content_may_hold_the_queues(tmp_path):
     assert records[-1]["complete"] is False
     assert "the queues may be in a RocksDB (mycq/)" in agree.records_of("info", root)[0]["unknown"]["queues"]
     with open_store(root) as store:
-        (result,) = where(store, str(made.units[0].offset))
+        (result,) = where(store, str(handmade.units[0].offset))
     assert result.verdict not in {"notInQueue", "notYetDispatched", "neverSeen"}
     assert "the queues may be in a RocksDB (mycq/)" in " ".join(evidence.holds for evidence in result.evidence)
 
@@ -104,10 +106,10 @@ def test_a_dledger_log_is_sized_and_its_first_entry_named(root):
     body = unit_bytes("Orders", 0, 0, 0, 1_700_000_000_000)
     header = EntryHeader(1, 48 + len(body), 7, 3, 0, 0, 0, 0, len(body))
     data = encode_header(header) + body
-    for part, held in (("data", data), ("index", struct.pack(">iqqii", 1, 0, 7, len(data), 3).ljust(32, b"\0"))):
+    for part, file_bytes in (("data", data), ("index", struct.pack(">iqqii", 1, 0, 7, len(data), 3).ljust(32, b"\0"))):
         folder = root / "dledger-n0" / part
         folder.mkdir(parents=True)
-        (folder / f"{0:020d}").write_bytes(held)
+        (folder / f"{0:020d}").write_bytes(file_bytes)
     info = agree.records_of("info", root)[0]
     assert "dledger" in info["flavour"]
     assert info["dledger"]["firstIndex"] == info["dledger"]["lastIndex"] == 7
@@ -119,7 +121,7 @@ def test_a_dledger_log_is_sized_and_its_first_entry_named(root):
     assert "oldest entry 7 of term 3. There is another DLedger log: dLegerSelfId" in notes[0]
 
 
-def test_a_recovery_plan_says_what_it_leaves_out(root):
+def test_a_recovery_plan_names_the_parts_it_leaves_out(root):
     (root / "dledger-n0").mkdir()
     plan = next(record for record in agree.records_of("recover", root, "--plan") if record["type"] == "recoveryPlan")
     (note,) = plan["notes"]
@@ -131,7 +133,7 @@ def test_a_recovery_plan_says_what_it_leaves_out(root):
     ("name", "release"),
     [("clean-5.3.3", "5.3"), ("clean-4.9.8", "4.9"), ("broker-orders", "5.3"), ("broker-orders-4.9.7", "4.9")],
 )
-def test_stores_of_both_releases_are_told_apart(golden, name, release):
+def test_stores_of_both_releases_are_distinguished(golden, name, release):
     with inspection_open_store(golden(name)) as store:
         actual_guess = guess(store)
     assert actual_guess is not None
@@ -139,7 +141,7 @@ def test_stores_of_both_releases_are_told_apart(golden, name, release):
     assert actual_guess[1], "what speaks for it is said"
 
 
-def test_where_nothing_speaks_nothing_is_guessed(tmp_path):
+def test_no_release_is_guessed_without_traces(tmp_path):
     from handmade_stores import healthy
 
     with inspection_open_store(healthy().write(tmp_path / "store", checkpoint=False)) as store:
@@ -157,14 +159,14 @@ def test_where_nothing_speaks_nothing_is_guessed(tmp_path):
         ("broker-tags-5.5.1", "5.5"),
     ],
 )
-def test_the_release_of_a_real_store_is_seen(golden, name, release):
+def test_the_release_of_a_real_store_is_recognised(golden, name, release):
     with open_store(golden(name)) as store:
         assert undecoded.release_of(store) == release
 
 
 @pytest.mark.parametrize(("stop", "release"), [(20, "5.3"), (60, "5.4")])
-def test_a_store_that_an_older_release_continued_is_of_that_one(tmp_path, stop, release):
-    """It keeps what the newer one left: only its newest units say who wrote them."""
+def test_a_store_continued_by_an_older_release_belongs_to_it(tmp_path, stop, release):
+    """The older release keeps the traces of the newer one. Only the newest units show which release wrote them."""
     handmade_store = HandmadeStore()
     for number in range(60):
         handmade_store.tag_entries = number < stop
@@ -176,8 +178,8 @@ def test_a_store_that_an_older_release_continued_is_of_that_one(tmp_path, stop, 
 
 
 @pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.key)
-def test_each_mode_is_refused_by_what_writes(mode, tmp_path, capsys):
-    """``serve --config`` said "without effect here", and served a store without the tables that the broker has."""
+def test_writing_commands_refuse_each_undecoded_mode(mode, tmp_path, capsys):
+    """``serve --config`` printed "without effect here", and served a store without the broker's tables."""
     conf = tmp_path / "broker.conf"
     conf.write_text(f"brokerName=a\n{mode.key}={mode.value}\n")
     assert [undecoded_mode.key for undecoded_mode in undecoded_modes(conf)] == [mode.key]
@@ -193,7 +195,7 @@ def test_each_mode_is_refused_by_what_writes(mode, tmp_path, capsys):
     assert not (tmp_path / "new").exists()
 
 
-def test_a_configuration_of_files_is_taken(tmp_path):
+def test_a_configuration_of_file_queues_is_accepted(tmp_path):
     conf = tmp_path / "broker.conf"
     conf.write_text("storeType=default\nindexFileWriteEnable=true\nconfigManagerVersion=v1\n")
     assert undecoded_modes(conf) == []
@@ -210,7 +212,7 @@ def test_a_configuration_of_files_is_taken(tmp_path):
         ("", False),
     ],
 )
-def test_what_5_5_does_not_start_with_is_told(text, refused, tmp_path):
+def test_settings_with_which_5_5_does_not_start_are_reported(text, refused, tmp_path):
     conf = tmp_path / "broker.conf"
     conf.write_text(text)
     assert (refused_by_releases(conf) is not None) is refused

@@ -1,4 +1,4 @@
-"""Lines of JSON that are made from whole blocks are, byte for byte, those of the units one by one."""
+"""JSON lines built from whole blocks equal those of single units, byte for byte."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from engine.query.filter import Filter
 
 
 def lines_of(items: Iterator[object], log: LogReader, body: bool) -> list[object]:
-    """Lines of units, and all other items as they are."""
+    """Return the lines of units, and all other items unchanged."""
     results: list[object] = []
     for item in items:
         if isinstance(item, records.Lines):
@@ -45,7 +45,7 @@ def assert_same(log: LogReader, expected: Filter | None = None, *, crc: bool = T
 @pytest.mark.full_form(keep=16)
 @pytest.mark.golden
 @pytest.mark.parametrize("name", names())
-def test_every_store_is_told_alike(golden: Callable[..., Path], name: str) -> None:
+def test_every_store_gives_the_same_lines(golden: Callable[..., Path], name: str) -> None:
     with open_store(golden(name), None) as store:
         assert_same(store.log)
         assert_same(store.log, parse("queueId = 1"), crc=False, body=True)
@@ -76,7 +76,7 @@ ODD = [
 ]
 
 
-def test_whatever_the_properties_are(tmp_path: Path) -> None:
+def test_any_properties_give_the_same_lines(tmp_path: Path) -> None:
     units = []
     for number, text in enumerate(ODD * 2):
         offset = sum(map(len, units))

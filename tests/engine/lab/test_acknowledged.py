@@ -1,4 +1,4 @@
-"""What producers of a load were told is stored: what a power loss takes of it is counted."""
+"""Acknowledged messages of a load are recorded, and those lost by a power loss are counted."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import pytest
 
 from engine.lab.acknowledged import Acknowledged, lost_behind
 
-# What producers were told, held against what may be lost.
+# Acknowledged messages compared with those that may be lost.
 
 
-def test_what_is_flushed_is_not_lost() -> None:
+def test_flushed_messages_are_not_lost() -> None:
     acknowledged = Acknowledged()
     for end in range(100, 1100, 100):
         acknowledged.ends.append(end)
@@ -24,7 +24,7 @@ def test_what_is_flushed_is_not_lost() -> None:
     assert lost_behind([acknowledged, two], 1000).messages == 65
 
 
-def test_memory_for_what_may_be_lost_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_for_unflushed_messages_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     from engine.lab import acknowledged
 
     monkeypatch.setattr(acknowledged, "MAX_ENDS", 10_000)

@@ -1,4 +1,4 @@
-"""Making, opening and deleting lab stores: only in directories of their own, and told clearly where that fails."""
+"""Making, opening and deleting lab stores: only in their own directories, with clear errors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from engine.lab.presets import PRESETS
 TINY = PRESETS[3].config
 
 
-def test_a_lab_store_is_opened_as_it_was_made(tmp_path: Path) -> None:
+def test_a_lab_store_is_opened_with_its_original_settings(tmp_path: Path) -> None:
     lab = LabStore.create(tmp_path / "lab", TINY, like="4.9", disk_bytes=1 << 30)
     lab.store.put_message(Message("T", b"tea"))
     lab.close()
@@ -41,10 +41,10 @@ def test_a_killed_lab_process_loses_nothing_that_was_put(tmp_path: Path) -> None
     repeated.close()
 
 
-@pytest.mark.parametrize("what", ["folder", "file"])
-def test_a_place_where_something_is_refused(tmp_path: Path, what: str) -> None:
+@pytest.mark.parametrize("content", ["folder", "file"])
+def test_a_nonempty_place_is_refused(tmp_path: Path, content: str) -> None:
     place = tmp_path / "mine"
-    if what == "folder":
+    if content == "folder":
         place.mkdir()
         (place / "notes.txt").write_text("mine")
     else:
@@ -77,7 +77,7 @@ def test_missing_rights_are_named() -> None:
     assert output == f"{folder / 'lab'}: the directory cannot be made: Permission denied"
 
 
-def test_two_cannot_have_it_open(tmp_path: Path) -> None:
+def test_a_lab_cannot_be_opened_twice(tmp_path: Path) -> None:
     lab = LabStore.create(tmp_path / "lab", TINY)
     with pytest.raises(StoreLocked, match="this process has the store open"):
         LabStore.open(tmp_path / "lab")
@@ -87,7 +87,7 @@ def test_two_cannot_have_it_open(tmp_path: Path) -> None:
     lab.close()
 
 
-def test_deleting_takes_the_labs_own_parts_and_nothing_else(tmp_path: Path) -> None:
+def test_deleting_removes_only_the_labs_own_parts(tmp_path: Path) -> None:
     LabStore.create(tmp_path / "lab", TINY).close()
     (tmp_path / "precious").mkdir()
     (tmp_path / "precious/file").write_text("mine")
@@ -126,7 +126,7 @@ def test_only_named_parts_are_removed(tmp_path: Path) -> None:
         remove_part(tmp_path / "lab", "../lab")
 
 
-def test_a_process_that_died_while_its_plug_was_pulled_lost_nothing_more(tmp_path: Path) -> None:
+def test_a_process_killed_during_a_power_cut_loses_no_further_messages(tmp_path: Path) -> None:
     LabStore.create(tmp_path / "lab", TINY).close()
     (tmp_path / "lab/store").rename(tmp_path / "lab/before")
     LabStore.open(tmp_path / "lab").close()
@@ -134,20 +134,20 @@ def test_a_process_that_died_while_its_plug_was_pulled_lost_nothing_more(tmp_pat
 
 
 @pytest.mark.parametrize("linked", ["store", "store/commitlog"])
-def test_a_link_to_somebodys_store_is_not_followed(tmp_path: Path, linked: str) -> None:
-    """A lab directory whose store is a link to a real one: opening it would have written there."""
+def test_a_link_to_another_store_is_not_followed(tmp_path: Path, linked: str) -> None:
+    """The store of this lab directory is a link to a real store. Opening it would write there."""
     LabStore.create(tmp_path / "lab", TINY).close()
     (tmp_path / "lab" / linked).rename(tmp_path / "precious")
     (tmp_path / "lab" / linked).symlink_to(tmp_path / "precious")
-    before = sorted(path.name for path in (tmp_path / "precious").rglob("*"))
-    for deed in (LabStore.open, delete_lab):
+    names_before = sorted(path.name for path in (tmp_path / "precious").rglob("*"))
+    for action in (LabStore.open, delete_lab):
         with pytest.raises(NotALab, match="leads out of the lab store"):
-            deed(tmp_path / "lab")
-    assert sorted(path.name for path in (tmp_path / "precious").rglob("*")) == before
+            action(tmp_path / "lab")
+    assert sorted(path.name for path in (tmp_path / "precious").rglob("*")) == names_before
 
 
-def test_a_full_disk_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = set(threading.enumerate())
+def test_a_full_disk_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    threads_before = set(threading.enumerate())
 
     def full(path: Path, size: int) -> None:
         raise OSError(28, "No space left on device", str(path))
@@ -155,4 +155,4 @@ def test_a_full_disk_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("engine.mapped.disk.make_file", full)
     with pytest.raises((StoreError, OSError), match=r"no new file of the commit log can be made|No space left"):
         LabStore.create(tmp_path / "lab", TINY)
-    assert set(threading.enumerate()) <= before, "no service goes on"
+    assert set(threading.enumerate()) <= threads_before, "no service keeps running"

@@ -1,4 +1,4 @@
-"""The messages of a load, made quickly: topics, sizes and places in a text are laid out in tables beforehand."""
+"""Messages of a load are made quickly from tables of topics, sizes and text positions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from engine.message_store import MessageStore
 # Messages of a load.
 
 
-def test_messages_are_what_the_settings_say() -> None:
+def test_messages_follow_the_settings() -> None:
     settings = LoadSettings(body_size=100, body_spread=50, topics=3, zipf=True, keys=7, seed=4)
     sample = MessageMaker(settings, 0).many(4000)
     sizes = [len(message.body) for message in sample]
@@ -47,7 +47,7 @@ _never = threading.Event()
 
 
 def until(done: object, seconds: float = 60.0) -> None:
-    """Wait until ``done()`` holds."""
+    """Wait until ``done()`` is true."""
     for _ in range(int(seconds * 100)):
         if done():  # type: ignore[operator]
             return
@@ -56,7 +56,7 @@ def until(done: object, seconds: float = 60.0) -> None:
 
 
 @pytest.mark.parametrize("batch", [1, 16])
-def test_what_it_counts_is_what_is_in_the_store(tmp_path: Path, batch: int) -> None:
+def test_the_counts_equal_the_stored_messages(tmp_path: Path, batch: int) -> None:
     with MessageStore(tmp_path, TINY) as store:
         load = Load(store, LoadSettings(producers=3, batch=batch, topics=2, queues=3, keys=10))
         load.start()
@@ -92,7 +92,7 @@ def test_the_rate_is_kept_and_changed_while_it_runs(tmp_path: Path) -> None:
         assert load.counts().messages == messages
 
 
-def test_refused_puts_are_counted_and_waited_after(tmp_path: Path) -> None:
+def test_refused_puts_are_counted_and_followed_by_a_pause(tmp_path: Path) -> None:
     with MessageStore(tmp_path, TINY) as store:
         store.flags.raise_flag(1 << 4, "the disk is full")
         load = Load(store, LoadSettings())
@@ -115,7 +115,7 @@ def test_a_lock_that_is_held_too_long_is_counted_as_a_busy_page_cache(tmp_path: 
         assert (set(counts.statuses), counts.bytes) == ({"OS_PAGE_CACHE_BUSY"}, 0)
 
 
-def test_it_stops_before_the_disk_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_load_stops_before_the_disk_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(load_module, "LEAST_FREE", 1 << 62)
     with MessageStore(tmp_path, TINY) as store:
         load = Load(store, LoadSettings())

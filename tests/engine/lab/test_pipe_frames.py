@@ -1,4 +1,4 @@
-"""Frames between processes: number and kind can be read whatever became of the content."""
+"""Frames between processes: number and kind are readable even if the content is not."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from engine.errors import BadFilter, StoreError
 from engine.lab.pipe_frames import CannotTravel, pack, portable, receive
 
 
-def test_a_frame_comes_as_it_was_packed():
+def test_a_frame_round_trips():
     ours, theirs = multiprocessing.get_context("spawn").Pipe()
     ours.send_bytes(pack(1 << 60, "items", [1], {"订": b"\0"}))
     ours.send_bytes(pack(7, "end"))
@@ -24,7 +24,7 @@ def test_a_frame_comes_as_it_was_packed():
         receive(theirs)
 
 
-def test_content_that_cannot_be_unpacked_still_has_its_number():
+def test_a_frame_with_unreadable_content_still_has_its_number():
     ours, theirs = multiprocessing.get_context("spawn").Pipe()
     ours.send_bytes(pack(9, "end", CannotUnpack()))
     frame = receive(theirs)
@@ -33,18 +33,18 @@ def test_content_that_cannot_be_unpacked_still_has_its_number():
         frame.content()
 
 
-@pytest.mark.parametrize("what", [lambda: 1, threading.Lock()], ids=["function", "lock"])
-def test_content_that_cannot_be_packed_is_said(what):
+@pytest.mark.parametrize("content", [lambda: 1, threading.Lock()], ids=["function", "lock"])
+def test_content_that_cannot_be_packed_is_an_error(content):
     with pytest.raises(CannotTravel, match="cannot be packed"):
-        pack(1, "end", what)
+        pack(1, "end", content)
 
 
 class UnknownError(Exception):
-    def __init__(self, one: int, two: int) -> None:
-        super().__init__(f"{one} and {two}")
+    def __init__(self, first_number: int, second_number: int) -> None:
+        super().__init__(f"{first_number} and {second_number}")
 
 
-def test_errors_travel_as_they_are_or_in_words():
+def test_errors_travel_unchanged_or_as_text():
     plain, deep = ValueError("x"), StoreError("x", file="f")
     assert (portable(plain), portable(deep)) == (plain, deep)
     assert isinstance(portable(UnknownError(1, 2)), CannotTravel)

@@ -1,5 +1,6 @@
-"""The plug of a lab store: what was acknowledged under SYNC_FLUSH is never lost, the plan is what is done, and nothing
-but the lab's own directories is ever touched.
+"""The power cut of a lab store: messages acknowledged under SYNC_FLUSH are never lost, recovery follows its plan, and
+only
+the lab's own directories are changed.
 """
 
 from __future__ import annotations
@@ -43,7 +44,9 @@ MODES = {
 
 
 def config_of(mode: str) -> MessageStoreConfig:
-    """Tiny files, all of which a start looks at: the ten of commitLogRecoverMaxNum are soon passed here."""
+    """Return a configuration with tiny files. A start reads all of them, because they soon exceed
+    commitLogRecoverMaxNum.
+    """
     return replace(MessageStoreConfig(), commit_log_recover_max_num=1_000, **{**TINY, **MODES[mode]})  # type: ignore[arg-type]
 
 
@@ -58,7 +61,7 @@ ALLOWED = TORN | {"CL04", "CL11", "CK02", "IX06"}
 
 
 class PutLedger:
-    """What each put was answered, kept apart from the lab's own account."""
+    """Records the answer of each put, independently of the lab's own account."""
 
     def __init__(self) -> None:
         self.acknowledged: dict[bytes, int] = {}  # body → end in the log
@@ -72,7 +75,7 @@ class PutLedger:
 
 
 def bodies(root: Path) -> set[bytes]:
-    """The bodies of all whole units of a log."""
+    """Return the bodies of all complete units of a log."""
     actual_bodies = set()
     for path in sorted((root / "commitlog").glob("*")):
         for row in walk(path.read_bytes(), int(path.name)):
@@ -81,8 +84,8 @@ def bodies(root: Path) -> set[bytes]:
     return actual_bodies
 
 
-def graver(root: Path) -> set[str]:
-    """Ids of the findings in a store that are more than notes."""
+def serious_findings(root: Path) -> set[str]:
+    """Return the ids of a store's findings that are more than notes."""
     with open_store(root) as snapshot:
         return {
             finding.id
@@ -91,8 +94,8 @@ def graver(root: Path) -> set[str]:
         }
 
 
-def lived(folder: Path, mode: str, seed: int) -> tuple[LabStore, PutLedger]:
-    """A lab store that was put to, flushed and rolled by chance."""
+def used_lab_store(folder: Path, mode: str, seed: int) -> tuple[LabStore, PutLedger]:
+    """Make a lab store with random puts, flushes and rolls."""
     rng = random.Random(seed)
     lab = LabStore.create(folder, config_of(mode))
     ledger = PutLedger()
@@ -109,8 +112,8 @@ def lived(folder: Path, mode: str, seed: int) -> tuple[LabStore, PutLedger]:
 @pytest.mark.crash
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("seed", range(6))
-def test_what_was_acknowledged_and_flushed_is_there_after_the_plug(tmp_path: Path, mode: str, seed: int) -> None:
-    lab, ledger = lived(tmp_path / "lab", mode, seed)
+def test_acknowledged_and_flushed_messages_survive_a_power_cut(tmp_path: Path, mode: str, seed: int) -> None:
+    lab, ledger = used_lab_store(tmp_path / "lab", mode, seed)
     flushed = lab.store.positions().flushed
     report = cut_power(lab, None, [ledger.own], seed)
     repeated, elapsed = timed_open(tmp_path / "lab")
@@ -132,11 +135,11 @@ def test_what_was_acknowledged_and_flushed_is_there_after_the_plug(tmp_path: Pat
         len(actual_bodies),
     )
     assert report.state_before.units == len(ledger.acknowledged)
-    assert graver(tmp_path / "lab/store") <= (TORN if mode.startswith("sync") else ALLOWED)
+    assert serious_findings(tmp_path / "lab/store") <= (TORN if mode.startswith("sync") else ALLOWED)
 
 
 @pytest.mark.crash
-def test_files_made_while_the_pool_was_empty_are_counted_behind_those_that_wait_in_it(tmp_path: Path) -> None:
+def test_files_created_without_a_pool_buffer_are_counted_after_buffered_ones(tmp_path: Path) -> None:
     lab = LabStore.create(tmp_path / "lab", replace(config_of("pool"), transient_store_pool_size=1))
     lab.store.services.pause("commit")
     ledger = PutLedger()
@@ -151,7 +154,7 @@ def test_files_made_while_the_pool_was_empty_are_counted_behind_those_that_wait_
 
 @pytest.mark.crash
 @pytest.mark.parametrize("batch", [1, 32])
-def test_under_load_the_report_counts_what_producers_were_told(tmp_path: Path, batch: int) -> None:
+def test_under_load_the_report_counts_acknowledged_messages(tmp_path: Path, batch: int) -> None:
     lab = LabStore.create(tmp_path / "lab", config_of("async"))
     load = Load(lab.store, LoadSettings(producers=3, batch=batch, keys=50, topics=3, zipf=True, body_size=100))
     load.start()
@@ -171,7 +174,7 @@ def test_under_load_the_report_counts_what_producers_were_told(tmp_path: Path, b
 
 
 @pytest.mark.crash
-def test_producers_that_wait_for_the_disk_are_not_told_that_their_message_is_stored(tmp_path: Path) -> None:
+def test_producers_that_wait_for_the_disk_get_no_acknowledgement(tmp_path: Path) -> None:
     lab = LabStore.create(tmp_path / "lab", replace(config_of("sync"), sync_flush_timeout=3_000))
     load = Load(lab.store, LoadSettings(producers=4, body_size=100))
     load.start()
@@ -191,7 +194,7 @@ def test_producers_that_wait_for_the_disk_are_not_told_that_their_message_is_sto
             assert not thread.is_alive(), "nobody waits for ever"
 
 
-def test_only_what_the_lab_made_has_a_plug(tmp_path: Path) -> None:
+def test_only_lab_stores_can_lose_power(tmp_path: Path) -> None:
     lab = LabStore.create(tmp_path / "lab", config_of("async"))
     lab.store.put_message(Message("T", b"precious"))
     (tmp_path / "lab" / MARKER).unlink()
@@ -204,7 +207,7 @@ def test_only_what_the_lab_made_has_a_plug(tmp_path: Path) -> None:
 
 
 @pytest.mark.crash
-def test_a_second_plug_begins_from_where_the_first_recovery_ended(tmp_path: Path) -> None:
+def test_a_second_power_cut_begins_with_the_first_recovered_store(tmp_path: Path) -> None:
     ledger = PutLedger()
     lab = LabStore.create(tmp_path / "lab", config_of("sync"))
     for turn in range(4):
@@ -214,10 +217,10 @@ def test_a_second_plug_begins_from_where_the_first_recovery_ended(tmp_path: Path
         lab, _ = timed_open(tmp_path / "lab")
     lab.close()
     assert bodies(tmp_path / "lab/store") == ledger.acknowledged.keys()
-    assert graver(tmp_path / "lab/store") <= TORN
+    assert serious_findings(tmp_path / "lab/store") <= TORN
 
 
-# What the disk kept is recovered again beside the store: the same comes of it, and a change is seen.
+# The disk's contents are recovered again beside the store: the result is the same, and a change is detected.
 
 TINY_AGAIN = replace(
     MessageStoreConfig(),
@@ -230,7 +233,7 @@ TINY_AGAIN = replace(
 
 
 def recovered(folder: Path) -> tuple[LabStore, PowerLossReport]:
-    """A lab store whose plug was pulled and that was recovered once."""
+    """Make a lab store whose power was cut and that was recovered once."""
     lab = LabStore.create(folder, TINY_AGAIN)
     for number in range(300):
         lab.store.put_message(Message(f"T{number % 3}", b"x" * 200, number % 2, keys=f"k{number}"))
@@ -257,11 +260,11 @@ def test_the_same_disk_gives_the_same_store_while_the_lab_goes_on(tmp_path: Path
     lab.close()
 
 
-def test_another_disk_is_seen_in_the_figures(tmp_path: Path) -> None:
+def test_a_changed_disk_is_visible_in_the_figures(tmp_path: Path) -> None:
     lab, report = recovered(tmp_path / "lab")
     log = sorted((tmp_path / "lab" / "kept" / "commitlog").iterdir())[0]
     raw = bytearray(log.read_bytes())
-    raw[100] ^= 0xFF  # in the first body: its CRC is wrong, the log ends here
+    raw[100] ^= 0xFF  # changes the first body: its CRC is wrong, so the log ends here
     log.write_bytes(raw)
     repeated = recover_again(tmp_path / "lab", report)
     assert not repeated.same
@@ -269,7 +272,7 @@ def test_another_disk_is_seen_in_the_figures(tmp_path: Path) -> None:
     lab.close()
 
 
-def test_nothing_is_recovered_again_before_it_was_recovered(tmp_path: Path) -> None:
+def test_recovering_again_needs_a_first_recovery(tmp_path: Path) -> None:
     lab, report = recovered(tmp_path / "lab")
     lab.close()
     with pytest.raises(UsageError, match="there is no recovery yet"):

@@ -1,4 +1,4 @@
-"""Values that the lab tells: they go through a pipe, and add up."""
+"""Samples of the lab: they travel through a pipe, and can be added."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pickle
 from engine.lab.samples import LoadCounts, PutAnswer, ServiceState, TopicPutCounts
 
 
-def test_they_come_out_of_a_pipe_as_they_went_in():
+def test_samples_travel_through_a_pipe_unchanged():
     for put_answer in (
         PutAnswer("PUT_OK", 10, 20, 3, unit=b"x"),
         LoadCounts(True, 5, 50, {"PUT_OK": 5}),

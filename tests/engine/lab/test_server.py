@@ -1,4 +1,4 @@
-"""The lab's process by itself: what it answers, and what it does when whoever asked goes away."""
+"""The lab's process: its answers, and its reaction when the client disappears."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_each_reader_sees_every_flush_once(lab: Lab) -> None:
     assert lab.sample("pane").flushes == ()
 
 
-def test_statuses_go_on_over_loads_that_follow_one_another(lab: Lab) -> None:
+def test_statuses_accumulate_over_successive_loads(lab: Lab) -> None:
     lab.put(Message("T", b""))
     total = 1
     for producers in (1, 2):
@@ -70,7 +70,7 @@ def test_statuses_go_on_over_loads_that_follow_one_another(lab: Lab) -> None:
     assert lab.load(None).running is False
 
 
-def test_a_paused_service_keeps_what_waits(lab: Lab) -> None:
+def test_a_paused_service_keeps_its_waiting_work(lab: Lab) -> None:
     lab.pause("reput")
     answer = lab.put(Message("T", b"not dispatched"))
     sample = lab.sample()
@@ -81,7 +81,7 @@ def test_a_paused_service_keeps_what_waits(lab: Lab) -> None:
     assert (state.moved, state.unit, state.waiting_bytes) == (1, "units", 0)
 
 
-def test_a_full_disk_is_told_with_the_size_it_seems_to_have(lab: Lab) -> None:
+def test_a_full_disk_is_reported_with_its_simulated_size(lab: Lab) -> None:
     store = lab._open
     assert lab.sample().trouble == ""
     store.flags.raise_flag(DISK_FULL, "the disk of the log is 94% full")
@@ -91,7 +91,7 @@ def test_a_full_disk_is_told_with_the_size_it_seems_to_have(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize("how", ["the asker goes away", "terminated"])
-def test_a_process_that_is_let_go_closes_its_store_in_order(tmp_path: Path, how: str) -> None:
+def test_a_process_without_its_client_closes_its_store_cleanly(tmp_path: Path, how: str) -> None:
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=serve, args=(theirs,), daemon=True)
@@ -132,11 +132,11 @@ def config(root: Path):
         return derived_config(store)
 
 
-def test_what_opening_changes_is_kept_and_all_of_it_comes_back(root: Path) -> None:
+def test_changes_since_opening_are_backed_up_and_can_be_undone(root: Path) -> None:
     settled = config(root)
     shutil.rmtree(root / "consumequeue" / "Payments")
     (root / "abort").write_text("4711")
-    before = golden_stores.fingerprint(root)
+    files_before = golden_stores.fingerprint(root)
     lab = Lab()
     opened = lab.open_store(root, settled, "5.3")
     assert opened.kept is not None
@@ -146,33 +146,33 @@ def test_what_opening_changes_is_kept_and_all_of_it_comes_back(root: Path) -> No
     assert not (root / "consumequeue" / "Orders").exists()
     lab.close()
     assert main(["recover", str(root), "--undo", str(opened.kept), "--yes"]) == 0
-    assert golden_stores.changes(before, golden_stores.fingerprint(root)) == []
+    assert golden_stores.changes(files_before, golden_stores.fingerprint(root)) == []
 
 
-def test_a_store_that_was_closed_well_needs_no_folder(root: Path) -> None:
-    own = OwnStore(root, config(root), "5.3")
-    assert own.kept is None
-    own.close()
+def test_a_cleanly_closed_store_needs_no_backup_folder(root: Path) -> None:
+    own_store = OwnStore(root, config(root), "5.3")
+    assert own_store.kept is None
+    own_store.close()
     assert list(root.parent.iterdir()) == [root]
 
 
-def test_a_store_whose_log_is_gone_stays_as_it_is(root: Path) -> None:
+def test_a_store_without_its_log_is_left_alone(root: Path) -> None:
     settled = config(root)
     shutil.rmtree(root / "commitlog")
     (root / "abort").write_text("4711")
-    before = golden_stores.fingerprint(root)
+    files_before = golden_stores.fingerprint(root)
     with pytest.raises(LogIsEmpty, match="is its disk mounted"):
         OwnStore(root, settled, "5.3")
-    assert golden_stores.changes(before, golden_stores.fingerprint(root)) == []
+    assert golden_stores.changes(files_before, golden_stores.fingerprint(root)) == []
 
 
-def test_where_opening_fails_nothing_was_changed(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_opening_changes_nothing(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settled = config(root)
     shutil.rmtree(root / "consumequeue" / "Payments")
     (root / "abort").write_text("4711")
-    before = golden_stores.fingerprint(root)
+    files_before = golden_stores.fingerprint(root)
     monkeypatch.setattr("engine.services.store_services.StoreServices.start", lambda _: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         OwnStore(root, settled, "5.3")
-    assert golden_stores.changes(before, golden_stores.fingerprint(root)) == []
+    assert golden_stores.changes(files_before, golden_stores.fingerprint(root)) == []
     assert list(root.parent.iterdir()) == [root]

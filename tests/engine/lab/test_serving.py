@@ -1,4 +1,4 @@
-"""The lab's store served: clients send through it, everything is counted, frames are kept while they are recorded."""
+"""Serving the lab's store: clients send through it, requests are counted, and frames are kept while recording is on."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ def test_clients_send_through_it_and_everything_is_counted(lab: Lab) -> None:
     assert lab.sample().positions.wrote > 0  # the store stays open
 
 
-def test_what_clients_send_counts_in_the_rate_of_the_store(lab: Lab) -> None:
-    """The lab said "messages/s 0" and drew a flat line while clients sent 108 messages a second to its broker."""
+def test_messages_of_clients_count_in_the_stores_rate(lab: Lab) -> None:
+    """The lab showed "messages/s 0" and drew a flat line while clients sent 108 messages a second to its broker."""
     served = lab.serve(FREE)
-    before = lab.sample().statuses.get("PUT_OK", 0)
+    count_before = lab.sample().statuses.get("PUT_OK", 0)
     responses_of(served.broker, a_send(b"one"), a_send(b"two"))
-    assert lab.sample().statuses["PUT_OK"] == before + 2
+    assert lab.sample().statuses["PUT_OK"] == count_before + 2
     lab.stop_serving()
-    assert lab.sample().statuses["PUT_OK"] == before + 2, "the figure never falls"
+    assert lab.sample().statuses["PUT_OK"] == count_before + 2, "the figure never falls"
 
 
 def test_our_producer_is_a_client_with_its_group(lab: Lab) -> None:
@@ -85,10 +85,10 @@ def test_frames_are_kept_only_while_they_are_recorded(lab: Lab) -> None:
     assert lab.requests(0) == (0, 0, b"")
     lab.record_requests(True)
     responses_of(served.broker, a_send(b"during"))
-    first, following, data = lab.requests(0)
+    first_number, following, data = lab.requests(0)
     names = [exchange.name for exchange in exchanges_of(decode_events(io.BytesIO(data)))]
-    assert names.count("SEND_MESSAGE_V2") == 1  # a round of the registration may lie beside it
-    assert following > first
+    assert names.count("SEND_MESSAGE_V2") == 1  # a registration request may be recorded too
+    assert following > first_number
     lab.record_requests(False)
     lab.record_requests(True)
     responses_of(served.broker, a_send(b"again"))
@@ -96,13 +96,13 @@ def test_frames_are_kept_only_while_they_are_recorded(lab: Lab) -> None:
     lab.record_requests(False)
 
 
-def test_connections_are_cut_and_it_goes_on_accepting(lab: Lab) -> None:
+def test_connections_are_cut_and_new_ones_accepted(lab: Lab) -> None:
     served = lab.serve(FREE)
 
     async def cut() -> None:
         host, _, port = served.broker.rpartition(":")
         connection = await connect(host, int(port))
-        assert (await connection.ask(Command(26))).code == 0  # the broker knows it now
+        assert (await connection.ask(Command(26))).code == 0  # the broker has the connection now
         await asyncio.to_thread(lab.cut_connections)
         await asyncio.wait_for(connection.closed.wait(), 60)
 
@@ -128,19 +128,19 @@ def test_the_store_closes_cleanly_while_it_is_served(lab: Lab) -> None:
         responses_of(served.broker, a_send(b"two"))
 
 
-def test_the_last_entry_of_sends_and_pulls_is_told(lab: Lab) -> None:
+def test_the_last_entry_of_sends_and_pulls_is_reported(lab: Lab) -> None:
     served = lab.serve(FREE)
     responses_of(served.broker, a_send(b"one"), a_send(b"two"))
     responses_of(served.broker, pull_of(lab, "Orders"))
     state = lab.serving()
     assert state is not None
-    last = {code.name: code.last_entry for code in state.codes}
-    sent, pulled = last["SEND_MESSAGE_V2"], last["PULL_MESSAGE"]
+    last_entries = {code.name: code.last_entry for code in state.codes}
+    sent, pulled = last_entries["SEND_MESSAGE_V2"], last_entries["PULL_MESSAGE"]
     assert sent is not None
     assert pulled is not None
     assert (sent.queue_offset, pulled.queue_offset, pulled.physical_offset) == (1, 0, 0)
     assert lab._open.parts.files.find(sent.physical_offset) is not None
-    assert last["REGISTER_BROKER"] is None
+    assert last_entries["REGISTER_BROKER"] is None
 
 
 def pull_of(lab: Lab, topic: str) -> Command:
@@ -161,7 +161,9 @@ def pull_of(lab: Lab, topic: str) -> Command:
 
 
 def test_a_configuration_and_the_other_ports_are_served(lab: Lab, tmp_path: Path) -> None:
-    """As ``storescope serve --config`` has them: listenPort, haListenPort, and the VIP port two below."""
+    """The lab opens the same ports as ``storescope serve --config``: listenPort, haListenPort, and the VIP port two
+    below.
+    """
     ha = free_port()
     conf = tmp_path / "broker.conf"
     conf.write_text(
@@ -183,7 +185,7 @@ def test_a_configuration_and_the_other_ports_are_served(lab: Lab, tmp_path: Path
     assert lab.serve(ServeSettings(0, 0, vip=False)).vip == ""
 
 
-def test_what_cannot_be_met_is_said(lab: Lab, tmp_path: Path) -> None:
+def test_impossible_settings_are_reported(lab: Lab, tmp_path: Path) -> None:
     conf = tmp_path / "broker.conf"
     for text, output in (
         ("brokerRole=SLAVE\nbrokerId=1\n", "brokerRole=SLAVE: the lab's broker is a master"),
@@ -203,7 +205,7 @@ def test_what_cannot_be_met_is_said(lab: Lab, tmp_path: Path) -> None:
     lab.serve(FREE)
 
 
-def test_a_further_broker_registers_and_goes_and_comes_again(lab: Lab, tmp_path: Path) -> None:
+def test_a_further_broker_registers_stops_and_restarts(lab: Lab, tmp_path: Path) -> None:
     served = lab.serve(FREE)
     folder = tmp_path / "lab-broker-b"
     added = lab.add_broker("broker-b", folder)
@@ -235,7 +237,7 @@ def test_a_further_broker_registers_and_goes_and_comes_again(lab: Lab, tmp_path:
         responses_of(second_add_broker.address, a_send(b"two"))
 
 
-def test_a_topic_gets_queues_and_gives_back_those_that_are_empty(lab: Lab) -> None:
+def test_a_topic_gets_queues_and_loses_empty_ones(lab: Lab) -> None:
     served = lab.serve(FREE)
     assert lab.set_queues("broker-a", "Orders", 2) == 0
     assert responses_of(served.broker, a_send(b"one"))[0].code == 0
@@ -256,28 +258,28 @@ def test_a_topic_gets_queues_and_gives_back_those_that_are_empty(lab: Lab) -> No
             lab.set_queues(name, topic, queues)
 
 
-def test_one_client_is_cut_and_comes_again(lab: Lab) -> None:
+def test_one_client_is_cut_by_id_and_broker(lab: Lab) -> None:
     served = lab.serve(FREE)
 
     async def cut() -> None:
         host, _, port = served.broker.rpartition(":")
         beat = b'{"clientID":"c@1","producerDataSet":[{"groupName":"payers"}],"consumerDataSet":[]}'
-        connection, other = await connect(host, int(port)), await connect(host, int(port))
+        connection, other_connection = await connect(host, int(port)), await connect(host, int(port))
         assert (await connection.ask(Command(34, {}, body=beat, version=479))).code == 0
-        assert (await other.ask(Command(26))).code == 0
+        assert (await other_connection.ask(Command(26))).code == 0
         (client,) = (await asyncio.to_thread(lab.serving)).clients  # type: ignore[union-attr]
         assert (client.client_id, client.broker) == ("c@1", "broker-a")
         assert await asyncio.to_thread(lab.cut_client, "nobody", "") == 0
         assert await asyncio.to_thread(lab.cut_client, "c@1", "broker-b") == 0
         assert await asyncio.to_thread(lab.cut_client, "c@1", "broker-a") == 1
         await asyncio.wait_for(connection.closed.wait(), 60)
-        assert not other.closed.is_set()
-        other.close()
+        assert not other_connection.closed.is_set()
+        other_connection.close()
 
     asyncio.run(cut())
 
 
-def test_nothing_is_done_to_what_is_not_served(lab: Lab, tmp_path: Path) -> None:
+def test_actions_need_a_served_store(lab: Lab, tmp_path: Path) -> None:
     for deed in (
         lambda: lab.add_broker("b", tmp_path / "b"),
         lambda: lab.end_broker("b"),

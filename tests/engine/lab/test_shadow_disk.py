@@ -1,4 +1,4 @@
-"""One file of a shadowed disk: bytes are copied with their holes."""
+"""One file of a shadow disk: bytes are copied with their holes."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def disk(tmp_path: Path) -> ShadowDisk:
     return ShadowDisk(tmp_path / "store", tmp_path / "durable")
 
 
-def found_after(disk: ShadowDisk, target: Path, keep: float, seed: int = 1) -> dict[str, bytes]:
-    """The files that a power loss leaves, by their path in the store."""
+def files_after_power_loss(disk: ShadowDisk, target: Path, keep: float, seed: int = 1) -> dict[str, bytes]:
+    """Return the files that a power loss leaves, by their path in the store."""
     rng = random.Random(seed)
     names = dict(disk.durable_names)
     for change in surviving(disk.pending, rng, keep):
@@ -53,23 +53,23 @@ def found_after(disk: ShadowDisk, target: Path, keep: float, seed: int = 1) -> d
     return results
 
 
-def test_what_was_flushed_is_there_and_nothing_else(disk: ShadowDisk, tmp_path: Path) -> None:
+def test_exactly_the_flushed_bytes_survive(disk: ShadowDisk, tmp_path: Path) -> None:
     file = disk.open(disk.root / "consumequeue/a/0/0", SIZE)
     file.write(0, b"flushed")
     file.flush(0, 7)
     file.write(7, b" and not")
-    assert found_after(disk, tmp_path / "none", 0.0)["consumequeue/a/0/0"].rstrip(b"\0") == b"flushed"
-    assert found_after(disk, tmp_path / "all", 1.0)["consumequeue/a/0/0"].startswith(b"flushed")
+    assert files_after_power_loss(disk, tmp_path / "none", 0.0)["consumequeue/a/0/0"].rstrip(b"\0") == b"flushed"
+    assert files_after_power_loss(disk, tmp_path / "all", 1.0)["consumequeue/a/0/0"].startswith(b"flushed")
 
 
-def test_bytes_that_came_through_the_map_are_kept_apart_too(disk: ShadowDisk, tmp_path: Path) -> None:
+def test_bytes_written_through_the_map_are_tracked_too(disk: ShadowDisk, tmp_path: Path) -> None:
     file = disk.open(disk.root / "index/1", SIZE)
     view = file.view
     view[:5] = b"first"
     file.flush(0, SIZE)
     view[:5] = b"later"
     view[PAGE : PAGE + 4] = b"more"
-    saved = found_after(disk, tmp_path / "none", 0.0)["index/1"]
+    saved = files_after_power_loss(disk, tmp_path / "none", 0.0)["index/1"]
     assert (saved[:5], saved[PAGE : PAGE + 4]) == (b"first", bytes(4))
     view.release()
 
@@ -78,35 +78,35 @@ def test_a_log_file_keeps_its_flushed_length(disk: ShadowDisk, tmp_path: Path) -
     file = disk.open(disk.root / "commitlog/00000000000000000000", SIZE)
     file.view[: 2 * PAGE] = b"x" * (2 * PAGE)
     file.flush(0, PAGE + 10)
-    saved = found_after(disk, tmp_path / "none", 0.0)["commitlog/00000000000000000000"]
+    saved = files_after_power_loss(disk, tmp_path / "none", 0.0)["commitlog/00000000000000000000"]
     assert saved == b"x" * (PAGE + 10) + bytes(SIZE - PAGE - 10)
 
 
 def test_warming_a_new_log_file_up_makes_only_zeros_durable(disk: ShadowDisk, tmp_path: Path) -> None:
-    """SYNC_FLUSH flushes the zeros of a warmed-up file; what is appended later is not durable by that."""
+    """SYNC_FLUSH flushes the zeros of a warmed-up file. Later appends are not durable by that."""
     file = disk.open(disk.root / "commitlog/00000000000000000000", SIZE)
     file.view[::PAGE] = bytes(4)
     file.flush(0, SIZE)
     file.view[:4] = b"unit"
-    assert not any(found_after(disk, tmp_path / "none", 0.0)["commitlog/00000000000000000000"])
+    assert not any(files_after_power_loss(disk, tmp_path / "none", 0.0)["commitlog/00000000000000000000"])
 
 
-def test_a_file_whose_name_was_never_synced_may_be_missing(disk: ShadowDisk, tmp_path: Path) -> None:
+def test_a_file_with_an_unsynced_name_may_be_missing(disk: ShadowDisk, tmp_path: Path) -> None:
     disk.open(disk.root / "index/1", SIZE).write(0, b"there")
-    assert found_after(disk, tmp_path / "none", 0.0) == {}
-    assert list(found_after(disk, tmp_path / "all", 1.0)) == ["index/1"]
+    assert files_after_power_loss(disk, tmp_path / "none", 0.0) == {}
+    assert list(files_after_power_loss(disk, tmp_path / "all", 1.0)) == ["index/1"]
 
 
-def test_a_deleted_file_is_there_until_its_folder_is_synced(disk: ShadowDisk, tmp_path: Path) -> None:
+def test_a_deleted_file_exists_until_its_folder_is_synced(disk: ShadowDisk, tmp_path: Path) -> None:
     path = disk.root / "commitlog/00000000000000000000"
     file = disk.open(path, SIZE)
     file.view[:4] = b"unit"
     file.flush(0, 4)
     file.delete()
     assert not path.exists()
-    assert found_after(disk, tmp_path / "before", 0.0)["commitlog/00000000000000000000"][:4] == b"unit"
+    assert files_after_power_loss(disk, tmp_path / "before", 0.0)["commitlog/00000000000000000000"][:4] == b"unit"
     disk.sync_folder(path.parent)
-    assert found_after(disk, tmp_path / "after", 0.0) == {}
+    assert files_after_power_loss(disk, tmp_path / "after", 0.0) == {}
     assert list((tmp_path / "durable").iterdir()) == []
 
 
@@ -115,19 +115,19 @@ def test_a_table_is_the_old_or_the_new_one(disk: ShadowDisk, tmp_path: Path) -> 
     disk.write_file(table, b"old", sync=True)
     disk.write_file(new, b"new one", sync=True)
     disk.replace(new, table)
-    assert found_after(disk, tmp_path / "none", 0.0)["config/topics.json"] == b"old"
-    assert found_after(disk, tmp_path / "all", 1.0)["config/topics.json"] == b"new one"
+    assert files_after_power_loss(disk, tmp_path / "none", 0.0)["config/topics.json"] == b"old"
+    assert files_after_power_loss(disk, tmp_path / "all", 1.0)["config/topics.json"] == b"new one"
     disk.sync_folder(table.parent)
-    assert found_after(disk, tmp_path / "synced", 0.0) == {"config/topics.json": b"new one"}
+    assert files_after_power_loss(disk, tmp_path / "synced", 0.0) == {"config/topics.json": b"new one"}
 
 
-def test_what_is_there_when_the_disk_is_opened_counts_as_durable(tmp_path: Path) -> None:
+def test_files_present_when_the_disk_is_opened_count_as_durable(tmp_path: Path) -> None:
     queue = tmp_path / "store/consumequeue/a/0/0"
     queue.parent.mkdir(parents=True)
     queue.write_bytes(b"old".ljust(SIZE, b"\0"))
     disk = ShadowDisk(tmp_path / "store", tmp_path / "durable")
     disk.open(queue, SIZE).write(0, b"new")
-    assert found_after(disk, tmp_path / "none", 0.0)["consumequeue/a/0/0"][:3] == b"old"
+    assert files_after_power_loss(disk, tmp_path / "none", 0.0)["consumequeue/a/0/0"][:3] == b"old"
 
 
 def test_pages_are_lost_torn_or_kept(disk: ShadowDisk, tmp_path: Path) -> None:
@@ -143,7 +143,7 @@ def test_pages_are_lost_torn_or_kept(disk: ShadowDisk, tmp_path: Path) -> None:
     assert 0 < fates.torn < fates.survived < 64
 
 
-def test_after_the_plug_nothing_reaches_the_disk(disk: ShadowDisk) -> None:
+def test_after_the_power_loss_nothing_reaches_the_disk(disk: ShadowDisk) -> None:
     file = disk.open(disk.root / "index/1", SIZE)
     disk.cut_power()
     for call in (
@@ -158,7 +158,7 @@ def test_after_the_plug_nothing_reaches_the_disk(disk: ShadowDisk) -> None:
             call()
 
 
-def test_it_seems_as_large_as_it_is_told(tmp_path: Path) -> None:
+def test_the_disk_reports_the_configured_size(tmp_path: Path) -> None:
     disk = ShadowDisk(tmp_path / "store", tmp_path / "durable", 100 * PAGE)
     file = disk.open(tmp_path / "store/index/1", 64 * PAGE)
     file.write(0, b"z" * 64 * PAGE)
@@ -166,17 +166,17 @@ def test_it_seems_as_large_as_it_is_told(tmp_path: Path) -> None:
     assert 0.64 <= disk.usage(tmp_path / "store") <= 0.70
 
 
-def test_a_folder_that_was_moved_is_here_or_there(disk: ShadowDisk, tmp_path: Path) -> None:
+def test_a_moved_folder_has_the_old_or_the_new_name(disk: ShadowDisk, tmp_path: Path) -> None:
     for name in ("0", "1"):
         file = disk.open(disk.root / "consumequeue/a" / name, SIZE)
         file.write(0, b"entries")
         file.flush(0, 7)
     disk.sync_folder(disk.root / "consumequeue/a")
     disk.move_folder(disk.root / "consumequeue/a", disk.root / "consumequeue/.deleted/a")
-    assert {*found_after(disk, tmp_path / "none", 0.0)} == {"consumequeue/a/0", "consumequeue/a/1"}
-    moved = found_after(disk, tmp_path / "all", 1.0)
+    assert {*files_after_power_loss(disk, tmp_path / "none", 0.0)} == {"consumequeue/a/0", "consumequeue/a/1"}
+    moved = files_after_power_loss(disk, tmp_path / "all", 1.0)
     assert {*moved} == {"consumequeue/.deleted/a/0", "consumequeue/.deleted/a/1"}
     assert moved["consumequeue/.deleted/a/0"].startswith(b"entries")
     disk.delete(disk.root / "consumequeue/.deleted/a/0")
     disk.sync_folder(disk.root / "consumequeue")
-    assert {*found_after(disk, tmp_path / "synced", 0.0)} == {"consumequeue/.deleted/a/1"}
+    assert {*files_after_power_loss(disk, tmp_path / "synced", 0.0)} == {"consumequeue/.deleted/a/1"}

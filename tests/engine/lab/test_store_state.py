@@ -1,4 +1,4 @@
-"""How a store stands: out of the running engine and out of its files, which agree."""
+"""The state of a store from the running engine and from its files, which agree."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def root(tmp_path):
     return tmp_path / "s", running
 
 
-def test_the_files_tell_what_the_running_store_told(root):
+def test_the_files_agree_with_the_running_store(root):
     path, running = root
     state, plan = store_state.of_files(path, CONFIG, "5.3")
     assert (state.units, state.end_offset, state.torn) == (60, running.end_offset, False)
@@ -30,7 +30,7 @@ def test_the_files_tell_what_the_running_store_told(root):
     assert (plan.end_offset, state.flushed) == (state.end_offset, -1)
 
 
-def test_bytes_behind_the_last_whole_unit_are_torn(root):
+def test_bytes_after_the_last_complete_unit_are_torn(root):
     path, running = root
     file = max((path / "commitlog").iterdir())
     with file.open("r+b") as log:
@@ -41,11 +41,11 @@ def test_bytes_behind_the_last_whole_unit_are_torn(root):
     assert state.end_offset > running.end_offset
 
 
-def test_units_that_only_a_pool_held_are_counted_too(root):
+def test_units_only_in_a_pool_are_counted_too(root):
     path, running = root
     log = b"".join(file.read_bytes() for file in sorted((path / "commitlog").iterdir()))
-    first = log[: int.from_bytes(log[:4], "big")]
+    first_unit = log[: int.from_bytes(log[:4], "big")]
     end = running.end_offset
-    behind = [(end, end + 2 * len(first), first * 2)]
-    assert store_state.units_of(path, CONFIG, "5.3", behind) == 62
+    pool_ranges = [(end, end + 2 * len(first_unit), first_unit * 2)]
+    assert store_state.units_of(path, CONFIG, "5.3", pool_ranges) == 62
     assert store_state.units_behind(path, CONFIG, "5.3", 0, end) == 60

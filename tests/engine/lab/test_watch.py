@@ -1,4 +1,4 @@
-"""Looks at a running store: each watch has its own look before, and what moved since."""
+"""Polls of a running store: each watch has its own previous poll, and reports changes since then."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ def store(tmp_path):
         yield message_store
 
 
-def test_rates_and_flushes_are_those_since_the_look_before(store):
+def test_rates_and_flushes_are_those_since_the_previous_poll(store):
     counts = {"PUT_OK": 0}
     watch = Watch(store, lambda: counts)
-    first = watch.look()
-    assert (first.rates.messages, first.positions.wrote) == (0.0, 0)
+    first_poll = watch.look()
+    assert (first_poll.rates.messages, first_poll.positions.wrote) == (0.0, 0)
     for _ in range(5):
         store.put_message(Message("T", b"body"))
     counts["PUT_OK"] = 5
     store.flush()
-    second = watch.look()
-    assert second.rates.messages > 0
-    assert second.rates.wrote > 0
-    assert [mark.bytes for mark in second.flushes] == [store.positions().wrote]
-    third = watch.look()
-    assert (third.rates.messages, third.flushes) == (0.0, ())
-    assert Watch(store, lambda: counts).look().rates.messages == 0.0  # another reader has not looked before
+    second_poll = watch.look()
+    assert second_poll.rates.messages > 0
+    assert second_poll.rates.wrote > 0
+    assert [mark.bytes for mark in second_poll.flushes] == [store.positions().wrote]
+    third_poll = watch.look()
+    assert (third_poll.rates.messages, third_poll.flushes) == (0.0, ())
+    assert Watch(store, lambda: counts).look().rates.messages == 0.0  # another reader has no previous poll
 
 
-def test_what_waits_is_told_in_its_own_unit(store):
+def test_waiting_work_is_reported_in_its_own_unit(store):
     watch = Watch(store, dict)
     store.put_message(Message("T", b"body"))
     states = watch.look().services

@@ -1,4 +1,4 @@
-"""The file that says that a store is open (docs/formats/checkpoint.md, docs/formats/config-tables.md#rules)."""
+"""The abort file, which marks an open store (docs/formats/checkpoint.md, docs/formats/config-tables.md#rules)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_is_made_with_the_number_of_the_process_and_an_empty_backup():
     assert disk.exists(PATHS.abort_bak)
 
 
-def test_after_a_crash_the_backup_holds_the_number_of_the_process_that_died():
+def test_after_a_crash_the_backup_has_the_dead_processs_number():
     disk = SimulatedDisk()
     AbortFile(disk, PATHS).create(77)
     abort = AbortFile(disk, PATHS)
@@ -53,25 +53,25 @@ def test_survives_a_power_loss_as_soon_as_it_is_made_or_removed(like):
         disk = SimulatedDisk()
         abort = AbortFile(disk, PATHS, like)
         abort.create(5)
-        after = disk.after_power_loss(random.Random(seed))
-        assert AbortFile(after, PATHS, like).previous == abort.previous
+        disk_after = disk.after_power_loss(random.Random(seed))
+        assert AbortFile(disk_after, PATHS, like).previous == abort.previous
         abort.delete()
         assert not AbortFile(disk.after_power_loss(random.Random(seed)), PATHS, like).present
 
 
-def test_the_plug_may_be_pulled_at_any_moment():
-    """While it is made the store may look open or closed, but never after ``create`` came back."""
+def test_the_power_may_be_cut_at_any_moment():
+    """During its creation the store may look open or closed, but after ``create`` returned it never looks closed."""
     for call in range(1, 20):
         disk = SimulatedDisk(crash_at=call)
         try:
             AbortFile(disk, PATHS).create(5)
         except PowerLoss:
-            after = AbortFile(disk.after_power_loss(random.Random(call)), PATHS)
-            after.create(6)
-            assert (after.present, after.previous) == (True, b"6")
+            abort_after = AbortFile(disk.after_power_loss(random.Random(call)), PATHS)
+            abort_after.create(6)
+            assert (abort_after.present, abort_after.previous) == (True, b"6")
             continue
         for seed in range(30):
-            after = AbortFile(disk.after_power_loss(random.Random(seed)), PATHS)
-            assert (after.present, after.previous) == (True, b"5")
+            abort_after = AbortFile(disk.after_power_loss(random.Random(seed)), PATHS)
+            assert (abort_after.present, abort_after.previous) == (True, b"5")
         return
     pytest.fail("never done")

@@ -1,4 +1,4 @@
-"""The journal of a backup folder, ``kept.jsonl``: how the store was, and each change."""
+"""The journal of a backup folder, ``kept.jsonl``: the state of the store, and each change."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ def applied(store_of_kept_folder, tmp_path, capsys) -> tuple[Path, Path]:
     return store_of_kept_folder, kept_in(tmp_path)[0]
 
 
-def refuses(store: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> str:
-    before = golden_stores.fingerprint(store)
+def undo_refusal(store: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> str:
+    files_before = golden_stores.fingerprint(store)
     assert main(["recover", str(store), "--undo", str(folder), "--yes"]) == 3
-    assert same(store, before) == []
+    assert same(store, files_before) == []
     return capsys.readouterr().err
 
 
 @pytest.mark.parametrize("how", ["missing", "damaged", "journal"])
-def test_what_is_missing_or_damaged_in_the_folder_is_named(applied, capsys, how):
+def test_missing_or_damaged_parts_of_the_folder_are_named(applied, capsys, how):
     store, folder = applied
     file = folder / JOURNAL if how == "journal" else max((folder / "files").iterdir(), key=lambda f: f.stat().st_size)
     if how == "missing":
@@ -57,24 +57,24 @@ def test_what_is_missing_or_damaged_in_the_folder_is_named(applied, capsys, how)
         data = bytearray(file.read_bytes())
         data[len(data) // 2 if how == "journal" else next(n for n, byte in enumerate(data) if byte)] ^= 0xFF
         file.write_bytes(data)
-    assert str(file) in refuses(store, folder, capsys)
+    assert str(file) in undo_refusal(store, folder, capsys)
 
 
 PUT = ["--topic", "Orders", "--body", "one more"]
 
 
-def test_a_full_disk_while_it_keeps_changes_nothing(tmp_path, capsys):
-    real = BackupWriter._write
+def test_a_full_disk_during_the_backup_changes_nothing(tmp_path, capsys):
+    write = BackupWriter._write
     for number in range(1, 60):
         store = store_to_recover(tmp_path / f"store{number}")
-        before, count = golden_stores.fingerprint(store), 0
+        files_before, count = golden_stores.fingerprint(store), 0
 
-        def full(keeper, entry, number=number):
+        def full(writer, entry, number=number):
             nonlocal count
             count += 1
             if count >= number and "file" in entry:
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(keeper.folder))
-            real(keeper, entry)
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(writer.folder))
+            write(writer, entry)
 
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr(BackupWriter, "_write", full)
@@ -84,14 +84,14 @@ def test_a_full_disk_while_it_keeps_changes_nothing(tmp_path, capsys):
             return
         assert code == 3
         assert "No space left" in capsys.readouterr().err
-        assert same(store, before) == [], number
+        assert same(store, files_before) == [], number
         assert kept_in(tmp_path) == []
         shutil.rmtree(store)
-    raise AssertionError("more is kept than was tried")
+    raise AssertionError("the backup has more steps than were tried")
 
 
-def test_where_nothing_can_be_kept_nothing_is_changed(store, tmp_path, capsys, monkeypatch):
-    before = golden_stores.fingerprint(store)
+def test_nothing_is_changed_without_a_possible_backup(store, tmp_path, capsys, monkeypatch):
+    files_before = golden_stores.fingerprint(store)
 
     def forbidden(real: Path) -> Path:
         raise PermissionError(errno.EACCES, "Permission denied", str(real.parent))
@@ -103,33 +103,33 @@ def test_where_nothing_can_be_kept_nothing_is_changed(store, tmp_path, capsys, m
         assert "cannot be kept here" in err
         assert "--no-backup" in err
         assert str(tmp_path) in err
-        assert same(store, before) == []
+        assert same(store, files_before) == []
 
 
-def test_where_there_are_no_links_files_are_copied(store, tmp_path, monkeypatch):
-    """A log on another disk, or a folder that was brought to one."""
-    before = golden_stores.fingerprint(store)
+def test_files_are_copied_where_links_are_impossible(store, tmp_path, monkeypatch):
+    """The log is on another disk, or the folder was moved to one."""
+    files_before = golden_stores.fingerprint(store)
 
-    def other_disk(*_arguments: object, **_more: object) -> None:
+    def other_disk(*_arguments: object, **_keywords: object) -> None:
         raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(os, "link", other_disk)
         assert main(["recover", str(store), "--apply", "--yes"]) == 0
-        undone(store, before)
+        undone(store, files_before)
     shutil.rmtree(kept_in(tmp_path)[0])
     assert main(["recover", str(store), "--apply", "--yes"]) == 0
     monkeypatch.setattr(os, "link", other_disk)
-    undone(store, before)
+    undone(store, files_before)
 
 
-def test_what_is_no_folder_of_ours_is_refused(store_of_kept_folder, tmp_path, capsys):
+def test_other_folders_are_refused(store_of_kept_folder, tmp_path, capsys):
     (tmp_path / "empty").mkdir()
-    assert "no journal" in refuses(store_of_kept_folder, tmp_path / "empty", capsys)
-    assert "no journal" in refuses(store_of_kept_folder, tmp_path / "absent", capsys)
+    assert "no journal" in undo_refusal(store_of_kept_folder, tmp_path / "empty", capsys)
+    assert "no journal" in undo_refusal(store_of_kept_folder, tmp_path / "absent", capsys)
 
 
-# The disk that keeps what is changed, call by call.
+# The disk that backs up each change, call by call.
 
 READS = {
     "lock",
@@ -149,18 +149,18 @@ READS = {
 FILE_READS = {"view", "is_mapped", "read", "read_into", "lend", "extents", "flush", "close"}
 
 
-def test_every_call_of_the_disk_that_changes_something_keeps():
-    """A call that is added to the protocol is either named here as one that changes nothing, or it keeps."""
+def test_every_changing_call_of_the_disk_makes_a_backup():
+    """A new call of the protocol must be listed here as one that changes nothing, or make a backup."""
     calls = {name for name in vars(Disk) if not name.startswith("_")}
     assert {name for name in calls - READS if name not in vars(BackupDisk)} == set()
     calls = {name for name in vars(DiskFile) if not name.startswith("_")}
     assert {name for name in calls - FILE_READS if name not in vars(BackupFile)} == set()
-    assert "_map" in vars(BackupFile)  # the view
+    assert "_map" in vars(BackupFile)  # the call returns the view
     assert set(vars(RealDisk)) >= READS
 
 
-def test_an_append_of_a_store_that_keeps_comes_back(tmp_path):
-    """Views of the log are not copied: what is written behind its end is kept where room is made for it."""
+def test_an_append_can_be_undone(tmp_path):
+    """Views of the log are not copied. Bytes after its end are backed up when room is made for them."""
     config = from_mapping({"mappedFileSizeCommitLog": 1 << 16, "mappedFileSizeConsumeQueue": 400})[0]
     root = tmp_path / "store"
     with MessageStore(root, config, services=False) as store:
@@ -169,15 +169,15 @@ def test_an_append_of_a_store_that_keeps_comes_back(tmp_path):
     data = bytearray(log.read_bytes())
     data[60_000:60_100] = b"y" * 100
     log.write_bytes(data)
-    before = golden_stores.fingerprint(root)
-    keeper = BackupWriter(root, "test", [root / "commitlog"])
-    disk = BackupDisk(keeper)
+    files_before = golden_stores.fingerprint(root)
+    writer = BackupWriter(root, "test", [root / "commitlog"])
+    disk = BackupDisk(writer)
     with MessageStore(root, config, services=False, disk=disk) as store:
         for _ in range(300):
             assert store.put_message(Message("Orders", b"x" * 300, keys="k")).ok
     disk.close()
-    keeper.finish()
-    undone(root, before)
+    writer.finish()
+    undone(root, files_before)
 
 
 # One change after the other, on a folder of small files.
@@ -185,7 +185,7 @@ def test_an_append_of_a_store_that_keeps_comes_back(tmp_path):
 
 @pytest.fixture
 def small(tmp_path: Path) -> Path:
-    """A log file, a queue file, a table, an empty file and an empty folder; the lock was never taken."""
+    """Make a folder with a log file, a queue file, a table, an empty file and an empty folder, without a lock file."""
     root = tmp_path / "store"
     for name in ("commitlog", "consumequeue/Orders/0", "config", "empty"):
         (root / name).mkdir(parents=True)
@@ -280,23 +280,23 @@ CHANGES = [
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
-def test_every_change_through_the_disk_comes_back(small, change: Callable[[BackupDisk, Path], None]):
-    before = golden_stores.fingerprint(small)
-    keeper = BackupWriter(small, "test", [small / "commitlog"])
-    disk = BackupDisk(keeper)
+def test_every_change_through_the_disk_can_be_undone(small, change: Callable[[BackupDisk, Path], None]):
+    files_before = golden_stores.fingerprint(small)
+    writer = BackupWriter(small, "test", [small / "commitlog"])
+    disk = BackupDisk(writer)
     change(disk, small)
     disk.close()
-    keeper.finish()
-    assert same(small, before) != []
-    journal = read(keeper.folder)
+    writer.finish()
+    assert same(small, files_before) != []
+    journal = read(writer.folder)
     undo.check(journal, small)
     undo.undo(journal, small)
     undo.finish(journal, small)
-    assert same(small, before) == []
+    assert same(small, files_before) == []
 
 
-def test_a_disk_that_rests_saves_nothing(small):
-    """A lab that keeps its store saves how it was before the lab, not what the lab does with it."""
+def test_a_paused_disk_makes_no_backup(small):
+    """A lab that opens a user's store backs up its state before the lab, not the lab's own changes."""
     keeper = BackupWriter(small, "test", [small / "commitlog"])
     disk = BackupDisk(keeper)
     disk.rest()
@@ -311,8 +311,8 @@ def test_a_disk_that_rests_saves_nothing(small):
     assert read(keeper.folder).files == {}
 
 
-def test_the_journal_counts_what_is_saved_and_what_is_new(small):
-    """``amount`` and ``made`` are the numbers that a command prints; the lock is in none of them."""
+def test_the_journal_counts_saved_and_new_files(small):
+    """A command prints ``amount`` and ``made``. The lock file is in neither number."""
     keeper = BackupWriter(small, "test", [small / "commitlog"])
     assert read(keeper.folder).is_empty is False
     disk = BackupDisk(keeper)
@@ -341,8 +341,8 @@ def test_the_lock_s_file_is_saved_with_its_text(small):
     assert (journal.files["lock"].text, journal.absent, journal.amount) == ("Java", [], (0, 0))
 
 
-def test_a_last_line_that_is_torn_is_no_change(small):
-    """The line is written before the change: if it is not complete, the change was not made."""
+def test_a_torn_last_line_is_no_change(small):
+    """The line is written before the change. If it is incomplete, the change was not made."""
     keeper = BackupWriter(small, "test")
     keeper.before_make(small / "new")
     keeper.close()
@@ -366,7 +366,7 @@ def test_a_journal_that_cannot_be_read_is_refused(small, content):
         read(keeper.folder)
 
 
-def test_two_backups_of_one_second_have_folders_of_their_own(small, monkeypatch):
+def test_two_backups_of_one_second_have_separate_folders(small, monkeypatch):
     monkeypatch.setattr("engine.mapped.backup.time.strftime", lambda _format: "20261129-060000")
     names = []
     for _ in range(2):
@@ -385,15 +385,15 @@ def test_a_folder_that_cannot_be_made_beside_the_store_is_named(tmp_path):
 
 
 def test_a_second_name_that_fails_for_another_reason_ends_the_command(small, monkeypatch):
-    """Copying in its place is right where links do not exist, not where the disk reports an error."""
+    """Copying replaces a link only where links do not exist, not where the disk reports an error."""
 
-    def fails(*_arguments: object, **_more: object) -> None:
+    def link_fails(*_arguments: object, **_keywords: object) -> None:
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
-    keeper = BackupWriter(small, "test")
-    monkeypatch.setattr(os, "link", fails)
+    writer = BackupWriter(small, "test")
+    monkeypatch.setattr(os, "link", link_fails)
     with pytest.raises(OSError, match=os.strerror(errno.EIO)):
-        BackupDisk(keeper).delete(small / TABLE)
-    keeper.close()
+        BackupDisk(writer).delete(small / TABLE)
+    writer.close()
     assert (small / TABLE).exists()
-    assert all("link" not in json.loads(line) for line in (keeper.folder / JOURNAL).read_text().splitlines())
+    assert all("link" not in json.loads(line) for line in (writer.folder / JOURNAL).read_text().splitlines())

@@ -1,4 +1,4 @@
-"""The real disk and the simulated one keep one contract."""
+"""The real and the simulated disk follow the same contract."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_an_existing_file_keeps_its_bytes_and_grows(disk, root):
     assert file.read(0, 10) == b"abc" + bytes(7)
 
 
-def test_what_is_written_shows_in_the_map_and_the_other_way_round(disk, root):
+def test_writes_are_visible_in_the_map_and_vice_versa(disk, root):
     file = disk.open(root / "f", SIZE)
     file.write(4090, b"0123456789")
     assert bytes(file.view[4090:4100]) == b"0123456789"
@@ -62,7 +62,7 @@ def test_reading_ends_with_the_file(disk, root):
     assert into == b"yz\0\0\0"
 
 
-def test_extents_hold_whatever_was_written(disk, root):
+def test_extents_contain_all_written_bytes(disk, root):
     file = disk.open(root / "f", 1 << 20)
     file.write(512 << 10, b"x")
     assert any(start <= 512 << 10 < stop for start, stop in file.extents())
@@ -93,7 +93,7 @@ def test_files_are_rewritten_renamed_and_removed(disk, root):
         disk.replace(root / "b", root / "c")
 
 
-def test_only_an_empty_folder_goes(disk, root):
+def test_only_an_empty_folder_is_removed(disk, root):
     disk.write_file(root / "topic" / "0" / "f", b"")
     assert not disk.remove_folder(root / "topic")
     assert not disk.remove_folder(root / "topic" / "0")
@@ -142,28 +142,28 @@ def test_the_lock_excludes_a_second_one_until_it_is_released(disk, root):
     disk.lock(root / "lock").release()
 
 
-def test_what_is_no_file_is_not_opened(tmp_path):
+def test_only_files_are_opened(tmp_path):
     with pytest.raises(OSError, match="regular file"):
         RealDisk().open(tmp_path, 10)
 
 
-def test_a_folder_that_may_not_be_written_says_so(tmp_path):
-    """What the surroundings forbid comes as the OSError that it is, with the path in it."""
+def test_an_unwritable_folder_is_an_error_with_its_path(tmp_path):
+    """Errors of the environment are raised as the original OSError, with the path in it."""
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(OSError, match="file") as refused:
         RealDisk().open(tmp_path / "file" / "below", 10)
     assert refused.value.errno == errno.ENOTDIR
 
 
-def test_a_system_that_cannot_name_a_file_last_makes_it_all_the_same(tmp_path, monkeypatch):
+def test_a_file_is_created_where_anonymous_files_are_not_supported(tmp_path, monkeypatch):
     monkeypatch.delattr(os, "O_TMPFILE")
     RealDisk().open(tmp_path / "f", 4096)
     assert (tmp_path / "f").stat().st_size == 4096
 
 
-def test_a_file_too_large_for_the_disk_leaves_nothing_behind(tmp_path):
+def test_a_file_too_large_for_the_disk_leaves_no_file(tmp_path):
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 24, hard))  # a file system in memory would take any length
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 24, hard))  # a file system in memory would accept any length
     try:
         with pytest.raises(OSError, match=r"too large: .*f"):
             RealDisk().open(tmp_path / "f", 1 << 62)
@@ -172,7 +172,7 @@ def test_a_file_too_large_for_the_disk_leaves_nothing_behind(tmp_path):
     assert not Path(tmp_path / "f").exists()
 
 
-def test_a_folder_moves_with_all_that_is_in_it(disk, root):
+def test_a_folder_moves_with_its_contents(disk, root):
     for name in ("0", "1"):
         disk.write_file(root / "a" / name / "f", name.encode())
     disk.move_folder(root / "a", root / "beside" / "b")
@@ -184,6 +184,6 @@ def test_a_folder_moves_with_all_that_is_in_it(disk, root):
         disk.move_folder(root / "a", root / "c")
 
 
-def test_disk_use_is_a_share_or_not_known(tmp_path):
+def test_disk_use_is_a_share_or_unknown(tmp_path):
     assert 0 <= disk_use(tmp_path) <= 1
     assert disk_use(tmp_path / "nothing") == -1

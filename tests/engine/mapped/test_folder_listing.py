@@ -1,4 +1,4 @@
-"""The folders of a store as the guard over undecoded parts looks through them."""
+"""The folder listing of a store that the check for undecoded parts uses."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ def test_files_folders_and_links_are_listed_with_their_lengths(tmp_path):
     assert listing.entries("nowhere") == []
 
 
-def test_the_head_of_a_file_is_read_as_far_as_it_goes(tmp_path):
+def test_the_head_of_a_short_file_is_read(tmp_path):
     (tmp_path / "short").write_bytes(b"abc")
     listing = ReadingListing(Reading(), tmp_path)
     assert listing.head("short", 2) == b"ab"
     assert listing.head("short", 99) == b"abc"
 
 
-def test_what_cannot_be_looked_at_is_left_out_and_noted(tmp_path):
+def test_unreadable_entries_are_left_out_and_noted(tmp_path):
     (tmp_path / "gone").symlink_to(tmp_path / "nothing")
     reading = Reading()
     assert ReadingListing(reading, tmp_path).entries("") == []

@@ -1,4 +1,4 @@
-"""One file's three positions, its references and its end (docs/formats/files.md#mapped-files)."""
+"""The three positions of one file, its references and its end (docs/formats/files.md#mapped-files)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def positions(file):
     return file.wrote, file.committed, file.flushed
 
 
-def test_appends_stand_behind_one_another(file):
+def test_appends_follow_each_other(file):
     assert file.append(b"abc", 5)
     assert file.append(memoryview(b"de"))
     assert (file.wrote, file.readable, file.flushed, file.store_timestamp) == (5, 5, 0, 5)
@@ -85,7 +85,7 @@ SELECTED = [
 
 
 @pytest.mark.parametrize(("position", "size", "expected"), SELECTED)
-def test_what_may_be_read_is_lent(file, position, size, expected):
+def test_readable_bytes_are_lent(file, position, size, expected):
     file.append(b"abcdef")
     lent = file.select(position, size)
     if expected is None:
@@ -117,7 +117,7 @@ UNITS = [
 
 
 @pytest.mark.parametrize(("position", "expected"), UNITS)
-def test_a_unit_is_held_by_the_number_that_it_begins_with(file, position, expected):
+def test_a_unit_is_lent_by_its_leading_size(file, position, expected):
     file.append(b"\0\0\0\x06ab\0\0\0\x05c")
     view = file.hold_unit(position)
     assert (view and bytes(view)) == expected
@@ -128,7 +128,7 @@ def test_a_unit_is_held_by_the_number_that_it_begins_with(file, position, expect
 
 
 @pytest.mark.parametrize("number", [-1, 0, 4, 1 << 30])
-def test_a_number_that_is_no_size_holds_nothing(file, number):
+def test_an_invalid_size_lends_nothing(file, number):
     file.append(number.to_bytes(4, "big", signed=True) + b"abcd")
     assert file.hold_unit(0) is None
     assert not file.is_lent
@@ -148,7 +148,7 @@ DUE = [
 
 
 @pytest.mark.parametrize(("flushed", "wrote", "least", "expected"), DUE)
-def test_flushes_what_is_worth_it(file, flushed, wrote, least, expected):
+def test_flushes_only_enough_pages(file, flushed, wrote, least, expected):
     file.set_positions(flushed)
     file.append(bytes(wrote - flushed))
     assert file.flush(least) == expected
@@ -166,8 +166,8 @@ def test_a_flush_that_fails_moves_nothing_and_fails_again(disk, tmp_path):
     assert not file.is_lent
 
 
-def test_room_on_the_disk_is_asked_for_before_the_map_is_written(disk, tmp_path):
-    """A store into a map of a file without blocks on a full disk kills the process (SIGBUS)."""
+def test_disk_blocks_are_allocated_before_the_map_is_written(disk, tmp_path):
+    """Writing into the map of a file without allocated blocks kills the process on a full disk (SIGBUS)."""
     file = MappedFile(disk.open(tmp_path / "f", SIZE), 0)
     disk.fail(errno.ENOSPC, kind="reserve")
     with pytest.raises(OSError, match="No space left"):
@@ -179,8 +179,10 @@ def test_room_on_the_disk_is_asked_for_before_the_map_is_written(disk, tmp_path)
     assert file.append(b"abc")
 
 
-def test_room_is_asked_for_in_whole_steps():
-    """Large folios: the kernel may want blocks for eight megabytes when one byte is written, or kills the process."""
+def test_disk_blocks_are_allocated_in_whole_steps():
+    """With large folios the kernel may need blocks for eight megabytes for one written byte, or it kills the
+    process.
+    """
     requests = []
 
     class WatchedFile:
@@ -238,7 +240,7 @@ def test_without_a_buffer_everything_is_committed(file):
     assert file.commit(4) == 3
 
 
-def test_a_file_that_is_held_hangs_until_it_is_given_back(file, tmp_path):
+def test_a_referenced_file_stays_until_it_is_released(file, tmp_path):
     file.append(b"abc")
     lent = file.select(0)
     assert not file.destroy(1000, now=0)
@@ -252,7 +254,7 @@ def test_a_file_that_is_held_hangs_until_it_is_given_back(file, tmp_path):
     assert not (tmp_path / "f").exists()
 
 
-def test_a_file_that_is_held_too_long_is_taken_away_and_the_lent_bytes_stay(file, tmp_path):
+def test_a_file_referenced_too_long_is_removed_and_its_lent_bytes_stay(file, tmp_path):
     file.append(b"abc")
     lent = file.select(0)
     assert not file.destroy(1000, now=0)
@@ -264,8 +266,8 @@ def test_a_file_that_is_held_too_long_is_taken_away_and_the_lent_bytes_stay(file
     assert file.destroy(1000, now=1001)
 
 
-def test_readers_beside_a_shutdown_close_the_file_once_and_after_the_last_of_them(file, monkeypatch):
-    """References are counted without a lock: none may be lost, whoever comes and goes while the file is shut."""
+def test_the_last_reader_closes_a_file_that_was_shut_down(file, monkeypatch):
+    """References are counted without a lock. None may be lost while readers come and go during a shutdown."""
     file.append(b"abcd")
     closed, inside, ready = [], [], threading.Barrier(5)
     monkeypatch.setattr(type(file._file), "close", lambda _: closed.append(len(inside)))
@@ -295,7 +297,7 @@ def test_readers_beside_a_shutdown_close_the_file_once_and_after_the_last_of_the
     assert file.destroy(1000, now=1)
 
 
-def test_a_flush_of_a_file_that_was_shut_down_says_done(file):
+def test_a_flush_of_a_file_that_was_shut_down_succeeds(file):
     file.append(b"abc")
     file.shutdown(1000, now=0)
     assert file.flush(0) == 3
@@ -341,8 +343,8 @@ def test_the_positions_are_ordered_whatever_happens(tmp_path, seed):
         assert saved == bytes(expected[: file.flushed])
 
 
-def test_bytes_written_in_a_hurry_are_the_same(tmp_path):
-    """Pages that are faulted in ahead must hold what the file held, zeros and older bytes alike."""
+def test_prefaulted_pages_keep_their_bytes(tmp_path):
+    """Pages that are faulted in ahead must keep the file's contents, zeros and older bytes alike."""
     size = 20 << 20
     (tmp_path / "f").write_bytes(bytes(17 << 20) + b"old" + bytes(size - (17 << 20) - 3))
     disk = RealDisk()
@@ -357,7 +359,7 @@ def test_bytes_written_in_a_hurry_are_the_same(tmp_path):
     assert not any(data[(17 << 20) + 3 :])
 
 
-def test_room_that_another_thread_made_is_not_asked_for_again():
+def test_blocks_allocated_by_another_thread_are_not_allocated_again():
     requests, reports = [], []
 
     class WatchedFile:

@@ -1,4 +1,4 @@
-"""Files of one length in a row (docs/formats/files.md#folders, #sequences)."""
+"""A sequence of files of one length (docs/formats/files.md#folders, #sequences)."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def queue(disk, tmp_path):
 
 
 def fill(queue, size, start=0):
-    """Append ``size`` bytes, each its offset modulo 251, over as many files as it takes."""
-    done = 0
-    while done < size:
+    """Append ``size`` bytes, each equal to its offset modulo 251, over as many files as needed."""
+    written = 0
+    while written < size:
         file = queue.last_or_create(start)
-        part = min(size - done, SIZE - file.wrote)
-        first = file.start_offset + file.wrote
-        file.append(bytes((first + n) % 251 for n in range(part)), 1000 + first)
-        done += part
+        part = min(size - written, SIZE - file.wrote)
+        first_offset = file.start_offset + file.wrote
+        file.append(bytes((first_offset + n) % 251 for n in range(part)), 1000 + first_offset)
+        written += part
 
 
 def starts(queue):
@@ -73,7 +73,7 @@ def test_the_first_file_begins_at_a_boundary(queue):
     assert starts(queue) == [5_000_007_000]
 
 
-FOUND = [
+OFFSETS_AND_FILES = [
     pytest.param(2999, False, None, id="before the first"),
     pytest.param(2999, True, 3000, id="before the first, first wanted"),
     pytest.param(3000, False, 3000, id="first byte"),
@@ -85,14 +85,14 @@ FOUND = [
 ]
 
 
-@pytest.mark.parametrize(("offset", "first", "expected"), FOUND)
-def test_finds_the_file_that_holds_an_offset(queue, offset, first, expected):
+@pytest.mark.parametrize(("offset", "or_first", "expected"), OFFSETS_AND_FILES)
+def test_finds_the_file_that_holds_an_offset(queue, offset, or_first, expected):
     fill(queue, 2500, start=3000)
-    results = queue.find(offset, first)
-    assert (results and results.start_offset) == expected
+    file = queue.find(offset, or_first)
+    assert (file and file.start_offset) == expected
 
 
-def test_finds_files_behind_a_gap(disk, tmp_path):
+def test_finds_files_after_a_gap(disk, tmp_path):
     for start in (0, 3000, 4000):
         disk.open(tmp_path / queue_file_name(start), SIZE)
     queue = MappedFileQueue(disk, [tmp_path], SIZE)
@@ -111,7 +111,7 @@ def test_reads_and_lends_within_one_file(queue):
     assert queue.lend(2400, 101) is None
 
 
-def test_loads_what_was_written_with_every_file_taken_for_full(queue, disk, tmp_path):
+def test_loaded_files_count_as_full(queue, disk, tmp_path):
     fill(queue, 2500)
     second_queue = MappedFileQueue(disk, [tmp_path / "log"], SIZE)
     second_queue.load()
@@ -159,18 +159,18 @@ TRUNCATED = [
 
 @pytest.mark.parametrize(("offset", "expected", "end"), TRUNCATED)
 def test_truncates(disk, tmp_path, offset, expected, end):
-    first = MappedFileQueue(disk, [tmp_path], SIZE)
-    fill(first, 3000)
+    filled = MappedFileQueue(disk, [tmp_path], SIZE)
+    fill(filled, 3000)
     queue = MappedFileQueue(disk, [tmp_path], SIZE)
     queue.load()
     queue.truncate(offset)
     assert starts(queue) == expected == on_disk(tmp_path)
     assert queue.max_offset == end
-    last = queue.last
-    assert last.wrote == last.committed == last.flushed == end - last.start_offset
+    last_file = queue.last
+    assert last_file.wrote == last_file.committed == last_file.flushed == end - last_file.start_offset
 
 
-def test_bytes_behind_a_cut_stay(queue):
+def test_bytes_after_a_cut_stay(queue):
     fill(queue, 500)
     queue.truncate(100)
     queue.last.advance(400)
@@ -182,16 +182,16 @@ def test_flushes_file_after_file(queue):
     assert not queue.flush(0)
     assert queue.flushed_where == 1000
     assert queue.store_timestamp == 1000
-    assert not queue.flush(4)  # a full file is due whatever the pages
+    assert not queue.flush(4)  # a full file is flushed whatever the number of pages
     assert queue.flushed_where == 2000
-    assert queue.store_timestamp == 1000  # only flushes of everything tell the time
+    assert queue.store_timestamp == 1000  # only complete flushes set the time
     assert queue.flush(4)
     assert not queue.flush(0)
     assert (queue.flushed_where, queue.store_timestamp) == (2500, 3000)
     assert queue.flush(0)
 
 
-def test_a_failed_flush_is_told_and_moves_nothing(tmp_path):
+def test_a_failed_flush_is_reported_and_moves_no_position(tmp_path):
     disk = SimulatedDisk()
     queue = MappedFileQueue(disk, [tmp_path], SIZE)
     fill(queue, 1500)
@@ -217,9 +217,10 @@ def test_commits_file_after_file(disk, tmp_path):
     assert pool.available == 2
 
 
-def test_nothing_counts_behind_a_file_that_is_not_wholly_committed(disk, tmp_path):
-    """Two files were rolled between two commits: dispatch took the last one's start for the end, found nothing to read
-    in the first, stepped over it as over a lost file, and its messages never came into the queues.
+def test_nothing_is_readable_after_an_incompletely_committed_file(disk, tmp_path):
+    """Two files were rolled between two commits. Dispatch took the last file's start as the end, found the first one
+    empty and
+    skipped it as a lost file, so its messages never reached the queues.
     """
     pool = TransientStorePool(2, SIZE)
     queue = MappedFileQueue(disk, [tmp_path], SIZE, borrow=pool.borrow)
@@ -294,7 +295,7 @@ def test_the_oldest_files_are_deleted_while_they_are_due_and_never_the_last(queu
     assert (starts(queue), queue.min_offset) == ([4000], 4000)
 
 
-def test_what_may_be_read_begins_behind_every_file_that_is_being_deleted(queue):
+def test_the_readable_range_begins_after_files_being_deleted(queue):
     fill(queue, 4500)
     least = []
     queue.delete_oldest(
@@ -306,7 +307,7 @@ def test_what_may_be_read_begins_behind_every_file_that_is_being_deleted(queue):
     assert queue.readable_min == 3000, "of a store that is closed"
 
 
-def test_a_file_deleted_before_it_was_flushed_holds_nobody_up(queue):
+def test_a_file_deleted_before_its_flush_blocks_nothing(queue):
     fill(queue, 2500)
     queue.delete_oldest(lambda _: True, force_after_ms=10, now=0)
     assert (queue.min_offset, queue.flushed_where) == (2000, 0)
@@ -316,7 +317,7 @@ def test_a_file_deleted_before_it_was_flushed_holds_nobody_up(queue):
     assert queue.committed_where == 2500
 
 
-def test_a_file_that_somebody_reads_stops_the_deletion_until_it_is_forced(queue):
+def test_a_file_being_read_stops_the_deletion_until_it_is_forced(queue):
     fill(queue, 2500)
     lent = queue.lend(0)
     assert queue.delete_oldest(lambda _: True, force_after_ms=100, now=0) == []
@@ -342,7 +343,7 @@ def test_after_shutdown_nothing_is_lent(queue):
     assert queue.lend(0) is None
 
 
-def test_destroying_leaves_nothing(queue, tmp_path):
+def test_destroying_leaves_no_files(queue, tmp_path):
     fill(queue, 2500)
     queue.flush(0)
     queue.destroy()

@@ -1,4 +1,4 @@
-"""Warm-up and memory lock make things faster, or say why not, and never stop anything."""
+"""Warm-up and memory locks make access faster, or report why not, and never fail."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_locks_pages():
     assert lock_memory(memory, "a page") == permitted
 
 
-def test_without_the_rights_a_warning_says_so(monkeypatch, caplog):
+def test_missing_permissions_cause_a_warning(monkeypatch, caplog):
     class RefusingSystem:
         def mlock(self, *_):
             ctypes.set_errno(1)
@@ -64,13 +64,13 @@ def test_warming_up_is_synced_every_so_many_pages(tmp_path, pages, flushes):
     kinds = []
     disk = SimulatedDisk(on_call=lambda _, kind, __: kinds.append(kind))
     warm(disk.open(tmp_path / "f", 7 * 4096 + 5), sync_pages=pages)
-    assert kinds.count("flush") - (flushes > 0) == flushes  # the first flush has the name as its second step
+    assert kinds.count("flush") - (flushes > 0) == flushes  # the first flush also syncs the name
     assert disk.after_power_loss(random.Random(1)).names(tmp_path) in ([], [("f", 7 * 4096 + 5)])
 
 
-def test_a_system_without_mincore_says_so(tmp_path, monkeypatch):
+def test_a_system_without_mincore_is_an_error(tmp_path, monkeypatch):
     (tmp_path / "file").write_bytes(b"x")
-    monkeypatch.setattr(memory.ctypes, "CDLL", lambda *_args, **_more: object())
+    monkeypatch.setattr(memory.ctypes, "CDLL", lambda *_args, **_keywords: object())
     with pytest.raises(ResidencyUnknown, match="no mincore"):
         page_map(str(tmp_path / "file"))
 
@@ -80,7 +80,7 @@ def test_no_numpy_is_loaded_for_it():
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_the_system_is_told_how_a_map_will_be_read(caplog: pytest.LogCaptureFixture) -> None:
+def test_the_access_pattern_of_a_map_is_advised(caplog: pytest.LogCaptureFixture) -> None:
     view = memoryview(mmap.mmap(-1, 2 * mmap.PAGESIZE))
     assert advise(view, 1, "a map")
     assert caplog.records == []

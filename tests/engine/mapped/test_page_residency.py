@@ -1,4 +1,4 @@
-"""Which pages of a file the system holds in memory (``mincore``), without touching one of them."""
+"""The pages of a file that the system has in memory (``mincore``), determined without touching a page."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ import pytest
 from engine.mapped import page_residency
 from engine.mapped.page_residency import PageMap, ResidencyUnknown, is_answer_true, page_map
 
-# Pages in memory: asked for without touching one, honest where the system does not tell.
+# Pages in memory, without touching one, and a reason where the system gives no answer.
 
 PAGE = mmap.PAGESIZE
 
 
 def _evicted(path):
-    """Whether the system let go of the file's pages; some file systems keep them."""
+    """Return True if the system evicted the file's pages; some file systems keep them."""
     with path.open("rb") as file:
         os.fsync(file.fileno())
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
     return page_map(str(path)).resident == 0
 
 
-def test_what_was_just_written_is_in_memory(tmp_path):
+def test_written_pages_are_in_memory(tmp_path):
     path = tmp_path / "file"
     path.write_bytes(b"x" * (10 * PAGE + 5))
     actual_page_map = page_map(str(path))
@@ -32,7 +32,7 @@ def test_what_was_just_written_is_in_memory(tmp_path):
     assert actual_page_map.shares(5) == (1.0,) * 5
 
 
-def test_asking_brings_no_page_into_memory(tmp_path):
+def test_the_query_brings_no_page_into_memory(tmp_path):
     path = tmp_path / "file"
     path.write_bytes(b"x" * (64 * PAGE))
     if _evicted(path):
@@ -44,7 +44,7 @@ def test_asking_brings_no_page_into_memory(tmp_path):
         assert page_map(str(path)).flags[8]
 
 
-def test_shares_are_of_equal_stretches():
+def test_shares_are_of_equal_ranges():
     actual_page_map = PageMap(8 * PAGE, PAGE, bytes([1, 1, 0, 0, 1, 0, 0, 0]))
     assert actual_page_map.shares(4) == (1.0, 0.0, 0.5, 0.0)
     assert actual_page_map.shares(100) == (1, 1, 0, 0, 1, 0, 0, 0)
@@ -58,8 +58,8 @@ def test_an_empty_file_has_no_pages(tmp_path):
     assert page_map(str(path)).resident == 0
 
 
-def test_a_file_that_shrinks_while_it_is_asked_about_does_no_harm(tmp_path, monkeypatch):
-    """A touched page behind the end of a mapped file would kill the process; asking does not touch."""
+def test_a_file_may_shrink_during_the_query(tmp_path, monkeypatch):
+    """Touching a page after the end of a mapped file would kill the process, but mincore does not touch it."""
     path = tmp_path / "file"
     path.write_bytes(b"x" * (64 * PAGE))
     system = page_residency._system()
@@ -84,7 +84,7 @@ def test_pieces_of_a_large_file_are_put_together(tmp_path, monkeypatch):
     assert page_map(str(path)).resident == 10 * PAGE
 
 
-def test_others_are_not_told_and_hear_it(tmp_path, monkeypatch):
+def test_other_users_get_a_reason_instead(tmp_path, monkeypatch):
     (tmp_path / "file").write_bytes(b"x")
     monkeypatch.setattr(page_residency, "is_answer_true", lambda *_: False)
     with pytest.raises(ResidencyUnknown, match="owner"):

@@ -1,4 +1,4 @@
-"""What a power loss leaves: of pages any subset, torn between sectors; of names the first so many."""
+"""The result of a power loss: any subset of pages, torn between sectors, and the first names in order."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from engine.mapped.power_loss import (
 OLD, NEW = bytes(3 * PAGE), b"\1" * PAGE + bytes(PAGE) + b"\2" * PAGE
 
 
-@pytest.mark.parametrize(("keep", "left"), [(0.0, OLD), (1.0, None)])
-def test_no_page_or_every_page_arrives(keep, left):
+@pytest.mark.parametrize(("keep", "remaining"), [(0.0, OLD), (1.0, None)])
+def test_no_page_or_every_page_arrives(keep, remaining):
     fates = PageFates()
     buffer = bytearray(OLD)
     lose_pages(buffer, NEW, random.Random(1), keep, fates)
-    assert fates.dirty == 2  # the page in the middle is as it was
-    if left is not None:
-        assert (buffer, fates.survived, fates.torn) == (left, 0, 0)
+    assert fates.dirty == 2  # the page in the middle is unchanged
+    if remaining is not None:
+        assert (buffer, fates.survived, fates.torn) == (remaining, 0, 0)
     else:
         assert fates.survived == 2
 
@@ -43,7 +43,7 @@ def test_a_page_is_torn_between_sectors_only():
     assert torn > 0
 
 
-def test_names_arrive_in_their_order_and_a_rename_whole():
+def test_names_arrive_in_order_and_a_rename_completely():
     pending = [NameChange("a", "A", 1), NameChange("b", None, 2), NameChange("c", "A", 2), NameChange("d", "D", 3)]
     counts = set()
     for seed in range(80):
@@ -59,7 +59,7 @@ def test_names_arrive_in_their_order_and_a_rename_whole():
     assert names == {"a": "A", "c": "A", "d": "D"}
 
 
-def test_a_file_written_anew_is_the_old_one_or_a_beginning_of_the_new():
+def test_a_rewritten_file_is_the_old_one_or_a_beginning_of_the_new():
     for seed in range(40):
         results = lose_rewritten(b"newer text", b"old", random.Random(seed), 0.5)
         assert results == b"old" or b"newer text".startswith(results)

@@ -1,4 +1,4 @@
-"""Files that are only looked at: one of another inode is another file, and what cannot be read is never forgotten."""
+"""Read-only files: another inode is another file, and read errors are never forgotten."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def folder(tmp_path):
 
 
 def replaced(path, data):
-    """Another file takes the name at once, as a rename does."""
+    """Replace the file under this name at once, as a rename does."""
     beside = path.with_name("beside")
     beside.write_bytes(data)
     beside.replace(path)
@@ -35,8 +35,9 @@ def sequence_at(folder):
 
 
 def test_a_file_of_the_same_name_and_length_is_another_file(folder):
-    """A topic that is deleted and made again has the same names and lengths: its old bytes were shown for ever, because
-    a file was forgotten only where its path was new or its length less.
+    """A deleted and recreated topic has the same names and lengths. Its old bytes were shown forever, because a file
+    was
+    forgotten only if its path was new or its length smaller.
     """
     sequence = sequence_at(folder)
     assert sequence.read(0, 4) == b"aaaa"
@@ -46,7 +47,7 @@ def test_a_file_of_the_same_name_and_length_is_another_file(folder):
     assert not sequence.refresh()
 
 
-def test_a_whole_folder_that_is_made_again_is_read_again(folder):
+def test_a_recreated_folder_is_read_again(folder):
     sequence = sequence_at(folder)
     assert sequence.read(150, 4) == b"bbbb"
     folder.rename(folder.with_name("old"))
@@ -57,7 +58,7 @@ def test_a_whole_folder_that_is_made_again_is_read_again(folder):
     assert sequence.read(150, 4) == b"nnnn"
 
 
-def test_a_file_opened_by_itself_is_another_one_too(folder):
+def test_a_single_opened_file_can_be_replaced_too(folder):
     lone = LoneFile(folder / NAMES[1], 100, DescriptorCache())
     assert lone.read(100, 2) == b"bb"
     replaced(folder / NAMES[1], b"q" * 100)
@@ -65,8 +66,8 @@ def test_a_file_opened_by_itself_is_another_one_too(folder):
     assert lone.read(100, 2) == b"qq"
 
 
-def test_between_two_looks_another_file_is_never_read_in_its_place(folder):
-    """The length and place of the old file and the bytes of the new one are a store that never was."""
+def test_a_replaced_file_is_never_read_as_the_old_one(folder):
+    """The length and position of the old file with the bytes of the new one would be a store that never existed."""
     sequence = sequence_at(folder)
     replaced(folder / NAMES[0], b"z" * 100)
     with pytest.raises(CannotRead, match="another file has taken its name"):
@@ -75,7 +76,7 @@ def test_between_two_looks_another_file_is_never_read_in_its_place(folder):
     assert sequence.read(0, 4) == b"zzzz"
 
 
-def test_descriptors_of_files_that_went_are_given_back(folder):
+def test_descriptors_of_deleted_files_are_closed(folder):
     sequence = sequence_at(folder)
     assert sequence.read(0, 1) == b"a"
     open_before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
@@ -84,7 +85,7 @@ def test_descriptors_of_files_that_went_are_given_back(folder):
     assert len(os.listdir("/proc/self/fd")) == open_before - 1  # noqa: PTH208
 
 
-def test_what_cannot_be_read_is_in_the_ledger_whoever_catches_the_error(folder):
+def test_a_read_error_is_recorded_even_if_a_caller_catches_it(folder):
     with read_through(FailingDisk(folder, "open", 0, "EACCES")):
         sequence = sequence_at(folder)
     reading = sequence._cache.reading
@@ -98,9 +99,9 @@ def test_what_cannot_be_read_is_in_the_ledger_whoever_catches_the_error(folder):
 
 @pytest.mark.parametrize("how", ["EACCES", "EIO", "ESTALE", "vanish"])
 @pytest.mark.parametrize("call", ["look_at", "entries"])
-def test_a_folder_that_cannot_be_looked_at_is_no_empty_folder(call, how, folder):
+def test_an_unreadable_folder_is_not_empty(call, how, folder):
     if (call, how) == ("entries", "vanish"):
-        return  # a folder that nobody listed before is simply absent
+        return  # a folder that was never listed is simply absent
     with read_through(FailingDisk(folder, call, 0, how)):
         sequence = sequence_at(folder)
     with pytest.raises(CannotRead):
@@ -108,7 +109,7 @@ def test_a_folder_that_cannot_be_looked_at_is_no_empty_folder(call, how, folder)
     assert sequence._cache.reading.unread
 
 
-def test_a_folder_that_is_not_there_is_nothing_to_tell(tmp_path):
+def test_an_absent_folder_is_no_error(tmp_path):
     sequence = sequence_at(tmp_path / "none")
     sequence.whole()
     assert sequence.files == []
@@ -125,7 +126,7 @@ def test_a_read_that_is_cut_short_is_no_end_of_the_file(size, tmp_path):
         sequence.read(0, size)
 
 
-def test_a_file_that_became_shorter_is_said_and_read_as_far_as_it_goes(folder):
+def test_a_shortened_file_is_reported_and_read_to_its_end(folder):
     sequence = sequence_at(folder)
     os.truncate(folder / NAMES[0], 40)
     assert sequence.read(0, 100) == b"a" * 40
@@ -141,7 +142,7 @@ def test_reading_over_the_end_is_no_fault(folder):
     assert sequence._cache.reading.unread == ()
 
 
-def test_doors_made_inside_are_gathered(folder):
+def test_errors_of_readers_created_inside_are_collected(folder):
     (folder / "gone").symlink_to(folder / "nowhere")
     with gather_unread() as results:
         reading = Reading()

@@ -1,6 +1,6 @@
-"""The one door of reading: what is not there is absent, what cannot be read is noted before anybody is told.
+"""The single entry point for reading: a missing file is absent, and a read error is recorded before it is raised.
 
-Where a file holds data, and where it is a hole.
+The data ranges and holes of a file.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from engine.mapped import reading
 from engine.mapped.reading import Reading, Unread, gather_unread, read_through
 
 
-def test_what_was_never_there_is_absent_and_what_was_listed_is_missed(tmp_path):
+def test_an_unlisted_file_is_absent_and_a_listed_one_is_missed(tmp_path):
     door = Reading()
     assert (door.entries(tmp_path / "x"), door.look(tmp_path / "x"), door.exists(tmp_path / "x")) == ([], None, False)
     assert door.open(tmp_path / "x", listed=False) == -1
@@ -43,7 +43,7 @@ def test_a_folder_where_a_file_belongs_is_no_unread_file(tmp_path):
     assert door.unread == ()
 
 
-def test_another_file_under_the_same_name_is_told(tmp_path):
+def test_another_file_under_the_same_name_is_detected(tmp_path):
     file = tmp_path / "log"
     file.write_bytes(b"one")
     was = file.stat()
@@ -55,7 +55,7 @@ def test_another_file_under_the_same_name_is_told(tmp_path):
     assert door.went_away(door.unread[0])
 
 
-def test_a_failing_disk_is_noted_in_the_door_and_by_whoever_gathers(tmp_path):
+def test_a_failing_disk_is_recorded_by_reader_and_collector(tmp_path):
     (tmp_path / "f").write_bytes(b"12345678")
     with gather_unread() as gathered, read_through(FailingDisk(tmp_path, "read", 0)):
         door, alone = Reading(), Reading(alone=True)
@@ -74,7 +74,7 @@ def test_a_failing_disk_is_noted_in_the_door_and_by_whoever_gathers(tmp_path):
     door.refuse("nothing is missed")
 
 
-def test_its_record_is_the_one_of_the_contract():
+def test_the_record_follows_the_contract():
     unread = Unread("/s/checkpoint", "Input/output error", "list")
     assert unread.record() == {
         "type": "unreadable",
@@ -99,7 +99,7 @@ def test_data_lies_inside_the_spans_and_a_hole_is_in_none(tmp_path):
         assert reading.data_extents(file.fileno(), 8 * MIB, 8 * MIB) == []
 
 
-def test_where_nobody_can_tell_everything_counts_as_data(tmp_path, monkeypatch):
+def test_without_hole_information_everything_counts_as_data(tmp_path, monkeypatch):
     def refused(*_call: object) -> int:
         raise OSError(errno.EINVAL, "no such thing here")
 

@@ -1,4 +1,4 @@
-"""Descriptors come and go; what was written, and what went wrong, does not."""
+"""Descriptors are closed and reopened, without losing written bytes or errors."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_forty_times_as_many_files_as_descriptors(tmp_path):
     disk.close()
 
 
-def test_more_maps_than_are_kept(tmp_path, monkeypatch):
+def test_more_maps_than_the_limit(tmp_path, monkeypatch):
     monkeypatch.setattr(real_file.OpenFiles.__init__, "__defaults__", (256, 3))
     disk = RealDisk()
     files = numbered(disk, tmp_path, 8)
@@ -45,49 +45,50 @@ def test_more_maps_than_are_kept(tmp_path, monkeypatch):
     disk.close()
 
 
-def test_a_write_that_was_lost_while_its_descriptor_was_closed_is_told_by_the_flush(tmp_path):
-    """The kernel may forget a failed write-back together with the file: then the old bytes are there, and a new
-    descriptor would report success. A queue would have lost entries that the checkpoint calls flushed.
+def test_a_write_lost_while_its_descriptor_was_closed_fails_the_flush(tmp_path):
+    """The kernel may forget a failed write-back together with the file. Then the file has its old bytes, and a new
+    descriptor
+    would report success. A queue would lose entries that the checkpoint calls flushed.
     """
     disk = RealDisk(open_files=1)
-    file, other = numbered(disk, tmp_path, 2)
+    file, other_file = numbered(disk, tmp_path, 2)
     file.write(0, b"first")
     file.write(5, b"second")
-    other.write(0, b"x")  # takes the only descriptor
-    with (tmp_path / "0").open("r+b") as behind:
-        behind.write(bytes(11))
-    with pytest.raises(OSError, match="not written back") as lost:
+    other_file.write(0, b"x")  # takes the only descriptor
+    with (tmp_path / "0").open("r+b") as outside_writer:
+        outside_writer.write(bytes(11))
+    with pytest.raises(OSError, match="not written back") as error:
         file.flush(0, 11)
-    assert lost.value.errno == errno.EIO
+    assert error.value.errno == errno.EIO
     with pytest.raises(OSError, match="not written back"):
         file.flush(0, 11)
-    other.flush(0, 1)
+    other_file.flush(0, 1)
     disk.close()
 
 
-def test_scattered_writes_are_flushed_before_their_descriptor_goes(tmp_path, monkeypatch):
+def test_scattered_writes_are_flushed_before_their_descriptor_is_closed(tmp_path, monkeypatch):
     flushed = []
     monkeypatch.setattr(os, "fdatasync", lambda descriptor: flushed.append(os.fstat(descriptor).st_ino))
     disk = RealDisk(open_files=1)
-    file, other = numbered(disk, tmp_path, 2)
+    file, other_file = numbered(disk, tmp_path, 2)
     file.write(100, b"a")
     file.write(0, b"b")
-    other.read(0, 1)
+    other_file.read(0, 1)
     assert flushed == [(tmp_path / "0").stat().st_ino]
     disk.close()
 
 
-def test_an_error_met_on_closing_is_kept_for_the_flush(tmp_path, monkeypatch):
+def test_an_error_on_closing_is_reported_by_the_flush(tmp_path, monkeypatch):
     def fail(_):
         raise OSError(errno.EIO, "Input/output error")
 
     disk = RealDisk(open_files=1)
-    file, other = numbered(disk, tmp_path, 2)
+    file, other_file = numbered(disk, tmp_path, 2)
     file.write(100, b"a")
     file.write(0, b"b")
     with monkeypatch.context() as patch:
         patch.setattr(os, "fdatasync", fail)
-        other.read(0, 1)
+        other_file.read(0, 1)
     for _ in range(2):
         with pytest.raises(OSError, match="Input/output error") as raises:
             file.flush(0, 101)
@@ -95,8 +96,8 @@ def test_an_error_met_on_closing_is_kept_for_the_flush(tmp_path, monkeypatch):
     disk.close()
 
 
-def test_a_flush_that_failed_fails_for_ever(tmp_path, monkeypatch):
-    """After a failed fsync the kernel may call the lost pages clean: a second fsync would say yes to nothing."""
+def test_a_failed_flush_fails_permanently(tmp_path, monkeypatch):
+    """After a failed fsync the kernel may mark the lost pages clean, and a second fsync would succeed wrongly."""
 
     def fail(_):
         raise OSError(errno.EIO, "Input/output error")
@@ -152,17 +153,18 @@ def test_writing_and_reading_from_many_threads_with_few_descriptors(tmp_path):
     disk.close()
 
 
-def test_a_file_that_is_written_through_its_map_too_is_not_called_lost(tmp_path):
-    """An index file's zeros were written, its entries went through the map: copying with many files open ended with
-    an error about bytes that nobody had lost.
+def test_writes_through_file_and_map_are_not_reported_as_lost(tmp_path):
+    """An index file's zeros were written to the file, its entries through the map. Copying with many open files then
+    failed
+    with an error about lost bytes, although none were lost.
     """
     disk = RealDisk(open_files=1)
-    file, other = numbered(disk, tmp_path, 2)
+    file, other_file = numbered(disk, tmp_path, 2)
     file.write(0, bytes(100))
     file.view[10:13] = b"abc"
     file.write(100, b"d")
     file.view[100:101] = b"e"
-    other.write(0, b"x")
+    other_file.write(0, b"x")
     file.flush(0, 101)
     assert file.read(10, 91) == b"abc" + bytes(87) + b"e"
     disk.close()

@@ -1,4 +1,4 @@
-"""Where the data of a preallocated file ends."""
+"""The end of the data in a preallocated file."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ def cache():
 
 
 @pytest.mark.parametrize(("written", "position", "expected"), CASES)
-def test_the_last_byte_that_says_something(written, position, expected, tmp_path, cache):
+def test_the_last_nonzero_byte(written, position, expected, tmp_path, cache):
     path = tmp_path / "file"
     with path.open("wb") as file:
         file.truncate(SIZE)
-        for at, data in written.items():
-            file.seek(at)
+        for start, data in written.items():
+            file.seek(start)
             file.write(data)
     assert last_byte(ReadOnlyFile(str(path), 0, SIZE, cache), position) == expected
 
 
-def test_a_file_that_is_gone_is_not_one_that_says_nothing(tmp_path, cache):
+def test_a_missing_file_is_not_an_empty_one(tmp_path, cache):
     with pytest.raises(CannotRead, match="gone"):
         last_byte(ReadOnlyFile(str(tmp_path / "gone"), 0, SIZE, cache), 7)
 
@@ -62,8 +62,8 @@ def store(tmp_path: Path) -> Path:
     return store_to_recover(tmp_path / "store")
 
 
-def test_where_blocks_can_be_shared_nothing_is_copied(store, monkeypatch):
-    before = golden_stores.fingerprint(store)
+def test_shared_blocks_are_not_copied(store, monkeypatch):
+    files_before = golden_stores.fingerprint(store)
     shared = []
 
     def clone(reading: int, writing: int) -> bool:
@@ -74,4 +74,4 @@ def test_where_blocks_can_be_shared_nothing_is_copied(store, monkeypatch):
     monkeypatch.setattr(sparse, "_clone", clone)
     assert main(["recover", str(store), "--apply", "--yes", "--release", "5.3"]) == 0
     assert len(shared) > 3
-    undone(store, before)
+    undone(store, files_before)

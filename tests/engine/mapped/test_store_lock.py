@@ -1,4 +1,4 @@
-"""One writer: a second engine, in this process or another, and a Java broker are kept out, and keep us out."""
+"""The lock allows one writer: a second engine, in this process or another, and a Java broker exclude each other."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from engine.errors import StoreError, StoreLocked
 from engine.mapped.store_lock import StoreLock, holder_of
 
-# What Java's FileChannel.tryLock(0, 1, false) does, in another process: says whether it got the lock, and keeps it.
+# Takes a lock like Java's FileChannel.tryLock(0, 1, false) in another process, reports success, and holds the lock.
 LIKE_JAVA = """
 import fcntl, sys
 with open(sys.argv[1], "r+b") as file:
@@ -78,8 +78,8 @@ def test_a_second_engine_in_this_process_is_kept_out(path):
     StoreLock(path).release()
 
 
-def test_whoever_copies_the_store_in_this_process_does_not_open_the_lock(path):
-    """A plain record lock goes when any descriptor of the file is closed: a backup would have let a broker in."""
+def test_a_copy_in_this_process_does_not_release_the_lock(path):
+    """A plain record lock is released when any descriptor of the file is closed, so a copy would admit a broker."""
     with StoreLock(path):
         path.read_bytes()
         with JavaLock(path) as broker:
@@ -87,11 +87,11 @@ def test_whoever_copies_the_store_in_this_process_does_not_open_the_lock(path):
 
 
 def test_another_engine_is_named_by_its_abort_file(path):
-    other = (
+    script = (
         "import sys,pathlib; from engine.mapped.store_lock import StoreLock; lock=StoreLock(pathlib.Path(sys.argv[1]))"
     )
     with subprocess.Popen(
-        [sys.executable, "-c", f"{other}; print(1, flush=True); sys.stdin.read()", str(path)],
+        [sys.executable, "-c", f"{script}; print(1, flush=True); sys.stdin.read()", str(path)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
     ) as process:
@@ -105,7 +105,7 @@ def test_another_engine_is_named_by_its_abort_file(path):
         process.communicate()
 
 
-def test_without_locks_of_open_files_a_plain_record_lock_does(path, monkeypatch):
+def test_a_plain_record_lock_is_used_without_open_file_locks(path, monkeypatch):
     monkeypatch.delattr(fcntl, "F_OFD_SETLK")
     with StoreLock(path):
         with JavaLock(path) as broker:
@@ -118,7 +118,7 @@ def test_without_locks_of_open_files_a_plain_record_lock_does(path, monkeypatch)
         assert broker.said == "got it"
 
 
-def test_a_file_that_cannot_be_written_is_told_as_it_comes(path, monkeypatch):
+def test_an_unwritable_lock_file_raises_the_original_error(path, monkeypatch):
     def refuse(*_):
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
@@ -129,11 +129,11 @@ def test_a_file_that_cannot_be_written_is_told_as_it_comes(path, monkeypatch):
     StoreLock(path).release()
 
 
-def test_a_locked_store_is_an_error_of_the_surroundings():
+def test_a_locked_store_is_an_error_of_the_environment():
     assert issubclass(StoreLocked, StoreError)
 
 
-def test_who_holds_it_is_told_without_taking_it(path):
+def test_the_holder_is_read_without_taking_the_lock(path):
     assert holder_of(path) is None
     assert not path.exists()
     with StoreLock(path):

@@ -1,4 +1,4 @@
-"""Putting back what was kept."""
+"""Restoring a backup."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from engine.mapped.undo import CannotUndo
 
 
 class KilledByTest(BaseException):
-    """As ``kill -9``: nobody cleans up behind it."""
+    """Stops like ``kill -9``: no clean-up runs."""
 
 
-def test_an_undo_that_was_stopped_is_begun_again(tmp_path):
+def test_a_stopped_undo_can_be_repeated(tmp_path):
     for number in range(1, 40):
         store = store_to_recover(tmp_path / f"store{number}")
-        before = golden_stores.fingerprint(store)
+        files_before = golden_stores.fingerprint(store)
         assert main(["recover", str(store), "--apply", "--yes"]) == 0
         (folder,) = kept_in(tmp_path)
         count = 0
@@ -51,7 +51,7 @@ def test_an_undo_that_was_stopped_is_begun_again(tmp_path):
                 ended = False
         if not ended:
             assert main(["recover", str(store), "--undo", str(folder), "--yes"]) == 0
-        assert same(store, before) == [], number
+        assert same(store, files_before) == [], number
         shutil.rmtree(store)
         shutil.rmtree(folder)
         if ended:
@@ -60,14 +60,14 @@ def test_an_undo_that_was_stopped_is_begun_again(tmp_path):
     raise AssertionError("the undo has more steps than were tried")
 
 
-def test_a_small_file_that_changed_through_a_mapping_is_seen_where_times_stay(tmp_path, capsys):
-    """A file system in memory leaves the time of a file as it is where a broker writes through its mapping."""
+def test_a_small_file_changed_through_a_mapping_is_detected_without_its_time(tmp_path, capsys):
+    """A file system in memory does not update a file's time when a broker writes through its mapping."""
     store = store_to_recover(tmp_path / "store")
     assert main(["recover", str(store), "--apply", "--yes"]) == 0
     (folder,) = kept_in(tmp_path)
     checkpoint = store / "checkpoint"
-    times, before = checkpoint.stat(), checkpoint.read_bytes()
-    for new, expected in ((bytes(8) + before[8:], 3), (before, 0)):
+    times, bytes_before = checkpoint.stat(), checkpoint.read_bytes()
+    for new, expected in ((bytes(8) + bytes_before[8:], 3), (bytes_before, 0)):
         checkpoint.write_bytes(new)
         os.utime(checkpoint, ns=(times.st_atime_ns, times.st_mtime_ns))
         capsys.readouterr()
@@ -77,7 +77,7 @@ def test_a_small_file_that_changed_through_a_mapping_is_seen_where_times_stay(tm
 
 def test_a_backup_of_an_earlier_version_has_no_digests_and_is_restored(tmp_path):
     store = store_to_recover(tmp_path / "store")
-    before = golden_stores.fingerprint(store)
+    files_before = golden_stores.fingerprint(store)
     assert main(["recover", str(store), "--apply", "--yes"]) == 0
     (folder,) = kept_in(tmp_path)
     entries = [json.loads(line) for line in (folder / JOURNAL).read_text().splitlines()]
@@ -87,7 +87,7 @@ def test_a_backup_of_an_earlier_version_has_no_digests_and_is_restored(tmp_path)
                 del stamp[3:]
     (folder / JOURNAL).write_text("".join(json.dumps(entry) + "\n" for entry in entries))
     assert main(["recover", str(store), "--undo", str(folder), "--yes"]) == 0
-    assert same(store, before) == []
+    assert same(store, files_before) == []
 
 
 # One fault after the other, on a folder of small files.
@@ -153,17 +153,17 @@ def shorten(path: Path) -> None:
         (lambda _folder, root: (root / TABLE).write_bytes(b"[][]"), "this file was written or replaced"),
     ],
 )
-def test_what_is_missing_damaged_or_newer_is_refused_before_anything_is_restored(root, fault, message):
+def test_missing_damaged_and_newer_files_are_refused_before_the_restore(root, fault, message):
     folder = changed(root)
     fault(folder, root)
-    before = golden_stores.fingerprint(root)
+    files_before = golden_stores.fingerprint(root)
     with pytest.raises(CannotUndo, match=message):
         undo.check(read(folder), root)
-    assert same(root, before) == []
+    assert same(root, files_before) == []
 
 
 def test_a_backup_of_another_store_is_refused(root, tmp_path):
-    """A store that was renamed is still the same store: its folder's inode says so."""
+    """A renamed store is still the same store, because its folder has the same inode."""
     folder = changed(root)
     shutil.copytree(root, tmp_path / "copy")
     with pytest.raises(CannotUndo, match="belongs to"):
@@ -171,17 +171,17 @@ def test_a_backup_of_another_store_is_refused(root, tmp_path):
     undo.check(read(folder), root.rename(tmp_path / "renamed"))
 
 
-def test_a_command_that_was_stopped_is_undone_as_far_as_it_came(root):
-    """Nobody knows how the files are that it had begun with; the others must be as they were."""
-    before = golden_stores.fingerprint(root)
+def test_a_stopped_command_can_be_undone(root):
+    """The state of files that the command had begun to change is unknown. All others must be unchanged."""
+    files_before = golden_stores.fingerprint(root)
     folder = changed(root, is_finished=False)
     (root / QUEUE).with_name(".0.undo").write_bytes(b"of an undo that was stopped")
     restore(folder, root)
-    assert same(root, before) == []
+    assert same(root, files_before) == []
 
 
 def test_a_log_that_got_messages_since_a_stopped_command_is_left_alone(root):
-    """Only zeros were written there by the command: other bytes are newer messages, and would be lost."""
+    """The command wrote only zeros there. Other bytes are newer messages, and would be lost."""
     folder = changed(root, is_finished=False)
     data = bytearray((root / LOG).read_bytes())
     data[3500] = 7
@@ -189,30 +189,30 @@ def test_a_log_that_got_messages_since_a_stopped_command_is_left_alone(root):
     with pytest.raises(CannotUndo, match="got other bytes") as refused:
         undo.check(read(folder), root)
     assert refused.value.file == str(root / LOG)
-    (root / LOG).unlink()  # that is no newer message
+    (root / LOG).unlink()  # these bytes are no newer message
     undo.check(read(folder), root)
 
 
-def test_a_file_that_is_another_one_now_is_replaced(root):
+def test_a_file_with_another_inode_is_replaced(root):
     """A table is replaced by renaming. Its bytes are written to a new file, because the present one may be open."""
-    before = golden_stores.fingerprint(root)
+    files_before = golden_stores.fingerprint(root)
     folder = changed(root, is_finished=False)
     (root / TABLE).rename(root / "config" / "aside")
     (root / "config" / "aside").write_bytes(b"another's")
     (root / "config" / "aside").rename(root / "config" / "new.json")
     restore(folder, root)
-    assert same(root, before) == []
+    assert same(root, files_before) == []
 
 
 def test_an_undo_is_repeated_and_an_incomplete_line_of_the_first_is_cut(root):
-    before = golden_stores.fingerprint(root)
+    files_before = golden_stores.fingerprint(root)
     folder = changed(root)
     journal = read(folder)
     undo.undo(journal, root)
     with (folder / JOURNAL).open("ab") as file:
         file.write(b'{"undo":"do')
     restore(folder, root)
-    assert same(root, before) == []
+    assert same(root, files_before) == []
     assert read(folder).undone
 
 
@@ -237,27 +237,27 @@ def exchanged(root: Path, *, is_finished: bool = True) -> Path:
     return writer.folder
 
 
-def test_a_folder_that_was_exchanged_comes_back(root):
-    before = golden_stores.fingerprint(root)
+def test_an_exchanged_folder_is_restored(root):
+    files_before = golden_stores.fingerprint(root)
     folder = exchanged(root)
     assert [path.name for path in (root / "index").iterdir()] == ["0"]
     restore(folder, root)
-    assert same(root, before) == []
+    assert same(root, files_before) == []
     assert (folder / TREES / "index" / "0").read_bytes() == b"new"
-    restore(folder, root)  # what is in its place stays there
-    assert same(root, before) == []
+    restore(folder, root)  # the contents in place stay there
+    assert same(root, files_before) == []
 
 
 @pytest.mark.parametrize("place", ["aside", "missing"])
 def test_an_exchange_that_was_stopped_between_its_steps_is_undone(root, place):
     """Without a system call for it the old folder is set aside first: it may be there, and no folder in its place."""
-    before = golden_stores.fingerprint(root)
+    files_before = golden_stores.fingerprint(root)
     folder = exchanged(root, is_finished=False)
     (folder / TREES / "index").rename(folder / TREES / "index.old")
     if place == "missing":
         shutil.rmtree(root / "index")
     restore(folder, root)
-    assert same(root, before) == []
+    assert same(root, files_before) == []
 
 
 def test_a_folder_that_is_gone_is_named(root):
@@ -278,22 +278,22 @@ def test_without_a_system_call_two_folders_are_swapped_in_steps(root, monkeypatc
     assert not (root / "missing.old").exists()
 
 
-# A command that fails takes back what it did.
+# A command that fails undoes its own changes.
 
 
 def test_a_command_that_fails_is_undone_and_keeps_no_folder(root):
-    before = golden_stores.fingerprint(root)
+    files_before = golden_stores.fingerprint(root)
     writer = BackupWriter(root, "test", [root / "commitlog"])
     disk = BackupDisk(writer)
     disk.write_file(root / TABLE, b"half")
     disk.close()
     undo.take_back(writer, OSError(errno.ENOSPC, "No space left"))
-    assert same(root, before) == []
+    assert same(root, files_before) == []
     assert not writer.folder.exists()
 
 
-def test_a_command_that_found_the_store_locked_leaves_the_lock_s_file(root):
-    """The holder may have changed its text and time meanwhile; a first command finds no file at all."""
+def test_a_command_on_a_locked_store_leaves_the_lock_file(root):
+    """The holder may have changed its text and time meanwhile. The first command finds no lock file at all."""
     (root / "lock").unlink()
     writer = BackupWriter(root, "test")
     (root / "lock").write_bytes(b"lock")
@@ -304,15 +304,15 @@ def test_a_command_that_found_the_store_locked_leaves_the_lock_s_file(root):
     assert (root / "lock").read_bytes() == b"lock"
 
 
-def test_a_lock_s_file_that_was_not_there_goes(root):
+def test_a_new_lock_file_is_removed(root):
     (root / "lock").unlink()
-    before = golden_stores.fingerprint(root)
+    files_before = golden_stores.fingerprint(root)
     folder = changed(root)
     restore(folder, root)
-    assert same(root, before) == []
+    assert same(root, files_before) == []
 
 
-def test_where_even_that_fails_the_folder_is_named_and_stays(root):
+def test_a_failed_undo_names_the_folder_and_keeps_it(root):
     writer = BackupWriter(root, "test")
     BackupDisk(writer).write_file(root / TABLE, b"half")
     piece_of(writer.folder, TABLE).unlink()

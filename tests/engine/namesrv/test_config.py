@@ -1,4 +1,4 @@
-"""A name server's configuration: RocketMQ's keys and defaults, and how it is shown."""
+"""A name server's configuration: RocketMQ's keys and defaults, and its text form."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def test_a_file_over_the_defaults(tmp_path):
     assert unknown == ["rocketmqHome"]
 
 
-def test_it_is_shown_as_get_namesrv_config_shows_it():
+def test_the_text_form_is_that_of_get_namesrv_config():
     lines = NameServerConfig().lines().splitlines()
     assert f"listenPort={PORT}" in lines
     assert "returnOrderTopicConfigToBroker=true" in lines

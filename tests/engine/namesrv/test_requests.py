@@ -1,4 +1,4 @@
-"""Each request to a name server, asked without a socket."""
+"""Each request to a name server, handled without a socket."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from engine.namesrv.requests import NameServer
 from engine.remoting.codes import NAME_SERVER, ResponseCode
 from engine.remoting.frame import Command
 
-WHO = {
+BROKER_FIELDS = {
     "brokerName": "a",
     "brokerAddr": "h:10911",
     "clusterName": "C",
@@ -33,7 +33,7 @@ def register(names, *topics):
     shape = {"perm": 6, "readQueueNums": 4, "writeQueueNums": 4}
     table = {name: {"topicName": name, **shape} for name in topics}
     body = {"topicConfigSerializeWrapper": {"topicConfigTable": table, "dataVersion": VERSION}}
-    return names.answer(Command(103, dict(WHO), json.dumps(body).encode()), "link")
+    return names.answer(Command(103, dict(BROKER_FIELDS), json.dumps(body).encode()), "link")
 
 
 def test_a_broker_registers_and_its_topic_has_a_route():
@@ -48,7 +48,7 @@ def test_a_broker_registers_and_its_topic_has_a_route():
     assert (missing.code, "No topic route info" in missing.remark) == (ResponseCode.TOPIC_NOT_EXIST, True)
 
 
-def test_a_silent_broker_goes_and_its_link_is_closed():
+def test_a_silent_broker_is_removed_and_its_connection_closed():
     names = server()
     register(names, "T", "U")
     names.clock[0] += 3_600_000
@@ -56,7 +56,7 @@ def test_a_silent_broker_goes_and_its_link_is_closed():
     assert names.answer(Command(105, {"topic": "T"}), 0).code == ResponseCode.TOPIC_NOT_EXIST
 
 
-def test_keys_and_values_are_kept_in_a_file_and_come_back(tmp_path):
+def test_keys_and_values_are_saved_and_loaded(tmp_path):
     path = str(tmp_path / "kv.json")
     names = server(kv_config_path=path)
     request_fields = {"namespace": "N", "key": "k"}
@@ -71,7 +71,7 @@ def test_keys_and_values_are_kept_in_a_file_and_come_back(tmp_path):
         server(kv_config_path=path)
 
 
-def test_settings_are_shown_and_set_but_for_those_that_are_fixed():
+def test_settings_are_shown_and_all_but_fixed_ones_can_be_set():
     names = server()
     assert names.answer(Command(318, {}, b"enableTopicList=false"), 0).code == 0
     assert b"enableTopicList=false" in bytes(names.answer(Command(319, {}), 0).body)
@@ -79,7 +79,7 @@ def test_settings_are_shown_and_set_but_for_those_that_are_fixed():
     assert names.answer(Command(206, {}), 0).remark == "disable"
 
 
-def test_every_request_of_the_protocol_s_page_has_an_answer():
+def test_every_request_of_the_protocol_page_has_an_answer():
     names = server()
     assert all(names.knows(row.code) for row in NAME_SERVER)
     assert not names.knows(9_999)

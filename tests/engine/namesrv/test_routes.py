@@ -1,6 +1,6 @@
-"""The name server's tables: who registers, who goes, and what of it a route tells.
+"""The name server's tables: registrations, removals, and the routes that follow from them.
 
-The body of a registration, plain and packed, and the sentence for one that is neither.
+The body of a registration, plain and compressed, and the error for an invalid one.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def test_a_broker_that_registers_is_found_by_its_topics():
     assert sorted(routes.topics_of("C")) == ["Orders", "Payments"]
 
 
-def test_a_slave_hears_of_its_master_and_tells_no_queues():
+def test_a_slave_gets_its_masters_address_and_registers_no_queues():
     routes = Routes()
     routes.register(registration(), 0, "x")
     received = routes.register(
@@ -55,7 +55,7 @@ def test_one_topic_alone_is_refused_before_a_whole_registration():
     assert routes.route("Later") is not None
 
 
-def test_topics_that_are_not_told_again_stay_unless_configured_otherwise():
+def test_topics_missing_from_a_registration_stay_unless_configured_otherwise():
     for drops, remaining in ((False, {"Orders", "Payments", "New"}), (True, {"Payments", "New"})):
         routes = Routes(drop_topics=drops)
         routes.register(registration(), 0, "x")
@@ -63,7 +63,7 @@ def test_topics_that_are_not_told_again_stay_unless_configured_otherwise():
         assert set(routes.topics) == remaining
 
 
-def test_the_same_state_told_again_changes_nothing():
+def test_a_repeated_registration_changes_nothing():
     routes = Routes()
     routes.register(registration(), 0, "x")
     routes.set_write("a", allowed=False)
@@ -74,7 +74,7 @@ def test_the_same_state_told_again_changes_nothing():
     assert routes.set_write("a", allowed=True) == 2
 
 
-def test_an_address_has_one_id_and_an_older_state_does_not_take_its_place():
+def test_an_address_has_one_id_and_an_older_state_is_ignored():
     routes = Routes()
     routes.register(registration(broker_id=1), 0, "x")
     routes.register(registration(broker_id=0), 1, "x")
@@ -86,7 +86,7 @@ def test_an_address_has_one_id_and_an_older_state_does_not_take_its_place():
     assert ("C", "9.9.9.9:1") not in routes.live_brokers
 
 
-def test_silence_and_a_lost_connection_end_a_broker():
+def test_a_silent_or_disconnected_broker_is_removed():
     routes = Routes()
     routes.register(registration(timeout=10_000), 0, "x")
     assert routes.expire(10_000) == []
@@ -101,7 +101,7 @@ def test_silence_and_a_lost_connection_end_a_broker():
     assert routes.route("Orders") is None
 
 
-def test_a_topic_stays_while_a_slave_is_left():
+def test_a_topic_stays_while_a_slave_remains():
     routes = Routes()
     routes.register(registration(), 0, "x")
     routes.register(registration("2.2.2.2:10911", 1), 0, "y")
@@ -110,7 +110,7 @@ def test_a_topic_stays_while_a_slave_is_left():
     assert routes.unregister("C", "a", "1.1.1.1:10911") is None
 
 
-def test_a_topic_is_deleted_whole_or_in_one_cluster():
+def test_a_topic_is_deleted_everywhere_or_in_one_cluster():
     routes = Routes()
     routes.register(registration(), 0, "x")
     routes.register(Registration("D", "b", "3.3.3.3:1", 0, "h", DataVersion(), T), 0, "y")
@@ -134,7 +134,7 @@ def packed(*topics, servers=()):
     return zlib.compress(data)
 
 
-def test_a_plain_body_and_the_same_packed_say_the_same():
+def test_plain_and_compressed_bodies_are_equal():
     table = {"T": {"topicName": "T", "readQueueNums": 4, "writeQueueNums": 8, "perm": 6}}
     plain = {
         "topicConfigSerializeWrapper": {"topicConfigTable": table, "dataVersion": VERSION},
@@ -146,13 +146,13 @@ def test_a_plain_body_and_the_same_packed_say_the_same():
     assert read_body(b"", compressed=True) == (DataVersion(), {}, ())
 
 
-def test_what_a_topic_leaves_out_is_as_in_java():
-    body = {"topicConfigTable": {"T": {}}}  # as brokers of before 3.0.11 send it
+def test_missing_topic_fields_have_javas_defaults():
+    body = {"topicConfigTable": {"T": {}}}  # the form that brokers before 3.0.11 send
     assert read_body(json.dumps(body).encode(), compressed=False)[1] == {"T": Queues(16, 16, 6)}
 
 
 @pytest.mark.parametrize(
-    ("body", "compressed", "said"),
+    ("body", "compressed", "message"),
     [
         (b"[]", False, "the body is no object"),
         (b"{", False, "the body is no JSON"),
@@ -162,18 +162,18 @@ def test_what_a_topic_leaves_out_is_as_in_java():
         (packed(b"T four 8 6"), True, "a topic of the body cannot be read: 'T four 8 6'"),
     ],
 )
-def test_what_is_no_body_is_refused_in_a_sentence(body, compressed, said):
-    with pytest.raises(routes.WrongRequest, match=said):
+def test_an_invalid_body_is_refused_with_a_message(body, compressed, message):
+    with pytest.raises(routes.WrongRequest, match=message):
         read_body(body, compressed=compressed)
 
 
-def test_a_body_that_unpacks_beyond_all_bounds_is_refused(monkeypatch):
+def test_a_body_that_unpacks_too_large_is_refused(monkeypatch):
     monkeypatch.setattr(routes, "LARGEST_BODY_BYTES", 1000)
     with pytest.raises(routes.WrongRequest, match="unpacks to more than 1,000 bytes"):
         read_body(zlib.compress(bytes(5000)), compressed=True)
 
 
-def test_the_crc_of_the_body_where_one_is_told():
+def test_the_crc_of_the_body_is_checked_if_given():
     check_crc(b"body", 0)
     check_crc(b"body", zlib.crc32(b"body") & 0x7FFFFFFF)
     with pytest.raises(routes.WrongRequest, match="crc32 not match"):

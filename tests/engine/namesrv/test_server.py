@@ -1,4 +1,4 @@
-"""The name server over its socket: requests in, answers out, and whoever goes is gone."""
+"""The name server over its socket: requests, answers, and removal of disconnected brokers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from engine.remoting.codes import NAME_SERVER
 from engine.remoting.connection import Connection, connect
 from engine.remoting.frame import BINARY, ONE_WAY, Command
 
-WHO = {
+BROKER_FIELDS = {
     "brokerName": "a",
     "brokerAddr": "127.0.0.1:10911",
     "clusterName": "C",
@@ -51,9 +51,9 @@ def packed() -> bytes:
 
 
 def run_beside_server(work, config: NameServerConfig | None = None):
-    """What ``work(connection, server)`` gives, beside a name server on a free port."""
+    """Return the result of ``work(connection, server)``, run beside a name server on a free port."""
 
-    async def both():
+    async def run_work():
         async with ListeningNameServer(config, port=0) as server:
             host, port = server.address.split(":")
             connection = await connect(host, int(port))
@@ -62,11 +62,11 @@ def run_beside_server(work, config: NameServerConfig | None = None):
             finally:
                 connection.close()
 
-    return asyncio.run(asyncio.wait_for(both(), 60))
+    return asyncio.run(asyncio.wait_for(run_work(), 60))
 
 
 async def registered(connection: Connection, **options: str) -> Command:
-    return await connection.ask(Command(103, {**WHO, **options}, BODY))
+    return await connection.ask(Command(103, {**BROKER_FIELDS, **options}, BODY))
 
 
 @pytest.mark.parametrize("form", [0, BINARY])
@@ -75,7 +75,7 @@ def test_a_broker_registers_and_a_client_finds_it(form, compressed):
     async def work(connection, _server):
         body = packed() if compressed else BODY
         crc = str(zlib.crc32(body) & 0x7FFFFFFF)
-        fields = {**WHO, "compressed": str(compressed).lower(), "bodyCrc32": crc}
+        fields = {**BROKER_FIELDS, "compressed": str(compressed).lower(), "bodyCrc32": crc}
         done = await connection.ask(Command(103, fields, body, form=form))
         route = await connection.ask(Command(105, {"topic": "Größe"}, form=form))
         old = await connection.ask(Command(105, {"topic": "Größe"}, version=317))
@@ -90,7 +90,7 @@ def test_a_broker_registers_and_a_client_finds_it(form, compressed):
     assert (wrong.code, wrong.remark) == (1, "crc32 not match")
 
 
-def test_an_unknown_topic_and_an_unknown_request_have_rocketmqs_words():
+def test_an_unknown_topic_and_an_unknown_request_have_rocketmqs_messages():
     async def work(connection, _server):
         return await connection.ask(Command(105, {"topic": "X"})), await connection.ask(Command(4711))
 
@@ -100,7 +100,7 @@ def test_an_unknown_topic_and_an_unknown_request_have_rocketmqs_words():
     assert (request.code, request.remark) == (3, " request type 4711 not supported")
 
 
-def test_every_request_of_the_table_is_answered_also_without_what_it_needs():
+def test_every_request_is_answered_even_without_its_fields():
     async def work(connection, _server):
         await registered(connection)
         return {row.name: await connection.ask(Command(row.code)) for row in NAME_SERVER}
@@ -124,7 +124,7 @@ def test_a_one_way_request_gets_no_answer_not_even_an_error():
     assert run_beside_server(work) is False
 
 
-def test_a_broker_whose_connection_ends_is_gone_at_once():
+def test_a_disconnected_broker_is_removed_at_once():
     async def work(connection, server):
         changes = []
         server.names.changed = changes.append
@@ -153,7 +153,7 @@ def test_a_silent_broker_is_dropped_and_its_connection_closed():
     assert run_beside_server(work, NameServerConfig(scan_interval=20)).code == 17
 
 
-def test_the_key_value_table_is_kept_where_the_configuration_says(tmp_path):
+def test_the_key_value_table_is_saved_at_the_configured_path(tmp_path):
     config = NameServerConfig(kv_config_path=str(tmp_path / "kvConfig.json"), order_message_enable=True)
 
     async def put(connection, _server):
@@ -162,7 +162,7 @@ def test_the_key_value_table_is_kept_where_the_configuration_says(tmp_path):
         await connection.ask(Command(100, {**key, "value": "a:8"}))
         return await registered(connection)
 
-    async def look(connection, _server):
+    async def read_and_delete(connection, _server):
         await registered(connection)
         route = await connection.ask(Command(105, {"topic": "Orders"}))
         listed = await connection.ask(Command(219, {"namespace": "ORDER_TOPIC_CONFIG"}))
@@ -170,13 +170,13 @@ def test_the_key_value_table_is_kept_where_the_configuration_says(tmp_path):
         return route, listed, await connection.ask(Command(101, {"namespace": "ORDER_TOPIC_CONFIG", "key": "Orders"}))
 
     assert json.loads(bytes(run_beside_server(put, config).body)) == {"table": {"Orders": "a:8"}}
-    route, listed, after = run_beside_server(look, config)
+    route, listed, deleted = run_beside_server(read_and_delete, config)
     assert json.loads(bytes(route.body))["orderTopicConf"] == "a:8"
     assert json.loads(bytes(listed.body)) == {"table": {"Orders": "a:8"}}
-    assert after.code == 22
+    assert deleted.code == 22
 
 
-def test_what_is_no_frame_ends_that_connection_alone():
+def test_an_invalid_frame_ends_only_its_connection():
     async def work(connection, server):
         host, port = server.address.split(":")
         reader, writer = await asyncio.open_connection(host, int(port))
@@ -188,7 +188,7 @@ def test_what_is_no_frame_ends_that_connection_alone():
     assert run_beside_server(work).code == 0
 
 
-def test_a_port_that_is_taken_is_one_sentence():
+def test_an_occupied_port_is_a_one_line_error():
     async def work(_connection, server):
         with pytest.raises(CannotRead, match="cannot listen on"):
             await ListeningNameServer(port=int(server.address.split(":")[1])).__aenter__()
@@ -196,7 +196,7 @@ def test_a_port_that_is_taken_is_one_sentence():
     run_beside_server(work)
 
 
-def test_the_configuration_is_told_and_changed_but_for_what_must_not():
+def test_the_configuration_is_readable_and_changeable_except_fixed_keys():
     async def work(connection, _server):
         shown = await connection.ask(Command(319))
         refused = await connection.ask(Command(318, body=b"kvConfigPath=/tmp/x\n"))

@@ -50,7 +50,7 @@ def offered(text: str) -> list[str]:
         ("properties.region ", ["=", "<"]),
     ],
 )
-def test_what_fits_is_offered(typed, among):
+def test_fitting_completions_are_offered(typed, among):
     results = offered(typed)
     assert [text for text in among if text not in results] == []
 
@@ -60,12 +60,12 @@ def test_operators_fit_the_kind():
     assert "<" not in offered("keys ")
 
 
-def test_what_begins_so_comes_before_what_contains_it():
+def test_prefix_matches_come_before_substring_matches():
     assert offered("stor")[:2] == ["storeTimestamp", "storeHost"]
     assert offered("key") == ["keys", "uniqueKey"]
 
 
-def test_the_word_under_the_cursor_is_replaced_whole():
+def test_the_whole_word_under_the_cursor_is_replaced():
     item = complete("size > 1 and topi = 'x'", 17, values_of_field)[0]
     assert ("size > 1 and topi = 'x'"[item.start : item.end], item.text) == ("topi", "topic")
     item = complete('topic = "Stock" and size > 1', 12, values_of_field)[0]
@@ -73,17 +73,17 @@ def test_the_word_under_the_cursor_is_replaced_whole():
     assert item.kind == "value"
 
 
-def test_a_chosen_text_is_quoted_as_it_must_be():
+def test_a_chosen_text_is_quoted_if_needed():
     for item in complete("topic = ", 8, values_of_field):
         assert parse(f"topic = {item.text}").matches({"topic": TOPICS[0]}) is (item.text == '"OrderPaid"')
 
 
-def test_offers_are_limited_and_need_no_known_texts():
+def test_completions_are_limited_and_need_no_known_texts():
     assert len(complete("topic = ", 8, lambda _: [str(n) for n in range(1000)], limit=20)) == 20
     assert complete("topic = ", 8) == []
 
 
 @given(st.text(max_size=40), st.integers(-3, 50))
-def test_nothing_that_is_typed_stops_it(text, cursor):
+def test_any_typed_text_is_accepted(text, cursor):
     for item in complete(text, cursor, values_of_field):
         assert 0 <= item.start <= item.end <= len(text)

@@ -127,7 +127,7 @@ def test_a_unit_and_its_record_get_the_same_answer(text, answer):
         "properties.a != properties.b",
     ],
 )
-def test_a_comparison_with_an_absent_value_is_false_and_not_around_it_true(text):
+def test_a_comparison_with_an_absent_value_is_false_and_its_negation_true(text):
     for item in (BARE, record(BARE)):
         assert parse(text).matches(item) is False
         assert parse(f"not ({text})").matches(item) is True
@@ -150,7 +150,7 @@ def test_a_comparison_with_an_absent_value_is_false_and_not_around_it_true(text)
         ({"crc": "bad"}, ['crc = "bad"']),
     ],
 )
-def test_what_a_unit_is_can_be_asked_in_a_word(changes, texts):
+def test_the_kind_of_a_unit_is_a_single_word_condition(changes, texts):
     item = unit(**changes)
     known_record = record(item)
     if item.stale:
@@ -184,7 +184,7 @@ def test_a_foreign_record_with_values_of_another_kind_counts_as_absent():
         assert parse(text).matches({}) is False
 
 
-def test_the_file_of_a_unit_is_known_where_the_caller_tells_it():
+def test_the_file_of_a_unit_is_known_if_the_caller_passes_it():
     test = parse('file = "00000000000000004096"').compile(lambda offset: f"{offset:020d}")
     assert test(PAID) is True
     assert test(record(PAID)) is False

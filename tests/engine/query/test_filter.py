@@ -69,13 +69,13 @@ def test_conditions_are_joined_with_parentheses_only_where_they_are_needed():
 
 
 @given(conditions(NOW), conditions(NOW))
-def test_joined_texts_mean_what_their_parts_mean(first, second):
-    a, b = text_of(first), text_of(second)
-    for item in ({}, {"size": 5, "topic": "a", "sysFlag": 1, "queueId": 0, "storeTimestamp": NOW}):
-        one, other = (parse(text, now_ms=NOW, zone=UTC).matches(item) for text in (a, b))
-        assert parse(and_(a, b), now_ms=NOW).matches(item) is (one and other)
-        assert parse(or_(a, b), now_ms=NOW).matches(item) is (one or other)
-        assert parse(negate(a), now_ms=NOW).matches(item) is not one
+def test_joined_texts_mean_what_their_parts_mean(tree_a, tree_b):
+    a, b = text_of(tree_a), text_of(tree_b)
+    for record in ({}, {"size": 5, "topic": "a", "sysFlag": 1, "queueId": 0, "storeTimestamp": NOW}):
+        matches_a, matches_b = (parse(text, now_ms=NOW, zone=UTC).matches(record) for text in (a, b))
+        assert parse(and_(a, b), now_ms=NOW).matches(record) is (matches_a and matches_b)
+        assert parse(or_(a, b), now_ms=NOW).matches(record) is (matches_a or matches_b)
+        assert parse(negate(a), now_ms=NOW).matches(record) is not matches_a
 
 
 def test_the_clock_is_read_once_when_the_text_is():

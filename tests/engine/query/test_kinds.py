@@ -32,7 +32,7 @@ def test_a_time_without_an_offset_is_in_the_given_zone():
 
 
 @pytest.mark.parametrize("text", ["yesterday", "2026-13-01", "2026-02-30 10:00", "0001-01-01 00:00:00+14:00"])
-def test_what_is_no_time_is_refused_at_its_place(text):
+def test_an_invalid_time_is_refused_at_its_position(text):
     with pytest.raises(BadFilter) as refused:
         parse_time(text, UTC, 7, len(text))
     assert refused.value.at == 7

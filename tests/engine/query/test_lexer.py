@@ -1,4 +1,4 @@
-"""Words of a filter, each with the place at which it stands."""
+"""Words of a filter, each with its position."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ def test_words_cover_the_text_and_the_last_is_its_end():
     assert (actual_words[-1].kind, actual_words[-1].position) == ("end", len(text))
 
 
-def test_quotes_hide_what_they_hold():
+def test_quotes_hide_their_contents():
     (word, _end) = words(r'"a \"b\" and \u00e9"')
     assert word.value == 'a "b" and é'
 
 
-@pytest.mark.parametrize(("text", "at"), [('topic = "Ord', 8), ("body matches /a", 13), ("queueId = §", 10)])
-def test_what_is_no_word_is_refused_at_its_place(text, at):
+@pytest.mark.parametrize(("text", "position"), [('topic = "Ord', 8), ("body matches /a", 13), ("queueId = §", 10)])
+def test_an_invalid_word_is_refused_at_its_position(text, position):
     with pytest.raises(BadFilter) as wrong:
         words(text)
-    assert wrong.value.at == at
+    assert wrong.value.at == position
 
 
-def test_no_text_is_the_end_and_a_monstrous_one_is_refused():
+def test_an_empty_text_is_only_the_end_and_a_huge_one_is_refused():
     assert [word.kind for word in words("  ")] == ["end"]
     with pytest.raises(BadFilter):
         words("a" * (MAX_FILTER_CHARS + 1))

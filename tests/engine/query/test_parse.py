@@ -1,4 +1,4 @@
-"""Times as they are written in filters."""
+"""Parsing filters: errors with positions, precedence, and times."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from engine.query import parse, text_of
 NOW = 1_795_167_667_250
 
 MISTAKES = [
-    # text, the word that is complained about, what the complaint says
+    # text, the word with the error, the error message
     ('topc = "A"', "topc", "there is no field 'topc'; did you mean topic?"),
     ("TOPIC = 'A'", "TOPIC", "did you mean topic?"),
     ("hash = 5", "hash", "did you mean tagsCode?"),
@@ -89,17 +89,17 @@ MISTAKES = [
 ]
 
 
-@pytest.mark.parametrize(("text", "word", "says"), MISTAKES)
-def test_a_mistake_is_shown_under_its_word(text, word, says):
+@pytest.mark.parametrize(("text", "word", "message"), MISTAKES)
+def test_a_mistake_is_shown_under_its_word(text, word, message):
     with pytest.raises(BadFilter) as caught:
         parse(text, zone=UTC)
     wrong = caught.value
-    assert says in wrong.what
+    assert message in wrong.what
     assert text[wrong.at : wrong.at + wrong.length] == word
     assert wrong.length >= 1
 
 
-def test_the_place_of_the_second_of_two_equal_words_is_told():
+def test_the_second_of_two_equal_words_has_its_own_position():
     with pytest.raises(BadFilter) as caught:
         parse("size > 1 and size")
     assert (caught.value.at, caught.value.length) == (13, 4)
@@ -175,7 +175,7 @@ PIECES = [
 
 
 @given(st.text(max_size=60) | st.lists(st.sampled_from(PIECES), max_size=12).map(" ".join))
-def test_whatever_is_typed_is_a_filter_or_a_complaint_with_a_place(text):
+def test_any_text_is_a_filter_or_an_error_with_a_position(text):
     wrong = None
     try:
         results = parse(text, now_ms=NOW, zone=UTC)
@@ -199,7 +199,7 @@ def test_whatever_is_typed_is_a_filter_or_a_complaint_with_a_place(text):
         "x" * 70_000,
     ],
 )
-def test_a_monstrous_text_is_refused_in_words(text):
+def test_a_huge_text_is_refused_with_a_message(text):
     with pytest.raises(BadFilter):
         parse(text)
 

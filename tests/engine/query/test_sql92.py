@@ -1,4 +1,4 @@
-"""SQL92 over a message's properties, as a broker evaluates it: what cannot be compared does not match."""
+"""SQL92 conditions on a message's properties, evaluated like a broker: values that cannot be compared do not match."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_conditions(text, matches):
 
 
 @pytest.mark.parametrize("text", ["", "region =", "region = 'eu' AND", "= 5", "(region = 'eu'", "region ! 5"])
-def test_what_a_broker_would_refuse_is_refused_with_its_place(text):
+def test_invalid_expressions_are_refused_with_a_position(text):
     with pytest.raises(BadFilter) as wrong:
         compile_sql(text)
     assert 0 <= wrong.value.at <= len(text)

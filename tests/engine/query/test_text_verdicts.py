@@ -1,4 +1,4 @@
-"""Decide conditions on texts of a block: keys, tags, unique keys, properties, bodies, hosts and ids."""
+"""Conditions on texts of a block: keys, tags, unique keys, properties, bodies, hosts and ids."""
 
 from __future__ import annotations
 

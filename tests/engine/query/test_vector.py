@@ -1,6 +1,6 @@
-"""What columns say of a row is never another answer than the unit's.
+"""A filter decided by columns never differs from the decision by the unit.
 
-The rows that a filter takes of a block are those that its plain test takes, whatever the bytes are.
+The rows that a filter selects in a block are those that its plain test selects, whatever the bytes are.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ Block = tuple[UnitColumns, TopicTable, list[message.Unit | None]]
 
 @pytest.fixture(scope="module")
 def blocks(golden: Callable[..., Path]) -> list[Block]:
-    """One scanned block of each store with the units of its rows; None where a row is no unit."""
-    results = []
+    """Return one scanned block of each store with the units of its rows; None for a row that is no unit."""
+    block_list = []
     for name in STORES:
         path = min((golden(name) / "commitlog").iterdir())
         data = path.read_bytes()
@@ -44,12 +44,12 @@ def blocks(golden: Callable[..., Path]) -> list[Block]:
             message.decode(data, int(columns.offset[row])) if columns.kind[row] == UNIT else None
             for row in range(len(columns))
         ]
-        results.append((columns, topics, units))
-    return results
+        block_list.append((columns, topics, units))
+    return block_list
 
 
 def verdicts(expected: Filter, columns: UnitColumns, topics: TopicTable) -> np.ndarray:
-    """The verdict on every row of a block; rows that are no units are −1."""
+    """Return the verdict on every row of a block; rows that are no units are −1."""
     rows = np.flatnonzero(columns["kind"] == UNIT)
     full = np.full(len(columns), -1, np.int8)
     full[rows] = of_rows(expected.tree, columns, topics, None, rows)
@@ -57,7 +57,7 @@ def verdicts(expected: Filter, columns: UnitColumns, topics: TopicTable) -> np.n
 
 
 def check(expected: Filter, block: Block) -> int:
-    """Rows that the columns decide; fails where one of them is decided wrongly."""
+    """Return the rows that the columns decide; fail if one of them is decided wrongly."""
     columns, topics, units = block
     actual_verdicts = verdicts(expected, columns, topics)
     assert len(actual_verdicts) == len(units)
@@ -89,7 +89,7 @@ DECIDED = [
 
 
 @pytest.mark.parametrize("text", DECIDED)
-def test_columns_alone_decide_these(blocks, text):
+def test_columns_alone_decide_these_conditions(blocks, text):
     for block in blocks:
         assert check(parse(text, zone=UTC), block) == len(block[2])
 
@@ -124,7 +124,7 @@ TEXTS = [
 
 
 @pytest.mark.parametrize("text", TEXTS)
-def test_the_bytes_of_a_block_decide_what_is_asked_of_its_texts(blocks, text):
+def test_the_bytes_of_a_block_decide_conditions_on_its_texts(blocks, text):
     for block in blocks:
         assert check(parse(text, zone=UTC), block) == len(block[2])
 
@@ -137,7 +137,7 @@ def test_compressed_bodies_are_left_to_the_unit(blocks):
             assert not verdicts(parse(text), columns, topics)[packed].any()
 
 
-def test_what_only_the_unit_knows_stays_open(blocks):
+def test_conditions_that_need_the_unit_stay_open(blocks):
     for text in ("body = topic", "properties.a = properties.b", 'offsetMsgId contains "A"', "keys contains tags"):
         assert check(parse(text), blocks[0]) == 0, text
     columns, topics, _ = blocks[0]
@@ -177,7 +177,7 @@ def test_an_empty_block_gives_no_rows():
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(tree=conditions(1_795_167_667_250))
-def test_no_filter_is_decided_otherwise_by_columns(blocks, tree):
+def test_columns_decide_every_filter_like_the_unit(blocks, tree):
     for block in blocks:
         check(Filter("random", tree), block)
 
@@ -200,14 +200,14 @@ Block_of_blocks = tuple[UnitColumns, TopicTable]
 
 
 def scanned(data: bytes) -> Block_of_blocks:
-    """The first rows of a log file."""
+    """Return the first rows of a log file."""
     columns, topics = UnitColumns(200), TopicTable()
     scan_block_plain(data, len(data), 0, 0, columns, topics)
     return columns, topics
 
 
 def spoiled(data: bytes, seed: int) -> bytes:
-    """The bytes with odd ones strewn over bodies, topics and properties, so that units stay units."""
+    """Overwrite some bytes in bodies, topics and properties, so that units stay units."""
     columns, _ = scanned(data)
     rng, bad = random.Random(seed), bytearray(data)
     for row in np.flatnonzero(columns["kind"] == UNIT).tolist():
@@ -221,8 +221,8 @@ def spoiled(data: bytes, seed: int) -> bytes:
 
 
 @pytest.fixture(scope="module")
-def blocks_of_blocks(golden: Callable[..., Path]) -> list[Block_of_blocks]:
-    """Blocks of stores as brokers left them, and with odd bytes in the texts of their units."""
+def spoiled_blocks(golden: Callable[..., Path]) -> list[Block_of_blocks]:
+    """Return blocks of real stores, and the same with changed bytes in the texts of their units."""
     results = []
     for name in STORES_of_blocks:
         data = min((golden(name) / "commitlog").iterdir()).read_bytes()
@@ -231,7 +231,7 @@ def blocks_of_blocks(golden: Callable[..., Path]) -> list[Block_of_blocks]:
 
 
 def words(block: UnitColumns) -> list[str]:
-    """Texts that units of a block have, and pieces of them."""
+    """Return texts that occur in units of a block, and parts of them."""
     actual_texts = {"", " ", "%", "\ufffd", "é", "true"}
     for row in np.flatnonzero(block["kind"] == UNIT).tolist()[::7]:
         unit = unit_of(block, row)
@@ -241,7 +241,7 @@ def words(block: UnitColumns) -> list[str]:
 
 
 def about_texts(sought: list[str]) -> st.SearchStrategy[Node]:
-    """Conditions whose constants are texts that occur."""
+    """Generate conditions whose constants are texts that occur."""
     plain = st.sampled_from(["tags", "uniqueKey", "body", "bornHost", "storeHost", "offsetMsgId", "file"]).map(Field)
     named = st.sampled_from(["KEYS", "TAGS", "WAIT", "DELAY", "p1", "p3", "é"]).map(lambda name: Field(name, True))
     field = plain | named
@@ -280,7 +280,7 @@ def about_texts(sought: list[str]) -> st.SearchStrategy[Node]:
 
 
 def assert_same_rows(tree: Node, blocks: list[Block_of_blocks]) -> None:
-    """The rows by columns and bytes are those of the plain test."""
+    """Compare the rows selected by columns and bytes with those of the plain test."""
     expected = Filter("random", tree)
     test = expected.compile(lambda _: FILE)
     for columns, topics in blocks:
@@ -295,50 +295,50 @@ def assert_same_rows(tree: Node, blocks: list[Block_of_blocks]) -> None:
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
-def test_a_block_gives_the_rows_that_the_plain_test_takes(blocks_of_blocks, data):
-    chosen = data.draw(st.sampled_from(range(len(blocks_of_blocks))))
-    assert_same_rows(data.draw(about_texts(words(blocks_of_blocks[chosen][0]))), [blocks_of_blocks[chosen]])
+def test_a_block_gives_the_rows_of_the_plain_test(spoiled_blocks, data):
+    chosen = data.draw(st.sampled_from(range(len(spoiled_blocks))))
+    assert_same_rows(data.draw(about_texts(words(spoiled_blocks[chosen][0]))), [spoiled_blocks[chosen]])
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(tree=conditions(NOW))
-def test_so_it_does_for_conditions_of_any_kind(blocks_of_blocks, tree):
-    assert_same_rows(tree, blocks_of_blocks)
+def test_a_block_gives_the_rows_of_the_plain_test_for_any_condition(spoiled_blocks, tree):
+    assert_same_rows(tree, spoiled_blocks)
 
 
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
-def test_without_compiled_code_the_rows_are_the_same(blocks_of_blocks, data, monkeypatch):
+def test_without_compiled_code_the_rows_are_the_same(spoiled_blocks, data, monkeypatch):
     monkeypatch.setenv("STORESCOPE_PLAIN", "1")
     assert twin() is None
-    chosen = data.draw(st.sampled_from(range(len(blocks_of_blocks))))
-    assert_same_rows(data.draw(about_texts(words(blocks_of_blocks[chosen][0]))), [blocks_of_blocks[chosen]])
+    chosen = data.draw(st.sampled_from(range(len(spoiled_blocks))))
+    assert_same_rows(data.draw(about_texts(words(spoiled_blocks[chosen][0]))), [spoiled_blocks[chosen]])
 
 
-def test_compressed_bodies_and_odd_bytes_are_among_them(blocks_of_blocks):
-    flags = [int(flag) for columns, _ in blocks_of_blocks for flag in columns["sys_flag"]]
+def test_compressed_bodies_and_odd_bytes_are_among_them(spoiled_blocks):
+    flags = [int(flag) for columns, _ in spoiled_blocks for flag in columns["sys_flag"]]
     assert any(flag & message.COMPRESSED for flag in flags)
     assert any(flag & message.INNER_BATCH for flag in flags)
-    assert any("\ufffd" in word for columns, _ in blocks_of_blocks for word in words(columns) if len(word) > 1)
+    assert any("\ufffd" in word for columns, _ in spoiled_blocks for word in words(columns) if len(word) > 1)
 
 
 @given(
     raw=st.lists(st.sampled_from([b"\x01", b"\x02", b"a", b"ab", b"\xff", b" ", b"value" * 9]), max_size=14),
     name=st.sampled_from([b"a", b"ab", b"aa", b"\xff"]),
-    before=st.integers(0, 40),
+    padding=st.integers(0, 40),
 )
-def test_both_twins_find_the_value_of_a_property_where_the_codec_does(raw, name, before):
+def test_both_twins_find_the_value_of_a_property_where_the_codec_does(raw, name, padding):
     text = b"".join(raw)
-    buffer = np.frombuffer(b"\x02" * before + text + b"a\x01zz", np.uint8)
+    buffer = np.frombuffer(b"\x02" * padding + text + b"a\x01zz", np.uint8)
     block = UnitColumns(1)
     block.count, block.buffer = 1, buffer
-    block.properties_position[0], block.properties_length[0] = before, len(text)
-    results = block_texts.property_values(block, np.array([0]), name).to_list()[0]
+    block.properties_position[0], block.properties_length[0] = padding, len(text)
+    value_bytes = block_texts.property_values(block, np.array([0]), name).to_list()[0]
     plain = block_texts.property_values_plain(buffer, block["properties_position"], block["properties_length"], name)
-    assert results == plain.to_list()[0]
+    assert value_bytes == plain.to_list()[0]
     if name != b"\xff":
         value = message.props.decode(text).get(name.decode())
-        assert (None if results is None else results.decode("utf-8", "replace")) == value
+        assert (None if value_bytes is None else value_bytes.decode("utf-8", "replace")) == value
 
 
 @given(
@@ -346,18 +346,18 @@ def test_both_twins_find_the_value_of_a_property_where_the_codec_does(raw, name,
     sought=st.sampled_from([b"", b"a", b"ab", b"ba", b"b" * 40, b"abab" * 9, b"\x00"]),
     how=st.sampled_from(["equal", "contains", "startswith", "endswith"]),
 )
-def test_what_is_asked_of_bytes_is_what_python_says(texts, sought, how):
+def test_text_conditions_agree_with_python(texts, sought, how):
     data = b"".join(texts)
     sizes = np.array([len(text) for text in texts], np.int32)
     starts = np.cumsum(sizes, dtype=np.int64) - sizes
-    held = block_texts.Texts(np.frombuffer(data or b"\0", np.uint8), starts, sizes)
+    block_text = block_texts.Texts(np.frombuffer(data or b"\0", np.uint8), starts, sizes)
     tests = {
         "equal": lambda text: text == sought,
         "contains": lambda text: sought in text,
         "startswith": lambda text: text.startswith(sought),
         "endswith": lambda text: text.endswith(sought),
     }
-    assert held.match(how, sought).tolist() == [int(tests[how](text)) for text in texts]
+    assert block_text.match(how, sought).tolist() == [int(tests[how](text)) for text in texts]
     keys = [[key for key in text.split(b" ") if key] for text in texts]
-    expected = [-1 if not each else int(any(tests[how](key) for key in each)) for each in keys]
-    assert held.match(how, sought, keys=True).tolist() == expected
+    expected = [-1 if not text_keys else int(any(tests[how](key) for key in text_keys)) for text_keys in keys]
+    assert block_text.match(how, sought, keys=True).tolist() == expected

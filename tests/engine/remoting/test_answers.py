@@ -1,4 +1,4 @@
-"""Reading answers of other servers: everything that RocketMQ would not have written is one error."""
+"""Reading answers of other servers: all content that RocketMQ would not write is one kind of error."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from engine.remoting.answers import UnexpectedAnswer, json_object, member_object, member_objects, reading
 
 
-def test_a_reader_that_trips_raises_one_error_that_names_server_request_and_cause() -> None:
+def test_a_failing_reader_raises_one_error_with_server_request_and_cause() -> None:
     words = r"^127\.0\.0\.1:10911: the answer to GET_MAX_OFFSET .* 'offset' is missing$"
     with pytest.raises(UnexpectedAnswer, match=words), reading(30, "127.0.0.1:10911"):
         {}["offset"]

@@ -1,4 +1,4 @@
-"""Every request by number, name and header fields, as a server reads them."""
+"""The table of requests: number, name and header fields, as a server reads them."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ def test_fields_have_their_types_and_absent_ones_are_none():
     pull = request("PULL_MESSAGE")
     kinds = {field.name: field.kind for field in pull.fields}
     assert (kinds["queueId"], kinds["topic"]) == ("int", "str")
-    arguments = {item.name: "7" for item in pull.fields if item.mandatory}
+    arguments = {field.name: "7" for field in pull.fields if field.mandatory}
     read = pull.read(Command(11, arguments))
     assert read["queueId"] == 7
     assert read["topic"] == "7"
     assert {name for name, value in read.items() if value is None} == {
-        one.name for one in pull.fields if not one.mandatory
+        field.name for field in pull.fields if not field.mandatory
     }
 
 
-def test_a_number_that_is_none_counts_as_absent():
+def test_an_invalid_number_counts_as_absent():
     request_fields = {"namespace": "N", "key": "k"}
     assert request("GET_KV_CONFIG").read(Command(101, request_fields)) == request_fields
     with pytest.raises(WrongRequest, match="the request GET_KV_CONFIG needs the field key"):
@@ -55,16 +55,16 @@ def test_a_number_that_is_none_counts_as_absent():
     ],
 )
 def test_numbers_are_read_as_java_reads_them(text, of_32_bits, of_64_bits):
-    """Python read `` 7``, ``1_0`` and any number of digits: a queue of 2³¹ was asked for as if there could be one."""
+    """Python accepts `` 7``, ``1_0`` and any number of digits, so a queue id of 2³¹ was accepted."""
     row = codes._row(codes.RequestCode.SEND_MESSAGE, "", "short:int? wide:long?")
     assert row.read(Command(0, {"short": text, "wide": text})) == {"short": of_32_bits, "wide": of_64_bits}
 
 
 @pytest.mark.parametrize("table", [NAME_SERVER, BROKER, TO_CLIENTS])
-def test_numbers_and_names_are_one_each(table):
+def test_numbers_and_names_are_unique(table):
     assert len(by_code(table)) == len(table)
-    assert len({item.name for item in table}) == len(table)
-    assert all(one.page for one in table)
+    assert len({request.name for request in table}) == len(table)
+    assert all(request.page for request in table)
 
 
 def test_a_refusal_has_a_code_and_words():

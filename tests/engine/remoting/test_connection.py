@@ -1,4 +1,6 @@
-"""Connections on which both sides ask: answers by number, refusals in words, and an end that leaves nothing waiting."""
+"""Connections with requests in both directions: answers by number, refusals with messages, and an end without waiting
+calls.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,7 @@ def echo(request, _connection):
     return answer_to(request, fields=dict(request.fields), body=bytes(request.body))
 
 
-def test_answers_come_to_those_who_asked_in_any_order():
+def test_answers_reach_their_callers_in_any_order():
     async def talk(link, _server):
         asks = [link.ask(Command(7, {"n": str(number)}, b"x" * number)) for number in range(20)]
         return await asyncio.gather(*reversed(asks))
@@ -42,9 +44,10 @@ def test_answers_come_to_those_who_asked_in_any_order():
     assert [(answer.fields["n"], len(answer.body)) for answer in answers] == [(str(n), n) for n in reversed(range(20))]
 
 
-def test_both_sides_have_much_to_say_and_neither_waits_for_the_other_to_read():
-    """A client wrote sixty large requests at once and read no answer while it wrote. The server read no request while
-    its answers were not read, and both stood still until time was over.
+def test_large_traffic_in_both_directions_does_not_block():
+    """A client wrote sixty large requests at once and read no answer meanwhile. The server read no request while its
+    answers
+    were not read, so both blocked until a timeout.
     """
 
     async def talk(link, _server):
@@ -54,7 +57,7 @@ def test_both_sides_have_much_to_say_and_neither_waits_for_the_other_to_read():
     run_talk(echo, talk)
 
 
-def test_who_waits_to_write_goes_on_in_line_when_the_other_side_reads():
+def test_blocked_writers_continue_in_order_when_the_other_side_reads():
     got = []
 
     def handler(request, _connection):
@@ -82,7 +85,7 @@ def test_who_waits_to_write_goes_on_in_line_when_the_other_side_reads():
     run_talk(handler, talk)
 
 
-def test_who_waits_to_write_ends_a_connection_that_takes_nothing():
+def test_a_blocked_writer_ends_a_connection_that_is_not_read():
     async def talk(link, server):
         await asyncio.sleep(0)
         (side,) = server.connections
@@ -97,7 +100,7 @@ def test_who_waits_to_write_ends_a_connection_that_takes_nothing():
     run_talk(echo, talk)
 
 
-def test_a_refusal_has_its_code_and_words_and_a_fault_the_text_of_the_error():
+def test_a_refusal_has_its_code_and_message_and_a_fault_the_errors_text():
     def handler(request, _connection):
         if request.code == 1:
             raise Refused(ResponseCode.TOPIC_NOT_EXIST, "no such topic")
@@ -106,12 +109,12 @@ def test_a_refusal_has_its_code_and_words_and_a_fault_the_text_of_the_error():
     async def talk(link, _server):
         return [await link.ask(Command(code)) for code in (1, 2)]
 
-    first, second = run_talk(handler, talk)
-    assert (first.code, first.remark) == (ResponseCode.TOPIC_NOT_EXIST, "no such topic")
-    assert (second.code, second.remark) == (ResponseCode.SYSTEM_ERROR, "ValueError: odd")
+    refusal, fault = run_talk(handler, talk)
+    assert (refusal.code, refusal.remark) == (ResponseCode.TOPIC_NOT_EXIST, "no such topic")
+    assert (fault.code, fault.remark) == (ResponseCode.SYSTEM_ERROR, "ValueError: odd")
 
 
-def test_the_server_asks_too_and_one_way_gets_no_answer():
+def test_the_server_sends_requests_too_and_one_way_gets_no_answer():
     codes = []
 
     def handler(request, connection):
@@ -128,7 +131,7 @@ def test_the_server_asks_too_and_one_way_gets_no_answer():
     assert codes == [5, 6]
 
 
-def test_who_asks_over_a_connection_that_ends_is_told():
+def test_a_request_over_a_connection_that_ends_fails():
     def handler(_request, connection):
         connection.close()
 
@@ -139,33 +142,34 @@ def test_who_asks_over_a_connection_that_ends_is_told():
     run_talk(handler, talk)
 
 
-def test_an_address_that_is_taken_is_named():
-    first = bind("127.0.0.1", 0)
-    first.listen()
+def test_an_occupied_address_is_named():
+    listener = bind("127.0.0.1", 0)
+    listener.listen()
     try:
-        with pytest.raises(CannotRead, match=f"cannot listen on 127.0.0.1:{port_of(first)}"):
-            bind("127.0.0.1", port_of(first)).listen()
+        with pytest.raises(CannotRead, match=f"cannot listen on 127.0.0.1:{port_of(listener)}"):
+            bind("127.0.0.1", port_of(listener)).listen()
     finally:
-        first.close()
+        listener.close()
 
 
-def test_more_than_are_allowed_are_sent_away():
+def test_connections_over_the_limit_are_refused():
     async def talk(link, server):
         assert (await link.ask(Command(7))).code == 0
         address = next(iter(server.connections))._transport.get_extra_info("sockname")
         with contextlib.suppress(OSError, TimeoutError):
-            other = await connect(*address[:2])
+            excess = await connect(*address[:2])
             with pytest.raises((OSError, CannotRead, TimeoutError)):
-                await other.ask(Command(7))
+                await excess.ask(Command(7))
         return len(server.connections)
 
     assert run_talk(echo, talk, Limits(connections=1)) == 1
 
 
 @pytest.mark.parametrize("turns", range(6))
-def test_who_comes_in_the_turn_of_the_end_sees_the_end(turns: int) -> None:
-    """A client that had been accepted in the turn in which a server was closed was neither read nor closed (asyncio's
-    server in Python 3.11): it waited for an answer until it gave up, again and again over the same connection.
+def test_a_connection_accepted_while_the_server_closes_is_closed(turns: int) -> None:
+    """A client accepted in the event-loop turn in which a server closed was neither read nor closed (asyncio's server
+    in Python
+    3.11). It waited for an answer until its timeout, again and again over the same connection.
     """
 
     async def main() -> bytes:
@@ -186,8 +190,8 @@ def test_who_comes_in_the_turn_of_the_end_sees_the_end(turns: int) -> None:
     assert asyncio.run(main()) == b""
 
 
-def test_what_is_asked_on_in_the_turn_that_brings_answers_goes_out_in_few_writes():
-    """Twenty tasks ask again and again: what they ask on is gathered, and up to 32 KiB are one write."""
+def test_requests_of_one_turn_are_sent_in_few_writes():
+    """Twenty tasks send request after request. The follow-up requests are gathered, and up to 32 KiB are one write."""
 
     async def talk(link, _server):
         writes = []
@@ -212,7 +216,7 @@ def test_what_is_asked_on_in_the_turn_that_brings_answers_goes_out_in_few_writes
 
 
 @pytest.mark.parametrize("size", [100, 20_000, 200_000])
-def test_a_large_frame_among_small_ones_keeps_its_place(size):
+def test_a_large_frame_among_small_ones_keeps_its_order(size):
     order = []
 
     def handler(request, _connection):
@@ -232,10 +236,10 @@ def test_a_large_frame_among_small_ones_keeps_its_place(size):
     assert sorted(order) == [number + 100 * turn for turn in range(3) for number in range(12)]
 
 
-def test_who_waits_longer_than_he_wanted_is_told_and_the_others_wait_on():
+def test_a_timed_out_request_fails_and_the_others_wait_on():
     def handler(request, connection):
         if request.code == 1:
-            return  # never answered
+            return  # this request is never answered
         asyncio.get_running_loop().call_later(0.3, connection.send, answer_to(request))
         return
 
@@ -250,7 +254,7 @@ def test_who_waits_longer_than_he_wanted_is_told_and_the_others_wait_on():
     assert run_talk(handler, talk) == ([TimeoutError] * 3, 0, {})
 
 
-def test_who_stops_waiting_leaves_nothing_behind():
+def test_a_cancelled_request_leaves_no_state():
     def handler(request, _connection):
         return None if request.code == 1 else answer_to(request)
 
@@ -265,7 +269,7 @@ def test_who_stops_waiting_leaves_nothing_behind():
     assert run_talk(handler, talk) == ({}, 0)
 
 
-def test_what_was_said_before_the_connection_is_closed_goes_out():
+def test_frames_written_before_a_close_are_sent():
     def handler(request, connection):
         connection.send(answer_to(request, remark="the last word"))
         connection.close()
@@ -277,7 +281,7 @@ def test_what_was_said_before_the_connection_is_closed_goes_out():
 
 
 def polling(gaps, processors=2, moment=400e-6):
-    """What looks for bytes after reads that came with ``gaps`` (s) between them."""
+    """Return a busy-polling state after reads with ``gaps`` (s) between them."""
     busy_polling, now = BusyPolling(moment, processors), 1.0
     for gap in gaps:
         now += gap
@@ -289,22 +293,22 @@ def polling(gaps, processors=2, moment=400e-6):
     ("gaps", "processors", "looks"),
     [
         ([3e-4] * 20, 2, True),
-        ([3e-4] * 10, 2, False),  # too few yet
+        ([3e-4] * 10, 2, False),  # too few reads yet
         ([3e-4] * 20, 1, False),  # the client needs the one processor
         ([1e-3] * 100, 2, False),
-        ([3e-4, 3e-4, 1e-3] * 50, 2, False),  # one in three comes late
+        ([3e-4, 3e-4, 1e-3] * 50, 2, False),  # one read in three is late
         ([1e-3] + [3e-4] * 20, 2, True),
-        ([3e-4] * 20 + [1e-3, 1e-3], 2, True),  # once it is sure, two that come late are no reason
+        ([3e-4] * 20 + [1e-3, 1e-3], 2, True),  # once polling is on, two late reads do not end it
     ],
 )
-def test_bytes_are_looked_for_all_the_time_only_where_they_keep_coming_soon(gaps, processors, looks):
+def test_busy_polling_needs_reads_in_quick_succession(gaps, processors, looks):
     async def main():
         return polling(gaps, processors).looking
 
     assert asyncio.run(main()) is looks
 
 
-def test_it_sleeps_again_when_nothing_came_for_a_moment():
+def test_busy_polling_ends_after_a_moment_without_reads():
     async def main():
         results = polling([3e-4] * 20, moment=1e9)
         for _ in range(50):

@@ -1,4 +1,4 @@
-"""Memory of all connections together: who waits, who is ended, and that others go on."""
+"""The memory limit of all connections together: which ones wait or are closed, while others continue."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MIB = 1 << 20
 
 
 def large(request, _connection):
-    """A megabyte for request 1, nothing for others."""
+    """Answer request 1 with a megabyte, others with an empty body."""
     return answer_to(request, body=ANSWER if request.code == 1 else b"")
 
 
@@ -31,8 +31,8 @@ async def serving(handler=large, **limits):
         await server.close()
 
 
-def deaf(port: int, data: bytes) -> socket.socket:
-    """A connection that says ``data`` and reads nothing."""
+def open_without_reading(port: int, data: bytes) -> socket.socket:
+    """Open a connection that sends ``data`` and reads no answer."""
     item = socket.socket()
     item.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     item.connect(("127.0.0.1", port))
@@ -56,9 +56,10 @@ def run(talk) -> None:
     asyncio.run(asyncio.wait_for(talk(), 120))
 
 
-def test_a_client_that_does_not_read_gets_one_answer_more_than_it_takes():
-    """A client asked for 400 answers in one write and read none of them. All of them were made before anybody looked
-    at how much it had not read: 90 MiB for each such client.
+def test_answers_stop_for_a_client_that_does_not_read():
+    """A client sent 400 requests in one write and read none of the answers. All answers were built before the unread
+    amount was
+    checked: 90 MiB per such client.
     """
     answered = []
 
@@ -68,15 +69,15 @@ def test_a_client_that_does_not_read_gets_one_answer_more_than_it_takes():
 
     async def talk() -> None:
         async with serving(handler) as (server, port):
-            item = deaf(port, frames(100))
+            item = open_without_reading(port, frames(100))
             await settled(lambda: server.memory.total > 0)
             await asyncio.sleep(0.2)
-            assert len(answered) < 20  # what the buffers of the system take, and one
+            assert len(answered) < 20  # as many answers as the system's buffers take, and one
             assert server.memory.total < 4 * MIB
             received = 0
             item.setblocking(True)
             item.settimeout(30)
-            while received < 100 * MIB:  # it reads after all: everything comes, in order
+            while received < 100 * MIB:  # now the client reads: all answers arrive, in order
                 received += len(await asyncio.to_thread(item.recv, 1 << 20))
             assert answered == list(range(100))
             await settled(lambda: server.memory.total == 0)
@@ -85,33 +86,33 @@ def test_a_client_that_does_not_read_gets_one_answer_more_than_it_takes():
     run(talk)
 
 
-def test_one_way_requests_that_came_whole_before_a_client_left_are_done():
-    """One-way requests that waited behind answers which nobody read must not be lost with the connection."""
-    done = []
+def test_complete_one_way_requests_are_handled_after_a_disconnect():
+    """One-way requests that waited behind unread answers must not be lost with the connection."""
+    handled = []
 
     def handler(request, connection):
-        done.append(request.opaque)
+        handled.append(request.opaque)
         return large(request, connection)
 
     async def talk() -> None:
         async with serving(handler) as (server, port):
             text = b"".join(map(bytes, encode(Command(2, opaque=1_000, flag=ONE_WAY))))
-            item = deaf(port, frames(60) + text)
+            client = open_without_reading(port, frames(60) + text)
             await settled(lambda: server.memory.total > 0)
-            assert 1_000 not in done
-            item.close()
+            assert 1_000 not in handled
+            client.close()
             await settled(lambda: not server.connections)
-            assert done[-1] == 1_000
-            assert len(done) < 60
+            assert handled[-1] == 1_000
+            assert len(handled) < 60
 
     run(talk)
 
 
-def test_above_twice_the_limit_whoever_holds_longest_is_ended():
+def test_above_twice_the_limit_the_longest_holder_is_closed():
     async def talk() -> None:
         async with serving(memory_bytes=4 * MIB) as (server, port):
             link = await connect("127.0.0.1", port)
-            deaf_ones = [deaf(port, frames(20)) for _ in range(30)]
+            deaf_ones = [open_without_reading(port, frames(20)) for _ in range(30)]
             await settled(lambda: len(server.connections) < 31)
             assert (await link.ask(Command(2))).code == 0
             assert server.memory.total <= 8 * MIB
@@ -123,14 +124,14 @@ def test_above_twice_the_limit_whoever_holds_longest_is_ended():
     run(talk)
 
 
-def test_above_the_limit_who_stands_still_is_ended_and_who_reads_is_not(monkeypatch: pytest.MonkeyPatch):
+def test_above_the_limit_stalled_clients_are_closed_and_readers_are_not(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(module, "STALL_TIMEOUT_S", 0.2)
     monkeypatch.setattr(module, "_POLL_INTERVAL_S", 0.05)
 
     async def talk() -> None:
         async with serving(memory_bytes=MIB // 4) as (server, port):
             link = await connect("127.0.0.1", port)
-            item = deaf(port, frames(20))
+            item = open_without_reading(port, frames(20))
             await settled(lambda: len(server.connections) == 2)
             await settled(lambda: len(server.connections) == 1)
             assert len(bytes((await link.ask(Command(1))).body)) == MIB
@@ -140,28 +141,29 @@ def test_above_the_limit_who_stands_still_is_ended_and_who_reads_is_not(monkeypa
     run(talk)
 
 
-def test_parts_of_frames_wait_in_line_and_all_are_answered():
-    """Sixty connections that each sent 14 of 15 MiB took 840 MiB. Above the limit the oldest goes on alone, and the
-    others are read when it is done.
+def test_partial_frames_wait_in_order_and_all_are_answered():
+    """Sixty connections that each sent 14 of 15 MiB used 840 MiB. Above the limit, only the oldest is read, and the
+    others
+    follow when it is complete.
     """
     body = bytes(2 * MIB)
 
     async def talk() -> None:
         async with serving(memory_bytes=8 * MIB) as (server, port):
             links = [await connect("127.0.0.1", port) for _ in range(12)]
-            most = 0
+            peak_bytes = 0
 
             async def watch() -> None:
-                nonlocal most
+                nonlocal peak_bytes
                 while True:
-                    most = max(most, server.memory.total)
+                    peak_bytes = max(peak_bytes, server.memory.total)
                     await asyncio.sleep(0)
 
             watching = asyncio.ensure_future(watch())
             answers = await asyncio.gather(*(link.ask(Command(2, body=body), 60) for link in links))
             watching.cancel()
             assert [answer.code for answer in answers] == [0] * 12
-            assert most <= 16 * MIB
+            assert peak_bytes <= 16 * MIB
             assert server.memory.total == 0
             for link in links:
                 link.close()
@@ -169,7 +171,7 @@ def test_parts_of_frames_wait_in_line_and_all_are_answered():
     run(talk)
 
 
-def test_parts_of_frames_that_never_become_whole_are_given_up(monkeypatch: pytest.MonkeyPatch):
+def test_frames_that_never_complete_are_dropped(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(module, "STALL_TIMEOUT_S", 0.2)
     monkeypatch.setattr(module, "_POLL_INTERVAL_S", 0.05)
     text = b"".join(map(bytes, encode(Command(2, body=bytes(2 * MIB)))))
@@ -196,13 +198,14 @@ def test_parts_of_frames_that_never_become_whole_are_given_up(monkeypatch: pytes
 
 
 def test_a_closed_connection_that_is_not_read_ends(monkeypatch: pytest.MonkeyPatch):
-    """A connection was closed for its silence while its other end had answers to read. It stayed until that end
-    closed it, and kept their memory.
+    """A connection was closed for its silence while the client had unread answers. It stayed, with the memory of those
+    answers,
+    until the client closed it.
     """
 
     async def talk() -> None:
         async with serving(idle=0.3) as (server, port):
-            item = deaf(port, frames(20))
+            item = open_without_reading(port, frames(20))
             await settled(lambda: server.memory.total > 0)
             await settled(lambda: not server.connections)
             item.close()

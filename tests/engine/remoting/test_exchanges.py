@@ -36,8 +36,8 @@ def named(talked: list[Exchange], name: str) -> list[Exchange]:
     return [item for item in talked if item.name == name]
 
 
-def test_every_request_is_there_once_with_its_answer(talked: list[Exchange]) -> None:
-    names = [item.name for item in talked if item.direction == "in"]
+def test_every_request_is_recorded_once_with_its_answer(talked: list[Exchange]) -> None:
+    names = [exchange.name for exchange in talked if exchange.direction == "in"]
     assert names == [
         "HEART_BEAT",
         "SEND_MESSAGE",
@@ -51,29 +51,29 @@ def test_every_request_is_there_once_with_its_answer(talked: list[Exchange]) -> 
         "SEND_MESSAGE",
         "END_TRANSACTION",
     ]
-    assert all(one.answer is not None for one in talked if not one.one_way)
-    assert not any(one.waits for one in talked)
+    assert all(exchange.answer is not None for exchange in talked if not exchange.one_way)
+    assert not any(exchange.waits for exchange in talked)
 
 
-def test_a_send_tells_where_it_wrote(talked: list[Exchange]) -> None:
-    first, second, *_ = named(talked, "SEND_MESSAGE")
-    assert (first.topic, first.queue_id, first.offset, first.group) == ("Orders", 0, 0, "senders")
-    assert first.written_at == 0
-    assert second.offset == 1
-    assert second.written_at is not None
-    assert second.written_at > 0
-    assert second.ms is not None
-    assert second.ms >= 0
+def test_a_send_has_its_written_offset(talked: list[Exchange]) -> None:
+    first_send, second_send, *_ = named(talked, "SEND_MESSAGE")
+    assert (first_send.topic, first_send.queue_id, first_send.offset, first_send.group) == ("Orders", 0, 0, "senders")
+    assert first_send.written_at == 0
+    assert second_send.offset == 1
+    assert second_send.written_at is not None
+    assert second_send.written_at > 0
+    assert second_send.ms is not None
+    assert second_send.ms >= 0
 
 
-def test_a_held_pull_is_told_from_one_that_was_answered_at_once(talked: list[Exchange]) -> None:
+def test_a_held_pull_is_distinguished_from_one_answered_at_once(talked: list[Exchange]) -> None:
     at_once, output, refused = named(talked, "PULL_MESSAGE")
     assert (at_once.held, output.held, refused.held) == (False, True, False)
     assert (output.offset, output.answer_code) == (3, 0)
     assert answer_name(refused.answer_code or 0) == "TOPIC_NOT_EXIST"
 
 
-def test_what_the_broker_asks_goes_the_other_way(talked: list[Exchange]) -> None:
+def test_requests_of_the_broker_have_the_other_direction(talked: list[Exchange]) -> None:
     (reported,) = named(talked, "NOTIFY_CONSUMER_IDS_CHANGED")
     assert (reported.direction, reported.one_way, reported.group) == ("out", True, "readers")
 
@@ -87,7 +87,7 @@ def test_the_record_has_bodies_by_length_and_digest(talked: list[Exchange]) -> N
     assert record["bytes"] > 100
 
 
-def test_a_record_gives_the_exchange_again(talked: list[Exchange]) -> None:
+def test_an_exchange_is_restored_from_its_record(talked: list[Exchange]) -> None:
     (broken,) = Exchanges().take(FrameEvent(0, 1, BROKEN, b"GET / HTTP/1.1", None, "no frame"))
     for item in (*talked, broken):
         second_exchange = exchange_of(request_record(item), item.number)
@@ -123,7 +123,7 @@ def test_letters_of_a_short_send_stand_for_their_fields() -> None:
 
 
 def test_answers_find_the_request_of_their_side() -> None:
-    """Both sides count their opaques: the same number means two requests."""
+    """Both sides number their requests separately, so the same opaque means two requests."""
     table = Exchanges()
     (ours,) = table.take(a_frame(Command(34, opaque=5)))
     (theirs,) = table.take(a_frame(Command(39, opaque=5), WENT))
@@ -134,7 +134,7 @@ def test_answers_find_the_request_of_their_side() -> None:
     assert list(table.take(a_frame(answer, WENT))) == []
 
 
-def test_a_connection_that_ends_leaves_no_one_waiting() -> None:
+def test_a_closed_connection_leaves_no_waiting_exchange() -> None:
     table = Exchanges()
     list(table.take(FrameEvent(0, 1, OPENED, b"10.0.0.1:5 namesrv")))
     (request,) = table.take(a_frame(Command(105, {"topic": "T"}, opaque=1)))
@@ -143,13 +143,13 @@ def test_a_connection_that_ends_leaves_no_one_waiting() -> None:
     assert (request.waits, request.ms, request.answer_code) == (False, None, None)
 
 
-def test_broken_bytes_are_an_exchange_of_their_own() -> None:
+def test_broken_bytes_are_a_separate_exchange() -> None:
     (broken,) = Exchanges().take(FrameEvent(0, 1, BROKEN, b"GET / HTTP/1.1", None, "no frame"))
     assert (broken.broken, broken.name, broken.waits) == (True, "", False)
     assert request_record(broken)["broken"]["reason"] == "no frame"
 
 
-def test_a_client_is_who_its_heartbeat_says(talked: list[Exchange]) -> None:
+def test_a_client_is_named_by_its_heartbeat(talked: list[Exchange]) -> None:
     talker = HeartbeatClient()
     for item in talked:
         if item.direction == "in":
@@ -158,7 +158,7 @@ def test_a_client_is_who_its_heartbeat_says(talked: list[Exchange]) -> None:
     assert talker.language == "JAVA"
 
 
-def test_a_heartbeat_that_is_no_json_tells_nothing() -> None:
+def test_an_invalid_heartbeat_is_ignored() -> None:
     talker = HeartbeatClient()
     command = Command(34, body=b"{no", version=399)
     (item,) = Exchanges().take(a_frame(command))

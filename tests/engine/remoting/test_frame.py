@@ -1,4 +1,4 @@
-"""Frames as RocketMQ's own classes wrote them, whatever a socket cuts, and whatever is no frame."""
+"""Frames: those of RocketMQ's own classes, frames in pieces, and invalid frames."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_bytes_of_rocketmq_are_read_and_written(name):
 
 
 @pytest.mark.parametrize("step", [1, 3, 7, 64])
-def test_frames_come_in_whatever_pieces(step):
+def test_frames_may_arrive_in_any_pieces(step):
     data = b"".join(data for data, _ in VECTORS.values())
     assert read(data, step) == [command for _, command in VECTORS.values()]
 
@@ -105,7 +105,7 @@ def framed(header: bytes, form: int = JSON, body: bytes = b"") -> bytes:
     ],
 )
 def test_fields_may_be_absent_or_numbers(fields, expected):
-    """The C++ client sends numbers, and others none at all."""
+    """The C++ client sends numbers, and other clients send no fields at all."""
     [command] = read(framed(json.dumps({"code": 34, "extFields": fields, "opaque": 1}).encode(), body=b"{}"))
     assert command == Command(34, expected, b"{}", opaque=1, version=0)
 
@@ -115,7 +115,7 @@ def test_an_empty_value_of_a_binary_header_is_absent():
     assert read(data) == [Command(35, {"producerGroup": "P"}, form=BINARY)]
 
 
-def test_a_code_without_room_in_the_binary_form_goes_as_json():
+def test_a_code_too_large_for_the_binary_form_is_sent_as_json():
     [command] = read(b"".join(encode(Command(200050, {"topic": "T"}, form=BINARY))))
     assert (command.code, command.form) == (200050, JSON)
 
@@ -140,15 +140,15 @@ def test_a_code_without_room_in_the_binary_form_goes_as_json():
         (b"PROXY TCP4 1.2.3.4 5.6.7.8 1 2\r\n", "PROXY"),
     ],
 )
-def test_what_is_no_frame_is_told_and_ends_the_connection(data, words):
-    first = b"" if words in {"TLS", "PROXY"} else ROUTE_JSON
+def test_an_invalid_frame_is_reported_and_ends_the_connection(data, words):
+    valid_frame = b"" if words in {"TLS", "PROXY"} else ROUTE_JSON
     reader = FrameReader()
-    reader.feed(first + data)
-    *before, fault = reader.commands()
-    assert len(before) == bool(first)
+    reader.feed(valid_frame + data)
+    *commands_before, fault = reader.commands()
+    assert len(commands_before) == bool(valid_frame)
     assert isinstance(fault, Fault)
     assert words in fault.reason
-    assert fault.offset == len(first)
+    assert fault.offset == len(valid_frame)
     reader.feed(ROUTE_JSON)
     assert list(reader.commands()) == []
     assert reader.held == 0
@@ -193,7 +193,7 @@ def test_what_is_written_is_read(sent, step):
 
 @given(st.sampled_from([data for data, _ in VECTORS.values()]), st.data())
 def test_no_bytes_raise(data, draw):
-    """Each answer is a command or a fault, and no more is held than came."""
+    """Each result is a command or a fault, and the reader holds no more bytes than it received."""
     spoiled = bytearray(data)
     for _ in range(draw.draw(st.integers(1, 4))):
         spoiled[draw.draw(st.integers(0, len(spoiled) - 1))] = draw.draw(st.integers(0, 255))

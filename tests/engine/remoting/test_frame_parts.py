@@ -1,4 +1,4 @@
-"""Where the parts of a frame lie: each field's bytes say what it says; what is cut off has parts as far as it goes."""
+"""The parts of a frame: each field's bytes have its value, and a truncated frame has the parts that are present."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TEXTS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=1
 
 
 @pytest.mark.parametrize("form", [JSON, BINARY])
-def test_every_field_has_its_place(form: int) -> None:
+def test_every_field_has_its_position(form: int) -> None:
     command = Command(310, {"a": "g", "b": 'To"p}ic', "i": "KEYS\x01K1\x02"}, b"body", 7, 2, "why: {not}", form=form)
     frame = b"".join(encode(command))
     parts = frame_parts(frame)
@@ -49,7 +49,7 @@ def test_any_bytes_have_parts_within_them(data):
         assert 0 <= position <= position + size <= len(data)
 
 
-def test_a_frame_that_is_cut_off_has_parts_as_far_as_it_goes() -> None:
+def test_a_truncated_frame_has_its_present_parts() -> None:
     for form in (JSON, BINARY):
         frame = b"".join(encode(Command(310, {"a": "g", "b": "T"}, b"body", form=form)))
         for length in range(len(frame)):

@@ -1,4 +1,4 @@
-"""Who holds a port that is taken."""
+"""The process that holds an occupied port."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Recordings: what is written is read, whatever is cut off; a bound that says what it left out; the log of requests."""
+"""Recordings: written items are read back, also from truncated files; a size limit reports what it left out; the
+request log.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,7 @@ ITEMS = [
 ]
 
 
-def test_items_go_and_come_back() -> None:
+def test_items_round_trip() -> None:
     assert list(decode_events(io.BytesIO(encode_events(ITEMS)))) == ITEMS
 
 
@@ -50,7 +52,7 @@ def test_a_recording_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert (list(recording), recording.left_out) == (ITEMS, 0)
 
 
-def test_a_recording_that_was_cut_off_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
+def test_a_truncated_recording_is_read_to_its_end(tmp_path: Path) -> None:
     magic = MAGIC + encode_events(ITEMS)
     for length in range(len(MAGIC), len(magic)):
         (tmp_path / "cut").write_bytes(magic[:length])
@@ -60,7 +62,7 @@ def test_a_recording_that_was_cut_off_is_read_as_far_as_it_goes(tmp_path: Path) 
         assert recording.left_out is None
 
 
-def test_a_full_recording_says_what_it_left_out(tmp_path: Path) -> None:
+def test_a_full_recording_reports_what_it_left_out(tmp_path: Path) -> None:
     recorder = Recorder(tmp_path / "full", len(MAGIC) + len(encode_events(ITEMS[:2])))
     for item in [*ITEMS, *ITEMS]:
         recorder.take(item)
@@ -70,7 +72,7 @@ def test_a_full_recording_says_what_it_left_out(tmp_path: Path) -> None:
     assert recording.left_out == 4
 
 
-def test_what_is_no_recording_is_refused(tmp_path: Path) -> None:
+def test_another_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "no").write_bytes(b"{}\n")
     with pytest.raises(CannotRead, match="is not a recording"):
         list(Recording(tmp_path / "no"))
@@ -96,8 +98,13 @@ def test_the_log_has_a_line_for_each_exchange(tmp_path: Path) -> None:
         assert not contract_records.complaints(line), line
     assert [line["name"] for line in lines].count("PULL_MESSAGE") == 3
     assert [line["held"] for line in lines if line["name"] == "PULL_MESSAGE"] == [False, True, False]
-    last = lines[-1]
-    assert (last["name"], last["answer"], last["ms"], last["language"]) == ("HEART_BEAT", None, None, "GO")
+    last_line = lines[-1]
+    assert (last_line["name"], last_line["answer"], last_line["ms"], last_line["language"]) == (
+        "HEART_BEAT",
+        None,
+        None,
+        "GO",
+    )
 
 
 def entries(store: MessageStore, topic: str) -> list[bytes]:
@@ -119,7 +126,7 @@ def test_the_second_store_holds_what_the_first_does(tmp_path: Path) -> None:
             assert (result.sent, result.one_way, result.unanswered) == (11, 1, 0)
             assert result.same + result.differs + result.answered_now + result.one_way == result.sent
             assert (result.same, result.differs) == (10, 0), [item for item in calls if not item.same]
-            assert result.left_out == 1  # what the broker asked itself
+            assert result.left_out == 1  # requests of the broker itself
             server.broker.store.wait_dispatched()
             assert entries(server.broker.store, "Orders") == [b"cup 0", b"cup 1", b"cup 2", b"cup 3"]
 
@@ -128,11 +135,11 @@ def test_the_second_store_holds_what_the_first_does(tmp_path: Path) -> None:
         message = store.get_message("g", "Orders", 2, 0)
         assert message is not None
         with message:
-            assert [unit.body for unit in message.units()] == [b"0"]  # the transaction, committed at its new place
+            assert [unit.body for unit in message.units()] == [b"0"]  # the transaction, committed at its new offset
 
 
 async def recorded_filler(store: MessageStore) -> None:
-    """Other places than in the first store: a message of another topic stands in front."""
+    """Put a message of another topic first, so that offsets differ from those in the first store."""
     from engine.codec.encode import Message
 
     assert store.put_message(Message("Filler", b"x" * 1000)).ok

@@ -1,4 +1,4 @@
-"""Settings out of a properties file: Java's names, their types, and what cannot be taken."""
+"""Settings from a properties file: Java's names, their types, and invalid values."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from engine.remoting.settings import attributes_by_key, key, key_value_pairs, ov
 
 @dataclass(frozen=True)
 class SampleSettings:
-    """One setting of each type, and something that is none."""
+    """One setting of each type, and one field that is no setting."""
 
     port: int = key("listenPort", 7)
     path: str = key("storePath", "")
     fast: bool = key("isFast", default=False)
-    other: int = 5
+    not_a_setting: int = 5
 
 
 def test_values_come_by_their_java_names_and_types():
@@ -29,19 +29,19 @@ def test_values_come_by_their_java_names_and_types():
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("\nlistenPort=high", "line 2, listenPort: expected a number, found 'high'"),
         ("isFast=yes", "line 1, isFast: expected true or false, found 'yes'"),
         ("listenPort=-1", "line 1, listenPort: expected a number, found '-1'"),
     ],
 )
-def test_a_wrong_value_is_told_with_its_line(text, said):
-    with pytest.raises(UsageError, match=said):
+def test_a_wrong_value_is_reported_with_its_line(text, message):
+    with pytest.raises(UsageError, match=message):
         overlay(SampleSettings(), text, "some.conf")
 
 
-def test_a_number_below_zero_is_taken_where_the_usual_one_is():
-    """``defaultPopShareQueueNum=-1`` stands in files of real brokers."""
+def test_a_negative_number_is_accepted_if_the_default_is_negative():
+    """``defaultPopShareQueueNum=-1`` is in files of real brokers."""
     results, unknown = overlay(BrokerConfig(), "defaultPopShareQueueNum=-1\n")
     assert (results.pop_share_queues, unknown) == (-1, [])

@@ -1,4 +1,4 @@
-"""Signatures: a vector of a real client, and what is left out of them."""
+"""Signatures: a check vector of a real client, and fields that are not signed."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def test_capitals_come_before_small_letters() -> None:
 
 
 def test_a_query_by_unique_key_may_leave_its_field_out() -> None:
-    """4.9 and older clients do, later ones do not."""
+    """4.9 and older clients leave it out, later ones do not."""
     fields = {"topic": "Orders", "key": "K", "_UNIQUE_KEY_QUERY": "true", "AccessKey": "RocketMQ"}
     for without in ("", "_UNIQUE_KEY_QUERY"):
         signed = {**fields, "Signature": signature("12345678", signed_content(fields, b"", without))}
         assert is_signed(Command(12, signed), "12345678")
-    other = {**fields, "Signature": signature("12345678", signed_content(fields, b"", "topic"))}
-    assert not is_signed(Command(12, other), "12345678")
+    wrongly_signed = {**fields, "Signature": signature("12345678", signed_content(fields, b"", "topic"))}
+    assert not is_signed(Command(12, wrongly_signed), "12345678")
 
 
 def test_what_is_not_signed_is_not_signed() -> None:

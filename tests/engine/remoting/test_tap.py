@@ -1,4 +1,4 @@
-"""What a tap sees is what went over the wire; one that fails harms nobody; the ring is bounded."""
+"""A tap sees exactly the frames of the connection. A failing tap does no harm, and the ring is bounded."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from engine.remoting.frame import Command, FrameReader
 from engine.remoting.tap import Ring
 
 
-def test_frames_are_kept_as_they_came_and_went(tmp_path: Path) -> None:
+def test_frames_are_recorded_unchanged(tmp_path: Path) -> None:
     observed = recorded_requests.seen_in_a_talk(tmp_path / "store")
     assert (observed[0].kind, observed[-1].kind) == (OPENED, CLOSED)
-    assert {one.kind for one in observed} == {OPENED, CAME, WENT, LATER, CLOSED}
-    for item in observed[1:-1]:
+    assert {event.kind for event in observed} == {OPENED, CAME, WENT, LATER, CLOSED}
+    for frame_event in observed[1:-1]:
         reader = FrameReader()
-        reader.feed(item.data)
+        reader.feed(frame_event.data)
         (command,) = reader.commands()
         assert isinstance(command, Command)
-        assert item.command is not None
+        assert frame_event.command is not None
         assert (command.code, command.opaque, command.fields) == (
-            item.command.code,
-            item.command.opaque,
-            item.command.fields,
+            frame_event.command.code,
+            frame_event.command.opaque,
+            frame_event.command.fields,
         )
-        assert command.body == item.body
+        assert command.body == frame_event.body
 
 
-def test_what_is_no_frame_is_seen_with_its_reason(tmp_path: Path) -> None:
+def test_invalid_bytes_are_recorded_with_a_reason(tmp_path: Path) -> None:
     calls: list[FrameEvent] = []
 
     async def spoken() -> None:
@@ -48,27 +48,27 @@ def test_what_is_no_frame_is_seen_with_its_reason(tmp_path: Path) -> None:
     assert "more than" in broken.reason
 
 
-def test_who_fails_is_told_no_more_and_the_broker_goes_on(tmp_path: Path) -> None:
+def test_a_failing_tap_is_removed_and_the_broker_continues(tmp_path: Path) -> None:
     reports: list[FrameEvent] = []
 
-    def full(seen: FrameEvent) -> None:
-        reports.append(seen)
+    def failing_tap(event: FrameEvent) -> None:
+        reports.append(event)
         raise OSError("no space left on device")
 
-    observed = recorded_requests.seen_in_a_talk(tmp_path / "store", full)
+    observed = recorded_requests.seen_in_a_talk(tmp_path / "store", failing_tap)
     assert len(reports) == 1
     assert len(observed) > 20
 
 
-def test_the_oldest_frames_make_room() -> None:
+def test_the_oldest_frames_are_dropped_for_new_ones() -> None:
     ring = Ring(10_000)
     for number in range(100):
         ring.take(FrameEvent(number, 1, CAME, b"x" * 400))
     assert ring.bytes <= 10_000
-    first, saved = ring.since(0, 1 << 20)
-    assert first == ring.dropped == 90
-    assert [item.time for item in saved] == list(range(90, 100))
-    first, some = ring.since(95, 2_000)
-    assert (first, [one.time for one in some]) == (95, [95, 96])
+    first_number, events = ring.since(0, 1 << 20)
+    assert first_number == ring.dropped == 90
+    assert [event.time for event in events] == list(range(90, 100))
+    first_number, further_events = ring.since(95, 2_000)
+    assert (first_number, [event.time for event in further_events]) == (95, [95, 96])
     assert ring.since(100, 1) == (100, [])
     assert len(ring.since(99, 1)[1]) == 1

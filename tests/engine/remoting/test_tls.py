@@ -1,4 +1,4 @@
-"""Who must speak TLS, who may, and what a server says to those who do otherwise."""
+"""TLS modes: who must use TLS, who may, and how a server treats other clients."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def run(tls: Tls, body: Callable[[int, Server], object], limits: Limits | None =
 
 
 async def answer_or_none(port: int, secret: bool, body: bytes = b"asked") -> bytes | None:
-    """What the server answers; None where it ends the connection."""
+    """Return the server's answer; None if it closes the connection."""
     try:
         connection = await connect("127.0.0.1", port, tls=trusting() if secret else None)
         try:
@@ -55,7 +55,7 @@ async def answer_or_none(port: int, secret: bool, body: bytes = b"asked") -> byt
     ("mode", "plain", "secret"),
     [("disabled", True, False), ("permissive", True, True), ("enforcing", False, True)],
 )
-def test_the_mode_says_who_is_answered(tmp_path: Path, mode: str, plain: bool, secret: bool) -> None:
+def test_the_mode_decides_which_clients_are_answered(tmp_path: Path, mode: str, plain: bool, secret: bool) -> None:
     tls, without_effect = read_tls(tls_properties(tmp_path, mode))
     assert without_effect == []
 
@@ -89,7 +89,7 @@ def test_without_a_certificate_tls_is_refused_and_plain_requests_are_answered(tm
     run(tls, both)
 
 
-def test_clients_that_say_nothing_or_nonsense_hold_nobody_up(tmp_path: Path) -> None:
+def test_silent_and_invalid_clients_block_no_others(tmp_path: Path) -> None:
     tls, _ = read_tls(tls_properties(tmp_path, "permissive", "pass word"))
 
     async def silent(port: int, server: Server) -> None:
@@ -99,7 +99,7 @@ def test_clients_that_say_nothing_or_nonsense_hold_nobody_up(tmp_path: Path) -> 
             opened[1].close()
             assert await answer_or_none(port, SECRET) == b"asked"
             async with asyncio.timeout(60):
-                while server._beginning:  # until they were idle for too long
+                while server._beginning:  # until they have been idle for too long
                     await asyncio.sleep(0.01)
             assert await answer_or_none(port, PLAIN) == b"asked"
         finally:
@@ -109,15 +109,15 @@ def test_clients_that_say_nothing_or_nonsense_hold_nobody_up(tmp_path: Path) -> 
     run(tls, silent, Limits(idle=0.5))
 
 
-def test_more_connections_than_may_stand_are_sent_away(tmp_path: Path) -> None:
+def test_connections_over_the_limit_are_refused(tmp_path: Path) -> None:
     tls, _ = read_tls(tls_properties(tmp_path, "permissive"))
 
     async def many(port: int, _: Server) -> None:
         opened: list[Connection] = [await connect("127.0.0.1", port) for _ in range(3)]
-        assert [bytes((await one.ask(Command(105, body=b"a"))).body) for one in opened] == [b"a"] * 3
+        assert [bytes((await connection.ask(Command(105, body=b"a"))).body) for connection in opened] == [b"a"] * 3
         assert await answer_or_none(port, PLAIN) is None
-        for item in opened:
-            item.close()
+        for connection in opened:
+            connection.close()
 
     run(tls, many, Limits(connections=3))
 
@@ -152,20 +152,20 @@ def test_clients_show_a_certificate_where_they_must(tmp_path: Path) -> None:
         ("tls.enable=true\ntls.client.authServer=true", "tls.client.trustCertPath: no certificates"),
     ],
 )
-def test_what_cannot_be_met_is_one_sentence(tmp_path: Path, text: str, words: str) -> None:
+def test_an_invalid_tls_configuration_is_one_sentence(tmp_path: Path, text: str, words: str) -> None:
     file = tmp_path / "tls.properties"
     file.write_text(text + "\n")
     with pytest.raises(StoreError, match=words):
         read_tls(file)
 
 
-def test_a_key_of_another_certificate_is_told(tmp_path: Path) -> None:
+def test_a_key_of_another_certificate_is_reported(tmp_path: Path) -> None:
     file = tls_properties(tmp_path, "permissive")
     (tmp_path / "other").mkdir()
-    _, other = self_signed(tmp_path / "other")
-    file.write_text(file.read_text().replace(str(tmp_path / "server.key"), str(other)))
+    _, other_key = self_signed(tmp_path / "other")
+    file.write_text(file.read_text().replace(str(tmp_path / "server.key"), str(other_key)))
     with pytest.raises(CannotRead, match=r"KEY_VALUES_MISMATCH|no certificate with its key"):
         read_tls(file)
-    other.write_bytes(b"nonsense")
+    other_key.write_bytes(b"nonsense")
     with pytest.raises(CannotRead, match="no certificate with its key"):
         read_tls(file)

@@ -24,5 +24,5 @@ def test_ids_of_one_moment_and_over_a_month_s_end_differ() -> None:
     now = 1_700_000_000_000
     unique_ids = [unique_id(now + day * 86_400_000) for day in range(40) for _ in range(3)]
     assert len(set(unique_ids)) == len(unique_ids)
-    counters = [parse_unique_key(item).counter for item in unique_ids]
-    assert [(after - before) & 0xFFFF for before, after in itertools.pairwise(counters)] == [1] * 119
+    counters = [parse_unique_key(text).counter for text in unique_ids]
+    assert [(next_counter - counter) & 0xFFFF for counter, next_counter in itertools.pairwise(counters)] == [1] * 119

@@ -1,4 +1,6 @@
-"""A store follows a master: every byte, over links that break, and never where it is no beginning of that log."""
+"""A store follows a master: it copies every byte over links that break, and refuses a log that is not its
+continuation.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ from engine.store.put_raw_units import append_replicated
 
 
 async def follow(copy: MessageStore, port: int, end: int, start: int | None = 0) -> Follower:
-    """Follow until the copy ends at ``end``, or raise what ended it before."""
+    """Follow until the copy ends at ``end``, or raise the error that ended it."""
     follower = Follower(copy, "127.0.0.1", port, start=start)
     going = asyncio.ensure_future(follower.run())
     while not going.done() and (copy.positions().wrote < end or not follower.progress.caught_up):
@@ -51,7 +53,7 @@ def test_the_copy_has_the_masters_bytes_and_its_queues(tmp_path: Path) -> None:
     run(scenario)
 
 
-def test_a_link_that_breaks_anywhere_is_begun_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broken_link_is_opened_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_LONGEST_PAUSE_S", 0.01)
 
     async def scenario() -> None:
@@ -63,55 +65,56 @@ def test_a_link_that_breaks_anywhere_is_begun_again(tmp_path: Path, monkeypatch:
                     real.cut()
                     put(real.store, 4)
                 follower = await asyncio.wait_for(going, 60)
-                assert follower.progress.links >= 1  # one that is cut before it is answered is not counted
+                assert follower.progress.links >= 1  # a link that is cut before its answer is not counted
                 await follow(copy, port, real.store.positions().wrote)
                 assert log_of(copy) == log_of(real.store)
 
     run(scenario)
 
 
-def test_an_end_is_heard_while_a_broken_link_is_cleared_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A slave that was told to end in the moment in which its master had gone followed for ever: it took its own end
-    for that of its flushing.
+def test_a_stop_works_while_a_broken_link_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A slave that was stopped at the moment in which its master disappeared followed forever: it took its own
+    cancellation
+    for that of its flush task.
     """
-    leaving, held = asyncio.Event(), asyncio.Event()
+    leaving, may_leave = asyncio.Event(), asyncio.Event()
 
     async def flush(_self: Follower, _writer: asyncio.StreamWriter) -> None:
         try:
             await asyncio.Event().wait()
         finally:
             leaving.set()
-            await held.wait()
+            await may_leave.wait()
 
     monkeypatch.setattr(Follower, "_flush", flush)
 
     async def scenario() -> None:
-        async with master(tmp_path / "a") as (real, port):
+        async with master(tmp_path / "a") as (master_server, port):
             with MessageStore(tmp_path / "b", CONFIG) as copy:
                 follower = Follower(copy, "127.0.0.1", port, start=0)
-                going = asyncio.ensure_future(follower.run())
+                following = asyncio.ensure_future(follower.run())
                 while not follower.progress.received:
                     await asyncio.sleep(0.01)
-                real.cut()
+                master_server.cut()
                 await leaving.wait()
-                going.cancel()
-                held.set()
-                await asyncio.wait({going}, timeout=10)
-                assert going.cancelled()
+                following.cancel()
+                may_leave.set()
+                await asyncio.wait({following}, timeout=10)
+                assert following.cancelled()
 
     run(scenario)
 
 
-def test_a_copy_goes_on_where_it_ended(tmp_path: Path) -> None:
+def test_a_copy_continues_where_it_ended(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with master(tmp_path / "a") as (real, port):
             with MessageStore(tmp_path / "b", CONFIG) as copy:
                 await follow(copy, port, real.store.positions().wrote)
             put(real.store, 30)
             with MessageStore(tmp_path / "b", CONFIG) as copy:
-                before = copy.positions().wrote
+                end_before = copy.positions().wrote
                 follower = await follow(copy, port, real.store.positions().wrote)
-                assert follower.progress.received == real.store.positions().wrote - before
+                assert follower.progress.received == real.store.positions().wrote - end_before
                 assert log_of(copy) == log_of(real.store)
 
     run(scenario)
@@ -122,15 +125,15 @@ def test_an_empty_copy_begins_with_the_last_file_as_a_slave_does(tmp_path: Path)
         async with master(tmp_path / "a") as (real, port):
             with MessageStore(tmp_path / "b", CONFIG) as copy:
                 await follow(copy, port, real.store.positions().wrote, start=None)
-                last = real.store.parts.files.last
-                assert last is not None
-                assert copy.positions().min == last.start_offset > 0
-                assert log_of(copy) == last.read(0, last.wrote)
+                last_file = real.store.parts.files.last
+                assert last_file is not None
+                assert copy.positions().min == last_file.start_offset > 0
+                assert log_of(copy) == last_file.read(0, last_file.wrote)
 
     run(scenario)
 
 
-def test_what_is_no_beginning_of_the_masters_log_is_refused_and_stays(tmp_path: Path) -> None:
+def test_a_store_with_another_log_is_refused_and_unchanged(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with master(tmp_path / "a", 4) as (real, port):
             for name, words in (("other", "they differ"), ("longer", "the master's log ends at")):
@@ -140,10 +143,10 @@ def test_what_is_no_beginning_of_the_masters_log_is_refused_and_stays(tmp_path: 
                     else:
                         append_replicated(copy.parts.commit_log, 0, log_of(real.store), 0)
                         put(copy, 2)
-                    before = log_of(copy)
+                    log_before = log_of(copy)
                     with pytest.raises(NotAPrefix, match=words):
                         await follow(copy, port, 1 << 40)
-                    assert log_of(copy) == before
+                    assert log_of(copy) == log_before
 
     run(scenario)
 
@@ -160,11 +163,11 @@ def test_files_of_another_length_are_refused(tmp_path: Path) -> None:
     run(scenario)
 
 
-def test_a_master_that_is_away_is_told_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreachable_master_is_reported_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def tried() -> None:
         tries, output = [], []
 
-        async def refused(*_at: object) -> None:
+        async def refused(*_address: object) -> None:
             tries.append(1)
             raise ConnectionRefusedError(errno.ECONNREFUSED, "Connect call failed ('127.0.0.1', 1)")
 
@@ -184,9 +187,10 @@ def test_a_master_that_is_away_is_told_once(tmp_path: Path, monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("start", [None, 0])
-def test_a_master_without_a_message_is_waited_for(tmp_path: Path, start: int | None) -> None:
-    """A new master and its slave were started together. The slave took the master's first heartbeat for a log that
-    does not have what it asked for, and ended; the messages that came a minute later were never copied.
+def test_a_copy_waits_for_the_first_message_of_a_master(tmp_path: Path, start: int | None) -> None:
+    """A new master and its slave were started together. The slave took the master's first heartbeat for a log without
+    the
+    requested offset, and ended. The messages of the next minute were never copied.
     """
 
     async def scenario() -> None:
@@ -206,15 +210,16 @@ def test_a_master_without_a_message_is_waited_for(tmp_path: Path, start: int | N
     run(scenario)
 
 
-def test_a_link_between_two_files_is_waited_for(tmp_path: Path) -> None:
-    """A master whose last file was just full sent a heartbeat of the next file, which had no byte yet. An empty slave
-    that linked in that moment ended.
+def test_a_copy_waits_at_the_border_of_two_files(tmp_path: Path) -> None:
+    """A master whose last file was just full sent a heartbeat of the next file, which was still empty. An empty slave
+    that
+    connected at that moment ended.
     """
     size = CONFIG.mapped_file_size_commit_log
 
     async def scenario() -> None:
         async with master(tmp_path / "a", 0) as (real, port):
-            real.store.parts.commit_log.begin_at(size)  # files before are gone, and the last one has no byte yet
+            real.store.parts.commit_log.begin_at(size)  # the earlier files are deleted, and the last one is still empty
             with MessageStore(tmp_path / "b", CONFIG) as copy:
                 follower = Follower(copy, "127.0.0.1", port)
                 going = asyncio.ensure_future(follower.run())
@@ -232,8 +237,8 @@ def test_a_link_between_two_files_is_waited_for(tmp_path: Path) -> None:
 
 
 def test_a_copy_with_an_empty_first_file_begins_with_the_first_byte(tmp_path: Path) -> None:
-    """A slave was killed after its first file was made and before a byte came. It asked for the master's last file,
-    got another offset than its own and ended at every start.
+    """A slave was killed after its first file was made and before the first byte. It asked for the master's last file,
+    got another offset than its own, and ended at every start.
     """
 
     async def scenario() -> None:
@@ -250,11 +255,10 @@ async def answer_of(minimum: int, maximum: int) -> Master:
     return Master(minimum, maximum, CONFIG.mapped_file_size_commit_log)
 
 
-def test_a_copy_that_begins_where_the_master_has_deleted_begins_with_its_first_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The master deleted its first file after it was asked where its log begins. The copy waited for bytes that never
-    come, or ended.
+def test_a_copy_begins_with_the_masters_first_remaining_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The master deleted its first file after it had reported where its log begins. The copy waited for bytes that
+    never
+    came, or ended.
     """
     monkeypatch.setattr(module, "_FIRST_PAUSE_S", 0.0)
     size = CONFIG.mapped_file_size_commit_log
@@ -276,8 +280,8 @@ def test_a_copy_that_begins_where_the_master_has_deleted_begins_with_its_first_f
     run(scenario)
 
 
-def test_a_copy_that_ends_before_the_masters_log_begins_is_told_so(tmp_path: Path) -> None:
-    """A slave was away until its master had deleted the files that it needed next. It was told that the master's log
+def test_a_copy_that_ends_before_the_masters_log_gets_a_clear_error(tmp_path: Path) -> None:
+    """A slave was away until its master had deleted the files that it needed next. The error said that the master's log
     ends before its own.
     """
     size = CONFIG.mapped_file_size_commit_log

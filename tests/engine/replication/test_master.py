@@ -1,4 +1,4 @@
-"""What a broker says of its log."""
+"""Information that a broker gives about its log."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from engine.replication.master import Master, SlavePosition, ask_master, ask_sla
 from engine.replication.source import Slave
 
 
-def test_a_broker_tells_its_log(tmp_path: Path) -> None:
+def test_a_broker_reports_its_log(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:
             await client.send("Orders", b"x")
@@ -45,7 +45,7 @@ def test_a_real_broker_names_its_version(monkeypatch: pytest.MonkeyPatch, ordina
 def test_a_broker_of_5_4_and_later_names_its_version_only(
     monkeypatch: pytest.MonkeyPatch, name: str, release: str | None
 ) -> None:
-    """They leave brokerVersion out, so that a new replica of a real 5.4.0 was written as 5.5 writes it."""
+    """These releases leave brokerVersion out, so a new replica of a real 5.4.0 was written like 5.5."""
 
     async def answers(*_: object) -> list[bytes]:
         figures = {"commitLogMinOffset": "0", "commitLogMaxOffset": "7", "brokerVersionDesc": name}
@@ -55,7 +55,7 @@ def test_a_broker_of_5_4_and_later_names_its_version_only(
     assert asyncio.run(ask_master("127.0.0.1", 1)) == Master(0, 7, 4096, release)
 
 
-def test_a_broker_tells_who_follows_it_on_its_own_ruler(tmp_path: Path) -> None:
+def test_a_broker_reports_its_slaves_by_its_own_offsets(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:
             await client.send("Orders", b"x")
@@ -70,7 +70,7 @@ def test_a_broker_tells_who_follows_it_on_its_own_ruler(tmp_path: Path) -> None:
     run(scenario)
 
 
-def test_nobody_there_and_somebody_else_say_nothing() -> None:
+def test_no_server_and_another_server_give_no_answer() -> None:
     async def scenario() -> None:
         async def hang_up(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             writer.close()

@@ -1,4 +1,4 @@
-"""A master's HA port, held to the words of a real master (docs/formats/replication.md,
+"""A master's HA port, compared with the bytes of a real master (docs/formats/replication.md,
 docs/protocol/check-vectors.md#ha).
 """
 
@@ -43,26 +43,26 @@ def test_bytes_come_from_the_asked_offset_and_never_over_a_files_end(tmp_path: P
     run(scenario)
 
 
-def test_an_empty_slave_gets_the_last_file_and_a_word_where_nothing_comes(tmp_path: Path, monkeypatch) -> None:
+def test_an_empty_slave_gets_the_last_file_and_then_heartbeats(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(source, "_HEARTBEAT_INTERVAL_S", 0.05)
 
     async def scenario() -> None:
         async with master(tmp_path) as (real, port):
-            last = real.store.parts.files.last
-            assert last is not None
+            last_file = real.store.parts.files.last
+            assert last_file is not None
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             writer.write(report(0))
-            assert (await read_report(reader))[0] == last.start_offset
-            while (word := await read_report(reader))[1]:
+            assert (await read_report(reader))[0] == last_file.start_offset
+            while (transfer := await read_report(reader))[1]:
                 pass
-            assert word == (real.store.positions().wrote, b"")
+            assert transfer == (real.store.positions().wrote, b"")
             writer.close()
             await writer.wait_closed()
 
     run(scenario)
 
 
-def test_a_slave_that_says_nothing_is_let_go(tmp_path: Path, monkeypatch) -> None:
+def test_a_silent_slave_is_disconnected(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(source, "_SILENCE_TIMEOUT_S", 0.1)
 
     async def scenario() -> None:

@@ -1,4 +1,4 @@
-"""What goes over an HA port: transfers cut anywhere, whole units out of them."""
+"""Transfers over an HA port, cut at any position, and the complete units in them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from engine.errors import CorruptUnit
 from engine.replication.transfer import Receiver, Transfer, UnitCutter, report
 
 FILE = 4096
-# what a master of 5.3.3 sent (docs/protocol/check-vectors.md#ha): 11,894 bytes from offset 256 on, then nothing new
+# sent by a master of 5.3.3 (docs/protocol/check-vectors.md#ha): 11,894 bytes from offset 256 on, then a heartbeat
 HEADER = bytes.fromhex("000000000000010000002e76")
 IDLE = bytes.fromhex("0000000000002f7600000000")
 
@@ -29,7 +29,7 @@ def log(tmp_path: Path) -> bytes:
     return b"".join(put_log.bytes())
 
 
-def test_a_masters_words_are_read_however_they_are_cut() -> None:
+def test_transfers_are_read_in_any_pieces() -> None:
     raw = HEADER + bytes(range(256)) * 46 + bytes(118) + IDLE
     for seed in range(20):
         draw, receiver, results, position = random.Random(seed), Receiver(), [], 0
@@ -41,20 +41,20 @@ def test_a_masters_words_are_read_however_they_are_cut() -> None:
     assert report(256).hex() == "0000000000000100"
 
 
-def test_what_no_master_sends_is_refused() -> None:
+def test_invalid_transfers_are_refused() -> None:
     for raw in (b"HTTP/1.1 400 Bad", b"\xff" * 12):
         with pytest.raises(CorruptUnit, match="expected a transfer of an HA port"):
             Receiver().feed(raw)
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_only_whole_units_come_out_and_all_bytes_do(log: bytes, seed: int) -> None:
+def test_the_cutter_returns_only_complete_units_and_all_bytes(log: bytes, seed: int) -> None:
     draw, cutter, copied, position = random.Random(seed), UnitCutter(0, FILE), bytearray(), 0
     while position < len(log):
         stop = min(position + draw.choice([1, 9, 333, 5000]), len(log))
-        before = cutter.offset
+        offset_before = cutter.offset
         feed = cutter.feed(Transfer(position, log[position:stop]))
-        assert before == len(copied)
+        assert offset_before == len(copied)
         copied += feed
         position = stop
     assert bytes(copied) == log

@@ -1,4 +1,4 @@
-"""RocksDB databases are opened through a private view: rows come out, nothing is written, damage is said."""
+"""RocksDB databases are opened through a private view: rows are read, nothing is written, damage is reported."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ROWS = {f"key-{number:05d}".encode(): f"value {number}".encode() * 9 for number 
 
 
 @pytest.fixture
-def made(tmp_path):
+def database_folder(tmp_path):
     return made_rocksdb.make_database(tmp_path / "db", {"default": ROWS, "offset": {b"a": b"1"}})
 
 
@@ -31,8 +31,8 @@ def leftovers() -> list[Path]:
     return sorted(Path(tempfile.gettempdir()).glob(PREFIX + "*"))
 
 
-def test_rows_are_read_by_family_and_key(made):
-    with open_rocksdb(made, Reading(), ("default", "offset")) as database:
+def test_rows_are_read_by_family_and_key(database_folder):
+    with open_rocksdb(database_folder, Reading(), ("default", "offset")) as database:
         assert database.families == {"default", "offset"}
         assert database.get("default", b"key-00007") == b"value 7" * 9
         assert database.get("default", b"key-99999") is None
@@ -74,18 +74,18 @@ def test_every_form_of_table_files_is_read(form, tmp_path):
         assert dict(database.rows("default")) == ROWS
 
 
-def test_nothing_is_written_linked_or_left(made):
-    """A hard link would show in the inode of the store's file: its link count, and the time of its change."""
-    before = golden_stores.fingerprint(made)
-    inodes = {path.name: (path.stat().st_ctime_ns, path.stat().st_nlink) for path in made.iterdir()}
-    known = leftovers()
-    with watching(made) as seen, open_rocksdb(made, Reading()) as database:
+def test_reading_leaves_no_writes_links_or_files(database_folder):
+    """A hard link would be visible in the inode of the store's file: its link count, and its change time."""
+    fingerprint_before = golden_stores.fingerprint(database_folder)
+    inodes = {path.name: (path.stat().st_ctime_ns, path.stat().st_nlink) for path in database_folder.iterdir()}
+    leftovers_before = leftovers()
+    with watching(database_folder) as accesses, open_rocksdb(database_folder, Reading()) as database:
         assert len(list(database.rows("default"))) == len(ROWS)
-        assert len(leftovers()) == len(known) + 1
-    assert seen == []
-    assert golden_stores.changes(before, golden_stores.fingerprint(made)) == []
-    assert inodes == {path.name: (path.stat().st_ctime_ns, path.stat().st_nlink) for path in made.iterdir()}
-    assert leftovers() == known
+        assert len(leftovers()) == len(leftovers_before) + 1
+    assert accesses == []
+    assert golden_stores.changes(fingerprint_before, golden_stores.fingerprint(database_folder)) == []
+    assert inodes == {path.name: (path.stat().st_ctime_ns, path.stat().st_nlink) for path in database_folder.iterdir()}
+    assert leftovers() == leftovers_before
 
 
 def test_a_database_that_a_writer_holds_is_read(tmp_path):
@@ -162,29 +162,29 @@ DAMAGES = [remove_table, cut_table, break_footer, remove_current, garble_current
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_damage_is_said_with_its_file(damage, made):
-    words = damage(made)
+def test_damage_is_reported_with_its_file(damage, database_folder):
+    words = damage(database_folder)
     reading = Reading()
-    known = leftovers()
-    with pytest.raises(DamagedDatabase, match=words), open_rocksdb(made, reading) as database:
+    leftovers_before = leftovers()
+    with pytest.raises(DamagedDatabase, match=words), open_rocksdb(database_folder, reading) as database:
         list(database.rows("default"))
     assert reading.unread, "nothing may be concluded"
     assert PREFIX not in reading.unread[0].words
-    assert leftovers() == known
+    assert leftovers() == leftovers_before
 
 
-def test_a_damaged_block_ends_no_list_silently(made):
+def test_a_damaged_block_ends_no_list_silently(database_folder):
     """The binding's own iterators ended at a damaged block as if the rows ended there."""
-    table = largest_table(made)
+    table = largest_table(database_folder)
     overwrite(table, table.stat().st_size // 3, b"\xff" * 64)
-    with open_rocksdb(made, Reading()) as database:
+    with open_rocksdb(database_folder, Reading()) as database:
         with pytest.raises(DamagedDatabase, match="checksum mismatch"):
             list(database.rows("default"))
         with pytest.raises(DamagedDatabase, match="checksum mismatch"):
             database.values("default", b"key", b"kez")
 
 
-def test_a_torn_end_of_the_write_ahead_log_is_what_a_crash_leaves(tmp_path):
+def test_a_torn_end_of_the_write_ahead_log_is_accepted(tmp_path):
     folder = made_rocksdb.make_database(tmp_path / "db", {"default": ROWS}, flush=False)
     log = max(folder.glob("*.log"), key=lambda path: path.stat().st_size)
     log.write_bytes(log.read_bytes()[:-5])
@@ -192,7 +192,7 @@ def test_a_torn_end_of_the_write_ahead_log_is_what_a_crash_leaves(tmp_path):
         assert len(list(database.rows("default"))) == len(ROWS) - 1
 
 
-def test_damage_inside_the_write_ahead_log_is_said(tmp_path):
+def test_damage_inside_the_write_ahead_log_is_reported(tmp_path):
     folder = made_rocksdb.make_database(tmp_path / "db", {"default": ROWS}, flush=False)
     log = max(folder.glob("*.log"), key=lambda path: path.stat().st_size)
     overwrite(log, log.stat().st_size // 2, b"\xff" * 64)
@@ -200,12 +200,12 @@ def test_damage_inside_the_write_ahead_log_is_said(tmp_path):
         open_rocksdb(folder, Reading())
 
 
-def test_a_manifest_of_another_time_is_said(tmp_path):
-    """RocksDB opens it without a word: the writes between an old manifest and a new log were gone."""
+def test_an_outdated_manifest_is_reported(tmp_path):
+    """RocksDB opens such a database without an error: the writes between an old manifest and a new log were missing."""
     folder = made_rocksdb.make_database(tmp_path / "db", {"default": {b"a": b"1"}})
     newer = made_rocksdb.make_database(tmp_path / "newer", {"default": ROWS}, flush=False)
     log = bytearray(max(newer.glob("*.log"), key=lambda path: path.stat().st_size).read_bytes())
-    log[HEAD_BYTES : HEAD_BYTES + 8] = (1000).to_bytes(8, "little")  # as if its first write were number 1,000
+    log[HEAD_BYTES : HEAD_BYTES + 8] = (1000).to_bytes(8, "little")  # its first write gets the number 1,000
     for path in folder.glob("*.log"):
         path.unlink()
     (folder / "000900.log").write_bytes(log)
@@ -213,13 +213,13 @@ def test_a_manifest_of_another_time_is_said(tmp_path):
         open_rocksdb(folder, Reading())
 
 
-def test_a_missing_column_family_is_said(made):
+def test_a_missing_column_family_is_reported(database_folder):
     with pytest.raises(DamagedDatabase, match="expected a RocksDB with the column family timer, found default, offset"):
-        open_rocksdb(made, Reading(), ("default", "timer"))
+        open_rocksdb(database_folder, Reading(), ("default", "timer"))
 
 
-def test_a_file_without_read_rights_is_named(made, monkeypatch):
-    table = largest_table(made)
+def test_a_file_without_read_rights_is_named(database_folder, monkeypatch):
+    table = largest_table(database_folder)
     reading = Reading()
 
     def refuse(path: str) -> int:
@@ -230,7 +230,7 @@ def test_a_file_without_read_rights_is_named(made, monkeypatch):
     real = reading._disk.open
     monkeypatch.setattr(reading, "_disk", type("Disk", (type(reading._disk),), {"open": staticmethod(refuse)})())
     with pytest.raises(CannotRead, match="Permission denied"):
-        open_rocksdb(made, reading)
+        open_rocksdb(database_folder, reading)
     assert [item.file for item in reading.unread] == [str(table)]
 
 

@@ -1,4 +1,4 @@
-"""The register of rules and the records that come of it."""
+"""The table of rules and the records built from it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from engine.rules.findings import SEVERITIES, SNAPSHOT_FIRST, Kind, at_least
 
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=lambda rule: rule.id)
-def test_a_rule_says_what_why_and_what_next(rule):
+def test_a_rule_has_a_title_a_reason_and_a_step(rule):
     assert re.fullmatch(r"(CL|CM|CQ|IX|CK|CF|AB|TM|DK|DL|RP)\d\d", rule.id)
     assert rule.severity in SEVERITIES
     assert len(rule.title) > 10
@@ -32,7 +32,7 @@ def test_circumstances_make_a_finding_lighter():
     assert RULES["CQ10"].found("text", severity="note").severity == "note"
 
 
-def test_a_blank_that_left_room_is_never_more_than_a_note():
+def test_an_early_blank_is_never_more_than_a_note():
     assert CL10.severity == "note"
 
 

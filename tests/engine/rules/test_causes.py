@@ -1,4 +1,4 @@
-"""What follows from another finding stands below it as a note."""
+"""Consequences of a finding are notes below it."""
 
 from __future__ import annotations
 
@@ -15,19 +15,28 @@ from engine.rules.causes import by_cause
 from engine.rules.findings import Finding, at_least, in_order
 
 
-def test_what_follows_is_a_note_that_points_to_its_cause():
+def test_a_consequence_is_a_note_that_points_to_its_cause():
     follower = RULES["CF02"].found("text", caused_by="CQ10")
     assert (follower.severity, follower.caused_by, follower.command) == ("note", "CQ10", None)
     assert follower.next_step == "Do what CQ10 says."
     assert RULES["CQ08"].found("text", caused_by="CQ10").severity == "chat"
 
 
-def test_a_cause_stands_right_before_what_follows_from_it():
-    cause, other, lone = RULES["CQ10"].found("a"), RULES["CL03"].found("b"), CL10.found("c")
-    first, second = RULES["CF02"].found("d", caused_by="CQ10"), RULES["CQ13"].found("e", caused_by="CF02")
-    assert in_order([second, lone, cause, first, other]) == [other, cause, first, second, lone]
-    assert in_order([first, lone]) == [first, lone]
-    assert len(in_order([RULES["CQ10"].found("a", caused_by="CF02"), first])) == 2
+def test_a_cause_comes_right_before_its_consequences():
+    cause, grave_finding, lone = RULES["CQ10"].found("a"), RULES["CL03"].found("b"), CL10.found("c")
+    consequence, second_consequence = (
+        RULES["CF02"].found("d", caused_by="CQ10"),
+        RULES["CQ13"].found("e", caused_by="CF02"),
+    )
+    assert in_order([second_consequence, lone, cause, consequence, grave_finding]) == [
+        grave_finding,
+        cause,
+        consequence,
+        second_consequence,
+        lone,
+    ]
+    assert in_order([consequence, lone]) == [consequence, lone]
+    assert len(in_order([RULES["CQ10"].found("a", caused_by="CF02"), consequence])) == 2
 
 
 pytestmark = pytest.mark.golden
@@ -35,7 +44,7 @@ pytestmark = pytest.mark.golden
 
 @pytest.fixture
 def store(golden, tmp_path) -> Callable[..., Path]:
-    """A copy of a broker's store to spoil; its timer wheel stays where it is, it says nothing here."""
+    """Copy a broker's store to spoil it. The timer wheel is left out because these tests do not need it."""
 
     def copy(name: str = "broker-orders") -> Path:
         path = tmp_path / "the store"
@@ -51,7 +60,7 @@ def grave(root: Path, least: str = "warn") -> list[Finding]:
         ]
 
 
-def test_of_several_torn_tables_the_topics_are_mended_first(store):
+def test_the_topics_table_is_repaired_first(store):
     root = store()
     for name in ("consumerOffset.json", "topics.json", "subscriptionGroup.json"):
         (root / "config" / name).write_bytes(b"{")

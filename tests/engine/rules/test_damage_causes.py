@@ -1,4 +1,4 @@
-"""What bytes that are no unit look like, in words."""
+"""Descriptions of invalid bytes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from engine.rules import damage_causes
 PAGE = 4096
 
 
-def test_zeros_lost_pages_a_changed_head_and_other_bytes_are_told_apart():
+def test_zeros_lost_pages_a_changed_head_and_other_bytes_are_distinguished():
     noise = random.Random(1).randbytes(3 * PAGE)
     holed = noise[:PAGE] + bytes(PAGE) + noise[2 * PAGE :]
     assert "are zero: they were never written" in damage_causes.of_damaged_range(bytes(100), 500, 100)
@@ -37,7 +37,7 @@ def test_properties_and_units_that_belong_elsewhere():
 
 
 def test_many_zeros_up_to_the_end_may_be_an_older_copy_of_the_file():
-    """A restored file of the log was "a write that was lost"; the messages are in the newer file."""
+    """A restored log file was reported as "a write that was lost", although its messages are in the newer file."""
     zeros = bytes(damage_causes.OLD_COPY_BYTES)
     reported = damage_causes.of_damaged_range(b"x" * 4096 + zeros, 8192, 4096 + len(zeros))
     assert reported.endswith("the write was lost, or an older copy of the file stands there")

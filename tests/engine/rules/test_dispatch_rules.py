@@ -1,4 +1,4 @@
-"""Into which further queues a unit goes."""
+"""The further queues of a unit."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ LIGHT = [
 ]
 
 
-@pytest.mark.parametrize(("names", "offsets", "found"), LIGHT)
-def test_a_unit_names_its_further_queues(names, offsets, found):
+@pytest.mark.parametrize(("names", "offsets", "expected_entries"), LIGHT)
+def test_a_unit_names_its_further_queues(names, offsets, expected_entries):
     properties = {"INNER_MULTI_DISPATCH": names, "INNER_MULTI_QUEUE_OFFSET": offsets}
-    assert light_entries(properties, "T", 3) == found
+    assert light_entries(properties, "T", 3) == expected_entries
 
 
 @pytest.mark.parametrize("topic", ["%RETRY%g", "rmq_sys_x", "SCHEDULE_TOPIC_XXXX"])

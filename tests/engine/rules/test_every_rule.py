@@ -1,4 +1,4 @@
-"""Every rule has a store on which it speaks and one on which it is silent."""
+"""Every rule has a store that violates it and one that does not."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_a_healthy_store_gives_no_finding(root):
 
 
 @pytest.mark.parametrize("rule", sorted(RULES))
-def test_speaks_on_the_broken_store(rule, root, healthy_store):
+def test_the_rule_is_violated_on_the_broken_store(rule, root, healthy_store):
     BROKEN[rule](root, healthy_store)
     observed = findings_by_rule(root, CONFIG.get(rule))
     assert rule in observed, {id_: [f.message for f in findings] for id_, findings in observed.items()}
@@ -66,7 +66,7 @@ def test_every_rule_has_a_broken_store():
     assert ENTRIES > 58
 
 
-def test_only_the_named_rules_are_told(root, healthy_store):
+def test_only_the_named_rules_are_reported(root, healthy_store):
     BROKEN["CL03"](root, healthy_store)
     (root / "abort").touch()
     with open_store(root) as store:
@@ -86,13 +86,13 @@ CONFS = [
 
 
 @pytest.mark.parametrize(("values", "keys", "severity"), CONFS)
-def test_a_configuration_that_does_not_fit_is_the_only_error(root, values, keys, severity):
+def test_a_wrong_configuration_is_the_only_error(root, values, keys, severity):
     observed = findings_by_rule(root, MessageStoreConfig(**values, given=frozenset(keys.split())))
     assert [f.severity for f in observed.pop("CF05") if f.evidence["keys"][0] in keys.split()] == [severity]
     assert not any(at_least(f.severity, "warn") for findings in observed.values() for f in findings)
 
 
-def test_entries_taken_for_bytes_are_named(root):
+def test_entry_counts_used_as_byte_sizes_are_named(root):
     texts = frozenset({"mappedFileSizeConsumeQueue"})
     observed = findings_by_rule(root, MessageStoreConfig(mapped_file_size_consume_queue=20, given=texts))
     assert any("20 entries of 20 bytes were meant" in f.message for f in observed["CF05"])
@@ -103,7 +103,7 @@ class StopAtOnce:
         return True
 
 
-def test_a_check_that_is_stopped_says_so(root):
+def test_a_stopped_check_is_incomplete(root):
     with open_store(root) as store:
         *_, summary = check(store, cancel=StopAtOnce())
     assert not summary.complete
@@ -116,7 +116,7 @@ def test_progress_reaches_the_end(root):
     assert observed[-1][0] == observed[-1][1] > 0
 
 
-def test_a_damaged_unit_tells_the_entries_that_lead_into_it(root, healthy_store):
+def test_a_damaged_unit_lists_the_entries_that_lead_into_it(root, healthy_store):
     BROKEN["CL01"](root, healthy_store)
     (finding,) = findings_by_rule(root)["CL01"]
     unit = healthy_store.units[20]

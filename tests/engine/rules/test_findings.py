@@ -15,7 +15,7 @@ def test_a_finding_becomes_the_record_of_the_contract():
     assert (record["title"], record["causedBy"]) == (RULES["CL03"].title, None)
 
 
-def test_a_command_names_the_store_as_a_shell_reads_it():
+def test_a_command_quotes_the_store_for_a_shell():
     assert RULES["CQ03"].found("text").of_store("/a b/s").command == "storescope dispatch '/a b/s' --to NEW"
     assert RULES["CL03"].found("text").of_store("/s").command is None
 
@@ -38,7 +38,7 @@ def test_severities_rise():
     assert [at_least(severity, "warn") for severity in SEVERITIES] == [False, False, True, True]
 
 
-# A rule speaks only where all that it concludes from was read.
+# A rule is reported only if all its evidence was read.
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_severities_rise():
         ("/s/stray", "other"),
     ],
 )
-def test_a_file_belongs_to_the_part_in_which_it_lies(file, part):
+def test_a_file_belongs_to_the_part_of_its_folder(file, part):
     assert part_of(file, "/s", ["/s/commitlog", "/logs"]) == {part}
 
 
@@ -67,7 +67,7 @@ def test_a_log_elsewhere_is_the_log_and_the_store_s_own_folder_is_everything():
     assert part_of("/store2/lock", "/s", ["/logs"]) == ALL
 
 
-def test_what_was_not_read_keeps_rules_quiet_and_a_rule_that_nobody_listed_first():
+def test_unread_parts_suppress_rules_unlisted_rules_first():
     assert may_speak("CL01", ALL)
     assert not may_speak("CL07", frozenset({"log"}))
     assert may_speak("CL07", frozenset({"index"}))
@@ -75,10 +75,10 @@ def test_what_was_not_read_keeps_rules_quiet_and_a_rule_that_nobody_listed_first
     assert may_speak("ZZ99", frozenset())
 
 
-# Rules are registered under their ids, in the group that the first two letters say.
+# Rules are registered under their ids, in the group of their first two letters.
 
 
-def test_a_rule_stands_under_its_id_in_its_group():
+def test_a_rule_is_registered_by_id_and_group():
     rules = Register()
     sample = rules.add("IX99", "warn", "Title", "Why.", "What next.", "#1", needs=INDEX)
     assert rules["IX99"] is sample

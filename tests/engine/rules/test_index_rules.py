@@ -1,4 +1,4 @@
-"""Chains of an index file proven from its bytes alone."""
+"""Chains of an index file, checked from its bytes alone."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ LINKED = [
 ]
 
 
-@pytest.mark.parametrize(("at", "link", "kind"), LINKED)
-def test_one_wrong_link_is_one_fault(at, link, kind):
+@pytest.mark.parametrize(("position", "link", "kind"), LINKED)
+def test_one_wrong_link_is_one_fault(position, link, kind):
     links = LINKS.copy()
-    links[at] = link
+    links[position] = link
     (bad,) = chains(links=links).bad
-    assert (bad.entry, bad.actual, bad.kind) == (at + 1, link, kind)
+    assert (bad.entry, bad.actual, bad.kind) == (position + 1, link, kind)
     assert str(bad.entry) in link_words(bad)
 
 
@@ -67,7 +67,7 @@ def test_a_slot_names_the_newest_of_its_chain(value, kind):
 
 
 @pytest.mark.parametrize("settled", range(7))
-def test_slots_that_were_read_while_entries_came_are_each_of_a_moment_of_its_own(settled):
+def test_slots_read_during_writes_may_differ_in_age(settled):
     new_chains = Chains(SLOTS, 7)
     new_chains.feed(1, HASHES[:settled], LINKS[:settled])
     new_chains.settle()
@@ -82,7 +82,7 @@ def test_slots_that_were_read_while_entries_came_are_each_of_a_moment_of_its_own
             assert [bad.actual for bad in new_chains.slots(stored)] == [value] * (value not in may), (slot, value)
 
 
-def test_an_entry_with_another_hash_is_told_from_wrong_links():
+def test_an_entry_with_another_hash_is_distinguished_from_wrong_links():
     hashes = HASHES.copy()
     hashes[1] = 3
     new_chains = chains(hashes)
@@ -92,10 +92,10 @@ def test_an_entry_with_another_hash_is_told_from_wrong_links():
     assert with_changed_hash(chains(links=links).bad) is None
 
 
-def test_the_header_counts_what_is_there():
+def test_the_header_counts_the_entries():
     header = IndexHeader(1, 2, 100, 900, 2, 7)
     assert header_faults(header, 2, 6, 100, 900) == []
-    assert header_faults(IndexHeader(1, 2, 100, 900, 6, 7), 2, 6, 100, 900) == []  # older releases counted each put
+    assert header_faults(IndexHeader(1, 2, 100, 900, 6, 7), 2, 6, 100, 900) == []  # older releases counted every put
     assert len(header_faults(IndexHeader(1, 2, 101, 901, 3, 9), 2, 6, 100, 900)) == 4
 
 
@@ -110,12 +110,12 @@ ORDERS = [
 
 
 @pytest.mark.parametrize(("offsets", "odd"), ORDERS)
-def test_the_one_that_breaks_the_order(offsets, odd):
+def test_the_file_that_breaks_the_order(offsets, odd):
     assert np.flatnonzero(out_of_order(np.array(offsets, np.int64))).tolist() == odd
 
 
 def ranges(*parts: tuple[int, int]) -> list[IndexRange]:
-    """Files in the order of their names, by the parts of the log that they index."""
+    """Return files in the order of their names, by the log ranges that they index."""
     return [IndexRange(number * 1000, start, start, end) for number, (start, end) in enumerate(parts)]
 
 

@@ -1,4 +1,4 @@
-"""Rules over units and files of the log, case by case."""
+"""Rules about units and files of the log, case by case."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Masked records and sentences: what was equal stays equal, nothing of the original is left, exports stay strangers."""
+"""Masked records and sentences: equal values stay equal, no original value remains, and two exports cannot be
+linked.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ RECORD = {
 }
 
 
-def test_everything_asked_for_is_gone_and_the_rest_stays() -> None:
+def test_the_chosen_values_are_masked_and_others_stay() -> None:
     record = Masking(True, True, True).record(RECORD)
     text = json.dumps(record)
     for original in ("10.1.2.3", "10.1.2.9", '"A7"', "B8", "0A010203", "0A010209", "c2VjcmV0"):
@@ -39,12 +41,12 @@ def test_everything_asked_for_is_gone_and_the_rest_stays() -> None:
 
 def test_equal_values_stay_equal_within_one_export_only() -> None:
     mask = Masking(keys=True)
-    first, second = mask.record(RECORD), pickle.loads(pickle.dumps(mask)).record(RECORD)
-    assert first == second, "another process of the same export masks alike"
-    assert first["properties"]["KEYS"] == " ".join(first["keys"])
-    assert first["uniqueKey"] == first["properties"]["UNIQ_KEY"]
-    assert Masking(keys=True).record(RECORD)["keys"] != first["keys"]
-    assert first["bornHost"] == RECORD["bornHost"]
+    record, same_record = mask.record(RECORD), pickle.loads(pickle.dumps(mask)).record(RECORD)
+    assert record == same_record, "another process of the same export masks alike"
+    assert record["properties"]["KEYS"] == " ".join(record["keys"])
+    assert record["uniqueKey"] == record["properties"]["UNIQ_KEY"]
+    assert Masking(keys=True).record(RECORD)["keys"] != record["keys"]
+    assert record["bornHost"] == RECORD["bornHost"]
 
 
 def test_hosts_hide_in_unique_keys_too() -> None:
@@ -54,7 +56,7 @@ def test_hosts_hide_in_unique_keys_too() -> None:
     assert record["bodyCRC"] == 5
 
 
-def test_nothing_asked_for_changes_nothing() -> None:
+def test_an_empty_mask_changes_nothing() -> None:
     assert Masking().record(RECORD) is RECORD
     blank = {"type": "blank", "size": 3}
     assert Masking(True, True, True).record(blank) == blank
@@ -68,7 +70,7 @@ def test_hashes_of_keys_cannot_be_compared_with_guesses() -> None:
     assert Masking(bodies=True, hosts=True).record(entry) == entry
 
 
-def test_sentences_lose_hosts_ids_keys_and_folders_and_nothing_else() -> None:
+def test_sentences_lose_only_hosts_ids_keys_and_folders() -> None:
     mask = Masking(True, True, True)
     unique = "7F000001647430946E09697FC6310E6E"
     words = mask.words(f"10.0.0.7:10911 sent {unique} to Orders#SO-1, see /data/prod/store/x; [fe80::1]:10911 and ::1")
@@ -81,7 +83,7 @@ def test_sentences_lose_hosts_ids_keys_and_folders_and_nothing_else() -> None:
     assert mask.words(plain) == plain
 
 
-def test_findings_are_masked_to_the_bottom_of_their_evidence() -> None:
+def test_all_evidence_of_findings_is_masked() -> None:
     finding = {
         "type": "finding",
         "id": "X",
@@ -98,7 +100,7 @@ def test_findings_are_masked_to_the_bottom_of_their_evidence() -> None:
     assert Masking(bodies=True).record(finding)["file"] == finding["file"]
 
 
-def test_what_is_to_be_masked_is_said_in_words() -> None:
+def test_the_mask_is_given_by_words() -> None:
     assert Masking.of("bodies, hosts").parts == ("bodies", "hosts")
     assert Masking.of("").any is False
     with pytest.raises(UsageError, match="found 'host'"):
@@ -117,8 +119,10 @@ PROPERTIES = {
 }
 
 
-def test_every_word_hides_what_it_names_and_no_other_does() -> None:
-    """Walks the words: a new one that hides nothing, or whose secret another word leaves, is seen here."""
+def test_every_word_hides_exactly_its_values() -> None:
+    """The test goes through all mask words, so it detects a new word that hides nothing, or whose secret another
+    word leaves.
+    """
     secrets = {
         "bodies": ["c2VjcmV0"],
         "keys": ["A7", "B8"],
@@ -131,18 +135,18 @@ def test_every_word_hides_what_it_names_and_no_other_does() -> None:
     record = RECORD | {"topic": "%DLQ%billing", "properties": PROPERTIES}
     for word, hidden in secrets.items():
         text = json.dumps(Masking.of(word).record(record))
-        assert [item for item in hidden if item in text] == []
-        others = {
+        assert [secret for secret in hidden if secret in text] == []
+        other_secrets = {
             name: [value for value in values if value in text] for name, values in secrets.items() if name != word
         }
-        assert others == {name: values for name, values in secrets.items() if name != word}, word
+        assert other_secrets == {name: values for name, values in secrets.items() if name != word}, word
     text = json.dumps(Masking.of(",".join(PARTS)).record(record))
-    assert [one for hidden in secrets.values() for one in hidden if one in text] == []
+    assert [secret for hidden in secrets.values() for secret in hidden if secret in text] == []
     assert "paid" in text
 
 
-def test_scripts_that_call_keeping_go_on_with_a_deprecation_warning():
-    """The method is called except_for now; its older name raised AttributeError."""
+def test_scripts_that_call_keeping_still_work_with_a_warning():
+    """The method is now called except_for. Its older name raised AttributeError."""
     with pytest.warns(DeprecationWarning, match="except_for"):
         mask = Masking.of("properties").keeping(["note"])
     assert mask.kept == {"note"}
@@ -158,7 +162,7 @@ def test_users_properties_may_stay_by_name() -> None:
         Masking.of("keys").except_for(["note"])
 
 
-def test_groups_and_light_queues_are_the_same_wherever_they_stand() -> None:
+def test_groups_and_light_queues_are_masked_consistently() -> None:
     mask = Masking.of("groups,lmq")
     property_values = mask.property_values(PROPERTIES)
     group, light = mask.group("billing"), mask.pseudonym("lmq", "u1")
@@ -178,7 +182,7 @@ def test_groups_and_light_queues_are_the_same_wherever_they_stand() -> None:
 
 
 def test_the_incident_of_a_check_names_no_path() -> None:
-    """A masked check ended with commands for the first steps, and each of them had the whole path of the store."""
+    """A masked check ended with commands for the first steps that contained the whole path of the store."""
     incident = {
         "whatHappened": "The file /srv/rocketmq/store/commitlog/00000000000000000000 was cut.",
         "lostAlready": {"messages": 3, "queues": [{"topic": "%RETRY%payers", "queueId": 0, "messages": 3}]},

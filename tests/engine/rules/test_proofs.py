@@ -1,4 +1,4 @@
-"""Proofs that stretches of a log keep the rules."""
+"""Proofs that ranges of a log follow the rules."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import numpy as np
 from engine.rules.proofs import KeyDigest, KeySum, Proof, ProofLine
 
 
-def test_proofs_are_asked_for_along_the_log():
-    proofs = [Proof(first, first + 10, 1, 10, 0, 0, None, (), KeySum(), KeySum()) for first in (0, 10, 30)]
+def test_proofs_are_looked_up_by_offset():
+    proofs = [Proof(start, start + 10, 1, 10, 0, 0, None, (), KeySum(), KeySum()) for start in (0, 10, 30)]
     line = ProofLine(proofs)
     assert line.at(0) is proofs[0]
     assert line.at(10) is proofs[1]
@@ -19,7 +19,7 @@ def test_proofs_are_asked_for_along_the_log():
     assert ProofLine().at(0) is None
 
 
-def test_the_digest_of_keys_knows_their_order():
+def test_the_digest_of_keys_depends_on_their_order():
     def digest(*pairs):
         key_digest = KeyDigest()
         for offsets, hashes in pairs:

@@ -1,4 +1,4 @@
-"""Why an entry is not the one of its unit."""
+"""Reasons why an entry does not match its unit."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from engine.rules import queue_rules
 from engine.rules.queue_rules import Entries, Side
 
 UNIT = Side(1000, 200, 7)
-BEFORE = Side(800, 200, 7)
+PRECEDING = Side(800, 200, 7)
 VERDICTS = [
     pytest.param(Side(-1, 0, 0), "missing", "CQ03", id="no file holds it"),
     pytest.param(Side(0, 0, 0), "empty", "CQ03", id="zero bytes"),
@@ -24,7 +24,7 @@ VERDICTS = [
 
 @pytest.mark.parametrize(("entry", "verdict", "rule"), VERDICTS)
 def test_verdicts(entry, verdict, rule):
-    assert queue_rules.verdict(entry, UNIT, BEFORE) == verdict
+    assert queue_rules.verdict(entry, UNIT, PRECEDING) == verdict
     assert queue_rules.RULE_OF[verdict] == rule
     assert len(queue_rules.words(verdict, entry, UNIT)) > 10
 

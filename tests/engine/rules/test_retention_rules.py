@@ -1,4 +1,4 @@
-"""When files go, and what holds them, as pure rules."""
+"""Pure rules of retention: when files are deleted, and what prevents it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def time_of_day(hour: int, minute: int = 0) -> int:
     return int(time.mktime((2026, 3, 10, hour, minute, 0, 0, 0, -1)) * 1000)
 
 
-def test_the_levels_are_kept_within_rocketmqs_bounds():
+def test_the_levels_are_limited_to_rocketmqs_bounds():
     assert levels(MessageStoreConfig()) == LEVELS
     wild = from_mapping({"diskSpaceWarningLevelRatio": 99, "diskSpaceCleanForciblyRatio": 1})[0]
     assert (levels(wild).warn, levels(wild).force) == (0.90, 0.30)
@@ -48,7 +48,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("log", "queues", "rule", "of"), CASES)
-def test_row_55_the_rule_in_force(log, queues, rule, of):
+def test_the_rule_in_force(log, queues, rule, of):
     actual_pressure = pressure(log, queues, LEVELS)
     assert (actual_pressure.rule, actual_pressure.of) == (rule, of)
     assert actual_pressure.needed == (rule != "none")
@@ -56,7 +56,7 @@ def test_row_55_the_rule_in_force(log, queues, rule, of):
     assert actual_pressure.refused == (rule == "warn")
 
 
-def test_a_shared_disk_goes_by_its_share():
+def test_a_shared_disk_is_judged_by_its_share():
     assert pressure(0.5, 0.5, LEVELS, 0.2).rule == "none"
     assert pressure(0.5, 0.5, LEVELS, 0.78).rule == "share"
     assert pressure(0.5, 0.5, LEVELS, 0.81).rule == "shareForce"
@@ -67,7 +67,7 @@ def test_grades_begin_above_their_level():
     assert [grade_of(used, LEVELS) for used in (0.85, 0.86, 0.90, 0.91)] == ["", "force", "force", "warn"]
 
 
-def test_hours_that_are_none_count_for_nothing():
+def test_invalid_hours_are_ignored():
     assert delete_hours("04") == (4,)
     assert delete_hours("04; 16;x;") == (4, 16)
     assert delete_hours("never") == ()
@@ -93,7 +93,7 @@ def forecast_rows(modified: list[int], now: int, log: float = 0.1, **options: ob
     return [(item.held_by, item.goes_at) for item in forecast(modified, now, **expected)]
 
 
-def test_row_55_what_holds_each_file_and_until_when():
+def test_each_file_has_a_reason_and_a_time_of_deletion():
     now = time_of_day(12)
     old, young, new = now - 80 * HOUR_MS, now - 60 * HOUR_MS, now
     tomorrow = time_of_day(4) + DAY
@@ -117,7 +117,7 @@ def test_over_85_percent_only_the_newest_file_stays():
     assert forecast_rows([now, now], now, log=0.86, forcibly=False)[0][0] == "age"
 
 
-def test_without_an_hour_nothing_goes():
+def test_without_an_hour_no_file_is_deleted():
     now = time_of_day(12)
     assert forecast_rows([now - 80 * HOUR_MS, now, now], now, hours=()) == [
         ("off", None),

@@ -1,4 +1,4 @@
-"""What of a store is recognised and not decoded, by what its folders hold; asked without a store."""
+"""Undecoded parts of a store, recognised by the contents of its folders, without opening the store."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ CURRENT = b"MANIFEST-000005\n"
 
 
 class Folders:
-    """Files by their path below the store → their first bytes."""
+    """Files by their path below the store, with their first bytes."""
 
     def __init__(self, **files: bytes) -> None:
         self.files = {name.replace("__", "/"): data for name, data in files.items()}
 
     def put(self, folder: str, *, tables: int = 1, log: bytes = b"") -> Folders:
-        """Lay down a RocksDB."""
+        """Add a RocksDB."""
         self.files |= {f"{folder}/CURRENT": CURRENT, f"{folder}/MANIFEST-000005": b"m" * 30}
         self.files |= {f"{folder}/{number:06d}.sst": b"s" * 700 for number in range(7, 7 + tables)}
         self.files[f"{folder}/000004.log"] = log
@@ -55,7 +55,7 @@ class Folders:
         ("a/folder/of/others", set()),
     ],
 )
-def test_a_rocksdb_is_one_wherever_it_lies(folder, subjects):
+def test_a_rocksdb_is_recognised_in_any_folder(folder, subjects):
     (part,) = find_undecoded(Folders().put(folder))
     assert (part.folder, part.format, part.subjects) == (folder, "RocksDB", subjects)
     assert in_the_way_of_writing([part]) is part
@@ -65,19 +65,19 @@ def test_a_rocksdb_is_one_wherever_it_lies(folder, subjects):
 
 
 @pytest.mark.parametrize("folder", ["rocksdbstore", "kvStore", "a/folder/of/others"])
-def test_a_rocksdb_without_a_record_is_in_nobodys_way(folder):
+def test_an_empty_rocksdb_is_ignored(folder):
     (part,) = find_undecoded(Folders().put(folder, tables=0))
     assert not part.holds_data
     assert in_the_way_of_writing([part]) is None
     assert not any(answering([part], subject) for subject in part.subjects)
 
 
-def test_a_write_ahead_log_with_a_byte_holds_something():
+def test_a_nonempty_write_ahead_log_counts_as_content():
     (part,) = find_undecoded(Folders().put("rocksdbstore", tables=0, log=b"x"))
     assert part.holds_data
 
 
-def test_queues_and_tables_count_however_little_is_on_disk():
+def test_queue_and_table_databases_count_even_if_empty():
     """The broker keeps them in memory until they are flushed."""
     for folder in ("consumequeue", "config/rdb"):
         (part,) = find_undecoded(Folders().put(folder, tables=0))
@@ -85,7 +85,7 @@ def test_queues_and_tables_count_however_little_is_on_disk():
 
 
 def manifest_of(*families: str) -> bytes:
-    """A manifest that adds these column families behind ``default``."""
+    """Return a manifest that adds these column families after ``default``."""
     edits = [b"\x01\x01c"]
     for number, name in enumerate(families, 1):
         edits.append(bytes([0xC8, 0x01, number, 0xC9, 0x01, len(name)]) + name.encode())
@@ -108,9 +108,10 @@ def manifest_of(*families: str) -> bytes:
         ),
     ],
 )
-def test_column_families_tell_what_a_rocksdb_is_for(folder, families, subjects):
-    """A broker of 5.3.3 has the family ``forbidden`` in the databases of topics and of offsets, too: these were taken
-    for groups.
+def test_column_families_identify_a_rocksdb(folder, families, subjects):
+    """A broker of 5.3.3 has the family ``forbidden`` in the databases of topics and offsets, too. These were taken for
+    group
+    databases.
     """
     folders = Folders().put(folder)
     folders.files[f"{folder}/MANIFEST-000005"] = manifest_of(*families)
@@ -118,7 +119,7 @@ def test_column_families_tell_what_a_rocksdb_is_for(folder, families, subjects):
     assert part.subjects == subjects
 
 
-def test_file_queues_beside_a_rocksdb_are_asked_where_they_count():
+def test_file_queues_beside_a_rocksdb_are_used_if_they_apply():
     folders = Folders().put("consumequeue_rocksdb")
     folders.files["consumequeue/Orders/0/00000000000000000000"] = b"e" * 20
     (part,) = find_undecoded(folders)
@@ -135,7 +136,7 @@ def test_a_copy_of_another_store_below_the_root_is_no_part_of_this_one():
     assert find_undecoded(folders) == []
 
 
-def test_a_store_of_files_has_none():
+def test_a_store_of_files_has_no_undecoded_parts():
     assert find_undecoded(Folders(commitlog__00000000000000000000=b"u", config__CURRENT=b"no manifest")) == []
 
 

@@ -44,7 +44,7 @@ def test_refuses(data, size):
     assert answer.size == size
 
 
-def test_a_body_that_is_not_read_has_no_crc():
+def test_an_unread_body_has_no_crc():
     assert isinstance(check(changed(8, ">i", 5), 0, len(UNIT), body=False), Request)
 
 
@@ -58,7 +58,7 @@ def test_a_blank_that_reaches_beyond_the_file_is_none_since_5():
     assert check(blank, 0, 100, Rules("4.9")) == BLANK
 
 
-def test_asks_for_bytes_that_the_buffer_cut_off():
+def test_requests_bytes_that_the_buffer_cut_off():
     assert check(UNIT[:60], 0, len(UNIT)) == MoreBytes(len(UNIT))
 
 

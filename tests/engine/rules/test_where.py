@@ -1,4 +1,4 @@
-"""The verdict on a message from its units and the facts around them, without a store."""
+"""The verdict on a message, from its units and the facts around them, without a store."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ DIRECT_HALF = unit("Orders", 0, PREPARED)
 BAD = unit("Orders", 0, crc=1)
 
 ABSENT, NO_QUEUE = rules.QueuePlace("absent"), rules.QueuePlace("noQueue")
-BEHIND, OTHER_TAG = rules.QueuePlace("behind"), rules.QueuePlace("otherTag")
+AFTER_LAST, DIFFERENT_TAG = rules.QueuePlace("behind"), rules.QueuePlace("otherTag")
 
 CASES = [
     pytest.param([PLAIN], {}, "found", id="stored and listed"),
@@ -59,8 +59,8 @@ CASES = [
     pytest.param([PLAIN], {"in_index": False}, "notInIndex", id="no index entry"),
     pytest.param([PLAIN], {"place": ABSENT, "in_index": False}, "notInQueue", id="the queue comes before the index"),
     pytest.param([PLAIN], {"place": NO_QUEUE}, "notInQueue", id="no queue folder"),
-    pytest.param([PLAIN], {"place": BEHIND}, "notYetDispatched", id="dispatch is behind"),
-    pytest.param([PLAIN], {"place": OTHER_TAG}, "hiddenByTag", id="another tag code in the entry"),
+    pytest.param([PLAIN], {"place": AFTER_LAST}, "notYetDispatched", id="dispatch is behind"),
+    pytest.param([PLAIN], {"place": DIFFERENT_TAG}, "hiddenByTag", id="another tag code in the entry"),
     pytest.param([PLAIN], {"filter_matches": False}, "hiddenByTag", id="the group's filter does not match"),
     pytest.param([PLAIN], {"log_end": 0}, "truncated", id="behind the end of the log"),
     pytest.param([BAD], {"log_end": 0}, "damaged", id="where a wrong body ends the log, it is damaged itself"),
@@ -68,7 +68,7 @@ CASES = [
     pytest.param([HALF], {}, "half", id="half, never answered"),
     pytest.param([DIRECT_HALF], {}, "half", id="half by its flag"),
     pytest.param([OLD_ROLLBACK], {}, "rolledBack", id="rollback by its flag"),
-    pytest.param([HALF], {"place": BEHIND}, "notYetDispatched", id="half, dispatch behind"),
+    pytest.param([HALF], {"place": AFTER_LAST}, "notYetDispatched", id="half, dispatch behind"),
     pytest.param([HALF], {"settled_halves": frozenset({3})}, "rolledBack", id="answered and not committed"),
     pytest.param([HALF], {"settled_halves": frozenset({4})}, "half", id="another half was answered"),
     pytest.param([HALF, COMMITTED], {"settled_halves": frozenset({3})}, "found", id="committed"),
@@ -78,7 +78,7 @@ CASES = [
     pytest.param([HALF, GIVEN_UP], {"settled_halves": frozenset({3})}, "rolledBack", id="rolled back, then given up"),
     pytest.param([WAITING], {}, "delayed", id="waits for its delay"),
     pytest.param([WAITING], {"place": ABSENT}, "notInQueue", id="the delay queue has lost it: it is never delivered"),
-    pytest.param([WAITING], {"place": BEHIND}, "notYetDispatched", id="delayed, dispatch behind"),
+    pytest.param([WAITING], {"place": AFTER_LAST}, "notYetDispatched", id="delayed, dispatch behind"),
     pytest.param([WAITING, DELIVERED], {}, "found", id="delivered after its delay"),
     pytest.param([TIMED], {}, "delayed", id="waits in the wheel"),
     pytest.param([TIMED], {"place": ABSENT}, "delayed", id="the wheel needs no queue entry any more"),
@@ -91,10 +91,10 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("family", "given", "verdict"), CASES)
-def test_concludes(family, given, verdict):
-    assert rules.conclude(family, facts(**given)) == verdict
-    assert rules.next_step(verdict, rules.deciding_unit(family), facts(**given))
+@pytest.mark.parametrize(("family", "changed_facts", "verdict"), CASES)
+def test_verdict_and_next_step(family, changed_facts, verdict):
+    assert rules.conclude(family, facts(**changed_facts)) == verdict
+    assert rules.next_step(verdict, rules.deciding_unit(family), facts(**changed_facts))
 
 
 GROUP_CASES = [
@@ -111,9 +111,9 @@ GROUP_CASES = [
 ]
 
 
-@pytest.mark.parametrize(("verdict", "one", "given", "expected"), GROUP_CASES)
-def test_a_group_makes_it_precise(verdict, one, given, expected):
-    assert rules.with_group(verdict, one, facts(**given)) == expected
+@pytest.mark.parametrize(("verdict", "group", "changed_facts", "expected"), GROUP_CASES)
+def test_a_group_refines_the_verdict(verdict, group, changed_facts, expected):
+    assert rules.with_group(verdict, group, facts(**changed_facts)) == expected
 
 
 def test_other_groups_retries_are_left_out():
@@ -128,13 +128,17 @@ def batch_element(number, body):
     return decode(raw_unit(number * 1000, properties=text, body=body), base=number * 1000)
 
 
-def test_elements_of_a_batch_are_messages_of_their_own():
-    first, second = batch_element(0, b"one"), batch_element(1, b"two")
-    assert (first.unique_key, rules.own_key(first)) == ("shared", "own0")
-    retry = unit("%RETRY%g", 5000, body=b"?", UNIQ_KEY="shared", ORIGIN_MESSAGE_ID=second.offset_msg_id)
+def test_elements_of_a_batch_are_separate_messages():
+    element_0, element_1 = batch_element(0, b"one"), batch_element(1, b"two")
+    assert (element_0.unique_key, rules.own_key(element_0)) == ("shared", "own0")
+    retry = unit("%RETRY%g", 5000, body=b"?", UNIQ_KEY="shared", ORIGIN_MESSAGE_ID=element_1.offset_msg_id)
     by_body = unit("%RETRY%g", 6000, body=b"one", UNIQ_KEY="shared")
-    stranger = unit("%RETRY%g", 7000, body=b"three", UNIQ_KEY="shared")
-    assert rules.messages([first, second, retry, by_body, stranger]) == [[first, by_body], [second, retry], [stranger]]
+    unrelated = unit("%RETRY%g", 7000, body=b"three", UNIQ_KEY="shared")
+    assert rules.messages([element_0, element_1, retry, by_body, unrelated]) == [
+        [element_0, by_body],
+        [element_1, retry],
+        [unrelated],
+    ]
 
 
 def test_units_with_one_key_are_one_message():
@@ -142,7 +146,7 @@ def test_units_with_one_key_are_one_message():
     assert rules.messages(family) == [family]
 
 
-def test_units_without_a_key_stand_alone():
+def test_units_without_a_key_are_separate_messages():
     assert rules.messages([PLAIN, DEAD]) == [[PLAIN], [DEAD]]
 
 
@@ -153,7 +157,9 @@ def test_every_verdict_has_a_next_step_of_one_line(verdict):
 
 
 def test_a_group_that_the_broker_refuses_is_named_where_it_has_not_read_the_message():
-    """ "Look at the group's progress and its subscription" was advice for a group whose progress the broker stops."""
+    """The advice was "Look at the group's progress and its subscription", for a group whose reads the broker
+    refuses.
+    """
     waiting = rules.GroupReach("billing", 5, "billing reads 5 next", 9, "billing may not consume")
     past = rules.GroupReach("audit", 6, "audit reads 6 next", 9, "audit may not consume")
     ways = {route.value: route for route in rules.routes(PLAIN, facts(groups=(waiting, past)))}

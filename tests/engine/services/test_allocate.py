@@ -1,4 +1,4 @@
-"""Files of the log made ahead of need."""
+"""Log files are created before they are needed."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def created_files(small: SmallLog, count: int) -> list[str]:
             return names
 
 
-def test_without_a_thread_the_file_is_made_on_the_spot() -> None:
+def test_without_a_thread_the_file_is_made_at_once() -> None:
     small = SmallLog(SIZE)
     service = AllocateMappedFile(small.files.create, SIZE)
     file = service.allocate(0)
@@ -48,12 +48,12 @@ def test_the_next_file_is_there_before_it_is_needed() -> None:
     small = SmallLog(SIZE)
     service = AllocateMappedFile(small.files.create, SIZE)
     with running(service):
-        first = service.allocate(0)
-        assert first is not None
+        first_file = service.allocate(0)
+        assert first_file is not None
         assert created_files(small, 2) == [f"{0:020d}", f"{SIZE:020d}"]
-        second = service.allocate(SIZE)
-        assert second is not None
-        assert second.start_offset == SIZE
+        second_file = service.allocate(SIZE)
+        assert second_file is not None
+        assert second_file.start_offset == SIZE
         assert len(created_files(small, 3)) == 3
     assert service.close() == 1
     assert len(small.disk.names(ROOT / "commitlog")) == 2
@@ -76,7 +76,7 @@ def test_a_file_that_is_not_made_in_time_is_none() -> None:
             assert time.monotonic() < deadline
 
 
-def test_a_full_disk_is_none_and_says_why_and_may_pass() -> None:
+def test_a_full_disk_gives_none_with_a_reason_and_may_recover() -> None:
     small = SmallLog(SIZE)
     service = AllocateMappedFile(small.files.create, SIZE)
     small.disk.fail(errno.ENOSPC)
@@ -88,8 +88,8 @@ def test_a_full_disk_is_none_and_says_why_and_may_pass() -> None:
     assert service.failure is None
 
 
-def test_behind_a_file_that_cannot_be_made_none_is() -> None:
-    """The one after it was asked for, too: made alone, a crash would have left a log with a gap."""
+def test_no_file_is_made_after_a_failed_one() -> None:
+    """The following file was requested, too. If it were created alone, a crash would leave a log with a gap."""
     small = SmallLog(SIZE)
     service = AllocateMappedFile(small.files.create, SIZE)
     with running(service):
@@ -111,7 +111,9 @@ def test_without_a_buffer_in_the_pool_none_is_made() -> None:
 
 
 def test_room_is_made_beside_the_writing() -> None:
-    """A file that fills up quickly is told of once a step; where the disk is full the writer finds that out itself."""
+    """Disk blocks are allocated ahead once per step for a file that fills quickly. On a full disk the writer gets
+    the error.
+    """
 
     class HurriedFiles:
         def __init__(self, full: bool) -> None:

@@ -1,4 +1,4 @@
-"""Cleaning: what goes when, in which steps, and what follows it."""
+"""Cleaning: which files are deleted when, in which steps, and the effects."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SMALL = {
 
 
 class Clock:
-    """A clock that stands at an hour of the day, local time, until it is moved."""
+    """A clock fixed at an hour of the day, local time, until the test moves it."""
 
     def __init__(self, hour: int = 12) -> None:
         noon = time.mktime((2026, 3, 10, hour, 0, 0, 0, 0, -1))
@@ -56,32 +56,32 @@ def log_files(disk: SimulatedDisk) -> list[int]:
 
 
 def run(store: MessageStore) -> list[float]:
-    """The pauses of one whole run."""
+    """Return the pauses of one complete run."""
     pauses = []
     while not pauses or pauses[-1] != INTERVAL:
         pauses.append(store.services.step("clean"))
     return pauses
 
 
-def test_files_go_at_their_hour_when_they_are_old_ten_at_a_time() -> None:
+def test_old_files_are_deleted_at_their_hour_ten_at_a_time() -> None:
     clock = Clock()
     store, disk = opened(clock)
     put(store, 100)
-    before = log_files(disk)
-    assert len(before) > 14
+    files_before = log_files(disk)
+    assert len(files_before) > 14
     clock.now += 73 * HOUR
     clock.now += ((4 - time.localtime(clock.now / 1000).tm_hour) % 24 - 1) % 24 * HOUR
     assert run(store) == [INTERVAL]
-    assert log_files(disk) == before
+    assert log_files(disk) == files_before
     clock.now += HOUR
     assert time.localtime(clock.now / 1000).tm_hour == 4
     pauses = run(store)
     assert pauses.count(100) >= 9
-    assert log_files(disk) == before[10:]
+    assert log_files(disk) == files_before[10:]
     run(store)
     run(store)
-    assert log_files(disk) == before[-1:]
-    assert store.counters()["clean.logFiles"] == len(before) - 1
+    assert log_files(disk) == files_before[-1:]
+    assert store.counters()["clean.logFiles"] == len(files_before) - 1
     store.abandon()
 
 
@@ -95,34 +95,34 @@ def test_queues_index_and_minimums_follow() -> None:
     run(store)
     log_min = store.positions().min
     assert log_min == 10 * 4096
-    first = store.min_offset_in_queue("Orders", 0)
-    got = store.get_message("g", "Orders", 0, first, 1)
-    assert got is not None
-    with got:
-        assert got.units()[0].physical_offset == log_min
-    assert int(disk.names(ROOT / "consumequeue/Orders/0")[0][0]) == first * 20 // 200 * 200
+    first_offset = store.min_offset_in_queue("Orders", 0)
+    result = store.get_message("g", "Orders", 0, first_offset, 1)
+    assert result is not None
+    with result:
+        assert result.units()[0].physical_offset == log_min
+    assert int(disk.names(ROOT / "consumequeue/Orders/0")[0][0]) == first_offset * 20 // 200 * 200
     assert len(disk.names(ROOT / "index")) == 2
     assert store.get_message("g", "Orders", 0, 0, 1).status.name == "OFFSET_TOO_SMALL"  # type: ignore[union-attr]
     store.abandon()
 
 
-def test_by_hand_lasts_twenty_runs_and_respects_age() -> None:
+def test_a_manual_deletion_lasts_twenty_runs_and_respects_age() -> None:
     clock = Clock()
     store, disk = opened(clock)
     put(store, 30)
-    before = log_files(disk)
+    files_before = log_files(disk)
     store.services.delete_expired_files()
     for _ in range(20):
         run(store)
-    assert log_files(disk) == before
+    assert log_files(disk) == files_before
     clock.now += 100 * HOUR
     if time.localtime(clock.now / 1000).tm_hour == 4:
         clock.now += HOUR
     run(store)
-    assert log_files(disk) == before
+    assert log_files(disk) == files_before
     store.services.delete_expired_files()
     run(store)
-    assert log_files(disk) == before[-1:]
+    assert log_files(disk) == files_before[-1:]
     store.abandon()
 
 
@@ -136,9 +136,9 @@ def test_rules_of_a_disk_that_fills_up(
     store, disk = opened(clock)
     put(store, 30)
     monkeypatch.setattr(disk, "usage", lambda _path: used)
-    before = log_files(disk)
+    files_before = log_files(disk)
     run(store)
-    assert (log_files(disk) != before) == young_go
+    assert (log_files(disk) != files_before) == young_go
     status = store.put_message(Message("Orders", b"x")).status
     assert status is (PutMessageStatus.SERVICE_NOT_AVAILABLE if full else PutMessageStatus.PUT_OK)
     monkeypatch.setattr(disk, "usage", lambda _path: 0.5)
@@ -147,36 +147,36 @@ def test_rules_of_a_disk_that_fills_up(
     store.abandon()
 
 
-def test_a_disk_over_three_quarters_lets_old_files_go_at_any_hour(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_over_three_quarters_of_the_disk_old_files_are_deleted_at_any_hour(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
     store, disk = opened(clock)
     put(store, 30)
     clock.now += 96 * HOUR
     run(store)
-    before = log_files(disk)
+    files_before = log_files(disk)
     monkeypatch.setattr(disk, "usage", lambda _path: 0.76)
     run(store)
-    assert log_files(disk) == before[-1:]
+    assert log_files(disk) == files_before[-1:]
     store.abandon()
 
 
-def test_a_file_that_is_held_hangs_and_goes_when_it_is_given_back() -> None:
+def test_a_referenced_file_is_deleted_after_its_release() -> None:
     clock = Clock()
     store, disk = opened(clock)
     put(store, 30)
-    before = log_files(disk)
+    files_before = log_files(disk)
     lent = store.get_message("g", "Orders", 0, 0, 1)
     assert lent is not None
     clock.now += 100 * HOUR
     store.services.delete_expired_files()
     run(store)
-    assert log_files(disk) == before
+    assert log_files(disk) == files_before
     assert bytes(lent.messages[0])[4:8] == bytes.fromhex("daa320a7")
-    assert store.min_offset_in_queue("Orders", 0) > 0  # readers are past it already
+    assert store.min_offset_in_queue("Orders", 0) > 0  # readers no longer see it
     lent.release()
     clock.now += 121_000
     run(store)
-    assert before[0] not in log_files(disk)
+    assert files_before[0] not in log_files(disk)
     store.abandon()
 
 
@@ -187,17 +187,17 @@ def test_shared_partitions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(disk, "usage", lambda _path: 0.5)
     size = sum(4096 for _ in log_files(disk))
     monkeypatch.setattr(disk, "total", lambda _path: 2 * size * 100)
-    before = log_files(disk)
+    files_before = log_files(disk)
     run(store)
-    assert log_files(disk) == before
+    assert log_files(disk) == files_before
     monkeypatch.setattr(disk, "total", lambda _path: 2 * size)
     run(store)
-    assert log_files(disk) == before[-1:]
+    assert log_files(disk) == files_before[-1:]
     store.abandon()
 
 
-def test_a_store_of_4_9_looks_at_the_disk_at_once() -> None:
-    """On a disk that is nearly full a broker of 5.x takes messages for a minute, one of 4.9 for a second."""
+def test_a_store_of_4_9_checks_the_disk_at_once() -> None:
+    """On a nearly full disk a broker of 5.x accepts messages for a minute, one of 4.9 for a second."""
     disk = SimulatedDisk()
     store = MessageStore("/store", disk=disk, like="4.9", services=False)
     assert store.put_message(Message("T", b"before")).ok

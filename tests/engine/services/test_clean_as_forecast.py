@@ -1,4 +1,4 @@
-"""The forecast of retention is what cleaning does: the same files, at the same time, by each of the rules."""
+"""The forecast of retention equals what cleaning does: the same files, at the same time, for each rule."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NOON = int(time.mktime((2026, 3, 10, 12, 0, 0, 0, 0, -1)) * 1000)
 
 
 class DiskOfGivenUse(RealDisk):
-    """The real disk, said to be as full as wanted."""
+    """The real disk with a simulated fill level."""
 
     def __init__(self, used: float) -> None:
         super().__init__()
@@ -39,7 +39,7 @@ class DiskOfGivenUse(RealDisk):
 
 
 def store_with_ages(root: Path, config: MessageStoreConfig, ages: tuple[int, ...]) -> list[Path]:
-    """A store with a log file for each of ``ages`` (hours before noon), and its newest file besides."""
+    """Make a store with a log file for each of ``ages`` (hours before noon), and one newest file."""
     with MessageStore(root, config) as store:
         number = 0
         while len(list((root / "commitlog").glob("*"))) <= len(ages):
@@ -58,8 +58,8 @@ def forecast_of(root: Path, config: MessageStoreConfig, used: float) -> Retentio
 
 
 def cleaned(root: Path, config: MessageStoreConfig, used: float, now: int) -> list[str]:
-    """Names of the files that a run of cleaning at ``now`` takes."""
-    before = {path.name for path in (root / "commitlog").iterdir()}
+    """Return the names of the files that a run of cleaning at ``now`` deletes."""
+    names_before = {path.name for path in (root / "commitlog").iterdir()}
     times = {path: path.stat().st_mtime for path in (root / "commitlog").iterdir()}
     store = MessageStore(root, config, disk=DiskOfGivenUse(used), clock=lambda: now, services=False)
     try:
@@ -70,7 +70,7 @@ def cleaned(root: Path, config: MessageStoreConfig, used: float, now: int) -> li
                 break
     finally:
         store.abandon()
-    return sorted(before - {path.name for path in (root / "commitlog").iterdir()})
+    return sorted(names_before - {path.name for path in (root / "commitlog").iterdir()})
 
 
 CASES: list[Any] = [
@@ -86,7 +86,7 @@ CASES: list[Any] = [
 
 
 @pytest.mark.parametrize(("settings", "used", "ages"), CASES)
-def test_row_55_what_was_foretold_goes_and_nothing_else(tmp_path, settings, used, ages):
+def test_exactly_the_forecast_files_are_deleted(tmp_path, settings, used, ages):
     config = from_mapping({**SMALL, **settings})[0]
     root = tmp_path / "store"
     store_with_ages(root, config, ages)

@@ -1,4 +1,4 @@
-"""Flush services, round by round: when they flush, what the checkpoint learns, and what a failure stops."""
+"""Flush services, round by round: when they flush, what the checkpoint records, and what a failure stops."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_few_pages_wait_for_the_thorough_interval() -> None:
     assert (small.files.flushed_where, small.checkpoint.physic) == (end, 77)
 
 
-def test_four_pages_are_worth_a_flush_but_do_not_move_the_checkpoint() -> None:
+def test_four_pages_are_flushed_without_moving_the_checkpoint() -> None:
     small, clock = SmallLog(), Clock()
     service = FlushRealTime(log_flush(small), MessageStoreConfig(), clock)
     service.step()
@@ -71,7 +71,7 @@ def test_everything_over_several_files_is_flushed() -> None:
     assert small.files.flushed_where == 3 * PAGE + 10
 
 
-def test_a_failed_flush_is_never_tried_again() -> None:
+def test_a_failed_flush_is_never_retried() -> None:
     small, clock = SmallLog(), Clock()
     log = log_flush(small)
     service = FlushRealTime(log, MessageStoreConfig(), clock)
@@ -115,7 +115,7 @@ def test_the_pool_is_committed_then_flushed() -> None:
     assert small.files.flushed_where == 0
 
 
-def test_a_commit_that_fails_is_tried_again() -> None:
+def test_a_failed_commit_is_retried() -> None:
     small, clock = SmallLog(), Clock()
     pool = TransientStorePool(1, 1 << 16)
     small.files = MappedFileQueue(small.disk, list(small.files.folders), 1 << 16, borrow=pool.borrow)
@@ -131,7 +131,7 @@ def test_a_commit_that_fails_is_tried_again() -> None:
 
 
 class Queues:
-    """Remembers how its queues were flushed."""
+    """Records how its queues were flushed."""
 
     def __init__(self, count: int = 1) -> None:
         self.count = count
@@ -189,9 +189,10 @@ def test_queues_that_cannot_be_flushed_stop_the_store() -> None:
         service.flush()
 
 
-def test_what_cannot_be_written_before_a_flush_is_tried_again() -> None:
-    """A disk that is full for a moment once stopped the store for good, as a flush that fails does: entries that wait
-    for their queues, and the checkpoint, are written in the same round.
+def test_a_failed_write_before_a_flush_is_retried() -> None:
+    """A full disk stopped the store permanently, like a failed flush: waiting queue entries and the checkpoint are
+    written in
+    the same round.
     """
     small, clock, queues = SmallLog(), Clock(), Queues()
     service = FlushConsumeQueue(queues, small.checkpoint, small.flags, MessageStoreConfig(), clock)
@@ -264,7 +265,7 @@ def test_with_a_thread_files_wait_for_its_rounds():
     assert checkpoint.flushed == [5, 7]
 
 
-def test_after_a_failure_the_checkpoint_stays_behind_the_file_that_failed():
+def test_after_a_failure_the_checkpoint_stays_before_the_failed_file():
     checkpoint = Checkpoint()
     flush_index = service(checkpoint)
     flush_index.ring = lambda: None

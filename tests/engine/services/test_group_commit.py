@@ -1,4 +1,6 @@
-"""Group commit: one flush serves all that wait, a lone producer flushes itself, nobody waits beyond the time-out."""
+"""Group commit: one flush serves all waiting producers, a lone producer flushes itself, and waits end at the
+timeout.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,7 @@ def grouped(small: SmallLog, timeout_ms: int = 5000, pool: bool = False) -> Grou
     return GroupCommit(LogFlush(small.files, small.checkpoint, small.flags), timeout_ms, pool=pool)
 
 
-OWN = "GroupCommit.", "_Waiter."
+TRACED_CLASSES = "GroupCommit.", "_Waiter."
 
 
 class GatedFiles(MappedFileQueue):
@@ -68,24 +70,26 @@ def test_a_lone_producer_flushes_itself() -> None:
 
 
 @pytest.mark.parametrize("dense", [False, True])
-def test_turns_are_short_while_somebody_waits_in_a_crowd(dense: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Eight readers that never paused left dozens of some thousand puts a second: each flush ended with a long wait
-    for the interpreter.
+def test_switch_interval_is_short_while_a_put_waits_among_busy_threads(
+    dense: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Eight busy readers left dozens of some thousand puts a second: after each flush the producer waited long for the
+    interpreter lock.
     """
     small = SmallLog()
-    group, before = grouped(small), sys.getswitchinterval()
+    group, interval_before = grouped(small), sys.getswitchinterval()
     monkeypatch.setattr(ThreadContention, "is_dense", dense)
-    observed: list[float] = []
+    intervals: list[float] = []
     flush = MappedFileQueue.flush
 
     def watched(files: MappedFileQueue, least_pages: int) -> bool:
-        observed.append(sys.getswitchinterval())
+        intervals.append(sys.getswitchinterval())
         return flush(files, least_pages)
 
     monkeypatch.setattr(MappedFileQueue, "flush", watched)
     assert group.wait(small.append(100))
-    assert observed == [pytest.approx(SHORT_TURN_S if dense else before)]
-    assert sys.getswitchinterval() == before
+    assert intervals == [pytest.approx(SHORT_TURN_S if dense else interval_before)]
+    assert sys.getswitchinterval() == interval_before
 
 
 def test_the_service_s_thread_tells_the_crowd(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,46 +108,46 @@ def test_one_flush_serves_all_that_wait() -> None:
     files = small.files = GatedFiles(small)
     group = grouped(small)
     with ThreadPoolExecutor(9) as threads:
-        first = threads.submit(group.wait, small.append(100))
+        leader = threads.submit(group.wait, small.append(100))
         assert files.entered.acquire(timeout=60)
-        others = [threads.submit(group.wait, small.append(100)) for _ in range(8)]
+        waiters = [threads.submit(group.wait, small.append(100)) for _ in range(8)]
         while group.waiting < 8:
             pass
         files.gate.set()
-        assert first.result(60)
-        assert all(other.result(60) for other in others)
+        assert leader.result(60)
+        assert all(waiter.result(60) for waiter in waiters)
     assert files.count == 1
     assert group.waiting == 0
 
 
-def test_those_whom_the_flush_did_not_reach_lead_the_next_one() -> None:
+def test_waiters_beyond_the_flush_lead_the_next_one() -> None:
     small = SmallLog(size=4096)
     files = small.files = GatedFiles(small)
     group = grouped(small)
     with ThreadPoolExecutor(3) as threads:
-        first = threads.submit(group.wait, small.append(4096))
+        leader = threads.submit(group.wait, small.append(4096))
         assert files.entered.acquire(timeout=60)
-        others = [threads.submit(group.wait, small.append(100)) for _ in range(2)]
+        waiters = [threads.submit(group.wait, small.append(100)) for _ in range(2)]
         while group.waiting < 2:
             pass
         files.gate.set()
-        assert first.result(60)
-        assert [other.result(60) for other in others] == [True, True]
+        assert leader.result(60)
+        assert [waiter.result(60) for waiter in waiters] == [True, True]
     assert files.count == 2
     assert small.files.flushed_where == 4096 + 200
 
 
-def test_a_follower_waits_no_longer_than_the_time_out() -> None:
+def test_a_follower_waits_at_most_the_timeout() -> None:
     small = SmallLog()
     files = small.files = GatedFiles(small)
     group = grouped(small, timeout_ms=30)
     with ThreadPoolExecutor(2) as threads:
-        first = threads.submit(group.wait, small.append(100))
+        leader = threads.submit(group.wait, small.append(100))
         assert files.entered.acquire(timeout=60)
         assert not threads.submit(group.wait, small.append(100)).result(60)
         assert group.waiting == 0
         files.gate.set()
-        assert not first.result(60)  # its own flush took longer than the time-out
+        assert not leader.result(60)  # its own flush took longer than the timeout
 
 
 def test_a_slow_disk_is_left_to_the_service() -> None:
@@ -153,30 +157,30 @@ def test_a_slow_disk_is_left_to_the_service() -> None:
     group.ring = lambda: rung.append(True)
     small.disk.slow(20, "flush")
     assert group.wait(small.append(100))
-    assert not group.wait(small.append(100))  # nobody flushes for it here
+    assert not group.wait(small.append(100))  # no other thread flushes for it here
     assert rung
     group.step()
     assert small.files.flushed_where == small.files.wrote_offset
 
 
-def test_a_failed_flush_answers_everybody_and_stops_the_store() -> None:
+def test_a_failed_flush_answers_all_waiters_and_stops_the_store() -> None:
     small = SmallLog()
     files = small.files = GatedFiles(small)
     group = grouped(small)
     with ThreadPoolExecutor(3) as threads:
-        first = threads.submit(group.wait, small.append(100))
+        leader = threads.submit(group.wait, small.append(100))
         assert files.entered.acquire(timeout=60)
-        others = [threads.submit(group.wait, small.append(100)) for _ in range(2)]
+        waiters = [threads.submit(group.wait, small.append(100)) for _ in range(2)]
         while group.waiting < 2:
             pass
         small.disk.fail(errno.EIO, kind="flush")
         files.gate.set()
-        assert [waiting.result(60) for waiting in (first, *others)] == [False, False, False]
+        assert [waiting.result(60) for waiting in (leader, *waiters)] == [False, False, False]
     assert not small.flags.writeable
     assert not group.wait(small.files.wrote_offset)
 
 
-def test_a_round_of_the_service_flushes_what_nobody_waits_for() -> None:
+def test_a_service_round_flushes_bytes_without_a_waiter() -> None:
     small = SmallLog()
     group = grouped(small)
     end = small.append(100)
@@ -195,40 +199,42 @@ def test_with_a_pool_the_leader_commits_first() -> None:
 
 
 class SignalInterrupt(BaseException):
-    """What a signal's handler raises."""
+    """The exception of a signal handler."""
 
 
 def interrupted_at(number: int, work: Callable[[], object]) -> bool:
-    """Do ``work`` and interrupt it before the ``number``-th line of group commit's own; False where it has fewer."""
-    left = number
+    """Run ``work`` and interrupt it before the ``number``-th line of group commit; return False if it has fewer
+    lines.
+    """
+    remaining_lines = number
 
     def trace(frame: FrameType, event: str, _: Any) -> Any:
-        nonlocal left
+        nonlocal remaining_lines
         code = frame.f_code
-        if code.co_filename != group_commit.__file__ or not code.co_qualname.startswith(OWN):
+        if code.co_filename != group_commit.__file__ or not code.co_qualname.startswith(TRACED_CLASSES):
             return None
         # Python takes an interrupt where a call returns, never between the end of a with-block and its __exit__
         if event == "line" and not linecache.getline(group_commit.__file__, frame.f_lineno).lstrip().startswith(
             "with "
         ):
-            left -= 1
-            if left == 0:
+            remaining_lines -= 1
+            if remaining_lines == 0:
                 raise SignalInterrupt
         return trace
 
-    before = sys.gettrace()
+    trace_before = sys.gettrace()
     sys.settrace(trace)
     try:
         work()
     except SignalInterrupt:
         return True
     finally:
-        sys.settrace(before)
+        sys.settrace(trace_before)
     return False
 
 
 def idle(group: GroupCommit, small: SmallLog) -> bool:
-    """Nobody stands in anybody's way, and the next one is served."""
+    """Check that no waiter remains, and that the next put is served."""
     return group.wait(small.append(10)) and group.waiting == 0 and group._leader is None
 
 
@@ -257,44 +263,45 @@ def test_a_round_of_the_service_may_be_interrupted_anywhere() -> None:
 
 @pytest.mark.parametrize("served", [True, False])
 def test_a_follower_may_be_interrupted_anywhere(served: bool) -> None:
-    """Whoever was interrupted while it waited stayed in the queue, was handed the lead, and took it into its grave:
-    every later put waited for the full time-out and was answered FLUSH_DISK_TIMEOUT, for ever.
+    """A waiter that was interrupted stayed in the queue and was made the leader, although it no longer ran. Every later
+    put
+    then waited for the full timeout and got FLUSH_DISK_TIMEOUT, forever.
     """
     number, went_on = 1, True
     while went_on:
         small = SmallLog(size=4096)
         files = small.files = GatedFiles(small)
-        group = grouped(small, timeout_ms=60_000)  # beyond anybody's patience below: a wake-up that is lost fails
+        group = grouped(small, timeout_ms=60_000)  # longer than the timeouts below, so a lost wake-up fails the test
         with ThreadPoolExecutor(4) as threads:
-            first = threads.submit(group.wait, small.append(100 if served else 4096))
+            leader = threads.submit(group.wait, small.append(100 if served else 4096))
             assert files.entered.acquire(timeout=60)
             end = small.append(10)
             follower = threads.submit(interrupted_at, number, lambda end=end, group=group: group.wait(end))
             while group.waiting < 1 and not follower.done():
                 pass
-            others = [threads.submit(group.wait, small.append(10)) for _ in range(2)]
+            waiters = [threads.submit(group.wait, small.append(10)) for _ in range(2)]
             while group.waiting < 2 and not follower.done():
                 pass
             files.gate.set()
             went_on = follower.result(60)
-            assert first.result(60)
-            assert [other.result(60) for other in others] == [True, True], f"interrupted before line {number}"
+            assert leader.result(60)
+            assert [waiter.result(60) for waiter in waiters] == [True, True], f"interrupted before line {number}"
         assert idle(group, small), f"interrupted before line {number}"
         number += 1
     assert number > 10
 
 
 class SignalAlarm(Exception):
-    """What the handler of this test's signal raises."""
+    """The exception of this test's signal handler."""
 
 
 def test_a_signal_that_ends_a_wait_for_the_disk_harms_no_later_put(monkeypatch: pytest.MonkeyPatch) -> None:
     settings = from_mapping({"mappedFileSizeCommitLog": 1 << 16, "flushDiskType": "SYNC_FLUSH"})[0]
     gate, entered = threading.Event(), threading.Event()
-    main, acquire = threading.current_thread(), group_commit._Waiter
+    main, waiter_class = threading.current_thread(), group_commit._Waiter
 
     class AlarmBell:
-        """A bell; the alarm rings while the test's own thread waits for it."""
+        """A waiter's lock that raises the alarm while the test's own thread waits for it."""
 
         def __init__(self, bell: Any) -> None:
             self.bell = bell
@@ -306,25 +313,25 @@ def test_a_signal_that_ends_a_wait_for_the_disk_harms_no_later_put(monkeypatch: 
             return bool(self.bell.acquire(timeout=timeout))
 
     def waiting(end: int) -> Any:
-        sample = acquire(end)
+        sample = waiter_class(end)
         sample.bell = AlarmBell(sample.bell)  # type: ignore[assignment]
         return sample
 
     def ring(*_: object) -> None:
         raise SignalAlarm
 
-    before = signal.signal(signal.SIGALRM, ring)
+    handler_before = signal.signal(signal.SIGALRM, ring)
     try:
         with MessageStore("/store", settings, disk=SimulatedDisk()) as store:
             log = store._services.log
             flush = log.flush
 
-            def held(least_pages: int = 0) -> bool:
+            def flush_at_gate(least_pages: int = 0) -> bool:
                 entered.set()
                 assert gate.wait(60)
                 return flush(least_pages)
 
-            monkeypatch.setattr(log, "flush", held)
+            monkeypatch.setattr(log, "flush", flush_at_gate)
             monkeypatch.setattr(group_commit, "_Waiter", waiting)
             leader = threading.Thread(target=lambda: store.put_message(Message("T", b"leads")), daemon=True)
             leader.start()
@@ -337,4 +344,4 @@ def test_a_signal_that_ends_a_wait_for_the_disk_harms_no_later_put(monkeypatch: 
             for _ in range(3):
                 assert store.put_message(Message("T", b"later")).status.name == "PUT_OK"
     finally:
-        signal.signal(signal.SIGALRM, before)
+        signal.signal(signal.SIGALRM, handler_before)

@@ -1,4 +1,4 @@
-"""From files to a store that can be written, and back: the lock, a log that is gone, and the end in order."""
+"""Opening and closing a store: the lock, a missing log, and a clean end."""
 
 from __future__ import annotations
 
@@ -38,25 +38,25 @@ def test_the_lock_keeps_a_second_one_out(root, disk):
         opening.take_lock(StorePaths(root), CONFIG, disk, "5.3")
 
 
-def test_a_log_that_is_gone_is_missed_before_anything_is_made(root, disk):
+def test_a_missing_log_is_detected_before_any_file_is_made(root, disk):
     for file in (root / "commitlog").iterdir():
         file.unlink()
     (root / "lock").unlink()
     missed = opening.without_log(StorePaths(root), CONFIG, disk, "5.3")
     assert missed is not None
-    before = sorted(path.name for path in root.iterdir())
+    names_before = sorted(path.name for path in root.iterdir())
     with pytest.raises(LogIsEmpty):
         opening.take_lock(StorePaths(root), CONFIG, disk, "5.3")
-    assert sorted(path.name for path in root.iterdir()) == before
+    assert sorted(path.name for path in root.iterdir()) == names_before
 
 
-def test_nothing_is_missed_of_a_whole_store(root, disk):
+def test_a_complete_store_has_no_missing_log(root, disk):
     assert opening.without_log(StorePaths(root), CONFIG, disk, "5.3") is None
     opening.note_empty_log(StorePaths(root), CONFIG, disk, "5.3")
     assert not StorePaths(root).confirmed_empty_log.exists()
 
 
-def test_an_end_in_order_takes_abort_away_and_a_slave_takes_no_messages(root):
+def test_a_clean_end_removes_abort_and_a_slave_accepts_no_messages(root):
     store = MessageStore(root, CONFIG)
     assert (root / "abort").exists()
     store.close()

@@ -1,4 +1,4 @@
-"""Tables that changed are saved; a failure is told once and tried again."""
+"""Changed tables are saved. A failure is reported once and retried."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Tables:
         self.saved += 1
 
 
-def test_a_failure_is_told_once_until_it_is_over(caplog):
+def test_a_failure_is_reported_once_until_it_ends(caplog):
     tables = Tables()
     service = PersistTables(cast("Any", tables))
     assert service.step() == PERSIST_EVERY_MS

@@ -28,7 +28,7 @@ def rebuild_from_rows(place: DispatchTarget, log: bytes, rows: int = 4) -> Rebui
     return rebuild
 
 
-def test_it_counts_units_and_knows_the_newest_time():
+def test_a_rebuild_counts_units_and_has_the_newest_time():
     place = DispatchTarget(CONFIG)
     rebuild = rebuild_from_rows(place, log_of(21))
     assert (rebuild.units, rebuild.last_store_timestamp) == (21, 1_700_000_000_020)
@@ -64,7 +64,9 @@ def test_bytes_that_may_change_are_not_read_later():
 
 
 def test_keys_are_hashed_by_either_thread(monkeypatch):
-    """The same index, whoever makes the hashes; the other thread has let go of the log's bytes afterwards."""
+    """The index is the same whichever thread computes the hashes. The other thread releases the log's bytes
+    afterwards.
+    """
     log, plain = log_of(40), DispatchTarget(CONFIG)
     plain.dispatch(log, "singly")
     for idle in (True, False):
@@ -76,7 +78,7 @@ def test_keys_are_hashed_by_either_thread(monkeypatch):
         assert not any(len(columns.buffer) for columns in rebuild._writer.spare_units)
 
 
-def test_units_that_the_queues_know_go_into_the_index_only():
+def test_units_already_in_queues_go_into_the_index_only():
     log, place, topics = log_of(3), DispatchTarget(CONFIG), TopicTable()
     with Rebuild(place.queues, place.index, place.config) as rebuild:
         for columns in blocks(log, 8, topics):
@@ -87,7 +89,7 @@ def test_units_that_the_queues_know_go_into_the_index_only():
 
 
 @pytest.mark.parametrize("where", ["*/consumequeue/*", "*/index/*"])
-def test_what_goes_wrong_in_the_other_thread_is_raised_here(where):
+def test_an_error_of_the_other_thread_is_raised(where):
     disk = SimulatedDisk()
     place = DispatchTarget(CONFIG, disk)
     place.index._pause = lambda _seconds: None

@@ -1,4 +1,4 @@
-"""The dispatch service: in order, up to what is confirmed, over damage, and again after a failure."""
+"""The dispatch service: it dispatches in order, up to the confirmed offset, over damage, and again after a failure."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ def put(store: MessageStore, count: int, body: int = 100) -> list[int]:
 def until_still(store: MessageStore) -> int:
     rounds = 0
     while True:
-        before = store.positions().dispatched
+        dispatched_before = store.positions().dispatched
         store.services.step("reput")
-        if store.positions().dispatched == before:
+        if store.positions().dispatched == dispatched_before:
             return rounds
         rounds += 1
 
@@ -83,7 +83,7 @@ def test_the_pause_grows_while_nothing_happens() -> None:
     store.abandon()
 
 
-def test_damage_in_the_log_is_stepped_over_to_the_end_of_what_is_there(caplog: pytest.LogCaptureFixture) -> None:
+def test_damage_in_the_log_is_skipped_up_to_its_end(caplog: pytest.LogCaptureFixture) -> None:
     disk = SimulatedDisk()
     store = opened(disk)
     offsets = put(store, 20)
@@ -100,7 +100,7 @@ def test_damage_in_the_log_is_stepped_over_to_the_end_of_what_is_there(caplog: p
     store.abandon()
 
 
-def test_a_queue_that_cannot_be_written_is_tried_thirty_times_then_the_store_stops() -> None:
+def test_a_failing_queue_write_is_tried_thirty_times_then_the_store_stops() -> None:
     disk = SimulatedDisk()
     store = opened(disk)
     put(store, 3)
@@ -115,8 +115,8 @@ def test_a_queue_that_cannot_be_written_is_tried_thirty_times_then_the_store_sto
 
 
 def test_only_the_service_counts_the_tries() -> None:
-    """A broker whose consumers wait has each put dispatched at once. While the disk was full, thirty puts were thirty
-    tries, and the store took nothing more after a few milliseconds, until it was started anew.
+    """A broker with waiting consumers dispatches after each put. While the disk was full, thirty puts were thirty
+    attempts, and the store refused messages after a few milliseconds, until its restart.
     """
     disk = SimulatedDisk()
     store = opened(disk)
@@ -135,7 +135,7 @@ def test_only_the_service_counts_the_tries() -> None:
     store.close()
 
 
-def test_a_failure_that_passes_loses_nothing() -> None:
+def test_a_temporary_failure_loses_nothing() -> None:
     disk = SimulatedDisk()
     store = opened(disk)
     put(store, 300)
@@ -150,7 +150,7 @@ def test_a_failure_that_passes_loses_nothing() -> None:
     assert not disk.exists(ROOT / "abort")
 
 
-def test_waiting_ends_with_the_time_out_where_nothing_moves() -> None:
+def test_waiting_without_progress_ends_at_the_timeout() -> None:
     store = opened(flushDiskType="SYNC_FLUSH")
     put(store, 1)
     assert store.wait_dispatched(1000)
@@ -159,8 +159,8 @@ def test_waiting_ends_with_the_time_out_where_nothing_moves() -> None:
     store.abandon()
 
 
-def test_a_file_of_the_pool_that_is_not_committed_is_waited_for() -> None:
-    """With all buffers lent the next file is written at once, while the one in front of it waits for its commit."""
+def test_dispatch_waits_for_an_uncommitted_pool_file() -> None:
+    """If all buffers are borrowed, the next file is written directly, while the file before it waits for its commit."""
     store = opened(transientStorePoolEnable=True, transientStorePoolSize=1)
     put(store, 900)
     positions = store.positions()

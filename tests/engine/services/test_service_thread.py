@@ -1,6 +1,6 @@
 """ServiceThread: start, wakeup, pause, stop, join.
 
-Short turns come and go, and overlap; a crowd is told by those who oversleep.
+Short switch intervals start, end and overlap. Late naps show that many threads compete.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from engine.services.service_thread import SHORT_TURN_S, ServiceThread, ThreadCo
 
 
 class CountingService:
-    """Counts its rounds; the next one is due after ``pause`` ms."""
+    """Counts its rounds. The next round is due after ``pause`` ms."""
 
     name = "counting"
 
@@ -36,7 +36,7 @@ def test_a_service_can_be_stepped_without_a_thread() -> None:
     assert not thread.running
 
 
-def test_a_ring_ends_the_pause() -> None:
+def test_a_wakeup_ends_the_pause() -> None:
     service = CountingService(3_600_000.0)
     thread = ServiceThread(service)
     thread.start()
@@ -48,24 +48,24 @@ def test_a_ring_ends_the_pause() -> None:
     assert service.rounds == 2
 
 
-def test_a_paused_service_steps_only_by_hand() -> None:
+def test_a_paused_service_runs_only_explicit_steps() -> None:
     service = CountingService(0.0)
     thread = ServiceThread(service)
     thread.start()
     assert service.seen.acquire(timeout=60)
     thread.pause()
-    before = service.rounds
+    rounds_before = service.rounds
     thread.wakeup()
     thread.step()
-    assert service.rounds == before + 1
+    assert service.rounds == rounds_before + 1
     thread.resume()
-    while service.rounds < before + 5:
+    while service.rounds < rounds_before + 5:
         assert service.seen.acquire(timeout=60)
     thread.stop()
     assert thread.join(60)
 
 
-def test_an_error_ends_the_thread_and_is_told() -> None:
+def test_an_error_ends_the_thread_and_is_logged() -> None:
     reports: list[tuple[str, Exception]] = []
 
     class BrokenService:
@@ -80,7 +80,7 @@ def test_an_error_ends_the_thread_and_is_told() -> None:
     assert [(name, str(error)) for name, error in reports] == [("broken", "a mistake")]
 
 
-def test_by_hand_an_error_comes_to_the_caller() -> None:
+def test_an_error_of_an_explicit_step_is_raised() -> None:
     class BrokenService:
         name = "broken"
 
@@ -91,7 +91,7 @@ def test_by_hand_an_error_comes_to_the_caller() -> None:
         ServiceThread(BrokenService()).step()
 
 
-def test_a_ring_before_the_wait_is_kept_once() -> None:
+def test_a_wakeup_before_the_wait_is_remembered_once() -> None:
     bell = WakeSignal()
     bell.ring()
     bell.ring()
@@ -111,7 +111,7 @@ def test_a_stopped_service_can_be_started_again() -> None:
 
 
 class InterruptingLock:
-    """The lock of a round that never ends: whoever waits for it is interrupted."""
+    """The lock of a round that never ends: a thread that waits for it is interrupted."""
 
     def __enter__(self) -> None:
         raise KeyboardInterrupt
@@ -120,8 +120,8 @@ class InterruptingLock:
         return
 
 
-def test_a_pause_that_was_interrupted_has_paused_nothing() -> None:
-    """Nobody would know of it, and a flush service would stand still for ever."""
+def test_an_interrupted_pause_has_no_effect() -> None:
+    """Otherwise a flush service would stay paused forever without anyone knowing."""
     thread = ServiceThread(CountingService(0.0))
     rounds = thread._stepping
     thread._stepping = InterruptingLock()  # type: ignore[assignment]
@@ -131,7 +131,7 @@ def test_a_pause_that_was_interrupted_has_paused_nothing() -> None:
     assert not thread.paused
 
 
-def test_after_the_end_nobody_steps() -> None:
+def test_after_the_end_no_step_runs() -> None:
     thread = ServiceThread(CountingService(0.0))
     thread.step()
     thread.end()
@@ -140,18 +140,18 @@ def test_after_the_end_nobody_steps() -> None:
     assert thread.rounds == 1
 
 
-def test_the_interval_from_before_comes_back_with_the_last_end() -> None:
-    before = sys.getswitchinterval()
+def test_the_last_end_restores_the_previous_interval() -> None:
+    interval_before = sys.getswitchinterval()
     with short_turns():
         assert sys.getswitchinterval() == pytest.approx(SHORT_TURN_S)
         with short_turns():
             pass
         assert sys.getswitchinterval() == pytest.approx(SHORT_TURN_S)
-    assert sys.getswitchinterval() == before
+    assert sys.getswitchinterval() == interval_before
 
 
 def test_a_shorter_interval_stays() -> None:
-    before = sys.getswitchinterval()
+    interval_before = sys.getswitchinterval()
     sys.setswitchinterval(0.0000705)
     try:
         for _ in range(20):
@@ -159,14 +159,14 @@ def test_a_shorter_interval_stays() -> None:
                 assert sys.getswitchinterval() == pytest.approx(0.00007)
         assert sys.getswitchinterval() == pytest.approx(0.00007)
     finally:
-        sys.setswitchinterval(before)
+        sys.setswitchinterval(interval_before)
 
 
-def test_an_error_ends_it_too() -> None:
-    before = sys.getswitchinterval()
+def test_an_error_restores_the_interval_too() -> None:
+    interval_before = sys.getswitchinterval()
     with pytest.raises(ValueError, match="no"), short_turns():
         raise ValueError("no")
-    assert sys.getswitchinterval() == before
+    assert sys.getswitchinterval() == interval_before
 
 
 def naps(crowd: ThreadContention, clock: list[float], late: float, count: int) -> None:
@@ -176,7 +176,7 @@ def naps(crowd: ThreadContention, clock: list[float], late: float, count: int) -
         crowd.wakes()
 
 
-def test_a_crowd_is_dense_where_naps_are_late_on_the_mean() -> None:
+def test_contention_is_detected_by_late_naps_on_average() -> None:
     clock = [100.0]
     crowd = ThreadContention(lambda: clock[0])
     crowd.wakes()
@@ -186,7 +186,7 @@ def test_a_crowd_is_dense_where_naps_are_late_on_the_mean() -> None:
     assert not crowd.is_dense
     naps(crowd, clock, 0.006, 2)
     assert crowd.is_dense
-    naps(crowd, clock, -0.005, 50)  # woken by somebody
+    naps(crowd, clock, -0.005, 50)  # woken by another thread
     assert crowd.is_dense
     naps(crowd, clock, 0.0, 20)
     assert not crowd.is_dense

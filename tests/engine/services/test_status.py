@@ -1,4 +1,4 @@
-"""What is seen of running services: flushes one by one, who waited for them, what is paused, and what waits then."""
+"""The status of running services: single flushes, waiting puts, paused services and their waiting work."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_each_flush_that_moved_something_leaves_a_mark() -> None:
     assert (len(log.marks), log.marks[-1].number) == (MAX_REMEMBERED_FLUSHES, MAX_REMEMBERED_FLUSHES + 2)
 
 
-def test_a_put_that_flushes_for_itself_is_one_that_waited() -> None:
+def test_a_put_that_flushes_itself_counts_as_waiting() -> None:
     small = SmallLog()
     log = LogFlush(small.files, small.checkpoint, small.flags)
     group = GroupCommit(log, 5000)
@@ -49,7 +49,7 @@ def test_a_put_that_flushes_for_itself_is_one_that_waited() -> None:
     assert [mark.waiters for mark in log.marks] == [1, 0]
 
 
-def test_while_group_commit_is_held_only_a_step_flushes() -> None:
+def test_while_group_commit_is_paused_only_a_step_flushes() -> None:
     small = SmallLog()
     log = LogFlush(small.files, small.checkpoint, small.flags)
     group = GroupCommit(log, 20_000)
@@ -67,23 +67,23 @@ def test_while_group_commit_is_held_only_a_step_flushes() -> None:
 
 
 @pytest.mark.parametrize("flush", ["ASYNC_FLUSH", "SYNC_FLUSH"])
-def test_a_store_tells_what_is_paused_and_what_waits(tmp_path: Path, flush: str) -> None:
+def test_a_store_reports_paused_services_and_waiting_work(tmp_path: Path, flush: str) -> None:
     config = MessageStoreConfig(flush_disk_type=flush, sync_flush_timeout=20, mapped_file_size_commit_log=1 << 20)
     with MessageStore(tmp_path, config) as store:
         store.services.pause("flush")
         result = store.put_message(Message("T", b"one"))
         assert (result.status is PutMessageStatus.FLUSH_DISK_TIMEOUT) == (flush == "SYNC_FLUSH")
-        before = read_activity(store.parts, store.services)
-        assert (before.services["flush"].paused, before.services["reput"].paused) == (True, False)
-        assert (before.last_file, before.file_size, before.flushes) == (0, 1 << 20, ())
+        activity_before = read_activity(store.parts, store.services)
+        assert (activity_before.services["flush"].paused, activity_before.services["reput"].paused) == (True, False)
+        assert (activity_before.last_file, activity_before.file_size, activity_before.flushes) == (0, 1 << 20, ())
         store.flush()
-        after = read_activity(store.parts, store.services)
-        assert after.flushes[-1].to_offset == store.positions().wrote
+        activity_after = read_activity(store.parts, store.services)
+        assert activity_after.flushes[-1].to_offset == store.positions().wrote
         store.wait_dispatched()
         assert read_activity(store.parts, store.services).dispatched_units == 1
         store.services.step("flush")
         rounds = read_activity(store.parts, store.services).services["flush"].rounds
-        assert rounds == before.services["flush"].rounds + 1
+        assert rounds == activity_before.services["flush"].rounds + 1
         store.services.resume("flush")
         assert not read_activity(store.parts, store.services).services["flush"].paused
         second_statuses = (
@@ -92,7 +92,7 @@ def test_a_store_tells_what_is_paused_and_what_waits(tmp_path: Path, flush: str)
         assert PutMessageStatus.PUT_OK in second_statuses
 
 
-def test_a_pool_tells_its_last_commit_and_what_it_holds(tmp_path: Path) -> None:
+def test_a_pool_reports_its_last_commit_and_its_contents(tmp_path: Path) -> None:
     config = MessageStoreConfig(transient_store_pool_enable=True, mapped_file_size_commit_log=1 << 20)
     with MessageStore(tmp_path, config) as store:
         store.services.pause("commit")
@@ -107,7 +107,7 @@ def test_a_pool_tells_its_last_commit_and_what_it_holds(tmp_path: Path) -> None:
         assert file.appended(0, result.append.size) == unit == file.read(0, result.append.size)
 
 
-def test_a_power_loss_ends_a_service_and_tells_nobody() -> None:
+def test_a_power_loss_ends_a_service_silently() -> None:
     class FailingService:
         name = "losing"
 
@@ -121,7 +121,7 @@ def test_a_power_loss_ends_a_service_and_tells_nobody() -> None:
     assert names == []
 
 
-def test_what_a_store_cannot_do_is_told_until_it_can() -> None:
+def test_a_failure_is_reported_until_it_ends() -> None:
     disk = SimulatedDisk()
     config = MessageStoreConfig(mapped_file_size_commit_log=4096)
     store = MessageStore("/store", config, disk=disk, services=False)
@@ -154,7 +154,7 @@ def test_what_a_store_cannot_do_is_told_until_it_can() -> None:
     store.close()
 
 
-def test_an_append_that_the_disk_took_not_is_told_until_one_goes_well() -> None:
+def test_a_failed_append_is_reported_until_one_succeeds() -> None:
     disk = SimulatedDisk()
     store = MessageStore("/store", disk=disk, services=False)
     disk.fail(errno.ENOSPC, kind="reserve")

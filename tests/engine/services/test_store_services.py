@@ -1,4 +1,4 @@
-"""The services of a store: their names, and what stepping, pausing and stopping them does."""
+"""The services of a store: their names, and the effects of stepping, pausing and stopping them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_an_unknown_service_is_refused_with_the_names_of_all(store):
         store.services.step("nothing")
 
 
-def test_without_threads_a_step_dispatches_what_was_put(store):
+def test_without_threads_a_step_dispatches_messages(store):
     store.put_message(Message("Orders", b"tea"))
     assert store.max_offset_in_queue("Orders", 0) == 0
     store.services.step("reput")

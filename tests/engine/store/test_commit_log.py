@@ -1,4 +1,4 @@
-"""The log: places, ends of files, many threads; what real stores made of the same messages
+"""The commit log: offsets, ends of files, many threads, and the bytes of real stores for the same messages
 (docs/formats/commit-log.md#append, docs/formats/consume-queue.md#queue-offsets).
 """
 
@@ -22,16 +22,20 @@ Status = PutMessageStatus
 
 def test_units_follow_each_other(tmp_path) -> None:
     put = PutLog(tmp_path)
-    first = put.log.put_message(Message("T", b"one", 1)).append
+    first_append = put.log.put_message(Message("T", b"one", 1)).append
     put.now += 5
-    second = put.log.put_message(Message("T", b"second", 1)).append
-    assert (first.physical_offset, first.queue_offset, first.store_timestamp) == (0, 0, NOW)
-    assert (second.physical_offset, second.queue_offset, second.store_timestamp) == (first.size, 1, NOW + 5)
+    second_append = put.log.put_message(Message("T", b"second", 1)).append
+    assert (first_append.physical_offset, first_append.queue_offset, first_append.store_timestamp) == (0, 0, NOW)
+    assert (second_append.physical_offset, second_append.queue_offset, second_append.store_timestamp) == (
+        first_append.size,
+        1,
+        NOW + 5,
+    )
     assert [(unit.offset, unit.queue_offset, unit.body, unit.stale) for unit in put.units()] == [
         (0, 0, b"one", False),
-        (first.size, 1, b"second", False),
+        (first_append.size, 1, b"second", False),
     ]
-    assert put.log.wrote == put.log.max_offset == second.end_offset
+    assert put.log.wrote == put.log.max_offset == second_append.end_offset
     assert put.files.files[0].store_timestamp == NOW + 5
 
 
@@ -74,7 +78,7 @@ def test_a_unit_that_does_not_fit_with_eight_bytes_to_spare_goes_to_the_next_fil
     assert (blank.offset, blank.size) == (992, 8)
 
 
-def test_one_byte_more_and_it_goes_to_the_next_file(tmp_path) -> None:
+def test_a_unit_one_byte_longer_goes_to_the_next_file(tmp_path) -> None:
     put = PutLog(tmp_path, 1000)
     size = put.log.put_message(Message("T", b"")).append.size
     second = put.log.put_message(Message("T", b"x" * (1000 - 7 - 2 * size))).append
@@ -83,19 +87,19 @@ def test_one_byte_more_and_it_goes_to_the_next_file(tmp_path) -> None:
     assert (blank.offset, blank.size) == (size, 1000 - size)
 
 
-def test_bytes_behind_a_blank_stay_as_they_are(tmp_path) -> None:
+def test_bytes_after_a_blank_are_unchanged(tmp_path) -> None:
     put = PutLog(tmp_path, 1000)
     put.log.put_message(Message("T", b"x" * 800))
     file = put.files.files[0]
     file.set_positions(100)
-    before = file.read(0, 100) + bytes(file.target(0)[108:])
+    bytes_before = file.read(0, 100) + bytes(file.target(0)[108:])
     put.log.put_message(Message("T", b"x" * 810))
     data = file.read(0, 1000)
-    assert data[:100] + data[108:] == before
+    assert data[:100] + data[108:] == bytes_before
     assert data[100:108] == bytes.fromhex("00000384 CBD43194")
 
 
-def test_a_message_longer_than_a_file_burns_two_files_and_says_put_ok(tmp_path) -> None:
+def test_a_message_longer_than_a_file_uses_up_two_files_and_returns_put_ok(tmp_path) -> None:
     put = PutLog(tmp_path, 1000)
     put.log.put_message(Message("T", b"x"))
     result = put.log.put_message(Message("T", b"x" * 1000))
@@ -131,7 +135,7 @@ def test_no_new_file(tmp_path) -> None:
 
 
 @pytest.mark.parametrize("flag", [0, codec.PREPARED])
-def test_a_disk_that_refuses_takes_no_queue_offset(tmp_path, flag, monkeypatch) -> None:
+def test_a_failed_write_uses_no_queue_offset(tmp_path, flag, monkeypatch) -> None:
     put = PutLog(tmp_path)
     put.log.put_message(Message("T", b"x"))
     wrote = put.log.wrote
@@ -185,7 +189,7 @@ def test_many_threads_put_in_the_order_of_the_log(tmp_path) -> None:
         assert offsets == list(range(len(offsets)))
 
 
-# What real stores made of the same messages
+# The bytes of real stores for the same messages
 
 REPLAYED = [
     "clean-5.3.3",
@@ -206,8 +210,9 @@ MADE_BY_THE_STORE = {"INNER_MULTI_QUEUE_OFFSET", "INNER_BASE"}
 @pytest.mark.golden
 @pytest.mark.parametrize("name", REPLAYED)
 def test_a_real_stores_messages_put_again_get_its_offsets_and_properties(golden, tmp_path, name) -> None:
-    """Every message of the log with what its sender gave: queue offsets, light and inner offsets and CRCs come out as
-    RocketMQ made them.
+    """Every message of the log is put with what its sender gave: queue offsets, light and inner offsets and CRCs equal
+    those
+    of RocketMQ.
     """
     lmq, crc = "lmq" in name, "propcrc" in name
     put = PutLog(tmp_path, 1 << 24, enable_lmq=lmq, enabled_append_prop_crc=crc, like="4.9" if "4.9" in name else "5.3")
@@ -247,8 +252,8 @@ def test_a_real_stores_messages_put_again_get_its_offsets_and_properties(golden,
 
 
 def test_store_times_never_run_backwards(tmp_path):
-    """Recovery looks for its first file by store times. The clock was set back a minute; a later file then began with
-    an earlier time than the checkpoint's, and queue entries of the files before it were never built again.
+    """Recovery finds its first file by store times. The clock was set back a minute, and a later file began with an
+    earlier time than the checkpoint's, so queue entries of the files before it were never rebuilt.
     """
     put = PutLog(tmp_path, 1 << 16)
     times = []

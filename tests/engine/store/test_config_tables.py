@@ -1,4 +1,4 @@
-"""Config tables: what is changed, what stays, and that a broker reads both files back."""
+"""Config tables: changed and unchanged rows, and files that a broker reads back."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ def test_4_9_knows_neither_attributes_nor_state_version(tmp_path: Path) -> None:
     )
 
 
-def test_the_backup_is_what_was_there_before(tmp_path: Path) -> None:
+def test_the_backup_is_the_previous_file(tmp_path: Path) -> None:
     new_tables = tables(tmp_path)
     new_tables.create_topic("A")
-    first = (tmp_path / "config" / "topics.json").read_bytes()
+    first_bytes = (tmp_path / "config" / "topics.json").read_bytes()
     new_tables.create_topic("B")
-    assert (tmp_path / "config" / "topics.json.bak").read_bytes() == first
+    assert (tmp_path / "config" / "topics.json.bak").read_bytes() == first_bytes
     assert set(tables(tmp_path).topics()) == {"A", "B"}
 
 
@@ -106,7 +106,7 @@ def test_delay_offsets_are_by_level(tmp_path: Path) -> None:
     assert (tables(tmp_path).delay_offset(3), tables(tmp_path).delay_offset(4)) == (17, 0)
 
 
-def test_a_deleted_topic_takes_its_offsets_along(tmp_path: Path) -> None:
+def test_a_deleted_topic_loses_its_offsets(tmp_path: Path) -> None:
     new_tables = tables(tmp_path)
     new_tables.create_topic("A", attributes={"queue.type": "BatchCQ"})
     new_tables.create_topic("B")
@@ -132,7 +132,7 @@ def test_groups(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "a/b", "a@b", "x" * 128, "..", "中" * 43])
-def test_names_that_no_broker_takes(tmp_path: Path, name: str) -> None:
+def test_invalid_names(tmp_path: Path, name: str) -> None:
     with pytest.raises(UsageError, match="topic: expected"):
         tables(tmp_path).create_topic(name)
 
@@ -144,25 +144,25 @@ def test_impossible_numbers_of_queues(tmp_path: Path, queues: int) -> None:
 
 
 @pytest.mark.golden
-def test_what_is_not_changed_stays(golden: Any, tmp_path: Path) -> None:
+def test_unchanged_rows_stay(golden: Any, tmp_path: Path) -> None:
     shutil.copytree(Path(golden("broker-orders")) / "config", tmp_path / "config")
-    before = parse((tmp_path / "config" / "topics.json").read_bytes()).value
+    table_before = parse((tmp_path / "config" / "topics.json").read_bytes()).value
     new_tables = tables(tmp_path)
     new_tables.create_topic("New")
     new_tables.commit_consumer_offset("billing", "OrderEvents", 0, 400)
     new_tables.save()
-    after = parse((tmp_path / "config" / "topics.json").read_bytes()).value
-    assert after["dataVersion"]["counter"] == before["dataVersion"]["counter"] + 1
-    assert set(after["topicConfigTable"]) - set(before["topicConfigTable"]) == {"New"}
-    for name, row in before["topicConfigTable"].items():
-        assert after["topicConfigTable"][name] == row
+    table_after = parse((tmp_path / "config" / "topics.json").read_bytes()).value
+    assert table_after["dataVersion"]["counter"] == table_before["dataVersion"]["counter"] + 1
+    assert set(table_after["topicConfigTable"]) - set(table_before["topicConfigTable"]) == {"New"}
+    for name, row in table_before["topicConfigTable"].items():
+        assert table_after["topicConfigTable"][name] == row
     offsets = parse((tmp_path / "config" / "consumerOffset.json").read_bytes()).value["offsetTable"]
     assert "ShipmentEvents@dashboard@broadcast" in offsets
     assert offsets["OrderEvents@billing"][0] == 400
 
 
-def test_nobody_waits_for_the_disk_that_a_table_is_written_to(tmp_path, monkeypatch) -> None:
-    """A broker commits offsets in its loop: on a busy disk every client waited for the table to be written."""
+def test_commits_do_not_wait_for_a_table_write(tmp_path, monkeypatch) -> None:
+    """A broker commits offsets in its event loop. On a busy disk every client waited for the table to be written."""
     new_tables = tables(tmp_path)
     writing, go_on = threading.Event(), threading.Event()
     put = config_tables.put_file
@@ -187,19 +187,19 @@ def test_nobody_waits_for_the_disk_that_a_table_is_written_to(tmp_path, monkeypa
     assert second_tables.consumer_offset("g", "T", 0) == 2
 
 
-def test_a_text_that_comes_late_does_not_replace_a_later_one(tmp_path) -> None:
+def test_an_older_text_does_not_replace_a_newer_one(tmp_path) -> None:
     new_tables = tables(tmp_path)
     table = new_tables._tables["consumerOffset.json"]
     new_tables.commit_consumer_offset("g", "T", 0, 1)
-    first = table.taken()
+    older_text = table.taken()
     new_tables.commit_consumer_offset("g", "T", 0, 2)
     table.write(*table.taken())
-    table.write(*first)
+    table.write(*older_text)
     assert tables(tmp_path).consumer_offset("g", "T", 0) == 2
 
 
-def test_what_was_only_asked_is_written_at_the_end_too(tmp_path: Path) -> None:
-    """Asking a table that was not there gave it members in memory, and its file was never made."""
+def test_a_table_that_was_only_read_is_written_at_the_end(tmp_path: Path) -> None:
+    """Reading a missing table gave it members in memory, and its file was never written."""
     new_tables = tables(tmp_path)
     assert new_tables.groups_with_offsets() == []
     assert new_tables.consumer_offset("g", "t", 0) == -1
@@ -213,7 +213,7 @@ def test_what_was_only_asked_is_written_at_the_end_too(tmp_path: Path) -> None:
 
 
 def test_a_light_group_has_one_offset_of_each_topic(tmp_path: Path) -> None:
-    """Where they are kept (``enableLmq``); elsewhere it is a group as any other."""
+    """This applies with ``enableLmq``. Without it, the group is an ordinary one."""
     for light in (True, False):
         new_tables = tables(tmp_path, light=light)
         assert new_tables.consumer_offset("%LMQ%me", "%LMQ%room", 0) == -1

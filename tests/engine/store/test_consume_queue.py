@@ -1,4 +1,4 @@
-"""The minimum of a queue: the first entry whose unit the log still holds (docs/formats/consume-queue.md#bounds)."""
+"""The minimum of a queue: the first entry whose unit is still in the log (docs/formats/consume-queue.md#bounds)."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("minimum", "log_min", "found"), CASES)
-def test_the_minimum_is_the_first_entry_whose_unit_the_log_holds(minimum, log_min, found):
-    assert corrected_minimum(minimum, FILE, FILE, log_min, lambda position: position * 5) == found
+@pytest.mark.parametrize(("minimum", "log_min", "expected_minimum"), CASES)
+def test_the_minimum_is_the_first_entry_whose_unit_the_log_holds(minimum, log_min, expected_minimum):
+    assert corrected_minimum(minimum, FILE, FILE, log_min, lambda position: position * 5) == expected_minimum
 
 
 def test_entries_that_point_to_0_make_a_restart_forget_the_minimum():
-    """RocketMQ's own wart: as long as the log begins at 0, units that fill up the front count as there
+    """A peculiarity of RocketMQ: while the log begins at 0, filler entries at the front count as existing
     (docs/formats/consume-queue.md#bounds).
     """
     assert corrected_minimum(0, Span(0, 100), Span(0, 100), 0, lambda position: 0 if position < 60 else 900) == 0
-    assert corrected_minimum(60, Span(0, 100), Span(0, 100), 0, lambda at: 0 if at < 60 else 900) == 60
+    assert corrected_minimum(60, Span(0, 100), Span(0, 100), 0, lambda position: 0 if position < 60 else 900) == 60
 
 
 def test_an_empty_last_file_leaves_everything():
-    assert corrected_minimum(40, Span(0, 100), Span(100, 100), 500, lambda _at: 0) == 40
+    assert corrected_minimum(40, Span(0, 100), Span(100, 100), 500, lambda _position: 0) == 40
 
 
 CONFIG, _ = from_mapping({"mappedFileSizeConsumeQueue": 100})  # five entries a file
@@ -53,15 +53,15 @@ def queue(place: DispatchTarget | None = None) -> ConsumeQueue:
     return actual_queue
 
 
-def filled(count: int, first: int = 0) -> ConsumeQueue:
-    actual_queue = queue()
-    for number in range(first, first + count):
-        actual_queue.put(number * 100, 100, number, number)
-    return actual_queue
+def filled(count: int, first_offset: int = 0) -> ConsumeQueue:
+    consume_queue = queue()
+    for number in range(first_offset, first_offset + count):
+        consume_queue.put(number * 100, 100, number, number)
+    return consume_queue
 
 
-def physical(found: ConsumeQueue) -> list[int]:
-    return found.read(0, 1000)["physical_offset"].tolist()
+def physical(consume_queue: ConsumeQueue) -> list[int]:
+    return consume_queue.read(0, 1000)["physical_offset"].tolist()
 
 
 def test_entry_n_lies_at_byte_20_n_and_files_follow_each_other():
@@ -72,7 +72,7 @@ def test_entry_n_lies_at_byte_20_n_and_files_follow_each_other():
     assert results.spans() == [(0, 100), (100, 200), (200, 240)]
 
 
-def test_a_unit_that_is_known_is_passed_over():
+def test_a_known_unit_is_skipped():
     results = filled(3)
     results.put(200, 100, 2, 2)
     results.put(150, 100, 9, 9)
@@ -80,23 +80,24 @@ def test_a_unit_that_is_known_is_passed_over():
 
 
 def test_a_queue_that_begins_above_0_is_filled_up_before():
-    results = filled(1, first=7)
+    results = filled(1, first_offset=7)
     assert results.files.starts == (100,)
     assert results.read(5, 3).tolist() == [(0, PREFILLED_SIZE, 0), (0, PREFILLED_SIZE, 0), (700, 100, 7)]
     assert (results.min_offset, results.max_offset) == (7, 8)
 
 
-def test_a_gap_shifts_later_entries_and_an_offset_that_is_taken_is_passed_over():
+def test_a_gap_shifts_later_entries_and_a_used_offset_is_skipped():
     results = filled(2)
     results.put(500, 100, 5, 5)
     results.put(600, 100, 6, 1)
-    results.put(700, 100, 7, 0)  # 0 goes wherever the queue ends
+    results.put(700, 100, 7, 0)  # an entry for offset 0 is appended at the queue's end
     assert physical(results) == [0, 100, 500, 700]
 
 
 def test_a_queue_offset_beyond_64_bits_wraps_as_in_java():
-    """A damaged unit said that its queue offset was far below zero; times 20 that is above zero in Java, which appends
-    the unit at the queue's end. We passed it over. (Seen in RocketMQ 5.5.1.)
+    """A damaged unit had a queue offset far below zero. Times 20 this is positive in Java, which appends the unit at
+    the
+    queue's end. We skipped it. (Observed with RocketMQ 5.5.1.)
     """
     wrapping = -0x7A789510_FFFFFED0
     results = filled(2)
@@ -113,20 +114,20 @@ runs = st.lists(
 
 @settings(max_examples=80)
 @given(runs)
-def test_a_run_gives_the_bytes_of_its_entries_one_by_one(runs):
-    many, single, place = queue(), queue(), 0
-    for first, count, step in runs:
-        place = max(place + step * 100, 0)
-        ends = np.arange(1, count + 1) * 100 + place
+def test_a_run_writes_the_bytes_of_single_puts(runs):
+    run_queue, single_queue, log_position = queue(), queue(), 0
+    for first_offset, count, step in runs:
+        log_position = max(log_position + step * 100, 0)
+        ends = np.arange(1, count + 1) * 100 + log_position
         entries = np.zeros(count, CQ_UNIT)
         entries["physical_offset"], entries["size"] = ends - 100, 100
-        many.put_run(ends, np.arange(first, first + count), entries)
+        run_queue.put_run(ends, np.arange(first_offset, first_offset + count), entries)
         for number in range(count):
-            single.put(int(ends[number]) - 100, 100, 0, first + number)
-        place = int(ends[-1])
-    assert many.files.starts == single.files.starts
-    assert many.read(0, 1000).tolist() == single.read(0, 1000).tolist()
-    assert many.state() == single.state()
+            single_queue.put(int(ends[number]) - 100, 100, 0, first_offset + number)
+        log_position = int(ends[-1])
+    assert run_queue.files.starts == single_queue.files.starts
+    assert run_queue.read(0, 1000).tolist() == single_queue.read(0, 1000).tolist()
+    assert run_queue.state() == single_queue.state()
 
 
 MINIMA = [(0, 0), (250, 3), (600, 6), (1100, 11), (1150, 12), (5000, 12)]
@@ -138,7 +139,7 @@ def test_the_minimum_follows_the_log(log_min, minimum, release):
     results = filled(12)
     results.delete_expired(log_min, release)
     if release == "4.9" and minimum == 12:
-        return  # its linear search finds nothing and leaves the minimum
+        return  # its linear search finds no entry and leaves the minimum
     assert results.min_offset == minimum
     assert results.files.starts[-1] == 200, "the last file is never deleted"
 
@@ -150,7 +151,7 @@ def test_files_that_point_below_the_log_are_deleted():
     assert results.read_bytes(40, 20) == b""
 
 
-def test_it_stands_where_recovery_says():
+def test_a_queue_continues_where_recovery_ended():
     results = filled(12)
     results.restore(QueueState(100, 140, 700, 40))
     assert (results.max_offset, results.min_offset, results.files.starts) == (7, 2, (0, 100))
@@ -172,7 +173,7 @@ def test_a_flush_waits_for_full_pages_unless_everything_is_asked_for():
     assert actual_queue.files.flushed == 6000
 
 
-def test_destroyed_it_begins_again():
+def test_a_destroyed_queue_begins_again():
     place = DispatchTarget(CONFIG)
     actual_queue = queue(place)
     actual_queue.put(0, 100, 0, 0)
@@ -193,7 +194,7 @@ def filled_with_batches(count: int) -> BatchConsumeQueue:
     return actual_queue
 
 
-def test_entries_stand_back_to_back_and_tell_their_offsets():
+def test_batch_entries_are_contiguous_and_have_their_offsets():
     results = filled_with_batches(5)
     assert results.files.starts == (0, 92, 184)
     assert (results.min_offset, results.max_offset, results.max_physic_offset) == (10, 25, 400)
@@ -205,7 +206,7 @@ def test_an_empty_queue_begins_at_minus_one():
     assert (results.min_offset, results.max_offset) == (-1, 0)
 
 
-def test_known_units_and_impossible_batches_are_passed_over():
+def test_known_units_and_impossible_batches_are_skipped():
     results = filled_with_batches(2)
     results.put(BatchCqUnit(100, 100, 0, 0, 99, 1))
     results.put(BatchCqUnit(900, 100, 0, 0, -1, 1))
@@ -221,7 +222,7 @@ def test_the_minimum_of_a_batch_queue_follows_the_log():
     assert (results.min_offset, results.files.starts) == (22, (184,))
 
 
-def test_a_batch_queue_stands_where_recovery_says():
+def test_a_batch_queue_continues_where_recovery_ended():
     results = filled_with_batches(5)
     results.restore(QueueState(92, 138, 200, 0, 10, 19))
     assert results.state() == QueueState(92, 138, 200, 0, 10, 19)
@@ -260,19 +261,19 @@ def test_a_unit_never_crosses_a_file_and_a_mark_ends_the_file():
     assert ext.files.end == 160
 
 
-def test_four_bytes_stay_free():
+def test_four_bytes_of_an_ext_file_stay_free():
     ext = new_ext()
     ext.put(1, 0, b"x" * 57)
     assert ext.put(2, 0) == 100 - (1 << 63)
 
 
-def test_what_is_too_long_has_no_address():
+def test_a_too_long_ext_unit_has_no_address():
     ext = new_ext()
     assert ext.put(1, 0, b"x" * 77) == NO_ADDRESS
     assert ext.files.starts == ()
 
 
-def test_it_is_cut_and_recovered():
+def test_ext_files_are_cut_and_recovered():
     ext = new_ext()
     for tag in range(5):
         ext.put(tag, 0, b"x" * 10)

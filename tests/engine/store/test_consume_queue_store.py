@@ -1,4 +1,4 @@
-"""The folders of a deleted topic: they disappear at once and are removed later."""
+"""The folders of a deleted topic disappear at once and are removed later."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ FAULTS = [
 
 
 @pytest.mark.parametrize(("kind", "path"), FAULTS)
-@pytest.mark.parametrize("after", range(3))
-def test_whichever_call_fails_a_topic_is_there_or_gone(kind: str, path: str, after: int) -> None:
+@pytest.mark.parametrize("failing_call", range(3))
+def test_a_topic_is_complete_or_gone_whichever_call_fails(kind: str, path: str, failing_call: int) -> None:
     disk = SimulatedDisk()
     settings = from_mapping({**SMALL, "enableConsumeQueueExt": True})[0]
     with MessageStore(ROOT, settings, disk=disk, services=False) as store:
@@ -42,7 +42,7 @@ def test_whichever_call_fails_a_topic_is_there_or_gone(kind: str, path: str, aft
             store.tables.create_topic(topic, 2)
             put(store, 60, topic)
         store.wait_dispatched()
-        disk.fail(errno.EIO, kind=kind, path=path, after=after)
+        disk.fail(errno.EIO, kind=kind, path=path, after=failing_call)
         try:
             store.delete_topics(["Orders", "Others"])
         except OSError:
@@ -64,7 +64,7 @@ def test_whichever_call_fails_a_topic_is_there_or_gone(kind: str, path: str, aft
 
 
 @pytest.mark.parametrize("keep", [0.0, 1.0])
-def test_wherever_the_power_fails_a_topic_has_all_of_its_queue_files_or_none(keep: float) -> None:
+def test_a_topic_has_all_or_none_of_its_queue_files_after_a_power_loss(keep: float) -> None:
     settings = from_mapping(SMALL)[0]
     for call in range(1, 40):
         disk = SimulatedDisk()
@@ -113,7 +113,7 @@ def test_queues_are_found_by_topic_and_id_and_made_without_touching_the_disk(tmp
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_was_written_is_loaded_as_full_files(tmp_path):
+def test_written_files_are_loaded_as_full(tmp_path):
     filled(tmp_path).queues.close()
     place = DispatchTarget(CONFIG, RealDisk(), tmp_path, frozenset({"B"}))
     place.queues.load()
@@ -122,7 +122,7 @@ def test_what_was_written_is_loaded_as_full_files(tmp_path):
     assert sorted(place.queues.queues_of("A")) == [0, 2]
 
 
-def test_folders_that_are_no_queue_ids_are_passed_over(tmp_path):
+def test_folders_without_a_queue_id_are_skipped(tmp_path):
     (tmp_path / "consumequeue" / "A" / "lost+found").mkdir(parents=True)
     place = DispatchTarget(CONFIG, RealDisk(), tmp_path)
     place.queues.load()
@@ -173,16 +173,16 @@ def test_an_empty_log_destroys_every_queue(tmp_path):
 
 
 def test_ten_thousand_topics_keep_few_files_open_and_little_memory(tmp_path):
-    """What a queue keeps in memory must not grow: a store has forty thousand of them."""
+    """A store has forty thousand queues, so each must keep little memory."""
     disk = RealDisk(open_files=16)
     place = DispatchTarget(MessageStoreConfig(mapped_file_size_consume_queue=100), disk, tmp_path)
     names = [f"t{number}" for number in range(300)]
     place.queues.find_or_create("warm", 0).put(0, 100, 0, 0)
     tracemalloc.start()
-    before = tracemalloc.get_traced_memory()[0]
+    memory_before = tracemalloc.get_traced_memory()[0]
     for number, name in enumerate(names):
         place.queues.find_or_create(name, 0).put(100 + number * 100, 100, 0, 0)
-    used = tracemalloc.get_traced_memory()[0] - before
+    used = tracemalloc.get_traced_memory()[0] - memory_before
     tracemalloc.stop()
     assert disk.open_files <= 16
     assert used / len(names) < 2500
@@ -190,12 +190,12 @@ def test_ten_thousand_topics_keep_few_files_open_and_little_memory(tmp_path):
 
 @pytest.mark.parametrize("topic", ["../commitlog", "..", "a/b", "é\x00b", ""])
 def test_a_name_that_is_no_folders_name_moves_nothing(tmp_path: Path, topic: str) -> None:
-    """An administrator's request may name anything, and a question has made it known before."""
+    """An administrator's request may contain any name, and an earlier query has already created the queue object."""
     with MessageStore(tmp_path / "store") as store:
         store.put_message(Message("Orders", b"one"))
         assert store.wait_dispatched(30_000)
         store.parts.queues.find_or_create(topic, 0)
-        before = sorted(str(path) for path in tmp_path.rglob("*"))
+        paths_before = sorted(str(path) for path in tmp_path.rglob("*"))
         store.delete_topics([topic])
-        assert sorted(str(path) for path in tmp_path.rglob("*")) == before
+        assert sorted(str(path) for path in tmp_path.rglob("*")) == paths_before
         assert store.max_offset_in_queue("Orders", 0) == 1

@@ -54,7 +54,7 @@ def config_of(name: str) -> MessageStoreConfig:
 
 
 def rebuilt(store: StoreSnapshot, root: Path, config: MessageStoreConfig, way: Way) -> None:
-    """The queues and index of ``store`` made again below ``root``."""
+    """Rebuild the queues and index of ``store`` below ``root``."""
 
     def bit_map(request: Request) -> bytes:
         entry = store.queue(request.topic, request.queue_id).entry(request.queue_offset)
@@ -130,7 +130,7 @@ units = st.lists(
 def test_every_way_gives_the_same_bytes(units, ext, multi, rows):
     config, _ = from_mapping({**SMALL, "enableConsumeQueueExt": ext, "enableMultiDispatch": multi})
     in_order: dict[tuple[bytes, int], int] = {}
-    for number, unit in enumerate(units):  # most queue offsets follow each other, as they do
+    for number, unit in enumerate(units):  # most queue offsets follow each other, as in real logs
         key = (unit["topic"], unit["queue_id"])
         if number % 5:
             unit["queue_offset"] = in_order.get(key, 0)
@@ -157,14 +157,14 @@ def test_every_way_gives_the_same_bytes(units, ext, multi, rows):
 
 @settings(max_examples=40)
 @given(units, st.integers(0, 40))
-def test_what_is_dispatched_again_changes_no_queue(units, back):
+def test_repeated_dispatch_changes_no_queue(units, back):
     config, _ = from_mapping(SMALL)
     log = raw_log(*units)
     place = DispatchTarget(config)
     place.dispatch(log, "by block")
-    before = {path: data for path, data in place.files().items() if not path.startswith("index")}
+    files_before = {path: data for path, data in place.files().items() if not path.startswith("index")}
     place.dispatch(log, "by block" if back % 2 else "singly")
-    assert {path: data for path, data in place.files().items() if not path.startswith("index")} == before
+    assert {path: data for path, data in place.files().items() if not path.startswith("index")} == files_before
 
 
 def test_prepared_and_rolled_back_units_go_into_no_queue_and_rolled_back_ones_into_no_index():
@@ -175,7 +175,7 @@ def test_prepared_and_rolled_back_units_go_into_no_queue_and_rolled_back_ones_in
     assert place.index.files[-1].header.entries == 3
 
 
-def test_only_the_rows_asked_for_are_dispatched():
+def test_only_the_given_rows_are_dispatched():
     log = raw_log(*({"queue_offset": position} for position in range(4)))
     place, topics = DispatchTarget(MessageStoreConfig()), TopicTable()
     for columns in blocks(log, 16, topics):
@@ -184,7 +184,7 @@ def test_only_the_rows_asked_for_are_dispatched():
     assert place.index.files[-1].header.entries == 2
 
 
-def test_units_whose_offsets_fall_go_singly_and_are_left_out_as_known():
+def test_units_with_falling_offsets_are_skipped_as_known():
     log = bytearray(raw_log({"queue_offset": 0}, {"queue_offset": 1}))
     half = len(log) // 2
     log[half + 28 : half + 36] = (0).to_bytes(8, "big")  # PHYSICALOFFSET of the second unit
@@ -195,7 +195,7 @@ def test_units_whose_offsets_fall_go_singly_and_are_left_out_as_known():
     assert place.index.files[-1].header.entries == 1
 
 
-def test_the_part_that_failed_is_named_and_the_units_can_be_given_again():
+def test_the_failed_part_is_named_and_the_units_can_be_dispatched_again():
     config, _ = from_mapping(SMALL)
     disk = SimulatedDisk()
     place = DispatchTarget(config, disk)
@@ -206,4 +206,4 @@ def test_the_part_that_failed_is_named_and_the_units_can_be_given_again():
     assert place.dispatcher.failed == "queue"
     place.dispatch(log)
     assert place.dispatcher.failed is None
-    assert [entry[0] for entry in place.entries("TopicTest", 3)] == [at * len(log) // 6 for at in range(6)]
+    assert [entry[0] for entry in place.entries("TopicTest", 3)] == [number * len(log) // 6 for number in range(6)]

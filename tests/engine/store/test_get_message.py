@@ -1,4 +1,4 @@
-"""getMessage: statuses, corrected offsets, limits, and that the short way answers as the long one does
+"""getMessage: statuses, corrected offsets and limits; the fast path answers like the general one
 (docs/formats/reading.md#get-message).
 """
 
@@ -22,7 +22,7 @@ WIDE = Limits(memory=1 << 40)
 
 
 class AcceptAllFilter:
-    """Lets all pass, but is a filter: the scan goes entry by entry."""
+    """A filter that accepts all messages, so the scan goes entry by entry."""
 
     def matches_entry(self, tags_code, ext):
         return True
@@ -32,7 +32,7 @@ class AcceptAllFilter:
 
 
 def queue_and_log(sizes, tags=None, **options):
-    """A log of ``sizes`` and a queue with an entry for each message."""
+    """Make a log of messages of ``sizes`` and a queue with an entry for each."""
     entries, position = [], 0
     for number, size in enumerate(sizes):
         entries.append((position, size, jhash(tags[number]) if tags else 0))
@@ -45,7 +45,7 @@ def summary_of(result):
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "offset", "status", "following"),
+    ("min_offset", "max_offset", "offset", "status", "following"),
     [
         (0, 0, 0, "NO_MESSAGE_IN_QUEUE", 0),
         (0, 0, 9, "NO_MESSAGE_IN_QUEUE", 0),
@@ -55,11 +55,11 @@ def summary_of(result):
         (5, 10, 9, "FOUND", 10),
     ],
 )
-def test_status_and_next_offset_are_rocketmqs(low, high, offset, status, following):
-    queue, log = queue_and_log([100] * high, min_offset=low)
+def test_status_and_next_offset_are_rocketmqs(min_offset, max_offset, offset, status, following):
+    queue, log = queue_and_log([100] * max_offset, min_offset=min_offset)
     result = get_message(queue, log, offset, limits=WIDE)
     assert (result.status, result.next_begin_offset) == (status, following)
-    assert (result.min_offset, result.max_offset) == (low, high)
+    assert (result.min_offset, result.max_offset) == (min_offset, max_offset)
 
 
 def test_a_slave_corrects_no_offset():
@@ -69,11 +69,11 @@ def test_a_slave_corrects_no_offset():
     assert get_message(queue, log, 20, limits=slave).next_begin_offset == 20
 
 
-def test_no_queue_is_a_status_of_its_own():
+def test_a_missing_queue_has_its_own_status():
     assert get_message(None, MemoryLog(b""), 3).status == GetMessageStatus.NO_MATCHED_LOGIC_QUEUE
 
 
-def test_the_first_message_comes_whatever_its_size():
+def test_the_first_message_is_returned_whatever_its_size():
     queue, log = queue_and_log([300_000, 10])
     result = get_message(queue, log, 0, limits=WIDE)
     assert result.total_size == 300_000
@@ -81,14 +81,14 @@ def test_the_first_message_comes_whatever_its_size():
     assert result.next_begin_offset == 1
 
 
-def test_messages_on_disk_come_eight_at_a_time():
+def test_messages_on_disk_are_returned_eight_at_a_time():
     queue, log = queue_and_log([100] * 50)
     assert get_message(queue, log, 0, limits=Limits(memory=10)).count == 8
     assert get_message(queue, log, 0, limits=WIDE).count == 32
 
 
 def test_a_pull_takes_as_many_as_the_configuration_allows():
-    """With maxTransferCountOnMessageInMemory=1024 a pull of 100 messages got 64: the short way had a table for 64."""
+    """With maxTransferCountOnMessageInMemory=1024, a pull of 100 messages got 64: the fast path had a table for 64."""
     queue, log = queue_and_log([100] * 200)
     limits = Limits.of(MessageStoreConfig(max_transfer_count_on_message_in_memory=1024))
     for count in (63, 64, 65, 100, 200):
@@ -103,7 +103,7 @@ def test_entries_before_a_hole_in_the_files_are_not_found():
     assert (result.status, result.next_begin_offset) == ("OFFSET_FOUND_NULL", 20)
 
 
-def test_messages_whose_file_is_gone_are_passed_over_to_the_next_file():
+def test_messages_of_a_missing_file_are_skipped_to_the_next_file():
     queue, log = queue_and_log([100] * 30)
     log.file_size = 1000
     log.gone = {0}
@@ -144,19 +144,19 @@ def test_a_batch_counts_its_messages():
     st.sampled_from([1000, 65_536, 1 << 30]),
     st.sampled_from([(32, 30, 262_144), (100, 200, 1 << 30), (1024, 200, 1 << 30)]),
 )
-def test_the_short_way_answers_as_the_long_one(sizes, offset, count, memory, file_size, bounds):
+def test_the_fast_path_answers_like_the_general_one(sizes, offset, count, memory, file_size, bounds):
     memory_count, per_file, memory_bytes = bounds
     queue, log = queue_and_log(sizes, per_file=per_file)
     log.file_size = max(file_size, *sizes)
     limits = Limits(memory=memory, memory_count=memory_count, memory_bytes=memory_bytes)
-    short = get_message(queue, log, offset, count, None, limits)
-    long = get_message(queue, log, offset, count, AcceptAllFilter(), limits)
-    assert summary_of(short) == summary_of(long)
-    assert (short.count, short.total_size) == (long.count, long.total_size)
-    assert short.suggest_pulling_from_slave == long.suggest_pulling_from_slave
+    fast_result = get_message(queue, log, offset, count, None, limits)
+    general_result = get_message(queue, log, offset, count, AcceptAllFilter(), limits)
+    assert summary_of(fast_result) == summary_of(general_result)
+    assert (fast_result.count, fast_result.total_size) == (general_result.count, general_result.total_size)
+    assert fast_result.suggest_pulling_from_slave == general_result.suggest_pulling_from_slave
 
 
-def test_everything_lent_comes_back():
+def test_all_lent_files_are_released():
     queue, log = queue_and_log([100] * 50)
     with get_message(queue, log, 0, limits=WIDE) as result:
         assert log.lent == 1

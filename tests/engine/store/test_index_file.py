@@ -1,4 +1,4 @@
-"""One index file that is written: keys chained newest first, the header of readers, and a cut
+"""Writing one index file: keys chained newest first, the header for readers, and a cut
 (docs/formats/index-file.md#layout, #insert).
 """
 
@@ -20,8 +20,8 @@ def disk():
     real_disk.close()
 
 
-def opened(disk, path, after=None):
-    return IndexFile(disk.open(path, GEOMETRY.file_size), path.name, GEOMETRY, after)
+def opened(disk, path, previous_file=None):
+    return IndexFile(disk.open(path, GEOMETRY.file_size), path.name, GEOMETRY, previous_file)
 
 
 def entries(file):
@@ -29,7 +29,7 @@ def entries(file):
     return [codec.decode_entry(raw, GEOMETRY.entry_position(n)) for n in range(1, file.header.index_count)]
 
 
-def test_keys_of_a_slot_are_chained_and_the_header_tells_the_newest(disk, tmp_path):
+def test_keys_of_a_slot_are_chained_and_the_header_has_the_newest(disk, tmp_path):
     file = opened(disk, tmp_path / "1")
     file.begin()
     for number in range(3):
@@ -39,7 +39,7 @@ def test_keys_of_a_slot_are_chained_and_the_header_tells_the_newest(disk, tmp_pa
     file.close()
 
 
-def test_it_is_found_again_as_it_was_left_and_is_full_in_the_end(disk, tmp_path):
+def test_a_file_is_reopened_unchanged_and_finally_full(disk, tmp_path):
     file = opened(disk, tmp_path / "1")
     file.begin()
     file.put_key(1, 10, 5_000)
@@ -52,18 +52,18 @@ def test_it_is_found_again_as_it_was_left_and_is_full_in_the_end(disk, tmp_path)
     repeated.close()
 
 
-def test_a_new_file_behind_another_begins_with_its_end(disk, tmp_path):
-    first = opened(disk, tmp_path / "1")
-    first.begin()
-    first.put_key(1, 640, 5_000)
-    second = opened(disk, tmp_path / "2", first)
-    second.begin()
-    assert (second.header.begin_phy_offset, second.end_timestamp) == (640, 5_000)
-    first.close()
-    second.close()
+def test_a_new_file_begins_with_the_end_of_the_previous_one(disk, tmp_path):
+    first_file = opened(disk, tmp_path / "1")
+    first_file.begin()
+    first_file.put_key(1, 640, 5_000)
+    second_file = opened(disk, tmp_path / "2", first_file)
+    second_file.begin()
+    assert (second_file.header.begin_phy_offset, second_file.end_timestamp) == (640, 5_000)
+    first_file.close()
+    second_file.close()
 
 
-def test_where_the_log_was_cut_the_header_says_so_for_good(disk, tmp_path):
+def test_a_cut_of_the_log_is_permanent_in_the_header(disk, tmp_path):
     file = opened(disk, tmp_path / "1")
     file.begin()
     file.put_key(1, 640, 5_000)

@@ -41,8 +41,8 @@ def log_of(*keys: str, unique: bool = False) -> bytes:
     )
 
 
-def offsets(index: IndexService, key: str, begin: int = 0, end: int = 1 << 62, most: int = 64) -> list[int]:
-    return index.query_offset("TopicTest", key, most, begin, end)[0]
+def offsets(index: IndexService, key: str, begin: int = 0, end: int = 1 << 62, max_count: int = 64) -> list[int]:
+    return index.query_offset("TopicTest", key, max_count, begin, end)[0]
 
 
 def test_keys_are_found_newest_first_over_all_files():
@@ -52,18 +52,18 @@ def test_keys_are_found_newest_first_over_all_files():
     size = len(log) // 6
     assert len(place.index.files) == 2
     assert offsets(place.index, "a") == [5 * size, 2 * size, 0]
-    assert offsets(place.index, "a", most=2) == [5 * size, 2 * size]
+    assert offsets(place.index, "a", max_count=2) == [5 * size, 2 * size]
     assert offsets(place.index, "a", begin=T0 + 3000, end=T0 + 5000) == [2 * size]
     assert offsets(place.index, "nothing") == []
     assert place.index.query_offset("TopicTest", "a", 1, 0, 1 << 62)[1:] == (T0 + 10_000, 5 * size)
 
 
-def test_many_keys_are_answered_as_one_by_one():
+def test_many_keys_are_answered_like_single_ones():
     place = DispatchTarget(CONFIG)
     place.dispatch(log_of("a", "b", "a", "c", "d", "a", "b"))
     expected = ["a", "b", "键", "c", "a"]
     together = place.index.query_offsets("TopicTest", expected, 2, 0, 1 << 62)
-    actual_offsets = [sorted(offsets(place.index, key, most=2)) for key in expected]
+    actual_offsets = [sorted(offsets(place.index, key, max_count=2)) for key in expected]
     assert together.offsets.tolist() == [offset for ours in actual_offsets for offset in ours]
     assert together.ends.tolist() == [sum(map(len, actual_offsets[: number + 1])) for number in range(len(expected))]
     assert DispatchTarget(CONFIG).index.query_offsets("T", ["a"], 2, 0, 9).ends.tolist() == [0]
@@ -76,8 +76,8 @@ def twin(request):
 
 
 @pytest.mark.usefixtures("twin")
-def test_what_was_put_since_the_last_question_is_found():
-    """Readers keep what they know of the files: a file that grew, one more, and one less all have to reach them."""
+def test_keys_put_since_the_last_query_are_found():
+    """Readers cache the files: a grown file, a new file and a deleted file must all be noticed."""
     place = DispatchTarget(CONFIG)
     log = log_of("a", "b", "a", "a", "a", "b", "a")
     size = len(log) // 7
@@ -102,18 +102,18 @@ def test_what_was_put_since_the_last_question_is_found():
     assert offsets(place.index, "a") == []
 
 
-def test_one_message_s_keys_may_span_two_files_and_a_full_one_is_told():
+def test_one_messages_keys_may_span_two_files_and_a_full_one_is_reported():
     place = DispatchTarget(CONFIG)
     place.dispatch(log_of("a b c d e f"))
-    first, second = place.index.files
-    assert (first.header.entries, second.header.entries) == (4, 2)
-    assert place.full == [first.name]
-    assert first.is_full
-    assert second.header.begin_timestamp == T0
+    first_file, second_file = place.index.files
+    assert (first_file.header.entries, second_file.header.entries) == (4, 2)
+    assert place.full == [first_file.name]
+    assert first_file.is_full
+    assert second_file.header.begin_timestamp == T0
     assert [offsets(place.index, key) for key in "af"] == [[0], [0]]
 
 
-def test_any_unit_behind_a_full_file_makes_the_next_one():
+def test_any_unit_after_a_full_file_creates_the_next_one():
     place = DispatchTarget(CONFIG)
     place.dispatch(log_of("a b c d"))
     assert len(place.index.files) == 1
@@ -138,10 +138,10 @@ NAMES = [
 ]
 
 
-@pytest.mark.parametrize(("now", "before", "name"), NAMES)
-def test_names_are_local_times_and_always_grow(now, before, name):
-    """RocketMQ takes the same file again where two are made in one millisecond: what the first held is lost."""
-    assert index_file_name(now, before) == name
+@pytest.mark.parametrize(("now", "previous_name", "name"), NAMES)
+def test_names_are_local_times_and_always_grow(now, previous_name, name):
+    """RocketMQ reuses the same file if two are created within one millisecond, and the first one's entries are lost."""
+    assert index_file_name(now, previous_name) == name
 
 
 def test_the_local_zone_counts(monkeypatch):
@@ -174,14 +174,14 @@ def test_after_a_crash_files_beyond_the_checkpoint_are_deleted(tmp_path):
     assert sorted(path.name for path in (tmp_path / "index").iterdir()) == names[:1]
 
 
-def test_another_geometry_is_refused_and_other_names_are_passed_over(tmp_path):
+def test_another_geometry_is_refused_and_other_names_are_skipped(tmp_path):
     place = DispatchTarget(CONFIG, RealDisk(), tmp_path)
     place.dispatch(log_of("a"))
     (tmp_path / "index" / "notes.txt").write_text("x")
     DispatchTarget(CONFIG, RealDisk(), tmp_path).index.load()
-    other, _ = from_mapping({"maxHashSlotNum": 4, "maxIndexNum": 5})
+    other_config, _ = from_mapping({"maxHashSlotNum": 4, "maxIndexNum": 5})
     with pytest.raises(WrongFileSize, match="maxHashSlotNum 4"):
-        DispatchTarget(other, RealDisk(), tmp_path).index.load()
+        DispatchTarget(other_config, RealDisk(), tmp_path).index.load()
 
 
 def test_files_below_the_log_are_deleted_but_never_the_last():
@@ -199,7 +199,7 @@ def new_service(disk: SimulatedDisk, pauses: list[float]) -> IndexService:
     return IndexService(StorePaths(Path("/s")), CONFIG, disk, lambda: T0, tag_entries=False, pause=pauses.append)
 
 
-def test_a_new_file_is_tried_three_times():
+def test_creating_a_file_is_tried_three_times():
     disk, pauses = SimulatedDisk(), []
     disk.fail(errno.ENOSPC, kind="create", times=2)
     index = new_service(disk, pauses)
@@ -211,7 +211,7 @@ def test_a_new_file_is_tried_three_times():
         new_service(full, pauses)._ready_file()
 
 
-def test_a_file_for_which_there_is_no_room_is_not_left_behind():
+def test_a_file_that_does_not_fit_on_the_disk_is_removed():
     disk = SimulatedDisk()
     disk.fail(errno.ENOSPC, kind="reserve")
     with pytest.raises(OSError, match="No space"):
@@ -219,9 +219,10 @@ def test_a_file_for_which_there_is_no_room_is_not_left_behind():
     assert disk.names(Path("/s/index")) == []
 
 
-def test_an_index_that_knows_more_than_the_log_forgets_it_for_good():
-    """After a power loss the log ended before what the index knew; new messages in that place were taken for indexed,
-    and nobody found them by their keys.
+def test_an_index_beyond_the_log_is_cut_permanently():
+    """After a power loss the log ended before the index. New messages at these offsets counted as indexed, and no query
+    by
+    key found them.
     """
     place = DispatchTarget(CONFIG)
     log = log_of("a", "b", "c", "d", "e")
@@ -237,8 +238,9 @@ def test_an_index_that_knows_more_than_the_log_forgets_it_for_good():
 
 
 def test_a_file_whose_header_was_lost_begins_without_its_old_entries():
-    """A power loss kept slots and entries of a new index file and took its header. The file was filled anew as it was:
-    slots that had been there came back as links of chains, to entries of messages that were lost.
+    """A power loss kept slots and entries of a new index file but lost its header. The file was filled again over them,
+    and
+    old slots became chain links to entries of lost messages.
     """
     place = DispatchTarget(CONFIG)
     place.dispatch(log_of("a", "b", "a"))
@@ -252,8 +254,9 @@ def test_a_file_whose_header_was_lost_begins_without_its_old_entries():
 
 
 def test_a_file_that_is_begun_while_old_ones_are_deleted_stays():
-    """The list of files was read, shortened and put back while another thread had added one: it was forgotten, and what
-    it held was found by nobody until the next start.
+    """The list of files was read, shortened and stored back while another thread added a file. That file was forgotten,
+    and its
+    keys were not found until the next start.
     """
     place = DispatchTarget(CONFIG)
     log = log_of("a", "b", "c", "d", "e", "f")
@@ -263,19 +266,19 @@ def test_a_file_that_is_begun_while_old_ones_are_deleted_stays():
     thread = threading.Thread(target=lambda: (index._create(), added.set()), daemon=True)
 
     class SlowFileList(tuple):
-        """A list of files that is taken while somebody adds to it."""
+        """A list of files that is read while another thread adds to it."""
 
         __slots__ = ()
 
         def __getitem__(self, expected):
             if expected == slice(1, None):
                 thread.start()
-                added.wait(0.2)  # as long as another thread may take: it has to wait for this one
+                added.wait(0.2)  # gives the other thread time; it must wait for this one
             return tuple(self)[expected] if isinstance(expected, slice) else super().__getitem__(expected)
 
-    first, second = index.files
+    first_file, second_file = index.files
     index.files = SlowFileList(index.files)
-    assert index.delete_expired(len(log)) == [first.name]
+    assert index.delete_expired(len(log)) == [first_file.name]
     thread.join(60)
-    assert index.files[0] is second
+    assert index.files[0] is second_file
     assert len(index.files) == 2

@@ -27,7 +27,7 @@ def test_nothing_counted() -> None:
     assert (Histogram().count, Histogram().quantile(0.99)) == (0, 0)
 
 
-def test_slow_calls_stand_in_rocketmqs_rows() -> None:
+def test_slow_calls_are_counted_in_rocketmqs_rows() -> None:
     slow = SlowCalls()
     for ms in (1, 9, 10, 49, 50, 999, 1000, 9999, 10000, 60000):
         slow.add(ms * 1_000_000 + 999_999)

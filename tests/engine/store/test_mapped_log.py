@@ -1,4 +1,4 @@
-"""Readers find their place in the log by offset, whatever files there are."""
+"""Readers find log positions by offset across the files."""
 
 import pytest
 from put_logs import PutLog
@@ -23,34 +23,34 @@ def test_each_unit_is_lent_by_its_offset_and_given_back(put):
     log = MappedLog(put.files)
     bodies = []
     for unit in put.units():
-        results = log.lend_unit(unit.offset)
-        assert results is not None
-        view, held = results
+        lent = log.lend_unit(unit.offset)
+        assert lent is not None
+        view, lent_file = lent
         assert len(view) == unit.size
         bodies.append(decode(view, 0, unit.offset).body)
         assert any(file.is_lent for file in put.files.files)
-        held.release()
+        lent_file.release()
     assert bodies == [b"%d" % number for number in range(12)]
     assert not any(file.is_lent for file in put.files.files)
 
 
 @pytest.mark.parametrize("offset", [-1, 1, 1 << 40, (1 << 63) - 1, -(1 << 63)])
-def test_where_no_unit_begins_none_is_lent(put, offset):
+def test_no_unit_is_lent_where_none_begins(put, offset):
     log = MappedLog(put.files)
     assert log.lend_unit(offset) is None
     assert not any(file.is_lent for file in put.files.files)
 
 
-def test_a_gap_between_files_holds_nothing(put):
+def test_a_gap_between_files_has_no_units(put):
     log, file = MappedLog(put.files), put.files.files[1]
     put.files.remove([file])
     assert log.lend_unit(file.start_offset) is None
     assert log.lend(file.start_offset, 4) is None
-    last = put.files.files[-1]
-    results = log.lend_unit(last.start_offset)
-    assert results is not None
-    assert results[1] is last
-    results[1].release()
+    last_file = put.files.files[-1]
+    lent = log.lend_unit(last_file.start_offset)
+    assert lent is not None
+    assert lent[1] is last_file
+    lent[1].release()
 
 
 def test_an_empty_log_has_nothing(tmp_path):
@@ -58,7 +58,9 @@ def test_an_empty_log_has_nothing(tmp_path):
 
 
 def test_a_file_without_a_pool_buffer_is_not_lent_before_the_files_in_front_of_it_are_committed(tmp_path):
-    """Where the pool has run dry the next file is written without one: its bytes are readable at once, not yet lent."""
+    """When the pool is empty, the next file is written without a buffer: its bytes are readable at once, but must
+    not be lent.
+    """
     settings = MessageStoreConfig(
         mapped_file_size_commit_log=1 << 13,
         mapped_file_size_consume_queue=20 * 12,
@@ -67,20 +69,20 @@ def test_a_file_without_a_pool_buffer_is_not_lent_before_the_files_in_front_of_i
         transient_store_pool_size=2,
     )
     with MessageStore(tmp_path, settings, services=False) as store:
-        put = []
+        offsets = []
         for _ in range(3):
-            put.append(store.put_message(Message("T", b"x" * 40)).append.physical_offset)
+            offsets.append(store.put_message(Message("T", b"x" * 40)).append.physical_offset)
             assert store.parts.commit_log.append_blank()
-        put.append(store.put_message(Message("T", b"last")).append.physical_offset)
-        last = store.parts.commit_log.files.files[-1]
-        assert not last.has_buffer
-        assert last.readable > 0
+        offsets.append(store.put_message(Message("T", b"last")).append.physical_offset)
+        last_file = store.parts.commit_log.files.files[-1]
+        assert not last_file.has_buffer
+        assert last_file.readable > 0
         log = MappedLog(store.parts.commit_log.files)
         assert store.positions().committed == 0
-        for offset in put:
+        for offset in offsets:
             assert store.look_message_by_offset(offset) is None
             assert log.lend(offset, 4) is None
             assert log.read(offset, 4) == b""
         store.services.log.commit_all()
-        assert [store.look_message_by_offset(offset).physical_offset for offset in put] == put
-        assert log.lend(put[-1], 4) is not None
+        assert [store.look_message_by_offset(offset).physical_offset for offset in offsets] == offsets
+        assert log.lend(offsets[-1], 4) is not None

@@ -1,4 +1,4 @@
-"""What a consumer's filter lets through."""
+"""Messages that a consumer's filter accepts."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_tags_are_compared_by_hash():
     assert get_message(queue, log, 0, 32, TagFilter("*"), WIDE).count == 6
 
 
-def test_sql_is_asked_of_the_stored_properties():
+def test_sql_is_evaluated_on_the_stored_properties():
     units = [raw_unit(properties=b"a\x01%d\x02" % n) for n in range(6)]
     position, entries = 0, []
     for unit in units:
@@ -40,7 +40,7 @@ def test_sql_is_asked_of_the_stored_properties():
     assert [unit.properties["a"] for unit in result.units()] == ["4", "5"]
 
 
-def test_an_ext_units_tag_stands_for_the_address_and_its_bit_map_is_asked():
+def test_an_ext_units_tag_and_bit_map_replace_the_address():
     units = [raw_unit(properties=b"a\x011\x02")] * 3
     size = len(units[0])
     entries = [(n * size, size, EXT_BASE + n) for n in range(3)]

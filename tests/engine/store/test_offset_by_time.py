@@ -1,4 +1,4 @@
-"""The queue offset for a time, as 5.x and as 4.9 answer (docs/formats/consume-queue.md#by-time,
+"""The queue offset for a time, by the rules of 5.x and of 4.9 (docs/formats/consume-queue.md#by-time,
 docs/formats/reading.md#other-reads).
 """
 
@@ -35,7 +35,7 @@ def test_between_two_the_boundary_decides_and_outside_the_queue_s_ends(queue):
     assert offset_by_time(None, log, START) == 0
 
 
-def test_4_9_takes_the_nearer_neighbour_and_the_older_of_two_as_near(queue):
+def test_4_9_takes_the_nearer_neighbour_or_the_older_of_two(queue):
     entries, log, times = queue
     modified = [times[-1]] * len(entries.spans())
     assert offset_by_time_49(entries, log, times[9] + 20, modified) == 9
@@ -44,7 +44,7 @@ def test_4_9_takes_the_nearer_neighbour_and_the_older_of_two_as_near(queue):
     assert offset_by_time_49(entries, log, times[3], modified) == 3
 
 
-def test_the_store_time_of_what_the_log_does_not_hold_is_minus_one(queue):
+def test_the_store_time_of_a_deleted_message_is_minus_one(queue):
     entries, log, times = queue
     entry = entries.entry(4)
     assert store_time(log, entry.physical_offset, entry.size) == times[4]

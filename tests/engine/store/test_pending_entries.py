@@ -42,22 +42,22 @@ ways = st.lists(st.tuples(st.sampled_from(["block", "one", "ask", "settle", "pie
 
 @settings(max_examples=60)
 @given(ways, st.integers(1, 60))
-def test_entries_that_waited_have_the_same_bytes_whoever_asked_in_between(steps, count):
+def test_pending_entries_have_the_same_bytes_whatever_was_read_in_between(steps, count):
     log = log_of(count)
     place, plain, topics = DispatchTarget(CONFIG), DispatchTarget(CONFIG), TopicTable()
     plain.dispatch(log, "singly")
-    todo = [columns.copy() for columns in blocks(log, 64, topics)]
-    columns, position = todo[0], 0
+    column_blocks = [columns.copy() for columns in blocks(log, 64, topics)]
+    columns, position = column_blocks[0], 0
     pieces = iter(())
-    for what, number in [*steps, ("block", 60)]:
-        if what == "block" and position < columns.count:
-            stop = min(position + 1 + number, columns.count) if (what, number) != ("block", 60) else columns.count
+    for action, number in [*steps, ("block", 60)]:
+        if action == "block" and position < columns.count:
+            stop = min(position + 1 + number, columns.count) if (action, number) != ("block", 60) else columns.count
             place.dispatcher.dispatch_block(columns, topics, np.arange(position, stop))
             position = stop
-        elif what == "one" and position < columns.count:
+        elif action == "one" and position < columns.count:
             place.dispatcher.dispatch(place.dispatcher._request(columns, position))
             position += 1
-        elif what == "ask":
+        elif action == "ask":
             queue = place.queues.queue(f"T{number % 4}", 0)
             rows = [
                 row for row in range(position) if columns.topic_id[row] == number % 4 and columns.sys_flag[row] == 0
@@ -65,17 +65,17 @@ def test_entries_that_waited_have_the_same_bytes_whoever_asked_in_between(steps,
             assert (queue.files.end // 20 if queue else 0) >= len(rows[:1])
             if rows:
                 assert queue.read(queue.max_offset - 1, 1)["physical_offset"][0] == columns.physical_offset[rows[-1]]
-        elif what == "settle":
+        elif action == "settle":
             place.queues.pending.settle()
             assert place.queues.pending.count == 0
-        elif what == "piece":
+        elif action == "piece":
             pieces = place.queues.settle()
             next(pieces, None)
     assert place.queues.offsets() == plain.queues.offsets()
     assert place.files() == plain.files()
 
 
-def test_the_checkpoint_never_learns_of_what_waits():
+def test_the_checkpoint_never_includes_pending_entries():
     place = DispatchTarget(CONFIG)
     place.dispatch(log_of(6))
     assert place.dispatcher.last_store_timestamp == T0
@@ -83,7 +83,7 @@ def test_the_checkpoint_never_learns_of_what_waits():
     assert place.dispatcher.last_store_timestamp == T0 + 5
 
 
-def test_a_flush_of_everything_writes_what_waits_and_one_of_full_pages_does_so_when_nothing_came():
+def test_a_complete_flush_and_an_idle_flush_write_pending_entries():
     place = DispatchTarget(CONFIG)
     place.dispatch(log_of(6))
     assert place.queues.dirty() == []
@@ -94,7 +94,7 @@ def test_a_flush_of_everything_writes_what_waits_and_one_of_full_pages_does_so_w
     assert not place.queues.pending.count
 
 
-def test_what_could_not_be_written_waits_on():
+def test_entries_that_could_not_be_written_stay_pending():
     disk = SimulatedDisk()
     place = DispatchTarget(CONFIG, disk)
     place.dispatch(log_of(8))

@@ -1,4 +1,4 @@
-"""Two figures that are asked of a look: how far dispatch is behind, and what a power loss would take."""
+"""Two figures derived from a store's positions: undispatched bytes, and bytes that a power loss would lose."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from engine.store.latency import Histogram
 from engine.store.positions import Positions
 
 
-def look(**other: int) -> Positions:
+def positions_with(**changed_values: int) -> Positions:
     values = {
         "min": 0,
         "wrote": 900,
@@ -20,7 +20,7 @@ def look(**other: int) -> Positions:
     }
     none = Histogram(())
     return Positions(
-        **values | other,
+        **values | changed_values,
         checkpoint=Checkpoint(0, 0, 0),
         buffers_left=None,
         waiting=0,
@@ -29,10 +29,10 @@ def look(**other: int) -> Positions:
     )
 
 
-def test_what_is_behind_and_what_is_not_flushed():
-    assert (look().behind, look().unflushed) == (300, 300)
+def test_undispatched_and_unflushed_bytes():
+    assert (positions_with().behind, positions_with().unflushed) == (300, 300)
 
 
-def test_neither_is_ever_below_zero():
-    """A look is taken while threads go on: one figure may be newer than the other."""
-    assert (look(dispatched=820).behind, look(flushed=950).unflushed) == (0, 0)
+def test_no_figure_is_negative():
+    """Positions are read while threads run, so one figure may be newer than the other."""
+    assert (positions_with(dispatched=820).behind, positions_with(flushed=950).unflushed) == (0, 0)

@@ -1,4 +1,4 @@
-"""Many messages in one call: singly, together or as columns, the bytes and the answers are the same
+"""Many messages in one call: single puts, one list and columns give the same bytes and answers
 (docs/formats/commit-log.md#append).
 """
 
@@ -45,8 +45,8 @@ def test_columns_make_the_bytes_of_single_puts(tmp_path_factory, many, file_size
     columns = PutLog(folder / "columns", file_size, **config)
     singly = [log.log.put_message(message) for message in many]
     together = all_at_once.log.put_messages(many)
-    what = columns_of(many)
-    in_columns = columns.log.append_columns(what)
+    message_columns = columns_of(many)
+    in_columns = columns.log.append_columns(message_columns)
     assert log.bytes() == all_at_once.bytes() == columns.bytes()
     expected = [(result.status, result.append) for result in singly]
     assert [(result.status, result.append) for result in together] == expected
@@ -88,8 +88,8 @@ def test_columns_on_a_disk_that_fills_up(tmp_path, monkeypatch) -> None:
     assert put.log.put_messages(many)[0].append.queue_offset == 1
 
 
-def test_tables_of_places_that_grow_under_a_run(tmp_path) -> None:
-    """A topic that stands twice in the table and queues beyond the table's first room: no row looks at an old table."""
+def test_queue_position_tables_may_grow_during_a_run(tmp_path) -> None:
+    """One topic is twice in the table, and queue ids exceed the table's first size. No row reads an outdated table."""
     ids, queues = [0, 1, 2, 1, 0, 1, 2, 0] * 5, [*range(40)]
     topics = ["A", "A", "B"]
     columns, log = PutLog(tmp_path / "columns", 1 << 16), PutLog(tmp_path / "one", 1 << 16)
@@ -163,7 +163,7 @@ def test_no_files_for_many_at_once(tmp_path) -> None:
 
 
 @given(messages)
-def test_a_message_that_is_taken_comes_back_equal(tmp_path_factory, message) -> None:
+def test_a_stored_message_is_read_back_equal(tmp_path_factory, message) -> None:
     put = PutLog(tmp_path_factory.mktemp("one"), 1 << 16)
     result = put.log.put_message(message)
     if not result.ok:
@@ -184,12 +184,12 @@ def test_a_message_that_is_taken_comes_back_equal(tmp_path_factory, message) -> 
         assert unit.properties_raw == raw if raw is not None else unit.properties == stored
 
 
-@pytest.mark.parametrize("found", [{"a": "b"}, {"a": "b\x02"}], ids=["columns", "one by one"])
-def test_whether_anybody_waits_for_the_flush(tmp_path, found) -> None:
-    rushed = [Message("T", b"x", 0, {**found, "WAIT": "false"})] * 9
+@pytest.mark.parametrize("properties", [{"a": "b"}, {"a": "b\x02"}], ids=["columns", "one by one"])
+def test_wait_flags_decide_whether_a_put_waits_for_the_flush(tmp_path, properties) -> None:
+    rushed = [Message("T", b"x", 0, {**properties, "WAIT": "false"})] * 9
     for kind, waits in (("SYNC_FLUSH", True), ("ASYNC_FLUSH", False)):
         put = PutLog(tmp_path / kind, flush_disk_type=kind)
-        assert put.log.put_messages([*rushed, Message("T", b"x", 0, {**found, "WAIT": "true"})]).waits is waits
+        assert put.log.put_messages([*rushed, Message("T", b"x", 0, {**properties, "WAIT": "true"})]).waits is waits
         assert put.log.put_messages(rushed).waits is False
 
 
@@ -210,7 +210,7 @@ def test_compiled_code_comes_once_many_were_put_and_follows_the_log_through_its_
 
 
 @pytest.mark.machine_code
-def test_what_was_written_counts_whatever_interrupts(tmp_path) -> None:
+def test_written_units_count_despite_an_interrupt(tmp_path) -> None:
     put = PutLog(tmp_path, 1 << 16)
     compiled = put.log.compiled_put()
     for _ in range(5):
@@ -232,7 +232,7 @@ def test_what_was_written_counts_whatever_interrupts(tmp_path) -> None:
 
 
 @pytest.mark.machine_code
-def test_a_limit_that_changes_and_a_log_that_closes_are_heeded(tmp_path) -> None:
+def test_a_changed_limit_and_a_closed_log_are_respected(tmp_path) -> None:
     put = PutLog(tmp_path, 1 << 16)
     put.log.compiled_put()
     for _ in range(3):
@@ -243,12 +243,12 @@ def test_a_limit_that_changes_and_a_log_that_closes_are_heeded(tmp_path) -> None
     put.log.close()
     assert put.log.put_message(Message("T", b"x")).status is Status.SERVICE_NOT_AVAILABLE
     compiled = put.log.compiled_put()
-    put_many.learn_after(put.log, compiled, Message("T", b"x"), 0)  # of a put that was there before the end
+    put_many.learn_after(put.log, compiled, Message("T", b"x"), 0)  # of a put that began before the end
     assert (compiled.file, compiled.target) == (None, None)
 
 
 @pytest.mark.machine_code
-def test_what_cannot_be_learnt_is_not_the_senders_trouble(tmp_path, monkeypatch) -> None:
+def test_values_that_cannot_be_learnt_do_not_fail_a_put(tmp_path, monkeypatch) -> None:
     put = PutLog(tmp_path, 1 << 16)
     compiled = put.log.compiled_put()
 
@@ -260,15 +260,15 @@ def test_what_cannot_be_learnt_is_not_the_senders_trouble(tmp_path, monkeypatch)
     assert (compiled.file, put.log.lock_time) == (None, 0)
 
 
-def test_queues_that_columns_have_entered_meanwhile(tmp_path) -> None:
-    """Columns give a topic's table of places more room: compiled code goes on with the table that it was told of."""
+def test_puts_continue_in_queues_that_columns_have_extended(tmp_path) -> None:
+    """Columns enlarge a topic's table of queue positions. Compiled code must use the table that it was given."""
     put = PutLog(tmp_path, 1 << 20)
     put.log.compiled_put()
     for _ in range(5):
         put.log.put_message(Message("T", b"x"))
-    for first in (1, 100, 3000):
-        put.log.append_columns(columns_of([Message("T", b"y", first + n) for n in range(60)]))
-        for queue in (0, first, first + 59, first + 60):
+    for first_queue in (1, 100, 3000):
+        put.log.append_columns(columns_of([Message("T", b"y", first_queue + n) for n in range(60)]))
+        for queue in (0, first_queue, first_queue + 59, first_queue + 60):
             assert put.log.put_message(Message("T", b"z", queue)).ok
     units = list(put.units())
     for queue in {unit.queue_id for unit in units}:
@@ -276,7 +276,7 @@ def test_queues_that_columns_have_entered_meanwhile(tmp_path) -> None:
         assert queue_offsets == list(range(len(queue_offsets)))
 
 
-def test_threads_put_side_by_side(tmp_path) -> None:
+def test_threads_put_concurrently(tmp_path) -> None:
     put = PutLog(tmp_path, 1 << 20)
     put.log.compiled_put()
 

@@ -1,4 +1,4 @@
-"""What a put answers: every status of the put path, and the rules that rewrite a message
+"""Results of puts: every status of the put path, and the rules that change a message
 (docs/formats/writing.md#flush, #checks, docs/formats/delays.md#levels, #timer-messages).
 """
 
@@ -77,7 +77,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("message", "like", "status"), REFUSED)
-def test_refused_and_nothing_is_written(tmp_path, message, like, status) -> None:
+def test_a_refused_message_is_not_written(tmp_path, message, like, status) -> None:
     put = PutLog(tmp_path, like=like, max_message_size=1000)
     result = put.log.put_message(message)
     assert (result.status, result.ok) == (status, False)
@@ -85,7 +85,7 @@ def test_refused_and_nothing_is_written(tmp_path, message, like, status) -> None
     assert put.log.put_message(Message("T", b"next")).append.queue_offset == 0, "no queue offset was used up"
 
 
-TAKEN = [
+ACCEPTED = [
     pytest.param(Message("t" * 127, b""), "5.3", id="127 bytes of topic, no body"),
     pytest.param(Message(RETRY, b"x"), "5.3", id="retry topic of 255 bytes, version 2"),
     pytest.param(Message("T", b"x" * 1000), "5.3", id="body of maxMessageSize"),
@@ -97,8 +97,8 @@ TAKEN = [
 ]
 
 
-@pytest.mark.parametrize(("message", "like"), TAKEN)
-def test_taken_as_it_is(tmp_path, message, like) -> None:
+@pytest.mark.parametrize(("message", "like"), ACCEPTED)
+def test_accepted_messages_are_stored_unchanged(tmp_path, message, like) -> None:
     put = PutLog(tmp_path, like=like, max_message_size=1000)
     result = put.log.put_message(message)
     assert result.status is Status.PUT_OK
@@ -106,7 +106,7 @@ def test_taken_as_it_is(tmp_path, message, like) -> None:
     assert (unit.topic, unit.body, unit.queue_id) == (message.topic, message.body, message.queue_id)
 
 
-def test_a_store_that_refuses_says_its_reason_first(tmp_path) -> None:
+def test_a_refusing_store_returns_its_reason_first(tmp_path) -> None:
     put = PutLog(tmp_path)
     put.log.refuses = Status.SERVICE_NOT_AVAILABLE
     assert put.log.put_message(Message("", b"")).status is Status.SERVICE_NOT_AVAILABLE
@@ -117,7 +117,7 @@ def test_a_store_that_refuses_says_its_reason_first(tmp_path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("held", "status"),
+    ("locked_ms", "status"),
     [
         (1000, Status.PUT_OK),
         (1001, Status.OS_PAGE_CACHE_BUSY),
@@ -125,11 +125,11 @@ def test_a_store_that_refuses_says_its_reason_first(tmp_path) -> None:
         (10_000_000, Status.PUT_OK),
     ],
 )
-def test_busy_while_the_append_lock_is_held_too_long(tmp_path, held, status) -> None:
+def test_busy_while_the_append_lock_is_held_too_long(tmp_path, locked_ms, status) -> None:
     put = PutLog(tmp_path)
     put.log.locked_since = NOW
-    put.now = NOW + held
-    assert put.log.lock_time == held
+    put.now = NOW + locked_ms
+    assert put.log.lock_time == locked_ms
     assert put.log.put_message(Message("T", b"x")).status is status
     put.log.locked_since = NOW
     assert put.log.put_batch([Message("T", b"x")]).status is status
@@ -158,7 +158,7 @@ def test_a_delayed_message_goes_to_the_schedule_topic(tmp_path) -> None:
     assert message.topic == "T", "the caller's message stays as it was"
 
 
-def test_4_9_keeps_timer_properties_and_knows_no_timer(tmp_path) -> None:
+def test_4_9_keeps_timer_properties_and_has_no_timer(tmp_path) -> None:
     put = PutLog(tmp_path, like="4.9")
     unit = put.unit(put.log.put_message(Message("T", b"x", 0, {"DELAY": "1", "TIMER_DELAY_SEC": "9"})))
     assert unit.properties["TIMER_DELAY_SEC"] == "9"
@@ -182,7 +182,7 @@ def test_half_messages_and_rollbacks_are_not_delayed(tmp_path, flag, topic) -> N
 
 
 def test_a_map_without_delay_beside_stored_text_is_not_delayed_again(tmp_path) -> None:
-    """A message delivered from the schedule topic keeps DELAY in its text; applying it again would loop for ever."""
+    """A message delivered from the schedule topic keeps DELAY in its text. Applying it again would loop forever."""
     put = PutLog(tmp_path)
     message = Message("T", b"x", 0, {"TAGS": "a"}, b"TAGS\x01a\x02DELAY\x013\x02REAL_TOPIC\x01T\x02")
     unit = put.unit(put.log.put_message(message))
@@ -197,15 +197,15 @@ TIMES = [
 ]
 
 
-@pytest.mark.parametrize(("found", "out", "_why"), TIMES)
-def test_a_timed_message_goes_to_the_timer_topic(tmp_path, found, out, _why) -> None:
+@pytest.mark.parametrize(("properties", "out", "_why"), TIMES)
+def test_a_timed_message_goes_to_the_timer_topic(tmp_path, properties, out, _why) -> None:
     put = PutLog(tmp_path)
-    unit = put.unit(put.log.put_message(Message("T", b"x", 4, dict(found))))
+    unit = put.unit(put.log.put_message(Message("T", b"x", 4, dict(properties))))
     assert (unit.topic, unit.queue_id) == ("rmq_sys_wheel_timer", 0)
-    assert unit.properties == {**found, "TIMER_OUT_MS": str(out), "REAL_TOPIC": "T", "REAL_QID": "4"}
+    assert unit.properties == {**properties, "TIMER_OUT_MS": str(out), "REAL_TOPIC": "T", "REAL_QID": "4"}
 
 
-def test_what_is_due_is_stored_at_once(tmp_path) -> None:
+def test_due_messages_are_stored_at_once(tmp_path) -> None:
     put = PutLog(tmp_path)
     assert put.unit(put.log.put_message(Message("T", b"x", 0, {"TIMER_DELIVER_MS": str(NOW)}))).topic == "T"
 
@@ -225,7 +225,7 @@ def test_no_timer_without_a_wheel(tmp_path) -> None:
         Message("T", b"x"),
     ],
 )
-def test_left_as_it_is(message) -> None:
+def test_messages_that_stay_unchanged(message) -> None:
     assert reschedule(message, CONFIG, NOW, "5.3") is message
 
 
@@ -237,7 +237,7 @@ def test_numbers_are_read_as_java_reads_them() -> None:
 
 
 @pytest.mark.parametrize(
-    ("topic", "named", "wanted"),
+    ("topic", "names", "expected"),
     [
         ("T", "%LMQ%a", True),
         ("T", " ", False),
@@ -246,11 +246,11 @@ def test_numbers_are_read_as_java_reads_them() -> None:
         (codec.SCHEDULE_TOPIC, "%LMQ%a", False),
     ],
 )
-def test_which_messages_go_to_light_queues(topic, named, wanted) -> None:
-    assert wants_light_queues(Message(topic, b"", properties={"INNER_MULTI_DISPATCH": named})) is wanted
+def test_which_messages_go_to_light_queues(topic, names, expected) -> None:
+    assert wants_light_queues(Message(topic, b"", properties={"INNER_MULTI_DISPATCH": names})) is expected
 
 
-def test_topics_that_are_no_folders_name() -> None:
+def test_topics_that_are_no_folder_name() -> None:
     assert not any(check_topic(name, "5.3") for name in ("", ".", "..", "a/b", "a\0", "\ud800"))
     assert check_topic("%LMQ%a|b", "5.3")
 
@@ -260,11 +260,11 @@ def test_topics_that_are_no_folders_name() -> None:
 DONE = AppendMessageResult(AppendMessageStatus.PUT_OK, 1234, 123, NOW, 5, 1, bytes.fromhex("7F00000100002A9F"))
 
 
-def test_an_answer_knows_its_message_id() -> None:
+def test_a_result_has_its_message_id() -> None:
     assert DONE.msg_id == "7F00000100002A9F00000000000004D2"
     assert DONE.end_offset == 1357
-    both = DONE._replace(unit_offsets=(1234, 1300))
-    assert both.msg_id == "7F00000100002A9F00000000000004D2,7F00000100002A9F0000000000000514"
+    batch_result = DONE._replace(unit_offsets=(1234, 1300))
+    assert batch_result.msg_id == "7F00000100002A9F00000000000004D2,7F00000100002A9F0000000000000514"
 
 
 def test_put_ok_with_a_failed_append_is_not_ok() -> None:
@@ -275,7 +275,7 @@ def test_put_ok_with_a_failed_append_is_not_ok() -> None:
     assert "FLUSH_DISK_TIMEOUT" in repr(PutMessageResult(Status.FLUSH_DISK_TIMEOUT, DONE))
 
 
-def test_answers_are_made_when_they_are_looked_at_and_kept() -> None:
+def test_results_are_built_on_access_and_cached() -> None:
     rows = []
 
     def make(row: int) -> PutMessageResult:
@@ -294,7 +294,7 @@ def test_answers_are_made_when_they_are_looked_at_and_kept() -> None:
     assert rows == [2, 0, 1]
 
 
-def test_answers_that_are_there_already() -> None:
+def test_results_from_a_list() -> None:
     refused = PutMessageResult(Status.MESSAGE_ILLEGAL)
     answers = PutMessageResults.of([refused, PutMessageResult(Status.PUT_OK, DONE)])
     assert (answers.ok, answers.end_offset, answers[0]) == (False, 1357, refused)

@@ -1,4 +1,4 @@
-"""Whole units stored again, many at once, lie as if they had been stored one by one."""
+"""Complete units stored again in one call have the same bytes as single appends."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_without_a_file_nothing_can_be_stored(tmp_path, monkeypatch):
         together(log.log, [raw_unit()])
 
 
-def test_units_with_a_property_crc_are_told():
+def test_units_with_a_property_crc_are_recognized():
     plain, sealed = raw_unit(), with_property_crc(raw_unit())
     data = np.frombuffer(plain + sealed + plain, np.uint8)
     sizes = np.array([len(plain), len(sealed), len(plain)])
@@ -79,10 +79,10 @@ def filled(folder: Path) -> list[bytes]:
 
 def test_files_are_those_of_the_master_wherever_its_log_begins(tmp_path: Path) -> None:
     master = filled(tmp_path / "a")
-    for first in (0, 1):
-        copy = PutLog(tmp_path / f"b{first}", FILE)
-        end = append_replicated(copy.log, first * FILE, b"".join(master[first:]), 7)
-        assert (end, copy.bytes()) == (first * FILE + sum(map(len, master[first:])), master[first:])
+    for first_file in (0, 1):
+        copy = PutLog(tmp_path / f"b{first_file}", FILE)
+        end = append_replicated(copy.log, first_file * FILE, b"".join(master[first_file:]), 7)
+        assert (end, copy.bytes()) == (first_file * FILE + sum(map(len, master[first_file:])), master[first_file:])
         assert copy.files.files[-1].store_timestamp == 7
 
 

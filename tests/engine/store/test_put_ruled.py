@@ -75,7 +75,7 @@ def test_no_light_queues_unless_they_are_on(tmp_path) -> None:
     assert "INNER_MULTI_QUEUE_OFFSET" not in unit.properties
 
 
-def test_4_9_takes_the_waiting_out_of_what_goes_to_light_queues(tmp_path) -> None:
+def test_4_9_removes_wait_from_messages_to_light_queues(tmp_path) -> None:
     put = PutLog(tmp_path, like="4.9", enable_lmq=True, enable_multi_dispatch=True)
     unit = put.unit(put.log.put_message(Message("T", b"x", 3, {"INNER_MULTI_DISPATCH": "%LMQ%a", "WAIT": "true"})))
     assert unit.properties == {"INNER_MULTI_DISPATCH": "%LMQ%a", "INNER_MULTI_QUEUE_OFFSET": "0"}
@@ -88,7 +88,7 @@ def test_4_9_takes_the_waiting_out_of_what_goes_to_light_queues(tmp_path) -> Non
     ("body", "extra", "status"),
     [(b"x", "v" * 32_720, "PROPERTIES_SIZE_EXCEEDED"), (b"x" * 1000, "v", "MESSAGE_SIZE_EXCEEDED")],
 )
-def test_light_queues_find_out_late_what_is_too_long(tmp_path, body, extra, status) -> None:
+def test_messages_to_light_queues_are_checked_for_length_late(tmp_path, body, extra, status) -> None:
     put = PutLog(tmp_path, enable_lmq=True, max_message_size=1000)
     result = put.log.put_message(Message("T", body, 0, {"INNER_MULTI_DISPATCH": "%LMQ%a", "p": extra}))
     assert (result.status, result.append.status.name) == (Status.MESSAGE_ILLEGAL, status)
@@ -122,7 +122,7 @@ def test_units_of_a_real_store_are_stored_again_elsewhere(golden, tmp_path, name
     assert position > 10_000
 
 
-def test_what_is_no_unit_is_not_stored_again(tmp_path) -> None:
+def test_invalid_units_are_not_stored_again(tmp_path) -> None:
     put = PutLog(tmp_path, 200)
     put.log.put_message(Message("T", b"x"))
     raw = put.files.read(0, put.log.wrote)
@@ -164,7 +164,7 @@ def test_a_classic_batch_becomes_a_unit_each(tmp_path) -> None:
 
 
 def test_a_batch_lies_in_one_file(tmp_path) -> None:
-    """The sum decides: though the first elements would still fit, all go to the next file."""
+    """The total size decides: even if the first elements would fit, all go to the next file."""
     put = PutLog(tmp_path, 1000)
     put.log.put_message(Message("T", b"x" * 300))
     result = put.log.put_batch([Message("T", b"y" * 100)] * 4)
@@ -244,7 +244,7 @@ def test_a_ready_inner_batch_may_be_put_as_a_message(tmp_path) -> None:
 
 
 def test_a_batch_is_stored_as_the_client_encoded_it(tmp_path) -> None:
-    """Also properties without an end, which no map gives back."""
+    """This includes properties without a terminator, which a map could not reproduce."""
     put = PutLog(tmp_path)
     members = batch.encode_member(7, b"one", b"a\x01b") + batch.encode_member(0, b"two", b"")
     result = put.log.put_encoded_batch(Message("T", members, 3, {"UNIQ_KEY": "U"}))
@@ -258,7 +258,7 @@ def test_a_batch_is_stored_as_the_client_encoded_it(tmp_path) -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"x", batch.encode_member(0, b"one", b"") + b"rest of it"])
-def test_members_that_make_no_sense_are_refused_whole(tmp_path, body) -> None:
+def test_a_batch_with_invalid_members_is_refused_completely(tmp_path, body) -> None:
     put = PutLog(tmp_path)
     assert put.log.put_encoded_batch(Message("T", body)).status is Status.MESSAGE_ILLEGAL
     assert put.log.wrote == 0

@@ -1,4 +1,4 @@
-"""Queries by key go on to older messages where the newest are gone; ids are checked
+"""Queries by key continue with older messages if the newest are deleted; ids are checked
 (docs/formats/commit-log.md#message-ids, docs/formats/index-file.md#query).
 """
 
@@ -31,7 +31,7 @@ class Answer(NamedTuple):
 
 
 class Index:
-    """Answers each round with the next list."""
+    """An index that answers each round with the next list."""
 
     def __init__(self, *answers):
         self.answers = list(answers)
@@ -47,7 +47,7 @@ def units(count):
     return MemoryLog(log), len(raw_unit(properties=KEYED, body=b"0"))
 
 
-def test_messages_come_in_the_order_of_the_log():
+def test_messages_are_returned_in_log_order():
     log, size = units(3)
     index = Index([2 * size, 0])
     with query_message(index, log, "TopicTest", "k1") as actual_query_message:
@@ -59,19 +59,19 @@ def test_messages_come_in_the_order_of_the_log():
     assert log.lent == 0
 
 
-def test_where_nothing_can_be_read_older_messages_are_asked_for_up_to_three_rounds():
+def test_older_messages_are_queried_in_up_to_three_rounds():
     log, size = units(3)
     index = Index([10**9], [10**9], [10**9], [0])
     assert len(query_message(index, log, "TopicTest", "k1", begin=0)) == 0
-    assert len(index.ends) == 1  # its time is not known: −1 lies before any window
+    assert len(index.ends) == 1  # its time is unknown: −1 is before any window
     index = Index([10**9], [0])
     assert len(query_message(index, log, "TopicTest", "k1", begin=-5)) == 1
     assert index.ends[1] == -1
     assert size
 
 
-def test_a_key_that_the_index_does_not_know_tells_nothing_of_the_index():
-    """Each release of RocketMQ answers 0 for both then; we answered how far the index goes."""
+def test_an_unknown_key_returns_no_index_position():
+    """Each release of RocketMQ returns 0 for both values in this case. We returned the end of the index."""
     log, _ = units(1)
     actual_query_message = query_message(Index([]), log, "TopicTest", "k1")
     assert (actual_query_message.index_last_update_timestamp, actual_query_message.index_last_update_offset) == (0, 0)
@@ -106,7 +106,7 @@ def test_an_offset_id_names_the_unit_that_has_it():
     assert by_offset_id(log, "no id") is None
 
 
-def test_what_is_no_unit_is_none():
+def test_bytes_without_a_unit_are_none():
     log, size = units(2)
     for offset in (-1, 1, size + 3, 2 * size, 10**12):
         assert look_message_by_offset(log, offset) is None
@@ -129,11 +129,11 @@ class IndexOfMany:
         self.found = arguments
 
     def query_offsets(self, topic, keys, max_count, begin, end):
-        ends = np.cumsum([len(ours) for ours in self.found], dtype=np.int64)
-        return Answers(ends, np.array([offset for mine in self.found for offset in mine], np.int64))
+        ends = np.cumsum([len(key_offsets) for key_offsets in self.found], dtype=np.int64)
+        return Answers(ends, np.array([offset for key_offsets in self.found for offset in key_offsets], np.int64))
 
 
-def test_many_keys_are_answered_as_one_by_one(tmp_path):
+def test_many_keys_are_answered_like_single_ones(tmp_path):
     config, _ = from_mapping({"mappedFileSizeCommitLog": 4096, "maxHashSlotNum": 5, "maxIndexNum": 30})
     with MessageStore(tmp_path, config) as store:
         for number in range(60):
@@ -147,7 +147,7 @@ def test_many_keys_are_answered_as_one_by_one(tmp_path):
             assert len(together) == len(together.offsets) == sum(len(together.of(number)) for number in range(5))
 
 
-def test_what_the_log_has_no_more_is_left_out():
+def test_deleted_messages_are_left_out():
     log = MemoryLog(raw_log(*({"body": b"%d" % number} for number in range(3))))
     size = len(raw_unit(body=b"0"))
     index = IndexOfMany([0, 10**9], [10**9], [size, 2 * size], [])

@@ -1,4 +1,4 @@
-"""Entries of simple and batch queues over whatever lends their bytes (docs/formats/consume-queue.md#entry, #ext,
+"""Entries of simple and batch queues, from any source of bytes (docs/formats/consume-queue.md#entry, #ext,
 #batch-queues).
 """
 
@@ -48,7 +48,9 @@ def simple(count):
 
 
 def batch(*units):
-    entries = (BatchCqUnit(100 * n, 90, n, 1000 + n, first, count) for n, (first, count) in enumerate(units))
+    entries = (
+        BatchCqUnit(100 * n, 90, n, 1000 + n, first_offset, count) for n, (first_offset, count) in enumerate(units)
+    )
     data = b"".join(map(encode, entries))
     return BorrowedBytes("batch", data, 92, 46)
 
@@ -71,10 +73,10 @@ def test_the_tag_of_an_ext_address_is_the_ext_unit_s():
     assert unit_at(queue, 1).real_tags_code is None
 
 
-@pytest.mark.parametrize(("asked", "number"), [(9, None), (10, 0), (12, 0), (13, 1), (19, 2), (99, 3)])
-def test_the_batch_that_holds_a_queue_offset(asked, number):
+@pytest.mark.parametrize(("queue_offset", "number"), [(9, None), (10, 0), (12, 0), (13, 1), (19, 2), (99, 3)])
+def test_the_batch_that_holds_a_queue_offset(queue_offset, number):
     queue = batch((10, 3), (13, 4), (17, 3), (20, 1))
-    assert find_batch(queue, asked) == number
+    assert find_batch(queue, queue_offset) == number
 
 
 def test_batches_to_the_end_of_a_file_and_none_between_two():

@@ -1,4 +1,4 @@
-"""The files of one queue: appended to over their ends, cut, dropped in front, and flushed."""
+"""The files of one queue: appends across file ends, cuts, deletions at the front, and flushes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def files(disk, tmp_path):
     queue_files.forget()
 
 
-def test_what_is_appended_goes_on_in_the_next_file(files, tmp_path):
+def test_appends_continue_in_the_next_file(files, tmp_path):
     files.append(b"a" * 30)
     files.append(b"b" * 30)
     assert (files.starts, files.end, files.last_is_full) == ((0, 40), 60, False)
@@ -33,7 +33,7 @@ def test_what_is_appended_goes_on_in_the_next_file(files, tmp_path):
     assert sorted(path.name for path in (tmp_path / "q").iterdir()) == [f"{0:020d}", f"{40:020d}"]
 
 
-def test_it_is_found_again_full_as_a_broker_loads_it(files, disk, tmp_path):
+def test_loaded_files_count_as_full(files, disk, tmp_path):
     files.append(b"a" * 50)
     files.flush()
     second_files = QueueFiles(disk, str(tmp_path / "q"), 40, threading.Lock())
@@ -42,7 +42,7 @@ def test_it_is_found_again_full_as_a_broker_loads_it(files, disk, tmp_path):
     second_files.forget()
 
 
-def test_later_files_go_with_a_cut_and_earlier_ones_when_they_are_old(files, tmp_path):
+def test_a_cut_removes_later_files_and_expiry_earlier_ones(files, tmp_path):
     files.append(b"a" * 100)
     files.cut(40, 50)
     assert (files.starts, files.end) == ((0, 40), 50)
@@ -51,7 +51,7 @@ def test_later_files_go_with_a_cut_and_earlier_ones_when_they_are_old(files, tmp
     assert [path.name for path in (tmp_path / "q").iterdir()] == [f"{40:020d}"]
 
 
-def test_a_flush_says_how_far_the_disk_has_it(files):
+def test_a_flush_returns_the_flushed_position(files):
     files.append(b"a" * 10)
     assert files.flushed < 10
     assert files.flush()

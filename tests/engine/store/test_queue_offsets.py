@@ -1,4 +1,4 @@
-"""Queue offsets: given out in order, loaded after a recovery, forgotten with a topic
+"""Queue offsets: assigned in order, loaded after a recovery, removed with a topic
 (docs/formats/consume-queue.md#queue-offsets).
 """
 
@@ -12,7 +12,7 @@ from engine.mapped.mapped_file import MappedFile
 from engine.store.queue_offsets import QueueOffsetTable, Topic
 
 
-def test_offsets_that_recovery_found_go_on(tmp_path) -> None:
+def test_offsets_continue_after_recovery(tmp_path) -> None:
     put = PutLog(tmp_path)
     put.log.put_message(Message("T", b"x", 1))
     put.offsets.load({("T", 0): 40, ("U", 3): 7})
@@ -31,7 +31,7 @@ def test_thousands_of_queues_keep_their_places(tmp_path) -> None:
     assert put.offsets.offsets() == {("T", queue): 2 for queue in range(200)}
 
 
-def test_a_table_tells_what_it_holds() -> None:
+def test_a_table_lists_its_offsets() -> None:
     table = QueueOffsetTable()
     assert (len(table), table.next("T", 0), table.offsets()) == (0, 0, {})
     table.increase("T", 0, 3)
@@ -49,10 +49,12 @@ def test_a_table_tells_what_it_holds() -> None:
     ],
     ids=["plain", "ruled", "batch"],
 )
-def test_whoever_is_interrupted_leaves_a_unit_with_its_number_or_neither(
+def test_an_interrupted_put_leaves_a_unit_with_its_offset_or_neither(
     tmp_path, monkeypatch, put_one, appended: bool
 ) -> None:
-    """Ctrl+C between the unit and its queue offset gave the offset to the next message too: one was in no queue."""
+    """Ctrl+C between a unit and its queue offset gave the offset to the next message too, and one of them was in no
+    queue.
+    """
     put = PutLog(tmp_path)
     put_one(put.log)
     append = MappedFile.append

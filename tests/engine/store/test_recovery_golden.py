@@ -1,4 +1,4 @@
-"""Recovery plans against what real RocketMQ did with the same stores: end of log, queues' bounds, index files."""
+"""Recovery plans compared with real RocketMQ on the same stores: end of log, queue bounds, index files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def plan_of(path, like):
 
 
 def check_agrees(plan, state, queues):
-    """A queue that only a question made (no entries) need not be in the plan."""
+    """Compare; a queue without entries that only a query created need not be in the plan."""
     ours = {(q.topic, q.queue_id): (q.min_offset, q.max_offset) for q in plan.queues}
     theirs = {(row["topic"], row["queue"]): (row["min"], row["max"]) for row in queues}
     assert plan.end_offset == state["maxPhy"]

@@ -1,4 +1,4 @@
-"""Which flag stops what."""
+"""The effects of each running flag."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from engine.store import running_flags as rf
 
 
-def test_without_a_flag_everything_goes() -> None:
+def test_without_a_flag_everything_is_permitted() -> None:
     flags = rf.RunningFlags()
     assert (flags.readable, flags.writeable, flags.queue_writeable, flags.why) == (True, True, True, "")
 

@@ -1,4 +1,4 @@
-"""The parts of an open store: what waits for the disk, and up to where dispatch may go."""
+"""The parts of an open store: work that waits for the disk, and the limit of dispatch."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def parts(tmp_path):
         yield store.parts
 
 
-def test_under_async_flush_all_of_it_may_be_dispatched(parts):
+def test_under_async_flush_all_units_may_be_dispatched(parts):
     assert not parts.sync_flush
     assert parts.confirm_offset() == parts.files.max_offset > 0
 
 
-def test_under_sync_flush_only_what_is_on_the_disk_but_for_4_9(parts):
+def test_under_sync_flush_only_flushed_units_are_dispatched_except_by_4_9(parts):
     sync = replace(parts, config=replace(parts.config, flush_disk_type="SYNC_FLUSH"))
     assert sync.sync_flush
     assert sync.confirm_offset() == parts.files.flushed_where < parts.files.max_offset

@@ -1,4 +1,4 @@
-"""A queue streamed in blocks gives every message once, whatever files it goes over."""
+"""A queue streamed in blocks gives every message once, across all files."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ def test_every_message_comes_once_and_in_order(start):
     assert log.lent == 0
 
 
-def test_messages_that_are_gone_and_prefilled_slots_are_left_out():
+def test_deleted_messages_and_prefilled_slots_are_left_out():
     queue, log = queue_and_log(50)
     log.file_size = 1000
     log.gone = {1000, 2000}
@@ -44,5 +44,5 @@ def test_a_batch_queue_begins_with_the_batch_that_holds_the_offset():
     assert [int(base) for block in blocks for base in block.entries["msg_base_offset"]] == [10, 20, 30, 40]
 
 
-def test_no_queue_streams_nothing():
+def test_a_missing_queue_streams_nothing():
     assert list(stream(None, MemoryLog(b""))) == []

@@ -1,4 +1,4 @@
-"""Which release wrote a store last: the marks of each, and stores that two releases wrote."""
+"""The release that wrote a store last: the marks of each release, and stores that two releases wrote."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ ORDER_INFO = b'{"orderInfoCount":0,"orderedConsumptionLevel":"QUEUE","table":{}}
 
 
 class Files:
-    def __init__(self, root: Path, held: dict[str, bytes]) -> None:
-        self._held = {root / name: data for name, data in held.items()}
+    def __init__(self, root: Path, file_bytes: dict[str, bytes]) -> None:
+        self._held = {root / name: data for name, data in file_bytes.items()}
 
     def exists(self, path: Path) -> bool:
-        return any(held == path or path in held.parents for held in self._held)
+        return any(path_of_file == path or path in path_of_file.parents for path_of_file in self._held)
 
     def read(self, path: Path) -> bytes | None:
         return self._held.get(path)
@@ -34,9 +34,9 @@ class Files:
         return [path.name for path in self._held if path.parent == folder]
 
 
-def guessed(held: dict[str, bytes], entries: TagEntries | None = None) -> WrittenRelease | None:
+def guessed(file_bytes: dict[str, bytes], entries: TagEntries | None = None) -> WrittenRelease | None:
     root = Path("/store")
-    return guess(StorePaths(root), Files(root, held), lambda: entries)
+    return guess(StorePaths(root), Files(root, file_bytes), lambda: entries)
 
 
 def options(version: str) -> bytes:
@@ -44,7 +44,7 @@ def options(version: str) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("held", "release"),
+    ("file_bytes", "release"),
     [
         ({"checkpoint": encode(Checkpoint(9, 9, 9, None, 9, 77))}, "5.5"),
         ({"rocksdbstore/OPTIONS-000007": options("8.4.4"), "checkpoint": encode(Checkpoint(9, 9, 9))}, "5.5"),
@@ -67,35 +67,35 @@ def options(version: str) -> bytes:
         ({"checkpoint": encode(Checkpoint(9, 9, 9))}, "4.9"),
     ],
 )
-def test_each_release_shows(held, release):
-    written = guessed(held)
+def test_each_release_is_recognised(file_bytes, release):
+    written = guessed(file_bytes)
     assert written is not None
     assert written.release == release
     assert written.evidence
 
 
-def test_nothing_is_guessed_where_nothing_tells():
+def test_no_release_is_guessed_without_marks():
     assert guessed({}) is None
     assert guessed({"checkpoint": b"short"}) is None
 
 
-def test_entries_of_tags_say_5_4_where_no_other_mark_is_left():
-    held = {"checkpoint": encode(Checkpoint(9, 9, 9)), "abort.bak": b""}
-    written = guessed(held, TagEntries(5, 5))
+def test_tag_entries_alone_mean_5_4():
+    file_bytes = {"checkpoint": encode(Checkpoint(9, 9, 9)), "abort.bak": b""}
+    written = guessed(file_bytes, TagEntries(5, 5))
     assert written == ("5.4", "its index has entries of tags")
 
 
 def test_an_older_release_that_continued_a_store_is_named_with_the_contradiction():
-    """The marks of 5.5 stay after a downgrade. The newest units say who writes now: they have no entries of tags."""
-    held = {"checkpoint": encode(Checkpoint(9, 9, 9, None, 9, 77))}
-    written = guessed(held, TagEntries(20, 0))
+    """The marks of 5.5 stay after a downgrade. The newest units have no tag entries, so an older release wrote them."""
+    file_bytes = {"checkpoint": encode(Checkpoint(9, 9, 9, None, 9, 77))}
+    written = guessed(file_bytes, TagEntries(20, 0))
     assert written is not None
     assert written.release == "5.3"
     assert written.evidence.startswith("its checkpoint has a logicsPhysicalOffset, but its newest units have no index")
 
 
 def test_a_new_lab_store_shows_the_release_for_which_it_was_made(tmp_path: Path):
-    """Its checkpoint has no offset of the queues for a minute, and abort.bak alone is of any release since 5.0."""
+    """Its checkpoint has no queue offset for a minute, and abort.bak alone fits any release since 5.0."""
     for release in NAMES:
         with contextlib.closing(
             LabStore.create(tmp_path / release, MessageStoreConfig(mapped_file_size_commit_log=1 << 16), like=release)
@@ -106,9 +106,9 @@ def test_a_new_lab_store_shows_the_release_for_which_it_was_made(tmp_path: Path)
 
 def test_a_later_release_that_continued_a_lab_store_is_named(tmp_path: Path):
     marker = tmp_path / "storescope-lab.json"
-    held = {"rocksdbstore/OPTIONS-000007": options("8.4.4"), "checkpoint": encode(Checkpoint(9, 9, 9))}
+    file_bytes = {"rocksdbstore/OPTIONS-000007": options("8.4.4"), "checkpoint": encode(Checkpoint(9, 9, 9))}
     for text, release in (('{"lab":1,"like":"5.4"}', "5.5"), ("[]", "5.5"), ('{"lab":1,"like":"5.9"}', "5.5")):
-        files = Files(tmp_path / "store", {**held, str(marker): text.encode()})
+        files = Files(tmp_path / "store", {**file_bytes, str(marker): text.encode()})
         written = guess(StorePaths(tmp_path / "store"), files)
         assert written is not None
         assert written.release == release
@@ -128,7 +128,7 @@ def test_a_later_release_that_continued_a_lab_store_is_named(tmp_path: Path):
         ("clean-4.9.8", "4.9"),
     ],
 )
-def test_stores_of_real_releases_are_told_apart(golden, name, release):
+def test_stores_of_real_releases_are_distinguished(golden, name, release):
     assert written_by(StorePaths(golden(name)), RealDisk()) == release
 
 

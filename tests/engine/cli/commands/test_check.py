@@ -1,4 +1,4 @@
-"""``check`` on a terminal: rows, what is folded, and what each rule says."""
+"""``check`` on a terminal: rows, grouped consequences, and the explanation of each rule."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def test_a_masked_command_hides_the_folders() -> None:
 
 
 @pytest.mark.golden
-def test_a_damaged_store_says_what_to_do(golden, capsys) -> None:
+def test_check_of_a_damaged_store_prints_the_next_step(golden, capsys) -> None:
     assert main(["check", str(golden("crash-power-5.3.3"))]) == 1
     out = capsys.readouterr().out
     assert "storescope recover " in out

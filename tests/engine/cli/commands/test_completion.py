@@ -1,4 +1,4 @@
-"""``completion``: what a shell is told."""
+"""``completion``: the scripts for shells."""
 
 from __future__ import annotations
 

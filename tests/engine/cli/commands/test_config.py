@@ -1,13 +1,13 @@
-"""``config``: the tables below ``config/``, as a broker has left them."""
+"""``config``: the tables below ``config/`` as a broker saved them."""
 
 from __future__ import annotations
 
 import agree
 
 
-def test_a_store_without_tables_says_so(asked):
-    assert asked("config") == []
-    assert "no tables" in asked.words("config")
+def test_a_store_without_tables_says_so(storescope):
+    assert storescope("config") == []
+    assert "no tables" in storescope.text("config")
 
 
 def test_each_table_of_a_broker_is_a_record(golden):

@@ -1,4 +1,4 @@
-"""``copy``: filters, sizes, what is left behind, and that nothing half-written stays."""
+"""``copy``: filters, sizes, units that are not copied, and that no incomplete copy remains."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def copied(capsys, *arguments):
     return json.loads(capsys.readouterr().out)
 
 
-def test_the_record_counts_what_the_copy_holds(golden, unchanged, tmp_path, capsys):
+def test_the_record_counts_the_copied_units(golden, unchanged, tmp_path, capsys):
     done = copied(capsys, unchanged(golden("propcrc-5.3.3")), tmp_path / "copy")
     units = account(tmp_path / "copy")["units"]
     assert (done["type"], done["units"], done["bytes"]) == ("copied", len(units), sum(unit[1] for unit in units))
@@ -33,9 +33,9 @@ def test_the_record_counts_what_the_copy_holds(golden, unchanged, tmp_path, caps
 def test_a_filter_chooses_units_and_keeps_their_queue_offsets(golden, tmp_path, capsys):
     source = golden(CLEAN)
     done = copied(capsys, source, tmp_path / "copy", "--where", "topic = 'TopicA' and queueId = 1")
-    with open_store(source) as before, open_store(tmp_path / "copy") as after:
-        expected = [u for u in before.units() if isinstance(u, Unit) and (u.topic, u.queue_id) == ("TopicA", 1)]
-        units = [u for u in after.units() if isinstance(u, Unit)]
+    with open_store(source) as source_store, open_store(tmp_path / "copy") as copied_store:
+        expected = [u for u in source_store.units() if isinstance(u, Unit) and (u.topic, u.queue_id) == ("TopicA", 1)]
+        units = [u for u in copied_store.units() if isinstance(u, Unit)]
     assert done["units"] == len(expected) == len(units)
     assert [(u.queue_offset, u.body, u.properties_raw) for u in units] == [
         (u.queue_offset, u.body, u.properties_raw) for u in expected
@@ -43,7 +43,7 @@ def test_a_filter_chooses_units_and_keeps_their_queue_offsets(golden, tmp_path, 
 
 
 @pytest.mark.parametrize("name", ["ipv6-and-unicode-5.3.3", "batchcq-5.3.3", "lmq-5.3.3", "multi-queue-ext-5.3.3"])
-def test_a_copy_into_other_sizes_and_back_holds_the_same(golden, tmp_path, capsys, name):
+def test_a_copy_with_other_file_sizes_has_the_same_contents(golden, tmp_path, capsys, name):
     sizes = {
         "mappedFileSizeCommitLog": 50_000,
         "mappedFileSizeConsumeQueue": 420,
@@ -52,37 +52,37 @@ def test_a_copy_into_other_sizes_and_back_holds_the_same(golden, tmp_path, capsy
     }
     source = golden(name)
     copied(capsys, source, tmp_path / "small", "--config", write_conf(tmp_path / "small.conf", sizes))
-    with open_store(source) as before, open_store(tmp_path / "small") as after:
-        assert after.log.sequence.file_size == 50_000
-        for topic, queues in before.topics().items():
+    with open_store(source) as source_store, open_store(tmp_path / "small") as small_store:
+        assert small_store.log.sequence.file_size == 50_000
+        for topic, queues in source_store.topics().items():
             for number, queue in queues.items():
-                other = after.queue(topic, number)
-                assert (other.min_offset, other.max_offset) == (queue.min_offset, queue.max_offset)
+                copied_queue = small_store.queue(topic, number)
+                assert (copied_queue.min_offset, copied_queue.max_offset) == (queue.min_offset, queue.max_offset)
                 assert [
-                    (e.queue_offset, e.size, e.real_tags_code, e.ext and e.ext.bit_map) for e in other.entries()
+                    (e.queue_offset, e.size, e.real_tags_code, e.ext and e.ext.bit_map) for e in copied_queue.entries()
                 ] == [(e.queue_offset, e.size, e.real_tags_code, e.ext and e.ext.bit_map) for e in queue.entries()]
         units = [
             [(u.topic, u.queue_offset, u.store_timestamp, u.body) for u in store.units() if isinstance(u, Unit)]
-            for store in (before, after)
+            for store in (source_store, small_store)
         ]
     assert units[0] == units[1]
 
 
-def test_damage_is_left_behind_and_units_before_it_keep_their_places(golden, tmp_path, capsys):
+def test_damage_is_not_copied_and_units_before_it_keep_their_offsets(golden, tmp_path, capsys):
     source = tmp_path / "source"
     shutil.copytree(golden(CLEAN), source)
     with open_store(source) as store:
         units = [unit for unit in store.units() if isinstance(unit, Unit)]
         torn, flipped = units[100], units[2000]
-        file = store.log.sequence.find(torn.offset)
-        other = store.log.sequence.find(flipped.offset)
-    with open(file.path, "r+b") as log:
-        log.seek(torn.offset - file.start_offset)
+        torn_file = store.log.sequence.find(torn.offset)
+        flipped_file = store.log.sequence.find(flipped.offset)
+    with open(torn_file.path, "r+b") as log:
+        log.seek(torn.offset - torn_file.start_offset)
         log.write(bytes(20))
-    with open(other.path, "r+b") as log:
-        log.seek(flipped.offset - other.start_offset + 90)
+    with open(flipped_file.path, "r+b") as log:
+        log.seek(flipped.offset - flipped_file.start_offset + 90)
         byte = log.read(1)[0]
-        log.seek(flipped.offset - other.start_offset + 90)
+        log.seek(flipped.offset - flipped_file.start_offset + 90)
         log.write(bytes([byte ^ 1]))
     done = copied(capsys, source, tmp_path / "copy")
     assert (done["leftBehind"], done["bytesLeftBehind"]) == (2, torn.size + flipped.size)
@@ -95,7 +95,7 @@ def test_damage_is_left_behind_and_units_before_it_keep_their_places(golden, tmp
 
 
 def test_units_that_a_recovery_cut_off_stay_cut_off(golden, tmp_path, capsys):
-    """Behind the end of a recovered log whole units still lie; a store that was closed since does not know them."""
+    """Whole units remain after the end of a recovered log. A store that has been closed since ignores them."""
     source = tmp_path / "source"
     shutil.copytree(golden(CLEAN), source)
     with open_store(source) as store:
@@ -115,7 +115,7 @@ def test_units_that_a_recovery_cut_off_stay_cut_off(golden, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, OSError(28, "No space left on device")])
-def test_what_is_interrupted_leaves_nothing(golden, tmp_path, capsys, monkeypatch, error):
+def test_an_interrupted_copy_leaves_no_files(golden, tmp_path, capsys, monkeypatch, error):
     calls = []
 
     def append_units(*arguments):
@@ -146,7 +146,7 @@ def test_a_target_in_use_or_inside_the_source_is_refused(golden, tmp_path, capsy
 
 
 def test_the_copys_own_folders_are_never_the_sources(golden, tmp_path, capsys):
-    """A broker.conf names the source's folders; the copy lies below DST all the same."""
+    """A broker.conf names the source's folders. The copy still uses folders below DST."""
     source = tmp_path / "source"
     shutil.copytree(golden("propcrc-5.3.3"), source)
     conf = write_conf(
@@ -156,7 +156,7 @@ def test_the_copys_own_folders_are_never_the_sources(golden, tmp_path, capsys):
     assert list((tmp_path / "copy" / "commitlog").iterdir())
 
 
-def test_lost_queues_are_told_from_deleted_topics(golden, tmp_path, capsys):
+def test_lost_queues_are_distinguished_from_deleted_topics(golden, tmp_path, capsys):
     source = tmp_path / "source"
     shutil.copytree(golden(CLEAN), source)
     shutil.rmtree(source / "consumequeue" / "orders")

@@ -15,7 +15,7 @@ from engine.mapped.store_lock import StoreLock
 
 @pytest.fixture
 def copy(golden, tmp_path):
-    """``copy(name)``: a golden store that a test may change."""
+    """``copy(name)``: a copy of a golden store, which a test may change."""
 
     def made(name: str, archive: str = "store") -> Path:
         place = tmp_path / "store of mine"
@@ -48,7 +48,7 @@ def test_queues_and_index_are_built_into_another_directory_and_the_store_is_left
     assert sorted(path.name for path in target.parent.iterdir()) == ["here"]
 
 
-def test_a_directory_that_is_used_is_refused(golden, tmp_path, capsys):
+def test_a_nonempty_directory_is_refused(golden, tmp_path, capsys):
     (tmp_path / "mine").write_text("x")
     assert main(["dispatch", str(golden("clean-5.3.3")), "--to", str(tmp_path)]) == 2
     assert "new or empty folder" in capsys.readouterr().err
@@ -63,8 +63,8 @@ def test_without_yes_and_without_a_terminal_nothing_is_changed(golden, unchanged
     assert "nothing was changed" in err
 
 
-def test_one_of_a_kind_is_told_in_the_singular(tmp_path, capsys):
-    """The first store that somebody makes with ``put`` has "1 queues in 1 files", and so it was told."""
+def test_one_queue_is_reported_in_the_singular(tmp_path, capsys):
+    """The first store of a ``put`` was reported as "1 queues in 1 files"."""
     store = tmp_path / "teas"
     assert main(["put", str(store), "--topic", "Orders", "--body", "one cup of tea"]) == 0
     capsys.readouterr()
@@ -77,14 +77,14 @@ def test_one_of_a_kind_is_told_in_the_singular(tmp_path, capsys):
 @pytest.mark.parametrize("name", ["clean-5.3.3", "clean-4.9.8", "batchcq-5.3.3", "lmq-5.3.3"])
 def test_a_store_gets_the_same_queues_and_index_again(copy, name):
     store = copy(name)
-    before, remainder = (
+    stored_before, other_files_before = (
         stored(store),
         set(everything(store)) - {f"index/{path.name}" for path in (store / "index").iterdir()},
     )
     assert main(["dispatch", str(store), "--yes"]) == 0
-    assert stored(store) == before
-    after = set(everything(store)) - {f"index/{path.name}" for path in (store / "index").iterdir()}
-    assert after == remainder
+    assert stored(store) == stored_before
+    other_files_after = set(everything(store)) - {f"index/{path.name}" for path in (store / "index").iterdir()}
+    assert other_files_after == other_files_before
 
 
 def test_lost_queues_are_built_as_rocketmq_builds_them(copy, golden):
@@ -106,7 +106,7 @@ def test_wrong_queues_are_replaced(copy, golden):
     assert stored(store) == stored(golden("clean-5.3.3"))
 
 
-def test_sizes_that_no_file_tells_are_said(copy, tmp_path, capsys):
+def test_assumed_sizes_are_reported(copy, tmp_path, capsys):
     store = copy("queues-gone-5.3.3")
     assert main(["dispatch", str(store), "--to", str(tmp_path / "there")]) == 0
     err = capsys.readouterr().err
@@ -116,49 +116,49 @@ def test_sizes_that_no_file_tells_are_said(copy, tmp_path, capsys):
 
 def test_a_stop_in_the_middle_leaves_the_store_as_it_was(copy, monkeypatch, tmp_path):
     store = copy("clean-5.3.3")
-    before = everything(store)
-    real = rebuilding._take
+    files_before = everything(store)
+    take = rebuilding._take
 
     def stop(*arguments: object) -> None:
-        real(*arguments)
+        take(*arguments)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(rebuilding, "_take", stop)
     assert main(["dispatch", str(store), "--yes"]) == 130
-    assert everything(store) == before
+    assert everything(store) == files_before
     assert main(["dispatch", str(store), "--to", str(tmp_path / "there")]) == 130
     assert not (tmp_path / "there").exists()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["store of mine"]
 
 
-def test_what_a_killed_run_left_behind_is_taken_away(copy):
+def test_leftovers_of_a_killed_run_are_removed(copy):
     store = copy("clean-5.3.3")
-    before = stored(store)
+    stored_before = stored(store)
     (store / rebuilding.STAGING / "consumequeue").mkdir(parents=True)
     (store / rebuilding.STAGING / "consumequeue" / "half").write_text("x")
     assert main(["dispatch", str(store), "--yes"]) == 0
     assert not (store / rebuilding.STAGING).exists()
-    assert stored(store) == before
+    assert stored(store) == stored_before
 
 
 def test_where_the_system_cannot_exchange_folders_they_are_renamed(copy, monkeypatch):
     monkeypatch.setattr(undo, "_system_call", lambda: None)
     store = copy("clean-5.3.3")
-    before = stored(store)
+    stored_before = stored(store)
     assert main(["dispatch", str(store), "--yes"]) == 0
-    assert stored(store) == before
+    assert stored(store) == stored_before
 
 
-def test_a_store_that_somebody_has_open_is_left_alone(copy, capsys):
+def test_a_locked_store_is_left_alone(copy, capsys):
     store = copy("clean-5.3.3")
-    before = stored(store)
+    stored_before = stored(store)
     with StoreLock(store / "lock"):
         assert main(["dispatch", str(store), "--yes"]) == 3
-    assert stored(store) == before
+    assert stored(store) == stored_before
     assert "lock" in capsys.readouterr().err
 
 
-def test_damage_is_stepped_over_and_said(copy, capsys):
+def test_damage_is_skipped_and_reported(copy, capsys):
     store = copy("clean-5.3.3")
     log = next((store / "commitlog").iterdir())
     raw = bytearray(log.read_bytes())
@@ -174,22 +174,22 @@ def test_damage_is_stepped_over_and_said(copy, capsys):
 
 def test_a_deleted_topic_gets_no_queue_again(copy, capsys):
     store = copy("broker-orders")
-    before = stored(store)
+    stored_before = stored(store)
     assert main(["dispatch", str(store), "--yes"]) == 0
-    assert stored(store) == before
+    assert stored(store) == stored_before
     assert "DroppedAuditTrail was deleted" in capsys.readouterr().err
 
 
-def test_the_commands_that_are_printed_put_what_was_built_in_place(copy, tmp_path, monkeypatch, capsys):
-    """``dispatch --to NEW`` ended with a folder, and nobody said how it becomes the store's."""
+def test_the_printed_commands_move_the_new_folders_into_the_store(copy, tmp_path, monkeypatch, capsys):
+    """``dispatch --to NEW`` ended with a folder, and did not explain how to move it into the store."""
     store = copy("multi-queue-ext-5.3.3")
-    before = everything(store)
+    files_before = everything(store)
     monkeypatch.chdir(tmp_path)
     assert main(["dispatch", store.name, "--to", "made anew"]) == 0
     built = everything(tmp_path / "made anew")
     script = "".join(line for line in capsys.readouterr().out.splitlines(keepends=True) if line.startswith("  "))
     subprocess.run(["sh", "-ec", script], check=True)
     replaced = {name.split("/")[0] for name in built}
-    left_alone = {name: data for name, data in before.items() if name.split("/")[0] not in replaced}
+    left_alone = {name: data for name, data in files_before.items() if name.split("/")[0] not in replaced}
     assert everything(store) == left_alone | built
-    assert left_alone | everything(tmp_path / "store of mine.old") == before
+    assert left_alone | everything(tmp_path / "store of mine.old") == files_before

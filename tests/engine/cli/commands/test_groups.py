@@ -1,15 +1,15 @@
-"""``groups``: how far each consumer group has come in each queue."""
+"""``groups``: the offset of each consumer group in each queue."""
 
 from __future__ import annotations
 
 import agree
 
 
-def test_a_store_without_groups_has_no_row(asked):
-    assert asked("groups") == []
+def test_a_store_without_groups_has_no_row(storescope):
+    assert storescope("groups") == []
 
 
-def test_what_a_group_has_not_read_is_the_queue_s_end_less_its_offset(golden):
+def test_a_groups_lag_is_the_end_of_the_queue_minus_its_offset(golden):
     rows = [record for record in agree.records_of("groups", golden("broker-orders")) if record["mode"] == "cluster"]
     assert {"behind", "caughtUp"} <= {row["state"] for row in rows}
     for row in rows:
@@ -18,9 +18,9 @@ def test_what_a_group_has_not_read_is_the_queue_s_end_less_its_offset(golden):
             assert (row["oldestUnreadTimestamp"] is None) == (row["behind"] == 0), row
 
 
-def test_messages_that_wait_are_counted_beside_the_state(golden):
-    """Groups were listed as caught up, and nothing said that messages of theirs waited in retry topics or had been
-    popped and not acknowledged.
+def test_waiting_messages_are_counted_beside_the_state(golden):
+    """Groups were listed as caught up although their messages waited in retry topics, or had been popped and not
+    acknowledged.
     """
     for store, group, topic, waiting in (
         ("broker-pop", "billing", "OrderEvents", 5),

@@ -1,4 +1,4 @@
-"""``mqadmin``: RocketMQ's own questions, spelt and answered as it does."""
+"""``mqadmin``: RocketMQ's own commands, with the same spelling and output."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from engine.cli.commands.mqadmin import moment
 
 @pytest.fixture
 def store(tmp_path):
-    """A small healthy store."""
+    """Write a small healthy store."""
     return handmade_stores.healthy().write(tmp_path / "store")
 
 
@@ -55,7 +55,7 @@ def test_a_time_as_mqadmin_writes_it():
     assert moment("1700000000000") == 1_700_000_000_000
 
 
-def test_messages_are_asked_for_by_tags_as_mqadmin_of_5_4_does(golden):
+def test_messages_are_queried_by_tag_as_in_mqadmin_of_5_4(golden):
     store = golden("broker-tags-5.5.1")
     place = ["queryMsgByKey", "-s", store, "-t", "TagTopic"]
     response = agree.records_of(*place, "-k", "paid", "-p", "T", "-m", "1000")

@@ -1,4 +1,4 @@
-"""``storescope namesrv`` as a user starts it, configures it and ends it."""
+"""``storescope namesrv``: start, configuration and end."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ START = [sys.executable, "-m", "engine.cli", "namesrv"]
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("words", [[], ["--json"]])
-def test_it_says_where_it_serves_and_ends_quietly(how, words):
+def test_the_address_is_printed_and_the_end_is_quiet(how, words):
     process = subprocess.Popen(
         [*START, "--port", "0", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
@@ -35,14 +35,14 @@ def test_it_says_where_it_serves_and_ends_quietly(how, words):
     assert (process.returncode, remainder, errors) == (0, "", "")
 
 
-def test_a_port_that_is_taken_is_one_line():
-    with socket.socket() as received:
-        received.bind(("127.0.0.1", 0))
-        received.listen()
-        port = received.getsockname()[1]
-        before = signal.getsignal(signal.SIGINT)
+def test_an_occupied_port_is_a_one_line_error():
+    with socket.socket() as occupied:
+        occupied.bind(("127.0.0.1", 0))
+        occupied.listen()
+        port = occupied.getsockname()[1]
+        handler_before = signal.getsignal(signal.SIGINT)
         status, _, errors = agree.command("namesrv", "--port", str(port))
-    assert signal.getsignal(signal.SIGINT) is before
+    assert signal.getsignal(signal.SIGINT) is handler_before
     assert status == 3
     assert f"cannot listen on 127.0.0.1:{port}, the name server's port: " in errors
     assert errors.count("\n") == 1
@@ -67,15 +67,15 @@ def test_a_wrong_configuration_is_one_line_with_its_place(tmp_path, text, words)
     assert errors.count("\n") == 1
 
 
-def test_a_configuration_that_is_not_there_and_a_port_that_is_none():
+def test_a_missing_configuration_and_an_invalid_port():
     assert agree.command("namesrv", "--config", "/nowhere/namesrv.conf")[0] == 3
     status, _, errors = agree.command("namesrv", "--port", "70000")
     assert status == 2
     assert "expected a port from 0 to 65,535, found '70000'" in errors
 
 
-def test_keys_without_effect_and_a_host_beyond_the_loopback_are_told(tmp_path):
-    """The address is one that no machine has: nothing listens beyond the loopback here."""
+def test_keys_without_effect_and_a_nonlocal_host_are_reported(tmp_path):
+    """The test uses an address that no machine has, so it does not listen beyond the loopback."""
     file = tmp_path / "namesrv.conf"
     file.write_text("clusterTest=true\nserverWorkerThreads=8\nlistenPort=0\n")
     status, _, errors = agree.command("namesrv", "--host", "192.0.2.1", "--config", file)
@@ -87,13 +87,13 @@ def test_keys_without_effect_and_a_host_beyond_the_loopback_are_told(tmp_path):
 
 
 def test_a_key_value_table_outside_of_the_configurations_folder_is_refused(tmp_path):
-    """The configuration of a name server that runs named that server's own table: a trial wrote over it."""
+    """The configuration of a running name server named that server's own table, and a trial overwrote it."""
     live, trial = tmp_path / "live", tmp_path / "trial"
     live.mkdir()
     trial.mkdir()
     table = live / "kvConfig.json"
     table.write_text('{"configTable":{"ORDER_TOPIC_CONFIG":{"T":"broker-a:4"}}}')
-    before = table.read_bytes()
+    table_before = table.read_bytes()
     file = trial / "namesrv.conf"
     (trial / "link.json").symlink_to(table)
     for path in (table, trial / ".." / "live" / "kvConfig.json", trial / "link.json"):
@@ -103,12 +103,12 @@ def test_a_key_value_table_outside_of_the_configurations_folder_is_refused(tmp_p
         assert f"{file}: kvConfigPath={path} is not in {trial}, the folder of this configuration" in errors
         assert "--paths-from-config follows them" in errors
         assert errors.count("\n") == 1
-    assert table.read_bytes() == before
+    assert table.read_bytes() == table_before
 
 
 @pytest.mark.parametrize("word", ["--paths-from-config", "--ignore-config-paths"])
-def test_either_word_settles_where_the_key_value_table_is(tmp_path, word):
-    """The table is damaged: who reads it says so, who leaves it out gets as far as the port, which is none."""
+def test_either_option_decides_which_key_value_table_is_used(tmp_path, word):
+    """The table is damaged. If it is read, the error names it; if it is ignored, the invalid port is reported."""
     (tmp_path / "trial").mkdir()
     (tmp_path / "kv.json").write_text("[]")
     file = tmp_path / "trial" / "namesrv.conf"

@@ -1,4 +1,4 @@
-"""``pipeline``: its jobs, each with a help of its own, told without Spark."""
+"""``pipeline``: the list of jobs and the help of each job, without Spark."""
 
 from __future__ import annotations
 

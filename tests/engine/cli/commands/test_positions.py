@@ -1,4 +1,4 @@
-"""``positions``: how far the store was written, flushed, dispatched, each with where that is known from."""
+"""``positions``: the written, flushed and dispatched offsets, each with its source."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from engine.cli.main import main
 from engine.replication.source import Slave
 
 
-def test_a_store_that_was_closed_is_everywhere_at_its_end(asked):
-    (record,) = asked("positions")
+def test_all_positions_of_a_closed_store_are_its_end(storescope):
+    (record,) = storescope("positions")
     assert record["min"]["offset"] == 0
     for name in ("wrote", "committed", "flushed", "confirm"):
-        assert record[name]["offset"] == asked.made.end
-        assert record[name]["how"], "where it is known from is said"
+        assert record[name]["offset"] == storescope.store.end
+        assert record[name]["how"], "the record names the source"
 
 
-def test_a_broker_tells_of_its_slaves_too(
+def test_a_broker_reports_its_slaves_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    sample = ListeningBroker.__aenter__
+    original_enter = ListeningBroker.__aenter__
 
     async def with_a_slave(self: ListeningBroker) -> ListeningBroker:
         self.broker.followers = lambda: [Slave("127.0.0.1:5", sent=0, acknowledged=0)]
-        return await sample(self)
+        return await original_enter(self)
 
     monkeypatch.setattr(ListeningBroker, "__aenter__", with_a_slave)
     with serving_beside(tmp_path) as addresses:
         assert main(["positions", str(tmp_path), "--broker", addresses.broker, "--json"]) == 0
-        first, slave = map(json.loads, capsys.readouterr().out.splitlines())
-        assert first["type"] == "positions"
+        positions, slave = map(json.loads, capsys.readouterr().out.splitlines())
+        assert positions["type"] == "positions"
         assert slave == {
             "type": "slave",
             "peer": "127.0.0.1:5",

@@ -1,6 +1,6 @@
-"""``put``: creates a store, continues one after asking, refuses one that is open or that a broker would refuse.
+"""``put``: creates a store, continues one after a question, and refuses one that is open or that a broker would refuse.
 
-Plans of ``put``: files that say what is to be put.
+Plans of ``put``: files that list the messages.
 """
 
 from __future__ import annotations
@@ -42,7 +42,9 @@ def put_one(store, *options):
 
 @pytest.fixture
 def store_path(tmp_path, capsys):
-    """A small store with one message, whose index file holds no key yet: its slots cannot be told from it."""
+    """Make a small store with one message. Its index file has no key yet, so the number of slots is not visible in
+    it.
+    """
     assert put_one(tmp_path / "store", "--config", str(write_conf(tmp_path / "broker.conf", SIZES))) == 0
     capsys.readouterr()
     return tmp_path / "store"
@@ -94,13 +96,13 @@ def test_an_impossible_value_is_refused_with_what_is_permitted(tmp_path, capsys)
     assert not (tmp_path / "store").exists()
 
 
-def test_a_store_that_exists_is_asked_for_in_numbers(store_path, capsys):
-    before = golden_stores.fingerprint(store_path)
+def test_an_existing_store_is_confirmed_with_figures(store_path, capsys):
+    files_before = golden_stores.fingerprint(store_path)
     assert put_one(store_path, *conf_of(store_path)) == 2
     err = capsys.readouterr().err
     assert "its log ends at 95" in err
     assert "Then 1 message of 1 topic is put behind it, 3 bytes of bodies." in err
-    assert golden_stores.changes(before, golden_stores.fingerprint(store_path)) == []
+    assert golden_stores.changes(files_before, golden_stores.fingerprint(store_path)) == []
     assert put_one(store_path, "--yes", *conf_of(store_path)) == 0
     assert [(row["physicalOffset"], row["queueOffset"]) for row in records(capsys)] == [(95, 1)]
 
@@ -117,7 +119,7 @@ def test_sizes_of_a_store_that_exists_are_kept(store_path, capsys):
     assert {file.stat().st_size for file in (store_path / "consumequeue/T/0").iterdir()} == {2000}
 
 
-def test_a_store_that_somebody_writes_is_refused_naming_the_writer(store_path, capsys):
+def test_a_locked_store_is_refused_with_the_writers_name(store_path, capsys):
     code = (
         "import sys; from engine.message_store import MessageStore; from engine.config import from_mapping; import os\n"
         f"store = MessageStore({str(store_path)!r}, from_mapping({SIZES!r})[0])\n"
@@ -134,13 +136,13 @@ def test_a_store_that_somebody_writes_is_refused_naming_the_writer(store_path, c
 
 def test_a_store_that_a_broker_refuses_is_refused(store_path, capsys):
     (store_path / "consumequeue/T/0/00000000000000002000").write_bytes(bytes(7))
-    before = golden_stores.fingerprint(store_path)
+    files_before = golden_stores.fingerprint(store_path)
     assert put_one(store_path, "--yes") == 3
     assert "a broker would not start" in capsys.readouterr().err
-    assert golden_stores.changes(before, golden_stores.fingerprint(store_path)) == []
+    assert golden_stores.changes(files_before, golden_stores.fingerprint(store_path)) == []
 
 
-def test_a_store_without_a_log_is_asked_for_too(tmp_path, capsys):
+def test_a_store_without_a_log_needs_confirmation_too(tmp_path, capsys):
     conf = write_conf(tmp_path / "broker.conf", SIZES)
     with MessageStore(tmp_path / "store", read_properties(conf)[0]):
         pass
@@ -149,7 +151,7 @@ def test_a_store_without_a_log_is_asked_for_too(tmp_path, capsys):
     assert put_one(tmp_path / "store", "--config", str(conf), "--yes") == 0
 
 
-def test_what_is_no_store_is_left_alone(tmp_path, capsys):
+def test_a_folder_that_is_not_a_store_is_left_alone(tmp_path, capsys):
     (tmp_path / "letter.txt").write_text("dear")
     assert put_one(tmp_path, "--yes") == 3
     assert [path.name for path in tmp_path.iterdir()] == ["letter.txt"]
@@ -166,14 +168,14 @@ def test_after_a_crash_recovery_comes_first(golden, tmp_path, capsys):
     assert not (store / "abort").exists()
 
 
-def test_a_refused_message_has_its_status_and_no_place(tmp_path, capsys):
+def test_a_refused_message_has_a_status_and_no_offset(tmp_path, capsys):
     conf = write_conf(tmp_path / "broker.conf", SIZES)
     plan = {"messages": [{"topic": "T" * 200, "body": "x"}, {"topic": "T", "body": "x"}]}
     store = str(tmp_path / "store")
     assert main(["put", store, "--plan", str(write_plan(tmp_path / "p", plan)), "--config", str(conf), "--json"]) == 1
-    first, second = records(capsys)
-    assert (first["status"], first["physicalOffset"], first["msgId"]) == ("MESSAGE_ILLEGAL", None, None)
-    assert second["status"] == "PUT_OK"
+    refused, stored = records(capsys)
+    assert (refused["status"], refused["physicalOffset"], refused["msgId"]) == ("MESSAGE_ILLEGAL", None, None)
+    assert stored["status"] == "PUT_OK"
 
 
 @pytest.mark.parametrize(
@@ -187,7 +189,7 @@ def test_a_refused_message_has_its_status_and_no_place(tmp_path, capsys):
         ["--topic", "T", "--body", "x", "--property", "nothing"],
     ],
 )
-def test_either_a_plan_or_one_message_is_wanted(tmp_path, options, capsys):
+def test_exactly_one_of_plan_and_message_is_required(tmp_path, options, capsys):
     assert main(["put", str(tmp_path / "store"), *options]) == 2
     assert capsys.readouterr().err.startswith("storescope: ")
     assert not (tmp_path / "store").exists()
@@ -195,7 +197,9 @@ def test_either_a_plan_or_one_message_is_wanted(tmp_path, options, capsys):
 
 @pytest.fixture
 def put_plan_store(tmp_path, capsys):
-    """A small store with one message, whose index file holds no key yet: its slots cannot be told from it."""
+    """Make a small store with one message. Its index file has no key yet, so the number of slots is not visible in
+    it.
+    """
     assert put_one(tmp_path / "store", "--config", str(write_conf(tmp_path / "broker.conf", SIZES))) == 0
     capsys.readouterr()
     return tmp_path / "store"
@@ -224,12 +228,12 @@ def test_the_configuration_file_comes_before_the_plans(tmp_path):
         ({"config": {"mappedFileSizeCommitLog": "big"}}, "mappedFileSizeCommitLog"),
     ],
 )
-def test_a_wrong_plan_is_refused_by_name(tmp_path, plan, wrong):
+def test_an_invalid_plan_is_refused_with_the_field_name(tmp_path, plan, wrong):
     with pytest.raises(UsageError, match=re.escape(wrong)):
         read_plan(str(write_plan(tmp_path / "p", plan))).over(None)
 
 
-def test_a_plan_with_what_is_left_out_says_so(tmp_path):
+def test_a_plan_with_missing_fields_is_refused(tmp_path):
     plan = {"messages": [], "crashAfter": 3, "colour": 1, "seed": 4, "config": {"noSuchKey": 1}}
     remarks = " ".join(read_plan(str(write_plan(tmp_path / "p", plan))).remarks)
     assert "noSuchKey" in remarks
@@ -249,7 +253,7 @@ def test_a_batch_topic_of_a_plan_is_declared(tmp_path, capsys):
     ("name", "entries"), [("broker-tags-5.5.1", 3), ("crash-5.4.0", 3), ("clean-5.3.3", 2), ("clean-4.9.8", 2)]
 )
 def test_a_put_indexes_tags_where_the_release_of_the_store_does(golden, tmp_path, name, entries):
-    """A message put into a store of 5.4 or later had no entry of its tags: a query by tags missed it for good."""
+    """A message put into a store of 5.4 or later had no tag entry in the index, so a query by tag missed it."""
     shutil.copytree(golden(name), tmp_path / "store", ignore=shutil.ignore_patterns("timerwheel"))
     put = ["put", tmp_path / "store", "--topic", "Ours", "--body", "x", "--tags", "new", "--keys", "K-new", "--yes"]
     status, _, error = agree.command(*put, "--unique-key", "U-new")

@@ -1,4 +1,4 @@
-"""``storescope replay``, and what ``serve --record`` and ``--log-requests`` write for it."""
+"""``storescope replay``, and the files that ``serve --record`` and ``--log-requests`` write for it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def recorded(folder: Path) -> Path:
     return folder / "talk.requests"
 
 
-def test_serve_records_and_logs_what_replay_sends_again(tmp_path: Path) -> None:
+def test_serve_records_requests_that_replay_sends_again(tmp_path: Path) -> None:
     log, recording = tmp_path / "requests.jsonl", tmp_path / "talk.requests"
     extra = ("--log-requests", str(log), "--record", str(recording))
     with served(tmp_path / "store", *extra) as (process, record):
@@ -56,7 +56,7 @@ def test_serve_records_and_logs_what_replay_sends_again(tmp_path: Path) -> None:
         assert store.max_offset_in_queue("Orders", 0) == 2
 
 
-def test_what_is_answered_otherwise_is_a_row_and_the_exit_code(tmp_path: Path) -> None:
+def test_a_different_answer_is_a_row_and_sets_the_exit_code(tmp_path: Path) -> None:
     recording = recorded(tmp_path)
     code, records, _ = run_replay(
         "replay", recording, "--store", tmp_path / "again", "--only", "END_TRANSACTION,PULL_MESSAGE"
@@ -68,7 +68,7 @@ def test_what_is_answered_otherwise_is_a_row_and_the_exit_code(tmp_path: Path) -
     assert records[-1]["byName"] == {"PULL_MESSAGE": 3, "END_TRANSACTION": 1}
 
 
-def test_a_running_broker_is_sent_to(tmp_path: Path) -> None:
+def test_requests_are_replayed_to_a_running_broker(tmp_path: Path) -> None:
     recording = recorded(tmp_path)
 
     async def sent() -> None:
@@ -81,27 +81,27 @@ def test_a_running_broker_is_sent_to(tmp_path: Path) -> None:
     run(sent)
 
 
-def test_a_store_that_exists_is_asked_for_first(tmp_path: Path) -> None:
+def test_an_existing_store_needs_confirmation(tmp_path: Path) -> None:
     recording = recorded(tmp_path)
-    before = bytes_of(tmp_path / "first")
+    files_before = bytes_of(tmp_path / "first")
     code, records, output = run_replay("replay", recording, "--store", tmp_path / "first")
     assert (code, records) == (2, [])
     assert "--yes" in output
-    assert bytes_of(tmp_path / "first") == before
+    assert bytes_of(tmp_path / "first") == files_before
     code, records, _ = run_replay("replay", recording, "--store", tmp_path / "first", "--yes")
     assert (code, records[-1]["sent"]) == (0, 11), records
 
 
 def test_a_store_that_cannot_be_read_is_left_alone(tmp_path: Path) -> None:
     recording = recorded(tmp_path)
-    before = bytes_of(tmp_path / "first")
+    files_before = bytes_of(tmp_path / "first")
     with read_through(FailingDisk(tmp_path / "first" / "commitlog", "open", 0, "EACCES")):
         code, _, output = run_replay("replay", recording, "--store", tmp_path / "first", "--yes")
     assert code == 3, output
-    assert bytes_of(tmp_path / "first") == before
+    assert bytes_of(tmp_path / "first") == files_before
 
 
-def test_what_cannot_be_replayed_is_one_line(tmp_path: Path) -> None:
+def test_an_invalid_recording_is_a_one_line_error(tmp_path: Path) -> None:
     (tmp_path / "no").write_text("hello")
     for words, expected in (
         ((tmp_path / "no", "--store", tmp_path / "s"), "is not a recording"),

@@ -1,4 +1,4 @@
-"""``storescope replicate``: a copy that grows with the master's log, and refusals of one line."""
+"""``storescope replicate``: a copy that grows with the master's log, and one-line refusals."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ CONF = "mappedFileSizeCommitLog=4096\nmappedFileSizeConsumeQueue=6000\n"
 
 
 @contextlib.contextmanager
-def mastering(path: Path) -> Iterator[tuple[MessageStore, int]]:
-    """A master with forty messages that answers on a thread of its own, and its HA port."""
+def running_master(path: Path) -> Iterator[tuple[MessageStore, int]]:
+    """Run a master with forty messages on its own thread; yield it and its HA port."""
     ready, output, ended = threading.Event(), [], asyncio.Event()
 
     async def serve() -> None:
@@ -60,9 +60,9 @@ def conf(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_a_copy_is_made_goes_on_and_can_be_opened(tmp_path: Path, conf: str) -> None:
+def test_a_copy_is_created_continued_and_can_be_opened(tmp_path: Path, conf: str) -> None:
     words = [str(tmp_path / "copy"), "--config", conf, "--until-caught-up"]
-    with mastering(tmp_path / "real") as (real, port):
+    with running_master(tmp_path / "real") as (real, port):
         code, out, err = run_replicate(f"127.0.0.1:{port}", *words, "--json")
         assert code == 0, err
         lines = [json.loads(line) for line in out.splitlines()]
@@ -77,9 +77,7 @@ def test_a_copy_is_made_goes_on_and_can_be_opened(tmp_path: Path, conf: str) -> 
             assert copy.positions().wrote == real.positions().wrote
 
 
-def test_a_run_that_was_killed_before_it_had_a_log_is_gone_on_with(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_copy_killed_before_its_first_log_byte_is_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     copy = tmp_path / "copy"
     (copy / "config").mkdir(parents=True)
     for text in ("abort", "lock"):
@@ -90,7 +88,7 @@ def test_a_run_that_was_killed_before_it_had_a_log_is_gone_on_with(
         return Master(0, 0, CONFIG.mapped_file_size_commit_log)
 
     monkeypatch.setattr(replicate, "ask_master", size_of)
-    with mastering(tmp_path / "real") as (real, port):
+    with running_master(tmp_path / "real") as (real, port):
         code, out, err = run_replicate(f"127.0.0.1:{port}", str(copy), "--until-caught-up")
         assert code == 0, err
         assert out.splitlines()[-1].startswith(f"the log ends at {real.positions().wrote:,}")
@@ -99,21 +97,21 @@ def test_a_run_that_was_killed_before_it_had_a_log_is_gone_on_with(
 
 
 def test_a_store_of_another_log_is_refused_and_keeps_its_messages(tmp_path: Path, conf: str) -> None:
-    with MessageStore(tmp_path / "other", CONFIG) as other:
-        put(other, 3)
-        before = log_of(other)
-    with mastering(tmp_path / "real") as (_, port):
+    with MessageStore(tmp_path / "other", CONFIG) as other_store:
+        put(other_store, 3)
+        log_before = log_of(other_store)
+    with running_master(tmp_path / "real") as (_, port):
         code, _, err = run_replicate(
             f"127.0.0.1:{port}", str(tmp_path / "other"), "--config", conf, "--until-caught-up"
         )
     assert code == 3
     assert "no beginning of the master's" in err.splitlines()[-1]
     assert "Traceback" not in err
-    with MessageStore(tmp_path / "other", CONFIG) as other:
-        assert log_of(other) == before
+    with MessageStore(tmp_path / "other", CONFIG) as other_store:
+        assert log_of(other_store) == log_before
 
 
-def test_an_address_that_is_none_and_a_held_store_are_one_line(tmp_path: Path) -> None:
+def test_an_invalid_address_and_a_locked_store_are_one_line_errors(tmp_path: Path) -> None:
     code, _, err = run_replicate("10912", str(tmp_path / "copy"))
     assert (code, len(err.strip().splitlines())) == (2, 1)
     with MessageStore(tmp_path / "held"):
@@ -124,16 +122,18 @@ def test_an_address_that_is_none_and_a_held_store_are_one_line(tmp_path: Path) -
 @pytest.mark.parametrize("folder", ["commitlog", "consumequeue"])
 def test_a_store_with_a_file_that_cannot_be_read_is_not_written(tmp_path: Path, folder: str) -> None:
     store = handmade_stores.healthy().write(tmp_path / "store")
-    before = {path: path.read_bytes() for path in store.rglob("*") if path.is_file() and path.name != "lock"}
+    files_before = {path: path.read_bytes() for path in store.rglob("*") if path.is_file() and path.name != "lock"}
     with read_through(FailingDisk(store / folder, "open", 0, "EACCES")):
         code, _, err = run_replicate("127.0.0.1:1", str(store))
     assert (code, folder in err) == (3, True)
-    assert {path: path.read_bytes() for path in store.rglob("*") if path.is_file() and path.name != "lock"} == before
+    assert {
+        path: path.read_bytes() for path in store.rglob("*") if path.is_file() and path.name != "lock"
+    } == files_before
 
 
-def test_a_new_copy_is_not_begun_where_nobody_answers(tmp_path: Path) -> None:
+def test_no_copy_is_created_without_an_answering_master(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]  # closed again: nobody listens there
+        port = server.getsockname()[1]  # closed again, so the port refuses connections
     code, out, err = run_replicate(f"127.0.0.1:{port}", str(tmp_path / "copy"), "--until-caught-up")
     assert (code, out) == (3, "")
     assert err.strip() == f"storescope: no broker's HA port at 127.0.0.1:{port}: Connection refused"
@@ -141,16 +141,18 @@ def test_a_new_copy_is_not_begun_where_nobody_answers(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("words", "entries"), [((), 0), (("--release", "5.5"), 1)])
-def test_a_new_copy_is_written_as_the_release_of_its_master(
+def test_a_new_copy_is_written_in_the_release_of_its_master(
     tmp_path: Path, conf: str, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], entries: int
 ) -> None:
-    """Each new copy was written as one of the newest release: index entries of tags beside a master without them."""
+    """Each new copy was written like one of the newest release: it had tag entries in the index although the master had
+    none.
+    """
 
     async def of_5_3(*_address: object) -> Master:
         return Master(0, 0, CONFIG.mapped_file_size_commit_log, "5.3")
 
     monkeypatch.setattr(replicate, "ask_master", of_5_3)
-    with mastering(tmp_path / "real") as (real, port):
+    with running_master(tmp_path / "real") as (real, port):
         assert real.put_message(Message("Orders", b"x", 0, properties={"TAGS": "paid"})).ok
         code, _, err = run_replicate(
             f"127.0.0.1:{port}", str(tmp_path / "copy"), "--config", conf, "--until-caught-up", *words

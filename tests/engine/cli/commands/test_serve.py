@@ -1,4 +1,4 @@
-"""``storescope serve``: says where it accepts, ends cleanly, and refuses in one line what it cannot serve."""
+"""``storescope serve``: prints its address, ends cleanly, and refuses with one line what it cannot serve."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def run_serve(*words: str) -> tuple[int, str]:
         return main(list(words)), err.getvalue()
 
 
-def test_what_was_sent_is_in_the_store_and_ctrl_c_closes_it_cleanly(tmp_path: Path) -> None:
+def test_sent_messages_are_stored_and_ctrl_c_closes_the_store_cleanly(tmp_path: Path) -> None:
     store = tmp_path / "store"
     with served(store) as (process, record):
         assert record["type"] == "serving"
@@ -44,7 +44,7 @@ def test_what_was_sent_is_in_the_store_and_ctrl_c_closes_it_cleanly(tmp_path: Pa
         assert opened.max_offset_in_queue("Orders", 0) == 2
 
 
-def test_a_store_that_somebody_holds_is_refused(tmp_path: Path) -> None:
+def test_a_locked_store_is_refused(tmp_path: Path) -> None:
     with MessageStore(tmp_path / "store"):
         code, output = run_serve("serve", str(tmp_path / "store"), *FREE)
     assert code != 0
@@ -52,7 +52,7 @@ def test_a_store_that_somebody_holds_is_refused(tmp_path: Path) -> None:
     assert "Traceback" not in output
 
 
-def test_a_port_that_is_taken_is_one_line(tmp_path: Path) -> None:
+def test_an_occupied_port_is_a_one_line_error(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         code, output = run_serve("serve", str(tmp_path / "store"), "--port", str(port), "--namesrv-port", "0")
@@ -60,7 +60,7 @@ def test_a_port_that_is_taken_is_one_line(tmp_path: Path) -> None:
     assert f"127.0.0.1:{port}" in output.strip().splitlines()[-1]
 
 
-def test_a_configuration_that_says_nonsense_is_refused_with_its_line(tmp_path: Path) -> None:
+def test_an_invalid_configuration_is_refused_with_its_line(tmp_path: Path) -> None:
     conf = tmp_path / "broker.conf"
     conf.write_text("brokerName=a\ndefaultTopicQueueNums=many\n")
     code, output = run_serve("serve", str(tmp_path / "store"), "--config", str(conf), *FREE)
@@ -69,33 +69,33 @@ def test_a_configuration_that_says_nonsense_is_refused_with_its_line(tmp_path: P
     assert not (tmp_path / "store").exists()
 
 
-def test_a_log_that_is_gone_needs_its_word(tmp_path: Path) -> None:
+def test_a_missing_log_needs_the_empty_log_option(tmp_path: Path) -> None:
     store = handmade_stores.healthy().write(tmp_path / "store")
     for file in (store / "commitlog").iterdir():
         file.unlink()
-    before = bytes_of(store)
+    files_before = bytes_of(store)
     code, output = run_serve("serve", str(store), *FREE)
     assert code != 0
     assert "--empty-log" in output
-    assert bytes_of(store) == before
+    assert bytes_of(store) == files_before
 
 
 @pytest.mark.parametrize("folder", ["commitlog", "consumequeue"])
 def test_a_store_with_a_file_that_cannot_be_read_is_not_served(tmp_path: Path, folder: str) -> None:
     store = handmade_stores.healthy().write(tmp_path / "store")
-    before = bytes_of(store)
+    files_before = bytes_of(store)
     with read_through(FailingDisk(store / folder, "open", 0, "EACCES")):
         code, output = run_serve("serve", str(store), *FREE)
     assert code == 3, output
     assert folder in output
-    assert bytes_of(store) == before
+    assert bytes_of(store) == files_before
 
 
 ACCOUNTS = "accounts:\n- accessKey: someuser\n  secretKey: 12345678\n  defaultTopicPerm: PUB|SUB\n"
 
 
-def test_beyond_this_machine_it_asks_for_accounts(tmp_path: Path) -> None:
-    """It says what that opens; without accounts only where that is wanted."""
+def test_serving_beyond_this_machine_requires_accounts(tmp_path: Path) -> None:
+    """The message explains the risk. Serving without accounts needs an explicit option."""
     store, acl = tmp_path / "store", tmp_path / "plain_acl.yml"
     code, words = run_serve("serve", str(store), "--listen", "192.0.2.1", "--port", "0")
     assert code == 2
@@ -112,9 +112,10 @@ def test_beyond_this_machine_it_asks_for_accounts(tmp_path: Path) -> None:
     assert "cannot listen on 192.0.2.1" in words
 
 
-def test_a_port_that_is_taken_says_what_it_is_for(tmp_path: Path) -> None:
-    """With a broker's port whose neighbour was taken the command named a number that nobody had given, and nothing
-    said that it is the HA port. Behind port 65,535 the system chose another one, unsaid.
+def test_an_occupied_port_is_reported_with_its_purpose(tmp_path: Path) -> None:
+    """If the HA port next to the broker's port was taken, the command named a number that the user had not given, and
+    did
+    not say that it is the HA port. After port 65,535 the system silently chose another port.
     """
     for _ in range(20):
         with socket.socket() as received:
@@ -132,15 +133,15 @@ def test_a_port_that_is_taken_says_what_it_is_for(tmp_path: Path) -> None:
     assert words.rstrip().endswith("ports end at 65535")
 
 
-def test_accounts_are_asked_for(tmp_path: Path) -> None:
+def test_requests_need_an_account(tmp_path: Path) -> None:
     (tmp_path / "plain_acl.yml").write_text(ACCOUNTS)
     with served(tmp_path / "store", "--acl", str(tmp_path / "plain_acl.yml")) as (_, record):
         (answer,) = responses_of(record["broker"], Command(26))
         assert (answer.code, answer.remark) == (16, "username cannot be null.")
 
 
-def test_a_word_that_is_no_permission_is_reported(tmp_path: Path) -> None:
-    """RocketMQ takes such a word for DENY. The warning went to a logger that nobody listened to."""
+def test_an_unknown_permission_is_reported(tmp_path: Path) -> None:
+    """RocketMQ treats such a word as DENY. The warning went to a logger without a handler."""
     acl = tmp_path / "plain_acl.yml"
     acl.write_text(ACCOUNTS + "  topicPerms:\n  - topicA=READ\n")
     store = str(tmp_path / "store")
@@ -150,7 +151,7 @@ def test_a_word_that_is_no_permission_is_reported(tmp_path: Path) -> None:
     assert output.count("READ") == 1
 
 
-def test_a_configuration_that_asks_for_accounts_is_not_passed_over(tmp_path: Path) -> None:
+def test_a_configuration_that_enables_accounts_is_respected(tmp_path: Path) -> None:
     (tmp_path / "broker.conf").write_text("aclEnable=true\n")
     code, words = run_serve("serve", str(tmp_path / "store"), "--config", str(tmp_path / "broker.conf"))
     assert code == 2

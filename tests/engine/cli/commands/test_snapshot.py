@@ -1,4 +1,4 @@
-"""``snapshot``: a copy that is whole or not there."""
+"""``snapshot``: the copy is complete, or there is none."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ ROOT = Path(__file__).resolve().parents[3]
 
 @pytest.fixture
 def store(tmp_path):
-    """A small healthy store."""
+    """Write a small healthy store."""
     return handmade_stores.healthy().write(tmp_path / "store")
 
 
 def start(*arguments, **how):
-    """The command as a process."""
+    """Start the command as a process."""
     return subprocess.Popen(
         [sys.executable, "-m", "engine.cli", *map(str, arguments)],
         cwd=ROOT,
@@ -32,7 +32,7 @@ def start(*arguments, **how):
     )
 
 
-def test_an_interrupted_snapshot_leaves_nothing(tmp_path):
+def test_an_interrupted_snapshot_leaves_no_files(tmp_path):
     path = handmade_stores.healthy().write(tmp_path / "store")
     big = path / "commitlog" / f"{1 << 40:020d}"
     with big.open("wb") as file:

@@ -1,4 +1,4 @@
-"""``space``: rows as promised, a sum that holds, tables for people, and the forecast last."""
+"""``space``: JSON rows, sums that add up, tables on the terminal, and the forecast last."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ def records(*arguments: str) -> list[dict]:
     return [json.loads(line) for line in out.splitlines()]
 
 
-def test_row_83_json_rows_add_up_and_end_with_the_forecast(root):
-    actual_records = records(str(root))
-    rows = [record for record in actual_records if record["type"] == "space"]
-    total = next(item for item in actual_records if item["type"] == "spaceSum")
+def test_json_rows_add_up_and_end_with_the_forecast(root):
+    all_records = records(str(root))
+    rows = [record for record in all_records if record["type"] == "space"]
+    total = next(record for record in all_records if record["type"] == "spaceSum")
     size = sum(path.stat().st_size for path in root.rglob("*") if path.is_file())
     assert sum(row["bytes"] for row in rows) == total["bytes"] == total["counted"] == size
     assert sum(row["allocated"] for row in rows) == total["allocated"]
     assert total["equal"]
-    assert actual_records[-1]["type"] == "retention"
-    assert sum(one["bytes"] for one in actual_records if one["type"] == "spaceTag") == sum(
-        one["bytes"] for one in actual_records if one["type"] == "spaceProducer"
+    assert all_records[-1]["type"] == "retention"
+    assert sum(record["bytes"] for record in all_records if record["type"] == "spaceTag") == sum(
+        record["bytes"] for record in all_records if record["type"] == "spaceProducer"
     )
 
 
-def test_every_record_has_what_scripts_rely_on(root):
+def test_every_record_has_the_documented_fields(root):
     for record in records(str(root)):
         assert not contract_records.complaints(record), record
 
 
-def test_quick_asks_files_and_queues_only(root):
+def test_quick_reads_files_and_queues_only(root):
     actual_records = records(str(root), "--quick")
     assert not [record for record in actual_records if record["type"] == "spaceTag"]
     total = next(row for row in actual_records if row["type"] == "spaceSum")
@@ -51,7 +51,7 @@ def test_quick_asks_files_and_queues_only(root):
     assert total["equal"]
 
 
-def test_people_get_tables_a_sum_and_the_rule(root):
+def test_the_terminal_shows_tables_a_sum_and_the_rule(root):
     status, out, _ = agree.command("space", str(root))
     assert status == 0
     for words in (
@@ -74,14 +74,14 @@ def test_markdown_has_its_tables(root):
     assert "- **Retention**:" in out
 
 
-def test_a_configuration_settles_the_forecast(root, tmp_path):
+def test_a_configuration_decides_the_forecast(root, tmp_path):
     conf = tmp_path / "broker.conf"
     conf.write_text("fileReservedTime=5\ndeleteWhen=23\n")
-    last = records(str(root), "--config", str(conf))[-1]
-    assert (last["fileReservedTime"], last["deleteWhen"], last["configured"]) == (5, "23", True)
+    forecast = records(str(root), "--config", str(conf))[-1]
+    assert (forecast["fileReservedTime"], forecast["deleteWhen"], forecast["configured"]) == (5, "23", True)
 
 
-def test_a_folder_that_is_no_store_is_one_clear_line(tmp_path):
+def test_a_folder_that_is_not_a_store_is_a_one_line_error(tmp_path):
     status, out, err = agree.command("space", str(tmp_path))
     assert (status, out) == (3, "")
     assert err.startswith("storescope: ")

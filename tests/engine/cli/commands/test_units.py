@@ -1,4 +1,4 @@
-"""``units``: rows of the log, masked where that is asked for."""
+"""``units``: rows of the log, masked on request."""
 
 from __future__ import annotations
 
@@ -9,24 +9,28 @@ import pytest
 
 @pytest.fixture
 def store(tmp_path):
-    """A small healthy store."""
+    """Write a small healthy store."""
     return handmade_stores.healthy().write(tmp_path / "store")
 
 
 @pytest.mark.parametrize("command", [["units", "STORE", "--body"], ["get", "STORE", "Orders", "0", "0"]])
-def test_a_mask_hides_what_it_names_and_no_more(store, command):
-    """Bodies, keys and hosts are gone from each record and from the table, places and topics are there."""
+def test_a_mask_hides_only_the_named_fields(store, command):
+    """Bodies, keys and hosts are masked in each record and in the table. Offsets and topics stay."""
     command = [str(store) if word == "STORE" else word for word in command]
     plain, masked = agree.records_of(*command), agree.records_of(*command, "--mask", "bodies,keys,hosts")
-    assert [list(item) for item in plain] == [list(one) for one in masked]
-    units = [(row, other) for row, other in zip(plain, masked, strict=True) if row["type"] == "unit"]
+    assert [list(plain_row) for plain_row in plain] == [list(masked_row) for masked_row in masked]
+    units = [
+        (plain_record, masked_record)
+        for plain_record, masked_record in zip(plain, masked, strict=True)
+        if plain_record["type"] == "unit"
+    ]
     assert units
-    for record, other in units:
+    for record, masked_record in units:
         for name in ("physicalOffset", "topic", "queueOffset", "storeTimestamp", "tags"):
-            assert record[name] == other[name]
+            assert record[name] == masked_record[name]
         for name in ("bornHost", "storeHost", "offsetMsgId", "bodySha256"):
-            assert record[name] != other[name]
-        assert not set(record["keys"]) & set(other["keys"])
+            assert record[name] != masked_record[name]
+        assert not set(record["keys"]) & set(masked_record["keys"])
     _, shown, _ = agree.command(*command, "--markdown")
     _, hidden, _ = agree.command(*command, "--markdown", "--mask", "keys")
     key = units[0][0]["keys"][0]
@@ -34,13 +38,13 @@ def test_a_mask_hides_what_it_names_and_no_more(store, command):
     assert key not in hidden
 
 
-def test_every_unit_of_the_log_is_a_record_in_order(asked):
-    results = [record for record in asked("units") if record["type"] == "unit"]
-    assert [(row["physicalOffset"], row["size"], row["topic"]) for row in results] == [
-        (unit.offset, unit.size, unit.topic) for unit in asked.made.units
+def test_every_unit_of_the_log_is_a_record_in_order(storescope):
+    records = [record for record in storescope("units") if record["type"] == "unit"]
+    assert [(row["physicalOffset"], row["size"], row["topic"]) for row in records] == [
+        (unit.offset, unit.size, unit.topic) for unit in storescope.store.units
     ]
 
 
-def test_a_filter_a_queue_and_a_limit_leave_rows_out(asked):
-    results = asked("units", "--topic", "Paid", "--where", 'tags = "T0"', "--limit", 1)
-    assert [(record["topic"], record["tags"]) for record in results if record["type"] == "unit"] == [("Paid", "T0")]
+def test_filter_topic_and_limit_select_rows(storescope):
+    records = storescope("units", "--topic", "Paid", "--where", 'tags = "T0"', "--limit", 1)
+    assert [(record["topic"], record["tags"]) for record in records if record["type"] == "unit"] == [("Paid", "T0")]

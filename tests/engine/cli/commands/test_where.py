@@ -1,4 +1,4 @@
-"""``where``: one verdict for a message, and one for each way to it."""
+"""``where``: one verdict for a message, and one for each route to it."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from engine.rules.where import Verdict
 
 
 def test_every_verdict_is_explained_in_a_sentence():
-    """The first line for people was only the verdict's name, such as notInQueue."""
+    """The first printed line was only the verdict's name, for example notInQueue."""
     assert set(_VERDICT_WORDS) == set(get_args(Verdict))
 
 
-def test_each_way_to_a_message_that_is_there_finds_it(asked):
-    record = asked("where", "K2")[0]
-    assert (record["verdict"], record["physicalOffset"]) == ("found", asked.made.units[2].offset)
+def test_every_route_to_an_existing_message_finds_it(storescope):
+    record = storescope("where", "K2")[0]
+    assert (record["verdict"], record["physicalOffset"]) == ("found", storescope.store.units[2].offset)
     assert {(row["by"], row["verdict"]) for row in record["routes"]} >= {
         ("offset", "found"),
         ("queue", "found"),
@@ -29,15 +29,15 @@ def test_each_way_to_a_message_that_is_there_finds_it(asked):
     assert all(route["why"] for route in record["routes"])
 
 
-def test_what_was_never_put_is_not_found(asked):
-    assert [record["verdict"] for record in asked("where", "nobody", status=1) if record["type"] == "whereResult"] != [
-        "found"
-    ]
+def test_a_message_that_was_never_put_is_not_found(storescope):
+    assert [
+        record["verdict"] for record in storescope("where", "nobody", status=1) if record["type"] == "whereResult"
+    ] != ["found"]
 
 
 @pytest.mark.golden
-def test_tags_find_each_message_that_has_an_entry_of_them(golden, capsys):
-    """Tags were looked for as a key, and nothing had it; a message without an entry may be in the log all the same."""
+def test_tags_find_every_message_with_a_tag_entry(golden, capsys):
+    """Tags were searched as keys and never matched. A message without a tag entry may still be in the log."""
     store = str(golden("broker-tags-5.5.1"))
     assert main(["units", store, "--where", "tags == 'open'", "--json"]) == 0
     units = [json.loads(line) for line in capsys.readouterr().out.splitlines()]

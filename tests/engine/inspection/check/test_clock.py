@@ -1,4 +1,4 @@
-"""Times that a clock made wrong are told with dates, and nothing else is concluded from them."""
+"""Times of a wrong clock are reported with dates, and no other finding is derived from them."""
 
 from __future__ import annotations
 
@@ -41,20 +41,20 @@ def small_store() -> HandmadeStore:
     return store
 
 
-def dated(root: Path, made: HandmadeStore, first: int, behind: int, by: int) -> None:
-    """Units [first, behind) as a clock that is wrong by ``by`` ms dates them."""
-    for unit in made.units[first:behind]:
-        log(root, unit.offset + 56, struct.pack(">q", unit.store_timestamp + by))
+def shift_timestamps(root: Path, store: HandmadeStore, first_index: int, end_index: int, shift_ms: int) -> None:
+    """Shift the timestamps of units [first_index, end_index) by ``shift_ms``, like a wrong clock."""
+    for unit in store.units[first_index:end_index]:
+        log(root, unit.offset + 56, struct.pack(">q", unit.store_timestamp + shift_ms))
 
 
-def clock(found: list[Finding]) -> Finding:
-    (item,) = (finding for finding in found if finding.id == "CL08")
-    return item
+def clock(findings: list[Finding]) -> Finding:
+    (clock_finding,) = (finding for finding in findings if finding.id == "CL08")
+    return clock_finding
 
 
-def test_a_clock_that_ran_ahead_is_told_from_where_to_where_with_dates(small_store, tmp_path, old_files):
+def test_a_clock_that_ran_ahead_is_reported_with_its_range_and_dates(small_store, tmp_path, old_files):
     root = small_store.write(tmp_path / "store")
-    dated(root, small_store, 20, 30, FAR)
+    shift_timestamps(root, small_store, 20, 30, FAR)
     finding = clock(findings_of(root, now=NOW + 2 * FAR))
     start, end = small_store.units[20].offset, small_store.units[30].offset
     assert finding.message == (
@@ -70,9 +70,9 @@ def test_a_clock_that_ran_ahead_is_told_from_where_to_where_with_dates(small_sto
     assert finding.next_step.endswith("search by offset or key, not by time.")
 
 
-def test_a_clock_that_ran_behind_is_not_taken_for_one_that_ran_ahead_before(small_store, tmp_path, old_files):
+def test_a_clock_that_ran_behind_is_not_reported_as_one_that_ran_ahead(small_store, tmp_path, old_files):
     root = small_store.write(tmp_path / "store")
-    dated(root, small_store, 20, 30, -FAR)
+    shift_timestamps(root, small_store, 20, 30, -FAR)
     finding = clock(findings_of(root))
     assert "ran 400 days behind" in finding.message
     assert finding.evidence["happened"].startswith("the broker's clock was behind by 400 days, from ")
@@ -81,35 +81,35 @@ def test_a_clock_that_ran_behind_is_not_taken_for_one_that_ran_ahead_before(smal
 
 def test_a_log_that_begins_ahead_ends_there(small_store, tmp_path, old_files):
     root = small_store.write(tmp_path / "store")
-    dated(root, small_store, 0, 30, FAR)
+    shift_timestamps(root, small_store, 0, 30, FAR)
     actual_clock = clock(findings_of(root, now=NOW + 2 * FAR))
     assert (
         f"ran 400 days ahead: units up to {small_store.units[30].offset:,} are dated until 2024" in actual_clock.message
     )
 
 
-def test_a_tail_that_is_later_than_now_is_told(small_store, tmp_path, old_files):
+def test_a_tail_later_than_now_is_reported(small_store, tmp_path, old_files):
     root = small_store.write(tmp_path / "store")
-    dated(root, small_store, 50, 60, FAR)
+    shift_timestamps(root, small_store, 50, 60, FAR)
     finding = clock(findings_of(root))
     assert (finding.severity, finding.offset) == ("warn", small_store.units[50].offset)
     assert "up to 399 days later than now: the broker's clock runs ahead" in finding.message
 
 
-def test_it_is_not_said_where_this_machine_is_behind_the_files(small_store, tmp_path):
+def test_no_finding_if_this_machine_is_behind_the_files(small_store, tmp_path):
     root = small_store.write(tmp_path / "store")
     assert findings_of(root, now=START - FAR) == []
 
 
-@pytest.mark.parametrize(("first", "behind"), [(20, 30), (50, 60)])
-def test_the_checkpoint_is_not_held_against_a_time_that_is_wrong(first, behind, small_store, tmp_path, old_files):
+@pytest.mark.parametrize(("first_index", "end_index"), [(20, 30), (50, 60)])
+def test_the_checkpoint_is_not_compared_with_a_wrong_time(first_index, end_index, small_store, tmp_path, old_files):
     root = small_store.write(tmp_path / "store")
     assert len(list((root / "commitlog").iterdir())) > 2
-    dated(root, small_store, first, behind, FAR)
+    shift_timestamps(root, small_store, first_index, end_index, FAR)
     assert {finding.id for finding in findings_of(root)} & {"CK02", "CK03"} == set()
 
 
-def test_a_small_step_back_says_when_and_how_much(small_store, tmp_path):
+def test_a_small_step_back_is_reported_with_time_and_size(small_store, tmp_path):
     root = small_store.write(tmp_path / "store")
     log(root, small_store.units[20].offset + 56, struct.pack(">q", small_store.units[20].store_timestamp - 7_200_000))
     finding = clock(findings_of(root))
@@ -127,7 +127,7 @@ def test_a_broker_that_was_idle_for_days_has_no_wrong_clock(tmp_path, old_files)
     assert not [finding for finding in findings_of(root, now=store.time) if finding.id == "CL08"]
 
 
-def test_a_checkpoint_ahead_is_told_in_dates(small_store, tmp_path):
+def test_a_checkpoint_ahead_is_reported_with_dates(small_store, tmp_path):
     root = small_store.write(tmp_path / "store")
     small_store.write_checkpoint(root, small_store.time + 9_000_000, small_store.time)
     (finding,) = (item for item in findings_of(root) if item.id == "CK02")
@@ -137,7 +137,7 @@ def test_a_checkpoint_ahead_is_told_in_dates(small_store, tmp_path):
 
 
 def test_a_checkpoint_of_another_age_is_behind_by_years(small_store, tmp_path):
-    """It said 29,920,807 minutes, which nobody can picture."""
+    """The finding reported 29,920,807 minutes, a number that means nothing to a reader."""
     root = small_store.write(tmp_path / "store")
     small_store.write_checkpoint(root, 1000, 1000)
     (results,) = [finding for finding in findings_of(root) if finding.id == "CK03"]
@@ -156,7 +156,7 @@ def test_a_producer_whose_clock_differs_is_a_note(hours, words, tmp_path):
     assert f"are stored {words} they were created" in finding.message
 
 
-def test_messages_that_waited_say_nothing_about_clocks(tmp_path):
+def test_delayed_messages_cause_no_clock_finding(tmp_path):
     store = HandmadeStore()
     for _ in range(20):
         store.put(step=600_000)

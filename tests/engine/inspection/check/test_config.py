@@ -1,4 +1,4 @@
-"""A broker's configuration held against the files of a store (CF05)."""
+"""A broker's configuration compared with the files of a store (CF05)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def config_findings(root, **options):
         return [(finding.severity, finding.evidence["keys"], finding.message) for finding in findings(store, config)]
 
 
-def test_a_length_that_was_given_and_is_not_the_files_is_an_error_and_says_what_fits(root):
+def test_a_configured_length_that_differs_from_the_files_is_an_error(root):
     record = {
         keys[0]: (severity, words) for severity, keys, words in config_findings(root, mappedFileSizeCommitLog=8192)
     }
@@ -33,18 +33,20 @@ def test_a_length_that_was_given_and_is_not_the_files_is_an_error_and_says_what_
     assert words.endswith("means files of 8,192 bytes, the store's have 4,096; mappedFileSizeCommitLog=4096 fits")
 
 
-def test_a_default_that_nobody_wrote_down_is_a_note(root):
+def test_a_differing_default_is_a_note(root):
     assert {severity for severity, _, _ in config_findings(root)} == {"note"}
 
 
-def test_a_path_of_another_machine_is_a_note_and_the_own_none(root):
+def test_a_path_of_another_machine_is_a_note_and_its_own_path_none(root):
     paths = [
-        item
-        for item in config_findings(root, storePathRootDir=root.parent / "other")
-        if item[1] == ["storePathRootDir"]
+        finding
+        for finding in config_findings(root, storePathRootDir=root.parent / "other")
+        if finding[1] == ["storePathRootDir"]
     ]
     assert [severity for severity, _, _ in paths] == ["note"]
-    assert not [one for one in config_findings(root, storePathRootDir=root) if one[1] == ["storePathRootDir"]]
+    assert not [
+        finding for finding in config_findings(root, storePathRootDir=root) if finding[1] == ["storePathRootDir"]
+    ]
 
 
 def test_the_lengths_of_the_files_are_right(root):

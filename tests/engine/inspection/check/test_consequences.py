@@ -1,5 +1,6 @@
-"""Incidents on stores of many kinds, two harms at once among them: which rules speak, in which order, what follows
-from what, and what is lost. Each state is a golden store with some bytes changed.
+"""Incidents on many kinds of stores, some with two harms at once: findings, their order, their causes and the losses.
+Each
+state is a golden store with some bytes changed.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ State = Callable[[Path], None]
 
 @pytest.fixture
 def check_harmed(golden, tmp_path):
-    """``told(name, *harms)``: the findings and the summary of a golden store with these harms."""
+    """``check_harmed(name, *harms)``: the findings and the summary of a golden store with these harms."""
 
     def build(name: str, *harms: State):
         root = tmp_path / "store"
@@ -41,14 +42,14 @@ def check_harmed(golden, tmp_path):
     return build
 
 
-def severities_and_rules(found) -> list[str]:
-    """``severity id`` of each finding of a note or more that stands by itself, ``id<cause`` of those that follow."""
-    rows = (finding for finding in found if finding.severity != "chat")
+def severities_and_rules(findings) -> list[str]:
+    """Return ``severity id`` of each independent finding of a note or more, and ``id<cause`` of each consequence."""
+    rows = (finding for finding in findings if finding.severity != "chat")
     return [f"{row.id}<{row.caused_by}" if row.caused_by else f"{row.severity} {row.id}" for row in rows]
 
 
 def remove_matching(pattern: str) -> State:
-    """Whatever fits the pattern is not there."""
+    """Return a harm that removes everything that matches the pattern."""
 
     def harm(root: Path) -> None:
         files = list(root.glob(pattern))
@@ -60,7 +61,7 @@ def remove_matching(pattern: str) -> State:
 
 
 def cut(pattern: str, size: int = 0) -> State:
-    """Files that fit the pattern have this many bytes."""
+    """Return a harm that truncates the matching files to this size."""
 
     def harm(root: Path) -> None:
         for path in root.glob(pattern):
@@ -70,11 +71,11 @@ def cut(pattern: str, size: int = 0) -> State:
 
 
 def zeros(start: int, stop: int = 1 << 62) -> State:
-    """The log holds nothing in [start, stop)."""
+    """Return a harm that zeroes the log in [start, stop)."""
     return lambda root: states.zero_log(root, start, stop)
 
 
-# One state a row: store, harms, what is said, messages lost already, and by the next start of the store's own release.
+# One state a row: store, harms, findings, messages lost already, messages lost by the next start of its own release.
 TABLE = [
     pytest.param(
         "broker-retries-4.9.7",
@@ -193,7 +194,7 @@ TABLE = [
 
 @pytest.mark.full_form(keep=8)
 @pytest.mark.parametrize(("name", "harms", "rules", "lost"), TABLE)
-def test_an_incident_is_told_by_its_cause_with_what_is_lost(check_harmed, name, harms, rules, lost):
+def test_an_incident_is_reported_by_its_cause_with_its_losses(check_harmed, name, harms, rules, lost):
     results, summary = check_harmed(name, *harms)
     assert severities_and_rules(results) == rules
     release = golden_stores.release_of(name)
@@ -202,61 +203,63 @@ def test_an_incident_is_told_by_its_cause_with_what_is_lost(check_harmed, name, 
 
 
 def test_all_messages_of_a_lost_file_are_counted(check_harmed):
-    """Of each queue 256 were."""
-    results, _ = check_harmed("clean-4.9.8", remove_matching("commitlog/*1048576"))
-    assert "2,001 messages lost: " in results[0].message
-    assert results[0].evidence["queueEntries"] == 2001
+    """Only 256 messages of each queue were counted."""
+    findings, _ = check_harmed("clean-4.9.8", remove_matching("commitlog/*1048576"))
+    assert "2,001 messages lost: " in findings[0].message
+    assert findings[0].evidence["queueEntries"] == 2001
 
 
 def test_messages_of_batches_are_counted_alike(check_harmed):
-    """CL11 said 69 messages, what is lost already 205."""
+    """CL11 reported 69 messages, but the incident reported 205 lost already."""
     results, _ = check_harmed("batchcq-5.3.3", zeros(1_200_000))
     assert results[0].evidence["messages"] == 205
 
 
 def test_a_store_with_folders_of_either_kind_does_not_start(check_harmed):
-    """One of the two hid the other one, and the plan said that it would start."""
+    """One folder hid the other, and the plan said that the broker would start."""
     _, summary = check_harmed("broker-lmq", states.simple_folder_of_a_batch_queue)
     assert not summary.incident["lostByNextStart"]["5.3"]["starts"]
     assert summary.incident["lostByNextStart"]["4.9"]["starts"]
 
 
-def test_what_a_start_leaves_out_is_that_of_the_release_which_wrote_the_store(check_harmed):
-    """5.3 dispatches 5 of these 98 again, 4.9 dispatches 6: the finding spoke for 5.3, RP01 for 4.9."""
+def test_undispatched_units_are_counted_for_the_stores_own_release(check_harmed):
+    """5.3 dispatches 5 of these 98 again, 4.9 dispatches 6. The finding used 5.3, and RP01 used 4.9."""
     results, _ = check_harmed("broker-retries-4.9.7", lambda root: states.cut_queues(root, 200_000, "OrderEvents"))
     assert results[0].evidence["leftOut"] == 92
     assert "dispatches 6 of them again and leaves 92 out for good" in results[0].message
 
 
 def test_bytes_that_other_queues_know_did_not_come_back_after_a_cut(check_harmed):
-    """The last file of one queue was lost, and the log was said to have been cut by a recovery."""
+    """The last file of one queue was lost, and the check reported that a recovery had cut the log."""
     results, _ = check_harmed("clean-4.9.8", remove_matching("consumequeue/orders/0/*24000"))
     assert results[0].id == "CQ10"
     assert "came back" not in results[0].message
 
 
 def test_the_place_of_a_queue_that_ends_early_is_in_a_file_of_it(check_harmed):
-    """A queue that had lost more than its last file was told at a position of -3,280."""
+    """A queue that had lost more than its last file was reported at position -3,280."""
     results, _ = check_harmed("crash-late-5.3.3", lambda root: states.cut_queues(root, 3_000_000, "orders"))
     finding = next(item for item in results if item.id == "CQ10" and "orders/0" in item.message)
     assert 0 <= finding.offset < Path(finding.file).stat().st_size
 
 
 def test_an_empty_file_that_a_start_fills_is_no_error(check_harmed):
-    """Both releases start and go on in it, and the check ended with 1."""
+    """Both releases start and continue in this file, but the check exited with 1."""
     results, summary = check_harmed("clean-4.9.8", lambda root: states.zero_queue_file(root, "orders/0", 30_000))
     assert severities_and_rules(results) == ["note CQ06"]
     assert summary.incident is None
 
 
 def test_index_files_in_another_order_of_names_are_one_finding(check_harmed):
-    """Their entries were said to lead nowhere: the files were read along with the log in the order of their names."""
+    """The entries were reported as leading to no unit: the files were read in the order of their names together
+    with the log.
+    """
     results, _ = check_harmed("first-files-deleted-5.3.3", states.index_files_turned_round)
     assert severities_and_rules(results) == ["warn IX11"]
 
 
-def test_a_folder_that_a_disk_makes_is_named_as_what_it_is(check_harmed):
-    """The step was to look for a missing file of the log."""
+def test_a_lost_found_folder_is_named_as_such(check_harmed):
+    """The suggested step was to look for a missing file of the log."""
     results, summary = check_harmed("clean-4.9.8", lambda root: (root / "commitlog" / "lost+found").mkdir())
     assert severities_and_rules(results) == ["error CL07"]
     assert "Move it out" in summary.incident["firstSteps"][1]["text"]
@@ -265,7 +268,7 @@ def test_a_folder_that_a_disk_makes_is_named_as_what_it_is(check_harmed):
 
 @pytest.mark.parametrize("lost", ["consumequeue/%LMQ%room-2", "consumequeue/%LMQ%*"])
 def test_dispatch_makes_light_queues_again(lost, golden, tmp_path, capsys):
-    """One that was lost counted as a deleted topic, and where all of them were it made none at all."""
+    """A lost light queue counted as a deleted topic, and if all were lost, none was rebuilt."""
     from engine.cli.main import main
 
     root = shutil.copytree(golden("broker-lmq"), tmp_path / "store", ignore=shutil.ignore_patterns("timerwheel"))
@@ -276,8 +279,8 @@ def test_dispatch_makes_light_queues_again(lost, golden, tmp_path, capsys):
     capsys.readouterr()
 
 
-def test_the_first_step_is_that_of_the_cause(check_harmed):
-    """A torn unit at the new end of the log was to be compared first, then came the tail that was lost."""
+def test_the_first_step_belongs_to_the_cause(check_harmed):
+    """The first step was to compare a torn unit at the new end of the log, although the tail was lost."""
     _, summary = check_harmed("broker-pop", states.crashed, zeros(430_000))
     assert summary.incident["whatHappened"].endswith("(CL11).")
     assert summary.incident["firstSteps"][1]["text"].startswith("Look for the lost bytes on a replica")
@@ -291,16 +294,16 @@ TABLES = [
 
 
 @pytest.mark.parametrize(("name", "rules", "starts"), TABLES)
-def test_a_torn_table_is_as_grave_as_what_a_start_makes_of_it(check_harmed, name, rules, starts):
-    """Of timermetrics the check said that a broker does not start, and the plan that it would."""
-    results, summary = check_harmed("broker-pop", cut(f"config/{name}*", 40))
-    assert severities_and_rules(results)[:1] == rules
+def test_the_severity_of_a_torn_table_follows_its_effect_on_a_start(check_harmed, name, rules, starts):
+    """For timermetrics the check said that a broker does not start, but the plan said that it would."""
+    findings, summary = check_harmed("broker-pop", cut(f"config/{name}*", 40))
+    assert severities_and_rules(findings)[:1] == rules
     assert summary.incident["lostByNextStart"]["5.3"]["starts"] == starts
-    assert ("does not start" in results[0].message) == (not starts)
+    assert ("does not start" in findings[0].message) == (not starts)
 
 
-def test_commands_know_the_configuration_that_the_store_was_looked_at_with(golden, tmp_path, capsys):
-    """A log in two folders: without it dispatch would build the queues from one half."""
+def test_commands_contain_the_configuration_of_the_check(golden, tmp_path, capsys):
+    """The log is in two folders. Without the configuration, dispatch would build the queues from one half."""
     from engine.cli.main import main
 
     root = shutil.copytree(golden("crash-late-5.3.3"), tmp_path / "store")
@@ -316,8 +319,8 @@ def test_commands_know_the_configuration_that_the_store_was_looked_at_with(golde
     assert all(f"{root} --config '{conf}'" in line for line in ours)
 
 
-def test_of_a_log_that_is_gone_the_next_start_loses_what_queues_know(check_harmed):
-    """Nothing is lost yet where its disk is only not mounted; what a start does could not be told."""
+def test_without_a_log_the_next_start_loses_the_queues_messages(check_harmed):
+    """Nothing is lost yet if only the log's disk is not mounted. The losses of a start could not be computed."""
     results, summary = check_harmed("clean-4.9.8", remove_matching("commitlog/*"))
     assert severities_and_rules(results) == ["error CL12"]
     assert summary.incident["lostAlready"] is None
@@ -325,7 +328,7 @@ def test_of_a_log_that_is_gone_the_next_start_loses_what_queues_know(check_harme
     assert summary.incident["firstSteps"][1]["text"].startswith("Mount the disk of the log")
 
 
-def test_gaps_of_a_log_with_a_folder_that_is_not_mounted_follow_from_that(golden, tmp_path):
+def test_gaps_of_a_log_with_an_unmounted_folder_are_its_consequences(golden, tmp_path):
     root = shutil.copytree(golden("crash-late-5.3.3"), tmp_path / "store")
     for file in sorted((root / "commitlog").iterdir())[1::2]:
         file.unlink()
@@ -336,8 +339,8 @@ def test_gaps_of_a_log_with_a_folder_that_is_not_mounted_follow_from_that(golden
     assert severities_and_rules(results)[:4] == ["error CL12", "CL07<CL12", "CL07<CL12", "RP02<CL12"]
 
 
-def test_dispatch_gives_queues_back_where_the_topics_table_was_lost_with_them(golden, tmp_path, capsys):
-    """A table of no bytes listed no topic: every folder that was lost counted as that of a deleted topic."""
+def test_dispatch_restores_queues_that_were_lost_with_the_topics_table(golden, tmp_path, capsys):
+    """An empty table listed no topic, so each lost folder counted as that of a deleted topic."""
     from engine.cli.main import main
 
     root = shutil.copytree(golden("broker-retries-4.9.7"), tmp_path / "store")
@@ -348,24 +351,26 @@ def test_dispatch_gives_queues_back_where_the_topics_table_was_lost_with_them(go
     capsys.readouterr()
 
 
-@pytest.mark.parametrize("lost", [1, 5])
-def test_what_the_queues_know_behind_the_end_is_one_lost_tail(tmp_path, lost):
+@pytest.mark.parametrize("lost_count", [1, 5])
+def test_queue_entries_after_the_end_are_one_lost_tail(tmp_path, lost_count):
     handmade_store = HandmadeStore()
     for number in range(60):
         handmade_store.put(keys=f"K{number}")
     root = handmade_store.write(tmp_path / "s")
-    zero_log_from(root, handmade_store.units[-lost].offset)
+    zero_log_from(root, handmade_store.units[-lost_count].offset)
     with open_store(root) as store:
         findings = [
             finding
             for finding in check(store)
             if isinstance(finding, Finding) and finding.severity in {"warn", "error"}
         ]
-    (tail,) = [item for item in findings if item.id == "CL11"]
-    assert tail.evidence["messages"] == lost
-    assert tail.message.startswith(f"The last {lost} messages are lost" if lost > 1 else "The last message is lost")
-    assert tail.offset == handmade_store.units[-lost].offset
-    assert not [one for one in findings if one.id == "CQ13"]
+    (tail,) = [finding for finding in findings if finding.id == "CL11"]
+    assert tail.evidence["messages"] == lost_count
+    assert tail.message.startswith(
+        f"The last {lost_count} messages are lost" if lost_count > 1 else "The last message is lost"
+    )
+    assert tail.offset == handmade_store.units[-lost_count].offset
+    assert not [finding for finding in findings if finding.id == "CQ13"]
 
 
 def test_an_entry_that_leads_to_torn_properties_follows_from_them():

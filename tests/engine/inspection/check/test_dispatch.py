@@ -1,4 +1,4 @@
-"""How grave it is that units are in no queue: as grave as what the next start does about them."""
+"""The severity of undispatched units follows what the next start does with them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def cut(physical: int) -> Callable[[Path], None]:
 
 
 def test_queues_that_the_next_start_builds_again_are_no_error(golden, tmp_path):
-    """The first step was to build them before any broker starts, and the start loses nothing."""
+    """The first step was to build the queues before any start, although the start loses nothing."""
     for name, release in (("broker-orders", "RocketMQ 5.3.3"), ("broker-orders-4.9.7", "RocketMQ 4.9.8")):
         finding, summary = gap_and_summary(states.build(golden(name), tmp_path / name, no_queues))
         assert finding.severity == "warn"
@@ -45,14 +45,14 @@ def test_queues_that_the_next_start_builds_again_are_no_error(golden, tmp_path):
         assert [start["messages"] for start in summary.incident["lostByNextStart"].values()] == [0, 0]
 
 
-def test_what_a_start_leaves_out_is_an_error(golden, tmp_path):
+def test_units_that_a_start_leaves_out_are_an_error(golden, tmp_path):
     finding, _ = gap_and_summary(states.build(golden("broker-orders"), tmp_path / "store", cut(2_443_400)))
     assert finding.severity == "error"
     assert finding.message.endswith("leaves 1 out for good")
 
 
-def test_what_only_the_other_release_leaves_out_is_said_of_it(golden, tmp_path):
-    """It said that the next start dispatches all, and beside it that one of 5.3 loses a message."""
+def test_units_that_only_the_other_release_leaves_out_are_reported_for_it(golden, tmp_path):
+    """The finding said that the next start dispatches all units, and also that one of 5.3 loses a message."""
     finding, summary = gap_and_summary(states.build(golden("broker-orders-4.9.7"), tmp_path / "store", cut(1_924_000)))
     lost = {like: start["messages"] for like, start in summary.incident["lostByNextStart"].items()}
     assert finding.severity == "error"
@@ -62,8 +62,9 @@ def test_what_only_the_other_release_leaves_out_is_said_of_it(golden, tmp_path):
 
 @pytest.mark.parametrize("is_declared", [True, False])
 def test_two_topics_in_one_folder_of_a_file_system_that_ignores_case(is_declared, tmp_path):
-    """A copy merged the folders of two topics. Without topics.json check said that one was deleted and that no action
-    is needed, and where advised to rename the folder, which is the other topic's.
+    """A copy merged the folders of two topics. Without topics.json, check reported one as deleted with no action
+    needed, and
+    where advised to rename the folder, which belongs to the other topic.
     """
     handmade_store = HandmadeStore()
     for _ in range(12):

@@ -1,4 +1,4 @@
-"""Ext files of queues that are lost explain wrong tag codes; each state is built in a store that RocketMQ wrote."""
+"""Lost ext files of queues explain wrong tag codes. Each state is built in a store that RocketMQ wrote."""
 
 from __future__ import annotations
 
@@ -33,22 +33,24 @@ def ext_files(root: Path) -> list[Path]:
     return sorted(path for path in (root / "consumequeue_ext").rglob("*") if path.is_file())
 
 
-@pytest.mark.parametrize("how", ["gone", "empty", "zero"])
-def test_lost_ext_files_are_one_finding_and_wrong_tags_follow_from_it(how, store):
-    if how == "gone":
+@pytest.mark.parametrize("damage", ["gone", "empty", "zero"])
+def test_lost_ext_files_are_one_finding_and_wrong_tags_follow_from_it(damage, store):
+    if damage == "gone":
         shutil.rmtree(store / "consumequeue_ext")
     else:
         for file in ext_files(store):
-            file.write_bytes(b"" if how == "empty" else bytes(file.stat().st_size))
-    first, *remainder = findings_of(store)
-    assert (first.id, first.severity, first.file) == ("CQ15", "error", str(store / "consumequeue_ext"))
-    assert first.command == f"storescope dispatch {store} --to NEW"
+            file.write_bytes(b"" if damage == "empty" else bytes(file.stat().st_size))
+    lost_files, *remainder = findings_of(store)
+    assert (lost_files.id, lost_files.severity, lost_files.file) == ("CQ15", "error", str(store / "consumequeue_ext"))
+    assert lost_files.command == f"storescope dispatch {store} --to NEW"
     assert {finding.id for finding in remainder} <= {"CQ09", "CQ06", "DK01", "CQ01"}
-    assert all(item.caused_by == "CQ15" and item.severity == "note" for item in remainder if item.id == "CQ09")
-    assert not [one for one in remainder if at_least(one.severity, "warn")]
+    assert all(
+        finding.caused_by == "CQ15" and finding.severity == "note" for finding in remainder if finding.id == "CQ09"
+    )
+    assert not [finding for finding in remainder if at_least(finding.severity, "warn")]
 
 
-def test_an_ext_file_that_ends_early_names_the_first_entry_behind_it(store):
+def test_an_ext_file_that_ends_early_names_the_first_entry_after_it(store):
     lasts = [max(folder.iterdir()) for folder in {file.parent for file in ext_files(store)}]
     file = max(lasts, key=lambda path: len(path.read_bytes().rstrip(b"\0")))
     data = file.read_bytes()
@@ -61,7 +63,7 @@ def test_an_ext_file_that_ends_early_names_the_first_entry_behind_it(store):
     assert f"end at {cut.offset:,}" in finding.message
 
 
-def test_a_file_in_front_that_is_blank_is_not_held(store):
+def test_a_blank_first_file_is_no_finding(store):
     several = {file.parent for file in ext_files(store) if file.name != f"{0:020d}"}
     file = min(min(several).iterdir())
     file.write_bytes(bytes(file.stat().st_size))
@@ -101,7 +103,7 @@ CONFS = [
 
 
 @pytest.mark.parametrize(("values", "keys", "fitting"), CONFS, ids=["queue", "log", "index"])
-def test_a_configuration_that_does_not_fit_is_told_what_does(values, keys, fitting, tmp_path):
+def test_a_wrong_configuration_is_reported_with_the_fitting_one(values, keys, fitting, tmp_path):
     handmade_store = HandmadeStore()
     for number in range(60):
         handmade_store.put(keys=f"K{number}")
@@ -115,7 +117,7 @@ def test_a_configuration_that_does_not_fit_is_told_what_does(values, keys, fitti
     assert finding.message.endswith(" and ".join(f"{key}={value}" for key, value in fitting.items()) + " fits")
 
 
-def test_a_ratio_that_a_broker_bends_is_a_warning(tmp_path):
+def test_a_ratio_that_a_broker_changes_is_a_warning(tmp_path):
     handmade_store = HandmadeStore()
     handmade_store.put()
     config = MessageStoreConfig(disk_max_used_space_ratio=150, given=frozenset({"diskMaxUsedSpaceRatio"}))

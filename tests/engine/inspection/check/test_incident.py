@@ -1,4 +1,6 @@
-"""The four answers: what happened, what is lost already, what the next start loses, what to do now."""
+"""The four answers about an incident: what happened, what is lost already, what the next start loses, what to do
+now.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +65,7 @@ def test_an_incident_is_answered(built, state, cause, already, by_start, command
     assert len(commands) == len(set(commands))
 
 
-def test_what_is_lost_is_told_by_queue(built):
+def test_losses_are_listed_by_queue(built):
     incident = incident_of(built(states.magic_code_lost))
     (row,) = incident["lostAlready"]["queues"]
     assert (row["topic"], row["queueId"], row["messages"], row["firstQueueOffset"]) == ("OrderEvents", 1, 1, 330)
@@ -77,9 +79,9 @@ def test_each_release_is_answered_for_itself(built):
 
 
 def test_the_terminal_begins_with_the_answers(built, capsys):
-    """The verdict and the first step stood below all findings and rules.
+    """The verdict and the first step were printed below all findings and rules.
 
-    They are what a person needs first, so nothing but the counts stands in front of them.
+    The user needs them first, so only the counts stand before them.
     """
     root = built(states.pages_of_queues_lost)
     assert main(["check", str(root)]) == 1
@@ -105,7 +107,7 @@ def test_a_part_of_the_rules_has_no_answer(built):
 
 
 def test_nothing_is_concluded_where_something_is_unread(golden, tmp_path, capsys):
-    """A queue that is a link to nowhere: its entries may be whole."""
+    """One queue is a dangling link: its entries may be complete."""
     root = states.build(golden("broker-orders"), tmp_path / "store", states.hole)
     folder = root / "consumequeue" / "OrderEvents" / "1"
     shutil.rmtree(folder)
@@ -119,7 +121,7 @@ def test_nothing_is_concluded_where_something_is_unread(golden, tmp_path, capsys
 
 
 @pytest.mark.parametrize("rule", sorted(BROKEN))
-def test_each_rule_that_is_grave_has_an_incident_with_few_steps(tmp_path, rule):
+def test_each_serious_rule_has_an_incident_with_few_steps(tmp_path, rule):
     new_store = healthy()
     root = new_store.write(tmp_path / "store")
     BROKEN[rule](root, new_store)
@@ -142,9 +144,9 @@ KINDS = [
 ]
 
 
-@pytest.mark.parametrize(("state", "said"), KINDS)
-def test_what_happened_names_the_file_and_what_is_wrong_with_it(built, state, said):
-    assert re.search(said, incident_of(built(state))["whatHappened"])
+@pytest.mark.parametrize(("state", "expected_text"), KINDS)
+def test_what_happened_names_the_file_and_its_defect(built, state, expected_text):
+    assert re.search(expected_text, incident_of(built(state))["whatHappened"])
 
 
 SPOILED = [
@@ -154,13 +156,13 @@ SPOILED = [
 ]
 
 
-@pytest.mark.parametrize(("size", "said"), SPOILED)
-def test_what_happened_tells_a_cut_file_from_a_longer_one(golden, tmp_path, size, said):
+@pytest.mark.parametrize(("size", "expected_text"), SPOILED)
+def test_what_happened_distinguishes_a_cut_file_from_a_longer_one(golden, tmp_path, size, expected_text):
     root = shutil.copytree(golden("broker-orders"), tmp_path / "store")
     file = sorted((root / "commitlog").iterdir())[1]
     with file.open("r+b") as opened:
         opened.truncate(size)
-    assert said.format(file.name) in f"{incident_of(root)['whatHappened']}"
+    assert expected_text.format(file.name) in f"{incident_of(root)['whatHappened']}"
 
 
 def test_every_cause_is_a_rule():
@@ -172,7 +174,7 @@ PLACED = re.compile(r"\d|/|\w\.json|[Tt]he (checkpoint|index files)|tables below
 
 @pytest.mark.parametrize("rule", sorted(BROKEN))
 def test_what_happened_names_a_place(tmp_path, rule):
-    """Only two rules named theirs; of the others one read what may have happened somewhere."""
+    """Only two rules named a place. The texts of the others said what may have happened somewhere."""
     new_store = healthy()
     root = new_store.write(tmp_path / "store")
     BROKEN[rule](root, new_store)
@@ -184,7 +186,7 @@ def test_what_happened_names_a_place(tmp_path, rule):
 
 
 def test_a_file_in_this_folder_is_not_named_in_the_root_folder():
-    """``--config broker.conf`` was named "/broker.conf"."""
+    """``--config broker.conf`` was reported as "/broker.conf"."""
     for file, place in (("broker.conf", "broker.conf"), ("/s/conf/broker.conf", "conf/broker.conf"), ("/b", "/b")):
         finding = CF05.found("The sizes do not fit", file, None, {}, "warn")
         assert what_happened([finding], crashed=False).endswith(f", in {place} (CF05).")
@@ -205,7 +207,7 @@ def noise_in_the_log(root):
 
 
 def bit_of_a_body(root):
-    """One bit in the last byte of the body of a unit in the last file."""
+    """Flip one bit in the last byte of the body of a unit in the last file."""
     with open_store(root) as store:
         unit = next(u for u in store.units(2_200_000) if isinstance(u, Unit))
     file = root / "commitlog" / f"{states.LAST_FILE:020d}"
@@ -229,7 +231,7 @@ def empty_offsets(root):
         (root / "config" / name).write_bytes(b"")
 
 
-TOLD = [
+DAMAGE_TEXTS = [
     pytest.param(
         pages_of_the_log,
         r"Whole pages of the commit log from 2,138,112 on are zero \(8,192 bytes\): their "
@@ -272,19 +274,19 @@ TOLD = [
 ]
 
 
-@pytest.mark.parametrize(("state", "said"), TOLD)
-def test_what_happened_tells_the_kinds_apart(built, state, said):
-    """Torn, zeroed, flipped, lost: the bytes tell them apart, and the sentence said all of them at once."""
+@pytest.mark.parametrize(("state", "expected_text"), DAMAGE_TEXTS)
+def test_what_happened_distinguishes_the_kinds_of_damage(built, state, expected_text):
+    """Torn, zeroed, flipped and lost bytes can be distinguished, but the sentence listed all of them."""
     happened = incident_of(built(state))["whatHappened"]
-    assert re.match(said, happened), happened
+    assert re.match(expected_text, happened), happened
 
 
 TIMED = [states.middle_file_lost, states.magic_code_lost, bit_of_a_body, states.tail_of_log_zero]
 
 
 @pytest.mark.parametrize("state", TIMED)
-def test_what_is_lost_already_is_told_with_its_times(golden, built, state):
-    """Of a message that cannot be read the times are those of its neighbours, and its own lies between them."""
+def test_lost_messages_are_listed_with_their_times(golden, built, state):
+    """The range for an unreadable message comes from its neighbours, and its own time is inside that range."""
     truth = {}
     with open_store(golden("broker-orders")) as store:
         for unit in store.units():
@@ -293,6 +295,8 @@ def test_what_is_lost_already_is_told_with_its_times(golden, built, state):
     rows = incident_of(built(state))["lostAlready"]["queues"]
     assert rows
     for row in rows:
-        own = [truth[row["topic"], row["queueId"], row[name]] for name in ("firstQueueOffset", "lastQueueOffset")]
-        assert row["firstTimestamp"] <= own[0] <= own[1] <= row["lastTimestamp"], row
-        assert row["lastTimestamp"] - row["firstTimestamp"] < own[1] - own[0] + 600_000
+        true_times = [
+            truth[row["topic"], row["queueId"], row[name]] for name in ("firstQueueOffset", "lastQueueOffset")
+        ]
+        assert row["firstTimestamp"] <= true_times[0] <= true_times[1] <= row["lastTimestamp"], row
+        assert row["lastTimestamp"] - row["firstTimestamp"] < true_times[1] - true_times[0] + 600_000

@@ -1,4 +1,4 @@
-"""What is said of stores as incidents leave them: the fault, its cause, how grave it is, and the step."""
+"""Findings of a check after incidents: the fault, its cause, its severity, and the next step."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.golden
 
 @pytest.fixture
 def orders(golden, tmp_path) -> Path:
-    """A copy of the store of a 5.3.3 broker that was closed: 2,808 messages in 15 queues of 5 topics, 3 log files."""
+    """A copy of the store of a closed 5.3.3 broker: 2,808 messages in 15 queues of 5 topics, 3 log files."""
     return incidents.copied(golden("broker-orders"), tmp_path / "store")
 
 
@@ -73,27 +73,27 @@ def test_queues_that_lost_their_tail_are_one_finding_and_groups_that_know_more_f
         ends = {number: queue.max_offset for number, queue in store.topics()["OrderEvents"].items()}
     beyond = {number: end + 1 for number, end in ends.items() if number < 2}
     incidents.offsets(orders, billing={"OrderEvents": beyond}, mailing={"OrderEvents": {0: ends[0] + 9_999}})
-    observed = findings_by_rule(orders)
-    (item,) = observed["CQ10"]
-    assert item.severity == "error"
-    assert item.evidence["units"] == lost == 65
-    assert "the next start of RocketMQ 5.3.3 dispatches 64 of them again and leaves 1 out for good" in item.message
-    follower, lone = sorted(observed["CF02"], key=lambda finding: finding.evidence["group"])
+    findings = findings_by_rule(orders)
+    (cause,) = findings["CQ10"]
+    assert cause.severity == "error"
+    assert cause.evidence["units"] == lost == 65
+    assert "the next start of RocketMQ 5.3.3 dispatches 64 of them again and leaves 1 out for good" in cause.message
+    follower, lone = sorted(findings["CF02"], key=lambda finding: finding.evidence["group"])
     assert (follower.severity, follower.caused_by, follower.command) == ("note", "CQ10", None)
     assert "reset" not in follower.next_step
-    assert {one.caused_by for one in observed.get("CQ06", [])} <= {"CQ10"}
+    assert {consequence.caused_by for consequence in findings.get("CQ06", [])} <= {"CQ10"}
     assert len(follower.evidence["queues"]) == len([n for n in beyond if beyond[n] <= ends[n] + lost])
     assert (lone.severity, lone.caused_by) == ("warn", None)
 
 
 def test_units_in_front_of_the_start_file_are_lost_for_good_and_dispatch_brings_them_back(orders, tmp_path, capsys):
-    """No start reads them again: the queues end in the file before the one where a start begins."""
+    """No start reads these units again: the queues end in the file before the one where a start begins."""
     units = [position for position in incidents.units(orders) if position < 2 * incidents.LOG_FILE]
     incidents.forget_units(orders, units[-37])
     incidents.crashed(orders)
     with open_store(orders) as store:
-        actual_plan = plan(store)
-    assert actual_plan.start_offset == 2 * incidents.LOG_FILE
+        recovery_plan = plan(store)
+    assert recovery_plan.start_offset == 2 * incidents.LOG_FILE
     finding = only(orders, "CQ10")
     assert finding.severity == "error"
     assert "leaves 37 out for good" in finding.message
@@ -152,15 +152,15 @@ def test_a_system_topic_cannot_have_been_deleted(golden, tmp_path, name, topic):
     assert only(root, "CQ10").severity == "error"
 
 
-def test_a_tail_that_came_back_is_told_from_one_that_dispatch_missed(orders):
-    """The checkpoint of the close ends in front of it: somebody had cut the log there."""
-    first = incidents.units(orders)[-65]
-    incidents.forget_units(orders, first)
+def test_a_restored_tail_is_distinguished_from_an_undispatched_one(orders):
+    """The checkpoint of the close ends before this tail, so the log was cut there."""
+    tail_offset = incidents.units(orders)[-65]
+    incidents.forget_units(orders, tail_offset)
     assert "came back" not in only(orders, "CQ10").message
     with open_store(orders) as store:
-        before = store.log.unit_at(incidents.units(orders)[-1])
+        last_unit = store.log.unit_at(incidents.units(orders)[-1])
     times = bytearray((orders / "checkpoint").read_bytes())
-    times[:24] = before.store_timestamp.to_bytes(8, "big") * 3
+    times[:24] = last_unit.store_timestamp.to_bytes(8, "big") * 3
     (orders / "checkpoint").write_bytes(times)
     assert "a recovery or a slave cut the log there, and the bytes came back" in only(orders, "CQ10").message
 
@@ -170,32 +170,32 @@ def test_a_tail_that_came_back_is_told_from_one_that_dispatch_missed(orders):
 
 @pytest.mark.parametrize("inside", [0, 90], ids=["between two units", "inside a unit"])
 @pytest.mark.parametrize("abort", [False, True])
-def test_a_lost_tail_says_how_many_messages_it_had(orders, inside, abort):
-    first = incidents.units(orders)[-95]
-    incidents.zero_log(orders, first + inside)
+def test_a_lost_tail_is_reported_with_its_number_of_messages(orders, inside, abort):
+    tail_offset = incidents.units(orders)[-95]
+    incidents.zero_log(orders, tail_offset + inside)
     if abort:
         incidents.crashed(orders)
-    observed = findings_by_rule(orders)
-    (finding,) = observed["CL11"]
+    findings = findings_by_rule(orders)
+    (finding,) = findings["CL11"]
     assert finding.severity == "error"
     assert finding.message.startswith(
-        f"The last 95 messages are lost: the log ends at {first:,}, the queues know it up to "
+        f"The last 95 messages are lost: the log ends at {tail_offset:,}, the queues know it up to "
     )
-    assert (finding.offset, finding.evidence["messages"]) == (first, 95)
+    assert (finding.offset, finding.evidence["messages"]) == (tail_offset, 95)
     assert len(finding.evidence["witnesses"]) >= 2
-    assert not {"CQ13", "IX07", "CK02", "CK04"} & set(observed)
-    assert [follower.caused_by for follower in observed.get("CL06", [])] == (["CL11"] if inside else [])
+    assert not {"CQ13", "IX07", "CK02", "CK04"} & set(findings)
+    assert [follower.caused_by for follower in findings.get("CL06", [])] == (["CL11"] if inside else [])
 
 
-def test_one_torn_unit_tells_which_message_it_was(orders):
-    first = incidents.units(orders)[-1]
-    incidents.zero_log(orders, first + 100)
+def test_one_torn_unit_names_its_message(orders):
+    unit_offset = incidents.units(orders)[-1]
+    incidents.zero_log(orders, unit_offset + 100)
     finding = only(orders, "CL06")
     assert "1 message lost: " in finding.message
     assert finding.evidence["lost"][0]["messages"] == 1
 
 
-def test_a_missing_log_file_says_which_messages_are_lost_and_which_groups_stand_there(orders):
+def test_a_missing_log_file_names_lost_messages_and_affected_groups(orders):
     lost = [position for position in incidents.units(orders) if position // incidents.LOG_FILE == 1]
     incidents.offsets(orders, billing={"OrderEvents": {0: 200}}, mailing={"OrderEvents": {0: 5}})
     (orders / "commitlog" / f"{incidents.LOG_FILE:020}").unlink()
@@ -207,7 +207,7 @@ def test_a_missing_log_file_says_which_messages_are_lost_and_which_groups_stand_
     assert {row["queue"]: row["messages"] for row in finding.evidence["lost"]}["OrderEvents/0"] > 100
 
 
-def test_damaged_bytes_say_which_message_is_lost(orders):
+def test_damaged_bytes_name_the_lost_message(orders):
     position = incidents.units(orders)[1000]
     incidents.patch_log(orders, position, b"\xff" * 8)
     item = only(orders, "CL01")
@@ -218,7 +218,7 @@ def test_damaged_bytes_say_which_message_is_lost(orders):
     ("state", "words"),
     [("empty", "delete the empty file"), ("short", "restore the complete file"), ("long", "mappedFileSizeCommitLog")],
 )
-def test_each_kind_of_odd_log_file_has_its_own_step(orders, state, words):
+def test_each_kind_of_unusual_log_file_has_its_own_step(orders, state, words):
     {"empty": empty_last_log_file, "short": short_log_file, "long": long_log_file}[state](orders)
     (finding,) = [
         actual_finding
@@ -231,23 +231,23 @@ def test_each_kind_of_odd_log_file_has_its_own_step(orders, state, words):
 def test_a_dledger_log_is_not_called_a_lost_one(orders):
     for path in (orders / "commitlog").iterdir():
         path.unlink()
-    for member in ("dledger-n0", "dledger-n1"):  # nobody knows which of them a broker uses
+    for member in ("dledger-n0", "dledger-n1"):  # it is unknown which of them a broker uses
         folder = orders / member / "data"
         folder.mkdir(parents=True)
         (folder / f"{0:020}").write_bytes(dledger_head())
-    findings = findings_by_rule(orders, complete=False)  # what is not decoded is not checked
+    findings = findings_by_rule(orders, complete=False)  # undecoded parts are not checked
     assert "DK02" in findings
     assert not any(at_least(finding.severity, "warn") for of_rule in findings.values() for finding in of_rule)
 
 
 def dledger_head() -> bytes:
-    """The oldest entry of a DLedger log: a header with a message unit behind it."""
+    """Return the oldest entry of a DLedger log: a header followed by a message unit."""
     head = struct.pack(">iiqqqiii", 1, 200, 0, 1, 0, 0, 0, 152)
     return (head + struct.pack(">iI", 152, 0xDAA320A7)).ljust(4096, b"\0")
 
 
-def test_a_queue_file_that_goes_while_it_is_read_is_looked_for_again(orders, capsys):
-    """A broker deletes old files and topics: the check goes on with what is there."""
+def test_a_queue_file_deleted_while_it_is_read_is_listed_again(orders, capsys):
+    """A broker deletes old files and topics. The check continues with the remaining files."""
     removed_path = orders / "consumequeue" / "MadeBySendingOrderEvents" / "0" / f"{0:020}"
 
     class Broker(SystemDisk):
@@ -277,7 +277,7 @@ def test_a_unit_that_was_never_dispatched_shifts_the_queue(orders):
     assert finding.command == f"storescope dispatch {orders} --to NEW"
 
 
-def test_a_hole_at_which_a_start_cuts_the_queue_says_what_goes(orders):
+def test_a_gap_where_a_start_cuts_the_queue_reports_the_losses(orders):
     incidents.hole(orders, "OrderEvents/0", 320)
     with open_store(orders) as store:
         cut = next(q for q in plan(store).queues if (q.topic, q.queue_id) == ("OrderEvents", 0)).max_offset
@@ -288,7 +288,7 @@ def test_a_hole_at_which_a_start_cuts_the_queue_says_what_goes(orders):
     assert cut <= 320
 
 
-def test_entries_of_another_queue_are_known_by_whose_they_are(orders):
+def test_entries_of_another_queue_name_that_queue(orders):
     for path in (orders / "consumequeue" / "OrderEvents" / "0").iterdir():
         shutil.copy(path, orders / "consumequeue" / "OrderEvents" / "1" / path.name)
     assert "these are the entries of OrderEvents/0" in only(orders, "CQ04").message
@@ -302,7 +302,7 @@ def test_units_without_a_crc_are_one_finding(orders):
     assert (finding.severity, finding.evidence["units"]) == ("error", 10)
 
 
-def test_zero_bytes_in_properties_are_told_from_a_wrong_crc(orders):
+def test_zero_bytes_in_properties_are_distinguished_from_a_wrong_crc(orders):
     position = incidents.units(orders)[1000]
     with open_store(orders) as store:
         unit = store.log.unit_at(position)
@@ -312,7 +312,7 @@ def test_zero_bytes_in_properties_are_told_from_a_wrong_crc(orders):
     assert "it was written only in part; the next start of RocketMQ 5.3.3 keeps it and delivers it" in item.message
 
 
-# ---- what keeps a broker from starting
+# ---- conditions that prevent a broker's start
 
 
 def empty_last_log_file(root: Path) -> None:
@@ -398,7 +398,7 @@ STATES = (
 
 
 def refused(root: Path, capsys) -> None:
-    """Check and plan name the same, and the exit code says so."""
+    """Check that the check and the plan name the same blockers, and that the exit code reports them."""
     with open_store(root) as store:
         blockers = {(b.finding, b.file): b for like in ("5.3", "4.9") for b in plan(store, like).blockers}
     assert blockers
@@ -414,21 +414,19 @@ def refused(root: Path, capsys) -> None:
 
 @pytest.mark.full_form(keep=7)
 @pytest.mark.parametrize("state", STATES, ids=lambda state: state.__name__)
-def test_what_keeps_a_broker_from_starting_is_an_error_and_the_exit_code_says_so(
-    orders, capsys, state: Callable[[Path], None]
-):
+def test_a_condition_that_prevents_a_start_is_an_error_with_an_exit_code(orders, capsys, state: Callable[[Path], None]):
     state(orders)
     refused(orders, capsys)
 
 
-def test_the_folder_that_each_disk_has_keeps_no_5_3_broker_from_starting(orders):
-    """4.9 refuses it: a note on a store that 5.3 wrote."""
+def test_lost_found_does_not_prevent_the_start_of_a_5_3_broker(orders):
+    """4.9 refuses lost+found. It is a note on a store that 5.3 wrote."""
     (orders / "commitlog" / "lost+found").mkdir()
     finding = only(orders, "CL07")
     assert (finding.severity, finding.evidence["refusedBy"]) == ("note", ["4.9"])
 
 
-def test_an_empty_last_queue_file_on_which_a_5_3_broker_dies_is_an_error(tmp_path, capsys):
+def test_an_empty_last_queue_file_that_stops_a_5_3_broker_is_an_error(tmp_path, capsys):
     store = HandmadeStore()
     for _ in range(20):
         store.put("Orders", 0)

@@ -1,4 +1,4 @@
-"""The index's part of a check: headers, links, entries that lead elsewhere, and keys that are in no file."""
+"""The index part of a check: headers, links, entries that lead elsewhere, and missing keys."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def findings_of_rule(root, rule):
         return [finding for finding in check(store) if isinstance(finding, Finding) and finding.id == rule]
 
 
-def test_a_count_of_slots_that_is_not_the_file_s(root):
+def test_a_wrong_count_of_slots(root):
     patch(index(root), 32, struct.pack(">i", 3))
     (item,) = findings_of_rule(root, "IX01")
     assert (item.file, item.offset) == (str(index(root)), 32)
 
 
 @pytest.mark.parametrize(("link", "rule"), [(30, "IX03"), (5000, "IX02")])
-def test_a_chain_that_goes_round_and_one_that_leaves_the_file(root, link, rule):
+def test_a_chain_that_loops_and_one_that_leaves_the_file(root, link, rule):
     patch(index(root), ENTRY + 20 * 30 + 16, struct.pack(">i", link))
     reported = findings_of_rule(root, rule)
     assert len(reported) == 1
@@ -48,7 +48,7 @@ def test_a_chain_that_goes_round_and_one_that_leaves_the_file(root, link, rule):
 
 
 def test_a_file_that_grows_while_it_is_read_has_no_fault_and_hides_none(root):
-    """Slots of some moment, a header of an earlier one: beside a writer no more than the file was a moment ago."""
+    """The slots are newer than the header. Beside a writer, only the earlier length of the file is checked."""
     patch(index(root), 36, struct.pack(">i", 61))
     with open_store(root) as store:
         (reader, *_) = store.index_files()
@@ -66,35 +66,36 @@ def test_an_entry_that_leads_to_another_unit(root):
     assert finding.evidence["found"]["phyOffset"] == 3
 
 
-def test_keys_of_units_that_no_file_has(root):
-    last = max((root / "index").iterdir())
+def test_keys_that_are_in_no_file(root):
+    last_file = max((root / "index").iterdir())
     with open_store(root) as store:
         entries = store.index_files()[-1].header.entries
-    last.unlink()
+    last_file.unlink()
     (finding,) = findings_of_rule(root, "IX05")
     assert finding.evidence["keys"] == entries
 
 
-def test_a_file_that_is_cut(root):
+def test_a_truncated_file(root):
     index(root).write_bytes(index(root).read_bytes()[:200])
     assert [item.file for item in findings_of_rule(root, "IX08")] == [str(index(root))]
 
 
-def with_tag_entries(first: int, stop: int) -> HandmadeStore:
-    """A store whose units from ``first`` up to ``stop`` were dispatched by RocketMQ 5.4 or later."""
+def with_tag_entries(first_number: int, stop: int) -> HandmadeStore:
+    """Make a store whose units from ``first_number`` up to ``stop`` were dispatched by RocketMQ 5.4 or later."""
     store = HandmadeStore()
     for number in range(80):
-        store.tag_entries = first <= number < stop
+        store.tag_entries = first_number <= number < stop
         store.put(("Orders", "Paid")[number % 2], keys=f"K{number}", tags=("a", "b || c", None)[number % 3])
     return store
 
 
-@pytest.mark.parametrize(("first", "stop"), [(0, 80), (33, 80), (0, 33), (20, 50)])
-def test_tag_entries_are_right_where_they_are_and_where_they_are_not(tmp_path, first, stop):
-    """Since 5.4 each message with tags has one index entry more. The check called every such store the index of another
-    one, and its advice removed the entries.
+@pytest.mark.parametrize(("first_number", "stop"), [(0, 80), (33, 80), (0, 33), (20, 50)])
+def test_tag_entries_are_valid_present_or_absent(tmp_path, first_number, stop):
+    """Since 5.4 each message with tags has one more index entry. The check reported every such store as having the
+    index of
+    another store, and its advice removed the entries.
     """
-    root = with_tag_entries(first, stop).write(tmp_path / "s")
+    root = with_tag_entries(first_number, stop).write(tmp_path / "s")
     with open_store(root) as store:
         assert [
             finding for finding in check(store) if isinstance(finding, Finding) and finding.id.startswith("IX")
@@ -108,7 +109,7 @@ def test_a_key_that_is_missing_is_named_in_an_index_with_tags(tmp_path):
     assert (finding.evidence["keys"], finding.evidence["firstUnit"]) == (1, sample.units[70].offset)
 
 
-def test_an_entry_of_tags_that_was_changed_is_named(tmp_path):
+def test_a_changed_tag_entry_is_named(tmp_path):
     root = with_tag_entries(0, 80).write(tmp_path / "s")
     entry = 3  # unique key, key, tags
     patch(index(root), ENTRY + 20 * entry, struct.pack(">i", 77))
@@ -118,7 +119,7 @@ def test_an_entry_of_tags_that_was_changed_is_named(tmp_path):
 
 
 def test_entries_that_a_later_release_may_add_are_a_note(tmp_path):
-    """What a rule did not know, it called the index of another store. Such entries miss nothing and break nothing."""
+    """The check reported unknown entries as the index of another store. Such entries do no harm."""
     store = HandmadeStore()
     for number in range(80):
         store.put(keys=f"K{number}").keys.append(f"X#{number}")

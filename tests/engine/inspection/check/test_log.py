@@ -1,4 +1,4 @@
-"""The log's part of a check: files, units, blanks, and what stands behind the end."""
+"""The log part of a check: files, units, blanks, and bytes after the end."""
 
 from __future__ import annotations
 
@@ -39,23 +39,23 @@ def test_damage_is_one_finding_from_the_broken_unit_to_the_next_real_one(small_s
     assert finding.file == str(root / "commitlog" / f"{unit.offset // LOG_SIZE * LOG_SIZE:020d}")
 
 
-def test_a_blank_that_says_too_little(root):
+def test_a_blank_with_a_wrong_size(root):
     position = next_blank(root)
     log(root, position, struct.pack(">i", 9))
     (item,) = findings_of_rule(root, "CL02")
     assert item.offset == position
 
 
-def test_a_file_that_is_gone_and_one_of_another_length(small_store, root):
-    second = root / "commitlog" / f"{LOG_SIZE:020d}"
-    content = second.read_bytes()
-    second.unlink()
-    assert [item.offset for item in findings_of_rule(root, "CL07")] == [LOG_SIZE]
-    second.write_bytes(content[:-100])
-    assert any("3,996" in one.message for one in findings_of_rule(root, "CL07"))
+def test_a_missing_file_and_one_of_another_length(small_store, root):
+    second_file = root / "commitlog" / f"{LOG_SIZE:020d}"
+    content = second_file.read_bytes()
+    second_file.unlink()
+    assert [finding.offset for finding in findings_of_rule(root, "CL07")] == [LOG_SIZE]
+    second_file.write_bytes(content[:-100])
+    assert any("3,996" in finding.message for finding in findings_of_rule(root, "CL07"))
 
 
-def test_bytes_behind_the_end_are_told_and_zeros_are_not(small_store, root):
+def test_bytes_after_the_end_are_reported_and_zeros_are_not(small_store, root):
     zero_log_from(root, small_store.units[70].offset)
     assert findings_of_rule(root, "CL06") == []
     log(root, small_store.units[70].offset, b"torn bytes")
@@ -63,11 +63,11 @@ def test_bytes_behind_the_end_are_told_and_zeros_are_not(small_store, root):
     assert item.offset == small_store.units[70].offset
 
 
-def test_queue_offsets_that_do_not_follow_each_other(small_store, root):
+def test_queue_offsets_out_of_sequence(small_store, root):
     log(root, small_store.units[20].offset + 20, struct.pack(">q", 9_999))
     assert [item.offset for item in findings_of_rule(root, "CL09")] == [small_store.units[20].offset]
 
 
-def test_a_file_that_is_none_of_the_log(root):
+def test_a_foreign_file_in_the_log_folder(root):
     (root / "commitlog" / "readme.txt").write_text("mine")
     assert len(findings_of_rule(root, "DK01")) == 1

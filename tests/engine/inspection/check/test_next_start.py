@@ -1,4 +1,4 @@
-"""What the next start would do, told from what the check has read already."""
+"""Effects of the next start, computed from what the check has already read."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ def built(golden, tmp_path):
     return lambda state: states.build(golden("broker-orders"), tmp_path / "store", state)
 
 
-def of_rule(found, rule):
-    return [finding for finding in found if finding.id == rule]
+def of_rule(findings, rule):
+    return [finding for finding in findings if finding.id == rule]
 
 
-TOLD = [
+LEFT_OUT_ENTRIES = [
     pytest.param({("OrderEvents", 0): 226}, ("note", "CQ10"), id="of this queue"),
     pytest.param({("OrderEvents", 0): 225, ("OrderEvents", 1): 500}, ("error", None), id="more of another one"),
 ]
 
 
-@pytest.mark.parametrize(("left_out", "expected"), TOLD)
-def test_what_was_told_of_another_queue_folds_nothing(built, left_out, expected):
-    """The sums of both findings were compared: a queue's loss could hide behind another queue's."""
+@pytest.mark.parametrize(("left_out", "expected"), LEFT_OUT_ENTRIES)
+def test_a_finding_about_another_queue_is_not_taken_as_the_cause(built, left_out, expected):
+    """The sums of both findings were compared, so a queue's loss could hide behind another queue's."""
     with open_store(built(states.hole)) as store:
         starts = Starts(store)
         items = [item for item in check(store) if isinstance(item, Finding)]
@@ -53,7 +53,9 @@ def test_what_was_told_of_another_queue_folds_nothing(built, left_out, expected)
 
 
 def handed_over(root, monkeypatch):
-    """(losses of both plans by what the check hands over, the same by the whole log, offsets that were read from)."""
+    """Return the losses of both plans by the check's data, the same by the whole log, and the offsets where reads
+    began.
+    """
     begun, saved = [], []
 
     class RecordedStarts(next_start.Starts):
@@ -92,7 +94,7 @@ STATES = [
 
 @pytest.mark.full_form(keep=5)
 @pytest.mark.parametrize("state", STATES, ids=lambda state: state.__name__)
-def test_what_the_check_has_read_tells_the_plans_the_same_as_the_log(built, monkeypatch, state):
+def test_the_checks_data_give_the_same_plans_as_the_log(built, monkeypatch, state):
     ours, theirs, _ = handed_over(built(state), monkeypatch)
     assert len(ours) == 2
     assert ours == theirs
@@ -100,8 +102,10 @@ def test_what_the_check_has_read_tells_the_plans_the_same_as_the_log(built, monk
 
 @pytest.mark.full_form(keep=5)
 @pytest.mark.parametrize("seed", range(12))
-def test_what_the_check_has_read_tells_the_same_of_any_damage(golden, tmp_path, monkeypatch, seed):
-    """Pages of the queues and of the log zeroed or overwritten, tails cut, folders lost, with and without abort."""
+def test_the_checks_data_give_the_same_plans_for_any_damage(golden, tmp_path, monkeypatch, seed):
+    """Pages of the queues and of the log are zeroed or overwritten, tails cut, folders removed, with and without
+    abort.
+    """
     rng = random.Random(seed)
     root = tmp_path / "store"
     name = rng.choice(("broker-orders", "batchcq-5.3.3", "first-files-deleted-5.3.3", "crash-4.9.8"))
@@ -124,15 +128,17 @@ def test_what_the_check_has_read_tells_the_same_of_any_damage(golden, tmp_path, 
     assert ours == theirs
 
 
-def test_the_plans_of_a_check_read_the_log_once_and_from_the_first_unit_that_is_missing(built, monkeypatch):
-    """Each release's plan read the log again after the check had read it, and the answers to an incident once more."""
+def test_the_plans_of_a_check_read_the_log_once_from_the_first_missing_unit(built, monkeypatch):
+    """Each release's plan read the log again after the check had read it, and the answers about an incident once
+    more.
+    """
     root = built(states.tail_of_next_to_last_file)
-    mine, _, begun = handed_over(root, monkeypatch)
-    first = mine[0].undispatched.first_unit
-    assert len(begun) > 2
-    ours = begun[: len(begun) // 3]
-    assert ours
-    assert min(ours) == first
+    plan_losses, _, read_offsets = handed_over(root, monkeypatch)
+    first_missing = plan_losses[0].undispatched.first_unit
+    assert len(read_offsets) > 2
+    first_third = read_offsets[: len(read_offsets) // 3]
+    assert first_third
+    assert min(first_third) == first_missing
 
 
 def start_findings(root):
@@ -146,7 +152,7 @@ def planned(root, like="5.3"):
         return recovery.plan(store, like)
 
 
-LEFT = [
+UNDISPATCHED = [
     pytest.param(states.hole, 226, {"OrderEvents/0": (200, 425)}, None, id="467"),
     pytest.param(states.tail_of_next_to_last_file, 42, {"OrderEvents/2": (366, 369)}, "CQ10", id="1434"),
     pytest.param(states.pages_of_queues_lost, 597, {"OrderEvents/1": (168, 314)}, "CQ10", id="678"),
@@ -154,9 +160,9 @@ LEFT = [
 ]
 
 
-@pytest.mark.parametrize(("state", "messages", "some", "cause"), LEFT)
+@pytest.mark.parametrize(("state", "messages", "some", "cause"), UNDISPATCHED)
 def test_units_that_no_start_dispatches_are_an_error_once(built, state, messages, some, cause):
-    """The broker starts, and these messages are gone for good: nobody said so, advice led there."""
+    """The broker starts, and these messages are lost permanently. No finding said so, and the advice caused it."""
     root = built(state)
     observed = start_findings(root)
     (finding,) = of_rule(observed, "RP01")
@@ -175,7 +181,7 @@ def test_units_that_no_start_dispatches_are_an_error_once(built, state, messages
     assert plan.record()["undispatched"]["queues"] == [row.record() for row in plan.undispatched.queues]
 
 
-def test_what_a_start_brings_into_its_queues_is_not_lost(built):
+def test_units_that_a_start_dispatches_are_not_lost(built):
     root = built(states.tail_not_dispatched)
     assert of_rule(start_findings(root), "RP01") == []
     assert planned(root).undispatched.messages == 0
@@ -189,7 +195,7 @@ def test_nothing_of_a_healthy_store_is_lost(golden, like):
         assert (plan.undispatched.messages, plan.dropped.messages) == (0, 0), name
 
 
-def test_messages_behind_the_new_end_are_counted_by_queue(built):
+def test_messages_after_the_new_end_are_counted_by_queue(built):
     plan = planned(built(states.magic_code_lost))
     assert plan.dropped.messages == 307
     assert plan.units_dropped == plan.dropped.messages + states.DELETED
@@ -197,7 +203,7 @@ def test_messages_behind_the_new_end_are_counted_by_queue(built):
 
 
 def test_index_files_that_a_start_deletes_and_does_not_make_again_are_a_warning(built, capsys):
-    """The step said that nothing needs to be done, beside an abort file; the plan's text spoke of no deletion."""
+    """With an abort file the step said that no action is needed, and the plan's text did not mention the deletion."""
     root = built(states.index_behind_the_checkpoint)
     (finding,) = of_rule(start_findings(root), "IX04")
     assert finding.severity == "warn"
@@ -218,8 +224,8 @@ STOPS = [
 
 
 @pytest.mark.parametrize(("state", "stops", "rule"), STOPS)
-def test_what_keeps_a_broker_from_starting_is_an_error(built, capsys, state, stops, rule):
-    """check ended with 0 where the plan says that a broker does not start."""
+def test_a_condition_that_prevents_a_start_is_an_error(built, capsys, state, stops, rule):
+    """check exited with 0 where the plan says that a broker does not start."""
     root = built(state)
     finding = next(item for item in start_findings(root) if item.id == rule)
     assert (finding.severity, finding.evidence["refusedBy"]) == ("error", stops)
@@ -233,20 +239,23 @@ def test_what_keeps_a_broker_from_starting_is_an_error(built, capsys, state, sto
         assert f"RocketMQ {like} would start: {'no' if like in stops else 'yes'}" in out
 
 
-def test_the_plan_names_the_releases_and_guesses_who_wrote_the_store(golden, capsys):
+def test_the_plan_names_the_releases_and_guesses_the_writer(golden, capsys):
     for name, release in (("broker-orders", "5.3"), ("broker-orders-4.9.7", "4.9")):
         assert main(["recover", str(golden(name)), "--plan", "--json"]) == 0
         (record,) = map(json.loads, capsys.readouterr().out.splitlines())
-        other = {"5.3": "4.9", "4.9": "5.3"}[release]
-        assert [(row["release"], row["willStart"]) for row in record["releases"]] == [(release, True), (other, True)]
+        other_release = {"5.3": "4.9", "4.9": "5.3"}[release]
+        assert [(row["release"], row["willStart"]) for row in record["releases"]] == [
+            (release, True),
+            (other_release, True),
+        ]
         assert (record["like"], record["release"]) == (release, release)
         assert (record["writtenBy"]["release"], record["writtenBy"]["guess"]) == (release, True)
         assert main(["recover", str(golden(name)), "--plan", "--json", "--like", "4.9"]) == 0
         (record,) = map(json.loads, capsys.readouterr().out.splitlines())
-        assert [item["release"] for item in record["releases"]] == ["4.9"]
+        assert [row["release"] for row in record["releases"]] == ["4.9"]
 
 
-def test_equal_blockers_are_told_once_with_their_files(golden, tmp_path, capsys):
+def test_equal_blockers_are_reported_once_with_their_files(golden, tmp_path, capsys):
     conf = tmp_path / "broker.conf"
     conf.write_text("mappedFileSizeConsumeQueue=300000\nmappedFileSizeCommitLog=1048576\n")
     assert main(["recover", str(golden("broker-orders")), "--plan", "--like", "5.3", "--config", str(conf)]) == 1
@@ -256,13 +265,13 @@ def test_equal_blockers_are_told_once_with_their_files(golden, tmp_path, capsys)
     assert "files: " in out
 
 
-def test_the_end_of_the_log_is_told_in_words(golden):
+def test_the_end_of_the_log_is_described(golden):
     plan = planned(golden("broker-retries"), "4.9")
     assert "version-2 unit" in plan.end_reason
     assert plan.dropped.messages == plan.units_dropped
 
 
-def test_nothing_is_said_of_queues_in_a_rocksdb(golden, tmp_path):
+def test_no_findings_about_queues_in_a_rocksdb(golden, tmp_path):
     root = tmp_path / "store"
     shutil.copytree(golden("broker-orders"), root)
     shutil.rmtree(root / "consumequeue")
@@ -274,7 +283,7 @@ def test_nothing_is_said_of_queues_in_a_rocksdb(golden, tmp_path):
     assert of_rule(start_findings(root), "RP01") == []
 
 
-def test_nothing_is_said_of_a_dledger_log(golden, tmp_path):
+def test_no_findings_about_a_dledger_log(golden, tmp_path):
     root = tmp_path / "store"
     shutil.copytree(golden("broker-orders"), root)
     data = root / "dledger-n0" / "data"
@@ -285,20 +294,20 @@ def test_nothing_is_said_of_a_dledger_log(golden, tmp_path):
     (root / "commitlog").mkdir()
     with pytest.raises(Undecoded, match="cannot be told: the messages are in a DLedger log"):
         planned(root)
-    before = golden_stores.fingerprint(root)
+    fingerprint_before = golden_stores.fingerprint(root)
     assert not {"RP01", "CL11", "CL12", "CQ13", "IX07"} & {finding.id for finding in start_findings(root)}
-    assert golden_stores.changes(before, golden_stores.fingerprint(root)) == []
+    assert golden_stores.changes(fingerprint_before, golden_stores.fingerprint(root)) == []
 
 
-def test_a_confirm_offset_behind_the_end_of_the_log_is_put_in_words(built):
-    """CK04 sends its reader to the plan, which said nothing about it."""
+def test_a_confirm_offset_after_the_end_of_the_log_is_described(built):
+    """CK04 refers the reader to the plan, which did not mention it."""
     root = built(lambda store: states.set_checkpoint(store, confirm=9_000_000))
     (note,) = planned(root).notes
     assert note.startswith("The checkpoint's confirm offset 9,000,000 is after the end of the log")
 
 
-def test_what_follows_is_as_grave_as_it_is_where_its_cause_was_not_asked_for(built, capsys):
-    """``check --only RP01`` ended with 0: messages that no start dispatches were a note below a rule nobody asked."""
+def test_a_consequence_keeps_its_severity_if_its_cause_is_not_checked(built, capsys):
+    """``check --only RP01`` exited with 0: undispatched messages were a note below a rule that was not checked."""
     root = built(states.pages_of_queues_lost)
     assert main(["check", str(root), "--only", "RP01", "--json"]) == 1
     record = json.loads(capsys.readouterr().out.splitlines()[0])
@@ -310,7 +319,7 @@ def test_what_follows_is_as_grave_as_it_is_where_its_cause_was_not_asked_for(bui
 
 
 def test_a_batch_unit_is_lost_with_all_its_messages(golden, tmp_path):
-    """It was counted as one message."""
+    """A batch unit was counted as one message."""
     root = tmp_path / "store"
     shutil.copytree(golden("batchcq-5.3.3"), root)
     file = root / "batchconsumequeue" / "bcq2" / "0" / f"{9200:020d}"
@@ -325,21 +334,21 @@ def test_a_batch_unit_is_lost_with_all_its_messages(golden, tmp_path):
     assert row.messages > row.units > 0
 
 
-def test_entries_of_a_light_queue_are_told_with_what_the_start_loses(golden, tmp_path):
-    """CQ10 said that no start dispatches them, and beside it the start lost nothing."""
+def test_entries_of_a_light_queue_are_among_the_losses_of_the_start(golden, tmp_path):
+    """CQ10 said that no start dispatches these entries, but the start's losses were empty."""
     root = tmp_path / "store"
     shutil.copytree(golden("broker-lmq"), root)
     with open_store(root) as store:
         entries = len(list(store.topics()["%LMQ%room-2"][0].entries()))
     shutil.rmtree(root / "consumequeue" / "%LMQ%room-2")
     with open_store(root) as store:
-        *results, summary = check(store)
-    finding = next(item for item in results if item.id == "CQ10")
+        *findings, summary = check(store)
+    finding = next(undispatched_finding for undispatched_finding in findings if undispatched_finding.id == "CQ10")
     start = summary.incident["lostByNextStart"]["5.3"]
-    lost = {(row["topic"], row["queueId"]): row["messages"] for row in start["queues"]}
+    lost = {(loss_row["topic"], loss_row["queueId"]): loss_row["messages"] for loss_row in start["queues"]}
     assert lost == {("%LMQ%room-2", 0): finding.evidence["leftOut"]}
     assert start["messages"] == finding.evidence["leftOut"] == entries
-    assert [one.caused_by for one in results if one.id == "RP01"] == ["CQ10"]
+    assert [start_finding.caused_by for start_finding in findings if start_finding.id == "RP01"] == ["CQ10"]
 
 
 @pytest.fixture
@@ -353,21 +362,27 @@ def findings_of(store, *options):
 
 
 @pytest.mark.golden
-def test_what_a_start_past_ten_files_leaves_out_is_an_error_with_the_way_to_keep_it(past_ten):
-    """Since 5.4 a start looks back at ten log files. The check promised 1,313 messages that no start dispatches."""
-    record, incident = findings_of(past_ten)
-    assert record["CQ10"]["severity"] == "error"
-    assert "leaves 1,313 out for good" in record["CQ10"]["message"]
-    assert "with commitLogRecoverMaxNum=17 it looks at all" in record["CQ10"]["message"]
+def test_units_before_the_last_ten_files_are_an_error_with_a_remedy(past_ten):
+    """Since 5.4 a start reads back at most ten log files. The check promised 1,313 messages that no start
+    dispatches.
+    """
+    finding_by_rule, incident = findings_of(past_ten)
+    assert finding_by_rule["CQ10"]["severity"] == "error"
+    assert "leaves 1,313 out for good" in finding_by_rule["CQ10"]["message"]
+    assert "with commitLogRecoverMaxNum=17 it looks at all" in finding_by_rule["CQ10"]["message"]
     assert any("storescope dispatch" in (step["command"] or "") for step in incident["firstSteps"])
     lost = incident["lostByNextStart"]
     assert (lost["5.5"]["messages"], lost["5.3"]["messages"]) == (1_313, 0)
-    first = lost["5.5"]["queues"][0]
-    assert (first["topic"], first["queueId"], first["firstQueueOffset"]) == ("SCHEDULE_TOPIC_XXXX", 2, 0)
+    first_queue = lost["5.5"]["queues"][0]
+    assert (first_queue["topic"], first_queue["queueId"], first_queue["firstQueueOffset"]) == (
+        "SCHEDULE_TOPIC_XXXX",
+        2,
+        0,
+    )
 
 
 @pytest.mark.golden
-def test_a_release_that_looks_at_every_file_leaves_nothing_out(past_ten):
+def test_a_release_that_reads_every_file_leaves_no_unit_out(past_ten):
     record, incident = findings_of(past_ten, "--release", "5.3")
     assert record["CQ10"]["severity"] != "error"
     assert incident["lostByNextStart"]["5.3"]["messages"] == 0
@@ -396,7 +411,7 @@ def test_a_healthy_store_of_a_later_release_is_silent_above_note(golden, name):
 
 @pytest.mark.golden
 def test_a_broker_that_was_killed_in_its_first_minute_has_no_wrong_checkpoint(golden):
-    """5.5 writes the queues' time once a minute. The check called the zero of a young broker a warning."""
+    """5.5 writes the queues' time once a minute. The check warned about the zero of a young broker."""
     record, _ = findings_of(golden("broker-crash-5.5.1"))
     assert record["CK01"]["severity"] == "note"
     assert [row["id"] for row in record.values() if row["severity"] == "error"] == []

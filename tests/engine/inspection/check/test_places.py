@@ -1,4 +1,4 @@
-"""Broken places of the log: found by offset, grown together, and told with what leads into them."""
+"""Broken places of the log are looked up by offset, joined, and reported with the entries that lead into them."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from engine.inspection.check.places import Span, Spans, between
 
 def test_neighbours_of_a_kind_are_one_place_and_are_found_by_offset():
     spans = Spans()
-    first = spans.add(100, 200, "damage", "bad", units=1)
-    assert spans.add(200, 260, "damage", "bad", units=2) is first
-    other = spans.add(260, 300, "gap", "gone")
-    assert (first.end, first.units) == (260, 3)
+    damage_span = spans.add(100, 200, "damage", "bad", units=1)
+    assert spans.add(200, 260, "damage", "bad", units=2) is damage_span
+    gap_span = spans.add(260, 300, "gap", "gone")
+    assert (damage_span.end, damage_span.units) == (260, 3)
     assert [spans.find(position) for position in (99, 100, 259, 260, 299, 300)] == [
         None,
-        first,
-        first,
-        other,
-        other,
+        damage_span,
+        damage_span,
+        gap_span,
+        gap_span,
         None,
     ]
 
 
-def test_a_place_known_early_is_put_in_order():
+def test_a_place_added_early_is_sorted():
     spans = Spans()
     spans.add(500, 600, "gap", "gone")
     spans.add(100, 200, "damage", "bad")
@@ -31,7 +31,7 @@ def test_a_place_known_early_is_put_in_order():
     assert spans.find(150).kind == "damage"
 
 
-def test_more_places_than_are_kept_apart_grow_into_the_last(monkeypatch):
+def test_places_over_the_limit_are_joined_with_the_last(monkeypatch):
     monkeypatch.setattr(places, "MOST_SPANS", 2)
     spans = Spans()
     for position in range(0, 50, 10):
@@ -39,7 +39,7 @@ def test_more_places_than_are_kept_apart_grow_into_the_last(monkeypatch):
     assert [(span.start, span.end) for span in spans.spans] == [(0, 5), (10, 45)]
 
 
-def test_lost_messages_are_named_by_queue_and_who_waits_for_them():
+def test_lost_messages_are_listed_by_queue_with_affected_groups():
     span = Span(0, 100, "damage", "bad")
     assert span.lost == ""
     span.lead_in("T/0", 7)
@@ -55,6 +55,6 @@ def test_lost_messages_are_named_by_queue_and_who_waits_for_them():
     assert {"queue": "T/1", "first": 3, "last": 5, "messages": 3} in evidence["lost"]
 
 
-def test_times_that_are_not_known_are_left_out():
+def test_unknown_times_are_left_out():
     assert list(between(5, -1).values()) == [5]
     assert between(-1, -1) == {}

@@ -1,4 +1,4 @@
-"""One queue in a check: its entries by number over files and gaps, and what is kept of those that do not fit."""
+"""One queue in a check: entries by number across files and gaps, and the record of wrong entries."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def small_store():
     return store
 
 
-def test_entries_by_number_where_a_file_is_gone(small_store, tmp_path):
+def test_entries_by_number_with_a_missing_file(small_store, tmp_path):
     root = small_store.write(tmp_path / "s")
     (root / "consumequeue" / "Orders" / "0" / f"{QUEUE_SIZE:020d}").unlink()
     with open_store(root) as store:
@@ -45,7 +45,7 @@ def test_entries_by_number_where_a_file_is_gone(small_store, tmp_path):
         assert walk.messages(0, rows=walk.raw(0, 7)["size"]) == 7
 
 
-def test_what_did_not_fit_is_bounded_and_begins_anew_with_the_topic(small_store, tmp_path):
+def test_wrong_entries_are_bounded_and_reset_for_each_topic(small_store, tmp_path):
     with open_store(small_store.write(tmp_path / "s")) as store:
         walk = QueueWalk(store.queue("Orders", 0))
     assert walk.lacks == NOWHERE
@@ -73,14 +73,14 @@ def check_records(path):
 @pytest.mark.parametrize(
     "name", ["crash-flip-5.3.3", "first-files-deleted-5.3.3", "batchcq-5.3.3", "broker-lmq", "queues-gone-5.3.3"]
 )
-def test_a_small_room_finds_the_same(golden, monkeypatch, name, room):
+def test_a_small_buffer_finds_the_same(golden, monkeypatch, name, room):
     expected = check_records(golden(name))
     monkeypatch.setattr(check_queues, "GatheredRows", lambda rows=room: GatheredRows(rows))
     assert check_records(golden(name)) == expected
 
 
 @pytest.mark.parametrize("room", [1, 7, 1000])
-def test_gaps_and_doubles_are_found_whichever_way_rows_come_together(tmp_path, monkeypatch, room):
+def test_gaps_and_duplicates_are_found_with_any_buffer_size(tmp_path, monkeypatch, room):
     store = handmade_stores.healthy(50)
     store.put(queue_offset=99)
     store.put(queue_offset=3)
@@ -92,7 +92,7 @@ def test_gaps_and_doubles_are_found_whichever_way_rows_come_together(tmp_path, m
     assert check_records(root) == expected
 
 
-def test_a_full_room_has_none_left():
+def test_a_full_buffer_has_no_room():
     rows = GatheredRows(3)
     assert rows.has_room(3)
     rows.rows = 2

@@ -1,4 +1,4 @@
-"""What stands around log, queues and index: abort, checkpoint, tables."""
+"""The state around log, queues and index: abort file, checkpoint, tables."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ def small_store():
     return store
 
 
-def ids(found):
-    return [(finding.id, finding.severity) for finding in found]
+def ids(findings):
+    return [(finding.id, finding.severity) for finding in findings]
 
 
-def checkpoint(root, made, newest=None, end=None):
-    newest = made.units[-1].store_timestamp if newest is None else newest
-    with open_store(root) as store:
-        return list(state.checkpoint(store, newest, made.end if end is None else end, newest))
+def checkpoint(root, source, newest=None, end=None):
+    newest = source.units[-1].store_timestamp if newest is None else newest
+    with open_store(root) as handmade:
+        return list(state.checkpoint(handmade, newest, source.end if end is None else end, newest))
 
 
-def test_abort_is_told_as_a_store_that_was_not_closed(small_store, tmp_path):
+def test_an_abort_file_means_that_the_store_was_not_closed(small_store, tmp_path):
     with open_store(small_store.write(tmp_path / "closed")) as store:
         assert list(state.abort(store)) == []
     with open_store(small_store.write(tmp_path / "crashed", abort=True)) as store:
@@ -35,11 +35,11 @@ def test_abort_is_told_as_a_store_that_was_not_closed(small_store, tmp_path):
     assert (finding.id, "nobody holds the lock" in finding.message) == ("AB01", True)
 
 
-def test_a_checkpoint_as_it_should_be_is_silent(small_store, tmp_path):
+def test_a_correct_checkpoint_has_no_finding(small_store, tmp_path):
     assert checkpoint(small_store.write(tmp_path / "s"), small_store) == []
 
 
-def test_one_that_is_gone_cut_ahead_zero_or_far_behind(small_store, tmp_path):
+def test_a_checkpoint_missing_cut_ahead_zero_or_far_behind(small_store, tmp_path):
     newest = small_store.units[-1].store_timestamp
     root = small_store.write(tmp_path / "gone", checkpoint=False)
     assert ids(checkpoint(root, small_store)) == [("CK05", "note")]

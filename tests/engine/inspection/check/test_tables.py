@@ -1,4 +1,4 @@
-"""Tables that are gone, empty, or say otherwise than queues and log: each state is built in a broker's own store."""
+"""Tables that are missing, empty, or contradict queues and log. Each state is built in a broker's own store."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.golden
 
 @pytest.fixture
 def store(golden, tmp_path) -> Callable[..., Path]:
-    """A copy of a broker's store to spoil; its timer wheel stays where it is, it says nothing here."""
+    """Copy a broker's store to spoil it. The timer wheel is left out because these tests do not need it."""
 
     def copy(name: str = "broker-orders") -> Path:
         path = tmp_path / "the store"
@@ -76,7 +76,7 @@ def test_a_table_that_is_gone_is_an_error(table, name, store):
     assert finding.command == f"cp REPLICA/config/{table} '{root}'/config/"
 
 
-def test_the_offsets_of_delayed_messages_are_missed_where_there_are_such(store):
+def test_delay_offsets_are_missed_if_there_are_delayed_messages(store):
     root = store("broker-retries")
     remove(root, "delayOffset.json")
     finding = only(root)
@@ -85,14 +85,14 @@ def test_the_offsets_of_delayed_messages_are_missed_where_there_are_such(store):
     assert "delivered again" in finding.message
 
 
-def test_they_are_not_missed_where_there_are_none(store):
+def test_delay_offsets_are_not_missed_without_delayed_messages(store):
     root = store()
     remove(root, "delayOffset.json")
     assert grave(root, "note") == []
 
 
 @pytest.mark.parametrize("name", ["broker-orders", "broker-orders-4.9.7"])
-def test_a_broker_without_any_table_is_told_once(name, store):
+def test_a_broker_without_any_table_is_one_finding(name, store):
     root = store(name)
     shutil.rmtree(root / "config")
     finding = only(root)
@@ -110,7 +110,7 @@ def test_a_table_of_no_bytes_was_lost_while_it_was_written(store):
 
 
 @pytest.mark.parametrize("how", ["gone", "empty"])
-def test_a_backup_counts_and_its_command_puts_it_in_place(how, store):
+def test_a_backup_is_used_and_the_command_restores_it(how, store):
     root = store()
     file = root / "config" / "topics.json"
     file.unlink() if how == "gone" else file.write_bytes(b"")
@@ -121,7 +121,7 @@ def test_a_backup_counts_and_its_command_puts_it_in_place(how, store):
     assert grave(root, "note") == []
 
 
-def test_offsets_that_begin_at_zero_again_are_held_against_the_backup(store):
+def test_offsets_reset_to_zero_are_compared_with_the_backup(store):
     root = store()
     file = root / "config" / "consumerOffset.json"
     file.write_text(re.sub(r"(\d+):\d+(?=[,\n}])", r"\1:0", file.read_text()))
@@ -142,8 +142,9 @@ def test_a_retry_queue_without_its_offset_is_consumed_again(store):
 
 
 def test_a_group_that_never_consumed_what_it_sent_back_lost_no_offset(store):
-    """A consumer of 5.5 sent 59 messages back and ended before the first came again. The check warned of a lost offset
-    in a healthy store.
+    """A consumer of 5.5 sent 59 messages back and stopped before the first was delivered again. The check warned of a
+    lost
+    offset in a healthy store.
     """
     root = store("broker-retries-5.5.1")
     assert grave(root) == []
@@ -162,7 +163,7 @@ def test_a_group_that_is_not_declared_is_a_note(store):
     assert (finding.id, finding.severity, finding.evidence["groups"]) == ("CF03", "note", ["billing"])
 
 
-def test_a_text_behind_the_table_is_cut_by_the_command(store):
+def test_text_after_the_table_is_cut_by_the_command(store):
     root = store()
     file = root / "config" / "topics.json"
     sound = file.read_bytes().rstrip()
@@ -185,12 +186,16 @@ def test_messages_that_were_deleted_unread_are_counted_by_group(store, capsys):
     finding = only(root)
     assert (finding.id, finding.severity) == ("CF06", "warn")
     assert finding.evidence["queues"]["OrderEvents/0"]["offset"] == 12
-    first, lost = finding.evidence["queues"]["OrderEvents/0"]["first"], finding.evidence["lost"]
-    assert lost == first - 12 > 100
+    first_offset, lost_count = finding.evidence["queues"]["OrderEvents/0"]["first"], finding.evidence["lost"]
+    assert lost_count == first_offset - 12 > 100
     with open_store(root) as opened:
         queue = opened.queue("OrderEvents", 0)
         assert queue is not None
-        assert queue.entry(first).physical_offset >= opened.log.min_offset > queue.entry(first - 1).physical_offset
+        assert (
+            queue.entry(first_offset).physical_offset
+            >= opened.log.min_offset
+            > queue.entry(first_offset - 1).physical_offset
+        )
     assert main(["groups", str(root), "--json"]) == 0
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     (row,) = [row for row in rows if row["group"] == "billing" and row["offset"] == 12]
@@ -198,7 +203,7 @@ def test_messages_that_were_deleted_unread_are_counted_by_group(store, capsys):
     assert row["oldestUnreadTimestamp"] > 0
 
 
-def test_queues_that_consumers_do_not_get_are_named_with_who_has_not_read_them(store):
+def test_queues_hidden_from_consumers_are_named_with_the_groups_behind(store):
     root = store()
     declare(root, "OrderEvents", readQueueNums=2, writeQueueNums=2)
     finding = only(root)
@@ -208,7 +213,7 @@ def test_queues_that_consumers_do_not_get_are_named_with_who_has_not_read_them(s
     assert finding.command == "mqadmin updateTopic -b BROKER -t OrderEvents -r 4 -w 2 -p 6"
 
 
-def test_queues_that_are_read_to_their_end_may_go(store):
+def test_completely_read_queues_may_be_removed(store):
     root = store()
     declare(root, "PaymentEvents", readQueueNums=2, writeQueueNums=2)
     assert only(root).severity == "warn"
@@ -222,7 +227,7 @@ PERMS = [
 
 
 @pytest.mark.parametrize(("fields", "severity", "words"), PERMS)
-def test_a_topic_that_may_not_be_used_says_so(fields, severity, words, store):
+def test_a_topic_without_permissions_is_reported(fields, severity, words, store):
     root = store()
     declare(root, "OrderEvents", **fields)
     finding = only(root, "note")
@@ -230,7 +235,7 @@ def test_a_topic_that_may_not_be_used_says_so(fields, severity, words, store):
     assert words in finding.message
 
 
-def test_offsets_of_a_topic_without_queues_are_told_and_shown_as_gone(store, capsys):
+def test_offsets_of_a_topic_without_queues_are_reported(store, capsys):
     root = store()
     edit(root, "consumerOffset.json", '"AuditTrail@ledger"', '"Gone@ledger"')
     finding = only(root)
@@ -250,7 +255,7 @@ LEVELS = [
 
 
 @pytest.mark.parametrize(("old", "new", "severity", "words"), LEVELS)
-def test_levels_of_delayed_messages_are_held_against_their_queues(old, new, severity, words, store):
+def test_delay_levels_are_compared_with_their_queues(old, new, severity, words, store):
     root = store("broker-retries")
     edit(root, "delayOffset.json", old, new)
     finding = only(root)
@@ -268,14 +273,14 @@ def test_queues_of_a_topic_that_is_not_declared_are_hidden_from_clients(store):
     assert reported["OrderEvents"].command == "mqadmin updateTopic -b BROKER -t OrderEvents -r 4 -w 4 -p 6"
 
 
-def test_a_table_that_is_unreadable_is_not_absent(store):
+def test_an_unreadable_table_is_not_absent(store):
     root = store()
     remove(root, "consumerOffset.json")
     (root / "config" / "consumerOffset.json").mkdir()
     assert "CF03" not in {finding.id for finding in grave(root, "note")}
 
 
-def test_no_name_of_a_group_is_left_where_groups_are_hidden(store, capsys):
+def test_no_group_name_is_shown_where_groups_are_masked(store, capsys):
     root = store()
     declare(root, "OrderEvents", readQueueNums=2)
     edit(root, "topics.json", "PaymentEvents", "Elsewhere")
@@ -320,27 +325,27 @@ def grave_ids(root: Path) -> list[str]:
     return [finding.id for finding in checked(root) if at_least(finding.severity, "warn")]
 
 
-def test_it_is_one_finding_with_what_they_lack_and_what_the_store_lacks(tmp_path):
-    """Five topics were declared again by hand, one command each, over the offsets of another broker."""
+def test_tables_of_another_broker_are_one_finding_with_both_differences(tmp_path):
+    """A user declared five topics again by hand, although the offsets belonged to another broker."""
     new_store = healthy()
     root = new_store.write(tmp_path / "store")
     BROKEN["CF14"](root, new_store)
     assert grave_ids(root) == ["CF14"]
-    (finding,) = [item for item in checked(root) if item.id == "CF14"]
+    (finding,) = [finding for finding in checked(root) if finding.id == "CF14"]
     assert (finding.evidence["lacking"], finding.evidence["withoutQueues"]) == (
         ["Orders", "Payments"],
         ["Prices", "Stock"],
     )
-    assert {one.caused_by for one in checked(root) if one.id in ("CQ14", "CF08")} == {"CF14"}
+    assert {finding.caused_by for finding in checked(root) if finding.id in ("CQ14", "CF08")} == {"CF14"}
 
 
-def test_a_single_topic_that_is_missing_is_no_other_broker(tmp_path):
+def test_a_single_missing_topic_does_not_mean_another_broker(tmp_path):
     root = healthy().write(tmp_path / "store")
     table(root, "topics.json", json.dumps({"topicConfigTable": {"Orders": {}}}))
     assert grave_ids(root) == ["CQ14"]
 
 
-def test_offsets_of_deleted_topics_are_no_other_broker(tmp_path):
+def test_offsets_of_deleted_topics_do_not_mean_another_broker(tmp_path):
     root = healthy().write(tmp_path / "store")
     table(root, "topics.json", json.dumps({"topicConfigTable": {"Orders": {}, "Payments": {}}}))
     offsets = {"Old@billing": {"0": 7}, "Older@billing": {"0": 8}, "Oldest@billing": {"0": 9}}
@@ -349,10 +354,10 @@ def test_offsets_of_deleted_topics_are_no_other_broker(tmp_path):
 
 
 @pytest.mark.golden
-@pytest.mark.parametrize("other", ["broker-retries", "broker-transactions-5.4.0"])
-def test_tables_of_real_brokers_changed_for_one_another(golden, tmp_path, other):
+@pytest.mark.parametrize("other_store", ["broker-retries", "broker-transactions-5.4.0"])
+def test_swapped_tables_of_real_brokers(golden, tmp_path, other_store):
     root = tmp_path / "store"
     shutil.copytree(golden("broker-orders"), root)
     shutil.rmtree(root / "config")
-    shutil.copytree(golden(other) / "config", root / "config")
+    shutil.copytree(golden(other_store) / "config", root / "config")
     assert grave_ids(root) == ["CF14"]

@@ -1,4 +1,6 @@
-"""Timers whose queue, log, wheel and ``timercheck`` do not fit: each state is built in a broker's own store."""
+"""Timers whose queue, log, wheel and ``timercheck`` contradict each other. Each state is built in a broker's own
+store.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,7 @@ WAITING = 5
 
 @pytest.fixture
 def store(golden, tmp_path) -> Path:
-    """A copy of a broker's store with timers; of its wheel only what is not zero is written."""
+    """Copy a broker's store with timers. Only the nonzero part of the wheel is written."""
     source, root = golden("broker-pop"), tmp_path / "store"
     shutil.copytree(source, root, ignore=shutil.ignore_patterns("timerwheel"))
     data = (source / "timerwheel").read_bytes()
@@ -67,12 +69,12 @@ def first_waiting(root: Path) -> timer.TimerLogUnit:
     return next(unit for unit in units(root) if unit.due >= checked(root).last_read_time)
 
 
-def test_timers_as_a_broker_leaves_them_are_healthy(store):
+def test_a_brokers_own_timers_are_healthy(store):
     assert sum(unit.due >= checked(store).last_read_time for unit in units(store)) == WAITING
     assert findings_of(store, "note") == []
 
 
-def test_a_count_ahead_of_the_queue_is_a_warning_where_the_timer_log_knows_better(store):
+def test_a_count_ahead_of_the_queue_is_a_warning_if_the_timer_log_has_the_right_one(store):
     patch(store / "config" / "timercheck", 16, struct.pack(">q", 9000))
     (finding,) = findings_of(store)
     assert (finding.id, finding.severity, finding.offset) == ("TM01", "warn", 16)
@@ -83,12 +85,12 @@ def test_a_count_ahead_of_the_queue_is_a_warning_where_the_timer_log_knows_bette
     assert findings_of(store, "note") == []
 
 
-def run(found: Finding) -> None:
-    assert found.command is not None
-    subprocess.run(found.command, shell=True, check=True, capture_output=True)
+def run(finding: Finding) -> None:
+    assert finding.command is not None
+    subprocess.run(finding.command, shell=True, check=True, capture_output=True)
 
 
-def test_it_is_an_error_where_nothing_knows_better(store):
+def test_a_count_ahead_of_the_queue_is_an_error_without_a_timer_log(store):
     patch(store / "config" / "timercheck", 16, struct.pack(">q", 9000))
     shutil.rmtree(store / "timerlog")
     observed = {finding.id: finding for finding in findings_of(store)}
@@ -96,7 +98,7 @@ def test_it_is_an_error_where_nothing_knows_better(store):
 
 
 @pytest.mark.parametrize("how", ["gone", "empty"])
-def test_without_timercheck_all_is_taken_in_again(how, store):
+def test_without_timercheck_all_timers_are_read_again(how, store):
     file = store / "config" / "timercheck"
     file.unlink() if how == "gone" else file.write_bytes(b"")
     (finding,) = findings_of(store)
@@ -107,8 +109,8 @@ def test_without_timercheck_all_is_taken_in_again(how, store):
 def test_a_waiting_unit_that_leads_elsewhere_is_never_delivered(store):
     unit = first_waiting(store)
     with open_store(store) as opened:
-        other = next(iter(opened.units()))
-    patch(timer_log(store), unit.offset + 28, struct.pack(">q", other.offset))
+        other_unit = next(iter(opened.units()))
+    patch(timer_log(store), unit.offset + 28, struct.pack(">q", other_unit.offset))
     (finding,) = findings_of(store)
     assert (finding.id, finding.severity, finding.file, finding.offset) == (
         "TM02",
@@ -116,7 +118,7 @@ def test_a_waiting_unit_that_leads_elsewhere_is_never_delivered(store):
         str(timer_log(store)),
         unit.offset,
     )
-    assert f"where a unit of {other.topic} is (due 2026-" in finding.message
+    assert f"where a unit of {other_unit.topic} is (due 2026-" in finding.message
     assert finding.evidence["messages"] == 1
 
 
@@ -139,7 +141,7 @@ def test_waiting_messages_that_the_log_has_deleted_are_counted(store, monkeypatc
 
 
 @pytest.mark.parametrize("how", ["gone", "empty", "zero"])
-def test_a_timer_log_that_is_lost_takes_what_waits_with_it(how, store):
+def test_a_lost_timer_log_loses_the_waiting_messages(how, store):
     waiting = [unit for unit in units(store) if unit.due >= checked(store).last_read_time]
     if how == "gone":
         shutil.rmtree(store / "timerlog")
@@ -159,7 +161,7 @@ def test_a_timer_log_that_is_lost_takes_what_waits_with_it(how, store):
 
 
 @pytest.mark.parametrize("how", ["gone", "zero"])
-def test_a_wheel_that_is_lost_is_made_again_by_the_next_start(how, store):
+def test_a_lost_wheel_is_rebuilt_by_the_next_start(how, store):
     wheel = store / "timerwheel"
     wheel.unlink()
     if how == "zero":
@@ -171,16 +173,16 @@ def test_a_wheel_that_is_lost_is_made_again_by_the_next_start(how, store):
     assert "the next start of RocketMQ 5.3.3 rebuilds it" in finding.message
 
 
-def test_a_wheel_is_not_made_again_from_further_back_than_two_files(store):
-    """The same timer log in files of 1,092 bytes: 21 units and a blank."""
+def test_a_wheel_is_rebuilt_from_at_most_two_files(store):
+    """The same timer log is split into files of 1,092 bytes: 21 units and a blank each."""
     data, size = timer_log(store).read_bytes(), 1108
     saved_units = units(store)
     shutil.rmtree(store / "timerlog")
     (store / "timerlog").mkdir()
     (store / "timerwheel").unlink()
     per_file = 20
-    first = next(n for n, unit in enumerate(saved_units) if unit.due >= checked(store).last_read_time)
-    old = saved_units[first]
+    first_waiting_index = next(n for n, unit in enumerate(saved_units) if unit.due >= checked(store).last_read_time)
+    old = saved_units[first_waiting_index]
     runs = [
         [old, *saved_units[: per_file - 1]],
         *(saved_units[position : position + per_file] for position in range(0, 160, per_file)),
@@ -196,15 +198,16 @@ def test_a_wheel_is_not_made_again_from_further_back_than_two_files(store):
     assert checked(store).flush_position == 0
 
 
-def test_nothing_is_said_while_a_broker_moves_them(store, monkeypatch):
+def test_no_finding_while_a_broker_moves_the_timers(store, monkeypatch):
     shutil.rmtree(store / "timerlog")
     monkeypatch.setattr("engine.inspection.snapshot.lock_state", lambda *_: "held")
     assert not [finding for finding in findings_of(store, "note") if finding.id.startswith("TM")]
 
 
 def test_a_time_that_the_wheel_has_not_reached_is_an_error(store):
-    """The timer of a real 5.3.3 whose timercheck was ten minutes ahead delivered nothing that became due meanwhile, and
-    check said that there are no problems. With the time of the command it delivered all of them.
+    """The timer of a real 5.3.3 whose timercheck was ten minutes ahead did not deliver the messages due meanwhile, and
+    check
+    reported no problems. With the time of the printed command it delivered all of them.
     """
     waiting = [unit.due for unit in units(store) if unit.due >= checked(store).last_read_time]
     patch(store / "config" / "timercheck", 0, struct.pack(">q", max(waiting) + 3_600_000))
@@ -222,19 +225,19 @@ def test_a_time_that_the_wheel_has_not_reached_is_an_error(store):
     assert findings_of(store, "note") == []
 
 
-def test_a_broker_that_was_idle_when_it_was_closed_has_passed_over_nothing(store):
+def test_a_broker_that_was_idle_when_it_closed_skipped_no_message(store):
     waiting = [unit.due for unit in units(store) if unit.due >= checked(store).last_read_time]
     patch(store / "config" / "timercheck", 0, struct.pack(">q", min(waiting) - 1000))
     assert findings_of(store, "note") == []
 
 
 def passed_over(root: Path) -> Finding:
-    (found,) = [finding for finding in findings_of(root) if finding.id == "TM05"]
-    return found
+    (skipped,) = [candidate for candidate in findings_of(root) if candidate.id == "TM05"]
+    return skipped
 
 
 def delivery(root: Path) -> tuple[Unit, Path, int]:
-    """The first timer message that was delivered, its file and its position in it."""
+    """Return the first delivered timer message, its file and its position in it."""
     with open_store(root) as store:
         for item in store.units():
             if isinstance(item, Unit) and item.topic != TIMER_TOPIC and "TIMER_OUT_MS" in item.properties:
@@ -245,7 +248,7 @@ def delivery(root: Path) -> tuple[Unit, Path, int]:
 
 
 def forget_delivery(root: Path) -> str:
-    """Give the first timer message that was delivered another unique key where it is delivered; returns its key."""
+    """Change the unique key of the first timer message where it is delivered; return the original key."""
     unit, path, position = delivery(root)
     key = unit.unique_key
     assert key is not None
@@ -259,18 +262,19 @@ def test_a_message_may_have_been_delivered_where_the_log_is_damaged(store):
     assert "TM05" not in [finding.id for finding in findings_of(store)]
 
 
-def test_a_message_that_was_passed_over_is_reported(store):
-    """A real 5.5.1 passed over a timer message that was larger than its buffer: nothing delivered it, also not after a
-    start with a larger buffer, and check said that there are no problems.
+def test_a_skipped_message_is_reported(store):
+    """A real 5.5.1 skipped a timer message larger than its buffer. It was never delivered, not even after a restart
+    with a
+    larger buffer, and check reported no problems.
     """
     key = forget_delivery(store)
-    found = passed_over(store)
-    assert (found.severity, found.evidence["messages"], found.command) == ("warn", 1, None)
-    assert f"The timer passed over 1 message and never delivered it: {key} for " in found.message
-    assert "send them again" in found.next_step
+    finding = passed_over(store)
+    assert (finding.severity, finding.evidence["messages"], finding.command) == ("warn", 1, None)
+    assert f"The timer passed over 1 message and never delivered it: {key} for " in finding.message
+    assert "send them again" in finding.next_step
 
 
-def test_where_says_that_the_timer_passed_over_a_message(store):
+def test_where_reports_that_the_timer_skipped_a_message(store):
     key = forget_delivery(store)
     with open_store(store) as opened:
         (result,) = where(opened, key)
@@ -280,7 +284,7 @@ def test_where_says_that_the_timer_passed_over_a_message(store):
 
 @pytest.mark.parametrize("precision_ms", [1000, 500])
 def test_where_names_the_last_start_that_delivers_a_waiting_message(store, precision_ms):
-    """A message that waits was "delayed until then", also in a store that nobody starts within seven days of that."""
+    """A waiting message was "delayed until then", even in a store that no broker starts within seven days of that."""
     waiting = first_waiting(store)
     last_start = waiting.due + (7 * 86_400 - 60) * precision_ms
     with open_store(store, MessageStoreConfig(timer_precision_ms=precision_ms)) as opened:
@@ -291,16 +295,16 @@ def test_where_names_the_last_start_that_delivers_a_waiting_message(store, preci
     ]
 
 
-def test_messages_that_the_wheel_still_has_come_with_the_time_set_back(tmp_path):
-    """Nothing was delivered since the first of them was due: then none is delivered twice."""
-    root, made = tmp_path / "store", HandmadeStore()
+def test_messages_in_the_wheel_are_delivered_after_the_time_is_set_back(tmp_path):
+    """No message was delivered since the first of them was due, so none is delivered twice."""
+    root, handmade = tmp_path / "store", HandmadeStore()
     root.mkdir()
-    timer_message_passed_over(root, made)
-    found = passed_over(root)
-    assert (found.severity, found.evidence["messages"]) == ("error", 1)
-    assert "deliver" in found.next_step
-    run(found.of_store(str(root)))
-    assert checked(root).last_read_time == (made.time - 60_000) // 1000 * 1000 + 1000
+    timer_message_passed_over(root, handmade)
+    skipped = passed_over(root)
+    assert (skipped.severity, skipped.evidence["messages"]) == ("error", 1)
+    assert "deliver" in skipped.next_step
+    run(skipped.of_store(str(root)))
+    assert checked(root).last_read_time == (handmade.time - 60_000) // 1000 * 1000 + 1000
     assert "TM05" not in [finding.id for finding in findings_of(root)]
 
 
@@ -314,7 +318,7 @@ def test_messages_that_the_wheel_still_has_come_with_the_time_set_back(tmp_path)
         (None, "with the default maxMessageSize the timer of RocketMQ 5.4.0 reads at most 150"),
     ],
 )
-def test_a_message_that_is_too_large_for_the_buffer_is_named_with_its_size(config, why, tmp_path, monkeypatch):
+def test_a_message_too_large_for_the_buffer_is_reported_with_the_limit(config, why, tmp_path, monkeypatch):
     """A real 5.4.0 with the default maxMessageSize never delivered a body of 4 MiB, and check found no problem."""
     monkeypatch.setattr(
         "engine.inspection.check.timer.MessageStoreConfig", lambda: MessageStoreConfig(max_message_size=50)
@@ -323,7 +327,9 @@ def test_a_message_that_is_too_large_for_the_buffer_is_named_with_its_size(confi
     root.mkdir()
     timer_message_passed_over(root, HandmadeStore())
     with open_store(root, config) as opened:
-        found = next(item for item in check(opened) if isinstance(item, Finding) and item.id == "TM05")
-    assert why in found.message
-    assert (found.severity, found.command) == ("warn", None)
-    assert "aise maxMessageSize before another such message is due" in found.next_step
+        finding = next(
+            candidate for candidate in check(opened) if isinstance(candidate, Finding) and candidate.id == "TM05"
+        )
+    assert why in finding.message
+    assert (finding.severity, finding.command) == ("warn", None)
+    assert "aise maxMessageSize before another such message is due" in finding.next_step

@@ -1,4 +1,4 @@
-"""Queues and a commit log that are not of one store are one finding: entries that point nowhere have no cause each."""
+"""Queues and a commit log of different stores are one finding; the wrong entries are not reported separately."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def checked(root: Path) -> tuple[list[Finding], Summary]:
     return results, summary
 
 
-def grave(found: list[Finding]) -> list[str]:
-    return [finding.id for finding in found if at_least(finding.severity, "warn")]
+def grave(findings: list[Finding]) -> list[str]:
+    return [finding.id for finding in findings if at_least(finding.severity, "warn")]
 
 
-def test_the_log_of_another_store_is_one_finding_and_nothing_is_said_to_be_lost(tmp_path):
-    """It was "an entry of a queue was never written", and the step built the queues again from the wrong log."""
+def test_the_log_of_another_store_is_one_finding_without_losses(tmp_path):
+    """The finding was "an entry of a queue was never written", and its step rebuilt the queues from the wrong log."""
     store = healthy()
     root = store.write(tmp_path / "store")
     BROKEN["CL14"](root, store)
@@ -40,7 +40,7 @@ def test_the_log_of_another_store_is_one_finding_and_nothing_is_said_to_be_lost(
     assert not [step for step in summary.incident["firstSteps"] if "dispatch" in (step["command"] or "")]
 
 
-def test_without_an_index_neither_of_the_two_is_accused(tmp_path):
+def test_without_an_index_neither_log_nor_queues_are_blamed(tmp_path):
     store = healthy()
     root = store.write(tmp_path / "store", index=False)
     BROKEN["CL14"](root, store)
@@ -57,7 +57,7 @@ def test_single_entries_that_point_elsewhere_stay_findings_of_their_own(tmp_path
     assert "CL14" not in grave(checked(root)[0])
 
 
-def test_a_short_queue_of_few_entries_accuses_nobody(tmp_path):
+def test_a_short_queue_is_no_evidence(tmp_path):
     store = HandmadeStore()
     for number in range(6):
         store.put("Orders", number % 2)
@@ -67,27 +67,29 @@ def test_a_short_queue_of_few_entries_accuses_nobody(tmp_path):
     assert "CL14" not in grave(checked(root)[0])
 
 
-def test_queues_of_another_store_beside_those_of_this_one(tmp_path):
+def test_queues_of_another_store_beside_this_stores_queues(tmp_path):
     root = healthy().write(tmp_path / "store")
-    other = HandmadeStore()
+    other_store = HandmadeStore()
     for number in range(40):
-        other.put("Stock", number % 2, body=b"x" * (17 + number))
-    other.write(tmp_path / "other")
+        other_store.put("Stock", number % 2, body=b"x" * (17 + number))
+    other_store.write(tmp_path / "other")
     shutil.move(tmp_path / "other" / "consumequeue" / "Stock", root / "consumequeue" / "Stock")
-    results, summary = checked(root)
-    (finding,) = [item for item in results if item.id == "CL14"]
+    findings, summary = checked(root)
+    (finding,) = [item for item in findings if item.id == "CL14"]
     assert finding.evidence["queues"] == ["Stock/0", "Stock/1"]
-    assert grave(results) == ["CL14"]
+    assert grave(findings) == ["CL14"]
     assert summary.incident["lostAlready"]["messages"] == 0
 
 
 @pytest.mark.full_form(keep=2)
 @pytest.mark.golden
-@pytest.mark.parametrize("other", ["multi-queue-ext-5.3.3", "broker-orders-5.5.1", "broker-retries", "clean-5.5.1"])
-def test_logs_of_real_brokers_changed_for_one_another(golden, tmp_path, other):
+@pytest.mark.parametrize(
+    "other_name", ["multi-queue-ext-5.3.3", "broker-orders-5.5.1", "broker-retries", "clean-5.5.1"]
+)
+def test_logs_of_real_brokers_changed_for_one_another(golden, tmp_path, other_name):
     root = tmp_path / "store"
     shutil.copytree(golden("broker-orders"), root)
     shutil.rmtree(root / "commitlog")
-    shutil.copytree(golden(other) / "commitlog", root / "commitlog")
-    results, _ = checked(root)
-    assert grave(results) == ["CL14"]
+    shutil.copytree(golden(other_name) / "commitlog", root / "commitlog")
+    findings, _ = checked(root)
+    assert grave(findings) == ["CL14"]

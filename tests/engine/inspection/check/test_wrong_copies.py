@@ -1,4 +1,4 @@
-"""A copy that went wrong is one finding: what is wrong in its files has no cause of its own."""
+"""A wrong copy is one finding; defects in its files are not reported separately."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def grave(root: Path) -> list[str]:
 
 
 def test_queue_files_without_a_byte_are_one_finding(tmp_path):
-    """The check ended with a division by zero: the most common length of the queues' files was 0."""
+    """The check failed with a division by zero: the most common length of the queue files was 0."""
     new_store = healthy()
     root = new_store.write(tmp_path / "store")
     BROKEN["DK04"](root, new_store)
@@ -46,9 +46,9 @@ def test_a_single_empty_file_is_no_bad_copy(tmp_path):
 
 @pytest.mark.parametrize(("source", "folder"), [("consumequeue/Orders/0", "consumequeue"), ("index", "index")])
 def test_a_file_of_a_queue_or_of_the_index_among_the_logs_files_hides_no_message(tmp_path, source, folder):
-    """Messages behind its name were "lost already" and ``where`` called them damaged; the steps asked for a replica."""
-    made = healthy()
-    root = made.write(tmp_path / "store")
+    """Messages after its name were "lost already", ``where`` called them damaged, and the steps asked for a replica."""
+    handmade = healthy()
+    root = handmade.write(tmp_path / "store")
     file = max((root / source).iterdir())
     name = f"{400:020d}" if folder == "consumequeue" else file.name
     shutil.copyfile(file, root / "commitlog" / name)
@@ -62,15 +62,15 @@ def test_a_file_of_a_queue_or_of_the_index_among_the_logs_files_hides_no_message
     with open_store(root) as store:
         plan = recovery.plan(store, "5.3")
         assert not plan.will_start
-        assert plan.end_offset == made.units[-1].offset + made.units[-1].size
-        hidden = next(unit for unit in made.units if unit.offset > 400)
+        assert plan.end_offset == handmade.units[-1].offset + handmade.units[-1].size
+        hidden = next(unit for unit in handmade.units if unit.offset > 400)
         assert next(iter(where(store, hidden.keys[0]))).verdict == "found"
 
 
 def test_a_log_file_of_another_length_at_another_place_is_read(tmp_path):
-    """What may hold messages of the log is not left out, whatever its name and length are."""
-    made = healthy()
-    root = made.write(tmp_path / "store")
+    """A file that may contain log messages is not ignored, whatever its name and length are."""
+    handmade = healthy()
+    root = handmade.write(tmp_path / "store")
     (root / "commitlog" / f"{100_000:020d}").write_bytes((root / "commitlog" / f"{0:020d}").read_bytes()[:500])
     with open_store(root) as store:
         assert [file.start_offset for file in store.log.files][-1] == 100_000
@@ -111,10 +111,10 @@ def findings_and_summary(root: Path) -> tuple[list[Finding], Summary]:
     return results, summary
 
 
-def put_in(golden, target: Path, ours: str, other: str, source: int, start: int) -> Path:
-    """A copy of the store ``mine``, with the file ``source`` of the store ``other`` as its file ``start``."""
-    shutil.copytree(golden(ours), target)
-    shutil.copyfile(golden(other) / "commitlog" / name(source), target / "commitlog" / name(start))
+def put_in(golden, target: Path, own_name: str, foreign_name: str, source: int, start: int) -> Path:
+    """Copy the store ``own_name``, with the file ``source`` of the store ``foreign_name`` as its file ``start``."""
+    shutil.copytree(golden(own_name), target)
+    shutil.copyfile(golden(foreign_name) / "commitlog" / name(source), target / "commitlog" / name(start))
     return target
 
 
@@ -131,17 +131,19 @@ CASES = [
 
 
 @pytest.mark.full_form(keep=5)
-@pytest.mark.parametrize(("mine", "other", "source", "start", "lost"), CASES)
-def test_it_is_one_finding_that_says_what_is_lost(golden, tmp_path, mine, other, source, start, lost):
-    """It gave up to 21 errors, "lost already: nothing", and the advice to build the queues again from the wrong log."""
-    results, summary = findings_and_summary(put_in(golden, tmp_path / "store", mine, other, source, start))
-    alone = [finding for finding in results if at_least(finding.severity, "warn") and finding.id != "AB01"]
-    assert [(item.id, item.offset) for item in alone] == [("CL05", start)]
-    assert f"The file {name(start)} does not belong to this log" in alone[0].message
-    assert "Do not rebuild the queues" in alone[0].next_step
-    assert alone[0].command is None
-    assert all(one.caused_by == "CL05" for one in results if one.id in ("RP01", "CK02", "CL01"))
-    assert summary.incident["lostAlready"]["messages"] == alone[0].evidence["queueEntries"] == lost
+@pytest.mark.parametrize(("own_name", "foreign_name", "source", "start", "lost"), CASES)
+def test_it_is_one_finding_that_says_what_is_lost(golden, tmp_path, own_name, foreign_name, source, start, lost):
+    """The check gave up to 21 errors, "lost already: nothing", and the advice to rebuild the queues from the wrong
+    log.
+    """
+    findings, summary = findings_and_summary(put_in(golden, tmp_path / "store", own_name, foreign_name, source, start))
+    serious = [finding for finding in findings if at_least(finding.severity, "warn") and finding.id != "AB01"]
+    assert [(serious_finding.id, serious_finding.offset) for serious_finding in serious] == [("CL05", start)]
+    assert f"The file {name(start)} does not belong to this log" in serious[0].message
+    assert "Do not rebuild the queues" in serious[0].next_step
+    assert serious[0].command is None
+    assert all(finding.caused_by == "CL05" for finding in findings if finding.id in ("RP01", "CK02", "CL01"))
+    assert summary.incident["lostAlready"]["messages"] == serious[0].evidence["queueEntries"] == lost
     assert f"the file {name(start)} of the commit log is not this log's" in summary.incident["whatHappened"].lower()
 
 

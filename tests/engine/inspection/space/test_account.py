@@ -1,4 +1,4 @@
-"""Where the bytes are: every account adds up to the files, to the byte, whatever state the store is in."""
+"""The space account of a store adds up to its files, to the byte, in every state of the store."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _root(golden, name: str) -> Path:
 
 
 @pytest.mark.parametrize("name", golden_stores.names())
-def test_row_83_the_rows_of_every_real_store_add_up_to_its_files(golden, name):
+def test_the_rows_of_every_real_store_add_up_to_its_files(golden, name):
     root = _root(golden, name)
     with open_store(root) as store:
         space, quick = space_of(store), quick_space(store)
@@ -47,7 +47,7 @@ def test_row_83_the_rows_of_every_real_store_add_up_to_its_files(golden, name):
 
 
 @pytest.mark.parametrize("name", golden_stores.names())
-def test_row_83_topics_and_queues_of_every_real_store_are_as_a_plain_count_finds_them(golden, name):
+def test_topics_and_queues_of_every_real_store_match_a_plain_count(golden, name):
     root = _root(golden, name)
     sizes, messages, blanks = naive_space_count.units_by_queue(root / "commitlog")
     with open_store(root) as store:
@@ -63,7 +63,7 @@ def test_row_83_topics_and_queues_of_every_real_store_are_as_a_plain_count_finds
     assert sum(row.bytes for row in space.rows if row.part == "blank") == blanks
     total = sum(sizes.values())
     assert sum(tag.bytes for tag in space.tags) == sum(producer.bytes for producer in space.producers) == total
-    assert sum(item.messages for item in space.tags) == sum(one.messages for one in space.producers)
+    assert sum(tag.messages for tag in space.tags) == sum(producer.messages for producer in space.producers)
 
 
 def _written_store(tmp_path: Path) -> tuple[HandmadeStore, Path]:
@@ -79,8 +79,8 @@ def _written_store(tmp_path: Path) -> tuple[HandmadeStore, Path]:
     return store, store.write(tmp_path / "store")
 
 
-def test_tags_of_one_hash_code_are_told_apart(tmp_path):
-    """``Aa`` and ``BB`` have the same hash code in Java: an account by code alone would take one for the other."""
+def test_tags_with_the_same_hash_code_are_counted_separately(tmp_path):
+    """``Aa`` and ``BB`` have the same hash code in Java. A count by code alone would join them."""
     sample, root = _written_store(tmp_path)
     with open_store(root) as store:
         space = space_of(store)
@@ -94,7 +94,7 @@ def test_tags_of_one_hash_code_are_told_apart(tmp_path):
     assert {producer.name for producer in space.producers} == {"127.0.0.1"}
 
 
-def test_files_tell_their_own_parts(tmp_path):
+def test_files_have_their_own_parts(tmp_path):
     _, root = _written_store(tmp_path)
     with open_store(root) as store:
         files = space_of(store).files
@@ -105,7 +105,7 @@ def test_files_tell_their_own_parts(tmp_path):
         assert 0 < file.first_time <= file.last_time
 
 
-def test_damage_stale_units_and_bytes_behind_the_end_have_rows_of_their_own(tmp_path):
+def test_damage_stale_units_and_bytes_after_the_end_have_separate_rows(tmp_path):
     sample, root = _written_store(tmp_path)
     spoiled, stale = sample.units[5], sample.units[9]
     for unit, position, data in ((spoiled, 4, b"\xff\xff\xff\xff"), (stale, 28, struct.pack(">q", 77))):
@@ -163,7 +163,7 @@ def test_a_deleted_topics_units_are_dead(golden):
     assert space.dead >= sum(row.bytes for row in rows)
 
 
-def test_a_walk_that_is_stopped_says_what_was_not_looked_at(tmp_path):
+def test_a_stopped_walk_reports_the_uncounted_bytes(tmp_path):
     _, root = _written_store(tmp_path)
     with open_store(root) as store:
         space = space_of(store, cancelled=lambda: True)
@@ -173,7 +173,7 @@ def test_a_walk_that_is_stopped_says_what_was_not_looked_at(tmp_path):
 
 
 def test_a_file_that_cannot_be_read_does_not_stop_the_walk(tmp_path):
-    """The Space view said "Stopped" and offered to go on, where everything that can be read was counted."""
+    """The Space view said "Stopped" and offered to continue, although all readable bytes were counted."""
     _, root = _written_store(tmp_path)
     with open_store(root) as store:
         second_file = store.log.files[1].path
@@ -194,7 +194,7 @@ def test_progress_goes_up_to_the_logs_bytes(tmp_path):
     assert reports[-1] == (size, size)
 
 
-def test_the_quick_account_has_the_topics_that_queues_know(tmp_path):
+def test_the_quick_account_has_the_topics_of_the_queues(tmp_path):
     sample, root = _written_store(tmp_path)
     with open_store(root) as store:
         space = quick_space(store)
@@ -234,15 +234,15 @@ def test_holes_are_apparent_not_allocated(tmp_path):
     assert space.allocated < space.bytes
 
 
-def test_a_store_that_loses_a_file_while_it_is_counted_still_answers(tmp_path):
+def test_a_store_can_lose_a_file_while_it_is_counted(tmp_path):
     _, root = _written_store(tmp_path)
-    last = max((root / "commitlog").iterdir())
+    last_file = max((root / "commitlog").iterdir())
     removed = threading.Event()
 
     def progress(_done: int, _total: int) -> None:
         if not removed.is_set():
             removed.set()
-            last.unlink()
+            last_file.unlink()
 
     with open_store(root) as store:
         space = space_of(store, progress=progress)

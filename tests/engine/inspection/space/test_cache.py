@@ -1,4 +1,4 @@
-"""What was counted of finished log files is not counted again, as long as they are the same files."""
+"""Finished log files are counted once, as long as they stay the same files."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def several(golden, tmp_path):
 
 @pytest.fixture
 def walked(monkeypatch) -> list[str]:
-    """Names of the files that are walked."""
+    """Return the list that receives the names of walked files."""
     names: list[str] = []
-    real = space_log._Walk.file
+    walk_file = space_log._Walk.file
 
-    def file(self, log, one, *arguments):
-        names.append(one.name)
-        return real(self, log, one, *arguments)
+    def file(self, log, log_file, *arguments):
+        names.append(log_file.name)
+        return walk_file(self, log, log_file, *arguments)
 
     monkeypatch.setattr(space_log._Walk, "file", file)
     return names
@@ -47,7 +47,7 @@ def count(root, cache) -> Space:
     return replace(space, at=0, took_ms=0)
 
 
-def test_a_second_count_walks_the_last_file_only_and_says_the_same(several, tmp_path, walked) -> None:
+def test_a_second_count_walks_only_the_last_file_and_agrees(several, tmp_path, walked) -> None:
     plain = count(several, None)
     files = list(walked)
     assert len(files) >= 3
@@ -62,25 +62,25 @@ def test_a_second_count_walks_the_last_file_only_and_says_the_same(several, tmp_
     assert files[-1] in walked
 
 
-def test_another_time_length_or_head_of_a_file_has_it_counted_again(several, tmp_path, walked) -> None:
+def test_a_file_with_another_time_length_or_head_is_counted_again(several, tmp_path, walked) -> None:
     cache = tmp_path / "cache"
-    first = sorted((several / "commitlog").iterdir())[0]
+    first_file = sorted((several / "commitlog").iterdir())[0]
     plain = count(several, cache)
-    os.utime(first, ns=(1, 1))
+    os.utime(first_file, ns=(1, 1))
     walked.clear()
     assert count(several, cache) == plain
-    assert walked[0] == first.name
+    assert walked[0] == first_file.name
     walked.clear()
     count(several, cache)
-    assert first.name not in walked
-    status = first.stat()
-    with first.open("r+b") as file:
+    assert first_file.name not in walked
+    status = first_file.stat()
+    with first_file.open("r+b") as file:
         file.seek(4)
         file.write(b"\0\0\0\0")
-    os.utime(first, ns=(status.st_atime_ns, status.st_mtime_ns))
+    os.utime(first_file, ns=(status.st_atime_ns, status.st_mtime_ns))
     walked.clear()
     damaged = count(several, cache)
-    assert walked[0] == first.name
+    assert walked[0] == first_file.name
     assert damaged != plain
     assert damaged.equal
 
@@ -97,7 +97,7 @@ def test_a_cache_that_cannot_be_read_or_written_changes_nothing(several, tmp_pat
     assert count(several, blocked) == plain
 
 
-def test_a_count_that_was_stopped_goes_on_where_it_was(several, tmp_path, walked) -> None:
+def test_a_stopped_count_continues_where_it_was(several, tmp_path, walked) -> None:
     request = iter([False] * 2 + [True] * 1000)
     with open_store(several) as store:
         cut = space_of(store, cancelled=lambda: next(request), cache=tmp_path / "cache")

@@ -1,4 +1,4 @@
-"""Every file of a store: the log's first, by kind, with the bytes that the disk gave it."""
+"""The list of a store's files: the log's first, by kind, with their allocated bytes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_a_hole_is_not_allocated(root):
     assert (actual_file.size, actual_file.allocated) == (1 << 20, 0)
 
 
-def test_files_that_grew_or_went_meanwhile_are_counted(root):
+def test_files_that_grew_or_disappeared_meanwhile_are_counted(root):
     with open_store(root) as store:
         files = list_files(store)
         assert still_as_listed(store.reading, files) == 0

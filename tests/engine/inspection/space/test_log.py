@@ -44,21 +44,21 @@ def test_days_are_those_of_the_store_times(tmp_path):
     assert len(counts) >= 3
 
 
-def test_what_a_broker_wrote_behind_the_walk_is_not_called_damage(tmp_path):
+def test_bytes_that_a_broker_wrote_during_the_walk_are_no_damage(tmp_path):
     from engine.inspection.space.log import walk_space
 
-    sample, root = _written_store(tmp_path)
-    last = max((root / "commitlog").iterdir())
-    position = sample.end % 4096
+    handmade, root = _written_store(tmp_path)
+    last_file = max((root / "commitlog").iterdir())
+    position = handmade.end % 4096
 
     def write_on(done: int, _total: int) -> None:
-        if done >= sample.end - 1:
-            with last.open("r+b") as file:
+        if done >= handmade.end - 1:
+            with last_file.open("r+b") as file:
                 file.seek(position + 100)
                 file.write(b"new bytes")
 
     with open_store(root) as store:
-        results = walk_space(store.log, progress=write_on, live=True)
-    item = results.files[-1]
-    assert item.unreadable == 0
-    assert item.written + item.blank + item.zero == 4096 - 109
+        space = walk_space(store.log, progress=write_on, live=True)
+    file_space = space.files[-1]
+    assert file_space.unreadable == 0
+    assert file_space.written + file_space.blank + file_space.zero == 4096 - 109

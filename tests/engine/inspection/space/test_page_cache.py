@@ -1,4 +1,4 @@
-"""The page cache of a store: file by file for the log, in all for queues and index."""
+"""The page cache of a store: per file for the log, in total for queues and index."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _root(tmp_path):
     return store.write(tmp_path / "store")
 
 
-def test_every_file_of_the_log_is_asked_about(tmp_path):
+def test_every_file_of_the_log_is_measured(tmp_path):
     with open_store(_root(tmp_path)) as store:
         actual_page_cache = page_cache.page_cache(store)
         sizes = [(file.name, file.size) for file in store.log.files]
@@ -27,7 +27,7 @@ def test_every_file_of_the_log_is_asked_about(tmp_path):
     assert all(0 <= share <= 1 for file in actual_page_cache.files for share in file.shares)
 
 
-def test_a_file_that_went_is_left_out(tmp_path):
+def test_a_deleted_file_is_left_out(tmp_path):
     root = _root(tmp_path)
     with open_store(root) as store:
         files = len(store.log.files)
@@ -35,7 +35,7 @@ def test_a_file_that_went_is_left_out(tmp_path):
         assert len(page_cache.page_cache(store).files) == files - 1
 
 
-def test_what_the_system_does_not_tell_is_a_reason(tmp_path, monkeypatch):
+def test_a_system_without_the_call_gives_a_reason(tmp_path, monkeypatch):
     def refuse(_path, _reading):
         raise ResidencyUnknown("this system has no mincore")
 
@@ -46,8 +46,8 @@ def test_what_the_system_does_not_tell_is_a_reason(tmp_path, monkeypatch):
     assert "no mincore" in actual_page_cache.why
 
 
-def test_a_log_that_cannot_be_asked_about_is_not_told_as_one_of_no_bytes(tmp_path, monkeypatch):
-    """Space said "CommitLog 0 B / 0 B" of a log without read rights."""
+def test_an_unreadable_log_is_not_reported_as_empty(tmp_path, monkeypatch):
+    """Space reported "CommitLog 0 B / 0 B" for a log without read permission."""
     page_map = page_cache.page_map
 
     def refuse(path, reading):

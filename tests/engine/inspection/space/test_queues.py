@@ -1,4 +1,4 @@
-"""Bytes of queues and index by what they are: every byte in one part, and shares that add up."""
+"""The parts of queue and index files: every byte belongs to one part, and the shares add up."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_shares_add_up_to_the_whole(total, weights):
     assert sum(share_out(total, parts).values()) == total
 
 
-def test_what_is_written_first_takes_what_the_disk_gave():
+def test_allocated_bytes_are_assigned_to_the_written_part_first():
     assert share_out(100, [("entries", 80), ("unused", 320)]) == {"entries": 80, "unused": 20}
     assert share_out(500, [("entries", 80), ("unused", 320)]) == {"entries": 80, "unused": 420}
 
@@ -34,20 +34,20 @@ def small_store():
     return store
 
 
-def test_entries_and_room_are_all_bytes_of_the_files(small_store, tmp_path):
+def test_entries_and_free_space_are_all_bytes_of_the_files(small_store, tmp_path):
     with open_store(small_store.write(tmp_path / "s")) as store:
         files = list_files(store)
         parts = [*queue_parts(store, files), *index_parts(store, files)]
     for kind in ("consumequeue", "index"):
         assert sum(part.bytes for part in parts if part.kind == kind) == sum(f.size for f in files if f.kind == kind)
-        assert sum(item.allocated for item in parts if item.kind == kind) == sum(
+        assert sum(part.allocated for part in parts if part.kind == kind) == sum(
             f.allocated for f in files if f.kind == kind
         )
-    entries = next(one for one in parts if (one.kind, one.part) == ("consumequeue", "entries"))
+    entries = next(part for part in parts if (part.kind, part.part) == ("consumequeue", "entries"))
     assert (entries.bytes, entries.messages, entries.topic, entries.queue_id) == (1000, 50, "Orders", 0)
 
 
-def test_entries_behind_the_log_are_stale_and_those_before_it_below_the_minimum(small_store, tmp_path):
+def test_entries_after_the_log_are_stale_and_those_before_it_below_the_minimum(small_store, tmp_path):
     root = small_store.write(tmp_path / "s")
     zero_log_from(root, small_store.units[45].offset)
     min((root / "commitlog").iterdir()).unlink()

@@ -1,4 +1,4 @@
-"""Verdicts of ``where`` held against what real clients and brokers said of the same messages."""
+"""Verdicts of ``where`` compared with the reports of real clients and brokers about the same messages."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from engine.system_names import OP_TOPIC
 
 pytestmark = pytest.mark.golden
 
-HERE = {"found", "consumed", "notConsumed"}
+PRESENT = {"found", "consumed", "notConsumed"}
 TRANSACTIONS = ("broker-transactions", "broker-transactions-4.9.7")
 RETRIES = ("broker-retries", "broker-retries-4.9.7")
 
@@ -40,14 +40,14 @@ PLANS = {
 
 @pytest.mark.parametrize("name", TRANSACTIONS)
 @pytest.mark.parametrize("plan", PLANS)
-def test_a_transaction_ends_as_its_producer_said(opened, golden_account, name, plan):
+def test_a_transaction_ends_as_its_producer_decided(opened, golden_account, name, plan):
     halves = [line["msgId"] for line in truth_lines(golden_account, name, "half") if line["plan"] == plan]
     counts = Counter(verdict(opened(name), key) for key in [halves[0], *sample(halves, 12)])
     assert set(counts) == {PLANS[plan]}
 
 
 @pytest.mark.parametrize("name", TRANSACTIONS)
-def test_a_half_that_was_given_up_stays_half_and_says_so(opened, golden_account, name):
+def test_a_discarded_half_stays_half_and_is_reported(opened, golden_account, name):
     never = [line["msgId"] for line in truth_lines(golden_account, name, "half") if line["plan"] == "never"]
     results = [next(where(opened(name), key)) for key in never]
     given_up = [result for result in results if result.topic == "TRANS_CHECK_MAX_TIME_TOPIC"]
@@ -56,34 +56,38 @@ def test_a_half_that_was_given_up_stays_half_and_says_so(opened, golden_account,
     assert all("given up" not in result.next_step for result in results if result not in given_up)
 
 
-def test_the_op_message_that_settled_a_half_has_a_place(opened, golden_account):
+def test_the_op_message_that_decided_a_half_has_an_offset(opened, golden_account):
     store = opened("broker-transactions")
     ended = [
         line["msgId"] for line in truth_lines(golden_account, "broker-transactions", "half") if line["plan"] != "never"
     ]
-    results = [one for key in ended[:5] for one in next(where(store, key)).evidence if one.what == "op message"]
-    assert results
-    for item in results:
-        unit = store.log.unit_at(item.offset)
+    op_messages = [
+        evidence for key in ended[:5] for evidence in next(where(store, key)).evidence if evidence.what == "op message"
+    ]
+    assert op_messages
+    for op_message in op_messages:
+        unit = store.log.unit_at(op_message.offset)
         assert unit.topic == OP_TOPIC
-        assert item.holds.split()[3] in unit.body.decode().split(",")
-        assert item.file == store.log.file_name(item.offset)
+        assert op_message.holds.split()[3] in unit.body.decode().split(",")
+        assert op_message.file == store.log.file_name(op_message.offset)
 
 
-def test_a_committed_message_stays_committed_though_it_was_checked_again_and_given_up(opened, golden_account):
-    """The op messages of 5.x are written some seconds late: the check runs before, and the half is appended again."""
-    first = truth_lines(golden_account, "broker-transactions", "half")[0]["msgId"]
-    (result,) = where(opened("broker-transactions"), first)
+def test_a_committed_message_stays_committed_after_a_later_check(opened, golden_account):
+    """The op messages of 5.x are written some seconds late: the check runs first, and the half message is appended
+    again.
+    """
+    message_id = truth_lines(golden_account, "broker-transactions", "half")[0]["msgId"]
+    (result,) = where(opened("broker-transactions"), message_id)
     assert result.verdict == "found"
-    assert result.topic == "PaymentEvents"  # the place is that of the copy that consumers read
-    assert any("TRANS_CHECK_MAX_TIME_TOPIC/0/0: half" in item.holds for item in result.evidence)
+    assert result.topic == "PaymentEvents"  # the offset is that of the copy that consumers read
+    assert any("TRANS_CHECK_MAX_TIME_TOPIC/0/0: half" in evidence.holds for evidence in result.evidence)
 
 
 # -- delayed, retried, dead
 
 
 def outcome(line, answers, recalled):
-    """What the truth lets expect of a sent message."""
+    """Return the verdict that the client's reports imply for a sent message."""
     if line["msgId"] in recalled:
         return "rolledBack"
     if any(name.startswith(("DELAY", "TIMER_")) for name in line["properties"]):
@@ -118,7 +122,7 @@ def test_a_message_whose_group_cannot_have_dead_letters_is_retried_without_end(o
 
 
 @pytest.mark.parametrize("name", RETRIES)
-def test_a_group_hears_of_its_own_retries_only(opened, golden_account, name):
+def test_a_group_has_only_its_own_retries(opened, golden_account, name):
     answers = defaultdict(list)
     for line in truth_lines(golden_account, name, "received"):
         if line["topic"] == "OrderEvents":
@@ -158,7 +162,7 @@ def test_pop_retries_belong_to_their_group(opened, golden_account):
 # -- groups and filters
 
 
-def test_sql_filters_hide_what_their_groups_were_not_given(opened, golden_account):
+def test_sql_filters_hide_messages_that_their_groups_did_not_get(opened, golden_account):
     name = "broker-sqlfilter"
     groups = {line["group"] for line in truth_lines(golden_account, name, "subscription")}
     got = defaultdict(set)
@@ -166,7 +170,7 @@ def test_sql_filters_hide_what_their_groups_were_not_given(opened, golden_accoun
         got[line["group"]].add(line["msgId"])
     sends = [line["msgId"] for line in truth_lines(golden_account, name, "send") if line["topic"] == "OrderEvents"]
     for group in groups:
-        for key in sample(sends[:-60], 40):  # the last were sent when the groups had left
+        for key in sample(sends[:-60], 40):  # the last messages were sent after the groups had left
             assert verdict(opened(name), key, group=group) == ("consumed" if key in got[group] else "hiddenByTag")
 
 
@@ -197,15 +201,16 @@ def test_a_tag_code_that_is_not_the_units_hides_it(spoiled, opened, golden_accou
 # -- batches, light queues, names
 
 
-def test_each_element_of_a_batch_answers_to_the_id_that_its_sender_was_told(opened, golden_account):
-    """A 5.x broker puts the batch's key behind each element's own: readers and the index know only that one.
+def test_each_element_of_a_batch_is_found_by_its_producers_id(opened, golden_account):
+    """A 5.x broker appends the batch's key after each element's own key. Readers and the index use only the batch's
+    key.
 
-    The producer's log has the elements' own ids. Asked for them, nothing was found, though all of them are there.
+    The producer's log has the elements' own ids. A query by such an id found nothing, although all messages exist.
     """
     for name in ("broker-orders", "broker-orders-4.9.7"):
         for line in truth_lines(golden_account, name, "batch")[:3]:
-            own, ids = line["msgId"].split(","), line["offsetMsgId"].split(",")
-            for key, offset_id in zip(own, ids, strict=True):
+            element_ids, offset_ids = line["msgId"].split(","), line["offsetMsgId"].split(",")
+            for key, offset_id in zip(element_ids, offset_ids, strict=True):
                 (by_key,), (by_id,) = where(opened(name), key), where(opened(name), offset_id)
                 assert by_key.verdict == by_id.verdict == "found"
                 assert by_key.physical_offset == by_id.physical_offset == parse_offset_message_id(offset_id)[1]
@@ -221,17 +226,17 @@ def test_a_batchs_shared_key_names_all_of_its_messages(opened, golden_account):
 
 
 def test_one_result_for_each_message_of_a_key(opened, golden_account):
-    request_fields = {}
+    offsets_by_key = {}
     for line in truth_lines(golden_account, "broker-orders", "query"):
         if line.get("results"):
-            request_fields.setdefault(line["key"], set()).update(
+            offsets_by_key.setdefault(line["key"], set()).update(
                 int(item.rpartition("#")[2]) for item in line["results"]
             )
-    key = max(request_fields, key=lambda one: len(request_fields[one]))
+    key = max(offsets_by_key, key=lambda query_key: len(offsets_by_key[query_key]))
     results = list(where(opened("broker-orders"), key))
     offsets = [result.physical_offset for result in results]
     assert len(set(offsets)) == len(offsets)
-    assert request_fields[key] <= set(offsets)
+    assert offsets_by_key[key] <= set(offsets)
     assert offsets == sorted(offsets, reverse=True)
 
 
@@ -250,7 +255,7 @@ def test_messages_of_light_and_batch_queues_are_found(opened, golden_account):
         assert verdict(store, line["msgId"]) == "found"
         middle = line["queueOffset"] + len(line["elements"]) - 1
         assert verdict(store, f"{line['topic']}/{line['queueId']}/{middle}") == "found"
-    assert verdict(store, "%LMQ%room-0/0/4") in HERE
+    assert verdict(store, "%LMQ%room-0/0/4") in PRESENT
 
 
 def test_ids_with_sixteen_byte_hosts_in_either_case(opened, golden_account):
@@ -267,7 +272,7 @@ def test_ids_with_sixteen_byte_hosts_in_either_case(opened, golden_account):
 
 
 @pytest.mark.parametrize("name", [*CLEAN, "broker-orders", "multi-queue-ext-5.3.3", "batchcq-5.3.3"])
-def test_what_never_was(opened, name):
+def test_ids_that_never_existed(opened, name):
     store = opened(name)
     units = [item for item in itertools.islice(store.log.walk(), 40) if isinstance(item, Unit)]
     host = units[0].store_host_raw
@@ -295,9 +300,9 @@ def test_what_never_was(opened, name):
     for text in texts:
         (result,) = where(store, text)
         assert (text, result.verdict) == (text, "neverSeen")
-    other = (bytes([10, 9, 8, 7]) + (10911).to_bytes(4, "big") + units[7].offset.to_bytes(8, "big")).hex().upper()
-    (result,) = where(store, other)
-    assert result.verdict == "unknown"  # of another broker: its store may have it
+    foreign_id = (bytes([10, 9, 8, 7]) + (10911).to_bytes(4, "big") + units[7].offset.to_bytes(8, "big")).hex().upper()
+    (result,) = where(store, foreign_id)
+    assert result.verdict == "unknown"  # the id names another broker, whose store may have the message
     assert f"{units[7].topic}/{units[7].queue_id}/{units[7].queue_offset}" in result.evidence[0].holds
 
 
@@ -327,18 +332,18 @@ CODES = [
 
 
 @pytest.mark.parametrize(("text", "status", "expected"), CODES)
-def test_the_exit_code_tells_whether_it_is_there(golden, text, status, expected):
+def test_the_exit_code_shows_whether_the_message_exists(golden, text, status, expected):
     code, out, err = agree.command("where", golden("clean-5.3.3"), text, "--json")
     assert (code, err) == (status, "")
     assert f'"verdict": "{expected}"' in out or f'"verdict":"{expected}"' in out
 
 
-def test_a_message_has_a_life_and_a_command_that_copies_it_out(golden, tmp_path):
+def test_a_message_has_a_history_and_a_command_that_copies_it_out(golden, tmp_path):
     path = golden("broker-orders")
     with open_store(path) as store:
         unit = store.log.items(store.log.min_offset, 1)[0]
         (result,) = where(store, str(unit.offset))
-    steps = [item.step for item in result.life]
+    steps = [event.step for event in result.life]
     assert steps == ["born", "stored", "dispatched", "indexed", "consumed"]
     assert (result.life[0].timestamp, result.life[1].timestamp) == (unit.born_timestamp, unit.store_timestamp)
     assert result.life[1].offset == unit.offset
@@ -352,7 +357,7 @@ def test_a_message_has_a_life_and_a_command_that_copies_it_out(golden, tmp_path)
     code, _, error = agree.command("copy", path, str(tmp_path / "new"), *command[4:])
     assert code == 0, error
     with open_store(tmp_path / "new") as copied:
-        (only,) = [one for one in copied.log.items(0, 5) if isinstance(one, Unit)]
+        (only,) = [copied_item for copied_item in copied.log.items(0, 5) if isinstance(copied_item, Unit)]
     assert (only.body, only.unique_key) == (unit.body, unit.unique_key)
 
 

@@ -1,4 +1,4 @@
-"""Verdicts of ``where`` on messages that are not all there: expired, cut off, without queue or index, damaged."""
+"""Verdicts of ``where`` on incomplete messages: expired, cut off, without queue or index, damaged."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ def test_expired_messages_by_every_kind_of_id(opened, golden_account):
 
 def test_expired_unique_keys(opened):
     store = opened("first-files-deleted-5.3.3")
-    first = next(item for item in store.log.walk() if isinstance(item, Unit) and item.unique_key)
-    number = int(first.unique_key[-4:], 16)
+    first_unit = next(unit for unit in store.log.walk() if isinstance(unit, Unit) and unit.unique_key)
+    number = int(first_unit.unique_key[-4:], 16)
     for older in range(number - 1, 0, -500):
-        assert verdict(store, f"{first.unique_key[:-4]}{older:04X}") == "expired"
-    by_index = next(where(store, f"{first.unique_key[:-4]}{number - 1:04X}"))
-    assert any(one.what == "index" and one.offset < store.log.min_offset for one in by_index.evidence)
+        assert verdict(store, f"{first_unit.unique_key[:-4]}{older:04X}") == "expired"
+    by_index = next(where(store, f"{first_unit.unique_key[:-4]}{number - 1:04X}"))
+    assert any(evidence.what == "index" and evidence.offset < store.log.min_offset for evidence in by_index.evidence)
 
 
 # -- cut off by recovery
@@ -62,14 +62,14 @@ def test_expired_unique_keys(opened):
 
 @pytest.mark.full_form(keep=4)
 @pytest.mark.parametrize(("name", "archive"), CUT_OFF)
-def test_what_was_acknowledged_and_is_behind_the_end_was_cut_off(opened, golden_account, name, archive):
+def test_acknowledged_messages_after_the_end_were_cut_off(opened, golden_account, name, archive):
     store = opened(name, archive)
     puts = acknowledged(golden_account, name)
-    behind = [put for put in puts if put["phy"] >= store.log.max_offset]
-    # In crash-flip the first of them still has its bytes, and they are wrong.
-    assert behind
-    for put in sample(behind, 20):
-        expected = {"truncated", "damaged"} if put is behind[0] else {"truncated"}
+    cut_off = [put for put in puts if put["phy"] >= store.log.max_offset]
+    # In crash-flip the first of them still has its bytes, but they are wrong.
+    assert cut_off
+    for put in sample(cut_off, 20):
+        expected = {"truncated", "damaged"} if put is cut_off[0] else {"truncated"}
         assert verdict(store, put["msgId"]) in expected
         if put["kind"] in {"normal", "compressed", "delay", "commit"}:
             assert verdict(store, f"{put['topic']}/{put['queue']}/{put['queueOffset']}") in expected
@@ -77,21 +77,21 @@ def test_what_was_acknowledged_and_is_behind_the_end_was_cut_off(opened, golden_
         assert verdict(store, put["msgId"]) not in {"truncated", "damaged", "expired", "neverSeen", "unknown"}
 
 
-def test_a_flipped_body_is_damaged_and_what_follows_it_is_cut_off(opened):
+def test_a_flipped_body_is_damaged_and_following_units_are_cut_off(opened):
     store = opened("crash-flip-5.3.3")
-    flipped = next(item for item in store.log.walk() if isinstance(item, Unit) and item.crc == "bad")
+    flipped = next(unit for unit in store.log.walk() if isinstance(unit, Unit) and unit.crc == "bad")
     place = f"{flipped.topic}/{flipped.queue_id}/{flipped.queue_offset}"
     for text in (flipped.offset_msg_id, flipped.unique_key, place):
         (result,) = where(store, text)
         assert result.verdict == "damaged"
-        assert any(one.what == "body CRC" for one in result.evidence)
-    following = next(item for item in store.log.walk(flipped.end) if isinstance(item, Unit) and item.unique_key)
+        assert any(evidence.what == "body CRC" for evidence in result.evidence)
+    following = next(unit for unit in store.log.walk(flipped.end) if isinstance(unit, Unit) and unit.unique_key)
     assert verdict(store, following.unique_key) == "truncated"
 
 
 @pytest.mark.parametrize("archive", ["store", "store-recovered"])
-def test_of_four_sends_without_an_answer_three_are_there(opened, golden_account, archive):
-    """The broker died between storing and answering: the truth page says how many."""
+def test_three_of_four_unanswered_sends_exist(opened, golden_account, archive):
+    """The broker was killed between storing and answering. The recorded truth says how many sends it stored."""
     name = "broker-crash"
     answered = {line.get("keys") for line in truth_lines(golden_account, name, "send")}
     tried = [
@@ -108,13 +108,15 @@ def test_of_four_sends_without_an_answer_three_are_there(opened, golden_account,
 
 
 @pytest.mark.parametrize("live", ["live-1", "live-3"])
-def test_what_was_still_in_the_transient_pool_is_not_here(golden, golden_account, live):
+def test_messages_only_in_the_transient_pool_are_cut_off(golden, golden_account, live):
     with reopened(golden("broker-transient").parent / live) as store:
         sends = truth_lines(golden_account, "broker-transient", "send")
         end = store.log.max_offset
-        behind = [s["offsetMsgId"] for s in sends if end <= parse_offset_message_id(s["offsetMsgId"])[1] < end + 30_000]
-        assert behind
-        assert {verdict(store, text) for text in sample(behind, 10)} == {"truncated"}
+        unflushed_ids = [
+            s["offsetMsgId"] for s in sends if end <= parse_offset_message_id(s["offsetMsgId"])[1] < end + 30_000
+        ]
+        assert unflushed_ids
+        assert {verdict(store, text) for text in sample(unflushed_ids, 10)} == {"truncated"}
 
 
 # -- queues and index that do not know of it
@@ -129,7 +131,7 @@ def test_without_queues_no_message_is_in_its_queue(opened, golden_account, name)
         assert verdict(opened(name, "recovered"), put["msgId"]) in {"found", "delayed"}
 
 
-def test_a_torn_queue_misses_what_the_log_still_has(opened, golden_account):
+def test_a_torn_queue_misses_messages_of_the_log(opened, golden_account):
     store = opened("crash-power-5.3.3")
     puts = [put for put in acknowledged(golden_account, "crash-power-5.3.3") if put["kind"] == "normal"]
     orders = [put for put in puts if put["topic"] == "orders" and put["phy"] < store.log.max_offset]
@@ -177,7 +179,7 @@ def test_a_missing_index_file_hides_a_message_from_queries_only(spoiled, golden_
             assert verdict(store, line["offsetMsgId"], group="billing") == "consumed"
 
 
-def test_what_no_queue_has_come_to_is_not_yet_dispatched(spoiled, golden_account):
+def test_units_after_every_queue_are_not_yet_dispatched(spoiled, golden_account):
     name, since = "crash-5.3.3", 1_690_000
     path = spoiled(name)
     for file in (file for file in (path / "consumequeue").rglob("0*") if file.is_file()):
@@ -209,7 +211,7 @@ def test_dispatch_that_never_ran_for_the_newest_units(tmp_path):
         assert verdict(store, older.keys[0]) == "found"
 
 
-def test_a_part_of_a_store_is_not_blamed_for_the_queues_it_has_not(golden, golden_account):
+def test_a_part_of_a_store_does_not_miss_the_queues(golden, golden_account):
     puts = [put for put in acknowledged(golden_account, "clean-5.3.3") if put["kind"] == "normal"]
     with open_store(golden("clean-5.3.3") / "commitlog") as store:
         for put in sample(puts, 5):
@@ -245,8 +247,8 @@ def test_a_unit_with_a_broken_frame_is_damaged_by_id_and_by_key(spoiled, golden_
             assert verdict(store, text) == expected
 
 
-def test_a_log_of_more_than_4_gib_is_looked_through_for_what_cannot_be_ruled_out(tmp_path):
-    """It was said to have never been there, beside gibibytes that are no units."""
+def test_unreadable_bytes_are_searched_in_a_log_of_more_than_4_gib(tmp_path):
+    """The message was reported as never existing, although gibibytes of the log are unreadable."""
     done = []
     with open_store(sparse_store(tmp_path, files=5)) as store:
         assert store.log.sequence.total_size > 4 << 30
@@ -257,51 +259,49 @@ def test_a_log_of_more_than_4_gib_is_looked_through_for_what_cannot_be_ruled_out
         assert max(done) > 4 << 30
 
 
-def test_of_many_unreadable_places_few_are_named_and_all_are_counted(spoiled):
+def test_few_of_many_unreadable_places_are_named_and_all_are_counted(spoiled):
     path = spoiled("clean-5.3.3")
     with open_store(path) as store:
         units = [row for row in store.log.walk(crc=False) if isinstance(row, Unit)][10:110:5]
-        files = [(item.start_offset, item.end_offset, item.path) for item in store.log.files]
+        files = [(log_file.start_offset, log_file.end_offset, log_file.path) for log_file in store.log.files]
     for unit in units:
-        start, _, name = next(one for one in files if one[0] <= unit.offset < one[1])
+        start, _, name = next(evidence for evidence in files if evidence[0] <= unit.offset < evidence[1])
         with open(name, "r+b") as file:
             file.seek(unit.offset - start + 4)
             file.write(b"\xff\xff\xff\xff")
     with reopened(path) as store:
         (finding,) = where(store, "NO-SUCH-KEY")
-    spans = [one for one in finding.evidence if one.what == "not ruled out"]
+    spans = [evidence for evidence in finding.evidence if evidence.what == "not ruled out"]
     assert finding.verdict == "unknown"
     assert [span.offset for span in spans] == [unit.offset for unit in units[:9]]
     assert spans[-1].holds == f"{sum(unit.size for unit in units[8:]):,} bytes in 12 more places are invalid"
 
 
-def test_a_whole_log_has_none(tmp_path):
+def test_a_complete_log_has_no_unreadable_spans(tmp_path):
     with open_store(healthy(60).write(tmp_path / "store")) as store:
         assert unreadable_spans(store.log, 5) == UnreadableSpans()
 
 
-def test_each_torn_unit_is_a_stretch(tmp_path):
+def test_each_torn_unit_is_a_span(tmp_path):
     new_store = healthy(60)
     torn = [new_store.units[position] for position in (5, 20, 40)]
     for unit in torn:
         new_store.log[unit.offset : unit.offset + unit.size] = b"\xff" * unit.size
-    done: list[int] = []
+    progress_calls: list[int] = []
     with open_store(new_store.write(tmp_path / "store")) as store:
-        actual_unreadable_spans = unreadable_spans(store.log, 2, done.append)
-    assert [(item.offset, item.size) for item in actual_unreadable_spans.first] == [
-        (unit.offset, unit.size) for unit in torn[:2]
-    ]
-    assert all(one.reason for one in actual_unreadable_spans.first)
-    assert (actual_unreadable_spans.more, actual_unreadable_spans.more_bytes, actual_unreadable_spans.more_from) == (
+        spans = unreadable_spans(store.log, 2, progress_calls.append)
+    assert [(span.offset, span.size) for span in spans.first] == [(unit.offset, unit.size) for unit in torn[:2]]
+    assert all(span.reason for span in spans.first)
+    assert (spans.more, spans.more_bytes, spans.more_from) == (
         1,
         torn[2].size,
         torn[2].offset,
     )
-    assert done == sorted(done)
-    assert done
+    assert progress_calls == sorted(progress_calls)
+    assert progress_calls
 
 
-def test_those_that_are_too_many_are_counted_from_the_first_of_them():
+def test_spans_over_the_limit_are_counted_from_their_first():
     spans = UnreadableSpans()
     for offset in (10, 20, 30):
         spans.take(Unreadable(offset, 3, "torn"), 1)

@@ -1,4 +1,4 @@
-"""``where`` over queues in a RocksDB: which units have a row, which get one at the next start, which have lost it."""
+"""``where`` with queues in a RocksDB: units that have a row, that get one at the next start, and that lost it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TOPIC, QUEUE, OFFSET = "TopicA", 0, 140
 
 @pytest.fixture
 def edited(golden, tmp_path):
-    """``edited(change)``: a store whose RocksDB ``change`` was applied to, as a broker would."""
+    """``edited(change)``: a store whose RocksDB was changed by ``change``, as a broker would."""
 
     def make(change):
         rocks = made_rocksdb.binding()
@@ -55,15 +55,15 @@ def test_a_unit_whose_row_is_gone_is_in_no_queue(edited, golden):
 
 
 def test_a_unit_behind_the_end_of_dispatch_waits_for_the_next_start(edited, golden):
-    """A broker writes its rows in batches: what a crash takes away is dispatched again."""
+    """A broker writes its rows in batches. Rows that a crash loses are dispatched again."""
     made_rocksdb.binding()
     place = place_of(golden("rocks-5.5.1"))
 
     def go_back(entries, bounds):
         for number in range(OFFSET, 160):
             del entries[rows.entry_key(TOPIC, QUEUE, number)]
-        last = rows.BoundRow(TOPIC, QUEUE, "max", place - 1, OFFSET - 1)
-        bounds[rows.bound_key(TOPIC, QUEUE, "max")] = rows.encode_bound(last)
+        last_bound = rows.BoundRow(TOPIC, QUEUE, "max", place - 1, OFFSET - 1)
+        bounds[rows.bound_key(TOPIC, QUEUE, "max")] = rows.encode_bound(last_bound)
         bounds[rows.CHECKPOINT_KEY] = place.to_bytes(8, "big")
 
     root = edited(go_back)

@@ -1,4 +1,4 @@
-"""Recovery carried out: files as RocketMQ's own recovery leaves them, and a crash on the way changes nothing."""
+"""Applying a recovery: the files equal those of RocketMQ's own recovery, and a crash on the way does no harm."""
 
 from __future__ import annotations
 
@@ -60,10 +60,10 @@ def test_the_files_are_those_that_rocketmq_leaves(name, golden, tmp_path):
 def test_a_store_that_was_closed_is_left_as_it_is(name, golden, tmp_path):
     store, config = tmp_path / "store", recovered_stores.golden_config(name)
     shutil.copytree(golden(name), store)
-    before = golden_stores.fingerprint(store)
+    files_before = golden_stores.fingerprint(store)
     plan, parts = recovered_stores.recover(store, config, release(name))
     parts.close()
-    assert golden_stores.changes(before, golden_stores.fingerprint(store)) == []
+    assert golden_stores.changes(files_before, golden_stores.fingerprint(store)) == []
     assert plan.changes_nothing
 
 
@@ -73,31 +73,31 @@ def test_a_store_that_was_closed_is_left_as_it_is(name, golden, tmp_path):
 @pytest.mark.parametrize("name", CRASHED)
 def test_every_way_of_carrying_a_plan_out_leaves_the_same(name, golden, tmp_path, monkeypatch):
     monkeypatch.setattr(recovery_apply, "BULK_BYTES", 0)
-    config, like = recovered_stores.golden_config(name), release(name)
-    held = []
+    config, release_name = recovered_stores.golden_config(name), release(name)
+    results = []
     for way in ("one walk", "plan first", "two threads", "mapped"):
         store = tmp_path / way
         shutil.copytree(golden(name), store)
-        parts = recovered_stores.opened(store, config, release=like)
+        parts = recovered_stores.opened(store, config, release=release_name)
         source = load_source.source(StorePaths(store), config, parts.disk)
 
         def bulk(parts=parts):
             return Rebuild(parts.queues, parts.index, config)
 
         if way == "plan first":
-            plan = recovery.plan(source, like)
+            plan = recovery.plan(source, release_name)
             recovery_apply.apply(plan, source, parts)
         else:
             monkeypatch.setattr(load_source, "MIN_MAPPED_BYTES", 0 if way == "mapped" else 1 << 40)
-            plan = recovery_apply.recover(source, parts, like, None if way == "one walk" else bulk)
+            plan = recovery_apply.recover(source, parts, release_name, None if way == "one walk" else bulk)
         parts.flush()
         parts.close()
         queues = [replace(queue, files_deleted=()) for queue in plan.queues]
-        held.append((recovered_stores.held_by(store, config, plan), queues, plan.end_offset, plan.units))
-        assert held[-1] == held[0], way
+        results.append((recovered_stores.held_by(store, config, plan), queues, plan.end_offset, plan.units))
+        assert results[-1] == results[0], way
 
 
-# A crash on the way
+# A crash during the recovery
 
 ROOT = Path("/s")
 GEOMETRY = Geometry(handmade_stores.SLOTS, handmade_stores.ENTRIES)
@@ -111,7 +111,9 @@ SMALL = MessageStoreConfig(
 
 
 def torn(folder):
-    """A broker died: the log's last page is lost, its queues know of more, the checkpoint vouches for one file."""
+    """Damage like a crash: the log's last page is lost, its queues have later entries, and the checkpoint confirms
+    one file.
+    """
     store = healthy()
     second = next(u for u in store.units if u.offset == handmade_stores.LOG_SIZE)
     store.log = store.log[: store.units[-9].offset + 20] + bytes(store.end - store.units[-9].offset - 20)
@@ -120,7 +122,7 @@ def torn(folder):
 
 
 def lagging(folder):
-    """A broker died with its queues behind the log, and stale bytes behind its end."""
+    """Damage like a crash: the queues lag behind the log, and stale bytes follow its end."""
     store = healthy(70)
     offset = store.units[40].offset
     stale, store.units = store.units, [u for u in store.units if u.offset < offset]
@@ -130,24 +132,24 @@ def lagging(folder):
 
 
 def without_queues(folder):
-    """Closed in order, then somebody took the queues away."""
+    """Close the store cleanly, then remove its queues."""
     store = healthy()
     store.write(folder)
     shutil.rmtree(folder / "consumequeue")
 
 
 def emptied(folder):
-    """The log is gone: a broker deletes the queues."""
+    """Remove the log: a broker deletes the queues."""
     store = healthy()
     store.write(folder)
     shutil.rmtree(folder / "commitlog")
 
 
-def answers(held):
-    """What the index answers: a unit dispatched twice in a row may be in it twice
+def answers(contents):
+    """Return the answers of the index: a unit dispatched twice in a row may be in it twice
     (docs/formats/index-file.md#query).
     """
-    rows = [recovered_stores.index_rows(content, GEOMETRY) for content in held.index]
+    rows = [recovered_stores.index_rows(content, GEOMETRY) for content in contents.index]
     return {(int(row["key_hash"]), int(row["phy_offset"])) for file in rows for row in file}
 
 
@@ -177,21 +179,23 @@ def test_a_power_loss_at_any_call_of_a_recovery_is_recovered_from(harm, like, tm
             after_power_loss = cut.after_power_loss(rng, keep)
             repeated, parts = recovered_stores.recover(ROOT, SMALL, like, after_power_loss)
             parts.flush()
-            held, where = (
+            contents, where = (
                 recovered_stores.held_by(ROOT, SMALL, repeated, after_power_loss),
                 f"call {number} of {calls}, keep {keep}",
             )
-            assert (held.log, held.queues) == (expected.log, expected.queues), where
+            assert (contents.log, contents.queues) == (expected.log, expected.queues), where
             if harm is not emptied:
-                assert answers(held) == answers(expected), where
-            assert bounds(parts) == {key: (low, high) for key, (low, high, _) in expected.queues.items()}
+                assert answers(contents) == answers(expected), where
+            assert bounds(parts) == {
+                key: (min_offset, max_offset) for key, (min_offset, max_offset, _) in expected.queues.items()
+            }
 
 
 @pytest.mark.crash
 @pytest.mark.parametrize("cut", [False, True])
 def test_a_queue_file_whose_first_entry_was_lost_goes(cut, tmp_path):
-    """After a power loss a queue's new file had a name and no bytes. RocketMQ keeps it: where the log is cut it takes
-    the zeros for an entry, and the next message gets the wrong queue offset; elsewhere 5.3 does not start any more.
+    """After a power loss a queue's new file had a name but no bytes. RocketMQ keeps it: where the log is cut, it treats
+    the zeros as an entry, and the next message gets a wrong queue offset; otherwise 5.3 no longer starts.
     """
     store, entries = healthy(110), handmade_stores.QUEUE_SIZE // 20
     (topic, queue_id), count = next(i for i in store.next_offsets.items() if i[1] > entries and i[1] % entries)
@@ -212,7 +216,7 @@ def test_a_queue_file_whose_first_entry_was_lost_goes(cut, tmp_path):
 
 @pytest.mark.crash
 def test_a_topic_that_no_folder_can_be_named_after_gets_no_queue(tmp_path):
-    """A torn unit had NULs for a topic, and the store did not open; "../.." would have led out of the store."""
+    """A torn unit had NULs as its topic, and the store did not open. "../.." would have led out of the store."""
     store = healthy(10)
     for topic in ("../../out", "a\0b", "..", "x/y"):
         store.put(topic)

@@ -1,4 +1,4 @@
-"""What keeps a broker from starting, in the broker's own words."""
+"""Conditions that prevent a broker's start, with the broker's own messages."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ def test_an_empty_last_file_is_deleted_by_5_3_and_stops_4_9(store_path):
 
 
 def test_a_name_that_is_no_number(store_path):
-    first = min((store_path / "commitlog").iterdir())
-    shutil.copy(first, store_path / "commitlog" / "copy-of-first")
+    first_file = min((store_path / "commitlog").iterdir())
+    shutil.copy(first_file, store_path / "commitlog" / "copy-of-first")
     log = 'load exception java.lang.NumberFormatException: For input string: "copy-of-first"'
     assert blockers(store_path) == [("CL07", log)]
 
@@ -132,14 +132,14 @@ def test_a_length_that_no_array_of_java_has():
         ("5.3", True, 1, 0, False),
     ],
 )
-def test_an_accelerated_recovery_without_an_offset_to_begin_at(tmp_path, release, abort, time, offset, refused):
+def test_an_accelerated_recovery_without_a_start_offset(tmp_path, release, abort, time, offset, refused):
     checkpoint = SimpleNamespace(physic_msg_timestamp=time, logics_physical_offset=offset)
     config = MessageStoreConfig(enable_accelerated_recovery=True)
     source = SimpleNamespace(checkpoint=checkpoint, config=config, abort=abort, root=tmp_path)
     assert [blocker.finding for blocker in no_accelerated_start(source, release)] == ["CK05"] * refused
 
 
-def test_a_start_that_waits_for_a_dispatch_that_stands_still():
+def test_a_start_that_waits_for_a_stalled_dispatch():
     assert waits_for_ever(FILES, None, 200, "5.3") == []
     (blocker,) = waits_for_ever(FILES, (120, "no file"), 200, "4.9")
     assert (blocker.finding, blocker.file) == ("RP02", "b")

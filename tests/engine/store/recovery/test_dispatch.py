@@ -1,4 +1,4 @@
-"""Where dispatched units go in recovery: queues, light queues, batch queues; known ones nowhere
+"""Dispatch during recovery: queues, light queues, batch queues, and units that are already dispatched
 (docs/formats/writing.md#dispatch).
 """
 
@@ -16,18 +16,18 @@ def dispatch_request(physical, number, *, topic="T", sys_flag=0, properties=None
     return Request(topic, 0, physical, 100, 0, 1, number, sys_flag, properties or {}, number, batch_size)
 
 
-def test_units_go_behind_each_other_into_a_queue_that_is_made():
+def test_units_are_appended_to_a_new_queue():
     queues = table()
     for number in range(3):
         queues.take(100 * number, dispatch_request(100 * number, number))
     queue = queues.queue("T", 0)
     assert (queue.data.end, queue.max_physic, queues.max_physic) == (60, 300, 300)
     assert (queues.dispatched, queues.first_dispatched) == (3, 0)
-    queues.take(100, dispatch_request(100, 1))  # known already
+    queues.take(100, dispatch_request(100, 1))  # already dispatched
     assert queue.data.end == 60
 
 
-def test_half_messages_and_names_that_no_folder_can_have_get_no_entry():
+def test_half_messages_and_invalid_folder_names_get_no_entry():
     queues = table()
     queues.take(0, dispatch_request(0, 0, sys_flag=0x4))
     queues.take(100, dispatch_request(100, 0, topic=".."))
@@ -35,7 +35,7 @@ def test_half_messages_and_names_that_no_folder_can_have_get_no_entry():
     assert queues.dispatched == 2
 
 
-def test_only_units_behind_a_place_are_dispatched():
+def test_only_units_after_an_offset_are_dispatched():
     queues = table()
     queues.after = 100
     for number in range(3):
@@ -44,14 +44,14 @@ def test_only_units_behind_a_place_are_dispatched():
 
 
 def test_light_queues_get_an_entry_each_where_they_are_kept():
-    both = {"INNER_MULTI_DISPATCH": "%LMQ%a,%LMQ%b", "INNER_MULTI_QUEUE_OFFSET": "0,7"}
+    two_light_queues = {"INNER_MULTI_DISPATCH": "%LMQ%a,%LMQ%b", "INNER_MULTI_QUEUE_OFFSET": "0,7"}
     queues = table()
-    queues.take(0, dispatch_request(0, 0, properties=both))
+    queues.take(0, dispatch_request(0, 0, properties=two_light_queues))
     assert sorted(queue.topic for queue in queues) == ["%LMQ%a", "%LMQ%b", "T"]
     assert queues.queue("%LMQ%b", 0).data.end == 160
-    uneven = {**both, "INNER_MULTI_QUEUE_OFFSET": "0"}
-    for how, properties in ((True, uneven), (False, both)):
-        queues = table(light=how)
+    uneven = {**two_light_queues, "INNER_MULTI_QUEUE_OFFSET": "0"}
+    for light, properties in ((True, uneven), (False, two_light_queues)):
+        queues = table(light=light)
         queues.take(0, dispatch_request(0, 0, properties=properties))
         assert [queue.topic for queue in queues] == ["T"]
 

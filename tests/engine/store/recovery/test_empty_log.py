@@ -1,6 +1,6 @@
-"""A log that is gone beside files that know it: nothing is written without the word for it.
+"""A missing log beside files that refer to it: nothing is written without an explicit option.
 
-With the log's disk not mounted ``recover --apply --yes`` ended with 0 and deleted every queue, as a start of a broker
+With the log's disk not mounted, ``recover --apply --yes`` exited with 0 and deleted every queue, as a broker's start
 does.
 """
 
@@ -100,15 +100,15 @@ def healthy_path(tmp_path: Path) -> Path:
 
 
 def refused(
-    root: Path, arguments: list[str], capsys: pytest.CaptureFixture[str], word: str = "entries refer to"
+    root: Path, arguments: list[str], capsys: pytest.CaptureFixture[str], expected_text: str = "entries refer to"
 ) -> None:
-    before = golden_stores.fingerprint(root)
+    files_before = golden_stores.fingerprint(root)
     assert main(arguments) == 3
     err = capsys.readouterr().err
-    assert word in err
+    assert expected_text in err
     assert "is its disk mounted?" in err
     assert "--empty-log" in err
-    assert golden_stores.changes(before, golden_stores.fingerprint(root)) == []
+    assert golden_stores.changes(files_before, golden_stores.fingerprint(root)) == []
 
 
 COMMANDS = {
@@ -121,41 +121,47 @@ COMMANDS = {
 @pytest.mark.full_form(keep=14)
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("command", COMMANDS)
-def test_no_command_writes_without_the_word(healthy_path, tmp_path, capsys, case, command):
+def test_no_command_writes_without_the_option(healthy_path, tmp_path, capsys, case, command):
     case(healthy_path)
     settled = ["--config", str(conf(tmp_path))]
     refused(healthy_path, [command, str(healthy_path), *COMMANDS[command], *settled], capsys)
     assert main([command, str(healthy_path), *COMMANDS[command], *settled, "--empty-log"]) == 0
-    if case not in (zeros, hole):  # there RocketMQ takes the last file's zeros for the end of the log, queues stay
+    if case not in (
+        zeros,
+        hole,
+    ):  # here RocketMQ takes the last file's zeros as the end of the log, and the queues stay
         assert not list((healthy_path / "consumequeue" / "Orders" / "1").glob("*"))
 
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("locked", [True, False])
-def test_the_store_does_not_open_without_the_word(healthy_path, case, locked):
+def test_the_store_does_not_open_without_the_option(healthy_path, case, locked):
     case(healthy_path)
     if not locked:
         (healthy_path / "lock").unlink()
-    before = golden_stores.fingerprint(healthy_path)
+    files_before = golden_stores.fingerprint(healthy_path)
     config = from_mapping(SIZES)[0]
     with pytest.raises(LogIsEmpty, match=f"{UNITS} entries refer to it: is its disk mounted"):
         MessageStore(healthy_path, config)
     assert [
-        line for line in golden_stores.changes(before, golden_stores.fingerprint(healthy_path)) if "lock" not in line
+        line
+        for line in golden_stores.changes(files_before, golden_stores.fingerprint(healthy_path))
+        if "lock" not in line
     ] == []
     assert (healthy_path / "lock").exists() == locked
     with MessageStore(healthy_path, config, services=False, empty_log=True) as store:
         assert store.put_message(Message("Orders", b"x")).ok
     with MessageStore(healthy_path, config, services=False):
-        pass  # there is a message again: nothing is missed
+        pass  # there is a message again, so no log is missing
 
 
 @pytest.mark.full_form(keep=12)
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("by", ["recover", "a start", "dispatch"])
-def test_the_word_is_asked_for_once(healthy_path, tmp_path, case, by):
-    """Recovery with the word deleted the queues; the checkpoint, the index and a consumer's position still knew of the
-    messages, so each later start without a put asked again.
+def test_the_option_is_required_once(healthy_path, tmp_path, case, by):
+    """Recovery with the option deleted the queues. The checkpoint, the index and a consumer's offset still referred to
+    the
+    messages, so each later start without a put required the option again.
     """
     case(healthy_path)
     config = from_mapping(SIZES)[0]
@@ -163,12 +169,12 @@ def test_the_word_is_asked_for_once(healthy_path, tmp_path, case, by):
         MessageStore(healthy_path, config, services=False, empty_log=True).close()
     else:
         settled = ["--config", str(conf(tmp_path))]
-        before = golden_stores.fingerprint(healthy_path)
+        files_before = golden_stores.fingerprint(healthy_path)
         command = [by, str(healthy_path), *COMMANDS[by], *settled, "--empty-log"]
         assert main(command) == 0
         saved_path = next(path for path in tmp_path.iterdir() if path.name.startswith("store."))
         assert main(["recover", str(healthy_path), "--undo", str(saved_path), "--yes"]) == 0
-        assert golden_stores.changes(before, golden_stores.fingerprint(healthy_path)) == []
+        assert golden_stores.changes(files_before, golden_stores.fingerprint(healthy_path)) == []
         assert main(command) == 0
         for name, extra in COMMANDS.items():
             if name != "put":
@@ -185,7 +191,7 @@ def test_the_word_is_asked_for_once(healthy_path, tmp_path, case, by):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_the_plan_and_the_check_say_it_first(healthy_path, tmp_path, capsys, case):
+def test_plan_and_check_report_the_missing_log_first(healthy_path, tmp_path, capsys, case):
     case(healthy_path)
     main(["recover", str(healthy_path), "--plan", "--json", "--config", str(conf(tmp_path))])
     empty_log = json.loads(capsys.readouterr().out)["emptyLog"]
@@ -198,13 +204,13 @@ def test_the_plan_and_the_check_say_it_first(healthy_path, tmp_path, capsys, cas
     main(["recover", str(healthy_path), "--plan"])
     assert capsys.readouterr().out.splitlines()[0].endswith(empty_log["message"])
     with open_store(healthy_path) as store:
-        first, *others, _summary = check(store)
-    assert (first.id, first.severity) == ("CL12", "error")
-    assert first.message == "The log is empty, but 300 entries refer to it: is its disk mounted?"
-    assert not {finding.id for finding in others} & {"CL11", "CQ13", "IX07", "CK02"}
+        first_finding, *further_findings, _summary = check(store)
+    assert (first_finding.id, first_finding.severity) == ("CL12", "error")
+    assert first_finding.message == "The log is empty, but 300 entries refer to it: is its disk mounted?"
+    assert not {finding.id for finding in further_findings} & {"CL11", "CQ13", "IX07", "CK02"}
 
 
-def test_without_queues_the_index_the_groups_and_the_checkpoint_know(healthy_path, capsys):
+def test_without_queues_index_groups_and_checkpoint_show_the_missing_log(healthy_path, capsys):
     remove_log(healthy_path)
     shutil.rmtree(healthy_path / "consumequeue")
     texts = (
@@ -213,7 +219,7 @@ def test_without_queues_the_index_the_groups_and_the_checkpoint_know(healthy_pat
         ("checkpoint refers", "checkpoint"),
     )
     for word, name in texts:
-        if name != "checkpoint":  # by itself it is no store to look at
+        if name != "checkpoint":  # without other parts it is not a store
             refused(healthy_path, ["recover", str(healthy_path), *COMMANDS["recover"]], capsys, word)
         refused(healthy_path, ["put", str(healthy_path), *COMMANDS["put"]], capsys, word)
         with pytest.raises(LogIsEmpty, match=word):
@@ -244,12 +250,12 @@ def spoil_first_unit(root: Path) -> None:
     (root / "checkpoint").write_bytes((1).to_bytes(8, "big") + bytes(4088))
 
 
-@pytest.mark.parametrize("at", [0, 100])
-def test_a_log_of_one_blank_unit_is_not_asked_for(tmp_path, at):
-    """The first start cut it to nothing and left a checkpoint that knew of it: the second one asked."""
+@pytest.mark.parametrize("start_offset", [0, 100])
+def test_a_log_of_one_blank_needs_no_option(tmp_path, start_offset):
+    """The first start cut the log to nothing and left a checkpoint that referred to it, so the second start refused."""
     config = from_mapping(SIZES)[0]
     with MessageStore(tmp_path / "new", config, services=False) as store:
-        store.parts.commit_log.begin_at(at)
+        store.parts.commit_log.begin_at(start_offset)
         assert store.parts.commit_log.append_blank()
     for _ in range(3):
         with open_store(tmp_path / "new", config) as actual_store:
@@ -260,8 +266,8 @@ def test_a_log_of_one_blank_unit_is_not_asked_for(tmp_path, at):
         assert store.put_message(Message("Orders", b"x")).append.physical_offset == 0
 
 
-def test_a_log_that_a_start_cuts_to_nothing_is_not_asked_for_by_the_next(healthy_path):
-    """Its first unit is damaged: a start drops the log, as RocketMQ does, and says so; there is nothing to mount."""
+def test_a_log_that_a_start_cuts_to_nothing_needs_no_option_later(healthy_path):
+    """Its first unit is damaged: a start drops the log, like RocketMQ, and reports it. No disk is missing."""
     spoil_first_unit(healthy_path)
     config = from_mapping(SIZES)[0]
     with MessageStore(healthy_path, config, services=False) as store:
@@ -292,26 +298,26 @@ def test_one_folder_of_a_log_in_several(tmp_path, capsys, number, put_back):
     settled = ["--config", str(conf(tmp_path, **paths)), "--paths-from-config"]
     for command, extra in COMMANDS.items():
         refused(complete, [command, str(complete), *extra, *settled], capsys)
-    before = golden_stores.fingerprint(tmp_path)
+    files_before = golden_stores.fingerprint(tmp_path)
     with pytest.raises(LogIsEmpty, match="a folder of the log has no file") as error:
         MessageStore(complete, config)
     assert error.value.file == str(folders[number])
-    after = golden_stores.fingerprint(tmp_path)
-    assert [line for line in golden_stores.changes(before, after) if "lock" not in line] == []
+    files_after = golden_stores.fingerprint(tmp_path)
+    assert [line for line in golden_stores.changes(files_before, files_after) if "lock" not in line] == []
     assert main(["recover", str(complete), *COMMANDS["recover"], *settled, "--empty-log"]) == 0
     for _ in range(2):
         assert main(["recover", str(complete), *COMMANDS["recover"], *settled]) == 0
         with MessageStore(complete, config, services=False) as store:
             assert store.recovery_plan.empty_log is None
-    other = folders[number - 1]
-    if number != 1 and any(other.iterdir()):
-        shutil.rmtree(other)
+    other_folder = folders[number - 1]
+    if number != 1 and any(other_folder.iterdir()):
+        shutil.rmtree(other_folder)
         with pytest.raises(LogIsEmpty):
             MessageStore(complete, config)
 
 
 def test_a_folder_that_has_no_file_yet_is_no_loss(tmp_path):
-    """The files go to the folders in turn: a log of one file in two folders leaves one of them without."""
+    """Files are assigned to the folders in turn. A log of one file in two folders leaves one folder empty."""
     folders = [tmp_path / f"disk{n}" for n in range(2)]
     config = from_mapping({**SIZES, "storePathCommitLog": ",".join(map(str, folders))})[0]
     for _ in range(2):
@@ -319,8 +325,8 @@ def test_a_folder_that_has_no_file_yet_is_no_loss(tmp_path):
             assert store.put_message(Message("Orders", b"x")).ok
 
 
-def test_a_lost_tail_goes_on_and_is_named(healthy_path):
-    """A crash may lose what was not flushed: the log has its beginning, so it is not empty."""
+def test_a_lost_tail_is_reported_and_recovered(healthy_path):
+    """A crash may lose unflushed bytes. The log still has its beginning, so it is not empty."""
     newest = max((healthy_path / "commitlog").iterdir())
     newest.unlink()
     (healthy_path / "abort").write_text("4711")
@@ -347,9 +353,10 @@ def test_a_first_page_of_zeros_is_damage_and_no_empty_log(healthy_path):
         assert plan(store).empty_log is None
 
 
-def test_a_log_that_expired_whole_is_no_log_that_is_gone(tmp_path):
-    """All files but the newest were deleted, and nothing was put into that one yet: its place says that the rest is
-    not missed.
+def test_a_completely_expired_log_is_not_missing(tmp_path):
+    """All files but the newest were deleted, and the newest has no message yet. Its offset shows that the others are
+    not
+    missing.
     """
     root = make(tmp_path / "store")
     end = max(int(file.name) for file in (root / "commitlog").iterdir()) + LOG

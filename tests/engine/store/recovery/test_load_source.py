@@ -1,4 +1,4 @@
-"""The engine's own look at a store's files leads to the same plan as the reader's look does
+"""The engine's own reading of a store's files gives the same plan as the inspection's
 (docs/formats/recovery.md#order).
 """
 
@@ -46,7 +46,7 @@ def test_both_sources_give_one_plan(golden, name, like):
     assert looked_for == theirs
 
 
-def test_an_empty_directory_is_a_store_without_anything(tmp_path):
+def test_an_empty_directory_is_an_empty_store(tmp_path):
     source = load_source.source(StorePaths(tmp_path), MessageStoreConfig(), RealDisk())
     plan = recovery.plan(source)
     assert (plan.end_offset, plan.queues, plan.will_start, plan.changes_nothing) == (0, (), True, True)

@@ -1,7 +1,7 @@
-"""Recovery of stores made by hand, where a broker's habits matter: each case is one habit (docs/formats/recovery.md,
+"""Recovery of handmade stores, one peculiarity of a broker per test (docs/formats/recovery.md,
 docs/formats/consume-queue.md#append, #bounds).
 
-What a plan says for people: blockers of several files together, and how many messages no start dispatches.
+The printed plan: blockers of several files together, and the number of messages that no start dispatches.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ def bounds(plan):
     return {(q.topic, q.queue_id): (q.min_offset, q.max_offset) for q in plan.queues}
 
 
-def expected_bounds(made):
-    return {key: (0, value) for key, value in made.next_offsets.items()}
+def expected_bounds(store):
+    return {key: (0, value) for key, value in store.next_offsets.items()}
 
 
 @pytest.mark.parametrize("like", ["5.3", "4.9"])
@@ -74,7 +74,7 @@ def test_a_missing_checkpoint_means_the_first_file(tmp_path):
     plan = plan_of(store.write(tmp_path, abort=True, checkpoint=False))
     assert (plan.start_offset, plan.units, plan.limit_timestamp) == (0, len(store.units), 0)
     assert "no checkpoint" in plan.why
-    assert plan.index_deleted  # every index file is newer than nothing
+    assert plan.index_deleted  # every index file is newer than a missing checkpoint
 
 
 def test_an_empty_log_destroys_every_queue(tmp_path):
@@ -130,7 +130,7 @@ def test_a_log_shorter_than_its_queues_cuts_them(tmp_path):
         assert queue.truncate_to == remaining * 20
 
 
-def test_queues_that_are_gone_are_built_again(tmp_path):
+def test_missing_queues_are_rebuilt(tmp_path):
     store = healthy()
     store.write(tmp_path)
     shutil.rmtree(tmp_path / "consumequeue")
@@ -143,7 +143,9 @@ def test_queues_that_are_gone_are_built_again(tmp_path):
 
 @pytest.mark.parametrize(("like", "least"), [("5.3", 9), ("4.9", 0)])
 def test_a_queue_rebuilt_from_its_middle_is_pre_filled(tmp_path, like, least):
-    """4.9 looks at the first unit when it corrects the minimum: a pre-filled one points to 0, which the log holds."""
+    """When 4.9 corrects the minimum it reads the first unit. A pre-filled entry points to offset 0, which the log
+    still has.
+    """
     store = HandmadeStore()
     for number in range(20):
         store.put("Orders", 0, keys=f"K{number}", queue_offset=9 + number)
@@ -151,8 +153,10 @@ def test_a_queue_rebuilt_from_its_middle_is_pre_filled(tmp_path, like, least):
     assert bounds(plan) == {("Orders", 0): (least, 29)}
 
 
-def test_stale_units_behind_the_end_are_taken_as_a_broker_takes_them(tmp_path):
-    """Nothing compares PHYSICALOFFSET with the place: an old unit that follows the last new one is dispatched again."""
+def test_stale_units_after_the_end_are_handled_as_by_a_broker(tmp_path):
+    """A broker does not compare PHYSICALOFFSET with the position, so an old unit right after the last new one is
+    dispatched.
+    """
     store = healthy(20)
     store.write(tmp_path, abort=True)
     file = tmp_path / "commitlog" / f"{store.end // SIZE * SIZE:020d}"
@@ -219,7 +223,7 @@ def test_a_wrong_body_ends_the_log_unless_no_crc_is_checked(tmp_path):
     assert plan_of(tmp_path, config=MessageStoreConfig(check_crc_on_recover=False)).end_offset == store.end
 
 
-def test_groups_beyond_the_new_end_are_named(tmp_path):
+def test_groups_beyond_the_new_end_are_listed(tmp_path):
     store = healthy()
     store.write(tmp_path)
     (tmp_path / "config").mkdir()
@@ -244,7 +248,7 @@ def test_an_empty_last_queue_file_stops_a_5_3_start(tmp_path):
     assert [b.finding for b in plan_of(tmp_path).blockers] == ["CQ06"]
 
 
-def test_a_truncation_keeps_the_first_unit_of_a_file_without_a_look(tmp_path):
+def test_a_truncation_keeps_the_first_unit_of_a_file_unread(tmp_path):
     store = HandmadeStore()
     for _ in range(20):
         store.put("Orders", 0)
@@ -285,10 +289,10 @@ def test_4_9_knows_no_batch_queues(tmp_path):
     assert ("Batches", 0) not in bounds(plan_of(tmp_path, "4.9"))
 
 
-def test_blockers_that_say_the_same_are_told_once():
+def test_equal_blockers_are_printed_once():
     same = [Blocker("CQ01", f"/s/{n}: expected 400 bytes", "log", f"/s/{n}") for n in range(3)]
-    other = Blocker("CF01", "/s/topics.json: no JSON", "log", "/s/topics.json")
-    assert [len(group) for group in group_blockers([*same, other])] == [3, 1]
+    different = Blocker("CF01", "/s/topics.json: no JSON", "log", "/s/topics.json")
+    assert [len(group) for group in group_blockers([*same, different])] == [3, 1]
     assert blocker_text(same[0]) == ("CQ01", "expected 400 bytes")
 
 

@@ -1,4 +1,4 @@
-"""What lies behind an end of the log, counted against stores of which every unit is known."""
+"""Bytes after an end of the log, counted in stores with known units."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ def files(healthy_store, tmp_path):
     cache.close()
 
 
-@pytest.mark.parametrize("kept", [0, 1, 17, 40, 79, 80])
+@pytest.mark.parametrize("kept_units", [0, 1, 17, 40, 79, 80])
 @pytest.mark.parametrize("chunk", [256, 1000, 8 << 20])
-def test_every_unit_behind_the_end_counts(kept, chunk, healthy_store, files, monkeypatch):
+def test_every_unit_after_the_end_counts(kept_units, chunk, healthy_store, files, monkeypatch):
     monkeypatch.setattr(recovery_dropped, "CHUNK", chunk)
-    end = healthy_store.units[kept].offset if kept < 80 else healthy_store.end
+    end = healthy_store.units[kept_units].offset if kept_units < 80 else healthy_store.end
     dropped = DroppedBytes(files, end)
-    assert dropped.units == 80 - kept
+    assert dropped.units == 80 - kept_units
     assert dropped.data_end == healthy_store.end
-    assert (dropped.bytes > 0) == (kept < 80)
+    assert (dropped.bytes > 0) == (kept_units < 80)
 
 
-def test_damage_in_between_is_stepped_over(healthy_store, files, tmp_path):
+def test_damage_in_between_is_skipped(healthy_store, files, tmp_path):
     unit = healthy_store.units[30]
     path = tmp_path / "commitlog" / f"{unit.offset // LOG_SIZE * LOG_SIZE:020d}"
     with path.open("r+b") as file:
@@ -47,19 +47,19 @@ def test_damage_in_between_is_stepped_over(healthy_store, files, tmp_path):
 
 
 def planned(root, release, **settings):
-    """The plan of a golden store with settings of its configuration."""
+    """Return the plan of a golden store with some configuration settings."""
     with open_store(root, from_mapping({"timerWheelEnable": False, **settings})[0]) as store:
         return recovery.plan(store, release)
 
 
 @pytest.mark.golden
 @pytest.mark.parametrize("release", ["5.4", "5.5"])
-def test_a_start_looks_back_at_as_many_files_as_the_configuration_says(golden, release):
+def test_a_start_reads_the_configured_number_of_files(golden, release):
     root = golden("queues-gone-past-ten-files-5.5.1")
     files = sorted(path.name for path in (root / "commitlog").iterdir())
-    for most, first, limit in ((3, files[-3], 3), (0, files[-10], 10), (17, files[0], None)):
-        plan = planned(root, release, commitLogRecoverMaxNum=most)
-        assert (plan.start_file, plan.file_limit) == (first, limit)
+    for max_files, first_file, limit in ((3, files[-3], 3), (0, files[-10], 10), (17, files[0], None)):
+        plan = planned(root, release, commitLogRecoverMaxNum=max_files)
+        assert (plan.start_file, plan.file_limit) == (first_file, limit)
     assert planned(root, "5.3", commitLogRecoverMaxNum=3).start_file == files[0]
 
 

@@ -1,4 +1,4 @@
-"""A consume queue as recovery will leave it: the bytes on disk, and over them what dispatch will have appended."""
+"""A consume queue as recovery will leave it: the bytes on disk, overlaid with the entries that dispatch will append."""
 
 from __future__ import annotations
 
@@ -26,24 +26,25 @@ def test_every_file_counts_as_full_at_first_and_its_units_as_far_as_they_are_val
     assert data.valid_prefix(data.files[1]) == (100, units[24].offset, units[24].size)
 
 
-def test_units_that_point_behind_the_log_s_end_go_but_the_first_of_a_file(opened):
+def test_units_after_the_logs_end_are_dropped_except_the_first_of_a_file(opened):
     data, units = opened
-    for is_known in (False, True):  # the second time out of what was kept of the first look
+    for is_known in (False, True):  # the second result comes from the cache
         assert data.prefix_before(data.files[1], units[22].offset) == (40, units[21].offset, units[21].size), is_known
         data.valid_prefix(data.files[1])
     assert data.prefix_before(data.files[1], 0) == (20, units[20].offset, units[20].size)
     assert data.prefix_before(data.files[0], units[5].offset)[0] == 100
 
 
-def test_what_is_appended_is_laid_over_the_file(opened):
-    """A unit that lies about its offset lent it to every entry that was appended with it. A start by 5.4 or later then
-    seemed to cut the whole queue, where it drops one entry.
+def test_appended_entries_overlay_the_file(opened):
+    """A unit with a wrong offset gave that offset to every entry appended with it. A start by 5.4 or later then seemed
+    to
+    cut the whole queue, but it drops one entry.
     """
     data, units = opened
     file = data.files[1]
     file.wrote = 100
     data.append(9_000, 9_000, 50, 26)
-    data.append(1, 9_050, 60, 27)  # its PHYSICALOFFSET lies
+    data.append(1, 9_050, 60, 27)  # its PHYSICALOFFSET is wrong
     assert (data.end, data.appended, data.odd) == (540, [(500, 540)], {520: 1})
     rows = next(data.rows(file, 80, 160))
     assert rows.physical.tolist() == [units[24].offset, 9_050, 1, 0]

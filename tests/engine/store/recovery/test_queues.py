@@ -1,4 +1,4 @@
-"""The ext files beside a queue in recovery: where they end, and what a cut drops."""
+"""The ext files of a queue in recovery: where they end, and what a cut drops."""
 
 from __future__ import annotations
 
@@ -61,11 +61,11 @@ def test_an_empty_log_takes_every_file(ext):
 
 
 EXT_SIZE = 64
-UNIT = 28  # two units, an end mark and six bytes to a file
+UNIT = 28  # each file has two units, an end mark and six bytes
 
 
 def ext_bytes(count):
-    """A queue's ext files by their start offsets: ``count`` units, two to a file."""
+    """Return a queue's ext files by their start offsets: ``count`` units, two per file."""
     files = {}
     for number in range(count):
         start = number // 2 * EXT_SIZE
@@ -83,14 +83,17 @@ def address(number):
     return cq_ext.EXT_BASE + number // 2 * EXT_SIZE + number % 2 * UNIT
 
 
-def store_with_ext(root, count=5, known=5, first_offset=0, abort=False):
-    """One queue of ``count`` entries that point into an ext queue; only ``known`` of them are written to the queue."""
+def store_with_ext(root, count=5, written=5, first_offset=0, abort=False):
+    """Make one queue of ``count`` entries that point into an ext queue; only ``written`` of them are in the queue's
+    file.
+    """
     store = HandmadeStore(first_offset=first_offset)
     for _ in range(count):
         store.put("Orders", 0, body=b"x" * 300)
     store.write(root, queues=False, abort=abort)
     data = b"".join(
-        struct.pack(">qiq", unit.offset, unit.size, address(number)) for number, unit in enumerate(store.units[:known])
+        struct.pack(">qiq", unit.offset, unit.size, address(number))
+        for number, unit in enumerate(store.units[:written])
     )
     write_queue(root / "consumequeue" / "Orders" / "0", data, handmade_stores.QUEUE_SIZE)
     folder = root / "consumequeue_ext" / "Orders" / "0"
@@ -117,7 +120,7 @@ def test_ext_files_that_end_where_the_queue_ends_lose_nothing(tmp_path, like, co
 
 @pytest.mark.parametrize("like", ["5.3", "4.9"])
 def test_units_behind_the_last_address_of_the_queue_are_cut(tmp_path, like):
-    _, folder = store_with_ext(tmp_path, count=6, known=5)
+    _, folder = store_with_ext(tmp_path, count=6, written=5)
     results, plan = cuts(tmp_path, like)
     assert results == (ExtCut("Orders", 0, 2 * EXT_SIZE + UNIT, UNIT + 2, ()),)
     assert plan.files_deleted == ()
@@ -126,7 +129,7 @@ def test_units_behind_the_last_address_of_the_queue_are_cut(tmp_path, like):
 
 
 def test_files_behind_the_cut_are_deleted_and_named(tmp_path):
-    _, folder = store_with_ext(tmp_path, count=6, known=1)
+    _, folder = store_with_ext(tmp_path, count=6, written=1)
     removed = tuple(str(folder / f"{start:020d}") for start in (EXT_SIZE, 2 * EXT_SIZE))
     results, plan = cuts(tmp_path)
     assert results == (ExtCut("Orders", 0, UNIT, UNIT + 2 + 2 * (2 * UNIT + 2), removed),)
@@ -137,31 +140,33 @@ def test_files_behind_the_cut_are_deleted_and_named(tmp_path):
 
 
 def test_a_cut_at_a_file_s_start_keeps_the_file(tmp_path):
-    """A broker's test is whether the file begins behind the cut: one that begins at it becomes the append file."""
-    _, folder = store_with_ext(tmp_path, count=3, known=2)
+    """A broker tests whether the file begins after the cut. A file that begins exactly at the cut becomes the
+    append file.
+    """
+    _, folder = store_with_ext(tmp_path, count=3, written=2)
     (folder / f"{0:020d}").write_bytes(bytes(ext_bytes(2)[0])[: 2 * UNIT] + bytes(EXT_SIZE - 2 * UNIT))
     head = struct.pack(">hqqh", EXT_SIZE - UNIT, 1, 0, EXT_SIZE - UNIT - 20)
-    first = folder / f"{0:020d}"
-    first.write_bytes(first.read_bytes()[:UNIT] + head + bytes(EXT_SIZE - UNIT - 20))
-    (results,) = cuts(tmp_path)[0]
-    assert (results.end_offset, results.bytes_dropped, results.files_deleted) == (EXT_SIZE, UNIT, ())
+    first_file = folder / f"{0:020d}"
+    first_file.write_bytes(first_file.read_bytes()[:UNIT] + head + bytes(EXT_SIZE - UNIT - 20))
+    (cut,) = cuts(tmp_path)[0]
+    assert (cut.end_offset, cut.bytes_dropped, cut.files_deleted) == (EXT_SIZE, UNIT, ())
 
 
-@pytest.mark.parametrize("at", [0, UNIT])
-def test_damage_ends_the_walk_and_an_address_that_holds_no_unit_cuts_nothing(tmp_path, at):
-    """A broker looks the last address up: behind the end that it has just found there is nothing."""
-    _, folder = store_with_ext(tmp_path, count=2, known=2)
+@pytest.mark.parametrize("position", [0, UNIT])
+def test_damage_ends_the_walk_and_an_address_that_holds_no_unit_cuts_nothing(tmp_path, position):
+    """A broker looks up the last address, but there is no unit after the end that it has just found."""
+    _, folder = store_with_ext(tmp_path, count=2, written=2)
     file = folder / f"{0:020d}"
     data = bytearray(file.read_bytes())
-    data[at : at + 2] = bytes(2)
+    data[position : position + 2] = bytes(2)
     file.write_bytes(data)
-    (results,) = cuts(tmp_path)[0]
-    assert results.end_offset == at
-    assert results.files_deleted == ()
+    (cut,) = cuts(tmp_path)[0]
+    assert cut.end_offset == position
+    assert cut.files_deleted == ()
 
 
 def test_a_length_behind_the_file_s_end_ends_the_walk(tmp_path):
-    _, folder = store_with_ext(tmp_path, count=1, known=1)
+    _, folder = store_with_ext(tmp_path, count=1, written=1)
     file = folder / f"{0:020d}"
     data = bytearray(file.read_bytes())
     struct.pack_into(">h", data, UNIT, 32767)
@@ -170,13 +175,13 @@ def test_a_length_behind_the_file_s_end_ends_the_walk(tmp_path):
 
 
 def test_a_queue_without_addresses_keeps_the_units_as_the_walk_finds_them(tmp_path):
-    store_with_ext(tmp_path, count=5, known=0)
+    store_with_ext(tmp_path, count=5, written=0)
     results, _ = cuts(tmp_path)
     assert results == ()
 
 
 def test_a_queue_cut_by_the_log_s_end_keeps_its_ext_units(tmp_path):
-    """RocketMQ forgets the address when it cuts by the log's end: the next start cuts the ext files, not this one."""
+    """RocketMQ forgets the address when it cuts at the log's end. The next start cuts the ext files, not this one."""
     sample, _ = store_with_ext(tmp_path, abort=True)
     file = tmp_path / "commitlog" / f"{0:020d}"
     data = bytearray(file.read_bytes())
@@ -189,15 +194,15 @@ def test_a_queue_cut_by_the_log_s_end_keeps_its_ext_units(tmp_path):
 
 @pytest.mark.parametrize("like", ["5.3", "4.9"])
 def test_files_before_the_first_entry_of_the_log_are_deleted(tmp_path, like):
-    sample, folder = store_with_ext(tmp_path, count=18, known=18)
-    assert sample.end > handmade_stores.LOG_SIZE
+    store, folder = store_with_ext(tmp_path, count=18, written=18)
+    assert store.end > handmade_stores.LOG_SIZE
     (tmp_path / "commitlog" / f"{0:020d}").unlink()
-    first = next(number for number, unit in enumerate(sample.units) if unit.offset >= handmade_stores.LOG_SIZE)
-    begins = address(first) - cq_ext.EXT_BASE
+    first_number = next(number for number, unit in enumerate(store.units) if unit.offset >= handmade_stores.LOG_SIZE)
+    begins = address(first_number) - cq_ext.EXT_BASE
     removed = {str(folder / f"{start:020d}") for start in ext_bytes(18) if start + EXT_SIZE < begins}
-    (results,), plan = cuts(tmp_path, like)
+    (cut,), plan = cuts(tmp_path, like)
     assert removed
-    assert set(results.files_deleted) == removed
+    assert set(cut.files_deleted) == removed
     assert removed <= set(plan.files_deleted)
 
 
@@ -210,15 +215,15 @@ def test_an_empty_log_destroys_the_ext_files_with_the_queue(tmp_path):
 
 
 def test_a_broker_without_ext_files_leaves_them_alone(tmp_path):
-    store_with_ext(tmp_path, count=6, known=1)
+    store_with_ext(tmp_path, count=6, written=1)
     off = replace(MessageStoreConfig(), given=frozenset({"brokerRole"}))
     assert cuts(tmp_path, config=off)[0] == ()
     on = replace(off, enable_consume_queue_ext=True)
     assert cuts(tmp_path, config=on)[0]
 
 
-def test_people_are_told_of_the_cut(tmp_path):
-    store_with_ext(tmp_path, count=6, known=5)
+def test_the_cut_is_printed(tmp_path):
+    store_with_ext(tmp_path, count=6, written=5)
     status, out, _ = agree.command("recover", "--plan", tmp_path)
     assert status == 0
     assert "Cut: the ext files of Orders/0 at 156, 30 B dropped" in out

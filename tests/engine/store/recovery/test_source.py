@@ -1,6 +1,6 @@
-"""What recovery is handed of a folder.
+"""The folder listing that recovery uses.
 
-What a start reads of the tables below ``config/``.
+The tables below ``config/`` that a start reads.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from engine.store.recovery.source import Entry, GroupOffset, Tables, list_folder
 def test_a_folder_s_files_and_folders_by_name(tmp_path):
     (tmp_path / "b").mkdir()
     (tmp_path / "a").write_bytes(b"12345")
-    (first, second) = list_folder(tmp_path)
-    assert first == Entry(str(tmp_path / "a"), "a", 5, False)
-    assert (second.name, second.folder) == ("b", True)
+    (file_entry, folder_entry) = list_folder(tmp_path)
+    assert file_entry == Entry(str(tmp_path / "a"), "a", 5, False)
+    assert (folder_entry.name, folder_entry.folder) == ("b", True)
 
 
-def test_one_that_is_not_there_and_one_that_is_no_folder_are_empty(tmp_path):
+def test_a_missing_folder_and_a_file_are_empty_listings(tmp_path):
     (tmp_path / "file").write_bytes(b"")
     door = Reading()
     assert list(list_folder(tmp_path / "none", door)) == list(list_folder(tmp_path / "file", door)) == []

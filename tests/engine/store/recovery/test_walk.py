@@ -1,4 +1,4 @@
-"""The walk of recovery: from a start file on to the first unit that fails (docs/formats/recovery.md#log)."""
+"""The walk of recovery: from a start file to the first unit that fails (docs/formats/recovery.md#log)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from engine.store.recovery.walk import NO_FILE, OUT_OF_MEMORY, LogWalk
 
 
 class RecordingSink:
-    """What a walk hands on."""
+    """Records the rows and requests that a walk hands on."""
 
     def __init__(self):
         self.offsets = []
@@ -38,10 +38,10 @@ def small_store():
     return store
 
 
-def walked(root, first=0, **rules):
+def walked(root, first_file=0, **rules):
     sink = RecordingSink()
     with open_store(root) as store:
-        return LogWalk(store.log.sequence.files, Rules(**rules), sink).run(first), sink.offsets
+        return LogWalk(store.log.sequence.files, Rules(**rules), sink).run(first_file), sink.offsets
 
 
 def test_every_unit_from_the_start_file_on_over_blanks(small_store, tmp_path):
@@ -53,7 +53,7 @@ def test_every_unit_from_the_start_file_on_over_blanks(small_store, tmp_path):
     assert later == [unit.offset for unit in small_store.units if unit.offset >= LOG_SIZE]
 
 
-def test_it_ends_at_a_wrong_body_where_the_crc_is_asked_and_goes_on_where_not(small_store, tmp_path):
+def test_a_wrong_body_ends_the_walk_only_if_crcs_are_checked(small_store, tmp_path):
     root = small_store.write(tmp_path / "s")
     unit = small_store.units[30]
     patch(root / "commitlog" / f"{unit.offset // LOG_SIZE * LOG_SIZE:020d}", unit.offset % LOG_SIZE + 88, b"X")
@@ -62,7 +62,7 @@ def test_it_ends_at_a_wrong_body_where_the_crc_is_asked_and_goes_on_where_not(sm
     assert walked(root, crc=False)[0].units == 80
 
 
-def test_the_dispatch_thread_goes_from_what_it_cannot_read_to_the_next_file(small_store, tmp_path):
+def test_the_dispatch_thread_skips_unreadable_bytes_to_the_next_file(small_store, tmp_path):
     root = small_store.write(tmp_path / "s")
     broken = next(unit for unit in small_store.units if unit.offset > 2000)
     patch(root / "commitlog" / f"{0:020d}", broken.offset, bytes(8))
@@ -91,7 +91,7 @@ def dispatched(root, end, **rules):
         return log_walk.run_dispatch(0, end, cross=False), sink.offsets
 
 
-def test_where_no_file_holds_the_next_byte_the_dispatch_thread_stands_still(small_store, tmp_path):
+def test_the_dispatch_thread_stalls_where_no_file_has_the_next_byte(small_store, tmp_path):
     root = small_store.write(tmp_path / "s")
     log_file(root, 1).unlink()
     results, offsets = dispatched(root, small_store.end)
@@ -101,8 +101,10 @@ def test_where_no_file_holds_the_next_byte_the_dispatch_thread_stands_still(smal
     assert (results.end_offset, results.reason) == (LOG_SIZE, "")
 
 
-def test_the_dispatch_thread_of_4_9_dies_of_a_length_that_no_array_has(small_store, tmp_path):
-    """4.9 makes an array of the length before it looks at what is left; later releases go on with the next file."""
+def test_the_dispatch_thread_of_4_9_ends_at_an_impossible_length(small_store, tmp_path):
+    """4.9 allocates an array of that length before it checks the remaining bytes. Later releases continue with the
+    next file.
+    """
     root = small_store.write(tmp_path / "s")
     patch(log_file(root, 0), small_store.units[2].offset, b"\x7f\xff\xff\xff")
     results, _ = dispatched(root, small_store.end, release="4.9")
@@ -130,7 +132,7 @@ def test_a_unit_of_another_file_is_refused_only_where_offsets_are_checked(small_
 
 
 @pytest.mark.parametrize("block", [64, 200, 1000])
-def test_where_a_block_ends_does_not_show(small_store, tmp_path, monkeypatch, block):
+def test_block_ends_do_not_change_the_result(small_store, tmp_path, monkeypatch, block):
     root = small_store.write(tmp_path / "s")
     expected = walked(root)
     monkeypatch.setattr(walk, "BLOCK", block)
@@ -147,7 +149,7 @@ def test_a_unit_larger_than_any_read_is_not_read(small_store, tmp_path, monkeypa
 
 
 def test_a_file_that_shrinks_during_the_walk_cannot_be_read(small_store, tmp_path):
-    """Nothing may be concluded from it: recovery would take the cut for the end of the log."""
+    """Otherwise recovery would take the cut for the end of the log."""
     root = small_store.write(tmp_path / "s")
     with open_store(root) as store:
         files = store.log.sequence.files

@@ -1,4 +1,4 @@
-"""Timer messages: into the wheel, out of it in time, over restarts and kills, and from a real broker's store on."""
+"""Timer messages: enqueued, delivered on time, across restarts and kills, and continued from a real broker's store."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ CONFIG = MessageStoreConfig(
 class TimerStore:
     """A store with timers, and a clock that the test moves."""
 
-    def __init__(self, path: Path, at: int = BEGAN) -> None:
-        self.at = at
-        self.store = MessageStore(path, CONFIG, clock=lambda: self.at)
-        self.refusing, self.asked = False, 0
-        self.timers = TimerMessages(self.store.parts, self.put, lambda: self.at)
+    def __init__(self, path: Path, now_ms: int = BEGAN) -> None:
+        self.now_ms = now_ms
+        self.store = MessageStore(path, CONFIG, clock=lambda: self.now_ms)
+        self.is_refusing, self.put_count = False, 0
+        self.timers = TimerMessages(self.store.parts, self.put, lambda: self.now_ms)
 
     def put(self, message: Message) -> PutMessageResult:
-        """The store's, or a disk that is full."""
-        self.asked += 1
+        """Put into the store, or fail like a full disk."""
+        self.put_count += 1
         return (
             PutMessageResult(PutMessageStatus.SERVICE_NOT_AVAILABLE)
-            if self.refusing
+            if self.is_refusing
             else self.store.put_message(message)
         )
 
@@ -48,13 +48,13 @@ class TimerStore:
         assert self.store.put_message(Message("Orders", body, 1, rules)).ok
 
     def go(self, to: int) -> None:
-        """Step as a broker does, to ``to`` ms behind the beginning."""
+        """Step like a broker up to ``to`` ms after the beginning."""
         while True:
             self.store.wait_dispatched()
             self.timers.step()
-            if self.at >= BEGAN + to:
+            if self.now_ms >= BEGAN + to:
                 break
-            self.at += 500
+            self.now_ms += 500
 
     def delivered(self) -> list[Unit]:
         self.store.wait_dispatched()
@@ -68,8 +68,8 @@ class TimerStore:
 
 
 @contextmanager
-def timed(path: Path, at: int = BEGAN) -> Iterator[TimerStore]:
-    store = TimerStore(path, at)
+def timed(path: Path, now_ms: int = BEGAN) -> Iterator[TimerStore]:
+    store = TimerStore(path, now_ms)
     try:
         yield store
         store.timers.flush()
@@ -77,53 +77,56 @@ def timed(path: Path, at: int = BEGAN) -> Iterator[TimerStore]:
         store.store.close()
 
 
-def test_a_message_comes_in_the_second_behind_its_time_and_tells_of_it(tmp_path: Path) -> None:
-    with timed(tmp_path) as here:
-        here.send(b"later", TIMER_DELIVER_MS=BEGAN + 5_500)
-        here.send(b"sooner", TIMER_DELAY_SEC=2, UNIQ_KEY="K")
-        here.go(1_500)
-        assert here.bodies() == []
-        here.go(2_500)
-        assert here.bodies() == [b"sooner"]
-        here.go(8_000)
-        assert here.bodies() == [b"sooner", b"later"]
-        actual_properties = here.delivered()[0].properties
-        assert actual_properties[properties.TIMER_OUT_MS] == str(BEGAN + 1_000)
-        assert actual_properties[properties.TIMER_ENQUEUE_MS] == str(BEGAN)
-        assert int(actual_properties[properties.TIMER_DEQUEUE_MS]) >= BEGAN + 2_000
-        assert (actual_properties[properties.REAL_TOPIC], actual_properties[properties.UNIQUE_KEY]) == ("Orders", "K")
+def test_a_message_is_delivered_in_the_second_after_its_time_with_its_times(tmp_path: Path) -> None:
+    with timed(tmp_path) as timer_store:
+        timer_store.send(b"later", TIMER_DELIVER_MS=BEGAN + 5_500)
+        timer_store.send(b"sooner", TIMER_DELAY_SEC=2, UNIQ_KEY="K")
+        timer_store.go(1_500)
+        assert timer_store.bodies() == []
+        timer_store.go(2_500)
+        assert timer_store.bodies() == [b"sooner"]
+        timer_store.go(8_000)
+        assert timer_store.bodies() == [b"sooner", b"later"]
+        delivered_properties = timer_store.delivered()[0].properties
+        assert delivered_properties[properties.TIMER_OUT_MS] == str(BEGAN + 1_000)
+        assert delivered_properties[properties.TIMER_ENQUEUE_MS] == str(BEGAN)
+        assert int(delivered_properties[properties.TIMER_DEQUEUE_MS]) >= BEGAN + 2_000
+        assert (delivered_properties[properties.REAL_TOPIC], delivered_properties[properties.UNIQUE_KEY]) == (
+            "Orders",
+            "K",
+        )
 
 
-def test_what_is_due_before_it_reaches_the_wheel_is_put_at_once(tmp_path: Path) -> None:
-    with timed(tmp_path) as here:
-        here.send(b"late", TIMER_DELAY_SEC=2)
-        here.at += 60_000
-        here.go(0)
-        assert here.delivered()[0].properties[properties.TIMER_ENQUEUE_MS] == str(AT_ONCE)
-        assert here.timers.log.files.last is None
+def test_a_message_due_before_it_reaches_the_wheel_is_put_at_once(tmp_path: Path) -> None:
+    with timed(tmp_path) as timer_store:
+        timer_store.send(b"late", TIMER_DELAY_SEC=2)
+        timer_store.now_ms += 60_000
+        timer_store.go(0)
+        assert timer_store.delivered()[0].properties[properties.TIMER_ENQUEUE_MS] == str(AT_ONCE)
+        assert timer_store.timers.log.files.last is None
 
 
 def test_a_far_message_rolls_until_its_time(tmp_path: Path) -> None:
-    with timed(tmp_path) as here:
-        here.send(b"far", TIMER_DELAY_SEC=30)
-        here.go(29_000)
-        assert here.bodies() == []
-        here.go(31_500)
-        assert here.bodies() == [b"far"]
-        assert int(here.delivered()[0].properties[properties.TIMER_ROLL_TIMES]) >= 3
+    with timed(tmp_path) as timer_store:
+        timer_store.send(b"far", TIMER_DELAY_SEC=30)
+        timer_store.go(29_000)
+        assert timer_store.bodies() == []
+        timer_store.go(31_500)
+        assert timer_store.bodies() == [b"far"]
+        assert int(timer_store.delivered()[0].properties[properties.TIMER_ROLL_TIMES]) >= 3
 
 
-def test_a_recalled_message_does_not_come(tmp_path: Path) -> None:
-    with timed(tmp_path) as here:
+def test_a_recalled_message_is_not_delivered(tmp_path: Path) -> None:
+    with timed(tmp_path) as timer_store:
         for key in "AB":
-            here.send(key.encode(), TIMER_DELIVER_MS=BEGAN + 4_000, UNIQ_KEY=key)
-        here.send(b"0", TIMER_DELIVER_MS=BEGAN + 4_000, UNIQ_KEY="A", TIMER_DEL_UNIQKEY="Orders+A")
-        here.go(7_000)
-        assert here.bodies() == [b"B"]
+            timer_store.send(key.encode(), TIMER_DELIVER_MS=BEGAN + 4_000, UNIQ_KEY=key)
+        timer_store.send(b"0", TIMER_DELIVER_MS=BEGAN + 4_000, UNIQ_KEY="A", TIMER_DEL_UNIQKEY="Orders+A")
+        timer_store.go(7_000)
+        assert timer_store.bodies() == [b"B"]
 
 
 @pytest.mark.parametrize("killed", [False, True])
-def test_waiting_messages_outlive_the_broker(tmp_path: Path, killed: bool) -> None:
+def test_waiting_messages_survive_a_restart(tmp_path: Path, killed: bool) -> None:
     store = TimerStore(tmp_path)
     for number in range(300):
         store.send(b"%d" % number, TIMER_DELAY_SEC=5)
@@ -134,36 +137,36 @@ def test_waiting_messages_outlive_the_broker(tmp_path: Path, killed: bool) -> No
     else:
         store.timers.flush()
         store.store.close()
-    with timed(tmp_path, store.at) as repeated:
-        assert repeated.timers.queue_offset == 300
-        repeated.go(8_000)
-        assert len(repeated.timers.log.files.files) >= 3
-    with timed(tmp_path, repeated.at) as last:
-        last.go(12_000)
-        assert last.store.max_offset_in_queue("Orders", 1) == 300
+    with timed(tmp_path, store.now_ms) as second:
+        assert second.timers.queue_offset == 300
+        second.go(8_000)
+        assert len(second.timers.log.files.files) >= 3
+    with timed(tmp_path, second.now_ms) as third:
+        third.go(12_000)
+        assert third.store.max_offset_in_queue("Orders", 1) == 300
 
 
-def test_what_cannot_be_put_is_tried_again(tmp_path: Path) -> None:
-    with timed(tmp_path) as here:
-        here.refusing = True
-        here.send(b"one", TIMER_DELAY_SEC=3)
-        here.go(4_500)
-        assert (here.bodies(), here.asked > 1) == ([], True)
-        here.refusing = False
-        here.go(6_000)
-        assert here.bodies() == [b"one"]
+def test_a_failed_put_is_retried(tmp_path: Path) -> None:
+    with timed(tmp_path) as timer_store:
+        timer_store.is_refusing = True
+        timer_store.send(b"one", TIMER_DELAY_SEC=3)
+        timer_store.go(4_500)
+        assert (timer_store.bodies(), timer_store.put_count > 1) == ([], True)
+        timer_store.is_refusing = False
+        timer_store.go(6_000)
+        assert timer_store.bodies() == [b"one"]
 
 
 def test_no_file_of_timers_appears_where_no_timer_message_ever_was(tmp_path: Path) -> None:
-    with timed(tmp_path) as here:
-        here.send(b"plain")
-        here.go(2_000)
-        here.timers.flush()
+    with timed(tmp_path) as timer_store:
+        timer_store.send(b"plain")
+        timer_store.go(2_000)
+        timer_store.timers.flush()
     assert not list(tmp_path.rglob("timer*"))
 
 
 @pytest.mark.golden
-def test_a_real_brokers_timers_go_on(golden, tmp_path: Path) -> None:
+def test_a_real_brokers_timers_continue(golden, tmp_path: Path) -> None:
     store = shutil.copytree(golden("broker-retries"), tmp_path / "store")
     real = (store / "timerwheel").read_bytes()
     config = MessageStoreConfig(
@@ -195,7 +198,7 @@ def _same_chains(ours: bytes, real: bytes) -> None:
         assert np.array_equal(a[name], b[name])
 
 
-def test_who_comes_and_goes_is_told_and_who_waits_is_counted(tmp_path: Path) -> None:
+def test_timers_in_and_out_are_reported_and_waiting_ones_counted(tmp_path: Path) -> None:
     timed = TimerStore(tmp_path)
     with timed.store:
         reports: list[object] = []

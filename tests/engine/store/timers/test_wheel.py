@@ -1,6 +1,6 @@
-"""The wheel of a store that runs: slots in memory and in a sparse file.
+"""The timer wheel of a running store: slots in memory and in a sparse file.
 
-The timer log of a store that runs: units over files, blanks between, what expires.
+The timer log of a running store: units across files, blanks between them, and expired files.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def wheel_in(folder: Path) -> TimerWheel:
     return wheel
 
 
-def test_a_slot_is_of_one_time_and_outlives_the_wheel_once_it_is_flushed(tmp_path: Path) -> None:
+def test_a_slot_has_one_time_and_survives_once_it_is_flushed(tmp_path: Path) -> None:
     wheel = wheel_in(tmp_path)
     wheel.put(DUE, 0, 52, 2)
     wheel.flush()
@@ -40,7 +40,7 @@ def test_a_slot_is_of_one_time_and_outlives_the_wheel_once_it_is_flushed(tmp_pat
     assert (second_wheel.slot(DUE).last_offset, second_wheel.slot(DUE + ROUND).last_offset) == (NO_OFFSET, 104)
 
 
-def test_no_file_is_made_for_nothing_and_a_made_one_is_sparse(tmp_path: Path) -> None:
+def test_no_file_is_made_without_a_timer_and_the_file_is_sparse(tmp_path: Path) -> None:
     wheel = wheel_in(tmp_path)
     wheel.flush()
     assert not (tmp_path / "timerwheel").exists()
@@ -123,7 +123,7 @@ def test_damage_before_other_files_is_no_reason_to_delete_them(tmp_path: Path) -
         list(log_in(tmp_path).walk(0))
 
 
-def test_files_whose_messages_are_gone_expire_and_the_last_never(tmp_path: Path) -> None:
+def test_files_of_deleted_messages_expire_except_the_last(tmp_path: Path) -> None:
     log, _ = filled(tmp_path, 8)
     assert log.delete_expired(200, 0) == 0
     assert log.delete_expired(201, 0) == 1
@@ -138,7 +138,7 @@ def test_messages_are_counted_by_their_time_in_the_file_and_since(tmp_path: Path
     wheel.put(DUE + 5_000, 104, 104, 1)
     wheel.flush()
     second_wheel = wheel_in(tmp_path)
-    second_wheel.put(DUE + 5_000, 104, 156, 4)  # in place of what the file says
+    second_wheel.put(DUE + 5_000, 104, 156, 4)  # instead of the value in the file
     for known_values, second in ((wheel, 1), (second_wheel, 4)):
         assert known_values.count(DUE, DUE + 5_000) == 2
         assert known_values.count(DUE, DUE + 6_000) == 2 + second
