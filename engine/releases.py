@@ -62,6 +62,8 @@ class ReleaseRules:
     offset_boundaries: bool  # an offset by time has a lower and an upper boundary
     scans_rocksdb_by_count: bool
     """getMessage with a filter looks at no more entries of a RocksDB queue than messages are asked for (to 5.5.0)."""
+    recovers_rocksdb_queues: bool
+    """The start goes by the end of dispatch in the RocksDB, as a plan of ours does (since 5.4)."""
     dispatches_flushed_only: bool  # SYNC_FLUSH: units are dispatched when they are on the disk
 
     # Loading and recovery
@@ -158,6 +160,7 @@ _4_9 = ReleaseRules(
     light_queue_limit=True,
     offset_boundaries=False,
     scans_rocksdb_by_count=False,
+    recovers_rocksdb_queues=False,
     dispatches_flushed_only=False,
     skips_folders=False,
     deletes_empty_last_file=False,
@@ -248,6 +251,7 @@ _5_4 = replace(
     patch="5.4.0",
     writes_tag_entries=True,
     clean_start="first-unit",
+    recovers_rocksdb_queues=True,
     recovery_file_limit=10,
     cuts_by_end_after_dispatch=True,
     table_backup="renamed",  # since 5.3.4

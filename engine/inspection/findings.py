@@ -28,6 +28,7 @@ from engine.inspection.check import (
     incident,
     index_findings,
     next_start,
+    rocksdb_steps,
     wrong_copies,
 )
 from engine.inspection.check import groups as check_groups
@@ -46,7 +47,7 @@ from engine.inspection.older_front import older_front
 from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.tables import release_of
 from engine.rules import catalogue
-from engine.rules.findings import EMPTY_LOG, Finding, Part, Summary, in_order, part_of, summarise
+from engine.rules.findings import EMPTY_LOG, Finding, Part, Severity, Summary, in_order, part_of, summarise
 from engine.rules.proofs import Proof, ProofLine
 from engine.sentences import sentence
 
@@ -109,7 +110,7 @@ def check(
     release = release_of(store)
     reported = [
         item.of_store(str(store.path), store.config_words).of_release(release)
-        for item in in_order(_without_unread(store, findings))
+        for item in in_order(rocksdb_steps.for_rocksdb(store, _without_unread(store, findings)))
     ]
     yield from reported
     summary = summarise(reported, complete and not store.unread, units)
@@ -187,8 +188,10 @@ def _all_findings(
     yield from _until_unreadable(check_tables.findings(store))
     if store.config is not None:
         yield from _until_unreadable(config.findings(store, store.config))
-    for note, grave in undecoded.judged_notes(store):
-        yield catalogue.DK02.found(note, str(store.path), None, {"found": note}, "note" if grave else None)
+    for note in undecoded.judged_notes(store):
+        severity: Severity | None = "note" if note.is_grave else None
+        evidence = {"found": note.text}
+        yield catalogue.DK02.found(note.text, str(store.path), None, evidence, severity, kind=note.kind)
     topics = TopicTable()
     older = older_front(store)
     log = LogCheck(store, clock, foreign_files, older)
@@ -211,7 +214,7 @@ def _all_findings(
     fold: QueueConsequences | None = None
     with contextlib.suppress(CannotRead):
         fold = QueueConsequences(store, log, queues, starts)
-        is_decoded = store.paths is not None and not undecoded.rocksdb_queues(store)
+        is_decoded = store.paths is not None and not undecoded.unknown_queues(store)
         around += _until_unreadable(fold.findings()) if is_decoded else []
         lost = list(_until_unreadable(ext.findings(store))) if is_decoded else []
         around = [*ext.follow(around, lost), *lost]

@@ -103,7 +103,7 @@ def of_plan(store: StoreSnapshot, plan: RecoveryPlan, look: Look | None = None) 
 
 
 def can_tell(store: StoreSnapshot, plan: RecoveryPlan) -> bool:
-    """Return True if losses can be determined: a DLedger log and RocksDB queues are not read here."""
+    """Return True if losses can be determined: the log and the queues can be read."""
     return plan.start_file is not None and not undecoded.unknown_to_plans(store)
 
 
@@ -182,7 +182,9 @@ class _PlanLosses:
         ends = (s.start for s in self._spans if s.end >= plan.end_offset and s.after_offset < s.start)
         self.stop = min(ends, default=plan.end_offset)
         """Start of the last span in which everything is dispatched."""
-        self._known = _QueueStates(store, plan)
+        self._known: _QueueStates | _RowStates = (
+            _QueueStates(store, plan) if store.rocksdb_queues is None else _RowStates(store, plan)
+        )
         self._light = _has_light_queues(store, plan)
         self.tally = _Tally()
 
@@ -299,6 +301,54 @@ class _QueueStates:
         for gap_start, gap_end in self._gaps.get((topic, queue_id), ()):
             missing |= (physical > gap_start) & (physical < gap_end)
         return rows[missing & ~is_dispatched]
+
+
+class _RowStates:
+    """The rows of a RocksDB before the start dispatches anything; the interface of :class:`_QueueStates`."""
+
+    def __init__(self, store: StoreSnapshot, plan: RecoveryPlan) -> None:
+        assert store.rocksdb_queues is not None
+        self._readers = store.rocksdb_queues.by_topic()
+        states = {(queue.topic, queue.queue_id): queue.cut or queue.current_state for queue in plan.queues}
+        self._ends = {key: state.end_bytes // CQ_UNIT.itemsize for key, state in states.items() if state is not None}
+        self._means = meant_topics(store)
+
+    def doubtful(self, columns: UnitColumns, topics: TopicTable, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Mark the rows of topics that were not deleted."""
+        meant = np.array([self._means(topic) for topic in topics.names], bool)
+        return meant[columns.topic_id[rows]]
+
+    def lost(
+        self,
+        columns: UnitColumns,
+        spans: list[DispatchPass],
+        topic: str,
+        queue_id: int,
+        rows: NDArray[np.intp],
+        offset: int | None = None,
+    ) -> NDArray[np.intp]:
+        """The units, all of one queue, without a row of their own that no span dispatches. A later unit may have taken
+        the row.
+        """
+        physical = columns.physical_offset[rows]
+        is_dispatched = np.zeros(len(rows), bool)
+        for span in spans:
+            inside = (columns.offset[rows] >= span.start) & (columns.offset[rows] < span.end)
+            is_dispatched |= inside & (physical > span.after_offset)
+        rows, physical = rows[~is_dispatched], physical[~is_dispatched]
+        reader = self._readers.get(topic, {}).get(queue_id)
+        if reader is None or not len(rows):
+            return rows
+        numbers = columns.queue_offset[rows] if offset is None else np.array([offset], np.int64)
+        start, end = int(numbers.min()), self._ends.get((topic, queue_id), 0)
+        known_numbers, known_rows = reader.numbered_rows(start, int(numbers.max()) + 1)
+        known = dict(zip(known_numbers.tolist(), known_rows["physical_offset"].tolist(), strict=True))
+        known = {number: place for number, place in known.items() if number < end}  # later rows are overwritten
+        held = [
+            known.get(number, -1) >= place for number, place in zip(numbers.tolist(), physical.tolist(), strict=True)
+        ]
+        lacking: NDArray[np.intp] = np.compress(~np.array(held, bool), rows)
+        return lacking
 
 
 def _is_cut_by_the_log(queue: QueuePlan) -> bool:

@@ -14,10 +14,10 @@ from engine.codec.message import Unit
 from engine.codec.salvage import Entry, FieldFault, Salvage, salvage, salvage_overwritten
 from engine.codec.unit_scan import Damage
 from engine.errors import CannotRead
+from engine.inspection.rocksdb_queue import RocksQueueReader
 
 if TYPE_CHECKING:
-    from engine.inspection.queue_reader import QueueReader
-    from engine.inspection.snapshot import StoreSnapshot
+    from engine.inspection.snapshot import AnyQueue, StoreSnapshot
 
 MOST_READ = 8 << 20
 """Bytes of one stretch that are parsed."""
@@ -129,7 +129,9 @@ def _other_places(unit: Unit, entry: _Entry) -> Iterator[FieldFault]:
 
 def _entries_into(store: StoreSnapshot, start: int, stop: int) -> Iterator[_Entry]:
     """Entries of simple queues that point into [start, stop) of the log."""
-    queues = [queue for queues in store.topics().values() for queue in queues.values() if queue.kind == "simple"]
+    queues = [
+        queue for queues in store.queues_by_topic().values() for queue in queues.values() if queue.kind == "simple"
+    ]
     for queue in queues if len(queues) <= MOST_QUEUES else ():
         try:
             yield from _of_queue(queue, start, stop)
@@ -137,8 +139,11 @@ def _entries_into(store: StoreSnapshot, start: int, stop: int) -> Iterator[_Entr
             continue
 
 
-def _of_queue(queue: QueueReader, start: int, stop: int) -> Iterator[_Entry]:
-    lower = max(queue.sequence.min_offset, 0) // queue.unit_size
+def _of_queue(queue: AnyQueue, start: int, stop: int) -> Iterator[_Entry]:
+    if isinstance(queue, RocksQueueReader):
+        lower = queue.min_offset
+    else:
+        lower = max(queue.sequence.min_offset, 0) // queue.unit_size
     upper = end = queue.raw_end // queue.unit_size
     while lower < upper:
         middle = (lower + upper) // 2

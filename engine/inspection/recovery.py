@@ -18,7 +18,7 @@ from engine.files.layout import COMMIT_LOG_FILE_SIZE
 from engine.inspection import left_behind, undecoded
 from engine.inspection.queue_reader import Kind
 from engine.inspection.snapshot import StoreSnapshot
-from engine.releases import NEWEST, Release
+from engine.releases import NEWEST, Release, of
 from engine.rules.log_rules import LogFile, likely_length, likely_queue_length
 from engine.rules.undecoded import TABLE_SUBJECTS
 from engine.sentences import sentence
@@ -26,7 +26,7 @@ from engine.store.recovery import planning as recovery
 from engine.store.recovery.dledger import DLedgerSource
 from engine.store.recovery.load_source import CHECKPOINT_NOTE
 from engine.store.recovery.plan import Blocker, EmptyLog, RecoveryPlan
-from engine.store.recovery.source import IndexHead, QueueFiles, RecoverySource, Tables, list_folder
+from engine.store.recovery.source import IndexHead, QueueFiles, RecoverySource, RocksdbQueues, Tables, list_folder
 
 NO_PLAN = sentence("no plan is made without it")
 
@@ -52,6 +52,15 @@ def plan(
         look: progress and cancellation of that.
     """
     source = replace(source_of(store), heal=heal)
+    if source.rocksdb is not None and not of(like).recovers_rocksdb_queues:
+        raise UsageError(
+            sentence(
+                "what a start of RocketMQ {release} does with queues in a RocksDB is not known here: plans follow 5.4 "
+                "and 5.5",
+                release=like,
+            ),
+            file=str(store.path),
+        )
     if look is not None and (on_progress := look.progress) is not None:
         source = replace(source, watch=lambda start, place, end: on_progress(place - start, end - start))
     open_each(store)
@@ -81,7 +90,8 @@ def open_each(store: StoreSnapshot) -> None:
 
     Files that cannot be opened are in the store's ledger afterwards.
     """
-    readers = [queue for queues in store.topics().values() for queue in queues.values()]
+    topics = store.topics() if store.rocksdb_queues is None else {}
+    readers = [queue for queues in topics.values() for queue in queues.values()]
     sequences = (files for queue in readers for files in (queue.sequence, queue.ext) if files is not None)
     files = [file for sequence in (store.log.sequence, *sequences) for file in sequence.files]
     for file in (*files, *(reader.file for reader in store.index_files())):
@@ -115,10 +125,13 @@ def source_of(store: StoreSnapshot) -> RecoverySource:
     checkpoint, note = mapped_checkpoint(store)
     tables = Tables(partial(_table_bytes, store), str(paths.config))
     store.log.sequence.whole()
-    store.whole_topics()
+    rocksdb = _rocksdb_queues(store)
+    if rocksdb is None:
+        store.whole_topics()
     with contextlib.suppress(Undecoded):  # an index in a RocksDB is no file of a plan
         store.whole_index()
-    readers = [queue for queues in store.topics().values() for queue in queues.values()]
+    topics = store.topics() if rocksdb is None else {}
+    readers = [queue for queues in topics.values() for queue in queues.values()]
     config = store.config or MessageStoreConfig()
     return RecoverySource(
         root=store.path,
@@ -129,6 +142,7 @@ def source_of(store: StoreSnapshot) -> RecoverySource:
         batch_queue_file_size=_size(
             store, "mapperFileSizeBatchConsumeQueue", "batch", config.mapper_file_size_batch_consume_queue
         ),
+        rocksdb=rocksdb,
         index=tuple(_index_heads(store)),
         checkpoint=checkpoint,
         checkpoint_note=note,
@@ -140,7 +154,9 @@ def source_of(store: StoreSnapshot) -> RecoverySource:
         group_offsets=tuple(tables.group_offsets()),
         tables=tables.states(),
         missing=_missing(store),
-        notes=tuple(sentence("{note} This plan leaves it out.", note=note) for note in undecoded.notes(store)),
+        notes=tuple(
+            sentence("{note} This plan leaves it out.", note=note.text) for note in undecoded.judged_notes(store)
+        ),
         listing=partial(list_folder, reading=store.reading),
         said=store.small_file(paths.confirmed_empty_log),
         dledger=dledger_source(store),
@@ -157,6 +173,19 @@ def dledger_source(store: StoreSnapshot) -> DLedgerSource | None:
     log.index.whole()
     committed = checkpoint.committed_index if checkpoint is not None else None
     return DLedgerSource(files, log.index, log.folders.data, committed)
+
+
+def _rocksdb_queues(store: StoreSnapshot) -> RocksdbQueues | None:
+    """The queues of a RocksDB, as its files have them; None if a broker reads queues in files.
+
+    Raises :class:`CannotRead`.
+    """
+    queues = store.rocksdb_queues
+    if queues is None:
+        return None
+    store.require_queues()
+    readers = (reader for by_id in queues.by_topic().values() for reader in by_id.values())
+    return RocksdbQueues(queues.written_offset(), tuple(readers))
 
 
 def _table_bytes(store: StoreSnapshot, name: str) -> bytes | None:
@@ -183,7 +212,8 @@ def _size(store: StoreSnapshot, key: str, kind: Kind, configured: int) -> int:
     """
     if store.config is not None and key in store.config.given:
         return configured
-    readers = [queue for queues in store.topics().values() for queue in queues.values() if queue.kind == kind]
+    topics = store.topics() if store.rocksdb_queues is None else {}
+    readers = [queue for queues in topics.values() for queue in queues.values() if queue.kind == kind]
     files = ([LogFile(f.path, f.start_offset, f.size) for f in reader.files] for reader in readers)
     return likely_queue_length(files, readers[0].unit_size) or configured if readers else configured
 

@@ -20,6 +20,7 @@ from engine.inspection.log_reader import LogReader
 from engine.mapped.reading import Reading
 from engine.rocksdb.database import RocksDatabase, open_rocksdb
 from engine.sentences import sentence
+from engine.store import rocksdb_bounds
 from engine.store.queue_entry import CqEntry
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ class RocksQueueReader:
     @property
     def raw_end(self) -> int:
         """End (bytes, as in a file) behind the newest entry, whatever the log says."""
-        newest = self._bound("max")
+        newest = self.bound("max")
         return (newest.queue_offset + 1) * self.unit_size if newest is not None else 0
 
     @property
@@ -115,15 +116,15 @@ class RocksQueueReader:
 
     def newest(self) -> tuple[int, int] | None:
         """(physical offset, size) of the newest entry, whatever the log says; None in an empty queue."""
-        bound = self._bound("max")
-        row = self._row(bound.queue_offset) if bound is not None else None
+        bound = self.bound("max")
+        row = self.row(bound.queue_offset) if bound is not None else None
         return (row.physical_offset, row.size) if row is not None else None
 
     # -- entries
 
     def entry(self, queue_offset: int) -> CqEntry | None:
         """The entry at ``queue_offset``, or None if there is none."""
-        row = self._row(queue_offset)
+        row = self.row(queue_offset)
         return None if row is None else _entry(queue_offset, row)
 
     def entries(self, start: int | None = None, stop: int | None = None) -> Iterator[CqEntry]:
@@ -153,6 +154,53 @@ class RocksQueueReader:
             entries[name] = rows[name]
         return entries
 
+    def numbered_rows(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
+        """Queue offsets and rows (``dtypes.ROCKSDB_QUEUE_ROW``) of all entries of [start, stop), over gaps as well and
+        whatever the bounds say.
+        """
+        import numpy as np
+
+        from engine.codec.dtypes import ROCKSDB_QUEUE_ROW
+
+        values = self._values(start, stop)
+        if len(values) == stop - start:
+            return np.arange(start, stop), np.frombuffer(b"".join(values), ROCKSDB_QUEUE_ROW)
+        rows = dict(self._numbered_values(max(start, 0), stop))
+        numbers = np.array(sorted(rows), np.int64)
+        return numbers, np.frombuffer(b"".join(rows[number] for number in numbers.tolist()), ROCKSDB_QUEUE_ROW)
+
+    def raw_entries(self, start: int, count: int) -> np.ndarray:
+        """``count`` entries from ``start`` on as rows of ``dtypes.CQ_UNIT``, whatever the bounds say; the offset is −1
+        where there is no row.
+        """
+        import numpy as np
+
+        from engine.codec.dtypes import CQ_UNIT
+
+        numbers, rows = self.numbered_rows(start, start + count)
+        entries = np.zeros(count, CQ_UNIT)
+        entries["physical_offset"] = -1
+        for name in CQ_UNIT.names or ():
+            entries[name][numbers - start] = rows[name]
+        return entries
+
+    def _numbered_values(self, start: int, stop: int) -> Iterator[tuple[int, bytes]]:
+        keys = (codec.entry_key(self.topic, self.queue_id, number) for number in (start, stop))
+        for key, value in self._database.rows(codec.ENTRY_FAMILY, *keys) if start < stop else ():
+            yield codec.queue_offset_of(key), value
+        if self._unflushed is not None:
+            yield from self._unflushed.values(start, stop)
+
+    @property
+    def first_row(self) -> int | None:
+        """Queue offset of the first row in the RocksDB, whether a broker uses it or not; None without one."""
+        start, stop = codec.entry_key(self.topic, self.queue_id, 0), codec.end_of_entries(self.topic, self.queue_id)
+        key = self._database.first_key(codec.ENTRY_FAMILY, start, stop)
+        number = codec.queue_offset_of(key) if key is not None else None
+        if self._unflushed is None:
+            return number
+        return self._unflushed.first_offset if number is None else min(number, self._unflushed.first_offset)
+
     def read_bytes(self, offset: int, size: int) -> bytes:
         """Entries as a queue file holds them: up to ``size`` bytes from byte ``offset`` on, up to a gap or the end."""
         start = offset // self.unit_size
@@ -167,14 +215,14 @@ class RocksQueueReader:
 
     def store_time(self, queue_offset: int) -> int | None:
         """Store time (ms) in the entry itself, or None if there is no entry."""
-        row = self._row(queue_offset)
+        row = self.row(queue_offset)
         return None if row is None else row.store_timestamp
 
     def offset_by_time(self, timestamp: int, *, lower: bool) -> int:
         """``binarySearchInCQByTime``: queue offset of the first entry stored at or after ``timestamp`` ms (``lower``),
         or of the last at or before it, held within the queue. Times are those in the entries.
         """
-        newest = self._bound("max")
+        newest = self.bound("max")
         if newest is None:
             return 0
         queue_offset = self._search_time(timestamp, self.min_offset, self.max_offset - 1, lower=lower)
@@ -190,7 +238,7 @@ class RocksQueueReader:
         lower_bound, upper_bound, nearest_before, nearest_after = floor, ceiling, _NONE, _NONE
         while upper_bound >= lower_bound:
             middle = lower_bound + (upper_bound - lower_bound) // 2
-            row = self._row(middle)
+            row = self.row(middle)
             if row is None:
                 lower_bound = middle + 1
             elif row.physical_offset < least or row.store_timestamp < timestamp:
@@ -239,7 +287,8 @@ class RocksQueueReader:
             until_gap.append(value)
         return until_gap
 
-    def _row(self, queue_offset: int) -> codec.QueueRow | None:
+    def row(self, queue_offset: int) -> codec.QueueRow | None:
+        """Return the row of one entry; None without one."""
         value = self._value(queue_offset) if queue_offset >= 0 else None
         return None if value is None else codec.decode_entry(value)
 
@@ -251,13 +300,14 @@ class RocksQueueReader:
 
     # -- bounds as RocksDBConsumeQueueOffsetTable corrects them
 
-    def _bound(self, bound: codec.Bound) -> codec.BoundRow | None:
+    def bound(self, bound: codec.Bound) -> codec.BoundRow | None:
+        """Return the row ``min`` or ``max``, for a running broker with what it has in memory; None without one."""
         key = codec.bound_key(self.topic, self.queue_id, bound)
         value = self._database.get(codec.BOUND_FAMILY, key)
         row = None if value is None else codec.decode_bound(key, value)
         if bound == "max" and self._unflushed is not None:
             number = self._unflushed.last_offset
-            newest = self._row(number)
+            newest = self.row(number)
             if newest is not None and (row is None or row.queue_offset < number):
                 return codec.BoundRow(self.topic, self.queue_id, bound, newest.physical_offset, number)
         return row
@@ -265,54 +315,19 @@ class RocksQueueReader:
     def _find_bounds(self) -> tuple[int, int]:
         bounds = self._bounds  # another thread may refresh meanwhile
         if bounds is None:
-            newest = self._bound("max")
-            minimum = self._minimum(newest)
-            bounds = self._bounds = minimum, self._maximum(newest, minimum)
+            newest = self.bound("max")
+            minimum = rocksdb_bounds.minimum(self.row, self.bound("min"), newest, max(self._log.min_offset, 0))
+            bounds = self._bounds = minimum, self._maximum(newest)
         return bounds
 
-    def _minimum(self, newest: codec.BoundRow | None) -> int:
-        least = max(self._log.min_offset, 0)
-        oldest = self._bound("min")
-        if oldest is not None and oldest.physical_offset >= least:
-            return oldest.queue_offset
-        if newest is None:
-            return 0
-        if newest.physical_offset < least:
-            return newest.queue_offset + 1
-        oldest_offset = oldest.queue_offset if oldest is not None else 0
-        number = self._search(oldest_offset, newest.queue_offset, least, is_minimum=True)
-        return oldest_offset if number == _NONE else number
-
-    def _maximum(self, newest: codec.BoundRow | None, minimum: int) -> int:
+    def _maximum(self, newest: codec.BoundRow | None) -> int:
         """A start cuts the queue's end only if dispatch was further than the log now is."""
         if newest is None:
             return 0
         log_end = self._log.max_offset
-        dispatched = dispatched_offset(self._database)
-        if log_end >= dispatched or newest.physical_offset < log_end:
+        if log_end >= dispatched_offset(self._database) or newest.physical_offset < log_end:
             return newest.queue_offset + 1
-        number = self._search(minimum, newest.queue_offset, log_end, is_minimum=False)
-        return (minimum if number == _NONE else number) + 1
-
-    def _search(self, lower_bound: int, upper_bound: int, target: int, *, is_minimum: bool) -> int:
-        """``binarySearchInCQ``: queue offset of the first entry at or behind ``target`` (bytes of the log), or of the
-        last in front of it; -1 if none is met. An entry right at ``target`` ends the search for the last, as in Java.
-        """
-        nearest = _NONE
-        while upper_bound >= lower_bound:
-            middle = lower_bound + (upper_bound - lower_bound) // 2
-            row = self._row(middle)
-            if row is None or row.physical_offset < target:
-                lower_bound = middle + 1
-                if row is not None and not is_minimum:
-                    nearest = middle
-            elif row.physical_offset == target:
-                return middle if is_minimum else nearest
-            else:
-                upper_bound = middle - 1
-                if is_minimum:
-                    nearest = middle
-        return nearest
+        return rocksdb_bounds.cut(self.row, self.bound("min"), newest, max(self._log.min_offset, 0), log_end)
 
 
 def _entry(number: int, row: codec.QueueRow) -> CqEntry:

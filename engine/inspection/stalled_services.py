@@ -27,8 +27,8 @@ from engine.errors import CorruptUnit
 from engine.inspection import tables
 from engine.inspection.block_scan import scan_log
 from engine.inspection.byte_scan import units_with
-from engine.inspection.queue_reader import CqEntry, QueueReader
-from engine.inspection.snapshot import StoreSnapshot
+from engine.inspection.queue_reader import CqEntry
+from engine.inspection.snapshot import AnyQueue, StoreSnapshot
 from engine.rules import catalogue_tables
 from engine.rules.findings import HAPPENED, Finding
 from engine.sentences import join, plural, sentence
@@ -114,7 +114,7 @@ class StalledService:
 
 def stalled_services(store: StoreSnapshot, newest: int) -> Iterator[StalledService]:
     """Every stalled service."""
-    for queue_id in sorted(store.topics().get(SCHEDULE_TOPIC, {})):
+    for queue_id in sorted(store.queues_by_topic().get(SCHEDULE_TOPIC, {})):
         service = stalled_level(store, queue_id + 1, newest)
         if service is not None:
             yield service
@@ -150,7 +150,7 @@ def levels_beyond_queues(store: StoreSnapshot) -> Iterator[LevelBeyondQueue]:
     if table is None or store.lock_state == "held":
         return
     offset_by_level, _ = delay_offsets(table)
-    for queue_id, queue in store.topics().get(SCHEDULE_TOPIC, {}).items():
+    for queue_id, queue in store.queues_by_topic().get(SCHEDULE_TOPIC, {}).items():
         next_offset = offset_by_level.get(queue_id + 1)
         if next_offset is not None and next_offset > queue.max_offset:
             yield LevelBeyondQueue(queue_id + 1, next_offset, queue.max_offset)
@@ -159,7 +159,7 @@ def levels_beyond_queues(store: StoreSnapshot) -> Iterator[LevelBeyondQueue]:
 def stalled_level(store: StoreSnapshot, level: int, newest: int) -> StalledService | None:
     """The delay level if it is stalled, else None."""
     table = tables.loaded(store, "delayOffset.json")
-    queue = store.topics().get(SCHEDULE_TOPIC, {}).get(level - 1)
+    queue = store.queues_by_topic().get(SCHEDULE_TOPIC, {}).get(level - 1)
     next_offset = delay_offsets(table)[0].get(level) if table is not None else None
     if queue is None or next_offset is None or not queue.min_offset <= next_offset < queue.max_offset:
         return None
@@ -256,7 +256,7 @@ class _Undelivered:
 
 
 def _first_undelivered(
-    store: StoreSnapshot, queue: QueueReader, check: timer.TimerCheck, newest: int
+    store: StoreSnapshot, queue: AnyQueue, check: timer.TimerCheck, newest: int
 ) -> _Undelivered | None:
     """The messages that are due after the time up to which the wheel was read, or, if the wheel goes on, those that
     were not put into it.
@@ -281,7 +281,7 @@ def _first_undelivered(
 
 
 def _refused_by_wheel(
-    store: StoreSnapshot, queue: QueueReader, check: timer.TimerCheck, newest: int
+    store: StoreSnapshot, queue: AnyQueue, check: timer.TimerCheck, newest: int
 ) -> _Undelivered | None:
     """The messages from the one at which the timer stops putting messages into its wheel because it is too large."""
     entry = queue.entry(check.queue_offset) if queue.min_offset <= check.queue_offset < queue.max_offset else None
@@ -335,7 +335,7 @@ def _stalled_groups(store: StoreSnapshot, newest: int) -> Iterator[StalledServic
     if tables.loaded(store, "consumerOffset.json") is None:
         return
     offsets = {(row.topic, row.group): row.offsets for row in tables.offsets(store)}
-    for topic, queues in sorted(store.topics().items()):
+    for topic, queues in sorted(store.queues_by_topic().items()):
         for queue_id, queue in sorted(queues.items()):
             if topic == HALF_TOPIC:
                 next_offset = offsets.get((topic, TRANSACTION_GROUP), {}).get(queue_id, queue.min_offset)
@@ -400,7 +400,7 @@ def unrevived_checkpoint(store: StoreSnapshot, service: StalledService, unit: Un
 
 
 def _stalled_transactions(
-    store: StoreSnapshot, queue: QueueReader, queue_id: int, next_offset: int, newest: int
+    store: StoreSnapshot, queue: AnyQueue, queue_id: int, next_offset: int, newest: int
 ) -> StalledService | None:
     """The transaction check, if it has not looked at an undecided half message for a while."""
     if not queue.min_offset <= next_offset < queue.max_offset:
@@ -450,7 +450,7 @@ def _stalled_transactions(
 def _settled_halves(store: StoreSnapshot) -> frozenset[int]:
     """Half-queue offsets that op messages name: their transactions were committed or rolled back."""
     settled: set[int] = set()
-    for queue in store.topics().get(OP_TOPIC, {}).values():
+    for queue in store.queues_by_topic().get(OP_TOPIC, {}).values():
         for entry in _entries(queue, max(queue.min_offset, queue.max_offset - MOST_COUNTED, 0)):
             unit = store.log.seen_at(entry.physical_offset, crc=False)
             if isinstance(unit, Unit):
@@ -460,7 +460,7 @@ def _settled_halves(store: StoreSnapshot) -> frozenset[int]:
 
 
 def _stalled_revive(
-    store: StoreSnapshot, topic: str, queue: QueueReader, queue_id: int, last_offset: int, newest: int
+    store: StoreSnapshot, topic: str, queue: AnyQueue, queue_id: int, last_offset: int, newest: int
 ) -> StalledService | None:
     """The revive of pops, if a checkpoint has been due for a while.
 
@@ -527,7 +527,7 @@ def _was_revived(store: StoreSnapshot, checkpoint: pop.CheckPoint, start: int) -
     return False
 
 
-def _newer_half(store: StoreSnapshot, queue: QueueReader, half: Unit, number: int) -> bool:
+def _newer_half(store: StoreSnapshot, queue: AnyQueue, half: Unit, number: int) -> bool:
     """Return True if the half message was written again further back in the queue."""
     for entry in _entries(queue, number + 1):
         unit = store.log.seen_at(entry.physical_offset, crc=False)
@@ -536,7 +536,7 @@ def _newer_half(store: StoreSnapshot, queue: QueueReader, half: Unit, number: in
     return False
 
 
-def _entries(queue: QueueReader, start: int) -> Iterator[CqEntry]:
+def _entries(queue: AnyQueue, start: int) -> Iterator[CqEntry]:
     """Entries from ``start`` on, at most :data:`MOST_COUNTED`."""
     for entry in queue.entries(start, min(queue.max_offset, start + MOST_COUNTED)):
         if entry.state == "entry":

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from engine.codec.index_keys import TAG, index_keys, key_text
 from engine.codec.java import index_key_hash
@@ -19,6 +19,7 @@ from engine.errors import CannotRead, CorruptUnit, UsageError
 from engine.files.properties_file import parse, read_text
 from engine.mapped.folder_listing import ReadingListing
 from engine.releases import NEWEST, Release
+from engine.rocksdb.database import is_available
 from engine.rules.findings import Part
 from engine.rules.undecoded import (
     SUBJECT_WORDS,
@@ -90,8 +91,13 @@ def first_behind_dispatch(store: StoreSnapshot, offset: int) -> Unit | None:
 
 
 def rocksdb_queues(store: StoreSnapshot) -> bool:
-    """The consume queues that count are a RocksDB: which units are in them is not known here."""
+    """The consume queues that count are a RocksDB, whether it can be read here or not."""
     return part_answering(store, "queues") is not None
+
+
+def unknown_queues(store: StoreSnapshot) -> bool:
+    """Which units are in the consume queues that count is not known here: they cannot be read."""
+    return rocksdb_queues(store) and store.why_unknown("queues") is not None
 
 
 def has_dledger_log(store: StoreSnapshot) -> bool:
@@ -121,7 +127,7 @@ def unknown_to_plans(store: StoreSnapshot) -> bool:
     """Return True if messages or queues are in files that are not decoded: then a start's effects on them are
     unknown.
     """
-    return rocksdb_queues(store) or has_dledger_log(store)
+    return unknown_queues(store) or has_dledger_log(store)
 
 
 _READ_FROM_ROCKSDB: frozenset[Subject] = frozenset(
@@ -148,6 +154,7 @@ def parts_undecoded(store: StoreSnapshot) -> frozenset[Part]:
         for subject, part in _PARTS.items()
         if store.undecoded_part(subject) is not None
         and (subject not in _IN_ROWS or store.why_unknown(subject) is not None)
+        and (subject != "queues" or unknown_queues(store))
     )
 
 
@@ -158,22 +165,53 @@ def is_check_complete(store: StoreSnapshot) -> bool:
 
 
 def notes(store: StoreSnapshot) -> list[str]:
-    """A sentence for the compacted queues and for each undecoded part that may hold something; last the tables that may
-    be outdated.
+    """A sentence for the compacted queues and for each part of another form that may hold something; last the tables
+    that may be outdated.
     """
     compacted = [part.words for part in store.undecoded if part.compacted]
-    return compacted + [note for note, _ in judged_notes(store)]
+    undecoded = (part for part in store.undecoded if not is_read_log(store, part) and not part.compacted)
+    parts = [note for part in undecoded if (note := _note(store, part)) is not None]
+    return [*compacted, *parts, *_old_tables(store)]
 
 
-def judged_notes(store: StoreSnapshot) -> list[tuple[str, bool]]:
-    """:func:`notes`, and of each whether something is not looked at because of it."""
+class JudgedNote(NamedTuple):
+    """A note on a part that checks and plans leave out. ``kind`` is the kind of its finding; ``is_grave`` if something
+    is not looked at because of it.
+    """
+
+    text: str
+    is_grave: bool
+    kind: str = ""
+
+
+def judged_notes(store: StoreSnapshot) -> list[JudgedNote]:
+    """The :func:`notes` on parts that checks and plans leave out."""
     answering_parts = {part.folder for subject in SUBJECT_WORDS if (part := store.undecoded_part(subject)) is not None}
     parts = [
-        (note, part.folder in answering_parts)
+        JudgedNote(note, part.folder in answering_parts, _kind_of_step(store, part))
         for part in store.undecoded
-        if not is_read_log(store, part) and not part.compacted and (note := _note(store, part)) is not None
+        if not (is_read_log(store, part) or part.compacted or _is_checked(store, part))
+        and (note := _note(store, part)) is not None
     ]
-    return parts + [(note, True) for note in _old_tables(store)]
+    return parts + [JudgedNote(note, is_grave=True, kind="tables") for note in _old_tables(store)]
+
+
+def _kind_of_step(store: StoreSnapshot, part: UndecodedPart) -> str:
+    """The kind of DK02 whose step names what reads the part; "" if nothing does."""
+    if part.format != "RocksDB":
+        return ""
+    if part.subjects & _READ_FROM_ROCKSDB and not is_available():
+        return "extra"
+    if part.subjects and part.subjects <= set(TABLE_SUBJECTS.values()):
+        return "tables"
+    if "queues" in part.subjects and part.beside_files:
+        return "beside"
+    return "index" if "index" in part.subjects and store.rocksdb_index is not None else ""
+
+
+def _is_checked(store: StoreSnapshot, part: UndecodedPart) -> bool:
+    """Return True if checks and plans read the part: a RocksDB of the queues that count, and can be read."""
+    return part.subjects == {"queues"} and part_answering(store, "queues") is part and not unknown_queues(store)
 
 
 def _old_tables(store: StoreSnapshot) -> Iterator[str]:
@@ -226,6 +264,8 @@ def _words(store: StoreSnapshot, part: UndecodedPart) -> str:
     reasons = [reason for subject in sorted(subjects) if (reason := store.why_unknown(subject)) is not None]
     if reasons:
         return sentence("{content} {reason}", content=part.content_words, reason=reasons[0])
+    if _is_checked(store, part):
+        return part.content_words
     if subjects <= _IN_ROWS:
         return sentence("{content} Checks and plans do not look into its index entries.", content=part.content_words)
     return sentence("{content} Checks and plans do not look into it.", content=part.content_words)

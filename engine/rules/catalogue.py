@@ -7,6 +7,7 @@ from engine.rules.findings import (
     ALL,
     BOTH,
     BUILD,
+    BUILD_ROCKSDB,
     CHECKPOINT,
     CONFIG,
     INDEX,
@@ -14,8 +15,10 @@ from engine.rules.findings import (
     PLAN,
     PUT_IN_WORDS,
     QUEUE,
+    ROCKSDB_STEP,
     SEEN,
     STATE,
+    STORE,
     TIMER,
     Kind,
     Parts,
@@ -306,6 +309,11 @@ CQ03 = _rule(
     "rebuild the queue from the log.",
     "apache/rocketmq#467",
     command=BUILD,
+    kinds={
+        "again": Kind(
+            step="do not change consumer offsets: the next start dispatches these messages again.", command=PLAN
+        )
+    },
     needs=BOTH,
 )
 CQ04 = _rule(
@@ -414,6 +422,17 @@ CQ13 = _rule(
     "apache/rocketmq#678",
     command=PLAN,
     needs=LOG,
+)
+CQ16 = _rule(
+    "CQ16",
+    "error",
+    "Bounds of a RocksDB queue that do not match its entries",
+    "A RocksDB has two rows with the bounds of each queue. Brokers take a queue's end from the row max, and its first "
+    "entry from the row min while the log still has that message. A clean start does not correct them.",
+    ROCKSDB_STEP,
+    command=BUILD_ROCKSDB,
+    kinds={"max": Kind(), "min": Kind(), "first": Kind()},
+    needs=QUEUE,
 )
 IX01 = _rule(
     "IX01",
@@ -707,8 +726,22 @@ DK02 = _rule(
     "DK02",
     "chat",
     "A part of the store that Storescope does not decode",
-    "Storescope recognises RocksDB queues, but does not check their contents or include them in plans.",
+    "Storescope recognises this part, but does not check its contents or include it in plans.",
     "ask a running broker, or use the tools of RocksDB.",
+    kinds={
+        "tables": Kind(
+            step="read these tables with config; groups and where use them, too.", command=f"storescope config {STORE}"
+        ),
+        "index": Kind(step="look keys and tags up in it with where and trace; rows lists what else it holds."),
+        "beside": Kind(
+            step="no action needed if the broker reads the file queues. If not, set storeType in the configuration "
+            "(--config): then queue, where and check read the RocksDB."
+        ),
+        "extra": Kind(
+            step="install the extra that reads it; then info, queue, get, where and check do.",
+            command="pip install 'storescope[rocksdb]'",
+        ),
+    },
     needs=SEEN,
 )
 DK04 = _rule(

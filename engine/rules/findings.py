@@ -302,6 +302,14 @@ BUILD = f"storescope dispatch {STORE} --to NEW"
 """Builds queues and index from the log, into another directory."""
 PUT_IN_WORDS = "while the broker is stopped, put the new folders in the place of the old ones: the command prints how."
 """What follows :data:`BUILD`."""
+BUILD_ROCKSDB = f"mv {STORE}/consumequeue {STORE}.consumequeue.old && touch {STORE}/abort"
+"""Makes the next start build a RocksDB of queues from the log, if it is in ``consumequeue``."""
+ROCKSDB_STEP = (
+    "stop the broker, set commitLogRecoverMaxNum to the number of log files or more, move the folder of the RocksDB "
+    "out of the store and create an empty file abort: a start of 5.4 or later takes it for a crash and writes the rows "
+    "of all messages of the log. A queue whose messages have all expired begins at 0 again."
+)
+"""What :data:`BUILD_ROCKSDB` does."""
 PLAN = f"storescope recover {STORE} --plan"
 """Shows what the next start would do."""
 _GROUPS: dict[str, Group] = {

@@ -75,10 +75,12 @@ def verdict(entry: Side, required: Side, previous: Side | None) -> Verdict:
     return "offset"
 
 
-def words(reason: Verdict, entry: Side, required: Side) -> str:
+def words(reason: Verdict, entry: Side, required: Side, *, in_rocksdb: bool = False) -> str:
     """Describe the expected and the actual entry in one clause."""
     match reason:
         case "missing":
+            if in_rocksdb:
+                return sentence("has no row in the RocksDB; its unit is at {at:,}", at=required.physical)
             return sentence("no file holds it; its unit is at {at:,}", at=required.physical)
         case "empty":
             return sentence("is empty; its unit is at {at:,}", at=required.physical)

@@ -7,10 +7,12 @@ import shutil
 import struct
 from pathlib import Path
 
+import made_rocksdb
 from dledger_damage import as_dledger
 from handmade_stores import LOG_SIZE, SLOTS, HandmadeStore, add_key
 from planted_faults import patch, read
 
+from engine.codec import rocksdb_queue_rows as codec
 from engine.codec import timer
 from engine.config import MessageStoreConfig
 from engine.inspection.snapshot import open_store
@@ -104,6 +106,16 @@ def index_ahead(root: Path, made: HandmadeStore) -> None:
 
 def declared(root: Path, *topics: str, **fields: int) -> None:
     table(root, "topics.json", json.dumps({"topicConfigTable": dict.fromkeys(topics, fields)}))
+
+
+def rocksdb_minimum_too_high(root: Path, made: HandmadeStore) -> None:
+    shutil.rmtree(root / "consumequeue")
+    rows = made_rocksdb.rows_of_store(made)
+    bound = rows["offset"]
+    unit = [unit for unit in made.units if (unit.topic, unit.queue_id) == ("Orders", 0)][2]
+    row = codec.BoundRow("Orders", 0, "min", unit.offset, unit.queue_offset)
+    bound[codec.bound_key("Orders", 0, "min")] = codec.encode_bound(row)
+    made_rocksdb.make_database(root / "consumequeue", rows)
 
 
 def first_file_expired(root: Path, made: HandmadeStore) -> None:
@@ -275,6 +287,7 @@ BROKEN = {
     "CL12": unmounted,
     "CL14": log_of_another_store,
     "CQ15": ext_files_gone,
+    "CQ16": rocksdb_minimum_too_high,
     "DK03": lambda root, store: rewritten(root, store, "T" * 130, magic=0xDAA320AB),
     "CL13": later_than_born,
     "CM01": compacted,

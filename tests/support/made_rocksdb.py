@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from handmade_stores import HandmadeStore
+
+from engine.codec import rocksdb_queue_rows as codec
+from engine.mapped.reading import Reading
+from engine.rocksdb.database import open_rocksdb
 
 
 def binding():
@@ -39,3 +46,73 @@ def make_database(folder: Path, families: dict[str, dict[bytes, bytes]], *, flus
     shutil.rmtree(folder)
     copy.rename(folder)
     return folder
+
+
+def read_rows(folder: Path) -> dict[str, dict[bytes, bytes]]:
+    """All rows of a database, by column family."""
+    binding()
+    with open_rocksdb(folder, Reading()) as database:
+        return {family: dict(database.rows(family)) for family in database.families}
+
+
+def rows_of_store(made: HandmadeStore) -> dict[str, dict[bytes, bytes]]:
+    """The rows that a broker with its queues in a RocksDB would have written for the units of ``made``."""
+    entries: dict[bytes, bytes] = {}
+    bounds: dict[bytes, bytes] = {}
+    for unit in made.units:
+        if unit.dispatched:
+            place = unit.topic, unit.queue_id
+            row = codec.QueueRow(unit.offset, unit.size, unit.tags_code, unit.store_timestamp)
+            entries[codec.entry_key(*place, unit.queue_offset)] = codec.encode_entry(row)
+            bound = codec.BoundRow(*place, "max", unit.offset, unit.queue_offset)
+            bounds[codec.bound_key(*place, "max")] = codec.encode_bound(bound)
+    bounds[codec.CHECKPOINT_KEY] = made.end.to_bytes(8, "big")
+    return {codec.ENTRY_FAMILY: entries, codec.BOUND_FAMILY: bounds}
+
+
+class QueueRows:
+    """The rows of a store's queues, to be changed and written again: entries and bounds by topic, queue and offset."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.rows = read_rows(folder)
+        self.entries, self.bounds = self.rows[codec.ENTRY_FAMILY], self.rows[codec.BOUND_FAMILY]
+
+    def entry(self, topic: str, queue_id: int, queue_offset: int) -> codec.QueueRow:
+        return codec.decode_entry(self.entries[codec.entry_key(topic, queue_id, queue_offset)])
+
+    def change_entry(self, topic: str, queue_id: int, queue_offset: int, **fields: int) -> None:
+        row = replace(self.entry(topic, queue_id, queue_offset), **fields)
+        self.entries[codec.entry_key(topic, queue_id, queue_offset)] = codec.encode_entry(row)
+
+    def delete_entries(self, topic: str, queue_id: int, numbers: Iterable[int]) -> None:
+        for number in numbers:
+            del self.entries[codec.entry_key(topic, queue_id, number)]
+
+    def set_bound(self, topic: str, queue_id: int, bound: codec.Bound, queue_offset: int) -> None:
+        """Let a bound be at an entry, which must be there."""
+        physical_offset = self.entry(topic, queue_id, queue_offset).physical_offset
+        row = codec.BoundRow(topic, queue_id, bound, physical_offset, queue_offset)
+        self.bounds[codec.bound_key(topic, queue_id, bound)] = codec.encode_bound(row)
+
+    def set_dispatched(self, offset: int) -> None:
+        """Set the end of dispatch (bytes of the log)."""
+        self.bounds[codec.CHECKPOINT_KEY] = offset.to_bytes(8, "big")
+
+    def forget_from(self, offset: int) -> None:
+        """Leave the rows as they were when dispatch was at ``offset`` (bytes of the log), the start of a unit."""
+        kept = {key: value for key, value in self.entries.items() if codec.decode_entry(value).physical_offset < offset}
+        self.entries.clear()
+        self.entries.update(kept)
+        self.bounds.clear()
+        for key, value in sorted(kept.items()):  # of a queue the last one stays
+            topic_end = 5 + int.from_bytes(key[:4], "big")
+            topic, queue_id = key[5:topic_end].decode(), int.from_bytes(key[topic_end + 1 : topic_end + 5], "big")
+            row = codec.BoundRow(
+                topic, queue_id, "max", codec.decode_entry(value).physical_offset, codec.queue_offset_of(key)
+            )
+            self.bounds[codec.bound_key(topic, queue_id, "max")] = codec.encode_bound(row)
+        self.set_dispatched(offset)
+
+    def write(self) -> None:
+        make_database(self._folder, self.rows)

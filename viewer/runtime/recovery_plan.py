@@ -9,6 +9,7 @@ from weakref import WeakKeyDictionary
 from PySide6.QtCore import QObject, Signal
 
 from engine.errors import CannotRead, StoreError
+from engine.rocksdb.database import is_available
 from viewer.look.assets import tr
 from viewer.look.engine_words import engine_words
 from viewer.runtime.jobs import Cancelled
@@ -63,6 +64,8 @@ class RecoveryJob(QObject):
             return tr("Recovery needs a complete store; this is only a commit log.")
         for subject in ("log", "queues"):
             part = store.undecoded_part(subject)
+            if subject == "queues" and store.rocksdb_queues is not None and is_available():
+                continue  # the worker reads them
             if part is not None:
                 return tr("No recovery plan: {why}", why=engine_words(part.reason(subject)))
         return ""
@@ -115,7 +118,7 @@ class RecoveryJob(QObject):
 
     def _refuse(self) -> bool:
         unread = self._session.unread
-        if not unread or self.plan is None:
+        if not unread.unreadable or self.plan is None:  # what is not decoded has no plan, or is not part of it
             return False
         self.plan, self.error = None, tr("No plan: {why}", why=unread.words)
         return True

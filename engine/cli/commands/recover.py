@@ -91,9 +91,9 @@ def _plan(args: argparse.Namespace, out: Output) -> int:
     with open_named_store(args, out) as store:
         release = stated_release(args, store)
         recovery = _plan_with_progress(store, release, out)
-        other_recoveries = (
-            [] if args.release else [_plan_with_progress(store, compared_with(release), out, losses=False)]
-        )
+        other = compared_with(release)
+        is_compared = args.release is None and (store.rocksdb_queues is None or of(other).recovers_rocksdb_queues)
+        other_recoveries = [_plan_with_progress(store, other, out, losses=False)] if is_compared else []
         written = guess(store)
     _show(recovery, out, other_recoveries, written=written)
     return int(not recovery.will_start)
@@ -117,8 +117,11 @@ def _apply(args: argparse.Namespace, out: Output) -> int:
         planned = _plan_with_progress(store, release, out, heal=True)
         broker = _plan_with_progress(store, release, out, losses=False) if planned.will_start else planned
         path = store.path
-        config = derived_config(store) if planned.will_start else None
         written = guess(store)
+        if store.rocksdb_queues is not None:
+            _show(planned, out, written=written)
+            raise _rocksdb_refusal(planned, str(store.rocksdb_queues.folder))
+        config = derived_config(store) if planned.will_start else None
     refuse_empty(args, planned.empty_log)
     if config is None:
         _show(planned, out, written=written)
@@ -150,6 +153,20 @@ def _apply(args: argparse.Namespace, out: Output) -> int:
     if (done.end_offset, done.queues) != (planned.end_offset, planned.queues):
         raise StoreError(sentence("the store changed while it was recovered: the result differs from the plan"))
     return 0
+
+
+def _rocksdb_refusal(planned: RecoveryPlan, folder: str) -> StoreError:
+    """Why queues in a RocksDB are left alone, and what a broker would do."""
+    message = sentence("nothing was changed: Storescope does not write into queues in a RocksDB.")
+    if planned.will_start and planned.loses_nothing:
+        message += " " + sentence("Start a broker: it does what this plan says")
+    elif planned.will_start:
+        message += " " + sentence(
+            "A broker would do what this plan says, and lose messages: check names what to do first"
+        )
+    else:
+        message += " " + sentence("A broker would not start")
+    return StoreError(message, file=folder)
 
 
 def _planned(recovery: RecoveryPlan, broker: RecoveryPlan, path: str) -> Iterator[str]:

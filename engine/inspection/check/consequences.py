@@ -20,7 +20,7 @@ from engine.inspection.check.dispatch import Undispatched
 from engine.inspection.check.log import LogCheck
 from engine.inspection.check.next_start import Starts, of_own_release
 from engine.inspection.check.places import between
-from engine.inspection.check.queues import QueueCheck, QueueWalk, Suspect
+from engine.inspection.check.queues import QueueCheck, QueueWalk, RocksdbWalk, Suspect
 from engine.inspection.lost_units import lost_units
 from engine.inspection.snapshot import StoreSnapshot
 from engine.mapped.read_only import ReadOnlyFile
@@ -38,6 +38,11 @@ MOST_READ = 1 << 20
 """Bytes of a queue's file behind an empty entry that are searched for pages of zeros."""
 
 
+MOST_HIDDEN = 1 << 20
+"""Number of entries in front of a queue's minimum that are looked at."""
+FAILS = sentence("every request whose range reaches it fails in a broker, so consumers stand still in front of it")
+
+
 class QueueConsequences:
     """Findings of all queues.
 
@@ -49,6 +54,7 @@ class QueueConsequences:
         self.undispatched = Undispatched(store, log, queues, starts)
         self._starts = starts
         self._early: set[tuple[str, int]] = set()
+        self._gaps: set[str] = set()
         self._store = store
         self._log = log
         self._queues = queues
@@ -74,6 +80,9 @@ class QueueConsequences:
             return
         findings: list[Finding] = []
         for key, walk in walks.items():
+            if isinstance(walk, RocksdbWalk):
+                findings.extend(self._bounds(walk))
+                continue
             files = self._files(walk)
             if files:
                 self._faulty.add(key)
@@ -162,6 +171,99 @@ class QueueConsequences:
             findings.append(catalogue.CQ01.found(text, path, walk.first * walk.unit_size, evidence))
         return findings
 
+    # -- a queue in a RocksDB
+
+    def _bounds(self, walk: RocksdbWalk) -> Iterator[Finding]:
+        """CQ16: the rows ``max`` and ``min`` against the entries."""
+        rows, newest = walk.rows, walk.rows.bound("max")
+        if newest is None:
+            return
+        last_row = rows.row(newest.queue_offset)
+        if last_row is not None and last_row.physical_offset != newest.physical_offset:
+            text = sentence(
+                "Queue {name}: its last entry {n:,} points to {offset:,}, its end was written for {end:,}",
+                name=walk.name,
+                n=newest.queue_offset,
+                offset=last_row.physical_offset,
+                end=newest.physical_offset,
+            )
+            evidence = {
+                "queueOffset": newest.queue_offset,
+                "expected": last_row.physical_offset,
+                "found": newest.physical_offset,
+            }
+            yield self._of_bounds(walk, text, evidence, "max")
+        hidden = self._hidden_entries(walk)
+        if hidden:
+            text = sentence(
+                "Queue {name} begins at {n:,} for consumers, but has entries from {first:,} on whose messages the log "
+                "has ({count:,} are hidden)",
+                name=walk.name,
+                n=rows.min_offset,
+                first=hidden[0],
+                count=rows.min_offset - hidden[0],
+            )
+            evidence = {"expected": hidden[0], "found": rows.min_offset, "messages": rows.min_offset - hidden[0]}
+            yield self._of_bounds(walk, text, evidence, "min")
+        if walk.before and rows.first_row is not None:
+            text = plural(
+                "Queue {name} has no row before entry {first:,}; {n:,} unit of the log comes before",
+                "Queue {name} has no row before entry {first:,}; {n:,} units of the log come before",
+                name=walk.name,
+                first=walk.first,
+                n=walk.before,
+            )
+            evidence = {"queueOffset": walk.first, "units": walk.before, "firstUnit": walk.first_before}
+            yield self._of_bounds(walk, text, evidence, "first")
+
+    def _hidden_entries(self, walk: RocksdbWalk) -> tuple[int, ...]:
+        """Queue offset of the first entry in the log that a broker hides; () for none."""
+        minimum, oldest = walk.rows.min_offset, walk.rows.bound("min")
+        if oldest is None or oldest.queue_offset != minimum or minimum <= walk.first:
+            return ()  # found by a search, which missing rows mislead
+        numbers, rows = walk.rows.numbered_rows(max(walk.first, minimum - MOST_HIDDEN), minimum)
+        in_log = np.flatnonzero((rows["physical_offset"] >= self._least) & (rows["physical_offset"] < self._log.end))
+        return (int(numbers[in_log[0]]),) if len(in_log) else ()
+
+    def _of_bounds(self, walk: RocksdbWalk, text: str, evidence: dict[str, Any], kind: str) -> Finding:
+        evidence = {"queue": walk.name, **evidence}
+        evidence[HAPPENED] = sentence("the RocksDB has wrong bounds of the queue {queue}", queue=walk.name)
+        return catalogue.CQ16.found(text, str(walk.rows.folder), None, evidence, kind=kind)
+
+    def _rows_without_units(self, walk: RocksdbWalk, first_number: int, rows: np.ndarray) -> Iterator[Finding]:
+        """CQ03: numbers with neither a row nor a unit in the log, once for a queue."""
+        if walk.name in self._gaps:
+            return
+        self._gaps.add(walk.name)
+        number = first_number + int(rows[0])
+        text = sentence("has no row in the RocksDB, and the log has no unit of it") + " · " + FAILS
+        evidence: dict[str, Any] = {
+            "queueOffset": number,
+            "expected": sentence("an entry"),
+            "found": sentence("no row"),
+        }
+        evidence[HAPPENED] = sentence(
+            "entry {entry:,} of the queue {queue} was never written", entry=number, queue=walk.name
+        )
+        yield self._of_entry(walk, number, "CQ03", text, evidence)
+
+    def _missing_row(self, walk: QueueWalk, suspect: Suspect, text: str) -> tuple[str, Severity | None]:
+        """What a broker does with a missing row, and its severity."""
+        text += " · " + FAILS
+        if self._store.lock_state == "held":
+            return text, None
+        plan = of_own_release(self._store, self._starts)
+        if plan is None or plan.undispatched is None:
+            return text, None
+        key = (walk.reader.topic, walk.reader.queue_id)
+        loss = next((row for row in plan.undispatched.queues if (row.topic, row.queue_id) == key), None)
+        if loss is None or not loss.first_offset <= suspect.number <= loss.last_offset:
+            text += " · " + sentence("the next start writes it")
+            return text, "note" if self._abort else "warn"
+        self._starts.left_out[key] = self._starts.left_out.get(key, 0) + loss.units
+        self._starts.left_out_rule = "CQ03"
+        return text + " · " + sentence("no start writes it"), None
+
     # -- entry → unit
 
     def _entries_without_units(self, walk: QueueWalk) -> Iterator[Finding]:
@@ -175,7 +277,10 @@ class QueueConsequences:
                 prefilled = (entries.physical == 0) & (entries.size == PREFILLED_SIZE)
                 missing = entries.physical < 0
                 expired = (entries.physical < self._least) & ~missing & (entries.size > 0)
-                fine = missing | (prefilled | expired if start == walk.first and leading else np.zeros(count, bool))
+                is_leading = start == walk.first and leading
+                if isinstance(walk, RocksdbWalk) and missing.any() and not is_leading:
+                    yield from self._rows_without_units(walk, first_number, np.flatnonzero(missing))
+                fine = missing | (prefilled | expired if is_leading else np.zeros(count, bool))
                 beyond = (entries.physical >= self._log.end) & ~missing
                 self._note_beyond(walk, beyond, first_number, entries)
                 out_of_step = (
@@ -335,7 +440,7 @@ class QueueConsequences:
         if suspect.verdict == "unit":
             yield self._unit_with_other_number(walk, suspect)
             return
-        text = queue_rules.words(suspect.verdict, suspect.entry, suspect.unit)
+        text = queue_rules.words(suspect.verdict, suspect.entry, suspect.unit, in_rocksdb=walk.in_rocksdb)
         evidence: dict[str, Any] = {
             "queueOffset": suspect.number,
             "expected": {
@@ -386,7 +491,18 @@ class QueueConsequences:
         elif suspect.verdict == "empty":
             evidence[HAPPENED] = self._describe_emptying(walk, suspect.number)
         severity: Severity | None = "warn" if suspect.verdict == "prefilled" else None
-        yield self._of_entry(walk, suspect.number, queue_rules.RULE_OF[suspect.verdict], text, evidence, severity)
+        if walk.in_rocksdb and suspect.verdict == "missing":
+            text, severity = self._missing_row(walk, suspect, text)
+            evidence[HAPPENED] = plural(
+                "{n:,} row of the queue {queue} is missing in the RocksDB, from entry {entry:,} on",
+                "{n:,} rows of the queue {queue} are missing in the RocksDB, from entry {entry:,} on",
+                n=walk.wrong,
+                queue=walk.name,
+                entry=suspect.number,
+            )
+        kind = "again" if walk.in_rocksdb and suspect.verdict == "missing" and severity is not None else ""
+        rule = queue_rules.RULE_OF[suspect.verdict]
+        yield self._of_entry(walk, suspect.number, rule, text, evidence, severity, kind=kind)
 
     def _is_one_early(self, walk: QueueWalk, suspects: list[Suspect]) -> bool:
         """Return True if each entry from the first suspect on belongs one place further back."""
@@ -476,13 +592,12 @@ class QueueConsequences:
         text: str,
         evidence: dict[str, Any],
         severity: Severity | None = None,
+        *,
+        kind: str = "",
     ) -> Finding:
-        offset = number * walk.unit_size
-        file = walk.reader.sequence.find(offset)
-        path = file.path if file else (walk.reader.files[-1].path if walk.reader.files else None)
-        place = offset - file.start_offset if file else None
+        path, place = walk.place_of(number)
         text = sentence("Queue {name}, entry {n:,} {rest}", name=walk.name, n=number, rest=text)
-        return catalogue.RULES[rule].found(text, path, place, {"queue": walk.name, **evidence}, severity)
+        return catalogue.RULES[rule].found(text, path, place, {"queue": walk.name, **evidence}, severity, kind=kind)
 
     def _behind_the_log(self) -> Iterator[Finding]:
         if self._first_beyond is None:
@@ -504,7 +619,8 @@ def _file_sizes(queues: QueueCheck) -> dict[str, int]:
     """The length of most queue files of each kind, whatever the configuration says."""
     sizes = {}
     for kind in ("simple", "batch"):
-        readers = [walk.reader for walk in queues.walks.values() if walk.reader.kind == kind]
+        walks = (walk for walk in queues.walks.values() if not walk.in_rocksdb)
+        readers = [walk.reader for walk in walks if walk.reader.kind == kind]
         files = [[log_rules.LogFile(f.path, f.start_offset, f.size) for f in reader.files] for reader in readers]
         if readers:
             sizes[kind] = log_rules.likely_queue_length(files, readers[0].unit_size)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from engine.inspection.broker_traces import is_of_a_broker
@@ -31,6 +32,7 @@ DEFAULT_QUEUES = 16
 """Number of queues of a topic whose row in topics.json does not say it (Java: ``TopicConfig``)."""
 SYSTEM_TOPICS = frozenset({HALF_TOPIC, OP_TOPIC, SCHEDULE_TOPIC})
 """Topics that nobody can delete, besides those with the prefix."""
+NO_END = sentence("a broker takes such a queue for empty, and numbers its next messages from 0 on")
 Key = tuple[str, int]
 
 
@@ -61,7 +63,14 @@ class Undispatched:
         self._queues = queues
         self._starts = starts
         self._live = store.lock_state == "held"
+        self._in_rocksdb = store.rocksdb_queues is not None
         self.short: dict[Key, int] = {}
+
+    def _queue_folder(self) -> Path:
+        """The folder of all queues."""
+        assert self._store.paths is not None
+        queues = self._store.rocksdb_queues
+        return queues.folder if queues is not None else self._store.paths.consumequeue
 
     def all_gone(self) -> Finding:
         """The store has units and no queue at all."""
@@ -75,7 +84,7 @@ class Undispatched:
             queues=len(homes),
         )
         assert self._store.paths is not None
-        folder = str(self._store.paths.consumequeue)
+        folder = str(self._queue_folder())
         fate, severity, left_out = self._describe_next_start({key: home.units for key, home in homes.items()})
         evidence = {
             "units": units,
@@ -213,7 +222,7 @@ class Undispatched:
 
         Not if a queue knows bytes behind them.
         """
-        if first_unit < self._queues.last_matched:
+        if first_unit < self._queues.last_matched or self._in_rocksdb:
             return ""
         checkpoint = self._starts.checkpoint
         unit = self._log.stored(first_unit)
@@ -305,8 +314,8 @@ class Undispatched:
 
     def _twin(self, topic: str) -> str | None:
         """A topic with queues whose name differs from this one only in case; None if the topic has queues itself."""
-        topics = self._store.topics()
-        if topic in topics:
+        topics = self._store.queues_by_topic()
+        if topic in topics or self._in_rocksdb:
             return None
         return next((name for name in topics if name.lower() == topic.lower()), None)
 
@@ -317,7 +326,9 @@ class Undispatched:
         (topic, number), home = min(lost.items(), key=lambda item: item[1].first_offset)
         if len(lost) == 1:
             text: str = sentence(
-                "Queue {queue} has no folder; the log has {units} of it",
+                "Queue {queue} has no end in the RocksDB; the log has {units} of it"
+                if self._in_rocksdb
+                else "Queue {queue} has no folder; the log has {units} of it",
                 queue=f"{topic}/{number}",
                 units=_units(home.units),
             )
@@ -326,7 +337,9 @@ class Undispatched:
             units = sum(item.units for item in lost.values())
             names = [f"{key[0]}/{key[1]}" for key in lost]
             text = sentence(
-                "{n:,} queues have no folder ({names}); the log has {units} of them",
+                "{n:,} queues have no end in the RocksDB ({names}); the log has {units} of them"
+                if self._in_rocksdb
+                else "{n:,} queues have no folder ({names}); the log has {units} of them",
                 n=len(lost),
                 names=", ".join(names[:3]) + (" …" if len(names) > 3 else ""),
                 units=_units(units),
@@ -335,16 +348,25 @@ class Undispatched:
         evidence |= self._left_out(left_out)
         names = [f"{key[0]}/{key[1]}" for key in lost][: MOST_NAMED + 1]
         named = ", ".join(names[:MOST_NAMED]) + (" …" if len(names) > MOST_NAMED else "")
-        evidence[HAPPENED] = plural(
-            "{n:,} queue has no folder ({names})", "{n:,} queues have no folder ({names})", n=len(lost), names=named
-        )
+        if self._in_rocksdb:
+            fate = " · " + NO_END + fate
+            evidence[HAPPENED] = plural(
+                "{n:,} queue has no end in the RocksDB ({names})",
+                "{n:,} queues have no end in the RocksDB ({names})",
+                n=len(lost),
+                names=named,
+            )
+        else:
+            evidence[HAPPENED] = plural(
+                "{n:,} queue has no folder ({names})", "{n:,} queues have no folder ({names})", n=len(lost), names=named
+            )
         evidence |= between(*[self._log.stored(home.first_offset)] * 2)
         topics = {key[0] for key in lost}
         if (
             not self._store.abort
             and not fate_is_again
             and len(topics) == 1
-            and not topics & self._store.topics().keys()
+            and not topics & self._store.queues_by_topic().keys()
             and self._twin(topic) is None
         ):
             fate += " · " + sentence("if {topic} was deleted and made again, these are messages of before", topic=topic)
@@ -389,12 +411,11 @@ def _left_out_by(plan: RecoveryPlan, units: Mapping[Key, int]) -> dict[Key, int]
 
 
 def _short_queue(walk: QueueWalk) -> Short:
-    last_file = walk.reader.sequence.find(walk.end * walk.unit_size) or (
-        walk.reader.files[-1] if walk.reader.files else None
-    )
-    place = walk.end * walk.unit_size - last_file.start_offset if last_file else None
     key = (walk.reader.topic, walk.reader.queue_id)
-    return Short(key, walk.end, walk.behind, walk.first_behind, last_file.path if last_file else None, place)
+    path, place = walk.place_of(walk.end)
+    if place is None and not walk.in_rocksdb and walk.reader.files:
+        place = walk.end * walk.unit_size - walk.reader.files[-1].start_offset
+    return Short(key, walk.end, walk.behind, walk.first_behind, path, place)
 
 
 def _evidence(key: Key, home: QueueWithoutFolder) -> dict[str, Any]:

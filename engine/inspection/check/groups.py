@@ -8,6 +8,7 @@ import contextlib
 import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from engine.codec import config_tables
@@ -18,8 +19,8 @@ from engine.inspection import tables
 from engine.inspection.check.places import Span
 from engine.inspection.deleted_topics import topics_known
 from engine.inspection.groups import read_permissions
-from engine.inspection.queue_reader import QueueReader
-from engine.inspection.snapshot import StoreSnapshot
+from engine.inspection.rocksdb_queue import RocksQueueReader
+from engine.inspection.snapshot import AnyQueue, StoreSnapshot
 from engine.inspection.stalled_services import levels_beyond_queues, was_delivered
 from engine.inspection.tables import read_table
 from engine.rules import catalogue, catalogue_tables
@@ -54,9 +55,9 @@ def findings(
 
     Raises :class:`CannotRead` where a table or a folder could not be read.
     """
-    if store.paths is None or not store.topics():
+    if store.paths is None or not store.queues_by_topic():
         return
-    store.whole_topics()
+    store.require_queues()
     groups = _Groups(store, {topic for topic, _ in queues_without_folder})
     yield from groups.before_the_log()
     yield from groups.below_zero()
@@ -92,7 +93,7 @@ class _Groups:
             if is_system_group(row.group) or is_system_topic(row.topic) or self._is_compacted(row.topic):
                 continue
             for queue_id, offset in sorted(row.offsets.items()):
-                queue = self._store.topics().get(row.topic, {}).get(queue_id)
+                queue = self._store.queues_by_topic().get(row.topic, {}).get(queue_id)
                 first_in_log = self._first_in_log(queue) if queue is not None else 0
                 if queue is not None and 0 <= offset < first_in_log:
                     place = f"{row.topic}/{queue_id}"
@@ -142,7 +143,7 @@ class _Groups:
             kind = "" if all(offset == -1 for offset in queues.values()) else "other"
             yield catalogue_tables.CF11.found(text, self._offsets, None, evidence, self._light, kind=kind)
 
-    def _first_in_log(self, queue: QueueReader) -> int:
+    def _first_in_log(self, queue: AnyQueue) -> int:
         with contextlib.suppress(CannotRead):
             return queue.first_in_log
         return 0
@@ -152,7 +153,7 @@ class _Groups:
         groups_by_topic: dict[str, dict[str, int]] = {}
         for row in self._rows:
             furthest = max(row.offsets.values(), default=0)
-            if furthest <= 0 or row.topic in self._store.topics() or self._lost_its_queues(row.topic):
+            if furthest <= 0 or row.topic in self._store.queues_by_topic() or self._lost_its_queues(row.topic):
                 continue
             groups_by_topic.setdefault(row.topic, {})[row.group] = furthest
         for topic, groups in sorted(groups_by_topic.items())[:MOST]:
@@ -182,7 +183,7 @@ class _Groups:
         if self._topics is None:
             return
         shown = 0
-        for topic, queues in self._store.topics().items():
+        for topic, queues in self._store.queues_by_topic().items():
             is_known = topic in self._topics or topic.startswith(LMQ_PREFIX) or is_system_topic(topic)
             messages = 0 if is_known else sum(self._messages(queue) for queue in queues.values())
             if not messages or shown >= MOST:
@@ -201,7 +202,7 @@ class _Groups:
             }
             evidence["groups"] = list(unread)
             command = _NO_TOPIC.format(topic=shlex.quote(topic), queues=max(queues) + 1)
-            folder = next(iter(queues.values())).sequence.folders[0].parent
+            folder = _topic_folder(next(iter(queues.values())))
             grave: Severity | None = "error" if unread and not self._light else self._light
             yield catalogue_tables.CQ14.found(text, str(folder), None, evidence, grave, command=command)
 
@@ -209,14 +210,14 @@ class _Groups:
         """CF07: queues that topics.json hides from consumers or producers."""
         shown = 0
         for topic, config in (self._topics or {}).items():
-            queues = self._store.topics().get(topic, {})
+            queues = self._store.queues_by_topic().get(topic, {})
             if not queues or is_system_topic(topic) or shown >= MOST:
                 continue
             for finding in self._hidden_queue_findings(config, queues):
                 shown += 1
                 yield finding
 
-    def _hidden_queue_findings(self, config: TopicConfig, queues: dict[int, QueueReader]) -> Iterator[Finding]:
+    def _hidden_queue_findings(self, config: TopicConfig, queues: Mapping[int, AnyQueue]) -> Iterator[Finding]:
         beyond = {number: queue for number, queue in queues.items() if number >= config.read_queue_nums}
         unread = self._unread(config.name, beyond)
         message_count = sum(self._messages(queue) for queue in beyond.values())
@@ -288,14 +289,14 @@ class _Groups:
         offsets = {row.topic: row.offsets for row in self._rows if row.group == group}
         waiting = {}
         for topic in dict.fromkeys((*offsets, f"{RETRY_PREFIX}{group}")):
-            for queue_id, queue in self._store.topics().get(topic, {}).items():
+            for queue_id, queue in self._store.queues_by_topic().get(topic, {}).items():
                 if queue_id in offsets.get(topic, {}) or topic.startswith(RETRY_PREFIX):
                     unread = self._behind(queue, max(offsets.get(topic, {}).get(queue_id, 0), 0))
                     if unread:
                         waiting[f"{topic}/{queue_id}"] = unread
         return waiting
 
-    def _unread(self, topic: str, queues: dict[int, QueueReader]) -> dict[str, int]:
+    def _unread(self, topic: str, queues: Mapping[int, AnyQueue]) -> dict[str, int]:
         """For each group that reads the topic: messages of these queues that it has not read and the log still has."""
         unread_by_group: dict[str, int] = {}
         for row in self._rows:
@@ -306,11 +307,16 @@ class _Groups:
                 unread_by_group[row.group] = unread
         return unread_by_group
 
-    def _behind(self, queue: QueueReader, offset: int) -> int:
+    def _behind(self, queue: AnyQueue, offset: int) -> int:
         return max(queue.max_offset - max(offset, self._first_in_log(queue)), 0)
 
-    def _messages(self, queue: QueueReader) -> int:
+    def _messages(self, queue: AnyQueue) -> int:
         return self._behind(queue, 0)
+
+
+def _topic_folder(queue: AnyQueue) -> Path:
+    """The folder of a topic's queues; that of all queues in a RocksDB."""
+    return queue.folder if isinstance(queue, RocksQueueReader) else queue.sequence.folders[0].parent
 
 
 def _unread_words(unread: dict[str, int]) -> str:
@@ -327,7 +333,7 @@ def _delay_offset_findings(
 ) -> Iterator[Finding]:
     """CF09: offsets of delay levels that are not those of their queues."""
     table = tables.loaded(store, "delayOffset.json")
-    queues = store.topics().get(SCHEDULE_TOPIC, {})
+    queues = store.queues_by_topic().get(SCHEDULE_TOPIC, {})
     if store.paths is None or table is None or not queues or store.lock_state == "held":
         return
     levels, _ = delay_offsets(table)
@@ -359,7 +365,7 @@ def _delay_offset_findings(
         yield catalogue_tables.CF09.found(text, path, None, evidence, "note" if store.abort else None, kind="missing")
 
 
-def _has_delivered(store: StoreSnapshot, queue: QueueReader, newest: int) -> bool:
+def _has_delivered(store: StoreSnapshot, queue: AnyQueue, newest: int) -> bool:
     """Return True if the level's first message was delivered: it was due before the store's newest unit, and the log
     holds it again under its real topic. If the log cannot show that, a message that was due counts as delivered.
 

@@ -22,8 +22,8 @@ from engine.inspection import undecoded
 from engine.inspection.check import next_start, unfitting_queues
 from engine.inspection.check.log import LogCheck
 from engine.inspection.check.next_start import Starts
-from engine.inspection.queue_reader import QueueReader
-from engine.inspection.snapshot import StoreSnapshot
+from engine.inspection.rocksdb_queue import RocksQueueReader
+from engine.inspection.snapshot import AnyQueue, StoreSnapshot
 from engine.inspection.tables import release_of
 from engine.releases import name_next_start
 from engine.rules import catalogue
@@ -72,12 +72,14 @@ def of(store: StoreSnapshot, starts: Starts, findings: Sequence[Finding], log: L
 def lost_already(store: StoreSnapshot, log: LogCheck) -> Loss:
     """Messages that queues know and the log no longer holds: in broken places, in gaps and behind its end."""
     lost_spans = lost_spans_of(store, log)
-    losses = (_lost_entries(reader, lost_spans) for queues in store.topics().values() for reader in queues.values())
+    losses = (
+        _lost_entries(reader, lost_spans) for queues in store.queues_by_topic().values() for reader in queues.values()
+    )
     rows = sorted((row for row in losses if row is not None), key=lambda row: (row.topic, row.queue_id))
     return Loss(tuple(rows))
 
 
-def _lost_entries(reader: QueueReader, lost_spans: LostSpans) -> QueueLoss | None:
+def _lost_entries(reader: AnyQueue, lost_spans: LostSpans) -> QueueLoss | None:
     """Entries of one queue that point into one of the spans; None for none."""
     lost: QueueLoss | None = None
     for first_number, rows in _entries(reader):
@@ -102,7 +104,7 @@ def _own_time(rows: np.ndarray, row: np.intp, else_: int) -> int:
 
 
 def _offsets(
-    reader: QueueReader, rows: np.ndarray, first_number: int, chosen_rows: NDArray[np.intp]
+    reader: AnyQueue, rows: np.ndarray, first_number: int, chosen_rows: NDArray[np.intp]
 ) -> tuple[NDArray[np.int64], int]:
     """Queue offsets of the first message of each chosen entry, and the number of messages in them."""
     if reader.kind == "simple":
@@ -110,8 +112,13 @@ def _offsets(
     return rows["msg_base_offset"][chosen_rows].astype(np.int64), int(rows["batch_size"][chosen_rows].sum())
 
 
-def _entries(reader: QueueReader) -> Iterator[tuple[int, np.ndarray]]:
-    """(number of the first, entries) of a queue's files, in chunks; pre-filled ones point to no message."""
+def _entries(reader: AnyQueue) -> Iterator[tuple[int, np.ndarray]]:
+    """(number of the first, entries) of a queue, in chunks; pre-filled ones point to no message."""
+    if isinstance(reader, RocksQueueReader):
+        end = reader.raw_end // reader.unit_size
+        for number in range(min(reader.first_row or 0, end), end, _CHUNK):
+            yield number, reader.raw_entries(number, min(_CHUNK, end - number))
+        return
     kind = CQ_UNIT if reader.kind == "simple" else BATCH_CQ_UNIT
     for file in reader.files:
         for position in range(0, file.size - kind.itemsize + 1, _CHUNK * kind.itemsize):

@@ -279,7 +279,7 @@ def missing(store: StoreSnapshot, index: IndexCheck) -> list[Finding]:
         "looked": MOST_UNITS,
     }
     evidence[HAPPENED] = sentence("the index files are missing, or were never created")
-    cause = None if store.topics() else "CQ10"
+    cause = None if store.queues_by_topic() else "CQ10"
     return [rules.IX10.found(text, str(store.paths.index), None, evidence, caused_by=cause)]
 
 

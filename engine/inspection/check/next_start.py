@@ -6,7 +6,7 @@ version 2 units (docs/formats/commit-log.md#blank).
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -57,6 +57,8 @@ class Starts:
         self.queues: QueueCheck | None = None  # as well
         self.left_out: dict[tuple[str, int], int] = {}
         """Units by queue that CQ10 has reported as an error: no start dispatches them."""
+        self.left_out_rule = "CQ10"
+        """The rule that reported :attr:`left_out`."""
         self.dledger = undecoded.has_dledger_log(store)
         self.checkpoint = self._checkpoint()
         written = self._written()
@@ -245,7 +247,7 @@ def findings(store: StoreSnapshot) -> Iterator[Finding]:
 def _timers_that_wait(store: StoreSnapshot) -> Iterator[Finding]:
     """DK03: timer messages that are not due yet, if the release has no timer wheel."""
     release = undecoded.release_of(store)
-    queue = store.queue(TIMER_TOPIC, 0)
+    queue = store.find_queue(TIMER_TOPIC, 0)
     if of(release).timers or queue is None:
         return
     last_items = store.log.items_before(store.log.max_offset, 1, crc=False)
@@ -272,7 +274,7 @@ def _timers_that_wait(store: StoreSnapshot) -> Iterator[Finding]:
 def _long_topics(store: StoreSnapshot) -> Iterator[Finding]:
     firsts: dict[str, int] = {}
     units = 0
-    for topic, queues in store.topics().items():
+    for topic, queues in store.queues_by_topic().items():
         if len(topic.encode()) <= LONGEST_V1_TOPIC:
             continue
         for queue in queues.values():
@@ -311,7 +313,7 @@ def loss_findings(store: StoreSnapshot, starts: Starts, findings_so_far: Sequenc
     plan = of_own_release(store, starts) if is_troubled(store, findings_so_far) else None
     if plan is not None and plan.will_start:
         yield from _index(plan)
-        yield from _undispatched(store, plan, starts.left_out)
+        yield from _undispatched(store, plan, starts)
         yield from _misnumbered(store, plan, starts)
 
 
@@ -415,10 +417,8 @@ def _misnumbered(store: StoreSnapshot, plan: RecoveryPlan, starts: Starts) -> It
     yield rules.RP03.found(text, file.path if file else None, place, evidence)
 
 
-def _undispatched(
-    store: StoreSnapshot, plan: RecoveryPlan, reported: Mapping[tuple[str, int], int]
-) -> Iterator[Finding]:
-    """RP01: units that no start brings into their queues. Follows from CQ10 if that has ``reported`` them for every
+def _undispatched(store: StoreSnapshot, plan: RecoveryPlan, starts: Starts) -> Iterator[Finding]:
+    """RP01: units that no start brings into their queues. Follows from the rule that has reported them for every
     queue.
     """
     loss = plan.undispatched
@@ -449,6 +449,8 @@ def _undispatched(
         min((row.first_time for row in loss.queues), default=-1),
         max((row.last_time for row in loss.queues), default=-1),
     )
-    cause = "CQ10" if all(row.units <= reported.get((row.topic, row.queue_id), 0) for row in loss.queues) else None
+    reported = starts.left_out
+    is_reported = all(row.units <= reported.get((row.topic, row.queue_id), 0) for row in loss.queues)
+    cause = starts.left_out_rule if is_reported else None
     path, kind = file.path if file else None, "dledger" if is_cut else ""
     yield rules.RP01.found(text, path, loss.first_unit, evidence, kind=kind, caused_by=cause)

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,8 @@ from engine.codec.message import COMMIT, TRANSACTION_MASK
 from engine.codec.topic_table import TopicTable
 from engine.errors import CannotRead
 from engine.inspection.queue_reader import QueueReader
-from engine.inspection.snapshot import StoreSnapshot
+from engine.inspection.rocksdb_queue import RocksQueueReader
+from engine.inspection.snapshot import AnyQueue, StoreSnapshot
 from engine.inspection.tables import light_offsets
 from engine.mapped.sparse import last_byte
 from engine.rules import queue_rules
@@ -79,8 +80,7 @@ class QueueWalk:
     def __init__(self, reader: QueueReader) -> None:
         self.reader = reader
         self.unit_size = reader.unit_size
-        self.first = max(reader.sequence.min_offset, 0) // self.unit_size
-        self.end = self._last_written()
+        self.first, self.end = self._span()
         self.next: int | None = None
         self.suspects: list[Suspect] = []
         self.wrong = 0
@@ -111,13 +111,29 @@ class QueueWalk:
             is_orderly = self._orderly = self.reader.kind == "simple" and apart and not sequence.oddities
         return is_orderly
 
-    def _last_written(self) -> int:
-        """Number behind the last entry that is not all zero, whatever holes are in front of it."""
+    def _span(self) -> tuple[int, int]:
+        """Number of the first entry, and the number behind the last one that is not all zero, whatever holes are in
+        front of it.
+        """
+        first = max(self.reader.sequence.min_offset, 0) // self.unit_size
         for file in reversed(self.reader.files):
             last_position = last_byte(file)
             if last_position:
-                return file.start_offset // self.unit_size + -(-last_position // self.unit_size)
-        return self.first
+                return first, file.start_offset // self.unit_size + -(-last_position // self.unit_size)
+        return first, first
+
+    @property
+    def in_rocksdb(self) -> bool:
+        """True if the entries are rows of a RocksDB."""
+        return False
+
+    def place_of(self, number: int) -> tuple[str | None, int | None]:
+        """The file that holds the entry ``number`` or should hold it, and the entry's position there (bytes)."""
+        offset = number * self.unit_size
+        files = self.reader.files
+        file = self.reader.sequence.find(offset)
+        path = file.path if file else (files[-1].path if files else None)
+        return path, offset - file.start_offset if file else None
 
     def skip(self, start: int, stop: int) -> None:
         """Entries [start, stop) had no unit in the log."""
@@ -225,6 +241,47 @@ class QueueWalk:
         return int.from_bytes(data[position + 2 : position + 10], "big", signed=True)
 
 
+class RocksdbWalk(QueueWalk):
+    """A queue whose entries are rows of a RocksDB: each has its number in its key, and any of them may be missing."""
+
+    def __init__(self, rows: RocksQueueReader) -> None:
+        self.rows = rows
+        super().__init__(cast("QueueReader", rows))
+
+    @property
+    def in_rocksdb(self) -> bool:
+        return True
+
+    @property
+    def orderly(self) -> bool:
+        return False
+
+    def _span(self) -> tuple[int, int]:
+        """From the first row to the one that the row ``max`` names; rows behind it are overwritten in time."""
+        newest = self.rows.bound("max")
+        end = newest.queue_offset + 1 if newest is not None else 0
+        first_row = self.rows.first_row
+        return min(first_row if first_row is not None else end, end), end
+
+    def place_of(self, number: int) -> tuple[str | None, int | None]:
+        del number
+        return str(self.rows.folder), None
+
+    def raw(self, start: int, count: int) -> np.ndarray:
+        return self.rows.raw_entries(start, count)
+
+    def chunks(self, start: int, stop: int, step: int = 1 << 16) -> Iterator[tuple[int, Entries]]:
+        for first_number in range(start, stop, step):
+            yield first_number, self.entries(first_number, min(step, stop - first_number))
+
+    def _ext_tags(self, address: int) -> int:
+        return address
+
+
+def _walk_of(reader: AnyQueue) -> QueueWalk:
+    return RocksdbWalk(reader) if isinstance(reader, RocksQueueReader) else QueueWalk(reader)
+
+
 _INNER = re.compile(rb"INNER_")
 MOST_HOMELESS = 4096
 MAX_NUMBER_GAP = 1 << 20
@@ -248,10 +305,10 @@ class QueueCheck:
         self.walks: dict[tuple[str, int], QueueWalk] = {}
         self._unread: set[tuple[str, int]] = set()
         """Queues that could not be read: neither they nor their units are judged."""
-        for topic, queues in store.topics().items():
+        for topic, queues in store.queues_by_topic().items():
             for number, reader in queues.items():
                 try:
-                    self.walks[topic, number] = QueueWalk(reader)
+                    self.walks[topic, number] = _walk_of(reader)
                 except CannotRead:
                     self._unread.add((topic, number))
         self.queues_without_folder: dict[tuple[str, int], QueueWithoutFolder] = {}
@@ -389,6 +446,8 @@ class QueueCheck:
             known_end = queue.current_state.max_physic if queue.current_state is not None else -1
             if walk is not None and known_end <= walk.matched >= 0:
                 least.append(known_end)
+            if walk is not None and walk.in_rocksdb and queue.cut is not None:
+                least.append(max(queue.cut.max_physic, 0))  # a start may cut more than what is behind the log
         return min(least)
 
     # -- simple queues
@@ -587,7 +646,10 @@ class QueueCheck:
                 columns.store_timestamp[single],
             )
             with self._unless_unread(key):
-                self._ordered_run(walk, run)
+                if walk.in_rocksdb:
+                    self._run(walk, run)
+                else:
+                    self._ordered_run(walk, run)
 
 
 def _concatenate(held_back: Run | None, next_run: Run | None) -> Run:

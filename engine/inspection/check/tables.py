@@ -22,8 +22,7 @@ from engine.errors import CannotRead
 from engine.inspection import tables
 from engine.inspection import tables as table_rows
 from engine.inspection.broker_traces import MOST_NAMED, BrokerTraces
-from engine.inspection.queue_reader import QueueReader
-from engine.inspection.snapshot import StoreSnapshot
+from engine.inspection.snapshot import AnyQueue, StoreSnapshot
 from engine.inspection.tables import read_backup
 from engine.releases import of
 from engine.rules import catalogue, catalogue_tables
@@ -260,7 +259,7 @@ def lost_retries(store: StoreSnapshot) -> Iterator[Finding]:
         read.setdefault(row.group, set()).add(row.topic)
     for group, topics in sorted(read.items()):
         retry = RETRY_PREFIX + group
-        queues = store.topics().get(retry, {})
+        queues = store.queues_by_topic().get(retry, {})
         waiting = 0
         with contextlib.suppress(CannotRead):
             waiting = sum(queue.max_offset - max(queue.min_offset, 0) for queue in queues.values())
@@ -286,7 +285,7 @@ def lost_retries(store: StoreSnapshot) -> Iterator[Finding]:
         yield catalogue_tables.CF03.found(text, path, None, evidence, lighter, kind="rows")
 
 
-def had_retry_offset(store: StoreSnapshot, group: str, queues: Mapping[int, QueueReader]) -> bool:
+def had_retry_offset(store: StoreSnapshot, group: str, queues: Mapping[int, AnyQueue]) -> bool:
     """Return True if the group has consumed from its retry queue: the table or its .bak names the queue, or the queue
     holds a message that came back a second time.
 
@@ -420,7 +419,7 @@ def explained(store: StoreSnapshot, findings: list[Finding], undispatched: Colle
     declared = tables.topics(store) or {}
     with_messages = _topics_with_messages(store)
     lacking = sorted(with_messages - declared.keys()) if declared else []
-    there = {*store.topics(), *undispatched}
+    there = {*store.queues_by_topic(), *undispatched}
     read = {
         row.topic
         for row in tables.offsets(store)
@@ -442,7 +441,7 @@ def _topics_with_messages(store: StoreSnapshot) -> set[str]:
     """Topics of clients whose queues hold messages."""
     return {
         topic
-        for topic, queues in store.topics().items()
+        for topic, queues in store.queues_by_topic().items()
         if not (is_system_topic(topic) or topic.startswith(LMQ_PREFIX))
         and any(queue.max_offset > max(queue.min_offset, 0) for queue in queues.values())
     }

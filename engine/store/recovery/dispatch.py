@@ -91,6 +91,10 @@ class QueueTable:
             self.queues[topic, queue_id] = queue
         return queue
 
+    def is_cut(self, reached: int, log_end: int) -> bool:
+        """Return True if a start whose queues reach ``reached`` cuts them at the end of the log."""
+        return reached >= log_end
+
     # -- units, singly
 
     def take(self, place: int, request: Request) -> None:

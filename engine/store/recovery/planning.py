@@ -43,6 +43,7 @@ from engine.store.recovery.plan import (
     RecoveryPlan,
 )
 from engine.store.recovery.queues import EmptyLastFile, RecoveredQueue
+from engine.store.recovery.rocksdb_queues import RocksdbTable
 from engine.store.recovery.source import TIMER_METRICS, IndexHead, RecoverySource, Watch
 from engine.store.recovery.walk import LARGEST_READ, NO_SUCH_ARRAY, LogWalk, WalkResult, asked_for
 
@@ -353,7 +354,10 @@ def _as_seen_by(source: RecoverySource, like: Release) -> RecoverySource:
 
 
 def _queues(source: RecoverySource, rules: Rules) -> QueueTable:
-    """Return every queue, recovered by its own files."""
+    """Return every queue, recovered by its own files, or as the RocksDB has it."""
+    if source.rocksdb is not None:
+        log_min = max(source.log.min_offset, 0)
+        return RocksdbTable(source.rocksdb, log_min, rules, light=source.light)
     batch = source.batch_topics
     if batch is None:
         batch = frozenset(q.topic for q in source.queues if q.kind == "batch")
@@ -455,7 +459,7 @@ def _recover_log(
     walked = log_walk.run(walk_start.number, walk_start.position)
     recovery_pass = DispatchPass(table.first_dispatched, walked.end_offset, table.after) if table.dispatched else None
     reached = table.max_physic if of(like).cuts_by_end_after_dispatch else known_end
-    if reached >= walked.end_offset:
+    if table.is_cut(reached, walked.end_offset):
         for queue in table:
             queue.truncate(walked.end_offset)
         if execution is not None:
@@ -463,7 +467,7 @@ def _recover_log(
     end = _append_offset(files, walked.end_offset)
     if not of(like).dispatches_after_recovery and not source.config.recheck_reput_offset_from_cq:
         return _Passes(walked, end, 0, recovery_pass, None, None)
-    start = max(files[0].start_offset, table.max_physic, 0)
+    start = max(files[0].start_offset, 0 if source.rocksdb is not None else table.max_physic, 0)
     if not of(like).minimum_by_halving:
         for queue in table:
             queue.correct_min(files[0].start_offset, like)
@@ -603,9 +607,11 @@ def _start_by_first_units(source: RecoverySource, files: list[ReadOnlyFile], kno
     release, checkpoint, config = of(rules.release), source.checkpoint, source.config
     offset, limit, by_offset = checkpoint.logics_physical_offset or 0, None, True
     goal: str
-    if not source.abort:
-        kind = _AFTER_A_STOP
+    if not source.abort or source.rocksdb is not None:
+        kind = _BY_OFFSET if source.abort else _AFTER_A_STOP
         goal = sentence("{at:,}, the end of what the queues know", at=known_end)
+        if source.rocksdb is not None:
+            goal = sentence("{at:,}, the end of dispatch in the RocksDB", at=known_end)
         offset = known_end
     elif release.crash_start == "logics-physical-offset" and offset > 0:
         kind = _BY_OFFSET

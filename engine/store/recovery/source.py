@@ -12,11 +12,12 @@ import stat
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from engine.codec import json_dialect
 from engine.codec.checkpoint import Checkpoint
 from engine.codec.index import IndexHeader
+from engine.codec.rocksdb_queue_rows import Bound, BoundRow, QueueRow
 from engine.codec.table_types import find_misfit, to_number
 from engine.config import MessageStoreConfig
 from engine.errors import CorruptUnit
@@ -24,6 +25,9 @@ from engine.mapped.read_only import FileSequence
 from engine.mapped.reading import Reading
 from engine.releases import NEWEST, Release, of
 from engine.store.recovery.dledger import DLedgerSource
+
+if TYPE_CHECKING:
+    import numpy as np
 
 QueueKind = Literal["simple", "batch"]
 TableState = Literal["missing", "empty", "ok", "bad"]
@@ -57,6 +61,30 @@ class QueueFiles:
     kind: QueueKind
     sequence: FileSequence
     ext: FileSequence | None = None
+
+
+class QueueRows(Protocol):
+    """The rows of one queue, as the database has them before the start."""
+
+    topic: str
+    queue_id: int
+
+    def bound(self, bound: Bound) -> BoundRow | None:
+        """Return the row ``min`` or ``max``; None without one."""
+
+    def row(self, queue_offset: int) -> QueueRow | None:
+        """Return the row of one entry; None without one."""
+
+    def numbered_rows(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
+        """Queue offsets and rows of all entries of [start, stop)."""
+
+
+@dataclass(frozen=True, slots=True)
+class RocksdbQueues:
+    """The queues of a RocksDB; ``dispatched`` is the end of dispatch in it (bytes of the log)."""
+
+    dispatched: int
+    queues: tuple[QueueRows, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +152,8 @@ class RecoverySource:
     queues: tuple[QueueFiles, ...]
     queue_file_size: int
     batch_queue_file_size: int
+    rocksdb: RocksdbQueues | None = None
+    """The queues, if the broker keeps them in a RocksDB; ``queues`` is empty then."""
     index: tuple[IndexHead, ...] = ()
     checkpoint: Checkpoint = NO_CHECKPOINT
     checkpoint_note: str = ""

@@ -8,6 +8,7 @@ import pytest
 from panes import on_store, settled
 
 from viewer.findings.pane import FindingsPane
+from viewer.runtime import recovery_plan
 from viewer.runtime.recovery_plan import recovery_of
 from viewer.widgets.line_strip import LineStrip
 
@@ -98,7 +99,7 @@ def test_without_a_plan_there_is_no_empty_choice_of_a_release(qapp, golden) -> N
 
 
 @pytest.mark.golden
-def test_queues_that_are_not_decoded_are_one_sentence_without_dead_buttons(qapp, golden) -> None:
+def test_queues_that_are_not_decoded_are_one_sentence_without_dead_buttons(qapp, golden, monkeypatch) -> None:
     """ "Work out the recovery plan" and "Try again" stood there, and could only fail."""
 
     async def drive(pane, session) -> None:
@@ -114,5 +115,20 @@ def test_queues_that_are_not_decoded_are_one_sentence_without_dead_buttons(qapp,
         panel.tools.statusText.connect(emitted.append)
         panel.commands()["recovery.try"]()
         assert emitted == [job.impossible]
+
+    monkeypatch.setattr(recovery_plan, "is_available", lambda: False)
+    on_store(qapp, FindingsPane, golden("rocks-5.5.1"), drive)
+
+
+@pytest.mark.golden
+def test_queues_in_a_rocksdb_have_a_plan_that_is_not_tried_on_a_copy(qapp, golden) -> None:
+    pytest.importorskip("rocksdict")
+
+    async def drive(pane, session) -> None:
+        panel, job = pane.recovery, recovery_of(session)
+        await settled(session.jobs)
+        assert job.plan.will_start
+        assert len(job.plan.queues) == 11
+        assert panel.tools.attempt.isHidden()
 
     on_store(qapp, FindingsPane, golden("rocks-5.5.1"), drive)
