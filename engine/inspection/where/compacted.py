@@ -55,13 +55,13 @@ def _unless_it_lives_on(text: str, result: WhereResult, queues: list[CompactedQu
     for queue in queues:
         for item in queue.items():
             if isinstance(item, Damage):
-                damage.append(_evidence(queue, item.offset, _damage_words(queue)))
+                damage.append(_evidence(queue, _damage_words(queue, item.offset)))
             elif _is_named(item, text, result) and item.crc != "bad":
                 return _living_on(result, queue, item)
     if damage:
         evidence = [*result.evidence, *damage]
         return replace(result, verdict="unknown", evidence=evidence, next_step=rules.COMPACTED_STEP)
-    absent = [_evidence(queue, None, _absent_words(queue)) for queue in queues if result.verdict == "expired"]
+    absent = [_evidence(queue, _absent_words(queue)) for queue in queues if result.verdict == "expired"]
     return replace(result, evidence=[*result.evidence, *absent[:_MOST_QUEUES]])
 
 
@@ -87,7 +87,7 @@ def _living_on(result: WhereResult, queue: CompactedQueue, unit: Unit) -> WhereR
         topic=unit.topic,
         queue_id=unit.queue_id,
         queue_offset=unit.queue_offset,
-        evidence=[*result.evidence, _evidence(queue, unit.offset, statement)],
+        evidence=[*result.evidence, _evidence(queue, statement)],
         next_step=rules.NEXT_STEPS["found"],
         routes=(*result.routes, route),
     )
@@ -111,7 +111,7 @@ def _unless_replaced(store: StoreSnapshot, result: WhereResult) -> WhereResult:
             folder=_place(queue),
             offset=newer.queue_offset,
         )
-    evidence = [*result.evidence, _evidence(queue, newer.offset if newer is not None else None, statement)]
+    evidence = [*result.evidence, _evidence(queue, statement)]
     return replace(result, verdict="replaced", evidence=evidence, next_step=rules.NEXT_STEPS["replaced"])
 
 
@@ -119,12 +119,13 @@ def _place(queue: CompactedQueue) -> str:
     return f"compaction/compactionLog/{queue.name}"
 
 
-def _evidence(queue: CompactedQueue, offset: int | None, statement: str) -> Evidence:
-    return Evidence("compaction", str(queue.folder), offset, statement)
+def _evidence(queue: CompactedQueue, statement: str) -> Evidence:
+    """Evidence without an offset: one in the compaction log would be taken for one in the commit log."""
+    return Evidence("compaction", str(queue.folder), None, statement)
 
 
-def _damage_words(queue: CompactedQueue) -> str:
-    return sentence("may live on in {folder}, in bytes that are damaged", folder=_place(queue))
+def _damage_words(queue: CompactedQueue, offset: int) -> str:
+    return sentence("may live on in {folder}, in damaged bytes at {offset:,}", folder=_place(queue), offset=offset)
 
 
 def _absent_words(queue: CompactedQueue) -> str:

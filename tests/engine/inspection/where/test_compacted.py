@@ -61,4 +61,6 @@ def test_damaged_bytes_may_hold_it(golden, tmp_path):
     with open_store(root) as store:
         (result,) = where(store, "StockLevels/0/3")
     assert result.verdict == "unknown"
+    assert result.evidence[-1].holds.endswith("in damaged bytes at 1,503")
+    assert {item.offset for item in result.evidence if item.what == "compaction"} == {None}
     assert "CM02" in result.next_step
