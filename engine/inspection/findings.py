@@ -32,6 +32,7 @@ from engine.inspection.check import (
     wrong_copies,
 )
 from engine.inspection.check import groups as check_groups
+from engine.inspection.check import rocksdb_rows as check_rows
 from engine.inspection.check import state as check_state
 from engine.inspection.check import tables as check_tables
 from engine.inspection.check import timer as check_timer
@@ -220,6 +221,7 @@ def _all_findings(
         around = [*ext.follow(around, lost), *lost]
         around += _until_unreadable(next_start.findings(store)) if is_decoded else []
         around += _until_unreadable(check_timer.findings(store, log.newest_time, deliveries))
+        around += _until_unreadable(check_rows.findings(store, log.newest_time, deliveries))
         around += _until_unreadable(stalled_services.findings(store, clock.newest)) if is_decoded else []
         around += _until_unreadable(check_transactions.findings(store)) if is_decoded else []
         short_queues = fold.undispatched.short

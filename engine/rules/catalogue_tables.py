@@ -248,6 +248,44 @@ CF16 = _rule(
     "the messages again.",
     needs=BOTH,
 )
+CF17 = _rule(
+    "CF17",
+    "warn",
+    "Open transactions in a RocksDB that are never checked",
+    "With transRocksDBEnable and without transWriteOriginTransHalfEnable the broker asks producers about half "
+    "messages with a row in rocksdbstore/ only. It deletes a row that leads to no half message without a word, and no "
+    "start gives a row to a half message that dispatch has passed.",
+    "ask the producers whether these transactions were committed; if so, send the messages again. Restore "
+    "rocksdbstore/ and the log together only from the same moment.",
+    kinds={
+        "expired": Kind(
+            "note",
+            "ask the producers whether these transactions were committed: the log has deleted the half messages.",
+        ),
+        "unit": Kind(),
+    },
+    needs=BOTH,
+)
+CF18 = _rule(
+    "CF18",
+    "error",
+    "Popped messages in a RocksDB that do not come again",
+    "With popConsumerKVServiceEnable a popped message has a row in kvStore/ until it is acknowledged. The broker "
+    "reads all rows whose time is over; at one that is not of its form it stops, and tries again forever. A row that "
+    "leads to no message is deleted without a word.",
+    "delete these rows (ldb of RocksDB, with the keys in the evidence) while the broker is stopped; until then groups "
+    "that pop do not get again what they did not acknowledge.",
+    kinds={
+        "lost": Kind(
+            "warn",
+            "find out what happened to the queue or the log; a group that pops does not get these messages again.",
+        ),
+        "expired": Kind(
+            "note", "no action needed: the log has deleted these messages before the group acknowledged them."
+        ),
+    },
+    needs=BOTH,
+)
 CQ14 = _rule(
     "CQ14",
     "warn",
@@ -341,6 +379,29 @@ TM05 = _rule(
         ),
     },
     needs=BOTH | CONFIG | TIMER,
+)
+TM06 = _rule(
+    "TM06",
+    "error",
+    "Timer messages in a RocksDB that are never delivered",
+    "With timerRocksDBEnable the broker delivers timer messages with a row in rocksdbstore/ only, in the order of "
+    "their due times. It passes over a row that leads to no timer message, and never looks again for a message "
+    "without a row. Before the first delivery, timeline_checkpoint does not exist: a start then begins 10 seconds "
+    "before its own time.",
+    "restore rocksdbstore/ and the log from the same moment, or send these messages again.",
+    kinds={
+        "expired": Kind(
+            None, "these messages cannot come back; keep the log longer than messages wait (fileReservedTime)."
+        ),
+        "unit": Kind(None, "read these messages from the log (storescope where shows each) and send them again."),
+        "passed": Kind("warn", "read these messages from the log (storescope where shows each) and send them again."),
+        "start": Kind(
+            "note",
+            "start the broker before that time; if it starts later, read the messages that were due from the log and "
+            "send them again.",
+        ),
+    },
+    needs=BOTH | TIMER,
 )
 CL13 = _rule(
     "CL13",

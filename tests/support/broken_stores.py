@@ -10,14 +10,31 @@ from pathlib import Path
 import made_rocksdb
 from dledger_damage import as_dledger
 from handmade_stores import LOG_SIZE, SLOTS, HandmadeStore, add_key
+from made_rocksdb import make_database
 from planted_faults import patch, read
 
+from engine.codec import rocksdb_pop_rows, rocksdb_timer_rows, rocksdb_transaction_rows, timer
 from engine.codec import rocksdb_queue_rows as codec
-from engine.codec import timer
 from engine.config import MessageStoreConfig
 from engine.inspection.snapshot import open_store
 
 ENTRY = 40 + 4 * SLOTS
+
+
+def timer_row_to_nowhere(root: Path, _made: HandmadeStore) -> None:
+    rows = dict([rocksdb_timer_rows.encode(rocksdb_timer_rows.TimerRow(1 << 41, "A", 100, 1 << 40))])
+    rows[rocksdb_timer_rows.SCAN_KEY] = struct.pack(">q", 1)
+    make_database(root / "rocksdbstore", {rocksdb_timer_rows.FAMILY: rows, rocksdb_transaction_rows.FAMILY: {}})
+
+
+def half_row_to_nowhere(root: Path, _made: HandmadeStore) -> None:
+    row = rocksdb_transaction_rows.TransactionRow(1 << 40, "Orders", "A", 0, 100)
+    rows = dict([rocksdb_transaction_rows.encode(row)])
+    make_database(root / "rocksdbstore", {rocksdb_timer_rows.FAMILY: {}, rocksdb_transaction_rows.FAMILY: rows})
+
+
+def pop_row_without_json(root: Path, _made: HandmadeStore) -> None:
+    make_database(root / "kvStore", {rocksdb_pop_rows.FAMILY: {struct.pack(">q", 1 << 40) + b"g@Orders": b"no json"}})
 
 
 def log(root: Path, offset: int, data: bytes) -> None:
@@ -309,6 +326,7 @@ BROKEN = {
     "TM03": lambda root, store: timers(root, store, flushed=5200),
     "TM04": lambda root, store: (root / "timerwheel").write_bytes(bytes(640)),
     "TM05": timer_message_passed_over,
+    "TM06": timer_row_to_nowhere,
     "CQ12": lambda root, store: patch(queue(root), 100, read(queue(root), 20, 20)),
     "CQ13": queue_ahead,
     "CQ14": lambda root, store: declared(root, "Orders"),
@@ -348,6 +366,8 @@ BROKEN = {
     "CF14": tables_of_another_broker,
     "CF15": group_barred,
     "CF16": half_message_given_up,
+    "CF17": half_row_to_nowhere,
+    "CF18": pop_row_without_json,
     "RP03": numbers_jump,
     "RP01": queue_lost_its_tail,
     "RP02": gap_before_dispatch,

@@ -549,6 +549,14 @@ class _Timers:
         return log_offset - file.start_offset if file is not None else None
 
 
+def offsets_in_timer_log(store: StoreSnapshot) -> set[int]:
+    """Offsets (bytes of the log) of all messages in the timer log. Raises :class:`CannotRead`."""
+    sequence = store.timer_log()
+    if sequence is None:
+        return set()
+    return {offset for _, rows in _units(sequence) for offset in rows["physical_offset"].tolist()}
+
+
 def _patch(position: int, value: int) -> str:
     """The command that puts a number of 8 bytes into timercheck."""
     octal = "".join(f"\\{byte:03o}" for byte in value.to_bytes(8, "big"))
