@@ -74,6 +74,7 @@ def message_row(row: MessageRow, file: str | None) -> Json:
         "physicalOffset": row.physical_offset,
         "size": row.size,
         "file": file,
+        "isInFiles": row.is_in_files,
     }
 
 

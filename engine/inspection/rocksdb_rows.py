@@ -2,7 +2,8 @@
 unit (docs/formats/delays.md#rocksdb, docs/formats/transactions.md#rocksdb, #pop-rocksdb).
 
 A row of a timer or of a transaction has the offset of its unit in the log; that of a popped message a place in a queue.
-These rows are written with a write-ahead log, so the files have them beside a running broker, too.
+Rows of popped messages are in the files at once. Of the others a running broker keeps the newest in its memory; they
+are made from the log then (:mod:`engine.inspection.rocksdb_unflushed_rows`).
 """
 
 from __future__ import annotations
@@ -10,17 +11,20 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import TYPE_CHECKING, Literal, TypeGuard
 
+from engine.callbacks import system_clock
 from engine.codec import properties as props
 from engine.codec import rocksdb_pop_rows as pop_codec
 from engine.codec import rocksdb_timer_rows as timer_codec
 from engine.codec import rocksdb_transaction_rows as transaction_codec
 from engine.codec.message import Unit
 from engine.errors import CannotRead, MissingExtra, Undecoded
+from engine.inspection.rocksdb_unflushed_rows import are_timers_in_memory, find_halves, find_timers
 from engine.rocksdb.database import RocksDatabase, open_rocksdb
-from engine.rules.undecoded import Subject
+from engine.rules.undecoded import Subject, UndecodedPart
 from engine.system_names import ROCKSDB_HALF_TOPIC, TIMER_TOPIC
 
 if TYPE_CHECKING:
@@ -63,6 +67,8 @@ class MessageRow:
     size: int | None = None
     unit: Unit | None = None
     key: bytes = b""
+    is_in_files: bool = True
+    """False for a row that only the running broker has, or that the next start makes: it is made from the log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +96,35 @@ class RocksRows:
 
     def exist(self, subject: RowSubject) -> bool:
         """Return True if the broker keeps messages of the subject in a RocksDB."""
-        return self._store.undecoded_part(subject) is not None
+        if self._store.undecoded_part(subject) is not None:
+            return True
+        if subject == "pop" or not self._may_lag or self._part(subject) is None:
+            return False
+        if subject == "timer":
+            return are_timers_in_memory(self._store, self._now)
+        return bool(find_halves(self._store, None).units)
+
+    @property
+    def _may_lag(self) -> bool:
+        """True if a broker runs, or crashed: the files may lack the newest rows."""
+        return self._store.lock_state == "held" or self._store.abort
+
+    @property
+    def _now(self) -> int:
+        """Time (ms) to which the rows refer: the clock beside a running broker, else the newest store time."""
+        if self._store.lock_state == "held":
+            return system_clock()
+        last = self._store.log.items_before(self._store.log.max_offset, 1, crc=False)
+        return last[-1].store_timestamp if last and isinstance(last[-1], Unit) else 0
+
+    def _part(self, subject: RowSubject) -> UndecodedPart | None:
+        """The RocksDB of the subject, also if its files hold no row yet."""
+        parts = (part for part in self._store.undecoded if subject in part.subjects and part.format == "RocksDB")
+        return self._store.undecoded_part(subject) or next(parts, None)
 
     def folder(self, subject: RowSubject) -> str | None:
         """The folder of the subject's RocksDB; None if there is none."""
-        part = self._store.undecoded_part(subject)
+        part = self._part(subject)
         return None if part is None else str(self._store.path / part.folder)
 
     def why_unknown(self, subject: RowSubject) -> str | None:
@@ -122,9 +152,11 @@ class RocksRows:
         self.require(subject)
         with self._open(subject) as database:
             if subject == "timer":
-                yield from self._timers(database)
+                rows = self._timers(database)
+                yield from self._with_unflushed_timers(rows, _progress(database)) if self._may_lag else rows
             elif subject == "transactions":
-                yield from self._transactions(database)
+                rows = self._transactions(database)
+                yield from self._with_unflushed_halves(rows, _last_offset(database)) if self._may_lag else rows
             else:
                 yield from self._pops(database)
 
@@ -135,7 +167,7 @@ class RocksRows:
         """
         if not self.exist("timer") or self.why_unknown("timer") is not None:
             return False
-        return self.timer_progress().scanned is not None
+        return self._store.undecoded_part("timer") is None or self.timer_progress().scanned is not None
 
     def timer_progress(self) -> TimerProgress:
         """How far the timer service has come. Raises :class:`CannotRead`."""
@@ -147,12 +179,39 @@ class RocksRows:
         """Offset (bytes of the log) of the last half message that got a row. Raises :class:`CannotRead`."""
         self.require("transactions")
         with self._open("transactions") as database:
-            value = database.get(transaction_codec.FAMILY, transaction_codec.LAST_OFFSET_KEY)
-            return transaction_codec.decode_offset(value)
+            return _last_offset(database)
 
     def open_transaction(self, unit: Unit) -> MessageRow | None:
         """The row of a half message; None if it has none. Raises :class:`CannotRead`."""
         return next((row for row in self.rows("transactions") if row.physical_offset == unit.offset), None)
+
+    # -- rows that are not in the files
+
+    def _with_unflushed_timers(self, rows: Iterator[MessageRow], progress: TimerProgress) -> Iterator[MessageRow]:
+        now = self._now
+        changes = find_timers(self._store, progress.scanned or 0, now)
+        merged = []
+        for row in rows:
+            key = row.time or 0, row.unique_key or ""
+            if key in changes.recalled or key in changes.units:
+                continue
+            is_due = row.state == "waiting" and row.time is not None and row.time <= now
+            merged.append(replace(row, state="delivered") if is_due and self._store.lock_state == "held" else row)
+        for (due, unique_key), unit in changes.units.items():
+            timer_row = timer_codec.TimerRow(due, unique_key, unit.size, unit.offset)
+            merged.append(self._timer_row(timer_row, timer_codec.encode(timer_row)[0], None, is_in_files=False))
+        yield from sorted(merged, key=attrgetter("key"))
+
+    def _with_unflushed_halves(self, rows: Iterator[MessageRow], last_offset: int | None) -> Iterator[MessageRow]:
+        changes = find_halves(self._store, last_offset)
+        merged = [row for row in rows if row.physical_offset not in changes.settled]
+        for offset, unit in changes.units.items():
+            topic, unique_key = unit.properties.get(props.REAL_TOPIC), unit.unique_key
+            if topic and unique_key:
+                row = transaction_codec.TransactionRow(offset, topic, unique_key, 0, unit.size)
+                made = self._transaction_row(row, transaction_codec.encode(row)[0], is_in_files=False)
+                merged.append(replace(made, count=None))
+        yield from sorted(merged, key=attrgetter("key"))
 
     # -- rows and their units
 
@@ -165,22 +224,28 @@ class RocksRows:
             if row is None:
                 yield MessageRow("timer", "unreadable", "unknown", key=key)
                 continue
-            verdict, unit = self._unit_at(row.physical_offset)
-            if unit is not None and not _is_timer(unit, row):
-                verdict = "other"
-            yield MessageRow(
-                "timer",
-                "delivered" if timeline is not None and row.due_time < timeline else "waiting",
-                verdict,
-                topic=unit.properties.get(props.REAL_TOPIC) if unit is not None and verdict == "match" else None,
-                queue_id=_real_queue(unit) if verdict == "match" else None,
-                unique_key=row.unique_key,
-                time=row.due_time,
-                physical_offset=row.physical_offset,
-                size=row.size,
-                unit=unit,
-                key=key,
-            )
+            yield self._timer_row(row, key, timeline)
+
+    def _timer_row(
+        self, row: timer_codec.TimerRow, key: bytes, timeline: int | None, *, is_in_files: bool = True
+    ) -> MessageRow:
+        verdict, unit = self._unit_at(row.physical_offset)
+        if unit is not None and not _is_timer(unit, row):
+            verdict = "other"
+        return MessageRow(
+            "timer",
+            "delivered" if timeline is not None and row.due_time < timeline else "waiting",
+            verdict,
+            topic=unit.properties.get(props.REAL_TOPIC) if unit is not None and verdict == "match" else None,
+            queue_id=_real_queue(unit) if verdict == "match" else None,
+            unique_key=row.unique_key,
+            time=row.due_time,
+            physical_offset=row.physical_offset,
+            size=row.size,
+            unit=unit,
+            key=key,
+            is_in_files=is_in_files,
+        )
 
     def _transactions(self, database: RocksDatabase) -> Iterator[MessageRow]:
         for key, value in database.rows(transaction_codec.FAMILY):
@@ -190,23 +255,29 @@ class RocksRows:
             if row is None:
                 yield MessageRow("transactions", "unreadable", "unknown", key=key)
                 continue
-            verdict, unit = self._unit_at(row.physical_offset)
-            if unit is not None and not _is_half(unit, row):
-                verdict = "other"
-            yield MessageRow(
-                "transactions",
-                "open",
-                verdict,
-                topic=row.topic,
-                queue_id=_real_queue(unit) if verdict == "match" else None,
-                group=unit.properties.get(props.PRODUCER_GROUP) if unit is not None and verdict == "match" else None,
-                unique_key=row.unique_key,
-                count=row.check_count,
-                physical_offset=row.physical_offset,
-                size=row.size,
-                unit=unit,
-                key=key,
-            )
+            yield self._transaction_row(row, key)
+
+    def _transaction_row(
+        self, row: transaction_codec.TransactionRow, key: bytes, *, is_in_files: bool = True
+    ) -> MessageRow:
+        verdict, unit = self._unit_at(row.physical_offset)
+        if unit is not None and not _is_half(unit, row):
+            verdict = "other"
+        return MessageRow(
+            "transactions",
+            "open",
+            verdict,
+            topic=row.topic,
+            queue_id=_real_queue(unit) if verdict == "match" else None,
+            group=unit.properties.get(props.PRODUCER_GROUP) if unit is not None and verdict == "match" else None,
+            unique_key=row.unique_key,
+            count=row.check_count,
+            physical_offset=row.physical_offset,
+            size=row.size,
+            unit=unit,
+            key=key,
+            is_in_files=is_in_files,
+        )
 
     def _pops(self, database: RocksDatabase) -> Iterator[MessageRow]:
         for key, value in database.rows(pop_codec.FAMILY):
@@ -259,7 +330,7 @@ class RocksRows:
 
     @contextmanager
     def _open(self, subject: RowSubject) -> Iterator[RocksDatabase]:
-        part = self._store.undecoded_part(subject)
+        part = self._part(subject)
         assert part is not None
         folder = self._store.path / part.folder
         with open_rocksdb(folder, self._store.reading, (FAMILIES[subject],)) as database:
@@ -284,6 +355,11 @@ class RocksRows:
 def is_row_subject(subject: Subject) -> TypeGuard[RowSubject]:
     """Return True for a subject whose messages have rows."""
     return subject in SUBJECTS
+
+
+def _last_offset(database: RocksDatabase) -> int | None:
+    value = database.get(transaction_codec.FAMILY, transaction_codec.LAST_OFFSET_KEY)
+    return transaction_codec.decode_offset(value)
 
 
 def _progress(database: RocksDatabase) -> TimerProgress:

@@ -35,6 +35,7 @@ def reading_commands(path: Path) -> list[Arguments]:
         ["groups", path],
         ["space", path],
         ["config", path],
+        ["rows", path],
         ["check", path],
         ["recover", path, "--plan"],
         ["recover", path, "--plan", "--like", "4.9"],

@@ -226,6 +226,7 @@ RECORDS: dict[str, Mapping[str, Check]] = {
         "physicalOffset": OPTIONAL_NUMBER,
         "size": OPTIONAL_NUMBER,
         "file": OPTIONAL_TEXT,
+        "isInFiles": bool,
     },
     "positions": {
         **dict.fromkeys(

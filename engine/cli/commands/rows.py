@@ -51,17 +51,27 @@ def register(commands: Any) -> None:
 
 def run(args: argparse.Namespace, out: Output) -> int:
     with open_named_store(args, out) as store:
-        row_count = 0
+        row_count = unflushed_count = 0
         for subject in SUBJECTS if args.of is None else (args.of,):
             try:
                 for row in store.rocksdb_rows.rows(subject):
                     if args.verdict in {None, row.verdict}:
                         row_count += 1
+                        unflushed_count += not row.is_in_files
                         out.record(_record(store, row), COLUMNS)
             except CannotRead:
                 continue  # the root of the command line names it
         if row_count:
             out.line(plural("-- {n:,} row", "-- {n:,} rows", n=row_count))
+            if unflushed_count:
+                out.line(
+                    plural(
+                        "-- {n:,} is not in the files yet: only the broker's memory has it; it is made from the log",
+                        "-- {n:,} are not in the files yet: only the broker's memory has them; they are made from the "
+                        "log",
+                        n=unflushed_count,
+                    )
+                )
         else:
             out.nothing("-- the store has no such rows in a RocksDB")
     return 0

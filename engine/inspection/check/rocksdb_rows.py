@@ -182,7 +182,7 @@ class _Timers(_Rows):
             yield rules.TM06.found(text, self.folder, None, evidence, kind="passed")
 
     def _before_the_first_delivery(self) -> Iterator[Finding]:
-        rows = [row for row in self.rows if row.verdict == "match"]
+        rows = [row for row in self.rows if row.verdict == "match" and row.is_in_files]  # others are read again
         if self.progress.timeline is not None or not rows:
             return
         due = time_text(rows[0].time or 0)

@@ -32,6 +32,7 @@ def test_each_row_leads_to_its_message(golden, capsys):
         "physicalOffset": 4_468,
         "size": 373,
         "file": "00000000000000000000",
+        "isInFiles": True,
     }
 
 
