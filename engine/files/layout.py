@@ -125,6 +125,10 @@ class StorePaths:
         return self.root / "lock"
 
     @property
+    def epoch_file(self) -> Path:
+        return self.root / "epochFileCheckpoint"
+
+    @property
     def timerwheel(self) -> Path:
         return self.root / "timerwheel"
 

@@ -24,6 +24,7 @@ from engine.inspection.check import (
     config,
     consequences,
     dledger,
+    epochs,
     ext,
     incident,
     index_findings,
@@ -244,6 +245,7 @@ def _all_findings(
         folded = folded if missed else check_groups.of_new_log(store, log.units, folded)
     yield from _until_unreadable(check_clock.producers(store))
     yield from _until_unreadable(dledger.findings(store))
+    yield from _until_unreadable(epochs.findings(store))
     yield from _until_unreadable(log.findings()) if not in_dledger else ()
     yield from folded
 

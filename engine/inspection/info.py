@@ -20,6 +20,7 @@ from engine.codec.unit_flavours import BY_VERSION, MAGICS
 from engine.errors import CannotRead, StoreError
 from engine.inspection import undecoded
 from engine.inspection.dledger import DLedgerInfo, dledger_info
+from engine.inspection.epochs import EpochTable, read_epochs
 from engine.releases import name_next_start
 from engine.rules.undecoded import SUBJECT_WORDS
 from engine.sentences import sentence
@@ -97,6 +98,7 @@ class StoreInfo:
     unknown: dict[Subject, str] = field(default_factory=dict)
     dledger: DLedgerInfo | None = None
     compacted: list[CompactedInfo] = field(default_factory=list)
+    epochs: EpochTable | None = None
 
 
 def store_info(store: StoreSnapshot) -> StoreInfo:
@@ -138,7 +140,16 @@ def store_info(store: StoreSnapshot) -> StoreInfo:
     unknown = {subject: reason for subject in SUBJECT_WORDS if (reason := store.why_unknown(subject)) is not None}
     parts = tuple(part for part in store.undecoded if not undecoded.is_read_log(store, part))
     dledger = _dledger(store, notes)
-    return replace(about, unread=store.unread, undecoded=parts, unknown=unknown, dledger=dledger)
+    epochs = _epochs(store, notes)
+    return replace(about, unread=store.unread, undecoded=parts, unknown=unknown, dledger=dledger, epochs=epochs)
+
+
+def _epochs(store: StoreSnapshot, notes: list[str]) -> EpochTable | None:
+    try:
+        return read_epochs(store)
+    except StoreError as error:
+        notes.append(str(error))
+        return None
 
 
 def _dledger(store: StoreSnapshot, notes: list[str]) -> DLedgerInfo | None:

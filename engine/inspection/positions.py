@@ -4,13 +4,15 @@ docs/formats/files.md#mapped-files, docs/formats/writing.md#flush, #dispatch). O
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from engine.codec.message import Unit
 from engine.errors import CannotRead, CorruptUnit, StoreError
+from engine.inspection.epochs import read_epochs
 from engine.inspection.tables import release_of
 from engine.releases import name_next_start
 from engine.sentences import sentence
@@ -47,6 +49,8 @@ class Positions:
     queue_max: Position
     index_end: Position
     checkpoint: dict[str, Position]
+    epochs: dict[str, Position] = field(default_factory=dict)
+    """Controller mode: the offset at which each master's term began."""
 
 
 def positions(store: StoreSnapshot) -> Positions:
@@ -66,10 +70,21 @@ def positions(store: StoreSnapshot) -> Positions:
         index_end=index_end,
         checkpoint=checkpoint_positions(store),
     )
+    all_positions = replace(all_positions, epochs=epoch_positions(store))
     if not store.unread:
         return all_positions
     unread = Position(None, why=store.unread[0].words)
     return replace(all_positions, committed=unread, flushed=unread, confirm=unread)
+
+
+def epoch_positions(store: StoreSnapshot) -> dict[str, Position]:
+    """The offset at which each term of a master began; empty if the store is not of controller mode."""
+    with contextlib.suppress(CannotRead):
+        table = read_epochs(store)
+        if table is not None:
+            how = sentence("a master began this term here (epochFileCheckpoint)")
+            return {str(row.epoch): Position(row.start_offset, how) for row in table.epochs}
+    return {}
 
 
 def if_read(ask: Callable[[], Position]) -> Position:

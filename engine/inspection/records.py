@@ -324,6 +324,7 @@ def store(info: StoreInfo) -> Json:
             }
             for part in info.undecoded
         ],
+        "epochs": info.epochs.record() if info.epochs is not None else None,
         "dledger": info.dledger.record() if info.dledger is not None else None,
         "unknown": dict(info.unknown),
         "compacted": [
@@ -364,6 +365,7 @@ def positions(item: Positions) -> Json:
         "dispatched": position(item.dispatched),
         "queueMax": position(item.queue_max),
         "indexEnd": position(item.index_end),
+        "epochs": {name: position(epoch_position) for name, epoch_position in item.epochs.items()},
         "checkpoint": {name: position(checkpoint_position) for name, checkpoint_position in item.checkpoint.items()},
     }
 

@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from engine.codec import config_tables as codec
 from engine.codec.config_tables import ConsumerOffset, Rows, TopicConfig
@@ -20,6 +20,7 @@ from engine.remoting.answers import UnexpectedAnswer, json_object, member_object
 from engine.remoting.codes import STORE_RELEASE, RequestCode, ResponseCode
 from engine.remoting.connection import Connection, connect, not_supported
 from engine.remoting.frame import Command, release_of
+from engine.sentences import sentence
 from engine.store.config_tables import ConfigTables
 
 
@@ -52,6 +53,27 @@ class Master:
     max_offset: int
     file_size: int
     release: Release | None = None
+    log_kind: Literal["commit log", "controller mode", "DLedger"] = "commit log"
+    """How the broker passes its log on: only a plain one can be followed."""
+
+    @property
+    def refusal(self) -> str:
+        """Why the log of this master cannot be followed, and what can be done instead; "" if it can."""
+        if self.log_kind == "controller mode":
+            return sentence(
+                "the master runs in controller mode: its HA port asks for terms of masters first, which is not spoken "
+                "here. Copy its store, or consume its topics; its log goes from {n:,} to {m:,}",
+                n=self.min_offset,
+                m=self.max_offset,
+            )
+        if self.log_kind == "DLedger":
+            return sentence(
+                "the master keeps its log in DLedger, which has no HA port: copy its store (storescope snapshot), from "
+                "{n:,} to {m:,}",
+                n=self.min_offset,
+                m=self.max_offset,
+            )
+        return ""
 
 
 async def ask_master(host: str, port: int) -> Master | None:
@@ -68,7 +90,14 @@ async def ask_master(host: str, port: int) -> Master | None:
         min_offset, max_offset = int(table["commitLogMinOffset"]), int(table["commitLogMaxOffset"])
     with reading(RequestCode.GET_BROKER_CONFIG, address):
         values = {line.key: line.value for line in parse_properties(config.decode("utf-8", "replace"))}
-        return Master(min_offset, max_offset, int(values["mappedFileSizeCommitLog"]), _release(table))
+        file_size = int(values["mappedFileSizeCommitLog"])
+        return Master(min_offset, max_offset, file_size, _release(table), _log_kind(values))
+
+
+def _log_kind(config: Mapping[str, str]) -> Literal["commit log", "controller mode", "DLedger"]:
+    if config.get("enableDLegerCommitLog") == "true":
+        return "DLedger"
+    return "controller mode" if config.get("enableControllerMode") == "true" else "commit log"
 
 
 def _release(runtime: Mapping[str, Any]) -> Release | None:

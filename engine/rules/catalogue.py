@@ -569,6 +569,26 @@ CK04 = _rule(
     command=PLAN,
     needs=LOG,
 )
+CK06 = _rule(
+    "CK06",
+    "error",
+    "An epoch table that disagrees with itself or with the log",
+    "epochFileCheckpoint has the term of each master and the offset at which it began (controller mode). A slave and "
+    "its master compare the tables to find up to where their logs are the same; a wrong row makes a slave cut or keep "
+    "the wrong messages.",
+    "start no broker in controller mode on this store; restore the file from its .bak or let a replica replace this "
+    "store.",
+    kinds={
+        "backup": Kind("warn", "replace the file with its .bak before a broker writes both again."),
+        "rows": Kind("error", "restore the file from a backup, or let a replica replace this store."),
+        "behind": Kind(
+            "warn",
+            "no action needed if the log ends where you expect it: a broker that becomes master or slave takes the row "
+            "out.",
+        ),
+    },
+    needs=LOG,
+)
 CK05 = _rule(
     "CK05",
     "error",

@@ -346,6 +346,7 @@ BROKEN = {
     "CK03": far_behind,
     "CK04": lambda root, store: patch(root / "checkpoint", 32, struct.pack(">q", store.end + 1)),
     "CK05": lambda root, store: (root / "checkpoint").write_bytes(b"short"),
+    "CK06": lambda root, store: (root / "epochFileCheckpoint").write_text("1\n5\n1-0\n"),
     "CF01": lambda root, store: table(root, "topics.json", '{"dataVersion":{'),
     "CF02": lambda root, store: table(root, "consumerOffset.json", '{"offsetTable":{"Orders@g":{0:99999}}}'),
     "CF03": lambda root, store: table(root, "consumerOffset.json", ""),

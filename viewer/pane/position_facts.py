@@ -20,6 +20,8 @@ from viewer.runtime.live_history import LiveHistory
 from viewer.runtime.position_look import KEYS, Look, gaps_of, known_flushed
 from viewer.widgets.ruler import RulerBand, RulerFlag, RulerGap, RulerView
 
+MOST_EPOCHS = 8
+"""Largest number of masters' terms in the list and on the ruler, the newest of them."""
 MOST_SLAVES = 3
 """Largest number of slaves on the ruler."""
 MOST_HEADS = 400
@@ -114,6 +116,9 @@ def rows(look: Look, history: LiveHistory | None = None) -> list[PositionRow]:
         return _live_rows(look, history)
     position_rows = [_row(key, getattr(positions, key), ROLES[key], wrote) for key in (*LOG_FLAGS, *BUILT_FLAGS)]
     position_rows += [_row(name, position, "posTime", wrote) for name, position in positions.checkpoint.items()]
+    for epoch, position in list(positions.epochs.items())[-MOST_EPOCHS:]:
+        row = _row(f"epoch.{epoch}", position, "posTime", wrote)
+        position_rows.append(replace(row, name=tr("term {n}", n=epoch)))
     return [*position_rows, _row("min", positions.min, "posMin", wrote)]
 
 
@@ -229,6 +234,9 @@ def _time_flags(positions: Positions) -> list[RulerFlag]:
         if position is not None and position.offset is not None:
             time = clock(position.timestamp)[:8] if position.timestamp else ""
             flags.append(RulerFlag(tr(NAMES[name]), position.offset, "posTime", False, time))
+    for epoch, position in list(positions.epochs.items())[-MOST_EPOCHS:]:
+        if position.offset is not None:
+            flags.append(RulerFlag(tr("term {n}", n=epoch), position.offset, "posTime", False))
     return flags
 
 

@@ -102,6 +102,7 @@ def _looks(head: dict[str, Any], lines: Iterable[str]) -> Iterator[Look]:
             )
             positions = Positions(
                 checkpoint={"physicMsgTimestamp": point},
+                epochs={},
                 **{key: position for key, position in positions_by_key.items() if key != "checkpoint"},
             )
             flushes = tuple(

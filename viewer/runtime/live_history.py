@@ -274,7 +274,7 @@ class LiveHistory:
             key: _known(newest.position(key), offsets_by_key[key]) for key in KEYS if key != "checkpoint"
         }
         checkpoint = {"physicMsgTimestamp": _known(newest.position("checkpoint"), offsets_by_key["checkpoint"])}
-        positions = Positions(checkpoint=checkpoint, **positions_by_key)
+        positions = Positions(checkpoint=checkpoint, epochs=newest.positions.epochs, **positions_by_key)
         wrote = offsets_by_key["wrote"] or 0
         files = tuple(file for file in newest.files if file[0] <= wrote) or newest.files
         return Look(

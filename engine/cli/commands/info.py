@@ -79,6 +79,7 @@ def _for_people(info: StoreInfo, out: Output) -> None:
             ("State", f"{_state(info)}; {lock}"),
             ("Flavour", " ".join(info.flavour)),
             ("Commit log", _log(info)),
+            *([("Terms of masters", info.epochs.words)] if info.epochs is not None else []),
             *([("DLedger", _dledger(info.dledger))] if info.dledger is not None else []),
             ("Topics", info.unknown.get("log") or info.unknown.get("queues") or f"{len(info.topics)}, {messages}"),
             ("Bytes", ", ".join(f"{kind} {size_text(size)}" for kind, size in info.bytes.items())),

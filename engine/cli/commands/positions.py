@@ -51,8 +51,9 @@ def run(args: argparse.Namespace, out: Output) -> int:
         for slave in slaves:
             out.record(slave_record(slave))
         return 0
-    rows = {name: value for name, value in record.items() if name not in ("type", "checkpoint")}
+    rows = {name: value for name, value in record.items() if name not in ("type", "checkpoint", "epochs")}
     rows |= {f"checkpoint {name}": value for name, value in record["checkpoint"].items()}
+    rows |= {f"term {name}": value for name, value in record["epochs"].items()}
     for name, value in rows.items():
         out.record({"name": name, **value, "said": value.get("how") or value.get("why")}, _COLUMNS)
     for slave in slaves:

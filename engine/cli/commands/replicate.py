@@ -60,6 +60,8 @@ def run(args: argparse.Namespace, out: Output) -> int:
         master = asyncio.run(ask_master(*broker_address))
     except UnexpectedAnswer as error:
         raise CannotRead(str(error)) from error
+    if master is not None and master.refusal:
+        raise UsageError(master.refusal, file=args.master)
     target = find_target(args.store, given_config(args, out), args.release)
     refuse_empty(args, target.empty_log)
     config = target.config

@@ -39,6 +39,28 @@ def test_a_real_broker_names_its_version(monkeypatch: pytest.MonkeyPatch, ordina
 
 
 @pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("enableControllerMode=true", "runs in controller mode: its HA port asks for terms"),
+        ("enableDLegerCommitLog=true", "keeps its log in DLedger, which has no HA port"),
+        ("enableControllerMode=false", ""),
+    ],
+)
+def test_a_master_that_cannot_be_followed_says_why(monkeypatch: pytest.MonkeyPatch, line: str, words: str) -> None:
+    """``replicate`` waited for the bytes of a plain HA port, and ended without a word of the reason."""
+
+    async def answers(*_: object) -> list[bytes]:
+        figures = {"commitLogMinOffset": "0", "commitLogMaxOffset": "7", "brokerVersionDesc": "V5_5_1"}
+        return [json.dumps({"table": figures}).encode(), f"mappedFileSizeCommitLog=4096\n{line}".encode()]
+
+    monkeypatch.setattr(master, "_ask", answers)
+    asked = asyncio.run(ask_master("127.0.0.1", 1))
+    assert asked is not None
+    assert words in asked.refusal
+    assert bool(asked.refusal) == bool(words)
+
+
+@pytest.mark.parametrize(
     ("name", "release"),
     [("V5_4_0", "5.4"), ("V5_5_1", "5.5"), ("V4_9_7", "4.9"), ("V5_4_0_SNAPSHOT", "5.4"), ("x", None)],
 )
