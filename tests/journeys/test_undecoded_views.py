@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from golden_stores import GoldenStores
 from handmade_stores import healthy, into_dledger
 from walker import Run, Walker
 
@@ -50,5 +51,21 @@ def test_no_view_concludes_from_a_dledger_log(run: Run, walker: Walker, tmp_path
                 if view in {"index", "where"}:
                     assert "Not for certain" not in walker.texts(walker.window.panes[view]), view
         assert concluded == []
+
+    run(walk())
+
+
+@pytest.mark.golden
+def test_no_view_says_that_a_dledger_log_is_not_decoded(run: Run, walker: Walker, golden: GoldenStores) -> None:
+    """Every view said so, and showed no message."""
+
+    async def walk() -> None:
+        await walker.open(golden("broker-dledger-5.5.1"))
+        for view in VIEWS:
+            walker.window.show_view(view)
+            await walker.rest()
+            texts = walker.texts(walker.window)
+            assert "not decoded" not in texts, view
+            assert not set(CONCLUSIONS.findall(texts)) - {"No problems found"}, view
 
     run(walk())
