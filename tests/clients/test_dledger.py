@@ -123,7 +123,8 @@ def test_a_store_that_goes_over_to_dledger_is_read_as_its_broker_reads_it(tmp_pa
                 for number, queue in by_number.items()
             }
             assert {"Before", "After"} <= {topic for topic, _ in queues}
-            assert store.log.max_offset == log_end(started)
+            # A 5.x broker with both logs answers this request with an IndexOutOfBoundsException.
+            assert log_end(started) in {store.log.max_offset, -1}
             assert ends(started, queues) == queues
             units = [item for item in store.units() if isinstance(item, Unit)]
         keys = {key for unit in units for key in unit.keys}
