@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 
-from engine.codec.index_keys import TAG, TAG_PREFIX, IndexType
+from engine.codec.index_keys import KEY, TAG, TAG_PREFIX, UNIQUE_KEY, IndexType
 
 FAMILY = "default"
 HOUR_MS = 3_600_000
@@ -27,6 +27,44 @@ class IndexRow:
 
     physical_offset: int
     store_timestamp: int
+
+
+@dataclass(frozen=True, slots=True)
+class IndexKeyRow:
+    """What the key of a row says: topic, type and text of the key, and the unit's unique key and offset.
+
+    ``text`` is as :func:`engine.codec.index_keys.key_text` makes it.
+    """
+
+    topic: str
+    index_type: IndexType
+    text: str
+    unique_key: str
+    physical_offset: int
+
+
+def encode_key(row: IndexKeyRow, timestamp: int) -> bytes:
+    """Return the key of a row of a unit that was stored at ``timestamp`` (ms)."""
+    start, _ = key_range(timestamp, row.topic, row.index_type, row.text)
+    unique_part = b"" if row.index_type == UNIQUE_KEY else f"{row.unique_key}@".encode()
+    return start + unique_part + _LONG.pack(row.physical_offset)
+
+
+def decode_key(key: bytes) -> IndexKeyRow | None:
+    """Return what a key says; None for that of a row with a name, or one of another form."""
+    if len(key) < 2 * _LONG.size + 2 or key[_LONG.size : _LONG.size + 1] != b"@" or key[-_LONG.size - 1 :][:1] != b"@":
+        return None
+    topic, _, rest = key[_LONG.size + 1 : -_LONG.size - 1].decode("utf-8", "replace").partition("@")
+    index_type, _, rest = rest.partition("@")
+    text, separator, unique_key = rest.rpartition("@")
+    (offset,) = _LONG.unpack(key[-_LONG.size :])
+    if index_type == UNIQUE_KEY and not separator:
+        return IndexKeyRow(topic, UNIQUE_KEY, unique_key, unique_key, offset)
+    if index_type == KEY and separator:
+        return IndexKeyRow(topic, KEY, text, unique_key, offset)
+    if index_type == TAG and separator:
+        return IndexKeyRow(topic, TAG, TAG_PREFIX + text, unique_key, offset)
+    return None
 
 
 def hour_key(timestamp: int) -> bytes:

@@ -33,6 +33,7 @@ from engine.inspection.check import (
     wrong_copies,
 )
 from engine.inspection.check import groups as check_groups
+from engine.inspection.check import rocksdb_index_rows as check_index_rows
 from engine.inspection.check import rocksdb_rows as check_rows
 from engine.inspection.check import state as check_state
 from engine.inspection.check import tables as check_tables
@@ -198,7 +199,9 @@ def _all_findings(
     older = older_front(store)
     log = LogCheck(store, clock, foreign_files, older)
     queues = QueueCheck(store, topics)
-    index = IndexCheck(store.index_files(), topics, live=store.lock_state == "held")
+    has_index_rows = store.undecoded_part("index") is not None and store.why_unknown("index") is None
+    index_files = store.index_files(is_needed=not has_index_rows)
+    index = IndexCheck(index_files, topics, live=store.lock_state == "held")
     start_offset = older.start if older is not None else max(store.log.min_offset, 0)
     deliveries = TimerDeliveries(store, topics)
     stop = _walk(store, topics, _Checks(log, queues, index, deliveries), start_offset, cancel, progress, proofs)
@@ -222,6 +225,7 @@ def _all_findings(
         around = [*ext.follow(around, lost), *lost]
         around += _until_unreadable(next_start.findings(store)) if is_decoded else []
         around += _until_unreadable(check_timer.findings(store, log.newest_time, deliveries))
+        around += _until_unreadable(check_index_rows.findings(store))
         around += _until_unreadable(check_rows.findings(store, log.newest_time, deliveries))
         around += _until_unreadable(stalled_services.findings(store, clock.newest)) if is_decoded else []
         around += _until_unreadable(check_transactions.findings(store)) if is_decoded else []

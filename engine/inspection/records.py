@@ -69,6 +69,7 @@ def message_row(row: MessageRow, file: str | None) -> Json:
         "consumerGroup": row.group if row.subject == "pop" else None,
         "producerGroup": row.group if row.subject == "transactions" else None,
         "uniqueKey": row.unique_key,
+        "key": row.key_text,
         "time": row.time,
         "count": row.count,
         "physicalOffset": row.physical_offset,

@@ -10,16 +10,18 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Literal, TypeGuard
 
 from engine.callbacks import system_clock
 from engine.codec import properties as props
+from engine.codec import rocksdb_index_rows as index_codec
 from engine.codec import rocksdb_pop_rows as pop_codec
 from engine.codec import rocksdb_timer_rows as timer_codec
 from engine.codec import rocksdb_transaction_rows as transaction_codec
+from engine.codec.index_keys import has_key
 from engine.codec.message import Unit
 from engine.errors import CannotRead, MissingExtra, Undecoded
 from engine.inspection.rocksdb_unflushed_rows import are_timers_in_memory, find_halves, find_timers
@@ -30,16 +32,18 @@ from engine.system_names import ROCKSDB_HALF_TOPIC, TIMER_TOPIC
 if TYPE_CHECKING:
     from engine.inspection.snapshot import StoreSnapshot
 
-RowSubject = Literal["timer", "transactions", "pop"]
+RowSubject = Literal["timer", "transactions", "pop", "index"]
 SUBJECTS: tuple[RowSubject, ...] = ("timer", "transactions", "pop")
+"""Subjects whose rows are open work of a broker; those of the index are as many as the log has keys."""
 FAMILIES: dict[RowSubject, str] = {
     "timer": timer_codec.FAMILY,
     "transactions": transaction_codec.FAMILY,
     "pop": pop_codec.FAMILY,
+    "index": index_codec.FAMILY,
 }
-RowState = Literal["waiting", "delivered", "open", "popped", "unreadable"]
+RowState = Literal["waiting", "delivered", "open", "popped", "indexed", "unreadable"]
 """``waiting``: a timer that is not due; ``delivered``: its row is deleted later; ``open``: a half message without an
-outcome; ``popped``: not acknowledged; ``unreadable``: a row that no broker can read.
+outcome; ``popped``: not acknowledged; ``indexed``: a key of a message; ``unreadable``: a row that no broker can read.
 """
 RowVerdict = Literal["match", "deleted", "missing", "other", "unknown"]
 """``deleted``: the log or the queue begins behind the unit; ``missing``: no unit is there; ``other``: another message;
@@ -49,8 +53,9 @@ RowVerdict = Literal["match", "deleted", "missing", "other", "unknown"]
 
 @dataclass(frozen=True, slots=True)
 class MessageRow:
-    """A row and its unit. ``time`` (ms) is when a timer is due, or a popped message is visible again; ``count`` the
-    checks of a transaction, or the failed revives of a popped message. ``topic`` and ``queue_id`` are the real ones.
+    """A row and its unit. ``time`` (ms) is when a timer is due, a popped message is visible again, or an indexed one
+    was stored; ``key_text`` is the key of an index row, ``T#`` in front of tags; ``count`` the checks of a transaction,
+    or the failed revives of a popped message. ``topic`` and ``queue_id`` are the real ones.
     """
 
     subject: RowSubject
@@ -61,6 +66,7 @@ class MessageRow:
     queue_offset: int | None = None
     group: str | None = None
     unique_key: str | None = None
+    key_text: str | None = None
     time: int | None = None
     count: int | None = None
     physical_offset: int | None = None
@@ -98,7 +104,7 @@ class RocksRows:
         """Return True if the broker keeps messages of the subject in a RocksDB."""
         if self._store.undecoded_part(subject) is not None:
             return True
-        if subject == "pop" or not self._may_lag or self._part(subject) is None:
+        if subject in {"pop", "index"} or not self._may_lag or self._part(subject) is None:
             return False
         if subject == "timer":
             return are_timers_in_memory(self._store, self._now)
@@ -157,6 +163,8 @@ class RocksRows:
             elif subject == "transactions":
                 rows = self._transactions(database)
                 yield from self._with_unflushed_halves(rows, _last_offset(database)) if self._may_lag else rows
+            elif subject == "index":
+                yield from self._index(database)
             else:
                 yield from self._pops(database)
 
@@ -303,6 +311,32 @@ class RocksRows:
                 key=key,
             )
 
+    def _index(self, database: RocksDatabase) -> Iterator[MessageRow]:
+        for key, value in database.rows(index_codec.FAMILY, b"", index_codec.END_OF_HOURS):
+            row, place = index_codec.decode_key(key), index_codec.decode(key, value)
+            if row is None or place is None:
+                yield MessageRow("index", "unreadable", "unknown", key=key)
+                continue
+            verdict, unit = self._unit_at(row.physical_offset)
+            is_same = unit is not None and unit.topic == row.topic and unit.unique_key == row.unique_key
+            if unit is not None and not (is_same and has_key(unit.properties, row.text, row.index_type)):
+                verdict = "other"
+            yield MessageRow(
+                "index",
+                "indexed",
+                verdict,
+                topic=row.topic,
+                queue_id=unit.queue_id if unit is not None and verdict == "match" else None,
+                queue_offset=unit.queue_offset if unit is not None and verdict == "match" else None,
+                unique_key=row.unique_key,
+                key_text=row.text,
+                time=place.store_timestamp,
+                physical_offset=row.physical_offset,
+                size=unit.size if unit is not None else None,
+                unit=unit,
+                key=key,
+            )
+
     def _unit_at(self, offset: int) -> tuple[RowVerdict, Unit | None]:
         if offset < max(self._store.log.min_offset, 0):
             return "deleted", None
@@ -327,6 +361,10 @@ class RocksRows:
         return verdict, unit
 
     # -- databases
+
+    def open_database(self, subject: RowSubject) -> AbstractContextManager[RocksDatabase]:
+        """The database of the subject, for a block. Raises :class:`CannotRead`."""
+        return self._open(subject)
 
     @contextmanager
     def _open(self, subject: RowSubject) -> Iterator[RocksDatabase]:
@@ -354,7 +392,7 @@ class RocksRows:
 
 def is_row_subject(subject: Subject) -> TypeGuard[RowSubject]:
     """Return True for a subject whose messages have rows."""
-    return subject in SUBJECTS
+    return subject in FAMILIES
 
 
 def _last_offset(database: RocksDatabase) -> int | None:

@@ -133,7 +133,7 @@ def unknown_to_plans(store: StoreSnapshot) -> bool:
 _READ_FROM_ROCKSDB: frozenset[Subject] = frozenset(
     {"queues", "topics", "groups", "offsets", "index", "timer", "transactions", "pop"}
 )
-_IN_ROWS: frozenset[Subject] = frozenset({"timer", "transactions", "pop"})
+_IN_ROWS: frozenset[Subject] = frozenset({"timer", "transactions", "pop", "index"})
 """Subjects whose rows are read and checked (:mod:`engine.inspection.rocksdb_rows`)."""
 _PARTS: dict[Subject, Part] = {
     "log": "log",
@@ -148,12 +148,15 @@ _PARTS: dict[Subject, Part] = {
 
 
 def parts_undecoded(store: StoreSnapshot) -> frozenset[Part]:
-    """Parts of which not everything is decoded: no rule that needs one of them may speak."""
+    """Parts of which not everything is decoded: no rule that needs one of them may speak.
+
+    Beside an index in a RocksDB that is the case for index files: the broker may have stopped to write them.
+    """
     return frozenset(
         part
         for subject, part in _PARTS.items()
         if store.undecoded_part(subject) is not None
-        and (subject not in _IN_ROWS or store.why_unknown(subject) is not None)
+        and (subject == "index" or subject not in _IN_ROWS or store.why_unknown(subject) is not None)
         and (subject != "queues" or unknown_queues(store))
     )
 
@@ -161,7 +164,7 @@ def parts_undecoded(store: StoreSnapshot) -> frozenset[Part]:
 def is_check_complete(store: StoreSnapshot) -> bool:
     """Return True if everything that a check looks at is decoded."""
     rows_are_known = all(store.why_unknown(subject) is None for subject in _IN_ROWS)
-    return rows_are_known and not parts_undecoded(store)
+    return rows_are_known and not parts_undecoded(store) - {"index"}
 
 
 def notes(store: StoreSnapshot) -> list[str]:
@@ -188,7 +191,7 @@ def judged_notes(store: StoreSnapshot) -> list[JudgedNote]:
     """The :func:`notes` on parts that checks and plans leave out."""
     answering_parts = {part.folder for subject in SUBJECT_WORDS if (part := store.undecoded_part(subject)) is not None}
     parts = [
-        JudgedNote(note, part.folder in answering_parts, _kind_of_step(store, part))
+        JudgedNote(note, part.folder in answering_parts, _kind_of_step(part))
         for part in store.undecoded
         if not (is_read_log(store, part) or part.compacted or _is_checked(store, part))
         and (note := _note(store, part)) is not None
@@ -196,7 +199,7 @@ def judged_notes(store: StoreSnapshot) -> list[JudgedNote]:
     return parts + [JudgedNote(note, is_grave=True, kind="tables") for note in _old_tables(store)]
 
 
-def _kind_of_step(store: StoreSnapshot, part: UndecodedPart) -> str:
+def _kind_of_step(part: UndecodedPart) -> str:
     """The kind of DK02 whose step names what reads the part; "" if nothing does."""
     if part.format != "RocksDB":
         return ""
@@ -204,9 +207,7 @@ def _kind_of_step(store: StoreSnapshot, part: UndecodedPart) -> str:
         return "extra"
     if part.subjects and part.subjects <= set(TABLE_SUBJECTS.values()):
         return "tables"
-    if "queues" in part.subjects and part.beside_files:
-        return "beside"
-    return "index" if "index" in part.subjects and store.rocksdb_index is not None else ""
+    return "beside" if "queues" in part.subjects and part.beside_files else ""
 
 
 def _is_checked(store: StoreSnapshot, part: UndecodedPart) -> bool:
@@ -260,14 +261,11 @@ def _words(store: StoreSnapshot, part: UndecodedPart) -> str:
     """What the part holds, and whether it is read at all: a RocksDB of queues or tables may be."""
     if part.format != "RocksDB" or not part.subjects or not part.subjects <= _READ_FROM_ROCKSDB:
         return part.words
-    subjects = part.subjects - {"index"} or part.subjects
-    reasons = [reason for subject in sorted(subjects) if (reason := store.why_unknown(subject)) is not None]
+    reasons = [reason for subject in sorted(part.subjects) if (reason := store.why_unknown(subject)) is not None]
     if reasons:
         return sentence("{content} {reason}", content=part.content_words, reason=reasons[0])
     if _is_checked(store, part):
         return part.content_words
-    if subjects <= _IN_ROWS:
-        return sentence("{content} Checks and plans do not look into its index entries.", content=part.content_words)
     return sentence("{content} Checks and plans do not look into it.", content=part.content_words)
 
 

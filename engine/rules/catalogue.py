@@ -752,7 +752,6 @@ DK02 = _rule(
         "tables": Kind(
             step="read these tables with config; groups and where use them, too.", command=f"storescope config {STORE}"
         ),
-        "index": Kind(step="look keys and tags up in it with where and trace; rows lists what else it holds."),
         "beside": Kind(
             step="no action needed if the broker reads the file queues. If not, set storeType in the configuration "
             "(--config): then queue, where and check read the RocksDB."

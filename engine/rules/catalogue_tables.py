@@ -488,6 +488,18 @@ CM03 = _rule(
     "key again: storescope queue --resolve lists those that the log still has.",
     needs=BOTH | CONFIG,
 )
+IX12 = _rule(
+    "IX12",
+    "warn",
+    "Index rows in a RocksDB that do not fit the log",
+    "With indexRocksDBEnable a broker finds messages by key, unique key and tags through rows of rocksdbstore/. A row "
+    "that leads to another message, or a message without a row, is not found. No start makes rows for messages before "
+    "lastOffsetPy again.",
+    "restore rocksdbstore/ and the log from the same moment. Index files, if the broker writes them too, answer such "
+    "queries with indexRocksDBEnable=false.",
+    kinds={"key": Kind()},
+    needs=LOG,
+)
 CQ15 = _rule(
     "CQ15",
     "error",

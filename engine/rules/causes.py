@@ -59,6 +59,7 @@ CAUSES: tuple[tuple[str, Sentence], ...] = (
     ("TM04", sentence("the timer wheel has another length than brokers give it")),
     ("TM01", sentence("the timer's checkpoint does not belong to this timer queue")),
     ("TM05", sentence("the timer passed over messages that were due")),
+    ("IX12", sentence("the RocksDB of the index and the log are of different moments")),
     ("TM06", sentence("the RocksDB of timers and the log are of different moments, or a start passed over messages")),
     ("CF17", sentence("the RocksDB of transactions and the log are of different moments")),
     ("CF18", sentence("the RocksDB of popped messages was changed, or lost its messages")),

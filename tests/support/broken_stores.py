@@ -13,7 +13,7 @@ from handmade_stores import LOG_SIZE, SLOTS, HandmadeStore, add_key
 from made_rocksdb import make_database
 from planted_faults import patch, read
 
-from engine.codec import rocksdb_pop_rows, rocksdb_timer_rows, rocksdb_transaction_rows, timer
+from engine.codec import rocksdb_index_rows, rocksdb_pop_rows, rocksdb_timer_rows, rocksdb_transaction_rows, timer
 from engine.codec import rocksdb_queue_rows as codec
 from engine.config import MessageStoreConfig
 from engine.inspection.snapshot import open_store
@@ -31,6 +31,16 @@ def half_row_to_nowhere(root: Path, _made: HandmadeStore) -> None:
     row = rocksdb_transaction_rows.TransactionRow(1 << 40, "Orders", "A", 0, 100)
     rows = dict([rocksdb_transaction_rows.encode(row)])
     make_database(root / "rocksdbstore", {rocksdb_timer_rows.FAMILY: {}, rocksdb_transaction_rows.FAMILY: rows})
+
+
+def index_row_to_nowhere(root: Path, made: HandmadeStore) -> None:
+    row = rocksdb_index_rows.IndexKeyRow("Orders", "K", "A", "B", made.units[0].offset)
+    families = {
+        rocksdb_index_rows.FAMILY: {rocksdb_index_rows.encode_key(row, 1 << 41): struct.pack(">q", 1 << 41)},
+        rocksdb_timer_rows.FAMILY: {},
+        rocksdb_transaction_rows.FAMILY: {},
+    }
+    make_database(root / "rocksdbstore", families)
 
 
 def pop_row_without_json(root: Path, _made: HandmadeStore) -> None:
@@ -340,6 +350,7 @@ BROKEN = {
     "IX08": lambda root, store: index(root).write_bytes(bytes(36) + b"\0\0\0\7" + bytes(100)),
     "IX09": lambda root, store: patch(index(root), ENTRY + 20 * 58 + 16, struct.pack(">i", 0)),
     "IX10": lambda root, store: shutil.rmtree(root / "index"),
+    "IX12": index_row_to_nowhere,
     "IX11": lambda root, store: max((root / "index").iterdir()).rename(root / "index" / "20230101000000000"),
     "CK01": lambda root, store: patch(root / "checkpoint", 0, bytes(8)),
     "CK02": lambda root, store: patch(root / "checkpoint", 8, struct.pack(">q", store.time + 1)),

@@ -212,8 +212,8 @@ RECORDS: dict[str, Mapping[str, Check]] = {
         "nextStep": str,
     },
     "row": {
-        "subject": {"timer", "transactions", "pop"},
-        "state": {"waiting", "delivered", "open", "popped", "unreadable"},
+        "subject": {"timer", "transactions", "pop", "index"},
+        "state": {"waiting", "delivered", "open", "popped", "indexed", "unreadable"},
         "verdict": {"match", "deleted", "missing", "other", "unknown"},
         "topic": OPTIONAL_TEXT,
         "queueId": OPTIONAL_NUMBER,
@@ -221,6 +221,7 @@ RECORDS: dict[str, Mapping[str, Check]] = {
         "consumerGroup": OPTIONAL_TEXT,
         "producerGroup": OPTIONAL_TEXT,
         "uniqueKey": OPTIONAL_TEXT,
+        "key": OPTIONAL_TEXT,
         "time": OPTIONAL_NUMBER,
         "count": OPTIONAL_NUMBER,
         "physicalOffset": OPTIONAL_NUMBER,

@@ -9,7 +9,7 @@ from engine.cli.options import add_command, add_masking, add_store, common_optio
 from engine.cli.output import Column, Output
 from engine.errors import CannotRead
 from engine.inspection import records
-from engine.inspection.rocksdb_rows import SUBJECTS, MessageRow
+from engine.inspection.rocksdb_rows import FAMILIES, SUBJECTS, MessageRow
 from engine.inspection.snapshot import StoreSnapshot
 from engine.sentences import plural
 
@@ -22,6 +22,7 @@ COLUMNS = (
     Column("Queue offset", "queueOffset", "number", spare=3),
     Column("Group", "consumerGroup", spare=1),
     Column("Producer group", "producerGroup", spare=2),
+    Column("Key", "key", spare=6),
     Column("Unique key", "uniqueKey", spare=5),
     Column("Count", "count", "number", spare=4),
     Column("Physical offset", "physicalOffset", "number"),
@@ -39,7 +40,7 @@ def register(commands: Any) -> None:
         parents=[common_options()],
     )
     add_store(parser)
-    parser.add_argument("--of", choices=SUBJECTS, help="list only these rows")
+    parser.add_argument("--of", choices=FAMILIES, help="list only these rows; those of the index are only listed so")
     parser.add_argument(
         "--verdict",
         choices=("match", "deleted", "missing", "other", "unknown"),

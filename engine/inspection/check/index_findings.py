@@ -264,6 +264,8 @@ def missing(store: StoreSnapshot, index: IndexCheck) -> list[Finding]:
     """IX10: a log of messages with keys, and no index file. Raises :class:`CannotRead`."""
     if store.paths is None or index.accounts or store.lock_state == "held":
         return []
+    if store.undecoded_part("index") is not None and store.why_unknown("index") is None:
+        return []  # the broker keeps its index in a RocksDB
     store.whole_index()
     if store.index_files() or _builds_no_files(store.config):
         return []

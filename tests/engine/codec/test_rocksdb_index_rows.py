@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.codec import rocksdb_index_rows as rows
-from engine.codec.rocksdb_index_rows import IndexRow
+from engine.codec.rocksdb_index_rows import IndexKeyRow, IndexRow
 
 HOUR = 1_795_831_200_000
 KEY_ROW = (
@@ -61,3 +62,27 @@ def test_any_row_is_decoded_from_its_last_bytes_or_refused(key, value):
         assert (
             b"".join(number.to_bytes(8, "big", signed=True) for number in dataclasses.astuple(row)) == key[-8:] + value
         )
+
+
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        (KEY_ROW, IndexKeyRow("CartUpdates", "K", "K351", "7F0000012B2F5FFD2B278BAE277D015E", 257_444)),
+        (TAG_ROW, IndexKeyRow("CartUpdates", "T", "T#BB", "7F0000012B2F5FFD2B278BAE2752014C", 245_973)),
+        (
+            UNIQUE_ROW,
+            IndexKeyRow(
+                "CartUpdates",
+                "U",
+                "7F0000012B2F5FFD2B278BAE2655010C",
+                "7F0000012B2F5FFD2B278BAE2655010C",
+                192_823,
+            ),
+        ),
+    ],
+)
+def test_the_key_of_a_row_names_topic_key_and_unit(row, expected):
+    assert rows.decode_key(row[0]) == expected
+    assert rows.encode_key(expected, HOUR + 5) == row[0]
+    assert rows.decode_key(rows.LAST_OFFSET_KEY) is None
+    assert rows.decode_key(row[0][:-9] + b"#" + row[0][-8:]) is None

@@ -27,6 +27,7 @@ def test_each_row_leads_to_its_message(golden, capsys):
         "consumerGroup": None,
         "producerGroup": "shop",
         "uniqueKey": "7F00000167CC71887A5792ADB2700009",
+        "key": None,
         "time": None,
         "count": 7,
         "physicalOffset": 4_468,
