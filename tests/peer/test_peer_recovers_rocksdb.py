@@ -1,0 +1,158 @@
+"""Starts of a store with its queues in a RocksDB, planned by us and carried out by the real RocketMQ store.
+
+The states are crashes, logs that lost their tail or a byte, and databases of an earlier time or none at all. Without
+more a few are started; ``--peer-rounds N`` starts four a seed by each release.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+from pathlib import Path
+
+import made_rocksdb
+import peer
+import pytest
+
+from engine.config import MessageStoreConfig
+from engine.inspection import recovery
+from engine.inspection.snapshot import open_store
+from engine.system_names import LMQ_PREFIX
+
+pytestmark = [pytest.mark.peer, pytest.mark.crash, pytest.mark.timeout(600)]
+
+SHORT = {"5.5.1": 4, "5.4.0": 0}
+"""How many states of each release are tried where nobody asks for more."""
+COPIES = 4
+LOG_SIZE = 65_536
+PLAN = {
+    "config": {
+        "storeType": "defaultRocksDB",
+        "mappedFileSizeCommitLog": LOG_SIZE,
+        "maxHashSlotNum": 100,
+        "maxIndexNum": 400,
+    },
+    "topics": [{"name": "TopicA", "queues": 3}, {"name": "TopicB", "queues": 2}, {"name": "seldom", "queues": 1}],
+    "body": {"min": 0, "max": 400},
+    "halfEvery": 31,
+    "endHalfEvery": 43,
+    "batchEvery": 17,
+    "delayEvery": 57,
+    "delayLevels": [3, 16],
+}
+
+
+def pytest_generate_tests(metafunc):
+    first = metafunc.config.getoption("--peer-seed") * COPIES
+    rounds = metafunc.config.getoption("--peer-rounds")
+    counts = SHORT if rounds == 1 else dict.fromkeys(SHORT, rounds * COPIES)
+    cases = [(release, seed) for release, count in counts.items() for seed in range(first, first + count)]
+    metafunc.parametrize(("release", "seed"), cases)
+
+
+@pytest.fixture(scope="module")
+def stores(tmp_path_factory):
+    """``stores(release, kind)``: a store that was closed, one that crashed with its rows in memory, and one that did so
+    after a flush. Beside each is ``earlier``, its database of the session before.
+    """
+    made_rocksdb.binding()
+    made: dict[tuple[str, str], Path] = {}
+
+    def store_of(release: str, kind: str) -> Path:
+        if (release, kind) not in made:
+            work = tmp_path_factory.mktemp(f"{kind}-{release}")
+            partner = peer.Peer(release, work)
+            partner.write({**PLAN, "seed": 7, "count": 300}, work / "store")
+            shutil.copytree(work / "store" / "consumequeue", work / "earlier")
+            second = {**PLAN, "seed": 8, "count": 500, "uniqStart": 20_000}
+            if kind != "clean":
+                second |= {"crash": kind, "crashAfter": 480}
+            partner.write(second, work / "store")
+            made[release, kind] = work / "store"
+        return made[release, kind]
+
+    return store_of
+
+
+def spoil(rng: random.Random, root: Path, earlier: Path) -> list[str]:
+    """Do to a store what crashes, disks and hands do to it; returns what it was."""
+    harm = []
+    files = sorted((root / "commitlog").iterdir())
+    log_end = sum(len(file.read_bytes().rstrip(b"\0")) or LOG_SIZE for file in files[:-1]) + len(
+        files[-1].read_bytes().rstrip(b"\0")
+    )
+    database = rng.choice(("same", "same", "earlier", "none"))
+    if database != "same":
+        shutil.rmtree(root / "consumequeue")
+        harm.append(f"database {database}")
+    if database == "earlier":
+        shutil.copytree(earlier, root / "consumequeue")
+    log = rng.choice(("same", "tail", "flip"))
+    place = rng.randrange(max(log_end, 1))
+    if log == "tail":
+        for number, file in enumerate(files):
+            keep = min(max(place - number * LOG_SIZE, 0), LOG_SIZE)
+            with file.open("r+b") as data:
+                data.seek(keep)
+                data.write(bytes(LOG_SIZE - keep))
+        harm.append(f"log zero from {place}")
+    elif log == "flip":
+        with files[place // LOG_SIZE].open("r+b") as data:
+            data.seek(place % LOG_SIZE)
+            byte = data.read(1)
+            data.seek(place % LOG_SIZE)
+            data.write(bytes([byte[0] ^ 0xFF]))
+        harm.append(f"byte {place} flipped")
+    if rng.random() < 0.5:
+        was_closed = not (root / "abort").exists()
+        (root / "abort").unlink(missing_ok=True)
+        if was_closed:
+            (root / "abort").write_text("4711")
+        harm.append("abort turned over")
+    return harm
+
+
+def test_a_start_is_planned_as_rocketmq_makes_it(release, seed, stores, tmp_path):
+    rng = random.Random(f"rocksdb {seed}")
+    kind = ("clean", "now", "flushed")[seed % 3]
+    source = stores(release, kind)
+    root = tmp_path / "store"
+    shutil.copytree(source, root)
+    harm = [kind, *spoil(rng, root, source.with_name("earlier"))]
+    limit = rng.choice((1, 2, 3, 10, 50))
+    harm.append(f"commitLogRecoverMaxNum={limit}")
+    plan = json.loads(json.dumps(PLAN))
+    plan["config"]["commitLogRecoverMaxNum"] = limit
+    config = MessageStoreConfig(
+        mapped_file_size_commit_log=LOG_SIZE,
+        commit_log_recover_max_num=limit,
+        timer_wheel_enable=False,
+        given=frozenset({"mappedFileSizeCommitLog", "commitLogRecoverMaxNum", "storeType"}),
+        store_type="defaultRocksDB",
+    )
+
+    account, death = peer.Peer(release, tmp_path).start_copy(plan, root)
+    if "database none" in harm:
+        made_rocksdb.make_database(root / "consumequeue", {"default": {}, "offset": {}})
+    with open_store(root, config) as opened:
+        ours = recovery.plan(opened, release[:3])
+
+    state = next((row for row in account if row["t"] == "state" and row["when"] == "started"), None)
+    assert ours.will_start == (state is not None), f"{harm} {ours.blockers} {death}"
+    if state is None:
+        return
+    assert ours.end_offset == state["maxPhy"], harm
+    bounds = {(q.topic, q.queue_id): (q.min_offset, q.max_offset) for q in ours.queues if q.max_offset}
+    rows = [row for row in account if row["t"] == "queue" and row["when"] == "started" and row["max"]]
+    theirs = {(row["topic"], row["queue"]): (row["min"], row["max"]) for row in rows}
+    behind = {
+        (q.topic, q.queue_id)
+        for q in ours.queues
+        if ours.exit == "abnormal" and q.final.max_physic > ours.end_offset and not q.topic.startswith(LMQ_PREFIX)
+    }
+    """Ends that 5.4 and 5.5 cut after a crash only if they come to it before the first rows are written."""
+    assert {key: bounds.get(key) for key in theirs.keys() - behind} == {
+        key: theirs[key] for key in theirs.keys() - behind
+    }, harm
+    assert bounds.keys() - behind <= theirs.keys(), harm
