@@ -19,6 +19,7 @@ from engine.inspection.groups import group_progress
 from engine.inspection.tables import broken_offsets, read_table
 from engine.mapped.disk import disk_use
 from engine.rules.retention_rules import Expiry, Levels, Pressure, delete_hours, forecast, levels, pressure
+from engine.rules.undecoded import Subject
 from engine.system_names import SCHEDULE_TOPIC
 
 if TYPE_CHECKING:
@@ -157,16 +158,17 @@ def _share(store: StoreSnapshot, stores: int) -> float:
         return 0.0
     total = disk.f_blocks * disk.f_frsize
     used = store.log.sequence.total_size
-    used += sum(queue.sequence.total_size for queues in store.topics().values() for queue in queues.values())
+    used += sum(queue.sequence.total_size for queues in store.topics_in_files().values() for queue in queues.values())
     used += sum(reader.size for reader in store.index_files())
     return used / (total / stores) if total > 0 else 0.0
 
 
 def _readers_unknown(store: StoreSnapshot) -> str | None:
-    for subject in ("log", "queues", "offsets"):
-        error = store.note_undecoded(subject)
-        if error is not None:
-            return error.what
+    subjects: tuple[Subject, ...] = ("log", "queues", "offsets")
+    for subject in subjects:
+        if store.why_unknown(subject) is not None:
+            error = store.note_undecoded(subject)
+            return error.what if error is not None else None
     try:
         broken = broken_offsets(store)
     except CannotRead as error:
@@ -210,7 +212,7 @@ def _add_reader(readers: dict[str, Reader], new_reader: Reader) -> None:
 
 def _place(store: StoreSnapshot, topic: str, queue_id: int, offset: int) -> int | None:
     """Physical offset of the next unit to read; None if everything is read."""
-    queue = store.queue(topic, queue_id)
+    queue = store.find_queue(topic, queue_id)
     if queue is None:
         return None
     try:

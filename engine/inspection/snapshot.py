@@ -495,6 +495,10 @@ class StoreSnapshot:
         undecoded = any(self.note_undecoded(subject) is not None for subject in _FOR_QUEUES)
         return {} if undecoded else self._file_queues()
 
+    def topics_in_files(self) -> dict[str, dict[int, QueueReader]]:
+        """:meth:`topics`, and nothing if a broker reads its queues from a RocksDB that can be read here."""
+        return {} if self.rocksdb_queues is not None and self.why_unknown("queues") is None else self.topics()
+
     def listed_topics(self) -> frozenset[str]:
         """Names of the topics with a queue that the broker uses, in a folder or in a RocksDB."""
         if self.rocksdb_queues is not None:

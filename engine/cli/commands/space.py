@@ -150,10 +150,13 @@ def _for_people(space: Space, out: Output) -> None:
             days[row.day or "no day"][0] += row.bytes
             days[row.day or "no day"][1] += row.messages or 0
     for total in sorted(topics.values(), key=lambda r: (-r["log"], r["topic"])):
+        share_bytes = total["log"] + total["queues"]
+        if space.queues_in is not None:
+            total["queues"] = None
         if not space.is_log_decoded:
             total["messages"] = total["messages"] or None
         total["mean"] = round(total["log"] / total["messages"]) if total["messages"] else None
-        total["share"] = f"{(total['log'] + total['queues']) / max(space.bytes, 1):.1%}"
+        total["share"] = f"{share_bytes / max(space.bytes, 1):.1%}"
         total["count"] = len(numbers[total["topic"]])
         total["remark"] = "deleted: dead" if total["topic"] in space.deleted_topics else ""
         out.record(_shown(total, "topic"), _TOPICS)
@@ -165,6 +168,8 @@ def _for_people(space: Space, out: Output) -> None:
         f"{number_of(space.file_count, 'file', 'files')}, {check}; {space.allocated:,} allocated, "
         f"{space.dead:,} dead"
     )
+    if space.queues_in is not None:
+        out.line(f"-- the queues are rows of one RocksDB ({space.queues_in}/): its bytes are of no single queue")
     if space.changed:
         out.line(
             f"-- {number_of(space.changed, 'file', 'files')} changed their length meanwhile: something "

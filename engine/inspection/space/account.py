@@ -72,6 +72,8 @@ class Space:
     deleted_topics: tuple[str, ...] = ()
     files: tuple[LogFileSpace, ...] = field(default=())
     took_ms: int = 0
+    queues_in: str | None = None
+    """The folder of the RocksDB that holds the rows of all queues: no bytes of it are of one queue."""
     is_log_decoded: bool = True
     """False if messages are in a DLedger log: a topic without a message here may have some there."""
 
@@ -181,8 +183,15 @@ def _account(
         deleted_topics=tuple(deleted),
         files=log_files,
         took_ms=round((time.monotonic() - begun) * 1000),
+        queues_in=_queues_in(store),
         is_log_decoded=store.undecoded_part("log") is None,
     )
+
+
+def _queues_in(store: StoreSnapshot) -> str | None:
+    """The folder of the RocksDB that holds the queues; None for files, and for what cannot be read."""
+    queues = store.rocksdb_queues
+    return queues.folder.name if queues is not None and store.why_unknown("queues") is None else None
 
 
 def _log_rows(log_space: LogSpace, files: list[StoreFile]) -> Iterator[PartSpace]:

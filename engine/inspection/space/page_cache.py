@@ -63,7 +63,9 @@ def page_cache(store: StoreSnapshot, cells: int = CELLS) -> PageCache:
     if log_pages.why:
         return log_pages
     try:
-        queues = (f.path for queues in store.topics().values() for queue in queues.values() for f in queue.files)
+        queues = (
+            f.path for queues in store.topics_in_files().values() for queue in queues.values() for f in queue.files
+        )
         index = (reader.path for reader in store.index_files())
         kinds = (_kind(store, "consumequeue", queues), _kind(store, "index", index))
     except ResidencyUnknown as error:

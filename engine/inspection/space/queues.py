@@ -14,12 +14,13 @@ import numpy as np
 
 from engine.codec.index import ENTRY_SIZE, HEADER_SIZE, SLOT_SIZE
 from engine.errors import CannotRead, StoreError
+from engine.inspection.rocksdb_queue import RocksQueueReader
 from engine.inspection.space.files import LOG, QUEUE_KINDS, StoreFile
 from engine.system_names import LMQ_PREFIX
 
 if TYPE_CHECKING:
     from engine.inspection.queue_reader import QueueReader
-    from engine.inspection.snapshot import StoreSnapshot
+    from engine.inspection.snapshot import AnyQueue, StoreSnapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,7 @@ def queue_parts(store: StoreSnapshot, files: list[StoreFile]) -> Iterator[PartSp
     """Every byte of the consume queues, batch queues and ext files."""
     readers = {
         str(folder): queue
-        for queues in store.topics().values()
+        for queues in store.topics_in_files().values()
         for queue in queues.values()
         for folder in queue.sequence.folders
     }
@@ -201,10 +202,10 @@ def log_rows(store: StoreSnapshot, files: list[StoreFile]) -> tuple[list[PartSpa
     log_start, log_end = max(store.log.min_offset, 0), max(store.log.max_offset, 0)
     tail = min(max(store.log.end_offset - log_end, 0), size)
     rows: list[PartSpace] = []
-    undecoded = any(store.undecoded_part(subject) is not None for subject in ("queues", "log"))
+    undecoded = store.undecoded_part("log") is not None or store.why_unknown("queues") is not None
     unread = store.log.sequence.trouble is not None or undecoded
     sampled = False
-    for topic, queues in store.topics().items():
+    for topic, queues in store.queues_by_topic().items():
         if topic.startswith(LMQ_PREFIX):
             continue  # light queues point to units of other topics
         for number, queue in queues.items():
@@ -244,11 +245,14 @@ def log_rows(store: StoreSnapshot, files: list[StoreFile]) -> tuple[list[PartSpa
     return found_rows, sampled
 
 
-def _bytes_of(queue: QueueReader, log_start: int, log_end: int) -> tuple[tuple[int, int], bool]:
+def _bytes_of(queue: AnyQueue, log_start: int, log_end: int) -> tuple[tuple[int, int], bool]:
     """(bytes, messages) of the units within the log that the queue's entries name, and whether all entries were
     read.
     """
-    first_number = max(queue.sequence.min_offset, 0) // queue.unit_size
+    if isinstance(queue, RocksQueueReader):
+        first_number = queue.min_offset
+    else:
+        first_number = max(queue.sequence.min_offset, 0) // queue.unit_size
     end = max(queue.valid_end // queue.unit_size, first_number)
     starts = list(range(first_number, end, PIECE))
     is_exact = end - first_number <= WHOLE
