@@ -157,10 +157,7 @@ class LogReader:
         A long search runs in another thread: readers of the end wait for it.
         """
         if self.end_offset - start > BULK:
-            self._max_offset = None
-            beside = ThreadPoolExecutor(1, "end of the log")
-            self._settling = beside.submit(self._settled_in_bulk, start)
-            beside.shutdown(wait=False)
+            self._settle_beside(lambda: self._settled_in_bulk(start))
             return
         end = start
         for item in self.walk(start, resync=False):
@@ -169,6 +166,19 @@ class LogReader:
                 break
             end = _end_of(item) if isinstance(item, Stop) else end
         self._max_offset = end
+
+    def settle_by(self, find_end: Callable[[], int]) -> None:
+        """Set the log's end to what ``find_end`` returns; of a long log it runs in another thread."""
+        if self.sequence.total_size > BULK:
+            self._settle_beside(find_end)
+        else:
+            self._max_offset = find_end()
+
+    def _settle_beside(self, find_end: Callable[[], int]) -> None:
+        self._max_offset = None
+        beside = ThreadPoolExecutor(1, "end of the log")
+        self._settling = beside.submit(find_end)
+        beside.shutdown(wait=False)
 
     def _settled_in_bulk(self, start: int) -> int:
         end = self._first_that_fails(start)

@@ -376,11 +376,22 @@ class StoreSnapshot:
         if self._settled or not self.log.files:
             return
         self._settled = True
-        self.log.settle(self.settle_start)
+        if self.dledger is not None:
+            self.log.settle_by(self._end_of_entries)
+        else:
+            self.log.settle(self.settle_start)
         for queue in self._all_queues():
             queue.forget_bounds()
         if self._rocksdb_queues is not None:
             self._rocksdb_queues.forget_bounds()
+
+    def _end_of_entries(self) -> int:
+        """The end of the entries that a start keeps. Raises :class:`CannotRead`."""
+        from engine.inspection.recovery import dledger_source
+        from engine.store.recovery.dledger import recover_entries
+
+        source = dledger_source(self)
+        return recover_entries(source).end_offset if source is not None and source.files else 0
 
     @property
     def log_folders(self) -> tuple[Path, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import agree
 import pytest
-from dledger_damage import as_dledger
+from dledger_damage import DAMAGE, as_dledger, copy_store
 from handmade_stores import healthy
 
 from engine.codec.message import Unit
@@ -74,6 +74,17 @@ def test_info_shows_the_entries_of_a_dledger_log(golden):
     }
     assert (info["flavour"], info["notes"]) == (["v1", "dledger"], [])
     assert [part["folder"] for part in info["undecoded"]] == ["rocksdbstore"]
+
+
+@pytest.mark.golden
+@pytest.mark.parametrize(("case", "end"), [("gap", 2_181_997), ("torn-body", 2_600_441), ("torn-header", 2_599_943)])
+def test_the_log_ends_where_a_start_on_dledger_ends_it(golden, tmp_path, case, end):
+    """A start reads the headers of entries, and no body."""
+    root = copy_store(golden("dledger-crash-5.5.1"), tmp_path / "store")
+    DAMAGE[case](root)
+    with open_store(root) as store:
+        store.settle_log_end()
+        assert store.log.max_offset == end
 
 
 def test_a_classic_file_behind_the_start_of_a_dledger_log_is_not_read(tmp_path):
