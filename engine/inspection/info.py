@@ -223,6 +223,8 @@ def _sizes(store: StoreSnapshot) -> tuple[dict[str, int], int]:
         for size in _tree(store, entry):
             sizes[kind] += size
             queue_files += kind == "consumequeue"
+    if store.dledger is not None and store.dledger.folders.label != "commitlog":
+        sizes["other"] -= sum(file.size for file in store.log.files if store.log.has_entries(file))
     return sizes, queue_files
 
 

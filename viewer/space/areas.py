@@ -37,6 +37,7 @@ MAX_AREAS = 48
 """Maximum number of areas below an area; the smallest of the others are merged."""
 REST_LABELS = {
     "commitlog/blank": words("End-of-file units"),
+    "commitlog/entryHeaders": words("Headers of DLedger entries"),
     "commitlog/zeroTail": words("Zero tail"),
     "commitlog/unreadable": words("Damaged"),
     "commitlog/notRead": words("No part of the log"),

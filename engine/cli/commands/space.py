@@ -63,6 +63,7 @@ _FILES = (
 )
 _PARTS = {
     "blank": "end-of-file units",
+    "entryHeaders": "headers of DLedger entries",
     "zeroTail": "zero tail, never written",
     "unreadable": "unreadable",
     "notRead": "files that are no part of it",

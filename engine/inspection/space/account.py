@@ -199,16 +199,17 @@ def _log_rows(log_space: LogSpace, files: list[StoreFile]) -> Iterator[PartSpace
     log.
     """
     listed = {file.path: file for file in files if file.kind == LOG}
-    parts = {"units": 0, "unreadable": 0, "blank": 0, "zeroTail": 0, "notLookedAt": 0}
+    parts = {"units": 0, "entryHeaders": 0, "unreadable": 0, "blank": 0, "zeroTail": 0, "notLookedAt": 0}
     allocated, listed_paths, counts = dict.fromkeys(parts, 0), set(), dict.fromkeys(parts, 0)
     for log_file in log_space.files:
         file = listed.get(log_file.path)
         if file is None:
             continue
         listed_paths.add(log_file.path)
-        accounted = log_file.written + log_file.unreadable + log_file.blank + log_file.zero
+        accounted = log_file.written + log_file.headers + log_file.unreadable + log_file.blank + log_file.zero
         file_parts = [
             ("units", log_file.written),
+            ("entryHeaders", log_file.headers),
             ("unreadable", log_file.unreadable),
             ("blank", log_file.blank),
             ("zeroTail", log_file.zero),
@@ -224,7 +225,7 @@ def _log_rows(log_space: LogSpace, files: list[StoreFile]) -> Iterator[PartSpace
         cells, spread(allocated["units"], [count.bytes for _, count in cells]), strict=True
     ):
         yield PartSpace(LOG, part, count.bytes, share, topic, queue, day, count.messages)
-    for name in ("unreadable", "blank", "zeroTail", "notLookedAt"):
+    for name in ("entryHeaders", "unreadable", "blank", "zeroTail", "notLookedAt"):
         if parts[name]:
             yield PartSpace(LOG, name, parts[name], allocated[name], files=counts[name])
     walked = {log_file.path for log_file in log_space.files}

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from engine.callbacks import Cancelled, Progress
 from engine.codec import properties
 from engine.codec.columns import BLANK, UnitColumns
+from engine.codec.dledger import HEADER_SIZE
 from engine.codec.message import BORN_HOST_V6, COMPRESSED
 from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import Damage, Stop
@@ -73,6 +74,8 @@ class LogFileSpace:
     blank: int = 0
     unreadable: int = 0
     zero: int = 0
+    headers: int = 0
+    """Headers of DLedger entries around the units."""
     spans: int = 0
     messages: int = 0
     first_time: int = 0
@@ -226,6 +229,8 @@ class _Walk:
             else:
                 offset = self._block(block, file_space, by_topic, min(stop, file.end_offset))
             yield offset
+        if log.has_entries(file):
+            file_space.headers = HEADER_SIZE * file_space.messages
         self._rest(file, file_space, offset)
         names = self._topics.names
         file_space.topics = {_name(names, number): size for number, size in by_topic.items()}
@@ -238,6 +243,7 @@ class _Walk:
             - file_space.stale
             - file_space.beyond
             - file_space.blank
+            - file_space.headers
             - file_space.unreadable
             - self.unread
         )

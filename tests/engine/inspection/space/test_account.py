@@ -11,8 +11,9 @@ from pathlib import Path
 import golden_stores
 import naive_space_count
 import pytest
+from dledger_damage import as_dledger
 from failing_reads import FailingDisk
-from handmade_stores import HandmadeStore
+from handmade_stores import HandmadeStore, healthy
 
 from engine.inspection import open_store
 from engine.inspection.space.account import quick_space, space_of
@@ -232,6 +233,17 @@ def test_holes_are_apparent_not_allocated(tmp_path):
     assert row.bytes == (1 << 20) - handmade_store.end
     assert row.allocated < 65_536
     assert space.allocated < space.bytes
+
+
+def test_headers_of_dledger_entries_are_counted_apart(tmp_path):
+    """They were counted as bytes that were never written."""
+    root = healthy(20).write(tmp_path / "store")
+    as_dledger(root)
+    with open_store(root) as store:
+        rows = {row.part: row.bytes for row in space_of(store).rows if row.kind == "commitlog"}
+        end = store.log.max_offset
+    assert rows["entryHeaders"] == 20 * 48
+    assert rows["zeroTail"] == (1 << 20) - end
 
 
 def test_a_store_can_lose_a_file_while_it_is_counted(tmp_path):
