@@ -59,7 +59,8 @@ def test_no_command_changes_a_store_with_a_rocksdb(golden, tmp_path, name):
     for arguments in reading_commands(store):
         with watching(store) as observed:
             status, _, err = agree.command(*arguments)
-        assert status in {0, 1, 3}, (arguments, err)
+        refused = {2} if "--like" in arguments else set()  # plans of 4.9 know no queues in a RocksDB
+        assert status in {0, 1, 3} | refused, (arguments, err)
         assert observed == [], arguments
     assert golden_stores.changes(files_before, golden_stores.fingerprint(store)) == []
     assert sorted(tmp_path.iterdir()) == siblings_before
