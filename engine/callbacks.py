@@ -1,4 +1,4 @@
-"""Types of what a caller passes in: a clock, reports of progress, a wish to stop; and the clock of the system."""
+"""Types of callbacks: clocks, progress, cancellation. And the system's clock."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Protocol
 Clock = Callable[[], int]
 """Returns milliseconds since 1970."""
 Progress = Callable[[int, int], None]
-"""Called with what is done and the total: bytes, unless the function says otherwise."""
+"""Called with the amount done and the total: bytes, unless the function says otherwise."""
 OffsetProgress = Callable[[int], None]
 """Called with the offset in the log that was reached, or with the bytes that were read."""
 Cancelled = Callable[[], bool]
@@ -24,5 +24,5 @@ class Cancel(Protocol):
 
 
 def system_clock() -> int:
-    """Milliseconds since 1970."""
+    """Return milliseconds since 1970."""
     return time.time_ns() // 1_000_000

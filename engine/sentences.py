@@ -42,12 +42,12 @@ class Sentence(str):
         """Return the sentence itself: ``str(error)`` of an error whose message it is keeps the template."""
         return self
 
-    def __add__(self, other: str) -> Sentence:
+    def __add__(self, text: str) -> Sentence:
         """Return both texts one behind the other, as a sentence of two values."""
-        return _chain(self, other)
+        return _chain(self, text)
 
-    def __radd__(self, other: str) -> Sentence:
-        return _chain(other, self)
+    def __radd__(self, text: str) -> Sentence:
+        return _chain(text, self)
 
     def __reduce__(self) -> tuple[type[Sentence], tuple[Any, ...]]:
         return Sentence, (plain(self), self.id, self.params, self.plural_id, self.release)
@@ -104,8 +104,8 @@ def _make_portable(params: dict[str, Any]) -> None:
             params[name] = str(value)
 
 
-def _chain(first: str, second: str) -> Sentence:
-    return Sentence(plain(first) + plain(second), _CHAIN, {"first": first, "second": second})
+def _chain(beginning: str, ending: str) -> Sentence:
+    return Sentence(plain(beginning) + plain(ending), _CHAIN, {"first": beginning, "second": ending})
 
 
 def without_beginning(text: str, beginning: str) -> str:

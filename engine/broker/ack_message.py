@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.broker.json_bodies import read_object_or_none
 from engine.broker.pop_message import wake_orderly, wrong_queue
-from engine.broker.pop_revive import ack_message, check_point_message, count, is_kept, put_for
+from engine.broker.pop_revive import ack_message, check_point_message, count, is_stored, put_for
 from engine.codec import pop as codec
 from engine.remoting.codes import NOT_SET, Refused, RequestCode, ResponseCode, WrongRequest, see
 from engine.remoting.connection import Connection
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _ZEROS = {"popTime": "0", "invisibleTime": "0", "reviveQid": "0"}
 _ILLEGAL = "java.lang.IllegalArgumentException: "
-_MOST_SPAN = 1 << 16
+_MAX_OFFSET_SPAN = 1 << 16
 """Maximum span of offsets in one entry of a batch."""
 
 
@@ -100,7 +100,7 @@ def _handle(header: Header) -> codec.Handle:
 def _acknowledge_orderly(
     broker: Broker, topic: str, group: str, queue_id: int, offset: int, pop_time: int, connection: Connection
 ) -> None:
-    """Move the group's offset to its first open message; where none is open, the next pop may come."""
+    """Move the group's offset to its first open message; if none is open, the next pop may proceed."""
     tables = broker.store.tables
     committed = tables.consumer_offset(group, topic, queue_id)
     if offset < committed:
@@ -159,8 +159,8 @@ def _acks_of(
         bits = int.from_bytes(base64.b64decode(_text(row, "b", "bitSet"), validate=True), "little")
     except (ValueError, binascii.Error) as error:
         raise WrongRequest(_ILLEGAL + str(error)) from None
-    if bits.bit_length() > _MOST_SPAN:
-        raise WrongRequest(f"a bit set of {bits.bit_length():,} bits, more than {_MOST_SPAN:,}")
+    if bits.bit_length() > _MAX_OFFSET_SPAN:
+        raise WrongRequest(f"a bit set of {bits.bit_length():,} bits, more than {_MAX_OFFSET_SPAN:,}")
     popped, revive_queue = _whole(row, "pt", "popTime"), _whole(row, "rq", "reviveQueueId")
     min_offset, end = _bounds(broker, topic, queue_id)
     offsets = tuple(
@@ -185,7 +185,7 @@ def _whole(row: Mapping[Any, Any], *names: str) -> int:
 
 
 def change_invisible_time(broker: Broker, request: Command, header: Header, connection: Connection) -> Command | None:
-    """CHANGE_MESSAGE_INVISIBLETIME: a popped message stays invisible for a given time from now; the client gets a new
+    """CHANGE_MESSAGE_INVISIBLETIME: keep a popped message invisible for a given time from now; the client gets a new
     handle.
     """
     topic, group, queue_id = str(header["topic"]), str(header["consumerGroup"]), int(header["queueId"])
@@ -207,9 +207,9 @@ def change_invisible_time(broker: Broker, request: Command, header: Header, conn
     fields = {"popTime": str(now), "invisibleTime": str(invisible), "reviveQid": str(handle.revive_queue)}
 
     def put(result: PutMessageResult) -> Command | None:
-        """The new checkpoint is stored: now acknowledge the message of the old one."""
+        """Acknowledge the message of the old checkpoint, now that the new one is stored."""
         count(broker, new_check_point, result)
-        if not is_kept(result):
+        if not is_stored(result):
             return answer_to(request, ResponseCode.SYSTEM_ERROR, fields=_ZEROS, remark=NOT_SET)
         broker.stats.checkpoints[group, topic].add(1, 0)
         answer = answer_to(request, fields=fields, remark=NOT_SET)

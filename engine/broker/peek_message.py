@@ -15,8 +15,8 @@ from engine.broker.pop_message import (
     ZEROS,
     HeldPop,
     Key,
-    asked_for,
     check_readable,
+    max_messages_of,
     may_hold,
     queues_of,
 )
@@ -73,7 +73,7 @@ def _next_offset(broker: Broker, group: str, topic: str, queue_id: int) -> int:
 def peek(broker: Broker, request: Command, header: Header, connection: Connection) -> Command:
     """PEEK_MESSAGE: return the messages that a pop would return, without handles; nothing changes."""
     _check(broker, header, connection, ZEROS)
-    key, max_messages = _key(header), asked_for(header)
+    key, max_messages = _key(header), max_messages_of(header)
     bodies: list[bytes] = []
     remaining = 0
     for topic, queue_id in _queues(broker, key):

@@ -1,10 +1,10 @@
-"""POP_MESSAGE: the broker hands out messages of all queues of a topic and of its retry topic, and remembers them
-(docs/protocol/pop.md#pop-message, #broker, #first-offset); pops that wait are held by topic,
-group and queue (#holding).
+"""POP_MESSAGE: hand out messages of all queues of a topic and of its retry topic, with checkpoints
+(docs/protocol/pop.md#pop-message, #broker, #first-offset). Pops without messages are held by topic, group and queue
+(#holding).
 
-All of it runs in one event loop, so that no queue is ever locked by another pop. A pop that RocketMQ would answer with
-nothing, because another one reads its queue at that moment, gets its messages here. Holds are passive but for their
-timers: each ends at its own time. Java: ``PopMessageProcessor``, ``PopLongPollingService``, ``PopRequest``.
+Everything runs in one event loop, so no queue is ever locked by another pop. RocketMQ answers a pop with nothing if
+another pop reads its queue at that moment; here it gets its messages. Each hold has its own timer. Java:
+``PopMessageProcessor``, ``PopLongPollingService``, ``PopRequest``.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
 
 
 EARLY_MS = 50
-"""A hold ends this many ms before the time that its client asked for."""
-CONGESTED_S = 1.0
-"""Seconds from one look to the next at a hold whose client does not read its answers."""
+"""A hold ends this long before the time that its client requested."""
+CONGESTED_RETRY_S = 1.0
+"""Retry interval of a hold whose client does not read its answers."""
 
 
 class Key(NamedTuple):
@@ -53,8 +53,8 @@ class Key(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class HeldPop:
-    """A request that found nothing. ``retry`` returns its answer, None where it waits on; called at the latest at
-    ``until`` (ms).
+    """A request without messages yet. ``retry`` returns its answer, or None to wait further; it is called at ``until``
+    (ms) at the latest.
     """
 
     request: Command
@@ -68,8 +68,9 @@ class HeldPop:
 
 @dataclass(slots=True)
 class _Holders:
-    """Requests that wait at one key, earliest deadline first; ``seen_ends`` is the end up to which each queue has been
-    looked at.
+    """Requests that wait at one key, earliest deadline first.
+
+    ``seen_ends``: the end up to which each queue was searched.
     """
 
     waiting: list[HeldPop] = field(default_factory=list)
@@ -129,13 +130,14 @@ class PopHolds:
         pop.timer = asyncio.get_running_loop().call_later(max(delay_s, 0.0), self.wake, pop)
 
     def wake(self, pop: HeldPop) -> None:
-        """Retry a request; if it finds nothing and has time left, it waits again. A client that does not read its
-        answers gets none, and its request stays.
+        """Retry a request. If it finds nothing and has time left, it waits again.
+
+        A client that does not read its answers gets none; its request stays.
         """
         if pop.connection.is_congested and not self.ended:
             if pop.timer is not None:
                 pop.timer.cancel()
-            pop.timer = asyncio.get_running_loop().call_later(CONGESTED_S, self.wake, pop)
+            pop.timer = asyncio.get_running_loop().call_later(CONGESTED_RETRY_S, self.wake, pop)
             return
         if not self.release(pop):
             return
@@ -266,16 +268,16 @@ class CollectedMessages:
 def pop_message(broker: Broker, request: Command, header: Header, connection: Connection) -> Command | None:
     """POP_MESSAGE: return messages, at once or when there are some. Raises :class:`Refused` in RocketMQ's order."""
     try:
-        pop = _read(broker, request, header, connection)
+        pop = _parse(broker, request, header, connection)
     except WrongRequest:
         raise
     except Refused as error:
         error.fields = error.fields or ZEROS
         raise
-    return _again(broker, pop)
+    return _answer(broker, pop)
 
 
-def _read(broker: Broker, request: Command, header: Header, connection: Connection) -> Pop:
+def _parse(broker: Broker, request: Command, header: Header, connection: Connection) -> Pop:
     config, now = broker.config, broker.now()
     hold = int(header["pollTime"] or 0)
     born = now if request.fields.get("bornTime", "0") == "0" else int(header["bornTime"] or 0)
@@ -283,7 +285,7 @@ def _read(broker: Broker, request: Command, header: Header, connection: Connecti
         raise Refused(ResponseCode.POLLING_TIMEOUT, f"the broker[{config.broker_ip}] pop message is timeout too much")
     if not config.permission & READ or broker.is_slave:  # a slave stores no checkpoint
         raise Refused(ResponseCode.NO_PERMISSION, f"the broker[{config.broker_ip}] pop message is forbidden")
-    max_messages = asked_for(header)
+    max_messages = max_messages_of(header)
     if max_messages > codec.MAX_POP_MESSAGES:
         raise Refused(
             ResponseCode.INVALID_PARAMETER, f"the broker[{config.broker_ip}] pop message's num is greater than 32"
@@ -310,8 +312,8 @@ def _read(broker: Broker, request: Command, header: Header, connection: Connecti
     )
 
 
-def asked_for(header: Header) -> int:
-    """Return how many messages a request asks for. Raises :class:`WrongRequest` below 0."""
+def max_messages_of(header: Header) -> int:
+    """Return the number of messages that a request asks for. Raises :class:`WrongRequest` below 0."""
     max_messages = int(header["maxMsgNums"] or 0)
     if max_messages < 0:
         raise WrongRequest(f"maxMsgNums: expected a number from 0 on, found {max_messages}")
@@ -358,19 +360,19 @@ def _filter(kind: object, expression: object) -> MessageFilter | None:
         raise Refused(ResponseCode.SUBSCRIPTION_PARSE_FAILED, "parse the consumer's subscription failed") from None
 
 
-def _again(broker: Broker, pop: Pop) -> Command | None:
+def _answer(broker: Broker, pop: Pop) -> Command | None:
     """Look for messages. Return the answer, None if it comes later."""
     start_ns = time.perf_counter_ns()
-    collected = _take(broker, pop)
+    collected = _collect(broker, pop)
     if collected.bodies:
         broker.stats.got_ms[pop.group, pop.topic, pop.queue_id].add(len(collected.bodies), ms_since(start_ns))
         if collected.remaining > 0:
             _wake_next(broker, pop)
-        return _handed_out(broker, pop, collected)
+        return _answer_with_messages(broker, pop, collected)
     code = may_hold(broker.pops, pop.key, pop.until, may_wait=pop.may_wait)
     if code is None:
         held_pop = HeldPop(
-            pop.request, pop.connection, pop.key, pop.until, lambda: _again(broker, pop), pop.message_filter
+            pop.request, pop.connection, pop.key, pop.until, lambda: _answer(broker, pop), pop.message_filter
         )
         broker.pops.hold(held_pop, queues_of(broker, pop.key))
         if collected.remaining > 0 and collected.moved:
@@ -401,7 +403,7 @@ def queues_of(broker: Broker, key: Key) -> dict[Queue, int]:
 
 
 def _wake_next(broker: Broker, pop: Pop) -> None:
-    """More messages are there: retry the next waiting pop, in the next turn of the loop."""
+    """Retry the next waiting pop in the next turn of the loop, because there are further messages."""
     asyncio.get_running_loop().call_soon(broker.pops.wake_first, pop.key)
 
 
@@ -419,7 +421,7 @@ def _fields(pop: Pop, collected: CollectedMessages) -> dict[str, str]:
     return fields
 
 
-def _handed_out(broker: Broker, pop: Pop, collected: CollectedMessages) -> Command | None:
+def _answer_with_messages(broker: Broker, pop: Pop, collected: CollectedMessages) -> Command | None:
     """Return the answer with messages, once all checkpoints are stored."""
     answer = answer_to(pop.request, fields=_fields(pop, collected), body=b"".join(collected.bodies), remark=FOUND)
     remaining = len(collected.check_points)
@@ -438,8 +440,8 @@ def _handed_out(broker: Broker, pop: Pop, collected: CollectedMessages) -> Comma
 # -- reading
 
 
-def _take(broker: Broker, pop: Pop) -> CollectedMessages:
-    """Look once at the queues and the retry topic, and collect messages."""
+def _collect(broker: Broker, pop: Pop) -> CollectedMessages:
+    """Collect messages from the queues and the retry topic."""
     config, chance = broker.config, random.randrange(100)
     broker.popped.popping_groups.add((pop.group, pop.topic))
     revive_queue = codec.ORDERLY
@@ -451,24 +453,24 @@ def _take(broker: Broker, pop: Pop) -> CollectedMessages:
     v2 = config.retry_topic_v2 and not (config.pop_from_retry_v1 and chance % 2 == 0)
     retry = codec.retry_topic(pop.topic, pop.group, v2=v2)
     if reads_retry_first and not pop.order:
-        _from_topic(broker, pop, retry, collected, chance)
+        _collect_topic(broker, pop, retry, collected, chance)
     if pop.queue_id < 0:
-        _from_topic(broker, pop, pop.topic, collected, chance)
+        _collect_topic(broker, pop, pop.topic, collected, chance)
     else:
-        _from_queue(broker, pop, pop.topic, pop.queue_id, collected)
+        _collect_queue(broker, pop, pop.topic, pop.queue_id, collected)
     if not reads_retry_first and not pop.order and len(collected.bodies) < pop.max_messages:
-        _from_topic(broker, pop, retry, collected, chance)
+        _collect_topic(broker, pop, retry, collected, chance)
     return collected
 
 
-def _from_topic(broker: Broker, pop: Pop, name: str, collected: CollectedMessages, first_queue: int) -> None:
+def _collect_topic(broker: Broker, pop: Pop, name: str, collected: CollectedMessages, first_queue: int) -> None:
     topic = broker.topics.get(name)
     count = topic.read_queue_nums if topic else 0
     for step in range(count):
-        _from_queue(broker, pop, name, (first_queue + step) % count, collected)
+        _collect_queue(broker, pop, name, (first_queue + step) % count, collected)
 
 
-def _from_queue(broker: Broker, pop: Pop, topic: str, queue_id: int, collected: CollectedMessages) -> None:
+def _collect_queue(broker: Broker, pop: Pop, topic: str, queue_id: int, collected: CollectedMessages) -> None:
     store, tables, group = broker.store, broker.store.tables, pop.group
     offset = _next_offset(broker, pop, topic, queue_id)
     if pop.order and broker.orders.is_blocked(topic, group, queue_id, pop.attempt_id):
@@ -631,7 +633,7 @@ def _is_in_memory(broker: Broker, topic: str, queue_id: int) -> bool:
 
 
 def wake_pops(broker: Broker) -> None:
-    """Messages may have arrived: retry waiting pops, one for each queue that has grown (2.8)."""
+    """Retry one waiting pop for each queue that has grown (docs/protocol/pop.md#holding)."""
     store, interval = broker.store, broker.config.pop_notify_interval
     for pop, queue, old_end, end in broker.pops.grown(lambda queue: store.max_offset_in_queue(*queue)):
         forced = interval > 0 and (end - 1) // interval * interval >= old_end
@@ -656,7 +658,7 @@ def _has_match(broker: Broker, pop: HeldPop, queue: Queue, offset: int, end: int
 
 
 def wake_orderly(broker: Broker, topic: str, group: str, queue_id: int) -> None:
-    """A queue of an orderly group is free again: retry a pop that waits for it, if the queue has messages (2.7)."""
+    """Retry a pop that waits for a queue of an orderly group, now that the queue is free, if it has messages."""
     read = max(
         broker.store.tables.consumer_offset(group, topic, queue_id), broker.popped.latest(group, topic, queue_id)
     )

@@ -1,13 +1,13 @@
 """Checkpoints and acknowledgements of pops, and the revival of messages that nobody acknowledged
 (docs/protocol/pop.md#checkpoints, #revive; docs/formats/transactions.md#pop).
 
-Checkpoints and acknowledgements go into the revive topic, and offsets wait for them; both are matched, and messages
-that are open when their time is over go to the retry topic.
+Checkpoints and acknowledgements are stored in the revive topic, where they are matched. Messages that are not
+acknowledged in time go to the retry topic. A group's offset is committed once the checkpoints before it are stored.
 
-RocketMQ may keep checkpoints in memory for some seconds and merge acknowledgements into them
-(``enablePopBufferMerge``, off by default). Here that key has no effect: each checkpoint is stored before its messages
-are handed out, each acknowledgement before it is answered, as with RocketMQ's default. A store written with the key on
-holds fewer records of the same kind, so brokers of either kind go on with each other's. Java: ``PopReviveService``,
+RocketMQ may keep checkpoints in memory for some seconds and merge acknowledgements into them (``enablePopBufferMerge``,
+off by default). Here that key has no effect: each checkpoint is stored before its messages are handed out, each
+acknowledgement before it is answered, as with RocketMQ's default. A store written with the key on holds fewer records
+of the same kind, so both kinds of brokers can continue each other's stores. Java: ``PopReviveService``,
 ``PopBufferMergeService.addCkJustOffset``, ``PopMessageProcessor.buildCkMsg``, ``AckMessageProcessor.appendAck``.
 """
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Step:
-    """An offset that a group's pops have reached in a queue; it counts once its checkpoint is ``stored``."""
+    """An offset that a group's pops have reached in a queue; it is committed once its checkpoint is ``stored``."""
 
     offset: int
     stored: bool = False
@@ -46,7 +46,7 @@ class Step:
 
 @dataclass(slots=True)
 class Unstored:
-    """A checkpoint that could not be stored, and is tried again."""
+    """A checkpoint that could not be stored; the put is retried."""
 
     check_point: CheckPoint
     revive_queue: int
@@ -55,9 +55,11 @@ class Unstored:
 
 @dataclass(slots=True)
 class ReviveQueue:
-    """State of one revive queue. ``handled`` is the offset of the last checkpoint that is done with, −1 before the
-    first; ``read`` is the next offset to read; everything that is due up to ``end`` (ms) has been read.
-    Checkpoints and their acknowledged offsets stand by their merge keys.
+    """State of one revive queue.
+
+    ``handled`` is the offset of the last finished checkpoint, −1 before the first; ``read`` is the next offset to read;
+    everything that is due up to ``end`` (ms) has been read. Checkpoints and their acknowledged offsets are stored by
+    merge key.
     """
 
     handled: int = -1
@@ -71,7 +73,7 @@ class ReviveQueue:
 class PopState:
     """``steps`` are offsets by group, topic and queue, in the order in which pops reached them. They are committed
     from the front, so that a group's offset never passes a checkpoint that is not stored. ``count`` counts pops,
-    so that their revive queues take turns.
+    so that revive queues are used in turn.
     """
 
     count: int = 0
@@ -81,20 +83,20 @@ class PopState:
     popping_groups: set[tuple[str, str]] = field(default_factory=set)
     """Groups that have popped, with their topics."""
     in_flight: Counter[tuple[str, str, int]] = field(default_factory=Counter)
-    """Messages that were handed out, and neither acknowledged nor brought back, by group, topic and queue."""
+    """Messages handed out and neither acknowledged nor revived, by group, topic and queue."""
 
     def latest(self, group: str, topic: str, queue_id: int) -> int:
-        """Return where the next pop continues; −1 if no offset waits, and the committed offset counts."""
+        """Return where the next pop continues; −1 if no offset is pending: then the committed offset counts."""
         waiting = self.steps.get((group, topic, queue_id))
         return waiting[-1].offset if waiting else -1
 
     def clear(self, group: str, topic: str, queue_id: int) -> None:
-        """Drop the waiting offsets: an administrator has set the group's offset."""
+        """Drop the pending offsets, after an administrator has set the group's offset."""
         self.steps.pop((group, topic, queue_id), None)
         self.in_flight.pop((group, topic, queue_id), None)
 
     def done(self, group: str, topic: str, queue_id: int, count: int = 1) -> None:
-        """Count messages that were acknowledged, or come again, as no longer in flight."""
+        """Count messages that were acknowledged or revived as no longer in flight."""
         remaining = self.in_flight.pop((group, topic, queue_id), 0) - count
         if remaining > 0:
             self.in_flight[group, topic, queue_id] = remaining
@@ -103,7 +105,9 @@ class PopState:
 CHECK_POINT, ACK = "CK", "ACK"
 """Names of the records in counters."""
 EARLY_MS = 1_000
-"""Checkpoints reach their revive queue this long before their messages are visible again: acknowledgements follow."""
+"""Checkpoints reach their revive queue this long before their messages become visible again, so before
+acknowledgements.
+"""
 
 
 def reached(broker: Broker, group: str, topic: str, queue_id: int, offset: int, *, stored: bool = False) -> Step:
@@ -116,7 +120,7 @@ def reached(broker: Broker, group: str, topic: str, queue_id: int, offset: int, 
 
 
 def commit(broker: Broker, group: str, topic: str, queue_id: int) -> None:
-    """Commit the offsets in front whose checkpoints are stored."""
+    """Commit the leading offsets whose checkpoints are stored."""
     steps = broker.popped.steps
     waiting = steps.get((group, topic, queue_id))
     while waiting and waiting[0].stored:
@@ -155,11 +159,11 @@ def _message(broker: Broker, body: bytes, tag: str, key: str, due: int, revive_q
 
 
 def own_host(broker: Broker) -> str:
-    """Return ``ip:port``, the birth place of the broker's own messages."""
+    """Return ``ip:port``, the born host of the broker's own messages."""
     return broker.address or broker.store.parts.commit_log.store_host
 
 
-def is_kept(result: PutMessageResult) -> bool:
+def is_stored(result: PutMessageResult) -> bool:
     """Return True if the message is stored, even if it was not flushed or copied in time."""
     return result.status in STORED_CODES
 
@@ -191,13 +195,13 @@ def put_check_point(
     connection: Connection,
 ) -> None:
     """Store the checkpoint of a pop; its group has then read up to ``following``. ``done`` is called in any case: a
-    checkpoint that could not be stored is tried again, and until then the group's offset stays in front of it.
+    checkpoint that could not be stored is retried, and until then the group's offset stays before it.
     """
     step = reached(broker, check_point.group, check_point.topic, check_point.queue_id, following)
 
     def put(result: PutMessageResult) -> Command | None:
         count(broker, check_point, result)
-        if is_kept(result):
+        if is_stored(result):
             step.stored = True
             commit(broker, check_point.group, check_point.topic, check_point.queue_id)
         else:
@@ -208,13 +212,13 @@ def put_check_point(
 
 
 def put_unstored(broker: Broker) -> None:
-    """Try again to store the checkpoints that could not be stored."""
+    """Retry the checkpoints that could not be stored."""
     waiting, broker.popped.unstored = broker.popped.unstored, []
     for unstored in waiting:
         check_point = unstored.check_point
         result = broker.store.put_message(check_point_message(broker, check_point, unstored.revive_queue))
         count(broker, check_point, result)
-        if is_kept(result):
+        if is_stored(result):
             unstored.step.stored = True
             commit(broker, check_point.group, check_point.topic, check_point.queue_id)
         else:
@@ -222,15 +226,15 @@ def put_unstored(broker: Broker) -> None:
 
 
 SETTLED_MS = 2_000
-"""A checkpoint is handled once acknowledgements that are due this long after it have arrived, too."""
+"""A checkpoint is handled once acknowledgements that are due this long after it have arrived."""
 _QUIET_MS = 3_000
 _SLOT_MS = 1_000
-_MOST_READ = 2_048
-"""Maximum number of records of one revive queue, and of handled checkpoints, in one step: clients are answered in
-between.
+_MAX_READ = 2_048
+"""Maximum number of records of one revive queue, and of handled checkpoints, in one step, so that clients are
+answered in between.
 """
-_AGAIN_S = (10, 20, 30, 60, 120, 180, 240, 300, 360, 420, 480, 540, 600, 1200, 1800, 3600, 7200)
-"""Delay in seconds of a checkpoint that is put again, by the number of tries."""
+_RETRY_DELAYS_S = (10, 20, 30, 60, 120, 180, 240, 300, 360, 420, 480, 540, 600, 1200, 1800, 3600, 7200)
+"""Delay of a checkpoint that is put again, by the number of attempts."""
 _log = logging.getLogger(__name__)
 
 
@@ -249,7 +253,7 @@ def revive(broker: Broker) -> None:
     up_to_date = late <= _SLOT_MS and not waiting
     revived = 0
     for queue_id, queue in enumerate(broker.popped.revive_queues):
-        at_end = _read_on(broker, topic, queue_id, queue)
+        at_end = _read_new_records(broker, topic, queue_id, queue)
         now = broker.now()
         if at_end and queue.points and now - queue.end > _QUIET_MS and up_to_date:
             queue.end = now
@@ -258,9 +262,9 @@ def revive(broker: Broker) -> None:
         broker.dispatched()
 
 
-def _read_on(broker: Broker, topic: str, queue_id: int, queue: ReviveQueue) -> bool:
-    """Read new records. Return True if that is all of them."""
-    for _ in range(_MOST_READ // codec.MAX_POP_MESSAGES):
+def _read_new_records(broker: Broker, topic: str, queue_id: int, queue: ReviveQueue) -> bool:
+    """Read new records. Return True if all are read."""
+    for _ in range(_MAX_READ // codec.MAX_POP_MESSAGES):
         result = broker.store.get_message(REVIVE_GROUP, topic, queue_id, queue.read)
         if result is None:
             return False
@@ -277,12 +281,12 @@ def _read_on(broker: Broker, topic: str, queue_id: int, queue: ReviveQueue) -> b
                 units = []
             broker.stats.got[REVIVE_GROUP, topic, None].add(len(result.messages), sum(map(len, result.messages)))
             for unit, offset in zip(units, result.queue_offsets, strict=False):
-                _take_in(broker, queue_id, queue, unit, offset)
+                _add_record(broker, queue_id, queue, unit, offset)
             queue.read = result.next_begin_offset
     return False
 
 
-def _take_in(broker: Broker, queue_id: int, queue: ReviveQueue, unit: Unit, offset: int) -> None:
+def _add_record(broker: Broker, queue_id: int, queue: ReviveQueue, unit: Unit, offset: int) -> None:
     tag = unit.tags
     if tag == codec.CHECK_POINT_TAG:
         point = codec.read_check_point(unit.body, offset)
@@ -302,17 +306,17 @@ def _take_in(broker: Broker, queue_id: int, queue: ReviveQueue, unit: Unit, offs
 
 
 def _handle_due(broker: Broker, topic: str, queue_id: int, queue: ReviveQueue) -> int:
-    """Handle checkpoints in their order up to the first that is not due. Return how many messages come again."""
+    """Handle checkpoints in their order up to the first that is not due. Return the number of revived messages."""
     revived, handled = 0, queue.handled
     for point in sorted(queue.points.values(), key=lambda check_point: check_point.revive_offset):
-        if queue.end - point.due <= SETTLED_MS or revived > _MOST_READ:
+        if queue.end - point.due <= SETTLED_MS or revived > _MAX_READ:
             break
         acked = queue.acked.pop(point.merge_key)
         del queue.points[point.merge_key]
-        if _is_wanted(broker, point):
+        if _has_target(broker, point):
             for offset in point.offsets:
                 if offset not in acked:
-                    revived += _bring_back(broker, point, offset, queue_id)
+                    revived += _revive_message(broker, point, offset, queue_id)
                     if point.pop_time >= broker.started:
                         broker.popped.done(point.group, point.topic, point.queue_id)
         handled = point.revive_offset
@@ -322,15 +326,15 @@ def _handle_due(broker: Broker, topic: str, queue_id: int, queue: ReviveQueue) -
     return revived
 
 
-def _is_wanted(broker: Broker, point: codec.CheckPoint) -> bool:
+def _has_target(broker: Broker, point: codec.CheckPoint) -> bool:
     """Return True if topic and group still exist."""
     name = codec.normal_topic(point.topic, point.group)
     return broker.topics.get(name) is not None and broker.topics.group(point.group) is not None
 
 
-def _bring_back(broker: Broker, point: codec.CheckPoint, offset: int, queue_id: int) -> bool:
-    """Put one message of a checkpoint again. Return False if the message is gone, or could not be put; the latter is
-    tried again later.
+def _revive_message(broker: Broker, point: codec.CheckPoint, offset: int, queue_id: int) -> bool:
+    """Put one message of a checkpoint again. Return False if the message is gone, or could not be put; a failed put
+    is retried later.
     """
     read_result = broker.store.get_message(REVIVE_GROUP, point.topic, point.queue_id, offset, 1)
     if read_result is None:
@@ -344,18 +348,18 @@ def _bring_back(broker: Broker, point: codec.CheckPoint, offset: int, queue_id: 
     if not units:
         return False
     retry_message = make_retry_message(units[0], point, own_host(broker), v2=broker.config.retry_topic_v2)
-    _declare(broker, retry_message.topic, point.group)
+    _create_retry_topic(broker, retry_message.topic, point.group)
     result = broker.store.put_message(retry_message)
     broker.stats.revived[point.group, point.topic, result.status.name] += 1
     if result.append is not None:
         return True
-    _log.warning("no room for what comes again: %s queue %d offset %d", point.topic, point.queue_id, offset)
+    _log.warning("a revived message cannot be put: %s queue %d offset %d", point.topic, point.queue_id, offset)
     _put_again(broker, point, offset, queue_id)
     return False
 
 
 def make_retry_message(unit: Unit, point: codec.CheckPoint, born_host: str, *, v2: bool = False) -> Message:
-    """Return a popped message as the retry topic gets it; one from a retry topic stays there."""
+    """Return a popped message as it is put into the retry topic. One from a retry topic stays in its topic."""
     unit_properties = unit.properties
     if unit.reconsume_times == 0 or properties.FIRST_POP_TIME not in unit_properties:
         unit_properties[properties.FIRST_POP_TIME] = str(point.pop_time)
@@ -373,8 +377,8 @@ def make_retry_message(unit: Unit, point: codec.CheckPoint, born_host: str, *, v
     )
 
 
-def _declare(broker: Broker, topic: str, group: str) -> None:
-    """Declare the retry topic where it does not exist yet, with the group's offset at its beginning."""
+def _create_retry_topic(broker: Broker, topic: str, group: str) -> None:
+    """Create the retry topic if it does not exist yet, with the group's offset at its beginning."""
     if broker.topics.get(topic) is None:
         broker.topics.create_plain(topic, 1, READ | WRITE)
         if broker.store.tables.consumer_offset(group, topic, 0) < 0:
@@ -382,13 +386,13 @@ def _declare(broker: Broker, topic: str, group: str) -> None:
 
 
 def _put_again(broker: Broker, point: codec.CheckPoint, offset: int, queue_id: int) -> None:
-    """Put a checkpoint for one message that could not be brought back, due later each time."""
+    """Put a checkpoint for one message that could not be revived, with a longer delay each time."""
     times = point.rewrite_count or 0
-    if times >= len(_AGAIN_S) and broker.config.gives_up_reviving:
+    if times >= len(_RETRY_DELAYS_S) and broker.config.gives_up_reviving:
         return
     invisible = point.invisible_time
     if point.due <= broker.now():
-        invisible += _AGAIN_S[min(times, len(_AGAIN_S) - 1)] * 1000
+        invisible += _RETRY_DELAYS_S[min(times, len(_RETRY_DELAYS_S) - 1)] * 1000
     new_point = replace(
         point, start_offset=offset, differences=(0,), count=1, invisible_time=invisible, rewrite_count=times + 1
     )

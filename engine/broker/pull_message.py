@@ -359,10 +359,10 @@ def wake_held(broker: Broker, *, all_of_them: bool = False) -> None:
     for queue in broker.held.queues:
         end = broker.store.max_offset_in_queue(*queue)
         for pull in broker.held.at(queue):
-            _look_again(broker, pull, end, is_late=all_of_them and now >= pull.until)
+            _retry(broker, pull, end, is_late=all_of_them and now >= pull.until)
 
 
-def _look_again(broker: Broker, pull: HeldPull, end: int, *, is_late: bool) -> None:
+def _retry(broker: Broker, pull: HeldPull, end: int, *, is_late: bool) -> None:
     if (end <= pull.offset and not is_late) or pull.connection.is_congested:
         return
     try:

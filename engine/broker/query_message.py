@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from engine.broker.broker import Broker, Header, Processor
 
 
-MOST_BY_UNIQUE_KEY = 32
+MAX_BY_UNIQUE_KEY = 32
 """``defaultQueryMaxNum``: maximum of a query by unique key, whatever the request says."""
 
 
 def max_offset(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
-    """GET_MAX_OFFSET: the queue offset behind the last message; 0 if there is no such queue."""
+    """GET_MAX_OFFSET: the queue offset after the last message; 0 if there is no such queue."""
     offset = broker.store.max_offset_in_queue(str(header["topic"]), int(header["queueId"]))
     return answer_to(request, fields={"offset": str(offset)})
 
@@ -55,7 +55,7 @@ def earliest_time(broker: Broker, request: Command, header: Header, _connection:
 
 
 def store_time_at(broker: Broker, topic: str, queue_id: int, offset: int) -> int:
-    """Return the store time (ms) of the message at a queue offset, −1 where there is none."""
+    """Return the store time (ms) of the message at a queue offset, −1 without one."""
     if not 0 <= offset < broker.store.max_offset_in_queue(topic, queue_id):
         return -1
     result = broker.store.get_message("", topic, queue_id, offset, 1)
@@ -85,7 +85,7 @@ def query_message(broker: Broker, request: Command, header: Header, _connection:
     """QUERY_MESSAGE: units that the index has for a key, or with ``indexType`` T for tags (since RocketMQ 5.4); the
     client compares the keys again.
     """
-    max_messages = MOST_BY_UNIQUE_KEY if header["_UNIQUE_KEY_QUERY"] else int(header["maxNum"])
+    max_messages = MAX_BY_UNIQUE_KEY if header["_UNIQUE_KEY_QUERY"] else int(header["maxNum"])
     if max_messages < 0:
         raise WrongRequest(f"maxNum: expected a number from 0 on, found {max_messages}")
     times = int(header["beginTimestamp"]), int(header["endTimestamp"])

@@ -27,15 +27,16 @@ from engine.remoting.answers import json_object, member_object, member_objects, 
 from engine.remoting.codes import RequestCode, ResponseCode
 from engine.remoting.connection import Connection, connect
 from engine.remoting.frame import Command
+from engine.sentences import sentence
 
 if TYPE_CHECKING:
     from engine.broker.broker import Broker
 
 
 TIMEOUT_S = 6.0
-"""Seconds."""
-WHOLE_PAUSE_S = 1.0
-"""Pause before everything is registered after a deletion: several deletions are one registration."""
+"""Longest wait for a response of a name server."""
+DELETION_PAUSE_S = 1.0
+"""Pause between a deletion and the registration of everything: one registration serves several deletions."""
 _log = logging.getLogger(__name__)
 
 
@@ -58,16 +59,24 @@ Routes = dict[str, dict[int, str]]
 
 
 class RouteHeld(Exception):
-    """Another address holds the route that would be taken."""
+    """The route leads to another address."""
 
 
 def refuse_held(routes: Mapping[str, Mapping[int, str]], name: str, broker_id: int, address: str) -> None:
-    """Raise :class:`RouteHeld`, naming both addresses, where the route of ``name`` and ``broker_id`` is that of another
+    """Raise :class:`RouteHeld`, naming both addresses, if the route of ``name`` and ``broker_id`` leads to another
     address.
     """
     holder = routes.get(name, {}).get(broker_id)
     if holder is not None and holder != address:
-        raise RouteHeld(f"{name} (brokerId {broker_id}) is {holder} there: {address} does not take its route")
+        raise RouteHeld(
+            sentence(
+                "its route of {name} (brokerId {id}) leads to {holder}; {address} does not replace it",
+                name=name,
+                id=str(broker_id),
+                holder=holder,
+                address=address,
+            )
+        )
 
 
 async def ask_routes(connection: Connection) -> Routes:
@@ -116,7 +125,7 @@ class Registration:
         self._changed: set[str] = set()
         """Topics whose current state name servers do not know yet."""
         self._changing = asyncio.Lock()
-        self._whole: dict[str, Connection] = {}
+        self._fully_registered: dict[str, Connection] = {}
         """The connection over which a name server got everything; a new connection needs that first."""
         self.refused: dict[str, str] = {}
         """Reason why a name server does not know this broker, by address."""
@@ -156,7 +165,7 @@ class Registration:
                         if self._changed:
                             await self.register_changed()
                         else:
-                            due = min(due, loop.time() + WHOLE_PAUSE_S)
+                            due = min(due, loop.time() + DELETION_PAUSE_S)
 
     async def step(self) -> None:
         """Register everything with every name server."""
@@ -179,7 +188,7 @@ class Registration:
         """Register some topics; all of them if the name server may not know the rest, because it is new or refuses a
         part.
         """
-        connection = self._whole.get(address)
+        connection = self._fully_registered.get(address)
         is_current = connection is not None and self._connections.get(address) is connection
         if (
             not is_current
@@ -209,7 +218,7 @@ class Registration:
                 with reading(RequestCode.GET_ROUTEINFO_BY_TOPIC):
                     return _queues(answer.body)
             except (OSError, TimeoutError, ValueError) as error:  # or its answer is no route
-                self._cannot(address, cause_of(error, type(error).__name__))
+                self._record_refusal(address, cause_of(error, type(error).__name__))
         return None
 
     async def end(self) -> None:
@@ -246,18 +255,18 @@ class Registration:
             self._refuse_held(await ask_routes(connection))
             answer = await connection.ask(replace(request, fields=dict(request.fields)), TIMEOUT_S)
         except (OSError, TimeoutError, ValueError, RouteHeld) as error:
-            self._cannot(address, cause_of(error, type(error).__name__))
+            self._record_refusal(address, cause_of(error, type(error).__name__))
             return False
         if answer.code != ResponseCode.SUCCESS:
-            self._cannot(address, answer.remark or f"code {answer.code}")
+            self._record_refusal(address, answer.remark or f"code {answer.code}")
         else:
             if is_complete:
-                self._whole[address] = connection
+                self._fully_registered[address] = connection
             self.refused.pop(address, None)
             self._note_master(answer)
             if address not in self.registered:
                 self.registered.add(address)
-                self._tell(address, None)
+                self._report(address, None)
         return answer.code == ResponseCode.SUCCESS
 
     async def _unregister(self, address: str) -> None:
@@ -269,14 +278,14 @@ class Registration:
             self._refuse_held(await ask_routes(connection))
             await connection.ask(Command(RequestCode.UNREGISTER_BROKER, self._header()), TIMEOUT_S)
         except (OSError, TimeoutError, ValueError, RouteHeld) as error:
-            self._cannot(address, cause_of(error, type(error).__name__))
+            self._record_refusal(address, cause_of(error, type(error).__name__))
         self.registered.discard(address)
 
     def _refuse_held(self, routes: Routes) -> None:
         config = self._broker.config
         refuse_held(routes, config.broker_name, config.broker_id, self._broker.address)
 
-    def _tell(self, address: str, reason: str | None) -> None:
+    def _report(self, address: str, reason: str | None) -> None:
         if self.on_change is not None:
             self.on_change(address, reason)
 
@@ -294,12 +303,12 @@ class Registration:
                 connection = self._connections[address] = await connect(host, int(port), tls=self._tls)
             return connection
 
-    def _cannot(self, address: str, reason: str) -> None:
+    def _record_refusal(self, address: str, reason: str) -> None:
         if self.refused.get(address) != reason:
             _log.warning("name server %s: %s", address, reason)
             self.registered.discard(address)
             self.refused[address] = reason
-            self._tell(address, reason)
+            self._report(address, reason)
 
 
 def _queues(body: bytes | memoryview) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""A store served for as long as a block of Python lasts: for test suites that want a broker.
+"""Serve a store for the duration of a ``with`` block, for test suites that need a broker.
 
 >>> async with serving(path) as addresses:
 ...     print(addresses.broker, addresses.namesrv)
@@ -33,7 +33,7 @@ class Addresses:
 
 @contextlib.asynccontextmanager
 async def serving_open(
-    opened: Callable[[str], MessageStore],
+    open_store: Callable[[str], MessageStore],
     config: BrokerConfig | None = None,
     *,
     name_servers: Sequence[str] = (),
@@ -41,14 +41,14 @@ async def serving_open(
     port: int = 0,
     tap: Tap | None = None,
 ) -> AsyncIterator[ListeningBroker]:
-    """Serve a broker over the store that ``opened(ip:port)`` opens; the store is closed after the block.
+    """Serve a broker over the store that ``open_store(ip:port)`` opens; the store is closed after the block.
 
-    ``tap`` sees each frame.
+    ``tap`` receives each frame.
     """
     config = config or BrokerConfig()
     bound = bind(host, port)
     with bound:
-        store = await asyncio.to_thread(opened, f"{config.broker_ip}:{port_of(bound)}")
+        store = await asyncio.to_thread(open_store, f"{config.broker_ip}:{port_of(bound)}")
         try:
             async with ListeningBroker(
                 store, config, name_servers=name_servers, listening_socket=bound, tap=tap
@@ -70,17 +70,17 @@ async def serving_store(
     tap: Tap | None = None,
     release: Release | None = None,
 ) -> AsyncIterator[ListeningBroker]:
-    """Serve the store in ``path`` as a broker; the store is made if absent, and closed after the block.
+    """Serve the store in ``path`` as a broker; it is created if absent, and closed after the block.
 
-    ``release``: as a broker of which release; None as :class:`MessageStore` decides.
+    ``release`` is the RocketMQ release to behave as; None: :class:`MessageStore` decides.
     """
     config = config or BrokerConfig()
 
-    def opened(shown: str) -> MessageStore:
-        return MessageStore(path, store_config, store_host=shown, release=release)
+    def open_store(address: str) -> MessageStore:
+        return MessageStore(path, store_config, store_host=address, release=release)
 
     port = config.listen_port if port is None else port
-    async with serving_open(opened, config, name_servers=name_servers, host=host, port=port, tap=tap) as server:
+    async with serving_open(open_store, config, name_servers=name_servers, host=host, port=port, tap=tap) as server:
         yield server
 
 
@@ -88,7 +88,7 @@ async def serving_store(
 async def serving(path: Path | str, config: BrokerConfig | None = None) -> AsyncIterator[Addresses]:
     """Serve a name server and a broker over the store in ``path``, on free ports of the loopback.
 
-    Raises what :class:`MessageStore` raises, as where another process has opened the store.
+    Raises the errors of :class:`MessageStore`, for example if another process has opened the store.
     """
     async with (
         ListeningNameServer(port=0) as names,

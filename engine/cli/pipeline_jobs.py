@@ -191,9 +191,9 @@ class Job:
             }
         )
         if self.master is None:
-            how = "answered in this process (--spark starts Spark)"
+            run_words = "answered in this process (--spark starts Spark)"
         else:
-            how = (
+            run_words = (
                 f"{number_of(retried_tasks, 'task', 'tasks')} tried again; Spark on {self.master} began "
                 f"in {self.session_seconds:,.1f} s, "
                 f"its log is {self.log_file}"
@@ -201,7 +201,7 @@ class Job:
         self.out.line(
             f"-- {number_of(units, 'unit', 'units')}, {size_text(self.bytes)} in {seconds:,.1f} s "
             f"({rate:,.0f} units/s); {self.splits:,} "
-            f"splits; {how}"
+            f"splits; {run_words}"
         )
 
 

@@ -1,4 +1,4 @@
-"""Figures and words of ``dispatch`` and ``pipeline rebuild`` about the queues and indexes that were built."""
+"""Output of ``dispatch`` and ``pipeline rebuild`` about the queues and indexes that they built."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from engine.english import number_of
 
 
 class Built(Protocol):
-    """The figures of one store."""
+    """What was built for one store."""
 
     units: int
     queues: int
@@ -23,7 +23,7 @@ class Built(Protocol):
 
 
 def rebuilt_figures(done: Built) -> dict[str, Any]:
-    """The fields that the ``dispatched`` records of both commands have."""
+    """Return the fields of a ``dispatched`` record."""
     return {
         "units": done.units,
         "queues": done.queues,
@@ -38,7 +38,7 @@ def rebuilt_figures(done: Built) -> dict[str, Any]:
 
 
 def print_rebuilt(out: Output, done: Built, place: str, of: str = "") -> None:
-    """Print what is in ``place`` now, and what has no entry there; ``of`` stands before what is said of the store."""
+    """Print what was built in ``place``, and which units have no entry there. ``of`` is the prefix of each remark."""
     out.line(
         f"{number_of(done.units, 'unit', 'units')}: {number_of(done.entries, 'entry', 'entries')} in "
         f"{number_of(done.queues, 'queue', 'queues')}, {number_of(done.index_entries, 'key', 'keys')} in "

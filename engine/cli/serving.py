@@ -1,4 +1,4 @@
-"""Shared code of the commands that serve: where they listen, what they say, how they end."""
+"""Shared code of the commands that serve: address options, messages, signals."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 MAX_DESCRIPTORS = 20_000
 FILE_READERS = ("engine.broker.plain_acl", "engine.broker.access", "engine.store.config_tables")
-"""Loggers that warn about the accounts and tables of a broker: unknown words, files that cannot be used."""
+"""Loggers that warn about the accounts and tables of a broker: unknown keys, unusable files."""
 POLL_INTERVAL_S = 0.25
-"""Seconds between two looks at what a store cannot do."""
+"""Interval at which the failing functions of a store are read."""
 
 
 def add_address(parser: argparse.ArgumentParser, default_port: int) -> None:
@@ -54,7 +54,7 @@ def read_tls_option(args: argparse.Namespace, out: Output) -> Tls | None:
 
 
 def port(text: str) -> int:
-    """An argument that is a port."""
+    """Parse an argument that is a port."""
     value = number(text)
     if not 0 <= value <= MAX_PORT:
         raise argparse.ArgumentTypeError(f"expected a port from 0 to {MAX_PORT:,}, found '{text}'")
@@ -72,7 +72,7 @@ def address_list(text: str) -> list[str]:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether the address is reachable from this machine only."""
+    """Return True if the address is reachable only from this machine."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -80,8 +80,8 @@ def is_loopback(host: str) -> bool:
 
 
 def allow_many_connections() -> None:
-    """Raise the limit of descriptors as far as the system permits, up to :data:`MAX_DESCRIPTORS`: systems begin
-    with 1,024, and each connection takes one. A refusal leaves the limit as it is.
+    """Raise the limit of descriptors as far as the system permits, up to :data:`MAX_DESCRIPTORS`: usually it is
+    1,024, and each connection needs one. If the system refuses, the limit stays.
     """
     with contextlib.suppress(ImportError, OSError, ValueError):
         import resource  # there is none on Windows
@@ -120,8 +120,9 @@ class _SayWarnings(logging.Handler):
 
 @contextlib.contextmanager
 def report_warnings(say: Callable[[str], None]) -> Iterator[None]:
-    """Say within the block what the readers of the broker's own files warn about (:data:`FILE_READERS`). Loggers of
-    the engine are silent otherwise, because programs embed it.
+    """Report the warnings of :data:`FILE_READERS` during the block.
+
+    Otherwise the engine's loggers are silent, because programs embed it.
     """
     handler = _SayWarnings(say)
     for name in FILE_READERS:
@@ -134,7 +135,7 @@ def report_warnings(say: Callable[[str], None]) -> Iterator[None]:
 
 
 async def report_troubles(store: MessageStore, say: Callable[[str], None]) -> None:
-    """Say what the store cannot do as soon as that is so, and when it is over; runs until cancelled."""
+    """Report each function of the store that begins to fail, and when it works again. Runs until cancelled."""
     reported: set[str] = set()
     while True:
         reasons = {trouble.what: trouble.why for trouble in store.troubles()}
@@ -147,12 +148,12 @@ async def report_troubles(store: MessageStore, say: Callable[[str], None]) -> No
 
 
 def print_record(out: Output, record: dict[str, Any]) -> None:
-    """A record, at once."""
+    """Print a record and flush."""
     out.record(record)
     out.flush()
 
 
 def print_line(out: Output, text: str) -> None:
-    """A line, at once."""
+    """Print a line and flush."""
     out.line(text)
     out.flush()

@@ -430,7 +430,7 @@ class QueueConsumer(ClientPart):
         given_up = [self._held[queue] for queue in plan.given_up] + stale
         not_given_up = [process_queue.queue for process_queue in given_up if not await self._give_up(process_queue)]
         taken_queues, refused = [], not_given_up
-        for queue in plan.taken:
+        for queue in plan.added:
             if queue in self._held or not await self._try_to_take(queue):
                 refused.append(queue)
             else:

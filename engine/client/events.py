@@ -6,14 +6,27 @@ Without subscribers no event is created (:attr:`EventStream.wanted`). Times are 
 
 from __future__ import annotations
 
+import warnings
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from engine.client.routes import MessageQueue
 
-RING = 10_000
-"""Events that a ring keeps; older ones are dropped, and counted."""
+RING_SIZE = 10_000
+"""Default number of events in a ring. A full ring drops and counts its oldest events."""
+RING = RING_SIZE  # the older name
+
+
+def _renamed(old: str, new: str) -> property:
+    """Return the property for the older name of a field; it goes with the next version."""
+
+    def read(event: Event) -> Any:
+        warnings.warn(f"{type(event).__name__}.{old} is called {new} now", DeprecationWarning, stacklevel=2)
+        return getattr(event, new)
+
+    return property(read, doc=f"Older name of ``{new}``.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,14 +36,16 @@ class Event:
     ``client_id`` is the id that brokers know, ``group`` the client's group.
     """
 
-    at: int
+    time_ms: int
     client_id: str
     group: str
+
+    at = _renamed("at", "time_ms")
 
 
 @dataclass(frozen=True, slots=True)
 class Started(Event):
-    """The client is registered with its brokers."""
+    """The client has registered with its brokers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +57,7 @@ class Stopped(Event):
 
 @dataclass(frozen=True, slots=True)
 class Paced(Event):
-    """The client was paused, goes on, or takes ``delay`` seconds longer for each message."""
+    """The client was paused or resumed, or takes ``delay`` seconds longer for each message."""
 
     paused: bool
     delay: float
@@ -50,7 +65,7 @@ class Paced(Event):
 
 @dataclass(frozen=True, slots=True)
 class Sent(Event):
-    """A message, or a batch of ``count``, is stored, or a one-way send is written (``queue_offset`` −1)."""
+    """A message or a batch of ``count`` messages was stored, or sent one-way (``queue_offset`` −1)."""
 
     queue: MessageQueue
     queue_offset: int
@@ -65,13 +80,16 @@ class Sent(Event):
 
 @dataclass(frozen=True, slots=True)
 class SendFailed(Event):
-    """A failed attempt to send; ``again`` is True if another attempt follows."""
+    """A failed attempt to send; ``will_retry`` is True if another attempt follows."""
 
     queue: MessageQueue
     msg_id: str
-    words: str
-    again: bool
+    cause: str
+    will_retry: bool
     ms: float
+
+    words = _renamed("words", "cause")
+    again = _renamed("again", "will_retry")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,25 +104,26 @@ class TransactionEnded(Event):
 
 @dataclass(frozen=True, slots=True)
 class Rebalanced(Event):
-    """A consumer shared a topic out anew: the lists that it used, and the queues that it took and gave up.
+    """A consumer allocated the queues of a topic anew: the lists that it used, the queues that it added and gave up.
 
-    ``refused`` queues are its own by allocation, but could not be taken now (locked elsewhere, no offset).
-
+    ``refused`` queues are allocated to it, but could not be added now (locked by another client, no offset).
     """
 
     topic: str
     queues: tuple[MessageQueue, ...]
     client_ids: tuple[str, ...]
     owned: tuple[MessageQueue, ...]
-    taken: tuple[MessageQueue, ...]
+    added: tuple[MessageQueue, ...]
     given_up: tuple[MessageQueue, ...]
     refused: tuple[MessageQueue, ...] = ()
     reason: str = ""
 
+    taken = _renamed("taken", "added")
+
 
 @dataclass(frozen=True, slots=True)
 class QueueTaken(Event):
-    """A queue is read from now on, from ``offset``."""
+    """The client reads the queue from now on, beginning at ``offset``."""
 
     queue: MessageQueue
     offset: int
@@ -112,7 +131,7 @@ class QueueTaken(Event):
 
 @dataclass(frozen=True, slots=True)
 class QueueGivenUp(Event):
-    """A queue is read no more; ``offset`` is the committed offset, −1 for none."""
+    """The client no longer reads the queue. ``offset`` is the committed offset, −1 for none."""
 
     queue: MessageQueue
     offset: int
@@ -128,19 +147,21 @@ class PullSent(Event):
 
 @dataclass(frozen=True, slots=True)
 class PullAnswered(Event):
-    """The answer to a pull: ``status`` in RocketMQ's words, ``held`` ms between request and answer."""
+    """The answer to a pull: ``status`` in RocketMQ's words, ``waited_ms`` between request and answer."""
 
     queue: MessageQueue
     status: str
     count: int
     next_offset: int
     max_offset: int
-    held: float
+    waited_ms: float
+
+    held = _renamed("held", "waited_ms")
 
 
 @dataclass(frozen=True, slots=True)
 class PullPutOff(Event):
-    """A pull that is put off. ``reason`` is the limit of flow control that delays it, or that the client is paused."""
+    """A pull was delayed. ``reason`` is the flow control limit that delays it, or that the client is paused."""
 
     queue: MessageQueue
     reason: str
@@ -155,12 +176,14 @@ class Delivered(Event):
     msg_id: str
     keys: str
     reconsume_times: int
-    stored: int
+    store_time_ms: int
+
+    stored = _renamed("stored", "store_time_ms")
 
 
 @dataclass(frozen=True, slots=True)
 class Consumed(Event):
-    """The listener is done with ``count`` messages from ``queue_offset`` on; ``status`` is its answer."""
+    """The listener has processed ``count`` messages from ``queue_offset`` on; ``status`` is what it returned."""
 
     queue: MessageQueue
     queue_offset: int
@@ -171,7 +194,7 @@ class Consumed(Event):
 
 @dataclass(frozen=True, slots=True)
 class SentBack(Event):
-    """A message that was not consumed goes back; it comes again, or becomes a dead letter."""
+    """A message that was not consumed was sent back: it is delivered again later, or becomes a dead letter."""
 
     queue: MessageQueue
     queue_offset: int
@@ -182,7 +205,7 @@ class SentBack(Event):
 
 @dataclass(frozen=True, slots=True)
 class Acknowledged(Event):
-    """A popped message is acknowledged, and does not come again."""
+    """A popped message was acknowledged: it is not delivered again."""
 
     queue: MessageQueue
     queue_offset: int
@@ -191,7 +214,7 @@ class Acknowledged(Event):
 
 @dataclass(frozen=True, slots=True)
 class Committed(Event):
-    """The offset of a queue was written: to the broker (answered or one-way), or to the client's file."""
+    """The offset of a queue was saved: on the broker (acknowledged or one-way), or in the client's file."""
 
     queue: MessageQueue
     offset: int
@@ -207,30 +230,30 @@ class OffsetReset(Event):
 
 
 class EventRing:
-    """A ring of the latest events, until :meth:`take`."""
+    """The latest events that :meth:`take` has not returned yet."""
 
-    def __init__(self, size: int = RING) -> None:
-        self._kept: deque[Event] = deque(maxlen=size)
-        self._seen = 0
-        self._taken = 0
+    def __init__(self, size: int = RING_SIZE) -> None:
+        self._events: deque[Event] = deque(maxlen=size)
+        self._added_count = 0
+        self._taken_count = 0
 
     def put(self, event: Event) -> None:
         """Add an event; a full ring drops its oldest one."""
-        self._seen += 1
-        self._kept.append(event)
+        self._added_count += 1
+        self._events.append(event)
 
     def take(self) -> list[Event]:
         """Return the events since the last call, oldest first."""
         events = []
-        while self._kept:
-            events.append(self._kept.popleft())
-        self._taken += len(events)
+        while self._events:
+            events.append(self._events.popleft())
+        self._taken_count += len(events)
         return events
 
     @property
     def dropped(self) -> int:
-        """Number of events that were dropped before they were taken."""
-        return self._seen - self._taken - len(self._kept)
+        """Number of events that were dropped before :meth:`take` could return them."""
+        return self._added_count - self._taken_count - len(self._events)
 
 
 class EventStream:
@@ -253,7 +276,7 @@ class EventStream:
 
         return end
 
-    def ring(self, size: int = RING) -> EventRing:
+    def ring(self, size: int = RING_SIZE) -> EventRing:
         """Return a ring that gets each event from now on."""
         event_ring = EventRing(size)
         self.subscribe(event_ring.put)

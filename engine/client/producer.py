@@ -72,7 +72,7 @@ STATUSES: dict[int, str] = {
     ResponseCode.FLUSH_SLAVE_TIMEOUT: "FLUSH_SLAVE_TIMEOUT",
 }
 """Answer codes of stored messages."""
-_RETRIED_4 = frozenset(
+_RETRIED_BY_4 = frozenset(
     {
         ResponseCode.SYSTEM_ERROR,
         ResponseCode.SERVICE_NOT_AVAILABLE,
@@ -82,8 +82,8 @@ _RETRIED_4 = frozenset(
         ResponseCode.NOT_IN_CURRENT_UNIT,
     }
 )
-RETRIED = {5: _RETRIED_4 | {ResponseCode.SYSTEM_BUSY, ResponseCode.GO_AWAY}, 4: _RETRIED_4}
-"""Codes of answers after which another broker is tried, by line of releases."""
+RETRIED_CODES = {5: _RETRIED_BY_4 | {ResponseCode.SYSTEM_BUSY, ResponseCode.GO_AWAY}, 4: _RETRIED_BY_4}
+"""Answer codes after which another broker is tried, by major release."""
 
 
 class TransactionState(IntEnum):
@@ -101,11 +101,11 @@ class TransactionListener(Protocol):
         """Do the local work of a stored half message, and decide."""
 
     def check(self, message: ReceivedMessage) -> TransactionState | Awaitable[TransactionState]:
-        """Decide about a half message that nobody decided: a broker asks."""
+        """Decide about a half message that is still undecided, for a broker that checks it."""
 
 
 class SendHook(Protocol):
-    """Called around each try to send. It may change the message before the first try."""
+    """Called before and after each attempt to send. It may change the message before the first attempt."""
 
     def before(self, message: Message, queue: MessageQueue) -> None:
         """Called before a message is sent."""
@@ -118,15 +118,15 @@ class SendHook(Protocol):
 class ProducerConfig:
     """Settings of a producer; the defaults are Java's. Times are seconds, sizes bytes.
 
-    ``like`` is the release whose clients it resembles: what is retried, how long slow brokers are
-    avoided, whether a batch has an id of its own.
+    ``like`` is the RocketMQ release whose client it behaves as: which errors are retried, how long slow brokers are
+    avoided, whether a batch has its own id.
     """
 
     like: Release = NEWEST
     send_timeout: float = 3.0
-    """Time for all tries of one send, from when the first one is written."""
+    """Time for all attempts of one send, from the first one on."""
     max_in_flight: int = 1_000
-    """Maximum number of sends that wait for an answer. Further ones wait in line, and their time does not count yet."""
+    """Maximum number of sends that wait for an answer. Further ones are queued; their timeout begins later."""
     retries: int = 2
     async_retries: int = 2
     retry_when_not_ok: bool = False
@@ -137,7 +137,7 @@ class ProducerConfig:
     max_body: int = MAX_BODY
     new_topic_queues: int = 4
     avoid_slow: bool = False
-    """``sendLatencyFaultEnable``: stay away from brokers that were slow or failed."""
+    """``sendLatencyFaultEnable``: avoid brokers that were slow or failed."""
 
     def __post_init__(self) -> None:
         if self.like not in releases.NAMES:
@@ -183,14 +183,14 @@ class Producer(ClientPart):
         self._began()
 
     async def stop(self) -> None:
-        """Unregister. Sends that are under way are not waited for."""
+        """Unregister, without waiting for running sends."""
         if self._running:
             self._running = False
             await self.instance.leave(self)
             self._ended(unregistered=True)
 
     async def kill(self) -> None:
-        """End all parts of this client without unregistering, as a killed process."""
+        """End all parts of this client without unregistering, like a killed process."""
         self._running = False
         await self.instance.kill()
         self._ended(unregistered=False)
@@ -202,7 +202,7 @@ class Producer(ClientPart):
         return tuple(self._topics)
 
     def heartbeat(self) -> Mapping[str, Any]:
-        """Return its row of a heartbeat."""
+        """Return this producer's row of a heartbeat."""
         return {"groupName": self.group}
 
     def asked(self, request: Command, connection: Connection) -> Coroutine[Any, Any, Command] | None:
@@ -214,7 +214,7 @@ class Producer(ClientPart):
     # Sending
 
     async def queues(self, topic: str) -> tuple[MessageQueue, ...]:
-        """Return the queues that may be sent to; for a topic that is not there yet those that it will have.
+        """Return the queues of a topic to which messages may be sent; for a new topic, those that it will have.
 
         Raises :class:`NoRoute`.
         """
@@ -231,7 +231,7 @@ class Producer(ClientPart):
         return queues
 
     def _known_queues(self, topic: str) -> tuple[MessageQueue, ...]:
-        """Return the queues of a topic that was sent to; empty if they must be asked for."""
+        """Return the known queues of a topic that was sent to; empty if its route must be read."""
         route = self.instance.known_route(topic) if topic in self._topics else None
         return () if route is None else route.publish_queues
 
@@ -248,17 +248,15 @@ class Producer(ClientPart):
     ) -> SendResult:
         """Send a message, or a batch of them, and wait for the broker's answer.
 
-        Another broker is tried where one fails, within ``timeout_s`` seconds in all
+        If a broker fails, another one is tried, within ``timeout_s`` seconds in all
         (:attr:`ProducerConfig.send_timeout`). ``queue``, ``order_by`` (all messages with this text go to one queue, in
-        order) and ``select`` choose the queue; then nothing is tried again, for order's sake. Keys that a message is
-        found by are ``Message(keys=…)``. ``key`` is the older name of ``order_by``.
+        order) and ``select`` choose the queue; then failures are not retried, to preserve the order. The keys by which
+        a message can be found are ``Message(keys=…)``. ``key`` is the older name of ``order_by``.
 
         Raises :class:`WrongMessage`, :class:`NoRoute`, :class:`BrokerRefused`, or :class:`NotSent` after the last try.
         """
         order_by = key if order_by is None else order_by
-        return await self._send(
-            message, queue, order_by, select, timeout_s, self.config.retries, asks_again_on_codes=True
-        )
+        return await self._send(message, queue, order_by, select, timeout_s, self.config.retries, retries_on_codes=True)
 
     @renamed("patience", "timeout_s")
     def send_soon(
@@ -274,14 +272,12 @@ class Producer(ClientPart):
     ) -> asyncio.Task[SendResult]:
         """Send without waiting; ``done`` is called with the result, or with the error.
 
-        As in Java, only lost connections and times without an answer are tried again, no refusals. Of many sends
-        :attr:`ProducerConfig.max_in_flight` are on their way, and the others wait in line.
+        As in Java, only lost connections and timeouts are retried, not refusals. At most
+        :attr:`ProducerConfig.max_in_flight` sends run at a time; the others are queued.
         """
         order_by = key if order_by is None else order_by
         task = asyncio.ensure_future(
-            self._send(
-                message, queue, order_by, select, timeout_s, self.config.async_retries, asks_again_on_codes=False
-            )
+            self._send(message, queue, order_by, select, timeout_s, self.config.async_retries, retries_on_codes=False)
         )
         if done is not None:
 
@@ -301,7 +297,7 @@ class Producer(ClientPart):
         select: QueueSelector | None = None,
         key: str | None = None,
     ) -> MessageQueue:
-        """Write a message to a broker, and ask for no answer: nobody knows whether it is stored. Return its queue.
+        """Send a message without requesting an answer, so it is unknown whether it is stored. Return its queue.
 
         Raises :class:`WrongMessage`, :class:`NoRoute`, ``OSError``.
         """
@@ -320,13 +316,16 @@ class Producer(ClientPart):
         self.instance.write(connection, self._request(message, encoded, chosen))
         self._call_after_hooks(first_message, chosen, None, None)
         if self.events.wanted:
-            self._saw_sent(
+            self._emit_sent(
                 SendResult("ONE_WAY", chosen, -1, first_message.msg_id, ""), first_message, encoded, 1, start_ms
             )
         return chosen
 
     async def _begin(self, message: Message | Sequence[Message]) -> Message:
-        """Return the first message, once it may be sent. Raises :class:`NotRunning`, :class:`WrongMessage`."""
+        """Wait until the message may be sent.
+
+        Return it, or the first of a batch. Raises :class:`NotRunning`, :class:`WrongMessage`.
+        """
         if not self._running:
             raise NotRunning(f"The producer {self.group} is not running")
         if self.control.paused or self.control.delay:
@@ -360,7 +359,7 @@ class Producer(ClientPart):
         timeout_s: float | None,
         retries: int,
         *,
-        asks_again_on_codes: bool,
+        retries_on_codes: bool,
     ) -> SendResult:
         first_message = await self._begin(message)
         async with self._in_flight:
@@ -372,7 +371,7 @@ class Producer(ClientPart):
                 (queue, key, select),
                 timeout_s,
                 retries,
-                asks_again_on_codes=asks_again_on_codes,
+                retries_on_codes=retries_on_codes,
             )
 
     async def _send_now(
@@ -383,7 +382,7 @@ class Producer(ClientPart):
         timeout_s: float | None,
         retries: int,
         *,
-        asks_again_on_codes: bool,
+        retries_on_codes: bool,
     ) -> SendResult:
         queue, key, select = choice
         start_ms, timeout_ms = _now(), (timeout_s or self.config.send_timeout) * 1000
@@ -418,11 +417,11 @@ class Producer(ClientPart):
                 )
                 failure = error
                 may_retry = number < tries and (
-                    not isinstance(error, BrokerRefused) or (asks_again_on_codes and self._is_retried(error))
+                    not isinstance(error, BrokerRefused) or (retries_on_codes and self._is_retried(error))
                 )
                 self._call_after_hooks(first_message, target, None, error)
                 if self.events.wanted:
-                    words = cause_of(error, type(error).__name__)
+                    cause = cause_of(error, type(error).__name__)
                     ms = _now() - try_start_ms
                     self.events.emit(
                         SendFailed(
@@ -431,7 +430,7 @@ class Producer(ClientPart):
                             self.group,
                             target,
                             first_message.msg_id,
-                            words,
+                            cause,
                             may_retry,
                             ms,
                         )
@@ -439,12 +438,12 @@ class Producer(ClientPart):
                 if not may_retry:
                     break
                 if not refused:
-                    await self._route_anew(first_message.topic)
+                    await self._refresh_route(first_message.topic)
                 continue
             self.choice.record_send(target.broker, _now() - try_start_ms, try_start_ms)
             self._call_after_hooks(first_message, target, result, None)
             if self.events.wanted:
-                self._saw_sent(result, first_message, encoded, number, try_start_ms)
+                self._emit_sent(result, first_message, encoded, number, try_start_ms)
             if result.is_ok or not self.config.retry_when_not_ok or chosen is not None:
                 return result
         if result is not None:
@@ -458,10 +457,10 @@ class Producer(ClientPart):
         raise NotSent(f"{words}, BrokersSent: {brokers}: {cause}", brokers) from failure
 
     def _is_retried(self, error: BrokerRefused) -> bool:
-        return error.code in RETRIED[releases.of(self.config.like).major]
+        return error.code in RETRIED_CODES[releases.of(self.config.like).major]
 
-    async def _route_anew(self, topic: str) -> None:
-        """Ask for the route again: a broker that does not answer may be gone from it."""
+    async def _refresh_route(self, topic: str) -> None:
+        """Read the route again: a broker that does not answer may no longer be in it."""
         try:
             await self.instance.fresh_route(topic)
         except (OSError, TimeoutError, NoRoute, BrokerRefused):
@@ -473,7 +472,7 @@ class Producer(ClientPart):
         for hook in self._hooks:
             hook.after(message, queue, result, error)
 
-    def _saw_sent(self, result: SendResult, message: Message, encoded: Encoded, tries: int, start_ms: float) -> None:
+    def _emit_sent(self, result: SendResult, message: Message, encoded: Encoded, tries: int, start_ms: float) -> None:
         self.events.emit(
             Sent(
                 system_clock(),
@@ -492,7 +491,7 @@ class Producer(ClientPart):
         )
 
     def _encoded(self, message: Message | Sequence[Message]) -> Encoded:
-        """Encode a message; the same bytes are sent at every try."""
+        """Encode a message. Every attempt sends the same bytes."""
         if not isinstance(message, Message):
             with_id = releases.of(self.config.like).major >= 5
             return encode_batch(message, system_clock(), self.config.max_body, with_id=with_id)
@@ -566,13 +565,11 @@ class Producer(ClientPart):
     async def send_in_transaction(
         self, message: Message, argument: object = None
     ) -> tuple[SendResult, TransactionState]:
-        """Send a half message, let the listener do the local work, and tell the broker its decision.
+        """Send a half message, let the listener do the local work, and send its decision to the broker.
 
-        A send that is not SEND_OK is rolled back without asking the listener. Raises as :meth:`send`, and
-        :class:`WrongMessage` where the producer has no listener.
+        If the send is not SEND_OK, it is rolled back without calling the listener. Raises like :meth:`send`, and
+        :class:`WrongMessage` if the producer has no listener.
 
-        What is not SEND_OK is rolled back without asking the listener. Raises as :meth:`send`, and
-        :class:`WrongMessage` where the producer has no listener.
         """
         if self._listener is None:
             raise WrongMessage("TransactionListener is null: this producer was made without one")
@@ -598,10 +595,10 @@ class Producer(ClientPart):
             "bname": result.queue.broker,
         }
         await self._end_transaction(self.instance.address(result.queue.broker), fields, words)
-        self._saw_transaction(message.topic, message.msg_id, state, checked=False)
+        self._emit_transaction(message.topic, message.msg_id, state, checked=False)
         return result, state
 
-    def _saw_transaction(self, topic: str, msg_id: str, state: TransactionState, *, checked: bool) -> None:
+    def _emit_transaction(self, topic: str, msg_id: str, state: TransactionState, *, checked: bool) -> None:
         if self.events.wanted:
             self.events.emit(
                 TransactionEnded(system_clock(), self.client_id, self.group, topic, msg_id, state.name, checked)
@@ -633,7 +630,7 @@ class Producer(ClientPart):
         }
         remark = f"checkLocalTransactionState Exception: {words}" if words else None
         self.instance.write(connection, Command(RequestCode.END_TRANSACTION, fields_as_text(fields), remark=remark))
-        self._saw_transaction(message.topic, message.msg_id, state, checked=True)
+        self._emit_transaction(message.topic, message.msg_id, state, checked=True)
 
     # Requests that are replied to, and recall
 
@@ -641,7 +638,7 @@ class Producer(ClientPart):
     async def request(self, message: Message, timeout_s: float, **choice: Any) -> ReceivedMessage:
         """Send a message and wait ``timeout_s`` seconds for the reply of the consumer; ``choice`` as for :meth:`send`.
 
-        Raises :class:`NoReply`, and as :meth:`send`.
+        Raises :class:`NoReply`, and the errors of :meth:`send`.
         """
         correlation = str(uuid.uuid4())
         message.properties = {
@@ -654,7 +651,7 @@ class Producer(ClientPart):
         self.instance.replies[correlation] = waiting
         try:
             async with asyncio.timeout(timeout_s):
-                await self._known_to(message.topic)
+                await self._register_for_replies(message.topic)
                 await self.send(message, timeout_s=timeout_s, **choice)
                 return _reply(await waiting)
         except TimeoutError:
@@ -666,8 +663,8 @@ class Producer(ClientPart):
         finally:
             self.instance.replies.pop(correlation, None)
 
-    async def _known_to(self, topic: str) -> None:
-        """Wait until brokers know this client: otherwise replies do not find it."""
+    async def _register_for_replies(self, topic: str) -> None:
+        """Send a heartbeat if the topic is new, so that brokers know this client and replies reach it."""
         if topic not in self._topics:
             await self.queues(topic)
             await self.instance.heartbeat()
@@ -690,7 +687,7 @@ class Producer(ClientPart):
 async def _decided(
     decide: Callable[..., TransactionState | Awaitable[TransactionState]], *args: object
 ) -> tuple[TransactionState, str]:
-    """Return a listener's decision; where it raises, UNKNOWN and the text of the error."""
+    """Return a listener's decision; if it raises, UNKNOWN and the text of the error."""
     try:
         decision = decide(*args)
         state = await decision if isinstance(decision, Awaitable) else decision

@@ -208,13 +208,13 @@ def java_text(queue: MessageQueue) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RebalancePlan:
-    """The lists that were used, the client's own queues by them, and its changes."""
+    """What a rebalance changes: the lists it used, the queues the client owns by them, those given up and added."""
 
     queues: tuple[MessageQueue, ...]
     client_ids: tuple[str, ...]
     owned: tuple[MessageQueue, ...]
     given_up: tuple[MessageQueue, ...]
-    taken: tuple[MessageQueue, ...]
+    added: tuple[MessageQueue, ...]
 
 
 def plan_rebalance(

@@ -112,7 +112,7 @@ class ClusterReader:
             release = figures.get("brokerVersionDesc", "")
             held_pulls = answers.held(figures, broker.name)
             if not broker.is_master:
-                return replace(broker, at=self._now(), release=release, held=held_pulls)
+                return replace(broker, time_ms=self._now(), release=release, held_pulls=held_pulls)
             names = await self._read(broker.address, RequestCode.GET_ALL_TOPIC_CONFIG, answers.topic_names)
             offsets = await self._read(
                 broker.address,
@@ -138,13 +138,13 @@ class ClusterReader:
         groups = await asyncio.gather(*(self._group(gate, broker, name) for name in names))
         return replace(
             broker,
-            at=self._now(),
+            time_ms=self._now(),
             release=release,
             queues=queues,
             offsets=offsets,
             producers=producers or {},
             groups={name.name: name for name in groups if name is not None},
-            held=held_pulls,
+            held_pulls=held_pulls,
         )
 
     async def _group(self, gate: asyncio.Semaphore, broker: BrokerPart, name: str) -> Group | None:

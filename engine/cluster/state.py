@@ -1,7 +1,7 @@
-"""A cluster at one time, as values: brokers, queues, groups, who is connected and who owns what.
+"""The state of a cluster at one time: brokers, queues, groups, clients and the owners of queues. No I/O.
 
-Pure. What was asked and not told is no absence: it is named in :attr:`ClusterState.refusals`, and what a broker told
-before stands with the time at which it told it.
+A request that was not answered is listed in :attr:`ClusterState.refusals`; the broker's earlier state stays, with its
+time. So missing data is never shown as absent.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Queue(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class QueueEnds:
-    """Queue offsets of the first message and behind the last one, and when that one was stored (ms, 0: never)."""
+    """Queue offsets of the first message and after the last one, and the store time of the last one (ms, 0: none)."""
 
     min_offset: int
     max_offset: int
@@ -31,7 +31,7 @@ class QueueEnds:
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """A client behind one connection. ``version`` is the number that it sends (docs/protocol/frames.md#versions)."""
+    """A connected client. ``version`` is the number that it sends (docs/protocol/frames.md#versions)."""
 
     client_id: str
     address: str
@@ -41,8 +41,8 @@ class Client:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A group that consumes, on one broker or on all. ``owned`` says which queues each client holds; a client that
-    could not be asked is not in it.
+    """A consumer group, on one broker or on all. ``owned``: the queues of each client, without clients that did not
+    answer.
     """
 
     name: str
@@ -54,20 +54,18 @@ class Group:
     owned: Mapping[str, frozenset[Queue]] = field(default_factory=dict)
 
     def owners(self, queue: Queue) -> tuple[str, ...]:
-        """Ids of the clients that hold a queue: none, one, or more while they disagree."""
+        """Return the ids of the clients that own a queue: none, one, or several while they disagree."""
         return tuple(client_id for client_id, queues in self.owned.items() if queue in queues)
 
     @property
-    def asked_all(self) -> bool:
-        """True if every client said what it owns, so that a queue without owner has none."""
+    def has_all_answers(self) -> bool:
+        """True if every client reported its queues: a queue without a known owner then really has none."""
         return all(client.client_id in self.owned for client in self.clients)
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A request that was not answered as asked: the address, the request, the answer's code (−1: none came) and the
-    words.
-    """
+    """A request that failed: the address, the request, the answer's code (−1: no answer) and the error text."""
 
     address: str
     request: str
@@ -78,23 +76,23 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class BrokerPart:
-    """State of one broker at ``at`` (ms since the epoch); 0: nothing yet. ``words`` say why it is not newer."""
+    """State of one broker as read at ``time_ms`` (0: not read yet). ``words`` is the reason why it is not newer."""
 
     name: str
     cluster: str
     broker_id: int
     address: str
-    at: int = 0
+    time_ms: int = 0
     release: str = ""
     words: str = ""
     queues: Mapping[Queue, QueueEnds] = field(default_factory=dict)
     offsets: Mapping[str, Mapping[Queue, int]] = field(default_factory=dict)
-    """Of each group, what it reads next."""
+    """By group: the offset of the next message to consume."""
     groups: Mapping[str, Group] = field(default_factory=dict)
-    """Those that consume now."""
+    """Groups with connected clients."""
     producers: Mapping[str, tuple[Client, ...]] = field(default_factory=dict)
-    held: Mapping[Queue, Mapping[str, int]] | None = None
-    """How many pulls of each group are held at a queue; None: it does not tell, as no broker of RocketMQ's own does."""
+    held_pulls: Mapping[Queue, Mapping[str, int]] | None = None
+    """Number of held pulls by queue and group. None: the broker does not report it, as no broker of RocketMQ does."""
 
     @property
     def is_master(self) -> bool:
@@ -103,9 +101,9 @@ class BrokerPart:
 
 @dataclass(frozen=True)
 class ClusterState:
-    """The whole, at ``at`` (ms since the epoch). ``name_servers``: of each address what is wrong, "" for nothing."""
+    """State of the cluster at ``time_ms``. ``name_servers``: what is wrong with each address ("" for nothing)."""
 
-    at: int
+    time_ms: int
     name_servers: Mapping[str, str]
     brokers: tuple[BrokerPart, ...]
     refusals: tuple[Refusal, ...] = ()
@@ -121,11 +119,11 @@ class ClusterState:
         return dict(sorted(all_ends.items()))
 
     def held_at(self, queue: Queue, group: str = "") -> int | None:
-        """Pulls that are held at a queue, those of one group where it is named; None: its broker does not tell."""
+        """Return the number of pulls held at a queue, of one group or of all. None: its broker does not report it."""
         part = self._master_of.get(queue.broker)
-        if part is None or part.held is None:
+        if part is None or part.held_pulls is None:
             return None
-        groups = part.held.get(queue, {})
+        groups = part.held_pulls.get(queue, {})
         return groups.get(group, 0) if group else sum(groups.values())
 
     @cached_property
@@ -134,16 +132,16 @@ class ClusterState:
 
     @cached_property
     def groups(self) -> dict[str, Group]:
-        """Groups that consume now, by name: what their brokers say of them, joined."""
+        """Groups with connected clients by name, merged from all brokers."""
         groups: dict[str, Group] = {}
         for part in self.masters:
             for name, group in part.groups.items():
-                groups[name] = _joined(groups[name], group) if name in groups else group
+                groups[name] = _merged(groups[name], group) if name in groups else group
         return dict(sorted(groups.items()))
 
     @cached_property
     def producers(self) -> dict[str, tuple[Client, ...]]:
-        """Who sends, by group; each client once."""
+        """Producers by group; each client once."""
         clients_by_group: dict[str, dict[str, Client]] = {}
         for part in self.masters:
             for name, clients in part.producers.items():
@@ -151,11 +149,13 @@ class ClusterState:
         return {name: tuple(clients.values()) for name, clients in sorted(clients_by_group.items())}
 
     def offsets(self, group: str) -> dict[Queue, int]:
-        """What a group reads next in each queue in which it has committed."""
+        """Return the next offset of a group in each queue for which it has committed one."""
         return {queue: offset for part in self.masters for queue, offset in part.offsets.get(group, {}).items()}
 
     def behind(self, group: str) -> dict[Queue, int]:
-        """Messages that a group has not consumed, by queue; never below 0 (an offset beyond the end is a finding)."""
+        """Return the messages that a group has not consumed, by queue; at least 0 (an offset beyond the end is a
+        finding).
+        """
         ends = self.queues
         return {
             queue: max(ends[queue].max_offset - offset, 0)
@@ -164,10 +164,10 @@ class ClusterState:
         }
 
     def rates(self, previous: ClusterState) -> dict[Queue, float]:
-        """Messages a second that came into each queue since ``previous``; of queues alone that were read anew."""
+        """Return messages a second added to each queue since ``previous``, for queues that were read since."""
         return {
             queue: max(ends.max_offset - old.queues[queue].max_offset, 0) / seconds
-            for old, part, seconds in self._read_anew(previous)
+            for old, part, seconds in self._newer_masters(previous)
             for queue, ends in part.queues.items()
             if queue in old.queues
         }
@@ -177,7 +177,7 @@ class ClusterState:
         Groups commit every few seconds only (5 by default): states nearer to each other than that tell little.
         """
         rates_by_group: dict[str, dict[Queue, float]] = {}
-        for old, part, seconds in self._read_anew(previous):
+        for old, part, seconds in self._newer_masters(previous):
             for group, offsets in part.offsets.items():
                 then = old.offsets.get(group, {})
                 rates = {
@@ -187,30 +187,34 @@ class ClusterState:
         return rates_by_group
 
     def sharing(self, previous: ClusterState) -> ClusterState:
-        """Return this reading with every equal part replaced by ``previous``'s own object, so that readings kept
-        side by side cost only what changed.
+        """Return this state with every equal part replaced by ``previous``'s own object.
+
+        A history of states then needs memory only for what changed.
         """
         old = {(part.name, part.broker_id): part for part in previous.brokers}
         parts = tuple(_sharing(part, old.get((part.name, part.broker_id))) for part in self.brokers)
         return ClusterState(
-            self.at, _same(previous.name_servers, self.name_servers), parts, _same(previous.refusals, self.refusals)
+            self.time_ms,
+            _same(previous.name_servers, self.name_servers),
+            parts,
+            _same(previous.refusals, self.refusals),
         )
 
     def forget(self) -> None:
-        """Let what was joined from its brokers go; it is joined anew where somebody asks for it."""
+        """Drop the cached merges of the brokers' data. They are computed again on access."""
         for name in ("queues", "groups", "producers", "_master_of"):
             self.__dict__.pop(name, None)
 
-    def _read_anew(self, previous: ClusterState) -> Iterator[tuple[BrokerPart, BrokerPart, float]]:
-        """Masters as they were before and are now, and the seconds between, where they were read since."""
+    def _newer_masters(self, previous: ClusterState) -> Iterator[tuple[BrokerPart, BrokerPart, float]]:
+        """Yield old and new state and the seconds between, for each master that was read since ``previous``."""
         parts = {(old_part.name, old_part.broker_id): old_part for old_part in previous.brokers}
         for part in self.masters:
             old = parts.get((part.name, part.broker_id))
-            if old is not None and 0 < old.at < part.at:
-                yield old, part, (part.at - old.at) / 1000
+            if old is not None and 0 < old.time_ms < part.time_ms:
+                yield old, part, (part.time_ms - old.time_ms) / 1000
 
 
-def _joined(group: Group, other_group: Group) -> Group:
+def _merged(group: Group, other_group: Group) -> Group:
     clients = {client.client_id: client for client in (*group.clients, *other_group.clients)}
     owned = {
         name: group.owned.get(name, frozenset()) | other_group.owned.get(name, frozenset())
@@ -262,5 +266,5 @@ def _sharing(part: BrokerPart, old: BrokerPart | None) -> BrokerPart:
         offsets=_same(old.offsets, offsets),
         groups=_same(old.groups, groups),
         producers=_same(old.producers, part.producers),
-        held=_same(old.held, part.held),
+        held_pulls=_same(old.held_pulls, part.held_pulls),
     )

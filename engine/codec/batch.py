@@ -1,7 +1,7 @@
 """The messages inside an inner batch: one unit of the log whose body holds several
 (docs/formats/commit-log.md#batches).
 
-Pure and bounded: lengths are proven before anything is cut out, and damage ends the walk as a value. The body
+No I/O. Every length is checked before it is used, and damage ends the walk as a value. The body
 of a compressed batch has to be unpacked first.
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from engine.codec import properties as props
-from engine.sentences import plural
+from engine.sentences import plural, sentence
 
 _HEAD = struct.Struct(">5i")  # size, magic, CRC, flag, body length
 _I16 = struct.Struct(">h")
@@ -50,7 +50,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class MemberDamage:
-    """From ``position`` on the body holds no member; ``size`` bytes are left."""
+    """From ``position`` on, the remaining ``size`` bytes of the body are not a member."""
 
     index: int
     position: int
@@ -64,14 +64,19 @@ def encode(flag: int, body: bytes, properties: dict[str, str]) -> bytes:
 
 
 def encode_member(flag: int, body: bytes, raw: bytes) -> bytes:
-    """Return the same for property text that is already encoded."""
+    """Return one member; ``raw`` is the encoded property text."""
     return b"".join(encode_member_pieces(flag, body, raw))
 
 
 def encode_member_pieces(flag: int, body: bytes, raw: bytes) -> tuple[bytes, bytes, bytes, bytes]:
-    """Return the same as four byte strings, for callers that join many members."""
-    length, named = len(body), len(raw)
-    return _HEAD.pack(MIN_MEMBER_BYTES + length + named, 0, 0, flag, length), body, _I16.pack(named), raw
+    """Return one member as four byte strings, for callers that join many members."""
+    body_length, properties_length = len(body), len(raw)
+    return (
+        _HEAD.pack(MIN_MEMBER_BYTES + body_length + properties_length, 0, 0, flag, body_length),
+        body,
+        _I16.pack(properties_length),
+        raw,
+    )
 
 
 def walk(body: bytes | bytearray | memoryview) -> Iterator[Member | MemberDamage]:
@@ -92,9 +97,13 @@ def members(body: bytes | bytearray | memoryview, max_count: int = MAX_MEMBERS) 
     members_list: list[Member | MemberDamage] = []
     for member in walk(body):
         if len(members_list) == max_count:
+            reason = sentence("more than {n:,} members", n=max_count)
             members_list.append(
                 MemberDamage(
-                    max_count, member.position, len(body) - member.position, f"more than {max_count:,} members"
+                    max_count,
+                    member.position,
+                    len(body) - member.position,
+                    reason,
                 )
             )
             break
@@ -143,14 +152,19 @@ def _lengths(body: bytes | bytearray | memoryview, position: int, limit: int) ->
         )
     size, _, _, flag, body_length = _HEAD.unpack_from(body, position)
     if size < MIN_MEMBER_BYTES or size > room:
-        return f"a member's length says {size:,}, expected {MIN_MEMBER_BYTES} to {room:,}"
+        return sentence(
+            "the length of a member is {size:,}, expected {least} to {most:,}",
+            size=size,
+            least=MIN_MEMBER_BYTES,
+            most=room,
+        )
     if body_length < 0 or MIN_MEMBER_BYTES + body_length > size:
-        return f"bodyLength says {body_length:,} in a member of {size:,} bytes"
+        return sentence("bodyLength is {length:,} in a member of {size:,} bytes", length=body_length, size=size)
     (properties_length,) = _I16.unpack_from(body, position + _HEAD.size + body_length)
     if properties_length < 0 or MIN_MEMBER_BYTES + body_length + properties_length != size:
         return plural(
-            "propertiesLength says {length:,}, {n:,} byte is left",
-            "propertiesLength says {length:,}, {n:,} bytes are left",
+            "propertiesLength is {length:,}, {n:,} byte is left",
+            "propertiesLength is {length:,}, {n:,} bytes are left",
             length=properties_length,
             n=size - MIN_MEMBER_BYTES - body_length,
         )

@@ -28,7 +28,7 @@ NULL, FALSE, TRUE = -1, 0, 1
 NUMBER, NO_NUMBER, UNSURE = 0, 1, 2
 ODD, PLAIN, PLAIN_WIDE = 0, 1, 2
 _MOST_PAIRS = 48
-_HOW: dict[str, int] = {"equal": 0, "contains": 1, "startswith": 2, "endswith": 3}
+_MATCH_KINDS: dict[str, int] = {"equal": 0, "contains": 1, "startswith": 2, "endswith": 3}
 _COMMON = b' etaoinsrhldcumfpgwybvkxjqz":,{}0123456789-_.'
 """Frequent bytes, the most frequent first. A search compares the other bytes first."""
 
@@ -54,7 +54,7 @@ class Texts:
         pairs = zip((self.starts - start).tolist(), (ends - start).tolist(), strict=True)
         return [data[begin:end] if begin >= 0 else None for begin, end in pairs]
 
-    def match(self, how: MatchKind, sought: bytes, *, keys: bool = False) -> Answers | None:
+    def match(self, match_kind: MatchKind, sought: bytes, *, keys: bool = False) -> Answers | None:
         """Compare each text with ``sought``: TRUE, FALSE or NULL (no text). With ``keys`` TRUE means that one of the
         keys in the text matches.
         """
@@ -68,7 +68,7 @@ class Texts:
             *_span(self.buffer),
             self.starts,
             self.sizes,
-            _HOW[how],
+            _MATCH_KINDS[match_kind],
             needle.ctypes.data,
             len(sought),
             rarest,

@@ -1,6 +1,6 @@
-"""The ``checkpoint`` file: store times up to which everything was on disk (docs/formats/checkpoint.md).
+"""The ``checkpoint`` file: store times up to which everything is on disk (docs/formats/checkpoint.md).
 
-Pure. 4.9 writes the first three fields, 5.x two more, 5.5 a sixth. A field that is zero counts as absent.
+No I/O. 4.9 writes the first three fields, 5.x two more, 5.5 a sixth. A field that is zero counts as absent.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from engine.sentences import sentence
 CHECKPOINT_SIZE = 4096
 _FIELDS = struct.Struct(">6q")
 _NUMBER = struct.Struct(">q")
-_FIRST_THREE = 24
-_LAG = 3000
+_FIRST_THREE_BYTES = 24
+_SAFETY_MARGIN_MS = 3000
 LATEST_TIME_MS = 4_102_444_800_000
-"""The year 2100: a later store time, or one below zero, is not one that a broker took from its clock."""
-LONGEST_LOG_BYTES = 1 << 55
-"""More bytes than any commit log has; random numbers are nearly always larger."""
+"""The year 2100. A broker's clock never gives a later store time, nor one below zero."""
+MAX_LOG_BYTES = 1 << 55
+"""Larger than any commit log; random numbers are nearly always above it."""
 
 
 class Part(NamedTuple):
@@ -66,35 +66,38 @@ class Checkpoint:
 
     @property
     def impossible(self) -> dict[str, int]:
-        """The numbers that no broker writes, by RocketMQ's names: times below zero or from
-        :data:`LATEST_TIME_MS` on, and offsets that no log reaches. An offset of −1 is Java's word for none.
+        """The fields with values that no broker writes, by RocketMQ's names.
+
+        These are times below zero or from :data:`LATEST_TIME_MS` on, and offsets that no log reaches. −1 is a valid
+        offset: Java writes it for none.
         """
-        bounds = ((0, LATEST_TIME_MS),) * 3 + ((-1, LONGEST_LOG_BYTES),) * 3
+        bounds = ((0, LATEST_TIME_MS),) * 3 + ((-1, MAX_LOG_BYTES),) * 3
         numbers = zip(PARTS, self.numbers, bounds, strict=True)
         return {part.name: number for part, number, (least, limit) in numbers if not least <= number < limit}
 
     @property
     def min_timestamp(self) -> int:
-        """The minimum of the log's and the queues' time, less 3 s: recovery after an abnormal exit starts at a file
-        that is not younger.
+        """The smaller of the log's and the queues' time, minus 3 s.
+
+        Recovery after an abnormal exit starts at a file that is not newer.
         """
-        return max(0, min(self.physic_msg_timestamp, self.logics_msg_timestamp) - _LAG)
+        return max(0, min(self.physic_msg_timestamp, self.logics_msg_timestamp) - _SAFETY_MARGIN_MS)
 
     @property
     def min_timestamp_index(self) -> int:
-        """The same where ``messageIndexSafe`` is on."""
+        """Like :attr:`min_timestamp`, with the index's time: used if ``messageIndexSafe`` is on."""
         return min(self.min_timestamp, self.index_msg_timestamp)
 
 
 def encode(checkpoint: Checkpoint, count: int = len(PARTS), old_bytes: bytes = b"") -> bytes:
-    """Return the 4096 bytes of the file: ``count`` numbers, then the ``old_bytes`` behind them."""
+    """Return the 4096 bytes of the file: ``count`` numbers, then the rest of ``old_bytes``."""
     packed = b"".join(_NUMBER.pack(number) for number in checkpoint.numbers[:count])
     return (packed + old_bytes[len(packed) : CHECKPOINT_SIZE]).ljust(CHECKPOINT_SIZE, b"\0")
 
 
 def decode(buf: bytes | bytearray | memoryview) -> Checkpoint:
     """Return the checkpoint in the file's head; raises :class:`CorruptUnit` if there are fewer than three fields."""
-    if len(buf) < _FIRST_THREE:
+    if len(buf) < _FIRST_THREE_BYTES:
         raise CorruptUnit(
             sentence("expected {expected:,} bytes, found {found:,}", expected=CHECKPOINT_SIZE, found=len(buf)), offset=0
         )

@@ -87,29 +87,29 @@ def _holds(p, stop, end, sought, count, a, b):
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def _answer(p, stop, end, how, sought, count, a, b):
-    if stop - p < count or (how == EQUAL and stop - p != count):
+def _answer(p, stop, end, match_kind, sought, count, a, b):
+    if stop - p < count or (match_kind == EQUAL and stop - p != count):
         return False
-    if how == CONTAINS:
+    if match_kind == CONTAINS:
         return _holds(p, stop, end, sought, count, a, b)
-    return _same(stop - count if how == ENDS else p, sought, count)
+    return _same(stop - count if match_kind == ENDS else p, sought, count)
 
 
 @njit(cache=True, nogil=True)
-def ask(buffer, end, starts, sizes, how, sought, count, a, b, answers):
+def ask(buffer, end, starts, sizes, match_kind, sought, count, a, b, answers):
     """Compare each text (position in ``buffer``, −1 for none, length) with the bytes at ``sought`` in the way
-    ``how``.
+    ``match_kind``.
     """
     for row in range(starts.shape[0]):
         p = buffer + starts[row]
         if starts[row] < 0:
             answers[row] = int8(NULL)
         else:
-            answers[row] = int8(_answer(p, p + sizes[row], end, how, sought, count, a, b))
+            answers[row] = int8(_answer(p, p + sizes[row], end, match_kind, sought, count, a, b))
 
 
 @njit(cache=True, nogil=True)
-def ask_keys(buffer, end, starts, sizes, how, sought, count, a, b, answers):
+def ask_keys(buffer, end, starts, sizes, match_kind, sought, count, a, b, answers):
     """Compare as :func:`ask` each key in each text; keys are separated by single spaces. TRUE if one matches, NULL
     if there is no key.
     """
@@ -120,7 +120,7 @@ def ask_keys(buffer, end, starts, sizes, how, sought, count, a, b, answers):
         while p < stop and answer != TRUE:
             key_end = _find(p, stop, end, uint8(32))
             if key_end > p:
-                answer = TRUE if _answer(p, key_end, end, how, sought, count, a, b) else FALSE
+                answer = TRUE if _answer(p, key_end, end, match_kind, sought, count, a, b) else FALSE
             p = key_end + 1
         answers[row] = int8(answer)
 

@@ -407,7 +407,7 @@ def load_table(name: str, read: Callable[[str], bytes | None], release: Release 
         return Table(
             name,
             "bak",
-            sentence("{reason}, so {file} counts", reason=_reason(main), file=bak.name),
+            sentence("{reason}, so a broker uses {file}", reason=_reason(main), file=bak.name),
             _value(bak),
             main,
             bak,

@@ -72,13 +72,20 @@ def decode(buf: bytes | bytearray | memoryview, position: int, base: int) -> CqE
         return CqExtStop(base + position, "zero", sentence("zero bytes: nothing was written here"))
     if size < MIN_UNIT_BYTES or size > room:
         return CqExtStop(
-            base + position, "damage", f"a unit's length says {size:,}, expected {MIN_UNIT_BYTES} to {room:,}"
+            base + position,
+            "damage",
+            sentence(
+                "a unit's length is {found:,}, expected {low:,} to {high:,}",
+                found=size,
+                low=MIN_UNIT_BYTES,
+                high=room,
+            ),
         )
     _, tags_code, store_timestamp, bits = _HEAD.unpack_from(buf, position)
     if bits != size - MIN_UNIT_BYTES:
         reason = plural(
-            "the bit map's length says {bits:,}, {n:,} byte is left in the unit",
-            "the bit map's length says {bits:,}, {n:,} bytes are left in the unit",
+            "the bit map's length is {bits:,}, {n:,} byte is left in the unit",
+            "the bit map's length is {bits:,}, {n:,} bytes are left in the unit",
             bits=bits,
             n=size - MIN_UNIT_BYTES,
         )

@@ -43,6 +43,7 @@ class Flip:
 
     @property
     def words(self) -> str:
+        """Name the bits and their byte."""
         numbers = ", ".join(str(bit) for bit in self.bits)
         return plural(
             "bit {bits} of byte {byte:,} of the body",
@@ -63,7 +64,7 @@ class Explanation:
 
     @property
     def words(self) -> str:
-        """A sentence for the user."""
+        """Sentence that names the possible causes, or why there are none."""
         causes = [flip.words for flip in self.flips[:4]]
         if len(self.flips) > 4:
             causes.append(sentence("one of {n} more places", n=len(self.flips) - 4))
@@ -85,7 +86,7 @@ def explain(body: bytes, stored: int) -> Explanation:
     if difference == 0 or stored_unsigned & _TOP_BIT:  # a valid field never has the top bit
         return Explanation((), field_bit, None)
     if not body:
-        return Explanation((), field_bit, "the body is empty")
+        return Explanation((), field_bit, sentence("the body is empty"))
     if len(body) > MAX_BODY_BYTES:
         return Explanation((), field_bit, sentence("bodies over {n:,} bytes are not searched", n=MAX_BODY_BYTES))
     try:
@@ -94,7 +95,7 @@ def explain(body: bytes, stored: int) -> Explanation:
             flips = _search(difference, len(body), _STRIDE_OF_BYTES, _MASKS_OF_BYTES)
     except ImportError:
         return Explanation(
-            (), field_bit, "the search for flipped bits needs the package crcmod, which is not installed"
+            (), field_bit, sentence("the search for flipped bits needs the package crcmod, which is not installed")
         )
     return Explanation(flips, field_bit, None)
 

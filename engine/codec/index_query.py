@@ -4,10 +4,9 @@ locate the units that they lead to in the bytes of a mapped log (docs/formats/co
 Pure. Every number that comes out of a file is checked against the file's bounds. For files that another process
 writes see ``engine.inspection.chain_query``: nothing is mapped there.
 
-Two twins keep one contract: the compiled ones are loaded after enough keys were looked up. For numba, choosing machine
-code by the types of its arguments costs more than a query takes. So the functions of :class:`QueryTwin` are the machine
-code itself, as Python calls it: each has one signature, and other types are an error, never a wrong number. See also
-:mod:`engine.codec.dispatch_twin`.
+Two twins keep one contract: the compiled ones are loaded after enough keys were looked up. Numba's dispatch by argument
+types takes longer than a query. So the functions of :class:`QueryTwin` are the machine code itself, as Python calls it:
+each has one signature, and other types are an error, never a wrong number. See also :mod:`engine.codec.dispatch_twin`.
 """
 
 from __future__ import annotations
@@ -81,9 +80,9 @@ def _machine_code(function: Any) -> Callable[..., Any]:
 Int64 = npt.NDArray[np.int64]
 Int32 = npt.NDArray[np.int32]
 _SLOT, _ENTRY = struct.Struct(">i"), struct.Struct(">iqii")
-_FIRST, _LAST = -(1 << 63), (1 << 63) - 1
-_SEVERAL = -2
-_AHEAD = 4  # files whose slots are prefetched
+_MIN_TIME, _MAX_TIME = -(1 << 63), (1 << 63) - 1
+_SEVERAL_MATCHES = -2
+_PREFETCHED_FILES = 4  # files whose slots are prefetched
 
 
 class TimeWindow(NamedTuple):
@@ -164,8 +163,8 @@ def find_key(files: MappedFiles, topic: str, key: str, begin: int, end: int, max
     try:
         single_offset = twin.find_one(files.rows, h, text, begin, end, max_matches)
     except OverflowError:
-        return find_key(files, topic, key, max(begin, _FIRST), min(end, _LAST), min(max_matches, _LAST))
-    if single_offset != _SEVERAL:
+        return find_key(files, topic, key, max(begin, _MIN_TIME), min(end, _MAX_TIME), min(max_matches, _MAX_TIME))
+    if single_offset != _SEVERAL_MATCHES:
         return [single_offset] if single_offset >= 0 else []
     out = np.empty(min(max_matches, sum(file.limit for file in files.files)), np.int64)
     offsets: list[int] = out[: twin.find_all(files.rows, h, text, begin, end, out)].tolist()
@@ -186,8 +185,8 @@ def find_keys(files: MappedFiles, key_hash: Int32, window: TimeWindow) -> tuple[
         return ends, np.array(all_offsets, np.int64)
     max_matches = min(max_matches, sum(file.limit for file in files.files))
     out = np.empty(len(ends) * max_matches, np.int64)
-    begin, end = max(window.begin, _FIRST), min(window.end, _LAST)
-    return ends, out[: twin.find_keys(files.rows, key_hash, begin, end, max_matches, ends, out, _AHEAD)]
+    begin, end = max(window.begin, _MIN_TIME), min(window.end, _MAX_TIME)
+    return ends, out[: twin.find_keys(files.rows, key_hash, begin, end, max_matches, ends, out, _PREFETCHED_FILES)]
 
 
 def hashes_of(topic: str, keys: list[str]) -> Int32:
@@ -231,7 +230,7 @@ def _walk_plain(file: MappedIndex, key_hash: int, window: TimeWindow, offsets: l
 
 
 _SIZE = struct.Struct(">i")
-_FAR = 1 << 62  # beyond any log: such an offset comes from a damaged entry
+_MAX_OFFSET = 1 << 62  # beyond any log: such an offset comes from a damaged entry
 
 
 class Span(NamedTuple):
@@ -285,7 +284,7 @@ def _place_plain(offsets: Int64, span_at: Callable[[int], Span]) -> tuple[list[i
     for offset in offsets.tolist():
         number = next((n for n, span in enumerate(spans) if span.start <= offset < span.stop), len(spans))
         position = size = 0
-        if 0 <= offset < _FAR:
+        if 0 <= offset < _MAX_OFFSET:
             if number == len(spans):
                 spans.append(span_at(offset))
             start, _, view = spans[number]

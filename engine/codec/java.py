@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 _MASK32 = 0xFFFFFFFF
-_SHORT = 48
+_MAX_UNMASKED_LENGTH = 48
 
 
 def i32(value: int) -> int:
@@ -32,7 +32,7 @@ def jhash(text: str) -> int:
 def continue_hash(h: int, text: str) -> int:
     """Continue a hash: ``h`` is the hash of a text's beginning, ``text`` is the remainder. Returns it unsigned."""
     if text.isascii():
-        if len(text) <= _SHORT:  # a slightly larger number costs less than a mask at each step
+        if len(text) <= _MAX_UNMASKED_LENGTH:  # a slightly larger number costs less than a mask at each step
             for unit in text.encode():
                 h = 31 * h + unit
             return h & _MASK32

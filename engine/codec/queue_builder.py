@@ -37,7 +37,7 @@ class EntryColumns(Protocol):
 
 
 class EntryRows:
-    """Such rows of many blocks one behind the other, so that each queue is written less often. ``count`` rows are
+    """Entry columns of many blocks, collected so that each queue is written less often. ``count`` rows are
     filled.
     """
 
@@ -124,7 +124,7 @@ class RunEnds(NamedTuple):
 
 
 def run_ends(columns: EntryColumns, start: int, stop: int) -> RunEnds:
-    """Group as :func:`build_runs` without making entries: faster, and enough to see that all rows are already
+    """Group like :func:`build_runs` without making entries. Faster, and enough to see that all rows are already
     dispatched.
     """
     compiled = dispatch_twin.twin()
@@ -139,7 +139,7 @@ def run_ends(columns: EntryColumns, start: int, stop: int) -> RunEnds:
 
 
 def build_runs_plain(columns: EntryColumns, start_row: int, stop: int) -> QueueRuns:
-    """:func:`build_runs` by numpy."""
+    """The plain twin of :func:`build_runs`, with numpy."""
     kind = columns.sys_flag[start_row:stop] & TRANSACTION_MASK
     rows = start_row + np.flatnonzero((kind == 0) | (kind == COMMIT))
     keys = (columns.topic_id[rows].astype(np.int64) << 32) | (columns.queue_id[rows].astype(np.int64) & 0xFFFFFFFF)

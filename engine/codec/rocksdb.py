@@ -72,7 +72,7 @@ _HEAD = struct.Struct("<IHB")
 _BATCH_HEAD_BYTES = 12
 _RECYCLED_HEAD_BYTES = 4
 _FIRST_RECYCLED_TYPE = 5
-_WHOLE, _FIRST, _MIDDLE, _LAST = 1, 2, 3, 4
+_FULL_FRAGMENT, _FIRST_FRAGMENT, _MIDDLE_FRAGMENT, _LAST_FRAGMENT = 1, 2, 3, 4
 _COMPARATOR = 1
 _LOG_NUMBER, _NEXT_FILE, _LAST_SEQUENCE = 2, 3, 4
 _NUMBERS = frozenset(
@@ -157,18 +157,18 @@ def _records(data: bytes) -> Iterator[bytes]:
         position += _HEAD.size
         if kind >= _FIRST_RECYCLED_TYPE:
             position += _RECYCLED_HEAD_BYTES
-            kind -= _FIRST_RECYCLED_TYPE - _WHOLE
+            kind -= _FIRST_RECYCLED_TYPE - _FULL_FRAGMENT
         if position + length > len(data):
             return  # torn by a crash: the previous edit counts
         payload = data[position : position + length]
         position += length
-        if kind == _WHOLE:
+        if kind == _FULL_FRAGMENT:
             yield payload
-        elif kind == _FIRST:
+        elif kind == _FIRST_FRAGMENT:
             pieces = payload
-        elif kind == _MIDDLE:
+        elif kind == _MIDDLE_FRAGMENT:
             pieces += payload
-        elif kind == _LAST:
+        elif kind == _LAST_FRAGMENT:
             yield pieces + payload
         else:
             raise ValueError(f"unknown kind of record {kind}")

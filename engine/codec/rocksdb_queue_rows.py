@@ -58,7 +58,7 @@ def _topic_part(topic: str) -> bytes:
 
 
 def entry_prefix(topic: str, queue_id: int) -> bytes:
-    """Return what the keys of all entries of a queue begin with."""
+    """Return the prefix of the keys of all entries of a queue."""
     return _topic_part(topic) + _QUEUE_ID.pack(queue_id) + _SEPARATOR
 
 
@@ -68,7 +68,7 @@ def entry_key(topic: str, queue_id: int, queue_offset: int) -> bytes:
 
 
 def end_of_entries(topic: str, queue_id: int) -> bytes:
-    """Return a key behind all entries of a queue."""
+    """Return a key after all entries of a queue."""
     return _topic_part(topic) + _QUEUE_ID.pack(queue_id) + b"\x02"
 
 
@@ -102,7 +102,7 @@ def encode_bound(row: BoundRow) -> bytes:
 
 
 def decode_bound(key: bytes, value: bytes) -> BoundRow | None:
-    """Return a row of the family ``offset``; None for one that is no bound of a queue, as a broker skips it."""
+    """Return a row of the family ``offset``; None for a row that is not a bound of a queue: brokers skip it."""
     if len(key) < _TOPIC_LENGTH.size or len(value) != _PLACE.size:
         return None
     (length,) = _TOPIC_LENGTH.unpack_from(key)
@@ -120,5 +120,5 @@ def decode_bound(key: bytes, value: bytes) -> BoundRow | None:
 
 
 def decode_dispatched(value: bytes) -> int | None:
-    """Return the end of dispatch (commit log offset, bytes) from the checkpoint row; None if it is no such value."""
+    """Return the end of dispatch (commit log offset, bytes) from the checkpoint row; None if the value is invalid."""
     return int(_DISPATCHED.unpack(value)[0]) if len(value) == _DISPATCHED.size else None

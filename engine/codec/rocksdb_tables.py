@@ -1,5 +1,5 @@
-"""Rows of the tables that a broker keeps in a RocksDB (docs/formats/config-tables.md#rocksdb), read into the values
-that the JSON files of the tables have.
+"""Rows of the tables that a broker keeps in a RocksDB (docs/formats/config-tables.md#rocksdb), decoded into the
+same values as the JSON files of the tables.
 
 Three layouts: a database for each table (``configManagerVersion=v1``), one database with families for all of them
 (``useSingleRocksDBForAllConfigs``), and one family with binary keys for all (``configManagerVersion=v2``).
@@ -81,7 +81,7 @@ def _json(data: bytes, key: bytes) -> Value:
 
 
 def _offsets(key: bytes, data: bytes) -> Value:
-    """Offsets of a group in a topic; queue numbers are quoted here, and bare in the file."""
+    """Return the offsets of a group in a topic. Queue numbers are quoted here, but not in the JSON file."""
     offsets = _json(data, key).get("offsetTable")
     if not isinstance(offsets, dict):
         raise ValueError(sentence("expected an offsetTable in row {key}", key=_name(key)))
@@ -104,7 +104,7 @@ _JSON_FORM = 1
 
 
 def version_2_values(rows: Iterable[Row]) -> dict[str, Value]:
-    """Return the values of all tables from the rows of ``config/rdb``. Offsets of pulls are left out."""
+    """Return the values of all tables from the rows of ``config/rdb``. Offsets of pull consumers are left out."""
     topics: Value = {"dataVersion": {}, "topicConfigTable": {}}
     groups: Value = {"dataVersion": {}, "subscriptionGroupTable": {}}
     offsets: Value = {"dataVersion": {}, "offsetTable": {}}
@@ -140,7 +140,7 @@ def _add_offset(table: Value, key: bytes, data: bytes) -> None:
 
 
 def _text(key: bytes, position: int) -> tuple[str, int]:
-    """Return a text with its length in front, and the position behind it."""
+    """Return a text with its length before it, and the position after it."""
     (length,) = _LENGTH.unpack_from(key, position)
     start = position + _LENGTH.size
     if length < 0 or start + length > len(key):

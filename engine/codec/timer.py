@@ -188,10 +188,16 @@ def decode_unit(buf: bytes | bytearray | memoryview, position: int, base: int) -
     if size == 0 and magic == 0 and previous == 0:
         return TimerLogStop(base + position, "zero", sentence("zero bytes: nothing was written here"))
     if size != UNIT_SIZE:
-        return TimerLogStop(base + position, "damage", f"a unit's length says {size:,}, expected {UNIT_SIZE}")
+        return TimerLogStop(
+            base + position,
+            "damage",
+            sentence("a unit's length is {found:,}, expected {expected:,}", found=size, expected=UNIT_SIZE),
+        )
     if not magic & MAGIC_DEFAULT or magic & ~_VALID_MAGIC:
         return TimerLogStop(
-            base + position, "damage", f"magic {magic & 0xFFFFFFFF:#x}, expected 1 with roll 2 and delete 4"
+            base + position,
+            "damage",
+            sentence("magic {found:#x}, expected 1, also with 2 (roll) or 4 (delete)", found=magic & 0xFFFFFFFF),
         )
     if room < UNIT_SIZE:
         return TimerLogStop(

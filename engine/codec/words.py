@@ -2,7 +2,7 @@
 (docs/formats/commit-log.md#sysflag, #properties, docs/formats/delays.md, docs/formats/transactions.md).
 
 Each :class:`Word` is a kind with facts, so that a window can translate it; ``text`` is the English sentence.
-Pure; made for one unit that a user looks at. Bodies are interpreted only if RocketMQ itself wrote them.
+No I/O. Made for single units that a user inspects. Only bodies that RocketMQ itself wrote are interpreted.
 
 """
 
@@ -44,14 +44,14 @@ from engine.system_names import (
 POP_TAGS = ("ck", "ack", "bAck")
 
 MAX_LISTED = 50
-_LARGEST_JSON = 1 << 20
+_MAX_JSON_BYTES = 1 << 20
 _DELIVERED_AT_ONCE = (1 << 63) - 1
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_DAY = 86_400_000
-_YEAR = 31_557_600_000
-_LENGTHS = (
-    (2 * _YEAR, _YEAR, "{n} years"),
-    (_DAY, _DAY, "{n} days"),
+_DAY_MS = 86_400_000
+_YEAR_MS = 31_557_600_000
+_DURATION_UNITS = (
+    (2 * _YEAR_MS, _YEAR_MS, "{n} years"),
+    (_DAY_MS, _DAY_MS, "{n} days"),
     (3_600_000, 3_600_000, "{n} h"),
     (60_000, 60_000, "{n} min"),
     (1000, 1000, "{n} s"),
@@ -90,20 +90,20 @@ TEXTS = {
     "popAcks": "pop acknowledgements of group {group}: {topic} queue {queue} offsets {offsets}, popped {popped}",
     "popUnclear": "pop record with tag {tag} whose body cannot be read",
     "popRetry": "put back for {name} because nobody acknowledged it: first popped {popped}",
-    "offsetMoved": "group {group} asked {topic} queue {queue} for offset {asked} and was sent to {given}",
+    "offsetMoved": "group {group} asked for offset {asked} of {topic} queue {queue} and was sent to {given}",
     "light": "dispatched to light queues as well: {queues}",
-    "lightBroken": "names {names} light queues but {offsets} offsets: dispatch gives them nothing",
+    "lightBroken": "names {names} light queues but {offsets} offsets: they get no entry",
     "innerBatch": "inner batch of {count} messages: queue offsets {first} to {last}",
-    "innerBatchUnclear": "inner batch without a sound INNER_NUM and INNER_BASE",
+    "innerBatchUnclear": "inner batch without valid INNER_NUM and INNER_BASE",
     "needUnwrap": "consumers have to unwrap it",
     "compressed": "body compressed with {by}",
     "compressedUnclear": "body compressed with the unknown type {type}",
     "bornIpv6": "sent from an IPv6 address",
     "storeIpv6": "stored by a broker with an IPv6 address",
     "propertyCrc": "carries a CRC of the whole unit",
-    "propertyCrcBad": "carries a CRC of the whole unit that does not fit",
-    "version2": "version 2 unit: releases before 5.1 take it for damage",
-    "stale": "says that it belongs to offset {field}: left over in a reused file",
+    "propertyCrcBad": "carries a wrong CRC of the whole unit",
+    "version2": "version 2 unit: releases before 5.1 treat it as damage",
+    "stale": "belongs to offset {field} by its own field: left over in a reused file",
     "emptyValues": "empty values, lost when encoded again: {names}",
     "notText": "properties cannot be read: {length} bytes without a single pair",
 }
@@ -390,7 +390,7 @@ def _whole(text: str) -> int | None:
 
 
 def _json(body: bytes) -> dict[str | int, Any] | None:
-    if len(body) > _LARGEST_JSON:
+    if len(body) > _MAX_JSON_BYTES:
         return None
     value = parse(body).value
     return value if isinstance(value, dict) else None
@@ -422,8 +422,8 @@ def duration_text(ms: int) -> str:
     """Return a duration in the largest suitable unit, as ``56.9 years``, ``400 days``, ``2.8 h``, ``12 ms``; years
     only from two on.
     """
-    for least, length, unit in _LENGTHS:
+    for least, length, unit in _DURATION_UNITS:
         if abs(ms) >= least:
             count = f"{ms / length:,.1f}".removesuffix(".0")
-            return sentence("{n} day" if count == "1" and length == _DAY else unit, n=count)
+            return sentence("{n} day" if count == "1" and length == _DAY_MS else unit, n=count)
     return sentence("{n} ms", n=ms)

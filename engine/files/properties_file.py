@@ -1,8 +1,8 @@
-r"""Java's properties syntax, in which brokers are configured.
+r"""Parse Java's properties syntax, the format of a broker's configuration file.
 
 ``key=value``, ``key:value`` or ``key value``; comment lines begin with ``#`` or ``!``; a backslash at the end of a line
-goes on in the next one; ``\t \n \r \f``, ``\uXXXX`` and a backslash before any other character stand for that
-character. Blanks behind a value belong to it, as in Java. Pure, but for :func:`read_text`.
+continues in the next one; ``\t \n \r \f``, ``\uXXXX`` and a backslash before any other character stand for that
+character. Blanks after a value belong to it, as in Java. Only :func:`read_text` does I/O.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from engine.errors import CannotRead, UsageError
 from engine.sentences import sentence
 
-LARGEST_FILE = 1 << 20
+MAX_FILE_BYTES = 1 << 20
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _BLANK = " \t\f"
 _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
@@ -34,19 +34,19 @@ def read_text(path: Path | str) -> str:
     """Return the text of a properties file. Raises :class:`CannotRead`, or :class:`UsageError` if it is too long."""
     try:
         with Path(path).open("rb") as file:
-            raw = file.read(LARGEST_FILE + 1)
+            raw = file.read(MAX_FILE_BYTES + 1)
     except OSError as error:
         raise CannotRead(error.strerror or str(error), file=str(path)) from error
-    if len(raw) > LARGEST_FILE:
+    if len(raw) > MAX_FILE_BYTES:
         raise UsageError(
-            sentence("expected a configuration file of at most {most:,} bytes, found more", most=LARGEST_FILE),
+            sentence("expected a configuration file of at most {most:,} bytes, found more", most=MAX_FILE_BYTES),
             file=str(path),
         )
     return raw.decode("latin-1")
 
 
 def parse(text: str, file: str | None = None) -> list[Property]:
-    r"""Every pair of ``text`` in order, repeated keys included (the last one counts in Java).
+    r"""Return every pair of ``text`` in order, repeated keys included (in Java the last one counts).
 
     Raises :class:`UsageError` for a ``\u`` without four hex digits, as Java refuses the whole file for it.
     """

@@ -1,9 +1,9 @@
-"""Temporary folders in which results grow: each is locked by its process, and removed when that process is dead.
+"""Temporary folders for results. Each is locked by its process, and removed when that process is dead.
 
 A killed process cannot remove its folder. So each process holds a lock on its folder, which the system releases
 with the process, and the next process that writes the same kind of result removes folders that are not locked. If
 folders cannot be locked (some network disks), nothing is known about others, and their folders are not touched. A
-complete result (:func:`staged`) gets its name at the end; an incomplete one leaves nothing.
+complete result (:func:`staged`) is renamed at the end; an incomplete one is removed.
 
 """
 
@@ -22,13 +22,13 @@ from pathlib import Path
 
 from engine.files.whole_file import sync_folder, take_away
 
-KEPT_DAYS = 3
+LOG_RETENTION_DAYS = 3
 """Days for which a log is retained after its last line: the user may still need it."""
 _RANDOM = "[a-z0-9_]{8}"
 _LOG = re.compile(rf"storescope-[a-z]+-{_RANDOM}\.log")
 
 
-class Scratch:
+class TemporaryFolder:
     """A folder that this process holds until :meth:`give_up`."""
 
     def __init__(self, path: Path, descriptor: int) -> None:
@@ -36,7 +36,7 @@ class Scratch:
         self._descriptor = descriptor
 
     def give_up(self) -> None:
-        """Remove the folder, if it still has its name, and release the lock; only once."""
+        """Remove the folder, unless it was renamed, and release the lock. A second call does nothing."""
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor >= 0:
             if _is(self.path, descriptor):
@@ -44,7 +44,7 @@ class Scratch:
             os.close(descriptor)
 
 
-def hold_new(place: Path, prefix: str, suffix: str = "") -> Scratch:
+def hold_new(place: Path, prefix: str, suffix: str = "") -> TemporaryFolder:
     """Return a new private folder in ``place``, after removing what dead processes left there under such names.
 
     Raises ``OSError``.
@@ -64,25 +64,25 @@ def hold_new(place: Path, prefix: str, suffix: str = "") -> Scratch:
             os.close(descriptor)
             continue
         except OSError:
-            return Scratch(path, descriptor)
+            return TemporaryFolder(path, descriptor)
         if _is(path, descriptor):
-            return Scratch(path, descriptor)
+            return TemporaryFolder(path, descriptor)
         os.close(descriptor)
 
 
 @contextlib.contextmanager
 def growing(place: Path, prefix: str, suffix: str = "") -> Iterator[Path]:
-    """Run :func:`hold_new` for a block; a folder that was renamed in it stays."""
-    scratch = hold_new(place, prefix, suffix)
+    """Yield a folder of :func:`hold_new`, and remove it after the block unless it was renamed."""
+    folder = hold_new(place, prefix, suffix)
     try:
-        yield scratch.path
+        yield folder.path
     finally:
-        scratch.give_up()
+        folder.give_up()
 
 
 def take_old_logs(place: Path) -> None:
-    """Remove this user's logs of earlier runs that were not written for :data:`KEPT_DAYS`."""
-    oldest_time = time.time() - KEPT_DAYS * 86_400
+    """Remove this user's logs of earlier runs that were not written for :data:`LOG_RETENTION_DAYS`."""
+    oldest_time = time.time() - LOG_RETENTION_DAYS * 86_400
     with contextlib.suppress(OSError), os.scandir(place) as entries:
         for entry in entries:
             if _LOG.fullmatch(entry.name):

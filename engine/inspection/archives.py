@@ -239,7 +239,14 @@ class _Extraction:
                     self._step(self._done, self._total)
             file.truncate()
         if path.stat().st_size != member.size:
-            raise EOFError(f"{member.name} ends after {path.stat().st_size:,} of {member.size:,} bytes")
+            raise EOFError(
+                sentence(
+                    "{file} ends after {found:,} of {expected:,} bytes",
+                    file=member.name,
+                    found=path.stat().st_size,
+                    expected=member.size,
+                )
+            )
         runs = member.mode & stat.S_IXUSR
         path.chmod(stat.S_IRUSR | stat.S_IWUSR | member.mode & (0o755 if runs else 0o644))
         _set_time(path, member.modified)

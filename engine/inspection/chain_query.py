@@ -22,7 +22,7 @@ from engine.errors import CannotRead
 from engine.inspection.index_reader import IndexReader
 from engine.mapped.read_only import ReadOnlyFile
 
-MOST = 64
+MAX_MATCHES = 64
 BYTES_A_READ = 8192
 """Bytes that are copied in the time of one small read, about."""
 MAX_TABLE_BYTES = 64 << 20
@@ -56,7 +56,7 @@ def find_matches(
     hashes: npt.NDArray[np.int32],
     begin: int = -_FOREVER,
     end: int = _FOREVER,
-    max_matches: int = MOST,
+    max_matches: int = MAX_MATCHES,
 ) -> Matches:
     """Find entries whose hash is in ``hashes`` and whose time (ms, floored to seconds) lies in [begin, end].
 

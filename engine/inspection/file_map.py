@@ -59,7 +59,7 @@ class FileMap:
     complete: bool
 
 
-MOST = 1000
+MAX_PLACES = 1000
 
 
 def file_map(
@@ -125,7 +125,7 @@ class _MapBuilder:
                 self._unit(cell, int(block.topic_id[row]), size)
         for row in np.flatnonzero(block["crc"] == BAD).tolist():
             self._bad[int(first_cell[row])] += 1
-            if len(self._bad_at) < MOST:
+            if len(self._bad_at) < MAX_PLACES:
                 self._bad_at.append(int(offsets[row]))
         for row in np.flatnonzero(~units).tolist():
             for cell, size in self._spread(int(offsets[row]), self._file.end_offset - int(offsets[row])):
@@ -134,7 +134,7 @@ class _MapBuilder:
 
     def add_damage(self, item: Damage) -> None:
         """A span that is no unit."""
-        if len(self._damage) < MOST:
+        if len(self._damage) < MAX_PLACES:
             self._damage.append((item.offset, item.size))
         for cell, size in self._spread(item.offset, item.size):
             self._damaged[cell] += size

@@ -1,4 +1,4 @@
-"""Checks a store: all rules in one pass over the log (``check``; product: findings).
+"""Check a store: all rules in one pass over the log.
 
 Memory does not grow with the store: the log is walked in blocks, and queue and index entries are read in parallel.
 """
@@ -56,8 +56,8 @@ from engine.sentences import sentence
 
 OF_THE_LOG = frozenset({"CQ03", "CQ04", "CQ13", "CK02", "CK03", "CK04", "IX06", "IX07"})
 """Rules that report faults in the units of the log."""
-TRIES = 3
-"""How often a store is read whose files disappear meanwhile."""
+MAX_TRIES = 3
+"""Maximum number of reads of a store whose files disappear meanwhile."""
 
 
 def check(
@@ -68,7 +68,7 @@ def check(
     proofs: Iterable[Proof] = (),
     now: int | None = None,
 ) -> Iterator[Finding | Summary]:
-    """Yield every finding, gravest first and a cause before its consequences, then a :class:`Summary`.
+    """Yield every finding, most serious first and a cause before its consequences, then a :class:`Summary`.
 
     Nothing is concluded from what could not be read, and then the summary is not complete (:attr:`StoreSnapshot.unread`
     names it). It is also not complete if an undecoded part matters.
@@ -78,14 +78,14 @@ def check(
         only: ids of the rules to report; all by default.
         cancel: stops the check; it then reports on the part it walked, and its summary is not complete.
         progress: called with bytes of the log done and in all.
-        proofs: stretches of the log without a fault, in order; they are skipped if the result stays the same.
+        proofs: ranges of the log without a fault, in order; they are skipped if the result stays the same.
         now: time in ms; this machine's time by default.
     """
-    for tries_left in reversed(range(TRIES)):
+    for tries_left in reversed(range(MAX_TRIES)):
         starts = Starts(store)
         clock = check_clock.Clock(check_clock.latest_credible(store, now))
         items = list(_all_findings(store, cancel, progress, proofs, starts, clock))
-        if not (tries_left and store.look_again()):
+        if not (tries_left and store.refresh_if_vanished()):
             foreign_files = _foreign_files(store, items, starts)
             if foreign_files:
                 starts = Starts(store)
@@ -126,7 +126,7 @@ def check(
 
 
 def _foreign_files(store: StoreSnapshot, items: list[Finding | int | None], starts: Starts) -> list[OtherFile]:
-    """Files that belong to another log; if there are any, the check starts again with them."""
+    """Return files that belong to another log. If there are any, the check is repeated with them."""
     if starts.log is None or None in items:
         return []
     with contextlib.suppress(CannotRead):
@@ -135,14 +135,14 @@ def _foreign_files(store: StoreSnapshot, items: list[Finding | int | None], star
 
 
 def _only_requested(findings: Iterable[Finding], only: Collection[str]) -> Iterator[Finding]:
-    """Findings of the rules ``only``. A consequence whose cause is not among them keeps its own severity."""
+    """Yield findings of the rules ``only``. A consequence whose cause is not among them keeps its own severity."""
     for finding in findings:
         if finding.id in only:
             yield finding.alone if finding.alone is not None and finding.caused_by not in only else finding
 
 
 def _without_the_log(findings: list[Finding]) -> Iterator[Finding]:
-    """Yield ``findings``; gaps, and what is found at them, follow from an empty folder of the log."""
+    """Yield ``findings``. Gaps and findings at gaps are consequences of an empty log folder."""
     is_missing = any(finding.id == EMPTY_LOG for finding in findings)
     for finding in findings:
         gap = finding.id in ("RP02", "CK02") or (
@@ -152,7 +152,7 @@ def _without_the_log(findings: list[Finding]) -> Iterator[Finding]:
 
 
 def _without_unread(store: StoreSnapshot, findings: Iterable[Finding]) -> Iterator[Finding]:
-    """Findings that do not depend on unread or undecoded parts; unread files are reported separately."""
+    """Yield findings that do not depend on unread or undecoded parts. Unread files are reported separately."""
     unread_files = {finding.file for finding in store.unread}
     folders = [str(folder) for folder in store.log_folders]
     parts = (part_of(file, str(store.path), folders) for file in unread_files)
@@ -181,11 +181,11 @@ def _all_findings(
     clock: check_clock.Clock,
     foreign_files: Sequence[OtherFile] = (),
 ) -> Iterator[Finding | int | None]:
-    """All findings in no order, and the number of units; None if the walk was stopped before its end."""
-    missed: list[Finding] = []
+    """Yield all findings, unordered, and the number of units; None if the walk was stopped before its end."""
+    empty_log_findings: list[Finding] = []
     with contextlib.suppress(CannotRead):
-        missed += check_state.empty_log(store)
-    yield from missed
+        empty_log_findings += check_state.empty_log(store)
+    yield from empty_log_findings
     yield from _until_unreadable(check_state.abort(store))
     yield from _until_unreadable(check_state.config(store))
     yield from _until_unreadable(check_tables.findings(store))
@@ -194,13 +194,13 @@ def _all_findings(
     for note in undecoded.judged_notes(store):
         severity: Severity | None = "note" if note.is_grave else None
         evidence = {"found": note.text}
-        yield catalogue.DK02.found(note.text, str(store.path), None, evidence, severity, kind=note.kind)
+        yield catalogue.DK02.finding(note.text, str(store.path), None, evidence, severity, kind=note.kind)
     topics = TopicTable()
     older = older_front(store)
     log = LogCheck(store, clock, foreign_files, older)
     queues = QueueCheck(store, topics)
     has_index_rows = store.undecoded_part("index") is not None and store.why_unknown("index") is None
-    index_files = store.index_files(is_needed=not has_index_rows)
+    index_files = store.index_files(note_undecoded=not has_index_rows)
     index = IndexCheck(index_files, topics, live=store.lock_state == "held")
     start_offset = older.start if older is not None else max(store.log.min_offset, 0)
     deliveries = TimerDeliveries(store, topics)
@@ -215,43 +215,47 @@ def _all_findings(
     queues.finish()
     with contextlib.suppress(CannotRead):
         index.drain()
-    around: list[Finding] = []
-    fold: QueueConsequences | None = None
+    store_findings: list[Finding] = []
+    queue_consequences: QueueConsequences | None = None
     with contextlib.suppress(CannotRead):
-        fold = QueueConsequences(store, log, queues, starts)
+        queue_consequences = QueueConsequences(store, log, queues, starts)
         is_decoded = store.paths is not None and not undecoded.unknown_queues(store)
-        around += _until_unreadable(fold.findings()) if is_decoded else []
+        store_findings += _until_unreadable(queue_consequences.findings()) if is_decoded else []
         lost = list(_until_unreadable(ext.findings(store))) if is_decoded else []
-        around = [*ext.follow(around, lost), *lost]
-        around += _until_unreadable(next_start.findings(store)) if is_decoded else []
-        around += _until_unreadable(check_timer.findings(store, log.newest_time, deliveries))
-        around += _until_unreadable(check_index_rows.findings(store))
-        around += _until_unreadable(check_rows.findings(store, log.newest_time, deliveries))
-        around += _until_unreadable(stalled_services.findings(store, clock.newest)) if is_decoded else []
-        around += _until_unreadable(check_transactions.findings(store)) if is_decoded else []
-        short_queues = fold.undispatched.short
-        around += (
+        store_findings = [*ext.follow(store_findings, lost), *lost]
+        store_findings += _until_unreadable(next_start.findings(store)) if is_decoded else []
+        store_findings += _until_unreadable(check_timer.findings(store, log.newest_time, deliveries))
+        store_findings += _until_unreadable(check_index_rows.findings(store))
+        store_findings += _until_unreadable(check_rows.findings(store, log.newest_time, deliveries))
+        store_findings += _until_unreadable(stalled_services.findings(store, clock.newest)) if is_decoded else []
+        store_findings += _until_unreadable(check_transactions.findings(store)) if is_decoded else []
+        short_queues = queue_consequences.undispatched.short
+        store_findings += (
             _until_unreadable(check_groups.findings(store, queues.queues_without_folder, clock.newest, short_queues))
             if is_decoded
             else []
         )
-        around += _until_unreadable(check_groups.offset_findings(store, short_queues, log.spans.spans))
-        around += _until_unreadable(index_findings.findings(store, log, index, fold.odd_units, starts.indexed_from))
-    around += _until_unreadable(check_compaction.findings(store))
-    around += _until_unreadable(check_state.checkpoint(store, log.newest_time, log.end, clock.newest, starts))
+        store_findings += _until_unreadable(check_groups.offset_findings(store, short_queues, log.spans.spans))
+        store_findings += _until_unreadable(
+            index_findings.findings(store, log, index, queue_consequences.odd_units, starts.indexed_from)
+        )
+    store_findings += _until_unreadable(check_compaction.findings(store))
+    store_findings += _until_unreadable(check_state.checkpoint(store, log.newest_time, log.end, clock.newest, starts))
     in_dledger = starts.dledger and not log.units  # its messages are inside DLedger entries, in commitlog/ too
     if in_dledger:
-        around = [finding for finding in around if finding.id not in OF_THE_LOG]
-    around = list(consequences.of_torn_units(around, log.torn))
-    explained = bool(missed) or starts.dledger
-    folded = list(_until_unreadable(consequences.fold(around, store, log, fold, explained=explained)))
+        store_findings = [finding for finding in store_findings if finding.id not in OF_THE_LOG]
+    store_findings = list(consequences.of_torn_units(store_findings, log.torn))
+    explained = bool(empty_log_findings) or starts.dledger
+    grouped = list(
+        _until_unreadable(consequences.fold(store_findings, store, log, queue_consequences, explained=explained))
+    )
     with contextlib.suppress(CannotRead):
-        folded = folded if missed else check_groups.of_new_log(store, log.units, folded)
+        grouped = grouped if empty_log_findings else check_groups.of_new_log(store, log.units, grouped)
     yield from _until_unreadable(check_clock.producers(store))
     yield from _until_unreadable(dledger.findings(store))
     yield from _until_unreadable(epochs.findings(store))
     yield from _until_unreadable(log.findings()) if not in_dledger else ()
-    yield from folded
+    yield from grouped
 
 
 class _Checks(NamedTuple):
@@ -262,23 +266,23 @@ class _Checks(NamedTuple):
     keys: IndexCheck
     deliveries: TimerDeliveries
 
-    def pass_over(self, proof: Proof) -> bool:
-        """Skip a proven stretch; False if it must be walked."""
+    def skip(self, proof: Proof) -> bool:
+        """Skip a proven range. Return False if it must be walked."""
         if self.deliveries.is_active:
             return False
-        if not (self.log.accepts(proof) and self.queues.accepts(proof) and self.keys.pass_over(proof)):
+        if not (self.log.accepts(proof) and self.queues.accepts(proof) and self.keys.skip(proof)):
             return False
-        self.log.pass_over(proof)
-        self.queues.pass_over(proof)
+        self.log.skip(proof)
+        self.queues.skip(proof)
         return True
 
     def block(self, columns: UnitColumns) -> None:
-        """Look at a block of units."""
+        """Check a block of units."""
         good = self.log.block(columns)
         if len(good):
             self.queues.block(columns, good)
             self.deliveries.block(columns, good)
-            with contextlib.suppress(CannotRead):  # ``reading`` has noted it: rules about the whole index stay silent
+            with contextlib.suppress(CannotRead):  # recorded by ``reading``: rules about the complete index stay silent
                 self.keys.block(columns, good)
 
 
@@ -299,16 +303,16 @@ def _walk(
     line = ProofLine(proofs)
     stop = Stop(start, "limit", "")
     while stop.kind == "limit":
-        while (proof := line.at(offset)) is not None and checks.pass_over(proof):
+        while (proof := line.at(offset)) is not None and checks.skip(proof):
             offset = end = proof.end_offset
-        # Walk one more proven stretch, so that one walk sees the damage and what follows it.
+        # Walk one more proven range, so that one walk sees the damage and what follows it.
         proof = line.behind(offset)
         walked = False
         for item in scan_log(store.log, offset, proof.end_offset if proof else None, topics=topics, levels=levels):
             if isinstance(item, UnitColumns):
                 checks.block(item)
                 walked = True
-                offset = _behind(store, item) if item.count else offset
+                offset = _next_offset(store, item) if item.count else offset
                 if progress is not None and item.count:
                     progress(int(item.offset[item.count - 1]) - start, total_bytes)
             elif isinstance(item, Damage):
@@ -325,8 +329,8 @@ def _walk(
     return stop
 
 
-def _behind(store: StoreSnapshot, columns: UnitColumns) -> int:
-    """Offset at which the log continues behind a block."""
+def _next_offset(store: StoreSnapshot, columns: UnitColumns) -> int:
+    """Return the offset at which the log continues after a block."""
     row = columns.count - 1
     offset = int(columns.offset[row])
     file = store.log.sequence.find(offset) if columns.kind[row] == BLANK else None

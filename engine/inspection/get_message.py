@@ -1,9 +1,9 @@
-"""Answers a broker's getMessage would give from these files (docs/formats/reading.md#get-message), and offsets by time
-(docs/formats/consume-queue.md#by-time).
+"""The answers that a broker's getMessage would give from these files (docs/formats/reading.md#get-message), and offsets
+by time (docs/formats/consume-queue.md#by-time).
 
-The broker is one that has opened the store and dispatched nothing: entries behind the end of the log do not count,
+The broker is one that has opened the store and dispatched nothing: entries beyond the end of the log do not count,
 minimum offsets are corrected, a queue without a folder is empty. The answers themselves are the engine's
-(:mod:`engine.store.get_message`, :mod:`engine.store.offset_by_time`), asked over files that are only read.
+(:mod:`engine.store.get_message`, :mod:`engine.store.offset_by_time`), run over files opened read-only.
 """
 
 from __future__ import annotations

@@ -134,7 +134,7 @@ def store_info(store: StoreSnapshot) -> StoreInfo:
         + list(_unflushed(store))
         + [oddity.path + ": " + oddity.description for oddity in store.log.sequence.oddities]
         + undecoded.notes(store),
-        sizes=store.geometry.how,
+        sizes=store.geometry.sources,
         compacted=list(_compacted(store)),
     )
     unknown = {subject: reason for subject in SUBJECT_WORDS if (reason := store.why_unknown(subject)) is not None}

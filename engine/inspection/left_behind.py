@@ -1,7 +1,7 @@
 """Finds messages that a start loses although their bytes exist, by topic and queue.
 
 Two kinds: units that stay in the log and are in no queue, because they are before the range that the start dispatches,
-and readable units behind the end that it gives the log. Both follow from a finished plan.
+and readable units behind the end that it sets for the log. Both follow from a finished plan.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ from engine.rules.dispatch_rules import light_entries, names_light_queues
 from engine.store.recovery.plan import DispatchPass, Loss, QueueLoss, QueuePlan, RecoveryPlan
 from engine.system_names import LMQ_PREFIX, is_system_topic
 
-MOST_NUMBERED = 1 << 10
-"""Queues of a topic that are looked up by columns."""
+MAX_QUEUE_ID = 1 << 10
+"""Queue ids below this one are looked up by columns."""
 _NAMES_LIGHT = properties.INNER_MULTI_DISPATCH.encode()
-_MOST_DIGITS = 7
+_MAX_DIGITS = 7
 Chosen = Callable[[str, int, NDArray[np.intp]], NDArray[np.intp]]
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """Options of a walk through a log: ``progress`` receives bytes done and in all, ``cancel`` is checked on the
-    way.
+class WalkOptions:
+    """Options of a walk through a log: ``progress`` receives the bytes done and the total, ``cancel`` is checked after
+    each block.
     """
 
     progress: Progress | None = None
@@ -57,7 +57,7 @@ class Look:
 
 
 def undispatched(
-    store: StoreSnapshot, plans: Sequence[RecoveryPlan], look: Look | None = None, since: int | None = None
+    store: StoreSnapshot, plans: Sequence[RecoveryPlan], options: WalkOptions | None = None, since: int | None = None
 ) -> list[Loss]:
     """For each plan, the units that stay in the log and that neither its start nor a later one brings into their
     queues.
@@ -70,11 +70,13 @@ def undispatched(
     older = older_front(store)
     log_min = max(log_min, older.start if older is not None else 0)
     begin, stop = max(log_min, since or 0), max((tally.stop for tally in tallies), default=0)
-    reached = _look_back(store, tallies, begin, stop, look or Look())
+    reached = _walk_back(store, tallies, begin, stop, options or WalkOptions())
     return [tally.tally.loss(log_min if reached <= begin else reached) for tally in tallies]
 
 
-def _look_back(store: StoreSnapshot, tallies: Sequence[_PlanLosses], begin: int, stop: int, look: Look) -> int:
+def _walk_back(
+    store: StoreSnapshot, tallies: Sequence[_PlanLosses], begin: int, stop: int, options: WalkOptions
+) -> int:
     """Feed the tallies with [begin, stop), newest file first; returns the offset from which on everything was read."""
     sequence = store.log.sequence
     files = [file for file in sequence.files if file.start_offset < stop and sequence.behind(file) > begin]
@@ -85,20 +87,20 @@ def _look_back(store: StoreSnapshot, tallies: Sequence[_PlanLosses], begin: int,
         for columns in _blocks(store, start, end, topics):
             for tally in tallies:
                 tally.take(columns, topics)
-            if look.progress is not None:
-                look.progress(done + int(columns.offset[columns.count - 1]) - start, stop - begin)
-            if look.stopped:
+            if options.progress is not None:
+                options.progress(done + int(columns.offset[columns.count - 1]) - start, stop - begin)
+            if options.stopped:
                 return reached
         done += end - start
         reached = start
     return begin
 
 
-def of_plan(store: StoreSnapshot, plan: RecoveryPlan, look: Look | None = None) -> RecoveryPlan:
+def of_plan(store: StoreSnapshot, plan: RecoveryPlan, options: WalkOptions | None = None) -> RecoveryPlan:
     """Return ``plan`` with both losses, if they can be determined (:func:`can_tell`)."""
     if not can_tell(store, plan):
         return plan
-    (loss,) = undispatched(store, [plan], look)
+    (loss,) = undispatched(store, [plan], options)
     return replace(plan, undispatched=loss, dropped=dropped(store, plan))
 
 
@@ -108,20 +110,20 @@ def can_tell(store: StoreSnapshot, plan: RecoveryPlan) -> bool:
 
 
 def dropped(store: StoreSnapshot, plan: RecoveryPlan) -> Loss:
-    """Readable units behind the end that the start gives the log; units of deleted topics do not count as a loss."""
-    meant = meant_topics(store)
+    """Readable units behind the end that the start sets for the log; units of deleted topics do not count as a loss."""
+    exists = existing_topics(store)
     tally = _Tally()
     topics = TopicTable()
     light = _has_light_queues(store, plan)
     for columns in _blocks(store, plan.end_offset, plan.log_max, topics):
-        tally.add(columns, topics, _rows(columns), lambda topic, _, rows: rows if meant(topic) else rows[:0])
+        tally.add(columns, topics, _rows(columns), lambda topic, _, rows: rows if exists(topic) else rows[:0])
         for entry in _light_entries(columns, topics, _rows(columns)) if light else ():
             tally.add_light(columns, entry)
     return tally.loss(plan.end_offset)
 
 
-def meant_topics(store: StoreSnapshot) -> Callable[[str], bool]:
-    """Return a test that is True for topics that were not deleted."""
+def existing_topics(store: StoreSnapshot) -> Callable[[str], bool]:
+    """Return a function that is True for topics that were not deleted."""
     topics = topics_known(store)
     names = topics.listed | topics.folders
     return lambda topic: (
@@ -192,8 +194,8 @@ class _PlanLosses:
         """Count the units of a block that are before :attr:`stop`."""
         rows = _rows(columns)
         rows = rows[columns.offset[rows] < self.stop]
-        doubtful = rows[self._known.doubtful(columns, topics, rows)]
-        self.tally.add(columns, topics, doubtful, partial(self._known.lost, columns, self._spans))
+        to_check = rows[self._known.to_check(columns, topics, rows)]
+        self.tally.add(columns, topics, to_check, partial(self._known.lost, columns, self._spans))
         for entry in _light_entries(columns, topics, rows) if self._light else ():
             single_row = np.array([entry.row], np.intp)
             if len(self._known.lost(columns, self._spans, entry.name, entry.queue_id, single_row, entry.offset)):
@@ -205,7 +207,7 @@ class _QueueStates:
 
     def __init__(self, store: StoreSnapshot, plan: RecoveryPlan) -> None:
         self._plans: dict[tuple[str, int], QueuePlan] = {(q.topic, q.queue_id): q for q in plan.queues}
-        self._means = meant_topics(store)
+        self._exists = existing_topics(store)
         self._firsts = {
             (topic, number): max(reader.sequence.min_offset, 0) // reader.unit_size
             for topic, queues in store.topics().items()
@@ -224,13 +226,13 @@ class _QueueStates:
         self._like = plan.like
         self._queues: dict[str, list[int]] = {}
         for topic, number in self._plans:
-            if 0 <= number < MOST_NUMBERED:
+            if 0 <= number < MAX_QUEUE_ID:
                 self._queues.setdefault(topic, []).append(number)
         self._width = 1 + max((max(numbers) for numbers in self._queues.values()), default=0)
         self._listed = np.zeros(0, bool)
         self._ends, self._begins = np.zeros((2, 0, self._width), np.int64)
 
-    def doubtful(self, columns: UnitColumns, topics: TopicTable, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
+    def to_check(self, columns: UnitColumns, topics: TopicTable, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
         """Mark the rows that :meth:`lost` must check.
 
         All others are inside the range that their queue knows, or belong to a deleted topic. ``topics`` must be the
@@ -254,7 +256,7 @@ class _QueueStates:
                 gaps = (topic, number) in self._gaps
                 ends[row, number] = end if end is not None and not gaps else -1
                 begins[row, number] = self._firsts.get((topic, number), 0)
-        listed = [is_folder_name(topic) and self._means(topic) for topic in names]
+        listed = [is_folder_name(topic) and self._exists(topic) for topic in names]
         self._ends, self._begins = np.concatenate((self._ends, ends)), np.concatenate((self._begins, begins))
         self._listed = np.concatenate((self._listed, np.array(listed, bool)))
 
@@ -311,12 +313,12 @@ class _RowStates:
         self._readers = store.rocksdb_queues.by_topic()
         states = {(queue.topic, queue.queue_id): queue.cut or queue.current_state for queue in plan.queues}
         self._ends = {key: state.end_bytes // CQ_UNIT.itemsize for key, state in states.items() if state is not None}
-        self._means = meant_topics(store)
+        self._exists = existing_topics(store)
 
-    def doubtful(self, columns: UnitColumns, topics: TopicTable, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
+    def to_check(self, columns: UnitColumns, topics: TopicTable, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
         """Mark the rows of topics that were not deleted."""
-        meant = np.array([self._means(topic) for topic in topics.names], bool)
-        return meant[columns.topic_id[rows]]
+        existing = np.array([self._exists(topic) for topic in topics.names], bool)
+        return existing[columns.topic_id[rows]]
 
     def lost(
         self,
@@ -379,7 +381,7 @@ def _gaps(reader: QueueReader) -> list[tuple[int, int]]:
 
 
 class _Tally:
-    """Messages by queue as the blocks go by."""
+    """Counts messages by queue, block by block."""
 
     def __init__(self) -> None:
         self._queues: dict[tuple[str, int], QueueLoss] = {}
@@ -397,7 +399,7 @@ class _Tally:
                     self._count(topic, queue_id, columns, lost_rows)
 
     def add_light(self, columns: UnitColumns, entry: _LightEntry) -> None:
-        """A unit that a light queue lacks."""
+        """Count a unit that a light queue lacks."""
         offset = np.array([entry.offset], np.int64)
         self._count(entry.name, entry.queue_id, columns, np.array([entry.row], np.intp), offset)
 
@@ -431,9 +433,9 @@ class _Tally:
         self._first = first_unit if self._first < 0 else min(self._first, first_unit)
         self._last = max(self._last, last_unit)
 
-    def loss(self, looked_from: int) -> Loss:
+    def loss(self, examined_from: int) -> Loss:
         queues = tuple(queue_loss for _, queue_loss in sorted(self._queues.items()))
-        return Loss(queues, looked_from, self._first, self._last)
+        return Loss(queues, examined_from, self._first, self._last)
 
 
 def _batch_sizes(columns: UnitColumns, rows: NDArray[np.intp]) -> NDArray[np.int64]:
@@ -446,7 +448,7 @@ def _batch_sizes(columns: UnitColumns, rows: NDArray[np.intp]) -> NDArray[np.int
             properties.INNER_BASE in unit_properties
             and count_text.isascii()
             and count_text.isdigit()
-            and len(count_text) < _MOST_DIGITS
+            and len(count_text) < _MAX_DIGITS
         ):
             sizes[index] = max(int(count_text), 1)
     return sizes

@@ -31,7 +31,7 @@ class Position:
     """An offset and how it is known, or None and why not. ``timestamp`` (ms) if the source is a time."""
 
     offset: int | None
-    how: str | None = None
+    source: str | None = None
     why: str | None = None
     timestamp: int | None = None
 
@@ -203,10 +203,12 @@ def _dispatched(store: StoreSnapshot, queue_end: Position, end: int) -> Position
     """
     if queue_end.offset is not None and store.rocksdb_queues is not None:
         written = store.rocksdb_queues.written_offset()
-        how = sentence("end of dispatch, written in the RocksDB of the queues: a start dispatches from here on")
+        source = sentence("end of dispatch, written in the RocksDB of the queues: a start dispatches from here on")
         if store.rocksdb_queues.unflushed_bytes:
-            how = sentence("end of dispatch in the RocksDB of the queues; a running broker has come further, in memory")
-        return Position(min(written, end), how)
+            source = sentence(
+                "end of dispatch in the RocksDB of the queues; a running broker has come further, in memory"
+            )
+        return Position(min(written, end), source)
     if queue_end.offset is None:
         return Position(None, why=_NO_ENTRY) if queue_end.why == _NO_QUEUE_ENTRY else queue_end
     offset = min(queue_end.offset, end)
@@ -215,15 +217,15 @@ def _dispatched(store: StoreSnapshot, queue_end: Position, end: int) -> Position
             offset = item.end
         else:
             break
-    how = sentence(
+    source = sentence(
         "end of the newest unit that has a queue entry, and of prepared or rolled back units behind it, which get none"
     )
-    return Position(offset, how)
+    return Position(offset, source)
 
 
 def index_position(store: StoreSnapshot) -> Position:
     """The end of the unit that the newest index entry points at. Raises :class:`CannotRead`."""
-    store.whole_index()
+    store.require_index_files()
     for reader in reversed(store.index_files()):
         try:
             header = reader.header
@@ -231,9 +233,9 @@ def index_position(store: StoreSnapshot) -> Position:
             continue
         if header.entries:
             unit = store.log.seen_at(header.end_phy_offset, crc=False)
-            how = sentence("end of the unit that the last entry of {file} points at", file=reader.name)
+            source = sentence("end of the unit that the last entry of {file} points at", file=reader.name)
             if isinstance(unit, Unit):
-                return Position(unit.end, how, timestamp=header.end_timestamp)
+                return Position(unit.end, source, timestamp=header.end_timestamp)
             undecoded = store.undecoded_part("log") is not None
             return Position(
                 header.end_phy_offset,

@@ -345,8 +345,8 @@ def store(info: StoreInfo) -> Json:
 def position(item: Position) -> Json:
     """A position: its offset and how it is known, or why it is not."""
     record: Json = {"offset": item.offset}
-    if item.how is not None:
-        record["how"] = item.how
+    if item.source is not None:
+        record["how"] = item.source
     if item.why is not None:
         record["why"] = item.why
     if item.timestamp is not None:

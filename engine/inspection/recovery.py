@@ -37,7 +37,7 @@ def plan(
     *,
     heal: bool = False,
     losses: bool = True,
-    look: left_behind.Look | None = None,
+    look: left_behind.WalkOptions | None = None,
 ) -> RecoveryPlan:
     """Return the effects of starting a broker of release ``like``.
 
@@ -77,7 +77,7 @@ def _without_unknowable(start_plan: RecoveryPlan) -> RecoveryPlan:
     tables do not reach this point.
     """
     if start_plan.empty_log is not None and start_plan.empty_log.dledger:
-        why = "the messages are in a DLedger log, which is not read here: what a start does cannot be told"
+        why = "the messages are in a DLedger log, which is not read here: what a start does is unknown"
         return replace(
             start_plan, why=why, files_deleted=(), queues=(), groups_beyond=(), ext_cuts=(), queues_known=False
         )
@@ -127,9 +127,9 @@ def source_of(store: StoreSnapshot) -> RecoverySource:
     store.log.sequence.whole()
     rocksdb = _rocksdb_queues(store)
     if rocksdb is None:
-        store.whole_topics()
+        store.require_queue_files()
     with contextlib.suppress(Undecoded):  # an index in a RocksDB is no file of a plan
-        store.whole_index()
+        store.require_index_files()
     topics = store.topics() if rocksdb is None else {}
     readers = [queue for queues in topics.values() for queue in queues.values()]
     config = store.config or MessageStoreConfig()
@@ -258,7 +258,7 @@ def mapped_checkpoint(store: StoreSnapshot) -> tuple[Checkpoint, str]:
     try:
         checkpoint = store.checkpoint()
     except CorruptUnit as error:
-        return Checkpoint(0, 0, 0), sentence("the checkpoint is no checkpoint: {why}", why=error.what)
+        return Checkpoint(0, 0, 0), sentence("the checkpoint is invalid: {why}", why=error.what)
     if checkpoint is None:
         return Checkpoint(0, 0, 0), sentence("there is no checkpoint")
     return checkpoint, CHECKPOINT_NOTE

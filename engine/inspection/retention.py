@@ -1,7 +1,7 @@
-"""Forecasts which files retention deletes next, and what prevents it: applies the rules of cleaning to the files
+"""Forecast which files retention deletes next, and what prevents it, by applying the rules of cleaning to the files
 (docs/formats/cleaning.md).
 
-RocketMQ deletes without asking groups or transactions: those that still read in a doomed file are shown as a risk.
+RocketMQ deletes files whether or not groups or transactions still need them; those that do are shown as a risk.
 """
 
 from __future__ import annotations
@@ -93,9 +93,8 @@ class Retention:
 
 
 def retention(store: StoreSnapshot, now: int | None = None, used: tuple[float, float] | None = None) -> Retention:
-    """Compute the forecast. ``used``: shares of the log's and the queues' disk; by default the system is asked.
-
-    The disk asked is the one that holds this directory: for a copied store that says nothing about the broker's disk.
+    """Compute the forecast. ``used``: shares of the log's and the queues' disk; by default those of the disk with this
+    directory, which say nothing about the broker's disk if the store is a copy.
     """
     config = store.config or MessageStoreConfig()
     now_ms = round(time.time() * 1000) if now is None else now
@@ -151,7 +150,7 @@ def _disk_use(store: StoreSnapshot) -> tuple[float, float]:
 
 
 def _share(store: StoreSnapshot, stores: int) -> float:
-    """Share of this store's part of the disk that the log, queues and index take."""
+    """Return the share of this store's part of the disk that log, queues and index use."""
     try:
         disk = os.statvfs(store.log_folders[0])
     except (OSError, IndexError):
@@ -177,7 +176,7 @@ def _readers_unknown(store: StoreSnapshot) -> str | None:
 
 
 def _readers(store: StoreSnapshot) -> Iterator[Reader]:
-    """Groups and delay levels that have unread messages, the furthest behind first."""
+    """Yield groups and delay levels with unread messages, those with the lowest offset first."""
     readers: dict[str, Reader] = {}
     try:
         for row in group_progress(store):
@@ -200,18 +199,23 @@ def _readers(store: StoreSnapshot) -> Iterator[Reader]:
 
 
 def _add_reader(readers: dict[str, Reader], new_reader: Reader) -> None:
-    noted = readers.get(new_reader.name)
-    if noted is None:
+    known_reader = readers.get(new_reader.name)
+    if known_reader is None:
         readers[new_reader.name] = new_reader
         return
-    earliest = min(noted, new_reader, key=lambda reader: reader.offset)
+    earliest = min(known_reader, new_reader, key=lambda reader: reader.offset)
     readers[new_reader.name] = Reader(
-        earliest.name, earliest.kind, earliest.offset, earliest.topic, earliest.queue_id, noted.below + new_reader.below
+        earliest.name,
+        earliest.kind,
+        earliest.offset,
+        earliest.topic,
+        earliest.queue_id,
+        known_reader.below + new_reader.below,
     )
 
 
 def _place(store: StoreSnapshot, topic: str, queue_id: int, offset: int) -> int | None:
-    """Physical offset of the next unit to read; None if everything is read."""
+    """Return the physical offset of the next unit to read; None if everything is read."""
     queue = store.find_queue(topic, queue_id)
     if queue is None:
         return None

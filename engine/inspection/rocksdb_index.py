@@ -61,10 +61,10 @@ class RocksIndex:
         """Return True if every unit with a unique key is indexed; a running broker has the newest rows in memory."""
         value = self._open().get(codec.FAMILY, codec.LAST_OFFSET_KEY)
         offset = codec.decode_offset(value) if value is not None else None
-        last = self._log.seen_at(offset, crc=False) if offset is not None else None
-        start = last.end if isinstance(last, Unit) else max(self._log.min_offset, 0)
-        rest = self._log.walk(start, None, crc=False, resync=False)
-        return not any(isinstance(item, Unit) and item.unique_key for item in rest)
+        newest_unit = self._log.seen_at(offset, crc=False) if offset is not None else None
+        start = newest_unit.end if isinstance(newest_unit, Unit) else max(self._log.min_offset, 0)
+        units_behind = self._log.walk(start, None, crc=False, resync=False)
+        return not any(isinstance(item, Unit) and item.unique_key for item in units_behind)
 
     def _offsets(self, topic: str, text: str, index_type: IndexType | None, begin: int, end: int) -> set[int]:
         database = self._open()

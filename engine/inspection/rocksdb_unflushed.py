@@ -57,8 +57,8 @@ class UnflushedEntries:
 
     def values(self, start: int, stop: int) -> Iterator[tuple[int, bytes]]:
         """Queue offset and value of the entries [start, stop)."""
-        low, high = np.searchsorted(self.queue_offset, [start, stop])
-        for position in range(int(low), int(high)):
+        begin_position, end_position = np.searchsorted(self.queue_offset, [start, stop])
+        for position in range(int(begin_position), int(end_position)):
             yield int(self.queue_offset[position]), bytes(self.rows[position].tobytes())
 
 

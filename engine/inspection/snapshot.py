@@ -53,9 +53,9 @@ AnyQueue = QueueReader | RocksQueueReader
 _FOR_QUEUES: tuple[Subject, ...] = ("log", "queues")
 """Subjects that must be decoded before a queue can be used."""
 SETTLED_BYTES = 8 << 30
-"""Most bytes of the log that are walked to find where a recovery would end."""
+"""Maximum bytes of the log that are walked to find where a recovery would end."""
 SMALL_FILE_MAX_BYTES = 64 << 20
-"""Most bytes of a checkpoint, marker or table that are read."""
+"""Maximum bytes of a checkpoint, marker or table that are read."""
 _ATTRIBUTES = {
     "mappedFileSizeCommitLog": "mapped_file_size_commit_log",
     "mappedFileSizeConsumeQueue": "consume_queue_file_size",  # as the broker rounds it
@@ -67,18 +67,18 @@ _ATTRIBUTES = {
 
 @dataclass(frozen=True, slots=True)
 class Geometry:
-    """Sizes that RocketMQ does not write down, in bytes and counts, and how each is known."""
+    """Sizes that RocketMQ does not store, in bytes and counts, and the source of each."""
 
     commit_log_file_size: int
     consume_queue_file_size: int
     index: index_codec.Geometry | None
-    how: dict[str, str]
+    sources: dict[str, str]
 
 
 def open_store(path: str | Path, config: MessageStoreConfig | None = None) -> StoreSnapshot:
     """Open a store, a directory above one, a commitlog folder or one file of a log, for reading only.
 
-    Raises :class:`NotAStore` with what was found instead, :class:`CannotRead` without the necessary rights.
+    Raises :class:`NotAStore` with what is there instead, :class:`CannotRead` without the necessary rights.
     """
     return StoreSnapshot(recognise(path, reading := Reading()), config, reading)
 
@@ -89,8 +89,8 @@ NO_LOG_FOLDER = sentence("The store has no commitlog folder")
 class StoreSnapshot:
     """The contents of a store's files. :meth:`refresh` reads them again; safe to read from several threads.
 
-    Everything is read through :attr:`reading`. Whatever it could not read is listed in :attr:`unread`, whichever part
-    asked for it, and nothing may be concluded from it.
+    Everything is read through :attr:`reading`. Files that it could not read are listed in :attr:`unread`; nothing may
+    be concluded from them.
     """
 
     def __init__(
@@ -216,7 +216,7 @@ class StoreSnapshot:
         """
         self.reading.refuse(why)
 
-    def look_again(self) -> bool:
+    def refresh_if_vanished(self) -> bool:
         """Refresh the directory if all unreadable files disappeared since they were listed; returns True then.
 
         These files are forgotten.
@@ -226,22 +226,22 @@ class StoreSnapshot:
         unread = self.unread
         if (
             not unread
-            or not all(self.reading.went_away(entry) for entry in unread)
+            or not all(self.reading.has_vanished(entry) for entry in unread)
             or not self.reading.exists(self.path)
         ):
             return False
-        self.reading.forgive(unread)
+        self.reading.drop_unread(unread)
         self.refresh()
         return True
 
     def refresh(self) -> bool:
-        """Look at the directory again, and return True if its files changed.
+        """List the directory again. Return True if its files changed.
 
         That is the case if files of the log, queues or index appeared, vanished, changed their length, or were replaced
         under the same name.
 
-        Bytes written into files that keep their length (as a broker does) do not show here: offsets are found anew at
-        each ask after a refresh.
+        Bytes written into files that keep their length, as a broker does, do not count as a change; offsets are
+        computed again when they are read after a refresh.
         """
         self.reading.forget()
         self._undecoded = None
@@ -362,7 +362,7 @@ class StoreSnapshot:
         """
         if any(self.undecoded_part(subject) is not None for subject in _FOR_QUEUES):
             return (self.log.files[-1].start_offset, 0) if self.log.files else (0, 0)
-        self.whole_topics()
+        self.require_queue_files()
         return max(filter(None, (queue.newest() for queue in self._all_queues())), default=(0, 0))
 
     def settle_log_end(self) -> None:
@@ -421,7 +421,7 @@ class StoreSnapshot:
     def queues_by_topic(self) -> Mapping[str, Mapping[int, AnyQueue]]:
         """Topic → queue id → queue, for every queue that a broker would use, in files or in a RocksDB.
 
-        Empty if they cannot be told (:meth:`why_unknown`); the reading has a record then.
+        Empty if they are unknown (:meth:`why_unknown`); the reading has a record then.
         """
         queues = self.rocksdb_queues
         if queues is None:
@@ -447,7 +447,7 @@ class StoreSnapshot:
         """Raise :class:`CannotRead` if not every queue that a broker would use is known."""
         queues = self.rocksdb_queues
         if queues is None:
-            self.whole_topics()
+            self.require_queue_files()
             return
         try:
             queues.by_topic()
@@ -500,8 +500,8 @@ class StoreSnapshot:
     def topics(self) -> dict[str, dict[int, QueueReader]]:
         """Topic → queue id → queue, for every queue with a folder; topics by name, queues by number.
 
-        Empty if the active queues are not decoded, or if the log that sets their ends is not; the ledger has a note
-        then.
+        Empty if the active queues are not decoded, or if the log that sets their ends is not decoded; the reading has a
+        record then.
         """
         undecoded = any(self.note_undecoded(subject) is not None for subject in _FOR_QUEUES)
         return {} if undecoded else self._file_queues()
@@ -517,7 +517,7 @@ class StoreSnapshot:
         return frozenset() if self.undecoded_part("queues") is not None else frozenset(self._file_queues())
 
     def _file_queues(self) -> dict[str, dict[int, QueueReader]]:
-        """The file queues, whether a broker uses them or not. Threads that ask at once share one listing."""
+        """The file queues, whether a broker uses them or not. Concurrent callers share one listing."""
         topics = self._topics
         if topics is None:
             with self._listing:
@@ -533,13 +533,13 @@ class StoreSnapshot:
         """
         reader = self.topics().get(topic, {}).get(queue_id)
         if reader is None:
-            self.whole_topics()
+            self.require_queue_files()
             if topic.startswith(LMQ_PREFIX):
                 self._require_light_queues()
         return reader
 
     def queue_entries(self, topic: str, queue_id: int) -> QueueReader | None:
-        """The entries of a queue beside a DLedger log, which decides how many of them count and is not decoded.
+        """The entries of a queue beside a DLedger log, which is not decoded and decides how many of them are valid.
 
         None if the queue has no folder, if a broker reads its queues from a RocksDB, or if the log is decoded.
         """
@@ -556,7 +556,7 @@ class StoreSnapshot:
             if "queues" in part.subjects:
                 raise self.reading.note_undecoded(self.path / part.folder, part.reason("queues"))
 
-    def whole_topics(self) -> None:
+    def require_queue_files(self) -> None:
         """Raise :class:`CannotRead` if a folder of queues could not be listed or is not decoded.
 
         Then no queue is known to be absent.
@@ -584,7 +584,7 @@ class StoreSnapshot:
                     if queue_id is None or queue_folder.name != str(queue_id):
                         continue  # a broker takes the number of a folder "00" and reads the folder "0"
                     reader = old_readers.get(queue_folder)
-                    if reader is None or self._ext_came_or_went(reader):
+                    if reader is None or self._ext_has_changed(reader):
                         reader = self._queue_reader(kind, topic_folder.name, queue_id, queue_folder)
                     queues = topics.setdefault(topic_folder.name, {})
                     of_both_kinds |= {topic_folder.name} if queue_id in queues else set()
@@ -607,7 +607,7 @@ class StoreSnapshot:
         ext = FileSequence((ext_folder,), self._cache) if self._has_ext(kind, ext_folder) else None
         return QueueReader(topic, queue_id, kind, sequence, self.log, ext)
 
-    def _ext_came_or_went(self, reader: QueueReader) -> bool:
+    def _ext_has_changed(self, reader: QueueReader) -> bool:
         assert self.paths is not None
         folder = self.paths.ext_folder(reader.topic, reader.queue_id)
         return self._has_ext(reader.kind, folder) != (reader.ext is not None)
@@ -626,7 +626,7 @@ class StoreSnapshot:
         return (queue for queues in self._file_queues().values() for queue in queues.values())
 
     def newest_file_entries(self) -> list[tuple[int, int]]:
-        """Offset and size (bytes) of the newest entry of each file queue, whether they count or not."""
+        """Offset and size (bytes) of the newest entry of each file queue, also of queues that no broker uses."""
         return self._newest_entries()
 
     def _newest_entries(self) -> list[tuple[int, int]]:
@@ -652,16 +652,16 @@ class StoreSnapshot:
 
     # -- index
 
-    def index_files(self, *, is_needed: bool = True) -> list[IndexReader]:
+    def index_files(self, *, note_undecoded: bool = True) -> list[IndexReader]:
         """The index files in the order of their names, oldest first.
 
-        If there are none, and the broker keeps its index in a RocksDB, the reading has a record, unless they are not
-        needed (``is_needed``).
+        If there are none because the broker keeps its index in a RocksDB, the reading records that, if
+        ``note_undecoded``.
         """
         files = self._index  # another thread may refresh meanwhile
         if files is None:
             files = self._index = self._list_index()
-        if not files and is_needed:
+        if not files and note_undecoded:
             self.note_undecoded("index")
         return files
 
@@ -670,7 +670,7 @@ class StoreSnapshot:
         """The index in a RocksDB, if the store has no index files and it can be read."""
         part = self.undecoded_part("index")
         if (
-            self.index_files(is_needed=False)
+            self.index_files(note_undecoded=False)
             or part is None
             or part.format != "RocksDB"
             or self.undecoded_part("log") is not None
@@ -681,7 +681,7 @@ class StoreSnapshot:
             index = self._rocksdb_index = RocksIndex(self.path / part.folder, self.reading, self._log)
         return index if index.can_be_read() else None
 
-    def whole_index(self) -> None:
+    def require_index_files(self) -> None:
         """Raise :class:`CannotRead` if not all index files could be examined: then none is known to be absent."""
         if not self.index_files():
             self.require("index")
@@ -696,12 +696,12 @@ class StoreSnapshot:
         if self.paths is None:
             return []
         files, self._index_trouble = list_index(self.paths.index, self._cache)
-        geometry, how = self._index_geometry(files)
+        geometry, sources = self._index_geometry(files)
         size = geometry.file_size if geometry else -1
         readers = []
         for file in files:
             if file.size == size or geometry is None:
-                readers.append(IndexReader(file, geometry, how))
+                readers.append(IndexReader(file, geometry, sources))
             else:
                 readers.append(IndexReader(file, *index_geometry(file)))
         return readers
@@ -752,26 +752,26 @@ class StoreSnapshot:
 
     @property
     def geometry(self) -> Geometry:
-        """Sizes of files and index tables, and how each is known."""
+        """Sizes of files and index tables, and the source of each."""
         geometry = self._geometry  # another thread may refresh meanwhile
         if geometry is None:
             geometry = self._geometry = self._find_geometry()
         return geometry
 
     def _find_geometry(self) -> Geometry:
-        how: dict[str, str] = {}
+        sources: dict[str, str] = {}
         log_size = self.log.sequence.file_size
-        how["mappedFileSizeCommitLog"] = self._how("mappedFileSizeCommitLog", log_size, len(self.log.files))
+        sources["mappedFileSizeCommitLog"] = self._how("mappedFileSizeCommitLog", log_size, len(self.log.files))
         sizes: dict[int, int] = {}
         for queues in self._file_queues().values():
             for queue in queues.values():
                 if queue.kind == "simple" and queue.files:
                     sizes[queue.sequence.file_size] = sizes.get(queue.sequence.file_size, 0) + 1
         queue_size = max(sizes, key=lambda s: sizes[s]) if sizes else 0
-        how["mappedFileSizeConsumeQueue"] = self._how("mappedFileSizeConsumeQueue", queue_size, sum(sizes.values()))
+        sources["mappedFileSizeConsumeQueue"] = self._how("mappedFileSizeConsumeQueue", queue_size, sum(sizes.values()))
         index = self.index_files()
-        how["maxHashSlotNum"] = index[0].geometry_how if index else "there are no index files"
-        return Geometry(log_size, queue_size, index[0].geometry if index else None, how)
+        sources["maxHashSlotNum"] = index[0].geometry_how if index else "there are no index files"
+        return Geometry(log_size, queue_size, index[0].geometry if index else None, sources)
 
     def _how(self, name: str, size: int, files: int) -> str:
         if self._given(name):

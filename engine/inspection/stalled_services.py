@@ -592,4 +592,4 @@ def findings(store: StoreSnapshot, newest: int) -> Iterator[Finding]:
             "since": time_text(service.since),
             HAPPENED: small(service.words),
         }
-        yield catalogue_tables.CF13.found(service.words, path, None, evidence, kind=service.rule_kind or service.kind)
+        yield catalogue_tables.CF13.finding(service.words, path, None, evidence, kind=service.rule_kind or service.kind)

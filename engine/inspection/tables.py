@@ -62,7 +62,7 @@ def note_broken_table(store: StoreSnapshot, table: Table) -> CannotRead | None:
     """
     if store.paths is None or not (table.used == "nothing" or (table.used == "defaults" and table.main.state == "bad")):
         return None
-    reason = sentence("cannot be told: {what}", what=table.why)
+    reason = sentence("unknown: {what}", what=table.why)
     return store.reading.note_undecoded(store.paths.config / table.name, reason)
 
 

@@ -336,7 +336,7 @@ class StoreTail:
                 tail.newest, tail.trouble = None, error
         trouble = next((tail.trouble for tail in self._queues.values() if tail.trouble is not None), None)
         try:
-            self._store.whole_topics()
+            self._store.require_queue_files()
         except CannotRead as error:
             trouble = error
         if trouble is not None:

@@ -311,7 +311,7 @@ def sample_tag_entries(store: StoreSnapshot) -> TagEntries | None:
 
     Raises :class:`CannotRead`.
     """
-    for reader in reversed(store.index_files(is_needed=False)):
+    for reader in reversed(store.index_files(note_undecoded=False)):
         try:
             newest = reader.header.entries
             numbers = range(max(newest - MOST_ENTRIES, 0) + 1, newest + 1)

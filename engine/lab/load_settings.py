@@ -1,4 +1,4 @@
-"""Settings of a load, and the range of each. Values only."""
+"""Settings of a load and their ranges."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import Final
 from engine.errors import UsageError
 from engine.sentences import sentence
 
-MOST_PRODUCERS: Final = 64
+MAX_PRODUCERS: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
 class LoadSettings:
-    """Settings of a load. ``rate`` is messages a second of all producers together, 0 for as fast as possible.
+    """Settings of a load. Raises :class:`UsageError` for a value that is out of its range.
 
-    Bodies are ``body_size`` ± ``body_spread`` bytes, evenly spread. ``topics`` are fed alike, or by Zipf's law with
-    ``zipf``. ``keys`` is how many different keys there are, 0 for messages without a key. ``batch`` messages are handed
-    over in one call. ``queues`` is the number of queues of each topic. Raises :class:`UsageError` where a value is out
-    of its range.
+    ``rate`` is messages a second of all producers together (0: as fast as possible). Bodies have ``body_size`` ±
+    ``body_spread`` bytes, uniformly distributed. All ``topics`` get the same number of messages, or with ``zipf``
+    numbers by Zipf's law. ``keys`` is the number of different keys (0: messages have no key). ``batch`` messages are
+    put in one call. ``queues`` is the number of queues of each topic.
     """
 
     producers: int = 1
@@ -49,7 +49,7 @@ class LoadSettings:
 
 
 _RANGES: Final = (
-    ("producers", 1, MOST_PRODUCERS),
+    ("producers", 1, MAX_PRODUCERS),
     ("rate", 0, 100_000_000),
     ("body_size", 0, 4 << 20),
     ("body_spread", 0, 4 << 20),
@@ -58,5 +58,5 @@ _RANGES: Final = (
     ("batch", 1, 1024),
     ("queues", 1, 1024),
 )
-"""What each setting may be: (name, least, most)."""
+"""Range of each setting: (name, minimum, maximum)."""
 LOAD_RANGES: Final = {name: (minimum, maximum) for name, minimum, maximum in _RANGES}

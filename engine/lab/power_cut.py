@@ -1,9 +1,10 @@
-"""Cutting the power of a lab store, comparing what recovery makes of it, and recovering once more beside the store: the
-same disk gives the same store.
+"""Cut the power of a lab store, compare the recovery with its plan, and repeat the recovery on a copy.
 
-The live directory is kept as ``before/``; what the disk kept is put in its place, and copied to ``kept/`` before the
-first recovery changes it. A further recovery works in ``again/``, which is deleted when it is through; the lab's store
-goes on meanwhile. Only a directory with the lab's marker is ever touched.
+The same disk content must give the same store.
+
+The live directory becomes ``before/``. What the disk retained takes its place, and is copied to ``kept/`` before the
+first recovery changes it. A further recovery works in ``again/``, which is deleted afterwards; the lab's store
+keeps running meanwhile. Only a directory with the lab's marker is ever changed.
 """
 
 from __future__ import annotations
@@ -27,14 +28,14 @@ from engine.message_store import MessageStore
 from engine.sentences import sentence
 from engine.store.recovery.plan import RecoveryPlan
 
-_QUICK_SECONDS = 0.5
+_LOAD_STOP_TIMEOUT_S = 0.5
 
 
 def cut_power(
     lab: LabStore, load: Load | None, acknowledged: Iterable[Acknowledged], seed: int, keep: float | None = None
 ) -> PowerLossReport:
-    """End ``lab`` as a power loss would; its process must end after it. ``keep`` is the chance (0 to 1) that a page
-    or name that was not flushed is on the disk all the same; drawn at random if not given.
+    """End ``lab`` as a power loss would; its process must end after it. ``keep`` is the probability (0 to 1) that an
+    unflushed page or name is on the disk nevertheless; random if not given.
 
     Raises :class:`NotALab` before anything is done, ``OSError``.
     """
@@ -42,16 +43,16 @@ def cut_power(
     rng = random.Random(seed)
     chance = chance_of(rng) if keep is None else keep
     store, config, like = lab.store, lab.marker.config, lab.marker.like
-    _hold_puts(store)
+    _stop_puts(store)
     queues = store_state.queue_ends(store)
     lab.disk.cut_power()
     state_before = store_state.of_running(store, 0, queues)
-    uncommitted = _behind_committed(store)
+    uncommitted = _uncommitted(store)
     if load is not None:
-        load.stop(_QUICK_SECONDS)
+        load.stop(_LOAD_STOP_TIMEOUT_S)
     lab.store.abandon()
     fates = PageFates()
-    lost_names = _find_kept(lab.disk, lab.root, _fresh(lab.folder, "kept"), rng, chance, fates)
+    lost_names = _find_kept(lab.disk, lab.root, _new_folder(lab.folder, "kept"), rng, chance, fates)
     _put_in_place(lab)
     state_before = replace(state_before, units=store_state.units_of(lab.folder / "before", config, like, uncommitted))
     kept_state, plan = store_state.of_files(lab.root, config, like)
@@ -83,18 +84,18 @@ def finish_report(lab: LabStore, report: PowerLossReport, took_ms: float) -> Pow
     )
 
 
-def _hold_puts(store: MessageStore) -> None:
-    """Whoever is appending is through; nobody appends any more, and nothing is dispatched."""
+def _stop_puts(store: MessageStore) -> None:
+    """Wait for running puts, then refuse further ones and pause dispatch."""
     store.parts.commit_log.close()
     store.services.pause("reput")
 
 
-def _behind_committed(store: MessageStore) -> list[tuple[int, int, bytes | None]]:
-    """Return start, end and bytes of what is not written to the files yet; a commit under way may still write some
-    of it.
+def _uncommitted(store: MessageStore) -> list[tuple[int, int, bytes | None]]:
+    """Return start, end and bytes of each range that is not in the files yet; a running commit may still write some of
+    it.
 
-    The bytes are None of a file that was made while the pool had no buffer left: it is written to without one, though
-    files before it still wait for their commit.
+    The bytes are None for a file that was created while the pool had no free buffer: it is written directly, although
+    earlier files still wait for their commit.
     """
     ranges: list[tuple[int, int, bytes | None]] = []
     for file in store.parts.files.files:
@@ -108,7 +109,7 @@ def _behind_committed(store: MessageStore) -> list[tuple[int, int, bytes | None]
     return ranges
 
 
-def _fresh(folder: Path, part: str) -> Path:
+def _new_folder(folder: Path, part: str) -> Path:
     remove_part(folder, part)
     place = folder / part
     place.mkdir()
@@ -116,7 +117,7 @@ def _fresh(folder: Path, part: str) -> Path:
 
 
 def _find_kept(disk: ShadowDisk, root: Path, target: Path, rng: random.Random, chance: float, fates: PageFates) -> int:
-    """Copy what the disk kept of ``root`` to ``target``; returns how many name changes the disk had not learnt of."""
+    """Copy what the disk retained of ``root`` to ``target``. Return the number of lost name changes."""
     with disk.guard:
         names = dict(disk.durable_names)
         surviving_changes = surviving(disk.pending, rng, chance)
@@ -136,7 +137,7 @@ def _put_in_place(lab: LabStore) -> None:
 
 
 def _loss(lab: LabStore, acknowledged: list[Acknowledged], plan: RecoveryPlan, state_before: StoreState) -> Loss:
-    """Return the messages that producers were told are stored and that the planned end of the log leaves out."""
+    """Return the acknowledged messages that lie after the planned end of the log."""
     end = max(plan.end_offset, 0)
     lost, beyond = lost_behind(acknowledged, end), lost_behind(acknowledged, state_before.flushed)
     messages = lost.messages
@@ -166,23 +167,25 @@ def _figures(report: PowerLossReport, state_after: StoreState, store: MessageSto
 
 
 def timed_open(folder: Path) -> tuple[LabStore, float]:
-    """The lab store at ``folder``, recovered, and the milliseconds that took. Raises as :meth:`LabStore.open`."""
+    """Open and recover the lab store at ``folder``. Return it with the ms that this took. Raises like
+    :meth:`LabStore.open`.
+    """
     began = time.perf_counter()
     lab = LabStore.open(folder)
     return lab, (time.perf_counter() - began) * 1000.0
 
 
 def keep_disk(folder: Path) -> None:
-    """Copy what the disk kept, so that it can be recovered again. Raises ``NotALab``, ``OSError``."""
+    """Copy what the disk retained, so that it can be recovered again. Raises ``NotALab``, ``OSError``."""
     check_is_lab(folder)
     remove_part(folder, "kept")
     _copy_tree(folder / "store", folder / "kept")
 
 
 def recover_again(folder: Path, report: PowerLossReport) -> RepeatedRecovery:
-    """Recover what the disk kept once more and compare it with the first recovery.
+    """Recover what the disk retained once more and compare it with the first recovery.
 
-    Raises :class:`UsageError` where nothing was recovered yet, ``NotALab``, ``StoreError``, ``OSError``.
+    Raises :class:`UsageError` if nothing was recovered yet, ``NotALab``, ``StoreError``, ``OSError``.
     """
     check_is_lab(folder)
     first_state = report.state_after
@@ -215,7 +218,7 @@ def _figures_of(report: PowerLossReport, first_state: StoreState, state: StoreSt
 
 
 def _copy_tree(source: Path, target: Path) -> None:
-    """Every file of a store, holes left holes."""
+    """Copy every file of a store. Holes stay holes."""
     for folder, _folders, names in os.walk(source):
         place = target / Path(folder).relative_to(source)
         place.mkdir(parents=True, exist_ok=True)

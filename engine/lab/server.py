@@ -52,12 +52,12 @@ from engine.store.recovery.plan import RecoveryPlan
 if TYPE_CHECKING:
     from engine.lab.serving import LabServing, ServedBroker, ServingState
 
-BEHIND: Final = 5
+LAB_NICENESS: Final = 5
 """How far a lab stands back (nice) where the window that shows it wants the processor too."""
 SWITCH_SECONDS: Final = 0.0005
 """How long a thread may keep the interpreter: whoever asks waits a few of these at most."""
-_PUTS: Final = 4
-_OTHERS: Final = 4
+_PUT_THREADS: Final = 4
+_OTHER_CALL_THREADS: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -380,11 +380,11 @@ def serve(pipe: Connection) -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # as if the other end had gone away
     sys.setswitchinterval(SWITCH_SECONDS)
     with contextlib.suppress(OSError, AttributeError):
-        os.nice(BEHIND)
+        os.nice(LAB_NICENESS)
     lab = Lab()
     lock = threading.Lock()
-    puts = ThreadPoolExecutor(_PUTS, "lab-put")
-    other_calls = ThreadPoolExecutor(_OTHERS, "lab-ask")
+    puts = ThreadPoolExecutor(_PUT_THREADS, "lab-put")
+    other_calls = ThreadPoolExecutor(_OTHER_CALL_THREADS, "lab-ask")
 
     def answer(frame: Frame) -> None:
         reply = _answer(lab, frame)

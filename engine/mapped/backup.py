@@ -1,14 +1,15 @@
-"""The backup folder beside a store: everything that a command is about to change is saved in it, and its journal
-(``kept.jsonl``) lists how the store was, and each change; with the real disk that does so.
+"""The backup folder beside a store, in which a command saves everything that it is about to change.
 
-A file that will be removed gets a second name in the folder, which costs nothing. A file that is written in place
-would change under such a name too, so the bytes that may change are copied; holes stay holes. All writing goes
-through :class:`BackupDisk`: every call that changes something calls the :class:`BackupWriter` first. A test goes over
-the names of the protocol, so no new call can skip the backup.
+Its journal (``kept.jsonl``) lists the state of the store before the command, and each change.
+
+A file that will be removed gets a hard link in the folder, which costs nothing. A file that is written in place would
+change under the link too, so the bytes that may change are copied; holes stay holes. All writing goes through
+:class:`BackupDisk`: every call that changes something calls the :class:`BackupWriter` first. A test checks all methods
+of the protocol, so that no new method skips the backup.
 
 The journal has a line for the store before the command, then one for each change, written and synced before the change.
-After a normal end a last line says how the store was left. An incomplete line belongs to a change that was never made.
-Names are relative to the store's directory; those of files elsewhere are absolute.
+After a normal end a last line has the state after the command. An incomplete line belongs to a change that was never
+made. Names are relative to the store's directory; those of files elsewhere are absolute.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ JOURNAL = "kept.jsonl"
 FILES = "files"
 TREES = "trees"
 VERSION = 1
-SMALL_FILE = 16 << 10
-"""Bytes up to which a file's stamp has a digest: the checkpoint and most tables."""
+SMALL_FILE_BYTES = 16 << 10
+"""Maximum size of a file whose stamp has a digest: the checkpoint and most tables."""
 Stamp = list[int | str]
 """Length in bytes, time of change in ns, and inode of a file; the SHA-256 of a small one."""
 
@@ -103,7 +104,7 @@ class BackupJournal:
 
     @property
     def is_empty(self) -> bool:
-        """True if the command was stopped before it did anything: the lock comes first."""
+        """True if the command changed nothing: taking the lock is its first change."""
         return "lock" not in self.files and "lock" not in self.absent
 
     @property
@@ -113,7 +114,7 @@ class BackupJournal:
 
     @property
     def amount(self) -> tuple[int, int]:
-        """The number of files that are saved, and their bytes on the disk."""
+        """Number of saved files and their bytes on the disk."""
         places = [self.folder / was.link for was in self.files.values() if was.link is not None]
         places += [self.folder / piece.file_name for was in self.files.values() for piece in was.pieces]
         files, infos = len(self.files.keys() - {"lock"}), [place.lstat() for place in places if os.path.lexists(place)]
@@ -127,7 +128,7 @@ class BackupJournal:
 
 
 def read(folder: Path) -> BackupJournal:
-    """Read the journal in ``folder``. Raises :class:`StoreError` if it is none, ``OSError``."""
+    """Read the journal in ``folder``. Raises :class:`StoreError` if it is not a journal, and ``OSError``."""
     path = folder / JOURNAL
     try:
         lines = path.read_bytes().split(b"\n")
@@ -179,8 +180,8 @@ def stamps(root: Path, logs: Iterable[Path]) -> dict[str, Stamp]:
     """Return the stamp of every file of a store by name: size, time of change (ns), inode, and of a small file its
     SHA-256. Raises ``OSError``.
 
-    A file system in memory (tmpfs) leaves the time as it is where a broker writes through its mapping: only the bytes
-    tell that the checkpoint has changed.
+    On tmpfs the time does not change when a broker writes through a mapping: only the bytes show that the checkpoint
+    has changed.
     """
     stamp_by_name: dict[str, Stamp] = {}
     for place in (root, *(log for log in logs if not log.is_relative_to(root))):
@@ -188,7 +189,7 @@ def stamps(root: Path, logs: Iterable[Path]) -> dict[str, Stamp]:
             info = os.lstat(path)
             name = os.path.relpath(path, root) if place == root else path
             stamp_by_name[name] = [info.st_size, info.st_mtime_ns, info.st_ino]
-            if info.st_size <= SMALL_FILE and stat.S_ISREG(info.st_mode):
+            if info.st_size <= SMALL_FILE_BYTES and stat.S_ISREG(info.st_mode):
                 stamp_by_name[name].append(hashlib.sha256(Path(path).read_bytes()).hexdigest())
     return stamp_by_name
 
@@ -235,7 +236,7 @@ class BackupWriter:
         self.logs = tuple(log.absolute() for log in logs)
         self._lock = threading.RLock()
         self._number = 0
-        self._from: dict[str, int] = {}  # existing file → its lowest saved byte
+        self._saved_from: dict[str, int] = {}  # existing file → its lowest saved byte
         self._sizes: dict[str, os.stat_result] = {}
         self._absent: set[str] = set()
         self._folders: set[str] = set()
@@ -255,13 +256,13 @@ class BackupWriter:
         except OSError as error:
             self.close()
             place = str(self.folder if self.folder != real else real.parent)
-            text = sentence("what is about to change cannot be kept here: {strerror}", strerror=error.strerror)
+            text = sentence("the backup cannot be written: {strerror}", strerror=error.strerror)
             raise CannotBackUp(
-                sentence("{text} (nothing was changed; --no-backup does without)", text=text), file=place
+                sentence("{text} (nothing was changed; --no-backup works without a backup)", text=text), file=place
             ) from error
 
     def is_log(self, path: str) -> bool:
-        """Return True for a file of the log: it is written only behind its end."""
+        """Return True for a file of the log, which is written only after its end."""
         return Path(path).absolute().parent in self.logs
 
     # -- before a change
@@ -279,23 +280,23 @@ class BackupWriter:
                 try:
                     info = path.stat()
                 except FileNotFoundError:
-                    self.before_make(path)
+                    self.before_create(path)
                     return 0
                 start = min(start, info.st_size)
                 self._copy(path, name, info, start, info.st_size)
-            elif start < self._from[name]:
-                self._copy(path, name, info, start, self._from[name])
-            self._from[name] = min(start, self._from.get(name, start))
-            return self._from[name]
+            elif start < self._saved_from[name]:
+                self._copy(path, name, info, start, self._saved_from[name])
+            self._saved_from[name] = min(start, self._saved_from.get(name, start))
+            return self._saved_from[name]
 
     def before_delete(self, path: Path) -> None:
-        """Save a file that is about to lose its name, by removal or because another file takes it."""
+        """Save a file that is about to be removed or replaced."""
         with self._lock:
             name = self._name(path)
             if name in self._absent:
                 return
             if name in self._sizes:
-                if self._from[name] > 0:  # the bytes that were not saved yet go too
+                if self._saved_from[name] > 0:  # the bytes that are not saved yet will be lost too
                     self.before_change(path)
                 return
             try:
@@ -313,9 +314,9 @@ class BackupWriter:
                 return
             sync_folder(self.folder / FILES)
             self._write({**_file_entry(name, info), "link": backup_name})
-            self._sizes[name], self._from[name] = info, 0
+            self._sizes[name], self._saved_from[name] = info, 0
 
-    def before_make(self, path: Path) -> None:
+    def before_create(self, path: Path) -> None:
         """Record a file that is about to be created, and its missing folders."""
         with self._lock:
             name = self._name(path)
@@ -325,14 +326,14 @@ class BackupWriter:
             self._write({"absent": name})
             self._absent.add(name)
 
-    def before_folder_goes(self, path: Path) -> None:
+    def before_folder_removal(self, path: Path) -> None:
         """Record a folder that is about to be removed, if it is empty."""
         with self._lock:
             if path.is_dir():
                 self._note_folder(path.parent)
                 self._note_folder(path)
 
-    def before_folder_moves(self, source: Path, target: Path) -> None:
+    def before_folder_move(self, source: Path, target: Path) -> None:
         """Record a folder that is about to get another name, with its content."""
         with self._lock:
             if source.exists():
@@ -343,7 +344,7 @@ class BackupWriter:
                 self._note_new_folder(moved)
                 for name in names:
                     self.before_delete(folder / name)
-                    self.before_make(moved / name)
+                    self.before_create(moved / name)
 
     def before_exchange(self, name: str) -> None:
         """Record that the folder ``name`` of the store is about to be swapped with the one built in ``trees``."""
@@ -383,7 +384,7 @@ class BackupWriter:
             self._absent.add("lock")
             return
         self._write({**_file_entry("lock", info), "text": text.decode("latin-1")})
-        self._sizes["lock"], self._from["lock"] = info, 0
+        self._sizes["lock"], self._saved_from["lock"] = info, 0
 
     def _note_folder(self, path: Path) -> None:
         name = self._name(path)
@@ -442,27 +443,27 @@ _NO_BYTES: Final = 1 << 62
 
 
 class BackupDisk(RealDisk):
-    """A :class:`engine.mapped.disk.Disk` that lets ``backup`` save everything before it changes, until :meth:`rest`.
+    """A :class:`engine.mapped.disk.Disk` that lets ``backup`` save everything before it changes, until
+    :meth:`stop_backup`.
 
     ``backup`` saves the lock's file when it is created.
-
     """
 
     def __init__(self, backup: BackupWriter) -> None:
         super().__init__()
         self.backup = backup
-        self.keeps = True
+        self.saves = True
 
-    def rest(self) -> None:
-        """Save nothing any more."""
-        self.keeps = False
+    def stop_backup(self) -> None:
+        """Stop saving."""
+        self.saves = False
 
     def open(self, path: Path, size: int) -> RealFile:
-        if self.keeps:
+        if self.saves:
             try:
                 length = path.stat().st_size
             except FileNotFoundError:
-                self.backup.before_make(path)
+                self.backup.before_create(path)
             else:
                 if length < size:
                     self.backup.before_change(path, length)
@@ -472,34 +473,34 @@ class BackupDisk(RealDisk):
         return BackupFile(path, size, self._files, new_folders, self)
 
     def write_file(self, path: Path, data: bytes, *, sync: bool = False) -> None:
-        if self.keeps:
+        if self.saves:
             self.backup.before_change(path)
         super().write_file(path, data, sync=sync)
 
     def replace(self, source: Path, target: Path) -> None:
-        if self.keeps:
+        if self.saves:
             self.backup.before_delete(source)
             self.backup.before_delete(target)
-            self.backup.before_make(target)
+            self.backup.before_create(target)
         super().replace(source, target)
 
     def delete(self, path: Path) -> None:
-        if self.keeps:
+        if self.saves:
             self.backup.before_delete(path)
         super().delete(path)
 
     def move_folder(self, source: Path, target: Path) -> None:
-        if self.keeps:
-            self.backup.before_folder_moves(source, target)
+        if self.saves:
+            self.backup.before_folder_move(source, target)
         super().move_folder(source, target)
 
     def remove_folder(self, path: Path) -> bool:
-        if self.keeps:
-            self.backup.before_folder_goes(path)
+        if self.saves:
+            self.backup.before_folder_removal(path)
         return super().remove_folder(path)
 
     def set_modified(self, path: Path, ms: int) -> None:
-        if self.keeps:
+        if self.saves:
             self.backup.before_change(path, _NO_BYTES)
         super().set_modified(path, ms)
 
@@ -508,7 +509,7 @@ class BackupFile(RealFile):
     """A :class:`engine.mapped.disk.DiskFile` that is saved before it changes.
 
     A view may be written anywhere, so the complete file is saved before a view is returned. A log file is the
-    exception: its views are only read, and written behind its end, where zeros are.
+    exception: its views are only read, and written only after its end, where zeros are.
 
     """
 
@@ -521,24 +522,24 @@ class BackupFile(RealFile):
         self._safe_from = _NO_BYTES
 
     def write(self, position: int, data: bytes | memoryview) -> None:
-        if position < self._safe_from and self._disk.keeps:
+        if position < self._safe_from and self._disk.saves:
             self._safe_from = self._disk.backup.before_change(Path(self.path), position)
         super().write(position, data)
 
     def reserve(self, start: int, stop: int, *, touch: bool = False) -> None:
-        self._keep_from(start)
+        self._save_from(start)
         super().reserve(start, stop, touch=touch)
 
     def delete(self) -> None:
-        if self._disk.keeps:
+        if self._disk.saves:
             self._disk.backup.before_delete(Path(self.path))
         super().delete()
 
     def _map(self) -> memoryview:
         if not self._log:
-            self._keep_from(0)
+            self._save_from(0)
         return super()._map()
 
-    def _keep_from(self, position: int) -> None:
-        if position < self._safe_from and self._disk.keeps and os.path.lexists(self.path):
+    def _save_from(self, position: int) -> None:
+        if position < self._safe_from and self._disk.saves and os.path.lexists(self.path):
             self._safe_from = self._disk.backup.before_change(Path(self.path), position)

@@ -79,8 +79,8 @@ class DiskLock(Protocol):
 class Disk(Protocol):
     """Files and folders as the engine needs them. Paths are absolute; all calls may raise ``OSError``.
 
-    A thing counts as absent only if the system says that it does not exist. Anything that exists and cannot be
-    listed or read raises.
+    A file or folder is absent only if the system says that it does not exist. One that exists but cannot be listed
+    or read raises.
 
     """
 
@@ -286,7 +286,7 @@ class RealDisk:
             if "CURRENT" in names:  # a RocksDB links its own files, and nothing here writes them
                 continue
             for name in sorted(names):
-                with suppress(FileNotFoundError):  # whoever holds the store may remove it meanwhile
+                with suppress(FileNotFoundError):  # a broker that runs may remove it meanwhile
                     status = os.lstat(os.path.join(place, name))  # noqa: PTH118 - a store has many files
                     if stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
                         return Path(place, name)

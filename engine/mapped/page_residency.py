@@ -63,7 +63,9 @@ def page_map(path: str, reading: Reading | None = None) -> PageMap:
     try:
         info = os.fstat(descriptor)
         if not is_answer_true(info.st_uid, path):
-            raise ResidencyUnknown("the system tells it to the file's owner only, and to who may write it", file=path)
+            raise ResidencyUnknown(
+                sentence("the system tells only the file's owner, and users who may write it"), file=path
+            )
         size = info.st_size
         pieces = [
             _resident_pages(system, descriptor, position, min(PIECE_BYTES, size - position), path)
@@ -91,7 +93,7 @@ def _system() -> Any:
         system.munmap.argtypes = (address, length)
         system.mincore.argtypes = (address, length, address)
     except (OSError, AttributeError, TypeError) as error:
-        raise ResidencyUnknown("this system has no mincore") from error
+        raise ResidencyUnknown(sentence("this system has no mincore")) from error
     return system
 
 
@@ -107,5 +109,7 @@ def _resident_pages(system: Any, descriptor: int, start: int, length: int, path:
     finally:
         system.munmap(place, length)
     if failed:
-        raise ResidencyUnknown(f"mincore: {reason}", file=path, offset=start)
+        raise ResidencyUnknown(
+            sentence("{place}: {what}", place="mincore", what=sentence(reason)), file=path, offset=start
+        )
     return bytes(answer).translate(_LOWEST_BIT)

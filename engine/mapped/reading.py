@@ -178,7 +178,7 @@ class Reading:
     def __init__(self, *, alone: bool = False) -> None:
         self._disk = _disk.get()
         self._sinks = () if alone else _gathering.get()
-        self._noted: Gathered = {}
+        self._recorded: Gathered = {}
         self._lock = threading.Lock()
 
     @property
@@ -190,27 +190,27 @@ class Reading:
     def unread(self) -> tuple[Unread, ...]:
         """Everything that could not be read since :meth:`forget`, in order."""
         with self._lock:
-            return tuple(item for item in self._noted if item.action != "decode")
+            return tuple(item for item in self._recorded if item.action != "decode")
 
     @property
     def undecoded(self) -> tuple[Unread, ...]:
         """Parts that are not decoded and were needed since :meth:`forget`."""
         with self._lock:
-            return tuple(item for item in self._noted if item.action == "decode")
+            return tuple(item for item in self._recorded if item.action == "decode")
 
     def forget(self) -> None:
         """Clear the records before the store is read again: remaining failures are recorded again."""
         with self._lock:
-            self._noted.clear()
+            self._recorded.clear()
 
-    def forgive(self, unread: Iterable[Unread]) -> None:
+    def drop_unread(self, unread: Iterable[Unread]) -> None:
         """Remove these items from the records, also from those of :func:`gather_unread`."""
         with self._lock:
-            for collection in (self._noted, *self._sinks):
+            for collection in (self._recorded, *self._sinks):
                 for item in unread:
                     collection.pop(item, None)
 
-    def went_away(self, item: Unread) -> bool:
+    def has_vanished(self, item: Unread) -> bool:
         """Return True if the unreadable file no longer exists, or another file has its name."""
         if item.action in ("read", "decode"):
             return False
@@ -227,7 +227,7 @@ class Reading:
         message = error if isinstance(error, str) else _link_to_nothing(file, error) or error.strerror or str(error)
         item = Unread(str(file), message, action)
         with self._lock:
-            for collection in (self._noted, *self._sinks):
+            for collection in (self._recorded, *self._sinks):
                 if len(collection) < MAX_RECORDED:
                     collection[item] = None
         return CannotRead(item.reason, file=item.file)

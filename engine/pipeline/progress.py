@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
 from engine.errors import StoreError
+from engine.sentences import sentence
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -190,7 +191,7 @@ class Watch:
     def check(self) -> None:
         """Raise :class:`Cancelled` where somebody stopped the job."""
         if self._cancelled.is_set():
-            raise Cancelled("stopped; nothing was left behind")
+            raise Cancelled(sentence("stopped; nothing was left behind"))
 
     @property
     def cancelled(self) -> bool:

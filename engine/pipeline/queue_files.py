@@ -1,7 +1,7 @@
-"""Consume queues as a plan sees them: their files, and where a broker that opens the store would end them
+"""Consume queues for a plan: their files, and where a broker that opens the store would end them
 (docs/formats/consume-queue.md#bounds).
 
-The bounds are the same as those of the engine's own reader. Only names and numbers of a queue are kept.
+The bounds are the same as those of the engine's own reader. Only names and numbers of a queue are held in memory.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """A queue's files, in order. ``end`` is the byte behind the last entry that a broker would keep."""
+    """A queue's files, in order. ``end`` is the end, in bytes, of the last entry that a broker would keep."""
 
     topic: str
     queue_id: int
@@ -43,7 +43,7 @@ class Queue:
 
 
 def numbered_folders(path: str) -> dict[int, str]:
-    """The folders below ``path`` whose names are numbers."""
+    """Return the folders below ``path`` whose names are numbers."""
     storage, local = storage_of(path)
     numbered = ((parse_file_name(entry.name), entry) for entry in storage.listing(local))
     return {number: entry.path for number, entry in numbered if number is not None and entry.size < 0}
@@ -62,8 +62,8 @@ def _file(entry: Listed) -> LogFile | None:
 
 
 def list_queues(store: StorePlace, unread: list[CannotRead] | None = None) -> Iterator[Queue]:
-    """Every queue that has a folder, with no end worked out. Folders that cannot be listed are put into ``unread``;
-    without it raises :class:`CannotRead`.
+    """Yield every queue with a folder, without its end. Folders that cannot be listed are added to ``unread``;
+    without ``unread`` :class:`CannotRead` is raised.
     """
     if store.unread is not None:
         raise store.unread
@@ -84,21 +84,21 @@ def _listing(folder: str) -> list[Listed]:
     return storage.listing(local)
 
 
-def _or_default(look: Callable[[], T], nothing: T, unread: list[CannotRead] | None) -> T:
+def _or_default(read: Callable[[], T], default: T, unread: list[CannotRead] | None) -> T:
     try:
-        return look()
+        return read()
     except CannotRead as error:
         if unread is None:
             raise
         unread.append(error)
-        return nothing
+        return default
 
 
-def queues_with_ends(store: StorePlace, is_wanted: Callable[[Queue], bool], unread: list[CannotRead]) -> list[Queue]:
-    """Return the queues that are ``is_wanted``, with their ends: behind the last readable entry that points in front of
-    the log's end, which the newest entries of all queues tell.
+def queues_with_ends(store: StorePlace, is_selected: Callable[[Queue], bool], unread: list[CannotRead]) -> list[Queue]:
+    """Return the queues that are ``is_selected``, with their ends: after the last readable entry that points before the
+    log's end. The log's end is found from the newest entries of all queues.
 
-    What cannot be read is put into ``unread``, and no queue is cut then: its end, or the log's, is not known.
+    Files that cannot be read are added to ``unread``; then no queue is cut, because its end, or the log's, is unknown.
     """
     queues = list(list_queues(store, unread))
     queue_errors: list[CannotRead] = []
@@ -113,7 +113,7 @@ def queues_with_ends(store: StorePlace, is_wanted: Callable[[Queue], bool], unre
             queue, end=_or_default(partial(_queue_end, queue, limit), _full_length(queue), queue_errors)
         )
         for queue in queues
-        if is_wanted(queue)
+        if is_selected(queue)
     ]
 
 
@@ -128,12 +128,15 @@ def _full_length(queue: Queue) -> int:
 
 
 def newest_entry(queue: Queue) -> tuple[int, int] | None:
-    """(physical offset, size) of a queue's newest readable entry."""
+    """Return (physical offset, size) of a queue's newest readable entry."""
     return _entry(queue, raw_end(queue) - queue.unit_size)
 
 
 def raw_end(queue: Queue) -> int:
-    """The byte behind the last readable entry: units of the last three files up to the first that is not valid."""
+    """Return the end, in bytes, of the last readable entry.
+
+    Reads the last three files up to the first invalid entry.
+    """
     end = queue.files[0].start if queue.files else 0
     for file in queue.files[-3:]:
         count = file.size // queue.unit_size
@@ -160,7 +163,7 @@ def _count_valid(queue: Queue, file: LogFile, count: int) -> int:
 
 
 def _entry(queue: Queue, offset: int) -> tuple[int, int] | None:
-    """(physical offset, size) of the entry at byte ``offset`` of a queue, None where there is none."""
+    """Return (physical offset, size) of the entry at byte ``offset`` of a queue, or None."""
     for file in reversed(queue.files):
         if file.start <= offset < file.end:
             with opened(file.path) as opened_file:
@@ -180,7 +183,7 @@ def _unit_place(data: bytes, batch: bool) -> tuple[int, int] | None:
 
 
 def _cut_at_limit(queue: Queue, end: int, limit: int) -> int:
-    """Lower ``end`` past entries that point at or behind the end of the log."""
+    """Return ``end`` without the last entries that point to or after the end of the log."""
     queue_start, size = queue.files[0].start if queue.files else 0, queue.unit_size
     if end <= queue_start:
         return end
@@ -199,11 +202,11 @@ def _cut_at_limit(queue: Queue, end: int, limit: int) -> int:
 
 
 def log_end(store: StorePlace, hints: Sequence[tuple[int, int]], live: bool = False) -> int:
-    """Return the offset behind the last unit in a row: from where the newest entries (place, size) point, else from
-    near the zero tail.
+    """Return the end of the last contiguous unit. The walk starts where the newest entries (place, size) point, else
+    near the zeros at the end.
 
-    A last unit with a wrong CRC may still be on its way into the file where ``live``: the end lies in front of it.
-    Raises :class:`CannotRead`: where a byte cannot be read no log ends.
+    With ``live``, a last unit with a wrong CRC may be still being written: the end is before it.
+    Raises :class:`CannotRead`, because an unreadable byte is not the end of a log.
     """
     for file in reversed(log_files(store)):
         with opened(file.path) as opened_file:

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 from xml.etree import ElementTree as ET
 
 from engine.pipeline.java import CannotStart
+from engine.sentences import sentence
 
 CONNECT_TIMEOUT_S = 30.0
 """Seconds that a connection, and a standalone master, may take."""
@@ -53,7 +54,13 @@ def check_reachable(master: str, timeout_s: float) -> None:
             with socket.create_connection((listener.host, listener.port), min(timeout_s, CONNECT_TIMEOUT_S)):
                 return
         except OSError as error:
-            refused = refused or CannotStart(f"{listener.description} does not answer: {error.strerror or error}")
+            refused = refused or CannotStart(
+                sentence(
+                    "{server} does not answer: {reason}",
+                    server=listener.description,
+                    reason=sentence(error.strerror) if error.strerror else str(error),
+                )
+            )
     if refused is not None:
         raise refused
 
@@ -75,8 +82,8 @@ def _standalone(master: str) -> Iterator[Listener]:
     for each in master.removeprefix("spark://").split(","):
         match = _HOST_PORT.fullmatch(each)
         if match is None:
-            raise CannotStart(f"expected spark://HOST:PORT, found {master}")
-        yield Listener(f"the master {master}", match["host"].strip("[]"), int(match["port"]))
+            raise CannotStart(sentence("expected {form}, found {found}", form="spark://HOST:PORT", found=master))
+        yield Listener(sentence("the master {master}", master=master), match["host"].strip("[]"), int(match["port"]))
 
 
 def _kubernetes(master: str) -> list[Listener]:
@@ -87,20 +94,24 @@ def _kubernetes(master: str) -> list[Listener]:
     except ValueError:
         host = port = None
     if host is None or port is None:
-        raise CannotStart(f"expected k8s://https://HOST:PORT, found {master}")
+        raise CannotStart(sentence("expected {form}, found {found}", form="k8s://https://HOST:PORT", found=master))
     if any(os.environ.get(name) for name in _PROXIES):  # then somebody else is asked for it
         return []
-    return [Listener(f"the master {master}", host, port)]
+    return [Listener(sentence("the master {master}", master=master), host, port)]
 
 
 def _yarn() -> list[Listener]:
     """Return the ResourceManagers that the configuration names."""
     folders = [folder for name in ("HADOOP_CONF_DIR", "YARN_CONF_DIR") if (folder := os.environ.get(name))]
     if not folders:
-        raise CannotStart("the master yarn needs HADOOP_CONF_DIR (or YARN_CONF_DIR): the folder with yarn-site.xml")
+        raise CannotStart(
+            sentence("the master yarn needs HADOOP_CONF_DIR (or YARN_CONF_DIR): the folder with yarn-site.xml")
+        )
     files = [file for folder in folders if (file := Path(folder, "yarn-site.xml")).is_file()]
     if not files:
-        raise CannotStart(f"the master yarn needs yarn-site.xml, there is none in {' or '.join(folders)}")
+        raise CannotStart(
+            sentence("the master yarn needs yarn-site.xml, which is not in {folders}", folders=", ".join(folders))
+        )
     settings = _properties(files[-1])
     if settings is None:
         return []

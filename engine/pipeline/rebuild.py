@@ -2,8 +2,8 @@
 
 There are two steps, and only small values pass through the JVM. First, each split of a log becomes a part
 (:mod:`rebuild_parts`) in a staged folder beside the output, which all executors must see. Then ranges of queues and
-single index files are built from the parts, side by side. At the end the staged folder is renamed to the output: it is
-there completely, or not at all.
+single index files are built from the parts in parallel. At the end the staged folder is renamed to the output, so the
+output is complete or absent.
 
 A run that was killed leaves its staged folder, and the next run with the same plan reuses the complete pieces in it. A
 run that is stopped, or fails with an error, removes it. Only one run at a time uses it.
@@ -46,16 +46,15 @@ if TYPE_CHECKING:
 
 
 RANGE_BYTES = 64 << 20
-"""Bytes of queue entries that one task builds, but for a single queue that has more."""
+"""Bytes of queue entries that one task builds, except for a single larger queue."""
 _NO_TOPICS_KNOWN = TopicsKnown(frozenset(), frozenset(), 0, are_known=False)
 _SCHEMA = "store int, kind string, queues bigint, entries bigint"
 
 
 @dataclass(slots=True)
 class Rebuilt:
-    """Result of rebuilding one store. ``damaged`` counts spans of the log that are no units (``damaged_bytes``
-    long), ``stale`` units that are not where they say: neither has an entry. ``reused`` counts pieces of an earlier
-    run.
+    """Result of rebuilding one store. ``damaged`` counts damaged ranges of the log (``damaged_bytes`` long), ``stale``
+    units whose physical offset is not their position; neither has an entry. ``reused`` counts pieces of an earlier run.
     """
 
     path: str
@@ -74,9 +73,7 @@ class Rebuilt:
 
 @dataclass(frozen=True, slots=True)
 class PartTask:
-    """A split that becomes a part: the ``number``-th of its store, in the folder ``work``. Without a split it is
-    an empty one.
-    """
+    """A split to write as part ``number`` of its store in the folder ``work``. Without a split the part is empty."""
 
     work: str
     number: int
@@ -87,7 +84,7 @@ class PartTask:
 @dataclass(frozen=True, slots=True)
 class QueueTask:
     """Queues from ``start_key`` up to ``stop_key`` to be built below ``root``; ``marker`` is written when they are
-    whole. ``weight`` is about how many bytes that takes.
+    complete. ``weight`` is their approximate size in bytes.
     """
 
     store: int
@@ -152,19 +149,19 @@ def rebuild(
 
 
 class Run(Protocol):
-    """Carries out tasks: each share is one, ``work`` gives batches of rows for it."""
+    """Runs tasks. Each share is one task, for which ``work`` yields batches of rows."""
 
     @property
     def cores(self) -> int:
-        """Number of tasks that run side by side."""
+        """Number of tasks that run in parallel."""
 
     def __call__(self, shares: Sequence[Sequence[Any]], work: tasks.Work, schema: str) -> list[dict[str, Any]]:
-        """The rows of all tasks, which are as ``schema`` says."""
+        """Return the rows of all tasks, with the columns of ``schema``."""
 
 
 @dataclass(frozen=True, slots=True)
 class SparkTasks:
-    """Tasks as those of a Spark session."""
+    """Runs tasks in a Spark session."""
 
     spark: SparkSession
 
@@ -178,14 +175,14 @@ class SparkTasks:
 
 
 def _plan_text(stores: Sequence[StoreFacts], by_store: Sequence[Sequence[Split]]) -> str:
-    """Describe everything that the output depends on, in text that is the same for the same input."""
+    """Return a text of everything that the output depends on: equal for equal input."""
     facts_of_plan: list[Any] = [__version__]
     for facts, splits in zip(stores, by_store, strict=True):
         sizes = {split.path: (split.file_size, Path(split.path).stat().st_mtime_ns) for split in splits}
         topics = facts.topics
         topic_facts = (sorted(topics.folders), sorted(topics.listed), topics.newest, topics.are_known)
         facts_of_plan.append(
-            (facts.path, facts.label, facts.first, facts.stop, repr(replace(facts.config, given=frozenset())))
+            (facts.path, facts.label, facts.start_offset, facts.stop, repr(replace(facts.config, given=frozenset())))
         )
         facts_of_plan.append((sorted(facts.batch_topics), topic_facts, sorted(sizes.items())))
         facts_of_plan.append([(split.path, split.start, split.stop) for split in splits])
@@ -203,7 +200,7 @@ def _make_parts(
     done: Sequence[Rebuilt],
     watch: Watch | None,
 ) -> None:
-    waiting: list[PartTask] = []
+    pending: list[PartTask] = []
     for number, (facts, splits) in enumerate(zip(stores, by_store, strict=True)):
         work = staging / WORK / str(number)
         work.mkdir(exist_ok=True)
@@ -212,24 +209,24 @@ def _make_parts(
             if path_of(work, part_number, "json").exists():
                 done[number].reused += 1
             else:
-                waiting.append(PartTask(str(work), part_number, lean, split))
+                pending.append(PartTask(str(work), part_number, lean, split))
     if watch is not None:
-        watch.step("reading the logs", sum(tasks.size_of(task.split) for task in waiting if task.split is not None))
+        watch.step("reading the logs", sum(tasks.size_of(task.split) for task in pending if task.split is not None))
     work_of = partial(_write_parts, watch.counter if watch is not None else None)
-    if waiting:
-        run(_share_out(waiting, run.cores), work_of, _SCHEMA)
+    if pending:
+        run(_share_out(pending, run.cores), work_of, _SCHEMA)
     for number, (facts, splits) in enumerate(zip(stores, by_store, strict=True)):
-        repeated = _badly_joined(staging / WORK / str(number), replace(facts, topics=_NO_TOPICS_KNOWN), splits)
+        repeated = _unjoined_parts(staging / WORK / str(number), replace(facts, topics=_NO_TOPICS_KNOWN), splits)
         if repeated:
             run([[task] for task in repeated], work_of, _SCHEMA)
 
 
-def _badly_joined(work: Path, facts: StoreFacts, splits: Sequence[Split]) -> list[PartTask]:
-    """Return the parts that must be made again: where the splits of a file do not join, its first one takes all of
-    it.
+def _unjoined_parts(work: Path, facts: StoreFacts, splits: Sequence[Split]) -> list[PartTask]:
+    """Return the parts that must be written again. If the splits of a file do not join, its first split takes the
+    complete file.
     """
     ends = [
-        SplitEnd(part.first, part.behind)
+        SplitEnd(part.first_offset, part.next_offset)
         for part in (read_part(work, part_number) for part_number in range(len(splits)))
     ]
     paths = broken_seams(list(zip(splits, ends, strict=True)))
@@ -243,12 +240,12 @@ def _badly_joined(work: Path, facts: StoreFacts, splits: Sequence[Split]) -> lis
     return tasks_again
 
 
-def _share_out(waiting: Sequence[PartTask], cores: int) -> list[list[PartTask]]:
+def _share_out(pending: Sequence[PartTask], cores: int) -> list[list[PartTask]]:
     """Group tasks of about equal bytes, as :func:`tasks.share_out` makes them."""
-    shares = tasks.share_out([task.split for task in waiting if task.split is not None], cores)
+    shares = tasks.share_out([task.split for task in pending if task.split is not None], cores)
     task_groups, position = [], 0
     for share in shares:
-        task_groups.append(list(waiting[position : position + len(share)]))
+        task_groups.append(list(pending[position : position + len(share)]))
         position += len(share)
     return task_groups
 
@@ -261,7 +258,7 @@ def _write_parts(counter: Counter | None, share: Sequence[PartTask]) -> Iterator
 
 
 def write_part(task: PartTask) -> int:
-    """Make one split a part, and give how many units it has. Raises ``OSError``."""
+    """Write one split as a part. Return its number of units. Raises ``OSError``."""
     topics, levels = TopicTable(), task.facts.config.delay_levels()
     with PartWriter(Path(task.work), task.number, task.facts, topics) as writer:
         blocks = read_split(task.split, crc=False, topics=topics, levels=levels) if task.split is not None else ()
@@ -288,7 +285,7 @@ class _Count:
 def _pieces(
     number: int, facts: StoreFacts, staging: Path, parts: int, done: Rebuilt, begun: int, cores: int
 ) -> list[QueueTask | IndexTask]:
-    """List the queues and index files to build of one store, and count what is known of it by now."""
+    """List the queues and index files to build of one store, and add the counts of its parts to ``done``."""
     work, root = staging / WORK / str(number), staging / TREE / facts.label
     weights: dict[Key, int] = defaultdict(int)
     first_of: dict[str, int] = {}
@@ -328,19 +325,19 @@ def _pieces(
 
 
 def ranges(weights: dict[Key, int], cores: int) -> list[tuple[Key, Key | None, int]]:
-    """Ranges of queues [low, high) of about equal weight, which is given too, none much above :data:`RANGE_BYTES`; the
-    last is open.
+    """Return ranges of queues (first key, end key or None, weight) of about equal weight, at most about
+    :data:`RANGE_BYTES`. The last range has no end key.
     """
     total = sum(weights.values())
     goal = min(RANGE_BYTES, -(-total // max(cores, 1)))
-    lows: list[Key] = []
+    start_keys: list[Key] = []
     filled: list[int] = []
     for key in sorted(weights):
-        if not lows or filled[-1] >= goal:
-            lows.append(key)
+        if not start_keys or filled[-1] >= goal:
+            start_keys.append(key)
             filled.append(0)
         filled[-1] += weights[key]
-    return list(zip(lows, [*lows[1:], None], filled, strict=False))
+    return list(zip(start_keys, [*start_keys[1:], None], filled, strict=False))
 
 
 def group_pieces(pieces: Sequence[QueueTask | IndexTask], cores: int) -> list[list[QueueTask | IndexTask]]:
@@ -360,16 +357,16 @@ def group_pieces(pieces: Sequence[QueueTask | IndexTask], cores: int) -> list[li
 def _build(run: Run, pieces: Sequence[QueueTask | IndexTask], done: Sequence[Rebuilt], watch: Watch | None) -> None:
     if watch is not None:
         watch.step("building queues and index")
-    waiting = []
+    pending = []
     for piece in pieces:
         recorded = _read_marker(piece.marker)
         if recorded is None:
-            waiting.append(piece)
+            pending.append(piece)
         else:
             done[piece.store].reused += 1
             _add(done[piece.store], *recorded)
-    if waiting:
-        for row in run(group_pieces(waiting, run.cores), build_pieces, _SCHEMA):
+    if pending:
+        for row in run(group_pieces(pending, run.cores), build_pieces, _SCHEMA):
             _add(done[row["store"]], row["kind"], row["queues"], row["entries"])
 
 
@@ -391,7 +388,7 @@ def _read_marker(marker: str) -> tuple[str, int, int] | None:
 
 
 def build_pieces(share: Sequence[QueueTask | IndexTask]) -> Iterator[pa.RecordBatch]:
-    """Build what the tasks name; a row each tells what that was. Raises ``OSError``."""
+    """Build the queues or index file of each task, and yield a row with their counts. Raises ``OSError``."""
     import pyarrow as pa
 
     for task in share:
@@ -428,9 +425,9 @@ PLAN, WORK, TREE, DONE = "plan.json", "work", "tree", "done"
 
 @contextmanager
 def staged(out: Path, plan: str, now: Clock) -> Iterator[tuple[Path, int]]:
-    """The folder beside ``out`` in which everything grows, and when (ms) the run began whose work it holds.
+    """Yield the staged folder beside ``out``, and the time (ms) at which the run began whose work it contains.
 
-    It is taken away at the end of the block, however that ends. Raises :class:`StoreError` where another run has it.
+    It is removed at the end of the block in any case. Raises :class:`StoreError` if another run uses it.
     """
     out.parent.mkdir(parents=True, exist_ok=True)
     staging = out.parent / f".{out.name}.rebuild"
@@ -450,7 +447,7 @@ def staged(out: Path, plan: str, now: Clock) -> Iterator[tuple[Path, int]]:
 
 
 def _begin(staging: Path, plan: str, now: Clock) -> int:
-    """Keep the results of an earlier run of the same plan, else begin anew; return when that run began (ms)."""
+    """Reuse the results of an earlier run of the same plan, or begin again. Return when that run began (ms)."""
     try:
         stored_plan = json.loads((staging / PLAN).read_text(encoding="utf-8"))
     except (OSError, ValueError):

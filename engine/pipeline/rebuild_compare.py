@@ -48,7 +48,7 @@ class Difference:
     """The entries of a queue or of the index in the store (``entries``), and how they differ from the rebuilt ones.
 
     The first places are queue offsets (of a batch queue: numbers of entries), for the index offsets into the log; None
-    where there is none.
+    if there is none.
     """
 
     store: str
@@ -66,7 +66,7 @@ class Difference:
 
     @property
     def same(self) -> bool:
-        """Return whether nothing differs."""
+        """Return True if nothing differs."""
         return not (self.missing or self.extra or self.different)
 
     def count(self, name: str, matches: Bools, numbers: Int64) -> None:
@@ -77,7 +77,7 @@ class Difference:
         setattr(self, name, getattr(self, name) + match_count)
 
     def row(self) -> list[Any]:
-        """The values of a row of :data:`SCHEMA`."""
+        """Return the values of a row of :data:`SCHEMA`."""
         return [
             self.store,
             self.what,
@@ -115,7 +115,7 @@ def compare_tasks(facts: StoreFacts, built: Path, cores: int) -> list[CompareTas
 
 
 def compare(share: Sequence[CompareTask]) -> Iterator[pa.RecordBatch]:
-    """A row of :data:`SCHEMA` for each queue and index of the tasks. Raises ``OSError``."""
+    """Yield a row of :data:`SCHEMA` for each queue and index of the tasks. Raises ``OSError``."""
     import pyarrow as pa
 
     kinds = {"string": pa.string(), "int": pa.int32(), "bigint": pa.int64()}
@@ -131,7 +131,7 @@ def compare(share: Sequence[CompareTask]) -> Iterator[pa.RecordBatch]:
 
 
 def queues_below(root: Path) -> Iterator[Key]:
-    """The queues that have a folder."""
+    """Yield the queues that have a folder."""
     paths = StorePaths(root)
     for tree in (paths.consumequeue, paths.batchconsumequeue):
         for topic in sorted(_names(tree)):
@@ -193,7 +193,7 @@ def compare_queue(facts: StoreFacts, built: Path, key: Key) -> Difference:
         a, b = old.read(start_entry, stop_entry), new.read(start_entry, stop_entry)
         numbers = np.arange(start_entry, stop_entry)
         is_stored, is_rebuilt = _is_written(a), _is_written(b)
-        expired = is_stored & (a["physical_offset"] < facts.first) & ~is_rebuilt
+        expired = is_stored & (a["physical_offset"] < facts.start_offset) & ~is_rebuilt
         differ = (a["physical_offset"] != b["physical_offset"]) | (a["size"] != b["size"])
         both_ext = (a["tags_code"] < 0) & (b["tags_code"] < 0) & facts.config.enable_consume_queue_ext
         differ |= (a["tags_code"] != b["tags_code"]) & ~both_ext
@@ -219,7 +219,7 @@ def _compare_batch(facts: StoreFacts, built: Path, key: Key) -> Difference:
     position = old.first
     while position < old.stop:
         rows = old.read(position, min(position + CHUNK_ENTRIES, old.stop))
-        is_expired = (rows["size"] > 0) & (rows["physical_offset"] < facts.first)
+        is_expired = (rows["size"] > 0) & (rows["physical_offset"] < facts.start_offset)
         leading = len(rows) if is_expired.all() else int(np.argmin(is_expired))
         difference.expired += leading
         position += leading
@@ -251,9 +251,9 @@ class _Index:
         for name in sorted(_names(folder)):
             path = folder / name
             if name.isdigit() and path.stat().st_size >= geometry.entry_position(1):
-                self._look_at(path, geometry)
+                self._add_file(path, geometry)
 
-    def _look_at(self, path: Path, geometry: Geometry) -> None:
+    def _add_file(self, path: Path, geometry: Geometry) -> None:
         with path.open("rb", buffering=0) as file:
             header = decode_header(os.pread(file.fileno(), HEADER_SIZE, 0))
         count = max(min(header.entries, (path.stat().st_size - geometry.entry_position(1)) // CQ_UNIT_SIZE), 0)
@@ -266,7 +266,7 @@ class _Index:
                 self._chunks.append((path, position, rows, int(offsets.min()), int(offsets.max())))
 
     def edges(self) -> list[int]:
-        """Return offsets into the log between which lie about as many entries as are read together."""
+        """Return log offsets that divide the entries into chunks that are read together."""
         return sorted({lowest for *_, lowest, _ in self._chunks})
 
     @property
@@ -275,7 +275,9 @@ class _Index:
         return max((highest for *_, highest in self._chunks), default=-1)
 
     def between(self, start_offset: int, stop_offset: int) -> npt.NDArray[np.void]:
-        """Return the index entries that point to offsets [low, high): rows of (offset, hash), each once, in order."""
+        """Return the index entries that point to offsets [start_offset, stop_offset): rows of (offset, hash), each
+        once, in order.
+        """
         link_arrays = [np.zeros(0, _LINK)]
         for path, position, rows, smallest, largest in self._chunks:
             if smallest < stop_offset and largest >= start_offset:
@@ -308,7 +310,7 @@ def compare_index(facts: StoreFacts, built: Path) -> Difference:
         if start_offset >= stop_offset:
             continue
         a, b = old.between(start_offset, stop_offset), new.between(start_offset, stop_offset)
-        expired = a["offset"] < facts.first
+        expired = a["offset"] < facts.start_offset
         difference.expired += int(np.count_nonzero(expired))
         missing, extra = ~np.isin(b, a), ~np.isin(a, b) & ~expired
         if missing.any() or extra.any():
@@ -322,7 +324,7 @@ def compare_index(facts: StoreFacts, built: Path) -> Difference:
 
 def _tag_links(facts: StoreFacts, offsets: Int64) -> npt.NDArray[np.void]:
     """Return the tag entries (offset, hash) of the units between the least and the largest of ``offsets``. They may
-    be present or absent: releases from 5.4 on write them, and stores change hands.
+    be present or absent: only releases from 5.4 on write them, and a store may have been written by several releases.
     """
     start_offset, stop_offset = int(offsets.min()), int(offsets.max()) + 1
     topics, links = TopicTable(), [np.zeros(0, _LINK)]

@@ -200,7 +200,7 @@ class BuiltQueue:
 def _continues(previous_run: tuple[npt.NDArray[np.void], Int64], group: Group) -> bool:
     """Return whether a run continues the one before it, in its queue and in the log."""
     entries, offsets = previous_run
-    return int(offsets[-1]) + 1 == group.first and int(entries["physical_offset"][-1]) < group.physical
+    return int(offsets[-1]) + 1 == group.first_entry and int(entries["physical_offset"][-1]) < group.physical
 
 
 class BitMaps:

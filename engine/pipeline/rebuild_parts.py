@@ -59,14 +59,15 @@ Int64 = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class StoreFacts:
-    """Facts of a store's files and tables before its log is read: where the log begins and ends (bytes; None: as far
-    as it goes), how the queues are made, which topics are known. ``label`` is the store's folder below the
-    output, empty where it is the only one.
+    """Facts of a store's files and tables, collected before its log is read.
+
+    The log is read from ``start_offset`` to ``stop`` (None: to its end). ``label`` is the store's folder below the
+    output, "" for the only store.
     """
 
     path: str
     label: str
-    first: int
+    start_offset: int
     stop: int | None
     config: MessageStoreConfig
     batch_topics: frozenset[str]
@@ -75,15 +76,15 @@ class StoreFacts:
 
 
 class Group(NamedTuple):
-    """Entries of one queue in a chunk: ``size`` bytes at ``position`` of the part's entries. ``first`` is the queue
-    offset of a :data:`RUN`'s first entry, ``physical`` the offset into the log that the group's first entry holds.
+    """Entries of one queue in a chunk: ``size`` bytes at ``position`` of the part's entries. ``first_entry`` is the
+    queue offset of a :data:`RUN`'s first entry, ``physical`` the physical offset that the group's first entry has.
     """
 
     topic: str
     queue_id: int
     shape: int
     rows: int
-    first: int
+    first_entry: int
     position: int
     size: int
     physical: int
@@ -96,8 +97,11 @@ class Group(NamedTuple):
 
 @dataclass(slots=True)
 class Part:
-    """The directory of a part. ``later_units`` says that units stand behind the one that has the last key; ``first``
-    and ``behind`` are where the split's first thing and the next split's begin, ``ends`` says that the log ends here.
+    """The directory of a part.
+
+    ``later_units`` is True if units follow the one that has the last key. ``first_offset`` and ``next_offset`` are the
+    offsets of the first unit, blank or damage of the split and of the next split. ``ends`` is True if the log ends in
+    this split.
     """
 
     units: int = 0
@@ -107,8 +111,8 @@ class Part:
     damaged_bytes: int = 0
     stale: int = 0
     bytes: int = 0
-    first: int = -1
-    behind: int = -1
+    first_offset: int = -1
+    next_offset: int = -1
     ends: bool = False
     chunks: list[list[Group]] = field(default_factory=list)
 
@@ -119,7 +123,7 @@ def path_of(folder: Path, number: int, kind: str) -> Path:
 
 
 def read_part(folder: Path, number: int) -> Part:
-    """The directory of a part that is whole. Raises ``OSError``."""
+    """Return the directory of a complete part. Raises ``OSError``."""
     raw = json.loads(path_of(folder, number, "json").read_text(encoding="ascii"))
     topics = raw.pop("topics")
     chunks = [[Group(topics[row[0]], *row[1:]) for row in chunk] for chunk in raw.pop("chunks")]
@@ -127,7 +131,7 @@ def read_part(folder: Path, number: int) -> Part:
 
 
 class PartWriter:
-    """Takes the blocks of one split in their order and writes the part ``number`` into ``folder``; a context manager.
+    """Writes the blocks of one split, added in their order, as part ``number`` into ``folder``. A context manager.
 
     Memory is a chunk of rows. All of it may raise ``OSError``.
     """
@@ -154,14 +158,14 @@ class PartWriter:
         self._keys.close()
 
     def damage(self, damage: Damage) -> None:
-        """Count a place of the log that holds no unit."""
+        """Count a damaged range of the log."""
         if self._facts.stop is None or damage.offset < self._facts.stop:
             self.part.damaged += 1
             self.part.damaged_bytes += damage.size
 
     def end(self, split_end: SplitEnd) -> None:
-        """Note the end of the split, which was read."""
-        self.part.first, self.part.behind, self.part.ends = (
+        """Record where the split ends, after its last block."""
+        self.part.first_offset, self.part.next_offset, self.part.ends = (
             split_end.first_offset,
             split_end.next_offset,
             bool(split_end.why),
@@ -188,7 +192,7 @@ class PartWriter:
             self._flush()
 
     def finish(self) -> Part:
-        """Write what waits and, last of all, the directory."""
+        """Write the rows in memory and, last of all, the directory."""
         self._flush()
         part = self.part
         topics: dict[str, int] = {}
@@ -202,7 +206,7 @@ class PartWriter:
         facts = self._facts
         units = len(units_of(columns))
         offset = columns.offset[:units]
-        lower = int(np.searchsorted(offset, facts.first))
+        lower = int(np.searchsorted(offset, facts.start_offset))
         upper = units if facts.stop is None else int(np.searchsorted(offset, facts.stop))
         is_true = columns.physical_offset[lower:upper] == offset[lower:upper]
         rows = np.arange(lower, upper)
@@ -225,7 +229,7 @@ class PartWriter:
         self.part.later_units = key_hashes.later_units
 
     def _special(self, columns: UnitColumns, rows: Int64) -> npt.NDArray[np.bool_] | None:
-        """Return which of the rows make more than 20 bytes in a queue; None where none does."""
+        """Return a mask of the rows whose queue entry is not a plain one of 20 bytes; None if all are plain."""
         if self._ext:
             return np.ones(len(rows), np.bool_)
         known_count, batch_numbers = self._batch_ids
@@ -243,7 +247,7 @@ class PartWriter:
         return is_special if is_special.any() else None
 
     def _take_one(self, columns: UnitColumns, row: int, *, light: bool) -> None:
-        """Add a unit that is decoded by itself: its own entry where the rows do not give it, and its light ones."""
+        """Add one unit that must be decoded: its own entry if it is not plain, and its entries in light queues."""
         position, size = int(columns.offset[row]) - columns.base, int(columns.size[row])
         request = unit_check.check(columns.buffer.data[position : position + size], 0, size, self._rules, body=False)
         if not isinstance(request, Request) or request.sys_flag & TRANSACTION_MASK not in (0, COMMIT):
@@ -367,5 +371,5 @@ def decode_group(group: Group, data: memoryview) -> tuple[npt.NDArray[np.void], 
     """(entries as rows of ``dtypes.CQ_UNIT``, queue offsets) of a :data:`RUN` or :data:`ROWS_OF` from its bytes."""
     entries = np.frombuffer(data, CQ_UNIT, group.rows)
     if group.shape == RUN:
-        return entries, np.arange(group.first, group.first + group.rows)
+        return entries, np.arange(group.first_entry, group.first_entry + group.rows)
     return entries, np.frombuffer(data, np.int64, group.rows, group.rows * CQ_UNIT.itemsize)

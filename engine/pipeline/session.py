@@ -20,10 +20,11 @@ from engine.pipeline.java_session import Running, end, launch, names_this_proces
 from engine.pipeline.reachable import check_reachable, timeout_for
 from engine.pipeline.spark_internals.java_process import (
     forget_java,
-    gives_an_executor,
-    hear_py4j,
+    has_executor,
+    restore_py4j_logging,
     without_last_words,
 )
+from engine.sentences import sentence
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -59,11 +60,19 @@ def start(
     """
     if (running_session := _Current.running) is not None:
         if running_session.master != master:
-            raise CannotStart(f"a session on {running_session.master} runs in this process, another on {master} cannot")
+            raise CannotStart(
+                sentence(
+                    "this process already has a session on {running}, so none on {master} can start",
+                    running=running_session.master,
+                    master=master,
+                )
+            )
         return running_session.spark
     lacking = [name for name in NEEDED if importlib.util.find_spec(name) is None]
     if lacking:
-        raise CannotStart(f"the pipeline needs {', '.join(lacking)}: pip install 'storescope[spark]'")
+        raise CannotStart(
+            sentence("the pipeline needs {packages}: pip install 'storescope[spark]'", packages=", ".join(lacking))
+        )
     java = find_java()
     if timeout_s is None:
         timeout_s = timeout_for(master)
@@ -99,7 +108,7 @@ def stop() -> None:
         process.wait()
         running.log.close()
         running.scratch.give_up()
-        hear_py4j()
+        restore_py4j_logging()
 
 
 def abandon() -> None:
@@ -127,7 +136,9 @@ def _open_log(log_file: str | Path | None) -> IO[bytes]:
         path.parent.mkdir(parents=True, exist_ok=True)
         return path.open("ab")
     except OSError as error:
-        raise CannotStart(f"the log file cannot be written: {error.strerror}", file=str(path)) from error
+        raise CannotStart(
+            sentence("the log file cannot be written: {reason}", reason=sentence(error.strerror or "")), file=str(path)
+        ) from error
 
 
 def _await_executor(running: Running, timeout_s: float) -> None:
@@ -136,14 +147,18 @@ def _await_executor(running: Running, timeout_s: float) -> None:
         return
     until = time.monotonic() + timeout_s
     while time.monotonic() < until:
-        has_executor = gives_an_executor(running.spark)
-        if has_executor:
+        executor_exists = has_executor(running.spark)
+        if executor_exists:
             return
-        if has_executor is None:
+        if executor_exists is None:
             break
         time.sleep(0.2)
     stop()
     raise CannotStart(
-        f"the master {running.master} gave no executor within {timeout_s:g} s; what Spark said stands in "
-        f"{running.log.name}"
+        sentence(
+            "the master {master} provided no executor within {seconds:g} s; Spark's messages are in {file}",
+            master=running.master,
+            seconds=timeout_s,
+            file=running.log.name,
+        )
     )

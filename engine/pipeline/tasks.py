@@ -231,7 +231,7 @@ class LocalRunner:
         batches: list[pa.RecordBatch] = []
         for share in shares:
             if self._cancelled:
-                raise Cancelled("stopped; nothing was left behind")
+                raise Cancelled(sentence("stopped; nothing was left behind"))
             batches += work(share)
             stage.numCompletedTasks += 1
         stage.numActiveTasks = 0

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.pipeline.java import CannotStart
+from engine.sentences import sentence
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -37,10 +38,11 @@ def check_workers_python(spark: SparkSession) -> None:
     context = spark.sparkContext
     named = str(context.pythonExec)
     executable = shutil.which(named)
-    problem = f"Spark's workers would be {named}"
-    remedy = f"set PYSPARK_PYTHON={sys.executable} before the session begins"
+    remedy = sentence("set PYSPARK_PYTHON={python} before the session begins", python=sys.executable)
     if executable is None:
-        raise CannotStart(f"{problem}, and there is none that runs: {remedy}")
+        raise CannotStart(
+            sentence("Spark's workers would use {python}, which does not exist: {remedy}", python=named, remedy=remedy)
+        )
     if _is_same_python(executable, sys.executable):
         return
     try:
@@ -48,12 +50,31 @@ def check_workers_python(spark: SparkSession) -> None:
             [executable, "-c", _ASK, *_Needed], capture_output=True, text=True, check=True, timeout=_PYTHON_TIMEOUT_S
         )
     except (OSError, subprocess.SubprocessError) as error:
-        raise CannotStart(f"{problem} ({executable}), which does not run: {remedy}") from error
+        raise CannotStart(
+            sentence(
+                "Spark's workers would use {python}, which does not run: {remedy}", python=executable, remedy=remedy
+            )
+        ) from error
     version, lacking = answer.stdout.split("\n")[:2]
     if version != str(context.pythonVer):
-        raise CannotStart(f"{problem} ({executable}), a Python {version}, and this is {context.pythonVer}: {remedy}")
+        raise CannotStart(
+            sentence(
+                "Spark's workers would use {python}, a Python {version}, and this is {own}: {remedy}",
+                python=executable,
+                version=version,
+                own=str(context.pythonVer),
+                remedy=remedy,
+            )
+        )
     if lacking:
-        raise CannotStart(f"{problem} ({executable}), which does not have {lacking}: {remedy}")
+        raise CannotStart(
+            sentence(
+                "Spark's workers would use {python}, which lacks {packages}: {remedy}",
+                python=executable,
+                packages=lacking,
+                remedy=remedy,
+            )
+        )
 
 
 def _is_same_python(executable: str, other_executable: str) -> bool:

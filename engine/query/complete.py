@@ -17,7 +17,7 @@ from engine.sentences import msgid
 
 Sort = Literal["field", "operator", "value", "word"]
 Values = Callable[[str], Iterable[str]]
-"""Known texts of a field (``topic``, ``properties.color``), offered behind operators; for ``properties`` the names."""
+"""Known values of a field (``topic``, ``properties.color``), offered after operators; for ``properties``, the names."""
 
 _ORDER_OPERATORS = ("=", "!=", "<", "<=", ">", ">=", "between", "in (", "is null", "is not null")
 _TEXT_TESTS = (
@@ -108,9 +108,9 @@ def _end_of_word(text: str, start: int, cursor: int) -> int:
 def _candidates(tokens: list[Token], typed: str, values: Values | None) -> list[tuple[str, Sort, str]]:
     last_token = tokens[-1] if tokens else None
     word = _word(last_token)
-    if last_token is None or (word in _JOINS and not _opens_list(tokens) and not _closes_between(tokens)):
+    if last_token is None or (word in _JOINS and not _opens_list(tokens) and not _is_between_and(tokens)):
         return _fields(values)
-    if word in _COMPARING or _opens_list(tokens) or _closes_between(tokens):
+    if word in _COMPARING or _opens_list(tokens) or _is_between_and(tokens):
         return _values(_field_before(tokens), typed, values)
     if word == "is":
         return [("null", "word", "absent"), ("not null", "word", "present")]
@@ -185,7 +185,7 @@ def _opens_list(tokens: list[Token]) -> bool:
     return len(tokens) > 1 and tokens[-1].text == "(" and _word(tokens[-2]) == "in"
 
 
-def _closes_between(tokens: list[Token]) -> bool:
+def _is_between_and(tokens: list[Token]) -> bool:
     """Return True if the last word is the ``and`` of a ``between``."""
     if _word(tokens[-1]) not in ("and", "&&"):
         return False

@@ -127,8 +127,8 @@ def or_(text: str, other_text: str) -> str:
     return _join("or", text, other_text, tree.OR)
 
 
-def _join(word: str, first: str, other_text: str, level: int) -> str:
-    sides = [text.strip() for text in (first, other_text) if text.strip()]
+def _join(word: str, text: str, other_text: str, level: int) -> str:
+    sides = [text.strip() for text in (text, other_text) if text.strip()]
     nodes = [parse(text, zone=UTC).tree for text in sides]
     if len(sides) < 2:
         return "".join(sides)

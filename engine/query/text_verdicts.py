@@ -184,9 +184,9 @@ class _TextCondition:
                 return None if results is None else _verdicts(results == block_texts.NULL, negated=negated)
         return None
 
-    def _ask(self, how: block_texts.MatchKind, text: str, *, negated: bool) -> Verdicts | None:
+    def _ask(self, match_kind: block_texts.MatchKind, text: str, *, negated: bool) -> Verdicts | None:
         sought = block_texts.searchable(text)
-        results = None if sought is None else self._texts.match(how, sought, keys=self._keys)
+        results = None if sought is None else self._texts.match(match_kind, sought, keys=self._keys)
         return None if results is None else _text_verdicts(results, negated=negated)
 
     def _like(self, pattern: str, *, negated: bool) -> Verdicts | None:
@@ -194,12 +194,12 @@ class _TextCondition:
         plain = _PLAIN_LIKE.fullmatch(pattern)
         if plain is None or (plain[1] and not plain[2] and plain[3]):
             return None
-        how: block_texts.MatchKind = "contains" if plain[1] and plain[3] else "endswith" if plain[1] else "equal"
-        return self._within_limit("startswith" if plain[3] and not plain[1] else how, plain[2], negated=negated)
+        match_kind: block_texts.MatchKind = "contains" if plain[1] and plain[3] else "endswith" if plain[1] else "equal"
+        return self._within_limit("startswith" if plain[3] and not plain[1] else match_kind, plain[2], negated=negated)
 
-    def _within_limit(self, how: block_texts.MatchKind, text: str, *, negated: bool) -> Verdicts | None:
+    def _within_limit(self, match_kind: block_texts.MatchKind, text: str, *, negated: bool) -> Verdicts | None:
         """Compare as patterns do, which see only the beginning of a text. Longer texts stay open."""
-        verdicts_ = self._ask(how, text, negated=negated)
+        verdicts_ = self._ask(match_kind, text, negated=negated)
         if verdicts_ is not None:
             verdicts_[self._texts.sizes > REGEX_LIMIT] = PERHAPS
         return verdicts_

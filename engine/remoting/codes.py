@@ -1,6 +1,6 @@
 """The one table of requests: number, RocketMQ's name, header fields with their types, and the page that describes it.
 
-It is the source of the checks of a request's mandatory fields, and of the names in answers and in the log. Java:
+The checks of mandatory fields and the names in responses and logs come from it. Java:
 ``RequestCode``, ``ResponseCode``, and a header class for each request.
 """
 
@@ -194,16 +194,16 @@ def see(like: Release) -> str:
 
 
 def invalid(like: Release) -> ResponseCode:
-    """The code of what is wrong with a request: a release before 5.x has none of its own."""
+    """Return the response code for an invalid request. Releases before 5.x have no code of their own for it."""
     return ResponseCode.SYSTEM_ERROR if of(like).major < 5 else ResponseCode.INVALID_PARAMETER
 
 
 NOT_SET = "not set any response code"
-"""The remark of answers for which RocketMQ sets none."""
+"""Remark of responses for which RocketMQ sets none."""
 
 
 class Refused(Exception):
-    """A request is refused: the answer has this code, this remark and these header fields."""
+    """The request is refused with a response of this code, remark and header fields."""
 
     def __init__(self, code: int, remark: str, fields: dict[str, str] | None = None) -> None:
         super().__init__(remark)
@@ -212,7 +212,7 @@ class Refused(Exception):
 
 
 class WrongRequest(Refused):
-    """A request lacks a mandatory field, or has one that cannot be read; the sentence is its answer."""
+    """A request lacks a mandatory field, or has an invalid one. The remark is the message."""
 
     def __init__(self, remark: str) -> None:
         super().__init__(ResponseCode.SYSTEM_ERROR, remark)
@@ -232,20 +232,20 @@ class HeaderField:
 
 @dataclass(frozen=True)
 class Request:
-    """A request that a server knows."""
+    """A request that a server supports."""
 
     code: RequestCode
     page: str
     """Page of the documentation that describes the request."""
     fields: tuple[HeaderField, ...]
     is_strict: bool = False
-    """Text that is no number is an error, as where Java decodes without reflection (``FastCodesHeader``)."""
+    """True: text that is not a number is an error, as in Java's headers without reflection (``FastCodesHeader``)."""
 
     def read(self, command: Command) -> dict[str, str | int | bool | None]:
         """Return the header fields with their types, None for what is absent. Raises :class:`WrongRequest`.
 
-        Text that is no number counts as absent, as with most of Java's decoders, and whatever is true is "true" in any
-        case.
+        Text that is not a number counts as absent, as in most of Java's decoders. Booleans are true if their text is
+        "true", in upper or lower case.
         """
         values: dict[str, str | int | bool | None] = {}
         fields = command.fields
@@ -270,7 +270,7 @@ _SIGNED = re.compile(r"[+-]\d+")
 
 
 def _number(bits: int) -> Callable[[str], int | None]:
-    """Parse as Java's ``Integer.parseInt`` and ``Long.parseLong`` do: digits of any script and a sign, in ``bits``."""
+    """Return a parser like Java's ``Integer.parseInt`` and ``Long.parseLong``: digits of any script and a sign."""
     end = 1 << (bits - 1)
 
     @lru_cache(maxsize=1024)  # a client sends the same few all the time
@@ -297,8 +297,10 @@ _PARSED: dict[str, Callable[[str], int | bool | None] | None] = {
 
 
 def _row(code: RequestCode, page: str, fields: str = "", letters: str = "", *, is_strict: bool = False) -> Request:
-    """``fields``: names with ``:int``, ``:long``, ``:bool`` behind what is no text, ``?`` behind what may be absent.
-    With ``letters`` each is sent under the letter in its place.
+    """Return a row.
+
+    ``fields`` are names, followed by ``:int``, ``:long`` or ``:bool`` if not text, and ``?`` if optional. With
+    ``letters`` each field is sent under the letter at its position.
     """
     read = []
     for number, word in enumerate(fields.split()):
@@ -348,7 +350,7 @@ NAME_SERVER = (
         "electionPriority:int?",
     ),
 )
-"""What a name server answers."""
+"""Requests that a name server answers."""
 
 
 _LONG_SEND = (
@@ -377,9 +379,9 @@ _PASSED_ON = (
         "consumerGroup clientId? msgId? brokerName?",
     ),
 )
-"""What a broker is asked for a client, and asks of that client."""
+"""Requests that a broker passes on to a client."""
 
-_LOOK = "consumerGroup topic queueId:int?"
+_QUEUE_OF_GROUP = "consumerGroup topic queueId:int?"
 _POPPED = "consumerGroup topic queueId:int offset:long extraInfo"
 POP_FAMILY = (
     _row(RequestCode.QUERY_ASSIGNMENT, "docs/protocol/pop.md#assignment"),
@@ -387,22 +389,22 @@ POP_FAMILY = (
     _row(
         RequestCode.POP_MESSAGE,
         "docs/protocol/pop.md#pop-message",
-        f"{_LOOK} maxMsgNums:int? invisibleTime:long? pollTime:long? bornTime:long? initMode:int? expType? exp? "
-        "order:bool? attemptId?",
+        f"{_QUEUE_OF_GROUP} maxMsgNums:int? invisibleTime:long? pollTime:long? bornTime:long? initMode:int? "
+        "expType? exp? order:bool? attemptId?",
     ),
     _row(RequestCode.ACK_MESSAGE, "docs/protocol/pop.md#ack", _POPPED),
-    _row(RequestCode.PEEK_MESSAGE, "docs/protocol/pop.md#notification", f"{_LOOK} maxMsgNums:int?"),
+    _row(RequestCode.PEEK_MESSAGE, "docs/protocol/pop.md#notification", f"{_QUEUE_OF_GROUP} maxMsgNums:int?"),
     _row(RequestCode.CHANGE_MESSAGE_INVISIBLETIME, "docs/protocol/pop.md#change", f"{_POPPED} invisibleTime:long"),
     _row(
         RequestCode.NOTIFICATION,
         "docs/protocol/pop.md#notification",
-        f"{_LOOK} pollTime:long? bornTime:long? order:bool? attemptId?",
+        f"{_QUEUE_OF_GROUP} pollTime:long? bornTime:long? order:bool? attemptId?",
     ),
-    _row(RequestCode.POLLING_INFO, "docs/protocol/pop.md#notification", _LOOK),
+    _row(RequestCode.POLLING_INFO, "docs/protocol/pop.md#notification", _QUEUE_OF_GROUP),
     _row(RequestCode.POP_ROLLBACK, "docs/protocol/pop.md#rocksdb"),
     _row(RequestCode.BATCH_ACK_MESSAGE, "docs/protocol/pop.md#ack"),
 )
-"""Requests of pop consumption. Numbers that may be absent are 0 then."""
+"""Requests of pop consumption. Absent optional numbers are 0."""
 
 SINCE_5 = (
     *POP_FAMILY,
@@ -433,7 +435,7 @@ SINCE_5 = (
     _row(RequestCode.AUTH_GET_ACL, "docs/protocol/access.md#users", "subject?"),
     _row(RequestCode.AUTH_LIST_ACL, "docs/protocol/access.md#users", "subjectFilter? resourceFilter?"),
 )
-"""Requests that no broker of 4.9 knows."""
+"""Requests that no broker of 4.9 supports."""
 
 UNTIL_4_9 = (
     _row(
@@ -451,9 +453,9 @@ UNTIL_4_9 = (
     ),
     _row(RequestCode.GET_BROKER_CLUSTER_ACL_CONFIG, "docs/protocol/access.md#plain-acl"),
 )
-"""Requests that no broker of 5.x knows."""
+"""Requests that no broker of 5.x supports."""
 
-MORE_ADMIN = (
+ADMIN_ONLY = (
     _row(RequestCode.CLEAN_EXPIRED_CONSUMEQUEUE, "docs/protocol/mqadmin.md"),
     _row(RequestCode.VIEW_BROKER_STATS_DATA, "docs/protocol/mqadmin.md", "statsName? statsKey?"),
     _row(RequestCode.CLEAN_UNUSED_TOPIC, "docs/protocol/mqadmin.md"),
@@ -553,9 +555,9 @@ BROKER = (
     *_PASSED_ON,
     *SINCE_5,
     *UNTIL_4_9,
-    *MORE_ADMIN,
+    *ADMIN_ONLY,
 )
-"""What a broker answers."""
+"""Requests that a broker answers."""
 
 TO_CLIENTS = (
     _row(RequestCode.CHECK_TRANSACTION_STATE, "docs/protocol/broker.md#transactions"),
@@ -573,7 +575,7 @@ TO_CLIENTS = (
     *_PASSED_ON,
     _row(RequestCode.PUSH_REPLY_MESSAGE_TO_CLIENT, "docs/protocol/broker.md#send"),
 )
-"""What a broker asks of clients."""
+"""Requests that a broker sends to clients."""
 
 
 def by_code(requests: tuple[Request, ...]) -> dict[int, Request]:
@@ -586,14 +588,14 @@ _RESPONSE_NAMES = {code.value: code.name for code in ResponseCode}
 
 
 def request_name(code: int) -> str:
-    """RocketMQ's name of a request; its number where it has none."""
+    """Return RocketMQ's name of a request, or its number if it has none."""
     return _REQUEST_NAMES.get(code, str(code))
 
 
 def answer_name(code: int) -> str:
-    """RocketMQ's name of an answer's code; its number where it has none."""
+    """Return RocketMQ's name of a response code, or its number if it has none."""
     return _RESPONSE_NAMES.get(code, str(code))
 
 
 STORE_RELEASE = "storeRelease"
-"""A runtime figure of our own brokers: the release whose rules the store is written by."""
+"""Key of the runtime info of Storescope's brokers: the release whose rules the store is written by."""

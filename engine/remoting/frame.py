@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
+from engine.sentences import Sentence, sentence
+
 JSON, BINARY = 0, 1
 """Serialize types: the first byte of the header's length."""
 ANSWER, ONE_WAY = 1, 2
@@ -173,17 +175,25 @@ class FrameReader:
         (total,) = _LENGTH.unpack_from(data, start)
         offset = self._offset + start
         if total < 4:
-            return Fault(f"the frame's length is {total:,}, and its header's length alone takes 4 bytes", offset), start
+            return Fault(
+                sentence("the frame's length is {n:,}, less than the 4 bytes of its header's length", n=total), offset
+            ), start
         if total + 4 > self._largest:
-            return Fault(f"the frame has {total + 4:,} bytes, more than {self._largest:,}", offset), start
+            return Fault(
+                sentence("the frame has {n:,} bytes, more than {limit:,}", n=total + 4, limit=self._largest), offset
+            ), start
         if len(data) - start < 8:
             return None
         (length,) = _LENGTH.unpack_from(data, start + 4)
         form, length = length >> 24 & 0xFF, length & 0xFFFFFF
         if form not in (JSON, BINARY):
-            return Fault(f"the header's type is {form}, neither 0 (JSON) nor 1 (binary)", offset), start
+            return Fault(
+                sentence("the header's type is {type}, neither 0 (JSON) nor 1 (binary)", type=form), offset
+            ), start
         if length > total - 4:
-            return Fault(f"the header has {length:,} bytes in a frame of {total:,}", offset), start
+            return Fault(
+                sentence("the header has {n:,} bytes in a frame of {total:,}", n=length, total=total), offset
+            ), start
         end = start + 4 + total
         if len(data) < end:
             return None
@@ -191,16 +201,18 @@ class FrameReader:
         try:
             command = _read_json(header) if form == JSON else _read_binary(header)
         except (ValueError, TypeError, OverflowError, RecursionError, struct.error) as error:
-            return Fault(f"the header cannot be read: {str(error)[:200] or type(error).__name__}", offset), start
+            text = str(error)
+            reason = text if isinstance(text, Sentence) else text[:200] or type(error).__name__
+            return Fault(sentence("the header cannot be read: {reason}", reason=reason), offset), start
         command.body = bytes(data[start + 8 + length : end])
         return command, end
 
 
 def _other_protocol(data: bytes | bytearray) -> str | None:
     if data[:1] == TLS_HELLO:
-        return "the client begins with TLS, which is not served here"
+        return sentence("the client begins with TLS, which is not served here")
     if any(data and (data.startswith(sign) or (len(data) < 4 and sign.startswith(bytes(data)))) for sign in _PROXY):
-        return "a PROXY header comes first, which is not taken here" if len(data) >= 4 else None
+        return sentence("a PROXY header comes first, which is not supported here") if len(data) >= 4 else None
     return None
 
 
@@ -213,7 +225,7 @@ def _read_json(header: bytes) -> Command:
     else:
         fields = json.loads(text)
     if not isinstance(fields, dict):
-        raise ValueError(f"it is {type(fields).__name__}, not an object")
+        raise ValueError(sentence("it is {type}, not an object", type=type(fields).__name__))
     extra = fields.get("extFields")
     remark = fields.get("remark")
     return Command(
@@ -256,7 +268,9 @@ def _read_binary(header: bytes) -> Command:
     (size,) = struct.unpack_from(">i", header, position)
     position += 4
     if size < 0 or position + size > len(header):
-        raise ValueError(f"its fields have {size:,} bytes, and {len(header) - position:,} are there")
+        raise ValueError(
+            sentence("its fields have {n:,} bytes, and {found:,} are there", n=size, found=len(header) - position)
+        )
     end, fields = position + size, {}
     while position < end:
         (length,) = struct.unpack_from(">h", header, position)
@@ -266,7 +280,7 @@ def _read_binary(header: bytes) -> Command:
         if name and value:
             fields[name] = value
     if position != end:
-        raise ValueError("a field ends behind all fields")
+        raise ValueError(sentence("a field ends behind all fields"))
     return Command(
         code=code - (1 << 16) if code > _MAX_KEY_BYTES else code,
         fields=fields,
@@ -281,7 +295,9 @@ def _read_binary(header: bytes) -> Command:
 
 def _piece(header: bytes, position: int, length: int) -> tuple[str, int]:
     if length < 0 or position + length > len(header):
-        raise ValueError(f"a text has {length:,} bytes, and {len(header) - position:,} are there")
+        raise ValueError(
+            sentence("a text has {n:,} bytes, and {found:,} are there", n=length, found=len(header) - position)
+        )
     return header[position : position + length].decode("utf-8", "replace"), position + length
 
 

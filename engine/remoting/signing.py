@@ -1,8 +1,7 @@
 """Signatures of requests: an access key, and a signature over the fields and the body
 (docs/protocol/access.md#signatures). Pure.
 
-Java: ``AclUtils``, ``AclClientRPCHook``. A signature does not keep anybody from repeating a request: neither a time nor
-its opaque is signed.
+Java: ``AclUtils``, ``AclClientRPCHook``. A signature does not prevent replays: neither a time nor the opaque is signed.
 """
 
 from __future__ import annotations
@@ -27,13 +26,13 @@ def signed_content(fields: Mapping[str, str], body: bytes | memoryview, without:
 
 
 def _utf16(name: str) -> bytes:
-    """Java compares names by their UTF-16 units."""
+    """Return the sort key of a name: Java compares UTF-16 units."""
     return name.encode("utf-16-be", "surrogatepass")
 
 
-def signature(secret_key: str, signed: bytes) -> str:
-    """HMAC-SHA1 in Base64."""
-    return base64.b64encode(hmac.new(secret_key.encode(), signed, hashlib.sha1).digest()).decode()
+def signature(secret_key: str, content: bytes) -> str:
+    """Return the HMAC-SHA1 of ``content`` in Base64."""
+    return base64.b64encode(hmac.new(secret_key.encode(), content, hashlib.sha1).digest()).decode()
 
 
 def sign(command: Command, access_key: str, secret_key: str) -> None:

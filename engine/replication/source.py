@@ -21,7 +21,7 @@ from engine.replication.transfer import REPORT_SIZE, read_report, transfer_heade
 _HEARTBEAT_INTERVAL_S = 5.0
 _SILENCE_TIMEOUT_S = 20.0
 _POLL_INTERVAL_S = 0.01
-"""Seconds between looks for new bytes while there are none."""
+"""Interval of checks for new bytes."""
 _log = logging.getLogger(__name__)
 
 
@@ -35,7 +35,7 @@ class Slave:
 
 
 class HaServer:
-    """``async with``: accepts slaves at a bound socket, and ends with the block; the store stays its owner's."""
+    """Accepts slaves at a bound socket. An async context manager; it does not close the store."""
 
     def __init__(self, store: MessageStore, bound: socket.socket) -> None:
         self._store = store
@@ -48,7 +48,7 @@ class HaServer:
         """Called when a slave connects, leaves, or reports its offset."""
 
     def hurry(self) -> None:
-        """Send new bytes now: a caller waits for the slaves."""
+        """Send new bytes now, because a put waits for the slaves."""
         self._wake.set()
 
     def acknowledged(self) -> list[int]:
@@ -113,7 +113,7 @@ class HaServer:
             self.changed()
 
     async def _send(self, writer: asyncio.StreamWriter, slave: Slave, reading_reports: asyncio.Task[None]) -> None:
-        """Send new bytes, never across a file's end; send a heartbeat every five seconds where there are none."""
+        """Send new bytes, never across a file's end; without new bytes, send a heartbeat every five seconds."""
         batch_bytes, last_sent = self._store.config.ha_transfer_batch_size, time.monotonic()
         files = self._store.parts.files
         while not reading_reports.done():

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from engine.codec import rocksdb
 from engine.errors import CannotRead, DamagedDatabase
-from engine.files.temporary_folders import Scratch, hold_new
+from engine.files.temporary_folders import TemporaryFolder, hold_new
 from engine.mapped.reading import Reading
 from engine.sentences import plural, sentence
 
@@ -46,7 +46,7 @@ class PrivateCopy:
     """The private view of ``source``; ``newer_tables`` are table files that its manifest does not list."""
 
     source: Path
-    scratch: Scratch
+    scratch: TemporaryFolder
     fingerprint: Fingerprint
 
     @property
@@ -84,11 +84,11 @@ def make_private_copy(folder: Path, reading: Reading) -> PrivateCopy:
             is_complete = True
             return PrivateCopy(folder, scratch, source_files)
         except _Changed:
-            reading.forgive([item for item in reading.unread if item not in known_failures])
+            reading.drop_unread([item for item in reading.unread if item not in known_failures])
         except CannotRead:
             if not _has_new_manifest(folder, scratch.path, reading):
                 raise
-            reading.forgive([item for item in reading.unread if item not in known_failures])
+            reading.drop_unread([item for item in reading.unread if item not in known_failures])
         finally:
             if not is_complete:
                 scratch.give_up()

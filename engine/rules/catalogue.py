@@ -138,7 +138,9 @@ CL07 = _rule(
             "them, lose nothing and lead consumers past them, because no queue has their messages. But queues that are "
             "built again get those messages back.",
         ),
-        "overlap": Kind(step="find out which of the two files belongs to this store; never rename a file."),
+        "overlap": Kind(
+            step="find out which of the two files belongs to this store; rename a file only if CL05 says so."
+        ),
         "next": Kind(),
         "zeros": Kind(
             step="do not start a broker. Move the file that is all zeros out of the log folders, not the file "

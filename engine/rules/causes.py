@@ -110,7 +110,7 @@ def what_happened(grave: Sequence[Finding], *, crashed: bool) -> str:
     alike = sum(finding.id == main_finding.id for finding in heads)
     clause = _clause(main_finding)
     if alike > 1:
-        clause = plural("{what} and at {n:,} more place", "{what} and at {n:,} more places", n=alike - 1, what=clause)
+        clause = plural("{what}, and at {n:,} more place", "{what}, and at {n:,} more places", n=alike - 1, what=clause)
     clause = _with_times(clause, main_finding)
     if crashed:
         return sentence("The broker was not closed, and {what} ({rule}).", what=clause, rule=main_finding.id)

@@ -1,7 +1,7 @@
 """Further queue entries that a unit of the log requests, besides the one in its own queue
 (docs/formats/consume-queue.md#light-queues, docs/formats/writing.md#dispatch).
 
-Pure: the live dispatcher and everything else that builds queues from a log use these functions.
+No I/O. The live dispatcher and all other code that builds queues from a log use these functions.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ class TopicsKnown:
     are_known: bool
 
     def deleted(self, first_of: Mapping[str, int]) -> list[str]:
-        """Topics that once had a queue, because later units were dispatched, and now have neither a queue nor a row in
-        the topics table.
+        """Return the topics that were deleted: later units were dispatched, so they had a queue, and now they have
+        neither a queue nor a row in the topics table.
 
         ``first_of`` gives, for each topic of the log, the offset of its first unit that belongs into a queue.
 
         Without a table, no topic counts as deleted in a store that crashed or has no queue at all: such queues were
-        lost. Nor do the broker's own topics and light ones, which nobody can delete.
+        lost. Nor do the broker's own topics and light queues, which cannot be deleted.
         """
         if not self.are_known:
             return []
@@ -57,7 +57,7 @@ class TopicsKnown:
 
 
 def units_of(columns: UnitColumns, rows: Int64 | None = None) -> Int64:
-    """The row numbers of a block's units, or those of them that are in ``rows``; only its last row can be a blank."""
+    """Return the row numbers of a block's units, or those in ``rows``. Only the last row of a block can be a blank."""
     count = columns.count
     if count and columns.kind[count - 1] == BLANK:
         count -= 1
@@ -73,7 +73,7 @@ def names_light_queues(columns: UnitColumns, rows: Int64) -> bool:
 
 
 def light_entries(properties: Mapping[str, str], topic: str, queue_id: int) -> list[tuple[str, int, int]]:
-    """(queue name, queue id, queue offset) of the further entries that a unit of this queue requests
+    """Return (queue name, queue id, queue offset) of the further entries that a unit of this queue requests
     (docs/formats/consume-queue.md#light-queues).
     """
     names = properties.get(props.INNER_MULTI_DISPATCH)

@@ -14,8 +14,8 @@ from engine.sentences import sentence
 
 # Parts of a store, and the parts that a rule depends on: if one could not be read, the rule stays silent.
 #
-# A rule about bytes that were read needs none. That something is missing, ends too early or points to nothing is a
-# conclusion from a whole part: an unreadable file of it may hold just that.
+# A rule about bytes that were read needs none. A conclusion such as "this is missing" needs the complete part: an
+# unreadable file may contain it.
 
 Part = Literal["log", "queue", "index", "checkpoint", "config", "state", "timer", "other"]
 Parts = frozenset[Part]
@@ -48,9 +48,7 @@ ALL: Parts = frozenset({*_PARTS.values(), "other"})
 
 
 def part_of(file: str, root: str, log_folders: Iterable[str]) -> Parts:
-    """The part of the store to which ``file`` belongs; every part for the store's own folder and the folders
-    above it.
-    """
+    """Return the part of the store that ``file`` belongs to; all parts for the store's folder and folders above it."""
     if any(file == folder or file.startswith(f"{folder}/") for folder in log_folders):
         return LOG
     if not file.startswith(f"{root}/"):
@@ -63,17 +61,17 @@ Severity = Literal["chat", "note", "warn", "error"]
 Group = Literal["log", "queue", "index", "checkpoint", "config", "state", "timer", "disk"]
 
 SEVERITIES: tuple[Severity, ...] = ("chat", "note", "warn", "error")
-"""From harmless to grave."""
+"""From harmless to serious."""
 
 SNAPSHOT_FIRST = sentence("Take a snapshot first (storescope snapshot STORE DST) and work on that; ")
-"""Beginning of every advice on a damaged store."""
+"""Beginning of every step for a damaged store."""
 STORE = "{store}"
 """Placeholder for the store's path in a rule's command."""
 _OURS = re.compile(rf"storescope [a-z]+ {re.escape(STORE)}(?![^ ])")
 
 
 def at_least(severity: Severity, limit: Severity) -> bool:
-    """Return True if ``severity`` is ``limit`` or graver."""
+    """Return True if ``severity`` is ``limit`` or more serious."""
     return SEVERITIES.index(severity) >= SEVERITIES.index(limit)
 
 
@@ -82,10 +80,10 @@ class Finding:
     """A fault that a rule reports.
 
     ``offset`` is in bytes: of the log if ``file`` belongs to it, else the position in ``file``. ``evidence`` holds the
-    ``expected`` and ``found`` values, and the place in the terms of its subject (``queueOffset``, ``entry``). ``title``
+    ``expected`` and ``found`` values and further details of the place (``queueOffset``, ``entry``). ``title``
     and ``explanation`` are the rule's. ``command`` is the command to type, with the store's path quoted for a shell.
-    ``caused_by`` is the rule whose finding explains this one; ``alone`` is the finding as it is if that rule was not
-    asked for.
+    ``caused_by`` is the rule whose finding explains this one; ``alone`` is the finding as it is reported if that
+    rule is not checked.
     """
 
     id: str
@@ -104,13 +102,13 @@ class Finding:
     alone: Finding | None = field(default=None, repr=False, compare=False)
 
     def of_store(self, path: str, config: str | None = None) -> Finding:
-        """With the store's path in its command, and the configuration that it was looked at with."""
+        """Return the finding with the store's path, and the configuration options of the check, in its command."""
         if self.command is None or STORE not in self.command:
             return self
         return replace(self, command=of_store(self.command, path, config))
 
     def of_release(self, release: Release) -> Finding:
-        """With the name of the release in each sentence about the next start."""
+        """Return the finding with the name of the release in each sentence about the next start."""
         happened = self.evidence.get(HAPPENED)
         named = {} if happened is None else {HAPPENED: name_next_start(str(happened), release)}
         return replace(
@@ -122,14 +120,14 @@ class Finding:
         )
 
     def follows(self, cause: str) -> Finding:
-        """Return this finding as a consequence of rule ``cause``: a note at most, and its step is the cause's."""
-        light: Severity = "note" if at_least(self.severity, "note") else self.severity
+        """Return this finding as a consequence of rule ``cause``: at most a note, and its step refers to the cause."""
+        lower: Severity = "note" if at_least(self.severity, "note") else self.severity
         step = sentence("Do what {rule} says.", rule=cause)
         alone = self.alone or self
-        return replace(self, severity=light, next_step=step, command=None, caused_by=cause, alone=alone)
+        return replace(self, severity=lower, next_step=step, command=None, caused_by=cause, alone=alone)
 
     def record(self) -> dict[str, Any]:
-        """The ``finding`` record of the command line."""
+        """Return the ``finding`` record of the command line."""
         return {
             "type": "finding",
             "id": self.id,
@@ -159,41 +157,43 @@ CAUSES = frozenset({"CL07", "CL12", "CL14", "DK04"})
 """Rules about whole files: their findings explain findings about bytes, entries and index entries."""
 
 HAPPENED = "happened"
-"""The evidence that says in a clause what happened here, of which kind and where: what the incident begins with."""
+"""Key of the evidence with a clause that says what happened, and where: the beginning of the incident's text."""
 STORED_FROM, STORED_TO = "storedFrom", "storedTo"
-"""The evidence of store times (ms) in front of a place and behind it; both are the same for a unit that says its own.
-"""
+"""Keys of the evidence with the store times (ms) before and after a place; equal for a unit with its own store time."""
 LEFT_OUT = "leftOut"
-"""The evidence of how many units no start brings into their queues."""
+"""Key of the evidence with the number of units that no start dispatches."""
 
 RESTORABLE = "restorable"
-"""The evidence that the right bytes are elsewhere and should come back, before anything is copied out of the others."""
+"""Key of the evidence that the right bytes exist elsewhere and should be restored before anything is copied."""
 
 EMPTY_LOG = "CL12"
 """The rule about a missing log: it explains all others."""
 
 
 def rank(finding: Finding) -> tuple[int, int, str, str, int]:
-    """Sort key: gravest first, and among those the causes of others first."""
+    """Return the sort key of a finding: most serious first, causes before other findings."""
     cause = (finding.id != EMPTY_LOG) + (finding.id not in CAUSES)
     return -SEVERITIES.index(finding.severity), cause, finding.id, finding.file or "", finding.offset or 0
 
 
 def in_order(findings: Iterable[Finding]) -> list[Finding]:
-    """Sort findings gravest first; consequences come right behind the first finding of the rule that causes them."""
+    """Sort findings, most serious first.
+
+    Consequences directly follow the first finding of the rule that causes them.
+    """
     ranked = sorted(findings, key=rank)
     ids = {finding.id for finding in ranked}
     followers: dict[str, list[Finding]] = {}
-    heads = []
+    independent = []
     for finding in ranked:
         if finding.caused_by in ids and finding.caused_by != finding.id:
             followers.setdefault(finding.caused_by or "", []).append(finding)
         else:
-            heads.append(finding)
+            independent.append(finding)
     ordered: list[Finding] = []
-    for finding in heads:
+    for finding in independent:
         ordered.extend(_with_followers(finding, followers))
-    return ordered + [finding for remaining in followers.values() for finding in remaining]
+    return ordered + [finding for cycle in followers.values() for finding in cycle]
 
 
 def _with_followers(finding: Finding, followers: dict[str, list[Finding]]) -> Iterator[Finding]:
@@ -217,7 +217,7 @@ class Summary:
     incident: dict[str, Any] | None = None
 
     def record(self) -> dict[str, Any]:
-        """The ``summary`` record of the command line."""
+        """Return the ``summary`` record of the command line."""
         counts: dict[str, Any] = {severity: self.counts[severity] for severity in SEVERITIES}
         return {"type": "summary", **counts, "complete": self.complete, "incident": self.incident}
 
@@ -254,7 +254,7 @@ class Rule:
     needs: Parts = ALL
     """Parts of a store that must all be read before the rule may report."""
 
-    def found(
+    def finding(
         self,
         message: str,
         file: str | None = None,
@@ -273,15 +273,15 @@ class Rule:
         it is a consequence of a finding of that rule.
         """
         of_kind = self.kinds[kind] if kind else Kind()
-        grave = severity or of_kind.severity or self.severity
+        final_severity = severity or of_kind.severity or self.severity
         first_step = sentence(step or of_kind.step or self.next_step)
-        typed = next(
+        final_command = next(
             (candidate for candidate in (command, of_kind.command, self.command) if candidate is not None), None
         )
-        advice = SNAPSHOT_FIRST + first_step if at_least(grave, "warn") else capital(first_step)
+        advice = SNAPSHOT_FIRST + first_step if at_least(final_severity, "warn") else capital(first_step)
         finding = Finding(
             self.id,
-            grave,
+            final_severity,
             self.group,
             file,
             offset,
@@ -291,12 +291,12 @@ class Rule:
             advice,
             sentence(self.title),
             sentence(self.explanation),
-            typed or None,
+            final_command or None,
         )
         return finding.follows(caused_by) if caused_by else finding
 
 
-# A register of rules: each rule is registered where it is made, and is used by its id from then on.
+# The register of rules. A rule is registered when it is defined, and found by its id.
 
 BUILD = f"storescope dispatch {STORE} --to NEW"
 """Builds queues and index from the log, into another directory."""

@@ -135,7 +135,7 @@ class UndecodedPart:
     def reason(self, subject: Subject) -> str:
         """The reason why nothing is known about ``subject``."""
         return sentence(
-            "cannot be told: {subject} in a {format} ({folder}/), which is not decoded",
+            "unknown: {subject} in a {format} ({folder}/), which is not decoded",
             subject=self._subject_words(subject),
             format=sentence(self.format),
             folder=self.folder,
@@ -149,7 +149,7 @@ class UndecodedPart:
     def reason_without(self, subject: Subject, need: str) -> str:
         """The reason why nothing is known about ``subject`` where ``need`` is not met."""
         return sentence(
-            "cannot be told: {subject} in a {format} ({folder}/). {need}",
+            "unknown: {subject} in a {format} ({folder}/). {need}",
             subject=SUBJECT_WORDS[subject],
             format=sentence(self.format),
             folder=self.folder,
@@ -349,7 +349,7 @@ def _rocksdb_words(rocks: RocksFolder, subjects: frozenset[Subject]) -> str:
         n=rocks.table_bytes,
         logs=plural("{n:,} write-ahead log", "{n:,} write-ahead logs", n=rocks.write_ahead_logs),
         m=rocks.write_ahead_bytes,
-        doubt="" if rocks.is_valid else sentence("; CURRENT and MANIFEST do not fit together"),
+        doubt="" if rocks.is_valid else sentence("; CURRENT and MANIFEST do not match"),
     )
 
 

@@ -475,7 +475,7 @@ SOME_UNDECODED_STEP = sentence(
     "queryMsgByKey."
 )
 GROUP_UNKNOWN_STEP = sentence(
-    "What the group has read cannot be told; the evidence says why, and check what to do. The message itself can be "
+    "It is unknown what the group has read; the evidence says why, and check what to do. The message itself can be "
     "read."
 )
 RULED_OUT_STEP = sentence("Bytes that cannot be read may hold it: take a snapshot, and compare them with a replica.")

@@ -40,7 +40,7 @@ class AllocateMappedFile:
         wait_seconds: float = WAIT_S,
     ) -> None:
         self.failure: str | None = None
-        self.ring: Callable[[], None] | None = None
+        self.wake_service: Callable[[], None] | None = None
         self._create = create
         self._size = file_size
         self._may_allocate = may_allocate
@@ -58,7 +58,7 @@ class AllocateMappedFile:
         Returns None if it was not created within five seconds, could not be created, or the pool has no buffer.
 
         """
-        if self.ring is None:
+        if self.wake_service is None:
             return self._make(start_offset) if self._allowed() else None
         with self._changed:
             is_under_way = start_offset in self._ready or self._making == start_offset
@@ -66,7 +66,7 @@ class AllocateMappedFile:
                 return None
             self._ask(start_offset)
             self._ask(start_offset + self._size)
-            self.ring()
+            self.wake_service()
             deadline = time.monotonic() + self._wait_seconds
             while start_offset not in self._ready:
                 remaining_s = deadline - time.monotonic()
@@ -86,9 +86,9 @@ class AllocateMappedFile:
         """Allocate disk room and pages behind the written part of ``file``, which fills up quickly, beside the
         writing.
         """
-        if self.ring is not None:
+        if self.wake_service is not None:
             self._hurried = file
-            self.ring()
+            self.wake_service()
 
     def step(self) -> float:
         """Allocate room in a file that fills up quickly, then create the first requested file."""

@@ -354,15 +354,15 @@ class FlushIndex:
 
     def __init__(self, checkpoint: StoreCheckpoint) -> None:
         self.failure: str | None = None
-        self.ring: Callable[[], None] | None = None
+        self.wake_service: Callable[[], None] | None = None
         self._checkpoint = checkpoint
         self._files: deque[IndexFile] = deque()
 
     def take(self, file: IndexFile) -> None:
         """Flush ``file`` soon, or at once if there is no thread."""
         self._files.append(file)
-        if self.ring is not None:
-            self.ring()
+        if self.wake_service is not None:
+            self.wake_service()
         else:
             self.step()
 

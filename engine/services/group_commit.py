@@ -11,16 +11,16 @@ between, with the same results::
     put up to 230            waits ····························╟ next leader ═══ flush moves to 300 ═══╗ returns
     put up to 300                waits ························╨ waits ································╨ served
 
-There is at most one leader. A leader passes on the lead under the lock in which it takes stock of the waiters, so no
-put can queue unseen between the two. A flush wakes one served put and each served put wakes the next: no put is
+There is at most one leader. A leader sorts the waiters and passes on the lead under the same lock, so no put can queue
+unnoticed in between. A flush wakes one served put and each served put wakes the next: no put is
 forgotten, and they do not all queue for the interpreter's lock at once.
 
 A put that is interrupted (Ctrl+C, an exception from a signal handler) leaves like
 a served one: it wakes the next and passes on the lead.
 
 Threads of the same process that never pause (for example readers in a loop) make each wake-up late. So the
-interpreter switches threads more often while puts wait; the service's thread detects such a crowd by how late it
-wakes up itself.
+interpreter switches threads more often while puts wait; the service's thread detects such contention by how late
+it wakes up itself.
 
 """
 
@@ -42,15 +42,15 @@ _log = logging.getLogger(__name__)
 IDLE_MS = 10.0
 MAX_FLUSH_TRIES = 1000
 _WAKES_PER_FLUSH = 1
-"""Served waiters wake one another: all at once they would only queue for the interpreter's lock. Each one that leaves,
-served or too late, wakes the next, so the chain never ends early.
+"""Number of served waiters that a flush wakes; each of them wakes the next.
+
+If all woke at once, they would only queue for the interpreter's lock. Waiters that time out wake the next too, so the
+chain never ends early.
 """
 
 
 class _Waiter:
-    """A put that waits until ``end`` is flushed; ``lost`` means that the flush failed, ``gone`` that it waits no
-    more.
-    """
+    """A put that waits until ``end`` is flushed; ``lost``: the flush failed. ``gone``: it no longer waits."""
 
     __slots__ = ("bell", "end", "gone", "lost")
 
@@ -66,7 +66,7 @@ class GroupCommit:
     """Waits for the disk. ``timeout_ms`` is ``syncFlushTimeout``.
 
     On a disk so slow that one flush takes a quarter of that, the service's thread does all further flushes, if
-    there is one (``ring`` wakes it), so that no producer is held longer than the time-out.
+    there is one (``wake_service`` wakes it), so that no producer is held longer than the time-out.
 
     """
 
@@ -84,8 +84,8 @@ class GroupCommit:
         self._led_by_put = False
         self._slow = False
         self._held = False
-        self._crowd = ThreadContention()
-        self.ring: Callable[[], None] | None = None
+        self._contention = ThreadContention()
+        self.wake_service: Callable[[], None] | None = None
         log.waiters = self._waiters
 
     @property
@@ -101,7 +101,7 @@ class GroupCommit:
         """
         if self._files.flushed_where >= end:
             return True
-        if self._crowd.is_dense:
+        if self._contention.is_dense:
             with short_turns():
                 return self._wait(end)
         return self._wait(end)
@@ -116,15 +116,15 @@ class GroupCommit:
 
     def _wait_as(self, waiter: _Waiter) -> bool:
         with self._lock:
-            is_leader = self._leader is None and not self._left_to_service
+            is_leader = self._leader is None and not self._is_left_to_service
             if is_leader:
                 self._leader, self._led_by_put = waiter, True
             else:
                 self._queue.append(waiter)
         if is_leader:
             return self._lead(waiter)
-        if self._slow and self.ring is not None:
-            self.ring()
+        if self._slow and self.wake_service is not None:
+            self.wake_service()
         if not waiter.bell.acquire(timeout=self._timeout):
             with self._lock:
                 if waiter in self._queue:
@@ -147,9 +147,9 @@ class GroupCommit:
         self._pass_on(waiter, has_failed=False)
 
     @property
-    def _left_to_service(self) -> bool:
+    def _is_left_to_service(self) -> bool:
         """True if no producer flushes itself."""
-        return self._held or (self._slow and self.ring is not None)
+        return self._held or (self._slow and self.wake_service is not None)
 
     def _waiters(self) -> int:
         return len(self._queue) + self._led_by_put
@@ -160,23 +160,23 @@ class GroupCommit:
 
     def step(self) -> float:
         """Do a round of the service: flush for messages for which no put waits, and for all if the disk is slow."""
-        self._crowd.wakes()
+        self._contention.wakes()
         try:
             self._flush_for_others()
         finally:
-            self._crowd.sleeps(IDLE_MS / 1000)
+            self._contention.sleeps(IDLE_MS / 1000)
         return IDLE_MS
 
     def _flush_for_others(self) -> None:
         waiter = _Waiter(0)
         try:
-            if self._begins(waiter):
+            if self._try_to_lead(waiter):
                 self._lead(waiter)
         except BaseException:
             self._leave(waiter)
             raise
 
-    def _begins(self, waiter: _Waiter) -> bool:
+    def _try_to_lead(self, waiter: _Waiter) -> bool:
         """Make ``waiter`` the leader if there is something to flush and no leader; returns True if it leads."""
         with self._lock:
             if self._leader is not None:
@@ -190,7 +190,7 @@ class GroupCommit:
 
     def close(self) -> None:
         """Do one more round at shutdown, for the puts that still wait."""
-        self.ring = None
+        self.wake_service = None
         self._slow = self._held = False
         self.step()
 
@@ -233,10 +233,10 @@ class GroupCommit:
         log, files = self._log, self._files
         for _ in range(MAX_FLUSH_TRIES):
             committed = not self._pool or log.commit(0)
-            unmoved = log.flush(0)
+            has_nothing_new = log.flush(0)
             if files.flushed_where >= end:
                 return True
-            if unmoved and committed and files.wrote_offset < end:
+            if has_nothing_new and committed and files.wrote_offset < end:
                 return False
         return False
 
@@ -257,12 +257,12 @@ class GroupCommit:
             for waiter in self._queue:
                 waiter.lost = log_has_failed and waiter.end > flushed
                 (served if log_has_failed or waiter.end <= flushed else remaining).append(waiter)
-            leader = remaining.popleft() if remaining and not self._left_to_service else None
+            leader = remaining.popleft() if remaining and not self._is_left_to_service else None
             self._served.extend(served)
             if leader is not None:
                 self._served.appendleft(leader)
             self._queue, self._leader, self._led_by_put = remaining, leader, leader is not None
-            if remaining and leader is None and self.ring is not None:
-                self.ring()
+            if remaining and leader is None and self.wake_service is not None:
+                self.wake_service()
         for _ in range(_WAKES_PER_FLUSH):
             self._wake_next()

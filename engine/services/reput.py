@@ -3,8 +3,8 @@ ReputMessageService).
 
 Never past the confirm offset, which under SYNC_FLUSH is the flushed offset (5.3.2 and later): readers see nothing
 that a power loss could remove. Large amounts go through the columns. Small amounts, and units that the columns
-refuse, go one by one through :mod:`engine.rules.unit_check`, whose decision is final. Both give the dispatcher
-the same.
+refuse, are checked one by one by :mod:`engine.rules.unit_check`, whose decision is final. The dispatcher gets the same
+requests from both.
 
 """
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 BLOCK_BYTES: Final = 16 << 20
-"""Bytes of the log in one block: the larger, the more entries of a queue are written at once."""
+"""Bytes of the log in one block. Larger blocks write more entries of a queue at once."""
 BLOCK_ROWS: Final = 1 << 16
 MIN_BULK_BYTES: Final = 1024
 """Size from which the columns are faster than single units, once they are loaded."""
@@ -77,8 +77,8 @@ class ReputMessage:
         self.skipped_bytes = 0
         self.failure: str | None = None
         self.delayed: str | None = None
-        """Why the last round failed; the next one tries again."""
-        self.ring: Callable[[], None] | None = None
+        """Reason why the last round failed; the next one retries it."""
+        self.wake_service: Callable[[], None] | None = None
         self.on_dispatched: Callable[[], None] | None = None
         self._files = files
         self._dispatcher = dispatcher
@@ -145,8 +145,8 @@ class ReputMessage:
             self._waiters += 1
             try:
                 while self.reput_from < offset and self.failure is None and not self._closed:
-                    if self.ring is not None:
-                        self.ring()
+                    if self.wake_service is not None:
+                        self.wake_service()
                     remaining_s = deadline - time.monotonic()
                     if remaining_s <= 0:
                         break
@@ -168,7 +168,7 @@ class ReputMessage:
         if start >= end:
             return False
         if start < files.min_offset:
-            _log.warning("offset %d is gone from the log, dispatch goes on at %d", start, files.min_offset)
+            _log.warning("offset %d is no longer in the log, dispatch continues at %d", start, files.min_offset)
             start = self.reput_from = files.min_offset
         lent = files.lend(start)
         if lent is None:  # not committed yet, although a later file may be
@@ -196,7 +196,7 @@ class ReputMessage:
         bulk.scan_block(view, n, start, 0, columns, topics, False, True, self._rules.delay_levels)
         try:
             rows = columns.count - int(columns.count > 0 and columns.kind[columns.count - 1] == bulk.BLANK)
-            valid_rows = self._good_rows(columns, rows)
+            valid_rows = self._valid_rows(columns, rows)
             if valid_rows:
                 if valid_rows < rows:
                     import numpy as np
@@ -219,7 +219,7 @@ class ReputMessage:
                 self.queue_end = int(columns.offset[row]) + int(columns.size[row])
                 return
 
-    def _good_rows(self, columns: UnitColumns, rows: int) -> int:
+    def _valid_rows(self, columns: UnitColumns, rows: int) -> int:
         """Return the number of leading rows that a broker certainly accepts too."""
         import numpy as np
 
@@ -251,7 +251,7 @@ class ReputMessage:
                 self._skip(start + position, result.size, result.reason)
                 position += result.size
             else:
-                reason = result.reason if isinstance(result, Refusal) else "the unit is not all there"
+                reason = result.reason if isinstance(result, Refusal) else sentence("the unit is incomplete")
                 self._skip(start + position, n - position, reason)
                 position = n
             self.reput_from = start + position
@@ -259,7 +259,7 @@ class ReputMessage:
 
     def _skip(self, offset: int, size: int, reason: str) -> None:
         self.skipped_bytes += size
-        _log.error("dispatch steps over %d bytes at offset %d: %s", size, offset, reason)
+        _log.error("dispatch skips %d bytes at offset %d: %s", size, offset, reason)
 
     def _failed(self, error: OSError) -> float:
         """Handle a failed write of queue or index: retry in a second, until the tries are used up and the store
@@ -268,7 +268,7 @@ class ReputMessage:
         queue = self._dispatcher.failed != "index"
         self._tries += 1
         self.delayed = sentence(
-            "dispatch at offset {reput_from} failed, it is tried again: {error}",
+            "dispatch at offset {reput_from} failed and is retried: {error}",
             reput_from=self.reput_from,
             error=error,
         )
@@ -282,5 +282,5 @@ class ReputMessage:
                 error=error,
             )
             self._flags.raise_flag(QUEUE_WRITE_ERROR if queue else INDEX_WRITE_ERROR, self.failure)
-            _log.error("%s; the store takes no messages any more", self.failure)
+            _log.error("%s; the store refuses messages from now on", self.failure)
         return RETRY_MS

@@ -207,9 +207,9 @@ class ThreadContention:
 
     """
 
-    _LATE: Final = 0.002
-    _MOST: Final = 0.05
-    _NAPS: Final = 8
+    _DENSE_LATE_S: Final = 0.002
+    _MAX_LATE_S: Final = 0.05
+    _MEAN_OVER_SLEEPS: Final = 8
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
@@ -219,7 +219,7 @@ class ThreadContention:
     @property
     def is_dense(self) -> bool:
         """True if a waking thread must wait for two milliseconds or more."""
-        return self._late > self._LATE
+        return self._late > self._DENSE_LATE_S
 
     def sleeps(self, seconds: float) -> None:
         """The thread is about to sleep."""
@@ -229,7 +229,7 @@ class ThreadContention:
         """Record that the thread is back. If it came early it was woken, which says nothing."""
         late = self._now() - self._due
         if late >= 0:
-            self._late += (min(late, self._MOST) - self._late) / self._NAPS
+            self._late += (min(late, self._MAX_LATE_S) - self._late) / self._MEAN_OVER_SLEEPS
 
 
 class _ShortTurnBlocks:

@@ -124,11 +124,11 @@ class StoreServices:
     def start(self) -> None:
         """Start a thread for every service."""
         self._running = True
-        self.allocate.ring = self._threads["allocate"].wakeup
-        self.reput.ring = self._threads["reput"].wakeup
-        self.flush_index.ring = self._threads["index"].wakeup
+        self.allocate.wake_service = self._threads["allocate"].wakeup
+        self.reput.wake_service = self._threads["reput"].wakeup
+        self.flush_index.wake_service = self._threads["index"].wakeup
         if self.group is not None:
-            self.group.ring = self._threads["flush"].wakeup
+            self.group.wake_service = self._threads["flush"].wakeup
         for thread in self._threads.values():
             thread.start()
 
@@ -148,9 +148,7 @@ class StoreServices:
         return self.thread(name).step()
 
     def dispatch_now(self) -> None:
-        """Do one round of dispatch on the caller's thread; none if the last one failed: its service retries that in
-        its own time, and counts the tries.
-        """
+        """Do one round of dispatch on the caller's thread; a failed round is left to its service, which retries it."""
         if self.reput.delayed is None:
             self.step("reput")
 
@@ -160,9 +158,7 @@ class StoreServices:
         self.wakeup("clean")
 
     def pause(self, name: str) -> None:
-        """Let a service start no further round until :meth:`resume`. Under SYNC_FLUSH puts do not flush themselves
-        then.
-        """
+        """Let a service start no further round until :meth:`resume`. With SYNC_FLUSH, puts do not flush meanwhile."""
         thread = self.thread(name)
         try:
             if thread.service is self.group and self.group is not None:
@@ -201,8 +197,8 @@ class StoreServices:
         """Delete the queues of topics, their table rows and offsets; returns how many had queues.
 
         Raises ``OSError``: the topic with the error is unchanged, those before it are deleted. Nothing is
-        dispatched, flushed or cleaned meanwhile. Units of the topics that are in the log now get no entry any
-        more; later ones begin at queue offset 0.
+        dispatched, flushed or cleaned meanwhile. Units of the topics that are in the log now get no entry;
+        later ones begin at queue offset 0.
 
         """
         parts, deleted_names, deleted = self._parts, list[str](), 0
@@ -223,7 +219,7 @@ class StoreServices:
         try:
             self._parts.tables.delete_topics(topics)
         except OSError as error:
-            _log.warning("rows of deleted topics are taken out of the tables by the next save: %s", error)
+            _log.warning("the next save removes the rows of deleted topics from the tables: %s", error)
 
     def shutdown(self) -> None:
         """Stop every service: flush the log, dispatch it (for at most five seconds), flush queues and index, write
@@ -245,7 +241,7 @@ class StoreServices:
             _log.warning("%d bytes of the log could not be dispatched in time", self.reput.behind)
         self._stop("reput", "queues", "checkpoint", "index")
         self.reput.close()
-        self.flush_index.ring = None
+        self.flush_index.wake_service = None
         for part_name, write in (
             ("queues", self.flush_queues.flush),
             ("index", self._flush_index),
@@ -262,10 +258,10 @@ class StoreServices:
         self._running = False
 
     def abandon(self) -> None:
-        """End the threads and do nothing else, as a crash would: nothing is flushed."""
-        self.allocate.ring = self.reput.ring = self.flush_index.ring = None
+        """End the threads like a crash: nothing is flushed."""
+        self.allocate.wake_service = self.reput.wake_service = self.flush_index.wake_service = None
         if self.group is not None:
-            self.group.ring = None
+            self.group.wake_service = None
         self._stop(*self._threads)
         self.reput.close()
         self._running = False
@@ -297,7 +293,10 @@ def wire(
     store_host: str,
     bit_map: Callable[[Request], bytes] | None = None,
 ) -> tuple[StoreParts, StoreServices]:
-    """Everything that makes up the store below ``paths.root``; raises :class:`StoreError` for kinds not known here."""
+    """Create all parts and services of the store below ``paths.root``.
+
+    Raises :class:`StoreError` for an unsupported kind.
+    """
     _refuse_foreign_kinds(config)
     flags = RunningFlags()
     tables = ConfigTables(paths, disk, clock, like=like, light=config.enable_lmq)
@@ -402,4 +401,4 @@ def _warm_up(config: MessageStoreConfig) -> Callable[[DiskFile], None]:
 
 
 def _no_pause(_seconds: float) -> None:
-    """Do not wait: the dispatch service itself tries again a second later."""
+    """Do not wait: the dispatch service itself retries a second later."""

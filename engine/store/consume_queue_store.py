@@ -302,7 +302,7 @@ class ConsumeQueueStore:
         into their queues now. ``runs`` are theirs, ``timestamp`` is the first one's store time. Raises
         ``OSError``.
         """
-        if not self.pending.wants(runs):
+        if not self.pending.should_wait(runs):
             return False
         if not self._all_plain(names):
             self.pending.settle()

@@ -1,4 +1,4 @@
-"""Latencies as histograms of powers of two: cheap to count, frozen when asked for."""
+"""Latencies as histograms of powers of two, cheap to count. A snapshot is a frozen value."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ class Histogram:
         return f"Histogram({self.count} durations, 99 % below {self.quantile(0.99) / 1e6:.3g} ms)"
 
     def quantile(self, share: float) -> int:
-        """Duration (ns) below which ``share`` (0 to 1) of all lie, rounded up to the bucket's end; 0 without any."""
+        """Return the duration (ns) below which ``share`` (0 to 1) of all lie, rounded up to the bucket's end; 0 without
+        any.
+        """
         target_count = share * self.count
         running_count = 0
         for bucket, count in enumerate(self.counts):
@@ -35,7 +37,7 @@ class Histogram:
 
 
 class Latencies:
-    """Counts latencies. :meth:`add` may lose a count to another thread now and then; it takes no lock."""
+    """Counts latencies without a lock, so :meth:`add` may occasionally lose a count to another thread."""
 
     __slots__ = ("counts",)
 
@@ -48,7 +50,7 @@ class Latencies:
         self.counts[bucket if bucket < BUCKETS else -1] += 1
 
     def snapshot(self) -> Histogram:
-        """The counts so far."""
+        """Return the counts so far."""
         return Histogram(tuple(self.counts))
 
 

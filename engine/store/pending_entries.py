@@ -1,8 +1,8 @@
-"""Entries of very many queues that wait to be written together (docs/formats/consume-queue.md#append).
+"""Queue entries that wait in memory, to be written together (docs/formats/consume-queue.md#append).
 
-With forty thousand queues in turns every entry goes into another file, and opening files costs more than all the rest.
-So such entries wait in memory as rows, and each queue is written once for many. No reader sees the difference: a queue
-that is asked for is written first. Entries that a crash loses are dispatched again, because
+With forty thousand queues, each entry goes into another file, and opening files costs more than everything else.
+So entries wait as rows, and each queue is written once for many entries. Readers do not notice it: a queue is written
+before it is read. Entries that a crash loses are dispatched again, because
 :attr:`PendingEntries.oldest_timestamp` keeps the checkpoint from going beyond them.
 """
 
@@ -19,13 +19,13 @@ from engine.codec.message import PREPARED, TRANSACTION_MASK
 from engine.codec.queue_builder import EntryColumns, EntryRows, QueueRuns, build_runs
 from engine.rules.unit_check import Request
 
-LEAST_QUEUES = 256
+MIN_QUEUES = 256
 SPARSE_ROWS_PER_QUEUE = 8
 """A block with fewer rows per queue than this waits."""
-SMALLEST, LARGEST = 1 << 16, 1 << 19
-WANTED_ROWS_PER_QUEUE = 12
+MIN_CAPACITY_ROWS, MAX_CAPACITY_ROWS = 1 << 16, 1 << 19
+TARGET_ROWS_PER_QUEUE = 12
 """Rows per queue to wait for, as long as memory (20 MB at most) allows."""
-_PIECE = 64
+_QUEUES_PER_PIECE = 64
 PutGroup = Callable[[str, int, QueueRuns, int], None]
 
 
@@ -44,14 +44,14 @@ class PendingEntries:
         self._written = np.zeros(0, np.bool_)
         self._next = 0
         self._names: Sequence[str] = ()
-        self._ids: dict[str, tuple[int, ...]] = {}  # one number but for names that only malformed bytes tell apart
-        self._known = 0
-        self._capacity = SMALLEST
+        self._ids: dict[str, tuple[int, ...]] = {}  # several numbers only for names that differ in malformed bytes
+        self._known_names = 0
+        self._capacity = MIN_CAPACITY_ROWS
         self._timestamps = [0, 0]  # of the oldest row in _runs, in _rows
         self._offsets = [0, 0]  # of the same rows, into the log
-        self._added = self._seen = 0
+        self._added = self._added_before = 0
         self.count = 0
-        """Rows that wait; 0 is the usual case and costs nothing."""
+        """Number of pending rows; usually 0."""
 
     @property
     def oldest_timestamp(self) -> int:
@@ -63,11 +63,9 @@ class PendingEntries:
         """Offset into the log of the oldest pending unit; meaningless without one."""
         return self._offsets[0] if self._timestamps[0] else self._offsets[1]
 
-    def wants(self, runs: QueueRuns) -> bool:
-        """Return True if the rows of a block should wait: some already do, or the block has very few for each of
-        many queues.
-        """
-        return self.count > 0 or (len(runs) >= LEAST_QUEUES and len(runs.row) < SPARSE_ROWS_PER_QUEUE * len(runs))
+    def should_wait(self, runs: QueueRuns) -> bool:
+        """Return True if the rows of a block should wait: others already do, or many queues have few rows each."""
+        return self.count > 0 or (len(runs) >= MIN_QUEUES and len(runs.row) < SPARSE_ROWS_PER_QUEUE * len(runs))
 
     def add(self, columns: EntryColumns, start: int, stop: int, names: Sequence[str], timestamp: int) -> None:
         """Add rows ``start`` to ``stop``, stored at ``timestamp`` (ms) and later; ``names`` are the topics' by
@@ -81,15 +79,15 @@ class PendingEntries:
             if self._rows is None:
                 self._rows = EntryRows(max(self._capacity, stop - start))
             if names is not self._names:
-                self._names, self._ids, self._known = names, {}, 0
-            for number in range(self._known, len(names)):
+                self._names, self._ids, self._known_names = names, {}, 0
+            for number in range(self._known_names, len(names)):
                 self._ids[names[number]] = (*self._ids.get(names[number], ()), number)
-            self._known = len(names)
+            self._known_names = len(names)
             self._rows.add(columns, start, stop)
             self._note(stop - start, timestamp, int(columns.physical_offset[start]))
 
     def add_one(self, request: Request) -> bool:
-        """Add one unit behind the others; returns False where its topic is not known here."""
+        """Add one unit after the others. Return False if its topic is unknown here or the rows are full."""
         with self._lock:
             numbers, rows = self._ids.get(request.topic), self._rows
             if numbers is None or rows is None or rows.count == rows.capacity:
@@ -149,38 +147,38 @@ class PendingEntries:
             pass
 
     def pieces(self) -> Iterator[None]:
-        """:meth:`settle` in small pieces, between which another thread may ask for a queue."""
+        """Write all pending entries in small pieces, so that other threads can read a queue in between."""
         while self.count:
             with self._lock:
                 if self._runs is None and not self._begin():
                     return
-                self._go_on()
+                self._write_piece()
             yield
 
     def settle_idle(self) -> None:
-        """:meth:`settle` where nothing was added since the last call."""
-        idle, self._seen = self._seen == self._added, self._added
+        """Write all pending entries if none was added since the last call."""
+        idle, self._added_before = self._added_before == self._added, self._added
         if idle and self.count:
             self.settle()
 
     def _begin(self) -> bool:
-        """Make runs of the rows; False where there are none."""
+        """Turn the rows into runs. Return False if there are none."""
         rows, self._rows = self._rows, None
         if rows is None or not rows.count:
             self.count = 0
             return False
         runs = build_runs(rows, 0, rows.count)
-        self._capacity = min(max(SMALLEST, WANTED_ROWS_PER_QUEUE * len(runs)), LARGEST)
+        self._capacity = min(max(MIN_CAPACITY_ROWS, TARGET_ROWS_PER_QUEUE * len(runs)), MAX_CAPACITY_ROWS)
         self._runs, self._written, self._next = runs, np.zeros(len(runs), np.bool_), 0
         self._timestamps, self._offsets = [self._timestamps[1], 0], [self._offsets[1], 0]
         self.count = max(rows.count, 1)
         return True
 
-    def _go_on(self) -> None:
+    def _write_piece(self) -> None:
         runs = self._runs
         if runs is None:
             return
-        stop = min(self._next + _PIECE, len(runs))
+        stop = min(self._next + _QUEUES_PER_PIECE, len(runs))
         while self._next < stop:
             self._write(runs, self._next)
             self._next += 1

@@ -1,9 +1,9 @@
-"""Many messages in one call: columns of them encoded straight into the file, or message objects put by compiled code
+"""Puts of many messages in one call, as columns encoded directly into the file, or as objects put by compiled code
 (docs/formats/commit-log.md#append, docs/formats/consume-queue.md#queue-offsets; :mod:`engine.codec.object_put`).
 
-:class:`engine.store.commit_log.CommitLog` offers columns as ``append_columns``. Compiled code writes what is plain;
-rows and messages that it refuses, and those that rules apply to, go the longer way, each in its turn; the bytes are
-those of single puts. All of it happens under the append lock.
+:class:`engine.store.commit_log.CommitLog` offers columns as ``append_columns``. Compiled code writes plain messages.
+Messages that it refuses, and those that need further rules, are put one by one in their turn. The bytes are the same as
+of single puts. Everything happens under the append lock.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 MAX_RESERVED_BYTES = 8 << 20
-"""Bytes of room on the disk that are reserved at a time."""
+"""Disk space that is reserved at a time."""
 
 
 def append_columns(log: CommitLog, columns: MessageColumns) -> PutMessageResults:
@@ -37,7 +37,7 @@ def append_columns(log: CommitLog, columns: MessageColumns) -> PutMessageResults
     answers: dict[int, PutMessageResult] = {}
     times: list[tuple[int, int]] = []
     while run.row < run.rows:
-        stop_reason = write_job.RULED if log.property_crc or log.is_busy else _append_some(log, run, answers, times)
+        stop_reason = write_job.RULED if log.property_crc or log.is_busy else _append_rows(log, run, answers, times)
         if stop_reason == write_job.RULED:
             answers[run.row] = _put_one(log, run)
             run.skip()
@@ -51,8 +51,8 @@ def _put_one(log: CommitLog, run: Run) -> PutMessageResult:
         return PutMessageResult(PutMessageStatus.MESSAGE_ILLEGAL)
 
 
-def _append_some(log: CommitLog, run: Run, answers: dict[int, PutMessageResult], times: list[tuple[int, int]]) -> int:
-    """Append rows under one hold of the lock, until all are done or the next one is ruled."""
+def _append_rows(log: CommitLog, run: Run, answers: dict[int, PutMessageResult], times: list[tuple[int, int]]) -> int:
+    """Append rows under one hold of the lock, until all are done or the next one needs further rules."""
     try:
         with log.appending as now:
             times.append((run.row, now))
@@ -70,20 +70,20 @@ def _append_some(log: CommitLog, run: Run, answers: dict[int, PutMessageResult],
                     answers[run.row] = file_or_result
                     run.skip()
     except NotWriteable:
-        _answer_rest(run, answers, PutMessageResult(log.refused))
+        _answer_remaining(run, answers, PutMessageResult(log.refused))
     except OSError as error:
-        _answer_rest(run, answers, log.failed(error))
+        _answer_remaining(run, answers, log.failed(error))
     return write_job.DONE
 
 
-def _answer_rest(run: Run, answers: dict[int, PutMessageResult], answer: PutMessageResult) -> None:
+def _answer_remaining(run: Run, answers: dict[int, PutMessageResult], answer: PutMessageResult) -> None:
     while run.row < run.rows:
         answers[run.row] = answer
         run.skip()
 
 
 def _fill_file(log: CommitLog, run: Run, now: int) -> int:
-    """Fill the last file with as many rows as it takes; returns NO_ROOM where the next one needs another file."""
+    """Append rows to the last file while they fit. Return NO_ROOM if the next one needs another file."""
     while True:
         file = log.files.last
         if file is None or file.is_full:
@@ -109,7 +109,7 @@ def _fill_file(log: CommitLog, run: Run, now: int) -> int:
 
 
 def _enter_queue(log: CommitLog, run: Run) -> bool:
-    """Give the next row's queue a place among the numbers; False where its id is too large for a table."""
+    """Add the next row's queue to the table of queue offsets. Return False if its id is too large."""
     topic = log.topic(run.columns.topics[run.topic_id])
     if run.queue_id >= MOST_QUEUES:
         return False
@@ -118,13 +118,14 @@ def _enter_queue(log: CommitLog, run: Run) -> bool:
 
 
 MIN_MESSAGES_TO_COMPILE = 8
-"""Messages of one call from which on compiled code is worth loading."""
+"""Minimum number of messages in one call for which compiled code is loaded."""
 _ZERO = array("q", [0])
 
 
 def learn(log: CommitLog, compiled: ObjectPut, message: Message, refusal: int) -> bool:
-    """Teach compiled code what it lacked for ``message``, under the append lock; False where it cannot take the
-    message. ``refusal`` is its code, 0 where file or numbers are not those that it knows.
+    """Register with compiled code what it lacked for ``message``. Return False if it cannot put the message.
+
+    Call it under the append lock. ``refusal`` is the code of compiled code; 0 if it has another file or other offsets.
     """
     if compiled.numbers is not log.queue_offsets.numbers:
         compiled.learn_numbers(log.queue_offsets.numbers)
@@ -141,8 +142,9 @@ def learn(log: CommitLog, compiled: ObjectPut, message: Message, refusal: int) -
 
 
 def learn_after(log: CommitLog, compiled: ObjectPut, message: Message, refusal: int) -> None:
-    """:func:`learn` for the next message, after ``message`` is in the log: an error here is not its sender's. A log
-    that takes nothing any more may be closed, and opens no file again.
+    """Call :func:`learn` for the next message, after ``message`` is in the log; errors do not concern its sender.
+
+    A log that refuses puts may be closed, so no file is opened again.
     """
     with log.lock:
         if log.refuses is None:
@@ -177,7 +179,7 @@ def _learn_queue(log: CommitLog, compiled: ObjectPut, message: Message) -> bool:
 
 
 def put_messages(log: CommitLog, messages: Sequence[Message]) -> PutMessageResults:
-    """Put ``messages`` in order, by compiled code where there is any and nothing forbids it."""
+    """Put ``messages`` in order, by compiled code if it is available and allowed."""
     waits = log.flushes_at_once and any(message.waits for message in messages)
     compiled = log.compiled_put() if len(messages) >= MIN_MESSAGES_TO_COMPILE else None
     if compiled is None:
@@ -186,7 +188,7 @@ def put_messages(log: CommitLog, messages: Sequence[Message]) -> PutMessageResul
 
 
 class _MultiPut:
-    """Messages on their way into the log."""
+    """A put of many messages by compiled code."""
 
     def __init__(self, log: CommitLog, compiled: ObjectPut, messages: list[Message]) -> None:
         self._log = log
@@ -199,18 +201,18 @@ class _MultiPut:
         self._times: list[tuple[int, int]] = []
 
     def results(self, waits: bool) -> PutMessageResults:
-        """Put all messages; returns the results, each made when it is first read."""
+        """Put all messages. Return the results; each is created when it is first read."""
         log, answers = self._log, self._answers
         if log.refuses is not None:
             return PutMessageResults.refused(self._rows, log.refuses)
         while self._row < self._rows:
-            if log.is_busy or not self._put_some():
+            if log.is_busy or not self._put_under_lock():
                 answers[self._row] = log.put_otherwise(self._messages[self._row])
                 self._row += 1
         return PutMessageResults.of_rows(self._out, answers, self._times, lambda _row: log.store_host_raw, waits=waits)
 
-    def _put_some(self) -> bool:
-        """Append messages under one hold of the lock; False where the next one has to go the longer way."""
+    def _put_under_lock(self) -> bool:
+        """Append messages under one hold of the lock. Return False if the next one must be put by itself."""
         log, compiled, messages = self._log, self._put, self._messages
         try:
             with log.appending as now:
@@ -227,13 +229,13 @@ class _MultiPut:
                     last_stop = self._row, refusal
                 return True
         except NotWriteable:
-            self._answer_rest(PutMessageResult(log.refused))
+            self._answer_remaining(PutMessageResult(log.refused))
         except OSError as error:
-            self._answer_rest(log.failed(error))
+            self._answer_remaining(log.failed(error))
         return True
 
     def _put_run(self, file: MappedFile, now: int) -> int:
-        """Put messages as long as nothing changes between them; returns why it stopped."""
+        """Put messages until something must be registered. Return why it stopped."""
         compiled = self._put
         position = file.wrote
         compiled.start(now, position)
@@ -243,7 +245,7 @@ class _MultiPut:
             file.advance(compiled.position - position, now)
         return refusal
 
-    def _answer_rest(self, answer: PutMessageResult) -> None:
+    def _answer_remaining(self, answer: PutMessageResult) -> None:
         for row in range(self._row, self._rows):
             self._answers[row] = answer
         self._row = self._rows

@@ -1,7 +1,6 @@
-"""Stream of a queue from an offset to its end, in blocks of many messages, lent and not copied.
+"""Stream a queue from an offset to its end, in blocks of many messages that are lent, not copied.
 
-For callers that want all of a queue: they decide themselves what getMessage decides message by message (limits,
-filters).
+For callers that read a whole queue. Limits and filters, which getMessage applies, are the caller's business.
 """
 
 from __future__ import annotations
@@ -17,16 +16,16 @@ from engine.store.queue_entry import QueueBytes, find_batch
 if TYPE_CHECKING:
     import numpy as np
 
-MOST_ENTRIES = 2048
-"""Entries of one block at most: their views fit into the cache of a processor."""
+MAX_BLOCK_ENTRIES = 2048
+"""Maximum number of entries in a block: their views fit into a processor's cache."""
 
 
 class StreamBlock:
     """A run of entries of one queue whose messages lie in one file of the log.
 
-    ``entries`` are rows of ``dtypes.CQ_UNIT`` (batch queues: ``BATCH_CQ_UNIT``), ``number`` is the first one's number:
-    its queue offset in a simple queue. ``view`` holds the log's bytes from ``start_offset`` on. Lent until
-    :meth:`release`, or until the next block is asked for; slices of ``view`` and :meth:`messages` stay readable.
+    ``entries`` are rows of ``dtypes.CQ_UNIT`` (batch queues: ``BATCH_CQ_UNIT``), ``number`` is the number of the first
+    one: its queue offset in a simple queue. ``view`` holds the log's bytes from ``start_offset`` on. Lent until
+    :meth:`release`, or until the next block is read; slices of ``view`` and :meth:`messages` stay readable.
     """
 
     __slots__ = ("_lent", "entries", "number", "start_offset", "view")
@@ -57,7 +56,7 @@ class StreamBlock:
         return [view[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
 
     def release(self) -> None:
-        """Give the bytes back; a second call does nothing."""
+        """Return the bytes. A second call does nothing."""
         lent, self._lent = self._lent, None
         if lent is not None:
             lent.release()
@@ -68,8 +67,8 @@ def stream(
 ) -> Iterator[StreamBlock]:
     """Yield blocks of messages from queue offset ``start`` to ``stop`` (default: the end of the queue as it is now).
 
-    In a batch queue the first block begins with the batch that holds ``start``. Entries whose messages the log does not
-    hold any more are left out.
+    In a batch queue the first block begins with the batch that holds ``start``. Entries whose messages are no longer in
+    the log are left out.
     """
     if queue is None:
         return
@@ -98,7 +97,7 @@ def _runs(queue: QueueBytes, start: int, stop: int | None) -> Iterator[tuple[int
         number, stop_number = max(begin // size, first_number), end // size
         stop_number = stop_number if batch else min(stop_number, limit)
         while number < stop_number:
-            data = queue.read_bytes(number * size, min(stop_number - number, MOST_ENTRIES) * size)
+            data = queue.read_bytes(number * size, min(stop_number - number, MAX_BLOCK_ENTRIES) * size)
             rows = np.frombuffer(data[: len(data) - len(data) % size], BATCH_CQ_UNIT if batch else CQ_UNIT)
             if batch:
                 rows = rows[rows["msg_base_offset"] < limit]
@@ -109,8 +108,8 @@ def _runs(queue: QueueBytes, start: int, stop: int | None) -> Iterator[tuple[int
 
 
 def _block(number: int, entries: np.ndarray, log: ReadableLog) -> tuple[StreamBlock | None, int]:
-    """Return the leading entries whose messages lie in one file, or None for leading ones that are gone; and how
-    many.
+    """Return the leading entries whose messages lie in one file, with their number; None with the number of leading
+    entries whose messages are no longer in the log.
     """
     physical = entries["physical_offset"].astype("i8")
     sizes = entries["size"].astype("i8")
@@ -131,5 +130,5 @@ def _block(number: int, entries: np.ndarray, log: ReadableLog) -> tuple[StreamBl
 
 
 def _leading(true: np.ndarray) -> int:
-    """Number of true values from the first on."""
+    """Return the number of leading true values."""
     return len(true) if true.all() else int(true.argmin())

@@ -1,6 +1,6 @@
-"""The release of RocketMQ that seems to have written a store last, by traces that only some of them leave.
+"""Guess the RocketMQ release that wrote a store last, from traces that only some releases leave.
 
-A guess, always given with its evidence. Each kind of evidence says "this release or a later one"; a store that an
+The guess always comes with its evidence. Each kind of evidence says "this release or a later one"; a store that an
 older release continued after an upgrade still has the marks of the newer one, unless its newest units say
 otherwise.
 """
@@ -37,18 +37,18 @@ class WrittenRelease(NamedTuple):
 
 
 class StoreFiles(Protocol):
-    """A store's files, as the search for its release reads them."""
+    """The files of a store that the guess reads."""
 
     def exists(self, path: Path) -> bool: ...
 
     def read(self, path: Path) -> bytes | None:
-        """The bytes of a small file; None where it is absent."""
+        """Return the bytes of a small file, None if it is absent."""
 
     def names(self, folder: Path) -> Iterable[str]: ...
 
 
 class TagEntries(NamedTuple):
-    """A sample of the newest indexed units with tags: how many have an index entry of their tags."""
+    """A sample of the newest indexed units with tags, and the number of them whose tags have an index entry."""
 
     units: int
     with_entry: int
@@ -57,9 +57,9 @@ class TagEntries(NamedTuple):
 def guess(
     paths: StorePaths, reading: StoreFiles, tag_entries: Callable[[], TagEntries | None] = lambda: None
 ) -> WrittenRelease | None:
-    """Return the release that seems to have written the store last; None where nothing tells.
+    """Return the release that seems to have written the store last; None if nothing shows it.
 
-    ``tag_entries`` is asked only where the files do not decide between a release and an older one that continued.
+    ``tag_entries`` is called only if the files cannot tell a release from an older one that continued its store.
     """
     try:
         raw = reading.read(paths.checkpoint)
@@ -96,8 +96,8 @@ def guess(
     return WrittenRelease("4.9", sentence("it has no timerwheel and no confirm offset"))
 
 
-def _is_later(written: WrittenRelease | None, other: WrittenRelease) -> bool:
-    return written is not None and NAMES.index(written.release) > NAMES.index(other.release)
+def _is_later(written: WrittenRelease | None, than: WrittenRelease) -> bool:
+    return written is not None and NAMES.index(written.release) > NAMES.index(than.release)
 
 
 def _lab_release(paths: StorePaths, reading: StoreFiles) -> WrittenRelease | None:
@@ -154,7 +154,7 @@ def _since_5_4(paths: StorePaths, reading: StoreFiles, checkpoint: codec.Checkpo
 
 
 def _rocksdb_version(folder: Path, reading: StoreFiles) -> tuple[int, ...] | None:
-    """The newest version of RocksDB that an OPTIONS file names; None for none."""
+    """Return the newest RocksDB version in the OPTIONS files, or None."""
     versions = []
     for name in reading.names(folder):
         if name.startswith(_OPTIONS):

@@ -72,7 +72,7 @@ async def drive(window):
         "rest": lambda: None,
         "dark": lambda: theme.set_scheme("dark"),
         "light": lambda: theme.set_scheme("light"),
-        "four zoom steps": lambda: [window.zoom(theme.wished_zoom + 10) for _ in range(4)],
+        "four zoom steps": lambda: [window.zoom(theme.target_zoom + 10) for _ in range(4)],
         "zoom 100 %": lambda: window.zoom(100),
         "Chinese": lambda: set_language(window, "zh_CN"),
         **{f"view {view}, first": lambda view=view: window.show_view(view) for view in BY_KIND if view != "log"},

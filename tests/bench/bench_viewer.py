@@ -33,7 +33,7 @@ from viewer.log.rows import UnitRow
 from viewer.look.theme import theme
 from viewer.positions.live import LivePositions
 from viewer.runtime.live_history import LiveHistory
-from viewer.runtime.position_look import Flush, Look
+from viewer.runtime.position_reading import Flush, PositionReading
 from viewer.widgets.hex_pages import HexField
 from viewer.widgets.hex_view import HexView
 from viewer.widgets.live_plot import LivePlot
@@ -189,7 +189,9 @@ def bench_live(bench: StepTimer) -> None:
         }
         positions = Positions(checkpoint={}, **{key: Position(value, "bench") for key, value in reported.items()})
         flush = (Flush(now + number * 100, flushed, 100_000, rng.random() * 20),)
-        history.add(Look(positions, file, (), now + number * 100, True, True, units=number * 300, flushes=flush))
+        history.add(
+            PositionReading(positions, file, (), now + number * 100, True, True, units=number * 300, flushes=flush)
+        )
     box = QWidget()
     live = LivePositions(LivePlot("a", "a"), LivePlot("b", "b"), box)
     layout = QVBoxLayout(box)

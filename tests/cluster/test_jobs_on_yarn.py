@@ -67,5 +67,5 @@ def test_a_queue_without_room_for_an_executor_is_told(yarn, tmp_path):
         text=True,
     )
     assert process.stderr.endswith(
-        "CannotStart: the master yarn gave no executor within 60 s; what Spark said stands in spark.log\n"
+        "CannotStart: the master yarn provided no executor within 60 s; Spark's messages are in spark.log\n"
     )

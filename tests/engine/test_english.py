@@ -46,7 +46,7 @@ def test_inside_a_sentence_only_ordinary_words_are_lowercase(text, expected):
 )
 def test_a_step_that_begins_with_a_name_keeps_it(step):
     rule = Rule("XX01", "log", "note", "A title", "An explanation.", step)
-    assert rule.found("seen").next_step == step
+    assert rule.finding("seen").next_step == step
 
 
 def test_a_noun_after_a_number_is_singular_for_one() -> None:

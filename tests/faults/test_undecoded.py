@@ -218,7 +218,7 @@ def test_nothing_is_concluded_from_queues_in_a_rocksdb_without_the_extra(kind, t
         for extra in ((), ("--json",)):
             code, out, err = run_command(*words, *extra)
             assert code == 3, (question, out, err)
-            assert "cannot be told: the queues are in a RocksDB" in out + err, question
+            assert "unknown: the queues are in a RocksDB" in out + err, question
             assert not CONCLUSIONS.search(out + err), (question, out, err)
             assert question not in READ_FROM_ROCKSDB or "pip install 'storescope[rocksdb]'" in err, question
     for question in WITHOUT_QUEUES:
@@ -271,7 +271,7 @@ def test_nothing_is_concluded_from_tables_in_a_rocksdb_without_the_extra(kind, g
     for question in (["groups", root], ["consumerProgress", "-s", root, "-g", "warehouse"], ["config", root]):
         code, out, err = run_command(*question)
         assert code == 3, (question, out, err)
-        assert "cannot be told: the consumer offsets are in a RocksDB" in out + err
+        assert "unknown: the consumer offsets are in a RocksDB" in out + err
         assert not CONCLUSIONS.search(out + err), (question, out, err)
     ids = {json.loads(line).get("id") for line in run_command("check", root, "--json")[1].splitlines()}
     assert not ids & {"CF03", "CF06", "CF08", "CQ10", "CQ14"}
@@ -300,7 +300,7 @@ def test_file_queues_that_ended_long_before_the_log_do_not_count(golden, tmp_pat
         path.write_bytes(entries[: 20 * 5].ljust(len(entries), b"\0"))
     code, _, err = run_command("get", root, "TopicA", "0", "0")
     assert code == 3
-    assert "cannot be told: the queues are in a RocksDB" in err
+    assert "unknown: the queues are in a RocksDB" in err
     conf = tmp_path / "broker.conf"
     conf.write_text("storeType=default\n")
     assert run_command("get", root, "TopicA", "0", "0", "--config", conf)[0] == 0
@@ -385,7 +385,7 @@ def test_what_is_said_of_a_store_that_went_over_to_a_dledger_log(tmp_path):
     root = made.write(tmp_path / "store")
     begins = into_dledger_behind(root)
     old = [unit for unit in made.units if unit.offset < begins]
-    assert f"0 to {old[-1].offset + old[-1].size:,} in 2 files; cannot be told: some of" in run_command("info", root)[1]
+    assert f"0 to {old[-1].offset + old[-1].size:,} in 2 files; unknown: some of" in run_command("info", root)[1]
     code, out, _ = run_command("queue", root, "Orders", "0", "--resolve", "--json")
     entries = [json.loads(line) for line in out.splitlines()]
     assert code == 3
@@ -437,7 +437,7 @@ def test_an_index_in_a_rocksdb_is_not_a_missing_one(golden, tmp_path, without_ro
     assert "IX10" not in run_command("check", root)[1]
     code, out, err = run_command("trace", root, unit.topic, unit.unique_key)
     assert code == 3
-    assert "cannot be told: the index is in a RocksDB (rocksdbstore/)" in err
+    assert "unknown: the index is in a RocksDB (rocksdbstore/)" in err
     code, out, _ = run_command("where", root, unit.unique_key)
     assert "notInIndex" not in out
     assert "there is no index" not in out
@@ -451,7 +451,7 @@ def test_a_store_with_queues_in_a_rocksdb_is_copied_out_without_its_tables(kind,
     """The new store has file queues of every message; what was in a RocksDB is named, and is not in it."""
     code, out, _ = run_command("copy", golden(kind), tmp_path / "copy")
     assert code == 3
-    assert "cannot be told: the queues are in a RocksDB" in out
+    assert "unknown: the queues are in a RocksDB" in out
     assert not list((tmp_path / "copy").rglob("CURRENT"))
     assert run_command("put", tmp_path / "copy", "--topic", "Orders", "--body", "tea", "--yes")[0] == 0
 

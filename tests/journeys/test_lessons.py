@@ -109,9 +109,9 @@ def test_lessons_about_a_rebalance_in_two_windows_tell_what_they_showed(
         assert runs["many"].result.endswith("idle 0 → 1")
         assert pane.rebalance.line.group == runs["many"].group, "the last one is looked at"
         record = runs["kill"].record
-        position = next(item.at for item in record.of(Stopped))
-        before = {one.keys for one in record.of(Delivered) if one.at < position}
-        since = Counter(one.keys for one in record.of(Delivered) if one.at >= position)
+        position = next(item.time_ms for item in record.of(Stopped))
+        before = {one.keys for one in record.of(Delivered) if one.time_ms < position}
+        since = Counter(one.keys for one in record.of(Delivered) if one.time_ms >= position)
         second_total = sum(count - (key not in before) for key, count in since.items())
         assert reported["kill"]["Again by key"] == f"{second_total:,}"
         assert len({one.client_id for one in record.of(Delivered)}) == 3
@@ -153,7 +153,7 @@ def test_five_lessons_run_by_clicks_and_their_figures_are_what_clients_told(
 
 def impacts_counted_again(one: LessonRun, pane: ClusterPane) -> dict[str, str]:
     """The impacts of a run's last step, from what its consumers were handed and what readings saw while it ran."""
-    moments = [moment for moment in pane.model.moments[one.group] if moment.at <= one.action_started_ms]
+    moments = [moment for moment in pane.model.moments[one.group] if moment.time_ms <= one.action_started_ms]
     changed = [
         n
         for n in range(1, len(moments))
@@ -162,16 +162,16 @@ def impacts_counted_again(one: LessonRun, pane: ClusterPane) -> dict[str, str]:
     first = last = changed.pop()
     while changed:  # changes that follow each other closely, or while a queue has no owner, are one step
         waits = moments[changed[-1]].is_complete and not all(moments[changed[-1]].owners)
-        if moments[first].at - moments[changed[-1]].at > (45_000 if waits else 4_000):
+        if moments[first].time_ms - moments[changed[-1]].time_ms > (45_000 if waits else 4_000):
             break
         first = changed.pop()
-    begin, end, until = moments[first - 1].at, moments[last].at, moments[-1].at + 1_000
+    begin, end, until = moments[first - 1].time_ms, moments[last].time_ms, moments[-1].time_ms + 1_000
     by_queue: dict[object, list[int]] = defaultdict(list)
     observed, repeated = set(), 0
     for got in one.record.of(Delivered):
         if got.group == one.group:
-            by_queue[got.queue].append(got.at)
-            repeated += (got.queue, got.queue_offset) in observed and begin <= got.at < until
+            by_queue[got.queue].append(got.time_ms)
+            repeated += (got.queue, got.queue_offset) in observed and begin <= got.time_ms < until
             observed.add((got.queue, got.queue_offset))
     pauses, bursts = [], []
     for times in by_queue.values():
@@ -249,8 +249,8 @@ def refused(record: Record, told: dict[str, str]) -> None:
         arrived = [one for one in record.of(Delivered) if one.keys == key and one.group == record.group]
         assert [one.reconsume_times for one in arrived] == [0, 1, 2]
         assert {one.queue.topic for one in arrived[1:]} == {f"%RETRY%{record.group}"}
-        assert arrived[1].at - arrived[0].at >= 900
-        assert arrived[2].at - arrived[1].at >= 1_900
+        assert arrived[1].time_ms - arrived[0].time_ms >= 900
+        assert arrived[2].time_ms - arrived[1].time_ms >= 1_900
     assert (told["Taken at once"], told["Refused"], told["Dead letters"]) == ("16 of 20", "4", "4")
 
 

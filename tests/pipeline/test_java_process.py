@@ -21,13 +21,13 @@ def test_only_what_py4j_itself_says_is_kept_quiet_and_only_while_a_session_runs(
     """A filter stayed on the root logger for ever, and dropped all records of whoever had "py4j" in a path."""
     root = logging.getLogger()
     others = java_process._no_py4j in root.filters  # a session of another test runs in this process
-    java_process.hear_py4j()
+    java_process.restore_py4j_logging()
     before = list(root.filters)
     with java_process.own_interrupts():
         assert not root.filter(record(py4j.java_gateway.__file__))
         assert root.filter(record("/home/somebody/py4j-tools/own.py"))
     assert root.filters != before, "lost connections are told while the session runs"
-    java_process.hear_py4j()
+    java_process.restore_py4j_logging()
     assert root.filters == before
     assert root.filter(record(py4j.java_gateway.__file__))
     if others:
@@ -37,7 +37,7 @@ def test_only_what_py4j_itself_says_is_kept_quiet_and_only_while_a_session_runs(
 def test_a_launcher_without_that_name_starts_all_the_same(monkeypatch):
     started: list[subprocess.Popen[bytes]] = []
     monkeypatch.delattr(java_gateway, "Popen")
-    with java_process.noted(started):
+    with java_process.recording_processes(started):
         assert not hasattr(java_gateway, "Popen")
     assert started == []
 
@@ -45,13 +45,13 @@ def test_a_launcher_without_that_name_starts_all_the_same(monkeypatch):
 def test_a_session_without_those_names_is_taken_at_its_word():
     spark = SimpleNamespace(sparkContext=SimpleNamespace())
     java_process.without_last_words(spark)
-    assert java_process.gives_an_executor(spark) is True
+    assert java_process.has_executor(spark) is True
 
 
 def test_a_session_that_has_ended_gives_no_executor():
     ended = SimpleNamespace(isStopped=lambda: True)
     context = SimpleNamespace(_jsc=SimpleNamespace(sc=lambda: ended))
-    assert java_process.gives_an_executor(SimpleNamespace(sparkContext=context)) is None
+    assert java_process.has_executor(SimpleNamespace(sparkContext=context)) is None
 
 
 def test_a_path_too_long_for_a_socket_is_no_setting(tmp_path):

@@ -172,7 +172,7 @@ def test_without_java_one_sentence_says_so(golden, tmp_path, capsys, monkeypatch
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     assert main(["pipeline", "stats", "--spark", str(store_of(golden("lmq-5.3.3")))]) == 3
     line = capsys.readouterr().err
-    assert "Spark needs Java 17 or 21: found none" in line
+    assert "Spark needs Java 17 or 21: no Java was found" in line
     assert line.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
 

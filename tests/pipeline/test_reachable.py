@@ -91,7 +91,7 @@ def test_yarn_without_its_configuration_is_told(tmp_path, monkeypatch):
     ):
         reachable.check_reachable("yarn", 1)
     monkeypatch.setenv("YARN_CONF_DIR", str(tmp_path))
-    with pytest.raises(CannotStart, match=f"needs yarn-site.xml, there is none in {tmp_path}"):
+    with pytest.raises(CannotStart, match=f"needs yarn-site.xml, which is not in {tmp_path}"):
         reachable.check_reachable("yarn", 1)
 
 

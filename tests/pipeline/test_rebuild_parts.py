@@ -67,7 +67,7 @@ def test_a_part_is_read_as_it_was_written(tmp_path):
     (chunk,) = part.chunks
     assert [group.key for group in chunk] == [("A", 1), ("B", 0)]
     ahead, behind = chunk
-    assert (behind.shape, behind.first, behind.rows) == (RUN, 4, 2)
+    assert (behind.shape, behind.first_entry, behind.rows) == (RUN, 4, 2)
     assert (ahead.shape, ahead.rows) == (ROWS_OF, 2)
     size = len(log) // 4
     record, offsets = entries(tmp_path, behind)
@@ -114,7 +114,7 @@ def test_keys_tell_whether_units_stand_behind_the_last_one(tmp_path):
 def test_entries_with_an_ext_are_kept_one_by_one(tmp_path):
     log = raw_log(unit(b"T", 0, 3), unit(b"T", 0, 4))
     ((group,),) = write(tmp_path, log, facts(enable_consume_queue_ext=True)).chunks
-    assert (group.shape, group.rows, group.first) == (ITEMS, 2, 3)
+    assert (group.shape, group.rows, group.first_entry) == (ITEMS, 2, 3)
     items = np.frombuffer(path_of(tmp_path, 7, "entries").read_bytes(), ITEM)
     assert items["queue_offset"].tolist() == [3, 4]
     assert PLAIN not in items["kind"].tolist()

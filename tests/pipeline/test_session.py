@@ -57,7 +57,7 @@ def test_a_master_that_is_silent_is_one_line_and_another_session_begins(tmp_path
         env={**os.environ, "PYTHONPATH": str(root), "TMPDIR": str(tmp_path)},
         timeout=280,
     )
-    expected = " answer within 4 s; what Spark said stands in one.log\n3\n"
+    expected = " answer within 4 s; Spark's messages are in one.log\n3\n"
     assert (process.returncode, process.stdout, process.stderr) == (0, expected, "")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["one.log", "two.log"]
 
@@ -65,7 +65,7 @@ def test_a_master_that_is_silent_is_one_line_and_another_session_begins(tmp_path
 @pytest.mark.spark
 def test_the_session_is_the_same_at_the_second_ask(spark):
     assert session.start("local[2]") is spark
-    with pytest.raises(CannotStart, match=r"a session on local\[2\] runs in this process"):
+    with pytest.raises(CannotStart, match=r"already has a session on local\[2\]"):
         session.start("local[3]")
 
 

@@ -68,7 +68,7 @@ def test_each_workaround_is_where_the_table_says(workaround):
 
 def test_whatever_stands_in_the_room_has_its_row():
     """Public functions of the room that no row names would have no reason, and nobody would know what to look at."""
-    helping = {"forget_java": "hear_py4j", "own_interrupts": "hear_py4j", "inject": "NoPlace"}
+    helping = {"forget_java": "restore_py4j_logging", "own_interrupts": "restore_py4j_logging", "inject": "NoPlace"}
     named = {workaround.place for workaround in WORKAROUNDS} | {f"{ROOM.name}.{item}" for item in helping.values()}
     public = [
         (path.stem, node.name)

@@ -28,7 +28,7 @@ def test_workers_of_another_python_are_told(tmp_path):
     remedy = f"set PYSPARK_PYTHON={sys.executable} before the session begins"
     check_workers_python_named(sys.executable)
     for name, why in (
-        (str(tmp_path / "none"), "and there is none that runs"),
+        (str(tmp_path / "none"), "which does not exist"),
         (python(tmp_path, "exit 1"), "which does not run"),
     ):
         with pytest.raises(CannotStart, match=f"{name}.*{why}: {remedy}"):
@@ -36,6 +36,6 @@ def test_workers_of_another_python_are_told(tmp_path):
     with pytest.raises(CannotStart, match=f"a Python 3.9, and this is 3.*: {remedy}"):
         check_workers_python_named(python(tmp_path, "echo 3.9; echo"))
     text = f"{sys.version_info[0]}.{sys.version_info[1]}"
-    with pytest.raises(CannotStart, match=f"which does not have engine.pipeline, numpy: {remedy}"):
+    with pytest.raises(CannotStart, match=f"which lacks engine.pipeline, numpy: {remedy}"):
         check_workers_python_named(python(tmp_path, f"echo {text}; echo engine.pipeline, numpy"))
     check_workers_python_named(python(tmp_path, f'exec "{sys.executable}" "$@"'))

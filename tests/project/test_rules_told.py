@@ -27,7 +27,7 @@ def reported_rules(source: str) -> set[str]:
 
 
 def test_a_rule_that_is_only_made_or_compared_is_not_told():
-    assert reported_rules("CL03 = 1\nCL04.found('text')\ncatalogue.CL05\none.id == 'CL06'\nRULES['CL07']") == {
+    assert reported_rules("CL03 = 1\nCL04.finding('text')\ncatalogue.CL05\none.id == 'CL06'\nRULES['CL07']") == {
         "CL04",
         "CL05",
         "CL07",

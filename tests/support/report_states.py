@@ -1012,7 +1012,9 @@ STATES: dict[str, ReportState] = {
         topic_folder_gone,
         (
             Command(
-                "check STORE", ("CQ10", "if Orders was deleted and made again, these are messages of before"), exit=1
+                "check STORE",
+                ("CQ10", "if Orders was deleted and created again, these messages are from before"),
+                exit=1,
             ),
         ),
     ),
@@ -1079,7 +1081,7 @@ STATES: dict[str, ReportState] = {
             Command("check STORE", ("CF01", "found null"), exit=1),
             Command("config STORE", (), ("consumerOffset.json is sound",)),
             Command("groups STORE", ("consumerOffset.json", "found null"), ("no group has an offset",), exit=3),
-            Command("space STORE", ("which groups still read a file: cannot be told",), exit=3),
+            Command("space STORE", ("which groups still read a file: unknown",), exit=3),
             Command(
                 "consumerProgress -s STORE -g billing",
                 ("consumerOffset.json", "found null"),
@@ -1088,7 +1090,7 @@ STATES: dict[str, ReportState] = {
             ),
             Command(
                 "where STORE Orders/0/0 --group billing",
-                ("What the group has read cannot be told", "group: .*found null"),
+                ("It is unknown what the group has read", "group: .*found null"),
                 ("has not reached it yet", "other brokers"),
                 exit=3,
             ),

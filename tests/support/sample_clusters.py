@@ -54,7 +54,7 @@ def small(seconds: int = 0, owns: dict[Client, Sequence[Queue]] | None = None, *
             offsets["ledger"] = dict.fromkeys(S, 5000 + 50 * seconds)
         waits = {queue: {"billing": 1} for queue in A} if not broker_id else {}
         held = waits if name == "broker-a" else None
-        broker_part = BrokerPart(name, "Shop", broker_id, f"10.0.0.9:{port}", position, "V5_3_3", held=held)
+        broker_part = BrokerPart(name, "Shop", broker_id, f"10.0.0.9:{port}", position, "V5_3_3", held_pulls=held)
         if broker_id:
             return broker_part
         return replace(

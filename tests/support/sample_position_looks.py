@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.inspection.positions import Position, Positions
-from viewer.runtime.position_look import Look
+from viewer.runtime.position_reading import PositionReading
 
 START = 1_795_280_000_000
 
@@ -11,7 +11,9 @@ START = 1_795_280_000_000
 FILES = ((0, 1 << 20, "0" * 20), (1 << 20, 2 << 20, f"{1 << 20:020d}"))
 
 
-def look(number: int = 0, *, lab: bool = True, checkpoint: int = START, live: bool = True, **options) -> Look:
+def look(
+    number: int = 0, *, lab: bool = True, checkpoint: int = START, live: bool = True, **options
+) -> PositionReading:
     """A look 100 ms times ``number`` after the start."""
     reported = {
         "wrote": 1000 * number,
@@ -31,7 +33,7 @@ def look(number: int = 0, *, lab: bool = True, checkpoint: int = START, live: bo
     position = {"physicMsgTimestamp": Position(100, "by time", timestamp=checkpoint)}
     remainder = {key: value for key, value in options.items() if key not in reported}
     settled = {"files": FILES, "heads": ((START, 0), (START + 100 * number, reported["wrote"])), **remainder}
-    return Look(
+    return PositionReading(
         Positions(checkpoint=position, **results),
         time_ms=START + 100 * number,
         live=live,

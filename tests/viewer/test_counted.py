@@ -73,5 +73,5 @@ def test_what_is_counted_as_one_is_singular(forms: tuple[str, str], n: int, sent
 
 
 def test_what_a_rule_finds_begins_with_a_capital_unless_it_begins_with_a_name():
-    assert RULES["CL07"].found("nothing holds these bytes").message == "Nothing holds these bytes"
-    assert RULES["CF07"].found("topics.json hides 1 queue").message == "topics.json hides 1 queue"
+    assert RULES["CL07"].finding("nothing holds these bytes").message == "Nothing holds these bytes"
+    assert RULES["CF07"].finding("topics.json hides 1 queue").message == "topics.json hides 1 queue"

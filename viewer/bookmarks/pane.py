@@ -138,7 +138,7 @@ class BookmarksPane(Pane):
         if chosen is not None and self.session is not None:
             bookmarks_of(self.session).remove(chosen.place)
             message = tr("Removed {name}.", name=chosen.name)
-            self.table.set_state(State("note", message, steps=((tr("Undo"), self.undoAsked.emit),)))
+            self.table.set_state(State("note", message, steps=((tr("Undo"), self.undoRequested.emit),)))
             self.statusMessage.emit(message)
 
     def _list(self) -> tuple[Bookmark, ...]:

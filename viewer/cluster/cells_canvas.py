@@ -112,9 +112,9 @@ class CellsHead(SelectableCanvas):
 
 
 class CellsCanvas(SelectableCanvas):
-    """The three tables side by side in one scroll area. Emits ``laid()`` when their width changes."""
+    """The three tables side by side in one scroll area. Emits ``widthChanged()`` when their width changes."""
 
-    laid = Signal()
+    widthChanged = Signal()
 
     def __init__(self, link_of: LinkOf = no_link) -> None:
         super().__init__("cluster.cells", tr("The cluster as cells"), link_of=link_of)
@@ -147,7 +147,7 @@ class CellsCanvas(SelectableCanvas):
         super().resizeEvent(event)
         if abs(self.plan.width - self.width() / scale()) > 1:
             self._lay_out(self.width() / scale())
-            self.laid.emit()
+            self.widthChanged.emit()
 
     # ---- what can be chosen ------------------------------------------------------------------------------------------
 

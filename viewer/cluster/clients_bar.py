@@ -31,12 +31,14 @@ KINDS = {"producer": words("producer"), "consumer": words("consumer"), "broker":
 
 
 class ClientsBar(Paper):
-    """Emits ``did(command, words, parameters)`` for the operation log, ``allowed()`` once the cluster is declared
-    the user's own.
+    """The bar of the user's own clients.
+
+    Emits ``operationDone(command, words, parameters)`` for the operation log, ``ownershipDeclared()`` once the user has
+    declared the cluster their own.
     """
 
-    did = Signal(str, str, object)
-    allowed = Signal()
+    operationDone = Signal(str, str, object)
+    ownershipDeclared = Signal()
 
     def __init__(self) -> None:
         super().__init__("pane", ("bottom",))
@@ -74,7 +76,7 @@ class ClientsBar(Paper):
         self.kill.clicked.connect(lambda _on: self.end(kill=True))
         self.words = Label("", 12, "text3")
         self.lab = LabActions(self)
-        self.lab.did.connect(self.did)
+        self.lab.operationDone.connect(self.operationDone)
         self.lab.changed.connect(self.refresh)
         lab = self.lab
         line = row(
@@ -103,7 +105,7 @@ class ClientsBar(Paper):
         box.addWidget(line)
         self.form = self._form()
         box.addWidget(self.form)
-        self.lab.asks.connect(self._on_form_opening)
+        self.lab.formOpened.connect(self._on_form_opening)
         box.addWidget(self.lab.form)
         self.refresh()
 
@@ -265,9 +267,11 @@ class ClientsBar(Paper):
 
     def _allow(self) -> None:
         self.model.allowed.add(self.model.address)
-        self.did.emit("cluster.mine", tr("Clients may be added to this cluster"), {"address": self.model.address})
+        self.operationDone.emit(
+            "cluster.mine", tr("Clients may be added to this cluster"), {"address": self.model.address}
+        )
         self.refresh()
-        self.allowed.emit()
+        self.ownershipDeclared.emit()
 
     def ask(self, kind: str) -> None:
         """Open the form for a new client, filled in from the selection."""
@@ -320,7 +324,7 @@ class ClientsBar(Paper):
             return
         self.own.add(self._kind, self.model.addresses, group, topic, amount)
         action = tr("Add a producer of your own") if self._kind == "producer" else tr("Add a consumer of your own")
-        self.did.emit("cluster.add", action, {"group": group, "topic": topic, "amount": f"{amount:g}"})
+        self.operationDone.emit("cluster.add", action, {"group": group, "topic": topic, "amount": f"{amount:g}"})
         self.leave()
 
     def _amount(self) -> float | None:
@@ -354,4 +358,6 @@ class ClientsBar(Paper):
         self._emit_action("cluster.kill" if kill else "cluster.stop", action, chosen)
 
     def _emit_action(self, command: str, action: str, chosen: OwnRow) -> None:
-        self.did.emit(command, action, {"client": self.model.name_of(chosen.client_id), "group": chosen.spec.group})
+        self.operationDone.emit(
+            command, action, {"client": self.model.name_of(chosen.client_id), "group": chosen.spec.group}
+        )

@@ -31,7 +31,7 @@ from engine.client.rebalance import AllocationStrategy, Averagely, AveragelyByCi
 from engine.client.routes import MASTER
 from engine.cluster.state import Queue
 from engine.errors import StoreError, cause_of
-from engine.files.temporary_folders import Scratch, hold_new
+from engine.files.temporary_folders import TemporaryFolder, hold_new
 from engine.remoting.codes import RequestCode
 from engine.remoting.frame import Command
 from viewer.cluster.deliveries import Delivery, RebalanceEvent
@@ -285,7 +285,7 @@ class Clients:
         self._statuses: dict[int, ClientStatus] = {}
         self._dropped = 0
         self._full_groups: set[str] = set()
-        self._scratch: Scratch | None = None
+        self._scratch: TemporaryFolder | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def serve(self) -> None:
@@ -413,17 +413,19 @@ def activity_of(events: Sequence[Event], dropped: int = 0, full_groups: Collecti
     sent: dict[str, int] = {}
     for event in events:
         if isinstance(event, Delivered):
-            handed.append(Delivery(event.at, event.client_id, event.group, Queue(*event.queue), event.queue_offset))
+            handed.append(
+                Delivery(event.time_ms, event.client_id, event.group, Queue(*event.queue), event.queue_offset)
+            )
         elif isinstance(event, Rebalanced):
             shared.append(
                 RebalanceEvent(
-                    event.at,
+                    event.time_ms,
                     event.client_id,
                     event.group,
                     event.topic,
                     event.client_ids,
                     tuple(Queue(*queue) for queue in event.owned),
-                    tuple(Queue(*queue) for queue in event.taken),
+                    tuple(Queue(*queue) for queue in event.added),
                     tuple(Queue(*queue) for queue in event.given_up),
                     event.reason,
                 )

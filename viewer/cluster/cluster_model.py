@@ -240,7 +240,7 @@ class ClusterModel:
     @property
     def span(self) -> tuple[int, int]:
         """Time range of the stored readings, ms."""
-        return (self.readings[0].at, self.readings[-1].at) if self.readings else (0, 0)
+        return (self.readings[0].time_ms, self.readings[-1].time_ms) if self.readings else (0, 0)
 
     # ---- what comes --------------------------------------------------------------------------------------------------
 
@@ -306,17 +306,17 @@ class ClusterModel:
             ("gone", brokers_before - brokers_now),
         ]
         for kind, changed_names in changes:
-            self.marks += [TimeMark(state.at, kind, client) for client in sorted(changed_names)]  # type: ignore[arg-type]
+            self.marks += [TimeMark(state.time_ms, kind, client) for client in sorted(changed_names)]  # type: ignore[arg-type]
         del self.marks[:-MAX_MARKS]
 
     def go_to(self, time_ms: int | None) -> None:
         """Show the last reading at or before a time; None shows the newest and follows new ones."""
         if not self.readings:
             return
-        self.shown_time_ms = None if time_ms is None or time_ms >= self.readings[-1].at else time_ms
+        self.shown_time_ms = None if time_ms is None or time_ms >= self.readings[-1].time_ms else time_ms
         if self.state is not None:
             self.state.forget()
-        times = [state.at for state in self.readings]
+        times = [state.time_ms for state in self.readings]
         number = len(times) if self.shown_time_ms is None else bisect_right(times, self.shown_time_ms)
         self.state = self.readings[max(number - 1, 0)]
         self._draw()
@@ -328,7 +328,7 @@ class ClusterModel:
         for state in states:
             self._store(state)
             self._give_names(state)
-        self.go_to(states[0].at if states else None)
+        self.go_to(states[0].time_ms if states else None)
 
     def _count_requests(self, reading: Reading) -> list[AdminRequest]:
         new_requests = []
@@ -351,9 +351,9 @@ class ClusterModel:
             return Figures()
         earlier = shown
         for state in reversed(self.readings):
-            if state.at < shown.at:
+            if state.time_ms < shown.time_ms:
                 earlier = state
-                if shown.at - state.at >= RATE_WINDOW_MS:
+                if shown.time_ms - state.time_ms >= RATE_WINDOW_MS:
                     break
         return Figures(shown.rates(earlier), shown.consumed(earlier)) if earlier is not shown else Figures()
 
@@ -373,7 +373,7 @@ class ClusterModel:
         for client_id in list(self._badges):
             if client_id in present_ids:
                 self._left_at_ms.pop(client_id, None)
-            elif state.at - self._left_at_ms.setdefault(client_id, state.at) > DEPARTED_SHOWN_MS:
+            elif state.time_ms - self._left_at_ms.setdefault(client_id, state.time_ms) > DEPARTED_SHOWN_MS:
                 del self._badges[client_id], self._left_at_ms[client_id]
         if len(present_ids) <= SMALL_CLIENTS:
             for client, letter in present:
@@ -440,9 +440,9 @@ class ClusterModel:
             return
         index = Index(state, self.figures())
         topics = topic_rows(index, self.leading)
-        groups = group_rows(index, self._badges, self._departed_by_group(state.at))
-        producers = producer_rows(state, self._badges, self._departed_senders(state.at))
-        self._store_present(groups, producers, state.at)
+        groups = group_rows(index, self._badges, self._departed_by_group(state.time_ms))
+        producers = producer_rows(state, self._badges, self._departed_senders(state.time_ms))
+        self._store_present(groups, producers, state.time_ms)
         self.unfiltered = Picture(state, broker_rows(state, topics), topics, groups, producers)
         self.picture = self._filtered(self.unfiltered) if self.text or self.only else self.unfiltered
 
@@ -545,7 +545,7 @@ class ClusterModel:
     def _add_rate_points(self) -> None:
         """Add a point to the curves of the side column."""
         assert self.state is not None
-        time_ms = self.state.at
+        time_ms = self.state.time_ms
         groups = self.unfiltered.groups
         points: dict[tuple[str, str], float | None] = {
             ("", topic.name): topic.in_rate for topic in self.unfiltered.topics

@@ -31,7 +31,7 @@ BURST_WINDOW_MS = 60_000
 class Delivery:
     """A message was delivered to a listener."""
 
-    at: int
+    time_ms: int
     client_id: str
     group: str
     queue: Queue
@@ -42,7 +42,7 @@ class Delivery:
 class RebalanceEvent:
     """A client rebalanced a topic: the list of clients it saw, and the queues it added and gave up."""
 
-    at: int
+    time_ms: int
     client_id: str
     group: str
     topic: str
@@ -57,7 +57,7 @@ class RebalanceEvent:
 class RepeatedDelivery:
     """A message that was delivered again."""
 
-    at: int
+    time_ms: int
     queue: Queue
     offset: int
     first_client: str
@@ -164,7 +164,7 @@ class Deliveries:
             log = self._logs.get((event.group, event.queue))
             if log is None:
                 log = self._logs[event.group, event.queue] = _QueueLog()
-            log.add(event.at, event.offset, self._number(event.client_id))
+            log.add(event.time_ms, event.offset, self._number(event.client_id))
             busy[id(log)] = log
         for log in busy.values():
             log.forget()
@@ -290,6 +290,6 @@ class Deliveries:
                 continue
             list_changed = last_lists.get((rebalance.client_id, rebalance.topic)) != rebalance.client_ids
             last_lists[rebalance.client_id, rebalance.topic] = rebalance.client_ids
-            if begin <= rebalance.at < end and (rebalance.added or rebalance.given_up or list_changed):
+            if begin <= rebalance.time_ms < end and (rebalance.added or rebalance.given_up or list_changed):
                 rebalances.append(rebalance)
         return rebalances

@@ -82,7 +82,7 @@ def _picture_details(model: ClusterModel) -> Iterator[Detail]:
     yield Detail(tr("Producers"), number(picture.senders))
     requests = tr_plural("{n:,} request", "{n:,} requests", n=model.in_last)
     duration = tr("took {ms:,} ms, {requests}", ms=round(model.took_ms), requests=requests)
-    yield Detail(tr("Read"), clock(model.state.at), duration)
+    yield Detail(tr("Read"), clock(model.state.time_ms), duration)
     for refusal in model.state.refusals:
         yield Detail(
             tr("Unknown"),
@@ -115,7 +115,7 @@ def _broker(model: ClusterModel, name: str) -> Iterator[Detail]:
         kind = tr("master") if part.is_master else tr("slave {n}", n=part.broker_id)
         yield Detail(kind, part.address, broker_origin(part), "warn" if part.words else "text")
         if part.words:
-            yield Detail("", tr("As of {time}", time=clock(part.at)), engine_words(part.words), "warn")
+            yield Detail("", tr("As of {time}", time=clock(part.time_ms)), engine_words(part.words), "warn")
     yield Detail(tr("Cluster"), row.master.cluster if row.master is not None else UNKNOWN)
     yield Detail(tr("In"), rate(row.in_rate))
     for topic, queues in row.topics:

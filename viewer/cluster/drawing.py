@@ -63,7 +63,7 @@ def draw_badge(p: QPainter, box: QRectF, badge: Badge, *, has_left: bool = False
 def draw_bands(p: QPainter, bands: LineSegments, strong: str, top: float, bottom: float, *, faint: float = 0.5) -> None:
     """Draw the visible lines; those of client ``strong`` on top and at full strength."""
     p.setBrush(Qt.BrushStyle.NoBrush)
-    visible = sorted(bands.seen(top, bottom).tolist(), key=lambda number: bands.client_ids[number] == strong)
+    visible = sorted(bands.crossing(top, bottom).tolist(), key=lambda number: bands.client_ids[number] == strong)
     for number in visible:
         is_strong = bool(strong) and bands.client_ids[number] == strong
         colour = client_colour(int(bands.place[number]))
@@ -103,12 +103,12 @@ def no_link(_chosen: Selection) -> None:
 class SelectableCanvas(Canvas):
     """A picture of selectable items.
 
-    Emits ``chose(Selection)`` on a click or arrow key, ``followed(Selection)`` on a double click or Enter.
+    Emits ``chosen(Selection)`` on a click or arrow key, ``followed(Selection)`` on a double click or Enter.
     Subclasses implement :meth:`columns`: the items of each column from top to bottom, with their boxes (px at 100
     %).
     """
 
-    chose = Signal(object)
+    chosen = Signal(object)
     followed = Signal(object)
 
     def __init__(self, name: str, title: str, height: int | None = None, link_of: LinkOf = no_link) -> None:
@@ -158,7 +158,7 @@ class SelectableCanvas(Canvas):
     def mousePressEvent(self, event: QMouseEvent) -> None:
         item = self.item_at(event.position())
         if event.button() == Qt.MouseButton.LeftButton and item.kind:
-            self.chose.emit(item)
+            self.chosen.emit(item)
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         item = self.item_at(event.position())
@@ -174,7 +174,7 @@ class SelectableCanvas(Canvas):
         if target is None:
             super().keyPressEvent(event)
         else:
-            self.chose.emit(target)
+            self.chosen.emit(target)
 
     def _goal(self, key: Qt.Key, chosen: Selection) -> Selection | None:
         columns = [[item for _, item in column] for column in self.columns()]

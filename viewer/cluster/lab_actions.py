@@ -33,15 +33,16 @@ DEFAULT_QUEUE_COUNT = 4
 class LabActions(QObject):
     """Tools and form for :class:`~viewer.cluster.clients_bar.ClientsBar`.
 
-    Emits ``did(command, words, parameters)`` for the operation log, ``edited(Edit)`` for Undo, ``said(words)`` for
-    the status bar, ``changed()`` when other actions become possible, ``asks()`` when its form opens.
+    Emits ``operationDone(command, words, parameters)`` for the operation log, ``edited(Edit)`` for Undo,
+    ``statusText(words)`` for the status bar, ``changed()`` when other actions become possible, ``formOpened()`` when
+    its form opens.
     """
 
-    did = Signal(str, str, object)
+    operationDone = Signal(str, str, object)
     edited = Signal(object)
-    said = Signal(str)
+    statusText = Signal(str)
     changed = Signal()
-    asks = Signal()
+    formOpened = Signal()
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -164,9 +165,9 @@ class LabActions(QObject):
         """Open the form, filled in from the selection."""
         serving = self.session.serving if self.session is not None else None
         if not self.serves or serving is None:
-            self.said.emit(self.why_not())
+            self.statusText.emit(self.why_not())
             return
-        self.asks.emit()
+        self.formOpened.emit()
         self._kind, self._is_confirmed = kind, False
         model, chosen = self.model, self.model.chosen
         for_queues = kind == "queues"
@@ -264,7 +265,7 @@ class LabActions(QObject):
 
         def done() -> None:
             self.form.hide()
-            self.did.emit("cluster.add.queues", tr("Give a topic more queues"), parameters)
+            self.operationDone.emit("cluster.add.queues", tr("Give a topic more queues"), parameters)
             description = tr_plural(
                 "{n:,} queue of {topic} at {broker}",
                 "{n:,} queues of {topic} at {broker}",
@@ -288,7 +289,7 @@ class LabActions(QObject):
         parameters = {"topic": topic, "broker": broker, "queues": queues}
 
         def done() -> None:
-            self.did.emit("cluster.add.queues", tr("Give a topic so many queues"), parameters)
+            self.operationDone.emit("cluster.add.queues", tr("Give a topic so many queues"), parameters)
 
         self._begin(lambda lab: lab.set_queues(broker, topic, queues), done)
 
@@ -297,7 +298,9 @@ class LabActions(QObject):
 
         def done() -> None:
             self.form.hide()
-            self.did.emit("cluster.add.broker", tr("Add a broker to the lab"), {"broker": name, "store": str(folder)})
+            self.operationDone.emit(
+                "cluster.add.broker", tr("Add a broker to the lab"), {"broker": name, "store": str(folder)}
+            )
             description = tr("broker {name} of the lab", name=name)
             self.edited.emit(
                 Edit(description, False, True, lambda is_running: self._set_broker(name, folder, is_running))
@@ -321,7 +324,9 @@ class LabActions(QObject):
         name, folder = broker.name, broker.folder
 
         def done() -> None:
-            self.did.emit("cluster.broker.end", tr("End a broker of the lab"), {"broker": name, "store": str(folder)})
+            self.operationDone.emit(
+                "cluster.broker.end", tr("End a broker of the lab"), {"broker": name, "store": str(folder)}
+            )
             description = tr("end of broker {name}", name=name)
             self.edited.emit(
                 Edit(description, True, False, lambda is_running: self._set_broker(name, folder, is_running))
@@ -334,7 +339,7 @@ class LabActions(QObject):
         connections = self.connections()
         names = list(dict.fromkeys(connection.broker for connection in connections))
         if not connections:
-            self.said.emit(self.why_not() or tr("This client has no connection to a broker of the lab."))
+            self.statusText.emit(self.why_not() or tr("This client has no connection to a broker of the lab."))
         elif len(names) == 1:
             self.cut_client(names[0])
         else:
@@ -354,7 +359,7 @@ class LabActions(QObject):
 
         async def cut(lab: LabSession) -> None:
             number = await lab.cut_client(client_id, broker)
-            self.said.emit(
+            self.statusText.emit(
                 tr_plural(
                     "Cut {n:,} connection of {client}: it reconnects by itself.",
                     "Cut {n:,} connections of {client}: it reconnects by itself.",
@@ -364,7 +369,9 @@ class LabActions(QObject):
             )
 
         parameters = {"client": name, "broker": broker or "*"}
-        self._begin(cut, lambda: self.did.emit("cluster.cut", tr("Cut the connection of a client"), parameters))
+        self._begin(
+            cut, lambda: self.operationDone.emit("cluster.cut", tr("Cut the connection of a client"), parameters)
+        )
 
     def _begin(
         self, work: Callable[[LabSession], Coroutine[Any, Any, object]], done: Callable[[], object] = lambda: None
@@ -372,7 +379,7 @@ class LabActions(QObject):
         """Run work in the lab; an error is shown in the form, or in the status bar if the form is closed."""
         lab = self.session
         if lab is None or not self.serves:
-            self.said.emit(self.why_not())
+            self.statusText.emit(self.why_not())
             return
 
         async def tried() -> None:
@@ -381,7 +388,7 @@ class LabActions(QObject):
             except (StoreError, OSError, EOFError, TimeoutError) as error:
                 message = engine_words(cause_of(error, type(error).__name__))
                 self.fault.setText(message)
-                self.said.emit(message)
+                self.statusText.emit(message)
                 return
             done()
             self.changed.emit()

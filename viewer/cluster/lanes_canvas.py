@@ -51,11 +51,11 @@ MIN_LABEL_WIDTH = 40
 class LanesCanvas(SelectableCanvas):
     """Draws a timeline.
 
-    Emits ``stepAsked(±1)`` on ``[`` and ``]``, ``zoomed(factor, ms)`` on the wheel with the time under the pointer,
+    Emits ``stepRequested(±1)`` on ``[`` and ``]``, ``zoomed(factor, ms)`` on the wheel with the time under the pointer,
     ``stepChosen(number)`` on a click on a flag.
     """
 
-    stepAsked = Signal(object)
+    stepRequested = Signal(object)
     stepChosen = Signal(object)
     zoomed = Signal(float, object)
 
@@ -120,7 +120,7 @@ class LanesCanvas(SelectableCanvas):
             Qt.Key(event.key())
         )
         if step is not None:
-            self.stepAsked.emit(step)
+            self.stepRequested.emit(step)
         else:
             super().keyPressEvent(event)
 
@@ -324,7 +324,7 @@ class LanesCanvas(SelectableCanvas):
         """Return the times within the window at which messages of a queue were delivered again."""
         begin, end = self.window_ms
         return [
-            repeated.at
+            repeated.time_ms
             for repeated in self.model.deliveries.repeated(self.line.group, begin, end + 1)
             if repeated.queue == queue
         ]

@@ -1,4 +1,4 @@
-"""A broker of ours for one lesson, in the process of the user's own clients: with short waits, or on a slow disk.
+"""A broker of Storescope for one lesson, with short delays or a slow disk, in the process of the user's own clients.
 
 It registers with the shown name servers, has only the topics of its lesson and creates no others, so that no other
 client uses it. Its store is in a temporary folder that is deleted with it. No Qt.
@@ -25,7 +25,7 @@ from engine.sentences import sentence
 QUEUE_COUNT = 2
 """Queues of each of its topics."""
 REGISTER_TIMEOUT_S = 10.0
-"""Seconds until the name servers must know it."""
+"""Maximum time until the name servers have registered it."""
 BASE_SETTINGS = """\
 mappedFileSizeCommitLog=16777216
 mappedFileSizeConsumeQueue=60000
@@ -71,12 +71,12 @@ class LessonBroker:
         conf.write_text(f"brokerName={self.name}\n{BASE_SETTINGS}{self._settings}\n", "utf-8")
         config, store_config, _ = read_config(conf)
 
-        def opened(store_host: str) -> MessageStore:
+        def open_store(store_host: str) -> MessageStore:
             disk = SlowDisk(self._slow) if self._slow else None
             return MessageStore(self._folder / "store", store_config, disk=disk, store_host=store_host)
 
         name_servers = [address.strip() for address in self._namesrv.split(";") if address.strip()]
-        server = await self._block.enter_async_context(serving_open(opened, config, name_servers=name_servers))
+        server = await self._block.enter_async_context(serving_open(open_store, config, name_servers=name_servers))
         for topic in self._topics:
             server.broker.topics.create_plain(topic, QUEUE_COUNT)
         await self._wait_until_registered()

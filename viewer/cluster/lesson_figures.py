@@ -120,7 +120,7 @@ def again_after_kill(record: Record) -> list[Impact]:
     repeated_positions = repeated_keys = 0
     for delivery in record.deliveries:
         position = (delivery.queue, delivery.queue_offset)
-        if delivery.at >= killed.at:
+        if delivery.time_ms >= killed.time_ms:
             repeated_positions += position in positions
             repeated_keys += delivery.keys in keys
         positions.add(position)
@@ -129,10 +129,10 @@ def again_after_kill(record: Record) -> list[Impact]:
     figures = [figure(tr("Again by key"), f"{repeated_keys:,}", note, bad=repeated_keys > 0)]
     first_offsets: dict[MessageQueue, int] = {}
     for queue_taken in record.of(QueueTaken):
-        if queue_taken.at >= killed.at and queue_taken.queue.topic == record.topic:
+        if queue_taken.time_ms >= killed.time_ms and queue_taken.queue.topic == record.topic:
             first_offsets.setdefault(queue_taken.queue, queue_taken.offset)
     delivered_before = {
-        (delivery.queue, delivery.queue_offset) for delivery in record.deliveries if delivery.at < killed.at
+        (delivery.queue, delivery.queue_offset) for delivery in record.deliveries if delivery.time_ms < killed.time_ms
     }
     uncommitted_count = sum(
         offset >= first_offsets[queue] for queue, offset in delivered_before if queue in first_offsets
@@ -229,7 +229,7 @@ def latencies(record: Record) -> list[Impact]:
     figures = []
     for avoids, name in ((False, tr("Without avoidance")), (True, tr("With avoidance"))):
         own_sends = sends[avoids]
-        duration_ms = own_sends[-1].at - own_sends[0].at + own_sends[0].ms if own_sends else 0.0
+        duration_ms = own_sends[-1].time_ms - own_sends[0].time_ms + own_sends[0].ms if own_sends else 0.0
         slow_count = sum(send.queue.broker == slow for send in own_sends)
         note = tr_plural(
             "{n:,} send one after the other, {m:,} of them to {broker}",
@@ -291,11 +291,15 @@ def broadcast(record: Record, name_of: Names) -> list[Impact]:
             )
         )
     returned = next((item for item, options in record.clients.items() if options.name), "")
-    start_times = [item.at for item in record.of(Started) if item.client_id == returned]
+    start_times = [item.time_ms for item in record.of(Started) if item.client_id == returned]
     if len(start_times) > 1:
         return_ms = start_times[-1]
-        deliveries_after = [item for item in record.deliveries if item.client_id == returned and item.at >= return_ms]
-        keys_before = {item.keys for item in record.deliveries if item.client_id == returned and item.at < return_ms}
+        deliveries_after = [
+            item for item in record.deliveries if item.client_id == returned and item.time_ms >= return_ms
+        ]
+        keys_before = {
+            item.keys for item in record.deliveries if item.client_id == returned and item.time_ms < return_ms
+        }
         repeated_count = sum(item.keys in keys_before for item in deliveries_after)
         saved_offsets = _last_commits(record, returned, return_ms)
         note = tr_plural(
@@ -317,7 +321,7 @@ def _last_commits(record: Record, client_id: str, time_ms: int) -> dict[MessageQ
     return {
         commit.queue: commit.offset
         for commit in record.of(Committed)
-        if commit.client_id == client_id and commit.at < time_ms
+        if commit.client_id == client_id and commit.time_ms < time_ms
     }
 
 
@@ -353,7 +357,7 @@ def dead_letters(record: Record) -> list[Impact]:
     ]
     for number in range(1, max(times, default=0)):
         waits = [
-            deliveries_by_key[keys][number].at - returns_by_key[keys][number - 1].at
+            deliveries_by_key[keys][number].time_ms - returns_by_key[keys][number - 1].time_ms
             for keys in refused
             if number < len(deliveries_by_key[keys]) and number <= len(returns_by_key[keys])
         ]
@@ -391,14 +395,14 @@ def transactions(record: Record) -> list[Impact]:
     check_times: dict[str, list[int]] = defaultdict(list)
     for event in ended:
         if event.checked:
-            check_times[event.msg_id].append(event.at)
+            check_times[event.msg_id].append(event.time_ms)
     intervals = [
         later - time_ms for times_of_message in check_times.values() for time_ms, later in pairwise(times_of_message)
     ]
     keys = {sent[msg_id].keys: sent[msg_id] for msg_id in undecided}
     delivered_keys = {event.keys for event in record.deliveries}
     given_up = record.of_queue(GIVEN_UP)
-    waits = [event.at - keys[event.keys].at for event in given_up if event.keys in keys]
+    waits = [event.time_ms - keys[event.keys].time_ms for event in given_up if event.keys in keys]
     times = [checks[msg_id] for msg_id in undecided]
     return [
         figure(

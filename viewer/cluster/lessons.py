@@ -1,5 +1,6 @@
-"""Lessons: scripted experiments with the user's own clients, each showing one behaviour of RocketMQ, and a run of a
-lesson. No Qt.
+"""Lessons, and the run of a lesson. No Qt.
+
+A lesson is a scripted experiment with the user's own clients that shows one behaviour of RocketMQ.
 
 A run continues with each reading and each event of its clients: a waiting action is checked again, all others are done
 at once. Results are counted from the events of its clients; lessons on rebalance also use the last step of their
@@ -37,10 +38,10 @@ if TYPE_CHECKING:
 
 
 Verb = Literal[
-    "broker", "producer", "consumer", "again", "running", "shared", "handed", "stop", "kill", "wait", "until"
+    "broker", "producer", "consumer", "restart", "running", "shared", "handed", "stop", "kill", "wait", "until"
 ]
 ACTION_TIMEOUT_MS = 90_000
-"""Ms that an action waits before the run fails."""
+"""Maximum wait for an action; then the run fails."""
 TOPIC = "Lesson"
 RETRIES = "messageDelayLevel=1s 1s 1s 2s 3s"
 """Levels 3 and 4 are the delays of a retried message: 10 s and 30 s by default."""
@@ -245,7 +246,7 @@ LESSONS = (
             Action("stop", 1),
             Action("producer", 200, Options(message_count=LATER_COUNT)),
             _one_got(BROADCAST_COUNT + LATER_COUNT),
-            Action("again", options=Options(model=BROADCASTING, name="{group}-2")),
+            Action("restart", options=Options(model=BROADCASTING, name="{group}-2")),
             _each_got(BROADCAST_COUNT + LATER_COUNT, 2),
         ),
     ),
@@ -321,8 +322,8 @@ class LessonRun:
         return f"{self.lesson.key}-{TOPIC}-{self.number}"
 
     def go_on(self, model: ClusterModel, clients: OwnClients) -> None:
-        """Do whatever is possible now; called with each reading and each event of the clients."""
-        now = model.readings[-1].at if model.readings else 0
+        """Do all actions that are possible now. Called with each reading and each event of the clients."""
+        now = model.readings[-1].time_ms if model.readings else 0
         while self.status == "running":
             failed = self._failed(clients)
             if failed:
@@ -356,7 +357,7 @@ class LessonRun:
     def _do(self, action: Action, now: int, model: ClusterModel, clients: OwnClients) -> bool:
         """Do the action; return True if it is done, or if the condition is met."""
         match action.verb:
-            case "broker" | "producer" | "consumer" | "again":
+            case "broker" | "producer" | "consumer" | "restart":
                 self._begin(action, model, clients)
             case "stop":
                 number = self.consumers.pop(round(action.amount))
@@ -377,7 +378,7 @@ class LessonRun:
 
     def _begin(self, action: Action, model: ClusterModel, clients: OwnClients) -> None:
         """Start a client or a broker."""
-        kind = "consumer" if action.verb == "again" else action.verb
+        kind = "consumer" if action.verb == "restart" else action.verb
         options = replace(action.options, reports_events=True, name=action.options.name.format(group=self.group))
         group, topic = self.group + action.name, action.topic.format(group=self.group) or self.topic
         if kind == "broker":

@@ -29,11 +29,11 @@ MARKS = {"done": "ok", "failed": "warn", "running": "live"}
 class LessonEntry(QWidget):
     """Entry of a lesson: title and result; when ``open``, the description and the button too.
 
-    Emits ``chosen()`` when its heading is clicked, ``asked()`` to run or stop it.
+    Emits ``chosen()`` when its heading is clicked, ``runRequested()`` to run or stop it.
     """
 
     chosen = Signal()
-    asked = Signal()
+    runRequested = Signal()
 
     def __init__(self, lesson: Lesson) -> None:
         super().__init__()
@@ -47,7 +47,7 @@ class LessonEntry(QWidget):
         self.button = Button(tr("Run"), "primary")
         self.button.setObjectName(f"cluster.lesson.{lesson.key}")
         self.button.setAccessibleName(tr("Run the lesson: {name}", name=tr(lesson.title)))
-        self.button.clicked.connect(lambda _on=False: self.asked.emit())
+        self.button.clicked.connect(lambda _on=False: self.runRequested.emit())
         self._figures = column(gap=3)
         self._shown: tuple[Impact, ...] = ()
         about = Label(tr(lesson.about), 12, "text2", wrap=True)
@@ -97,10 +97,10 @@ class LessonEntry(QWidget):
 
 
 class LessonsPanel(Paper):
-    """Emits ``shown(group)`` to show the group of a lesson, ``did(words)`` for the operation log."""
+    """Emits ``groupRequested(group)`` to show the group of a lesson, ``operationDone(words)`` for the operation log."""
 
-    shown = Signal(str)
-    did = Signal(str)
+    groupRequested = Signal(str)
+    operationDone = Signal(str)
 
     def __init__(self) -> None:
         super().__init__("pane", ("right",))
@@ -117,7 +117,7 @@ class LessonsPanel(Paper):
         for lesson in LESSONS:
             entry = self.entries[lesson.key] = LessonEntry(lesson)
             entry.chosen.connect(lambda key=lesson.key: self.choose(key))
-            entry.asked.connect(lambda lesson=lesson: self.run(lesson))
+            entry.runRequested.connect(lambda lesson=lesson: self.run(lesson))
             parts += [entry, Hairline()]
         explanation = tr(
             "All figures come from the reports of the clients. Each run has its own topic and group, which are "
@@ -180,10 +180,10 @@ class LessonsPanel(Paper):
             return
         self._number += 1
         lesson_run = self.runs[lesson.key] = LessonRun(
-            lesson, self.model.readings[-1].at % 1_000_000 if self.model.readings else self._number
+            lesson, self.model.readings[-1].time_ms % 1_000_000 if self.model.readings else self._number
         )
         self._last = lesson.key
-        self.did.emit(tr(lesson.title))
+        self.operationDone.emit(tr(lesson.title))
         lesson_run.go_on(self.model, self.own)
         self.refresh()
 
@@ -201,7 +201,7 @@ class LessonsPanel(Paper):
     def _look_at(self, run: LessonRun) -> None:
         """Show the group of a run if readings contain it."""
         if run.group in self.model.moments:
-            self.shown.emit(run.group)
+            self.groupRequested.emit(run.group)
 
     def refresh(self) -> None:
         """Show the status of all runs."""

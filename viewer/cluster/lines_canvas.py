@@ -258,7 +258,7 @@ class LinesCanvas(SelectableCanvas):
         details = "" if part is None else f"{part.address} · {tr('in {rate}', rate=rate(row.in_rate))}"
         if part is not None and part.words:
             reason = engine_words(part.words)
-            details = f"{tr('As of {time}', time=clock(part.at))} · {reason}" if part.at else reason
+            details = f"{tr('As of {time}', time=clock(part.time_ms))} · {reason}" if part.time_ms else reason
         room = self.plan.side + width - 14 - label_x - 130
         p.drawText(
             QRectF(label_x + 130, y, room, BROKER_HEIGHT), RIGHT, elided(p, details, room, Qt.TextElideMode.ElideRight)

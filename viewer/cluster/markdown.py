@@ -31,7 +31,7 @@ def markdown(model: ClusterModel) -> str:
     state, picture = model.state, model.picture
     if state is None:
         return ""
-    lines = [f"# {tr('Cluster')} {model.address}", "", f"{full_moment(state.at)} · {status_sentence(model)}", ""]
+    lines = [f"# {tr('Cluster')} {model.address}", "", f"{full_moment(state.time_ms)} · {status_sentence(model)}", ""]
     lines += markdown_table(
         (tr("Broker"), tr("Role"), tr("Address"), tr("Release"), tr("In /s"), ""),
         (

@@ -41,10 +41,13 @@ class OwnRow:
 
 
 class OwnClients(QObject):
-    """Emits ``changed()`` when a client starts, ends or reports, ``saw(ClientActivity)`` with their activity."""
+    """The clients that this window runs.
+
+    Emits ``changed()`` when a client starts, ends or reports, ``activityReported(ClientActivity)`` with their activity.
+    """
 
     changed = Signal()
-    saw = Signal(object)
+    activityReported = Signal(object)
 
     def __init__(self, parent: QObject | None = None, post_: Callable[..., None] = post) -> None:
         super().__init__(parent)
@@ -193,7 +196,7 @@ class OwnClients(QObject):
             row = self.find(client_id)
             if row is not None:
                 self.rows[row.spec.number] = replace(row, sent=row.sent + count)
-        self.saw.emit(value)
+        self.activityReported.emit(value)
 
     def _ended(self, pipe: Connection) -> None:
         """Mark all clients as ended: their process has ended."""

@@ -98,13 +98,13 @@ class ClusterPane(Pane):
         self.map, self.topic_queues = QueueMap(self.link_of), TopicQueues(self.link_of)
         self.topic_queues_head = PaneHead("", "")
         for canvas in (self.lines, self.cells, self.map, self.topic_queues):
-            canvas.chose.connect(self.choose)
+            canvas.chosen.connect(self.choose)
             canvas.followed.connect(self.follow)
         self._lines_area, self._cells_area = _scrolled(self.lines), _scrolled(self.cells)
         self._cells_area.verticalScrollBar().valueChanged.connect(lambda _at: self._show_map())
         self._cells_area.horizontalScrollBar().valueChanged.connect(lambda _at: self._show_map())
         self._cells_area.viewport().installEventFilter(self)
-        self.cells.laid.connect(self._show_map)
+        self.cells.widthChanged.connect(self._show_map)
         large_picture = stacked(
             self.map, self.heads, self._cells_area, self.topic_queues_head, self.topic_queues, room=2
         )
@@ -128,16 +128,18 @@ class ClusterPane(Pane):
         self.pages = QStackedWidget()
         self.beside = LessonsBeside(self.link_of)
         self.rebalance, self.lessons = self.beside.rebalance, self.beside.lessons
-        self.rebalance.wentTo.connect(self.go_to)
+        self.rebalance.timeRequested.connect(self.go_to)
         self.rebalance.groupChosen.connect(lambda name: self.choose(Selection("group", name)))
-        self.rebalance.lanes.chose.connect(self.choose)
+        self.rebalance.lanes.chosen.connect(self.choose)
         self.rebalance.lanes.followed.connect(self.follow)
-        self.lessons.shown.connect(self._look_at_group)
-        self.lessons.did.connect(lambda name: self.did.emit("cluster.lesson", tr("Run a lesson"), {"lesson": name}, ""))
+        self.lessons.groupRequested.connect(self._look_at_group)
+        self.lessons.operationDone.connect(
+            lambda name: self.operationDone.emit("cluster.lesson", tr("Run a lesson"), {"lesson": name}, "")
+        )
         for page in (self._empty_page(), self._lines_area, large_picture, tables, self.beside):
             self.pages.addWidget(page)
         self.side, self.folded = SidePanel(), FoldedSide()
-        self.side.chose.connect(self.choose)
+        self.side.chosen.connect(self.choose)
         self.side.followed.connect(self.placeRequested)
         self.folded.toggled.connect(lambda _on: self._fit_side())
         body = row(self.pages, self.side, self.folded, gap=0)
@@ -145,10 +147,12 @@ class ClusterPane(Pane):
         box = QVBoxLayout(self)
         box.setContentsMargins(0, 0, 0, 0)
         self.clients = ClientsBar()
-        self.clients.did.connect(lambda name, action, parameters: self.did.emit(name, action, parameters, ""))
-        self.clients.allowed.connect(self._show)
+        self.clients.operationDone.connect(
+            lambda name, action, parameters: self.operationDone.emit(name, action, parameters, "")
+        )
+        self.clients.ownershipDeclared.connect(self._show)
         self.clients.lab.edited.connect(self.edited)
-        self.clients.lab.said.connect(self.statusMessage)
+        self.clients.lab.statusText.connect(self.statusMessage)
         box.addWidget(stacked(bar, self._filters(), self.clients, self.fault, body, self._time_bar(), room=4))
         self.lead = self.address
 
@@ -191,8 +195,8 @@ class ClusterPane(Pane):
 
     def _time_bar(self) -> QWidget:
         self.replay = Replay(self)
-        self.replay.went.connect(self.go_to)
-        self.replay.said.connect(self.statusMessage)
+        self.replay.timeChanged.connect(self.go_to)
+        self.replay.statusText.connect(self.statusMessage)
         bar = self.replay.bar
         bar.pause.clicked.connect(lambda _on: self.pause_now())
         for back in (bar.end, bar.live):
@@ -251,14 +255,14 @@ class ClusterPane(Pane):
         self.clients.model, self.clients.own = watch.model, watch.own
         self.clients.lab.session = watch.lab
         if watch.lab is not None:
-            watch.lab.served.connect(self._show_actions)
+            watch.lab.servingChanged.connect(self._show_actions)
         self.lessons.model, self.lessons.own = watch.model, watch.own
         self.lessons.runs = watch.lessons
-        watch.looked.connect(self.lessons.go_on)
-        watch.answered.connect(self.lessons.go_on)
+        watch.readingAdded.connect(self.lessons.go_on)
+        watch.lessonEventsAdded.connect(self.lessons.go_on)
         watch.own.changed.connect(self.clients.refresh)
-        watch.said.connect(self.statusMessage)
-        watch.looked.connect(
+        watch.statusText.connect(self.statusMessage)
+        watch.readingAdded.connect(
             self._show, Qt.ConnectionType.QueuedConnection
         )  # queued, so that drawing has its own turn of the event loop
         watch.changed.connect(self._show)
@@ -361,7 +365,9 @@ class ClusterPane(Pane):
         """Connect to the name servers in the field, or disconnect."""
         if self.watch is not None and self.watch.runs:
             self.watch.end()
-            self.did.emit("cluster.end", tr("Disconnect from the cluster"), {"address": self.model.address}, "")
+            self.operationDone.emit(
+                "cluster.end", tr("Disconnect from the cluster"), {"address": self.model.address}, ""
+            )
         else:
             self.connect_now()
 
@@ -390,7 +396,7 @@ class ClusterPane(Pane):
             self._settings.remember_cluster(self.model.address)
             self._fill_recent()
         line = f"storescope cluster '{self.model.address}'"
-        self.did.emit("cluster.connect", tr("Connect to a cluster"), {"address": self.model.address}, line)
+        self.operationDone.emit("cluster.connect", tr("Connect to a cluster"), {"address": self.model.address}, line)
         self.placeMoved.emit(Place("cluster", name=self.model.address))
 
     def _fault_at_field(self, reason: str) -> None:
@@ -557,7 +563,7 @@ class ClusterPane(Pane):
         self.watch.run(
             write,
             lambda _none: self.statusMessage.emit(tr("Written: {path}", path=str(target))),
-            lambda error: self.statusMessage.emit(f"{target}: {error}"),
+            lambda error: self.statusMessage.emit(f"{target}: {engine_words(str(error))}"),
         )
 
     # ---- showing -----------------------------------------------------------------------------------------------------
@@ -587,7 +593,7 @@ class ClusterPane(Pane):
             self._shown_status = model.status
             self.statusMessage.emit(status)
         else:
-            self.statusGrew.emit(status)
+            self.statusUpdated.emit(status)
 
     def showEvent(self, event: object) -> None:
         """Show what came while the view was hidden."""
@@ -599,7 +605,7 @@ class ClusterPane(Pane):
         if message:
             self.fault.show_state(State("error", message, steps=((tr("Try again"), self.read_again),)))
         elif model.stale and model.state is not None:
-            time_text = clock(model.state.at)
+            time_text = clock(model.state.time_ms)
             step = (tr("Go on"), self.read_again)
             self.fault.show_state(State("stale", tr("As of {time}", time=time_text), steps=(step,)))
         elif model.state is not None and not model.unfiltered.clients and not model.unfiltered.producers:

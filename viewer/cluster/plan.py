@@ -66,7 +66,7 @@ class LineSegments:
     def __len__(self) -> int:
         return len(self.client_ids)
 
-    def seen(self, top: float, bottom: float) -> NDArray[np.int64]:
+    def crossing(self, top: float, bottom: float) -> NDArray[np.int64]:
         """Return the numbers of the lines that cross the range."""
         upper_y, lower_y = np.minimum(self.y0, self.y1), np.maximum(self.y0, self.y1)
         return np.nonzero((upper_y <= bottom) & (lower_y >= top))[0]

@@ -35,7 +35,7 @@ MAX_MOMENTS = 3_600
 class Moment:
     """A group at one reading: clients, owners of each queue, committed and max offsets (−1: unknown)."""
 
-    at: int
+    time_ms: int
     clients: tuple[str, ...]
     queues: tuple[Queue, ...]
     owners: tuple[Owners, ...]
@@ -58,13 +58,13 @@ def moment_of(state: ClusterState, name: str, queues: Sequence[Queue], previous:
             owned.setdefault(queue, []).append(client_id)
     committed, ends = state.offsets(name), state.queues
     moment = Moment(
-        state.at,
+        state.time_ms,
         tuple(client.client_id for client in group.clients),
         tuple(queues),
         tuple(tuple(sorted(owned.get(queue, ()))) for queue in queues),
         np.array([committed.get(queue, -1) for queue in queues], np.int64),
         np.array([ends[queue].max_offset if queue in ends else -1 for queue in queues], np.int64),
-        group.asked_all,
+        group.has_all_answers,
     )
     if previous is None:
         return moment
@@ -198,11 +198,11 @@ class Timeline:
 
     @property
     def begin(self) -> int:
-        return self.moments[0].at if self.moments else 0
+        return self.moments[0].time_ms if self.moments else 0
 
     @property
     def end(self) -> int:
-        return self.moments[-1].at if self.moments else 0
+        return self.moments[-1].time_ms if self.moments else 0
 
 
 def timeline(group: str, moments: Sequence[Moment]) -> Timeline:
@@ -216,7 +216,7 @@ def timeline(group: str, moments: Sequence[Moment]) -> Timeline:
     breaks = tuple(_breaks(moments))
     offsets = _offset_table(moments, queues)
     segments = _segments(moments, breaks)
-    times = np.array([item.at for item in moments], np.int64)
+    times = np.array([item.time_ms for item in moments], np.int64)
     return Timeline(
         group,
         tuple(moments),
@@ -240,11 +240,11 @@ def _distinct(values: Sequence[tuple[object, ...]]) -> Iterator[tuple]:  # type:
 
 
 def _breaks(moments: Sequence[Moment]) -> Iterator[tuple[int, int]]:
-    steps = np.diff([moment.at for moment in moments])
+    steps = np.diff([moment.time_ms for moment in moments])
     median_ms = float(np.median(steps)) if steps.size else 0.0
     for number, step in enumerate(steps.tolist()):
         if step > max(3 * median_ms, MIN_BREAK_MS):
-            yield moments[number].at, moments[number + 1].at
+            yield moments[number].time_ms, moments[number + 1].time_ms
 
 
 def _offset_table(moments: Sequence[Moment], queues: tuple[Queue, ...]) -> Ints:
@@ -294,7 +294,7 @@ def _segments(moments: Sequence[Moment], breaks: Sequence[tuple[int, int]]) -> l
     for number in range(1, len(moments)):
         moment, previous = moments[number], moments[number - 1]
         if (
-            previous.at in ends
+            previous.time_ms in ends
             or moment.is_complete != previous.is_complete
             or not _is_same_allocation(previous, moment)
         ):
@@ -302,8 +302,8 @@ def _segments(moments: Sequence[Moment], breaks: Sequence[tuple[int, int]]) -> l
     segments = []
     for start, stop in itertools.pairwise([*bounds, len(moments)]):
         last_moment = moments[stop - 1]
-        end = last_moment.at if stop == len(moments) or last_moment.at in ends else moments[stop].at
-        segments.append(_Segment(moments[start].at, end, start, stop, moments[start]))
+        end = last_moment.time_ms if stop == len(moments) or last_moment.time_ms in ends else moments[stop].time_ms
+        segments.append(_Segment(moments[start].time_ms, end, start, stop, moments[start]))
     return segments
 
 
@@ -386,8 +386,8 @@ def _steps(moments: Sequence[Moment], queues: tuple[Queue, ...], offsets: Ints, 
         current = moments[stop]
         yield Step(
             number + 1,
-            previous.at if previous is not None else current.at,
-            current.at,
+            previous.time_ms if previous is not None else current.time_ms,
+            current.time_ms,
             dict(zip(previous.queues, previous.owners, strict=True)) if previous is not None else {},
             dict(zip(current.queues, current.owners, strict=True)),
             previous.clients if previous is not None else (),
@@ -421,8 +421,8 @@ def _changes(moments: Sequence[Moment]) -> Iterator[tuple[int, int]]:
             has_orphans = moments[stop].is_complete and any(not owners for owners in moments[stop].owners)
             timeout_ms = STEP_TIMEOUT_MS if has_orphans else SETTLED_MS
             if (
-                moments[next_change].at - moments[stop].at > timeout_ms
-                or moments[next_change].at - moments[start].at > STEP_TIMEOUT_MS
+                moments[next_change].time_ms - moments[stop].time_ms > timeout_ms
+                or moments[next_change].time_ms - moments[start].time_ms > STEP_TIMEOUT_MS
                 or _reverts_membership(clients_before, set(moments[stop].clients), set(moments[next_change].clients))
             ):
                 break
@@ -465,8 +465,8 @@ def _spans(
             if condition_holds and begin_number is None and number <= stop:
                 begin_number = number
             if begin_number is not None and (not condition_holds or number == len(moments) - 1):
-                min_ms += moments[number - 1 if not condition_holds else number].at - moments[begin_number].at
-                max_ms += moment.at - moments[begin_number - 1].at
+                min_ms += moments[number - 1 if not condition_holds else number].time_ms - moments[begin_number].time_ms
+                max_ms += moment.time_ms - moments[begin_number - 1].time_ms
                 begin_number = None
             if number > stop and begin_number is None:
                 break

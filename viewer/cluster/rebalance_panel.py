@@ -101,9 +101,9 @@ class _ImpactLine(QWidget):
 
 
 class RebalancePanel(QWidget):
-    """Emits ``wentTo(ms)`` when a step is selected, so that the view shows that time; None for the newest."""
+    """Emits ``timeRequested(ms)`` when a step is selected, so that the view shows that time; None for the newest."""
 
-    wentTo = Signal(object)
+    timeRequested = Signal(object)
     groupChosen = Signal(str)
 
     def __init__(self, link_of: LinkOf = no_link) -> None:
@@ -133,7 +133,7 @@ class RebalancePanel(QWidget):
         self.whole.clicked.connect(lambda _on: self.fit())
         self.head = PaneHead(tr("Rebalance"), "", self.group, self.before, self.at, self.after, self.whole)
         self.lanes = LanesCanvas(link_of)
-        self.lanes.stepAsked.connect(self.walk)
+        self.lanes.stepRequested.connect(self.walk)
         self.lanes.stepChosen.connect(self.choose_step)
         self.lanes.zoomed.connect(self._zoom)
         area = QScrollArea()
@@ -195,7 +195,7 @@ class RebalancePanel(QWidget):
         self.group.setCurrentText(name)
         self.group.setToolTip(name)
         moments = self.model.moments.get(name, ())
-        moments_key = (name, len(moments), moments[-1].at if moments else 0)
+        moments_key = (name, len(moments), moments[-1].time_ms if moments else 0)
         if name != self.line.group:
             self.step, self._window = None, None
         if moments_key != self._shown_moments:
@@ -287,13 +287,13 @@ class RebalancePanel(QWidget):
         step = self.line.steps[number]
         self._window = (step.begin - BEFORE_STEP_MS, max(step.end, step.begin + BEFORE_STEP_MS) + AFTER_STEP_MS)
         self._show()
-        self.wentTo.emit(step.end)
+        self.timeRequested.emit(step.end)
 
     def follow_now(self) -> None:
         """Return to the newest time."""
         self.step, self._window = None, None
         self._show()
-        self.wentTo.emit(None)
+        self.timeRequested.emit(None)
 
     def fit(self) -> None:
         """Show all recorded time."""

@@ -239,7 +239,7 @@ def list_rows(model: ClusterModel, line: Timeline, step: Step) -> list[ListRow]:
     return [
         ListRow(
             model.name_of(rebalance.client_id),
-            rebalance.at,
+            rebalance.time_ms,
             names(model, rebalance.client_ids),
             _short(rebalance.owned),
             " ".join(
@@ -251,7 +251,7 @@ def list_rows(model: ClusterModel, line: Timeline, step: Step) -> list[ListRow]:
             tr(REASONS.get(rebalance.reason, rebalance.reason)),
         )
         for rebalance in rebalances
-        if rebalance.at < until(model, line, step)
+        if rebalance.time_ms < until(model, line, step)
     ]
 
 

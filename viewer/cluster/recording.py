@@ -4,7 +4,7 @@
 "brokers": [[name, cluster, id, address, at, release, words]], "queues": [[topic, broker, id, min, max, stored]],
 "offsets": {group: [[topic, broker, id, next]]}, "groups": {…}, "producers": {…}, "held": [null or [[topic, broker, id,
 group, pulls]]] of each broker, "refusals": […]}``; what stands under brokers, groups, producers, held and refusals only
-where it changed (an older recording has no ``held``). Times are ms since 1970. No Qt.
+where it changed (an older recording has no ``held_pulls``). Times are ms since 1970. No Qt.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ def state_record(state: ClusterState) -> dict[str, Any]:
     """Return a reading as a complete record. Reports of several brokers on one group are kept by broker."""
     masters = list(state.masters)
     return {
-        "at": state.at,
+        "at": state.time_ms,
         "names": dict(state.name_servers),
         "brokers": [
             [item.name, item.cluster, item.broker_id, item.address, item.release, item.words] for item in state.brokers
         ],
-        "read": [item.at for item in state.brokers],
+        "read": [item.time_ms for item in state.brokers],
         "queues": [
             [*queue, ends.min_offset, ends.max_offset, ends.last_stored]
             for part in masters
@@ -62,8 +62,8 @@ def state_record(state: ClusterState) -> dict[str, Any]:
         },
         "held": [
             None
-            if part.held is None
-            else [[*queue, name, n] for queue, groups in part.held.items() for name, n in groups.items()]
+            if part.held_pulls is None
+            else [[*queue, name, n] for queue, groups in part.held_pulls.items() for name, n in groups.items()]
             for part in state.brokers
         ],
         "refusals": [[item.address, item.request, item.about, item.code, item.words] for item in state.refusals],
@@ -98,7 +98,7 @@ def state_of(record: Mapping[str, Any]) -> ClusterState:
             int(read_ms),
             str(release),
             str(words),
-            held=_held(waiting),
+            held_pulls=_held_pulls(waiting),
         )
         parts.append(
             broker_part if broker_part.broker_id else _master(broker_part, ends.get(broker_part.name, {}), record)
@@ -146,18 +146,18 @@ def _master(part: BrokerPart, ends: Mapping[Queue, QueueEnds], record: Mapping[s
         part.cluster,
         part.broker_id,
         part.address,
-        part.at,
+        part.time_ms,
         part.release,
         part.words,
         ends,
         offsets,
         groups,
         producers,
-        part.held,
+        part.held_pulls,
     )
 
 
-def _held(rows: Iterable[Any] | None) -> dict[Queue, dict[str, int]] | None:
+def _held_pulls(rows: Iterable[Any] | None) -> dict[Queue, dict[str, int]] | None:
     if rows is None:
         return None
     held_pulls: dict[Queue, dict[str, int]] = {}

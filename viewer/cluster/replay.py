@@ -21,10 +21,10 @@ PLAY_INTERVAL_MS = 500
 
 
 class Replay(QObject):
-    """Emits ``went(ms)`` to show another time, ``said(words)`` for the status bar."""
+    """Emits ``timeChanged(ms)`` to show another time, ``statusText(words)`` for the status bar."""
 
-    went = Signal(object)
-    said = Signal(str)
+    timeChanged = Signal(object)
+    statusText = Signal(str)
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -36,7 +36,7 @@ class Replay(QObject):
         self.bar.record.clicked.connect(lambda _on: self.ask_record())
         self.bar.load.clicked.connect(lambda _on: self.ask_recording())
         self.bar.play.clicked.connect(lambda _on: self.play())
-        self.bar.track.moved.connect(self.went)
+        self.bar.track.moved.connect(self.timeChanged)
         self.player = QTimer(self, interval=PLAY_INTERVAL_MS)
         self.player.timeout.connect(self.play_on)
 
@@ -61,7 +61,7 @@ class Replay(QObject):
             return
         self.player.start()
         at_end = model.shown_time_ms is None or model.shown_time_ms >= model.span[1]
-        self.went.emit(model.span[0] if at_end else model.shown_time_ms)
+        self.timeChanged.emit(model.span[0] if at_end else model.shown_time_ms)
 
     def play_on(self) -> None:
         """Advance the replay by one interval."""
@@ -72,7 +72,7 @@ class Replay(QObject):
         time_ms = (model.shown_time_ms or model.span[0]) + PLAY_INTERVAL_MS
         if time_ms >= model.span[1]:
             self.player.stop()
-        self.went.emit(time_ms)
+        self.timeChanged.emit(time_ms)
 
     def ask_record(self) -> None:
         """Ask for a file and record to it; again: stop."""
@@ -83,7 +83,7 @@ class Replay(QObject):
         if watch.recorder is not None:
             path = watch.recorder.path
             watch.record(None)
-            self.said.emit(tr("Recorded to {path}", path=str(path)))
+            self.statusText.emit(tr("Recorded to {path}", path=str(path)))
             return
         dialog = file_dialog(self._parent, tr("Record the cluster"), "cluster.record.dialog", "cluster.jsonl")
         dialog.fileSelected.connect(lambda path: watch.record(Path(path)))
@@ -120,7 +120,7 @@ class Replay(QObject):
         if model.state is None:
             return
         begin_ms, end_ms = model.span
-        time_ms = model.state.at
+        time_ms = model.state.time_ms
         bar.clock.setText(clock(time_ms)[:10])
         if model.recording:
             bar.note.setText(tr("recording {name}", name=model.recording))

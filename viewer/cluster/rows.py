@@ -265,7 +265,7 @@ class Index:
             next_offset,
             None if next_offset is None else max(end - next_offset, 0),
             owners,
-            is_clustering and not owners and bool(group.clients) and group.asked_all,
+            is_clustering and not owners and bool(group.clients) and group.has_all_answers,
             in_rate,
             self.figures.out_rates.get(name, {}).get(queue),
             other_offsets,

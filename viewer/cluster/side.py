@@ -83,9 +83,9 @@ def _round_up(value: float) -> float:
 
 
 class SidePanel(Paper):
-    """Emits ``chose(Selection)`` when a line is clicked, ``followed(place)`` when a link is clicked."""
+    """Emits ``chosen(Selection)`` when a line is clicked, ``followed(place)`` when a link is clicked."""
 
-    chose = Signal(object)
+    chosen = Signal(object)
     followed = Signal(object)
 
     def __init__(self) -> None:
@@ -94,7 +94,7 @@ class SidePanel(Paper):
         self.setAccessibleName(tr("Selected item"))
         self.head = PaneHead("", "")
         self.facts = Facts(84)
-        self.facts.placeRequested.connect(self.chose)
+        self.facts.placeRequested.connect(self.chosen)
         self.hidden_note = Label("", 12, "text3", wrap=True)
         self.curve_head = PaneHead(tr("Consumed"), tr("messages a second"))
         self.curve = MinuteCurve()

@@ -30,17 +30,17 @@ RunOffLoop = Callable[[Callable[[], object], Callable[[object], None], Callable[
 
 
 class ClusterWatch(QObject):
-    """Emits ``looked()`` after each reading, ``changed()`` after other changes of state.
+    """Emits ``readingAdded()`` after each reading, ``changed()`` after other changes of state.
 
-    ``asked(request)`` is emitted once for each new kind of request, ``said(words)`` if a recording cannot be written
-    or read, ``answered()`` after events of a lesson's clients.
+    ``requestKindAdded(request)`` is emitted once for each new kind of request, ``statusText(words)`` if a recording
+    cannot be written or read, ``lessonEventsAdded()`` after events of a lesson's clients.
     """
 
-    looked = Signal()
-    answered = Signal()
+    readingAdded = Signal()
+    lessonEventsAdded = Signal()
     changed = Signal()
-    asked = Signal(object)
-    said = Signal(str)
+    requestKindAdded = Signal(object)
+    statusText = Signal(str)
 
     def __init__(
         self, worker: Worker, run: RunOffLoop, parent: QObject | None = None, lab: LabSession | None = None
@@ -55,7 +55,7 @@ class ClusterWatch(QObject):
         self.recorder: Recorder | None = None
         """Writes readings to a file during a recording."""
         self.own = OwnClients(self)
-        self.own.saw.connect(self._on_activity)
+        self.own.activityReported.connect(self._on_activity)
         self.own.changed.connect(self._clients_changed)
         self.lessons: dict[str, LessonRun] = {}
         """Runs of lessons, by lesson."""
@@ -118,7 +118,7 @@ class ClusterWatch(QObject):
             if turn == self._turn:
                 self._number = None
                 if error is not None and not isinstance(error, Cancelled):
-                    self.model.fail(str(error))
+                    self.model.fail(engine_words(str(error)))
                     self.changed.emit()
 
         self._number = self._worker.request(
@@ -138,18 +138,18 @@ class ClusterWatch(QObject):
             present_brokers = tuple(broker for broker in reading.state.brokers if broker.name not in ended_brokers)
             reading = replace(reading, state=replace(reading.state, brokers=present_brokers))
         for question in self.model.take(reading):
-            self.asked.emit(question)
+            self.requestKindAdded.emit(question)
         if self.recorder is not None and reading.state.brokers:
             self.recorder.add(reading.state)
             self._write(self.recorder)
-        self.looked.emit()
+        self.readingAdded.emit()
 
     def _on_activity(self, activity: ClientActivity) -> None:
         self.model.deliveries.add(activity.handed, activity.shared, activity.dropped)
         if activity.events:
             for lesson_run in self.lessons.values():
                 lesson_run.record.take(activity.events)
-            self.answered.emit()
+            self.lessonEventsAdded.emit()
 
     def _clients_changed(self) -> None:
         self.model.killed |= {
@@ -185,7 +185,7 @@ class ClusterWatch(QObject):
 
     def _write(self, recorder: Recorder) -> None:
         def failed(error: Exception) -> None:
-            self.said.emit(f"{recorder.path}: {engine_words(str(error))}")
+            self.statusText.emit(f"{recorder.path}: {engine_words(str(error))}")
             if self.recorder is recorder:
                 self.recorder = None
             self.changed.emit()
@@ -202,4 +202,4 @@ class ClusterWatch(QObject):
             self.model.load(address, states, path.name)
             self.changed.emit()
 
-        self.run(lambda: read_recording(path), done, lambda error: self.said.emit(engine_words(str(error))))
+        self.run(lambda: read_recording(path), done, lambda error: self.statusText.emit(engine_words(str(error))))

@@ -39,12 +39,12 @@ def release(part: BrokerPart) -> str:
 
 def broker_origin(part: BrokerPart) -> str:
     """Return ``ours, 5.3.3`` or ``real, 5.3.3``: only brokers of this program report held pulls."""
-    if not part.at:
+    if not part.time_ms:
         return UNKNOWN
     release_text = release(part) or UNKNOWN
     return (
         tr("ours, {release}", release=release_text)
-        if part.held is not None
+        if part.held_pulls is not None
         else tr("real, {release}", release=release_text)
     )
 
@@ -80,7 +80,7 @@ def fault_words(model: ClusterModel) -> str:
     reason = engine_words(model.fault).rstrip(".")
     if state is None or not state.brokers:
         return tr("{words}. Expected a name server that answers at HOST:PORT, usually 9876.", words=reason)
-    return tr("No name server answers: {words}. The figures are from {time}.", words=reason, time=clock(state.at))
+    return tr("No name server answers: {words}. The figures are from {time}.", words=reason, time=clock(state.time_ms))
 
 
 def status_sentence(model: ClusterModel) -> str:
@@ -123,7 +123,7 @@ def status_sentence(model: ClusterModel) -> str:
             tr_plural("{n:,} request in the last reading", "{n:,} requests in the last reading", n=model.in_last)
         )
     else:
-        words.append(tr("as of {time}", time=clock(state.at)))
+        words.append(tr("as of {time}", time=clock(state.time_ms)))
     if state.refusals:
         words.append(tr_plural("{n:,} request was refused", "{n:,} requests were refused", n=len(state.refusals)))
     return " · ".join(words)

@@ -1,6 +1,6 @@
 """Table of all differences between two open stores, each row a link into either window.
 
-Both stores are only read; what they hold is walked in step, so that their size does not matter.
+Both stores are only read. They are walked in parallel, so memory does not depend on their size.
 """
 
 from __future__ import annotations
@@ -193,7 +193,7 @@ class DifferencesBox(QDialog):
             self._session.jobs.start(self.run())
 
     async def run(self) -> None:
-        """Compare both stores and await the result; a job of the window that can be stopped."""
+        """Compare both stores as a job that the user can stop, and await the result."""
         session, other_session = self._session, self._other_session
         if session.closed or other_session.closed:
             self.note.setText(tr("One of the two stores is not open any more."))
@@ -258,8 +258,8 @@ class DifferencesBox(QDialog):
 
     def go(self, link: object) -> None:
         """Follow a link, in this window or in the other one."""
-        leads_to_other = isinstance(link, OtherWindowLink)
-        session = self._other_session if leads_to_other else self._session
+        is_of_other_store = isinstance(link, OtherWindowLink)
+        session = self._other_session if is_of_other_store else self._session
         if session.closed:
             self.note.setText(tr("One of the two stores is not open any more."))
         elif isinstance(link, OtherWindowLink):

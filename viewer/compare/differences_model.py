@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from viewer.compare.work import MAX_ROWS, Differences, Row
 from viewer.look.assets import tr, tr_plural, words
+from viewer.look.engine_words import engine_words
 from viewer.look.formats import size
 from viewer.runtime.places import Place
 from viewer.widgets.table_state import TableState
@@ -89,7 +90,7 @@ class DifferencesModel:
         if self.is_stopped:
             return tr("Stopped before the end: the table is not complete.")
         if self.error or self.differences is None:
-            return self.error
+            return engine_words(self.error)
         return verdict_words(self.differences, is_complete=is_complete)
 
 

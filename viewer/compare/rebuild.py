@@ -18,6 +18,7 @@ from PySide6.QtWidgets import QDialog, QLineEdit, QVBoxLayout, QWidget
 from engine.errors import StoreError
 from viewer.compare.rebuild_work import Amounts, ComparedFile, RebuildComparison, amounts, rebuild, refusal
 from viewer.look.assets import tr, tr_plural, words
+from viewer.look.engine_words import engine_words
 from viewer.look.formats import size
 from viewer.look.theme import px
 from viewer.pane.exporting import ask_export_of
@@ -136,7 +137,7 @@ class RebuildBox(QDialog):
     """
 
     placeRequested = Signal(object)
-    did = Signal(str, str, object, str)
+    operationDone = Signal(str, str, object, str)
 
     def __init__(self, parent: QWidget, session: StoreSession, say: Callable[[str], object]) -> None:
         super().__init__(parent)
@@ -230,7 +231,7 @@ class RebuildBox(QDialog):
         except (Cancelled, asyncio.CancelledError):
             note = tr("Stopped: nothing is left of what was built.")
         except (StoreError, OSError) as error:
-            note = str(error)
+            note = engine_words(str(error))
         else:
             note, comparison = (outcome, None) if isinstance(outcome, str) else ("", outcome)
         self._control, self._running = None, False
@@ -267,7 +268,7 @@ class RebuildBox(QDialog):
         self.note.setText(f"{verdict} {target_sentence} {built_words(comparison.built)}")
         self._say(verdict)
         self._update_buttons()
-        self.did.emit(
+        self.operationDone.emit(
             "dispatch.rebuild",
             tr("Rebuild queues and index elsewhere"),
             {"to": str(target), "differ": differing_count},
@@ -332,7 +333,9 @@ def ask_rebuild(parent: QWidget, session: StoreSession, say: Callable[[str], obj
     """Open the dialog for an open store."""
     box = RebuildBox(parent, session, say)
     session.jobs.read(
-        lambda: amounts(session.snapshot), box.show_amounts, lambda error: box.show_amounts(Amounts(refusal=str(error)))
+        lambda: amounts(session.snapshot),
+        box.show_amounts,
+        lambda error: box.show_amounts(Amounts(refusal=engine_words(str(error)))),
     )
     box.show()
     box.field.setFocus()

@@ -511,8 +511,8 @@ def _tables(control: Control, store: StoreSnapshot, other_store: StoreSnapshot, 
                     1,
                     None,
                     "",
-                    change.one or "",
-                    change.other or "",
+                    change.first_text or "",
+                    change.second_text or "",
                     *table_places,
                 )
             )

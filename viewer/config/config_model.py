@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from viewer.look.assets import tr, tr_plural
 from viewer.look.engine_words import engine_words
 from viewer.widgets.table_state import TableState
-from viewer.widgets.tree_values import MOST_VALUES, Change, Value, changes, value_text, values
+from viewer.widgets.tree_values import MAX_VALUES, Change, Value, changes, value_text, values
 
 if TYPE_CHECKING:
     from engine.codec.config_tables import Table, TableFile
@@ -85,7 +85,7 @@ class ConfigModel:
         if self.chosen is None:
             return []
         return [
-            Value(value.path, value_text(value.value)) for value in islice(values(self.chosen.table.value), MOST_VALUES)
+            Value(value.path, value_text(value.value)) for value in islice(values(self.chosen.table.value), MAX_VALUES)
         ]
 
     def values_state(self, count: int) -> TableState | None:
@@ -95,8 +95,8 @@ class ConfigModel:
         table = self.chosen.table
         if table.used not in {"main", "rocksdb"}:
             return TableState("note" if count and table.value else "error", engine_words(table.why))
-        if count >= MOST_VALUES:
-            return TableState("cut", tr_plural("The first {n:,} value", "The first {n:,} values", n=MOST_VALUES))
+        if count >= MAX_VALUES:
+            return TableState("cut", tr_plural("The first {n:,} value", "The first {n:,} values", n=MAX_VALUES))
         return None if table.value else TableState("empty", tr("The table is empty."))
 
     def changes_state(self) -> TableState | None:

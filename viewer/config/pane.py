@@ -92,11 +92,11 @@ DIFFERENCES = RecordKind(
         gutter(12),
         chip_column("kind", words("Change"), 110, _change, filterable=False),
         text_column("path", words("Name"), 420, mono=True, elide="middle", filterable=False),
-        text_column("other", words("In the .bak"), 260, mono=True, filterable=False),
-        text_column("one", words("In the .json"), 260, mono=True, filterable=False),
+        text_column("second_text", words("In the .bak"), 260, mono=True, filterable=False),
+        text_column("first_text", words("In the .json"), 260, mono=True, filterable=False),
     ),
     verdict=lambda row: _change(row).word,
-    record=lambda row: {"path": row.path, "change": row.kind, "bak": row.other, "json": row.one},
+    record=lambda row: {"path": row.path, "change": row.kind, "bak": row.second_text, "json": row.first_text},
 )
 
 

@@ -97,7 +97,7 @@ class FindingsPane(Pane):
         outer.setSpacing(0)
         self.incident = IncidentCard("incident")
         self.incident.placeRequested.connect(self.placeRequested)
-        self.incident.reportAsked.connect(self.reportAsked)
+        self.incident.reportRequested.connect(self.reportRequested)
         self.incident.statusText.connect(self.statusMessage)
         fill(outer, (self.strip, self.incident, splitter(True, (upper, 416), (self.recovery, 400))))
         outer.setStretch(2, 1)

@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
 class RecoveryCommands(QObject):
     """The two buttons. ``statusText(str)`` is text for the status bar, ``requested()`` asks for a plan where there
-    is none yet, ``tried(Trial)`` has the outcome of recovery on a copy, ``changed()``: other commands are possible.
+    is none yet, ``trialDone(Trial)`` has the outcome of recovery on a copy, ``changed()``: other commands are possible.
     """
 
     statusText = Signal(str)
     requested = Signal()
-    tried = Signal(object)
+    trialDone = Signal(object)
     changed = Signal()
 
     def __init__(self, panel: QWidget) -> None:
@@ -144,7 +144,7 @@ class RecoveryCommands(QObject):
         session.jobs.read(
             lambda: save_plan(plan, other_start, written, target),
             lambda _none: self.statusText.emit(tr("Recovery plan written to {path}", path=str(target))),
-            lambda error: self.statusText.emit(f"{target}: {error}"),
+            lambda error: self.statusText.emit(f"{target}: {engine_words(str(error))}"),
         )
 
     def try_in(self, target: Path) -> None:
@@ -189,5 +189,5 @@ class RecoveryCommands(QObject):
                         offset=done.end_offset,
                     )
                 )
-                self.tried.emit(done)
+                self.trialDone.emit(done)
             self.changed.emit()

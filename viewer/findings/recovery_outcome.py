@@ -109,12 +109,13 @@ def _figure(key: str, title: str) -> Column:
 
 
 class Outcome(Paper):
-    """The table of files as planned; with a trial a second one behind a tab. ``againAsked()`` recovers the copy once
-    more, ``openAsked(Path)`` opens it.
+    """The table of files as planned. After a trial a second tab has the files as recovered.
+
+    Emits ``againRequested()`` to recover the copy once more, ``openRequested(Path)`` to open it.
     """
 
-    againAsked = Signal()
-    openAsked = Signal(object)
+    againRequested = Signal()
+    openRequested = Signal(object)
 
     def __init__(self, files: RecordView) -> None:
         super().__init__()
@@ -128,7 +129,7 @@ class Outcome(Paper):
         self.again = Button(tr("Recover again"), "pill")
         self.again.setObjectName("recovery.again")
         self.again.setToolTip(tr("Recovers the copy once more: a second recovery must change nothing"))
-        self.again.clicked.connect(self.againAsked)
+        self.again.clicked.connect(self.againRequested)
         self.open = Button(tr("Open the copy"), "pill")
         self.open.setObjectName("recovery.open")
         self.open.clicked.connect(self.open_copy)
@@ -166,7 +167,7 @@ class Outcome(Paper):
     def open_copy(self) -> None:
         """Have the copy opened."""
         if self.trial is not None:
-            self.openAsked.emit(Path(self.trial.folder))
+            self.openRequested.emit(Path(self.trial.folder))
 
     @property
     def in_front(self) -> RecordView:

@@ -47,12 +47,14 @@ ROOM_FOR_TAIL = 300
 
 
 class RecoveryPanel(Paper):
-    """``placeRequested(place)`` when a line of the plan leads somewhere, ``openAsked(Path)`` to open a copy that was
-    recovered, ``commandsChanged()`` when something else can be done now.
+    """The recovery plan, its outcome and their commands.
+
+    Emits ``placeRequested(place)`` when a line of the plan is followed, ``openRequested(Path)`` to open a recovered
+    copy, ``commandsChanged()`` when other commands become possible.
     """
 
     placeRequested = Signal(object)
-    openAsked = Signal(object)
+    openRequested = Signal(object)
     commandsChanged = Signal()
 
     def __init__(self) -> None:
@@ -77,10 +79,10 @@ class RecoveryPanel(Paper):
         self.files = RecordView("recovery.files", fate_kind())
         self.files.setAccessibleName(tr("Kept and lost"))
         self.outcome = Outcome(self.files)
-        self.outcome.againAsked.connect(self.tools.again)
-        self.outcome.openAsked.connect(self.openAsked)
+        self.outcome.againRequested.connect(self.tools.again)
+        self.outcome.openRequested.connect(self.openRequested)
         self.tools.requested.connect(self._want)
-        self.tools.tried.connect(self.outcome.show_trial)
+        self.tools.trialDone.connect(self.outcome.show_trial)
         self.tools.changed.connect(self._commands_changed)
         self.plan.placeRequested.connect(self.placeRequested)
         self._says = Label("", 12, "text2", wrap=True, select=True)

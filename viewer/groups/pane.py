@@ -37,7 +37,7 @@ class GroupsPane(Pane):
         self.strip = LineStrip("groups.line")
         self.strip.placed.connect(lambda offset: self.placeRequested.emit(places.log(offset)))
         self._survey = LogSurvey(self.strip)
-        self._survey.lined.connect(lambda _line: self._set_pins())
+        self._survey.extentKnown.connect(lambda _line: self._set_pins())
         tabs = (("queues", tr("Queues")), ("topics", tr("Topics")), ("groups", tr("Groups")))
         self.tabs = WordTabs("groups.tabs", tabs)
         self.tabs.setToolTip(tr("A row each queue, or the sums of each topic or group"))

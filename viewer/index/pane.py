@@ -70,20 +70,20 @@ class IndexPane(Pane):
         self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._scroll.setWidget(self.canvas)
         self._scroll.setFocusProxy(self.canvas)
-        self._top, self._low = QStackedWidget(), QStackedWidget()
+        self._top, self._lower = QStackedWidget(), QStackedWidget()
         self._top_switch = self._switch(
             self._top, (tr("Files"), stacked(self.files, self.files.strip, room=0)), (tr("Chain"), self._scroll)
         )
-        self._low_switch = self._switch(
-            self._low,
+        self._lower_switch = self._switch(
+            self._lower,
             (tr("Steps"), stacked(self.steps, self.steps.strip, room=0)),
             (tr("Slot"), stacked(self.chain, self.chain.strip, room=0)),
         )
         self._chips = row(gap=8)
         self._top_head = PaneHead(tr("Files"), "", self._chips, *self._top_switch)
-        self._low_head = PaneHead(tr("Steps"), "", *self._low_switch)
+        self._lower_head = PaneHead(tr("Steps"), "", *self._lower_switch)
         upper = stacked(self._top_head, self._top)
-        lower = splitter(False, (stacked(self._low_head, self._low), 740), (self.slots, 500))
+        lower = splitter(False, (stacked(self._lower_head, self._lower), 740), (self.slots, 500))
         box = QVBoxLayout(self)
         box.setContentsMargins(0, 0, 0, 0)
         box.setSpacing(0)
@@ -104,15 +104,15 @@ class IndexPane(Pane):
             stack.addWidget(page)
             button = Button(words, "pill")
             button.setCheckable(True)
-            low = stack is self._low
+            low = stack is self._lower
             button.clicked.connect(lambda _=False, n=number, low=low: self.show_page(**{"low" if low else "top": n}))
             buttons.append(button)
         return buttons
 
     def _connect(self) -> None:
-        self.form.asked.connect(self.trace)
-        self.form.copyAsked.connect(self._copy_command)
-        self.form.messageAsked.connect(self._ask_where)
+        self.form.traceRequested.connect(self.trace)
+        self.form.copyRequested.connect(self._copy_command)
+        self.form.messageRequested.connect(self._ask_where)
         self.files.rowChosen.connect(self._file_chosen)
         self.steps.rowChosen.connect(self._step_chosen)
         self.canvas.chosen.connect(self._card_chosen)
@@ -127,7 +127,7 @@ class IndexPane(Pane):
     def _show_pages(self) -> None:
         for stack, buttons, page in (
             (self._top, self._top_switch, self.model.top_page),
-            (self._low, self._low_switch, self.model.low_page),
+            (self._lower, self._lower_switch, self.model.low_page),
         ):
             stack.setCurrentIndex(page)
             for number, button in enumerate(buttons):
@@ -416,7 +416,7 @@ class IndexPane(Pane):
     def _show_heads(self) -> None:
         for head, (title, note) in (
             (self._top_head, self.model.top_head()),
-            (self._low_head, self.model.low_head()),
+            (self._lower_head, self.model.low_head()),
         ):
             head.set_title(title)
             head.set_note(note)

@@ -14,6 +14,7 @@ from engine.errors import StoreError
 from engine.inspection.index_reader import SlotLoad, cell_of
 from viewer.index.facts import slot_load
 from viewer.look.assets import tr, tr_plural
+from viewer.look.engine_words import engine_words
 from viewer.look.theme import C, follow, mono, px, scale, ui
 from viewer.runtime import places
 from viewer.runtime.jobs import Cancelled, Control
@@ -348,7 +349,7 @@ class SlotPanel(Paper):
         except Cancelled:
             words = tr("stopped")
         except (StoreError, OSError) as error:
-            words = str(error)
+            words = engine_words(str(error))
         if session is not self._session:
             return
         self._asked = ""

@@ -27,13 +27,13 @@ WIDE = 1180
 
 
 class TraceForm(Paper):
-    """``asked(question)`` on the button and on Enter in any field; ``copyAsked()`` for the equal command;
-    ``messageAsked()`` where the text of the field is to be looked for as a message.
+    """``traceRequested(question)`` on the button and on Enter in any field; ``copyRequested()`` for the equal command;
+    ``messageRequested()`` where the text of the field is to be looked for as a message.
     """
 
-    asked = Signal(object)
-    copyAsked = Signal()
-    messageAsked = Signal()
+    traceRequested = Signal(object)
+    copyRequested = Signal()
+    messageRequested = Signal()
 
     def __init__(self) -> None:
         super().__init__("pane", ("bottom",))
@@ -61,9 +61,9 @@ class TraceForm(Paper):
         button.setObjectName("trace.start")
         button.clicked.connect(self.ask)
         self._command = Button(tr("Copy as command"), "flat")
-        self._command.clicked.connect(self.copyAsked)
+        self._command.clicked.connect(self.copyRequested)
         tabs = LookForTabs("trace.tabs", CHAIN)
-        tabs.elsewhere.connect(lambda _key: self.messageAsked.emit())
+        tabs.otherViewChosen.connect(lambda _key: self.messageRequested.emit())
         self.index_type.setSizeAdjustPolicy(ChoiceField.SizeAdjustPolicy.AdjustToContents)
         max_label = _name(tr("At most"))
         line = wrapped_row(
@@ -127,7 +127,7 @@ class TraceForm(Paper):
         """Emit the question, or mark the field that cannot be understood."""
         question = self.question()
         if question is not None:
-            self.asked.emit(question)
+            self.traceRequested.emit(question)
 
     def question(self) -> Question | None:
         """Return the question in the fields. None if a field cannot be understood: it is marked, and the reason is

@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QDialog, QVBoxLayout, QWidget
 
 from engine.mapped.store_lock import holder_of
 from viewer.look.assets import tr
+from viewer.look.engine_words import engine_words
 from viewer.look.formats import size
 from viewer.look.theme import px
 from viewer.pane.plan_words import plan_kind, plan_rows, release_name
@@ -33,9 +34,9 @@ MAX_NAME_LETTERS = 80
 
 
 class Confirmation(QDialog):
-    """Emits ``agreed()`` when the action's button is pressed; Cancel is the default."""
+    """Emits ``confirmed()`` when the action's button is pressed; Cancel is the default."""
 
-    agreed = Signal()
+    confirmed = Signal()
 
     def __init__(self, parent: QWidget, name: str, title: str, place: str, agree: str) -> None:
         super().__init__(parent)
@@ -48,7 +49,7 @@ class Confirmation(QDialog):
         self.cancel.clicked.connect(self.reject)
         self.agree = Button(agree, "danger")
         self.agree.setObjectName(f"{name}.deed")
-        self.agree.clicked.connect(lambda: (self.agreed.emit(), self.accept()))
+        self.agree.clicked.connect(lambda: (self.confirmed.emit(), self.accept()))
         self.box = QVBoxLayout(self)
         self.box.setContentsMargins(px(20), px(16), px(20), px(14))
         self.box.setSpacing(px(10))
@@ -95,7 +96,9 @@ class WriteConfirmation(Confirmation):
         self.finish()
         self.resize(px(820), px(480))
         self._job.changed.connect(self._show)
-        session.jobs.read(lambda: holder(session), self._show_holder, lambda error: self._show_holder(str(error)))
+        session.jobs.read(
+            lambda: holder(session), self._show_holder, lambda error: self._show_holder(engine_words(str(error)))
+        )
         if self._job.plan is None or self._job.stale:
             self._job.ask()
         self._show()

@@ -27,9 +27,9 @@ NAME = re.compile(r"[\w][\w.\-]{0,63}")
 
 
 class CreateDialog(QDialog):
-    """Emits ``made(folder, config, like)`` to make the store in a folder that does not exist yet."""
+    """Emits ``createRequested(folder, config, like)`` to make the store in a folder that does not exist yet."""
 
-    made = Signal(object, object, str)
+    createRequested = Signal(object, object, str)
 
     def __init__(self, parent: QWidget, folder: Path, name: str = "lab-1", runner: Runner = run_here) -> None:
         super().__init__(parent)
@@ -200,7 +200,7 @@ class CreateDialog(QDialog):
 
     def _make(self) -> None:
         if not self.fault():
-            self.made.emit(self.target, self.config, self.release)
+            self.createRequested.emit(self.target, self.config, self.release)
             self.accept()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:

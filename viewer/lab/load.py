@@ -36,14 +36,14 @@ CHANGE_DELAY_MS = 150
 
 
 class LoadPanel(Paper):
-    """Emits ``startAsked(LoadSettings)``, ``changed(LoadSettings)`` during a load, ``pauseAsked(bool)``,
-    ``stopAsked()``.
+    """Emits ``startRequested(LoadSettings)``, ``changed(LoadSettings)`` during a load, ``pauseRequested(bool)``,
+    ``stopRequested()``.
     """
 
-    startAsked = Signal(object)
+    startRequested = Signal(object)
     changed = Signal(object)
-    pauseAsked = Signal(bool)
-    stopAsked = Signal()
+    pauseRequested = Signal(bool)
+    stopRequested = Signal()
 
     def __init__(self, name: str = "lab.load") -> None:
         super().__init__()
@@ -59,7 +59,7 @@ class LoadPanel(Paper):
         self.start.clicked.connect(self.toggle)
         self.pause = Tool("pause", tr("Pause the load"))
         self.pause.setObjectName(f"{name}.pause")
-        self.pause.clicked.connect(lambda: self.pauseAsked.emit(not self._paused))
+        self.pause.clicked.connect(lambda: self.pauseRequested.emit(not self._paused))
         self.plot = LivePlot(f"{name}.plot", tr("Messages a second"))
         self.plot.show_nothing(tr("Nothing was put yet."))
         self._drawn_at = 0.0
@@ -177,9 +177,9 @@ class LoadPanel(Paper):
     def toggle(self) -> None:
         """Start the load, or stop the running one."""
         if self._running:
-            self.stopAsked.emit()
+            self.stopRequested.emit()
         elif self._able:
-            self.startAsked.emit(self.settings())
+            self.startRequested.emit(self.settings())
 
     def show_state(self, *, able: bool, running: bool, paused: bool) -> None:
         """Show whether a load can be started, is running, or is paused."""

@@ -50,16 +50,16 @@ SLIM_RIGHT_WIDTH = 324
 
 
 class LabPane(Pane):
-    """Emits ``createAsked()``, ``writeAsked()``, ``powerLossAsked()``, ``recoverAsked()`` …: requests to the window."""
+    """The Lab view. Its ``…Requested`` signals ask the window to create a store, to write into one, and so on."""
 
-    createAsked = Signal()
-    writeAsked = Signal()
-    powerLossAsked = Signal()
-    recoverAsked = Signal()
-    recoverAgainAsked = Signal()
-    compareAsked = Signal()
+    createRequested = Signal()
+    writeRequested = Signal()
+    powerLossRequested = Signal()
+    recoverRequested = Signal()
+    recoverAgainRequested = Signal()
+    compareRequested = Signal()
     commandsChanged = Signal()
-    left = Signal()
+    comparisonLeft = Signal()
 
     wants_tree = False
 
@@ -67,7 +67,7 @@ class LabPane(Pane):
         super().__init__(parent)
         self.lab: LabSession | None = None
         self.lab_folder: Path | None = None
-        self._plots_asked = False
+        self._plots_requested = False
         self._comparing = False
         self._widths_fixed = False
         self._build()
@@ -121,13 +121,13 @@ class LabPane(Pane):
     def _empty_page(self) -> QWidget:
         make = self._make = Button(tr("Make a lab store…"), "primary")
         make.setObjectName("lab.make")
-        make.clicked.connect(self.createAsked)
+        make.clicked.connect(self.createRequested)
         self._write = Button(tr("Open this store for writing…"))
         self._write.setObjectName("lab.write")
-        self._write.clicked.connect(self.writeAsked)
+        self._write.clicked.connect(self.writeRequested)
         compare = Button(tr("Two ways at once…"))
         compare.setObjectName("lab.two")
-        compare.clicked.connect(self.compareAsked)
+        compare.clicked.connect(self.compareRequested)
         self._reason_label = Label("", 13, "error", wrap=True)
         self._reason_label.setObjectName("lab.why")
         explanation = Label(
@@ -161,25 +161,25 @@ class LabPane(Pane):
         return ground
 
     def _wire(self) -> None:
-        self.put.putAsked.connect(self._put)
-        self.put.shown.connect(self._show_bytes)
-        self.load.startAsked.connect(lambda settings: self._ask(lambda lab: lab.set_load(settings)))
+        self.put.putRequested.connect(self._put)
+        self.put.earlierPutChosen.connect(self._show_bytes)
+        self.load.startRequested.connect(lambda settings: self._ask(lambda lab: lab.set_load(settings)))
         self.load.changed.connect(lambda settings: self._ask(lambda lab: lab.set_load(settings)))
-        self.load.pauseAsked.connect(lambda on: self._ask(lambda lab: lab.pause_load(on)))
-        self.load.stopAsked.connect(lambda: self._ask(lambda lab: lab.set_load(None)))
-        self.services.pauseAsked.connect(lambda name, on: self._ask(lambda lab: lab.pause(name, on)))
-        self.services.stepAsked.connect(lambda name: self._ask(lambda lab: lab.step(name)))
-        self.services.flushAsked.connect(self.flush)
-        self.services.commitAsked.connect(self.commit)
-        self.services.reopenAsked.connect(lambda changes: self._ask(lambda lab: lab.reopen(changes)))
-        self.power_loss.powerLossAsked.connect(self.powerLossAsked)
-        self.power_loss.recoverAsked.connect(self.recoverAsked)
-        self.power_loss.againAsked.connect(self.recoverAgainAsked)
-        self.serve.serveAsked.connect(lambda settings: self._ask(lambda lab: self._serve_now(lab, settings)))
+        self.load.pauseRequested.connect(lambda on: self._ask(lambda lab: lab.pause_load(on)))
+        self.load.stopRequested.connect(lambda: self._ask(lambda lab: lab.set_load(None)))
+        self.services.pauseRequested.connect(lambda name, on: self._ask(lambda lab: lab.pause(name, on)))
+        self.services.stepRequested.connect(lambda name: self._ask(lambda lab: lab.step(name)))
+        self.services.flushRequested.connect(self.flush)
+        self.services.commitRequested.connect(self.commit)
+        self.services.reopenRequested.connect(lambda changes: self._ask(lambda lab: lab.reopen(changes)))
+        self.power_loss.powerLossRequested.connect(self.powerLossRequested)
+        self.power_loss.recoverRequested.connect(self.recoverRequested)
+        self.power_loss.againRequested.connect(self.recoverAgainRequested)
+        self.serve.serveRequested.connect(lambda settings: self._ask(lambda lab: self._serve_now(lab, settings)))
         self.serve.placeRequested.connect(self.placeRequested)
-        self.serve.stopAsked.connect(lambda: self._ask(lambda lab: lab.stop_serving()))
-        self.serve.cutAsked.connect(lambda: self._ask(lambda lab: lab.cut_connections()))
-        self.serve.requestsAsked.connect(
+        self.serve.stopRequested.connect(lambda: self._ask(lambda lab: lab.stop_serving()))
+        self.serve.cutRequested.connect(lambda: self._ask(lambda lab: lab.cut_connections()))
+        self.serve.requestsRequested.connect(
             lambda text: self.placeRequested.emit(Place("requests", name=REQUESTS_LIVE, part=text))
         )
 
@@ -192,11 +192,11 @@ class LabPane(Pane):
         lab.changed.connect(self._show_state)
         lab.sampled.connect(self._sampled)
         lab.counted.connect(self._counted)
-        lab.answered.connect(self._answered)
+        lab.putDone.connect(self._answered)
         lab.power_was_cut.connect(self._on_power_cut)
         lab.failed.connect(self._failed)
         lab.died.connect(self._died)
-        lab.served.connect(self._show_serving)
+        lab.servingChanged.connect(self._show_serving)
         self._show_state()
         self._on_power_cut()
         if lab.sample is not None:
@@ -209,7 +209,7 @@ class LabPane(Pane):
         """Set the store that the window shows; the lab keeps its own."""
         super().set_session(session)
         if session is None:
-            self.left.emit()
+            self.comparisonLeft.emit()
         else:
             self.hex.runner = session.jobs.read
         self._show_state()
@@ -315,8 +315,8 @@ class LabPane(Pane):
 
             self.two = TwoWays()
             self.two.folder = self.lab_folder
-            self.two.leaveAsked.connect(self._leave_two)
-            self.two.said.connect(self.statusMessage)
+            self.two.leaveRequested.connect(self._leave_two)
+            self.two.statusText.connect(self.statusMessage)
             self.two.changed.connect(self.commandsChanged)
             self.two.plots_ready = self.load.plots_ready
             self._pages.addWidget(self.two)
@@ -360,7 +360,7 @@ class LabPane(Pane):
         try:
             await lab.serve(settings)
         except StoreError as error:
-            self.serve.fail(str(error))
+            self.serve.fail(engine_words(str(error)))
 
     def show_serving(self) -> None:
         """Bring the Serve page to the front."""
@@ -476,13 +476,13 @@ class LabPane(Pane):
 
     def _died(self, reason: str) -> None:
         self._show_state()
-        self.statusMessage.emit(tr("The lab's engine has ended: {why}", why=reason))
+        self.statusMessage.emit(tr("The lab's engine has ended: {why}", why=engine_words(reason)))
 
     def _prepare_plot(self) -> None:
         session = self.session
-        if session is None or self._plots_asked:
+        if session is None or self._plots_requested:
             return
-        self._plots_asked = True
+        self._plots_requested = True
 
         def done() -> None:
             self.load.plots_ready = self.serve.plots_ready = True

@@ -43,25 +43,25 @@ class Swatch(QWidget):
 
 
 class PowerLossPanel(Paper):
-    """Emits ``powerLossAsked()``, ``recoverAsked()``, ``againAsked()``; the window confirms and acts."""
+    """Emits ``powerLossRequested()``, ``recoverRequested()``, ``againRequested()``; the window confirms and acts."""
 
-    powerLossAsked = Signal()
-    recoverAsked = Signal()
-    againAsked = Signal()
+    powerLossRequested = Signal()
+    recoverRequested = Signal()
+    againRequested = Signal()
 
     def __init__(self) -> None:
         super().__init__()
         self.recover = Button(tr("Recover"))
         self.recover.setObjectName("lab.recover")
-        self.recover.clicked.connect(self.recoverAsked)
+        self.recover.clicked.connect(self.recoverRequested)
         self.again = Button(tr("Recover again"))
         self.again.setObjectName("lab.recoverAgain")
         self.again.setToolTip(tr("Recovers what the disk kept once more, beside the store, and compares"))
-        self.again.clicked.connect(self.againAsked)
+        self.again.clicked.connect(self.againRequested)
         self.again.hide()
         self.cut = Button(tr("Cut the power…"), "danger", "plug")
         self.cut.setObjectName("lab.plug")
-        self.cut.clicked.connect(self.powerLossAsked)
+        self.cut.clicked.connect(self.powerLossRequested)
         legend: list[QWidget | int | None] = []
         for kind, label in LEGEND:
             legend += [Swatch(kind), Label(tr(label), 12, "text2"), 6]

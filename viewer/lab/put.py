@@ -35,10 +35,10 @@ MAX_LISTED = 20
 
 
 class PutPanel(Paper):
-    """Emits ``putAsked(PutForm)`` to put a message, ``shown(PutDone)`` to show an earlier one."""
+    """Emits ``putRequested(PutForm)`` to put a message, ``earlierPutChosen(PutDone)`` to show an earlier one."""
 
-    putAsked = Signal(object)
-    shown = Signal(object)
+    putRequested = Signal(object)
+    earlierPutChosen = Signal(object)
 
     def __init__(self) -> None:
         super().__init__()
@@ -247,7 +247,7 @@ class PutPanel(Paper):
         if not self.put.isEnabled():
             return
         self._fault("", "")
-        self.putAsked.emit(form)
+        self.putRequested.emit(form)
 
     def show_fault(self, fault: FormFault) -> None:
         """Mark the wrong field and say why."""
@@ -290,7 +290,7 @@ class PutPanel(Paper):
 
     def _edit_again(self, done: PutDone) -> None:
         self.set_form(done.form)
-        self.shown.emit(done)
+        self.earlierPutChosen.emit(done)
 
     def _show_earlier_menu(self) -> None:
         menu = QMenu(self)

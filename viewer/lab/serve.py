@@ -32,16 +32,16 @@ LEGEND_WIDTH, LEGEND_MARGIN = 190, 300
 
 
 class ServePanel(Paper):
-    """Emits ``serveAsked(ServeSettings)``, ``stopAsked()``, ``cutAsked()``.
+    """Emits ``serveRequested(ServeSettings)``, ``stopRequested()``, ``cutRequested()``.
 
-    ``requestsAsked(filter)`` shows requests in their view; ``placeRequested(place)`` follows a link.
+    ``requestsRequested(filter)`` shows requests in their view; ``placeRequested(place)`` follows a link.
     """
 
-    serveAsked = Signal(object)
+    serveRequested = Signal(object)
     placeRequested = Signal(object)
-    stopAsked = Signal()
-    cutAsked = Signal()
-    requestsAsked = Signal(str)
+    stopRequested = Signal()
+    cutRequested = Signal()
+    requestsRequested = Signal(str)
 
     def __init__(self) -> None:
         super().__init__()
@@ -53,10 +53,10 @@ class ServePanel(Paper):
         self.go.clicked.connect(self._serve)
         self.stop = Button(tr("Stop serving"), "", "stop")
         self.stop.setObjectName("lab.serve.stop")
-        self.stop.clicked.connect(self.stopAsked)
+        self.stop.clicked.connect(self.stopRequested)
         self.cut = Button(tr("Cut all connections"))
         self.cut.setObjectName("lab.serve.cut")
-        self.cut.clicked.connect(self.cutAsked)
+        self.cut.clicked.connect(self.cutRequested)
         self.chip = Chip("live", tr("serving"))
         self.head = PaneHead(tr("Serve"), "", self.chip, self.cut, self.stop)
         self.pages = QStackedWidget()
@@ -160,7 +160,7 @@ class ServePanel(Paper):
         self.waits = LivePlot("lab.serve.waits", tr("Held, not 0"))
         show = Link(tr("Show in Requests"), 12)
         show.setObjectName("lab.serve.requests")
-        show.clicked.connect(lambda: self.requestsAsked.emit(""))
+        show.clicked.connect(lambda: self.requestsRequested.emit(""))
         self.code_head = PaneHead(tr("By code"), "", show)
         self.client_head = PaneHead(tr("Clients"), tr("from their heartbeats"))
         addresses = stacked(PaneHead(tr("Addresses"), "", copy), scrolling(ground), room=1)
@@ -234,7 +234,7 @@ class ServePanel(Paper):
             self.fail(fault)
             return
         self.fault.hide()
-        self.serveAsked.emit(form.settings())
+        self.serveRequested.emit(form.settings())
 
     def _copy(self) -> None:
         if self.model.state is not None:
@@ -243,7 +243,7 @@ class ServePanel(Paper):
     def _show_code(self) -> None:
         chosen = self.codes.current_row()
         if isinstance(chosen, CodeRow):
-            self.requestsAsked.emit(f"code = {chosen.code}")
+            self.requestsRequested.emit(f"code = {chosen.code}")
 
 
 def _port(name: str, label: str) -> Field:

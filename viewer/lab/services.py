@@ -48,8 +48,8 @@ SERVICES = (
 class ServiceLine(QWidget):
     """A service: lamp, name, last work, backlog, pause and step."""
 
-    pauseAsked = Signal(str, bool)
-    stepAsked = Signal(str)
+    pauseRequested = Signal(str, bool)
+    stepRequested = Signal(str)
 
     def __init__(self, service: ServiceLabel) -> None:
         super().__init__()
@@ -64,7 +64,7 @@ class ServiceLine(QWidget):
         self._backlog = Elided("", 12, "text3")
         self.pause = Tool("pause", tr("Pause {service}", service=tr(service.name)))
         self.pause.setObjectName(f"lab.service.{service.key}.pause")
-        self.pause.clicked.connect(lambda: self.pauseAsked.emit(self.key, not self._paused))
+        self.pause.clicked.connect(lambda: self.pauseRequested.emit(self.key, not self._paused))
         self.step = Tool("step", tr("One step of {service}", service=tr(service.name)))
         self.step.setObjectName(f"lab.service.{service.key}.step")
         self.step.clicked.connect(self._step)
@@ -99,7 +99,7 @@ class ServiceLine(QWidget):
         if not theme.still:
             self._lamp.set_kind("note")
             self._flash_timer.start()
-        self.stepAsked.emit(self.key)
+        self.stepRequested.emit(self.key)
 
     def show_state(
         self, paused: bool | None, last_work: str, backlog: str, *, warn: bool = False, off: bool = False
@@ -131,17 +131,17 @@ class ServiceLine(QWidget):
 
 
 class ServicesPanel(Paper):
-    """Emits ``pauseAsked(name, on)``, ``stepAsked(name)``, ``flushAsked()``, ``commitAsked()``,
-    ``reopenAsked(changes)``.
+    """Emits ``pauseRequested(name, on)``, ``stepRequested(name)``, ``flushRequested()``, ``commitRequested()``,
+    ``reopenRequested(changes)``.
 
     ``changes`` maps attributes of the configuration to new values.
     """
 
-    pauseAsked = Signal(str, bool)
-    stepAsked = Signal(str)
-    flushAsked = Signal()
-    commitAsked = Signal()
-    reopenAsked = Signal(object)
+    pauseRequested = Signal(str, bool)
+    stepRequested = Signal(str)
+    flushRequested = Signal()
+    commitRequested = Signal()
+    reopenRequested = Signal(object)
 
     def __init__(self) -> None:
         super().__init__()
@@ -150,11 +150,11 @@ class ServicesPanel(Paper):
         self.flush = Button(tr("Flush now"), "pill")
         self.flush.setObjectName("lab.flush")
         self.flush.setToolTip(tr("Bring everything put so far to disk"))
-        self.flush.clicked.connect(self.flushAsked)
+        self.flush.clicked.connect(self.flushRequested)
         self.commit = Button(tr("Commit now"), "pill")
         self.commit.setObjectName("lab.commit")
         self.commit.setToolTip(tr("Write the transient pool's buffers to the page cache"))
-        self.commit.clicked.connect(self.commitAsked)
+        self.commit.clicked.connect(self.commitRequested)
         self.lines = {service.key: ServiceLine(service) for service in SERVICES}
         self.now = RecoveryLine("lab.now", tr("Log positions now"), 18)
         self._mode, self._has_pool = Elided("", 12, "text2", code=True), Elided("", 12, "text2")
@@ -170,8 +170,8 @@ class ServicesPanel(Paper):
         box.addSpacing(px(6))
         for line in self.lines.values():
             box.addWidget(line)
-            line.pauseAsked.connect(self.pauseAsked)
-            line.stepAsked.connect(self.stepAsked)
+            line.pauseRequested.connect(self.pauseRequested)
+            line.stepRequested.connect(self.stepRequested)
         box.addWidget(column(Label(tr("Now"), 12, "text2"), self.now, gap=2, margins=(12, 6, 12, 0)))
         lines = [
             row(label, None, button, gap=6) for label, button in ((self._mode, self.mode), (self._has_pool, self.pool))
@@ -227,10 +227,10 @@ class ServicesPanel(Paper):
             self.now.show_parts(parts, flags)
 
     def _ask_mode(self) -> None:
-        self.reopenAsked.emit({"flush_disk_type": "ASYNC_FLUSH" if self._sync else "SYNC_FLUSH"})
+        self.reopenRequested.emit({"flush_disk_type": "ASYNC_FLUSH" if self._sync else "SYNC_FLUSH"})
 
     def _ask_pool(self) -> None:
-        self.reopenAsked.emit({"transient_store_pool_enable": not self._pool})
+        self.reopenRequested.emit({"transient_store_pool_enable": not self._pool})
 
 
 UNIT_WORDS = {

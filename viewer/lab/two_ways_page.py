@@ -140,7 +140,7 @@ class SidePanel(Paper):
         """Show every value in a dialog."""
         title = tr("Values of store {name}", name=self._name)
         dialog = ValuesDialog(self, "lab.two.dialog", title, self.config)
-        dialog.taken.connect(self.set_config)
+        dialog.valuesAccepted.connect(self.set_config)
         dialog.open()
 
     def set_able(self, on: bool) -> None:
@@ -194,12 +194,14 @@ class _SessionListener(QObject):
 
 
 class TwoWays(Paper):
-    """Emits ``leaveAsked()`` to return to the lab, ``said(words)`` for the status bar, ``changed()`` when other
+    """The page that compares two ways to write.
+
+    Emits ``leaveRequested()`` to return to the lab, ``statusText(words)`` for the status bar, ``changed()`` when other
     commands become possible.
     """
 
-    leaveAsked = Signal()
-    said = Signal(str)
+    leaveRequested = Signal()
+    statusText = Signal(str)
     changed = Signal()
 
     def __init__(self) -> None:
@@ -224,10 +226,10 @@ class TwoWays(Paper):
     def _build(self) -> None:
         self.load = LoadPanel("lab.two.load")
         self.load.plot.hide()
-        self.load.startAsked.connect(self.begin)
+        self.load.startRequested.connect(self.begin)
         self.load.changed.connect(lambda settings: self._each(lambda lab: lab.set_load(settings)))
-        self.load.pauseAsked.connect(lambda on: self._each(lambda lab: lab.pause_load(on)))
-        self.load.stopAsked.connect(lambda: self._each(lambda lab: lab.set_load(None)))
+        self.load.pauseRequested.connect(lambda on: self._each(lambda lab: lab.pause_load(on)))
+        self.load.stopRequested.connect(lambda: self._each(lambda lab: lab.set_load(None)))
         self.panels = (SidePanel(0, 0), SidePanel(1, 2))
         self.cut = Button(tr("Cut the power of both"), "danger", "plug")
         self.cut.setObjectName("lab.two.plug")
@@ -238,7 +240,7 @@ class TwoWays(Paper):
         self.copy.clicked.connect(self.copy_markdown)
         leave = Button(tr("Back to the lab"))
         leave.setObjectName("lab.two.leave")
-        leave.clicked.connect(self.leaveAsked)
+        leave.clicked.connect(self.leaveRequested)
         self.head = PaneHead(tr("Two ways at once"), tr("the same load on two lab stores"), self.copy, self.cut, leave)
         self.plot = LivePlot("lab.two.plot", tr("Messages a second"))
         self.plot.show_nothing(tr("Start the load: it creates both stores and gives them the same messages."))
@@ -286,7 +288,7 @@ class TwoWays(Paper):
             self._load_words = self.load.words()
             for rates in self._rates:
                 rates.clear()
-            self.said.emit(tr("Making both stores"))
+            self.statusText.emit(tr("Making both stores"))
             await asyncio.gather(
                 *(
                     lab.open(folder / name.lower(), panel.config, NEWEST)
@@ -294,7 +296,7 @@ class TwoWays(Paper):
                 )
             )
             await asyncio.gather(*(lab.set_load(settings) for lab in self.labs))
-            self.said.emit(tr("Both stores get the same load"))
+            self.statusText.emit(tr("Both stores get the same load"))
         finally:
             self._busy = False
             self.show_state()
@@ -344,7 +346,7 @@ class TwoWays(Paper):
     def copy_markdown(self) -> None:
         """Copy the comparison to the clipboard."""
         QGuiApplication.clipboard().setText(self.markdown())
-        self.said.emit(tr("Copied the comparison as Markdown"))
+        self.statusText.emit(tr("Copied the comparison as Markdown"))
 
     def markdown(self) -> str:
         """Return the comparison as Markdown: configurations, load, every figure."""
@@ -409,7 +411,7 @@ class TwoWays(Paper):
     def say(self, number: int, words: str) -> None:
         """Show a message of one of the stores in the status bar."""
         self.show_state()
-        self.said.emit(f"{NAMES[number]}: {words}")
+        self.statusText.emit(f"{NAMES[number]}: {words}")
 
     def retheme(self) -> None:
         """Apply colours, fonts and zoom."""

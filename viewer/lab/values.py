@@ -315,9 +315,9 @@ class ValuesEditor(QWidget):
 
 
 class ValuesDialog(QDialog):
-    """Emits ``taken(MessageStoreConfig)`` when the values are accepted."""
+    """Emits ``valuesAccepted(MessageStoreConfig)`` when the values are accepted."""
 
-    taken = Signal(object)
+    valuesAccepted = Signal(object)
 
     def __init__(self, parent: QWidget, name: str, title: str, config: MessageStoreConfig) -> None:
         super().__init__(parent)
@@ -349,7 +349,7 @@ class ValuesDialog(QDialog):
         self.agree.setEnabled(not self.editor.wrong)
 
     def _accept(self) -> None:
-        self.taken.emit(self.editor.config)
+        self.valuesAccepted.emit(self.editor.config)
         self.accept()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:

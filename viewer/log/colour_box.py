@@ -1,4 +1,4 @@
-"""The dialog of the colouring rules: a name, a filter and a tint each, in the order in which they are asked."""
+"""The dialog of the colouring rules: name, filter and tint of each, in the order of evaluation."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from viewer.widgets.paint import mark
 
 
 class ColourBox(QDialog):
-    """``changed(rules)`` when they are applied. A filter that cannot be understood says so and colours nothing."""
+    """Emits ``changed(rules)`` when they are applied. An invalid filter shows its error and colours nothing."""
 
     changed = Signal(object)
 
@@ -84,15 +84,15 @@ class ColourBox(QDialog):
         self.name.textEdited.connect(lambda _text: self._edited())
         self.text.textEdited.connect(lambda _text: self._edited())
         self.tint.activated.connect(lambda _n: self._edited())
-        works = {"add": self.add, "delete": self.delete, "up": self._up, "down": self._down, "close": self.reject}
-        for name, work in works.items():
-            self.buttons[name].clicked.connect(lambda _=False, work=work: work())
+        actions = {"add": self.add, "delete": self.delete, "up": self._up, "down": self._down, "close": self.reject}
+        for name, action in actions.items():
+            self.buttons[name].clicked.connect(lambda _=False, action=action: action())
         self.buttons["apply"].clicked.connect(self.apply)
 
     # ---- commands ----------------------------------------------------------------------------------------------------
 
     def add(self, text: str = "") -> None:
-        """A new rule at the top: it is asked first."""
+        """Add a rule at the top, where it is evaluated first."""
         tints = list(TINTS)
         self.rules.insert(0, Rule(tr("Rule {n}", n=len(self.rules) + 1), text, tints[len(self.rules) % len(tints)]))
         self._fill(0)
@@ -171,7 +171,7 @@ class ColourBox(QDialog):
 
 
 def sample(tint: str) -> QIcon:
-    """The tint as a small picture: its ground with its shape."""
+    """Return a tint as a small picture: its background with its shape."""
     picture = QPixmap(px(34), px(18))
     picture.fill(C(TINTS[tint][0]))
     p = QPainter(picture)

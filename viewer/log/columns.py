@@ -115,7 +115,7 @@ def unit_kind(
     return RecordKind(
         "unit",
         columns,
-        lambda row: style.look(row, look(row)),
+        lambda row: style.style(row, look(row)),
         lambda row: style.verdict(row, verdict(row)),
         lambda row: record(row, shown_fields),
         command,

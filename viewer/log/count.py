@@ -44,7 +44,7 @@ class LogCount(QObject):
         self._end = -1
         self._growing = self._asking = False
         self._rest = QTimer(self, singleShot=True)
-        self._rest.timeout.connect(self._look_again)
+        self._rest.timeout.connect(self._retry)
 
     def set_session(self, session: StoreSession | None) -> None:
         """Another store, or none."""
@@ -60,7 +60,7 @@ class LogCount(QObject):
             return
         end = session.snapshot.log.known_end
         if end is None:
-            self._look_again()  # a look at the directory has just forgotten it
+            self._retry()  # a look at the directory has just forgotten it
         elif end != self._end:
             self._busy, self._end = True, end
             session.jobs.start(self._count(session))
@@ -96,7 +96,7 @@ class LogCount(QObject):
 
         session.jobs.read(lambda: rows_between(log, start, end), done, failed)
 
-    def _look_again(self) -> None:
+    def _retry(self) -> None:
         """After the rest; where the log ends now is found off the loop."""
         session = self._session
         if session is None or self._asking:

@@ -1,7 +1,7 @@
 """Work of the worker process: rows and values of the log are counted. No Qt.
 
 Row counts come from the side index in the cache. Value counts: numbers and topics by columns, everything else unit by
-unit. At most :data:`MOST` values are told apart, the units of later values are counted together.
+unit. At most :data:`MAX_VALUES` values are told apart, the units of later values are counted together.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def count(control: Control, path: Path, config: MessageStoreConfig | None, cache
         return SideIndex(store.log, cache).build(lambda: control.cancelled, control.report)
 
 
-MOST = 20_000
+MAX_VALUES = 20_000
 """Distinct values that are told apart."""
 LONGEST = 200
 """Characters of a value that count: bodies differ in their first ones."""
@@ -40,12 +40,15 @@ MINUTE = 60_000
 
 @dataclass(frozen=True, slots=True)
 class Frequencies:
-    """(value, units), most frequent first; ``others`` units beyond :data:`MOST` values; how far the log was read."""
+    """Values of a field with their units, most frequent first.
+
+    ``other_units`` have values beyond the first :data:`MAX_VALUES`. The log was read up to the offset ``counted_to``.
+    """
 
     values: tuple[tuple[Any, int], ...]
     units: int
-    others: int
-    looked: int
+    other_units: int
+    counted_to: int
     complete: bool
 
 
@@ -70,21 +73,21 @@ def count_values(
     from engine.query import parse
 
     unit_filter, topics = parse(where, now_ms=now_ms), TopicTable()
-    looked = start
+    counted_to = start
     with open_store(path, config) as store:
         counter = _Counter(field, unit_filter, topics, store.log.file_name)
         for block in scan_log(store.log, start, crc=counter.crc, topics=topics):
             if isinstance(block, Stop):
-                return counter.answer(max(looked, block.offset), True)
+                return counter.answer(max(counted_to, block.offset), True)
             if not isinstance(block, UnitColumns):
-                looked = block.offset + block.size
+                counted_to = block.offset + block.size
                 continue
             counter.add(block)
-            looked = int(block.offset[block.count - 1]) + int(block.size[block.count - 1])
-            control.report(looked - start, max(1, end - start))
+            counted_to = int(block.offset[block.count - 1]) + int(block.size[block.count - 1])
+            control.report(counted_to - start, max(1, end - start))
             if control.cancelled:
-                return counter.answer(looked, False)
-    return counter.answer(looked, True)
+                return counter.answer(counted_to, False)
+    return counter.answer(counted_to, True)
 
 
 class _Counter:
@@ -103,7 +106,7 @@ class _Counter:
         self.crc = field == "crc" or "crc" in unit_filter.fields
         self._taken = unit_filter.on_blocks(topics, file_of, crc=self.crc)
         self._counts: Counter[Any] = Counter()
-        self._units = self._others = 0
+        self._units = self._other_units = 0
 
     def add(self, block: UnitColumns) -> None:
         """Count the units of a block."""
@@ -138,13 +141,13 @@ class _Counter:
     def _count(self, value: Any, times: int, units: int | None = None) -> None:
         if isinstance(value, str) and len(value) > LONGEST:
             value = value[:LONGEST]
-        if value in self._counts or len(self._counts) < MOST:
+        if value in self._counts or len(self._counts) < MAX_VALUES:
             self._counts[value] += times
         else:
-            self._others += times
+            self._other_units += times
         self._units += times if units is None else units
 
-    def answer(self, looked: int, complete: bool) -> Frequencies:
+    def answer(self, counted_to: int, complete: bool) -> Frequencies:
         """Return the counts, most frequent first."""
         ordered = sorted(self._counts.items(), key=lambda item: (-item[1], item[0] is None, str(item[0])))
-        return Frequencies(tuple(ordered), self._units, self._others, looked, complete)
+        return Frequencies(tuple(ordered), self._units, self._other_units, counted_to, complete)

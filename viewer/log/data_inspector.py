@@ -69,7 +69,7 @@ class DataInspector(QWidget):
         self.head.set_note("")
         self.table.set_rows([])
 
-    def whole_width(self) -> int:
+    def full_width(self) -> int:
         """Px at which the longest number stands whole."""
         widest = QFontMetrics(mono(12)).horizontalAdvance("-9,223,372,036,854,775,808")
         return px(76) + widest + px(34)
@@ -81,7 +81,7 @@ class DataInspector(QWidget):
 
     def _fit(self) -> None:
         if self._aside:
-            self.setFixedWidth(self.whole_width())
+            self.setFixedWidth(self.full_width())
         else:
             self.setMinimumWidth(0)
             self.setMaximumWidth(QWIDGETSIZE_MAX)

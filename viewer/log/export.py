@@ -23,6 +23,7 @@ from PySide6.QtWidgets import (
 from engine.errors import StoreError
 from viewer.log.log_model import LogModel
 from viewer.look.assets import tr, tr_plural, words
+from viewer.look.engine_words import engine_words
 from viewer.look.field_words import MASKS
 from viewer.look.formats import size
 from viewer.look.theme import px
@@ -42,10 +43,13 @@ WORK = "viewer.log.export_work:export"
 
 
 class LogExport(QObject):
-    """The export of one table of units: ``statusText(text)``, ``did`` as a pane's. The dialog stands over ``over``."""
+    """The export of one table of units. ``over`` is the widget that the dialog is shown over.
+
+    Emits ``statusText(text)`` for the status bar, and ``operationDone`` as a pane does.
+    """
 
     statusText = Signal(str)
-    did = Signal(str, str, object, str)
+    operationDone = Signal(str, str, object, str)
 
     def __init__(self, model: LogModel, table: RecordView, over: QWidget) -> None:
         super().__init__(table)
@@ -72,7 +76,7 @@ class LogExport(QObject):
             Scope("all", tr("The whole log")),
         )
         box = ExportBox(scopes, "span" if span else "filter" if text else "all", Path.home(), self._over)
-        box.wanted.connect(self.begin)
+        box.exportRequested.connect(self.begin)
         box.open()
         return box
 
@@ -119,7 +123,7 @@ class LogExport(QObject):
             self.statusText.emit(tr("The export was stopped; no file was written."))
             return
         except (StoreError, OSError, RuntimeError) as error:
-            self.statusText.emit(f"{plan.target}: {getattr(error, 'strerror', None) or error}")
+            self.statusText.emit(f"{plan.target}: {engine_words(getattr(error, 'strerror', None) or str(error))}")
             return
         self.statusText.emit(self.result_text(done, plan))
         self._note(choice, plan, done)
@@ -164,7 +168,7 @@ class LogExport(QObject):
         }
         line = session.command_line(command) if session is not None else shlex.join(command)
         equal = f"{line} > {shlex.quote(str(plan.target))}" if plan.form == "jsonl" else ""
-        self.did.emit("export.table", tr("Export the table…"), parameters, equal)
+        self.operationDone.emit("export.table", tr("Export the table…"), parameters, equal)
 
 
 FORMS = (
@@ -199,9 +203,9 @@ class Choice:
 
 
 class ExportBox(QDialog):
-    """``wanted(choice)`` when it is to be done."""
+    """``exportRequested(choice)`` when it is to be done."""
 
-    wanted = Signal(object)
+    exportRequested = Signal(object)
 
     def __init__(self, scopes: Sequence[Scope], first_scope: str, folder: Path, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -253,9 +257,9 @@ class ExportBox(QDialog):
             layout.addWidget(scope)
         layout.addSpacing(px(4))
         layout.addWidget(row(Label(tr("Form"), 13, "text", 600), self.form, self.body, None))
-        first, more = list(self.masks.values())[:4], list(self.masks.values())[4:]
-        layout.addWidget(row(Label(tr("Masked"), 13, "text", 600), *first, None))
-        layout.addWidget(row(*more, self.keep))
+        first_masks, further_masks = list(self.masks.values())[:4], list(self.masks.values())[4:]
+        layout.addWidget(row(Label(tr("Masked"), 13, "text", 600), *first_masks, None))
+        layout.addWidget(row(*further_masks, self.keep))
         self.masks["properties"].toggled.connect(lambda _on: self._formed())
         layout.addWidget(row(self.path, browse))
         layout.addWidget(self.note)
@@ -302,7 +306,7 @@ class ExportBox(QDialog):
 
     def _go(self) -> None:
         if self.path.text().strip():
-            self.wanted.emit(self.choice)
+            self.exportRequested.emit(self.choice)
             self.accept()
 
 

@@ -13,6 +13,7 @@ from viewer.log.filter_work import Hits, Scanned, first_look
 from viewer.log.log_model import LogModel
 from viewer.log.rows import LogSource
 from viewer.look.assets import tr, tr_plural
+from viewer.look.engine_words import engine_words
 from viewer.look.formats import size
 from viewer.runtime.jobs import Cancelled
 from viewer.runtime.store_session import StoreSession
@@ -26,11 +27,13 @@ FIRST_BYTES = 2 << 20
 
 
 class LogFilter(QObject):
-    """``began(source)`` with the rows of a new filter, ``grew()`` as hits come, ``stateChanged(state, sentence)``;
-    ``cleared()`` where no filter is wanted any more. What was found stands in the model.
+    """Runs the filter of the log view; the hits are in the model.
+
+    Emits ``filterStarted(source)`` with the rows of a new filter, ``grew()`` after new hits, ``stateChanged(state,
+    sentence)``, and ``cleared()`` when the filter was removed.
     """
 
-    began = Signal(object)
+    filterStarted = Signal(object)
     grew = Signal()
     stateChanged = Signal(object, str)
     cleared = Signal()
@@ -49,7 +52,7 @@ class LogFilter(QObject):
         if self.session is None:
             return
         self._now = time.time_ns() // 1_000_000
-        self.began.emit(self._state.begin(text, log))
+        self.filterStarted.emit(self._state.begin(text, log))
         self._run(AT_ONCE)
 
     def go_on(self) -> None:
@@ -124,7 +127,8 @@ class LogFilter(QObject):
         except (StoreError, OSError, RuntimeError) as error:
             if turn == self._turn:
                 state.running = False
-                self.stateChanged.emit(State("error", str(error), steps=((tr("Try again"), self.go_on),)), str(error))
+                failure = State("error", str(error), steps=((tr("Try again"), self.go_on),))
+                self.stateChanged.emit(failure, engine_words(str(error)))
             return
         if turn != self._turn:
             return

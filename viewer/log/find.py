@@ -39,9 +39,9 @@ NEAR = 1 << 20
 
 
 class LogFind(QObject):
-    """The find line over one table of units: ``offsetWanted(offset)`` of a hit, ``statusText(sentence)``."""
+    """The find line over one table of units: ``offsetRequested(offset)`` of a hit, ``statusText(sentence)``."""
 
-    offsetWanted = Signal(object)
+    offsetRequested = Signal(object)
     statusText = Signal(str)
 
     def __init__(self, model: LogModel, table: RecordView, unit: UnitPanes) -> None:
@@ -53,7 +53,7 @@ class LogFind(QObject):
         self.settings: Settings | None = None
         self._turn = 0
         self._task: asyncio.Task[object] | None = None
-        self.line.wanted.connect(self.step)
+        self.line.hitRequested.connect(self.step)
         self.line.stopped.connect(self.stop)
         self.line.closed.connect(self.close)
         unit.loaded.connect(lambda loaded: self._frame(loaded.row))
@@ -87,7 +87,7 @@ class LogFind(QObject):
         self.stop()
         self.line.leave_span()
         self._state.sought = None
-        self._unit.hex.set_found(())
+        self._unit.hex.set_hits(())
         self._table.setFocus()
         self.line.hide()
 
@@ -147,7 +147,7 @@ class LogFind(QObject):
             if hit.offset is None or hit.offset == row.offset:
                 self.statusText.emit(tr("Nothing else of {what} in the whole log.", what=subject))
                 return
-            self.offsetWanted.emit(hit.offset)
+            self.offsetRequested.emit(hit.offset)
             direction = tr("Next of {what}", what=subject) if forward else tr("Previous of {what}", what=subject)
             self.statusText.emit(f"{direction} · {tr('continued from the other end')}" if hit.wrapped else direction)
 
@@ -277,7 +277,7 @@ class LogFind(QObject):
 
     def _show(self, offset: int) -> None:
         """Go to the hit; where it is chosen already, frame it."""
-        self.offsetWanted.emit(offset)
+        self.offsetRequested.emit(offset)
         row = self._table.current_row()
         if row is not None and row.offset == offset:
             self._frame(row)
@@ -295,7 +295,7 @@ class LogFind(QObject):
             if current is None or current.offset != row.offset or sought is not state.sought:
                 return
             spans, field = answer
-            view.set_found(spans)
+            view.set_hits(spans)
             if spans:
                 view.show_span(*spans[0])
             if field == BODY and not spans and row.offset == state.hit:

@@ -26,9 +26,9 @@ NAMES = {"CRC": "crc", "Body": "body", "Marks": "transaction"}
 
 
 class LogFrequency(QObject):
-    """Frequency sheets of the log: ``termWanted(how, condition)`` drills in. ``known`` gives names of properties."""
+    """Frequency sheets of the log: ``termRequested(how, condition)`` drills in. ``known`` gives names of properties."""
 
-    termWanted = Signal(str, str)
+    termRequested = Signal(str, str)
 
     def __init__(
         self, model: LogModel, table: RecordView, unit: UnitPanes, known_values: Callable[[str], Iterable[str]]
@@ -113,20 +113,20 @@ class LogFrequency(QObject):
         notes = [values]
         if where:
             notes.append(tr("in the rows of the filter"))
-        looked = frequencies.looked - start
-        notes.append(tr("scanned {done} of {all}", done=size(looked), all=size(max(end - start, looked))))
+        counted_bytes = frequencies.counted_to - start
+        notes.append(tr("scanned {done} of {all}", done=size(counted_bytes), all=size(max(end - start, counted_bytes))))
         notes.append(session.unread.edge if frequencies.complete else tr("stopped"))
-        if frequencies.others:
+        if frequencies.other_units:
             notes.append(
                 tr_plural(
                     "{n:,} more value is not listed separately",
                     "{n:,} more values are not listed separately",
-                    n=frequencies.others,
+                    n=frequencies.other_units,
                 )
             )
         sheet.show_rows(value_rows(frequencies.values, frequencies.units, times), " · ".join(notes))
 
     def _drill(self, sheet: FrequencySheet, value: object) -> None:
         """The rows with this value: the filter narrows down."""
-        self.termWanted.emit("and", term(str(sheet.fields.currentData()), value))
+        self.termRequested.emit("and", term(str(sheet.fields.currentData()), value))
         sheet.accept()

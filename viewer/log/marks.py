@@ -16,6 +16,7 @@ from viewer.log.log_model import LogModel
 from viewer.log.row_markings import RowMarks, marks_file, read_marks, write_marks
 from viewer.log.rows import UnitRow
 from viewer.look.assets import tr
+from viewer.look.engine_words import engine_words
 from viewer.runtime import places
 from viewer.runtime.edit import Edit
 from viewer.widgets.record_view import RecordView
@@ -26,70 +27,72 @@ if TYPE_CHECKING:
 
 
 class LogMarks(QObject):
-    """Marks, ignored rows, reference and rules over one table of units: ``statusText(sentence)``, ``edited(edit)``,
-    ``offsetWanted(offset)`` of a row to go to, ``filterWanted(text)``. Dialogs stand over ``over``.
+    """Marks, ignored rows, time reference and colouring rules of one table of units.
+
+    ``over`` is the widget that dialogs are shown over. Emits ``statusText(sentence)``, ``edited(edit)``,
+    ``offsetRequested(offset)`` to go to a row, ``filterRequested(text)``.
     """
 
     statusText = Signal(str)
     edited = Signal(object)
-    offsetWanted = Signal(object)
-    filterWanted = Signal(str)
+    offsetRequested = Signal(object)
+    filterRequested = Signal(str)
 
     def __init__(self, model: LogModel, table: RecordView, over: QWidget) -> None:
         super().__init__(table)
         self._model, self._table, self._over = model, table, over
         self._settings: Settings | None = None
         self._session: StoreSession | None = None
-        self._keeps = False  # not before it is known what was kept: it would be lost
-        table.fitting.made.connect(self.show_columns)
+        self._saves = False  # not before the saved marks are read: they would be overwritten
+        table.fitting.columnsEdited.connect(self.show_columns)
         self._show_kind()
 
     def use(self, settings: Settings) -> None:
-        """Take the rules that were kept."""
+        """Load the saved colouring rules."""
         self._settings = settings
         self._model.rules = read(settings.colour_rules)
         self._show_kind()
 
     def set_session(self, session: StoreSession | None) -> None:
-        """Marks belong to one store; those that were kept come with it."""
-        self._session, self._keeps = session, False
+        """Show another store, and load its saved marks."""
+        self._session, self._saves = session, False
         self._show_kind()
         if session is not None and self._settings is not None:
             file = marks_file(self._settings.folder, session.path)
 
-            def known(saved: RowMarks) -> None:
+            def on_marks(saved: RowMarks) -> None:
                 if session is self._session:
-                    self._known(saved)
+                    self._add_saved(saved)
 
-            session.later(lambda: session.jobs.read_kept(lambda: read_marks(file), known, self._not_kept))
+            session.later(lambda: session.jobs.read_kept(lambda: read_marks(file), on_marks, self._on_save_error))
 
-    def _known(self, saved: RowMarks) -> None:
+    def _add_saved(self, saved: RowMarks) -> None:
         """Add the saved marks to those made meanwhile; from now on changes are saved."""
-        self._keeps = True
+        self._saves = True
         meanwhile = self._model.marks
         if saved != RowMarks():
             self._model.add_marks(saved)
             self._show_kind()
         if meanwhile != RowMarks():
-            self._keep(self._model.marks)
+            self._save(self._model.marks)
 
-    def _not_kept(self, error: Exception) -> None:
-        self.statusText.emit(str(error))
+    def _on_save_error(self, error: Exception) -> None:
+        self.statusText.emit(engine_words(str(error)))
 
     def _put(self, marks: RowMarks) -> None:
-        """Show ``marks`` and keep them."""
+        """Show ``marks`` and save them."""
         if self._model.put_marks(marks):
             self._show_kind()
         else:
             self._table.refresh_look()
-        if self._keeps:
-            self._keep(marks)
+        if self._saves:
+            self._save(marks)
 
-    def _keep(self, marks: RowMarks) -> None:
+    def _save(self, marks: RowMarks) -> None:
         session, settings = self._session, self._settings
         if session is not None and settings is not None:
             file, store = marks_file(settings.folder, session.path), session.path
-            session.jobs.keep(file, lambda: write_marks(file, store, marks), self._not_kept)
+            session.jobs.keep(file, lambda: write_marks(file, store, marks), self._on_save_error)
 
     def _edit(self, title: str, new_marks: RowMarks) -> None:
         """Apply a user's change: show it, save it, make it undoable."""
@@ -98,14 +101,14 @@ class LogMarks(QObject):
         self.edited.emit(Edit(title, old_marks, new_marks, self._put))
 
     def apply_row_styles(self) -> None:
-        """Have the rows of the log read with the rules in force."""
+        """Read the rows of the log with the current rules."""
         if self._session is not None:
             reader = self._session.snapshot.log
             self._model.custom_columns = self._table.fitting.kept.added
             self._model.apply_row_styles(reader.file_name)
 
     def commands(self) -> dict[str, Callable[[], object]]:
-        """Marking, ignoring, the reference, the rules."""
+        """Return the commands for marks, ignored rows, the time reference and the rules."""
         return {
             "mark.toggle": self.toggle_mark,
             "mark.next": partial(self.next_mark, 1),
@@ -120,31 +123,31 @@ class LogMarks(QObject):
     # ---- marks -------------------------------------------------------------------------------------------------------
 
     def toggle_mark(self) -> None:
-        """Mark the chosen row, or take its mark away; the next row is chosen."""
+        """Mark the chosen row, or remove its mark."""
         row = self._table.current_row()
         if row is not None:
             self._edit(tr("marks of rows"), self._model.mark_turned(row))
         self.statusText.emit(tr("Marked rows: {n:,}", n=len(self._model.markings.marked)))
 
     def toggle_ignore(self) -> None:
-        """Ignore the chosen row: it stays, quiet, and is left out of exports, sheets and finding; or heed it again."""
+        """Ignore the chosen row, or stop ignoring it. An ignored row is dimmed and left out of exports and searches."""
         row = self._table.current_row()
         if row is not None:
             self._edit(tr("ignored rows"), self._model.ignore_turned(row))
         self.statusText.emit(tr("Ignored rows: {n:,}", n=len(self._model.markings.ignored)))
 
     def next_mark(self, step: int) -> None:
-        """Go to the next marked row, round the end."""
+        """Go to the next marked row; after the last one, to the first."""
         mark_offset = self._model.next_mark(self._table.current_row(), step)
         if mark_offset is None:
             self.statusText.emit(tr("No row is marked."))
         else:
-            self.offsetWanted.emit(mark_offset)
+            self.offsetRequested.emit(mark_offset)
 
     def only_marked(self) -> None:
         """Filter by the marked rows."""
         if text := self._model.marked_filter():
-            self.filterWanted.emit(text)
+            self.filterRequested.emit(text)
         else:
             self.statusText.emit(tr("No row is marked."))
 
@@ -153,7 +156,7 @@ class LogMarks(QObject):
         self._edit(tr("marks of rows"), RowMarks())
 
     def toggle_reference(self) -> None:
-        """The chosen row's store time counts as zero from now on; on the same row again, times are times."""
+        """Show times relative to the chosen row's store time; on the same row again, as times of day."""
         row = self._table.current_row()
         if not isinstance(row, UnitRow):
             return
@@ -168,7 +171,7 @@ class LogMarks(QObject):
     # ---- rules -------------------------------------------------------------------------------------------------------
 
     def ask_rules(self, added: str = "") -> ColourBox:
-        """The dialog of the rules; ``added`` is the filter of a new one."""
+        """Open the dialog of the rules; ``added`` is the filter of a new rule."""
         box = ColourBox(self._model.rules, added, self._over)
         box.changed.connect(self.set_rules)
         box.open()
@@ -187,7 +190,7 @@ class LogMarks(QObject):
         self.show_columns()
 
     def show_columns(self) -> None:
-        """Read and show the rows anew: with other rules, or with other fields."""
+        """Read and show the rows again, after a change of rules or columns."""
         self._show_kind()
         self.apply_row_styles()
         if self._model.log is not None:
@@ -197,7 +200,7 @@ class LogMarks(QObject):
             )
 
     def _show_kind(self) -> None:
-        """The columns: what was put on rows is painted anew."""
+        """Update the columns and repaint the rows' styles."""
         model = self._model
         model.custom_columns = self._table.fitting.kept.added
         self._table.set_kind(

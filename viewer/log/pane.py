@@ -64,7 +64,7 @@ class UnitsPane(Pane):
         self._end_wanted = -1
         self._build()
         self.survey = LogSurvey(self.line)
-        self.survey.lined.connect(self._lined)
+        self.survey.extentKnown.connect(self._lined)
         model, table = self.model, self.table
         self.filtering = LogFilter(model, self)
         self.count = LogCount(model, self)
@@ -118,7 +118,7 @@ class UnitsPane(Pane):
         self.filter.edited.connect(self._filter_edited)
         self.count.counted.connect(self._counted)
         self.count.grew.connect(self.survey.tail)
-        self.filtering.began.connect(self._filter_began)
+        self.filtering.filterStarted.connect(self._filter_began)
         self.filtering.grew.connect(self._filter_grew)
         self.filtering.stateChanged.connect(self._on_filter_state)
         self.filtering.cleared.connect(lambda: self.filter.apply(""))
@@ -133,17 +133,17 @@ class UnitsPane(Pane):
             self.exports.statusText,
         ):
             status_text.connect(self.statusMessage)
-        for did in (self.tools.did, self.exports.did):
-            did.connect(self.did)
+        for did in (self.tools.operationDone, self.exports.operationDone):
+            did.connect(self.operationDone)
         for edited in (self.tools.edited, self.marks.edited):
             edited.connect(self.edited)
-        for signal in (self.finding.offsetWanted, self.marks.offsetWanted):
+        for signal in (self.finding.offsetRequested, self.marks.offsetRequested):
             signal.connect(self.go_to)
-        for filtered in (self.marks.filterWanted, self.same.filterWanted):
+        for filtered in (self.marks.filterRequested, self.same.filterRequested):
             filtered.connect(self.filter.apply)
-        self.tools.ruleWanted.connect(self.marks.ask_rules)
-        self.same.stepWanted.connect(self.finding.jump)
-        self.frequency.termWanted.connect(self.tools.take_term)
+        self.tools.ruleRequested.connect(self.marks.ask_rules)
+        self.same.stepRequested.connect(self.finding.jump)
+        self.frequency.termRequested.connect(self.tools.take_term)
         self.unit.columnRequested.connect(self.table.fitting.add)
 
     # ---- what the window calls ---------------------------------------------------------------------------------------
@@ -223,7 +223,7 @@ class UnitsPane(Pane):
         self.incident = IncidentCard("log.incident", first_look="line")
         self.incident.settings = self._settings
         self.incident.placeRequested.connect(self.placeRequested)
-        self.incident.reportAsked.connect(self.reportAsked)
+        self.incident.reportRequested.connect(self.reportRequested)
         self.incident.statusText.connect(self.statusMessage)
         self.incident.table.doer = self.table.doer
         self._outer.insertWidget(1, self.incident)
@@ -314,14 +314,14 @@ class UnitsPane(Pane):
         self.model.extent = line
         self.table.show_extent()
         self.count.look()
-        self.statusGrew.emit(self.status())
+        self.statusUpdated.emit(self.status())
 
     def _counted(self, index: SideIndex) -> None:
         if self.model.log is not None:
             self.model.log.counted = index
             self._tell_topics(index)
             self.survey.show_damage([span for segment in index.segments for span in segment.damages])
-            self.statusGrew.emit(self.status())
+            self.statusUpdated.emit(self.status())
 
     def _tell_topics(self, index: SideIndex) -> None:
         topics: Counter[str] = Counter()
@@ -475,7 +475,7 @@ class UnitsPane(Pane):
             self.table.set_state(None)
             self.table.set_source(model.log, start_position=row.offset if row is not None else None, choose=True)
             self.statusMessage.emit(self.status())
-            self.statusGrew.emit(self.status())
+            self.statusUpdated.emit(self.status())
 
     def _filter_began(self, source: MatchSource) -> None:
         self.table.set_source(source)

@@ -25,12 +25,12 @@ class RowMarkings:
     reference: tuple[int, int] | None = None
 
     def clear(self) -> None:
-        """Another store."""
+        """Remove all marks, for another store."""
         self.marked.clear()
         self.ignored.clear()
         self.reference = None
 
-    def look(self, row: LogRow, row_style: RowLook | None) -> RowLook | None:
+    def style(self, row: LogRow, row_style: RowLook | None) -> RowLook | None:
         """Add the user's marks to ``row_style``. Marks of problems win, then the user's marks, then rules."""
         style = row_style
         if isinstance(row, UnitRow) and row.tint:
@@ -50,7 +50,7 @@ class RowMarkings:
         return replace(style, mark=mark) if style is not None else RowLook(mark)
 
     def verdict(self, row: LogRow, row_verdict: str) -> str:
-        """What a screen reader says first, with what was put on the row."""
+        """Return what a screen reader says first, with the marks of the row."""
         parts = [row_verdict]
         if row.offset in self.marked:
             parts.append(tr("marked"))
@@ -63,7 +63,7 @@ class RowMarkings:
         return ", ".join(part for part in parts if part)
 
     def time(self, row: LogRow) -> str:
-        """The store time, or how long before or after the reference."""
+        """Return the store time, or the time before or after the reference."""
         if not isinstance(row, UnitRow):
             return ""
         return clock(row.store_timestamp) if self.reference is None else since(row.store_timestamp - self.reference[1])
@@ -80,8 +80,8 @@ def since(ms: int) -> str:
     return f"{sign}{minutes}:{seconds:02d}.{milliseconds:03d}" if minutes else f"{sign}{seconds}.{milliseconds:03d}"
 
 
-MOST = 100_000
-"""Rows of a kind that are kept."""
+MAX_SAVED_ROWS = 100_000
+"""Maximum number of saved rows of a kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ def marks_file(folder: Path, store: Path) -> Path:
 
 
 def read_marks(file: Path) -> RowMarks:
-    """Read the marks in ``file``; raises as :func:`read_kept`."""
+    """Read the marks in ``file``; raises like :func:`read_kept`."""
     saved = read_kept(file)
     reference = _offsets(saved.get("reference"))
     pair = (reference[0], reference[1]) if len(reference) == 2 else None
@@ -107,18 +107,21 @@ def read_marks(file: Path) -> RowMarks:
 
 
 def _offsets(values: object) -> list[int]:
-    return [n for n in values if type(n) is int and n >= 0][:MOST] if isinstance(values, list) else []
+    return [n for n in values if type(n) is int and n >= 0][:MAX_SAVED_ROWS] if isinstance(values, list) else []
 
 
 def write_marks(file: Path, store: Path, marks: RowMarks) -> None:
-    """Save the marks. The file is replaced atomically or stays as it was; no marks, no file. Raises OSError."""
+    """Save the marks.
+
+    The file is replaced atomically or stays as it was. Without marks it is removed. Raises OSError.
+    """
     if marks == RowMarks():
         file.unlink(missing_ok=True)
         return
     document = {
         "store": str(store),
-        "marked": sorted(marks.marked)[:MOST],
-        "ignored": sorted(marks.ignored)[:MOST],
+        "marked": sorted(marks.marked)[:MAX_SAVED_ROWS],
+        "ignored": sorted(marks.ignored)[:MAX_SAVED_ROWS],
         "reference": list(marks.reference or ()),
     }
     put_whole(file, json.dumps(document))

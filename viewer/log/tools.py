@@ -34,12 +34,15 @@ FIVE_MINUTES = 300_000
 
 
 class LogTools(QObject):
-    """The filter line and the tools over it. ``ruleWanted(filter)``: rows are to be coloured; the rest as a pane's."""
+    """The filter line and the tools over it.
+
+    Emits ``ruleRequested(filter)`` to colour rows; its other signals are those of a pane.
+    """
 
     statusText = Signal(str)
-    did = Signal(str, str, object, str)
+    operationDone = Signal(str, str, object, str)
     edited = Signal(object)
-    ruleWanted = Signal(str)
+    ruleRequested = Signal(str)
 
     def __init__(self, model: LogModel, table: RecordView, unit: UnitPanes) -> None:
         super().__init__(table)
@@ -103,7 +106,7 @@ class LogTools(QObject):
             self.statusText.emit(tr("Copied {text}", text=term))
             return
         if how == "colour":
-            self.ruleWanted.emit(term)
+            self.ruleRequested.emit(term)
             return
         try:
             text = combined(line.in_force if how != "prepare" else line.text(), how, term)
@@ -139,7 +142,7 @@ class LogTools(QObject):
         if self.session is not None:
             command = ["storescope", "units", "STORE", *(["--where", text] if text else [])]
             line = self.session.command_line(command)
-            self.did.emit("filter.apply", tr("Apply the filter"), {"filter": text}, line)
+            self.operationDone.emit("filter.apply", tr("Apply the filter"), {"filter": text}, line)
 
     def known_values(self, field: str) -> Iterable[str]:
         """Texts that the store holds in ``field``; of ``properties``, the names."""
@@ -176,7 +179,7 @@ def _ignored(_error: Exception) -> None:
 
 PLACES, AT_EACH = 24, 40
 """Places of the log that are looked at, and units read at each: some hundred milliseconds on a cold disk."""
-MOST = 200
+MAX_SAMPLES = 200
 """Values a field keeps: the most frequent ones."""
 LONGEST = 80
 Values = dict[str, tuple[str, ...]]
@@ -196,7 +199,7 @@ def sample(log: LogReader) -> Values:
                     _add(counters, item)
         except StoreError:
             continue
-    return {name: tuple(text for text, _ in counts.most_common(MOST)) for name, counts in counters.items()}
+    return {name: tuple(text for text, _ in counts.most_common(MAX_SAMPLES)) for name, counts in counters.items()}
 
 
 def _add(counters: dict[str, Counter[str]], unit: Unit) -> None:
@@ -251,12 +254,12 @@ def same_term(relation: str, unit: Unit) -> str | None:
 
 
 class LogSame(QObject):
-    """The commands over one table of units: ``stepWanted(filter, what, forward)``, ``filterWanted(filter)``,
+    """The commands over one table of units: ``stepRequested(filter, what, forward)``, ``filterRequested(filter)``,
     ``statusText(sentence)``.
     """
 
-    stepWanted = Signal(str, str, bool)
-    filterWanted = Signal(str)
+    stepRequested = Signal(str, str, bool)
+    filterRequested = Signal(str)
     statusText = Signal(str)
 
     def __init__(self, table: RecordView) -> None:
@@ -292,7 +295,7 @@ class LogSame(QObject):
         session.jobs.read(lambda: log.unit_at(row.offset, crc=False), done)
 
     def _step(self, relation: str, step: int, term: str) -> None:
-        self.stepWanted.emit(term, tr(WHATS[relation]), step > 0)
+        self.stepRequested.emit(term, tr(WHATS[relation]), step > 0)
 
     def _all(self, term: str) -> None:
-        self.filterWanted.emit(term)
+        self.filterRequested.emit(term)

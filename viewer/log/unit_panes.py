@@ -128,8 +128,8 @@ class UnitPanes(QObject):
 
     def _place_inspector(self) -> None:
         """Right of the bytes where their text stays whole and the tree wide enough, else below the tree."""
-        shown, bytes_width = not self.inspector.isHidden(), self.hex.whole_width()
-        aside = self._split.width() - bytes_width - self.inspector.whole_width() >= px(LEAST_DETAIL)
+        shown, bytes_width = not self.inspector.isHidden(), self.hex.full_width()
+        aside = self._split.width() - bytes_width - self.inspector.full_width() >= px(LEAST_DETAIL)
         host = self._right if aside else self._left
         if self.inspector.parentWidget() is not host:
             box = host.layout()

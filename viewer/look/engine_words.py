@@ -17,21 +17,21 @@ NEXT_START_OF = words("next start of {release}")
 
 
 def engine_words(text: str) -> str:
-    """``text`` of the engine in the language in force; unchanged in English, and where the catalogue lacks it."""
+    """Return ``text`` of the engine in the current language; unchanged in English, or if the catalogue lacks it."""
     if language() == "en":
         return text
-    return _translated(text) if isinstance(text, Sentence) else _exactly(text) or text
+    return _translated(text) if isinstance(text, Sentence) else _find_exact(text) or text
 
 
 def _translated(sentence: Sentence) -> str:
-    """The sentence's translation with its values; its own template where the catalogue lacks it."""
+    """Return the translation of a sentence with its values; untranslated if the catalogue lacks it."""
     if sentence.plural_id:
         template = language_state.catalogue.find_plural(sentence.id, sentence.params["n"])
         source_template = sentence.id if sentence.params["n"] == 1 else sentence.plural_id
     else:
         template, source_template = None, sentence.id
     if template is None:
-        template = _exactly(source_template) or source_template
+        template = _find_exact(source_template) or source_template
     if not sentence.params:
         text = template
     else:
@@ -42,7 +42,7 @@ def _translated(sentence: Sentence) -> str:
 
 
 def _value(value: Any) -> Any:
-    """A value of a sentence as it is filled in: sentences are translated, and so are words that are not one yet."""
+    """Return a value of a sentence for its translation: sentences and phrases are translated themselves."""
     return engine_words(value) if isinstance(value, Sentence) or _is_phrase(value) else value
 
 
@@ -50,8 +50,8 @@ def _is_phrase(value: Any) -> bool:
     return isinstance(value, str) and " " in value
 
 
-def _exactly(text: str) -> str | None:
-    """The translation of a sentence without gaps, however its first letter is written."""
+def _find_exact(text: str) -> str | None:
+    """Return the translation of a text without gaps, with either case of its first letter; None without one."""
     for form in (text, text[:1].lower() + text[1:], text[:1].upper() + text[1:]):
         translation = tr(form)
         if translation != form:

@@ -1,7 +1,9 @@
-"""Colours, fonts and the zoom factor in force; every painter asks here at paint time, nothing else names a colour.
+"""Current colours, fonts and zoom factor.
 
-Roles and their contrasts are those of the look: text ≥ 4.5 to 1, marks and edges of inputs ≥ 3 to 1 on their ground.
-The topic series was found by a search that keeps the smallest distance under three kinds of colour-blind sight large.
+Painters call these functions at paint time; no other module defines a colour.
+
+Contrast with the background is at least 4.5 to 1 for text, 3 to 1 for marks and edges of inputs. The topic colours were
+found by a search that maximises their smallest distance under three kinds of colour blindness.
 """
 
 from __future__ import annotations
@@ -116,7 +118,7 @@ MORE_LIGHT = {
     "ok": "#155234",
     "accent": "#2E31A3",
 }
-"""What is different with high contrast: fills are off, frames and words are strong."""
+"""Changes for high contrast: no fills, strong frames and text."""
 MORE_DARK = {
     "window": "#000000",
     "pane": "#000000",
@@ -182,17 +184,18 @@ REGULAR, REGULAR_BESIDE_CHINESE = 400, 350
 ZOOM_STEPS = tuple(range(70, 210, 10))
 ZOOM_WAIT_MS = 40
 IN_PARTS = "storescope.inParts"
-"""Property of a window that puts a theme on part by part; all others do at once."""
+"""Property of a window that applies a theme part by part; other windows apply it at once."""
 
 
 class Theme(QObject):
-    """The theme in force: light or dark, the zoom, contrast and motion. ``changed`` fires after any change; palette
-    and font of the application are then those of the new ``version``. Windows apply it part by part: widgets
-    :func:`follow`.
+    """The current theme: light or dark, zoom, contrast, motion.
+
+    Emits ``changed`` after any change; palette and font of the application are then those of the new ``version``.
+    Windows apply it part by part: widgets :func:`follow`.
     """
 
     changing = Signal()
-    """Before anything is dressed."""
+    """Emitted before the theme is applied to anything."""
     changed = Signal()
 
     def __init__(self) -> None:
@@ -201,24 +204,24 @@ class Theme(QObject):
         self.dark = False
         self.zoom = 100
         self.contrast = False
-        """Whether fills are off and frames strong."""
+        """True for high contrast: no fills, strong frames."""
         self.contrast_follows = False
-        """Whether that goes with the desktop."""
+        """True if the contrast follows the desktop."""
         self.motion: bool | None = None
-        """Whether things may move and fade; None: as the desktop says."""
+        """True if animations are allowed; None: as the desktop's setting."""
         self.version = 0
-        self._wished: int | None = None
-        self._zooming: QTimer | None = None
+        self._requested_zoom: int | None = None
+        self._zoom_timer: QTimer | None = None
         self._applied = False
         self._blink = 0
 
     @property
     def still(self) -> bool:
-        """True if nothing may move, fade or blink: by the user's choice or the desktop's."""
+        """True if nothing may move, fade or blink, by the user's or the desktop's setting."""
         return desktop_still() if self.motion is None else not self.motion
 
     def apply(self, app: QApplication) -> None:
-        """Dress the application; called once at the start and again after each change."""
+        """Apply the theme to the application: once at the start and after each change."""
         if not self._applied:
             self._applied = True
             app.setStyle("Fusion")
@@ -234,7 +237,7 @@ class Theme(QObject):
         app.setPalette(palette())
 
     def set_scheme(self, scheme: str, quiet: bool = False) -> None:
-        """``light``, ``dark`` or ``system``: as the desktop says."""
+        """Set ``light``, ``dark`` or ``system`` (as the desktop)."""
         self.scheme = scheme if scheme in {"light", "dark"} else "system"
         schemes = {"light": Qt.ColorScheme.Light, "dark": Qt.ColorScheme.Dark}
         hints = QGuiApplication.styleHints()
@@ -247,18 +250,18 @@ class Theme(QObject):
                 self._apply()
 
     def set_contrast(self, on: bool) -> None:
-        """Fills off and frames on, or as the look has it."""
+        """Switch high contrast on or off."""
         if on != self.contrast:
             self.contrast = on
             self._apply()
 
     def set_motion(self, on: bool | None) -> None:
-        """Things may move, may not, or do as the desktop says (None)."""
+        """Allow animations or not; None: as the desktop's setting."""
         self.motion = on
         self._apply()
 
     def set_zoom(self, percent: int) -> None:
-        """Scale every font and row; ``percent`` is kept within the steps."""
+        """Scale every font and row. ``percent`` is clamped to the steps."""
         percent = min(max(percent, ZOOM_STEPS[0]), ZOOM_STEPS[-1])
         if percent != self.zoom:
             self.zoom = percent
@@ -266,20 +269,20 @@ class Theme(QObject):
             self._apply()
 
     @property
-    def wished_zoom(self) -> int:
-        """The zoom that comes, or the one in force."""
-        return self.zoom if self._wished is None else self._wished
+    def target_zoom(self) -> int:
+        """The requested zoom, or the current one."""
+        return self.zoom if self._requested_zoom is None else self._requested_zoom
 
     def request_zoom(self, percent: int) -> None:
-        """Scale soon: steps that come fast after each other are one."""
-        self._wished = min(max(percent, ZOOM_STEPS[0]), ZOOM_STEPS[-1])
-        if self._zooming is None:
-            self._zooming = QTimer(self, interval=ZOOM_WAIT_MS, singleShot=True)
-            self._zooming.timeout.connect(self._zoom_as_wished)
-        self._zooming.start()
+        """Scale soon. Several requests within a short time are one change."""
+        self._requested_zoom = min(max(percent, ZOOM_STEPS[0]), ZOOM_STEPS[-1])
+        if self._zoom_timer is None:
+            self._zoom_timer = QTimer(self, interval=ZOOM_WAIT_MS, singleShot=True)
+            self._zoom_timer.timeout.connect(self._apply_requested_zoom)
+        self._zoom_timer.start()
 
-    def _zoom_as_wished(self) -> None:
-        percent, self._wished = self.wished_zoom, None
+    def _apply_requested_zoom(self) -> None:
+        percent, self._requested_zoom = self.target_zoom, None
         self.set_zoom(percent)
 
     def _system_changed(self, *_: object) -> None:
@@ -299,11 +302,11 @@ class Theme(QObject):
         self.changed.emit()
         for top in QApplication.topLevelWidgets():
             if top.parentWidget() is None and not top.property(IN_PARTS):
-                tell(top)
+                apply_theme_in(top)
 
 
 class _Follower(QObject):
-    """Knows which theme version its widget has applied."""
+    """Holds the theme version that its widget has applied."""
 
     requested = Signal()
 
@@ -312,12 +315,12 @@ class _Follower(QObject):
         self.version = theme.version
 
 
-def follow(widget: QWidget, work: Callable[[], object]) -> None:
-    """``work`` is done when ``widget`` puts on another theme: with the part of the window that it lies in."""
-    _Follower(widget).requested.connect(work)
+def follow(widget: QWidget, apply: Callable[[], object]) -> None:
+    """Call ``apply`` when the theme changes, together with the part of the window that ``widget`` lies in."""
+    _Follower(widget).requested.connect(apply)
 
 
-def tell(part: QWidget) -> None:
+def apply_theme_in(part: QWidget) -> None:
     """Apply the theme to everything in ``part``."""
     for follower in part.findChildren(_Follower):
         if isValid(follower) and follower.version != theme.version:
@@ -326,12 +329,12 @@ def tell(part: QWidget) -> None:
 
 
 def desktop_still() -> bool:
-    """Return whether the desktop asks for less motion: its style has no animations."""
+    """Return True if the desktop asks for less motion: its style has no animations."""
     return QApplication.style().styleHint(QStyle.StyleHint.SH_Widget_Animation_Duration) == 0
 
 
 def desktop_contrast() -> bool:
-    """Return whether the desktop asks for high contrast; Qt before 6.10 does not tell."""
+    """Return True if the desktop asks for high contrast. Qt before 6.10 does not report it."""
     accessibility = getattr(QGuiApplication.styleHints(), "accessibility", None)
     return accessibility is not None and accessibility().contrastPreference().name == "HighContrast"
 
@@ -348,12 +351,12 @@ _TOKENS = {
 
 
 def tokens() -> dict[str, str]:
-    """Role → ``#RRGGBB`` in force."""
+    """Return the current colours: role → ``#RRGGBB``."""
     return _TOKENS[theme.dark, theme.contrast]
 
 
 def dark() -> bool:
-    """Return whether the dark colours are in force."""
+    """Return True if the theme is dark."""
     return theme.dark
 
 
@@ -363,12 +366,12 @@ def scale() -> float:
 
 
 def px(pixels: float) -> int:
-    """A length of the grid at the zoom in force."""
+    """Return a length in pixels at the current zoom."""
     return round(pixels * theme.zoom / 100)
 
 
 def C(role: str, alpha: float = 1.0) -> QColor:
-    """The colour of ``role``."""
+    """Return the current colour of ``role``."""
     color = QColor(tokens()[role])
     if alpha < 1.0:
         color.setAlphaF(alpha)
@@ -376,14 +379,14 @@ def C(role: str, alpha: float = 1.0) -> QColor:
 
 
 def hex_fill(group: str) -> QColor:
-    """The fill of a field group in the hex view: frame, id, time, host, body, topic, props, propsAlt."""
+    """Return the fill of a field group in the hex view: frame, id, time, host, body, topic, props, propsAlt."""
     if theme.contrast:
         return C("pane")
     return QColor((HEX_DARK if theme.dark else HEX_LIGHT)[group])
 
 
 def over(top: QColor, base: QColor) -> QColor:
-    """The opaque colour that ``top`` gives on ``base``."""
+    """Return the opaque colour of ``top`` drawn over ``base``."""
     a = top.alphaF()
     mixed = [a * x + (1 - a) * y for x, y in zip(_parts(top), _parts(base), strict=True)]
     return QColor.fromRgbF(*mixed)
@@ -394,7 +397,7 @@ def _parts(color: QColor) -> tuple[float, float, float]:
 
 
 def ink(band: QColor) -> QColor:
-    """White or near-black, whichever stands out more on ``band``."""
+    """Return white or near-black, whichever has more contrast on ``band``."""
     return QColor(_ink(band.name()))
 
 
@@ -416,9 +419,9 @@ def _luminance(color: str) -> float:
 
 
 def ui(size: int = 13, weight: int = 400) -> QFont:
-    """The font of words; ``size`` in px at 100 %. Figures are tabular.
+    """Return the font of texts; ``size`` in px at 100 %. Figures are tabular.
 
-    Light letters on a dark ground look bolder than they are, Latin ones more than Chinese ones. Where both stand in
+    Light letters on a dark ground look bolder than they are, Latin ones more than Chinese ones. Where both are in
     one line, regular Latin letters are thinner.
     """
     if weight == REGULAR and theme.dark and not theme.contrast and language() == "zh_CN":
@@ -427,7 +430,7 @@ def ui(size: int = 13, weight: int = 400) -> QFont:
 
 
 def mono(size: int = 12, weight: int = 400) -> QFont:
-    """The font of what is in the store: offsets, sizes, keys, names of fields and files, bytes."""
+    """Return the font of store data: offsets, sizes, keys, names of fields and files, bytes."""
     return QFont(_font(True, size, weight))
 
 
@@ -441,14 +444,14 @@ def _font(code: bool, size: int, weight: int) -> QFont:
     if code:
         font.setStyleHint(QFont.StyleHint.Monospace)
     if hasattr(font, "setFeature"):
-        font.setFeature(QFont.Tag("calt"), 0)  # "0x41" stays as it is, also where words are
+        font.setFeature(QFont.Tag("calt"), 0)  # "0x41" stays as it is, also among words
         if not code:
             font.setFeature(QFont.Tag("tnum"), 1)
     return font
 
 
 def palette() -> QPalette:
-    """The application's palette in the colours in force."""
+    """Return the application's palette in the current colours."""
     colours = QPalette()
     role, group = QPalette.ColorRole, QPalette.ColorGroup
     for key, name in (
@@ -480,7 +483,7 @@ def palette() -> QPalette:
 
 
 def style_sheet() -> str:
-    """The one style sheet: edges, paddings and states that a palette cannot say. Parts of windows wear it, see
+    """Return the style sheet: edges, paddings and states that a palette cannot express. Parts of windows use it, see
     :mod:`viewer.shell.window_theme`.
     """
     return _sheet(theme.dark, theme.contrast, theme.zoom)

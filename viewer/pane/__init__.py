@@ -17,7 +17,7 @@ The contract of a pane:
   moves a selection it emits ``placeMoved(place)``: the crumbs follow, but no step of history is made.
 * ``refresh()``: the store has grown or the user asked to look again. ``retheme()``: colours, fonts or zoom changed;
   code that asks ``theme.C`` while painting needs nothing. A change of language makes new panes.
-* ``statusMessage(str)`` is the sentence in the status bar while the pane is in front, ``statusGrew(str)`` the same
+* ``statusMessage(str)`` is the sentence in the status bar while the pane is in front, ``statusUpdated(str)`` the same
   sentence with newer figures.
 * All views share one selection: ``session.select(unit_offset)`` and ``session.selectionChanged(object)``.
 * A pane handles commands through ``commands()``: action id → method, for the ids that act on the current view
@@ -48,17 +48,17 @@ class Pane(QWidget):
     """The :class:`Place` the selection moved to; no step of history."""
     statusMessage = Signal(str)
     """One sentence, already translated."""
-    statusGrew = Signal(str)
+    statusUpdated = Signal(str)
     """The last sentence with newer figures. A sentence from another source stays."""
-    did = Signal(str, str, object, str)
+    operationDone = Signal(str, str, object, str)
     """For the operation log: command id, words, parameters as a dict, the equal command line ("" for none)."""
-    reportAsked = Signal()
+    reportRequested = Signal()
     """Ask to save the report of an incident."""
-    helpAsked = Signal(str)
+    helpRequested = Signal(str)
     """Ask for the help at the page of this rule."""
     edited = Signal(object)
     """An :class:`~viewer.runtime.edit.Edit` that was made and can be undone."""
-    undoAsked = Signal()
+    undoRequested = Signal()
     """Ask to undo the last edit."""
 
     view_id = ""

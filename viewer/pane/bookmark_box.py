@@ -32,9 +32,12 @@ MARKS = (
 
 
 class BookmarkBox(QDialog):
-    """Asks for name, mark and note. ``kept(name, kind, note)`` on Enter or the button, ``removed()`` on "Remove it"."""
+    """Asks for name, mark and note of a bookmark.
 
-    kept = Signal(str, str, str)
+    Emits ``bookmarkSaved(name, kind, note)`` on Enter or the button, ``removed()`` on "Remove it".
+    """
+
+    bookmarkSaved = Signal(str, str, str)
     removed = Signal()
 
     def __init__(self, parent: QWidget, place: str, name: str, kind: str, note: str, *, exists: bool) -> None:
@@ -112,7 +115,7 @@ class BookmarkBox(QDialog):
             self.name.selectAll()
 
     def _keep(self) -> None:
-        self.kept.emit(self.name.text().strip(), self.kind, self.note.toPlainText().strip())
+        self.bookmarkSaved.emit(self.name.text().strip(), self.kind, self.note.toPlainText().strip())
         self.accept()
 
 
@@ -134,7 +137,7 @@ def ask_bookmark(parent: QWidget, session: StoreSession, place: str, name: str) 
     def keep(name: str, kind: str, note: str) -> None:
         marks.put(Bookmark(place, name or place, kind, note, round(time.time() * 1000)))
 
-    box.kept.connect(keep)
+    box.bookmarkSaved.connect(keep)
     box.removed.connect(lambda: marks.remove(place))
     box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     log_place = parse(place) if bookmark is None and place.startswith("log:") else None

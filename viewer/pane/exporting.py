@@ -15,6 +15,7 @@ from PySide6.QtWidgets import QDialog, QFileDialog, QVBoxLayout, QWidget
 
 from engine.files.whole_file import whole_text
 from viewer.look.assets import tr, tr_plural, words
+from viewer.look.engine_words import engine_words
 from viewer.look.theme import px
 from viewer.pane import Pane
 from viewer.runtime.jobs import Cancelled, Control
@@ -48,7 +49,7 @@ def ask_export_of(
 ) -> TableExportBox:
     """Ask for a file over ``parent`` and export the rows of ``table`` into it; ``say`` tells the user how it ended."""
     box = TableExportBox(name, Path.home(), parent)
-    box.wanted.connect(lambda path: export(session, say, table, path, to_record))
+    box.exportRequested.connect(lambda path: export(session, say, table, path, to_record))
     box.open()
     return box
 
@@ -71,7 +72,7 @@ def export(session: StoreSession, say: Say, table: RecordView, target: Path, to_
         except Cancelled:
             say(tr("The export was stopped; no file was written."))
         except OSError as error:
-            say(f"{target}: {error.strerror or error}")
+            say(f"{target}: {engine_words(error.strerror or str(error))}")
         else:
             message = tr_plural(
                 "{n:,} row written to {path}", "{n:,} rows written to {path}", n=count, path=str(target)
@@ -153,9 +154,9 @@ FORMS = (
 
 
 class TableExportBox(QDialog):
-    """Asks for format and file. ``wanted(path)`` starts the export."""
+    """Asks for format and file. ``exportRequested(path)`` starts the export."""
 
-    wanted = Signal(object)
+    exportRequested = Signal(object)
 
     def __init__(self, name: str, folder: Path, parent: QWidget) -> None:
         super().__init__(parent)
@@ -205,7 +206,7 @@ class TableExportBox(QDialog):
 
     def _go(self) -> None:
         if self.path.text().strip():
-            self.wanted.emit(Path(self.path.text()).expanduser())
+            self.exportRequested.emit(Path(self.path.text()).expanduser())
             self.accept()
 
 

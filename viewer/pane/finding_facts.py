@@ -43,7 +43,7 @@ WITNESSES = "witnesses"
 """Evidence with a sentence from each finding about the same fault."""
 CRC_RULES = frozenset({"CL03"})
 """Rules that compare two CRCs."""
-LONGEST_VALUE, SHORT_VALUE = 400, 32
+MAX_VALUE_LENGTH, SHORT_VALUE_LENGTH = 400, 32
 BYTES_SHOWN = 256
 
 
@@ -93,7 +93,7 @@ def finding_rows(
             groups.setdefault(finding.group, []).append(finding)
     for members in groups.values():
         members.sort(key=rank)
-    order = sorted(groups, key=lambda group: (-_grave(groups[group][0]), list(GROUPS).index(group)))
+    order = sorted(groups, key=lambda group: (-_severity_rank(groups[group][0]), list(GROUPS).index(group)))
     rows = []
     for group in order:
         for number_, finding in enumerate(groups[group]):
@@ -110,7 +110,7 @@ def _consequence_rows(cause: Finding, followers: tuple[Finding, ...], opened: bo
 
 
 def _followers(findings: Sequence[Finding]) -> dict[str, list[Finding]]:
-    """Map each rule that nothing here explains to the findings that follow from it, directly or indirectly."""
+    """Map each root cause to the findings that follow from it, directly or indirectly."""
     causes = {finding.id: finding.caused_by for finding in findings}
     followers: dict[str, list[Finding]] = {}
     for finding in findings:
@@ -151,12 +151,12 @@ def unread_findings(unread: UnreadLedger) -> list[Finding]:
     ]
 
 
-def _grave(finding: Finding) -> int:
+def _severity_rank(finding: Finding) -> int:
     return SEVERITIES.index(finding.severity)
 
 
 def _rank(finding: Finding) -> tuple[int, str, str, int]:
-    return -_grave(finding), finding.id, finding.file or "", finding.offset or 0
+    return -_severity_rank(finding), finding.id, finding.file or "", finding.offset or 0
 
 
 def finding_kind() -> RecordKind:
@@ -205,7 +205,7 @@ def _record(row: FindingRow) -> dict[str, Any]:
 
 
 def command(row: FindingRow) -> list[str]:
-    """Return the command that finds the same."""
+    """Return the command that reports the same finding."""
     return ["storescope", "check", "STORE", *(["--only", row.finding.id] if row.finding.id else []), "--json"]
 
 
@@ -354,7 +354,7 @@ def _total(evidence: dict[str, Any]) -> int:
 
 def _rows(rows: list[dict[str, Any]], total: int) -> str:
     """Return a line ``AuditTrail/0 49–102 (54 messages)`` for each queue, after their sum if there are several."""
-    lines, listed = [_row(row) for row in rows], sum(_count(row) for row in rows)
+    lines, listed = [_queue_text(row) for row in rows], sum(_count(row) for row in rows)
     if len(rows) > 1:
         messages = tr_plural("{n:,} message", "{n:,} messages", n=listed)
         lines.insert(0, f"{messages} · {tr_plural('{n:,} queue', '{n:,} queues', n=len(rows))}")
@@ -363,7 +363,7 @@ def _rows(rows: list[dict[str, Any]], total: int) -> str:
     return "\n".join(lines)
 
 
-def _row(row: dict[str, Any]) -> str:
+def _queue_text(row: dict[str, Any]) -> str:
     queue = row.get("queue") or f"{row.get('topic')}/{row.get('queueId')}"
     first_offset = row.get("first", row.get("firstQueueOffset"))
     last_offset = row.get("last", row.get("lastQueueOffset"))
@@ -375,7 +375,7 @@ def _row(row: dict[str, Any]) -> str:
 
 def _is_short(value: Any, shown: str) -> bool:
     """Return True if the value can share a line with others."""
-    return not isinstance(value, dict) and len(shown) <= SHORT_VALUE and "\n" not in shown
+    return not isinstance(value, dict) and len(shown) <= SHORT_VALUE_LENGTH and "\n" not in shown
 
 
 def _words(name: str) -> str:
@@ -411,11 +411,11 @@ def _value(value: Any, name: str = "") -> str:
     if isinstance(value, int):
         return number(value)
     text = ", ".join(_value(part) for part in value) if isinstance(value, (list, tuple)) else engine_words(str(value))
-    return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]} …"
+    return text if len(text) <= MAX_VALUE_LENGTH else f"{text[:MAX_VALUE_LENGTH]} …"
 
 
 def next_steps(finding: Finding, path: str) -> list[tuple[str, str]]:
-    """Return (step, words) in the order of doing. A snapshot comes first if anything is wrong."""
+    """Return (step, text) in their order. A snapshot comes first if anything is wrong."""
     steps = []
     advice = finding.next_step
     if advice.startswith(SNAPSHOT_FIRST):

@@ -1,7 +1,7 @@
 """The incident card: four answers under the Line if messages are lost or will be, and the losses of each queue.
 
-A click folds it to a line, another opens the table. Every view of the store keeps this state until the store is
-sound.
+A click folds it to a line, another opens the table. Every view of the store shows this form until the store is
+valid.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from viewer.runtime.store_session import StoreSession
 
 HEIGHT, FOLDED, EDGE = 216, 35, 3
-MOST_HEIGHT = 300
+MAX_HEIGHT = 300
 """Largest height (px at 100 %) of the answers. Above it they scroll."""
-TABLE, LEAST_TABLE, HEADS = 208, 134, 62
+MAX_TABLE, MIN_TABLE, HEADS = 208, 134, 62
 """Largest and smallest height of the table, and height of its heads (px at 100 %)."""
 ROOM, ROOM_FOR_BOTH = 840, 1080
 """Heights of a view (px at 100 %). From the first on, the incident is first shown in full. From the second on, the
@@ -45,12 +45,12 @@ ROLES = {"error": "error", "warn": "warn", "": "text3"}
 class IncidentCard(Paper):
     """The card.
 
-    ``reportAsked()``: save the report. ``placeRequested(place)``: a link was followed. ``statusText(sentence)``: the
-    command of a step was copied. ``first_look`` is its form until the user chooses one; with None it depends on
-    the room.
+    Emits ``reportRequested()`` to save the report, ``placeRequested(place)`` when a link is followed,
+    ``statusText(sentence)`` when the command of a step was copied. ``first_look`` is its form until the user chooses
+    one; None: its form depends on the room.
     """
 
-    reportAsked = Signal()
+    reportRequested = Signal()
     placeRequested = Signal(object)
     statusText = Signal(str)
 
@@ -58,9 +58,9 @@ class IncidentCard(Paper):
         super().__init__("pane", ("bottom",))
         self.setObjectName(name)
         self.setAccessibleName(tr("Incident"))
-        self._first, self._at_first = first_look, "line"
+        self._given_look, self._initial_look = first_look, "line"
         self._session: StoreSession | None = None
-        self._found: Incident | None = None
+        self._incident: Incident | None = None
         self.settings: Settings | None = None
         self._answers = [
             _Answer(words) for words in (tr("What happened"), tr("Lost already"), tr("Lost by the next start"))
@@ -75,13 +75,15 @@ class IncidentCard(Paper):
             step.statusText.connect(self.statusText)
         report = Button(tr("Save report…"), "primary")
         report.setObjectName(f"{name}.report")
-        report.clicked.connect(self.reportAsked)
-        self._fold = Tool("chevron-down", tr("Collapse the incident to one line"))
-        self._fold.setObjectName(f"{name}.fold")
-        self._fold.clicked.connect(lambda _on=False: self._say("card" if self.folded else "line"))
-        self._list = Tool("queue", tr("What is lost of each topic and queue"), tr("Lost by topic"), checkable=True)
-        self._list.setObjectName(f"{name}.list")
-        self._list.clicked.connect(lambda on: self._say("table" if on else "card"))
+        report.clicked.connect(self.reportRequested)
+        self._fold_button = Tool("chevron-down", tr("Collapse the incident to one line"))
+        self._fold_button.setObjectName(f"{name}.fold")
+        self._fold_button.clicked.connect(lambda _on=False: self._set_look("card" if self.folded else "line"))
+        self._table_button = Tool(
+            "queue", tr("What is lost of each topic and queue"), tr("Lost by topic"), checkable=True
+        )
+        self._table_button.setObjectName(f"{name}.list")
+        self._table_button.clicked.connect(lambda on: self._set_look("table" if on else "card"))
         steps = column(
             row(Label(tr("First steps"), 12, "text2"), None),
             *self._steps,
@@ -97,8 +99,10 @@ class IncidentCard(Paper):
         for part in (answers, self._open.viewport()):
             part.setAutoFillBackground(False)
         self._line = Elided("", 13, "error", 600)
-        self._head = _Head(row(Mark("error"), self._line, self._list, self._fold, gap=8, margins=(14, 0, 8, 0)))
-        self._head.clicked.connect(self._fold.click)
+        self._head = _Head(
+            row(Mark("error"), self._line, self._table_button, self._fold_button, gap=8, margins=(14, 0, 8, 0))
+        )
+        self._head.clicked.connect(self._fold_button.click)
         box = QVBoxLayout(self)
         box.setContentsMargins(0, EDGE, 0, 1)
         box.setSpacing(0)
@@ -125,9 +129,9 @@ class IncidentCard(Paper):
         if session is not None:
             if not session.incident_look and self.settings is not None:
                 session.incident_look = self.settings.incident_look(str(session.path))
-            session.findingsChanged.connect(self._told)
-            session.incidentLooked.connect(self._fit)
-        self._told()
+            session.findingsChanged.connect(self._update)
+            session.incidentLookChanged.connect(self._fit)
+        self._update()
 
     @property
     def look(self) -> str:
@@ -135,7 +139,7 @@ class IncidentCard(Paper):
         chosen_look = self._session.incident_look if self._session is not None else ""
         if chosen_look in LOOKS:
             return chosen_look
-        return self._first or self._at_first
+        return self._given_look or self._initial_look
 
     @property
     def folded(self) -> bool:
@@ -149,24 +153,24 @@ class IncidentCard(Paper):
 
     # ---- below -------------------------------------------------------------------------------------------------------
 
-    def _told(self) -> None:
-        """Show the four answers if something is lost. Say nothing about data that could not be read."""
+    def _update(self) -> None:
+        """Show the answers if something is lost; hide the card while some data could not be read."""
         session = self._session
-        self._found = None
+        self._incident = None
         if session is not None and not session.unread and lab_of(session.path) is None:
-            self._found = incident_of(session.incident, complete=session.findings_complete)
+            self._incident = incident_of(session.incident, complete=session.findings_complete)
         self._show()
 
-    def _say(self, look: str) -> None:
+    def _set_look(self, look: str) -> None:
         if self._session is not None:
             self._session.look_at_incident(look)
             if self.settings is not None:
                 self.settings.set_incident_look(str(self._session.path), look)
 
     def _show(self) -> None:
-        incident = self._found
+        incident = self._incident
         if incident is not None and self.isHidden():
-            self._at_first = "card" if self._has_room(ROOM) else "line"
+            self._initial_look = "card" if self._has_room(ROOM) else "line"
         self.setVisible(incident is not None)
         if incident is None:
             self.table.set_rows([])
@@ -183,7 +187,7 @@ class IncidentCard(Paper):
         self._show_lost()
 
     def _show_lost(self) -> None:
-        incident = self._found
+        incident = self._incident
         if incident is not None:
             rows = lost_rows(incident.already if self.tabs.key == "already" else incident.to_come)
             self.table.set_kind(lost_kind(rows))
@@ -192,28 +196,28 @@ class IncidentCard(Paper):
             self._fit()
 
     def _fit(self) -> None:
-        look, incident = self.look, self._found
+        look, incident = self.look, self._incident
         folded, listed = look == "line", look == "table"
         shows_answers = not folded and (not listed or self._has_room(ROOM_FOR_BOTH))
         self._open.setVisible(shows_answers)
         self._below.setVisible(listed)
-        self._list.setVisible(not folded)
-        self._list.setChecked(listed)
-        self._list.setText(tr("Lost by topic") if shows_answers else "")
+        self._table_button.setVisible(not folded)
+        self._table_button.setChecked(listed)
+        self._table_button.setText(tr("Lost by topic") if shows_answers else "")
         self._line.setText(tr("Incident") if shows_answers or incident is None else incident.line)
-        self._fold.set_icon("chevron" if folded else "chevron-down")
+        self._fold_button.set_icon("chevron" if folded else "chevron-down")
         fold_tip = tr("Open the incident") if folded else tr("Collapse the incident to one line")
-        self._fold.setToolTip(fold_tip)
-        self._fold.setAccessibleName(fold_tip)
+        self._fold_button.setToolTip(fold_tip)
+        self._fold_button.setAccessibleName(fold_tip)
         self._head.setFixedHeight(px(FOLDED - EDGE))
-        answers = min(max(self._wanted(), px(HEIGHT - FOLDED)), px(MOST_HEIGHT - FOLDED))
+        answers = min(max(self._needed_height(), px(HEIGHT - FOLDED)), px(MAX_HEIGHT - FOLDED))
         self._open.setFixedHeight(answers)
         lines = px(HEADS) + self.table.total_rows() * self.table.row_height()
-        below = min(max(lines, px(LEAST_TABLE)), px(TABLE))
+        below = min(max(lines, px(MIN_TABLE)), px(MAX_TABLE))
         self._below.setFixedHeight(below)
         self.setFixedHeight(px(FOLDED) + 1 + (answers if shows_answers else 0) + (below if listed else 0))
 
-    def _wanted(self) -> int:
+    def _needed_height(self) -> int:
         """Return the height (px) that the answers need at their current width."""
         box = self._inner.layout()
         return box.heightForWidth(self.width()) if box is not None else 0
@@ -282,18 +286,18 @@ class _Step(QWidget):
         self._link.setAccessibleName(text)
         self._link.setVisible(bool(command))
         self._link.setToolTip(
-            tr("Shows the recovery plan") if self._asks_plan else tr("Copies {command}", command=command)
+            tr("Shows the recovery plan") if self._shows_plan else tr("Copies {command}", command=command)
         )
         self.setVisible(bool(text))
 
     @property
-    def _asks_plan(self) -> bool:
+    def _shows_plan(self) -> bool:
         """True if the command only prints the recovery plan, which the window shows itself."""
         words = shlex.split(self._command)
         return words[:2] == ["storescope", "recover"] and "--plan" in words
 
     def _follow(self) -> None:
-        if self._asks_plan:
+        if self._shows_plan:
             self.placeRequested.emit(recovery())
         else:
             QGuiApplication.clipboard().setText(self._command)
@@ -307,9 +311,9 @@ class _Answer(QWidget):
         super().__init__()
         self._name = name
         self._mark = Mark("error")
-        self._said = Label("", 15, "text", 600, wrap=True)
+        self._clause = Label("", 15, "text", 600, wrap=True)
         self._why = Label("", 12, "text2", wrap=True, select=True)
-        head: BoxWidget = row(self._mark, self._said, gap=6)
+        head: BoxWidget = row(self._mark, self._clause, gap=6)
         head.box.setStretch(1, 1)
         head.box.setAlignment(self._mark, Qt.AlignmentFlag.AlignTop)
         box = QVBoxLayout(self)
@@ -323,7 +327,7 @@ class _Answer(QWidget):
         """Set another question, for the release that it is about."""
         self._name = name
         self._title.setText(name)
-        self.setAccessibleName(f"{name}: {self._said.text()}")
+        self.setAccessibleName(f"{name}: {self._clause.text()}")
 
     def add(self, part: QWidget) -> None:
         """Put ``part`` below the answer's reason."""
@@ -334,7 +338,7 @@ class _Answer(QWidget):
         self._mark.setVisible(bool(answer.mark))
         if answer.mark:
             self._mark.set_kind(answer.mark)
-        self._said.setText(answer.clause)
-        self._said.set_role(ROLES[answer.mark])
+        self._clause.setText(answer.clause)
+        self._clause.set_role(ROLES[answer.mark])
         self._why.setText(answer.why)
         self.setAccessibleName(f"{self._name}: {answer.clause}")

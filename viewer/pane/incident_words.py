@@ -114,7 +114,7 @@ def _own_release(summary: Summary, starts: Mapping[Release, Summary]) -> Release
 def _lost(lost: Summary | None, *, complete: bool) -> Answer:
     edge = "" if complete else tr("Not all of the store was checked.")
     if lost is None:
-        return Answer("", tr("cannot be told"), edge)
+        return Answer("", tr("unknown"), edge)
     if not lost["messages"]:
         return Answer("", tr("nothing"), edge)
     return Answer("error", messages_in_words(lost["messages"]), " ".join((_topics(lost["queues"]), edge)).strip())
@@ -123,7 +123,7 @@ def _lost(lost: Summary | None, *, complete: bool) -> Answer:
 def _start(starts: Mapping[Release, Summary], own_release: Release | None, evidence: str | None) -> Answer:
     """Describe what a start of the store's own release loses, and then what other releases would."""
     if own_release is None:
-        return Answer("", tr("cannot be told"))
+        return Answer("", tr("unknown"))
     start = starts[own_release]
     why = []
     if evidence:

@@ -11,7 +11,7 @@ from viewer.look.assets import tr, words
 from viewer.pane.position_facts import NAMES, ROLES
 from viewer.runtime.live_history import DISPATCH_ALARM, FLUSH_ALARM, LATE_FLUSH, LiveHistory
 from viewer.runtime.peak_series import PeakSeries
-from viewer.runtime.position_look import KEYS, Look
+from viewer.runtime.position_reading import KEYS, PositionReading
 from viewer.widgets.live_frame import Line, LiveFrame, Trace
 
 MIB = 1 << 20
@@ -171,8 +171,8 @@ def rate_frame(history: LiveHistory, shown: Range, width: int, *, messages: bool
     )
 
 
-def shown_look(history: LiveHistory, shown: Range, *, live: bool) -> Look | None:
-    """Return the look at the right edge, or at the cursor of a stopped plot."""
+def shown_reading(history: LiveHistory, shown: Range, *, live: bool) -> PositionReading | None:
+    """Return the reading at the right edge, or at the cursor of a stopped plot."""
     if live:
         return history.last
     return history.look_at(round(shown.end * 1000))

@@ -35,9 +35,9 @@ PAUSE_MS = 15
 
 
 class LogSurvey(QObject):
-    """Keeps ``strip`` in step with the session's log. ``lined(line)`` when the extent is known."""
+    """Keeps ``strip`` in step with the session's log. ``extentKnown(line)`` when the extent is known."""
 
-    lined = Signal(object)
+    extentKnown = Signal(object)
 
     def __init__(self, strip: LineStrip) -> None:
         super().__init__(strip)
@@ -125,7 +125,7 @@ class LogSurvey(QObject):
             return
         self._line = replace(line, written=end)
         self._strip.set_line(self._line)
-        self.lined.emit(self._line)
+        self.extentKnown.emit(self._line)
         self._sample(line)
 
     def show_damage(self, spans: Sequence[tuple[int, int]]) -> None:
@@ -157,7 +157,7 @@ class LogSurvey(QObject):
         self._strip.set_words(
             "" if line.files else (self._session and self._session.undecoded_log) or tr("The log has no files.")
         )
-        self.lined.emit(line)
+        self.extentKnown.emit(line)
         self.show_findings()
         self._sample(old_line)
 

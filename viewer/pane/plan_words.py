@@ -14,10 +14,10 @@ from viewer.runtime import places
 from viewer.runtime.store_work import OtherStart
 from viewer.widgets.columns import Chip, Column, RecordKind, chip_column, text_column
 
-MOST_LISTED = 200
-LEAST_TIMED = 8 << 20
+MAX_LISTED = 200
+MIN_TIMED_BYTES = 8 << 20
 """Smallest number of bytes from which a rate is estimated."""
-MOST_QUEUES = 40
+MAX_QUEUES = 40
 """Largest number of queues whose losses are listed."""
 LOCK_TAKEN = "MQ already started"
 """End of a broker's message if another process holds the store."""
@@ -82,7 +82,7 @@ def time_row(plan: RecoveryPlan, read_seconds: float) -> PlanRow | None:
 
     Returns None if too little was read to tell a rate.
     """
-    if read_seconds <= 0 or plan.bytes_to_read < LEAST_TIMED:
+    if read_seconds <= 0 or plan.bytes_to_read < MIN_TIMED_BYTES:
         return None
     duration = tr("about {seconds:,} s", seconds=round(read_seconds)) if read_seconds >= 1 else tr("less than 1 s")
     rate = size(round(plan.bytes_to_read / read_seconds))
@@ -148,7 +148,7 @@ def plan_rows(plan: RecoveryPlan, read_seconds: float = 0.0, *, harmed: bool) ->
             ),
             places.queue(group.topic, group.queue_id, group.max_offset),
         )
-        for group in plan.groups_beyond[:MOST_LISTED]
+        for group in plan.groups_beyond[:MAX_LISTED]
     ]
     rows += _index_rows(plan)
     rows += [PlanRow("note", tr_in("remark", "Note"), "", engine_words(note)) for note in plan.notes]
@@ -158,7 +158,7 @@ def plan_rows(plan: RecoveryPlan, read_seconds: float = 0.0, *, harmed: bool) ->
 def _again_row(plan: RecoveryPlan) -> PlanRow:
     if not plan.queues_known:
         why = tr("the queues are in files that are not read here")
-        return PlanRow("note", tr("Dispatched again"), tr("cannot be told"), why)
+        return PlanRow("note", tr("Dispatched again"), tr("unknown"), why)
     why = tr("from {offset:,} on; queues skip what they have", offset=plan.dispatch_from)
     return PlanRow("ok", tr("Dispatched again"), number(plan.units), why if plan.units else tr("nothing"))
 
@@ -167,11 +167,11 @@ def _loss_rows(name: str, explanation: str, loss: Loss | None, plan: RecoveryPla
     """Return the number of messages, then each queue with its offsets and times."""
     if loss is None or not loss.messages:
         return []
-    if loss.looked_from > plan.log_min:
-        explanation += " · " + tr("examined from {offset:,} on", offset=loss.looked_from)
+    if loss.examined_from > plan.log_min:
+        explanation += " · " + tr("examined from {offset:,} on", offset=loss.examined_from)
     place = places.log(loss.first_unit) if loss.first_unit >= 0 else None
     rows = [PlanRow("error", name, messages_in_words(loss.messages), explanation, place)]
-    for queue in loss.queues[:MOST_QUEUES]:
+    for queue in loss.queues[:MAX_QUEUES]:
         why = f"{messages_in_words(queue.messages)} · " + tr(
             "queue offsets {first:,} to {last:,}", first=queue.first_offset, last=queue.last_offset
         )
@@ -187,8 +187,8 @@ def _loss_rows(name: str, explanation: str, loss: Loss | None, plan: RecoveryPla
                 places.queue(queue.topic, queue.queue_id, queue.first_offset),
             )
         )
-    if len(loss.queues) > MOST_QUEUES:
-        rows.append(PlanRow("error", "", "", tr("and {n:,} more", n=len(loss.queues) - MOST_QUEUES)))
+    if len(loss.queues) > MAX_QUEUES:
+        rows.append(PlanRow("error", "", "", tr("and {n:,} more", n=len(loss.queues) - MAX_QUEUES)))
     return rows
 
 
@@ -248,7 +248,7 @@ def _units_and_messages() -> str:
 
 
 def headline_tip(plan: RecoveryPlan) -> str:
-    """Return what the first of :func:`headline` needs as a tool tip: why its units are not so many messages."""
+    """Return the tool tip of the first headline: the number of units is not the number of messages."""
     counts_units = plan.empty_log is None and plan.will_start and plan.units_dropped > 1
     return _units_and_messages() if counts_units else ""
 
@@ -344,7 +344,7 @@ def fates(plan: RecoveryPlan, log_files: int) -> list[FateRow]:
             ),
         )
     ]
-    rows += [FateRow(_tail(file), "error", deleted, _deleted_words(file)) for file in plan.files_deleted[:MOST_LISTED]]
+    rows += [FateRow(_tail(file), "error", deleted, _deleted_words(file)) for file in plan.files_deleted[:MAX_LISTED]]
     cut = len(cut_queues(plan))
     rows.append(
         FateRow(
@@ -372,7 +372,7 @@ def fates(plan: RecoveryPlan, log_files: int) -> list[FateRow]:
         )
     rows += [
         FateRow(index.name, "error", deleted, tr("ends after indexMsgTimestamp"))
-        for index in plan.index_deleted[:MOST_LISTED]
+        for index in plan.index_deleted[:MAX_LISTED]
     ]
     rows.append(FateRow("checkpoint", "note", tr("written"), tr("when the start is done")))
     if plan.exit == "abnormal":

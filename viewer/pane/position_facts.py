@@ -17,7 +17,7 @@ from viewer.look.broken import Broken, missing_in
 from viewer.look.engine_words import engine_words
 from viewer.look.formats import clock, size
 from viewer.runtime.live_history import LiveHistory
-from viewer.runtime.position_look import KEYS, Look, gaps_of, known_flushed
+from viewer.runtime.position_reading import KEYS, PositionReading, gaps_of, known_flushed
 from viewer.widgets.ruler import RulerBand, RulerFlag, RulerGap, RulerView
 
 MOST_EPOCHS = 8
@@ -63,7 +63,7 @@ TIME_FLAGS = ("physicMsgTimestamp", "logicsMsgTimestamp", "indexMsgTimestamp")
 class PositionRow:
     """A position in the list.
 
-    ``how`` it is known, or ``why`` it is not. ``behind``: bytes behind the end of the written log.
+    ``source`` is how it is known, ``why`` the reason why it is unknown. ``behind``: bytes behind the end of the log.
     """
 
     key: str
@@ -71,7 +71,7 @@ class PositionRow:
     role: str
     offset: int | None
     timestamp: int | None
-    how: str
+    source: str
     why: str
     behind: int | None
     moves: str = ""
@@ -80,15 +80,15 @@ class PositionRow:
     @property
     def sentence(self) -> str:
         """The sentence about how the position is known, or why it is not."""
-        return self.how or self.why
+        return self.source or self.why
 
 
-def look(store: StoreSnapshot, now: int) -> Look:
+def read_positions(store: StoreSnapshot, now: int) -> PositionReading:
     """Read all positions at once. Reads the disk."""
     store_positions = positions(store)
     files = tuple((f.start_offset, f.end_offset, f.name) for f in store.log.files)
     heads = tuple(_heads(store, store_positions.wrote.offset or 0))
-    return Look(store_positions, files, heads, now, store.lock_state == "held", abort=store.abort)
+    return PositionReading(store_positions, files, heads, now, store.lock_state == "held", abort=store.abort)
 
 
 def _heads(store: StoreSnapshot, end: int) -> list[tuple[int, int]]:
@@ -105,15 +105,15 @@ def _heads(store: StoreSnapshot, end: int) -> list[tuple[int, int]]:
     return heads
 
 
-def rows(look: Look, history: LiveHistory | None = None) -> list[PositionRow]:
+def rows(reading: PositionReading, history: LiveHistory | None = None) -> list[PositionRow]:
     """Return every position in the order of the list, those of the checkpoint after those of the files.
 
     With a history each row also says how fast the position moves.
     """
-    positions = look.positions
+    positions = reading.positions
     wrote = positions.wrote.offset
     if history is not None:
-        return _live_rows(look, history)
+        return _live_rows(reading, history)
     position_rows = [_row(key, getattr(positions, key), ROLES[key], wrote) for key in (*LOG_FLAGS, *BUILT_FLAGS)]
     position_rows += [_row(name, position, "posTime", wrote) for name, position in positions.checkpoint.items()]
     for epoch, position in list(positions.epochs.items())[-MOST_EPOCHS:]:
@@ -122,19 +122,19 @@ def rows(look: Look, history: LiveHistory | None = None) -> list[PositionRow]:
     return [*position_rows, _row("min", positions.min, "posMin", wrote)]
 
 
-def _live_rows(look: Look, history: LiveHistory) -> list[PositionRow]:
+def _live_rows(reading: PositionReading, history: LiveHistory) -> list[PositionRow]:
     """Return the rows with their rates.
 
     Equal positions say so. A position that stalls while "wrote" moves is marked.
     """
-    moving = history.rate("wrote", look) or 0
+    moving = history.rate("wrote", reading) or 0
     live_rows = []
-    for row in rows(look):
+    for row in rows(reading):
         key = {"queueMax": "queue_max", "indexEnd": "index_end"}.get(row.key, row.key)
         moves, stalled = "", False
         if key in KEYS and key != "min":
-            speed = history.rate(key, look)
-            if key == "confirm" and row.offset is not None and row.offset == look.offset("committed"):
+            speed = history.rate(key, reading)
+            if key == "confirm" and row.offset is not None and row.offset == reading.offset("committed"):
                 moves = tr("= committed")
             elif speed:
                 moves = f"{'+' if speed > 0 else '−'}{size(abs(speed))}/s"
@@ -156,7 +156,7 @@ def _row(key: str, position: Position, role: str, wrote: int | None) -> Position
         role,
         position.offset,
         position.timestamp or None,
-        engine_words(position.how or ""),
+        engine_words(position.source or ""),
         engine_words(position.why or ""),
         bytes_behind,
     )
@@ -189,17 +189,17 @@ def _is_here(host: str) -> bool:
 
 
 def ruler_view(
-    look: Look,
+    reading: PositionReading,
     plan: RecoveryPlan | None,
     broken: tuple[Broken, ...] = (),
     slaves: tuple[SlavePosition, ...] = (),
 ) -> RulerView:
-    """Return the ruler for a look.
+    """Return the ruler for a reading.
 
     A plan adds the start and end of recovery. ``broken`` stretches are hatched. ``slaves`` add the positions that
     were sent and acknowledged, and how far these are behind.
     """
-    positions = look.positions
+    positions = reading.positions
     wrote = positions.wrote.offset or 0
     minimum = positions.min.offset or 0
     flags = [
@@ -212,7 +212,7 @@ def ruler_view(
         flags.append(RulerFlag(tr("recovery starts"), max(plan.start_offset, minimum), "posTime", False))
         if plan.end_offset < wrote:
             flags.append(RulerFlag(tr("recovery ends"), plan.end_offset, "error", True))
-    gaps = list(_gaps(look, wrote))
+    gaps = list(_gaps(reading, wrote))
     for slave in slaves[:MOST_SLAVES]:
         flags.append(RulerFlag(tr("slave has"), slave.acknowledged, "live", False, slave.peer))
         if slave.sent != slave.acknowledged:
@@ -220,10 +220,10 @@ def ruler_view(
         if slave.behind:
             gap_text = tr("slave behind {size}", size=size(slave.behind))
             gaps.append(RulerGap(slave.acknowledged, slave.wrote, gap_text, False, size(slave.behind)))
-    files = missing_in((start, end) for start, end, _ in look.files)
+    files = missing_in((start, end) for start, end, _ in reading.files)
     hatched = tuple(dict.fromkeys((*files, *broken)))
     return RulerView(
-        look.files, minimum, wrote, tuple(flags), _bands(look, minimum, wrote), tuple(gaps), broken=hatched
+        reading.files, minimum, wrote, tuple(flags), _bands(reading, minimum, wrote), tuple(gaps), broken=hatched
     )
 
 
@@ -240,10 +240,10 @@ def _time_flags(positions: Positions) -> list[RulerFlag]:
     return flags
 
 
-def _bands(look: Look, minimum: int, wrote: int) -> tuple[RulerBand, ...]:
-    positions = look.positions
+def _bands(reading: PositionReading, minimum: int, wrote: int) -> tuple[RulerBand, ...]:
+    positions = reading.positions
     flushed = known_flushed(positions)
-    if look.lab and flushed is not None:
+    if reading.lab and flushed is not None:
         committed = positions.committed.offset if positions.committed.offset is not None else wrote
         return (
             RulerBand(minimum, flushed, "disk", tr("on disk")),
@@ -260,18 +260,18 @@ def _bands(look: Look, minimum: int, wrote: int) -> tuple[RulerBand, ...]:
     )
 
 
-def _gaps(look: Look, wrote: int) -> tuple[RulerGap, ...]:
-    positions, gap_sizes = look.positions, gaps_of(look)
+def _gaps(reading: PositionReading, wrote: int) -> tuple[RulerGap, ...]:
+    positions, gap_sizes = reading.positions, gaps_of(reading)
     gaps = []
     committed = positions.committed.offset if positions.committed.offset is not None else wrote
     flushed = known_flushed(positions)
-    if look.lab and gap_sizes.commit:
+    if reading.lab and gap_sizes.commit:
         gap_text = tr("to commit {size}", size=size(gap_sizes.commit))
         gaps.append(RulerGap(committed, wrote, gap_text, True, size(gap_sizes.commit)))
     if flushed is not None and gap_sizes.flush:
         gap_text = (
             tr("to flush {size}", size=size(gap_sizes.flush))
-            if look.lab
+            if reading.lab
             else tr("not known to be flushed {size}", size=size(gap_sizes.flush))
         )
         gaps.append(RulerGap(flushed, committed, gap_text, True, size(gap_sizes.flush)))
@@ -283,9 +283,9 @@ def _gaps(look: Look, wrote: int) -> tuple[RulerGap, ...]:
     return tuple(gaps)
 
 
-def gap_list(look: Look) -> list[tuple[str, str, int]]:
+def gap_list(reading: PositionReading) -> list[tuple[str, str, int]]:
     """Return (name, role, bytes behind the end of the written log) of every known position that follows the log."""
-    positions, wrote = look.positions, look.positions.wrote.offset
+    positions, wrote = reading.positions, reading.positions.wrote.offset
     if wrote is None:
         return []
     offsets = [(tr(NAMES[key]), ROLES[key], getattr(positions, key).offset) for key in ("flushed", *BUILT_FLAGS)]

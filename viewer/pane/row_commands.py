@@ -15,6 +15,7 @@ from engine.codec.message import Unit
 from engine.errors import StoreError
 from engine.files.whole_file import put_whole
 from viewer.look.assets import tr, tr_plural
+from viewer.look.engine_words import engine_words
 from viewer.runtime import places
 from viewer.runtime.places import Place, Search
 from viewer.runtime.store_session import StoreSession, in_store
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
         session: StoreSession | None
         placeRequested: Any
         statusMessage: Any
-        helpAsked: Any
+        helpRequested: Any
 
         def commands(self) -> Mapping[str, Callable[[], object]]: ...
         def status(self) -> str: ...
@@ -75,7 +76,7 @@ class RowCommands:
             "copy.cli": lambda: self._copy_command(facts),
             "copy.markdown": lambda: self._copy_markdown(facts),
             "bytes.export": lambda: self.ask_bytes(facts),
-            "explain.field": lambda: pane.helpAsked.emit(facts.finding.id),
+            "explain.field": lambda: pane.helpRequested.emit(facts.finding.id),
         }
         if command in commands:
             commands[command]()
@@ -165,7 +166,7 @@ class RowCommands:
                     path=str(target),
                 )
             ),
-            lambda error: say(f"{target}: {error}"),
+            lambda error: say(f"{target}: {engine_words(str(error))}"),
         )
 
 

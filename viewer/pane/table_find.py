@@ -51,7 +51,7 @@ class TableFind(QObject):
         self.line = FindLine(f"{table.objectName()}.find", ("text", "regex"), parent=table)
         self._hit: tuple[int, SearchTerm] | None = None
         self._turn = 0
-        self.line.wanted.connect(self.step)
+        self.line.hitRequested.connect(self.step)
         self.line.closed.connect(self.close)
         self.line.hide()
         table.installEventFilter(self)

@@ -14,6 +14,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QDialog, QFileDialog, QVBoxLayout, QWidget
 
 from viewer.look.assets import tr
+from viewer.look.engine_words import engine_words
 from viewer.look.theme import px
 from viewer.runtime.store_session import in_store
 from viewer.widgets.basics import Button, Field, Label
@@ -52,7 +53,7 @@ def target_fault(target: Path, store: Path | None = None) -> str:
         if existing_parent is None or not existing_parent.is_dir() or not os.access(existing_parent, os.W_OK):
             return tr("No folder can be made in {path}.", path=str(existing_parent or target))
     except OSError as error:
-        return f"{target}: {error.strerror or error}"
+        return f"{target}: {engine_words(error.strerror or str(error))}"
     return ""
 
 
@@ -124,7 +125,7 @@ class TargetBox(QDialog):
                 self.accept()
                 self._chosen(target)
 
-        self._runner(lambda: target_fault(target, self._store), done, lambda error: self._say(str(error)))
+        self._runner(lambda: target_fault(target, self._store), done, lambda error: self._say(engine_words(str(error))))
 
     def done(self, result: int) -> None:
         """Ignore the results of checks that end after the box was closed."""

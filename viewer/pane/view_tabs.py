@@ -16,9 +16,9 @@ from viewer.widgets.word_tabs import WordTabs
 
 
 class ViewTabs(WordTabs):
-    """Tabs of a view that shows ``own_keys`` itself. ``elsewhere(key)`` when a tab of the other view is chosen."""
+    """Tabs of a view that shows ``own_keys`` itself. Emits ``otherViewChosen(key)`` for a tab of another view."""
 
-    elsewhere = Signal(str)
+    otherViewChosen = Signal(str)
 
     def __init__(self, name: str, titles: Sequence[tuple[str, str]], own_keys: Collection[str]) -> None:
         super().__init__(name, [(key, tr(title)) for key, title in titles])
@@ -26,11 +26,11 @@ class ViewTabs(WordTabs):
         super().choose(next(iter(own_keys)))
 
     def choose(self, key: str) -> None:
-        """Choose a tab by its key. A tab of the other view emits ``elsewhere``."""
+        """Choose a tab by its key. A tab of the other view emits ``otherViewChosen``."""
         if key in self._own:
             super().choose(key)
         else:
-            self.elsewhere.emit(key)
+            self.otherViewChosen.emit(key)
 
 
 LINES, TABLES, REBALANCE, REQUESTS = "lines", "tables", "rebalance", "requests"
@@ -50,7 +50,7 @@ class ClusterTabs(ViewTabs):
 
     def __init__(self, name: str, own_keys: Collection[str]) -> None:
         super().__init__(name, CLUSTER_TITLES, own_keys)
-        self.elsewhere.connect(self._go)
+        self.otherViewChosen.connect(self._go)
 
     def _go(self, key: str) -> None:
         self.placeRequested.emit(Place("requests") if key == REQUESTS else Place("cluster", field=key))

@@ -22,10 +22,10 @@ NARROW = QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
 
 
 class JobForm(Paper):
-    """``runAsked(job_request)``, ``copyAsked(job_request)`` as the buttons are pressed."""
+    """``runRequested(job_request)``, ``copyRequested(job_request)`` as the buttons are pressed."""
 
-    runAsked = Signal(object)
-    copyAsked = Signal(object)
+    runRequested = Signal(object)
+    copyRequested = Signal(object)
 
     def __init__(self) -> None:
         super().__init__()
@@ -90,7 +90,7 @@ class JobForm(Paper):
         self.copy = Button(tr("As command"))
         self.copy.setObjectName("pipeline.command")
         self.copy.setToolTip(tr("Copy the command line that does the same"))
-        self.copy.clicked.connect(lambda: self.copyAsked.emit(self.job_request()))
+        self.copy.clicked.connect(lambda: self.copyRequested.emit(self.job_request()))
         self._out_part = column(row(Label(tr("Write into"), 12, "text2"), None, self.pick_out), self.out, gap=4)
         self._format_part = column(Label(tr("Format"), 12, "text2"), self.format, gap=4)
         self._keys_part = column(row(Label(tr("Keys"), 12, "text2"), None, self.keys_file), self.keys, gap=4)
@@ -167,7 +167,7 @@ class JobForm(Paper):
     def run_now(self) -> None:
         """Run it, where nothing is missing."""
         if self.run.isEnabled():
-            self.runAsked.emit(self.job_request())
+            self.runRequested.emit(self.job_request())
 
     def _job_chosen(self) -> None:
         kind = self.job_request().kind

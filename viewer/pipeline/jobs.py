@@ -1,4 +1,4 @@
-"""The pipeline jobs of one window: started, followed, stopped; they outlive views, languages and the store in front.
+"""The pipeline jobs of one window. A job goes on when its view is closed or another store is opened.
 
 The process of one pipeline job: ``storescope pipeline … --json``, read line by line in a thread, stopped by SIGINT.
 
@@ -31,16 +31,16 @@ from viewer.pipeline.request import JobRequest
 from viewer.pipeline.state import JobState
 from viewer.runtime.loop_calls import open_mailbox, post
 
-TOLD_EVERY_MS = 100
-"""Between two times that a view is told of one job's progress."""
+PROGRESS_INTERVAL_MS = 100
+"""Minimum time between two ``jobChanged`` of one job."""
 TICK_MS = 1000
-MOST_KEPT = 50
+MAX_JOBS = 50
 
 
 class PipelineRuns(QObject):
-    """``listed()`` as jobs come and go, ``jobChanged(job)`` as one goes on, ``ended(job)`` once for each."""
+    """Emits ``jobsChanged()`` after a change of the list, ``jobChanged(job)`` with progress, ``ended(job)``."""
 
-    listed = Signal()
+    jobsChanged = Signal()
     jobChanged = Signal(object)
     ended = Signal(object)
 
@@ -50,12 +50,12 @@ class PipelineRuns(QObject):
         self.jobs: list[JobState] = []
         """The newest first."""
         self.command: Sequence[str] | None = None
-        """What runs instead of this program's own command line; None for that."""
+        """Command to run instead of this program; None: this program."""
         self._processes: dict[int, PipelineProcess] = {}
         self._number = 0
         self._dirty: dict[int, JobState] = {}
-        self._telling = QTimer(self, interval=TOLD_EVERY_MS, singleShot=True)
-        self._telling.timeout.connect(self._tell)
+        self._progress_timer = QTimer(self, interval=PROGRESS_INTERVAL_MS, singleShot=True)
+        self._progress_timer.timeout.connect(self._emit_progress)
         self._tick = QTimer(self, interval=TICK_MS)
         self._tick.timeout.connect(self._ticked)
 
@@ -63,22 +63,22 @@ class PipelineRuns(QObject):
         """Run a job in a process of its own."""
         self._number += 1
         job = JobState(self._number, job_request, time.time(), time.monotonic())
-        self.jobs = [job, *self.jobs][:MOST_KEPT]
+        self.jobs = [job, *self.jobs][:MAX_JOBS]
         process = self._processes[job.number] = PipelineProcess(job_request.arguments, job_request.job, self.command)
 
-        def logging(path: str) -> None:
+        def on_log_file(path: str) -> None:
             job.log_file = path
             self._changed(job)
 
-        def took(records: list[dict[str, object]], lines: list[str]) -> None:
+        def on_records(records: list[dict[str, object]], lines: list[str]) -> None:
             job.take_all(records, time.monotonic())
             for line in lines:
                 job.say(line)
             self._changed(job)
 
-        process.start(logging, took, lambda code: self._over(job, code))
+        process.start(on_log_file, on_records, lambda code: self._over(job, code))
         self._tick.start()
-        self.listed.emit()
+        self.jobsChanged.emit()
         return job
 
     def cancel(self, job: JobState) -> None:
@@ -100,12 +100,12 @@ class PipelineRuns(QObject):
                 self.cancel(job)
 
     def forget_ended(self) -> None:
-        """Take the jobs that have ended from the list."""
+        """Remove the jobs that have ended from the list."""
         self.jobs = [job for job in self.jobs if job.running]
-        self.listed.emit()
+        self.jobsChanged.emit()
 
     def find(self, number: int) -> JobState | None:
-        """A job of the list."""
+        """Return the job of this number, or None if the list has none."""
         return next((job for job in self.jobs if job.number == number), None)
 
     @property
@@ -119,7 +119,7 @@ class PipelineRuns(QObject):
         waiting = list(self._processes.values())
         self._tick.stop()
         for process in waiting:
-            if not await asyncio.to_thread(process.wait, TIMEOUT_S + 5):
+            if not await asyncio.to_thread(process.wait, STOP_TIMEOUT_S + 5):
                 process.kill()
 
     def _over(self, job: JobState, code: int) -> None:
@@ -129,15 +129,15 @@ class PipelineRuns(QObject):
         if not self._processes:
             self._tick.stop()
         self.jobChanged.emit(job)
-        self.listed.emit()
+        self.jobsChanged.emit()
         self.ended.emit(job)
 
     def _changed(self, job: JobState) -> None:
         self._dirty[job.number] = job
-        if not self._telling.isActive():
-            self._telling.start()
+        if not self._progress_timer.isActive():
+            self._progress_timer.start()
 
-    def _tell(self) -> None:
+    def _emit_progress(self) -> None:
         dirty, self._dirty = self._dirty, {}
         for job in dirty.values():
             self.jobChanged.emit(job)
@@ -148,61 +148,62 @@ class PipelineRuns(QObject):
                 self._changed(job)
 
 
-TIMEOUT_S = 20.0
-"""Seconds that a job has for taking back what it staged, once it was told to stop."""
+STOP_TIMEOUT_S = 20.0
+"""Time that a stopped job has to remove its staged files, before it is killed."""
 BATCHES = 4
-"""Batches of lines that may wait for the loop."""
+"""Maximum number of batches that wait for the loop."""
 CHUNK = 1 << 16
-MOST_LINES = 200
+MAX_LINES = 200
 _SERVE = """
 import signal, sys
 signal.signal(signal.SIGBREAK if sys.platform == "win32" else signal.SIGINT, signal.default_int_handler)
 from engine.cli.main import main
 sys.exit(main(sys.argv[1:]))
 """
-"""A program that was started behind another ignores Ctrl+C, and so would all that it starts."""
-Took = Callable[[list[dict[str, Any]], list[str]], None]
+"""Restores SIGINT: a program that was started in the background ignores it, and so would its children."""
+OnRecords = Callable[[list[dict[str, Any]], list[str]], None]
 
 
 def program() -> list[str]:
-    """Return the command that runs ``storescope`` with the words that follow."""
+    """Return the command that runs ``storescope``; its arguments are appended."""
     if getattr(sys, "frozen", False):
         return [sys.executable]
     return [sys.executable, "-P", "-c", _SERVE]
 
 
 class PipelineProcess:
-    """A process that runs one job. Calls on the loop's thread: ``logging(path)`` once, ``took(records, lines for
-    people)`` as they come, at last ``ended(exit code)``; the code is negative if a signal ended it, 127 if it
-    could not be started.
+    """A process that runs one job.
+
+    It calls on the loop's thread: ``on_log_file(path)`` once, ``on_records(records, text lines)`` for each batch, at
+    last ``on_end(exit code)``. The code is negative if a signal ended the process, 127 if it could not be started.
     """
 
     def __init__(self, arguments: Callable[[str], list[str]], name: str, command: Sequence[str] | None = None) -> None:
         self._arguments, self._name = arguments, name
         self._command = list(command) if command is not None else program()
         self._process: subprocess.Popen[bytes] | None = None
-        self._room = threading.Semaphore(BATCHES)
+        self._free_batches = threading.Semaphore(BATCHES)
         self._stop = threading.Event()
         self._over = threading.Event()
-        self._logging: Callable[[str], None] = _nothing
-        self._took: Took = _nothing
-        self._ended: Callable[[int], None] = _nothing
+        self._on_log_file: Callable[[str], None] = _nothing
+        self._on_records: OnRecords = _nothing
+        self._on_end: Callable[[int], None] = _nothing
 
-    def start(self, logging: Callable[[str], None], on_records: Took, ended: Callable[[int], None]) -> None:
+    def start(self, on_log_file: Callable[[str], None], on_records: OnRecords, on_end: Callable[[int], None]) -> None:
         """Start the process in a thread."""
-        self._logging, self._took, self._ended = logging, on_records, ended
+        self._on_log_file, self._on_records, self._on_end = on_log_file, on_records, on_end
         threading.Thread(target=self._run, name=f"pipeline {self._name}", daemon=True).start()
 
     def cancel(self) -> None:
-        """Tell the job to stop; it cancels what runs on the cluster and removes what it staged. From any thread."""
+        """Interrupt the job: it cancels its Spark jobs and removes its staged files. May be called from any thread."""
         if self._stop.is_set():
             return
         self._stop.set()
         self._interrupt()
-        threading.Thread(target=self._insist, name="pipeline end", daemon=True).start()
+        threading.Thread(target=self._kill_after_timeout, name="pipeline end", daemon=True).start()
 
     def kill(self) -> None:
-        """End the process and all that it started, at once."""
+        """Kill the process and its children."""
         process = self._process
         if process is None or process.poll() is not None:
             return
@@ -213,14 +214,14 @@ class PipelineProcess:
                 os.killpg(process.pid, signal.SIGKILL)
 
     def wait(self, seconds: float) -> bool:
-        """Return whether it ended within ``seconds``; not to be called on the loop's thread."""
+        """Return True if it ended within ``seconds``. Blocks; not for the loop's thread."""
         return self._over.wait(seconds)
 
     # ---- in threads --------------------------------------------------------------------------------------------------
 
     def _run(self) -> None:
         code = 127
-        lines: deque[str] = deque(maxlen=MOST_LINES)
+        lines: deque[str] = deque(maxlen=MAX_LINES)
         log_file = ""
         try:
             descriptor, log_file = tempfile.mkstemp(prefix=f"storescope-{self._name}-", suffix=".log")
@@ -240,9 +241,9 @@ class PipelineProcess:
         except OSError as error:
             lines.append(f"storescope: {error.strerror or error}")
         finally:
-            if _forget_empty(log_file):
+            if _remove_if_empty(log_file):
                 post(self._name_log, "")
-            post(self._finish, _taken(lines), code)
+            post(self._finish, _take_all(lines), code)
             self._over.set()
 
     def _launch(self, arguments: list[str]) -> None:
@@ -250,16 +251,16 @@ class PipelineProcess:
         paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PYTHONUTF8": "1", "PYTHONUNBUFFERED": "1"}
         environment[TEMPLATES_IN_JSON] = "1"
-        apart: dict[str, Any] = {"start_new_session": True}
+        new_group: dict[str, Any] = {"start_new_session": True}
         if sys.platform == "win32":
-            apart = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
+            new_group = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
         self._process = subprocess.Popen(  # noqa: S603 (our own program, no shell)
             [*self._command, *arguments],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=environment,
-            **apart,
+            **new_group,
         )
 
     def _read(self, process: subprocess.Popen[bytes], lines: deque[str]) -> None:
@@ -285,24 +286,24 @@ class PipelineProcess:
                 records.append(record)
         if not records:
             return
-        while not self._room.acquire(timeout=0.5):
+        while not self._free_batches.acquire(timeout=0.5):
             if self._stop.is_set():
                 return
-        post(self._deliver, records, _taken(lines))
+        post(self._deliver, records, _take_all(lines))
 
     def _deliver(self, records: list[dict[str, Any]], lines: list[str]) -> None:
-        self._room.release()
-        self._took(records, lines)
+        self._free_batches.release()
+        self._on_records(records, lines)
 
     def _name_log(self, path: str) -> None:
-        self._logging(path)
+        self._on_log_file(path)
 
     def _finish(self, lines: list[str], code: int) -> None:
-        """On the loop's thread, which lets go of whoever listened: a thread must not be the last to hold them."""
-        on_records, ended = self._took, self._ended
-        self._logging, self._took, self._ended = _nothing, _nothing, _nothing
+        """Call ``on_end`` and drop the callbacks, on the loop's thread: no other thread may hold them last."""
+        on_records, on_end = self._on_records, self._on_end
+        self._on_log_file, self._on_records, self._on_end = _nothing, _nothing, _nothing
         on_records([], lines)
-        ended(code)
+        on_end(code)
 
     def _listen(self, stream: Any, lines: deque[str]) -> None:
         with stream:
@@ -319,26 +320,26 @@ class PipelineProcess:
             else:
                 process.send_signal(signal.SIGINT)
 
-    def _insist(self) -> None:
-        if not self._over.wait(TIMEOUT_S):
+    def _kill_after_timeout(self) -> None:
+        if not self._over.wait(STOP_TIMEOUT_S):
             self.kill()
 
 
-def _nothing(*_told: object) -> None:
-    """Nobody listens."""
+def _nothing(*_arguments: object) -> None:
+    """Do nothing: the callback before a start and after an end."""
 
 
-def _taken(lines: deque[str]) -> list[str]:
+def _take_all(lines: deque[str]) -> list[str]:
     """Remove and return all ``lines``; another thread may add lines meanwhile."""
-    taken_lines = []
+    all_lines = []
     with contextlib.suppress(IndexError):
         while True:
-            taken_lines.append(lines.popleft())
-    return taken_lines
+            all_lines.append(lines.popleft())
+    return all_lines
 
 
-def _forget_empty(path: str) -> bool:
-    """A log file to which nobody wrote is no help to anybody: whether it was taken away."""
+def _remove_if_empty(path: str) -> bool:
+    """Remove an empty log file. Return True if it was removed."""
     with contextlib.suppress(OSError):
         if path and not Path(path).stat().st_size:
             Path(path).unlink()

@@ -46,10 +46,14 @@ LEFT, SLIM_LEFT, SLIM_BELOW = 320, 268, 1300
 
 
 class PipelinePane(Pane):
-    """``besideAsked(store, place)`` opens another store in a window of its own, ``compareAsked(store)`` beside this."""
+    """The Pipeline view.
 
-    besideAsked = Signal(str, str)
-    compareAsked = Signal(str)
+    Emits ``besideRequested(store, place)`` to open a store in a window of its own, ``compareRequested(store)`` to
+    compare one with the open store.
+    """
+
+    besideRequested = Signal(str, str)
+    compareRequested = Signal(str)
     commandsChanged = Signal()
 
     wants_tree = False
@@ -69,8 +73,8 @@ class PipelinePane(Pane):
 
     def _build(self) -> None:
         self.form = JobForm()
-        self.form.runAsked.connect(self.run)
-        self.form.copyAsked.connect(self._copy)
+        self.form.runRequested.connect(self.run)
+        self.form.copyRequested.connect(self._copy)
         self.list = JobsView(job_words)
         self.list.chosen.connect(self.show_job)
         clear = Tool("close", tr("Take the jobs that have ended from the list"))
@@ -79,13 +83,13 @@ class PipelinePane(Pane):
         self.jobs_head = PaneHead(tr("Jobs"), "", clear)
         self._left = splitter(True, (scrolling(self.form), 330), (stacked(self.jobs_head, self.list), 300))
         self.head = JobHead()
-        self.head.cancelAsked.connect(self.cancel)
+        self.head.cancelRequested.connect(self.cancel)
         self.results, self.aside = ResultPanel("pipeline.results"), ResultPanel("pipeline.aside")
         self.aside.says_more = False
         for panel in (self.results, self.aside):
-            panel.placeAsked.connect(self._follow)
-            panel.exportAsked.connect(lambda panel=panel: ask_export(self, panel.table, panel.export_name()))
-            panel.again.connect(self._again)
+            panel.placeInStoreRequested.connect(self._follow)
+            panel.exportRequested.connect(lambda panel=panel: ask_export(self, panel.table, panel.export_name()))
+            panel.rerunRequested.connect(self._again)
         self.group = WordTabs("pipeline.areas.group", [(key, tr(label)) for key, label in GROUPINGS])
         self.group.chosen.connect(lambda _key: self._draw())
         self.map = Treemap("pipeline.treemap")
@@ -154,7 +158,7 @@ class PipelinePane(Pane):
     def set_runs(self, runs: PipelineRuns) -> None:
         """The jobs of this window; once."""
         self.runs = runs
-        runs.listed.connect(self._listed)
+        runs.jobsChanged.connect(self._listed)
         runs.jobChanged.connect(self._on_job_changed)
         self._listed()
 
@@ -227,7 +231,9 @@ class PipelinePane(Pane):
         if self.runs is None:
             return
         job = self.runs.start(job_request)
-        self.did.emit("pipeline.run", tr("Run a pipeline job"), {"job": job_request.job}, job_request.command())
+        self.operationDone.emit(
+            "pipeline.run", tr("Run a pipeline job"), {"job": job_request.job}, job_request.command()
+        )
         self.show_job(job)
 
     def cancel(self) -> None:
@@ -252,7 +258,7 @@ class PipelinePane(Pane):
         if not store and shown is not None and len(shown.request.places) == 1 and "*" not in shown.request.places[0]:
             store = shown.request.places[0]
         if self.session is None or (store and not _same(store, self.session.path)):
-            self.besideAsked.emit(store, places.text_of(place))
+            self.besideRequested.emit(store, places.text_of(place))
         else:
             self.placeRequested.emit(place)
 
@@ -268,9 +274,9 @@ class PipelinePane(Pane):
             return
         path = str(self.job.summary.get("out") or self.job.request.out)
         if beside:
-            self.compareAsked.emit(path)
+            self.compareRequested.emit(path)
         else:
-            self.besideAsked.emit(path, "log" if self.job.request.job == "import" else "queue")
+            self.besideRequested.emit(path, "log" if self.job.request.job == "import" else "queue")
 
     # ---- showing -----------------------------------------------------------------------------------------------------
 
@@ -424,9 +430,9 @@ class Figures(Paper):
 
 
 class JobHead(QWidget):
-    """``cancelAsked()`` as the button is pressed."""
+    """``cancelRequested()`` as the button is pressed."""
 
-    cancelAsked = Signal()
+    cancelRequested = Signal()
 
     def __init__(self) -> None:
         super().__init__()
@@ -438,7 +444,7 @@ class JobHead(QWidget):
         self.log.clicked.connect(lambda: QDesktopServices.openUrl(QUrl.fromLocalFile(self._log)))
         self.cancel = Button(tr("Cancel"), "pill")
         self.cancel.setObjectName("pipeline.cancel.button")
-        self.cancel.clicked.connect(self.cancelAsked)
+        self.cancel.clicked.connect(self.cancelRequested)
         self.head = PaneHead("", "", self.log, 4, self.chip, self.cancel)
         self.figures = Figures()
         self.stages = StageStrip(card_words)

@@ -36,9 +36,9 @@ KINDS = {
 
 
 class Failure(Paper):
-    """Why a job failed: its clear line, where Spark's own words are, and once more. ``again()`` for that."""
+    """The reason why a job failed, a link to Spark's own log, and the button "Run again" (``rerunRequested()``)."""
 
-    again = Signal()
+    rerunRequested = Signal()
 
     def __init__(self, name: str) -> None:
         super().__init__()
@@ -49,7 +49,7 @@ class Failure(Paper):
         self._where = Label("", 12, "text2", wrap=True, select=True)
         self._run = Button(tr("Run again"))
         self._run.setObjectName(f"{name}.again")
-        self._run.clicked.connect(self.again)
+        self._run.clicked.connect(self.rerunRequested)
         self._open = Button(tr("Show the log"), "flat")
         self._open.setObjectName(f"{name}.log")
         self._open.clicked.connect(lambda: QDesktopServices.openUrl(QUrl.fromLocalFile(self._log)))
@@ -72,11 +72,11 @@ class Failure(Paper):
 
 
 class ResultPanel(QWidget):
-    """The tables of one job. ``placeAsked(place, store)`` as a link is followed, ``exportAsked()``."""
+    """The tables of one job. Emits ``placeInStoreRequested(place, store)`` when a link is followed."""
 
-    placeAsked = Signal(object, str)
-    exportAsked = Signal()
-    again = Signal()
+    placeInStoreRequested = Signal(object, str)
+    exportRequested = Signal()
+    rerunRequested = Signal()
 
     def __init__(self, name: str) -> None:
         super().__init__()
@@ -90,7 +90,7 @@ class ResultPanel(QWidget):
         """Whether there is room for a note in the head."""
         self.export = Button(tr("Export…"), "flat")
         self.export.setObjectName(f"{name}.export")
-        self.export.clicked.connect(self.exportAsked)
+        self.export.clicked.connect(self.exportRequested)
         self._chips = QWidget()
         chips = QHBoxLayout(self._chips)
         chips.setContentsMargins(0, 0, 0, 0)
@@ -111,7 +111,7 @@ class ResultPanel(QWidget):
         box.setContentsMargins(0, 0, 0, 0)
         box.setSpacing(0)
         self.failure = Failure(f"{name}.failure")
-        self.failure.again.connect(self.again)
+        self.failure.rerunRequested.connect(self.rerunRequested)
         for part in (self.head, self.failure, self.table, self.table.strip, self.state):
             box.addWidget(part, 1 if part in (self.table, self.failure) else 0)
         self._bars, self._plain = BarPainter("bytes", self._bar), RowPainter()
@@ -231,7 +231,7 @@ class ResultPanel(QWidget):
             text = tr("The job was stopped; nothing was left behind.")
             if self.table.total_rows():
                 text += " " + tr("These rows came before that.")
-            return State("cut", text, steps=((tr("Run again"), self.again.emit),))
+            return State("cut", text, steps=((tr("Run again"), self.rerunRequested.emit),))
         if job.running:
             return None if self.table.total_rows() else State("hint", tr("The results come at the end of the job."))
         table = KINDS.get(self.table_key(), self.table_key())
@@ -252,7 +252,7 @@ class ResultPanel(QWidget):
 
     def _follow(self, place: object) -> None:
         row: Any = self.table.current_row()
-        self.placeAsked.emit(place, store_of(row) if row is not None else "")
+        self.placeInStoreRequested.emit(place, store_of(row) if row is not None else "")
 
 
 def sums_words(job: JobState) -> str:

@@ -1,6 +1,6 @@
 """The live part of the positions: plots over time, the slider below them, marks, the cursor, recording and replay.
 
-Ten looks a second go into a history of bounded size; the picture shows a stretch of it, at its end or where the user
+Ten readings a second go into a history of bounded size; the picture shows a stretch of it, at its end or where the user
 stopped it. A recording fills a history of its own and is looked at in the same way.
 """
 
@@ -14,6 +14,7 @@ from PySide6.QtCore import QObject, Qt, QTimer, Signal
 from PySide6.QtWidgets import QFileDialog, QSplitter, QWidget
 
 from viewer.look.assets import tr, tr_plural
+from viewer.look.engine_words import engine_words
 from viewer.look.formats import size
 from viewer.pane.live_plots import (
     Range,
@@ -27,7 +28,7 @@ from viewer.pane.plot_library import plot_library
 from viewer.positions.recording import Recorder, read_recording
 from viewer.positions.shown_time import REPLAY_MS, ShownTime
 from viewer.runtime.live_history import LiveHistory, Mark, fill
-from viewer.runtime.position_look import Look
+from viewer.runtime.position_reading import PositionReading
 from viewer.runtime.store_session import StoreSession, in_store
 from viewer.widgets.boxes import splitter
 from viewer.widgets.live_frame import LiveFrame
@@ -40,13 +41,15 @@ _ROLES = {"warn": "warn", "error": "error", "ok": "ok", "note": "posLog", "live"
 
 
 class LivePositions(QObject):
-    """``changed(Look)`` where another look is to be shown beside the plots; ``loaded()`` when plots can be drawn;
-    ``said(words)`` for the status bar.
+    """The plots of the Positions view, live or of a recording.
+
+    Emits ``changed(PositionReading)`` when another reading is shown, ``loaded()`` when plots can be drawn,
+    ``statusText(words)`` for the status bar.
     """
 
     changed = Signal(object)
     loaded = Signal()
-    said = Signal(str)
+    statusText = Signal(str)
 
     def __init__(self, plot: LivePlot, gaps: LivePlot, parent: QWidget) -> None:
         super().__init__(parent)
@@ -87,25 +90,25 @@ class LivePositions(QObject):
         self._end_recording()
         self._player.stop()
         if self.session is not None:
-            self.session.tail.marked.disconnect(self._marked)
+            self.session.tail.markAdded.disconnect(self._marked)
         self.session = session
         self.time.open(session.tail.history if session is not None else LiveHistory())
         if session is not None:
-            session.tail.marked.connect(self._marked)
+            session.tail.markAdded.connect(self._marked)
 
-    def add(self, look: Look) -> None:
-        """Add a look to the history, also while the plots are hidden."""
+    def add(self, reading: PositionReading) -> None:
+        """Add a reading to the history, also while the plots are hidden."""
         if self._recorder is not None:
-            self._recorder.add(look)
+            self._recorder.add(reading)
             self._write()
 
     def _marked(self, mark: Mark) -> None:
         if mark.shape == "warn":
-            self.said.emit(" · ".join(part for part in mark.words() if part))
+            self.statusText.emit(" · ".join(part for part in mark.words() if part))
 
     @property
     def history(self) -> LiveHistory:
-        """The looks at the open store."""
+        """The readings at the open store."""
         return self.time.history
 
     @property
@@ -115,7 +118,7 @@ class LivePositions(QObject):
 
     @property
     def at_end(self) -> bool:
-        """True while the picture follows the newest look."""
+        """True while the picture follows the newest reading."""
         return self.time.at_end
 
     @property
@@ -130,12 +133,12 @@ class LivePositions(QObject):
     # ---- hands -------------------------------------------------------------------------------------------------------
 
     def pause(self) -> None:
-        """Stop the picture where it is, or go on; looks are taken either way."""
+        """Stop the picture, or continue it. Readings are taken either way."""
         self.time.pause()
         self.show()
 
     def go_live(self) -> None:
-        """Back to the newest look of the store, out of a recording too."""
+        """Return to the newest reading of the store, from a recording too."""
         self.time.go_live()
         self.show()
 
@@ -190,7 +193,7 @@ class LivePositions(QObject):
 
         def failed(error: Exception) -> None:
             self._loading = False
-            self.plot.show_nothing(tr("Plots are not available: {error}", error=str(error)))
+            self.plot.show_nothing(tr("Plots are not available: {error}", error=engine_words(str(error))))
 
         plot_library.load(self, done, failed)
 
@@ -205,18 +208,18 @@ class LivePositions(QObject):
             self._player.stop()
         elif not self._player.isActive():
             self._player.start()
-        history, shown, look = self.shown, self.range(), self.time.look()
-        if look is None or (spread and self._turns.busy):
+        history, shown, reading = self.shown, self.range(), self.time.reading()
+        if reading is None or (spread and self._turns.busy):
             return
         steps: list[Step] = [lambda: self._show_bar(history, shown)]
         if self._ready and self._pane.isVisible():
-            steps += self._frame(look, history, shown)
-        steps.append(lambda: self.changed.emit(look))
+            steps += self._frame(reading, history, shown)
+        steps.append(lambda: self.changed.emit(reading))
         self._turns.take(steps, spread=spread)
 
-    def _frame(self, look: Look, history: LiveHistory, shown: Range) -> list[Step]:
+    def _frame(self, reading: PositionReading, history: LiveHistory, shown: Range) -> list[Step]:
         """Return the steps that draw the plots: five for a lab store, four for others, whose flushes cannot be seen."""
-        lab, width = look.lab, self.plot.live_width()
+        lab, width = reading.lab, self.plot.live_width()
         if self.rate.isHidden() == lab:
             self.rate.setVisible(lab)
 
@@ -289,7 +292,7 @@ class LivePositions(QObject):
 
     @property
     def recording(self) -> bool:
-        """True while looks are written to a file."""
+        """True while readings are written to a file."""
         return self._recorder is not None
 
     def record(self) -> None:
@@ -297,7 +300,7 @@ class LivePositions(QObject):
         if self._recorder is not None:
             path = self._recorder.path
             if self._end_recording():
-                self.said.emit(tr("Recorded to {path}", path=str(path)))
+                self.statusText.emit(tr("Recorded to {path}", path=str(path)))
             self.show()
             return
         self.bar.record.setChecked(False)
@@ -311,22 +314,22 @@ class LivePositions(QObject):
         dialog.open()
 
     def record_to(self, path: Path) -> None:
-        """Record looks to ``path`` from now on, with the looks that are held in front; inside a store it is refused."""
+        """Record the readings in memory and all further ones to ``path``, which must not lie in a store."""
         session = self.session
         if session is None or in_store(session.path, path):
-            self.said.emit(tr("A recording cannot be written into the open store."))
+            self.statusText.emit(tr("A recording cannot be written into the open store."))
             return
         self._end_recording()
         try:
             path.unlink(missing_ok=True)
         except OSError as error:
-            self.said.emit(f"{path}: {error.strerror or error}")
+            self.statusText.emit(f"{path}: {engine_words(error.strerror or str(error))}")
             return
         self._recorder = Recorder(path, str(session.path))
         if self.history.last is not None:
             self._recorder.add(self.history.last)
         self._write()
-        self.said.emit(tr("Recording to {path}", path=str(path)))
+        self.statusText.emit(tr("Recording to {path}", path=str(path)))
         self.show()
 
     def _write(self) -> None:
@@ -342,7 +345,7 @@ class LivePositions(QObject):
             self._writing = False
             if self._recorder is recorder:  # not one that has begun since then
                 self._recorder = None
-            self.said.emit(tr("The recording ended: {error}", error=str(error)))
+            self.statusText.emit(tr("The recording ended: {error}", error=engine_words(str(error))))
             self.show()
 
         session.jobs.read(recorder.write, done, failed)
@@ -354,7 +357,7 @@ class LivePositions(QObject):
             try:
                 recorder.write()
             except OSError as error:
-                self.said.emit(tr("The recording ended: {error}", error=str(error)))
+                self.statusText.emit(tr("The recording ended: {error}", error=engine_words(str(error))))
                 return False
         return True
 
@@ -380,7 +383,7 @@ class LivePositions(QObject):
             if session is self.session:
                 self.time.show_recording(path.name, history)
                 self.show()
-                self.said.emit(
+                self.statusText.emit(
                     tr_plural(
                         "Recording {name}: {n:,} sample",
                         "Recording {name}: {n:,} samples",
@@ -389,4 +392,4 @@ class LivePositions(QObject):
                     )
                 )
 
-        session.jobs.read(work, done, lambda error: self.said.emit(str(error)))
+        session.jobs.read(work, done, lambda error: self.statusText.emit(str(error)))

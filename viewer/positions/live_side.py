@@ -21,7 +21,7 @@ from viewer.look.assets import tr, tr_plural, words
 from viewer.look.formats import clock, moment, size, span
 from viewer.look.theme import px
 from viewer.runtime.live_history import LiveHistory, Mark
-from viewer.runtime.position_look import KEYS, Look, gaps_of
+from viewer.runtime.position_reading import KEYS, PositionReading, gaps_of
 from viewer.runtime.store_session import in_store
 from viewer.widgets.basics import Hairline, Label, PaneHead, Paper
 from viewer.widgets.boxes import column
@@ -126,20 +126,20 @@ class LiveSide(QWidget):
         self._listed: tuple[int, int] = (-1, 0)
         self._said = 0.0
 
-    def show_look(self, look: Look, live: LivePositions) -> None:
-        """Say what ``look`` means, and what stands at the cursor; a few times a second is enough to read."""
+    def show_reading(self, reading: PositionReading, live: LivePositions) -> None:
+        """Say what ``reading`` means, and what stands at the cursor; a few times a second is enough to read."""
         now = time.monotonic()
         if live.at_end and live.cursor is None and now - self._said < EVERY:
             return
         self._said = now
         history = live.shown
-        died, failed, recovery_text = losses(look, history)
+        died, failed, recovery_text = losses(reading, history)
         self.losses.show_facts(died)
         self.power_facts.show_facts(failed)
         self.recovery.setText(recovery_text)
-        shown_look = look if live.cursor is None else history.look_at(round(live.cursor * 1000)) or look
-        self.there_head.set_note(clock(shown_look.time_ms)[:10])
-        self.there.show_facts(list(cursor_facts(shown_look, history)))
+        shown_reading = reading if live.cursor is None else history.look_at(round(live.cursor * 1000)) or reading
+        self.there_head.set_note(clock(shown_reading.time_ms)[:10])
+        self.there.show_facts(list(cursor_facts(shown_reading, history)))
         self._show_marks(history)
 
     def _show_marks(self, history: LiveHistory) -> None:
@@ -158,12 +158,12 @@ class LiveSide(QWidget):
         self.marks_head.set_note(tr("{n:,} in this minute", n=minute))
 
 
-def losses(look: Look, history: LiveHistory) -> tuple[list[Fact], list[Fact], str]:
+def losses(reading: PositionReading, history: LiveHistory) -> tuple[list[Fact], list[Fact], str]:
     """Return what the end of the process, and a power loss, would take; and where recovery would begin."""
-    gaps, each = gaps_of(look), history.unit_size()
-    if not look.lab:
+    gaps, each = gaps_of(reading), history.unit_size()
+    if not reading.lab:
         died = [Fact(tr("in the pool"), tr("unknown"), tr("no file shows a transient pool"), code=False)]
-        if not look.live:
+        if not reading.live:
             died = [Fact(tr("in the pool"), size(0), tr("no process has the store open"), "ok")]
         if gaps.flush is None:
             failed = [Fact(tr("not flushed"), tr("unknown"), tr("no file shows what has reached the disk"), code=False)]
@@ -171,7 +171,7 @@ def losses(look: Look, history: LiveHistory) -> tuple[list[Fact], list[Fact], st
             failed = [
                 Fact(tr("at most"), size(gaps.flush), _messages(gaps.flush, each), "warn" if gaps.flush else "ok")
             ]
-        point = look.position("checkpoint")
+        point = reading.position("checkpoint")
         recovery_text = (
             tr(
                 "Files do not show what has reached the disk; the checkpoint confirms everything up to {time}.",
@@ -185,7 +185,7 @@ def losses(look: Look, history: LiveHistory) -> tuple[list[Fact], list[Fact], st
     lost = pool + (gaps.flush or 0)
     died = [Fact(tr("in the pool"), size(pool), _messages(pool, each), "error" if pool else "ok")]
     failed = [Fact(tr("not flushed"), size(lost), _messages(lost, each), "error" if lost else "ok")]
-    return died, failed, _recovery_words(look)
+    return died, failed, _recovery_words(reading)
 
 
 def _messages(lost: int, each: float | None) -> str:
@@ -196,29 +196,30 @@ def _messages(lost: int, each: float | None) -> str:
     )
 
 
-def _recovery_words(look: Look) -> str:
-    point = look.position("checkpoint")
+def _recovery_words(reading: PositionReading) -> str:
+    point = reading.position("checkpoint")
     start = next(
-        (name for start_offset, end_offset, name in look.files if start_offset <= (point.offset or 0) < end_offset), ""
+        (name for start_offset, end_offset, name in reading.files if start_offset <= (point.offset or 0) < end_offset),
+        "",
     )
     if not start or not point.timestamp:
         return tr("Recovery would read the log from its first file on: no checkpoint confirms any of it.")
-    start_offset = next(start_offset for start_offset, _, name in look.files if name == start)
+    start_offset = next(start_offset for start_offset, _, name in reading.files if name == start)
     return tr(
         "Recovery would start in {file}, at {time} − 3 s, and read up to {size}.",
         file=start,
         time=clock(point.timestamp)[:8],
-        size=size((look.offset("wrote") or 0) - start_offset),
+        size=size((reading.offset("wrote") or 0) - start_offset),
     )
 
 
-def cursor_facts(look: Look, history: LiveHistory) -> Iterator[Fact]:
+def cursor_facts(reading: PositionReading, history: LiveHistory) -> Iterator[Fact]:
     """Values of one moment: wrote, the gaps, the last flush before it."""
     base = history.base or 0
-    speed = history.rate("wrote", look)
+    speed = history.rate("wrote", reading)
     note = "" if speed is None else f"+{size(max(0, speed))}/s"
-    yield Fact(tr("wrote"), size((look.offset("wrote") or 0) - base), note)
-    gaps = gaps_of(look)
+    yield Fact(tr("wrote"), size((reading.offset("wrote") or 0) - base), note)
+    gaps = gaps_of(reading)
     for name, value in (
         (tr("to commit"), gaps.commit),
         (tr("to flush"), gaps.flush),
@@ -228,17 +229,17 @@ def cursor_facts(look: Look, history: LiveHistory) -> Iterator[Fact]:
             yield Fact(name, tr("unknown"), code=False)
         else:
             yield Fact(name, size(value))
-    flush_ms, group = history.took.at(look.time_ms / 1000), history.group.at(look.time_ms / 1000)
+    flush_ms, group = history.took.at(reading.time_ms / 1000), history.group.at(reading.time_ms / 1000)
     if flush_ms is not None and group is not None:
         times = history.took.times
-        number = max(0, int(times.searchsorted(look.time_ms / 1000, "right")) - 1)
-        time_before = span(look.time_ms - round(float(times[number]) * 1000))
+        number = max(0, int(times.searchsorted(reading.time_ms / 1000, "right")) - 1)
+        time_before = span(reading.time_ms - round(float(times[number]) * 1000))
         yield Fact(
             tr("last flush"), f"{flush_ms:,.1f} ms", tr("{size}, {span} before", size=size(group), span=time_before)
         )
-    rate = history.puts.at(look.time_ms / 1000)
+    rate = history.puts.at(reading.time_ms / 1000)
     if rate is not None:
-        name = tr("put") if look.lab else tr("dispatched")
+        name = tr("put") if reading.lab else tr("dispatched")
         yield Fact(name, tr("{n:,.0f} messages/s", n=rate), code=False)
 
 
@@ -286,7 +287,7 @@ def export_samples(pane: Pane, live: LivePositions, path: Path) -> None:
 
 
 def write_samples(path: Path, samples: Held) -> int:
-    """Each look as a record of :data:`viewer.positions.live_side.FIELDS`; gives their number."""
+    """Each reading as a record of :data:`viewer.positions.live_side.FIELDS`; gives their number."""
     text, count = io.StringIO(), 0
     lines = path.suffix.lower() in (".jsonl", ".json")
     writer = csv.DictWriter(text, FIELDS)
@@ -314,7 +315,7 @@ FIELDS = (
     "flush_ms",
 )
 """``at`` is ms since 1970; positions, gaps and ``flush_bytes`` are bytes, ``write_rate`` bytes and ``put_rate``
-messages a second; ``flush_ms`` is the longest of the flushes since the look before. None (empty) is not known.
+messages a second; ``flush_ms`` is the longest of the flushes since the reading before. None (empty) is not known.
 """
 
 
@@ -342,7 +343,7 @@ def _copy(series: PeakSeries) -> tuple[Floats, Floats]:
 
 
 def sample_records(samples: Held) -> Iterator[dict[str, int | float | None]]:
-    """A record of :data:`FIELDS` for each look, oldest first."""
+    """A record of :data:`FIELDS` for each reading, oldest first."""
     seconds = samples.rows[:, 0] / 1000
     values = {name: _at(times, series_values, seconds) for name, (times, series_values) in samples.series.items()}
     edges = np.searchsorted(samples.took[0], seconds, "right")

@@ -1,6 +1,6 @@
 """Positions of a store on disk: the ruler, the same over time, what lags behind, and what the next start would do.
 
-A store at rest is drawn by its store times; where somebody writes it, ten looks a second are drawn over time, with
+A store at rest is drawn by its store times; where somebody writes it, ten readings a second are drawn over time, with
 what would be lost, marks, a slider, recording and replay.
 A position that files cannot tell is listed with the reason and never drawn as something else.
 """
@@ -29,7 +29,7 @@ from viewer.pane.position_facts import (
     TIME_FLAGS,
     PositionRow,
     gap_list,
-    look,
+    read_positions,
     ruler_view,
     slaves_of,
 )
@@ -40,7 +40,7 @@ from viewer.positions.positions_model import PositionsModel, row_words
 from viewer.runtime import places
 from viewer.runtime.lab_session import lab_of
 from viewer.runtime.places import Place
-from viewer.runtime.position_look import Look
+from viewer.runtime.position_reading import PositionReading
 from viewer.runtime.recovery_plan import RecoveryJob, recovery_of
 from viewer.runtime.store_session import StoreSession
 from viewer.widgets.basics import Chip, Hairline, Label, Link, PaneHead, Paper
@@ -111,7 +111,7 @@ class PositionsPane(Pane):
         self.over_time = LivePositions(self.plot, self.gaps, self)
         self.over_time.changed.connect(self._show_live)
         self.over_time.loaded.connect(self._draw_all)
-        self.over_time.said.connect(self.statusMessage)
+        self.over_time.statusText.connect(self.statusMessage)
         self._live_parts = (self.over_time.below, self.over_time.bar)
         plots_paper = Paper()
         box = QVBoxLayout(plots_paper)
@@ -177,7 +177,7 @@ class PositionsPane(Pane):
     def set_session(self, session: StoreSession | None) -> None:
         """Show another store, or none."""
         if self.session is not None:
-            self.session.tail.looked.disconnect(self._looked)
+            self.session.tail.sampled.disconnect(self._on_reading)
         super().set_session(session)
         self.over_time.set_session(session)
         if self.model.live:
@@ -197,14 +197,14 @@ class PositionsPane(Pane):
         self._show_plan()
         if session is None:
             return
-        session.tail.looked.connect(self._looked)
+        session.tail.sampled.connect(self._on_reading)
         session.findingsChanged.connect(self._found)
         self._plan = recovery_of(session)
         self._plan.changed.connect(self._plan_changed)
         self.now.copier = command_copier(self.now, session.command_line)
         self.now.set_state(State("loading", tr("Looking at the positions")))
         self._show_plan()
-        self._look()
+        self._read()
 
     def show_place(self, place: Place) -> None:
         """The checkpoint's fields are rows of the list."""
@@ -214,9 +214,9 @@ class PositionsPane(Pane):
                 self.now.go_to(index)
 
     def refresh(self) -> None:
-        """The store has grown: one more look, when somebody looks."""
+        """The store has grown: take one more reading if the view is visible."""
         if self.model.grow(visible=self.isVisible()):
-            self._look()
+            self._read()
 
     def retheme(self) -> None:
         """Colours, fonts or zoom changed."""
@@ -272,25 +272,25 @@ class PositionsPane(Pane):
 
     # ---- looking -----------------------------------------------------------------------------------------------------
 
-    def _look(self) -> None:
+    def _read(self) -> None:
         session = self.session
-        if session is None or not self.model.begin_look():
+        if session is None or not self.model.begin_reading():
             return
 
-        def done(latest: Look) -> None:
+        def done(latest: PositionReading) -> None:
             if session is self.session:
-                self.model.end_look()
-                self._show_look(latest)
+                self.model.end_reading()
+                self._show_reading(latest)
 
         def failed(error: Exception) -> None:
             if session is self.session:
-                self.model.end_look()
+                self.model.end_reading()
                 self.now.set_state(State("error", str(error)))
 
-        session.jobs.read(lambda: look(session.snapshot, round(time.time() * 1000)), done, failed)
+        session.jobs.read(lambda: read_positions(session.snapshot, round(time.time() * 1000)), done, failed)
 
-    def _looked(self, latest: Look) -> None:
-        """Keep a look that came, and draw it if the view is visible."""
+    def _on_reading(self, latest: PositionReading) -> None:
+        """Keep a reading that came, and draw it if the view is visible."""
         session = self.session
         if session is None:
             return
@@ -301,7 +301,7 @@ class PositionsPane(Pane):
             self.over_time.show(spread=True)
             self._ask_slaves(session, latest)
 
-    def _ask_slaves(self, session: StoreSession, latest: Look) -> None:
+    def _ask_slaves(self, session: StoreSession, latest: PositionReading) -> None:
         """Ask the broker that writes the log which slaves follow it, once a second."""
         wrote = self.model.begin_slaves(latest, time.monotonic())
         if wrote is None:
@@ -316,12 +316,12 @@ class PositionsPane(Pane):
 
         session.jobs.read(lambda: slaves_of(session.snapshot, wrote), done, failed)
 
-    def _show_live(self, latest: Look) -> None:
+    def _show_live(self, latest: PositionReading) -> None:
         """Show the facts beside the plots for the time that these show."""
         self._go_live()
         if self.isVisible():
-            self._show_look(latest)
-            self.beside.show_look(latest, self.over_time)
+            self._show_reading(latest)
+            self.beside.show_reading(latest, self.over_time)
 
     def _go_live(self) -> None:
         """The plots of flushes or rates, the slider and the marks stand there from now on."""
@@ -335,7 +335,7 @@ class PositionsPane(Pane):
         for part in (*self._live_parts, self.beside):
             part.setVisible(self.model.live)
 
-    def _show_look(self, latest: Look) -> None:
+    def _show_reading(self, latest: PositionReading) -> None:
         is_first = self.model.take(latest, self.over_time.shown)
         listed = self.model.rows
         if not renew_rows(self.now, listed, lambda row: row.key, ("offset",)):
@@ -379,7 +379,7 @@ class PositionsPane(Pane):
             self._draw()
 
     def _draw(self) -> None:
-        latest = self.model.look
+        latest = self.model.reading
         if latest is None:
             return
         plan = self._plan.plan if self._plan is not None and not self.model.live else None
@@ -453,7 +453,7 @@ def _behind(row: PositionRow) -> str:
 
 def _record(row: PositionRow) -> dict[str, object]:
     document: dict[str, object] = {"position": row.key, "offset": row.offset}
-    return document | ({"why": row.why} if row.offset is None else {"how": row.how})
+    return document | ({"why": row.why} if row.offset is None else {"how": row.source})
 
 
 def _command(_one: PositionRow) -> list[str]:
@@ -493,7 +493,7 @@ def renew_rows(
 MIB = 1 << 20
 
 
-def draw_positions(plot: LivePlot, latest: Look) -> None:
+def draw_positions(plot: LivePlot, latest: PositionReading) -> None:
     """The end of the log over store time."""
     minimum = latest.positions.min.offset or 0
     if len(latest.heads) < 2:
@@ -516,7 +516,7 @@ def draw_positions(plot: LivePlot, latest: Look) -> None:
     plot.show_curves([heads], _marks(latest, minimum), times=True)
 
 
-def with_breaks(latest: Look) -> list[tuple[float, float]]:
+def with_breaks(latest: PositionReading) -> list[tuple[float, float]]:
     """Return the heads of the files as (ms, offset), with a NaN point where a file between two of them has none."""
     head_offsets = [offset for _, offset in latest.heads]
     points: list[tuple[float, float]] = []
@@ -530,7 +530,7 @@ def with_breaks(latest: Look) -> list[tuple[float, float]]:
     return points
 
 
-def _marks(latest: Look, minimum: int) -> list[Line]:
+def _marks(latest: PositionReading, minimum: int) -> list[Line]:
     """Checkpoint times upright, what is built from the log across where it is not at the end."""
     positions = latest.positions
     lines = []
@@ -547,7 +547,7 @@ def _marks(latest: Look, minimum: int) -> list[Line]:
     return lines
 
 
-def draw_gaps(plot: LivePlot, latest: Look) -> None:
+def draw_gaps(plot: LivePlot, latest: PositionReading) -> None:
     """What lags behind the end of the log, one bar each."""
     gaps = gap_list(latest)
     if not gaps:

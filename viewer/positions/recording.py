@@ -1,4 +1,4 @@
-"""A recording of positions: JSON lines, a head and then one line a look, so that a file that was cut off still opens.
+"""A recording of positions as JSON lines: a head, then one line a reading. A truncated file still opens.
 
 ``{"type": "recording", "version": 1, "store": …, "begun": ms, "positions": [names], "how": {…}, "why": {…}}`` first;
 then ``{"at": ms, "units": n, "offsets": [nine numbers or null], "files": [[start, end, name]], "flushes": [[at, to,
@@ -16,7 +16,7 @@ from typing import Any
 from engine.errors import StoreError
 from engine.inspection.positions import Position, Positions
 from engine.sentences import sentence
-from viewer.runtime.position_look import KEYS, Flush, Look, Service
+from viewer.runtime.position_reading import KEYS, Flush, PositionReading, Service
 from viewer.runtime.recorded_lines import RecordedLines, object_of
 
 VERSION = 1
@@ -27,39 +27,39 @@ class NoRecording(StoreError):
     """The file is no recording of positions, or one that cannot be read here."""
 
 
-def head_line(store: str, look: Look) -> str:
-    """The first line of a recording that begins with ``look``."""
-    positions = {key: look.position(key) for key in KEYS}
+def head_line(store: str, reading: PositionReading) -> str:
+    """Return the first line of a recording whose first reading is ``reading``."""
+    positions = {key: reading.position(key) for key in KEYS}
     head = {
         "type": "recording",
         "version": VERSION,
         "store": store,
-        "begun": look.time_ms,
+        "begun": reading.time_ms,
         "positions": list(KEYS),
-        "how": {key: position.how for key, position in positions.items() if position.how},
+        "how": {key: position.source for key, position in positions.items() if position.source},
         "why": {key: position.why for key, position in positions.items() if position.why},
     }
     return json.dumps(head, ensure_ascii=False) + "\n"
 
 
-def look_line(look: Look, previous: Look | None) -> str:
-    """One look as a line; ``previous`` is the look of the line in front of it."""
-    line: dict[str, Any] = {"at": look.time_ms, "units": look.units, "offsets": list(look.offsets())}
-    if previous is None or previous.files != look.files:
-        line["files"] = [list(file) for file in look.files]
-    if look.flushes:
-        line["flushes"] = [[f.time_ms, f.to_offset, f.bytes, f.took_ms, f.waiters] for f in look.flushes]
-    if look.statuses and (previous is None or previous.statuses != look.statuses):
-        line["statuses"] = dict(look.statuses)
-    paused = sorted(name for name, service in look.services.items() if service.paused)
+def reading_line(reading: PositionReading, previous: PositionReading | None) -> str:
+    """Return one reading as a line; ``previous`` is the reading of the previous line."""
+    line: dict[str, Any] = {"at": reading.time_ms, "units": reading.units, "offsets": list(reading.offsets())}
+    if previous is None or previous.files != reading.files:
+        line["files"] = [list(file) for file in reading.files]
+    if reading.flushes:
+        line["flushes"] = [[f.time_ms, f.to_offset, f.bytes, f.took_ms, f.waiters] for f in reading.flushes]
+    if reading.statuses and (previous is None or previous.statuses != reading.statuses):
+        line["statuses"] = dict(reading.statuses)
+    paused = sorted(name for name, service in reading.services.items() if service.paused)
     if paused:
         line["paused"] = paused
-    line |= {"live": look.live, "lab": look.lab, "checkpoint": look.position("checkpoint").timestamp}
+    line |= {"live": reading.live, "lab": reading.lab, "checkpoint": reading.position("checkpoint").timestamp}
     return json.dumps(line, ensure_ascii=False) + "\n"
 
 
-def read_recording(path: Path) -> tuple[str, list[Look]]:
-    """(path of the store, looks) of a recording; a last line that was cut off is left out.
+def read_recording(path: Path) -> tuple[str, list[PositionReading]]:
+    """Return path of the store and readings of a recording. A truncated last line is left out.
 
     Raises :class:`NoRecording` with what was found instead, ``OSError`` as it comes.
     """
@@ -74,13 +74,13 @@ def read_recording(path: Path) -> tuple[str, list[Look]]:
                 ),
                 file=str(path),
             )
-        looks = list(_looks(head, lines))
-    if not looks:
-        raise NoRecording(sentence("the recording holds no look"), file=str(path))
-    return str(head.get("store", "")), looks
+        readings = list(_readings(head, lines))
+    if not readings:
+        raise NoRecording(sentence("the recording holds no reading"), file=str(path))
+    return str(head.get("store", "")), readings
 
 
-def _looks(head: dict[str, Any], lines: Iterable[str]) -> Iterator[Look]:
+def _readings(head: dict[str, Any], lines: Iterable[str]) -> Iterator[PositionReading]:
     files: tuple[tuple[int, int, str], ...] = ()
     how, why = head.get("how") or {}, head.get("why") or {}
     statuses: dict[str, int] = {}
@@ -96,7 +96,7 @@ def _looks(head: dict[str, Any], lines: Iterable[str]) -> Iterator[Look]:
             time = line.get("checkpoint")
             point = Position(
                 positions_by_key["checkpoint"].offset,
-                positions_by_key["checkpoint"].how,
+                positions_by_key["checkpoint"].source,
                 positions_by_key["checkpoint"].why,
                 time,
             )
@@ -109,7 +109,7 @@ def _looks(head: dict[str, Any], lines: Iterable[str]) -> Iterator[Look]:
                 Flush(int(a), int(t), int(b), float(ms), int(w)) for a, t, b, ms, w in line.get("flushes", ())
             )
             services = {str(name): Service(True) for name in line.get("paused", ())}
-            yield Look(
+            yield PositionReading(
                 positions,
                 files,
                 (),
@@ -132,17 +132,17 @@ def _position(key: str, offset: int | None, how: dict[str, str], why: dict[str, 
 
 
 class Recorder(RecordedLines):
-    """Writes looks to a file as they come; lines are kept until :meth:`write`."""
+    """Writes readings to a file. Lines stay in memory until :meth:`write`."""
 
     def __init__(self, path: Path, store: str) -> None:
         super().__init__(path)
         self._store = store
-        self._before: Look | None = None
+        self._before: PositionReading | None = None
 
-    def add(self, look: Look) -> None:
-        """Write one look."""
+    def add(self, reading: PositionReading) -> None:
+        """Write one reading."""
         if self._before is None:
-            self.keep(head_line(self._store, look))
-        self.keep(look_line(look, self._before))
-        self._before = look
+            self.keep(head_line(self._store, reading))
+        self.keep(reading_line(reading, self._before))
+        self._before = reading
         self.count += 1

@@ -1,4 +1,4 @@
-"""Which time the live plots show: the newest looks, an earlier time, or a recording; and the cursor in it. No Qt."""
+"""Which time the live plots show: the newest readings, an earlier time, or a recording; and the cursor in it. No Qt."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 from viewer.look.assets import tr
 from viewer.look.formats import clock, span
-from viewer.pane.live_plots import Range, shown_look
+from viewer.pane.live_plots import Range, shown_reading
 from viewer.runtime.live_history import LiveHistory
-from viewer.runtime.position_look import Look
+from viewer.runtime.position_reading import PositionReading
 
 SPAN = 60.0
 """Seconds that are shown at first."""
@@ -22,7 +22,7 @@ class ShownTime:
     """Times are in s since the epoch. Looks are added to ``history`` all the while, whatever is shown."""
 
     history: LiveHistory = field(default_factory=LiveHistory)
-    """The looks at the open store."""
+    """The readings at the open store."""
     cursor: float | None = None
     playing: bool = False
     recording_name: str = ""
@@ -30,12 +30,12 @@ class ShownTime:
     _recording: LiveHistory | None = None
     _span: float = SPAN
     _end: float | None = None
-    """The right edge. None while it follows the newest look."""
+    """The right edge. None while it follows the newest reading."""
     _pinned: bool = False
     """True if the cursor stays where it is."""
 
     def open(self, history: LiveHistory) -> None:
-        """Show the newest looks at another store."""
+        """Show the newest readings at another store."""
         self.history, self._recording, self.recording_name = history, None, ""
         self._end = self.cursor = None
         self._pinned = self.playing = False
@@ -50,7 +50,7 @@ class ShownTime:
 
     @property
     def at_end(self) -> bool:
-        """True while the newest look at the store is shown."""
+        """True while the newest reading of the store is shown."""
         return self._end is None and self._recording is None
 
     @property
@@ -67,9 +67,9 @@ class ShownTime:
         """Return the time that is drawn."""
         return Range(self._end if self._end is not None else self._held[1], self._span, self.cursor)
 
-    def look(self) -> Look | None:
-        """Return the look at the right edge. None before the first one."""
-        return shown_look(self.shown, self.range(), live=self.at_end)
+    def reading(self) -> PositionReading | None:
+        """Return the reading at the right edge. None before the first one."""
+        return shown_reading(self.shown, self.range(), live=self.at_end)
 
     def clock(self) -> str:
         """Return the time of the right edge."""
@@ -93,7 +93,7 @@ class ShownTime:
             self._end = None
 
     def go_live(self) -> None:
-        """Show the newest look at the store again, out of a recording too."""
+        """Show the newest reading of the store again, out of a recording too."""
         self._recording, self.recording_name, self._end, self.playing = None, "", None, False
 
     def go_to(self, time_ms: int) -> None:

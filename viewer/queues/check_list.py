@@ -51,7 +51,7 @@ class CheckList(Button):
     def open_list(self) -> None:
         """Open the list below the button."""
         self._popup = _Popup(self, self._all, self._keys)
-        self._popup.taken.connect(self._take)
+        self._popup.itemsChosen.connect(self._take)
         self._popup.open_below(self)
 
     def _take(self, keys: object) -> None:
@@ -99,7 +99,7 @@ class CheckList(Button):
 class _Popup(QFrame):
     """The list itself: a field to narrow it where it is long, and the rows with their boxes."""
 
-    taken = Signal(object)
+    itemsChosen = Signal(object)
 
     def __init__(self, parent: QWidget, items: Sequence[tuple[object, str]], keys: Sequence[object]) -> None:
         super().__init__(parent, Qt.WindowType.Popup)
@@ -146,21 +146,21 @@ class _Popup(QFrame):
     def _clicked(self, item: QListWidgetItem) -> None:
         now = self._checked()
         if now == self._before:  # the row was clicked, not its box
-            self.taken.emit([item.data(Qt.ItemDataRole.UserRole)])
+            self.itemsChosen.emit([item.data(Qt.ItemDataRole.UserRole)])
             self.close()
             return
         self._before = now
-        self.taken.emit(now)
+        self.itemsChosen.emit(now)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         item = self._list.currentItem()
         if event.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter} and item is not None:
-            self.taken.emit([item.data(Qt.ItemDataRole.UserRole)])
+            self.itemsChosen.emit([item.data(Qt.ItemDataRole.UserRole)])
             self.close()
         elif event.key() == Qt.Key.Key_Space and item is not None:
             checked = item.checkState() == Qt.CheckState.Checked
             item.setCheckState(Qt.CheckState.Unchecked if checked else Qt.CheckState.Checked)
             self._before = self._checked()
-            self.taken.emit(self._before)
+            self.itemsChosen.emit(self._before)
         else:
             super().keyPressEvent(event)

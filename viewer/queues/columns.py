@@ -1,4 +1,4 @@
-"""Columns and looks of the table of queue entries; no Qt."""
+"""Columns and row styles of the table of queue entries. No Qt."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ VERDICTS = {  # verdict or state: shape, words
     "unread": ("unread", words("unit cannot be read")),
 }
 ToUnit = Callable[[int], object]
-"""Makes the place of a unit in the log."""
+"""Function that returns the place of a unit in the log."""
 
 
 def state_of(row: EntryRow) -> str:
@@ -48,7 +48,7 @@ def state_of(row: EntryRow) -> str:
 def queue_kind(
     to_unit: ToUnit, *, several: bool = False, ext: bool = False, batch: bool = False, delay: bool = False
 ) -> RecordKind:
-    """The table of entries; columns that no chosen queue fills are left out."""
+    """Return the columns of the entries table, without those that are empty for all chosen queues."""
 
     def unit_of(row: QueueRow) -> object | None:
         return to_unit(row.physical_offset) if isinstance(row, EntryRow) and row.state == "entry" else None
@@ -67,14 +67,18 @@ def queue_kind(
         number_column("queueOffset", words("Queue offset"), 96),
         number_column("physicalOffset", words("Physical offset"), 118, jump=unit_of, elide="never"),
         number_column(
-            "size", words("Size"), 60, elide="never", tone=lambda row: "error" if _is(row, "wrongSize") else "text2"
+            "size",
+            words("Size"),
+            60,
+            elide="never",
+            tone=lambda row: "error" if _has_verdict(row, "wrongSize") else "text2",
         ),
         number_column(
             "tagsCode",
             words("Tag code"),
             206 if ext else 140 if delay else 112,
             elide="never",
-            tone=lambda row: "error" if _is(row, "wrongTag") else "text2",
+            tone=lambda row: "error" if _has_verdict(row, "wrongTag") else "text2",
         ),
         text_column("tags", words("Tag"), 70, elide="middle"),
         chip_column("verdict", words("Verdict"), 98, _chip),
@@ -82,8 +86,8 @@ def queue_kind(
             "keys",
             words("Key of the unit, or what is wrong"),
             64,
-            _key_or_what,
-            _what,
+            _key_or_difference,
+            _difference,
             tone=lambda row: "error" if isinstance(row, EntryRow) and state_of(row) in PROBLEMS else "text",
             filterable=False,
         ),
@@ -173,12 +177,12 @@ def what_words(row: EntryRow) -> str:
     """Return what is wrong with an entry in the language of the window, "" if nothing is."""
     text = row.what
     if state_of(row) == "unread" and isinstance(text, Sentence) and "place" in text.params:
-        name = PurePath(text.params["place"]).name  # the folder is the store's; the reason needs the room
+        name = PurePath(text.params["place"]).name  # the folder is the store's; leave the space to the reason
         text = sentence("{place}: {what}", place=name, what=text.params["what"])
     return engine_words(text)
 
 
-def _is(row: QueueRow, verdict: str) -> bool:
+def _has_verdict(row: QueueRow, verdict: str) -> bool:
     return isinstance(row, EntryRow) and row.verdict == verdict
 
 
@@ -189,14 +193,14 @@ def _chip(row: QueueRow) -> Chip | None:
     return Chip(shape) if shape == "ok" else Chip(shape, tr(label))
 
 
-def _key_or_what(row: QueueRow) -> str:
+def _key_or_difference(row: QueueRow) -> str:
     if isinstance(row, EndRow):
         return ""
     return what_words(row) or row.keys
 
 
-def _what(row: QueueRow) -> str | None:
-    return _key_or_what(row) or None
+def _difference(row: QueueRow) -> str | None:
+    return _key_or_difference(row) or None
 
 
 def _groups(row: QueueRow) -> str:

@@ -112,7 +112,7 @@ class QueuesPane(Pane):
         self.picture.statusText.connect(self.statusMessage)
         self.side.entryRequested.connect(self.go_to_entry)
         self.side.placeRequested.connect(self.placeRequested)
-        self.side.goOn.connect(self._count_more)
+        self.side.continueRequested.connect(self._count_more)
         self._counter.changed.connect(self._counted)
         self._counter.statusText.connect(self.statusMessage)
 
@@ -427,7 +427,7 @@ class QueuesPane(Pane):
         if key == self.model.current:
             self._show_counts(key)
             self.picture.show_queue(self.model.facts[key], self._counter.of(key))
-            self.statusGrew.emit(self.status())
+            self.statusUpdated.emit(self.status())
 
     def _show_counts(self, key: QueueKey) -> None:
         counts = self._counter.of(key)

@@ -100,14 +100,15 @@ def _age_tone(mark: GroupProgress) -> str:
 
 
 class QueueSide(QWidget):
-    """``placeRequested(place)`` for links, ``entryRequested(queue offset)`` for a group's next entry, ``goOn()``:
+    """The panel beside the entries: the selected entry, and the groups of the queue.
 
-    count on.
+    Emits ``placeRequested(place)`` for links, ``entryRequested(queue offset)`` for a group's next entry,
+    ``continueRequested()`` to go on counting.
     """
 
     placeRequested = Signal(object)
     entryRequested = Signal(object)
-    goOn = Signal()
+    continueRequested = Signal()
 
     def __init__(self) -> None:
         super().__init__()
@@ -119,7 +120,7 @@ class QueueSide(QWidget):
         self._verdicts = QVBoxLayout()
         self._verdicts.setSpacing(px(4))
         self._go_on = Link(tr("Go on"))
-        self._go_on.clicked.connect(self.goOn)
+        self._go_on.clicked.connect(self.continueRequested)
         self._group_head = PaneHead(tr("Groups"))
         self.groups = RecordView("queue.groups", group_kind())
         self.groups.setAccessibleName(tr("Groups that read this queue"))

@@ -294,7 +294,7 @@ def _bytes(store: StoreSnapshot, finding: Finding, mask: Masking) -> str:
             finding_bytes.read(finding_bytes.start, size), finding_bytes.start, marked=marked, hidden=hidden
         )
     except (StoreError, OSError) as error:
-        return mask.words(str(error))
+        return mask.words(engine_words(str(error)))
 
 
 def _covered(fields: Sequence[HexField], size: int) -> frozenset[int]:
@@ -332,7 +332,7 @@ def _positions(store: StoreSnapshot, mask: Masking) -> Section:
         for name in ("min", "wrote", "committed", "flushed", "confirm", "dispatched", "queue_max", "index_end")
     } | store_positions.checkpoint
     rows = tuple(
-        (tr(NAMES.get(name, name)), position.offset, mask.words(engine_words(position.how or position.why or "")))
+        (tr(NAMES.get(name, name)), position.offset, mask.words(engine_words(position.source or position.why or "")))
         for name, position in by_name.items()
     )
     heads = (tr("Position"), tr("Offset"), tr("How it is known, or why not"))
@@ -350,7 +350,7 @@ def _groups(store: StoreSnapshot, mask: Masking) -> Section | None:
     try:
         rows = order(read_groups(store).rows)
     except StoreError as error:
-        return Section("groups", tr("Consumer groups"), (Part(sentences=(str(error),)),))
+        return Section("groups", tr("Consumer groups"), (Part(sentences=(engine_words(str(error)),)),))
     if not rows:
         return None
     shown = tuple(
@@ -396,7 +396,7 @@ def _bookmark(store: StoreSnapshot, bookmark: Bookmark, mask: Masking) -> Part:
             hidden = _covered(fields, length) if mask.any else frozenset[int]()
             listing = "" if len(hidden) == length else hex_listing(data, bookmark.offset, hidden=hidden)
         except (StoreError, OSError) as error:
-            sentences.append(str(error))
+            sentences.append(engine_words(str(error)))
     return Part(HIDDEN if mask.any else bookmark.name, tuple(sentences), listing=listing, kind=bookmark.kind)
 
 

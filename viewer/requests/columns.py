@@ -9,6 +9,7 @@ from engine.remoting.exchanges import SENDS, SHORT_FIELD_SENDS, request_record
 from engine.remoting.frame import Command, release_of
 from engine.remoting.frame_parts import EXTRA
 from viewer.look.assets import tr, tr_plural, words
+from viewer.look.engine_words import engine_words
 from viewer.look.formats import number
 from viewer.requests.fields import term_of
 from viewer.requests.request_log import (
@@ -92,7 +93,7 @@ def ms_text(row: ShownRow) -> str:
 def _look(row: ShownRow) -> RowLook | None:
     exchange = row.exchange
     if exchange.broken:
-        return RowLook("error", words=tr("No frame: {reason}", reason=exchange.request.reason))
+        return RowLook("error", words=tr("No frame: {reason}", reason=engine_words(exchange.request.reason)))
     return RowLook("warn") if is_trouble(exchange) else None
 
 
@@ -338,7 +339,7 @@ def field_rows(row: ShownRow) -> list[FieldRow]:
     exchange = row.exchange
     if exchange.broken:
         return [
-            FieldRow(tr("No frame"), exchange.request.reason, head=True),
+            FieldRow(tr("No frame"), engine_words(exchange.request.reason), head=True),
             FieldRow(tr("Bytes"), number(len(exchange.request.data))),
         ]
     if isinstance(row, Frame):
@@ -460,11 +461,11 @@ def filter_entries(log: RequestLog) -> list[FilterEntry]:
     """Return connections, codes, responses, held pulls and broken frames, each as a filter."""
     rows = [FilterEntry("head", tr("Connections"), len(log.clients), "")]
     for client in list(log.clients.values())[:200]:
-        talker = client.talker
-        groups = ", ".join(dict.fromkeys((*talker.producers, *talker.consumers)))
-        label = groups or talker.client_id or client.peer or client.server
-        language = f"{talker.language} {release_of(talker.version)}" if talker.language else ""
-        tip = " · ".join(part for part in (client.peer, talker.client_id, language) if part)
+        heartbeats = client.heartbeats
+        groups = ", ".join(dict.fromkeys((*heartbeats.producers, *heartbeats.consumers)))
+        label = groups or heartbeats.client_id or client.peer or client.server
+        language = f"{heartbeats.language} {release_of(heartbeats.version)}" if heartbeats.language else ""
+        tip = " · ".join(part for part in (client.peer, heartbeats.client_id, language) if part)
         mark = "warn" if client.not_ok else "" if client.open else "out"
         rows.append(
             FilterEntry(

@@ -111,9 +111,9 @@ class LogSource:
 
 
 class RequestsPane(Pane):
-    """View of requests. ``watch`` is set after construction; ``recordAsked()`` asks for the lab's server."""
+    """View of requests. ``watch`` is set after construction; ``recordRequested()`` asks for the lab's server."""
 
-    recordAsked = Signal()
+    recordRequested = Signal()
 
     wants_tree = False
 
@@ -131,7 +131,7 @@ class RequestsPane(Pane):
 
     def _build(self) -> None:
         self.strip = RateStrip()
-        self.strip.chose.connect(self._go_to_second)
+        self.strip.chosen.connect(self._go_to_second)
         self.table = RecordView("requests.table", EXCHANGES)
         self.table.setAccessibleName(tr("Requests"))
         self.table.rowChosen.connect(self._row_chosen)
@@ -239,7 +239,7 @@ class RequestsPane(Pane):
         """Set the source of this window's requests; called once."""
         self.watch, self._log = watch, watch.log
         watch.changed.connect(self._show)
-        watch.came.connect(self._on_rows)
+        watch.rowsChanged.connect(self._on_rows)
         self.filter.setText(watch.text)
         self._show()
 
@@ -255,7 +255,7 @@ class RequestsPane(Pane):
             return
         if place.name == REQUESTS_LIVE:
             if self.watch.feed is None:
-                self.recordAsked.emit()
+                self.recordRequested.emit()
         elif place.name and place.name != self.watch.source_status.name:
             self.watch.open_file(Path(place.name))
         if place.part:
@@ -341,9 +341,9 @@ class RequestsPane(Pane):
             return
         if self.watch.running:
             self.watch.end()
-            self.did.emit("requests.end", tr("Stop recording requests"), {}, "")
+            self.operationDone.emit("requests.end", tr("Stop recording requests"), {}, "")
         else:
-            self.recordAsked.emit()
+            self.recordRequested.emit()
 
     def pause_now(self) -> None:
         """Pause fetching, or continue."""
@@ -363,7 +363,7 @@ class RequestsPane(Pane):
         """Show the requests of a file."""
         if self.watch is not None:
             self.watch.open_file(path)
-            self.did.emit("requests.open", tr("Open requests"), {"path": str(path)}, "")
+            self.operationDone.emit("requests.open", tr("Open requests"), {"path": str(path)}, "")
             self.placeMoved.emit(Place("requests", name=str(path)))
 
     def ask_export(self) -> None:
@@ -438,7 +438,7 @@ class RequestsPane(Pane):
             )
 
         line = f"storescope replay RECORDING --store '{folder}'"
-        self.did.emit("requests.replay", tr("Replay requests"), {"path": str(folder)}, line)
+        self.operationDone.emit("requests.replay", tr("Replay requests"), {"path": str(folder)}, line)
         self.watch.replay(folder, on_result)
 
     # ---- filter ------------------------------------------------------------------------------------------------------
@@ -627,7 +627,7 @@ class RequestsPane(Pane):
             self._show_filters()
         self.strip.show_seconds(log.seconds, live=source_status.kind == "live")
         self.table.set_state(self._state())
-        self.statusGrew.emit(status_words(log, source_status))
+        self.statusUpdated.emit(status_words(log, source_status))
 
     def _show_filters(self) -> None:
         rows = filter_entries(self._log) if self._log.total else []

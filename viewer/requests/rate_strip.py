@@ -23,9 +23,9 @@ MAX_SECONDS = 3 * MINUTE
 
 
 class RateStrip(Canvas):
-    """Emits ``chose(ms)`` when the user clicks: the second at that place."""
+    """Emits ``chosen(ms)`` when the user clicks: the second at that place."""
 
-    chose = Signal(object)
+    chosen = Signal(object)
 
     def __init__(self) -> None:
         super().__init__("requests.line", tr("Requests a second"), HEIGHT, Qt.FocusPolicy.NoFocus)
@@ -34,11 +34,11 @@ class RateStrip(Canvas):
     def show_seconds(self, seconds: Sequence[Second], *, live: bool) -> None:
         """Show these seconds, the newest right; a second without requests between others is a gap."""
         shown = list(seconds)
-        if shown and shown[-1].at - shown[0].at < MAX_SECONDS:
-            first_second, by_second = shown[0].at, {second.at: second for second in shown}
+        if shown and shown[-1].second - shown[0].second < MAX_SECONDS:
+            first_second, by_second = shown[0].second, {second.second: second for second in shown}
             shown = [
                 by_second.get(second_number) or Second(second_number)
-                for second_number in range(first_second, shown[-1].at + 1)
+                for second_number in range(first_second, shown[-1].second + 1)
             ]
         if live and len(shown) > 1:
             del shown[-1]  # the newest second is not over
@@ -62,13 +62,13 @@ class RateStrip(Canvas):
         parts = [f"{count:,} {tr(name)}" for count, name in zip(second.counts, NAMES, strict=True) if count]
         if second.not_ok:
             parts.append(tr("{n:,} not 0", n=second.not_ok))
-        return f"{clock(second.at * 1000)}: {', '.join(parts) or tr('no requests')}"
+        return f"{clock(second.second * 1000)}: {', '.join(parts) or tr('no requests')}"
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         """Go to the rows of that second."""
         second = self.second_at(event.position())
         if second is not None:
-            self.chose.emit(second.at * 1000)
+            self.chosen.emit(second.second * 1000)
 
     def paintEvent(self, _event: QPaintEvent) -> None:
         p = QPainter(self)
@@ -93,10 +93,10 @@ class RateStrip(Canvas):
         p.setFont(mono(11))
         p.setPen(C("text3"))
         line = QRectF(px(SIDE), top + bars_height + 2, self.width() - 2 * px(SIDE), px(16))
-        p.drawText(line, Qt.AlignmentFlag.AlignLeft, clock(self._seconds[0].at * 1000)[:8])
+        p.drawText(line, Qt.AlignmentFlag.AlignLeft, clock(self._seconds[0].second * 1000)[:8])
         time_box = QRectF(px(SIDE), line.top(), len(self._seconds) * bar_width, line.height())
         if time_box.width() > px(160):
-            p.drawText(time_box, Qt.AlignmentFlag.AlignRight, clock(self._seconds[-1].at * 1000)[:8])
+            p.drawText(time_box, Qt.AlignmentFlag.AlignRight, clock(self._seconds[-1].second * 1000)[:8])
         p.drawText(
             QRectF(0, 0, self.width() - px(SIDE), px(16)),
             Qt.AlignmentFlag.AlignRight,

@@ -191,12 +191,13 @@ def frame_record(frame: Frame) -> dict[str, Any]:
 
 @dataclass(slots=True)
 class Client:
-    """The other end of connections: ``name`` is short (``P1``, ``C2``), ``talker`` what it sent about itself."""
+    """The other end of connections: ``name`` is short (``P1``, ``C2``), ``heartbeats`` what it sent
+    in heartbeats."""
 
     name: str
     peer: str
     server: str
-    talker: HeartbeatClient = field(default_factory=HeartbeatClient)
+    heartbeats: HeartbeatClient = field(default_factory=HeartbeatClient)
     requests: int = 0
     not_ok: int = 0
     open: bool = True
@@ -204,9 +205,10 @@ class Client:
 
 @dataclass(slots=True)
 class Second:
-    """Requests of one second by family, and the number of responses that report a failure."""
+    """Number of requests in one second by family, and of responses that report a failure."""
 
-    at: int
+    second: int
+    """Seconds since 1970."""
     counts: list[int] = field(default_factory=lambda: [0, 0, 0, 0])
     not_ok: int = 0
 
@@ -225,7 +227,7 @@ class RequestLog:
         """Forget everything."""
         self._exchanges = Exchanges()
         self._rows: OrderedDict[int, Row] = OrderedDict()
-        self._strays: deque[Frame] = deque()
+        self._orphans: deque[Frame] = deque()
         self.rows: list[ShownRow] = []
         self.clients: dict[int, Client] = {}
         self.codes: Counter[int] = Counter()
@@ -245,7 +247,7 @@ class RequestLog:
         self._names: Counter[str] = Counter()
         self._test: Callable[[ShownRow], bool] | None = None
 
-    # ---- what comes --------------------------------------------------------------------------------------------------
+    # ---- adding -----------------------------------------------------------------------------------------------------
 
     def take(self, items: Iterable[FrameEvent]) -> tuple[list[ShownRow], list[ShownRow]]:
         """Add frames; return the new rows that pass the filter, and the rows whose response has come."""
@@ -269,9 +271,9 @@ class RequestLog:
                         new_rows.append(row.response_frame)
                     changed.append(row)
             if not is_response and frame.kind in _FRAME_KINDS and frame.command is not None and frame.command.is_answer:
-                stray = self._add_stray(frame)
+                orphan = self._add_orphan(frame)
                 if self.by_frame:
-                    new_rows.append(stray)
+                    new_rows.append(orphan)
             if frame.kind == CLOSED and frame.connection in self.clients:
                 self.clients[frame.connection].open = False
         self._make_room()
@@ -302,7 +304,7 @@ class RequestLog:
         self.total += 1
         client = self._client(exchange)
         if exchange.direction == "in" and not exchange.broken:
-            client.talker.hear(exchange)
+            client.heartbeats.hear(exchange)
         if not client.name:
             client.name = self._client_name(client)
         client.requests += 1
@@ -325,8 +327,10 @@ class RequestLog:
         return client
 
     def _client_name(self, client: Client) -> str:
-        talker = client.talker
-        letter = "C" if talker.consumers else "P" if talker.producers else "N" if client.server == "namesrv" else "A"
+        heartbeats = client.heartbeats
+        letter = (
+            "C" if heartbeats.consumers else "P" if heartbeats.producers else "N" if client.server == "namesrv" else "A"
+        )
         self._names[letter] += 1
         return f"{letter}{self._names[letter]}"
 
@@ -343,7 +347,7 @@ class RequestLog:
             key = exchange.connection or hash(exchange.peer)
             self.clients[key].not_ok += 1
 
-    def _add_stray(self, frame: FrameEvent) -> Frame:
+    def _add_orphan(self, frame: FrameEvent) -> Frame:
         """Store a response whose request is not stored, as a frame of its own."""
         connection = self._exchanges.connections.get(frame.connection)
         unknown_request = Command(0, opaque=frame.command.opaque if frame.command is not None else 0)
@@ -353,24 +357,24 @@ class RequestLog:
         row = Row(exchange, self._client(exchange))
         row.response_frame = Frame(row, self.frames, ANSWER)
         self.bytes += exchange.bytes + _ROW_OVERHEAD_BYTES
-        self._strays.append(row.response_frame)
+        self._orphans.append(row.response_frame)
         return row.response_frame
 
     def _second(self, ms: int) -> Second:
         second_number = ms // 1000
         for second in reversed(self.seconds):
-            if second.at == second_number:
+            if second.second == second_number:
                 return second
-            if second.at < second_number:
+            if second.second < second_number:
                 break
         new_second = Second(second_number)
         self.seconds.append(new_second)
-        if len(self.seconds) > 1 and self.seconds[-2].at > second_number:
-            self.seconds.sort(key=lambda counted: counted.at)
+        if len(self.seconds) > 1 and self.seconds[-2].second > second_number:
+            self.seconds.sort(key=lambda counted: counted.second)
         del self.seconds[: -10 * MINUTE]
         return new_second
 
-    # ---- the bound ---------------------------------------------------------------------------------------------------
+    # ---- the limit ---------------------------------------------------------------------------------------------------
 
     def _make_room(self) -> None:
         dropped_rows: list[Row] = []
@@ -378,9 +382,9 @@ class RequestLog:
             _, row = self._rows.popitem(last=False)
             self.bytes -= row.exchange.bytes + _ROW_OVERHEAD_BYTES
             dropped_rows.append(row)
-            self._drop_strays(self._first)
-        if self.bytes > self._max_bytes and self._strays:
-            self._drop_strays(self._strays[-1].number)
+            self._drop_orphans(self._first)
+        if self.bytes > self._max_bytes and self._orphans:
+            self._drop_orphans(self._orphans[-1].number)
         self.dropped += len(dropped_rows)
         if dropped_rows:
             first_number = self._first if self.by_frame else next(iter(self._rows), 0)
@@ -395,17 +399,17 @@ class RequestLog:
         row = next(iter(self._rows.values()), None)
         return row.request_frame.number if row is not None and row.request_frame is not None else 0
 
-    def _drop_strays(self, first_number: int) -> None:
-        while self._strays and self._strays[0].number < first_number:
-            stray = self._strays.popleft()
-            self.bytes -= stray.row.exchange.bytes + _ROW_OVERHEAD_BYTES
+    def _drop_orphans(self, first_number: int) -> None:
+        while self._orphans and self._orphans[0].number < first_number:
+            orphan = self._orphans.popleft()
+            self.bytes -= orphan.row.exchange.bytes + _ROW_OVERHEAD_BYTES
             if self.by_frame:
-                self._remove_row(stray)
+                self._remove_row(orphan)
 
     def _is_stored(self, row: ShownRow) -> bool:
         exchange = row.exchange
         if isinstance(exchange, OrphanResponse):
-            return bool(self._strays) and row.number >= self._strays[0].number
+            return bool(self._orphans) and row.number >= self._orphans[0].number
         return exchange.number in self._rows
 
     # ---- what is shown -----------------------------------------------------------------------------------------------
@@ -420,7 +424,7 @@ class RequestLog:
         """Number of rows without a filter: exchanges, or frames."""
         if not self.by_frame:
             return len(self._rows)
-        return len(self._strays) + sum(1 + (row.response_frame is not None) for row in self._rows.values())
+        return len(self._orphans) + sum(1 + (row.response_frame is not None) for row in self._rows.values())
 
     def stored_rows(self) -> list[Row]:
         """Return every stored exchange, whatever the filter is."""
@@ -446,7 +450,7 @@ class RequestLog:
         halves = [
             half for row in self._rows.values() for half in (row.request_frame, row.response_frame) if half is not None
         ]
-        return iter(sorted([*self._strays, *halves], key=_number))
+        return iter(sorted([*self._orphans, *halves], key=_number))
 
     def _shown_rows_of(self, changed: list[Row]) -> list[ShownRow]:
         """Return the table's rows for exchanges whose response has come."""

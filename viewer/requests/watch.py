@@ -1,8 +1,7 @@
 """Source of the requests of one window: a file, or the server of the lab.
 
-It outlives panes and languages. Frames are fetched at intervals, a limited number at a time; while paused or off,
-nothing
-is fetched.
+It lives longer than panes, also when the language changes. Frames are fetched at intervals, a limited number at a time;
+while paused or off, none are fetched.
 """
 
 from __future__ import annotations
@@ -67,10 +66,10 @@ class GrowingFile:
 
 
 class RequestWatch(QObject):
-    """Emits ``changed()`` after a change of source or filter, ``came(new, changed)`` with new and changed rows."""
+    """Emits ``changed()`` after a change of source or filter, ``rowsChanged(new, changed)`` with rows."""
 
     changed = Signal()
-    came = Signal(object, object)
+    rowsChanged = Signal(object, object)
 
     def __init__(self, run: Runner, parent: QObject | None = None) -> None:
         """Run work off the loop with ``run(work, done, failed)``."""
@@ -142,7 +141,7 @@ class RequestWatch(QObject):
         self.changed.emit()
 
     def pause(self) -> None:
-        """Pause fetching, or continue; frames that came meanwhile are shown then, as far as they were stored."""
+        """Pause fetching, or continue; frames of the meantime are shown then, if they were stored."""
         if self.source_status.kind == "live":
             self.source_status.kind = "paused"
             self._timer.stop()
@@ -184,9 +183,9 @@ class RequestWatch(QObject):
                 self._grown(feed, bool(packed_frames))
             if packed_frames:
                 self._saved = False
-                self.came.emit(*self.log.take(decode_events(io.BytesIO(packed_frames))))
+                self.rowsChanged.emit(*self.log.take(decode_events(io.BytesIO(packed_frames))))
             else:
-                self.came.emit([], [])
+                self.rowsChanged.emit([], [])
 
         feed.fetch(self._since, done)
 
@@ -204,8 +203,8 @@ class RequestWatch(QObject):
         self._rates.append((now, self.log.total))
         while len(self._rates) > 2 and now - self._rates[0][0] > 2:
             del self._rates[0]
-        (then, earlier_total), span = self._rates[0], now - self._rates[0][0]
-        del then
+        earlier_s, earlier_total = self._rates[0]
+        span = now - earlier_s
         self.source_status.rate = (self.log.total - earlier_total) / span if span > 0.5 else 0.0
 
     @property

@@ -22,7 +22,7 @@ from viewer.runtime.store_session import StoreSession
 
 KINDS = ("note", "ok", "warn", "error", "live", "chat")
 """Marks of a bookmark: each a shape and a colour."""
-MOST = 2000
+MAX_BOOKMARKS = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class Bookmarks(QObject):
 
     changed = Signal()
     edited = Signal(object)
-    saveAsked = Signal(object)
+    saveRequested = Signal(object)
     """Everything, as :class:`SavedBookmarks`, after every change."""
 
     def __init__(self, session: StoreSession) -> None:
@@ -88,7 +88,7 @@ class Bookmarks(QObject):
         """Replace the notes about the store. Saves them; no ``changed``: the editor shows them already."""
         if text != self._notes:
             old_notes, self._notes = self._notes, text
-            self.saveAsked.emit(SavedBookmarks(self.list, text))
+            self.saveRequested.emit(SavedBookmarks(self.list, text))
             self.edited.emit(Edit(tr("notes on this store"), old_notes, text, self._put_notes, run="notes"))
 
     def _put_notes(self, text: str) -> None:
@@ -105,7 +105,7 @@ class Bookmarks(QObject):
         index = next((n for n, listed in enumerate(self._list) if listed.place == mark.place), None)
         if index is None:
             self._list.append(mark)
-            del self._list[:-MOST]
+            del self._list[:-MAX_BOOKMARKS]
         else:
             self._list[index] = replace(mark, made=self._list[index].made)
         self._edited(mark, old_list)
@@ -141,7 +141,7 @@ class Bookmarks(QObject):
         self._tell()
 
     def _tell(self) -> None:
-        self.saveAsked.emit(SavedBookmarks(self.list, self._notes))
+        self.saveRequested.emit(SavedBookmarks(self.list, self._notes))
         self.changed.emit()
 
 
@@ -172,7 +172,7 @@ def from_records(items: object) -> list[Bookmark]:
             values = {f.name: item[f.name] for f in fields(Bookmark) if isinstance(item.get(f.name), (str, int))}
             values["kind"] = values["kind"] if values.get("kind") in KINDS else "note"
             marks.append(Bookmark(**values))
-    return marks[:MOST]
+    return marks[:MAX_BOOKMARKS]
 
 
 def file_of(folder: Path, store: Path) -> Path:

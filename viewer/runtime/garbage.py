@@ -14,18 +14,18 @@ from PySide6.QtGui import QGuiApplication
 
 from viewer.runtime import memory
 
-EVERY_MS = 400
+COLLECT_INTERVAL_MS = 400
 AWAY_MS = 5_000
-"""Behind for so long: nobody is at the program."""
-GIVEN_BACK_MS = 30_000
-"""How often free memory goes back to the system."""
+"""Time in the background after which the program counts as unused."""
+RELEASE_INTERVAL_MS = 30_000
+"""Interval at which free memory is returned to the system."""
 
 
 class LoopGarbage(QObject):
-    """While it exists the automatic collection is off and the loop does it, by Python's own thresholds."""
+    """While it exists, automatic collection is off and the loop collects, by Python's own thresholds."""
 
     due = False
-    """Whether something that was set aside has been thrown away."""
+    """True if objects that were excluded from collection are no longer used."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -33,17 +33,17 @@ class LoopGarbage(QObject):
         self._away.timeout.connect(self.collect_due)
         program = QGuiApplication.instance()
         if isinstance(program, QGuiApplication):
-            program.applicationStateChanged.connect(self.left)
+            program.applicationStateChanged.connect(self.on_state_changed)
         self._thresholds = gc.get_threshold()
         self._automatic = gc.isenabled()
         gc.disable()
         self._timer = QTimer(self)
         self._timer.timeout.connect(self.turn)
-        self._timer.start(EVERY_MS)
+        self._timer.start(COLLECT_INTERVAL_MS)
         memory.keep_little()
-        self._giver = QTimer(self, interval=GIVEN_BACK_MS)
-        self._giver.timeout.connect(lambda: threading.Thread(target=_give_back, daemon=True).start())
-        self._giver.start()
+        self._release_timer = QTimer(self, interval=RELEASE_INTERVAL_MS)
+        self._release_timer.timeout.connect(lambda: threading.Thread(target=_give_back, daemon=True).start())
+        self._release_timer.start()
 
     def turn(self) -> None:
         """Collect the oldest generation that is due."""
@@ -53,7 +53,7 @@ class LoopGarbage(QObject):
                 gc.collect(generation)
                 return
 
-    def left(self, state: Qt.ApplicationState) -> None:
+    def on_state_changed(self, state: Qt.ApplicationState) -> None:
         """Start or stop the timer when the program goes to the background or comes back; switching between its own
         windows also does this for a moment.
         """
@@ -63,16 +63,16 @@ class LoopGarbage(QObject):
             self._away.start()
 
     def collect_due(self) -> None:
-        """Collect everything: nobody uses the program now."""
+        """Collect everything while the program is not used."""
         LoopGarbage.due = False
         take_back()
         set_aside()
 
     def end(self) -> None:
-        """Collect everything and give the automatic collection back where it was on."""
+        """Collect everything and restore automatic collection if it was on."""
         self._timer.stop()
         self._away.stop()
-        self._giver.stop()
+        self._release_timer.stop()
         take_back()
         gc.collect()
         if self._automatic:
@@ -96,7 +96,7 @@ def take_back() -> None:
 
 
 def take_back_later() -> None:
-    """Ask for a full collection once nobody uses the program: it blocks the loop for longer than a click may wait.
+    """Request a full collection for when the program is not used: it blocks the loop for longer than a click may wait.
     Until then each closed window leaves about 2 MB.
     """
     LoopGarbage.due = True

@@ -90,18 +90,19 @@ class Control:
 
 
 class Jobs(QObject):
-    """All work that is under way.
+    """All running jobs.
 
-    ``changed`` as the list or a job in it changes, ``failed(error)`` for errors nobody waits for; ``looked()`` when
-    work has ended that may have read a store, ``worked()`` when the worker's has, ``unread(tuple)`` with what long work
-    could not read; all before whoever waits for it gets its result.
+    Emits ``changed()`` after a change of the list or of a job, ``failed(error)`` for errors that no caller awaits,
+    ``storeRead()`` after a job that may have read a store, ``workerFinished()`` after one of the worker's, and
+    ``unreadReported(tuple)`` with the files that a long job could not read. All are emitted before the caller gets its
+    result.
     """
 
     changed = Signal()
     failed = Signal(object)
-    looked = Signal()
-    worked = Signal()
-    unread = Signal(object)
+    storeRead = Signal()
+    workerFinished = Signal()
+    unreadReported = Signal(object)
 
     def __init__(self) -> None:
         super().__init__()
@@ -115,7 +116,7 @@ class Jobs(QObject):
         self._controls: set[Control] = set()
         self._closed = False
         self.list: list[Job] = []
-        self.worker = Worker(post, self.unread.emit)
+        self.worker = Worker(post, self.unreadReported.emit)
 
     # ---- short reads -------------------------------------------------------------------------------------------------
 
@@ -131,7 +132,7 @@ class Jobs(QObject):
             self._pending -= 1
             if self._closed:
                 return
-            self.looked.emit()
+            self.storeRead.emit()
             if error is None:
                 done(result)
             elif failed is not None:
@@ -200,8 +201,8 @@ class Jobs(QObject):
         def finish(outcome: Any, error: Exception | None) -> None:
             value, raised, unread = outcome if error is None else (None, error, ())
             if not self._closed:
-                self.unread.emit(unread)
-                self.looked.emit()
+                self.unreadReported.emit(unread)
+                self.storeRead.emit()
             _settle(future, value, raised)
 
         run_in(self._long, gathering, finish)
@@ -233,7 +234,7 @@ class Jobs(QObject):
 
         def finish(value: object, error: Exception | None) -> None:
             if not self._closed:
-                self.worked.emit()
+                self.workerFinished.emit()
             _settle(future, value, error)
 
         def on_report(done: float, total: float | None, note: str) -> None:

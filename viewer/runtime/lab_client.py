@@ -110,7 +110,9 @@ class LabClient:
                     await self._ask("close")
         except TimeoutError:
             raise LabDied(
-                f"the lab's store was not closed within {CLOSE_SECONDS:.0f} s: its process is ended"
+                sentence(
+                    "the lab's store was not closed within {seconds:.0f} s: its process is ended", seconds=CLOSE_SECONDS
+                )
             ) from None
         finally:
             self._closing = True
@@ -304,7 +306,7 @@ class LabClient:
         if self.error is not None:
             raise self.error
         if self._process is None or self._closing or self._without_power:
-            raise LabDied("the lab is closed")
+            raise LabDied(sentence("the lab is closed"))
         number = next(self._numbers)
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._waiting[number] = future

@@ -86,18 +86,18 @@ class PutDone:
 
 class LabSession(QObject):
     """``changed()``: opened, closed, busy, load begun or ended; ``sampled(PositionSample)`` ten times a second;
-    ``answered(PutDone)``; ``served()``: :attr:`serving` is new; ``power_was_cut()``: :attr:`report` is new;
+    ``putDone(PutDone)``; ``servingChanged()``: :attr:`serving` is new; ``power_was_cut()``: :attr:`report` is new;
     ``failed(words)``; ``died(words)``: the engine's process ended by itself.
     """
 
     changed = Signal()
     sampled = Signal(object)
     counted = Signal(object)
-    answered = Signal(object)
+    putDone = Signal(object)
     power_was_cut = Signal()
     failed = Signal(str)
     died = Signal(str)
-    served = Signal()
+    servingChanged = Signal()
 
     def __init__(self) -> None:
         super().__init__()
@@ -279,7 +279,7 @@ class LabSession(QObject):
         self.done.append(done)
         while len(self.done) > 1 and sum(earlier_put.weight for earlier_put in self.done) > BYTES_KEPT:
             self.done.popleft()
-        self.answered.emit(done)
+        self.putDone.emit(done)
         return done
 
     async def set_load(self, settings: LoadSettings | None) -> None:
@@ -330,7 +330,7 @@ class LabSession(QObject):
         if self.client is not None:
             self.serving = await self.client.serve(settings)
             self.changed.emit()
-            self.served.emit()
+            self.servingChanged.emit()
 
     async def stop_serving(self) -> None:
         """Stop the server."""
@@ -338,7 +338,7 @@ class LabSession(QObject):
             self.serving = None
             await self.client.stop_serving()
             self.changed.emit()
-            self.served.emit()
+            self.servingChanged.emit()
 
     async def cut_connections(self) -> None:
         """End every connection of a client."""
@@ -390,7 +390,7 @@ class LabSession(QObject):
         state = await client.serving()
         if self.client is client and self.serving is not None:
             self.serving = state
-            self.served.emit()
+            self.servingChanged.emit()
 
     async def reopen(self, changes: Mapping[str, Any]) -> None:
         """Close the store cleanly and open it again with some values of its configuration changed."""

@@ -1,7 +1,7 @@
 """The position history of a store: all views and windows of this program share one, from its start.
 
-Whoever looks at a store feeds its history; of several windows on one store the first feeds and the others read, and the
-next goes on where it closes. A lab store's desk keeps the history as long as the store is open, whoever looks.
+Of several windows on one store, the first adds readings and the others only read; when it closes, the next one goes on.
+The history of a lab store lives as long as the store is open, whether a view shows it or not.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
-from viewer.runtime.position_look import Look
+from viewer.runtime.position_reading import PositionReading
 
 if TYPE_CHECKING:
     from viewer.runtime.live_history import LiveHistory, Mark
@@ -31,7 +31,7 @@ def history_of(store: Path) -> LiveHistory:
 
 
 class Feed:
-    """Passes the looks of one window to the history of its store."""
+    """Passes the readings of one window to the history of its store."""
 
     def __init__(self, store: Path) -> None:
         self._store = store
@@ -39,7 +39,7 @@ class Feed:
 
     @cached_property
     def history(self) -> LiveHistory:
-        """The history of the store, kept as long as this window looks."""
+        """The history of the store, kept as long as this window is open."""
         return history_of(self._store)
 
     @property
@@ -47,9 +47,9 @@ class Feed:
         """True if this window has added or shown anything."""
         return "history" in self.__dict__
 
-    def add(self, look: Look) -> list[Mark]:
-        """Add a look and return the marks it made; none while another window feeds the history."""
-        return self.history.add(look) if _feeds[self._store][:1] == [self] else []
+    def add(self, reading: PositionReading) -> list[Mark]:
+        """Add a reading and return the marks it made; none while another window feeds the history."""
+        return self.history.add(reading) if _feeds[self._store][:1] == [self] else []
 
     def close(self) -> None:
         """Stop feeding: the window is closed."""

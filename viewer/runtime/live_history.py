@@ -19,7 +19,7 @@ from engine.inspection.positions import Position, Positions
 from viewer.look.assets import tr, words
 from viewer.look.formats import size
 from viewer.runtime.peak_series import CAPACITY, PeakSeries, RowRing
-from viewer.runtime.position_look import KEYS, Flush, Look, Service, gaps_of
+from viewer.runtime.position_reading import KEYS, Flush, PositionReading, Service, gaps_of
 
 MOST_MARKS = 2000
 UNKNOWN = -(1 << 62)
@@ -34,7 +34,7 @@ minute.
 LATE_FLUSH = 50.0
 """Ms from which on a flush is late."""
 LONG_PAUSE = 2500
-"""Ms between two looks from which on nobody sampled, where that is also more than a few of the usual pauses."""
+"""Ms between two readings from which on nobody sampled, where that is also more than a few of the usual pauses."""
 USUAL_PAUSES = 4
 MOST_BREAKS = 500
 RATE_OVER = 1000
@@ -84,7 +84,7 @@ class LiveHistory:
         self.bytes = PeakSeries(capacity)
         self.rolls: deque[float] = deque(maxlen=MOST_MARKS)
         self.marks: deque[Mark] = deque(maxlen=MOST_MARKS)
-        self.last: Look | None = None
+        self.last: PositionReading | None = None
         self.breaks: deque[tuple[float, float]] = deque(maxlen=MOST_BREAKS)
         """(from, to) in s of the times in which nobody sampled: nothing is drawn there."""
         self._pause = 0
@@ -97,46 +97,46 @@ class LiveHistory:
 
     # ---- filling -----------------------------------------------------------------------------------------------------
 
-    def add(self, look: Look) -> list[Mark]:
-        """Add one look; returns the marks it made."""
-        previous, self.last = self.last, look
-        seconds = look.time_ms / 1000
-        self._break_between(previous, look)
+    def add(self, reading: PositionReading) -> list[Mark]:
+        """Add one reading; returns the marks it made."""
+        previous, self.last = self.last, reading
+        seconds = reading.time_ms / 1000
+        self._break_between(previous, reading)
         if self.base is None:
-            self.base = look.offset("wrote") or 0
+            self.base = reading.offset("wrote") or 0
         for key, series in self.positions.items():
-            offset = look.offset(key)
+            offset = reading.offset(key)
             series.append(seconds, None if offset is None else offset - self.base)
-        self._engine_spoke = self._engine_spoke or look.lab
-        gaps = gaps_of(look)
+        self._engine_spoke = self._engine_spoke or reading.lab
+        gaps = gaps_of(reading)
         for key, series in self.gaps.items():
             # Once the engine itself told what waits for a flush, the checkpoint's older word would be a jump.
-            unknown = key == "flush" and self._engine_spoke and not look.lab
+            unknown = key == "flush" and self._engine_spoke and not reading.lab
             series.append(seconds, None if unknown else getattr(gaps, key))
         self._rows.append(
             [
-                look.time_ms,
-                look.units if look.units is not None else UNKNOWN,
-                *(UNKNOWN if o is None else o for o in look.offsets()),
+                reading.time_ms,
+                reading.units if reading.units is not None else UNKNOWN,
+                *(UNKNOWN if o is None else o for o in reading.offsets()),
             ]
         )
-        self._add_rates(look)
-        for flush in look.flushes:
+        self._add_rates(reading)
+        for flush in reading.flushes:
             self.took.append(flush.time_ms / 1000, flush.took_ms)
             self.group.append(flush.time_ms / 1000, flush.bytes)
-        marks = list(self._marks_of(previous, look))
+        marks = list(self._marks_of(previous, reading))
         self.marks.extend(marks)
         return marks
 
-    def _break_between(self, previous: Look | None, look: Look) -> None:
+    def _break_between(self, previous: PositionReading | None, reading: PositionReading) -> None:
         """Break the series where nobody looked for long, and where files replace the engine as the source."""
         if previous is None:
             return
-        pause = look.time_ms - previous.time_ms
+        pause = reading.time_ms - previous.time_ms
         if pause > max(LONG_PAUSE, USUAL_PAUSES * self._pause):
-            self.breaks.append((previous.time_ms / 1000, look.time_ms / 1000))
+            self.breaks.append((previous.time_ms / 1000, reading.time_ms / 1000))
             self._recent.clear()
-        elif previous.lab != look.lab:
+        elif previous.lab != reading.lab:
             self._recent.clear()
         self._pause = max(0, pause)
 
@@ -156,46 +156,46 @@ class LiveHistory:
         """Mark what was done to the store at ``time_ms``."""
         self.marks.append(self._mark(time_ms, shape, name, details, value))
 
-    def _add_rates(self, look: Look) -> None:
-        wrote, puts = look.offset("wrote") or 0, look.puts
+    def _add_rates(self, reading: PositionReading) -> None:
+        wrote, puts = reading.offset("wrote") or 0, reading.puts
         recent = self._recent
-        recent.append((look.time_ms, wrote, puts or 0))
-        while len(recent) > 2 and look.time_ms - recent[1][0] >= RATE_OVER:
+        recent.append((reading.time_ms, wrote, puts or 0))
+        while len(recent) > 2 and reading.time_ms - recent[1][0] >= RATE_OVER:
             recent.popleft()
         oldest = recent[0]
-        span = (look.time_ms - oldest[0]) / 1000
+        span = (reading.time_ms - oldest[0]) / 1000
         if span <= 0:
             return
-        self.bytes.append(look.time_ms / 1000, max(0, wrote - oldest[1]) / span)
-        self.puts.append(look.time_ms / 1000, None if puts is None else max(0, puts - oldest[2]) / span)
+        self.bytes.append(reading.time_ms / 1000, max(0, wrote - oldest[1]) / span)
+        self.puts.append(reading.time_ms / 1000, None if puts is None else max(0, puts - oldest[2]) / span)
 
-    def _marks_of(self, previous: Look | None, look: Look) -> Iterator[Mark]:
+    def _marks_of(self, previous: PositionReading | None, reading: PositionReading) -> Iterator[Mark]:
         if previous is not None:
-            reached, wrote = previous.offset("wrote") or 0, look.offset("wrote") or 0
+            reached, wrote = previous.offset("wrote") or 0, reading.offset("wrote") or 0
             known_starts = {start for start, _, _ in _behind(previous.files, reached)}
-            for start, end, name in reversed(list(_behind(look.files, reached))):
+            for start, end, name in reversed(list(_behind(reading.files, reached))):
                 if reached <= start < wrote and start:
-                    self.rolls.append(look.time_ms / 1000)
-                    yield self._mark(look.time_ms, "note", words("roll"), words("into {value}"), name)
+                    self.rolls.append(reading.time_ms / 1000)
+                    yield self._mark(reading.time_ms, "note", words("roll"), words("into {value}"), name)
                 elif start not in known_starts and end > reached:
                     yield self._mark(
-                        look.time_ms, "chat", words("file made"), words("{value}, ahead of need"), name, up=False
+                        reading.time_ms, "chat", words("file made"), words("{value}, ahead of need"), name, up=False
                     )
-            for start in _gone(previous.files, look.files):
-                yield self._mark(look.time_ms, "note", words("file deleted"), "{value}", f"{start:020d}")
-            if wrote < reached and previous.lab == look.lab:  # files may tell more than a sample
+            for start in _gone(previous.files, reading.files):
+                yield self._mark(reading.time_ms, "note", words("file deleted"), "{value}", f"{start:020d}")
+            if wrote < reached and previous.lab == reading.lab:  # files may tell more than a sample
                 yield self._mark(
-                    look.time_ms, "warn", words("log is shorter"), words("{value} less than before"), reached - wrote
+                    reading.time_ms, "warn", words("log is shorter"), words("{value} less than before"), reached - wrote
                 )
-            if previous.live != look.live and not look.lab and not previous.lab:
-                name = words("broker started") if look.live else words("broker stopped")
-                yield self._mark(look.time_ms, "live" if look.live else "warn", name)
-            now, then = _time_of(look), _time_of(previous)
+            if previous.live != reading.live and not reading.lab and not previous.lab:
+                name = words("broker started") if reading.live else words("broker stopped")
+                yield self._mark(reading.time_ms, "live" if reading.live else "warn", name)
+            now, then = _time_of(reading), _time_of(previous)
             if now != then and now:
-                yield self._mark(look.time_ms, "ok", words("checkpoint"), words("written"), up=False)
-        yield from self._services(look)
-        yield from self._alarms(look)
-        for flush in look.flushes:
+                yield self._mark(reading.time_ms, "ok", words("checkpoint"), words("written"), up=False)
+        yield from self._services(reading)
+        yield from self._alarms(reading)
+        for flush in reading.flushes:
             if flush.took_ms >= LATE_FLUSH:
                 yield self._mark(
                     flush.time_ms,
@@ -207,32 +207,32 @@ class LiveHistory:
                     took_ms=flush.took_ms,
                 )
 
-    def _services(self, look: Look) -> Iterator[Mark]:
-        paused = frozenset(name for name, service in look.services.items() if service.paused)
+    def _services(self, reading: PositionReading) -> Iterator[Mark]:
+        paused = frozenset(name for name, service in reading.services.items() if service.paused)
         for name in sorted(paused - self._paused):
-            yield self._mark(look.time_ms, "warn", words("{value} paused"), words("by hand"), name)
+            yield self._mark(reading.time_ms, "warn", words("{value} paused"), words("by hand"), name)
         for name in sorted(self._paused - paused):
-            yield self._mark(look.time_ms, "ok", words("{value} continues"), "", name)
+            yield self._mark(reading.time_ms, "ok", words("{value} continues"), "", name)
         self._paused = paused
 
-    def _alarms(self, look: Look) -> Iterator[Mark]:
+    def _alarms(self, reading: PositionReading) -> Iterator[Mark]:
         """Marks where a line is crossed upwards; the way back is marked once it is down to half."""
-        gaps, over = gaps_of(look), words("over {value}")
+        gaps, over = gaps_of(reading), words("over {value}")
         limits = [(words("dispatch behind"), gaps.dispatch, DISPATCH_ALARM, over, words("dispatch catches up"))]
-        if look.lab:
+        if reading.lab:
             limits.append((words("flush late"), gaps.flush, FLUSH_ALARM, over, words("flush caught up")))
         else:
             old = words("{seconds} s behind the last message")
             limits.append(
-                (words("checkpoint is old"), checkpoint_age(look), CHECKPOINT_ALARM, old, words("checkpoint is new"))
+                (words("checkpoint is old"), checkpoint_age(reading), CHECKPOINT_ALARM, old, words("checkpoint is new"))
             )
         for name, value, limit, details, back in limits:
             if value is not None and value > limit and name not in self._over:
                 self._over.add(name)
-                yield self._mark(look.time_ms, "warn", name, details, limit, took_ms=value)
+                yield self._mark(reading.time_ms, "warn", name, details, limit, took_ms=value)
             elif value is not None and value <= limit // 2 and name in self._over:
                 self._over.discard(name)
-                yield self._mark(look.time_ms, "ok", back)
+                yield self._mark(reading.time_ms, "ok", back)
 
     @property
     def over(self) -> frozenset[str]:
@@ -259,12 +259,12 @@ class LiveHistory:
 
     @property
     def span(self) -> tuple[int, int]:
-        """First and last time (ms) that is held; (0, 0) before the first look."""
+        """First and last time (ms) that is held; (0, 0) before the first reading."""
         rows = self._rows.rows
         return (int(rows[0, 0]), int(rows[-1, 0])) if len(rows) else (0, 0)
 
-    def look_at(self, time: int) -> Look | None:
-        """Return the positions as they were at ``time`` ms, with the reasons of the last look."""
+    def look_at(self, time: int) -> PositionReading | None:
+        """Return the positions as they were at ``time`` ms, with the reasons of the last reading."""
         row, newest = self._rows.at(time), self.last
         if row is None or newest is None:
             return None
@@ -277,7 +277,7 @@ class LiveHistory:
         positions = Positions(checkpoint=checkpoint, epochs=newest.positions.epochs, **positions_by_key)
         wrote = offsets_by_key["wrote"] or 0
         files = tuple(file for file in newest.files if file[0] <= wrote) or newest.files
-        return Look(
+        return PositionReading(
             positions, files, (), time_ms, newest.live, newest.lab, newest.abort, None if units == UNKNOWN else units
         )
 
@@ -285,18 +285,18 @@ class LiveHistory:
         """Return a copy of all rows (ms, messages, offsets of :data:`KEYS`), and the value that stands for unknown."""
         return self._rows.rows.copy(), UNKNOWN
 
-    def rate(self, key: str, look: Look) -> float | None:
-        """Bytes a second by which a position moved in the last second before ``look``; None where nobody knows."""
-        row, now = self._rows.at(look.time_ms - RATE_OVER), look.offset(key)
+    def rate(self, key: str, reading: PositionReading) -> float | None:
+        """Bytes a second by which a position moved in the last second before ``reading``; None where nobody knows."""
+        row, now = self._rows.at(reading.time_ms - RATE_OVER), reading.offset(key)
         if row is None or now is None:
             return None
         then, old_offset = int(row[0]), int(row[2 + KEYS.index(key)])
-        if old_offset == UNKNOWN or look.time_ms - then < RATE_OVER // 4:
+        if old_offset == UNKNOWN or reading.time_ms - then < RATE_OVER // 4:
             return None
-        return (now - old_offset) * 1000 / (look.time_ms - then)
+        return (now - old_offset) * 1000 / (reading.time_ms - then)
 
     def unit_size(self) -> float | None:
-        """Bytes of a message on average since the first look; None where too few came."""
+        """Bytes of a message on average since the first reading; None where too few came."""
         rows = self._rows.rows
         if len(rows) < 2 or UNKNOWN in (rows[0, 1], rows[-1, 1]):
             return None
@@ -317,27 +317,27 @@ def _gone(old_files: Files, new_files: Files) -> list[int]:
     return sorted({start for start, _, _ in old_files} - {start for start, _, _ in new_files})
 
 
-def checkpoint_age(look: Look) -> int | None:
+def checkpoint_age(reading: PositionReading) -> int | None:
     """Ms that the checkpoint is behind the last message stored; None where nothing is written or not known."""
-    stored = look.heads[-1][0] if look.heads else None
-    time = _time_of(look)
-    return max(0, stored - time) if look.live and stored and time else None
+    stored = reading.heads[-1][0] if reading.heads else None
+    time = _time_of(reading)
+    return max(0, stored - time) if reading.live and stored and time else None
 
 
-def _time_of(look: Look) -> int:
-    return look.position("checkpoint").timestamp or 0
+def _time_of(reading: PositionReading) -> int:
+    return reading.position("checkpoint").timestamp or 0
 
 
 def _known(position: Position, offset: int | None) -> Position:
     if offset is None:
         return Position(None, why=position.why or "it was not known then")
-    return Position(offset, position.how or "as it was then", timestamp=position.timestamp)
+    return Position(offset, position.source or "as it was then", timestamp=position.timestamp)
 
 
-def fill(history: LiveHistory, looks: Sequence[Look]) -> LiveHistory:
-    """``history`` after ``looks``."""
-    for look in looks:
-        history.add(look)
+def fill(history: LiveHistory, readings: Sequence[PositionReading]) -> LiveHistory:
+    """``history`` after ``readings``."""
+    for reading in readings:
+        history.add(reading)
     return history
 
 

@@ -23,17 +23,17 @@ Finish = Callable[[Any, Exception | None], None]
 class _Mailbox(QObject):
     """Queue of the waiting calls; lives as long as the process."""
 
-    woken = Signal()
+    callsAdded = Signal()
 
     def __init__(self) -> None:
         super().__init__()
         self._calls: queue.SimpleQueue[list[Any]] = queue.SimpleQueue()
-        self.woken.connect(self._deliver)
+        self.callsAdded.connect(self._deliver)
 
     def put(self, call: list[Any]) -> None:
-        """Leave ``[function, *arguments]``; from any thread."""
+        """Add the call ``[function, *arguments]``. May be called from any thread."""
         self._calls.put(call)
-        self.woken.emit()
+        self.callsAdded.emit()
 
     def _deliver(self) -> None:
         begun = time.perf_counter()
@@ -55,14 +55,14 @@ class _Post:
 
 
 def open_mailbox() -> None:
-    """Called on the loop's thread before anything is posted."""
+    """Create the mailbox. Must be called on the loop's thread before anything is posted."""
     if not hasattr(_Post, "box"):
         assert threading.current_thread() is threading.main_thread()
         _Post.box = _Mailbox()
 
 
 def post(function: Callable[..., object], *arguments: object) -> None:
-    """Have ``function(*arguments)`` done on the loop's thread; from any thread."""
+    """Call ``function(*arguments)`` on the loop's thread. May be called from any thread."""
     _Post.box.put([function, *arguments])
 
 
@@ -82,7 +82,7 @@ def run_in(pool: Executor, work: Callable[[], Any], finish: Finish) -> None:
 
 
 def _end(call: list[Any]) -> None:
-    """On the loop's thread: answer, and let go of everything."""
+    """Call ``finish`` on the loop's thread and drop all references."""
     _work, finish, result, error = call
     call.clear()
     finish(result, error)

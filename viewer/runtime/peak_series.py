@@ -1,8 +1,8 @@
-"""Values over time in bounded memory: what is old becomes coarser, and its peaks stay; no Qt.
+"""Values over time in bounded memory: old values become coarser, but peaks stay. No Qt.
 
 A series holds at most ``capacity`` points. When it is full, its older half is halved: of four points the smallest and
-the largest stay, in the order of their times. An hour at ten looks a second is held point by point; a day in the same
-memory, each hour of it coarser than the next.
+the largest stay, in the order of their times. An hour at ten samples a second is complete; a day needs the same
+memory, its older hours coarser.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 
 CAPACITY = 36_000
-MANY = 4000
+MANY_POINTS = 4000
 
 
 class PeakSeries:
@@ -34,17 +34,19 @@ class PeakSeries:
         return self._count
 
     def columns(self, end: float, span: float, width: int) -> tuple[Floats, Floats]:
-        """At most two points for each of the ``width`` columns of the ``span`` seconds up to ``end``: what a plot of
-        that width can show, its peaks kept. Columns begin at whole multiples of their length, so that what lies in one
-        stays while time goes on, and only what came since the last call is looked at. Few points are given as they
-        are, with one beyond each edge so that lines run out of the picture.
+        """Return at most two points for each of ``width`` columns of the ``span`` seconds up to ``end``, with all
+        peaks.
+
+        Columns begin at multiples of their length, so the points of a column stay while time goes on, and only points
+        added since the last call are read. Few points are returned as they are, with one beyond each edge so that
+        curves continue to the edges.
         """
         start = max(0, int(np.searchsorted(self.times, end - span)) - 1)
         stop = min(self._count, int(np.searchsorted(self.times, end, "right")) + 1)
         if stop - start <= 2 * width or width <= 0 or span <= 0:
             return self.times[start:stop], self.values[start:stop]
         resolution = (span / width, self._thinned)
-        if self._grid is None or self._grid.asked != resolution:
+        if self._grid is None or self._grid.resolution != resolution:
             self._grid = _Grid(resolution, self._capacity)
         return self._grid.cut(self.times, self.values, start, stop)
 
@@ -57,8 +59,8 @@ class PeakSeries:
         return self._values[: self._count]
 
     def append(self, time: float, value: float | None) -> None:
-        """Add a value. A ``time`` before the last one counts as the last one's: clocks are set back, and a look at
-        files may be newer than the engine's sample that follows it.
+        """Add a value. A ``time`` before the last one is replaced by the last one: clocks are set back, and a
+        reading of files may be newer than the engine's sample that follows it.
         """
         if self._count == self._capacity:
             self._thin()
@@ -69,20 +71,22 @@ class PeakSeries:
         self._count += 1
 
     def at(self, time: float) -> float | None:
-        """The value that stood at ``time``; None before the first one and where it was not known."""
+        """Return the value at ``time``; None before the first one and where it was unknown."""
         number = bisect_right(self._times, time, 0, self._count) - 1
         if number < 0 or np.isnan(self._values[number]):
             return None
         return float(self._values[number])
 
     def middle(self, begin: float, end: float) -> tuple[float, float]:
-        """Median and largest value of [begin, end), (0, 0) of none. The median of many values is found anew where one
-        in a hundred is another: it is shown ten times a second, and finding it takes longer than drawing the curve.
+        """Return median and largest value of [begin, end), (0, 0) without values.
+
+        The median of many values is computed again only after one in a hundred changed: it is shown ten times a second,
+        and computing it takes longer than drawing the curve.
         """
         start, stop = (int(index) for index in np.searchsorted(self.times, (begin, end)))
         if start == stop:
             return 0.0, 0.0
-        near = (stop - start) // 100 if stop - start > MANY else 0
+        near = (stop - start) // 100 if stop - start > MANY_POINTS else 0
         cached = self._middle
         if cached is None or cached[0] != self._thinned or max(abs(cached[1] - start), abs(cached[2] - stop)) > near:
             cached = self._middle = self._thinned, start, stop, float(np.median(self._values[start:stop]))
@@ -112,12 +116,12 @@ def _extremes(groups: Floats) -> npt.NDArray[np.intp]:
 
 
 class _Grid:
-    """The columns of one series at one length of a column, kept while the series grows; ``asked`` is that length in
-    seconds, and how often the series was thinned before.
+    """The columns of one series at one length of a column, kept while the series grows; ``resolution`` is that length
+    in seconds and the number of times that the series was thinned.
     """
 
     def __init__(self, resolution: tuple[float, int], capacity: int) -> None:
-        self.asked = resolution
+        self.resolution = resolution
         self._starts = np.empty(capacity, np.intp)  # number of the first point of each column
         self._points = np.empty((capacity, 2))
         self._edges = np.empty(capacity)
@@ -125,7 +129,7 @@ class _Grid:
         self._done = 0
 
     def cut(self, times: Floats, values: Floats, start: int, stop: int) -> tuple[Floats, Floats]:
-        """The columns of the points [first, last)."""
+        """Return the columns of the points [start, stop)."""
         if len(times) > self._done:
             self._take(times, values)
         first_column = max(0, int(np.searchsorted(self._starts[: self._count], start, "right")) - 1)
@@ -133,10 +137,10 @@ class _Grid:
         return np.repeat(self._edges[first_column:end_column], 2), self._points[first_column:end_column].ravel()
 
     def _take(self, times: Floats, values: Floats) -> None:
-        """Points that are new; the last column before them may get more."""
+        """Add new points; the last column before them may get more."""
         column = max(0, self._count - 1)
         begin = int(self._starts[column]) if self._count else 0
-        length = self.asked[0]
+        length = self.resolution[0]
         numbers = np.floor(times[begin:] / length)
         starts = np.flatnonzero(np.diff(numbers, prepend=numbers[0] - 1))
         new, count = values[begin:], column + len(starts)
@@ -150,7 +154,10 @@ class _Grid:
 
 
 class RowRing:
-    """Rows of 64-bit integers in bounded memory, for going back in time: of what is old every second row goes."""
+    """Rows of 64-bit integers in bounded memory, for going back in time.
+
+    When it is full, every second old row is dropped.
+    """
 
     def __init__(self, width: int, capacity: int = CAPACITY) -> None:
         self._rows = np.empty((max(8, capacity), width), np.int64)
@@ -178,7 +185,7 @@ class RowRing:
         self._count += 1
 
     def at(self, time: int) -> npt.NDArray[np.int64] | None:
-        """The row that stood at ``time`` ms; the first one before it, None where there is none."""
+        """Return the row at ``time`` ms: the last one before it, else the first one; None without rows."""
         if not self._count:
             return None
         number = int(np.searchsorted(self._rows[: self._count, 0], time, "right")) - 1

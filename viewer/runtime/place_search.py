@@ -12,7 +12,7 @@ from engine.errors import CannotRead, StoreError
 from engine.inspection import tables
 from engine.rules import catalogue
 from engine.system_names import is_system_topic
-from viewer.look.assets import tr
+from viewer.look.assets import tr, tr_plural
 from viewer.look.formats import moment
 from viewer.runtime.places import RECOVERY, Place, Search, log, parse_time, queue
 
@@ -74,7 +74,7 @@ def _check_name(store: StoreSnapshot, place: Place) -> None:
     match place.kind:
         case "findings" if name != RECOVERY and name not in catalogue.RULES:
             raise NothingFound(tr("There is no rule {rule}.", rule=name))
-        case "index" if name not in {file.name for file in store.index_files(is_needed=False)}:
+        case "index" if name not in {file.name for file in store.index_files(note_undecoded=False)}:
             raise NothingFound(tr("No index file is named {name}.", name=name))
         case "groups" if name not in _groups(store):
             raise NothingFound(tr("There is no group {group} in this store.", group=name))
@@ -146,7 +146,12 @@ def _find_message(store: StoreSnapshot, search: Search) -> Resolved:
         return Resolved(queue(search.text))
     files = len(store.index_files())
     raise NothingFound(
-        f"no message, key or topic {search.text} in {files:,} index files and {len(store.topics()):,} topics"
+        tr(
+            "No message, key or topic {text} in {files} and {topics}.",
+            text=search.text,
+            files=tr_plural("{n:,} index file", "{n:,} index files", n=files),
+            topics=tr_plural("{n:,} topic", "{n:,} topics", n=len(store.topics())),
+        )
     )
 
 
@@ -212,7 +217,7 @@ def offset_at_time(store: StoreSnapshot, ms: int) -> int:
     """
     files = store.log.files
     if not files:
-        raise NothingFound("the commit log has no files")
+        raise NothingFound(tr("The commit log has no files."))
     first_index, last_index = 0, len(files) - 1
     while first_index < last_index:
         middle = (first_index + last_index + 1) // 2

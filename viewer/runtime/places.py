@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from datetime import date, datetime, time
 from typing import Literal, get_args
 
+from engine.sentences import sentence
+
 Kind = Literal[
     "log",
     "queue",
@@ -158,7 +160,7 @@ def parse(text: str) -> Place | Search:
     """
     text = text.strip()
     if not text:
-        raise UnknownPlace("expected a place: an offset, topic/queue/offset, a time, a message id or a key")
+        raise UnknownPlace(sentence("expected a place: an offset, topic/queue/offset, a time, a message id or a key"))
     kind, colon, tail = text.partition(":")
     if kind in KINDS and (colon or not tail):
         return _parse_form(kind, tail.strip(), text)
@@ -191,7 +193,7 @@ def _parse_form(kind: str, tail: str, text: str) -> Place | Search:
         case "trace":
             topic, slash, key = tail.partition("/")
             if tail and not (slash and topic and key):
-                raise UnknownPlace(f"expected trace:TOPIC/KEY, found {text}")
+                raise UnknownPlace(sentence("expected {form}, found {found}", form="trace:TOPIC/KEY", found=text))
             return trace(topic, key) if tail else Place("index")
         case "index":
             name, *parts = tail.split("/")
@@ -213,7 +215,7 @@ def _parse_log(tail: str, text: str) -> Place | Search:
     ms = parse_time(tail)
     if ms is not None:
         return Search("time", tail, ms, dated=is_dated(tail))
-    raise UnknownPlace(f"expected log:OFFSET or log:TIME, found {text}")
+    raise UnknownPlace(sentence("expected log:OFFSET or log:TIME, found {found}", found=text))
 
 
 def _queue_parts(text: str) -> Place | None:

@@ -1,8 +1,8 @@
-"""Positions of the open store, ten times a second while somebody writes: from its files, and where it is a store of
-the lab, from the engine that writes it.
+"""Positions of the open store, ten times a second while it is written.
 
-Whoever shows positions listens to :attr:`TailWatch.looked` and need not know where a look comes from. Reading goes on
-in a thread of its own and takes a few short reads; a look that took long is followed by a long pause.
+They come from its files or, for a store of the lab, from the engine that writes it; views connect to
+:attr:`TailWatch.sampled` and need not know which. A thread of its own takes a few short reads at a time. A slow sample
+is followed by a long pause.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from engine.inspection.tail import StoreTail
 from viewer.look.assets import words
 from viewer.runtime.live_feed import Feed
 from viewer.runtime.loop_calls import run_in
-from viewer.runtime.position_look import Flush, Look, Service
+from viewer.runtime.position_reading import Flush, PositionReading, Service
 from viewer.runtime.priority import stand_back
 
 if TYPE_CHECKING:
@@ -34,31 +34,31 @@ if TYPE_CHECKING:
 
 EVERY_MS = 100
 REST_MS = 1000
-"""Between two looks at a store in which nobody writes."""
+"""Time between two samples of a store that nobody writes."""
 LIVE_FOR = 30.0
 """Seconds without growth after which a store without a broker counts as at rest again."""
 SHARE = 25
-"""The pause is at least so many times what a look took of the processor."""
+"""The pause is at least this multiple of the processor time that a sample took."""
 MOST_HEADS = 400
-"""Files whose first unit is asked for its time; of more files every n-th is."""
+"""Number of files whose first unit is read for its time; of more files every n-th is."""
 
 
 class TailWatch(QObject):
-    """``looked(Look)`` at each look, ``moved()`` where the log, a queue or the index grew, or the log was cut."""
+    """Emits ``sampled(PositionReading)`` and, if log, queues or index grew or the log was cut, ``moved()``."""
 
-    looked = Signal(object)
+    sampled = Signal(object)
     moved = Signal()
-    marked = Signal(object)
-    """A :class:`~viewer.runtime.live_history.Mark` that the newest look made."""
+    markAdded = Signal(object)
+    """A :class:`~viewer.runtime.live_history.Mark` that the newest sample added."""
 
     def __init__(self, session: StoreSession, parent: QObject) -> None:
         super().__init__(parent)
         self._session = session
         self.tail = StoreTail(session.snapshot)
-        self.last: Look | None = None
+        self.last: PositionReading | None = None
         self._feed = Feed(session.path.absolute())
         self._pool = ThreadPoolExecutor(1, "tail")
-        self._closed = self._looking = False
+        self._closed = self._reading = False
         self._heads: dict[int, tuple[int, int]] = {}
         self._grew = -LIVE_FOR
         self._places: tuple[int | None, ...] = ()
@@ -67,7 +67,7 @@ class TailWatch(QObject):
         self._lab: LabSession | None = None
         self._timer = QTimer(self, interval=EVERY_MS, singleShot=True)
         self._timer.setTimerType(Qt.TimerType.PreciseTimer)
-        self._timer.timeout.connect(self.look)
+        self._timer.timeout.connect(self.take_reading)
 
     @property
     def history(self) -> LiveHistory:
@@ -82,33 +82,35 @@ class TailWatch(QObject):
         return self.last is not None and (self.last.live or time.monotonic() - self._grew < LIVE_FOR)
 
     def start(self) -> None:
-        """Start looking."""
+        """Start taking readings."""
         self._timer.start()
 
     def close(self) -> None:
-        """Stop looking; waits for a look under way, so that it reads no closed file."""
+        """Stop; waits for a reading in progress, so that it reads no closed file."""
         self._closed = True
         self._feed.close()
         self._timer.stop()
         self._pool.shutdown(wait=True, cancel_futures=True)
 
-    def look(self) -> None:
-        """Take one look, off the loop."""
-        if self._closed or self._looking:
+    def take_reading(self) -> None:
+        """Take one reading, off the loop."""
+        if self._closed or self._reading:
             return
-        self._looking = True
+        self._reading = True
         self._listen_to_the_lab()
         run_in(self._pool, self._read, self._done)
 
-    def _read(self) -> tuple[Look, float]:
+    def _read(self) -> tuple[PositionReading, float]:
         begun = time.thread_time()
         positions = self.tail.look()
         store = self._session.snapshot
         files = tuple((f.start_offset, f.end_offset, f.name) for f in store.log.files)
         heads = self._heads_of(store, positions.wrote.offset or 0)
         now = round(time.time() * 1000)
-        look = Look(positions, files, heads, now, self.tail.held, False, self.tail.abort, self.tail.entries)
-        return look, time.thread_time() - begun
+        reading = PositionReading(
+            positions, files, heads, now, self.tail.held, False, self.tail.abort, self.tail.entries
+        )
+        return reading, time.thread_time() - begun
 
     def _heads_of(self, store: StoreSnapshot, end: int) -> tuple[tuple[int, int], ...]:
         """Store times of first units, each file asked once, and of the last unit."""
@@ -125,28 +127,28 @@ class TailWatch(QObject):
         last_stored = self.tail.last_stored()
         return (*heads, last_stored) if last_stored is not None else tuple(heads)
 
-    def _done(self, answer: tuple[Look, float] | None, error: Exception | None) -> None:
-        self._looking = False
+    def _done(self, answer: tuple[PositionReading, float] | None, error: Exception | None) -> None:
+        self._reading = False
         if self._closed:
             return
         self._session.note_unread()
         pause = REST_MS
         if answer is not None:
-            look, seconds = answer
-            look = self._with_lab(look)
-            self.last = look
-            old_places, self._places = self._places, _places(look, all_queues=self.tail.whole)
+            reading, seconds = answer
+            reading = self._with_lab(reading)
+            self.last = reading
+            old_places, self._places = self._places, _places(reading, all_queues=self.tail.whole)
             moved = any(old != new for old, new in zip(old_places, self._places, strict=False))
             if moved:
                 self._grew = time.monotonic()
-                if look.live and not look.lab:
+                if reading.live and not reading.lab:
                     stand_back()
-            if self.live or look.lab:
+            if self.live or reading.lab:
                 pause = max(EVERY_MS, round(SHARE * 1000 * seconds))
-            if self.live or look.lab or self._feed.begun:
-                for mark in self._feed.add(look):
-                    self.marked.emit(mark)
-            self.looked.emit(look)
+            if self.live or reading.lab or self._feed.begun:
+                for mark in self._feed.add(reading):
+                    self.markAdded.emit(mark)
+            self.sampled.emit(reading)
             if moved:
                 self.moved.emit()
         elif not isinstance(error, StoreError | OSError):
@@ -172,24 +174,24 @@ class TailWatch(QObject):
         self._sample = sample
         self._flushes += [Flush(f.at_ms, f.to_offset, f.bytes, f.took_ms, f.waiters) for f in sample.flushes]
 
-    def _with_lab(self, look: Look) -> Look:
-        """Return ``look`` with the engine's own positions in place of those from files."""
+    def _with_lab(self, reading: PositionReading) -> PositionReading:
+        """Return ``reading`` with the engine's own positions in place of those from files."""
         sample = self._sample
         if self._lab is None:
-            return look
+            return reading
         if sample is None or not self._lab.alive or self._lab.without_power:
-            return replace(look, live=False)  # no broker: our own engine is down, or about to run
+            return replace(reading, live=False)  # no broker: our own engine is down, or about to run
         flushes, self._flushes = tuple(self._flushes), []
         services = {name: Service(service.paused, service.waiting_bytes) for name, service in sample.services.items()}
-        return Look(
-            positions_of_sample(sample, look.positions),
-            look.files,
-            look.heads,
+        return PositionReading(
+            positions_of_sample(sample, reading.positions),
+            reading.files,
+            reading.heads,
             sample.at_ms,
             True,
             True,
-            look.abort,
-            look.units,
+            reading.abort,
+            reading.units,
             flushes,
             services,
             dict(sample.statuses),
@@ -251,10 +253,10 @@ def _checkpoint(engine: Told, files: dict[str, Position]) -> dict[str, Position]
     return limited
 
 
-def _places(look: Look, *, all_queues: bool) -> tuple[int | None, ...]:
+def _places(reading: PositionReading, *, all_queues: bool) -> tuple[int | None, ...]:
     """Return the positions whose growth counts; queues only if all were looked at, or queues seen for the first time
     would count as growth.
     """
-    positions = look.positions
+    positions = reading.positions
     log = (positions.min.offset, positions.wrote.offset, positions.index_end.offset)
-    return (*log, positions.queue_max.offset, look.units) if all_queues else log
+    return (*log, positions.queue_max.offset, reading.units) if all_queues else log

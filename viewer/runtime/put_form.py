@@ -12,6 +12,7 @@ from engine.codec import properties as props
 from engine.codec.encode import Message
 from engine.codec.message import COMMIT, PREPARED, ROLLBACK
 from viewer.look.assets import tr, words
+from viewer.look.engine_words import engine_words
 
 LARGEST_FILE = 64 << 20
 """Bytes of the largest file that is taken as a body."""
@@ -148,4 +149,4 @@ def _file_body(text: str) -> bytes:
             raise FormFault("body", tr("The file is larger than 64 MiB."))
         return path.read_bytes()
     except OSError as error:
-        raise FormFault("body", str(error)) from None
+        raise FormFault("body", engine_words(str(error))) from None

@@ -97,7 +97,7 @@ class RecoveryJob(QObject):
         except CannotRead as error:
             self.plan, self.error = None, tr("No plan: {why}", why=engine_words(str(error)))
         except (StoreError, OSError, RuntimeError) as error:
-            self.plan, self.error = None, str(error)
+            self.plan, self.error = None, engine_words(str(error))
         else:
             self.plan, self.error, self.stale, self.at = planned.plan, "", False, time.time()
             self.took, self.other, self.written = planned.seconds, planned.other_start, planned.written

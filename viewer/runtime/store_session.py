@@ -63,12 +63,12 @@ class StoreSession(QObject):
     """Offset of the chosen unit, or None."""
     findingsChanged = Signal()
     """``findings`` or ``findings_complete`` changed."""
-    incidentLooked = Signal()
+    incidentLookChanged = Signal()
     """``incident_look`` is another."""
     followingChanged = Signal(bool)
     replaced = Signal()
     """Files of the log are others by the same names: what was read of them is gone."""
-    tailed = Signal()
+    tailGrown = Signal()
     """The log, a queue or the index grew since the last short look; nothing was listed anew."""
 
     def __init__(
@@ -106,13 +106,13 @@ class StoreSession(QObject):
         self._closed = False
         self._seen: tuple[int, int] | None = None
         self.tail = TailWatch(self, self)
-        self.tail.moved.connect(self.tailed)
+        self.tail.moved.connect(self.tailGrown)
         self._timer = QTimer(self)
         self._timer.setInterval(POLL_MS)
         self._timer.timeout.connect(self.look)
-        jobs.looked.connect(self.note_unread)
-        jobs.unread.connect(self.unread.note)
-        jobs.worked.connect(self.look)
+        jobs.storeRead.connect(self.note_unread)
+        jobs.unreadReported.connect(self.unread.note)
+        jobs.workerFinished.connect(self.look)
         self.unread.changed.connect(self.findingsChanged)
 
     @classmethod
@@ -185,9 +185,9 @@ class StoreSession(QObject):
         """Stop watching and close every file."""
         self._closed = True
         self._timer.stop()
-        self.jobs.looked.disconnect(self.note_unread)
-        self.jobs.unread.disconnect(self.unread.note)
-        self.jobs.worked.disconnect(self.look)
+        self.jobs.storeRead.disconnect(self.note_unread)
+        self.jobs.unreadReported.disconnect(self.unread.note)
+        self.jobs.workerFinished.disconnect(self.look)
         self.tail.close()
         self.snapshot.close()
 
@@ -221,7 +221,7 @@ class StoreSession(QObject):
         """Show a line of it, the card, or also its table, in every view."""
         if look != self.incident_look:
             self.incident_look = look
-            self.incidentLooked.emit()
+            self.incidentLookChanged.emit()
 
     @property
     def findings_complete(self) -> bool:

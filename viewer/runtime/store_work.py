@@ -67,7 +67,7 @@ def plan(control: Control, path: Path, config: MessageStoreConfig | None, like: 
         like = like or release_of(store)
         plan = plan_of(store, like, losses=False)
         seconds = time.monotonic() - began
-        plan = left_behind.of_plan(store, plan, left_behind.Look(control.report, _Cancel(control)))
+        plan = left_behind.of_plan(store, plan, left_behind.WalkOptions(control.report, _Cancel(control)))
         store.refuse_unread(NO_PLAN)
         try:
             other_plan = plan_of(store, compared_with(like), losses=False)

@@ -157,7 +157,7 @@ async def run(window: MainWindow, start: Start) -> int:
     window.show()
     doorbell = SecondStartListener(window.settings.folder) if window.remembers else None
     if doorbell is not None:
-        doorbell.rung.connect(lambda request: answer(window, request))
+        doorbell.startReceived.connect(lambda request: answer(window, request))
     with _interruptible(window):
         if store is None and start.at:
             opened = await window.go_to_text(start.at)

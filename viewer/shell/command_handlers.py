@@ -63,7 +63,7 @@ def in_findings(window: MainWindow, name: str) -> None:
     _run_in_front(window, name)
 
 
-def look_again(window: MainWindow) -> None:
+def refresh_view(window: MainWindow) -> None:
     """Read the store again even if nothing seems to have changed, and what else the current view shows."""
     if window.session is not None:
         window.session.look(anyway=True)
@@ -264,7 +264,7 @@ def show_about(window: MainWindow) -> None:
 def wire(parts: Parts) -> None:
     """Connect the buttons of the window's frame to the commands."""
     window, act = parts.window, parts.window.actions_by_id
-    window.strip.storeAsked.connect(lambda path: window.ask_open(Path(path)))
+    window.strip.storeRequested.connect(lambda path: window.ask_open(Path(path)))
     window.top.back.clicked.connect(act["go.back"].trigger)
     window.top.forward.clicked.connect(act["go.forward"].trigger)
     window.top.refresh.clicked.connect(act["view.refresh"].trigger)
@@ -272,11 +272,11 @@ def wire(parts: Parts) -> None:
     window.top.close_lab.clicked.connect(act["lab.close"].trigger)
     window.top.bookmark.clicked.connect(act["bookmark.here"].trigger)
     window.top.crumbs.followed.connect(window.go)
-    window.top.goto.asked.connect(parts.changes.asked)
-    window.top.goto.left.connect(lambda: window.pane(window.view).setFocus())
+    window.top.goto.goRequested.connect(parts.changes.asked)
+    window.top.goto.leaveRequested.connect(lambda: window.pane(window.view).setFocus())
     window.rail.chosen.connect(window.show_view)
     window.side.placeRequested.connect(window.go)
     window.side.statusMessage.connect(window.say)
-    window.side.helpAsked.connect(parts.workspace.show_help)
+    window.side.helpRequested.connect(parts.workspace.show_help)
     window.status.counters.clicked.connect(lambda: window.show_view("findings"))
     window.status.config.clicked.connect(act["store.dropConfig"].trigger)

@@ -272,7 +272,7 @@ COMMANDS = (
         "view.refresh",
         words("Refresh"),
         "View",
-        lambda p: do.look_again(p.window),
+        lambda p: do.refresh_view(p.window),
         icon="refresh",
         keys=("F5",),
         group=1,
@@ -295,7 +295,7 @@ COMMANDS = (
         "zoom.in",
         words("Larger"),
         "View",
-        lambda p: p.window.zoom(theme.wished_zoom + 10),
+        lambda p: p.window.zoom(theme.target_zoom + 10),
         keys=("Ctrl++", "Ctrl+="),
         needs=False,
         group=2,
@@ -304,7 +304,7 @@ COMMANDS = (
         "zoom.out",
         words("Smaller"),
         "View",
-        lambda p: p.window.zoom(theme.wished_zoom - 10),
+        lambda p: p.window.zoom(theme.target_zoom - 10),
         keys=("Ctrl+-",),
         needs=False,
         group=2,
@@ -612,7 +612,7 @@ COMMANDS = (
         "lab.write", words("Open this store for writing…"), "Lab", lambda p: p.lab.open_for_writing(), always_shown=True
     ),
     Command("lab.put", words("Put the message"), "Lab", lambda p: p.lab.put(), group=1),
-    Command("lab.again", words("Put again"), "Lab", lambda p: p.lab.again(), keys=("Ctrl+Alt+Return",), group=1),
+    Command("lab.again", words("Put again"), "Lab", lambda p: p.lab.put_again(), keys=("Ctrl+Alt+Return",), group=1),
     Command(
         "lab.start", words("Start the load"), "Lab", lambda p: p.lab.load(), icon="play", keys=("Ctrl+Alt+L",), group=2
     ),

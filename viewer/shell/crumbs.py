@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from viewer.runtime.store_session import StoreSession
 
 
-BESIDE_THE_LOG: tuple[places.Kind, ...] = ("log", "queue", "index", "positions", "findings", "groups", "config")
+SIBLINGS_OF_LOG: tuple[places.Kind, ...] = ("log", "queue", "index", "positions", "findings", "groups", "config")
 
 
-def _whole(kind: places.Kind) -> tuple[str, Place]:
+def _view_crumb(kind: places.Kind) -> tuple[str, Place]:
     """Return the crumb of a whole view, or of a kind of place that a view shows."""
     view = BY_KIND[Place(kind).view]
     return tr(view.crumb or view.title), Place(kind)
@@ -38,7 +38,7 @@ def crumbs_of(place: Place, session: StoreSession | None) -> list[tuple[str, obj
     parts: list[tuple[str, object]] = [(name, places.log())] if name else []
     match place.kind:
         case "log":
-            parts.append(_whole("log"))
+            parts.append(_view_crumb("log"))
             file = session.snapshot.log.sequence.find(place.offset) if session and place.offset is not None else None
             if file is not None:
                 parts.append((file.name, places.log(file.start_offset)))
@@ -51,17 +51,17 @@ def crumbs_of(place: Place, session: StoreSession | None) -> list[tuple[str, obj
             if place.queue_offset is not None:
                 parts.append((f"{place.queue_offset:,}", place))
         case "trace":
-            parts += [_whole("index"), (tr("Trace"), places.index()), (place.key, place)]
+            parts += [_view_crumb("index"), (tr("Trace"), places.index()), (place.key, place)]
         case "filter":
-            parts += [_whole("log"), (place.name, place)]
+            parts += [_view_crumb("log"), (place.name, place)]
         case "index":
-            parts.append(_whole("index"))
+            parts.append(_view_crumb("index"))
             if place.name:
                 parts.append((place.name, places.index(place.name)))
             if place.part:
                 parts.append((f"{tr(place.part)} {place.offset:,}", place))
         case _:
-            parts.append(_whole(place.kind))
+            parts.append(_view_crumb(place.kind))
             if place.name:
                 parts.append((place.name, Place(place.kind, name=place.name)))
             if place.kind == "cluster" and place.part:
@@ -78,7 +78,7 @@ def siblings(number: int, place: object, session: StoreSession | None) -> list[t
         return []
     match place.kind:
         case "log" | "filter" if number == 1:
-            return [_whole(kind) for kind in BESIDE_THE_LOG]
+            return [_view_crumb(kind) for kind in SIBLINGS_OF_LOG]
         case "log":
             return [(file.name, places.log(file.start_offset)) for file in session.snapshot.log.files]
         case "queue" if number == 1 and survey is not None:
@@ -98,24 +98,24 @@ def siblings(number: int, place: object, session: StoreSession | None) -> list[t
     return []
 
 
-MOST = 400
+MAX_SIBLINGS = 400
 """Largest number of shown lines. Typing narrows the list."""
-Beside = Sequence[tuple[str, object]]
-Siblings = Callable[[int, object], Beside]
+SiblingPlaces = Sequence[tuple[str, object]]
+Siblings = Callable[[int, object], SiblingPlaces]
 """Returns (words, place) of the siblings of a crumb, by its number and place."""
 
 
 class CrumbDrop(QWidget):
-    """``chosen(place)`` by Enter or a click."""
+    """The drop-down list of siblings. Emits ``chosen(place)`` on Enter or a click."""
 
     chosen = Signal(object)
 
-    def __init__(self, beside: Beside, parent: QWidget) -> None:
+    def __init__(self, sibling_places: SiblingPlaces, parent: QWidget) -> None:
         super().__init__(parent, Qt.WindowType.Popup)
         self.setObjectName("crumb.drop")
         self.setAccessibleName(tr("Places beside this one"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self._beside = list(beside)
+        self._sibling_places = list(sibling_places)
         self.field = Field(tr("Type to narrow down"), code=True, icon_name="search")
         self.field.setObjectName("crumb.field")
         self.list = QListWidget()
@@ -136,7 +136,7 @@ class CrumbDrop(QWidget):
 
     def drop(self, position: QPoint) -> None:
         """Show the list at a position on the screen."""
-        self.resize(px(340), min(px(420), px(60) + px(24) * max(2, len(self._beside))))
+        self.resize(px(340), min(px(420), px(60) + px(24) * max(2, len(self._sibling_places))))
         self.move(position)
         self.show()
         self.field.setFocus()
@@ -146,11 +146,11 @@ class CrumbDrop(QWidget):
 
         ranked = [
             (match_rank, n, text, place)
-            for n, (text, place) in enumerate(self._beside)
+            for n, (text, place) in enumerate(self._sibling_places)
             if (match_rank := rank(text, typed)) is not None
         ]
         self.list.clear()
-        for _, _, text, place in sorted(ranked, key=lambda item: item[:2])[:MOST]:
+        for _, _, text, place in sorted(ranked, key=lambda item: item[:2])[:MAX_SIBLINGS]:
             item = QListWidgetItem(text)
             item.setData(Qt.ItemDataRole.UserRole, place)
             self.list.addItem(item)
@@ -284,9 +284,9 @@ class Crumbs(QWidget):
     def drop(self, number: int | None = None) -> CrumbDrop | None:
         """Drop down the siblings of crumb ``number``, or of the last crumb that has any."""
         for index in range(len(self._parts) - 1, 0, -1) if number is None else (number,):
-            places_beside = self._siblings(index, self._parts[index][1]) if 0 <= index < len(self._parts) else ()
-            if places_beside:
-                drop_list = CrumbDrop(places_beside, self)
+            sibling_places = self._siblings(index, self._parts[index][1]) if 0 <= index < len(self._parts) else ()
+            if sibling_places:
+                drop_list = CrumbDrop(sibling_places, self)
                 drop_list.chosen.connect(self.followed)
                 box = next((box for box, n in self._chevrons if n == index), QRect(0, 0, 1, self.height()))
                 drop_list.drop(self.mapToGlobal(box.bottomLeft()))

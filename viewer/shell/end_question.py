@@ -31,7 +31,7 @@ def ask_end(
     for sentence in running:
         box.box.addWidget(Label(sentence, 13, "text", wrap=True))
     box.finish()
-    box.agreed.connect(on_agreed)
+    box.confirmed.connect(on_agreed)
     box.open()
     return True
 

@@ -23,9 +23,9 @@ def error_page(window: MainWindow, path: Path, words: str, config: MessageStoreC
     """Return the page that says what was found instead of a store."""
     kind = "nothing" if not path.exists() else "file" if path.is_file() else "folder"
     page = ErrorPage(str(path), words, hints_for("closed" if "ermission" in words else kind))
-    page.openAsked.connect(window.actions_by_id["store.open"].trigger)
-    page.againAsked.connect(lambda: window.jobs.start(window.open(path, None, config)))
-    page.closeAsked.connect(window.show_welcome)
+    page.openRequested.connect(window.actions_by_id["store.open"].trigger)
+    page.againRequested.connect(lambda: window.jobs.start(window.open(path, None, config)))
+    page.closeRequested.connect(window.show_welcome)
     return below_the_menus(page)
 
 
@@ -39,11 +39,11 @@ def below_the_menus(page: QWidget) -> QWidget:
 
 
 class ErrorPage(Paper):
-    """A card in the middle of the window. ``openAsked``, ``againAsked``, ``closeAsked``."""
+    """A card in the middle of the window. ``openRequested``, ``againRequested``, ``closeRequested``."""
 
-    openAsked = Signal()
-    againAsked = Signal()
-    closeAsked = Signal()
+    openRequested = Signal()
+    againRequested = Signal()
+    closeRequested = Signal()
 
     def __init__(self, path: str, words: str, hints: tuple[str, ...] = ()) -> None:
         super().__init__("window")
@@ -63,9 +63,9 @@ class ErrorPage(Paper):
         retry.setObjectName("error.again")
         copy = Button(tr("Copy"), "flat")
         back = Button(tr("Back to the welcome page"), "flat")
-        open_.clicked.connect(self.openAsked)
-        retry.clicked.connect(self.againAsked)
-        back.clicked.connect(self.closeAsked)
+        open_.clicked.connect(self.openRequested)
+        retry.clicked.connect(self.againRequested)
+        back.clicked.connect(self.closeRequested)
         copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(f"{path}: {words}"))
         card = Card(
             row(Mark("error", 6), column(title, place, gap=2), gap=10),

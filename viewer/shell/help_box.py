@@ -86,9 +86,9 @@ def linked(markdown: str) -> str:
 
 
 class HelpPage(QTextBrowser):
-    """A page of the help. It follows no links to the web. ``pageAsked(path, anchor)`` on a link to another page."""
+    """A page of the help. It follows no links to the web. ``pageRequested(path, anchor)`` on a link to another page."""
 
-    pageAsked = Signal(str, str)
+    pageRequested = Signal(str, str)
 
     def __init__(self) -> None:
         super().__init__()
@@ -118,13 +118,13 @@ class HelpPage(QTextBrowser):
 
     def _follow(self, link: QUrl) -> None:
         if link.scheme() == "rule":
-            self.pageAsked.emit(f"findings/{link.path()}.md", "")
+            self.pageRequested.emit(f"findings/{link.path()}.md", "")
         elif not link.scheme() and not link.path():
             self.show_heading(link.fragment())
         elif not link.scheme() and link.path().endswith(".md"):
             path = resolve(self._folder, link.path())
             folder, _, path_in_folder = path.partition("/")
-            self.pageAsked.emit(path_in_folder if folder in LANGUAGES else path, link.fragment())
+            self.pageRequested.emit(path_in_folder if folder in LANGUAGES else path, link.fragment())
 
     def _set_apart(self) -> None:
         """Add space around headings and below paragraphs: Markdown has none, and they stuck together."""
@@ -164,7 +164,7 @@ class HelpBox(QDialog):
         self.resize(min(px(1240), parent.window().width()), min(px(900), parent.window().height()))
         self._command_words = command_words
         self.page = HelpPage()
-        self.page.pageAsked.connect(self.show_page)
+        self.page.pageRequested.connect(self.show_page)
         self.search = Field(tr("Search the help, or the id of a rule"))
         self.search.setObjectName("help.search")
         self.search.setAccessibleName(tr("Search the help"))

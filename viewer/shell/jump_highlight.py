@@ -91,6 +91,6 @@ class Jumps:
         """Frame the field's bytes too. Return False while they are not loaded."""
         hex_view = next((view for view in pane.findChildren(HexView) if view.chosen_field == self._field), None)
         if hex_view is not None:
-            hex_view.set_found([hex_view.selection()], FIELD)
-            QTimer.singleShot(LASTS_MS, hex_view, lambda: hex_view.set_found((), FIELD))
+            hex_view.set_hits([hex_view.selection()], FIELD)
+            QTimer.singleShot(LASTS_MS, hex_view, lambda: hex_view.set_hits((), FIELD))
         return hex_view is not None

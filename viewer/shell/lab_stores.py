@@ -1,4 +1,4 @@
-"""The window's side of the lab: its dialogs and commands, the words at the top, opening and leaving lab stores."""
+"""The lab's commands and dialogs in the window, and opening and closing lab stores."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 
 
 class WindowLab(QObject):
-    """The lab of one window. It outlives the panes, which are made again when the language changes."""
+    """The lab of one window. It lives longer than the panes, which are created again when the language changes."""
 
     def __init__(self, window: MainWindow) -> None:
         super().__init__(window)
         self._window = window
         self._pane: LabPane | None = None
-        self._staying = False
+        self._is_reopening = False
         self.session = LabSession()
         self._load: Job | None = None
         self._recovery: Job | None = None
@@ -46,13 +46,13 @@ class WindowLab(QObject):
 
     # ---- the pane ----------------------------------------------------------------------------------------------------
 
-    def made(self, pane: Pane) -> None:
+    def connect_pane(self, pane: Pane) -> None:
         """Connect a new pane: the lab's commands, or the button that opens a recovered copy beside it."""
         if pane.view_id == "findings":
             from viewer.findings.pane import FindingsPane
 
             assert isinstance(pane, FindingsPane)
-            pane.recovery.openAsked.connect(lambda path: open_beside(self._window, path, "findings"))
+            pane.recovery.openRequested.connect(lambda path: open_beside(self._window, path, "findings"))
             pane.recovery.commandsChanged.connect(self._window.enable)
         if pane.view_id != "lab":
             return
@@ -62,28 +62,28 @@ class WindowLab(QObject):
         self._end_comparison()
         self._pane = pane
         pane.lab_folder = self._window.settings.lab_folder
-        pane.createAsked.connect(self.create)
-        pane.writeAsked.connect(self.open_for_writing)
-        pane.powerLossAsked.connect(self.ask_to_cut_power)
-        pane.recoverAsked.connect(self.recover)
-        pane.recoverAgainAsked.connect(self.recover_again)
-        pane.compareAsked.connect(self.compare)
+        pane.createRequested.connect(self.create)
+        pane.writeRequested.connect(self.open_for_writing)
+        pane.powerLossRequested.connect(self.ask_to_cut_power)
+        pane.recoverRequested.connect(self.recover)
+        pane.recoverAgainRequested.connect(self.recover_again)
+        pane.compareRequested.connect(self.compare)
         pane.commandsChanged.connect(self.show_state)
-        pane.left.connect(self._end_comparison)
+        pane.comparisonLeft.connect(self._end_comparison)
         pane.set_lab(self.session)
 
     def pane(self) -> LabPane:
-        """The lab's view. It is made here if nobody has opened it yet."""
+        """Return the lab's view. It is created if it was not opened yet."""
         self._window.awake("lab")
         assert self._pane is not None
         return self._pane
 
     def feed(self) -> LabFeed | None:
-        """The frames of the broker that the lab runs. None if the lab serves no store."""
+        """Return the frames of the lab's broker. None if the lab serves no store."""
         return LabFeed(self.session) if self.session.serving is not None else None
 
     def serve(self) -> None:
-        """Show where the lab serves its store to clients."""
+        """Show the page on which the lab serves its store."""
         self._window.show_view("lab")
         self.pane().show_serving()
 
@@ -160,7 +160,7 @@ class WindowLab(QObject):
             dialog = CreateDialog(self._window, folder, name, self._window.jobs.read)
             if self._window.session is not None:
                 dialog.say_replaced(self._window.session.shown_path)
-            dialog.made.connect(self.begin)
+            dialog.createRequested.connect(self.begin)
             dialog.open()
 
         self._window.jobs.read(lambda: free_name(folder), ask)
@@ -185,11 +185,11 @@ class WindowLab(QObject):
         """Make a lab store in ``folder`` and show it."""
         self.ask_leave(lambda: self._window.jobs.start(self.start(folder, config, release)))
 
-    def ask_leave(self, agreed: Callable[[], object]) -> None:
-        """Call ``agreed``, which closes the lab's store. If that serves clients or runs a load, ask first."""
+    def ask_leave(self, on_confirm: Callable[[], object]) -> None:
+        """Call ``on_confirm``, which closes the lab's store. If it serves clients or runs a load, ask first."""
         running = running_in_words(self.session)
-        if not ask_end(self._window, running, agreed, tr("Close the lab's store?"), tr("Stop and close it")):
-            agreed()
+        if not ask_end(self._window, running, on_confirm, tr("Close the lab's store?"), tr("Stop and close it")):
+            on_confirm()
 
     async def start(self, folder: Path, config: MessageStoreConfig | None, release: Release) -> bool:
         """Make or open the lab store in ``folder`` and show it in the lab."""
@@ -224,11 +224,11 @@ class WindowLab(QObject):
     async def _open_window(self, store: Path, config: MessageStoreConfig | None = None) -> bool:
         """Open the directory read-only in the window and follow its end."""
         window = self._window
-        self._staying = True
+        self._is_reopening = True
         try:
             opened = await window.open(store, "lab", config)
         finally:
-            self._staying = False
+            self._is_reopening = False
         if opened and window.session is not None:
             window.session.follow(True)
         self.show_state()
@@ -252,7 +252,7 @@ class WindowLab(QObject):
             self._window.say(engine_words(session.snapshot.writing_refusal))
         elif session is self._window.session:
             dialog = WriteConfirmation(self._window, session)
-            dialog.agreed.connect(lambda: self._window.jobs.start(self._write(session.path)))
+            dialog.confirmed.connect(lambda: self._window.jobs.start(self._write(session.path)))
             dialog.open()
 
     async def _write(self, store: Path) -> None:
@@ -276,7 +276,7 @@ class WindowLab(QObject):
         """Put the message that the form holds."""
         self.pane().put.put_now()
 
-    def again(self) -> None:
+    def put_again(self) -> None:
         """Put the last message once more."""
         self.pane().put.put_again()
 
@@ -308,7 +308,7 @@ class WindowLab(QObject):
         from viewer.lab.confirmations import PowerLossDialog
 
         dialog = PowerLossDialog(self._window, self.session)
-        dialog.agreed.connect(lambda: self._window.jobs.start(self.cut_power()))
+        dialog.confirmed.connect(lambda: self._window.jobs.start(self.cut_power()))
         dialog.open()
 
     async def cut_power(self, seed: int | None = None) -> None:
@@ -359,7 +359,7 @@ class WindowLab(QObject):
 
     def leaving(self) -> None:
         """Close the lab engine cleanly in the background, because the window leaves its store."""
-        if self._staying:
+        if self._is_reopening:
             return
         self._end_comparison()
         if self.session.there:
@@ -372,7 +372,7 @@ class WindowLab(QObject):
             self._window.jobs.finish(two.end())
 
     def _died(self, words: str) -> None:
-        self._window.say(tr("The lab's engine has ended: {why}", why=words))
+        self._window.say(tr("The lab's engine has ended: {why}", why=engine_words(words)))
 
 
 def running_in_words(lab: LabSession) -> list[str]:

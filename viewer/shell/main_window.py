@@ -144,7 +144,7 @@ class MainWindow(QMainWindow):
         self.setCentralWidget(self.pages)
         wire(self.parts)
         for part in (self.top, self.unread, self.tied, self.rail, self.side):
-            self.window_theme.put_on(part)
+            self.window_theme.apply_to(part)
         self._zooms.watch(self.side)
         self.layouts.fit()
         self.status.zone.setText(f"UTC{zone_text()}")
@@ -156,7 +156,7 @@ class MainWindow(QMainWindow):
         if pane is None:
             pane = self.panes[view] = make_pane(view)
             self.stack.addWidget(pane)
-            self.lab.made(pane)
+            self.lab.connect_pane(pane)
             pane.use(self.settings)
             self.workspace.made(pane)
             self._zooms.watch(pane)
@@ -165,9 +165,9 @@ class MainWindow(QMainWindow):
             pane.placeMoved.connect(lambda place: self._moved(view, place))
             pane.statusMessage.connect(lambda words: self.say(words) if view == self.view else None)
         if ahead:
-            self.window_theme.put_on_later(pane)
+            self.window_theme.apply_later(pane)
         else:
-            self.window_theme.put_on(pane)
+            self.window_theme.apply_to(pane)
         return pane
 
     def findChild(self, kind: type[T], name: str = "", options: Qt.FindChildOption = ANYWHERE) -> T | None:
@@ -220,7 +220,7 @@ class MainWindow(QMainWindow):
         except (StoreError, OSError) as error:
             if self._opening == path:
                 self._opening = None
-                self.show_error(path, str(error), config)
+                self.show_error(path, engine_words(str(error)), config)
             return False
         if self._opening != path:
             session.close()
@@ -327,7 +327,7 @@ class MainWindow(QMainWindow):
             if old is not None:
                 self.pages.removeWidget(old)
                 old.deleteLater()
-        self.window_theme.put_on(page)
+        self.window_theme.apply_to(page)
         self.pages.addWidget(page)
         self.pages.setCurrentWidget(page)
         self.strip.show_store("")
@@ -469,7 +469,7 @@ class MainWindow(QMainWindow):
 
     def say(self, words: str) -> None:
         """Show a sentence in the status bar."""
-        self.status.say(words)
+        self.status.say(engine_words(words))
 
     def pane_commands(self) -> dict[str, Callable[[], object]]:
         """Return the handlers of the current view by command."""
@@ -574,8 +574,8 @@ class MainWindow(QMainWindow):
     def zoom(self, percent: int) -> None:
         """Set the scale and remember it."""
         theme.request_zoom(percent)
-        self.settings.zoom = theme.wished_zoom
-        self.say(tr("{n} %", n=theme.wished_zoom))
+        self.settings.zoom = theme.target_zoom
+        self.say(tr("{n} %", n=theme.target_zoom))
 
     # ---- the end -----------------------------------------------------------------------------------------------------
 
@@ -617,7 +617,7 @@ class _ZoomFilter(QObject):
         """Watch for the wheel only."""
         if not isinstance(event, QWheelEvent) or not event.modifiers() & Qt.KeyboardModifier.ControlModifier:
             return False
-        self._window.zoom(theme.wished_zoom + (10 if event.angleDelta().y() > 0 else -10))
+        self._window.zoom(theme.target_zoom + (10 if event.angleDelta().y() > 0 else -10))
         return True
 
 

@@ -52,9 +52,9 @@ def _hide_empty(submenus: Iterable[QMenu]) -> None:
 
 
 class MenuStrip(Paper):
-    """The menus, and at the right the store's access mode and path. ``storeAsked(path)`` from Open recent."""
+    """The menus, and at the right the store's access mode and path. ``storeRequested(path)`` from Open recent."""
 
-    storeAsked = Signal(str)
+    storeRequested = Signal(str)
 
     def __init__(self, menus: Sequence[Menu], recent_stores: Callable[[], Sequence[RecentStore]] = tuple) -> None:
         super().__init__("window")
@@ -112,7 +112,7 @@ class MenuStrip(Paper):
         stores = self._recent_stores()[:MOST_RECENT]
         for store in stores:
             action = self._recent.addAction(store.path.replace("&", "&&"))
-            action.triggered.connect(lambda _on=False, path=store.path: self.storeAsked.emit(path))
+            action.triggered.connect(lambda _on=False, path=store.path: self.storeRequested.emit(path))
         if not stores:
             self._recent.addAction(tr("No store was opened yet")).setEnabled(False)
 

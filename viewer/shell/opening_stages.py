@@ -93,7 +93,7 @@ class Stages:
     def go_on(self, session: StoreSession) -> None:
         """Start everything that waited for the first rows of ``session``."""
         window = self._window
-        session.tailed.connect(self._changes.tailed)
+        session.tailGrown.connect(self._changes.tailed)
         session.begin()
         window.jobs.read(_load_filters, lambda _answer: None)
         self.draw_icons_soon()

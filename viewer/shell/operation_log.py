@@ -19,7 +19,7 @@ from viewer.widgets.columns import RecordKind, text_column, time_column
 from viewer.widgets.record_state import State
 from viewer.widgets.record_view import RecordView
 
-LONGEST = 2000
+MAX_OPERATIONS = 2000
 """Largest number of operations in the log. Older ones are dropped."""
 
 
@@ -40,34 +40,34 @@ class Operation:
 
 
 class Operations(QObject):
-    """The log of a window. ``noted()`` is emitted for each new operation.
+    """The log of a window. ``operationAdded()`` is emitted for each new operation.
 
     ``command_line`` makes a command line from words in which ``STORE`` is the open store; "" if none is open.
     """
 
-    noted = Signal()
+    operationAdded = Signal()
 
     def __init__(self, command_line: Callable[[Sequence[str]], str]) -> None:
         super().__init__()
         self._command_line = command_line
-        self.list: deque[Operation] = deque(maxlen=LONGEST)
+        self.list: deque[Operation] = deque(maxlen=MAX_OPERATIONS)
 
     def listen(self, action: QAction, line: Sequence[str] = (), name_in_words: Callable[[], str] | None = None) -> None:
         """Note the command of ``action`` each time it runs.
 
-        ``line`` returns the words of the equal command line, with ``STORE`` for the store. ``name_in_words`` is
+        ``line`` is the words of the equal command line, with ``STORE`` for the store. ``name_in_words`` is
         the command's name if it differs from the action's text.
         """
         name, called = action.objectName(), name_in_words or action.text
-        action.triggered.connect(lambda _on=False: self._given(name, called(), line))
+        action.triggered.connect(lambda _on=False: self._note_action(name, called(), line))
 
     def note(self, name: str, words: str, parameters: object, cli: str) -> None:
         """Add an operation. ``parameters`` is a dictionary."""
         noted_parameters = dict(parameters) if isinstance(parameters, Mapping) else {}
         self.list.append(Operation(time.time_ns() // 1_000_000, name, words, noted_parameters, cli))
-        self.noted.emit()
+        self.operationAdded.emit()
 
-    def went(self, text: str, words: str) -> None:
+    def note_go_to(self, text: str, words: str) -> None:
         """Note a use of the go-to box."""
         line = self._command_line(["storescope", "view", "STORE", "--at", text])
         if text.strip() and line:
@@ -76,7 +76,7 @@ class Operations(QObject):
     def clear(self) -> None:
         """Delete all entries."""
         self.list.clear()
-        self.noted.emit()
+        self.operationAdded.emit()
 
     def script(self) -> str:
         """Return all command lines in order, without immediate repetitions."""
@@ -86,7 +86,7 @@ class Operations(QObject):
                 lines.append(operation.cli)
         return "\n".join(lines)
 
-    def _given(self, name: str, words: str, line: Sequence[str]) -> None:
+    def _note_action(self, name: str, words: str, line: Sequence[str]) -> None:
         command = self._command_line(["storescope", *line]) if line else ""
         self.note(name, words.replace("&&", "&"), {}, command)
 
@@ -135,7 +135,7 @@ class OperationsBox(QDialog):
         layout.addWidget(Label(explanation, 12, "text3"))
         layout.addWidget(self.table, 1)
         layout.addWidget(row(copy_current, copy_all, None, clear, close))
-        log.noted.connect(self._fill)
+        log.operationAdded.connect(self._fill)
         self._fill()
 
     def _fill(self) -> None:

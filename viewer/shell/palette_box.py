@@ -18,7 +18,7 @@ from viewer.look.theme import C, follow, px, theme, ui
 from viewer.widgets.basics import Field, Hairline, Key, Label, Paper
 from viewer.widgets.boxes import row
 
-WIDTH, ROW, HEAD, MOST = 720, 34, 26, 12
+WIDTH, ROW, HEAD, MAX_LINES = 720, 34, 26, 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class EntryList(QWidget):
         self.query = ""
         self.current = 0
         self.top = 0
-        """Index of the first shown line. :data:`MOST` lines are shown; moving the selection scrolls."""
+        """Index of the first shown line. :data:`MAX_LINES` lines are shown; moving the selection scrolls."""
         self.setMouseTracking(True)
 
     def show_entries(self, entries: Sequence[Entry], query: str) -> None:
@@ -80,16 +80,16 @@ class EntryList(QWidget):
         """Select another line."""
         if self.entries:
             self.current = (self.current + by) % len(self.entries)
-            self.top = min(max(self.top, self.current - MOST + 1), self.current)
+            self.top = min(max(self.top, self.current - MAX_LINES + 1), self.current)
             self._fit()
             self._speak()
             self.update()
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         """Scroll the lines."""
-        last_top = max(0, len(self.entries) - MOST)
+        last_top = max(0, len(self.entries) - MAX_LINES)
         self.top = max(0, min(last_top, self.top - round(event.angleDelta().y() / 60)))
-        self.current = max(self.top, min(self.top + MOST - 1, self.current))
+        self.current = max(self.top, min(self.top + MAX_LINES - 1, self.current))
         self._fit()
         self.update()
 
@@ -105,7 +105,7 @@ class EntryList(QWidget):
     def _boxes(self) -> list[tuple[Entry | str, QRect]]:
         boxes: list[tuple[Entry | str, QRect]] = []
         y, section = 0, ""
-        for entry in self.entries[self.top : self.top + MOST]:
+        for entry in self.entries[self.top : self.top + MAX_LINES]:
             if entry.section != section:
                 section = entry.section
                 boxes.append((section, QRect(0, y, self.width(), px(HEAD))))
@@ -256,7 +256,7 @@ class PaletteBox(QWidget):
     def _ask(self, text: str) -> None:
         matches = list(self.source(text))
         self.list.show_entries(matches, text.lstrip(">@#:?").strip())
-        self.count.setText(tr("{shown} of {all}", shown=min(len(matches), MOST), all=len(matches)))
+        self.count.setText(tr("{shown} of {all}", shown=min(len(matches), MAX_LINES), all=len(matches)))
         self._fit()
 
     def _do(self, entry: Entry) -> None:

@@ -19,7 +19,7 @@ from viewer.widgets.store_tree_rows import short_count
 if TYPE_CHECKING:
     from viewer.shell.main_window import MainWindow
 
-MOST_PLACES = 5
+MAX_PLACES = 5
 
 
 def entries(window: MainWindow, text: str) -> Iterator[Entry]:
@@ -104,7 +104,7 @@ def _places(window: MainWindow, query: str) -> Iterator[Entry]:
         ((topic_rank, t.name, t) for t in topics if (topic_rank := rank(t.name, query)) is not None),
         key=lambda item: item[:2],
     )
-    for _, _, topic in ranked[:MOST_PLACES]:
+    for _, _, topic in ranked[:MAX_PLACES]:
         amount = short_count(topic.count)
         queues = tr_plural("{n:,} queue", "{n:,} queues", n=len(topic.queues))
         note = f"{queues}, {tr_plural('{amount} message', '{amount} messages', n=topic.count, amount=amount)}"
@@ -140,7 +140,7 @@ def _filters(window: MainWindow, query: str) -> Iterator[Entry]:
                 tr("Filters"), "filter", text, tr("saved as {name}", name=name), "", partial(apply_filter, window, text)
             )
     used = [text for text in window.settings.filters if rank(text, query) is not None]
-    for text in [*([query] if query and query not in used and _looks_like_filter(query) else []), *used[:MOST_PLACES]]:
+    for text in [*([query] if query and query not in used and _looks_like_filter(query) else []), *used[:MAX_PLACES]]:
         yield Entry(tr("Filters"), "filter", text, tr("in the log"), "", partial(apply_filter, window, text))
 
 

@@ -32,7 +32,7 @@ class PipelineRoom(QObject):
         self._window, self._compare = window, compare
         self.runs = PipelineRuns()
         self._shown: dict[int, Job] = {}
-        self.runs.listed.connect(self._listed)
+        self.runs.jobsChanged.connect(self._listed)
         self.runs.jobChanged.connect(self._on_job_changed)
         self.runs.ended.connect(self._ended)
         window.installEventFilter(self)
@@ -40,8 +40,8 @@ class PipelineRoom(QObject):
     def wire(self, pane: Pane) -> None:
         """Connect a new pipeline pane, so that it shows these jobs."""
         assert isinstance(pane, PipelinePane)
-        pane.besideAsked.connect(self._open)
-        pane.compareAsked.connect(lambda store: self._compare(Path(store)))
+        pane.besideRequested.connect(self._open)
+        pane.compareRequested.connect(lambda store: self._compare(Path(store)))
         pane.commandsChanged.connect(self._window.enable)
         pane.set_runs(self.runs)
 

@@ -88,9 +88,9 @@ def hand_over(folder: Path, request: SecondStart) -> bool:
 
 
 class SecondStartListener(QObject):
-    """Listens for second starts: ``rung(SecondStart)``. There is one in a process, at the first window."""
+    """Listens for second starts: ``startReceived(SecondStart)``. There is one in a process, at the first window."""
 
-    rung = Signal(object)
+    startReceived = Signal(object)
 
     def __init__(self, folder: Path, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -121,7 +121,7 @@ class SecondStartListener(QObject):
         while (socket := self._server.nextPendingConnection()) is not None:
             socket.setParent(self)
             socket.disconnected.connect(socket.deleteLater)
-            socket.readyRead.connect(_reader(socket, self.rung.emit))
+            socket.readyRead.connect(_reader(socket, self.startReceived.emit))
             if socket.bytesAvailable():
                 socket.readyRead.emit()
 

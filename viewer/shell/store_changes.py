@@ -54,7 +54,7 @@ class StoreChanges:
     def asked(self, text: str) -> None:
         """Note a use of the go-to box and go to the place."""
         window = self._window
-        self.operations.went(text, tr("Go to…"))
+        self.operations.note_go_to(text, tr("Go to…"))
         window.jobs.start(self._go(text))
 
     async def _go(self, text: str) -> None:

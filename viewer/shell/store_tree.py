@@ -204,7 +204,7 @@ class StoreTreePane(QWidget):
 
     placeRequested = Signal(object)
     statusMessage = Signal(str)
-    helpAsked = Signal(str)
+    helpRequested = Signal(str)
 
     def __init__(self) -> None:
         super().__init__()

@@ -15,8 +15,8 @@ from viewer.widgets.basics import Field, Key, Paper, Tool
 class GoToField(Field):
     """The go-to box. Enter goes, Escape gives the focus back."""
 
-    asked = Signal(str)
-    left = Signal()
+    goRequested = Signal(str)
+    leaveRequested = Signal()
 
     def __init__(self) -> None:
         super().__init__(tr("Go to offset, topic/queue/offset, time, message id or key"), width=420, icon_name="go-to")
@@ -31,7 +31,7 @@ class GoToField(Field):
         self.fault = ""
         """Why the last text leads nowhere; empty: it leads somewhere."""
         self._fault: FaultNote | None = None
-        self.returnPressed.connect(lambda: self.asked.emit(self.text()))
+        self.returnPressed.connect(lambda: self.goRequested.emit(self.text()))
         self.textEdited.connect(lambda _text: self.set_fault(""))
 
     def set_fault(self, words: str) -> None:
@@ -50,7 +50,7 @@ class GoToField(Field):
         if event.key() == Qt.Key.Key_Escape:
             self.clear()
             self.set_fault("")
-            self.left.emit()
+            self.leaveRequested.emit()
         else:
             super().keyPressEvent(event)
 

@@ -16,7 +16,7 @@ from viewer.runtime.edit import Edit
 if TYPE_CHECKING:
     from viewer.shell.main_window import MainWindow
 
-MOST = 200
+MAX_EDITS = 200
 
 
 class _Step(QUndoCommand):
@@ -52,7 +52,7 @@ class Edits:
         self._window = window
         self._stack = QUndoStack(window)
         self._stack.setObjectName("edits")
-        self._stack.setUndoLimit(MOST)
+        self._stack.setUndoLimit(MAX_EDITS)
         self._runs: dict[str, int] = {}
         self._putting = False
 

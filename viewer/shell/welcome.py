@@ -190,17 +190,17 @@ class Pick(QWidget):
 class WelcomePage(QScrollArea):
     """The page that a window without a store shows.
 
-    ``storeChosen(path)``, ``sampleChosen(sample)``, ``openAsked()``, ``clearAsked()``, ``pinAsked(path)``,
-    ``tourAsked()``.
+    ``storeChosen(path)``, ``sampleChosen(sample)``, ``openRequested()``, ``clearRequested()``, ``pinRequested(path)``,
+    ``tourRequested()``.
     """
 
     storeChosen = Signal(str)
     sampleChosen = Signal(object)
-    openAsked = Signal()
-    clearAsked = Signal()
-    pinAsked = Signal(str)
-    tourAsked = Signal()
-    labAsked = Signal()
+    openRequested = Signal()
+    clearRequested = Signal()
+    pinRequested = Signal(str)
+    tourRequested = Signal()
+    labRequested = Signal()
 
     def __init__(self, recent: Sequence[RecentStore], samples: Sequence[Sample]) -> None:
         super().__init__()
@@ -249,7 +249,7 @@ class WelcomePage(QScrollArea):
     def _drop_zone(self) -> QWidget:
         button = Button(tr("Open a store…"), "primary")
         button.setObjectName("welcome.open")
-        button.clicked.connect(self.openAsked)
+        button.clicked.connect(self.openRequested)
         drop_words = column(
             Label(tr("Drop a store directory here"), 18, "text", 600),
             Label(tr("or any directory above it, a single commitlog folder, one file, a copied tail"), 13, "text2"),
@@ -283,7 +283,7 @@ class WelcomePage(QScrollArea):
             return [row(Label(tr("Recent"), 15, "text", 600), None), Card(words_, pad=16)]
         clear = Link(tr("Clear"), 12)
         clear.setObjectName("welcome.clear")
-        clear.clicked.connect(self.clearAsked)
+        clear.clicked.connect(self.clearRequested)
         parts: list[QWidget] = []
         for number, store in enumerate(recent[:6]):
             if number:
@@ -307,7 +307,7 @@ class WelcomePage(QScrollArea):
         pin = Tool("pin", tr("Unpin") if store.pinned else tr("Pin to the top"), checkable=True)
         pin.setObjectName(f"welcome.pin.{store.path}")
         pin.setChecked(store.pinned)
-        pin.clicked.connect(lambda: self.pinAsked.emit(store.path))
+        pin.clicked.connect(lambda: self.pinRequested.emit(store.path))
         head = row(name, *chips, None, Label(_when(store.when), 12, "text3"), pin, gap=8)
         path = Elided(_short_home(store.path), 12, "text3", code=True, middle=True)
         line = row(path, None, MiniLine(store.shares, store.errors > 0), gap=8) if is_there else row(path, None)
@@ -333,7 +333,7 @@ class WelcomePage(QScrollArea):
         lines = [_numbered(n, tr(title)) for n, title in enumerate(TOUR, 1)]
         start = Button(tr("Start the tour"))
         start.setObjectName("welcome.tour")
-        start.clicked.connect(self.tourAsked)
+        start.clicked.connect(self.tourRequested)
         minutes = Label(tr("4 minutes"), 12, "text3")
         head = row(Glyph("tour", "accent", 20), Label(tr("Guided tour"), 15, "text", 600), None, minutes, gap=8)
         lines.append(row(start, None))
@@ -353,7 +353,7 @@ class WelcomePage(QScrollArea):
         pick = Pick(line)
         pick.setObjectName("welcome.lab")
         pick.setAccessibleName(tr("Make a lab store"))
-        pick.picked.connect(self.labAsked)
+        pick.picked.connect(self.labRequested)
         return Card(pick, pad=1)
 
     def _keys(self) -> QWidget:
@@ -419,11 +419,11 @@ def welcome_page(window: MainWindow) -> QWidget:
     page = WelcomePage(window.settings.recent, samples())
     page.storeChosen.connect(lambda path: window.ask_open(Path(path)))
     page.sampleChosen.connect(lambda sample: window.jobs.start(window.open_sample(sample)))
-    page.openAsked.connect(window.actions_by_id["store.open"].trigger)
-    page.labAsked.connect(window.actions_by_id["lab.create"].trigger)
-    page.clearAsked.connect(lambda: (window.settings.forget_recent(), window.show_welcome()))
-    page.pinAsked.connect(lambda path: (window.settings.pin(path), window.show_welcome()))
-    page.tourAsked.connect(window.actions_by_id["help.tour"].trigger)
+    page.openRequested.connect(window.actions_by_id["store.open"].trigger)
+    page.labRequested.connect(window.actions_by_id["lab.create"].trigger)
+    page.clearRequested.connect(lambda: (window.settings.forget_recent(), window.show_welcome()))
+    page.pinRequested.connect(lambda path: (window.settings.pin(path), window.show_welcome()))
+    page.tourRequested.connect(window.actions_by_id["help.tour"].trigger)
     return below_the_menus(page)
 
 

@@ -2,7 +2,7 @@
 
 An application-wide style sheet restyles every widget at once, shown or not. With some windows open this takes
 seconds. So each part of a window has its own sheet, and fonts, icons and heights inside it follow the theme then.
-Widgets that paint themselves ask for colours as they paint. Another language rebuilds a window's parts in steps;
+Widgets that paint themselves look up colours at paint time. Another language rebuilds a window's parts in steps;
 the old parts are deleted one by one.
 """
 
@@ -17,17 +17,17 @@ from PySide6.QtCore import QObject, Qt, QTimer
 from PySide6.QtWidgets import QApplication, QFileDialog, QLabel, QWidget
 from shiboken6 import isValid
 
-from viewer.look.theme import IN_PARTS, style_sheet, tell, theme
+from viewer.look.theme import IN_PARTS, apply_theme_in, style_sheet, theme
 from viewer.pane import Pane
-from viewer.widgets.file_dialog import dress_file_dialog
+from viewer.widgets.file_dialog import theme_file_dialog
 
 if TYPE_CHECKING:
     from viewer.shell.main_window import MainWindow
 
-SHOWN_VERSION = "storescope.worn"
+SHOWN_VERSION = "storescope.appliedTheme"
 """Property of a part: the version of the theme that it shows."""
 NOT_YET = -1
-"""Theme version of a new part that was never dressed."""
+"""Theme version of a new part that no theme was applied to yet."""
 
 
 class WindowTheme(QObject):
@@ -43,7 +43,7 @@ class WindowTheme(QObject):
         theme.changing.connect(self._hold)
         theme.changed.connect(_turns.begin)
 
-    def put_on(self, part: QWidget) -> None:
+    def apply_to(self, part: QWidget) -> None:
         """Apply the current theme to ``part`` unless it has it already."""
         part_version = part.property(SHOWN_VERSION)
         if part_version == theme.version:
@@ -55,11 +55,11 @@ class WindowTheme(QObject):
         sheet = style_sheet()
         if part.styleSheet() != sheet:
             _change(part, sheet)
-        tell(part)
+        apply_theme_in(part)
         if part_version not in {None, NOT_YET} and isinstance(part, Pane):
             part.retheme()
 
-    def put_on_later(self, part: QWidget) -> None:
+    def apply_later(self, part: QWidget) -> None:
         """Apply the theme to ``part``, which is new and hidden, in a later turn of the loop."""
         if part.property(SHOWN_VERSION) is None:
             part.setProperty(SHOWN_VERSION, NOT_YET)
@@ -80,17 +80,17 @@ class WindowTheme(QObject):
         return True
 
     def throw_away(self, old: QWidget, parts: Iterable[QWidget]) -> None:
-        """Delete ``old`` and its ``parts`` one by one when all is dressed: a widget has hundreds of children."""
+        """Delete ``old`` and its ``parts`` one by one after all parts have the theme: each has hundreds of children."""
         old.hide()
         _turns.old += [*parts, old]
         _turns.begin()
 
     def added(self, child: QObject) -> None:
-        """Dress a child of the window that is about to be shown: its frame, a dialog, a box over it."""
+        """Apply the theme to a child of the window that is about to be shown: its frame, a dialog, a box over it."""
         if isinstance(child, QWidget) and child is not self._window.pages:
-            self.put_on(child)
+            self.apply_to(child)
             if isinstance(child, QFileDialog):
-                dress_file_dialog(child)
+                theme_file_dialog(child)
 
     def stale(self, *, visible: bool) -> QWidget | None:
         """Return a part without the current theme, among the visible or among the hidden ones."""
@@ -138,7 +138,7 @@ def _change(part: QWidget, sheet: str) -> None:
 
 
 class _Turns(QObject):
-    """Dresses one part a turn of the loop until all windows have the current theme and language."""
+    """Applies the theme to one part a turn of the loop until all windows have the current theme and language."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -163,7 +163,7 @@ class _Turns(QObject):
             for window_theme in order:
                 part = window_theme.stale(visible=visible)
                 if part is not None:
-                    window_theme.put_on(part)
+                    window_theme.apply_to(part)
                     return
                 if visible and window_theme.step():
                     return

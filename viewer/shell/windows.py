@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from engine.config import MessageStoreConfig
     from viewer.shell.main_window import MainWindow
 
-MOST = 8
+MAX_WINDOWS = 8
 
 _open: list[MainWindow] = []
 
@@ -40,13 +40,13 @@ def open_beside(
     lends: bool = False,
     config: MessageStoreConfig | None = None,
 ) -> MainWindow | None:
-    """Open a new window with ``store`` at the place ``place_text``. Return None if :data:`MOST` windows are open.
+    """Open a new window with ``store`` at ``place_text``. Return None if :data:`MAX_WINDOWS` windows are open.
 
     ``lends``: topics get the colours that they have in the first window, for a second window of the same store.
     ``tied``: as ``lends``, and both windows share the screen. ``config`` is the broker configuration of
     ``store``.
     """
-    if len(_open) >= MOST:
+    if len(_open) >= MAX_WINDOWS:
         return None
     new_window = window.another()
     new_window.remembers = False

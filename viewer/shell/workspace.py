@@ -83,8 +83,8 @@ class Workspace:
         """
         if pane.view_id == "log":
             self.edits.forget()
-        pane.reportAsked.connect(self.ask_report)
-        pane.helpAsked.connect(self.show_help)
+        pane.reportRequested.connect(self.ask_report)
+        pane.helpRequested.connect(self.show_help)
         if pane.view_id == "pipeline":
             self._jobs_of_pipeline().wire(pane)
         if pane.view_id == "cluster":
@@ -92,10 +92,10 @@ class Workspace:
         if pane.view_id == "requests":
             self._wire_requests(pane)
         set_reading_order(pane)
-        pane.did.connect(self._window.note)
-        pane.statusGrew.connect(lambda words: self._on_status(pane, words))
+        pane.operationDone.connect(self._window.note)
+        pane.statusUpdated.connect(lambda words: self._on_status(pane, words))
         pane.edited.connect(self.edits.push)
-        pane.undoAsked.connect(self._window.actions_by_id["edit.undo"].trigger)
+        pane.undoRequested.connect(self._window.actions_by_id["edit.undo"].trigger)
 
     def _jobs_of_pipeline(self) -> PipelineRoom:
         from viewer.shell.pipeline_jobs import PipelineRoom
@@ -113,7 +113,7 @@ class Workspace:
         window = self._window
         if self.cluster is None:
             self.cluster = ClusterWatch(window.jobs.worker, window.jobs.read, window, self._lab.session)
-            self.cluster.asked.connect(self._asked_cluster)
+            self.cluster.requestKindAdded.connect(self._asked_cluster)
             self.cluster.changed.connect(window.enable)
         pane.set_watch(self.cluster)
         pane.commandsChanged.connect(window.enable)
@@ -129,7 +129,7 @@ class Workspace:
             self.requests = RequestWatch(window.jobs.read, window)
             self.requests.changed.connect(window.enable)
         pane.set_watch(self.requests)
-        pane.recordAsked.connect(self._record_requests)
+        pane.recordRequested.connect(self._record_requests)
 
     def _record_requests(self) -> None:
         """Record the requests to the lab's broker. If it serves no store, say where to start that."""
@@ -169,7 +169,7 @@ class Workspace:
             return
         box = ask_rebuild(window, window.session, window.say)
         box.placeRequested.connect(window.go)
-        box.did.connect(window.note)
+        box.operationDone.connect(window.note)
 
     def _failed(self, error: Exception) -> None:
         self._window.say(str(error))
@@ -205,7 +205,7 @@ class Workspace:
         def on_read(stored: SavedBookmarks) -> None:
             meanwhile = SavedBookmarks(marks.list, marks.notes)
             marks.fill(stored)
-            marks.saveAsked.connect(keep)
+            marks.saveRequested.connect(keep)
             if meanwhile != SavedBookmarks():
                 keep(SavedBookmarks(marks.list, marks.notes))
             if saved_session is not None:

@@ -331,7 +331,7 @@ def status_words(space: Space, *, is_complete: bool = True) -> str:
         "cut": tr("stopped: the rest was not looked at"),
         "queues": tr("from file lists and queues, the log is being walked"),
         "sampled": tr("from file lists and samples of the queues, the log is being walked"),
-    }[space.how]
+    }[space.method]
     if space.equal and not is_complete:
         return tr("{n} B in the files that can be looked at · {how}", n=number(space.bytes), how=method)
     if space.equal:

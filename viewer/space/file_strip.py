@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QVBoxLayout
 
 from engine.errors import StoreError
 from viewer.look.assets import tr, tr_plural
+from viewer.look.engine_words import engine_words
 from viewer.look.formats import number, plain, size
 from viewer.look.theme import C, dark, px, scale, ui
 from viewer.look.topic_colours import colours_of
@@ -281,7 +282,7 @@ class FilePanel(Paper):
         except Cancelled:
             pass
         except (StoreError, OSError, WorkerDied, RuntimeError) as error:
-            words = str(error)
+            words = engine_words(str(error))
         if session is not self._session:
             return
         if file_map is not None:

@@ -294,7 +294,7 @@ class SpacePane(Pane):
     # ---- showing -----------------------------------------------------------------------------------------------------
 
     def _show_count(self) -> None:
-        """Show how the count stands: in the table, and below the areas."""
+        """Show the state of the count in the table and below the areas."""
         self.table.set_state(state_of(self.model.table_state()))
         self.state.show_state(state_of(self.model.count_state(), self._count))
 
@@ -424,7 +424,7 @@ class SpacePane(Pane):
         try:
             place, _note = await session.resolve(search)
         except (StoreError, OSError, LookupError, ValueError) as error:
-            self.statusMessage.emit(str(error))
+            self.statusMessage.emit(engine_words(str(error)))
             return
         if session is self.session:
             self.placeRequested.emit(place)

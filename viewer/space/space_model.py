@@ -87,7 +87,7 @@ class SpaceModel:
         self.running = self.is_stale = False
         if account is not None:
             self.take_account(account)
-        self.is_cut = account is None or account.how == "cut"
+        self.is_cut = account is None or account.method == "cut"
 
     def fail(self, error: str) -> None:
         """Note that the count has failed."""
@@ -230,7 +230,7 @@ class SpaceModel:
 
     def days_words(self) -> str:
         """Return what stands in place of the days if there are none."""
-        if self.account is not None and self.account.how in {"queues", "sampled"}:
+        if self.account is not None and self.account.method in {"queues", "sampled"}:
             return tr("The days are known when the log was walked.")
         if self.account is not None and not self.account.is_log_decoded:
             return tr("Not all of the log can be read: there is nothing to draw over time.")

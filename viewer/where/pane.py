@@ -117,7 +117,7 @@ class WherePane(Pane):
         form.setLayout(line)
         line.setContentsMargins(px(12), 0, px(8), 1)
         tabs = LookForTabs("where.tabs", MESSAGE)
-        tabs.elsewhere.connect(lambda _key: self._ask_trace())
+        tabs.otherViewChosen.connect(lambda _key: self._ask_trace())
         fill(
             line,
             (

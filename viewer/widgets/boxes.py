@@ -59,7 +59,7 @@ def row(*parts: Part, gap: int = 8, margins: tuple[int, int, int, int] = (0, 0, 
 
 
 def fixed_row(*parts: Part, gap: int = 8) -> BoxWidget:
-    """Put ``parts`` side by side, as wide as they want to be: what is left of a line is for others."""
+    """Put ``parts`` side by side, at their preferred width; other parts get the remaining width."""
     fixed = row(*parts, gap=gap)
     fixed.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Preferred)
     return fixed

@@ -13,7 +13,7 @@ _ARROWS = {"backButton", "forwardButton", "toParentButton"}
 """Qt's names of the buttons with black icons; those of the others have colours of their own."""
 
 
-def dress_file_dialog(dialog: QFileDialog) -> None:
+def theme_file_dialog(dialog: QFileDialog) -> None:
     """Draw the arrows of the dialog's buttons in the theme's colours, and an arrow in each of its choices.
 
     Does nothing for a dialog of the system, which has no such parts.

@@ -12,6 +12,7 @@ from PySide6.QtGui import QKeyEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QSizePolicy, QWidget
 
 from viewer.look.assets import tr, words
+from viewer.look.engine_words import engine_words
 from viewer.look.theme import C, follow, px, ui
 from viewer.widgets.basics import Button, Elided, Field, Tool
 from viewer.widgets.choices import TickBox
@@ -31,9 +32,9 @@ HINTS = {
 
 
 class FindLine(QWidget):
-    """Emits ``wanted(step)`` for the next hit (1) or the previous one (−1), ``stopped()`` and ``closed()``."""
+    """Emits ``hitRequested(step)`` for the next hit (1) or the previous one (−1), ``stopped()`` and ``closed()``."""
 
-    wanted = Signal(object)
+    hitRequested = Signal(object)
     stopped = Signal()
     closed = Signal()
 
@@ -73,8 +74,8 @@ class FindLine(QWidget):
         self.field.installEventFilter(self)
         self.field.textEdited.connect(lambda _text: self._checked())
         self.kinds.chosen.connect(self._kind_chosen)
-        self.before.clicked.connect(lambda: self.wanted.emit(-1))
-        self.next.clicked.connect(lambda: self.wanted.emit(1))
+        self.before.clicked.connect(lambda: self.hitRequested.emit(-1))
+        self.next.clicked.connect(lambda: self.hitRequested.emit(1))
         self.stop.clicked.connect(self.stopped)
         self.close_tool.clicked.connect(self.closed)
         self.set_running(False)
@@ -132,6 +133,7 @@ class FindLine(QWidget):
         """Show the result. ``state`` is ``error`` (a red field), ``ok`` for a hit, or ``warn`` when nothing was
         found. With ``warn`` the text also says how much of the store could not be read.
         """
+        text = engine_words(text)
         if state == "warn" and (unread := unread_of(self)):
             text = f"{text} · " + tr("Not for certain: {unread}", unread=unread)
         self.result.setText(text)
@@ -206,7 +208,7 @@ class FindLine(QWidget):
         if watched is self.field and event.type() == QEvent.Type.KeyPress and isinstance(event, QKeyEvent):
             key = event.key()
             if key in {Qt.Key.Key_Return, Qt.Key.Key_Enter}:
-                self.wanted.emit(-1 if event.modifiers() & Qt.KeyboardModifier.ShiftModifier else 1)
+                self.hitRequested.emit(-1 if event.modifiers() & Qt.KeyboardModifier.ShiftModifier else 1)
                 return True
             if key == Qt.Key.Key_Escape:
                 self.closed.emit()

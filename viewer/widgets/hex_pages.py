@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from engine.codec.unit_fields import OF_BYTES
 
 PAGE = 4096
-KEPT = 64
+MAX_PAGES = 64
 ROW_BYTES = 16
-AROUND = 1024
+MARGIN_BYTES = 1024
 """Bytes before and after the shown span that can be scrolled to."""
 
 _FILLS = {name: place.fill for name, place in OF_BYTES}
@@ -78,7 +78,10 @@ class FieldMap:
 
 
 class Pages:
-    """Bytes by page: the pages that have been read, and those to fetch next. At most :data:`KEPT` pages are held."""
+    """Bytes by page: the pages that have been read, and those to fetch next.
+
+    At most :data:`MAX_PAGES` pages are held.
+    """
 
     def __init__(self, start: int, end: int) -> None:
         self.low = start
@@ -93,7 +96,7 @@ class Pages:
     def put(self, page: int, data: bytes) -> None:
         """Store the bytes of ``page``. They are fewer than requested at the end of a file."""
         self._pages[page] = data
-        while len(self._pages) > KEPT:
+        while len(self._pages) > MAX_PAGES:
             self._pages.popitem(last=False)
 
     def missing(self, start: int, end: int) -> list[int]:

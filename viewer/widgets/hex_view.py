@@ -28,15 +28,15 @@ from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QMenu, QWidget
 from viewer.look.assets import tr, tr_plural
 from viewer.look.theme import C, follow, px
 from viewer.widgets.byte_values import COPIES
-from viewer.widgets.hex_pages import AROUND, PAGE, ROW_BYTES, FieldMap, HexField, Pages
+from viewer.widgets.hex_pages import MARGIN_BYTES, PAGE, ROW_BYTES, FieldMap, HexField, Pages
 from viewer.widgets.hex_painter import HexPainter, Metrics, Painted, measure
 from viewer.widgets.long_scroll_bar import LongScrollBar
 from viewer.widgets.stepwise import Runner, run_here
 
 Reader = Callable[[int, int], bytes]
-LARGEST_COPY = 4 << 20
-BAR = 12
-FOUND = "live"
+MAX_COPY_BYTES = 4 << 20
+BAR_WIDTH = 12
+HIT_ROLE = "live"
 """Colour role of the frame around a search hit."""
 
 
@@ -67,7 +67,7 @@ class HexView(QAbstractScrollArea):
         self.runner = runner
         self._reader: Reader | None = None
         self._pages = Pages(0, 0)
-        self._asked: set[int] = set()
+        self._requested_pages: set[int] = set()
         self._turn = 0
         self._shown = Painted(0, 0, FieldMap(()))
         self._top = 0
@@ -102,16 +102,16 @@ class HexView(QAbstractScrollArea):
         """
         extent = size if size is not None else max((f.end for f in fields), default=0)
         end = start + extent
-        start_limit = max(0, start - AROUND) if start_limit is None else max(start_limit, start - AROUND)
-        end_limit = end + AROUND if end_limit is None else min(end_limit, end + AROUND)
+        start_limit = max(0, start - MARGIN_BYTES) if start_limit is None else max(start_limit, start - MARGIN_BYTES)
+        end_limit = end + MARGIN_BYTES if end_limit is None else min(end_limit, end + MARGIN_BYTES)
         self._turn += 1
-        self._asked.clear()
+        self._requested_pages.clear()
         self._reader = reader
         self._pages = Pages(start_limit, max(end_limit, start_limit))
         self._shown = Painted(start, end, FieldMap(fields), damage=tuple(damage), frames=tuple(frames))
         self._cursor, self._anchor = start, None
         self._scroll_to(max(self._first_row(), -1))
-        self._tell()
+        self._refresh()
 
     def clear(self) -> None:
         """Show nothing."""
@@ -155,7 +155,7 @@ class HexView(QAbstractScrollArea):
         if field is not None:
             self._cursor = self.origin + field.position
             self._show_offset(self._cursor)
-        self._tell()
+        self._refresh()
 
     def choose_fields(self, names: Collection[str]) -> tuple[int, int]:
         """Mark these fields as chosen. Returns their number and bytes. Emits nothing."""
@@ -165,7 +165,7 @@ class HexView(QAbstractScrollArea):
         if fields:
             self._cursor = self.origin + fields[0].position
             self._show_offset(self._cursor)
-        self._tell()
+        self._refresh()
         return len(fields), sum(field.length for field in fields)
 
     def choose_span(self, start: int, end: int) -> None:
@@ -173,9 +173,9 @@ class HexView(QAbstractScrollArea):
         self._shown.chosen, self._shown.also = "", frozenset()
         self._anchor, self._cursor = start, max(start, end - 1)
         self._show_offset(start)
-        self._tell()
+        self._refresh()
 
-    def set_found(self, spans: Sequence[tuple[int, int]], role: str = FOUND) -> None:
+    def set_hits(self, spans: Sequence[tuple[int, int]], role: str = HIT_ROLE) -> None:
         """Frame these spans, [start, end) in absolute offsets, as search hits. Frames of other roles stay."""
         other_frames = tuple(frame for frame in self._shown.frames if frame[2] != role)
         self._shown.frames = (*other_frames, *((start, end - start, role) for start, end in spans))
@@ -201,7 +201,7 @@ class HexView(QAbstractScrollArea):
         reader = self._reader
         if reader is None:
             return
-        end = min(end, start + LARGEST_COPY)
+        end = min(end, start + MAX_COPY_BYTES)
 
         def done(data: bytes) -> None:
             text = COPIES[form](data)
@@ -216,7 +216,7 @@ class HexView(QAbstractScrollArea):
         if reader is None:
             return
         offset, (start, end) = self._cursor, self.selection()
-        end = min(end, start + LARGEST_COPY)
+        end = min(end, start + MAX_COPY_BYTES)
 
         def on_read(data: tuple[bytes, bytes]) -> None:
             if turn == self._turn and offset == self._cursor:
@@ -227,7 +227,7 @@ class HexView(QAbstractScrollArea):
     # ---- rows --------------------------------------------------------------------------------------------------------
 
     def _metrics(self) -> Metrics:
-        return measure(self.viewport().width() - (BAR if self.bar.isVisible() else 0), self._pages.high)
+        return measure(self.viewport().width() - (BAR_WIDTH if self.bar.isVisible() else 0), self._pages.high)
 
     def _first_row(self) -> int:
         return -((self.origin - self._pages.low) // ROW_BYTES)
@@ -245,10 +245,10 @@ class HexView(QAbstractScrollArea):
         m = self._metrics()
         return max(0, (height - m.head) // m.row)
 
-    def whole_width(self) -> int:
+    def full_width(self) -> int:
         """Width in px at which offsets, bytes and text fit side by side."""
         m = self._metrics()
-        return round(m.text_x(ROW_BYTES)) + px(8) + BAR
+        return round(m.text_x(ROW_BYTES)) + px(8) + BAR_WIDTH
 
     def _rows_on_screen(self) -> int:
         m = self._metrics()
@@ -266,7 +266,7 @@ class HexView(QAbstractScrollArea):
         first_row, last_row = self._first_row(), self._last_row()
         m = self._metrics()
         self.bar.setVisible(self._reader is not None and last_row - first_row + 1 > rows)
-        self.bar.setGeometry(self.width() - BAR, m.head, BAR, self.height() - m.head)
+        self.bar.setGeometry(self.width() - BAR_WIDTH, m.head, BAR_WIDTH, self.height() - m.head)
         self.bar.show_place(
             first_row * ROW_BYTES,
             (last_row + 1) * ROW_BYTES,
@@ -288,16 +288,16 @@ class HexView(QAbstractScrollArea):
             return
         screen_start = self.origin + self._top * ROW_BYTES
         for page in pages.missing(screen_start, screen_start + (self._rows_on_screen() + 1) * ROW_BYTES):
-            if page in self._asked:
+            if page in self._requested_pages:
                 continue
-            self._asked.add(page)
+            self._requested_pages.add(page)
             start, size = pages.span(page)
 
             def done(data: bytes, page: int = page) -> None:
                 if turn == self._turn:
-                    self._asked.discard(page)
+                    self._requested_pages.discard(page)
                     pages.put(page, data)
-                    self._tell()
+                    self._refresh()
 
             self.runner(partial(reader, start, size), done, lambda _error: None)
 
@@ -322,7 +322,7 @@ class HexView(QAbstractScrollArea):
         for row in range(self._top, min(self._last_row(), self._top + self._rows_on_screen() + 1) + 1):
             base = self.origin + row * ROW_BYTES
             data = self._visible(self._pages.get(base, ROW_BYTES), base)
-            if all(byte is None for byte in data) and base // PAGE in self._asked:
+            if all(byte is None for byte in data) and base // PAGE in self._requested_pages:
                 painter.waiting(y, base)
             else:
                 painter.row(y, base, data)
@@ -450,7 +450,7 @@ class HexView(QAbstractScrollArea):
 
     def _moved(self) -> None:
         self.byteChosen.emit(self._cursor)
-        self._tell()
+        self._refresh()
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         super().focusInEvent(event)
@@ -483,7 +483,7 @@ class HexView(QAbstractScrollArea):
 
     # ---- accessibility -----------------------------------------------------------------------------------------------
 
-    def _tell(self) -> None:
+    def _refresh(self) -> None:
         """Redraw, and describe the byte under the cursor for screen readers."""
         self.setAccessibleDescription(self.spoken())
         self.viewport().update()

@@ -36,10 +36,10 @@ HEIGHT = 62
 SIDE = 12
 TOP = 17
 BAND = 24
-MOST_GAPS = 400
-MOST_MIXES = 512
-"""Samples that are kept. If there are more, neighbours are merged."""
-STILL = 0.5
+MAX_GAP_FILES = 400
+MAX_MIXES = 512
+"""Maximum number of samples. If there are more, neighbours are merged."""
+REDRAW_THRESHOLD_PX = 0.5
 """Pixels by which a growing line may move without being drawn again."""
 
 
@@ -53,9 +53,8 @@ class LineStrip(Canvas):
 
     def __init__(self, name: str = "units.line", parent: QWidget | None = None) -> None:
         super().__init__(name, tr("The log as a line"), HEIGHT, Qt.FocusPolicy.TabFocus, parent=parent)
-        self._given = self._line = LogLine(0, 0, 0)
-        """The log as it is, and the line that is drawn: up to the end of the stretches that are missing after its
-        files.
+        self._log_line = self._line = LogLine(0, 0, 0)
+        """The log as it is, and the line that is drawn: up to the end of the missing ranges after its files.
         """
         self._drawn = self._line
         self._mixes: list[Mix] = []
@@ -77,12 +76,12 @@ class LineStrip(Canvas):
 
     def set_line(self, line: LogLine) -> None:
         """Show another log, or the same one after it has grown. Samples of places that still exist stay."""
-        if line.low != self._given.low or line.written < self._given.written:
+        if line.low != self._log_line.low or line.written < self._log_line.written:
             self._mixes = []
         if line.high <= line.low:
             self._frame = (0, 0)
-        self._given = line
-        self._reach()
+        self._log_line = line
+        self._extend_line()
 
     def set_words(self, words: str) -> None:
         """Set the text that is shown while the log has no bytes."""
@@ -91,25 +90,26 @@ class LineStrip(Canvas):
             self.setAccessibleDescription(words)
             self.update()
 
-    def _reach(self) -> None:
-        old, self._line = self._line, reaching(self._given, self._broken)
-        if not self._as_drawn(old):
+    def _extend_line(self) -> None:
+        old, self._line = self._line, reaching(self._log_line, self._broken)
+        if not self._looks_as_drawn(old):
             self._forget()
 
-    def _as_drawn(self, old: LogLine) -> bool:
-        """Return whether the line, which was ``old`` before, still lies where it was drawn. A growing log changes at
-        each look, but rarely by a visible amount.
+    def _looks_as_drawn(self, old: LogLine) -> bool:
+        """Return True if the line, which was ``old`` before, still lies where it was drawn.
+
+        A growing log changes at each reading, but rarely by a visible amount.
         """
         line, drawn = self._line, self._drawn
         if drawn.high <= drawn.low or (line.low, len(line.files)) != (old.low, len(old.files)):
             return False
-        return abs(line.share(drawn.written) - drawn.share(drawn.written)) * self.width() < STILL
+        return abs(line.share(drawn.written) - drawn.share(drawn.written)) * self.width() < REDRAW_THRESHOLD_PX
 
     def add_mixes(self, mixes: Sequence[Mix]) -> None:
         """Add samples and draw them."""
         self._mixes += mixes
-        if len(self._mixes) > MOST_MIXES:
-            self._mixes = joined(self._mixes, 2 * (self._line.written - self._line.low) // MOST_MIXES)
+        if len(self._mixes) > MAX_MIXES:
+            self._mixes = joined(self._mixes, 2 * (self._line.written - self._line.low) // MAX_MIXES)
         if self._ground is not None and self._ground.size() == self.size() * self.devicePixelRatioF():
             p = QPainter(self._ground)
             self._paint_mixes(p, mixes)
@@ -123,15 +123,15 @@ class LineStrip(Canvas):
 
     @property
     def broken(self) -> tuple[Broken, ...]:
-        """The hatched stretches."""
+        """The hatched ranges."""
         return self._broken
 
     def set_broken(self, broken: Sequence[Broken]) -> None:
-        """Hatch these missing or damaged stretches."""
+        """Hatch these missing or damaged ranges."""
         if tuple(broken) != self._broken:
             self._broken = tuple(broken)
             self._marks = None
-            self._reach()
+            self._extend_line()
             self.update()
 
     def set_pins(self, pins: Sequence[LinePin]) -> None:
@@ -254,7 +254,7 @@ class LineStrip(Canvas):
         self._paint_mixes(p, self._mixes)
 
     def _paint_marks(self, p: QPainter) -> None:
-        """Paint broken stretches, gaps between files, cached stretches and pins."""
+        """Paint broken ranges, gaps between files, cached ranges and pins."""
         if self._line.high <= self._line.low:
             return
         top, height = px(TOP), px(BAND)
@@ -306,7 +306,7 @@ class LineStrip(Canvas):
 
     def _paint_gaps(self, p: QPainter, top: int, height: int) -> None:
         files = self._line.files
-        if len(files) > MOST_GAPS or len(files) * 4 > self.width():
+        if len(files) > MAX_GAP_FILES or len(files) * 4 > self.width():
             return
         ends = {file.end for file in files}
         for file in files[1:]:
@@ -390,7 +390,7 @@ class LineStrip(Canvas):
         elif key == Qt.Key.Key_Home:
             self.placed.emit(self._line.low)
         elif key == Qt.Key.Key_End:
-            self.placed.emit(self._given.written)
+            self.placed.emit(self._log_line.written)
         else:
             super().keyPressEvent(event)
 

@@ -1,7 +1,7 @@
 """Plots behind one class: a head with the legend, curves, marked lines and bars. pyqtgraph is imported when first
 shown.
 
-Values may be 64-bit offsets: the caller subtracts a base first, because a float ends at 2^53.
+Values may be 64-bit offsets: the caller subtracts a base first, because a float is exact only up to 2^53.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class LivePlot(Paper):
         self._keys: list[tuple[str, str]] = []
         self._values: list[Label] = []
         self._plots: dict[bool, Any] = {}  # with a time axis, without: plots are reused, not rebuilt
-        self._asked: tuple[Any, ...] | None = None
+        self._content: tuple[Any, ...] | None = None
         self._drawn: tuple[Any, ...] | None = None
         self.setMinimumHeight(px(96))
         follow(self, self.retheme)
@@ -102,7 +102,7 @@ class LivePlot(Paper):
 
     def show_nothing(self, words: str) -> None:
         """Show the reason why there is nothing to draw."""
-        self._asked = self._drawn = None
+        self._content = self._drawn = None
         self._empty.setText(words)
         self._empty.show()
         for plot in (self._plot, self._live):
@@ -116,13 +116,13 @@ class LivePlot(Paper):
         self._fill_legend([(c.name, c.role, c.last) for c in curves if c.last])
         spoken = [f"{c.name} {c.last}" for c in curves] + [line.words for line in lines]
         self.setAccessibleDescription("; ".join(spoken))
-        self._ask(("curves", tuple(curves), tuple(lines), times))
+        self._show(("curves", tuple(curves), tuple(lines), times))
 
     def show_live(self, frame: LiveFrame) -> None:
         """Draw a live frame; called ten times a second."""
         self._fill_legend([(t.name, t.role, t.value) for t in frame.traces if t.value])
         self.setAccessibleDescription("; ".join(f"{t.name} {t.value}" for t in frame.traces if t.value))
-        self._asked = ("live", frame)
+        self._content = ("live", frame)
         if self._empty.isVisibleTo(self):
             self._empty.hide()
         if self.isVisible():
@@ -138,11 +138,11 @@ class LivePlot(Paper):
         """Draw bars, the first one at the top."""
         self._fill_legend([])
         self.setAccessibleDescription("; ".join(f"{bar.name}: {bar.words}" for bar in bars))
-        self._ask(("bars", tuple(bars)))
+        self._show(("bars", tuple(bars)))
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        if self._asked is not None and self._asked != self._drawn:
+        if self._content is not None and self._content != self._drawn:
             self._draw()
 
     def retheme(self) -> None:
@@ -152,27 +152,27 @@ class LivePlot(Paper):
             _apply_theme(plot)
         if self._live is not None:
             self._live.retheme()
-        if self._asked is not None and self.isVisible():
+        if self._content is not None and self.isVisible():
             self._draw()
 
-    def _ask(self, content: tuple[Any, ...]) -> None:
-        self._asked = content
+    def _show(self, content: tuple[Any, ...]) -> None:
+        self._content = content
         self._empty.hide()
-        if self.isVisible() and self._asked != self._drawn:
+        if self.isVisible() and self._content != self._drawn:
             self._draw()
 
-    # ---- below: the only place that knows pyqtgraph ------------------------------------------------------------------
+    # ---- drawing: the only code that uses pyqtgraph ------------------------------------------------------------------
 
     def _draw(self) -> None:
-        assert self._asked is not None
-        self._drawn = self._asked
-        kind = self._asked[0]
+        assert self._content is not None
+        self._drawn = self._content
+        kind = self._content[0]
         if kind == "live":
-            self._draw_live(self._asked[1])
+            self._draw_live(self._content[1])
             return
         if self._live is not None:
             self._live.hide()
-        times = kind == "curves" and self._asked[3]
+        times = kind == "curves" and self._content[3]
         if times not in self._plots:
             self._plots[times] = _make_plot(times=times)
             self._box.addWidget(self._plots[times], 1)
@@ -182,7 +182,7 @@ class LivePlot(Paper):
         item = self._plot.getPlotItem()
         item.clear()
         if kind == "curves":
-            _, curves, lines, _ = self._asked
+            _, curves, lines, _ = self._content
             item.getAxis("left").setTicks(None)
             item.invertY(False)
             for curve in curves:
@@ -196,7 +196,7 @@ class LivePlot(Paper):
                 values = [value for curve in curves for value in (curve.xs if upright else curve.ys)]
                 self._add_lines(item, [line for line in lines if line.upright == upright], values)
         else:
-            _add_bars(item, self._asked[1])
+            _add_bars(item, self._content[1])
 
     def _add_lines(self, item: Any, lines: Sequence[Line], values: Sequence[float]) -> None:
         """Add the lines of one direction, and the words that have room, to an axis that also shows ``values``.
@@ -282,7 +282,7 @@ def _make_plot(*, times: bool) -> Any:
     item.setContentsMargins(0, 0, 10, 2)
     item.showGrid(x=True, y=True, alpha=0.16)
     plot.setAccessibleName(tr("Plot"))
-    for part in (plot, plot.viewport()):  # nothing is done in it by key: Tab goes past it
+    for part in (plot, plot.viewport()):  # it has no keyboard commands: Tab skips it
         part.setFocusPolicy(Qt.FocusPolicy.NoFocus)
     _apply_theme(plot)
     return plot

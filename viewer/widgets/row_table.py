@@ -38,10 +38,10 @@ from viewer.widgets.row_painter import ROW, RowPainter, RowState, Slot
 from viewer.widgets.row_window import Bounds, RowSpan
 from viewer.widgets.table_columns import SizedTable, TableColumns
 
-HELD, FADING, STILL = 0.4, 0.8, 1.0
+FULL_GLOW_S, FADE_S, STILL_GLOW_S = 0.4, 0.8, 1.0
 FRAME_MS = 80
-MOST = 512
-WHOLE = -1
+MAX_CELLS = 512
+WHOLE_ROW = -1
 """The section number of a glow over the whole row."""
 
 
@@ -57,13 +57,13 @@ class CellGlow:
     def __bool__(self) -> bool:
         return bool(self._begun)
 
-    def add(self, key: object, sections: Iterable[int] = (WHOLE,)) -> None:
+    def add(self, key: object, sections: Iterable[int] = (WHOLE_ROW,)) -> None:
         """Let cells of the row ``key`` glow from now on; without sections the whole row."""
         now = self._clock()
         for section in sections:
             self._begun.pop((key, section), None)
             self._begun[key, section] = now
-        while len(self._begun) > MOST:
+        while len(self._begun) > MAX_CELLS:
             del self._begun[next(iter(self._begun))]
         if self._begun and not self._timer.isActive():
             self._timer.start()
@@ -80,7 +80,7 @@ class CellGlow:
         now = self._clock()
         strengths = (
             (n, self._strength(now - begun))
-            for n in range(WHOLE, count)
+            for n in range(WHOLE_ROW, count)
             if (begun := self._begun.get((key, n))) is not None
         )
         return tuple((section, strength) for section, strength in strengths if strength > 0)
@@ -88,8 +88,8 @@ class CellGlow:
     @staticmethod
     def _strength(age: float) -> float:
         if theme.still:
-            return 1.0 if age < STILL else 0.0
-        return 1.0 if age < HELD else max(0.0, 1 - (age - HELD) / FADING)
+            return 1.0 if age < STILL_GLOW_S else 0.0
+        return 1.0 if age < FULL_GLOW_S else max(0.0, 1 - (age - FULL_GLOW_S) / FADE_S)
 
     def _tick(self) -> None:
         now = self._clock()
@@ -256,7 +256,7 @@ class RowTable(SizedTable):
 
     def sizeHintForColumn(self, column: int) -> int:
         """The width that a double click on an edge gives the column."""
-        return self.fitting.whole_width(column)
+        return self.fitting.full_width(column)
 
     def _forget_slots(self, *_: object) -> None:
         self._slots = None

@@ -1,6 +1,6 @@
-"""Work of the event loop's thread in steps, one step a turn, so that keys and other events are handled in between.
+"""Run work on the event loop's thread in steps, one a turn, so that keys and other events are handled in between.
 
-Slow work runs elsewhere, through the runner that a pane gives to its widgets.
+Slow work runs in other threads, through the runner that a pane passes to its widgets.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ class Turns(QObject):
         super().__init__(parent)
         self._waiting: list[Step] = []
         self._next = QTimer(self, interval=0)
-        self._next.timeout.connect(self._one)
+        self._next.timeout.connect(self._run_next)
 
     @property
     def busy(self) -> bool:
-        """Return whether steps are waiting."""
+        """Return True if steps are waiting."""
         return bool(self._waiting)
 
     def take(self, steps: Sequence[Step], *, spread: bool = True) -> None:
@@ -32,16 +32,16 @@ class Turns(QObject):
         self._waiting = list(steps)
         if spread:
             self._next.start()
-            self._one()
+            self._run_next()
             return
         self.finish()
 
     def finish(self) -> None:
         """Run all waiting steps now."""
         while self._waiting:
-            self._one()
+            self._run_next()
 
-    def _one(self) -> None:
+    def _run_next(self) -> None:
         step = self._waiting.pop(0) if self._waiting else None
         if not self._waiting:
             self._next.stop()

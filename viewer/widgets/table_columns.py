@@ -83,7 +83,7 @@ class TableColumns(QObject):
     """
 
     changed = Signal()
-    made = Signal()
+    columnsEdited = Signal()
     """The user adds or removes columns; the added names are in ``kept.added``."""
 
     def __init__(self, view: SizedTable) -> None:
@@ -332,7 +332,7 @@ class TableColumns(QObject):
         """Restore the columns as they were left."""
         old_added, self.kept = self.kept.added, kept_columns(value)
         if old_added != self.kept.added:
-            self.made.emit()
+            self.columnsEdited.emit()
         self.reorder()
         self.fit()
 
@@ -340,7 +340,7 @@ class TableColumns(QObject):
         """Add a column of the field ``name``."""
         if name not in self.kept.added:
             self.kept.added.append(name)
-            self.made.emit()
+            self.columnsEdited.emit()
             self.changed.emit()
 
     def remove(self, name: str) -> None:
@@ -348,7 +348,7 @@ class TableColumns(QObject):
         self.kept.added = [other_name for other_name in self.kept.added if other_name != name]
         self.kept.widths.pop(name, None)
         self.kept.order = [other_name for other_name in self.kept.order if other_name != name]
-        self.made.emit()
+        self.columnsEdited.emit()
         self.changed.emit()
 
     def has(self, name: str) -> bool:
@@ -378,7 +378,7 @@ class TableColumns(QObject):
         head = self._view.horizontalHeader()
         added, self.kept = self.kept.added, KeptColumns()
         if added:
-            self.made.emit()
+            self.columnsEdited.emit()
         self._fitting = True
         try:
             for n in range(len(self._view.kind.columns)):
@@ -389,7 +389,7 @@ class TableColumns(QObject):
         self.fit()
         self.changed.emit()
 
-    def whole_width(self, section: int) -> int:
+    def full_width(self, section: int) -> int:
         """Width in px that shows the title and all measured values completely."""
         top = self._view.verticalScrollBar().value()
         self._measure(range(top, min(top + self._view.visible_rows() + 1, len(self._view.table.rows))))

@@ -24,24 +24,24 @@ class WordTabs(QWidget):
         super().__init__(parent)
         self.setObjectName(name)
         self._tabs = list(tabs)
-        self._at = 0
+        self._chosen_index = 0
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         follow(self, self._fit)
-        self._tell()
+        self._refresh()
 
     @property
     def key(self) -> str:
         """The key of the chosen tab."""
-        return self._tabs[self._at][0]
+        return self._tabs[self._chosen_index][0]
 
     def choose(self, key: str) -> None:
         """Choose a tab by its key."""
-        number = next((n for n, tab in enumerate(self._tabs) if tab[0] == key), self._at)
-        if number != self._at:
-            self._at = number
-            self._tell()
+        number = next((n for n, tab in enumerate(self._tabs) if tab[0] == key), self._chosen_index)
+        if number != self._chosen_index:
+            self._chosen_index = number
+            self._refresh()
             self.chosen.emit(self.key)
 
     def sizeHint(self) -> QSize:
@@ -50,7 +50,9 @@ class WordTabs(QWidget):
     def _places(self) -> list[tuple[float, float]]:
         places, x = [], 0.0
         for number, (_, word) in enumerate(self._tabs):
-            width = float(QFontMetrics(ui(12, 600 if number == self._at else 400)).horizontalAdvance(word) + 2)
+            width = float(
+                QFontMetrics(ui(12, 600 if number == self._chosen_index else 400)).horizontalAdvance(word) + 2
+            )
             places.append((x, width))
             x += width + px(GAP)
         return places
@@ -59,14 +61,14 @@ class WordTabs(QWidget):
         self.updateGeometry()
         self.update()
 
-    def _tell(self) -> None:
-        self.setAccessibleName(self._tabs[self._at][1])
+    def _refresh(self) -> None:
+        self.setAccessibleName(self._tabs[self._chosen_index][1])
         self._fit()
 
     def paintEvent(self, _event: QPaintEvent) -> None:
         p = QPainter(self)
         for number, ((_, word), (x, width)) in enumerate(zip(self._tabs, self._places(), strict=True)):
-            on = number == self._at
+            on = number == self._chosen_index
             p.setFont(ui(12, 600 if on else 400))
             p.setPen(C("accent" if on else "text3"))
             p.drawText(QRectF(x, 0, width + 2, self.height()), Qt.AlignmentFlag.AlignVCenter, word)
@@ -84,4 +86,4 @@ class WordTabs(QWidget):
         if step is None:
             super().keyPressEvent(event)
         else:
-            self.choose(self._tabs[(self._at + step) % len(self._tabs)][0])
+            self.choose(self._tabs[(self._chosen_index + step) % len(self._tabs)][0])

@@ -1,4 +1,4 @@
-"""``cluster``: brokers, groups and clients of a running cluster, asked of name servers and brokers, read-only."""
+"""``cluster``: show brokers, groups and clients of a running cluster. It only reads from name servers and brokers."""
 
 from __future__ import annotations
 
@@ -130,13 +130,11 @@ def _progress(state: ClusterState) -> Iterator[dict[str, Any]]:
 
 
 def _owners(group: Group | None, queue: Queue) -> list[str] | None:
-    """Return the owners; None where they are not known: a client that has the queue may be among those that gave no
-    answer.
-    """
+    """Return the owners of a queue. None: unknown, because the owner may be a client that did not answer."""
     if group is None:
         return []
     owners = list(group.owners(queue))
-    return owners if owners or group.asked_all else None
+    return owners if owners or group.has_all_answers else None
 
 
 def _refused(state: ClusterState) -> Iterator[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""``groups``: how far each consumer group came in each queue, from the offset tables."""
+"""``groups``: show the progress of each consumer group in each queue, from the offset tables."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
 
 
 def progress(args: argparse.Namespace, out: Output, group: str | None) -> int:
-    """The progress of every group, or of one; 1 where the one is not known."""
+    """Print the progress of all groups, or of ``group``. Return 1 if ``group`` is unknown."""
     with open_named_store(args, out) as store:
         store.settle_log_end()
         waits = _read_waiting(store)
@@ -97,7 +97,7 @@ def progress(args: argparse.Namespace, out: Output, group: str | None) -> int:
 
 
 def _read_waiting(store: StoreSnapshot) -> GroupWaits | None:
-    """Read what waits in retry topics or is not acknowledged; None where these cannot be read."""
+    """Read which messages wait in retry topics or are not acknowledged; None if that cannot be read."""
     try:
         return find_group_waits(store)
     except CannotRead:
@@ -105,7 +105,7 @@ def _read_waiting(store: StoreSnapshot) -> GroupWaits | None:
 
 
 def _read_permissions(store: StoreSnapshot) -> Permissions:
-    """Read which groups and topics are barred; none where the tables cannot be read."""
+    """Read which groups and topics are barred; none if the tables cannot be read."""
     try:
         return read_permissions(store)
     except CannotRead:
@@ -113,7 +113,7 @@ def _read_permissions(store: StoreSnapshot) -> Permissions:
 
 
 def _unknown(item: UnknownProgress) -> dict[str, Any]:
-    """The record of an offset in a queue that is not decoded: what needs the queue is null, with the reason."""
+    """The record of an offset in a queue that is not decoded: fields that need the queue are null, with the reason."""
     return {
         "type": "groupProgress",
         "group": item.group,

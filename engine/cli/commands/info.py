@@ -83,7 +83,7 @@ def _for_people(info: StoreInfo, out: Output) -> None:
             *([("DLedger", _dledger(info.dledger))] if info.dledger is not None else []),
             ("Topics", info.unknown.get("log") or info.unknown.get("queues") or f"{len(info.topics)}, {messages}"),
             ("Bytes", ", ".join(f"{kind} {size_text(size)}" for kind, size in info.bytes.items())),
-            *((f"Size: {name}", how) for name, how in info.sizes.items()),
+            *((f"Size: {name}", source) for name, source in info.sizes.items()),
         )
     )
     if info.checkpoint is not None:

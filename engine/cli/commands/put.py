@@ -1,11 +1,11 @@
-"""``put``: messages into a store that is there or into a new one, by the engine; one record a message.
+"""``put``: put messages into an existing or a new store; prints one record a message.
 
-The plan of ``put --plan``: a JSON object with ``config``, ``topics`` and ``messages``, as the Java store of our peer
-tests reads it; the same list gives the same units there and here, store times aside.
+The plan of ``put --plan`` is a JSON object with ``config``, ``topics`` and ``messages``. The Java store of our peer
+tests reads the same file and writes the same units, except for store times.
 
-Of a message: ``topic queue body|bodyHex properties flag sysFlag reconsumeTimes preparedTransactionOffset bornTimestamp
-bornHost storeHost``. Without a birth of its own message *n* is born at ``bornBase`` + 7·n ms, at the first of
-``bornHosts``; without a store host it is stored at the plan's ``storeHost``.
+Fields of a message: ``topic queue body|bodyHex properties flag sysFlag reconsumeTimes preparedTransactionOffset
+bornTimestamp bornHost storeHost``. Without ``bornTimestamp`` message *n* is born at ``bornBase`` + 7·n ms, at the first
+of ``bornHosts``; without ``storeHost`` it is stored at the plan's ``storeHost``.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     plan = _plan_from_arguments(args, release)
     for remark in plan.remarks:
         out.say(remark)
-    target = find_target(args.store, plan.over(given_config(args, out)), release)
+    target = find_target(args.store, plan.with_settings(given_config(args, out)), release)
     planned = _planned(target, plan.messages)
     if target.exists and not ask_consent(args, planned, "Put them there?", empty_log=target.empty_log):
         return 2
@@ -115,7 +115,7 @@ def _put(args: argparse.Namespace, out: Output, target: WriteTarget, plan: PutPl
 
 
 def _plan_from_arguments(args: argparse.Namespace, release: Release) -> PutPlan:
-    """The plan that was given, or one of the single message that the options describe."""
+    """Return the plan of ``--plan``, or one with the message that the options describe."""
     named = [name for name in _MESSAGE_OPTIONS if getattr(args, name) is not None]
     if args.plan is not None:
         if args.topic is not None or named:
@@ -148,7 +148,7 @@ def _planned(target: WriteTarget, messages: Sequence[Message]) -> Iterator[str]:
     topics = len({message.topic for message in messages})
     are = "is" if len(messages) == 1 else "are"
     summary = f"{number_of(len(messages), 'message', 'messages')} of {number_of(topics, 'topic', 'topics')}"
-    yield f"Then {summary} {are} put behind it, {number_of(size, 'byte', 'bytes')} of bodies."
+    yield f"Then {summary} {are} appended, {number_of(size, 'byte', 'bytes')} of bodies."
 
 
 MAX_PLAN_BYTES = 1 << 30
@@ -187,19 +187,19 @@ RUN_FIELDS = (
 )
 _PLAN_FIELDS = ("config", "topics", "messages", "bornHosts", "bornBase", "storeHost")
 _IGNORED_PROPERTIES = (props.DELAY, props.TIMER_DELAY_SEC, props.TIMER_DELAY_MS, props.TIMER_DELIVER_MS)
-"""Properties that a broker, not its store, has rules for: the store of 5.x keeps them as they are."""
+"""Properties that a broker handles, not its store: the store of 5.x leaves them unchanged."""
 
 
 @dataclass(frozen=True, slots=True)
 class PutPlan:
-    """A plan that was read: ``batch_topics`` are (name, queues), ``remarks`` tell what is left out."""
+    """A plan: ``batch_topics`` are (name, queues), ``remarks`` say which parts are ignored."""
 
     config: dict[str, object]
     batch_topics: tuple[tuple[str, int], ...]
     messages: tuple[Message, ...]
     remarks: tuple[str, ...]
 
-    def over(self, given_settings: MessageStoreConfig | None) -> MessageStoreConfig:
+    def with_settings(self, given_settings: MessageStoreConfig | None) -> MessageStoreConfig:
         """Return the plan's configuration, overlaid with the one of ``--config``."""
         config, _ = from_mapping(self.config)
         return config if given_settings is None else config.overlaid(given_settings)
@@ -225,7 +225,7 @@ def read_plan(path: str, release: Release = NEWEST) -> PutPlan:
 
 
 class _PlanError(ValueError):
-    """An error in a plan, in words."""
+    """An invalid plan; the message names the field."""
 
 
 def _plan(fields: dict[str, Any], release: Release) -> PutPlan:
@@ -233,15 +233,15 @@ def _plan(fields: dict[str, Any], release: Release) -> PutPlan:
     if not isinstance(config, dict):
         raise _PlanError("config: expected an object")
     _, unknown = from_mapping(config)
-    remarks = [f"config: no broker knows {name}" for name in unknown]
+    remarks = [f"config: unknown to brokers: {name}" for name in unknown]
     if _number(fields, "count", 0):
-        raise _PlanError("count: random messages are not made here; expected an explicit list of messages")
+        raise _PlanError("count: random messages are not supported; expected a list of messages")
     ignored = [name for name in fields if name in RUN_FIELDS]
     if ignored:
-        remarks.append(f"left out of the plan: {', '.join(ignored)}")
+        remarks.append(f"ignored in the plan: {', '.join(ignored)}")
     unknown_fields = [name for name in fields if name not in (*_PLAN_FIELDS, *RUN_FIELDS, *GENERATOR_FIELDS)]
     if unknown_fields:
-        remarks.append(f"not known in a plan: {', '.join(unknown_fields)}")
+        remarks.append(f"unknown in a plan: {', '.join(unknown_fields)}")
     listed = fields.get("messages", [])
     if not isinstance(listed, list):
         raise _PlanError("messages: expected a list")
@@ -279,16 +279,18 @@ def _message(fields: Any, born: str, stored: str, born_at: int, release: Release
         raise _PlanError("topic: expected a text")
     properties = _properties(fields.get("properties", {}))
     raw = encode_properties(properties)
-    looked_at = _with_room(properties, i32(_number(fields, "sysFlag", 0)))
+    stored_properties = _with_room(properties, i32(_number(fields, "sysFlag", 0)))
     if not of(release).closes_last_property:
         raw = raw[:-1]  # 4.9.1 to 5.1 leave the last pair open
     else:
-        looked_at = {name: value for name, value in looked_at.items() if name not in _IGNORED_PROPERTIES}
+        stored_properties = {
+            name: value for name, value in stored_properties.items() if name not in _IGNORED_PROPERTIES
+        }
     return Message(
         fields["topic"],
         _body(fields),
         i32(_number(fields, "queue", 0)),
-        looked_at,
+        stored_properties,
         raw,
         flag=i32(_number(fields, "flag", 0)),
         sys_flag=i32(_number(fields, "sysFlag", 0)),
@@ -328,7 +330,7 @@ def _properties(value_map: Any) -> dict[str, str]:
 
 
 def _with_room(properties: dict[str, str], sys_flag: int) -> dict[str, str]:
-    """``properties`` with what the store adds already in its place, where it makes the text anew."""
+    """Return ``properties`` with those that the store adds, in the order of the encoded text."""
     added = dict(properties)
     if sys_flag & INNER_BATCH:
         added.setdefault(props.INNER_BASE, "0")
@@ -350,7 +352,7 @@ def _number(fields: dict[str, Any], name: str, default: int) -> int:
 
 
 def _host(text: Any, name: str) -> str:
-    """``ip:port``, an IPv4 address in IPv6 clothes undressed as Java does."""
+    """Return ``ip:port``. An IPv4-mapped IPv6 address becomes IPv4, as in Java."""
     address, colon, port = str(text).rpartition(":")
     try:
         ip = ipaddress.ip_address(address.removeprefix("[").removesuffix("]"))

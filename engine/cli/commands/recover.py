@@ -25,7 +25,7 @@ from engine.cli.output import Column, Output, Progress, escape_controls, size_te
 from engine.english import number_of
 from engine.errors import NotAStore, StoreError, Undecoded, UsageError
 from engine.files.store_folders import lock_beside
-from engine.inspection.left_behind import Look
+from engine.inspection.left_behind import WalkOptions
 from engine.inspection.opening import recognise
 from engine.inspection.recovery import plan
 from engine.inspection.snapshot import StoreSnapshot
@@ -104,7 +104,7 @@ def _plan_with_progress(
 ) -> RecoveryPlan:
     """The plan, with progress while the log is walked, and looked through for what is lost."""
     with Progress("recover", 1, out.quiet) as progress:
-        return plan(store, like, heal=heal, losses=losses, look=Look(progress.at))
+        return plan(store, like, heal=heal, losses=losses, look=WalkOptions(progress.at))
 
 
 def _apply(args: argparse.Namespace, out: Output) -> int:

@@ -1,4 +1,4 @@
-"""``replay``: a recording's requests sent again, into another store or to a broker."""
+"""``replay``: send a recording's requests again, to another store or a broker."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def _to_store(args: argparse.Namespace, out: Output, replay: Any, number: int) -
 
 @contextlib.asynccontextmanager
 async def _broker(args: argparse.Namespace, target: WriteTarget, backup: Backup) -> AsyncIterator[str]:
-    def opened(host: str) -> MessageStore:
+    def open_store(host: str) -> MessageStore:
         return MessageStore(
             target.path,
             target.config,
@@ -134,7 +134,7 @@ async def _broker(args: argparse.Namespace, target: WriteTarget, backup: Backup)
             empty_log=args.empty_log,
         )
 
-    async with serving_open(opened) as server:
+    async with serving_open(open_store) as server:
         backup.settled = True
         yield server.address
 

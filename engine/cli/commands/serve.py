@@ -167,12 +167,16 @@ def _run(args: argparse.Namespace, out: Output) -> int:
 
 
 def _as_master(
-    args: argparse.Namespace, target: WriteTarget, broker: BrokerConfig, around: dict[str, Routes | str], out: Output
+    args: argparse.Namespace,
+    target: WriteTarget,
+    broker: BrokerConfig,
+    routes_by_server: dict[str, Routes | str],
+    out: Output,
 ) -> WriteTarget:
-    """A slave's new store is written as the release of its master."""
+    """Return the target with its master's release, if it is the new store of a slave."""
     if target.recovery is not None or args.release is not None or target.config.broker_role != "SLAVE":
         return target
-    routes = [route for route in around.values() if not isinstance(route, str)]
+    routes = [route for route in routes_by_server.values() if not isinstance(route, str)]
     release = asyncio.run(ask_masters_release(broker, target.config.ha_master_address, routes))
     if release is None:
         out.say(f"the master does not report its release: the new store uses release {target.release}")
@@ -205,9 +209,9 @@ def _check_listening(args: argparse.Namespace, broker: BrokerConfig, out: Output
             )
         )
     access_words = (
-        f"who signs as an account of {args.acl} may do what it allows"
+        f"clients that sign with an account of {args.acl} may do what the account allows"
         if args.acl
-        else ("whoever reaches it may send, consume, read every message and delete topics")
+        else "everyone who can reach it can send, consume, read every message and delete topics"
     )
     out.say(f"listening on {args.host}: {access_words}; everyone who can reach the HA port can copy the log")
     if args.tls is None:
@@ -216,8 +220,9 @@ def _check_listening(args: argparse.Namespace, broker: BrokerConfig, out: Output
 
 
 def _access(args: argparse.Namespace, broker: BrokerConfig, release: Release, out: Output) -> Access | None:
-    """Return the accounts of ``--acl``. Raises :class:`UsageError`, also where the configuration asks for accounts
-    and the command names none.
+    """Return the accounts of ``--acl``.
+
+    Raises :class:`UsageError`, also if the configuration requires accounts and the command names none.
     """
     if args.acl is None:
         for key, is_set in (("aclEnable", broker.acl_enable), ("authenticationEnabled", broker.authentication)):
@@ -290,9 +295,9 @@ async def _serve(args: argparse.Namespace, rules: _Rules, target: WriteTarget, b
             figures = None
             if args.metrics is not None:
                 figures = opened.enter_context(_metrics_server(served, args)).address
-            _say_serving(out, served, own_name_server, str(args.store), figures)
+            _print_serving(out, served, own_name_server, str(args.store), figures)
             if named:
-                served.registration.on_change = partial(_say_registration, out)
+                served.registration.on_change = partial(_print_registration, out)
             trouble_reports = asyncio.ensure_future(report_troubles(store, out.say))
             opened.callback(trouble_reports.cancel)
             is_announced.set()
@@ -322,13 +327,13 @@ def _open_recorders(
 
 
 def follow_slaves(broker: Broker, source: HaServer) -> None:
-    """Sends wait for the slaves of ``source``, where the broker's role asks for it."""
+    """Let puts wait for the slaves of ``source`` if the broker's role requires it."""
     broker.slaves.acknowledged, broker.slaves.hurry = source.acknowledged, source.hurry
     source.changed = broker.slaves.look
 
 
 def _vip_port(host: str, bound: socket.socket, opened: contextlib.AsyncExitStack) -> socket.socket | None:
-    """RocketMQ's second port (``brokerVIPChannel``), where it is free: slaves ask for tables there."""
+    """Bind RocketMQ's second port (``brokerVIPChannel``), where slaves read tables. None if it is not free."""
     try:
         return opened.enter_context(bind(host, port_of(bound) - 2))
     except CannotRead:
@@ -336,14 +341,14 @@ def _vip_port(host: str, bound: socket.socket, opened: contextlib.AsyncExitStack
 
 
 def _ha_port(bound: socket.socket, args: argparse.Namespace, config: MessageStoreConfig) -> int:
-    """The configured one; without it the broker's own and one, or with ``--port 0`` a free one."""
+    """Return the configured HA port, else the broker's port plus one, or 0 (any) with ``--port 0``."""
     if config.ha_listen_port != MessageStoreConfig().ha_listen_port:
         return config.ha_listen_port
     return 0 if args.port == 0 else port_of(bound) + 1
 
 
 def _metrics_server(served: ListeningBroker, args: argparse.Namespace) -> MetricsServer:
-    """Raises :class:`UsageError` where the library is missing."""
+    """Return the metrics server. Raises :class:`UsageError` if its library is missing."""
     try:
         from engine.broker.metrics import MetricsServer
     except ImportError as error:
@@ -353,7 +358,7 @@ def _metrics_server(served: ListeningBroker, args: argparse.Namespace) -> Metric
     return MetricsServer(served.broker, args.host, args.metrics)
 
 
-def _say_serving(
+def _print_serving(
     out: Output, served: ListeningBroker, own_name_server: str | None, store: str, metrics: str | None
 ) -> None:
     config = served.broker.config
@@ -379,8 +384,8 @@ def _say_serving(
         print_line(out, f"serving: broker {served.address}, {where}, pid {os.getpid()}; Ctrl+C ends it")
 
 
-def _say_registration(out: Output, server: str, why: str | None) -> None:
-    """A name server has taken the broker, or does so no longer."""
+def _print_registration(out: Output, server: str, why: str | None) -> None:
+    """Print that a name server has registered the broker, or no longer has."""
     if out.as_json:
         print_record(out, {"type": "registration", "namesrv": server, "registered": why is None, "error": why})
     else:

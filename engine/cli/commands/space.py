@@ -32,7 +32,7 @@ _TOPICS = (
     Column("Queues", "count", "number", spare=3),
     Column("Remark", "remark", spare=4),
 )
-_REST = (
+_OTHER_FILES = (
     Column("Everything else", "what"),
     Column("Bytes", "bytes", "number"),
     Column("Allocated", "allocated", "number"),
@@ -76,7 +76,7 @@ _PARTS = {
     "slots": "header and slots",
     "entries": "entries",
 }
-HELD = {
+RETAINED_BY = {
     "goes": "nothing: the next run takes it",
     "age": "its age",
     "hour": "the hour: it is old enough",
@@ -162,7 +162,7 @@ def _for_people(space: Space, out: Output) -> None:
         total["remark"] = "deleted: dead" if total["topic"] in space.deleted_topics else ""
         out.record(_shown(total, "topic"), _TOPICS)
     for total in other_totals.values():
-        out.record(total, _REST)
+        out.record(total, _OTHER_FILES)
     check = "equal to the files" if space.equal else f"the files have {space.bytes:,}"
     out.line(
         f"-- {number_of(space.counted, 'byte', 'bytes')} in "
@@ -176,7 +176,7 @@ def _for_people(space: Space, out: Output) -> None:
             f"-- {number_of(space.changed, 'file', 'files')} changed their length meanwhile: something "
             "is writing to the store"
         )
-    if space.how in {"queues", "sampled"}:
+    if space.method in {"queues", "sampled"}:
         out.line(
             "-- from file lists and queues; without --quick the log is walked, for days, tags, producers and damage"
         )
@@ -231,7 +231,7 @@ def _retention_for_people(forecast: Retention, out: Output) -> None:
                 "size": file.size,
                 "modified": file.modified,
                 "goesAt": file.expiry.goes_at,
-                "why": HELD[file.expiry.held_by],
+                "why": RETAINED_BY[file.expiry.held_by],
                 "readers": ", ".join(file.readers),
             },
             _FILES,
@@ -250,7 +250,7 @@ def rule_words(forecast: Retention) -> str:
         "warn": f"over {levels.warn:.0%}: the oldest files go at once, whatever their age, and puts are refused",
         "share": f"over {levels.full:.0%} of its share of the disk: expired files go at any hour",
         "shareForce": "over its share of the disk: the oldest files go at once, whatever their age",
-        "unknown": "the disk's use cannot be told: expired files go at any hour",
+        "unknown": "the disk's use is unknown: expired files go at any hour",
     }[forecast.rule.rule]
 
 
@@ -311,7 +311,7 @@ def total_record(space: Space) -> Json:
         "files": space.file_count,
         "changed": space.changed,
         "dead": space.dead,
-        "how": space.how,
+        "how": space.method,
         "kinds": [
             {"kind": kind.kind, "files": kind.files, "bytes": kind.bytes, "allocated": kind.allocated}
             for kind in space.kinds

@@ -133,7 +133,7 @@ class Clock:
         start = self._last if self._last >= 0 else proof.first_time
         return proof.last_time <= self._limit and start <= proof.first_time and proof.last_time - start < DAY_MS
 
-    def pass_over(self, proof: Proof) -> None:
+    def skip(self, proof: Proof) -> None:
         """Account for a proven stretch as if its units had been walked."""
         clock_range = self._clock_ranges[-1]
         clock_range.newest, clock_range.credible = (
@@ -205,7 +205,7 @@ class Clock:
             )
             evidence |= dict.fromkeys((STORED_FROM, STORED_TO), stored)
             grave = self._longest >= CLOCK_STEP
-            yield catalogue.CL08.found(text, file_of(offset), offset, evidence, "warn" if grave else "note")
+            yield catalogue.CL08.finding(text, file_of(offset), offset, evidence, "warn" if grave else "note")
 
     def _dated_ahead(self, first_ahead: tuple[int, int], file_of: Callable[[int], str | None]) -> Finding:
         offset, stored = first_ahead
@@ -230,7 +230,7 @@ class Clock:
             at=offset,
         )
         evidence |= {STORED_FROM: stored, STORED_TO: newest}
-        return catalogue.CL08.found(text, file_of(offset), offset, evidence, kind="ahead")
+        return catalogue.CL08.finding(text, file_of(offset), offset, evidence, kind="ahead")
 
 
 def _wrong_time(wrong: WrongTime, file_of: Callable[[int], str | None]) -> Finding:
@@ -272,7 +272,7 @@ def _wrong_time(wrong: WrongTime, file_of: Callable[[int], str | None]) -> Findi
     )
     if wrong.first_time >= 0:
         evidence |= {STORED_FROM: wrong.first_time, STORED_TO: wrong.last_time}
-    return catalogue.CL08.found(text, file_of(offset), offset, {**evidence, "byMs": wrong.by}, kind=way)
+    return catalogue.CL08.finding(text, file_of(offset), offset, {**evidence, "byMs": wrong.by}, kind=way)
 
 
 def producers(store: StoreSnapshot) -> Iterator[Finding]:
@@ -313,7 +313,7 @@ def producers(store: StoreSnapshot) -> Iterator[Finding]:
             "found": duration_text(shortest),
             "ms": [shortest, longest],
         }
-        yield rules.CL13.found(text, file.path if file else None, first_offsets[host], evidence)
+        yield rules.CL13.finding(text, file.path if file else None, first_offsets[host], evidence)
 
 
 def _sample(store: StoreSnapshot) -> Iterator[Unit]:

@@ -28,7 +28,7 @@ def findings(store: StoreSnapshot) -> Iterator[Finding]:
     queues = store.compacted_queues()
     part = next((part for part in store.undecoded if part.compacted), None)
     if part is not None:
-        yield rules.CM01.found(part.words, str(store.path / part.folder), None, {"found": list(part.compacted)})
+        yield rules.CM01.finding(part.words, str(store.path / part.folder), None, {"found": list(part.compacted)})
     if store.lock_state == "held":
         return
     for queue in queues:
@@ -75,7 +75,7 @@ def _damage(queue: CompactedQueue) -> Iterator[Finding]:
         "offsets": offsets[:20],
     }
     path, position = (file.path, first.offset - file.start_offset) if file is not None else (str(queue.folder), None)
-    yield rules.CM02.found(text, path, position, evidence)
+    yield rules.CM02.finding(text, path, position, evidence)
 
 
 def _entry_fault(entry: CqEntry, units: dict[int, Unit]) -> _Fault | None:
@@ -107,4 +107,4 @@ def _missing(store: StoreSnapshot, compacted: dict[str, CompactedQueue]) -> Iter
             )
             folder = store.path / "compaction" / "compactionCq" / topic / str(queue_id)
             evidence = {"queue": name, "expected": queue.max_offset, "found": end}
-            yield rules.CM03.found(text, str(folder), None, evidence, "warn" if end else None)
+            yield rules.CM03.finding(text, str(folder), None, evidence, "warn" if end else None)

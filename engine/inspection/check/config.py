@@ -39,7 +39,7 @@ def findings(store: StoreSnapshot, config: MessageStoreConfig) -> Iterator[Findi
     refused = refused_by_releases(config.file)
     if refused is not None:
         evidence = {"expected": "combineCQUseRocksdbForLmq=true", "found": None, "keys": ["rocksdbCQDoubleWriteEnable"]}
-        yield catalogue.CF05.found(refused, config.file, None, evidence, "warn")
+        yield catalogue.CF05.finding(refused, config.file, None, evidence, "warn")
     folders = settle_folders(store.path, config, reading=True)
     yield from (_outside_path(path, store.path) for path in folders.outside)
     yield from (_mapped_path(path) for path in folders.paths if path.is_mapped)
@@ -91,7 +91,7 @@ def _out_of_bounds(config: MessageStoreConfig) -> Iterator[Finding]:
                 taken=clamped_value,
             )
             evidence = {"expected": clamped_value, "found": value, "keys": [key]}
-            yield catalogue.CF05.found(text, None, None, evidence, "warn", kind="bounds")
+            yield catalogue.CF05.finding(text, None, None, evidence, "warn", kind="bounds")
 
 
 def _wrong_length(length: _Length, is_configured: bool, fitting: dict[str, int]) -> Finding:
@@ -118,7 +118,7 @@ def _wrong_length(length: _Length, is_configured: bool, fitting: dict[str, int])
         named = with_and(f"{key}={value}" for key, value in fitting.items())
         text += "; " + sentence("{fitting} fits", fitting=named)
     evidence = {"expected": length.expected, "found": actual_size, "keys": list(length.keys), "fitting": fitting}
-    return catalogue.CF05.found(text, path, None, evidence, "error" if is_configured else "note")
+    return catalogue.CF05.finding(text, path, None, evidence, "error" if is_configured else "note")
 
 
 def _outside_path(path: ConfiguredPath, root: Path) -> Finding:
@@ -132,12 +132,12 @@ def _outside_path(path: ConfiguredPath, root: Path) -> Finding:
         root=root,
     )
     evidence = {"expected": str(root), "found": path.path, "keys": [path.key]}
-    return catalogue.CF05.found(text, None, None, evidence, kind="outside")
+    return catalogue.CF05.finding(text, None, None, evidence, kind="outside")
 
 
 def _mapped_path(path: ConfiguredPath) -> Finding:
     """A copy of a store naturally has another path: a note."""
     text = sentence("{key} is {told}, this store has {here}", key=path.key, told=path.path, here=path.place)
-    return catalogue.CF05.found(
+    return catalogue.CF05.finding(
         text, None, None, {"expected": str(path.place), "found": path.path, "keys": [path.key]}, "note"
     )

@@ -120,7 +120,7 @@ class QueueConsequences:
                     file=reader.files[-1].name,
                     queue=walk.name,
                 )
-            findings.append(catalogue.CQ01.found(text, fault.path, fault.offset, evidence, severity, kind=kind))
+            findings.append(catalogue.CQ01.finding(text, fault.path, fault.offset, evidence, severity, kind=kind))
         short_names = [file.name for file in reader.files if len(file.name) < FILE_NAME_DIGITS]
         if short_names:
             text = sentence(
@@ -132,10 +132,10 @@ class QueueConsequences:
             evidence[HAPPENED] = sentence(
                 "files of the queue {name} lost the zeros in front of their names", name=walk.name
             )
-            findings.append(catalogue.CQ01.found(text, reader.files[0].path, None, evidence, kind="name"))
+            findings.append(catalogue.CQ01.finding(text, reader.files[0].path, None, evidence, kind="name"))
         for oddity in reader.sequence.oddities:
             text = sentence("Queue {name}: {what}", name=walk.name, what=oddity.description)
-            findings.append(catalogue.DK01.found(text, oddity.path, None, {"found": oddity.description}))
+            findings.append(catalogue.DK01.finding(text, oddity.path, None, {"found": oddity.description}))
         last_file = files[-1] if files else None
         if (
             last_file
@@ -152,7 +152,9 @@ class QueueConsequences:
             filled = all(plan is not None and plan.will_start for plan in plans)
             light: Severity | None = "note" if self._abort else None
             kind = "filled" if filled else ""
-            findings.append(catalogue.CQ06.found(text, last_file.path, 0, evidence, None if kind else light, kind=kind))
+            findings.append(
+                catalogue.CQ06.finding(text, last_file.path, 0, evidence, None if kind else light, kind=kind)
+            )
         if walk.before and not findings:
             path = last_file.path if last_file else None
             text = plural(
@@ -168,7 +170,7 @@ class QueueConsequences:
                 queue=walk.name,
                 entry=walk.first,
             )
-            findings.append(catalogue.CQ01.found(text, path, walk.first * walk.unit_size, evidence))
+            findings.append(catalogue.CQ01.finding(text, path, walk.first * walk.unit_size, evidence))
         return findings
 
     # -- a queue in a RocksDB
@@ -228,7 +230,7 @@ class QueueConsequences:
     def _of_bounds(self, walk: RocksdbWalk, text: str, evidence: dict[str, Any], kind: str) -> Finding:
         evidence = {"queue": walk.name, **evidence}
         evidence[HAPPENED] = sentence("the RocksDB has wrong bounds of the queue {queue}", queue=walk.name)
-        return catalogue.CQ16.found(text, str(walk.rows.folder), None, evidence, kind=kind)
+        return catalogue.CQ16.finding(text, str(walk.rows.folder), None, evidence, kind=kind)
 
     def _rows_without_units(self, walk: RocksdbWalk, first_number: int, rows: np.ndarray) -> Iterator[Finding]:
         """CQ03: numbers with neither a row nor a unit in the log, once for a queue."""
@@ -405,7 +407,7 @@ class QueueConsequences:
             "found": f"{unit.topic}/{unit.queue_id}/{unit.queue_offset}",
         }
         file = self._store.log.sequence.find(unit.offset)
-        return catalogue.CL09.found(text, file.path if file else None, unit.offset, evidence)
+        return catalogue.CL09.finding(text, file.path if file else None, unit.offset, evidence)
 
     def _not_for_queues(self, walk: QueueWalk, number: int, unit: Unit) -> Finding | None:
         """The unit's own entry, although the unit is a half or a rolled back message."""
@@ -421,7 +423,7 @@ class QueueConsequences:
         )
         evidence = {"expected": sentence("a message or a committed one"), "found": words, "queue": walk.name}
         file = self._store.log.sequence.find(unit.offset)
-        return catalogue.CL09.found(text, file.path if file else None, unit.offset, evidence)
+        return catalogue.CL09.finding(text, file.path if file else None, unit.offset, evidence)
 
     def _hole(self, walk: QueueWalk, number: int) -> Finding:
         evidence = {"queueOffset": number, "expected": sentence("an entry"), "found": sentence("zero bytes")}
@@ -570,7 +572,7 @@ class QueueConsequences:
             text += ", " + sentence("because the damaged message at {offset:,} got no entry", offset=unread)
         file = self._store.log.sequence.find(offset)
         cause = catalogue.CL01.id if unread is not None else None
-        return catalogue.CL09.found(text, file.path if file else None, offset, evidence, caused_by=cause)
+        return catalogue.CL09.finding(text, file.path if file else None, offset, evidence, caused_by=cause)
 
     def _damaged_unit(self, walk: QueueWalk, suspect: Suspect) -> int | None:
         """Offset of a damaged unit whose queue offset the unit of ``suspect`` has taken; None if there is none."""
@@ -597,7 +599,7 @@ class QueueConsequences:
     ) -> Finding:
         path, place = walk.place_of(number)
         text = sentence("Queue {name}, entry {n:,} {rest}", name=walk.name, n=number, rest=text)
-        return catalogue.RULES[rule].found(text, path, place, {"queue": walk.name, **evidence}, severity, kind=kind)
+        return catalogue.RULES[rule].finding(text, path, place, {"queue": walk.name, **evidence}, severity, kind=kind)
 
     def _behind_the_log(self) -> Iterator[Finding]:
         if self._first_beyond is None:
@@ -727,7 +729,7 @@ def _lost_tail_finding(
             who=join("; ", messages),
         )
     cause = catalogue.CL07.id if log.next_was_lost else None
-    return catalogue.CL11.found(text, file.path if file else None, log.end, evidence, caused_by=cause)
+    return catalogue.CL11.finding(text, file.path if file else None, log.end, evidence, caused_by=cause)
 
 
 def _how_many(lost: int, further: bool) -> str:

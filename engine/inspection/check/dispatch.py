@@ -26,7 +26,7 @@ from engine.sentences import plural, sentence
 from engine.store.recovery.plan import RecoveryPlan, file_limit_words
 from engine.system_names import HALF_TOPIC, LMQ_PREFIX, OP_TOPIC, SCHEDULE_TOPIC, SYSTEM_PREFIX
 
-MOST = 20
+MAX_LISTED = 20
 MOST_NAMED = 3
 DEFAULT_QUEUES = 16
 """Number of queues of a topic whose row in topics.json does not say it (Java: ``TopicConfig``)."""
@@ -93,7 +93,7 @@ class Undispatched:
         }
         evidence |= self._left_out(left_out)
         kind = "gone" if severity is None else "again"
-        return catalogue.CQ10.found(text + fate, folder, None, evidence, severity and "warn", kind=kind)
+        return catalogue.CQ10.finding(text + fate, folder, None, evidence, severity and "warn", kind=kind)
 
     # -- queues that end too early
 
@@ -132,7 +132,7 @@ class Undispatched:
         )
         self.short |= {queue.key: queue.end + queue.units for queue in short_queues}
         fate, severity, left_out = self._describe_next_start({queue.key: queue.units for queue in short_queues})
-        queues = [{"queue": queue.name, "end": queue.end, "units": queue.units} for queue in short_queues[:MOST]]
+        queues = [{"queue": queue.name, "end": queue.end, "units": queue.units} for queue in short_queues[:MAX_LISTED]]
         evidence: dict[str, Any] = {"units": units, "queues": queues, "firstUnit": first_unit}
         evidence |= self._left_out(left_out)
         evidence[HAPPENED] = plural(
@@ -156,7 +156,7 @@ class Undispatched:
                 units=_units(queue.units),
             )
             text += came_back + fate
-            return catalogue.CQ10.found(text, queue.path, queue.place, evidence, severity, kind=kind)
+            return catalogue.CQ10.finding(text, queue.path, queue.place, evidence, severity, kind=kind)
         longest = max(short_queues, key=lambda queue: queue.units)
         text = sentence(
             "{n:,} units from here on are not in their {queues:,} queues: {name} ends at {end:,} and lacks {lacks:,}",
@@ -167,7 +167,7 @@ class Undispatched:
             lacks=longest.units,
         )
         text += came_back + fate
-        return catalogue.CQ10.found(text, self._file(first_unit), first_unit, evidence, severity, kind=kind)
+        return catalogue.CQ10.finding(text, self._file(first_unit), first_unit, evidence, severity, kind=kind)
 
     def _describe_next_start(self, units: dict[Key, int]) -> tuple[str, Severity | None, dict[Key, int]]:
         """Describe what the next start does about these units: a text, its severity, and the units of each queue that
@@ -262,7 +262,7 @@ class Undispatched:
                 continue
             if self._was_lost(key, home, declared, firsts):
                 lost[key] = home
-            elif shown < MOST:
+            elif shown < MAX_LISTED:
                 shown += 1
                 topic, number = key
                 text = sentence(
@@ -271,7 +271,9 @@ class Undispatched:
                     queue=number,
                     units=_units(home.units),
                 )
-                yield catalogue.CQ08.found(text, self._file(home.first_offset), home.first_offset, _evidence(key, home))
+                yield catalogue.CQ08.finding(
+                    text, self._file(home.first_offset), home.first_offset, _evidence(key, home)
+                )
         if lost:
             yield self._report_lost_queues(lost)
 
@@ -344,7 +346,7 @@ class Undispatched:
                 names=", ".join(names[:3]) + (" …" if len(names) > 3 else ""),
                 units=_units(units),
             )
-            evidence = {"units": units, "queues": names[:MOST], "firstUnit": home.first_offset}
+            evidence = {"units": units, "queues": names[:MAX_LISTED], "firstUnit": home.first_offset}
         evidence |= self._left_out(left_out)
         names = [f"{key[0]}/{key[1]}" for key in lost][: MOST_NAMED + 1]
         named = ", ".join(names[:MOST_NAMED]) + (" …" if len(names) > MOST_NAMED else "")
@@ -369,7 +371,9 @@ class Undispatched:
             and not topics & self._store.queues_by_topic().keys()
             and self._twin(topic) is None
         ):
-            fate += " · " + sentence("if {topic} was deleted and made again, these are messages of before", topic=topic)
+            fate += " · " + sentence(
+                "if {topic} was deleted and created again, these messages are from before", topic=topic
+            )
         twins = [(name, twin) for name in sorted(topics) if (twin := self._twin(name)) is not None]
         if twins:
             name, twin = twins[0]
@@ -382,7 +386,7 @@ class Undispatched:
         cause = None if self._store.abort else self._cause_of_doubt()
         if cause is not None:
             fate += " · " + sentence("only topics.json could tell whether their topics were deleted")
-        return catalogue.CQ10.found(
+        return catalogue.CQ10.finding(
             text + fate,
             self._file(home.first_offset),
             home.first_offset,

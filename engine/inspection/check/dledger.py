@@ -60,7 +60,7 @@ def findings(store: StoreSnapshot) -> Iterator[Finding]:
         if ends_here:
             evidence[HAPPENED] = sentence("an entry of the DLedger log is damaged")
         kind = "" if fault.offset >= begins else "older"
-        yield catalogue.DL01.found(text, _path(store, fault.offset), fault.offset, evidence, kind=kind)
+        yield catalogue.DL01.finding(text, _path(store, fault.offset), fault.offset, evidence, kind=kind)
     yield from _of_index(log, entries)
     if recovered.refusal is None:
         yield from _of_checkpoint(log, recovered.last_index, recovered.end_offset)
@@ -142,7 +142,7 @@ def _of_index(log: DLedgerLog, entries: _Entries) -> Iterator[Finding]:
     path = file.path if file is not None else str(log.folders.index)
     offset = first.index * INDEX_UNIT_SIZE - (file.start_offset if file is not None else 0)
     evidence = {"entry": first.index, "entries": entries.wrong_rows, "expected": row_of(first).hex()}
-    yield catalogue.DL02.found(text, path, offset, evidence)
+    yield catalogue.DL02.finding(text, path, offset, evidence)
 
 
 def _of_checkpoint(log: DLedgerLog, last_index: int, end: int) -> Iterator[Finding]:
@@ -158,7 +158,7 @@ def _of_checkpoint(log: DLedgerLog, last_index: int, end: int) -> Iterator[Findi
         end=end,
     )
     evidence = {"expected": committed, "found": last_index}
-    yield catalogue.DL03.found(text, str(log.folders.member / "checkpoint"), None, evidence)
+    yield catalogue.DL03.finding(text, str(log.folders.member / "checkpoint"), None, evidence)
 
 
 def _of_vote(log: DLedgerLog, last: EntryHeader | None) -> Iterator[Finding]:
@@ -172,4 +172,4 @@ def _of_vote(log: DLedgerLog, last: EntryHeader | None) -> Iterator[Finding]:
         else sentence("currterm says {m:,}, and the newest entry is of term {n:,}", m=term, n=last.term)
     )
     path = Path(log.folders.member / "currterm")
-    yield catalogue.DL04.found(text, str(path), None, {"expected": last.term, "found": term})
+    yield catalogue.DL04.finding(text, str(path), None, {"expected": last.term, "found": term})

@@ -29,7 +29,7 @@ def findings(store: StoreSnapshot) -> Iterator[Finding]:
                 m=before.epoch,
                 earlier=before.start_offset,
             )
-            yield catalogue.CK06.found(text, path, None, {"epoch": row.epoch, "found": row.start_offset}, kind="rows")
+            yield catalogue.CK06.finding(text, path, None, {"epoch": row.epoch, "found": row.start_offset}, kind="rows")
     end = store.log.max_offset
     for row in table.epochs:
         if row.start_offset > end:
@@ -40,7 +40,7 @@ def findings(store: StoreSnapshot) -> Iterator[Finding]:
                 end=end,
             )
             evidence = {"epoch": row.epoch, "expected": end, "found": row.start_offset}
-            yield catalogue.CK06.found(text, path, None, evidence, kind="behind")
+            yield catalogue.CK06.finding(text, path, None, evidence, kind="behind")
 
 
 def _not_loaded(table: EpochTable) -> Finding:
@@ -56,4 +56,4 @@ def _not_loaded(table: EpochTable) -> Finding:
     )
     uses_backup = not main.stops_start and backup is not None and not backup.problem
     kind = "backup" if uses_backup else ""
-    return catalogue.CK06.found(text, str(table.path), None, {"found": main.problem}, kind=kind)
+    return catalogue.CK06.finding(text, str(table.path), None, {"found": main.problem}, kind=kind)

@@ -31,7 +31,7 @@ class _AddressUse(NamedTuple):
 
 
 def findings(store: StoreSnapshot) -> Iterator[Finding]:
-    """CQ15. Raises :class:`CannotRead`."""
+    """Yield findings of CQ15. Raises :class:`CannotRead`."""
     if store.paths is None or store.lock_state == "held":
         return
     lost_queues: dict[str, _AddressUse] = {}
@@ -47,7 +47,7 @@ def findings(store: StoreSnapshot) -> Iterator[Finding]:
             elif used.lost:
                 yield _lost_units_finding(queue, used, end)
             elif not store.abort:
-                yield from _orphans(queue, used, end)
+                yield from _orphan_findings(queue, used, end)
     if lost_queues:
         yield _lost_files_finding(store, lost_queues)
 
@@ -68,9 +68,7 @@ def _has_addresses(queue: QueueReader) -> bool:
 
 
 def _ext_ranges(queue: QueueReader) -> list[tuple[int, int]]:
-    """The ranges [first byte, byte behind the last unit) that the ext files hold. Only the last file is read whole; of
-    the others only the head.
-    """
+    """Return the range [first byte, end of the last unit) of each ext file. Only the last file is read completely."""
     if queue.ext is None:
         return []
     queue.ext.whole()
@@ -123,15 +121,15 @@ def _lost_files_finding(store: StoreSnapshot, lost_queues: dict[str, _AddressUse
         lost=lost,
     )
     evidence: dict[str, Any] = {"expected": lost, "found": 0, "queues": list(lost_queues)}
-    return rules.CQ15.found(text, str(store.paths.consumequeue_ext), None, evidence)
+    return rules.CQ15.finding(text, str(store.paths.consumequeue_ext), None, evidence)
 
 
 def _lost_units_finding(queue: QueueReader, used: _AddressUse, end: int) -> Finding:
     assert queue.ext is not None
     name = f"{queue.topic}/{queue.queue_id}"
     text = sentence(
-        "The ext files of queue {queue} end at {end:,} and lack what entries lead to ({lost:,} of "
-        "{n:,}); the first is entry {first:,}",
+        "The ext files of queue {queue} end at {end:,}, and {lost:,} of {n:,} entries "
+        "point behind that; the first is entry {first:,}",
         queue=name,
         end=end,
         lost=used.lost,
@@ -140,11 +138,11 @@ def _lost_units_finding(queue: QueueReader, used: _AddressUse, end: int) -> Find
     )
     file = queue.ext.files[-1]
     evidence = {"expected": used.furthest, "found": end, "queues": [name], "queueOffset": used.first_lost}
-    return rules.CQ15.found(text, file.path, max(end - file.start_offset, 0), {**evidence, "entries": used.lost})
+    return rules.CQ15.finding(text, file.path, max(end - file.start_offset, 0), {**evidence, "entries": used.lost})
 
 
-def _orphans(queue: QueueReader, used: _AddressUse, end: int) -> Iterator[Finding]:
-    """Units behind the last one that an entry points to: the broker stopped between writing the two."""
+def _orphan_findings(queue: QueueReader, used: _AddressUse, end: int) -> Iterator[Finding]:
+    """Yield a finding for units after the last one that an entry points to: the broker stopped between both writes."""
     last_used = queue.ext_unit(used.furthest + cq.EXT_BASE) if used.furthest >= 0 else None
     if queue.ext is None or last_used is None or used.furthest + last_used.size >= end:
         return
@@ -159,4 +157,4 @@ def _orphans(queue: QueueReader, used: _AddressUse, end: int) -> Iterator[Findin
     file = queue.ext.find(used_end)
     evidence = {"expected": used_end, "found": end, "queues": [name]}
     place = used_end - file.start_offset if file is not None else None
-    yield rules.CQ15.found(text, file.path if file is not None else None, place, evidence, kind="orphans")
+    yield rules.CQ15.finding(text, file.path if file is not None else None, place, evidence, kind="orphans")

@@ -36,7 +36,7 @@ from engine.system_names import (
     is_system_topic,
 )
 
-MOST = 20
+MAX_LISTED = 20
 SMALLEST_UNIT_BYTES = 91
 """Size of a unit with a one-letter topic and nothing else: limits the number of entries of a queue."""
 _NO_TOPIC = "mqadmin updateTopic -b BROKER -t {topic} -r {queues} -w {queues} -p 6"
@@ -102,7 +102,7 @@ class _Groups:
                         "first": first_in_log,
                         "lost": first_in_log - offset,
                     }
-        for group, queues in sorted(lost.items(), key=lambda item: -_sum(item[1]))[:MOST]:
+        for group, queues in sorted(lost.items(), key=lambda item: -_sum(item[1]))[:MAX_LISTED]:
             places = ", ".join(f"{place} {row['lost']:,}" for place, row in list(queues.items())[:3])
             text = sentence(
                 "Group {group} lost unread messages, {n:,} in all: the log has deleted them ({rest})",
@@ -110,8 +110,8 @@ class _Groups:
                 n=_sum(queues),
                 rest=places,
             )
-            evidence = {"group": group, "lost": _sum(queues), "queues": dict(list(queues.items())[:MOST])}
-            yield catalogue_tables.CF06.found(text, self._offsets, None, evidence, self._light)
+            evidence = {"group": group, "lost": _sum(queues), "queues": dict(list(queues.items())[:MAX_LISTED])}
+            yield catalogue_tables.CF06.finding(text, self._offsets, None, evidence, self._light)
 
     def _is_compacted(self, topic: str) -> bool:
         """Messages of the topic live on in the compaction log when the commit log has deleted them."""
@@ -127,7 +127,7 @@ class _Groups:
             for queue_id, offset in sorted(row.offsets.items()):
                 if offset < 0 and not is_system_group(row.group):
                     negative_offsets.setdefault(row.group, {})[f"{row.topic}/{queue_id}"] = offset
-        for group, queues in list(negative_offsets.items())[:MOST]:
+        for group, queues in list(negative_offsets.items())[:MAX_LISTED]:
             places = ", ".join(f"{place} {offset:,}" for place, offset in list(queues.items())[:3])
             text = sentence(
                 "Group {group} has offsets below zero ({n:,}): {rest}: it has not started there",
@@ -138,10 +138,10 @@ class _Groups:
             evidence = {
                 "group": group,
                 "expected": sentence("an offset from 0 on"),
-                "found": dict(list(queues.items())[:MOST]),
+                "found": dict(list(queues.items())[:MAX_LISTED]),
             }
             kind = "" if all(offset == -1 for offset in queues.values()) else "other"
-            yield catalogue_tables.CF11.found(text, self._offsets, None, evidence, self._light, kind=kind)
+            yield catalogue_tables.CF11.finding(text, self._offsets, None, evidence, self._light, kind=kind)
 
     def _first_in_log(self, queue: AnyQueue) -> int:
         with contextlib.suppress(CannotRead):
@@ -156,7 +156,7 @@ class _Groups:
             if furthest <= 0 or row.topic in self._store.queues_by_topic() or self._lost_its_queues(row.topic):
                 continue
             groups_by_topic.setdefault(row.topic, {})[row.group] = furthest
-        for topic, groups in sorted(groups_by_topic.items())[:MOST]:
+        for topic, groups in sorted(groups_by_topic.items())[:MAX_LISTED]:
             names = ", ".join(f"{group} {offset:,}" for group, offset in list(groups.items())[:3])
             text = sentence(
                 "Topic {topic} has no queues, and groups have offsets in it ({n:,}): {rest}",
@@ -167,10 +167,10 @@ class _Groups:
             evidence: dict[str, Any] = {
                 "topic": topic,
                 "expected": sentence("no offsets, or queues"),
-                "found": dict(list(groups.items())[:MOST]),
+                "found": dict(list(groups.items())[:MAX_LISTED]),
             }
             evidence["groups"] = list(evidence["found"])
-            yield catalogue_tables.CF08.found(text, self._offsets, None, evidence)
+            yield catalogue_tables.CF08.finding(text, self._offsets, None, evidence)
 
     def _lost_its_queues(self, topic: str) -> bool:
         """Return True if the log has units of the topic and it was not deleted: CQ10 reports that."""
@@ -186,7 +186,7 @@ class _Groups:
         for topic, queues in self._store.queues_by_topic().items():
             is_known = topic in self._topics or topic.startswith(LMQ_PREFIX) or is_system_topic(topic)
             messages = 0 if is_known else sum(self._messages(queue) for queue in queues.values())
-            if not messages or shown >= MOST:
+            if not messages or shown >= MAX_LISTED:
                 continue
             shown += 1
             unread = self._unread(topic, queues)
@@ -196,7 +196,7 @@ class _Groups:
             text += _unread_words(unread)
             evidence: dict[str, Any] = {
                 "topic": topic,
-                "queues": list(queues)[:MOST],
+                "queues": list(queues)[:MAX_LISTED],
                 "messages": messages,
                 "unread": unread,
             }
@@ -204,14 +204,14 @@ class _Groups:
             command = _NO_TOPIC.format(topic=shlex.quote(topic), queues=max(queues) + 1)
             folder = _topic_folder(next(iter(queues.values())))
             grave: Severity | None = "error" if unread and not self._light else self._light
-            yield catalogue_tables.CQ14.found(text, str(folder), None, evidence, grave, command=command)
+            yield catalogue_tables.CQ14.finding(text, str(folder), None, evidence, grave, command=command)
 
     def hidden_queues(self) -> Iterator[Finding]:
         """CF07: queues that topics.json hides from consumers or producers."""
         shown = 0
         for topic, config in (self._topics or {}).items():
             queues = self._store.queues_by_topic().get(topic, {})
-            if not queues or is_system_topic(topic) or shown >= MOST:
+            if not queues or is_system_topic(topic) or shown >= MAX_LISTED:
                 continue
             for finding in self._hidden_queue_findings(config, queues):
                 shown += 1
@@ -261,11 +261,11 @@ class _Groups:
         command = f"mqadmin updateTopic -b BROKER -t {name} -r {queues} -w {writes} -p {perm}"
         grave: Severity | None = "error" if unread else None
         path = str(self._config / "topics.json")
-        return catalogue_tables.CF07.found(text, path, None, evidence, grave, kind=kind, command=command)
+        return catalogue_tables.CF07.finding(text, path, None, evidence, grave, kind=kind, command=command)
 
     def barred_groups(self) -> Iterator[Finding]:
         """CF15: groups that may not consume and have not read everything."""
-        for group in sorted(read_permissions(self._store).barred_groups)[:MOST]:
+        for group in sorted(read_permissions(self._store).barred_groups)[:MAX_LISTED]:
             waiting = self._waiting(group)
             if not waiting:
                 continue
@@ -276,13 +276,18 @@ class _Groups:
                 n=sum(waiting.values()),
                 rest=places,
             )
-            evidence = {"group": group, "expected": True, "found": False, "unread": dict(list(waiting.items())[:MOST])}
+            evidence = {
+                "group": group,
+                "expected": True,
+                "found": False,
+                "unread": dict(list(waiting.items())[:MAX_LISTED]),
+            }
             evidence[HAPPENED] = sentence(
                 "the group {group} may not consume: subscriptionGroup.json says consumeEnable=false", group=group
             )
             path = str(self._config / "subscriptionGroup.json")
             command = f"mqadmin updateSubGroup -b BROKER -g {shlex.quote(group)} -s true"
-            yield catalogue_tables.CF15.found(text, path, None, evidence, self._light, command=command)
+            yield catalogue_tables.CF15.finding(text, path, None, evidence, self._light, command=command)
 
     def _waiting(self, group: str) -> dict[str, int]:
         """Messages that the group has not read, by queue; all of its retry queues, where it has no offset in them."""
@@ -347,7 +352,7 @@ def _delay_offset_findings(
             "found": beyond.next_offset,
         }
         cause = "CQ10" if beyond.next_offset <= short_queues.get((SCHEDULE_TOPIC, beyond.queue_id), -1) else None
-        yield catalogue_tables.CF09.found(
+        yield catalogue_tables.CF09.finding(
             beyond.words, path, None, evidence, "note" if store.abort else None, kind="beyond", caused_by=cause
         )
     for number, queue in queues.items():
@@ -362,7 +367,7 @@ def _delay_offset_findings(
             again=redelivered,
         )
         evidence = {"levels": missing, "messages": redelivered, "found": sorted(levels)}
-        yield catalogue_tables.CF09.found(text, path, None, evidence, "note" if store.abort else None, kind="missing")
+        yield catalogue_tables.CF09.finding(text, path, None, evidence, "note" if store.abort else None, kind="missing")
 
 
 def _has_delivered(store: StoreSnapshot, queue: AnyQueue, newest: int) -> bool:
@@ -430,15 +435,15 @@ def of_new_log(store: StoreSnapshot, units: int, findings: list[Finding]) -> lis
     evidence = {
         "expected": sentence("at most {n}", n=units),
         "found": read,
-        "groups": sorted(groups)[:MOST],
-        "queues": beyond[:MOST],
+        "groups": sorted(groups)[:MAX_LISTED],
+        "queues": beyond[:MAX_LISTED],
     }
     evidence[HAPPENED] = sentence(
         "groups have read more messages than the log ever held: it was begun anew or is an older copy, or the offsets "
         "in consumerOffset.json are of another store"
     )
     path = str(store.paths.config / "consumerOffset.json")
-    cause = catalogue_tables.CF12.found(text, path, None, evidence)
+    cause = catalogue_tables.CF12.finding(text, path, None, evidence)
     return [cause, *(finding.follows("CF12") if _follows_new_log(finding) else finding for finding in findings)]
 
 
@@ -491,7 +496,7 @@ def offset_findings(
                 (right, "CQ10"),
                 ([beyond_end for beyond_end in beyond if beyond_end not in right], None),
             ):
-                if queues and shown < MOST:
+                if queues and shown < MAX_LISTED:
                     shown += 1
                     yield _offset_finding(store, path, group, queues, cause)
 
@@ -512,7 +517,7 @@ def _offset_finding(
 ) -> Finding:
     queue = queues[0]
     text = sentence(
-        "Group {group} will ask {queue} for offset {n:,}, it ends at {end:,}",
+        "Group {group} will ask {queue} for offset {n:,}, but that queue ends at {end:,}",
         group=group,
         queue=f"{queue.topic}/{queue.queue_id}",
         n=queue.offset,
@@ -530,7 +535,7 @@ def _offset_finding(
         "group": group,
         "topic": queue.topic,
         "queueId": queue.queue_id,
-        "queues": [beyond_end.words for beyond_end in queues[:MOST]],
+        "queues": [beyond_end.words for beyond_end in queues[:MAX_LISTED]],
     }
     longest = store.log.end_offset // SMALLEST_UNIT_BYTES
     kind = "impossible" if cause is None and all(beyond_end.offset > longest for beyond_end in queues) else ""
@@ -547,4 +552,4 @@ def _offset_finding(
         )
         evidence[HAPPENED] = sentence("the queue {queue} was deleted and began again", queue=name)
     light: Severity | None = "note" if store.abort and not kind else None
-    return catalogue.CF02.found(text, path, None, evidence, light, kind=kind, caused_by=cause)
+    return catalogue.CF02.finding(text, path, None, evidence, light, kind=kind, caused_by=cause)

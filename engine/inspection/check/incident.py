@@ -1,7 +1,7 @@
 """The four answers of an incident: what happened, what is lost already, what the next start will lose, what to do now.
 
 Derived from the findings of a check and the recovery plans. None if something could not be read, if a broker is
-running, or if nothing is wrong. Lost messages were in stretches of the log that hold no readable message any more,
+running, or if nothing is wrong. Lost messages were in ranges of the log that contain no readable message any more,
 between known store times.
 """
 
@@ -32,9 +32,9 @@ from engine.rules.findings import PLAN, RESTORABLE, SNAPSHOT_FIRST, STORE, Findi
 from engine.sentences import sentence, without_beginning
 from engine.store.recovery.plan import Loss, QueueLoss, RecoveryPlan
 
-MOST_STEPS = 3
-_HEALED = frozenset({catalogue.AB01.id, catalogue.CL06.id})
-"""Rules whose state the next start puts right by itself: the plan says what else it does."""
+MAX_STEPS = 3
+_REPAIRED_BY_START = frozenset({catalogue.AB01.id, catalogue.CL06.id})
+"""Rules whose state the next start repairs; the plan says what else it does."""
 _CHUNK = 1 << 16
 Json = dict[str, Any]
 
@@ -44,7 +44,7 @@ def of(store: StoreSnapshot, starts: Starts, findings: Sequence[Finding], log: L
     grave = [finding for finding in findings if at_least(finding.severity, "warn")]
     if not grave or store.paths is None or store.unread or store.lock_state == "held":
         return None
-    # Entries of another log know nothing of what this one lost, and a start loses by them what cannot be counted.
+    # Queue entries of another log do not show what this log lost, and what a start loses because of them is unknown.
     is_known = not undecoded.unknown_to_plans(store) and not any(map(unfitting_queues.is_about_all_queues, grave))
     is_bad_copy = any(finding.id == catalogue.DK04.id for finding in grave)
     already = lost_already(store, log) if is_known else None
@@ -70,7 +70,7 @@ def of(store: StoreSnapshot, starts: Starts, findings: Sequence[Finding], log: L
 
 
 def lost_already(store: StoreSnapshot, log: LogCheck) -> Loss:
-    """Messages that queues know and the log no longer holds: in broken places, in gaps and behind its end."""
+    """Return messages that queues know and the log no longer contains: in broken places, in gaps, after its end."""
     lost_spans = lost_spans_of(store, log)
     losses = (
         _lost_entries(reader, lost_spans) for queues in store.queues_by_topic().values() for reader in queues.values()
@@ -80,7 +80,7 @@ def lost_already(store: StoreSnapshot, log: LogCheck) -> Loss:
 
 
 def _lost_entries(reader: AnyQueue, lost_spans: LostSpans) -> QueueLoss | None:
-    """Entries of one queue that point into one of the spans; None for none."""
+    """Return the entries of one queue that point into one of the spans, or None."""
     lost: QueueLoss | None = None
     for first_number, rows in _entries(reader):
         physical = rows["physical_offset"].astype(np.int64)
@@ -98,22 +98,25 @@ def _lost_entries(reader: AnyQueue, lost_spans: LostSpans) -> QueueLoss | None:
     return lost
 
 
-def _own_time(rows: np.ndarray, row: np.intp, else_: int) -> int:
-    """Store time (ms) in the entry of a batch queue; ``else_`` for a simple queue, whose entries have none."""
-    return int(rows["store_timestamp"][row]) if "store_timestamp" in (rows.dtype.names or ()) else else_
+def _own_time(rows: np.ndarray, row: np.intp, default: int) -> int:
+    """Store time (ms) in the entry of a batch queue; ``default`` for a simple queue, whose entries have none."""
+    return int(rows["store_timestamp"][row]) if "store_timestamp" in (rows.dtype.names or ()) else default
 
 
 def _offsets(
     reader: AnyQueue, rows: np.ndarray, first_number: int, chosen_rows: NDArray[np.intp]
 ) -> tuple[NDArray[np.int64], int]:
-    """Queue offsets of the first message of each chosen entry, and the number of messages in them."""
+    """Return the queue offset of the first message of each chosen entry, and the number of messages in them."""
     if reader.kind == "simple":
         return chosen_rows + first_number, len(chosen_rows)
     return rows["msg_base_offset"][chosen_rows].astype(np.int64), int(rows["batch_size"][chosen_rows].sum())
 
 
 def _entries(reader: AnyQueue) -> Iterator[tuple[int, np.ndarray]]:
-    """(number of the first, entries) of a queue, in chunks; pre-filled ones point to no message."""
+    """Yield (number of the first entry, entries) of a queue in chunks.
+
+    Pre-filled entries point to no message.
+    """
     if isinstance(reader, RocksQueueReader):
         end = reader.raw_end // reader.unit_size
         for number in range(min(reader.first_row or 0, end), end, _CHUNK):
@@ -131,8 +134,8 @@ def _entries(reader: AnyQueue) -> Iterator[tuple[int, np.ndarray]]:
 
 
 def _describe_start(plan: RecoveryPlan | None, already: Loss | None) -> Json | None:
-    """Describe what a start of one release loses; None if that is not known. If the log is gone (its disk may not be
-    mounted), the start loses everything that the queues know: it deletes them.
+    """Describe what a start of one release loses; None if that is unknown. If the log is missing (its disk may not be
+    mounted), the start loses everything that the queues know, because it deletes them.
     """
     if plan is not None and plan.will_start and plan.empty_log is not None and plan.start_file is None:
         deleted = len(plan.index_deleted)
@@ -183,26 +186,24 @@ def _loss(loss: Loss) -> Json:
 def _steps(
     store: StoreSnapshot, plan: RecoveryPlan | None, grave: Sequence[Finding], lost: Json | None
 ) -> Iterator[Json]:
-    """At most :data:`MOST_STEPS` steps: keep what is there, then the step for the cause and the next one, or the
-    plan.
-    """
-    typed = partial(of_store, path=str(store.path), config=store.config_words)
-    shown = _step(sentence("See what the next start would keep, drop and lose."), typed(PLAN))
-    seen_first = _step(sentence("Or see first what the next start would keep, drop and lose."), typed(PLAN))
+    """Yield at most :data:`MAX_STEPS` steps: take a snapshot, then the steps for the causes, or the plan."""
+    with_store = partial(of_store, path=str(store.path), config=store.config_words)
+    plan_step = _step(sentence("See what the next start would keep, drop and lose."), with_store(PLAN))
+    plan_first_step = _step(sentence("Or see first what the next start would keep, drop and lose."), with_store(PLAN))
     advised = list(_advised(grave))
     loses = lost is None or not lost["starts"] or lost["messages"] > 0
     if lost is not None:
         loses = loses or lost.get("wrongNumbers", 0) > 0 or lost.get("losesNewMessages", False)
     if not loses and not advised:
         yield _step(sentence("Start the broker: it loses nothing."), None)
-        yield seen_first
+        yield plan_first_step
         return
     steps = []
     if loses or any(at_least(finding.severity, "error") or finding.id == "IX04" for finding in grave):
         steps.append(
             _step(
                 sentence("Do not start a broker on this store yet; take a snapshot first."),
-                typed(f"storescope snapshot {STORE} COPY"),
+                with_store(f"storescope snapshot {STORE} COPY"),
             )
         )
     is_restorable = any(finding.evidence.get(RESTORABLE) for finding in grave)
@@ -217,22 +218,22 @@ def _steps(
             "Copy every readable message into a new store, including those after the damage, and start the "
             "broker on that store."
         )
-        steps.append(_step(text, typed(f"storescope copy {STORE} NEW")))
+        steps.append(_step(text, with_store(f"storescope copy {STORE} NEW")))
     commands = {step["command"] for step in steps}
     steps += [step for step in advised if step["command"] is None or step["command"] not in commands]
-    if shown["command"] not in [step["command"] for step in steps[:MOST_STEPS]]:
-        steps.insert(min(len(steps), MOST_STEPS), shown)
-    yield from steps[:MOST_STEPS]
+    if plan_step["command"] not in [step["command"] for step in steps[:MAX_STEPS]]:
+        steps.insert(min(len(steps), MAX_STEPS), plan_step)
+    yield from steps[:MAX_STEPS]
 
 
 def _advised(grave: Sequence[Finding]) -> Iterator[Json]:
-    """The steps of the findings without another cause, each once."""
+    """Yield the steps of the findings that are not consequences of others, each once."""
     listed: set[str] = set()
     for finding in by_cause(grave):
         step = without_beginning(finding.next_step, SNAPSHOT_FIRST)
         if (
             finding.caused_by is not None
-            or finding.id in _HEALED
+            or finding.id in _REPAIRED_BY_START
             or step.lower() in listed
             or finding.command in listed
         ):
@@ -245,8 +246,8 @@ def _step(text: str, command: str | None) -> Json:
     return {"text": text, "command": command}
 
 
-FOREVER = 1 << 62
-GONE = frozenset({"damage", "gap", "stale", "cut", "other"})
+_NO_END = 1 << 62
+WITHOUT_MESSAGES = frozenset({"damage", "gap", "stale", "cut", "other"})
 """Kinds of broken places without any readable message."""
 
 
@@ -260,7 +261,7 @@ class LostSpan(NamedTuple):
 
 
 class LostSpans:
-    """The stretches in order; those that touch are one."""
+    """Lost ranges in order. Adjacent ranges are merged."""
 
     def __init__(self, log: LogCheck, spans: Iterable[LostSpan]) -> None:
         self._log = log
@@ -274,7 +275,7 @@ class LostSpans:
         return np.flatnonzero((span_index >= 0) & (physical < self._ends[np.maximum(span_index, 0)]) & (sizes > 0))
 
     def earliest(self, offset: int) -> int:
-        """Store time (ms) of the unit that was at ``offset``, or its lower bound."""
+        """Return the store time (ms) of the unit that was at ``offset``, or its lower bound."""
         return self._time(offset, earliest=True)
 
     def latest(self, offset: int) -> int:
@@ -290,11 +291,11 @@ class LostSpans:
 
 
 def lost_spans_of(store: StoreSnapshot, log: LogCheck) -> LostSpans:
-    """Broken places, gaps, units with a wrong body CRC, and everything behind the end of the log."""
-    gone = (span for span in log.spans.spans if span.kind in GONE and not span.is_elsewhere)
+    """Return broken places, gaps, units with a wrong body CRC, and everything after the end of the log."""
+    gone = (span for span in log.spans.spans if span.kind in WITHOUT_MESSAGES and not span.is_elsewhere)
     spans = [LostSpan(span.start, span.end, span.time_before, span.time_after) for span in gone]
     spans += [LostSpan(offset, offset + 1, -1, -1) for offset in log.bad_crc]
-    spans.append(LostSpan(log.end, FOREVER, log.newest_time or -1, max(_indexed(store, log.end), default=-1)))
+    spans.append(LostSpan(log.end, _NO_END, log.newest_time or -1, max(_indexed(store, log.end), default=-1)))
     return LostSpans(log, spans)
 
 
@@ -310,7 +311,7 @@ def _merge_spans(spans: Iterable[LostSpan]) -> list[LostSpan]:
 
 
 def _indexed(store: StoreSnapshot, end: int) -> Iterator[int]:
-    """Store times (ms) of the newest unit of index files that know units behind the end of the log."""
+    """Yield the store time (ms) of the newest unit of each index file that refers to units after the end of the log."""
     for reader in store.index_files():
         try:
             data = reader.file.read(0, codec.HEADER_SIZE)

@@ -278,7 +278,7 @@ class IndexCheck:
                 self.first_missing = self.first_missing if self.first_missing >= 0 else int(places.min())
                 self.last_missing = int(places.max())
 
-    def pass_over(self, proof: Proof) -> bool:
+    def skip(self, proof: Proof) -> bool:
         """Account for a proven stretch as if its blocks had been walked. Returns False and changes nothing if the
         entries that point there differ or do not form a single run.
         """

@@ -29,7 +29,7 @@ from engine.rules import catalogue_tables as rules
 from engine.rules.findings import HAPPENED, STORE, Finding, Severity
 from engine.sentences import join, plural, sentence
 
-MOST = 20
+MAX_LISTED = 20
 NAME_FORMAT = "%Y%m%d%H%M%S%f"
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MANY_KEYS = 0.25
@@ -102,7 +102,7 @@ def findings(
         healed = reindexed_from is not None and index.first_missing >= reindexed_from
         many = index.missing >= index.keys * MANY_KEYS
         text += " · " + sentence("the next start indexes them again") if healed else ""
-        yield catalogue.IX05.found(
+        yield catalogue.IX05.finding(
             text,
             file.path if file else None,
             index.first_missing,
@@ -163,18 +163,18 @@ def _of_file(account: IndexAccount, wrong: list[BadEntry], lighter: Severity | N
             name=account.reader.name,
             n=account.reader.size,
         )
-        yield catalogue.IX08.found(text, path, account.reader.size, evidence, lighter, kind="cut")
+        yield catalogue.IX08.finding(text, path, account.reader.size, evidence, lighter, kind="cut")
         return
     if account.trouble is not None:
         text = sentence("{file}: {what}", file=account.reader.name, what=account.trouble)
-        yield catalogue.IX08.found(text, path, 0, {"found": account.trouble, "size": account.reader.size}, lighter)
+        yield catalogue.IX08.finding(text, path, 0, {"found": account.trouble, "size": account.reader.size}, lighter)
         return
     geometry = account.geometry
     if geometry is None:
         return
     if account.header_faults:
         text = sentence("{file}: {what}", file=account.reader.name, what=join("; ", account.header_faults))
-        yield catalogue.IX01.found(text, path, _header_field(account), {"found": account.header_faults}, lighter)
+        yield catalogue.IX01.finding(text, path, _header_field(account), {"found": account.header_faults}, lighter)
     first_bad = min(wrong, key=lambda bad: bad.number) if wrong else None
     link = min(account.links, key=lambda bad: bad.entry) if account.links else None
     if first_bad is not None and (link is None or first_bad.number <= link.entry):
@@ -184,7 +184,7 @@ def _of_file(account: IndexAccount, wrong: list[BadEntry], lighter: Severity | N
     if misplaced is not None:
         text = sentence("{file}: entry {n:,} has the hash of another chain", file=account.reader.name, n=misplaced)
         evidence = {"entry": misplaced, "links": [index_rules.link_words(b) for b in account.links[:4]]}
-        yield catalogue.IX06.found(text, path, geometry.entry_position(misplaced), evidence, lighter)
+        yield catalogue.IX06.finding(text, path, geometry.entry_position(misplaced), evidence, lighter)
     elif link is not None or account.slots:
         bad = link if link is not None else account.slots[0]
         position = geometry.entry_position(bad.entry) + 16 if bad.entry else geometry.slot_position(bad.slot)
@@ -194,7 +194,7 @@ def _of_file(account: IndexAccount, wrong: list[BadEntry], lighter: Severity | N
         if further:
             evidence["furtherLinks"] = further
             text += "; " + plural("{n:,} more link does not fit", "{n:,} more links do not fit", n=further)
-        yield catalogue.RULES[index_rules.RULE_OF[bad.kind]].found(text, path, position, evidence, lighter)
+        yield catalogue.RULES[index_rules.RULE_OF[bad.kind]].finding(text, path, position, evidence, lighter)
 
 
 def _header_field(account: IndexAccount) -> int:
@@ -226,7 +226,7 @@ def _bad_entry(
     if further:
         evidence["furtherEntries"] = further
         text += "; " + plural("{n:,} more entry leads nowhere", "{n:,} more entries lead nowhere", n=further)
-    return catalogue.IX06.found(text, account.reader.path, geometry.entry_position(bad.number), evidence, lighter)
+    return catalogue.IX06.finding(text, account.reader.path, geometry.entry_position(bad.number), evidence, lighter)
 
 
 def _beyond(log: LogCheck, account: IndexAccount, bad: list[BadEntry], lighter: Severity | None) -> Finding:
@@ -246,7 +246,7 @@ def _beyond(log: LogCheck, account: IndexAccount, bad: list[BadEntry], lighter: 
         "last": max_physical,
     }
     assert account.geometry is not None
-    return catalogue.IX07.found(
+    return catalogue.IX07.finding(
         text, account.reader.path, account.geometry.entry_position(first_bad.number), evidence, lighter
     )
 
@@ -266,7 +266,7 @@ def missing(store: StoreSnapshot, index: IndexCheck) -> list[Finding]:
         return []
     if store.undecoded_part("index") is not None and store.why_unknown("index") is None:
         return []  # the broker keeps its index in a RocksDB
-    store.whole_index()
+    store.require_index_files()
     if store.index_files() or _builds_no_files(store.config):
         return []
     units = (item for item in islice(store.units(crc=False), MOST_UNITS) if isinstance(item, Unit))
@@ -282,7 +282,7 @@ def missing(store: StoreSnapshot, index: IndexCheck) -> list[Finding]:
     }
     evidence[HAPPENED] = sentence("the index files are missing, or were never created")
     cause = None if store.queues_by_topic() else "CQ10"
-    return [rules.IX10.found(text, str(store.paths.index), None, evidence, caused_by=cause)]
+    return [rules.IX10.finding(text, str(store.paths.index), None, evidence, caused_by=cause)]
 
 
 def _builds_no_files(config: MessageStoreConfig | None) -> bool:
@@ -319,7 +319,7 @@ def blank_files(store: StoreSnapshot, index: IndexCheck) -> dict[int, Finding]:
                 "created the file",
                 name=reader.name,
             )
-            findings[number] = rules.IX10.found(text, reader.path, 0, evidence, kind="unmade")
+            findings[number] = rules.IX10.finding(text, reader.path, 0, evidence, kind="unmade")
             continue
         text = sentence(
             "{file} is all zero: the keys that were in it are not found"
@@ -330,7 +330,7 @@ def blank_files(store: StoreSnapshot, index: IndexCheck) -> dict[int, Finding]:
         evidence[HAPPENED] = sentence(
             "the index file {name} is all zero" if reader.size else "the index file {name} is empty", name=reader.name
         )
-        findings[number] = rules.IX10.found(text, reader.path, 0, evidence, kind="blank")
+        findings[number] = rules.IX10.finding(text, reader.path, 0, evidence, kind="blank")
     return findings
 
 
@@ -351,7 +351,7 @@ def misnamed(store: StoreSnapshot, index: IndexCheck) -> list[Finding]:
     evidence: dict[str, Any] = {"expected": sentence("a name of 17 digits, as 20260131080000000"), "found": name}
     evidence |= {"files": [PurePath(path).name for path in paths[:MOST_NAMED]]}
     evidence[HAPPENED] = sentence("the index file {name} was renamed", name=name)
-    return [rules.IX10.found(text, paths[0], None, evidence, kind="name")]
+    return [rules.IX10.finding(text, paths[0], None, evidence, kind="name")]
 
 
 def out_of_order(store: StoreSnapshot, index: IndexCheck) -> Iterator[Finding]:
@@ -399,15 +399,15 @@ def out_of_order(store: StoreSnapshot, index: IndexCheck) -> Iterator[Finding]:
         evidence[HAPPENED] = sentence(
             "the broker's clock was set back, or summer time ended, while it created index files"
         )
-        yield rules.IX11.found(text, reader.path, None, evidence, kind="clock")
+        yield rules.IX11.finding(text, reader.path, None, evidence, kind="clock")
         return
     single = len(misplaced) == 1 and store.paths is not None and PurePath(reader.path).parent == store.paths.index
     if not single or any(account.reader.name == own_name for account in index.accounts):
-        yield rules.IX11.found(text, reader.path, None, evidence)
+        yield rules.IX11.finding(text, reader.path, None, evidence)
         return
     place = f"{STORE}/{PurePath(reader.path).parent.name}"
     command = f"mv {place}/{reader.name} {place}/{own_name}"
-    yield rules.IX11.found(text, reader.path, None, evidence, kind="single", command=command)
+    yield rules.IX11.finding(text, reader.path, None, evidence, kind="single", command=command)
 
 
 def name_time(name: str) -> int | None:
@@ -476,7 +476,7 @@ def of_another_store(index: IndexCheck, wrong: Mapping[int, Sequence[BadEntry]])
         "files": names[:MOST_NAMED],
     }
     folder = str(index.accounts[0].reader.path).rsplit("/", 1)[0]
-    return catalogue.IX06.found(text, folder, None, evidence, kind="foreign")
+    return catalogue.IX06.finding(text, folder, None, evidence, kind="foreign")
 
 
 def of_unknown_kind(index: IndexCheck, wrong: Mapping[int, Sequence[BadEntry]]) -> Finding | None:
@@ -506,7 +506,7 @@ def of_unknown_kind(index: IndexCheck, wrong: Mapping[int, Sequence[BadEntry]]) 
     }
     assert account.geometry is not None
     position = account.geometry.entry_position(first_bad.number)
-    return catalogue.IX06.found(text, account.reader.path, position, evidence, kind="unknown")
+    return catalogue.IX06.finding(text, account.reader.path, position, evidence, kind="unknown")
 
 
 def overwritten(index: IndexCheck, number: int) -> Finding | None:
@@ -539,7 +539,7 @@ def overwritten(index: IndexCheck, number: int) -> Finding | None:
         "two index files were created within one millisecond, and {name} overwrote the first", name=account.reader.name
     )
     evidence: dict[str, Any] = {"keys": index.missing, "links": len(links), HAPPENED: happened}
-    return catalogue.IX09.found(text, account.reader.path, 0, evidence, kind="overwritten")
+    return catalogue.IX09.finding(text, account.reader.path, 0, evidence, kind="overwritten")
 
 
 def usual_size(index: IndexCheck) -> int:

@@ -152,7 +152,7 @@ class LogCheck:
         evidence[HAPPENED] = sentence(
             "files of the commit log lost the zeros in front of their names ({name})", name=short_names[0]
         )
-        self._found.append(catalogue.CL07.found(text, file.path, file.start_offset, evidence, kind="name"))
+        self._found.append(catalogue.CL07.finding(text, file.path, file.start_offset, evidence, kind="name"))
 
     def _report_misnamed(self, file: MisnamedFile) -> None:
         """CL07: a file of this log under another name, or packed."""
@@ -165,7 +165,7 @@ class LogCheck:
             evidence[HAPPENED] = sentence(
                 "the file {name} of the commit log was packed ({packed})", name=file.own_name, packed=file.name
             )
-            self._found.append(catalogue.CL07.found(text, file.path, None, evidence, kind="packed"))
+            self._found.append(catalogue.CL07.finding(text, file.path, None, evidence, kind="packed"))
             return
         own_file = self._store.log.sequence.find(file.offset)
         if own_file is not None:
@@ -181,7 +181,7 @@ class LogCheck:
                 file=own_file.name,
                 name=file.name,
             )
-            self._found.append(catalogue.CL07.found(text, file.path, None, evidence, kind="spare"))
+            self._found.append(catalogue.CL07.finding(text, file.path, None, evidence, kind="spare"))
             return
         text = sentence(
             "{name} is a file of the log under another name: its first unit says that it begins at {offset:,}; "
@@ -198,7 +198,7 @@ class LogCheck:
             command = f"mv {place}/{shlex.quote(file.name)} {place}/{file.own_name}"
         for _, span in self._files:
             span.is_elsewhere |= span.start == file.offset
-        self._found.append(catalogue.CL07.found(text, file.path, None, evidence, kind="misnamed", command=command))
+        self._found.append(catalogue.CL07.finding(text, file.path, None, evidence, kind="misnamed", command=command))
 
     def _report_stray(self, stray: Oddity) -> None:
         """CL07: a file that is none of the log's, such as one of a queue or of the index."""
@@ -217,7 +217,7 @@ class LogCheck:
             words.append(sentence("it has the length of the files in {folder}", folder=folders[size]))
         evidence: dict[str, Any] = {"expected": self._file_size, "found": size}
         evidence[HAPPENED] = sentence("the file {name} beside the commit log's files is none of them", name=path.name)
-        self._found.append(catalogue.CL07.found(join("; ", words), stray.path, None, evidence, kind="stray"))
+        self._found.append(catalogue.CL07.finding(join("; ", words), stray.path, None, evidence, kind="stray"))
 
     def _report_double(self, read: ReadOnlyFile, second: ReadOnlyFile) -> None:
         """CL07: two files of one name, in two folders of a log in several."""
@@ -246,7 +246,9 @@ class LogCheck:
         # Not within the log's folder: a broker does not start if a name there is not a number.
         away = Path(path).parent.parent / f"{name}.away"
         command = f"mv {shlex.quote(path)} {shlex.quote(str(away))}" if len(zeros) == 1 else None
-        self._found.append(catalogue.CL07.found(text, path, second.start_offset, evidence, kind=kind, command=command))
+        self._found.append(
+            catalogue.CL07.finding(text, path, second.start_offset, evidence, kind=kind, command=command)
+        )
 
     # -- the walk
 
@@ -306,14 +308,14 @@ class LogCheck:
             return False
         return proof.blank is None or proof.blank[0] < self._store.log.files[-1].start_offset
 
-    def pass_over(self, proof: Proof) -> None:
+    def skip(self, proof: Proof) -> None:
         """Account for a proven stretch as if its blocks had been walked."""
         self._after_blank(proof.first_size)
         self._note_own(np.array([proof.start_offset, proof.end_offset - 1], np.int64))
         self.units += proof.units
         self._close(proof.first_time)
         self._newest = self._last_time = self.newest_time = proof.last_time
-        self._clock.pass_over(proof)
+        self._clock.skip(proof)
         if proof.blank is not None:
             self._take_blank(*proof.blank)
 
@@ -524,7 +526,7 @@ class LogCheck:
         if len(self._roomy) > 1:
             text += "; " + sentence("so would {n:,} more", n=len(self._roomy) - 1)
         evidence = {"blank": size, "unit": unit, "places": [blank[0] for blank in self._roomy[:MOST_OF_A_RULE]]}
-        yield catalogue.CL10.found(text, self._file(offset), offset, evidence)
+        yield catalogue.CL10.finding(text, self._file(offset), offset, evidence)
 
     def _file_finding(self, fault: log_rules.FileFault, span: Span) -> Finding:
         evidence = {**span.evidence(), "expected": fault.expected, "bytes": span.end - fault.missing}
@@ -551,7 +553,7 @@ class LogCheck:
             else:
                 text += "; " + sentence("only zeros are missing: the log ends before the cut")
                 command = f"truncate -s {self._file_size} {place}"
-        return catalogue.CL07.found(text, fault.path, fault.offset, evidence, severity, kind=kind, command=command)
+        return catalogue.CL07.finding(text, fault.path, fault.offset, evidence, severity, kind=kind, command=command)
 
     def _lacks_zeros_only(self, fault: log_rules.FileFault, span: Span) -> bool:
         """Return True if the short file is the last one, the log ends before its cut, and no queue points further."""
@@ -580,7 +582,7 @@ class LogCheck:
                 reason=span.reason,
             )
             evidence = {"expected": span.start, **span.evidence(), HAPPENED: self._stale_kind(span)}
-            return catalogue.CL05.found(text, file, span.start, evidence)
+            return catalogue.CL05.finding(text, file, span.start, evidence)
         if span.kind == "other":
             return self._foreign_file_finding(span)
         if self._is_no_log(span):
@@ -594,7 +596,7 @@ class LogCheck:
             evidence[HAPPENED] = sentence(
                 "the commit log has no RocketMQ message: it belongs to another program or was overwritten"
             )
-            return catalogue.CL01.found(text, file, span.start, evidence, kind="foreign")
+            return catalogue.CL01.finding(text, file, span.start, evidence, kind="foreign")
         if span.kind == "left":
             text = plural(
                 "{n:,} unit from here on is in no queue: {reason}",
@@ -608,7 +610,7 @@ class LogCheck:
                     "an earlier start cut the commit log at {at:,}, and the bytes after it came back", at=span.start
                 ),
             }
-            return catalogue.CL06.found(text, file, span.start, evidence)
+            return catalogue.CL06.finding(text, file, span.start, evidence)
         if span.kind == "cut":
             text = plural(
                 "The log ends here; {n:,} byte after it is not a complete unit: {reason}",
@@ -619,7 +621,7 @@ class LogCheck:
             text += " · " + span.lost if span.lost else ""
             severity: Severity | None = "note" if live else None
             evidence = {**span.evidence(), HAPPENED: damage_causes.of_torn_end(self._bytes(span), span.start, size)}
-            return catalogue.CL06.found(text, file, span.start, evidence, severity, caused_by=self.tail_cause)
+            return catalogue.CL06.finding(text, file, span.start, evidence, severity, caused_by=self.tail_cause)
         text = plural(
             "{n:,} byte is invalid: {reason}",
             "{n:,} bytes are invalid: {reason}",
@@ -640,7 +642,7 @@ class LogCheck:
                 says=wrong[0].stored,
             )
             command = f"storescope copy {STORE} NEW"
-            return catalogue.CL01.found(text, file, span.start, evidence, kind="overflow", command=command)
+            return catalogue.CL01.finding(text, file, span.start, evidence, kind="overflow", command=command)
         zeros = zero_pages(data, span.start)
         if zeros is not None:
             text += " · " + sentence(
@@ -652,7 +654,7 @@ class LogCheck:
         text += " · " + span.lost if span.lost else ""
         before_another = span.end in self._others and not any(data)  # the log ended here
         cause = catalogue.CL05.id if before_another and not span.entries else None
-        return catalogue.CL01.found(text, file, span.start, evidence, caused_by=cause)
+        return catalogue.CL01.finding(text, file, span.start, evidence, caused_by=cause)
 
     def _is_no_log(self, span: Span) -> bool:
         """Return True if the log holds no RocketMQ data from its first byte on (more than just a torn first unit)."""
@@ -698,7 +700,7 @@ class LogCheck:
         command: str | None = None
         if folders == {self._store.path / LOG_FOLDER} and count <= MOST_IN_A_COMMAND:
             command = f"mv {' '.join(f'{STORE}/{LOG_FOLDER}/{name}' for name in names)} ELSEWHERE"
-        return catalogue.CL07.found(text, older.files[0].path, older.begin, evidence, kind="older", command=command)
+        return catalogue.CL07.finding(text, older.files[0].path, older.begin, evidence, kind="older", command=command)
 
     def _foreign_file_finding(self, span: Span) -> Finding:
         """A file that is of another log."""
@@ -715,16 +717,16 @@ class LogCheck:
         if other_file.is_renamed:
             own_name = queue_file_name(other_file.stated_offset)
             text = sentence(
-                "The file {name} has the name of another place of this log: {why}", name=name, why=span.reason
+                "The file {name} is not at the place that its name states: {why}", name=name, why=span.reason
             )
             evidence |= {"expected": own_name, "found": name, RESTORABLE: True}
             evidence[HAPPENED] = sentence(
                 "the file {name} of the commit log was renamed to {other}", name=own_name, other=name
             )
-            return catalogue.CL05.found(text, file, span.start, evidence, kind="renamed")
+            return catalogue.CL05.finding(text, file, span.start, evidence, kind="renamed")
         text = sentence("The file {name} does not belong to this log: {why}", name=name, why=span.reason)
         text += " · " + span.lost if span.lost else ""
-        return catalogue.CL05.found(text, file, span.start, evidence, kind="file")
+        return catalogue.CL05.finding(text, file, span.start, evidence, kind="file")
 
     def _bytes(self, span: Span) -> bytes:
         return self._store.log.read(span.start, min(span.end - span.start, MOST_READ))
@@ -768,7 +770,7 @@ class LogCheck:
     ) -> None:
         if self._room(rule):
             self._counts[rule.id] = self._counts.get(rule.id, 0) + 1
-            self._found.append(rule.found(text, file, offset, evidence, severity))
+            self._found.append(rule.finding(text, file, offset, evidence, severity))
         else:
             self._more[rule.id] = self._more.get(rule.id, 0) + 1
 

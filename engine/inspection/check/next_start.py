@@ -124,7 +124,7 @@ class Starts:
         readable_plans = [plan for plan in plans if left_behind.can_tell(store, plan)]
         if not readable_plans:
             return plans
-        meant = left_behind.meant_topics(store)
+        meant = left_behind.existing_topics(store)
         since = min(self.queues.lacking(meant, plan) for plan in readable_plans) if self.queues is not None else None
         if since is not None:
             cuts = (plan.dledger.queues_cut_at for plan in readable_plans if plan.dledger is not None)
@@ -222,13 +222,18 @@ def _other_blockers(
             else {}
         )
         kind = "folder" if folder else ""
-        yield catalogue.RULES[id_].found(text, file, None, evidence, "note" if light else "error", kind=kind)
+        yield catalogue.RULES[id_].finding(text, file, None, evidence, "note" if light else "error", kind=kind)
 
 
 def _refusal_words(releases: Sequence[Release], releases_asked: Sequence[Release]) -> str:
     if len(releases) == len(releases_asked):
         return sentence("RocketMQ does not start")
-    return sentence("RocketMQ {releases} does not start", releases=with_and(releases))
+    return plural(
+        "RocketMQ {releases} does not start",
+        "RocketMQ {releases} do not start",
+        n=len(releases),
+        releases=with_and(releases),
+    )
 
 
 MOST_NAMED = 20
@@ -268,7 +273,7 @@ def _timers_that_wait(store: StoreSnapshot) -> Iterator[Finding]:
         file = store.log.sequence.find(waiting[0])
         evidence = {"messages": len(waiting), "firstUnit": waiting[0], "release": release}
         path = file.path if file is not None else None
-        yield rules.DK03.found(text, path, waiting[0], evidence, kind="timers")
+        yield rules.DK03.finding(text, path, waiting[0], evidence, kind="timers")
 
 
 def _long_topics(store: StoreSnapshot) -> Iterator[Finding]:
@@ -298,10 +303,10 @@ def _long_topics(store: StoreSnapshot) -> Iterator[Finding]:
         at=first_offset,
     )
     evidence = {"topics": list(firsts)[:MOST_NAMED], "units": units, "firstUnit": first_offset}
-    yield rules.DK03.found(text, file.path if file is not None else None, first_offset, evidence)
+    yield rules.DK03.finding(text, file.path if file is not None else None, first_offset, evidence)
 
 
-MOST = 20
+MAX_LISTED = 20
 QUEUE_UNIT = 20
 _QUEUES = ("CQ", "CF02")
 
@@ -342,7 +347,7 @@ def _index(plan: RecoveryPlan) -> Iterator[Finding]:
     entries = sum(index.entries for index in deleted)
     files = len(deleted) + len(plan.index_kept)
     evidence: dict[str, Any] = {
-        "files": [index.name for index in deleted[:MOST]],
+        "files": [index.name for index in deleted[:MAX_LISTED]],
         "entries": entries,
         "from": first_offset,
     }
@@ -357,14 +362,14 @@ def _index(plan: RecoveryPlan) -> Iterator[Finding]:
             last=start,
         )
         text += " · " + limit if limit else ""
-        yield rules.IX04.found(text, deleted[0].path, None, {**evidence, "to": start}, kind="lost")
+        yield rules.IX04.finding(text, deleted[0].path, None, {**evidence, "to": start}, kind="lost")
     else:
         text = sentence(
             "The next start deletes {count:,} of {all:,} index files with {entries:,} entries and indexes their units "
             "again",
             **counts,
         )
-        yield rules.IX04.found(text, deleted[0].path, None, evidence)
+        yield rules.IX04.finding(text, deleted[0].path, None, evidence)
 
 
 FOLLOW_WRONG_NUMBERS = frozenset({"CQ10", "CF02"})
@@ -410,11 +415,11 @@ def _misnumbered(store: StoreSnapshot, plan: RecoveryPlan, starts: Starts) -> It
         "units": plan.misnumbered,
         "expected": unit.queue_offset if isinstance(unit, Unit) else None,
         "found": end,
-        "queues": [{"queue": f"{q.topic}/{q.queue_id}", "units": q.shifted} for q in queues[:MOST]],
+        "queues": [{"queue": f"{q.topic}/{q.queue_id}", "units": q.shifted} for q in queues[:MAX_LISTED]],
         "like": plan.like,
     }
     evidence[HAPPENED] = sentence("{jump}: the messages in between are gone, and the queues end before them", jump=jump)
-    yield rules.RP03.found(text, file.path if file else None, place, evidence)
+    yield rules.RP03.finding(text, file.path if file else None, place, evidence)
 
 
 def _undispatched(store: StoreSnapshot, plan: RecoveryPlan, starts: Starts) -> Iterator[Finding]:
@@ -425,7 +430,7 @@ def _undispatched(store: StoreSnapshot, plan: RecoveryPlan, starts: Starts) -> I
     if loss is None or not loss.messages:
         return
     file = store.log.sequence.find(loss.first_unit)
-    evidence = {**loss.record(), "queues": [row.record() for row in loss.queues[:MOST]], "like": plan.like}
+    evidence = {**loss.record(), "queues": [row.record() for row in loss.queues[:MAX_LISTED]], "like": plan.like}
     ends = {(queue.topic, queue.queue_id): queue.max_offset for queue in plan.queues}
     for row in evidence["queues"]:
         row["maxOffset"] = ends.get((row["topic"], row["queueId"]), 0)
@@ -453,4 +458,4 @@ def _undispatched(store: StoreSnapshot, plan: RecoveryPlan, starts: Starts) -> I
     is_reported = all(row.units <= reported.get((row.topic, row.queue_id), 0) for row in loss.queues)
     cause = starts.left_out_rule if is_reported else None
     path, kind = file.path if file else None, "dledger" if is_cut else ""
-    yield rules.RP01.found(text, path, loss.first_unit, evidence, kind=kind, caused_by=cause)
+    yield rules.RP01.finding(text, path, loss.first_unit, evidence, kind=kind, caused_by=cause)

@@ -358,7 +358,7 @@ class QueueCheck:
             for run in proof.runs
         )
 
-    def pass_over(self, proof: Proof) -> None:
+    def skip(self, proof: Proof) -> None:
         """Account for a proven stretch as if its blocks had been walked."""
         for run in proof.runs:
             walk = self.walks[run.topic, run.queue_id]

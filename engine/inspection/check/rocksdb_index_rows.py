@@ -94,7 +94,7 @@ def _leading_nowhere(wrong: list[codec.IndexKeyRow], folder: str | None) -> Find
         "expected": sentence("a unit with this key"),
         "looked": MOST_UNITS,
     }
-    return rules.IX12.found(text, folder, None, evidence)
+    return rules.IX12.finding(text, folder, None, evidence)
 
 
 def _without_row(missing: list[tuple[Unit, str]], folder: str | None) -> Finding:
@@ -113,4 +113,4 @@ def _without_row(missing: list[tuple[Unit, str]], folder: str | None) -> Finding
         "lastUnit": missing[-1][0].offset,
         "looked": MOST_UNITS,
     }
-    return rules.IX12.found(text, folder, None, evidence, kind="key")
+    return rules.IX12.finding(text, folder, None, evidence, kind="key")

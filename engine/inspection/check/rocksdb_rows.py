@@ -109,7 +109,7 @@ class _Timers(_Rows):
             "found": self.place(rows[0]),
             "uniqueKeys": [row.unique_key for row in rows[:MOST_NAMED]],
         }
-        yield rules.TM06.found(text, self.folder, None, evidence)
+        yield rules.TM06.finding(text, self.folder, None, evidence)
 
     def _deleted(self) -> Iterator[Finding]:
         rows = [row for row in self.rows if row.verdict == "deleted"]
@@ -120,7 +120,7 @@ class _Timers(_Rows):
                 n=len(rows),
             )
             evidence = {"messages": len(rows), "uniqueKeys": [row.unique_key for row in rows[:MOST_NAMED]]}
-            yield rules.TM06.found(text, self.folder, None, evidence, kind="expired")
+            yield rules.TM06.finding(text, self.folder, None, evidence, kind="expired")
 
     def _without_row(self) -> Iterator[Finding]:
         """Messages that are not due, were read, and have no row: neither recalled nor in the timer log."""
@@ -161,7 +161,7 @@ class _Timers(_Rows):
                 "queueOffsets": [unit.queue_offset for unit in units[:MOST_NAMED]],
                 "found": None,
             }
-            yield rules.TM06.found(text, self.folder, None, evidence, kind="unit")
+            yield rules.TM06.finding(text, self.folder, None, evidence, kind="unit")
 
     def _passed_over(self) -> Iterator[Finding]:
         if self.deliveries is None or not self.deliveries.is_active:
@@ -179,7 +179,7 @@ class _Timers(_Rows):
                 due=time_text(int(rows["due"][0])),
             )
             evidence = {"messages": len(rows), "offsets": rows["offset"][:MOST_NAMED].tolist()}
-            yield rules.TM06.found(text, self.folder, None, evidence, kind="passed")
+            yield rules.TM06.finding(text, self.folder, None, evidence, kind="passed")
 
     def _before_the_first_delivery(self) -> Iterator[Finding]:
         rows = [row for row in self.rows if row.verdict == "match" and row.is_in_files]  # others are read again
@@ -194,7 +194,7 @@ class _Timers(_Rows):
             n=len(rows),
             due=due,
         )
-        yield rules.TM06.found(text, self.folder, None, {"messages": len(rows), "due": due}, kind="start")
+        yield rules.TM06.finding(text, self.folder, None, {"messages": len(rows), "due": due}, kind="start")
 
 
 class _Transactions(_Rows):
@@ -224,7 +224,7 @@ class _Transactions(_Rows):
                 "uniqueKeys": [row.unique_key for row in bad[:MOST_NAMED]],
             }
             kind = "expired" if all(row.verdict == "deleted" for row in bad) else ""
-            yield rules.CF17.found(text, self.folder, None, evidence, kind=kind)
+            yield rules.CF17.finding(text, self.folder, None, evidence, kind=kind)
         yield from self._without_row({row.physical_offset for row in rows})
 
     def _without_row(self, with_row: set[int | None]) -> Iterator[Finding]:
@@ -252,7 +252,7 @@ class _Transactions(_Rows):
                 offset=units[0].offset,
             )
             evidence = {"messages": len(units), "offsets": [unit.offset for unit in units[:MOST_NAMED]], "found": None}
-            yield rules.CF17.found(text, self.folder, None, evidence, kind="unit")
+            yield rules.CF17.finding(text, self.folder, None, evidence, kind="unit")
 
     def _settled(self) -> Iterator[int]:
         for unit in _newest_units(self.store, ROCKSDB_OP_TOPIC):
@@ -292,7 +292,7 @@ def _pops(store: StoreSnapshot) -> Iterator[Finding]:
             time=time_text(unreadable[0].time or 0),
         )
         keys = [row.key.hex() for row in unreadable[:MOST_NAMED]]
-        yield rules.CF18.found(text, where.folder, None, {"rows": len(unreadable), "keys": keys})
+        yield rules.CF18.finding(text, where.folder, None, {"rows": len(unreadable), "keys": keys})
     lost = [row for row in rows if row.state != "unreadable" and row.verdict in {"missing", "other", "deleted"}]
     if lost:
         text = plural(
@@ -313,4 +313,4 @@ def _pops(store: StoreSnapshot) -> Iterator[Finding]:
             "found": where.place(lost[0]),
         }
         kind = "expired" if all(row.verdict == "deleted" for row in lost) else "lost"
-        yield rules.CF18.found(text, where.folder, None, evidence, kind=kind)
+        yield rules.CF18.finding(text, where.folder, None, evidence, kind=kind)

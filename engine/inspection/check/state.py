@@ -36,12 +36,12 @@ def abort(store: StoreSnapshot) -> Iterator[Finding]:
     path = str(store.paths.abort)
     if store.lock_state == "held":
         text = sentence("The abort file exists and a process holds the lock: a broker is running on the store")
-        yield catalogue.AB01.found(text, path, None, {"lock": "held"}, "chat")
+        yield catalogue.AB01.finding(text, path, None, {"lock": "held"}, "chat")
     else:
         text = sentence(
             "The abort file exists and nobody holds the lock: the store was not closed, the next start recovers it"
         )
-        yield catalogue.AB01.found(text, path, None, {"lock": store.lock_state})
+        yield catalogue.AB01.finding(text, path, None, {"lock": store.lock_state})
 
 
 def empty_log(store: StoreSnapshot) -> Iterator[Finding]:
@@ -58,7 +58,7 @@ def empty_log(store: StoreSnapshot) -> Iterator[Finding]:
                 "deeper": deeper,
                 HAPPENED: sentence("the files of the commit log stand one folder too deep, in {folder}", folder=deeper),
             }
-        yield catalogue.CL12.found(text, missing_log.folder, None, evidence, kind=kind)
+        yield catalogue.CL12.finding(text, missing_log.folder, None, evidence, kind=kind)
 
 
 def _files_one_folder_deeper(store: StoreSnapshot, folder: str) -> str | None:
@@ -84,7 +84,7 @@ def checkpoint(
         data = store.small_file(path)
         stored = store.checkpoint()
     except CorruptUnit as error:
-        yield catalogue.CK05.found(
+        yield catalogue.CK05.finding(
             sentence("The checkpoint cannot be read: {what}", what=error.what), str(path), 0, {"found": error.what}
         )
         return
@@ -95,7 +95,7 @@ def checkpoint(
             )
             evidence = {"expected": CHECKPOINT_SIZE, "found": None, HAPPENED: sentence("the checkpoint is missing")}
             severity: Severity = "warn" if store.abort and store.lock_state != "held" else "note"
-            yield catalogue.CK05.found(text, str(path), None, evidence, severity)
+            yield catalogue.CK05.finding(text, str(path), None, evidence, severity)
         return
     if len(data) != CHECKPOINT_SIZE:
         text = plural(
@@ -110,7 +110,7 @@ def checkpoint(
             "the checkpoint was cut or torn: it has {n:,} bytes",
             n=len(data),
         )
-        yield catalogue.CK05.found(text, str(path), 0, evidence)
+        yield catalogue.CK05.finding(text, str(path), 0, evidence)
     if stored.impossible:
         yield _impossible_numbers(store, stored.impossible, str(path), starts)
         return
@@ -122,11 +122,11 @@ def checkpoint(
         )
         evidence = {"expected": log_end, "found": stored.logics_physical_offset}
         written = store.lock_state == "held"  # after the log was read
-        yield catalogue.CK02.found(text, str(path), 40, evidence, "note" if written else None)
+        yield catalogue.CK02.finding(text, str(path), 40, evidence, "note" if written else None)
     if stored.confirm_phy_offset is not None and stored.confirm_phy_offset > log_end:
         text = sentence("confirmPhyOffset is {n:,}, the log ends at {end:,}", n=stored.confirm_phy_offset, end=log_end)
         evidence = {"expected": log_end, "found": stored.confirm_phy_offset}
-        yield catalogue.CK04.found(text, str(path), 32, evidence)
+        yield catalogue.CK04.finding(text, str(path), 32, evidence)
 
 
 def _impossible_numbers(store: StoreSnapshot, numbers: dict[str, int], path: str, starts: Starts | None) -> Finding:
@@ -151,7 +151,7 @@ def _impossible_numbers(store: StoreSnapshot, numbers: dict[str, int], path: str
         HAPPENED: sentence("something else than a checkpoint stands in the file checkpoint"),
     }
     kind = "numbersCrashed" if crashed else "numbers"
-    return catalogue.CK05.found(text, path, first.position, evidence, kind=kind)
+    return catalogue.CK05.finding(text, path, first.position, evidence, kind=kind)
 
 
 def _beginnings(starts: Starts) -> dict[str, str]:
@@ -174,7 +174,7 @@ def _times(store: StoreSnapshot, stored: Checkpoint, path: str, newest: int, cre
         )
         evidence = {"expected": time_text(newest), "found": _times_words(times), "aheadMs": max(times) - newest}
         written = store.lock_state == "held"  # after the log was read
-        yield catalogue.CK02.found(text, path, 8 * first_ahead, evidence, "note" if written else None)
+        yield catalogue.CK02.finding(text, path, 8 * first_ahead, evidence, "note" if written else None)
     # Queues in a RocksDB store their position there and leave the time of the queues at zero.
     telling = times[: 2 if store.undecoded_part("queues") is None else 1]
     zero = [number for number, time in enumerate(telling) if time == 0]
@@ -190,12 +190,12 @@ def _times(store: StoreSnapshot, stored: Checkpoint, path: str, newest: int, cre
         evidence = {"found": _times_words(times)}
         slow = not of(release_of(store)).logics_time_at_thorough_flush and len(store.log.files) > FAR_BEHIND_FILES
         crashed = store.abort and store.lock_state != "held" and slow
-        yield catalogue.CK01.found(text, path, 8 * zero[0], evidence, "warn" if crashed else None)
+        yield catalogue.CK01.finding(text, path, 8 * zero[0], evidence, "warn" if crashed else None)
     elif credible - min(telling) > FAR_BEHIND_MS and len(store.log.files) > FAR_BEHIND_FILES and not ahead:
         lag_ms = credible - min(telling)
         text = sentence("The checkpoint is {span} behind the newest unit", span=duration_text(lag_ms))
         evidence = {"expected": time_text(credible), "found": _times_words(times), "behindMs": lag_ms}
-        yield catalogue.CK03.found(text, path, 0, evidence)
+        yield catalogue.CK03.finding(text, path, 0, evidence)
 
 
 def _where_it_begins(store: StoreSnapshot) -> str:

@@ -103,7 +103,7 @@ def _no_tables(store: StoreSnapshot, traces: BrokerTraces) -> Iterator[Finding]:
     }
     evidence[HAPPENED] = sentence("all tables below config are missing: they were deleted or not copied with the store")
     command = f"cp -r REPLICA/config/. {STORE}/config/"
-    yield catalogue_tables.CF03.found(text, str(folder), None, evidence, command=command)
+    yield catalogue_tables.CF03.finding(text, str(folder), None, evidence, command=command)
 
 
 _EMPTY_OBJECT = msgid("{file} has 0 bytes, a broker writes at least {{}}")
@@ -165,14 +165,14 @@ def _missing_table(store: StoreSnapshot, traces: BrokerTraces, table: Table) -> 
             harm=HARM[table.name],
         )
         command = f"mv {STORE}/config/{other_case} {STORE}/config/{table.name}"
-        yield catalogue_tables.CF03.found(text, path, None, evidence, kind="case", command=command)
+        yield catalogue_tables.CF03.finding(text, path, None, evidence, kind="case", command=command)
         return
     evidence[HAPPENED] = happened
     if table.name == "subscriptionGroup.json":
         evidence["groups"] = traces.groups[:MOST_NAMED]
     lighter: Severity | None = None if table.name in GRAVE and store.lock_state != "held" else "note"
     command = f"cp REPLICA/config/{table.name} {STORE}/config/"
-    yield catalogue_tables.CF03.found(text, path, None, evidence, lighter, command=command)
+    yield catalogue_tables.CF03.finding(text, path, None, evidence, lighter, command=command)
 
 
 def _in_other_case(store: StoreSnapshot, name: str) -> str | None:
@@ -192,7 +192,7 @@ def _backup_counts(table: Table, path: str, *, is_gone: bool, renamed: bool) -> 
     assert table.bak is not None
     evidence = {"expected": sentence("a table"), "found": table.main.complaint, "used": table.bak.name}
     command = f"cp {STORE}/config/{table.bak.name} {STORE}/config/{table.name}"
-    return catalogue_tables.CF03.found(text, path, None, evidence, kind="backup", command=command)
+    return catalogue_tables.CF03.finding(text, path, None, evidence, kind="backup", command=command)
 
 
 def _witnesses(store: StoreSnapshot, traces: BrokerTraces, table: Table) -> list[str]:
@@ -245,7 +245,7 @@ def _behind_backup(store: StoreSnapshot, table: Table) -> Iterator[Finding]:
     }
     command = f"diff {STORE}/config/{table.name}{BACKUP} {STORE}/config/{table.name}"
     path = str(store.paths.config / table.name)
-    yield catalogue_tables.CF03.found(
+    yield catalogue_tables.CF03.finding(
         text, path, None, evidence, "warn" if len(zero) == len(back) else None, kind="behind", command=command
     )
 
@@ -267,9 +267,9 @@ def lost_retries(store: StoreSnapshot) -> Iterator[Finding]:
             continue
         had_offset = had_retry_offset(store, group, queues)
         text = sentence(
-            "Group {group} has no offset in {topic}: what that holds is consumed again (messages: {n:,})"
+            "Group {group} has no offset in {topic}: the messages there are consumed again ({n:,})"
             if had_offset
-            else "Group {group} has no offset in {topic}: what that holds it has not consumed yet (messages: {n:,})",
+            else "Group {group} has no offset in {topic}: the messages there are not consumed yet ({n:,})",
             group=group,
             topic=retry,
             n=waiting,
@@ -282,7 +282,7 @@ def lost_retries(store: StoreSnapshot) -> Iterator[Finding]:
         }
         path = str(store.paths.config / "consumerOffset.json")
         lighter: Severity | None = "chat" if not had_offset else "note" if store.abort else None
-        yield catalogue_tables.CF03.found(text, path, None, evidence, lighter, kind="rows")
+        yield catalogue_tables.CF03.finding(text, path, None, evidence, lighter, kind="rows")
 
 
 def had_retry_offset(store: StoreSnapshot, group: str, queues: Mapping[int, AnyQueue]) -> bool:
@@ -326,7 +326,7 @@ def unknown_groups(store: StoreSnapshot) -> Iterator[Finding]:
         )
         evidence = {"groups": missing[:MOST_NAMED], "expected": len(missing), "found": 0, "declared": len(declared)}
         path = str(store.paths.config / "subscriptionGroup.json")
-        yield catalogue_tables.CF03.found(text, path, None, evidence, kind="group")
+        yield catalogue_tables.CF03.finding(text, path, None, evidence, kind="group")
 
 
 def thrown_filters(store: StoreSnapshot) -> Iterator[Finding]:
@@ -341,7 +341,7 @@ def thrown_filters(store: StoreSnapshot) -> Iterator[Finding]:
         "filters": dropped_filters.filters,
         "groups": list(dropped_filters.groups),
     }
-    yield catalogue_tables.CF10.found(dropped_filters.words, path, None, evidence, "note" if store.abort else None)
+    yield catalogue_tables.CF10.finding(dropped_filters.words, path, None, evidence, "note" if store.abort else None)
 
 
 def bad_table(table: Table, path: str) -> Finding:
@@ -364,7 +364,7 @@ def bad_table(table: Table, path: str) -> Finding:
             **differences,
         }
         command = f"truncate -s {tail.place.offset} {STORE}/config/{table.name}"
-        return catalogue.CF04.found(text, path, tail.place.offset, evidence, command=command)
+        return catalogue.CF04.finding(text, path, tail.place.offset, evidence, command=command)
     offset = parsed.fault.place.offset if parsed is not None and parsed.fault is not None else 0
     backup = table.bak.state if table.bak else None
     evidence = {"found": table.main.complaint, "used": used, "bak": backup, **differences}
@@ -378,7 +378,7 @@ def bad_table(table: Table, path: str) -> Finding:
         None if table.name in GRAVE else "warn"
     )  # blockers of a start are raised to errors elsewhere
     kind = {"nothing": "both", "defaults": "alone"}.get(used, "")
-    return catalogue.CF01.found(
+    return catalogue.CF01.finding(
         sentence("{file}: {what}", file=table.name, what=table.why),
         path,
         offset,
@@ -504,7 +504,7 @@ def _finding(
         ),
     }
     text = sentence("The tables in config/ do not fit this store: {why}", why=join("; ", parts))
-    return catalogue_tables.CF14.found(text, str(store.paths.config), None, evidence)
+    return catalogue_tables.CF14.finding(text, str(store.paths.config), None, evidence)
 
 
 def _foreign_clusters(store: StoreSnapshot) -> list[str]:

@@ -32,8 +32,8 @@ from engine.rules.findings import HAPPENED, STORE, Finding, Severity
 from engine.sentences import join, plural, sentence
 from engine.system_names import TIMER_TOPIC
 
-MOST = 20
-MOST_WAITING = 20_000
+MAX_LISTED = 20
+MAX_WAITING = 20_000
 """Waiting messages that are looked up one by one."""
 _CHUNK = 1 << 16
 _SNAPSHOT = re.compile(r"timerwheel\.[0-9]+")
@@ -128,8 +128,8 @@ class _Timers:
                 "of timerwheel; it is not looked at here",
                 name=name,
             )
-            evidence = {"found": self.snapshot_names[:MOST]}
-            yield catalogue.DK02.found(text, str(self.store.path / name), None, evidence, "note")
+            evidence = {"found": self.snapshot_names[:MAX_LISTED]}
+            yield catalogue.DK02.finding(text, str(self.store.path / name), None, evidence, "note")
 
     @property
     def _light(self) -> Severity | None:
@@ -152,7 +152,7 @@ class _Timers:
             )
             evidence = {"expected": timer.TIMER_CHECK_SIZE, "found": None, "messages": self.queue_end}
             command = f"cp REPLICA/config/timercheck {STORE}/config/"
-            yield rules.TM01.found(text, path, None, evidence, self._light, kind="gone", command=command)
+            yield rules.TM01.finding(text, path, None, evidence, self._light, kind="gone", command=command)
             return
         if self.check.queue_offset <= self.queue_end:
             return
@@ -171,7 +171,7 @@ class _Timers:
         grave: Severity | None = self._light or ("warn" if taken_count is not None else None)
         going_on = self.queue_end if taken_count is None else taken_count
         command = _patch(_QUEUE_OFFSET_AT, going_on)
-        yield rules.TM01.found(text, path, _QUEUE_OFFSET_AT, evidence, grave, command=command)
+        yield rules.TM01.finding(text, path, _QUEUE_OFFSET_AT, evidence, grave, command=command)
 
     @cached_property
     def _undelivered(self) -> np.ndarray:
@@ -186,14 +186,14 @@ class _Timers:
         sequence = self.store.timer_log()
         if sequence is None or self.check is None or not len(self._undelivered):
             return False
-        first, offsets = int(self._undelivered["due"][0]), self._undelivered["offset"]
+        first_due, offsets = int(self._undelivered["due"][0]), self._undelivered["offset"]
         missing = set(offsets.tolist())
         for _, rows in _units(sequence):
             due = rows["write_time"].astype(np.int64) + rows["delay"]
             leaves = rows["magic"] & (timer.MAGIC_ROLL | timer.MAGIC_DELETE) == 0
-            in_wheel = rows["physical_offset"][leaves & (due >= first) & (due < self.check.last_read_time)]
+            in_wheel = rows["physical_offset"][leaves & (due >= first_due) & (due < self.check.last_read_time)]
             missing.difference_update(in_wheel.tolist())
-            in_time = rows["physical_offset"][leaves & (due >= first) & (due <= self.newest - _SETTLE_MS)]
+            in_time = rows["physical_offset"][leaves & (due >= first_due) & (due <= self.newest - _SETTLE_MS)]
             if not np.isin(in_time, offsets).all():
                 return False
         return not missing
@@ -210,7 +210,7 @@ class _Timers:
             return
         if len(self._undelivered) and self._are_all_in_wheel:
             due = np.concatenate([self._undelivered["due"], due])
-        first = int(due.min())
+        first_due = int(due.min())
         read_time = time_text(self.check.last_read_time)
         text = plural(
             "timercheck says that the timer wheel was read up to {time}, but {n:,} message that was due before that "
@@ -219,19 +219,19 @@ class _Timers:
             "were not delivered (due from {first} on; the newest unit of the log is of {newest})",
             n=len(due),
             time=read_time,
-            first=time_text(first),
+            first=time_text(first_due),
             newest=time_text(self.newest),
         )
-        words = join("; ", [text, self._last_start(first)])
+        words = join("; ", [text, self._last_start(first_due)])
         evidence = {
-            "expected": time_text(first),
+            "expected": time_text(first_due),
             "found": read_time,
             "messages": len(due),
             HAPPENED: sentence("timercheck has a time that the timer wheel has not reached"),
         }
         path = str(self.store.paths.timercheck)
-        yield rules.TM01.found(
-            words, path, _READ_TIME_AT, evidence, self._light, kind="ahead", command=self._set_time_back(first)
+        yield rules.TM01.finding(
+            words, path, _READ_TIME_AT, evidence, self._light, kind="ahead", command=self._set_time_back(first_due)
         )
 
     # -- TM05
@@ -242,8 +242,8 @@ class _Timers:
         rows = self._undelivered
         if self.check is None or not len(rows) or (len(self.log.passed_over) and self._are_all_in_wheel):
             return
-        first = self.store.log.seen_at(int(rows["offset"][0]), crc=False)
-        if not isinstance(first, Unit):
+        first_unit = self.store.log.seen_at(int(rows["offset"][0]), crc=False)
+        if not isinstance(first_unit, Unit):
             return
         due = time_text(int(rows["due"][0]))
         text = plural(
@@ -252,30 +252,30 @@ class _Timers:
             "The timer passed over {n:,} messages and never delivered them: the first is {key} for {topic}, due "
             "{due}, at {offset:,} of the log",
             n=len(rows),
-            key=first.unique_key,
-            topic=first.properties.get(properties.REAL_TOPIC, ""),
+            key=first_unit.unique_key,
+            topic=first_unit.properties.get(properties.REAL_TOPIC, ""),
             due=due,
-            offset=first.offset,
+            offset=first_unit.offset,
         )
-        file = self.store.log.sequence.find(first.offset)
+        file = self.store.log.sequence.find(first_unit.offset)
         evidence: dict[str, Any] = {
             "messages": len(rows),
             "expected": sentence("a message that was delivered when it was due"),
             "found": sentence("no unit with its unique key behind it"),
             "due": due,
-            "offsets": rows["offset"][:MOST].tolist(),
+            "offsets": rows["offset"][:MAX_LISTED].tolist(),
         }
-        path, position = (file.path, first.offset - file.start_offset) if file is not None else (None, None)
+        path, position = (file.path, first_unit.offset - file.start_offset) if file is not None else (None, None)
         largest = self._too_large(rows)
         if largest:
-            yield rules.TM05.found(join("; ", [text, largest]), path, position, evidence, kind="large")
+            yield rules.TM05.finding(join("; ", [text, largest]), path, position, evidence, kind="large")
         elif self._are_all_in_wheel:
             command = self._set_time_back(int(rows["due"][0]))
             evidence["readTime"] = time_text(self.check.last_read_time)
             words = join("; ", [text, self._last_start(int(rows["due"][0]))])
-            yield rules.TM05.found(words, path, position, evidence, kind="again", command=command)
+            yield rules.TM05.finding(words, path, position, evidence, kind="again", command=command)
         else:
-            yield rules.TM05.found(text, path, position, evidence)
+            yield rules.TM05.finding(text, path, position, evidence)
 
     def _set_time_back(self, due: int) -> str:
         """The command that makes the slot of ``due`` (ms) the next one that the timer reads."""
@@ -296,13 +296,13 @@ class _Timers:
         """Words for messages that do not fit into the buffer of the timer; "" if one of them does."""
         config = self.store.config or MessageStoreConfig()
         sizes = []
-        for offset in rows["offset"][:MOST].tolist():
+        for offset in rows["offset"][:MAX_LISTED].tolist():
             unit = self.store.log.seen_at(offset, crc=False)
             sizes.append(unit.size if isinstance(unit, Unit) else 0)
         for release in (release_of(self.store), *releases.NEWEST_FIRST):
             rules_of_release = releases.of(release)
-            most = config.max_message_size + rules_of_release.timer_buffer_extra_bytes
-            if not rules_of_release.timer_skips_large_messages or min(sizes) <= most:
+            max_bytes = config.max_message_size + rules_of_release.timer_buffer_extra_bytes
+            if not rules_of_release.timer_skips_large_messages or min(sizes) <= max_bytes:
                 continue
             if self.store.config is None:
                 return sentence(
@@ -310,13 +310,13 @@ class _Timers:
                     "{most:,}",
                     size=sizes[0],
                     release=rules_of_release.title,
-                    most=most,
+                    most=max_bytes,
                 )
             return sentence(
                 "it has {size:,} bytes, and the timer of {release} reads at most {most:,} (maxMessageSize + {extra:,})",
                 size=sizes[0],
                 release=rules_of_release.title,
-                most=most,
+                most=max_bytes,
                 extra=rules_of_release.timer_buffer_extra_bytes,
             )
         return ""
@@ -339,7 +339,7 @@ class _Timers:
         """TM02: units of the timer log that point to no timer message."""
         assert self.log is not None
         least, end = max(self.store.log.min_offset, 0), self.store.log.max_offset
-        rows = self.log.waiting[:MOST_WAITING]
+        rows = self.log.waiting[:MAX_WAITING]
         places = [(int(row["physical_offset"]), int(row["message_size"])) for row in rows]
         bad = [index for index, place in enumerate(places) if place[0] < least or self._message(*place) is None]
         expired = [index for index in bad if places[index][0] < least]
@@ -359,7 +359,7 @@ class _Timers:
                 "expected": sentence("below {n:,}", n=end),
                 "found": places[beyond_end[0]][0],
             }
-            yield rules.TM02.found(text, self._file(index), self._position(index), evidence)
+            yield rules.TM02.finding(text, self._file(index), self._position(index), evidence)
         if expired:
             text = sentence(
                 "The log has deleted messages that wait for their time (messages: {n:,}): they are never delivered",
@@ -371,7 +371,7 @@ class _Timers:
                 "expected": sentence("at least {n}", n=least),
                 "found": places[expired[0]][0],
             }
-            yield rules.TM02.found(text, self._file(index), self._position(index), evidence, kind="expired")
+            yield rules.TM02.finding(text, self._file(index), self._position(index), evidence, kind="expired")
         yield from self._delivered(least)
 
     def _leads_nowhere(self, foreign: list[int], rows: np.ndarray) -> Finding:
@@ -398,7 +398,7 @@ class _Timers:
             "found": place_words,
             "due": due,
         }
-        return rules.TM02.found(text, self._file(log_offset), self._position(log_offset), evidence)
+        return rules.TM02.finding(text, self._file(log_offset), self._position(log_offset), evidence)
 
     def _delivered(self, least: int) -> Iterator[Finding]:
         """A start continues the queue from the last unit; the other delivered units only show that the log is
@@ -420,7 +420,7 @@ class _Timers:
                 "found": last_message[0],
                 "queueOffset": self._goes_on,
             }
-            yield rules.TM02.found(text, self._file(last_offset), self._position(last_offset), evidence, kind="last")
+            yield rules.TM02.finding(text, self._file(last_offset), self._position(last_offset), evidence, kind="last")
             return
         odd = [
             delivered
@@ -438,7 +438,7 @@ class _Timers:
                 "expected": sentence("a unit of {topic}", topic=TIMER_TOPIC),
                 "found": odd[0][1],
             }
-            yield rules.TM02.found(text, self._file(odd[0][0]), self._position(odd[0][0]), evidence, kind="delivered")
+            yield rules.TM02.finding(text, self._file(odd[0][0]), self._position(odd[0][0]), evidence, kind="delivered")
 
     @property
     def _goes_on(self) -> int | None:
@@ -464,13 +464,13 @@ class _Timers:
         evidence: dict[str, Any] = {"expected": self.check.flush_position, "found": self.log.end, "messages": len(lost)}
         if not lost:
             text += "; " + sentence("no message is known to wait")
-            yield rules.TM03.found(text, path, None, evidence, "note")
+            yield rules.TM03.finding(text, path, None, evidence, "note")
             return
         first_number = min(lost)
         text += ": " + sentence("messages that are not due yet are never delivered ({n:,})", n=len(lost))
-        evidence |= {"firstQueueOffset": first_number, "queueOffsets": sorted(lost)[:MOST]}
+        evidence |= {"firstQueueOffset": first_number, "queueOffsets": sorted(lost)[:MAX_LISTED]}
         command = _patch(_QUEUE_OFFSET_AT, first_number)
-        yield rules.TM03.found(text, path, None, evidence, self._light, kind="log", command=command)
+        yield rules.TM03.finding(text, path, None, evidence, self._light, kind="log", command=command)
 
     def _not_due(self) -> list[int]:
         """Queue offsets of timer messages that were taken in, are not due, and are in no unit of the timer log."""
@@ -482,7 +482,7 @@ class _Timers:
         waiting_offsets = set(self.log.waiting["physical_offset"].tolist())
         stop = min(self.check.queue_offset, queue.max_offset)
         queue_offsets = []
-        for entry in queue.entries(max(queue.first_in_log, stop - MOST_WAITING), stop):
+        for entry in queue.entries(max(queue.first_in_log, stop - MAX_WAITING), stop):
             unit = self._message(entry.physical_offset, entry.size)
             due = unit.properties.get(properties.TIMER_OUT_MS, "") if unit is not None else ""
             if due.isdigit() and int(due) >= self.check.last_read_time and entry.physical_offset not in waiting_offsets:
@@ -527,10 +527,10 @@ class _Timers:
                 start=rebuilt,
                 older=older,
             )
-            yield rules.TM03.found(text, str(wheel), None, evidence, kind="wheel", command=_patch(_FLUSH_AT, 0))
+            yield rules.TM03.finding(text, str(wheel), None, evidence, kind="wheel", command=_patch(_FLUSH_AT, 0))
         else:
             text += "; " + sentence("the next start rebuilds it from the timer log")
-            yield rules.TM03.found(text, str(wheel), None, evidence, kind="again")
+            yield rules.TM03.finding(text, str(wheel), None, evidence, kind="again")
 
     def _wheel(self) -> bytes:
         assert self.store.paths is not None
@@ -594,7 +594,7 @@ def _read_log(sequence: FileSequence, read_time: int, newest: int) -> _Log:
             recalled.append(due_times[is_passed & is_recall])
         waiting.append(rows[due])
         places.append(offsets[due])
-        for row in np.flatnonzero(~due)[: MOST_WAITING - len(delivered)]:
+        for row in np.flatnonzero(~due)[: MAX_WAITING - len(delivered)]:
             delivered.append((int(offsets[row]), int(rows["physical_offset"][row]), int(rows["message_size"][row])))
     none = np.zeros(0, TIMER_LOG_UNIT)
     waiting_rows = np.concatenate(waiting) if waiting else none

@@ -69,8 +69,8 @@ class TimerDeliveries:
             return np.zeros(0, _PENDING)
         rows = self._pending[0]
         rows = rows[rows["due"] <= newest]
-        _, last = np.unique(rows["key"][::-1], return_index=True)  # a message that was rolled has several units
-        rows = rows[len(rows) - 1 - last]
+        _, newest_rows = np.unique(rows["key"][::-1], return_index=True)  # a message that was rolled has several units
+        rows = rows[len(rows) - 1 - newest_rows]
         return rows[np.lexsort((rows["offset"], rows["due"]))]
 
     def _collect_waiting(self, columns: UnitColumns, rows: npt.NDArray[np.intp]) -> None:

@@ -38,4 +38,4 @@ def findings(store: StoreSnapshot) -> Iterator[Finding]:
         evidence = {"queue": f"{CHECK_MAX_TOPIC}/{queue_id}", "messages": count}
         file = store.log.sequence.find(first_unit.offset)
         path, position = (file.path, first_unit.offset - file.start_offset) if file is not None else (None, None)
-        yield rules.CF16.found(text, path, position, evidence)
+        yield rules.CF16.finding(text, path, position, evidence)

@@ -237,7 +237,9 @@ def _whole(store: StoreSnapshot, log: LogCheck, samples: Sequence[QueueSample], 
         n=len(samples),
     )
     folder = store.log_folders[0] if fit != "log" or store.paths is None else store.paths.consumequeue
-    return catalogue.CL14.found(text, str(folder), None, evidence, kind={"log": "queues", "queues": "log", "": ""}[fit])
+    return catalogue.CL14.finding(
+        text, str(folder), None, evidence, kind={"log": "queues", "queues": "log", "": ""}[fit]
+    )
 
 
 def _some(foreign: Sequence[QueueSample], queue_count: int) -> Finding:
@@ -268,7 +270,7 @@ def _some(foreign: Sequence[QueueSample], queue_count: int) -> Finding:
         names=named,
     )
     folder = foreign[0].walk.reader.sequence.folders[0]
-    return catalogue.CL14.found(text, str(folder), None, evidence, kind="some")
+    return catalogue.CL14.finding(text, str(folder), None, evidence, kind="some")
 
 
 def _is_in_other_case(sample: QueueSample) -> bool:
@@ -298,7 +300,7 @@ def _in_other_case(foreign: Sequence[QueueSample]) -> Finding:
     command = f"cd {STORE}/consumequeue"
     for name, own_name in list(names.items())[:MOST_NAMED]:
         command += f" && mv {shlex.quote(name)} {shlex.quote(own_name)}"
-    return catalogue.CL14.found(text, str(path), None, evidence, kind="case", command=command)
+    return catalogue.CL14.finding(text, str(path), None, evidence, kind="case", command=command)
 
 
 def _following(findings: Iterable[Finding], rules: Collection[str]) -> Iterator[Finding]:

@@ -94,7 +94,7 @@ def _empty(store: StoreSnapshot, empty: Sequence[str], file_count: int) -> Findi
         count=len(empty),
         n=file_count,
     )
-    return catalogue.DK04.found(text, str(store.path), None, evidence)
+    return catalogue.DK04.finding(text, str(store.path), None, evidence)
 
 
 def _following_empty(finding: Finding, empty: set[str]) -> Finding:
@@ -129,7 +129,7 @@ def _text_mode(files: Sequence[ReadOnlyFile]) -> Finding:
     evidence[HAPPENED] = sentence(
         "the files of the commit log were transferred in text mode: every line feed became two bytes"
     )
-    return catalogue.DK04.found(text, files[0].path, 0, evidence, kind="text")
+    return catalogue.DK04.finding(text, files[0].path, 0, evidence, kind="text")
 
 
 def _following_text(finding: Finding) -> Finding:
@@ -174,8 +174,8 @@ def _describe_foreign(store: StoreSnapshot, file: ReadOnlyFile, units: int, misp
     first_unit = next((item for item in store.units(file.start_offset, crc=False) if isinstance(item, Unit)), None)
     own_offset = first_unit.physical_offset if first_unit is not None else -1
     text = plural(
-        "none of its {n:,} unit is at the offset that it contains (the first contains {at:,})",
-        "none of its {n:,} units is at the offset that it contains (the first contains {at:,})",
+        "none of its {n:,} unit is at its own offset (the first is of {at:,})",
+        "none of its {n:,} units is at its own offset (the first is of {at:,})",
         n=units,
         at=own_offset,
     )

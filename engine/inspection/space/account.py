@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from engine.inspection.snapshot import StoreSnapshot
     from engine.inspection.space.log import LogFileSpace, LogSpace
 
-How = Literal["walked", "unread", "cut", "queues", "sampled"]
+Method = Literal["walked", "unread", "cut", "queues", "sampled"]
 """``walked``: every byte of the log; ``unread``: all that can be read of it; ``cut``: up to where the walk stopped."""
 DEAD = ("stale", "beyondEnd", "belowMin")
 """Parts that a broker never reads again."""
@@ -59,7 +59,7 @@ class Space:
     """
 
     at: int
-    how: How
+    method: Method
     rows: tuple[PartSpace, ...]
     kinds: tuple[KindSpace, ...]
     bytes: int
@@ -134,7 +134,7 @@ def space_of(
 def quick_space(store: StoreSnapshot) -> Space:
     """The account from file lists and queues: bytes of the log by the sizes in queue entries, no days, no tags.
 
-    Bytes that no queue points to are one row, ``notInQueues``; long queues are sampled (``how`` says so).
+    Bytes that no queue points to are one row, ``notInQueues``; long queues are sampled (``method`` says so).
     """
     from engine.inspection.space.queues import log_rows
 
@@ -148,7 +148,7 @@ def _account(
     store: StoreSnapshot,
     files: list[StoreFile],
     rows: list[PartSpace],
-    how: How,
+    method: Method,
     begun: float,
     tags: tuple[NamedSpace, ...] = (),
     producers: tuple[NamedSpace, ...] = (),
@@ -170,7 +170,7 @@ def _account(
         deleted = deleted_topics(store, first_of) if first_of and store.paths is not None else []
     return Space(
         at=round(time.time() * 1000),
-        how=how,
+        method=method,
         rows=merged,
         kinds=tuple(kinds.values()),
         bytes=sum(file.size for file in files),

@@ -16,24 +16,27 @@ if TYPE_CHECKING:
 
 SETTINGS = {"spark.sql.execution.arrow.localRelationThreshold": "0"}
 """Each chunk of a table is a task, small tables too."""
-_LONGEST_WAY = 60
-"""Characters of a folder in which a Unix socket with Spark's name of 42 has room: a path of 104, the least there is.
+_MAX_FOLDER_LENGTH = 60
+"""Maximum characters of a folder for Unix sockets: Spark's name has 42, and some systems allow a path of only 104.
 
-By TCP, each small task waits 40 ms for an acknowledgement.
+Over TCP, each small task waits 40 ms for an acknowledgement.
 """
 
 
-def by_unix_socket(scratch: Path) -> dict[str, str]:
-    """Settings by which workers of this machine talk over sockets in ``scratch``; none where they have no room."""
-    if not hasattr(socket, "AF_UNIX") or len(str(scratch)) > _LONGEST_WAY:
+def by_unix_socket(folder: Path) -> dict[str, str]:
+    """Return the settings that let workers of this machine use Unix sockets in ``folder``; none if its path is too
+    long.
+    """
+    if not hasattr(socket, "AF_UNIX") or len(str(folder)) > _MAX_FOLDER_LENGTH:
         return {}
-    return {"spark.python.unix.domain.socket.enabled": "true", "spark.python.unix.domain.socket.dir": str(scratch)}
+    return {"spark.python.unix.domain.socket.enabled": "true", "spark.python.unix.domain.socket.dir": str(folder)}
 
 
 @contextlib.contextmanager
-def noted(java: list[subprocess.Popen[bytes]]) -> Iterator[None]:
-    """Collect the processes that Spark's launcher starts in ``java``: there is no other way to end one that was
-    interrupted, because the launcher returns nothing then.
+def recording_processes(java: list[subprocess.Popen[bytes]]) -> Iterator[None]:
+    """Append the processes that Spark's launcher starts to ``java``.
+
+    This is the only way to end one whose start was interrupted, because the launcher returns nothing then.
     """
     from pyspark import java_gateway as gateways
 
@@ -43,11 +46,11 @@ def noted(java: list[subprocess.Popen[bytes]]) -> Iterator[None]:
         yield
         return
 
-    def kept(*words: Any, **how: Any) -> subprocess.Popen[bytes]:
-        java.append(subprocess.Popen(*words, **how))  # noqa: S603  the launcher's own words
+    def start_and_record(*arguments: Any, **options: Any) -> subprocess.Popen[bytes]:
+        java.append(subprocess.Popen(*arguments, **options))  # noqa: S603  the launcher's own command
         return java[-1]
 
-    launcher.Popen = kept
+    launcher.Popen = start_and_record
     try:
         yield
     finally:
@@ -76,10 +79,8 @@ def without_last_words(spark: SparkSession) -> None:
         server.handle_error = lambda *_: None
 
 
-def gives_an_executor(spark: SparkSession) -> bool | None:
-    """Return whether there is an executor beside the driver; None where the session has ended, True where this cannot
-    be known.
-    """
+def has_executor(spark: SparkSession) -> bool | None:
+    """Return True if there is an executor besides the driver, or if that is unknown; None if the session has ended."""
     java = getattr(spark.sparkContext, "_jsc", None)
     if java is None:
         return True
@@ -92,7 +93,7 @@ def own_interrupts() -> Iterator[None]:
     """Keep this process's handler of SIGINT: Spark's would call Java in the middle of another call, and py4j reports
     both.
 
-    That, and lost connections, py4j tells the root logger, with stacks; errors reach the caller as they are.
+    py4j logs that, and lost connections, to the root logger with stack traces; errors reach the caller anyway.
     """
     logging.getLogger().addFilter(_no_py4j)
     old_handler = signal.getsignal(signal.SIGINT)
@@ -109,6 +110,6 @@ def _no_py4j(record: logging.LogRecord) -> bool:
     return bool(record.pathname != java_gateway.__file__)
 
 
-def hear_py4j() -> None:
+def restore_py4j_logging() -> None:
     """Restore py4j's messages to the root logger as they were before there was a session here."""
     logging.getLogger().removeFilter(_no_py4j)

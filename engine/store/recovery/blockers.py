@@ -197,7 +197,11 @@ def _tables(source: RecoverySource, release: Release) -> Iterator[Blocker]:
         if why is not None:
             yield Blocker(
                 "CF01",
-                sentence("{path} cannot be read ({why}), and neither can its .bak", path=table.path, why=why),
+                sentence(
+                    "{path} cannot be read ({why}), and neither can its .bak",
+                    path=table.path,
+                    why=sentence("invalid") if why == "bad" else why,
+                ),
                 f"load {table.path}.bak Failed",
                 table.path,
             )

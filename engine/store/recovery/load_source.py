@@ -90,7 +90,7 @@ def read_checkpoint(raw: bytes | None) -> tuple[Checkpoint, str]:
     try:
         return decode(raw), CHECKPOINT_NOTE
     except CorruptUnit as error:
-        return Checkpoint(0, 0, 0), sentence("the checkpoint is no checkpoint: {why}", why=error.what)
+        return Checkpoint(0, 0, 0), sentence("the checkpoint is invalid: {why}", why=error.what)
 
 
 class LoadedFile(ReadOnlyFile):

@@ -224,10 +224,10 @@ def _known(value: int) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """Messages by queue; nothing before ``looked_from`` (bytes of the log) was looked at."""
+    """Messages by queue; nothing before ``examined_from`` (bytes of the log) was examined."""
 
     queues: tuple[QueueLoss, ...] = ()
-    looked_from: int = 0
+    examined_from: int = 0
     first_unit: int = -1
     last_unit: int = -1
 
@@ -239,7 +239,7 @@ class Loss:
         """``undispatched`` and ``dropped`` of a ``recoveryPlan`` record."""
         return {
             "messages": self.messages,
-            "lookedFrom": self.looked_from,
+            "lookedFrom": self.examined_from,
             "firstUnit": _known(self.first_unit),
             "lastUnit": _known(self.last_unit),
             "queues": [queue.record() for queue in self.queues],

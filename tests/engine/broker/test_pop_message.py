@@ -80,7 +80,7 @@ def test_a_congested_client_gets_no_messages_and_others_go_first(monkeypatch: py
     all
     other clients.
     """
-    monkeypatch.setattr(module, "CONGESTED_S", 0.01)
+    monkeypatch.setattr(module, "CONGESTED_RETRY_S", 0.01)
 
     async def scenario() -> None:
         held_pops, congested_peer, peer = table(), Peer(), Peer()

@@ -20,13 +20,13 @@ def printed_findings(*arguments: Finding, **options: bool) -> str:
     return stream.getvalue()
 
 
-CAUSE = RULES["CQ10"].found("65 units").of_store("/s")
+CAUSE = RULES["CQ10"].finding("65 units").of_store("/s")
 
 
-FOLLOWERS = [RULES["CF02"].found(f"group {n}", caused_by="CQ10") for n in range(16)]
+FOLLOWERS = [RULES["CF02"].finding(f"group {n}", caused_by="CQ10") for n in range(16)]
 
 
-LONE = RULES["CL10"].found("a blank")
+LONE = RULES["CL10"].finding("a blank")
 
 
 def test_consequences_of_a_finding_are_one_row_below_it() -> None:

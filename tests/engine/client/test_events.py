@@ -27,7 +27,7 @@ def test_a_ring_keeps_the_latest_and_counts_the_others() -> None:
     for position in range(5):
         stream.emit(event(position))
     assert ring.dropped == 3
-    assert [item.at for item in ring.take()] == [3, 4]
+    assert [item.time_ms for item in ring.take()] == [3, 4]
     assert ring.take() == []
     stream.emit(event(9))
     assert ring.take() == [event(9)]

@@ -241,7 +241,11 @@ def test_retries_follow_the_release(tmp_path: Path, monkeypatch, like: str, code
             with pytest.raises(NotSent, match=r"Send \[3\] times") as raised:
                 await producer.send(message)
             assert raised.value.brokers == ["broker-a"] * 3
-            assert [failed.again for failed in ring.take() if isinstance(failed, SendFailed)] == [True, True, False]
+            assert [failed.will_retry for failed in ring.take() if isinstance(failed, SendFailed)] == [
+                True,
+                True,
+                False,
+            ]
 
     sending(tmp_path, scenario, ProducerConfig(like=like))
 

@@ -98,9 +98,9 @@ def test_lists_are_sorted_before_they_are_shared_out() -> None:
     assert plan.client_ids == ("c1", "c2")
     assert plan.owned == tuple(SORTED[2:])
     assert plan.given_up == (SORTED[0],)
-    assert plan.taken == (SORTED[3],)
+    assert plan.added == (SORTED[3],)
 
 
 def test_broadcast_takes_all() -> None:
     plan = plan_rebalance("c", QUEUES, ["c"], [], None)
-    assert plan.taken == plan.owned == tuple(SORTED)
+    assert plan.added == plan.owned == tuple(SORTED)

@@ -12,7 +12,7 @@ CLIENT_1, CLIENT_2 = Client("c1", "127.0.0.1:1", "JAVA", 479), Client("c2", "127
 
 def part(name: str, read_at_ms: int, ends: dict[Queue, int], **options: object) -> BrokerPart:
     queues = {queue: QueueEnds(0, end, 0) for queue, end in ends.items()}
-    return replace(BrokerPart(name, "C", 0, f"{name}:1", at=read_at_ms, queues=queues), **options)
+    return replace(BrokerPart(name, "C", 0, f"{name}:1", time_ms=read_at_ms, queues=queues), **options)
 
 
 def group(*clients: Client, **owned: frozenset[Queue]) -> Group:
@@ -20,7 +20,7 @@ def group(*clients: Client, **owned: frozenset[Queue]) -> Group:
 
 
 def cluster_of(*parts: BrokerPart) -> ClusterState:
-    return ClusterState(max(item.at for item in parts), {"127.0.0.1:9876": ""}, parts)
+    return ClusterState(max(item.time_ms for item in parts), {"127.0.0.1:9876": ""}, parts)
 
 
 def test_brokers_are_joined_and_slaves_are_ignored():
@@ -43,13 +43,13 @@ def test_brokers_are_joined_and_slaves_are_ignored():
     joined = state.groups["g"]
     assert joined.clients == (CLIENT_1, CLIENT_2)
     assert [joined.owners(queue) for queue in state.queues] == [("c1",), ("c1",), ("c2",)]
-    assert joined.asked_all
+    assert joined.has_all_answers
     assert state.producers == {"p": (CLIENT_1, CLIENT_2)}
 
 
 def test_a_client_without_an_answer_leaves_the_owners_unknown():
     incomplete_group = group(CLIENT_1, CLIENT_2, c1=frozenset({A0}))
-    assert not incomplete_group.asked_all
+    assert not incomplete_group.has_all_answers
     assert incomplete_group.owners(B0) == ()
     complete_group = group(CLIENT_1, CLIENT_2, c1=frozenset({A0}), c2=frozenset({A0}))
     assert complete_group.owners(A0) == ("c1", "c2")
@@ -76,7 +76,7 @@ def test_consumption_is_the_growth_of_a_groups_offsets():
 
 
 def test_held_pulls_are_those_that_masters_report():
-    state = cluster_of(part("a", 5, {A0: 3, A1: 3}, held={A0: {"g": 1, "h": 2}}), part("b", 5, {B0: 1}))
+    state = cluster_of(part("a", 5, {A0: 3, A1: 3}, held_pulls={A0: {"g": 1, "h": 2}}), part("b", 5, {B0: 1}))
     assert [state.held_at(A0), state.held_at(A0, "g"), state.held_at(A1), state.held_at(A0, "x")] == [3, 1, 0, 0]
     assert state.held_at(B0) is None
     assert state.held_at(Queue("T", "nobody", 0)) is None

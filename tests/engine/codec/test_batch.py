@@ -68,12 +68,15 @@ def test_flipped_bits_never_raise(written, position, bit):
 
 DAMAGE = [
     (b"\0" * 10, "10 bytes left, a member has at least 22"),
-    (_wire("0000001500000000000000000000000000000000 0000"), "a member's length says 21, expected 22 to 22"),
-    (_wire("7fffffff00000000000000000000000000000000 0000"), "a member's length says 2,147,483,647, expected 22 to 22"),
-    (_wire("00000016000000000000000000000000ffffffff 0000"), "bodyLength says -1 in a member of 22 bytes"),
-    (_wire("0000001600000000000000000000000000000001 0000"), "bodyLength says 1 in a member of 22 bytes"),
-    (_wire("0000001600000000000000000000000000000000 8000"), "propertiesLength says -32,768, 0 bytes are left"),
-    (_wire("0000001700000000000000000000000000000000 000000"), "propertiesLength says 0, 1 byte is left"),
+    (_wire("0000001500000000000000000000000000000000 0000"), "the length of a member is 21, expected 22 to 22"),
+    (
+        _wire("7fffffff00000000000000000000000000000000 0000"),
+        "the length of a member is 2,147,483,647, expected 22 to 22",
+    ),
+    (_wire("00000016000000000000000000000000ffffffff 0000"), "bodyLength is -1 in a member of 22 bytes"),
+    (_wire("0000001600000000000000000000000000000001 0000"), "bodyLength is 1 in a member of 22 bytes"),
+    (_wire("0000001600000000000000000000000000000000 8000"), "propertiesLength is -32,768, 0 bytes are left"),
+    (_wire("0000001700000000000000000000000000000000 000000"), "propertiesLength is 0, 1 byte is left"),
 ]
 
 

@@ -177,8 +177,8 @@ OLD = b'{"offsetTable":{"T@g":{0:0}}}'
 VALUE, OLD_VALUE = {"offsetTable": {"T@g": {0: 1}}}, {"offsetTable": {"T@g": {0: 0}}}
 CASES = [
     (GOOD, b"garbage", "main", VALUE, "consumerOffset.json is sound"),
-    (None, OLD, "bak", OLD_VALUE, "consumerOffset.json is missing, so consumerOffset.json.bak counts"),
-    (b"", OLD, "bak", OLD_VALUE, "consumerOffset.json is empty, so consumerOffset.json.bak counts"),
+    (None, OLD, "bak", OLD_VALUE, "consumerOffset.json is missing, so a broker uses consumerOffset.json.bak"),
+    (b"", OLD, "bak", OLD_VALUE, "consumerOffset.json is empty, so a broker uses consumerOffset.json.bak"),
     (GOOD[:-1], OLD, "bak", OLD_VALUE, "consumerOffset.json cannot be read (line 1 column 29 (offset 28): expected"),
     (GOOD + b"}}", OLD, "bak", OLD_VALUE, "consumerOffset.json cannot be read (line 1 column 30 (offset 29): 2 charac"),
     (

@@ -52,10 +52,10 @@ STOPS = [
     (b"\0", "end", "end of the bytes"),
     (bytes(40), "zero", "zero bytes: nothing was written here"),
     (b"\xff\xff", "mark", "end mark: the next unit is in the next file"),
-    (b"\x00\x13" + bytes(40), "damage", "a unit's length says 19, expected 20 to 42"),
-    (b"\xff\xfe" + bytes(40), "damage", "a unit's length says -2, expected 20 to 42"),
-    (b"\x7f\xff" + bytes(40), "damage", "a unit's length says 32,767, expected 20 to 42"),
-    (b"\x00\x14" + bytes(16) + b"\x00\x05", "damage", "the bit map's length says 5, 0 bytes are left in the unit"),
+    (b"\x00\x13" + bytes(40), "damage", "a unit's length is 19, expected 20 to 42"),
+    (b"\xff\xfe" + bytes(40), "damage", "a unit's length is -2, expected 20 to 42"),
+    (b"\x7f\xff" + bytes(40), "damage", "a unit's length is 32,767, expected 20 to 42"),
+    (b"\x00\x14" + bytes(16) + b"\x00\x05", "damage", "the bit map's length is 5, 0 bytes are left in the unit"),
 ]
 
 

@@ -81,9 +81,9 @@ def test_a_log_round_trips(written, base):
 STOPS = [
     (b"\0" * 15, "end", "end of the bytes"),
     (b"\0" * 60, "zero", "zero bytes: nothing was written here"),
-    (b"\0\0\0\x35" + b"\0" * 60, "damage", "a unit's length says 53, expected 52"),
-    (b"\0\0\0\x34" + b"\0" * 60, "damage", "magic 0x0, expected 1 with roll 2 and delete 4"),
-    (b"\0\0\0\x34" + b"\0" * 8 + b"\xff\xff\xff\xff", "damage", "magic 0xffffffff, expected 1 with roll 2 and del"),
+    (b"\0\0\0\x35" + b"\0" * 60, "damage", "a unit's length is 53, expected 52"),
+    (b"\0\0\0\x34" + b"\0" * 60, "damage", "magic 0x0, expected 1, also with 2 (roll) or 4 (delete)"),
+    (b"\0\0\0\x34" + b"\0" * 8 + b"\xff\xff\xff\xff", "damage", "magic 0xffffffff, expected 1, also with 2"),
     (b"\0\0\0\x34" + b"\0" * 8 + b"\0\0\0\1" + b"\0" * 8, "end", "cut off: 24 bytes left of a unit of 52"),
 ]
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import CannotRead, UsageError
-from engine.files.properties_file import LARGEST_FILE, parse, read_text
+from engine.files.properties_file import MAX_FILE_BYTES, parse, read_text
 
 CASES = [
     pytest.param("a=1", [("a", "1", 1)], id="equals"),
@@ -70,6 +70,6 @@ def test_a_missing_or_too_long_file(tmp_path):
         read_text(file)
     file.write_bytes("name=gr\xfcn".encode("latin-1"))
     assert read_text(file) == "name=gr\xfcn"
-    file.write_bytes(b"#" * (LARGEST_FILE + 1))
+    file.write_bytes(b"#" * (MAX_FILE_BYTES + 1))
     with pytest.raises(UsageError, match="at most 1,048,576 bytes"):
         read_text(file)

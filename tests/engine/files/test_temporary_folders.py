@@ -13,7 +13,7 @@ import pytest
 
 from engine.cli.pipeline_jobs import staged_output
 from engine.files import temporary_folders
-from engine.files.temporary_folders import KEPT_DAYS, growing, hold_new, staged, take_old_logs
+from engine.files.temporary_folders import LOG_RETENTION_DAYS, growing, hold_new, staged, take_old_logs
 
 ROOT = Path(__file__).parents[2]
 HOLD = """
@@ -111,7 +111,7 @@ def test_other_names_links_and_folders_of_others_stay(tmp_path):
 
 def test_only_logs_of_old_runs_are_removed(tmp_path):
     names = ("storescope-stats-abcdefgh.log", "storescope-spark-0123_xyz.log", "storescope-other.log", "mine.log")
-    long_ago = time.time() - (KEPT_DAYS + 1) * 86_400
+    long_ago = time.time() - (LOG_RETENTION_DAYS + 1) * 86_400
     for name in names:
         (tmp_path / name).touch()
         os.utime(tmp_path / name, (long_ago, long_ago))

@@ -25,9 +25,9 @@ def test_a_plan_searches_undispatched_units_in_the_whole_log(built, monkeypatch)
     progress_calls = []
     with open_store(root) as store:
         plan = recovery.plan(
-            store, look=left_behind.Look(lambda position, total: progress_calls.append((position, total)))
+            store, look=left_behind.WalkOptions(lambda position, total: progress_calls.append((position, total)))
         )
-    assert plan.undispatched.looked_from == plan.log_min
+    assert plan.undispatched.examined_from == plan.log_min
     assert progress_calls == sorted(progress_calls)
     assert all(position < total for position, total in progress_calls)
 
@@ -39,10 +39,12 @@ def test_a_stopped_search_reports_how_far_it_came(built):
         starts = [file.start_offset for file in store.log.files]
         done = []
         stop = SimpleNamespace(is_set=lambda: len(done) > 0)
-        plan = recovery.plan(store, look=left_behind.Look(lambda position, of: done.append(position), stop))
-        none = recovery.plan(store, look=left_behind.Look(None, SimpleNamespace(is_set=lambda: True))).undispatched
-        assert store.log.min_offset < plan.undispatched.looked_from
-    assert plan.undispatched.looked_from in starts
+        plan = recovery.plan(store, look=left_behind.WalkOptions(lambda position, of: done.append(position), stop))
+        none = recovery.plan(
+            store, look=left_behind.WalkOptions(None, SimpleNamespace(is_set=lambda: True))
+        ).undispatched
+        assert store.log.min_offset < plan.undispatched.examined_from
+    assert plan.undispatched.examined_from in starts
     assert 0 < plan.undispatched.messages < undispatched.messages
     assert none == plan.undispatched
     assert plan.queues

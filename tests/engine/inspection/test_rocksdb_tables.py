@@ -52,7 +52,7 @@ def test_a_file_with_a_higher_counter_is_merged_at_the_next_start(orders, counte
     (orders / "config" / TOPICS).write_text(json.dumps(content))
     table = table_or_reason(orders, TOPICS)
     if used is None:
-        assert "cannot be told: the topics are in a RocksDB (config/topics/)" in table
+        assert "unknown: the topics are in a RocksDB (config/topics/)" in table
     else:
         assert table.used == used
 
@@ -62,12 +62,12 @@ def test_a_file_beside_rows_of_a_store_with_file_queues_depends_on_the_settings(
     root = shutil.copytree(golden("rocksdb-tables-v2-5.5.1"), tmp_path / "store")
     assert table_or_reason(root, OFFSETS).value["offsetTable"]["ClickStream@archive"] == {0: 129, 1: 131}
     (root / "config" / OFFSETS).write_text('{"offsetTable":{}}')
-    assert "cannot be told: the consumer offsets are in a RocksDB (config/rdb/)" in table_or_reason(root, OFFSETS)
+    assert "unknown: the consumer offsets are in a RocksDB (config/rdb/)" in table_or_reason(root, OFFSETS)
 
 
 def test_two_databases_of_a_table_are_not_chosen_from(orders):
     shutil.copytree(orders / "config" / "consumerOffsets", orders / "config" / "rdb")
-    assert "cannot be told: the consumer offsets" in table_or_reason(orders, OFFSETS)
+    assert "unknown: the consumer offsets" in table_or_reason(orders, OFFSETS)
 
 
 def test_all_tables_in_one_database_with_families(orders):

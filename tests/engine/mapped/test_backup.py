@@ -100,7 +100,7 @@ def test_nothing_is_changed_without_a_possible_backup(store, tmp_path, capsys, m
     for command in (["recover", "--apply"], ["dispatch"], ["put", *PUT]):
         assert main([command[0], str(store), *command[1:], "--yes"]) == 3
         err = capsys.readouterr().err
-        assert "cannot be kept here" in err
+        assert "the backup cannot be written" in err
         assert "--no-backup" in err
         assert str(tmp_path) in err
         assert same(store, files_before) == []
@@ -299,7 +299,7 @@ def test_a_paused_disk_makes_no_backup(small):
     """A lab that opens a user's store backs up its state before the lab, not the lab's own changes."""
     keeper = BackupWriter(small, "test", [small / "commitlog"])
     disk = BackupDisk(keeper)
-    disk.rest()
+    disk.stop_backup()
     for change in CHANGES:
         if change not in (touch_then_delete, move_a_folder):
             change(disk, small)
@@ -344,7 +344,7 @@ def test_the_lock_s_file_is_saved_with_its_text(small):
 def test_a_torn_last_line_is_no_change(small):
     """The line is written before the change. If it is incomplete, the change was not made."""
     keeper = BackupWriter(small, "test")
-    keeper.before_make(small / "new")
+    keeper.before_create(small / "new")
     keeper.close()
     path = keeper.folder / JOURNAL
     path.write_bytes(path.read_bytes()[:-3])

@@ -52,7 +52,7 @@ def test_another_file_under_the_same_name_is_detected(tmp_path):
     door = Reading()
     with pytest.raises(CannotRead, match="another file has taken its name"):
         door.open(file, identity=(was.st_dev, was.st_ino))
-    assert door.went_away(door.unread[0])
+    assert door.has_vanished(door.unread[0])
 
 
 def test_a_failing_disk_is_recorded_by_reader_and_collector(tmp_path):
@@ -69,7 +69,7 @@ def test_a_failing_disk_is_recorded_by_reader_and_collector(tmp_path):
     assert list(gathered) == list(door.unread)
     with pytest.raises(CannotRead, match="queues are not known"):
         door.refuse("queues are not known")
-    door.forgive(door.unread)
+    door.drop_unread(door.unread)
     assert (door.unread, list(gathered)) == ((), [])
     door.refuse("nothing is missed")
 

@@ -24,12 +24,12 @@ def test_a_rule_has_a_title_a_reason_and_a_step(rule):
 
 def test_the_first_advice_on_a_damaged_store_is_a_snapshot():
     for rule in RULES.values():
-        finding = rule.found("text")
+        finding = rule.finding("text")
         assert finding.next_step.startswith(SNAPSHOT_FIRST) == at_least(rule.severity, "warn")
 
 
 def test_circumstances_make_a_finding_lighter():
-    assert RULES["CQ10"].found("text", severity="note").severity == "note"
+    assert RULES["CQ10"].finding("text", severity="note").severity == "note"
 
 
 def test_an_early_blank_is_never_more_than_a_note():
@@ -38,7 +38,7 @@ def test_an_early_blank_is_never_more_than_a_note():
 
 def test_circumstances_have_their_own_step_and_command():
     rule = replace(RULES["CL07"], command="x", kinds={"empty": Kind("warn", "remove it.", "")})
-    sample = rule.found("text", kind="empty")
+    sample = rule.finding("text", kind="empty")
     assert (sample.severity, sample.next_step, sample.command) == ("warn", SNAPSHOT_FIRST + "remove it.", None)
-    assert rule.found("text").command == "x"
-    assert rule.found("text", kind="empty", step="leave it.", command="y").command == "y"
+    assert rule.finding("text").command == "x"
+    assert rule.finding("text", kind="empty", step="leave it.", command="y").command == "y"

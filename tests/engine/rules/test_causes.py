@@ -16,17 +16,17 @@ from engine.rules.findings import Finding, at_least, in_order
 
 
 def test_a_consequence_is_a_note_that_points_to_its_cause():
-    follower = RULES["CF02"].found("text", caused_by="CQ10")
+    follower = RULES["CF02"].finding("text", caused_by="CQ10")
     assert (follower.severity, follower.caused_by, follower.command) == ("note", "CQ10", None)
     assert follower.next_step == "Do what CQ10 says."
-    assert RULES["CQ08"].found("text", caused_by="CQ10").severity == "chat"
+    assert RULES["CQ08"].finding("text", caused_by="CQ10").severity == "chat"
 
 
 def test_a_cause_comes_right_before_its_consequences():
-    cause, grave_finding, lone = RULES["CQ10"].found("a"), RULES["CL03"].found("b"), CL10.found("c")
+    cause, grave_finding, lone = RULES["CQ10"].finding("a"), RULES["CL03"].finding("b"), CL10.finding("c")
     consequence, second_consequence = (
-        RULES["CF02"].found("d", caused_by="CQ10"),
-        RULES["CQ13"].found("e", caused_by="CF02"),
+        RULES["CF02"].finding("d", caused_by="CQ10"),
+        RULES["CQ13"].finding("e", caused_by="CF02"),
     )
     assert in_order([second_consequence, lone, cause, consequence, grave_finding]) == [
         grave_finding,
@@ -36,7 +36,7 @@ def test_a_cause_comes_right_before_its_consequences():
         lone,
     ]
     assert in_order([consequence, lone]) == [consequence, lone]
-    assert len(in_order([RULES["CQ10"].found("a", caused_by="CF02"), consequence])) == 2
+    assert len(in_order([RULES["CQ10"].finding("a", caused_by="CF02"), consequence])) == 2
 
 
 pytestmark = pytest.mark.golden

@@ -9,19 +9,19 @@ from engine.rules.findings import ALL, INDEX, SEVERITIES, Finding, Register, at_
 
 
 def test_a_finding_becomes_the_record_of_the_contract():
-    record = RULES["CL03"].found("text", "/a/file", 7, {"expected": 1}).record()
+    record = RULES["CL03"].finding("text", "/a/file", 7, {"expected": 1}).record()
     expected = ["type", "id", "severity", "group", "file", "offset", "message", "evidence", "knownIssues", "nextStep"]
     assert list(record) == [*expected, "title", "explanation", "command", "causedBy"]
     assert (record["title"], record["causedBy"]) == (RULES["CL03"].title, None)
 
 
 def test_a_command_quotes_the_store_for_a_shell():
-    assert RULES["CQ03"].found("text").of_store("/a b/s").command == "storescope dispatch '/a b/s' --to NEW"
-    assert RULES["CL03"].found("text").of_store("/s").command is None
+    assert RULES["CQ03"].finding("text").of_store("/a b/s").command == "storescope dispatch '/a b/s' --to NEW"
+    assert RULES["CL03"].finding("text").of_store("/s").command is None
 
 
 def test_a_summary_counts_by_severity():
-    findings: list[Finding] = [RULES["CL03"].found("a"), RULES["CL03"].found("b"), CL10.found("c")]
+    findings: list[Finding] = [RULES["CL03"].finding("a"), RULES["CL03"].finding("b"), CL10.finding("c")]
     record = summarise(findings, complete=False).record()
     assert record == {
         "type": "summary",

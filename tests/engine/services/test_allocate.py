@@ -21,7 +21,7 @@ SIZE = 4096
 @contextmanager
 def running(service: AllocateMappedFile) -> Iterator[ServiceThread]:
     thread = ServiceThread(service)
-    service.ring = thread.wakeup
+    service.wake_service = thread.wakeup
     thread.start()
     yield thread
     thread.stop()

@@ -256,7 +256,7 @@ def test_a_file_that_is_not_full_does_not_advance_the_checkpoint():
 def test_with_a_thread_files_wait_for_its_rounds():
     checkpoint, rings, files = Checkpoint(), [], [File(5), File(7)]
     flush_index = service(checkpoint)
-    flush_index.ring = lambda: rings.append(1)
+    flush_index.wake_service = lambda: rings.append(1)
     for file in files:
         flush_index.take(file)
     assert (len(rings), [file.flushes for file in files]) == (2, [0, 0])
@@ -268,7 +268,7 @@ def test_with_a_thread_files_wait_for_its_rounds():
 def test_after_a_failure_the_checkpoint_stays_before_the_failed_file():
     checkpoint = Checkpoint()
     flush_index = service(checkpoint)
-    flush_index.ring = lambda: None
+    flush_index.wake_service = lambda: None
     flush_index.take(File(5, error=OSError(28, "No space left on device")))
     flush_index.take(File(7))
     flush_index.finish()

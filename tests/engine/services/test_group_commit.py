@@ -154,7 +154,7 @@ def test_a_slow_disk_is_left_to_the_service() -> None:
     small = SmallLog(disk=SimulatedDisk())
     group = grouped(small, timeout_ms=40)
     rung: list[bool] = []
-    group.ring = lambda: rung.append(True)
+    group.wake_service = lambda: rung.append(True)
     small.disk.slow(20, "flush")
     assert group.wait(small.append(100))
     assert not group.wait(small.append(100))  # no other thread flushes for it here

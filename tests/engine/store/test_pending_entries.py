@@ -18,7 +18,7 @@ T0 = 1_700_000_000_000
 
 @pytest.fixture(autouse=True)
 def _everything_waits(monkeypatch):
-    monkeypatch.setattr(pending_entries, "LEAST_QUEUES", 1)
+    monkeypatch.setattr(pending_entries, "MIN_QUEUES", 1)
     monkeypatch.setattr(pending_entries, "SPARSE_ROWS_PER_QUEUE", 1000)
 
 

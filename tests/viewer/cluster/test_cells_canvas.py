@@ -52,7 +52,7 @@ def test_the_arrows_go_from_topics_to_queues_and_owners(canvas):
         canvas.model.choose(selection)
         canvas.show_picture()
 
-    canvas.chose.connect(choose)
+    canvas.chosen.connect(choose)
     QTest.keyClick(canvas, Qt.Key.Key_Down)
     assert results[-1] == Selection("topic", "Topic003")
     QTest.keyClick(canvas, Qt.Key.Key_Down)
@@ -90,7 +90,7 @@ def test_the_map_leads_to_topics_and_the_opened_topic_to_queues(shown, model, ca
     assert head.grab().toImage() != map_.grab().toImage()
     results: list[Selection] = []
     for part in (map_, opened):
-        part.chose.connect(lambda thing: (results.append(thing), model.choose(thing)))
+        part.chosen.connect(lambda thing: (results.append(thing), model.choose(thing)))
     for column in (*map_.columns(), *opened.columns()):
         for box, item in column:
             assert item == (map_ if item.kind == "topic" else opened).item_at(box.center())
@@ -115,7 +115,7 @@ def test_pulls_that_are_held_stand_beside_the_queues_of_the_chosen_topic(shown):
         return replace(
             state,
             brokers=tuple(
-                replace(part, held={queue: {"group-00": 2} for queue in part.queues}) for part in state.brokers
+                replace(part, held_pulls={queue: {"group-00": 2} for queue in part.queues}) for part in state.brokers
             ),
         )
 

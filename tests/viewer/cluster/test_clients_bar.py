@@ -44,7 +44,7 @@ def test_escape_closes_what_asks_and_the_focus_is_back(bar, qtbot):
 
 def test_elsewhere_it_is_read_only_until_somebody_says_otherwise(bar):
     done = []
-    bar.did.connect(lambda name, _words, parameters: done.append((name, parameters)))
+    bar.operationDone.connect(lambda name, _words, parameters: done.append((name, parameters)))
     bar.model.address = "10.0.0.1:9876"
     bar.refresh()
     assert bar.lock.text() == "Read-only"

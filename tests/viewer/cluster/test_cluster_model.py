@@ -135,12 +135,12 @@ def test_one_goes_back_to_an_earlier_reading_and_forward_to_the_newest():
     assert model.span == (made.BEGUN, made.BEGUN + 28_000)
     model.go_to(made.BEGUN + 13_500)
     assert model.state is not None
-    assert model.state.at == made.BEGUN + 12_000
+    assert model.state.time_ms == made.BEGUN + 12_000
     assert model.unfiltered.topics[0].in_rate == 600.0
     model.take(Reading(made.small(30)))
-    assert model.state.at == made.BEGUN + 12_000, "what comes does not disturb who looks back"
+    assert model.state.time_ms == made.BEGUN + 12_000, "what comes does not disturb who looks back"
     model.go_to(None)
-    assert model.state.at == made.BEGUN + 30_000
+    assert model.state.time_ms == made.BEGUN + 30_000
     assert len(model.moments["billing"]) == 16
     assert "audit" not in model.moments
 
@@ -150,7 +150,7 @@ def test_a_recording_is_shown_from_its_beginning():
     model.load(made.NAMES, [made.small(second) for second in range(10)], "r.jsonl")
     assert (model.status, model.recording) == ("replay", "r.jsonl")
     assert model.state is not None
-    assert model.state.at == made.BEGUN
+    assert model.state.time_ms == made.BEGUN
     model.go_to(made.BEGUN + 5_000)
     assert model.unfiltered.topics[0].in_rate == 600.0
     model.begin((made.NAMES,))

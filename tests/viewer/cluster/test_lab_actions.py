@@ -80,9 +80,9 @@ def bar(shown, monkeypatch) -> ClientsBar:
     clients_bar.model, clients_bar.own = made.looked_at(made.small()), OwnClients(clients_bar)
     clients_bar.lab.session = FakeLabDesk()  # type: ignore[assignment]
     clients_bar.notes, clients_bar.edits, clients_bar.words_said = [], [], []  # type: ignore[attr-defined]
-    clients_bar.did.connect(lambda name, _words, reported: clients_bar.notes.append((name, reported)))  # type: ignore[attr-defined]
+    clients_bar.operationDone.connect(lambda name, _words, reported: clients_bar.notes.append((name, reported)))  # type: ignore[attr-defined]
     clients_bar.lab.edited.connect(clients_bar.edits.append)  # type: ignore[attr-defined]
-    clients_bar.lab.said.connect(clients_bar.words_said.append)  # type: ignore[attr-defined]
+    clients_bar.lab.statusText.connect(clients_bar.words_said.append)  # type: ignore[attr-defined]
     shown(clients_bar, width=1200)
     clients_bar.refresh()
     return clients_bar

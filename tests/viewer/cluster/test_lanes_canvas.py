@@ -31,7 +31,7 @@ def canvas(shown) -> LanesCanvas:
 
 def test_lanes_are_chosen_and_flags_lead_to_steps(canvas, qtbot):
     chosen, steps = [], []
-    canvas.chose.connect(chosen.append)
+    canvas.chosen.connect(chosen.append)
     canvas.stepChosen.connect(steps.append)
     (lanes,) = canvas.columns()
     assert [thing.kind for _, thing in lanes] == ["client"] * 3 + ["queue"] * 6
@@ -93,7 +93,7 @@ def two_own(begin: int, end: int):
 
 def test_brackets_walk_the_steps_and_the_wheel_zooms(canvas):
     emitted, zooms = [], []
-    canvas.stepAsked.connect(emitted.append)
+    canvas.stepRequested.connect(emitted.append)
     canvas.zoomed.connect(lambda factor, at: zooms.append((factor, at)))
     for key in (Qt.Key.Key_BracketLeft, Qt.Key.Key_BracketRight, Qt.Key.Key_Left):
         QTest.keyClick(canvas, key)

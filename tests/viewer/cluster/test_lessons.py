@@ -94,7 +94,7 @@ def state(run: LessonRun, second: int, owners: str) -> ClusterState:
     group = Group(run.group, made.PUSH, "CLUSTERING", "", clients, {run.topic: "*"}, owned)
     part = replace(
         made.small(second).brokers[0],
-        at=position,
+        time_ms=position,
         queues={queue: QueueEnds(0, 100 * second, position) for queue in queues},
         offsets={run.group: dict.fromkeys(queues, 100 * second)},
         groups={run.group: group},

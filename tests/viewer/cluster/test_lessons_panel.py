@@ -29,7 +29,7 @@ def panel(shown, monkeypatch) -> LessonsPanel:
 
 def test_a_click_runs_a_lesson_and_another_one_stops_it(panel):
     emitted = []
-    panel.did.connect(emitted.append)
+    panel.operationDone.connect(emitted.append)
     entry = panel.entries["more"]
     button = entry.button
     button.click()

@@ -23,7 +23,7 @@ def canvas(shown) -> LinesCanvas:
 
 def chosen_by(canvas: LinesCanvas) -> list[Selection]:
     results: list[Selection] = []
-    canvas.chose.connect(lambda item: (results.append(item), canvas.model.choose(item)))
+    canvas.chosen.connect(lambda item: (results.append(item), canvas.model.choose(item)))
     return results
 
 

@@ -43,7 +43,7 @@ def test_rows_follow_what_is_asked_and_told(themed_app, sent_commands):
     assert own.find("c@1") is own.rows[2]
     assert own.find("") is None
     saw = []
-    own.saw.connect(saw.append)
+    own.activityReported.connect(saw.append)
     own._take(ClientActivity(sent={"p@1": 12, "nobody": 3}))
     assert own.rows[1].sent == 12
     assert len(saw) == 1
@@ -74,7 +74,7 @@ def test_a_real_one_consumes_what_another_sends(themed_app, tmp_path: Path):
     with serving_beside(tmp_path) as addresses:
         own = OwnClients()
         handed: list[object] = []
-        own.saw.connect(lambda observed: handed.extend(observed.handed))
+        own.activityReported.connect(lambda observed: handed.extend(observed.handed))
         own.add("producer", (addresses.namesrv,), "senders", "Orders", 100)
         until(lambda: own.rows[1].sent > 3, "it sends")
         own.add("consumer", (addresses.namesrv,), "readers", "Orders", 0)

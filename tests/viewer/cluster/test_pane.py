@@ -84,7 +84,7 @@ def test_the_picture_goes_with_the_size_of_the_cluster(pane, works):
 def test_it_tells_where_it_is_and_what_was_done(pane, works):
     places, done, emitted = [], [], []
     pane.placeMoved.connect(places.append)
-    pane.did.connect(lambda name, _words, parameters, cli: done.append((name, parameters, cli)))
+    pane.operationDone.connect(lambda name, _words, parameters, cli: done.append((name, parameters, cli)))
     pane.statusMessage.connect(emitted.append)
     pane.show_place(Place("cluster", name=made.NAMES))
     deliver_reading(works, Reading(made.small(), made.ASKED))
@@ -158,7 +158,7 @@ def test_time_is_gone_back_to_and_left_again(pane, works, tmp_path: Path):
     bar = pane.replay.bar
     assert bar.note.text() == "live"
     bar.track.moved.emit(made.BEGUN + 10_000)
-    assert pane.model.state.at == made.BEGUN + 10_000
+    assert pane.model.state.time_ms == made.BEGUN + 10_000
     assert bar.note.text() == "49.0 s before live"
     bar.live.click()
     assert pane.model.shown_time_ms is None

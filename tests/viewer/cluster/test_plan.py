@@ -69,9 +69,9 @@ def test_things_stand_below_each_other_and_only_those_in_sight_are_asked_for():
     assert (np.diff(plan.queue_y) >= QUEUE_HEIGHT).all()
     first = plan.visible_queues(float(plan.queue_y[2]) - 1, float(plan.queue_y[2]) + 1)
     assert list(first) == [2]
-    assert plan.right_bands.seen(0, plan.height).size == len(plan.right_bands)
-    assert plan.right_bands.seen(plan.height + 10, plan.height + 20).size == 0
-    assert lines_plan(Picture(), 900).right_bands.seen(0, 1000).size == 0
+    assert plan.right_bands.crossing(0, plan.height).size == len(plan.right_bands)
+    assert plan.right_bands.crossing(plan.height + 10, plan.height + 20).size == 0
+    assert lines_plan(Picture(), 900).right_bands.crossing(0, 1000).size == 0
 
 
 def test_brokers_that_do_not_answer_are_known():

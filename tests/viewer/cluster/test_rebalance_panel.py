@@ -37,7 +37,7 @@ def test_the_newest_step_stands_while_time_is_followed(panel):
 
 def test_a_step_is_gone_back_to_and_now_is_behind_the_last(panel):
     went = []
-    panel.wentTo.connect(went.append)
+    panel.timeRequested.connect(went.append)
     panel.walk(-1)
     assert panel.at.text() == "Step 2 of 3"
     assert went == [made.BEGUN + 19_000]

@@ -27,13 +27,13 @@ def test_a_state_is_the_same_after_its_record(state):
 
 def test_slaves_and_held_pulls_are_in_it_and_an_older_one_has_none():
     record = state_record(STATES[0])
-    assert [(broker.broker_id, broker.held is None) for broker in state_of(record).brokers] == [
+    assert [(broker.broker_id, broker.held_pulls is None) for broker in state_of(record).brokers] == [
         (0, False),
         (1, False),
         (0, True),
     ]
     del record["held"]
-    assert {item.held for item in state_of(record).brokers} == {None}
+    assert {item.held_pulls for item in state_of(record).brokers} == {None}
 
 
 def written(path: Path) -> Recorder:

@@ -21,7 +21,7 @@ def replay(shown) -> Replay:
     watch = ClusterWatch(works, lambda work, done, _failed: done(work()), parent)
     made_replay = Replay(parent)
     made_replay.set_watch(watch)
-    made_replay.went.connect(lambda position: (watch.model.go_to(position), made_replay.show_bar()))
+    made_replay.timeChanged.connect(lambda position: (watch.model.go_to(position), made_replay.show_bar()))
     watch.begin(made.NAMES)
     for second in range(10):
         works.items(Reading(made.small(second)))
@@ -34,7 +34,7 @@ def test_it_plays_from_the_beginning_to_the_end(replay):
     replay.play()
     assert replay.player.isActive()
     assert replay.bar.play.isChecked()
-    assert model.state.at == made.BEGUN
+    assert model.state.time_ms == made.BEGUN
     replay.play_on()
     assert model.shown_time_ms == made.BEGUN + PLAY_INTERVAL_MS
     replay.play()
@@ -57,7 +57,7 @@ def test_a_recording_is_asked_for_begun_and_ended(replay, tmp_path: Path, monkey
 
     monkeypatch.setattr(QFileDialog, "open", note)
     emitted = []
-    replay.said.connect(emitted.append)
+    replay.statusText.connect(emitted.append)
     replay.ask_record()
     opened[-1].fileSelected.emit(str(tmp_path / "r.jsonl"))
     replay.show_bar()

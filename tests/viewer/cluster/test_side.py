@@ -29,7 +29,7 @@ def test_the_chosen_thing_is_taken_apart_and_its_lines_lead_on(shown, model, qtb
     assert panel.curve.isVisibleTo(panel)
     assert len(panel.curve._points) == 10
     chosen, followed = [], []
-    panel.chose.connect(chosen.append)
+    panel.chosen.connect(chosen.append)
     panel.followed.connect(followed.append)
     links = panel.findChildren(Link)
     qtbot.mouseClick(next(link for link in links if link.text() == "billing"), Qt.MouseButton.LeftButton)

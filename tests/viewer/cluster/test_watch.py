@@ -27,9 +27,9 @@ def watch(works, themed_app) -> ClusterWatch:
 
 def test_it_asks_whom_it_is_told_and_keeps_what_comes(watch, works):
     received: list[str] = []
-    watch.looked.connect(lambda: received.append("looked"))
+    watch.readingAdded.connect(lambda: received.append("looked"))
     watch.changed.connect(lambda: received.append("changed"))
-    watch.asked.connect(lambda question: received.append(question.name))
+    watch.requestKindAdded.connect(lambda question: received.append(question.name))
     watch.begin("127.0.0.1")
     assert works.asked == [(WATCH_TARGET, (("127.0.0.1:9876",), 1.0))]
     assert watch.runs
@@ -88,7 +88,7 @@ def test_what_is_no_address_is_refused_and_what_runs_goes_on(watch, works):
 
 def test_readings_are_recorded_and_a_recording_is_shown(watch, works, tmp_path):
     emitted = []
-    watch.said.connect(emitted.append)
+    watch.statusText.connect(emitted.append)
     watch.begin(made.NAMES)
     works.items(Reading(made.small(0)))
     file = tmp_path / "r.jsonl"
@@ -116,7 +116,7 @@ def test_what_cannot_be_written_or_read_is_said(works, themed_app, tmp_path):
 
     watch = ClusterWatch(works, run)
     emitted = []
-    watch.said.connect(emitted.append)
+    watch.statusText.connect(emitted.append)
     watch.begin(made.NAMES)
     works.items(Reading(made.small(0)))
     watch.record(tmp_path / "nowhere" / "r.jsonl")
@@ -154,7 +154,7 @@ def test_brokers_of_lessons_that_ended_are_not_waited_for(watch, works, monkeypa
 
 def test_what_clients_of_a_lesson_told_is_kept_by_its_run(watch):
     reports = []
-    watch.answered.connect(lambda: reports.append(1))
+    watch.lessonEventsAdded.connect(lambda: reports.append(1))
     run = watch.lessons["many"] = LessonRun(LESSONS[1], 1)
     run.record.groups.add(run.group)
     watch._on_activity(ClientActivity(events=(Started(1, "c", run.group), Started(1, "c", "another"))))

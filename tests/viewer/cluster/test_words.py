@@ -73,7 +73,7 @@ def test_what_was_refused_is_told_with_its_code():
 def test_whose_a_broker_is_and_what_it_holds():
     ours, slave, real = made.small().brokers
     assert [broker_origin(item) for item in (ours, slave, real)] == ["ours, 5.3.3", "ours, 5.3.3", "real, 5.3.3"]
-    assert broker_origin(replace(real, at=0)) == "…"
+    assert broker_origin(replace(real, time_ms=0)) == "…"
     row = MODEL.find_queue(made.A[0])
     assert row is not None
     assert held_words(row) == "1 pull held"

@@ -80,7 +80,7 @@ def window(themed_app: object) -> Iterator[Window]:
 def box(window: Window) -> RebuildBox:
     box = RebuildBox(window, window.session, window.say)
     box.placeRequested.connect(window.go)
-    box.did.connect(window.note)
+    box.operationDone.connect(window.note)
     return box
 
 

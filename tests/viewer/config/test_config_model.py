@@ -10,7 +10,7 @@ from handmade_stores import HandmadeStore
 
 from engine.inspection import open_store
 from viewer.config.config_model import ConfigModel, TableRow, read_rows
-from viewer.widgets.tree_values import MOST_VALUES
+from viewer.widgets.tree_values import MAX_VALUES
 
 TOPICS = {"topicConfigTable": {"A": {"perm": 6}}}
 
@@ -86,8 +86,8 @@ def test_the_pages_say_why_they_have_no_rows(root: Path, files: dict, states: tu
 def test_only_the_first_values_of_a_large_table_are_listed(root: Path):
     model = ConfigModel()
     model.take(rows(root, topics=TOPICS))
-    assert model.values_state(MOST_VALUES - 1) is None
-    assert model.values_state(MOST_VALUES).kind == "cut"
+    assert model.values_state(MAX_VALUES - 1) is None
+    assert model.values_state(MAX_VALUES).kind == "cut"
 
 
 def test_tables_that_cannot_be_read_say_why_until_they_can(root: Path):

@@ -48,6 +48,6 @@ def test_a_place_chooses_a_table_with_its_values_and_changes(qapp, root) -> None
         assert pane.table.current_row().name == "topics.json"
         assert [(row.path, row.value) for row in pane.values.source.rows][-1][1] == "6"
         (change,) = pane.changes.source.rows
-        assert (change.kind, str(change.other), str(change.one)) == ("differs", "4", "6")
+        assert (change.kind, str(change.second_text), str(change.first_text)) == ("differs", "4", "6")
 
     on_store(qapp, ConfigPane, root, drive)

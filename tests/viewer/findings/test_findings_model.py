@@ -22,7 +22,7 @@ LOG, QUEUE = "/s/commitlog/00000000000000000000", "/s/consumequeue/T/0"
 
 
 def finding(id_: str, file: str | None, offset: int | None = None) -> Finding:
-    return RULES[id_].found("said", file, offset, {})
+    return RULES[id_].finding("said", file, offset, {})
 
 
 CAUSE, FOLLOWER, OTHER = (

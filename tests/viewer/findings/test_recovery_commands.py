@@ -19,7 +19,7 @@ def test_the_plan_is_saved_and_tried_on_a_copy(qapp, golden, tmp_path) -> None:
         emitted, tried = [], []
         pane.statusMessage.connect(emitted.append)
         tools, plan = pane.recovery.tools, recovery_of(session).plan
-        tools.tried.connect(tried.append)
+        tools.trialDone.connect(tried.append)
         assert tools.attempt.isVisible()
         assert tools.attempt.isEnabled()
         listed = [row.what for row in pane.recovery.plan.source.rows]

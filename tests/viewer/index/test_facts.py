@@ -66,7 +66,7 @@ def test_the_load_of_all_slots_is_counted(root):
 def test_what_a_check_found_is_the_health_of_its_file(root):
     with open_store(root) as store:
         rows = file_rows(store)
-    results = catalogue.IX03.found("Round", str(root / "index" / rows[0].name), 0, {})
+    results = catalogue.IX03.finding("Round", str(root / "index" / rows[0].name), 0, {})
     (row,) = with_health(rows, [results])
     assert (row.health, row.found) == ("loop", ("Round",))
     assert with_health(rows, [])[0].health == ""

@@ -26,7 +26,7 @@ def test_fields_make_a_question(form):
         1_700_000_060_000,
     )
     emitted = []
-    form.asked.connect(emitted.append)
+    form.traceRequested.connect(emitted.append)
     form.ask()
     assert emitted == [question]
 

@@ -26,7 +26,7 @@ def dialog(qapp: QApplication, tmp_path: Path) -> Iterator[CreateDialog]:
 
 def test_a_store_is_made_of_a_preset_and_changed_values(dialog: CreateDialog, tmp_path: Path) -> None:
     emitted: list[tuple[object, ...]] = []
-    dialog.made.connect(lambda *arguments: emitted.append(arguments))
+    dialog.createRequested.connect(lambda *arguments: emitted.append(arguments))
     assert dialog.name.text() == "lab-2"
     assert lab_of_folder(tmp_path / "lab-1") is None
     dialog._presets[1].click()

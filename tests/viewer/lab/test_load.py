@@ -14,7 +14,7 @@ from viewer.lab.load import BY_KEY, KNOBS, LoadPanel, spread_bytes
 def test_sliders_are_settings_of_a_load(qapp: QApplication) -> None:
     panel = LoadPanel()
     started: list[object] = []
-    panel.startAsked.connect(started.append)
+    panel.startRequested.connect(started.append)
     panel.toggle()
     assert not started
     panel.show_state(able=True, running=False, paused=False)
@@ -29,7 +29,7 @@ def test_sliders_are_settings_of_a_load(qapp: QApplication) -> None:
     panel.set_value("rate", 0)
     assert panel.settings().rate == 0
     stopped: list[bool] = []
-    panel.stopAsked.connect(lambda: stopped.append(True))
+    panel.stopRequested.connect(lambda: stopped.append(True))
     panel.show_state(able=True, running=True, paused=False)
     panel.toggle()
     assert stopped == [True]

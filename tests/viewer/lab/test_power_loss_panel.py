@@ -11,8 +11,8 @@ def test_what_can_be_done_is_asked_for(qtbot):
     panel = PowerLossPanel()
     qtbot.addWidget(panel)
     requests = []
-    panel.powerLossAsked.connect(lambda: requests.append("plug"))
-    panel.recoverAsked.connect(lambda: requests.append("recover"))
+    panel.powerLossRequested.connect(lambda: requests.append("plug"))
+    panel.recoverRequested.connect(lambda: requests.append("recover"))
     panel.show_able(can_cut=True, recover=False)
     for name in ("lab.plug", "lab.recover"):
         panel.findChild(QPushButton, name).click()

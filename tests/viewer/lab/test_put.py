@@ -17,7 +17,7 @@ AT = 1_700_000_000_000
 def test_the_form_keeps_what_was_put_and_can_be_put_again(qapp: QApplication) -> None:
     panel = PutPanel()
     forms: list[PutForm] = []
-    panel.putAsked.connect(forms.append)
+    panel.putRequested.connect(forms.append)
     panel.topic.setText("Orders")
     panel.put_now()
     assert not forms  # nothing can be put yet

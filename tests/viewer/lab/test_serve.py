@@ -42,7 +42,7 @@ def panel(shown) -> ServePanel:
 def test_not_serving_it_asks_for_ports(panel: ServePanel) -> None:
     panel.show_state(None, able=True)
     settings: list[ServeSettings] = []
-    panel.serveAsked.connect(settings.append)
+    panel.serveRequested.connect(settings.append)
     panel.go.click()
     panel.port.setText("0")
     panel.namesrv.setText("99999")
@@ -59,7 +59,7 @@ def test_serving_it_shows_codes_and_clients_and_leads_to_requests(panel: ServePa
     assert panel.chip.isVisible()
     assert (panel.codes.total_rows(), panel.clients.total_rows()) == (2, 1)
     filters: list[str] = []
-    panel.requestsAsked.connect(filters.append)
+    panel.requestsRequested.connect(filters.append)
     panel.codes.go_to(1)
     panel.codes.doubleClicked.emit(panel.codes.currentIndex())
     assert filters == ["code = 11"]
@@ -86,7 +86,7 @@ def test_ports_and_a_configuration_are_asked_for(panel: ServePanel, tmp_path: Pa
     panel.port.setText("0")
     assert panel.vip.text() == "VIP"
     settings: list[ServeSettings] = []
-    panel.serveAsked.connect(settings.append)
+    panel.serveRequested.connect(settings.append)
     panel.port.clear()
     panel.namesrv.clear()
     panel.ha.setText("20002")

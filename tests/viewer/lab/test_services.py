@@ -35,9 +35,9 @@ def test_services_say_what_they_did_and_what_waits(qapp: QApplication) -> None:
     assert "not there" in panel.lines["flush"].accessibleName()
     assert "pool" in panel.now.accessibleDescription()
     signals: list[object] = []
-    panel.pauseAsked.connect(lambda name, on: signals.append((name, on)))
-    panel.stepAsked.connect(signals.append)
-    panel.reopenAsked.connect(signals.append)
+    panel.pauseRequested.connect(lambda name, on: signals.append((name, on)))
+    panel.stepRequested.connect(signals.append)
+    panel.reopenRequested.connect(signals.append)
     panel.lines["commit"].pause.click()
     panel.lines["reput"].step.click()
     panel.mode.click()

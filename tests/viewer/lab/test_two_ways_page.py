@@ -120,7 +120,7 @@ def desks(page: TwoWays) -> tuple[Any, Any]:
 @pytest.fixture
 def messages(page: TwoWays) -> list[str]:
     words: list[str] = []
-    page.said.connect(words.append)
+    page.statusText.connect(words.append)
     return words
 
 
@@ -241,8 +241,8 @@ def test_both_plugs_are_pulled_alike_and_what_is_lost_stands_in_the_table(
 def test_hands_reach_both_engines_that_live(page: TwoWays, desks: tuple[Any, Any]) -> None:
     asyncio.run(page.run(LOAD))
     desks[1].alive = False
-    page.load.pauseAsked.emit(True)
-    page.load.stopAsked.emit()
+    page.load.pauseRequested.emit(True)
+    page.load.stopRequested.emit()
     assert (len(desks[0].begun), desks[1].begun) == (2, [])
 
     async def done() -> None:

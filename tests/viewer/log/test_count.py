@@ -40,9 +40,9 @@ def test_its_numbers_grow_with_the_store(
         assert pane.status().endswith(f"0 to {ends[0]:,} · {every - MANY:,} rows")
         for done, end in ((3, ends[3]), (MANY, full)):
             write_in_place(file, content[: end - int(file.name)])
-            session.tail.look()
+            session.tail.take_reading()
             await until(lambda end=end: session.snapshot.log.known_end == end)
-            older = pane.line._given
+            older = pane.line._line
             with monkeypatch.context() as look:  # it was begun before the follower found the end
                 look.setattr(log_survey, "line_of", lambda _log, older=older: older)
                 pane.survey.look()

@@ -78,8 +78,8 @@ def test_lists_count_their_items_and_properties_are_fields(units: list[Unit]) ->
 
 
 def test_too_many_values_are_said(units: list[Unit], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(count_work, "MOST", 10)
+    monkeypatch.setattr(count_work, "MAX_VALUES", 10)
     response = count_field("physicalOffset")
     assert len(response.values) == 10
-    assert response.others == len(units) - 10
+    assert response.other_units == len(units) - 10
     assert response.units == len(units)

@@ -76,7 +76,7 @@ def test_what_was_written_and_what_was_not_is_said_in_one_line(exports: LogExpor
 
 def test_the_operation_log_gets_the_command_that_gives_the_same(exports: LogExport, tmp_path: Path) -> None:
     noted: list[tuple[Any, ...]] = []
-    exports.did.connect(lambda *reported: noted.append(reported))
+    exports.operationDone.connect(lambda *reported: noted.append(reported))
     item = choice(tmp_path / "rows.jsonl", "row")
     done = cast("Exported", SimpleNamespace(rows=1))
     exports._note(item, exports.plan(item), done)

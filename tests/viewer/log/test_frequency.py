@@ -15,7 +15,7 @@ def test_values_are_counted_and_one_drills_in(qapp, tmp_path) -> None:
 
     async def drive(pane, session) -> None:
         terms = []
-        pane.frequency.termWanted.connect(lambda how, term: terms.append((how, term)))
+        pane.frequency.termRequested.connect(lambda how, term: terms.append((how, term)))
         sheet = pane.frequency.ask()
         sheet.fields.setCurrentIndex(sheet.fields.findData("topic"))
         await settled(session.jobs)

@@ -33,8 +33,8 @@ def marks(qtbot: Any, themed_app: object) -> LogMarks:
     reported: dict[str, list[Any]] = {"said": [], "edits": [], "offsets": [], "filters": []}
     log_marks.statusText.connect(reported["said"].append)
     log_marks.edited.connect(reported["edits"].append)
-    log_marks.offsetWanted.connect(reported["offsets"].append)
-    log_marks.filterWanted.connect(reported["filters"].append)
+    log_marks.offsetRequested.connect(reported["offsets"].append)
+    log_marks.filterRequested.connect(reported["filters"].append)
     cast("Any", log_marks).kept = reported
     return log_marks
 

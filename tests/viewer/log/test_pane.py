@@ -358,7 +358,7 @@ def test_counting_in_the_background_says_newer_figures_and_never_talks_over_anot
         await settled(session.jobs)
         emitted, grew = [], []
         pane.statusMessage.connect(emitted.append)
-        pane.statusGrew.connect(grew.append)
+        pane.statusUpdated.connect(grew.append)
         pane._lined(pane.model.extent)
         await settled(session.jobs)
         assert emitted == []
@@ -420,7 +420,7 @@ def test_the_data_inspector_covers_no_byte_and_no_character(on):
             inspector, hex_view = pane.unit.inspector, pane.unit.hex
             assert inspector.isVisible()
             assert (inspector.parentWidget() is pane.unit._right) == aside
-            assert not aside or hex_view.width() >= hex_view.whole_width()
+            assert not aside or hex_view.width() >= hex_view.full_width()
             assert pane.unit.detail.width() >= 200
 
     on("clean-5.3.3", drive)

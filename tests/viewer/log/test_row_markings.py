@@ -57,15 +57,15 @@ def test_what_a_person_puts_on_a_row_shows_and_trouble_keeps_its_mark() -> None:
     markings = RowMarkings()
     row = rows()[0]
     markings.marked.add(row.offset)
-    assert markings.look(row, None).mark == "mark"
-    assert markings.look(row, RowLook(mark="error")).mark == "error"
+    assert markings.style(row, None).mark == "mark"
+    assert markings.style(row, RowLook(mark="error")).mark == "error"
     markings.ignored.add(row.offset)
-    assert markings.look(row, None).tone == "text3"
+    assert markings.style(row, None).tone == "text3"
     assert markings.verdict(row, "CRC ok").startswith("CRC ok, marked, ignored")
     markings.clear()
     markings.reference = (row.offset, row.store_timestamp - 225)
     assert markings.time(row) == "+0.225"
-    assert markings.look(row, None).mark == "clock"
+    assert markings.style(row, None).mark == "clock"
 
 
 def test_differences_of_time() -> None:

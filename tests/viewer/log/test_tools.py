@@ -17,7 +17,7 @@ from engine.inspection import open_store
 from engine.query import parse
 from viewer.log.columns import unit_kind
 from viewer.log.log_model import LogModel
-from viewer.log.tools import LONGEST, MOST, WHATS, LogTools, same_term, sample
+from viewer.log.tools import LONGEST, MAX_SAMPLES, WHATS, LogTools, same_term, sample
 from viewer.log.unit_panes import UnitPanes
 from viewer.runtime import places
 from viewer.widgets.record_view import RecordView
@@ -55,7 +55,7 @@ def test_a_condition_is_copied_and_said(tools: LogTools) -> None:
 
 
 def test_colouring_is_somebody_elses(tools: LogTools, qtbot: Any) -> None:
-    with qtbot.waitSignal(tools.ruleWanted) as blocker:
+    with qtbot.waitSignal(tools.ruleRequested) as blocker:
         tools.take_term("colour", "queueId = 3")
     assert blocker.args == ["queueId = 3"]
 
@@ -105,11 +105,11 @@ def test_fields_properties_and_their_names_are_told(tmp_path):
 def test_what_is_too_long_to_be_offered_is_left_out_and_a_field_keeps_so_many(tmp_path):
     store = HandmadeStore()
     store.put(tags="t" * (LONGEST + 1))
-    for number in range(MOST + 60):
+    for number in range(MAX_SAMPLES + 60):
         store.put(keys=f"K{number}")
     record = values(tmp_path, store)
     assert "tags" not in record
-    assert len(record["keys"]) <= MOST
+    assert len(record["keys"]) <= MAX_SAMPLES
 
 
 def test_a_log_without_a_unit_has_none(tmp_path):

@@ -67,7 +67,7 @@ def test_what_nobody_translated_stays(themed_app: QApplication) -> None:
 @pytest.mark.parametrize(("rule", "clause"), CAUSES)
 def test_what_happened_is_said_in_chinese(themed_app: QApplication, rule: str, clause: str) -> None:
     assets.set_language("zh_CN")
-    finding = RULES[rule].found(clause, severity="error")
+    finding = RULES[rule].finding(clause, severity="error")
     for crashed in (False, True):
         happened = what_happened([finding], crashed=crashed)
         assert clause.partition(":")[0][1:] in happened

@@ -25,7 +25,7 @@ def test_every_mark_can_be_chosen():
 def test_what_was_written_is_kept(parent, qtbot):
     box = BookmarkBox(parent, "log:640", "old", "warn", "seen", exists=False)
     saved = []
-    box.kept.connect(lambda *reported: saved.append(reported))
+    box.bookmarkSaved.connect(lambda *reported: saved.append(reported))
     assert box.kind == "warn"
     assert box.findChild(QPushButton, "bookmark.remove").isHidden()
     box.name.setText("  new ")

@@ -24,7 +24,7 @@ from viewer.runtime.places import Place
 
 
 def finding(id_: str, file: str | None, offset: int | None = None, **evidence: object) -> Finding:
-    return RULES[id_].found("said", file, offset, evidence)
+    return RULES[id_].finding("said", file, offset, evidence)
 
 
 def test_what_explains_the_others_stands_first() -> None:

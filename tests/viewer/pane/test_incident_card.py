@@ -41,11 +41,11 @@ def test_a_lost_tail_is_told_and_folds_to_a_line(qapp, tmp_path) -> None:
 
     def check(card, session) -> None:
         assert not card.isHidden()
-        card._say("card")
+        card._set_look("card")
         assert not card.folded
-        card._say("table")
+        card._set_look("table")
         assert card.table.total_rows() > 0
-        card._say("line")
+        card._set_look("line")
         assert card.folded
         assert session.incident_look == "line"
         assert card.accessibleDescription()
@@ -62,13 +62,13 @@ def test_the_line_opens_anywhere_and_its_steps_are_links(qapp, tmp_path, qtbot) 
     zero_log_from(root, store.units[50].offset)
 
     def check(card, _session) -> None:
-        card._say("line")
+        card._set_look("line")
         qtbot.mouseClick(card._line, Qt.MouseButton.LeftButton)
         assert card.look == "card"
         emitted, actual_emitted = [], []
         card.placeRequested.connect(emitted.append)
         card.statusText.connect(actual_emitted.append)
-        commands = [command for _text, command in card._found.steps]
+        commands = [command for _text, command in card._incident.steps]
         assert any("--plan" in command for command in commands)
         for step in card._steps:
             if step._command:
@@ -90,7 +90,7 @@ def test_the_table_takes_the_place_of_the_answers_and_its_head_has_the_sum(qapp,
     zero_log_from(root, store.units[50].offset)
 
     def check(card, _session) -> None:
-        card._say("table")
+        card._set_look("table")
         assert card._open.isHidden()
         assert not card._below.isHidden()
         assert card._table_head.note.text() == "10 messages · 1 queue"

@@ -102,7 +102,7 @@ def test_a_store_that_loses_nothing_has_no_incident() -> None:
 def test_what_happened_and_why_are_two_lines_in_chinese_too(themed_app: QApplication) -> None:
     """Chinese has a colon of its own, at which nothing was split."""
     assets.set_language("zh_CN")
-    text = what_happened([CL12.found("the log is empty", "/s/commitlog")], crashed=False)
+    text = what_happened([CL12.finding("the log is empty", "/s/commitlog")], crashed=False)
     assert text == (
         "The commit log is empty or gone: its disk is not mounted, or its files were deleted, in s/commitlog (CL12)."
     )

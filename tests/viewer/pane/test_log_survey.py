@@ -15,9 +15,9 @@ from viewer.widgets.log_line import Mix
 
 
 def test_findings_with_a_place_in_the_log_are_pins():
-    log = catalogue.CL03.found("Wrong CRC", "/s/commitlog/00", 640, {})
-    queue = catalogue.CQ09.found("Tag", "/s/consumequeue/T/0/00", 20, {})
-    chat = catalogue.CL03.found("Said", "/s/commitlog/00", 700, {}, "chat")
+    log = catalogue.CL03.finding("Wrong CRC", "/s/commitlog/00", 640, {})
+    queue = catalogue.CQ09.finding("Tag", "/s/consumequeue/T/0/00", 20, {})
+    chat = catalogue.CL03.finding("Said", "/s/commitlog/00", 700, {}, "chat")
     assert [in_log(item) for item in (log, queue, chat)] == [True, False, True]
     (pin,) = pins_of([log, queue, chat])
     assert (pin.offset, pin.kind, pin.link) == (640, "error", Place("findings", name="CL03"))

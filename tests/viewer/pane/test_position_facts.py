@@ -12,8 +12,7 @@ from engine.inspection.positions import positions
 from engine.inspection.snapshot import open_store
 from engine.replication.master import SlavePosition
 from engine.replication.source import Slave
-from viewer.pane.position_facts import gap_list, rows, ruler_view, slaves_of
-from viewer.pane.position_facts import look as live_plots_look
+from viewer.pane.position_facts import gap_list, read_positions, rows, ruler_view, slaves_of
 from viewer.positions.pane import PositionsPane
 
 
@@ -23,10 +22,10 @@ def test_what_files_cannot_tell_is_said_and_never_drawn(qapp, golden) -> None:
         actual_positions = positions(session.snapshot)
         assert actual_positions.flushed.offset is None
         assert any("flushed" in text and "no file shows" in text for text in pane._unknown.texts())
-        row = next(r for r in rows(pane.model.look) if r.key == "flushed")
+        row = next(r for r in rows(pane.model.reading) if r.key == "flushed")
         assert (row.offset, row.behind) == (None, None)
-        assert not any(flag.name == "flushed" for flag in ruler_view(pane.model.look, None).flags)
-        assert "flushed" not in [name for name, _, _ in gap_list(pane.model.look)]
+        assert not any(flag.name == "flushed" for flag in ruler_view(pane.model.reading, None).flags)
+        assert "flushed" not in [name for name, _, _ in gap_list(pane.model.reading)]
 
     on_store(qapp, PositionsPane, golden("crash-power-5.3.3"), drive)
 
@@ -36,7 +35,7 @@ def test_a_store_with_an_empty_log_is_drawn_without_a_line(qapp, tmp_path) -> No
     (tmp_path / "commitlog" / f"{0:020d}").write_bytes(bytes(8192))
 
     async def drive(pane, session) -> None:
-        observed = live_plots_look(session.snapshot, 0)
+        observed = read_positions(session.snapshot, 0)
         assert observed.positions.wrote.offset == 0
         assert ruler_view(observed, None).lens()[1] > 0
         pane.ruler.grab()
@@ -49,7 +48,7 @@ def test_a_log_by_itself_does_not_claim_to_be_flushed(qapp, golden) -> None:
     """Without its store nothing says whether the broker was stopped: the page cache may hold the tail."""
 
     async def drive(pane, session) -> None:
-        row = next(r for r in rows(pane.model.look) if r.key == "flushed")
+        row = next(r for r in rows(pane.model.reading) if r.key == "flushed")
         assert row.offset is None
         assert "only a commit log" in row.why
         assert "complete store" in pane._plan_words.text()
@@ -60,7 +59,7 @@ def test_a_log_by_itself_does_not_claim_to_be_flushed(qapp, golden) -> None:
 @pytest.mark.golden
 def test_slaves_stand_on_their_masters_ruler(golden) -> None:
     with open_store(golden("clean-5.3.3")) as store:
-        observed = live_plots_look(store, 0)
+        observed = read_positions(store, 0)
         end = observed.positions.wrote.offset
         position, two = (
             SlavePosition("127.0.0.1:5", end, end, end),

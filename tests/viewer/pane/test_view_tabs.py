@@ -53,7 +53,7 @@ def test_where_and_trace_share_what_is_looked_for(run, window, golden) -> None:
         index.form.ask()
         assert index.form.question() is None
         index.form.topic.setText("OrderPaid")
-        index.form.messageAsked.emit()
+        index.form.messageRequested.emit()
         assert window.view == "where"
         field = window.findChild(QLineEdit, "where.topic")
         assert (where.field.text(), field.text()) == ("SO-000421", "OrderPaid")

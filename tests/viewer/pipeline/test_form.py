@@ -64,7 +64,7 @@ def test_a_quote_that_is_not_closed_is_said_and_nothing_runs(form, qtbot):
     show_preview(form)
     assert form.fault.text() == "A quote is not closed."
     assert not form.run.isEnabled()
-    with qtbot.assertNotEmitted(form.runAsked):
+    with qtbot.assertNotEmitted(form.runRequested):
         form.run_now()
 
 
@@ -75,7 +75,7 @@ def test_what_is_not_installed_is_named_and_the_command_can_be_copied_all_the_sa
     assert "pyspark, pyarrow" in form.lacks.text()
     assert not form.run.isEnabled()
     if form.copy.isEnabled():
-        with qtbot.waitSignal(form.copyAsked) as blocker:
+        with qtbot.waitSignal(form.copyRequested) as blocker:
             form.copy.click()
         assert blocker.args[0] == form.job_request()
 

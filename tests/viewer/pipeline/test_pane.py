@@ -25,7 +25,7 @@ STORE = Path("/data/orders/store")
 class FakeJobRuns(QObject):
     """Jobs that stand as a test says."""
 
-    listed = Signal()
+    jobsChanged = Signal()  # noqa: N815  Qt spells signals so
     jobChanged = Signal(object)  # noqa: N815  Qt spells signals so
     ended = Signal(object)
 
@@ -37,7 +37,7 @@ class FakeJobRuns(QObject):
     def start(self, job_request: JobRequest) -> JobState:
         state = JobState(len(self.jobs) + 1, job_request, 1_795_248_000.0, 100.0)
         self.jobs = [state, *self.jobs]
-        self.listed.emit()
+        self.jobsChanged.emit()
         return state
 
     def cancel(self, job: JobState) -> None:
@@ -46,13 +46,13 @@ class FakeJobRuns(QObject):
 
     def forget_ended(self) -> None:
         self.jobs = [job for job in self.jobs if job.running]
-        self.listed.emit()
+        self.jobsChanged.emit()
 
     def end(self, job: JobState, records: list[dict[str, Any]], code: int = 0) -> None:
         job.take_all(records, 101.0)
         job.end(code, 103.0)
         self.jobChanged.emit(job)
-        self.listed.emit()
+        self.jobsChanged.emit()
         self.ended.emit(job)
 
 
@@ -82,8 +82,8 @@ def links(pane: PipelinePane) -> tuple[list[Place], list[tuple[str, str]], list[
     elsewhere: list[tuple[str, str]] = []
     beside: list[str] = []
     pane.placeRequested.connect(emitted.append)
-    pane.besideAsked.connect(lambda store, place: elsewhere.append((store, place)))
-    pane.compareAsked.connect(beside.append)
+    pane.besideRequested.connect(lambda store, place: elsewhere.append((store, place)))
+    pane.compareRequested.connect(beside.append)
     return emitted, elsewhere, beside
 
 
@@ -99,7 +99,7 @@ def test_before_the_first_job_the_view_says_what_one_is(pane: PipelinePane) -> N
 
 def test_a_job_that_is_run_is_shown_and_noted_with_its_command(pane: PipelinePane, runs: FakeJobRuns) -> None:
     noted: list[tuple[Any, ...]] = []
-    pane.did.connect(lambda *reported: noted.append(reported))
+    pane.operationDone.connect(lambda *reported: noted.append(reported))
     job_request = JobRequest("verify", (str(STORE),))
     pane.run(job_request)
     assert pane.job is runs.jobs[0]

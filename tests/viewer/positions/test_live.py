@@ -27,7 +27,7 @@ LAST = FIRST + 9.9
 class Tail(QObject):
     """What watches a store's end."""
 
-    marked = Signal(object)
+    markAdded = Signal(object)  # noqa: N815  Qt spells signals so
 
     def __init__(self) -> None:
         super().__init__()
@@ -80,7 +80,7 @@ def live(themed_app: object, session: Any) -> Iterator[LivePositions]:
 def status_messages(live: LivePositions) -> list[str]:
     """What goes to the status bar."""
     words: list[str] = []
-    live.said.connect(words.append)
+    live.statusText.connect(words.append)
     return words
 
 
@@ -150,9 +150,9 @@ def test_another_store_begins_anew_and_its_marks_are_heard(
     assert live.at_end
     assert live.shown is other.tail.history
     mark = Mark(1, START, "warn", "the log was cut")
-    session.tail.marked.emit(mark)
+    session.tail.markAdded.emit(mark)
     assert status_messages == [], "of the store before nothing is told any more"
-    other.tail.marked.emit(mark)
+    other.tail.markAdded.emit(mark)
     assert status_messages == ["the log was cut"]
     live.set_session(None)
     assert len(live.shown) == 0

@@ -5,16 +5,16 @@ from __future__ import annotations
 from engine.inspection.positions import Position, Positions
 from viewer.positions.live_side import FIELDS, held_of, sample_records
 from viewer.runtime.live_history import LiveHistory, fill
-from viewer.runtime.position_look import KEYS, Flush, Look
+from viewer.runtime.position_reading import KEYS, Flush, PositionReading
 
 AT = 1_795_280_000_000
 
 
-def look(number: int, *flushes: Flush, flushed: int | None = 0) -> Look:
+def look(number: int, *flushes: Flush, flushed: int | None = 0) -> PositionReading:
     """A look of a lab store, ``number`` half seconds after the start."""
     reported = {key: Position(1000 * number, "told") for key in KEYS if key != "checkpoint"}
     reported["flushed"] = Position(flushed) if flushed is not None else Position(None, why="nobody tells")
-    return Look(
+    return PositionReading(
         Positions(checkpoint={}, **reported), (), (), AT + 500 * number, True, True, units=10 * number, flushes=flushes
     )
 

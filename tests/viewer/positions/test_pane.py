@@ -53,10 +53,10 @@ def test_a_clean_store_has_everything_at_the_end(qapp, golden) -> None:
 async def looked_at(session) -> None:
     """One short look, until it came back."""
     emitted = []
-    link = session.tail.looked.connect(emitted.append)
-    session.tail.look()
+    link = session.tail.sampled.connect(emitted.append)
+    session.tail.take_reading()
     await until(lambda: emitted, "a look came back")
-    session.tail.looked.disconnect(link)
+    session.tail.sampled.disconnect(link)
     session.tail._timer.stop()
 
 
@@ -78,14 +78,14 @@ def test_a_store_that_grows_is_followed_over_time(qapp, golden, tmp_path, monkey
     file.write_bytes(content[: units[0]].ljust(len(content), b"\0"))
 
     async def drive(pane, session) -> None:
-        ends = [pane.model.look.positions.wrote.offset]
+        ends = [pane.model.reading.positions.wrote.offset]
         await looked_at(session)
         for cut in (units[1], units[2]):
             write_in_place(file, content[:cut])
             # A look that was under way already does not see it.
-            while pane.model.look.positions.wrote.offset == ends[-1]:
+            while pane.model.reading.positions.wrote.offset == ends[-1]:
                 await looked_at(session)
-            ends.append(pane.model.look.positions.wrote.offset)
+            ends.append(pane.model.reading.positions.wrote.offset)
         assert ends == sorted(set(ends))
         await settled(session.jobs)
         await looked_at(session)

@@ -9,7 +9,7 @@ from sample_position_looks import look
 from engine.replication.master import SlavePosition
 from viewer.look.broken import Broken
 from viewer.pane.position_facts import PositionRow
-from viewer.positions.positions_model import MOST_BROKEN, SLAVES_EVERY, PositionsModel, row_words, unknown_facts
+from viewer.positions.positions_model import MAX_BROKEN, SLAVES_INTERVAL_S, PositionsModel, row_words, unknown_facts
 from viewer.runtime.live_history import LiveHistory
 from viewer.widgets.table_state import TableState
 
@@ -19,11 +19,11 @@ HISTORY = LiveHistory()
 
 def test_only_one_look_is_awaited_at_a_time():
     model = PositionsModel()
-    assert (model.begin_look(), model.begin_look()) == (True, False)
-    model.end_look()
-    assert model.begin_look()
+    assert (model.begin_reading(), model.begin_reading()) == (True, False)
+    model.end_reading()
+    assert model.begin_reading()
     model.forget_store()
-    assert model.begin_look()
+    assert model.begin_reading()
 
 
 def test_a_store_at_rest_that_grows_is_looked_at_and_a_live_one_is_anyway():
@@ -42,7 +42,7 @@ def test_another_store_is_at_rest_and_nothing_is_known_of_it():
     model.take(look(1), HISTORY)
     model.take_slaves((SLAVE,))
     model.forget_store()
-    assert (model.look, model.rows, model.live, model.slaves) == (None, [], False, ())
+    assert (model.reading, model.rows, model.live, model.slaves) == (None, [], False, ())
     assert model.status() == ""
 
 
@@ -74,11 +74,11 @@ def test_who_follows_the_log_is_asked_once_a_second_and_not_of_a_lab():
     wrote = at_rest.positions.wrote.offset
     assert model.begin_slaves(replace(look(1), lab=True), 100.0) is None
     assert model.begin_slaves(at_rest, 100.0) == wrote
-    assert model.begin_slaves(at_rest, 100.0 + 2 * SLAVES_EVERY) is None, "the last answer has not come"
+    assert model.begin_slaves(at_rest, 100.0 + 2 * SLAVES_INTERVAL_S) is None, "the last answer has not come"
     model.take_slaves((SLAVE,))
     assert model.slaves == (SLAVE,)
-    assert model.begin_slaves(at_rest, 100.0 + SLAVES_EVERY / 2) is None
-    assert model.begin_slaves(at_rest, 100.0 + SLAVES_EVERY) == wrote
+    assert model.begin_slaves(at_rest, 100.0 + SLAVES_INTERVAL_S / 2) is None
+    assert model.begin_slaves(at_rest, 100.0 + SLAVES_INTERVAL_S) == wrote
 
 
 def test_positions_that_are_unknown_for_one_reason_are_one_line():
@@ -94,9 +94,9 @@ def test_what_is_missing_is_listed_and_nothing_is_called_complete_before_a_look(
     assert model.missing_facts(()) == []
     model.rows = [PositionRow("wrote", "wrote", "posLog2", 9, None, "", "", None)]
     assert [fact.value for fact in model.missing_facts(())] == ["The files show every position."]
-    broken = [Broken(n, n + 1, "missing") for n in range(MOST_BROKEN + 3)]
+    broken = [Broken(n, n + 1, "missing") for n in range(MAX_BROKEN + 3)]
     values = [fact.value for fact in model.missing_facts(broken)]
-    assert values == [*(broken_range.words for broken_range in broken[:MOST_BROKEN]), "and 3 more"]
+    assert values == [*(broken_range.words for broken_range in broken[:MAX_BROKEN]), "and 3 more"]
 
 
 def test_a_row_says_how_it_is_known():

@@ -7,7 +7,7 @@ from sample_position_looks import FILES, START, look
 
 from viewer.positions.recording import NoRecording, Recorder, read_recording
 from viewer.runtime.live_history import LiveHistory, fill
-from viewer.runtime.position_look import Flush, gaps_of
+from viewer.runtime.position_reading import Flush, gaps_of
 
 
 def test_a_recording_keeps_the_answers(tmp_path) -> None:

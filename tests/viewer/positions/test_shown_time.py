@@ -25,7 +25,7 @@ def time() -> ShownTime:
 
 
 def test_before_the_first_look_nothing_is_shown():
-    assert ShownTime().look() is None
+    assert ShownTime().reading() is None
     assert ShownTime().at_end
 
 
@@ -34,7 +34,7 @@ def test_the_newest_look_is_shown_until_it_is_paused(time: ShownTime):
     time.pause()
     time.history.add(look(120))
     assert (time.range().end, time.at_end, time.paused) == (LAST, False, True)
-    assert time.look().time_ms == START + 9900
+    assert time.reading().time_ms == START + 9900
     assert time.note().endswith("before live")
     time.pause()
     assert (time.range().end, time.at_end, time.paused) == (FIRST + 12, True, False)

@@ -60,7 +60,7 @@ def test_without_a_source_it_says_what_to_do(pane: RequestsPane) -> None:
     assert state.text.startswith("Nothing is recorded.")
     assert pane.hex.focusPolicy() == Qt.FocusPolicy.NoFocus, "nothing is there to go through"
     requested: list[bool] = []
-    pane.recordAsked.connect(lambda: requested.append(True))
+    pane.recordRequested.connect(lambda: requested.append(True))
     pane.record.click()
     assert requested
 
@@ -178,7 +178,7 @@ def test_frames_come_live_pause_and_are_exported(pane: RequestsPane, talk: list[
     watch.source_status.kind = "live"
     pane.show_frames(True)
     for frame in talk:
-        watch.came.emit(*watch.log.take([frame]))
+        watch.rowsChanged.emit(*watch.log.take([frame]))
     assert pane.table.total_rows() == len(pane.table.table.rows) == 22
     assert pane.status().startswith("0 requests a second · 22 frames")
     QTest.keyClick(pane.table, Qt.Key.Key_Space)
@@ -204,7 +204,7 @@ def test_a_live_filter_lets_rows_in_and_out_as_answers_come(pane: RequestsPane, 
     watch.source_status.kind = "live"
     pane.set_filter("answerCode = 17 or waits")
     for frame in talk:
-        watch.came.emit(*watch.log.take([frame]))
+        watch.rowsChanged.emit(*watch.log.take([frame]))
         assert pane.table.table.rows == watch.log.rows
     assert [row.exchange.answer_code for row in watch.log.rows] == [17]
 
@@ -224,7 +224,7 @@ def test_rows_that_come_stay_in_view_until_one_looks_up(pane: RequestsPane, talk
     assert watch is not None
     watch.source_status.kind = "live"
     for frame in talk:
-        watch.came.emit(*watch.log.take([frame]))
+        watch.rowsChanged.emit(*watch.log.take([frame]))
     assert pane.table.total_rows() == 12
     assert pane.chip.isVisible()
     QTest.keyClick(pane.table, Qt.Key.Key_Space)
@@ -243,7 +243,7 @@ def test_the_end_is_said_to_stay_in_view_only_while_it_does(pane: RequestsPane, 
     def more(times: int) -> None:
         for _ in range(times):
             for frame in talk:
-                watch.came.emit(*watch.log.take([frame]))
+                watch.rowsChanged.emit(*watch.log.take([frame]))
 
     def edge() -> str:
         state = pane.table.strip.state

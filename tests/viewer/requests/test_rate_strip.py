@@ -21,7 +21,7 @@ def test_seconds_stand_in_their_order_and_a_click_leads_there(shown) -> None:
     assert strip.words_under(QPointF(px(SIDE) + 1.5 * wide, 30)).endswith("no requests")
     assert strip.words_under(QPointF(px(SIDE) + 50.5 * wide, 30)) == ""
     chosen_times: list[object] = []
-    strip.chose.connect(chosen_times.append)
+    strip.chosen.connect(chosen_times.append)
     QTest.mouseClick(strip, _left_button(), pos=point.toPoint())
     assert chosen_times == [103_000]
 
@@ -30,7 +30,7 @@ def test_the_second_that_is_not_over_is_not_drawn_while_live(shown) -> None:
     strip = RateStrip()
     shown(strip, width=800)
     strip.show_seconds([Second(100, [1, 0, 0, 0]), Second(101, [9, 0, 0, 0])], live=True)
-    assert [second.at for second in strip._seconds] == [100]
+    assert [second.second for second in strip._seconds] == [100]
 
 
 def test_a_long_recording_leaves_its_gaps_out(shown) -> None:

@@ -36,7 +36,7 @@ def test_a_client_has_a_short_name_by_what_it_is(talk: list[FrameEvent]) -> None
     log.take(talk)
     (client,) = log.clients.values()
     assert (client.name, client.requests, client.not_ok, client.open) == ("C1", 12, 1, False)
-    assert client.talker.client_id == "10.0.0.1@7"
+    assert client.heartbeats.client_id == "10.0.0.1@7"
     log.take([FrameEvent(0, 99, OPENED, b"10.0.0.2:5 namesrv"), frame(Command(105, {"topic": "T"}), connection=99)])
     assert log.clients[99].name == "N1"
     log.take([frame(Command(310, {"a": "payers", "b": "T"}), connection=100)])
@@ -77,7 +77,7 @@ def test_seconds_tell_families_and_what_was_not_done() -> None:
             frame(Command(1, opaque=2, flag=ANSWER), WENT, 1_600),
         ]
     )
-    assert [(second.at, second.counts, second.not_ok) for second in log.seconds] == [
+    assert [(second.second, second.counts, second.not_ok) for second in log.seconds] == [
         (1, [1, 1, 0, 0], 1),
         (3, [0, 0, 1, 1], 0),
     ]
@@ -255,5 +255,5 @@ def test_frames_are_kept_within_the_same_bound(by_frame: bool, text: str) -> Non
         assert shown == log.rows
     assert log.dropped > 100
     assert log.bytes <= 60_000
-    stored = [row.exchange for row in log.stored_rows()] + [item.row.exchange for item in log._strays]
+    stored = [row.exchange for row in log.stored_rows()] + [item.row.exchange for item in log._orphans]
     assert log.bytes == sum(item.bytes + 1500 for item in stored)

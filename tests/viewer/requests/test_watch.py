@@ -111,7 +111,7 @@ def test_a_server_is_followed_piece_by_piece(watch: RequestWatch, talk: list[Fra
     watch.follow(feed)
     assert (watch.source_status.kind, feed.on) == ("live", [True])
     rows = []
-    watch.came.connect(lambda new, _changed: rows.extend(new))
+    watch.rowsChanged.connect(lambda new, _changed: rows.extend(new))
     for _ in range(10):
         watch._fetch()
     assert [row.name for row in rows] == [row.name for row in watch.log.rows]

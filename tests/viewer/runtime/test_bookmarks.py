@@ -24,7 +24,7 @@ def marks(monkeypatch: pytest.MonkeyPatch, themed_app: object) -> Bookmarks:
 
 def test_a_place_has_one_bookmark(marks: Bookmarks) -> None:
     counts: list[int] = []
-    marks.saveAsked.connect(lambda saved: counts.append(len(saved.marks)))
+    marks.saveRequested.connect(lambda saved: counts.append(len(saved.marks)))
     marks.put(HERE)
     marks.put(THERE)
     marks.put(Bookmark("log:1310900", "renamed", made=99))

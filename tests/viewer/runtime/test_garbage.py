@@ -69,15 +69,15 @@ def test_what_was_set_aside_and_thrown_away_is_collected_when_nobody_is_at_the_p
     set_aside()
     del holder
     take_back_later()
-    garbage.left(Qt.ApplicationState.ApplicationActive)
+    garbage.on_state_changed(Qt.ApplicationState.ApplicationActive)
     gc.collect()
     assert ThreadWitness.ended == []
-    garbage.left(Qt.ApplicationState.ApplicationInactive)
+    garbage.on_state_changed(Qt.ApplicationState.ApplicationInactive)
     assert garbage._away.isActive()
-    garbage.left(Qt.ApplicationState.ApplicationActive)
+    garbage.on_state_changed(Qt.ApplicationState.ApplicationActive)
     assert not garbage._away.isActive(), "another window of the program came to the front"
     assert ThreadWitness.ended == []
-    garbage.left(Qt.ApplicationState.ApplicationInactive)
+    garbage.on_state_changed(Qt.ApplicationState.ApplicationInactive)
     garbage._away.timeout.emit()
     assert ThreadWitness.ended == [threading.current_thread()]
     assert not LoopGarbage.due

@@ -96,7 +96,7 @@ def test_it_looks_on_its_own_and_is_found_by_the_directory(qapp: object, client:
 def test_puts_are_kept_with_their_answers(qapp: object, client: FakeEngine, tmp_path: Path) -> None:
     async def walk(lab: LabSession) -> None:
         emitted: list[object] = []
-        lab.answered.connect(emitted.append)
+        lab.putDone.connect(emitted.append)
         done = await lab.put(PutForm("T", "1", body="x"))
         assert emitted == [done]
         assert done is not None

@@ -11,7 +11,7 @@ from sample_position_looks import FILES, START, look
 from viewer.look import assets
 from viewer.pane.live_plots import Range, rate_frame
 from viewer.runtime.live_history import DISPATCH_ALARM, LiveHistory, checkpoint_age, fill
-from viewer.runtime.position_look import KEYS, Flush, Look, Service, gaps_of
+from viewer.runtime.position_reading import KEYS, Flush, PositionReading, Service, gaps_of
 
 
 def names(history: LiveHistory) -> list[str]:
@@ -55,7 +55,7 @@ def test_rates_and_the_way_back() -> None:
 
 
 def test_puts_of_a_lab_are_what_was_answered_as_stored() -> None:
-    def told(number: int) -> Look:
+    def told(number: int) -> PositionReading:
         return look(number, statuses={"PUT_OK": 20 * number, "FLUSH_DISK_TIMEOUT": number, "OS_PAGE_CACHE_BUSY": 7})
 
     history = fill(LiveHistory(), [told(n) for n in range(1, 30)])

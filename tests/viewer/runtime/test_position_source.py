@@ -9,7 +9,7 @@ from engine.inspection.positions import Position, Positions
 from engine.lab.samples import PositionSample
 from engine.store.latency import Histogram
 from engine.store.positions import Positions as Told
-from viewer.runtime.position_look import Look
+from viewer.runtime.position_reading import PositionReading
 from viewer.runtime.position_source import _places, positions_of_sample
 
 NONE = Histogram()
@@ -65,7 +65,7 @@ def test_no_field_of_the_checkpoint_runs_ahead_of_what_it_follows() -> None:
 
 def test_queues_that_are_looked_at_for_the_first_time_are_no_growth() -> None:
     """Of many queues each look takes some: a store at rest was called growing for half a minute after it was opened."""
-    observed = Look(files(900), (), (), 0, False, units=64)
+    observed = PositionReading(files(900), (), (), 0, False, units=64)
     other = replace(observed, units=128)
     assert _places(observed, all_queues=False) == _places(other, all_queues=False)
     assert _places(observed, all_queues=True) != _places(other, all_queues=True)

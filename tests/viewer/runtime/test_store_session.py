@@ -32,7 +32,7 @@ def test_a_choice_is_told_once(qapp, small_store, tmp_path):
 def test_findings_are_counted_and_say_what_is_harmed(qapp, small_store, tmp_path):
     async def drive(_pane, session):
         assert not session.harmed
-        session.set_findings([catalogue.CL03.found("Wrong"), catalogue.CL10.found("Blank")], complete=True)
+        session.set_findings([catalogue.CL03.finding("Wrong"), catalogue.CL10.finding("Blank")], complete=True)
         assert session.counts() == {"error": 1, "warn": 0, "note": 1, "chat": 0}
         assert (session.findings_complete, session.harmed) == (True, True)
         session.set_findings([], complete=False)

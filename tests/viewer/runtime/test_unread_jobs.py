@@ -96,7 +96,7 @@ def test_a_job_tells_what_it_could_not_read(name: str, how: str, orders: Path, t
 
 def test_the_window_hears_of_it_before_the_result(run: Any, tmp_path: Path) -> None:
     jobs, emitted = Jobs(), []
-    jobs.unread.connect(emitted.append)
+    jobs.unreadReported.connect(emitted.append)
     missing = str(tmp_path / "commitlog" / "00000000000000000000")
 
     async def work() -> None:

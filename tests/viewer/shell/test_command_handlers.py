@@ -23,9 +23,9 @@ from viewer.shell.command_handlers import (
     focus_filter,
     follow_end,
     in_findings,
-    look_again,
     next_pane,
     quit_all,
+    refresh_view,
     set_contrast,
     set_language,
     set_motion,
@@ -108,11 +108,11 @@ def test_a_command_of_the_findings_is_answered_there_from_anywhere(fake_window: 
 
 
 def test_looking_again_asks_the_store_and_the_view_in_front(fake_window: Any) -> None:
-    look_again(fake_window)
+    refresh_view(fake_window)
     assert fake_window.asked == []
     fake_window.session = SimpleNamespace(look=lambda *, anyway: fake_window.asked.append(anyway))
     fake_window.answers["view.refresh"] = lambda: fake_window.asked.append("refreshed")
-    look_again(fake_window)
+    refresh_view(fake_window)
     assert fake_window.asked == [True, "refreshed"], "also where nothing seems to have changed"
 
 

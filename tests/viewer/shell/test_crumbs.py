@@ -58,7 +58,7 @@ def test_typing_narrows_down_and_enter_takes(drop, qtbot):
 
 
 def test_what_is_left_out_is_said(drop, monkeypatch):
-    monkeypatch.setattr(crumb_drop, "MOST", 10)
+    monkeypatch.setattr(crumb_drop, "MAX_SIBLINGS", 10)
     drop._narrow("")
     assert drop.list.count() == 11
     assert drop.list.item(10).text().startswith("20 more")

@@ -24,8 +24,8 @@ def test_the_page_asks_for_another_store_or_the_same(qtbot):
     page = ErrorPage("/x", "/x: expected a store, found 3 other entries", hints_for("folder"))
     qtbot.addWidget(page)
     texts = []
-    page.openAsked.connect(lambda: texts.append("open"))
-    page.againAsked.connect(lambda: texts.append("again"))
+    page.openRequested.connect(lambda: texts.append("open"))
+    page.againRequested.connect(lambda: texts.append("again"))
     for name in ("error.open", "error.again"):
         page.findChild(QPushButton, name).click()
     assert texts == ["open", "again"]

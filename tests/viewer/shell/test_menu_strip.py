@@ -29,7 +29,7 @@ def test_stores_that_were_opened_are_offered(strip):
     assert [action.isEnabled() for action in strip._recent.actions()] == [False]
     strip._recent_stores = lambda: [RecentStore("/s/a&b", "a&b", 0)]
     emitted = []
-    strip.storeAsked.connect(emitted.append)
+    strip.storeRequested.connect(emitted.append)
     strip._fill_recent()
     (action,) = strip._recent.actions()
     action.trigger()

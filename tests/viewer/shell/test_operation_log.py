@@ -29,8 +29,8 @@ def test_commands_are_noted_with_their_command_line(qtbot) -> None:
     log.note(
         "filter.apply", "Apply", {"filter": "size > 3", "empty": ""}, "storescope units '/a store' --where 'size > 3'"
     )
-    log.went("Topic/0/1", "Go to")
-    log.went("  ", "Go to")
+    log.note_go_to("Topic/0/1", "Go to")
+    log.note_go_to("  ", "Go to")
     assert [finding.id for finding in log.list] == ["check.run", "view.queues", "zoom.in", "filter.apply", "go.to"]
     assert log.script().splitlines() == [
         "storescope check '/a store'",
@@ -44,14 +44,14 @@ def test_commands_are_noted_with_their_command_line(qtbot) -> None:
 def test_without_a_store_there_is_no_command_line_and_the_log_is_bounded(qtbot, monkeypatch) -> None:
     log = Operations(lambda _words: "")
     reports = []
-    log.noted.connect(lambda: reports.append(1))
-    for number in range(operations.LONGEST + 5):
+    log.operationAdded.connect(lambda: reports.append(1))
+    for number in range(operations.MAX_OPERATIONS + 5):
         log.note("zoom.in", str(number), {}, "")
-    assert len(log.list) == operations.LONGEST
+    assert len(log.list) == operations.MAX_OPERATIONS
     assert log.script() == ""
     log.clear()
     assert not log.list
-    assert len(reports) == operations.LONGEST + 6
+    assert len(reports) == operations.MAX_OPERATIONS + 6
 
 
 NO_VIEW = {

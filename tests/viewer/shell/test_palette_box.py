@@ -4,7 +4,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QWidget
 
-from viewer.shell.palette_box import MOST, Entry, PaletteBox
+from viewer.shell.palette_box import MAX_LINES, Entry, PaletteBox
 
 
 @pytest.fixture
@@ -24,10 +24,10 @@ def box(qtbot):
 
 
 def test_every_line_can_be_reached_with_the_arrows(box, qtbot):
-    assert box.count.text() == f"{MOST} of 30"
+    assert box.count.text() == f"{MAX_LINES} of 30"
     for _ in range(20):
         qtbot.keyClick(box.field, Qt.Key.Key_Down)
-    assert (box.list.current, box.list.top) == (20, 20 - MOST + 1)
+    assert (box.list.current, box.list.top) == (20, 20 - MAX_LINES + 1)
     assert box.list.accessibleName().startswith("Command 20")
     qtbot.keyClick(box.field, Qt.Key.Key_Return)
     assert box.parentWidget().heard == [20]
@@ -35,7 +35,7 @@ def test_every_line_can_be_reached_with_the_arrows(box, qtbot):
 
 def test_up_from_the_first_goes_to_the_last(box, qtbot):
     qtbot.keyClick(box.field, Qt.Key.Key_Up)
-    assert (box.list.current, box.list.top) == (29, 30 - MOST)
+    assert (box.list.current, box.list.top) == (29, 30 - MAX_LINES)
     box.field.setText("command 7")
     assert (box.list.current, box.list.top) == (0, 0)
     assert len(box.list._boxes()) == 2

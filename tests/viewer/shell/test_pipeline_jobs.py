@@ -23,7 +23,7 @@ from viewer.shell.pipeline_jobs import PipelineRoom
 class FakeJobRuns(QObject):
     """Jobs that stand as a test says."""
 
-    listed = Signal()
+    jobsChanged = Signal()  # noqa: N815  Qt spells signals so
     jobChanged = Signal(object)  # noqa: N815  Qt spells signals so
     ended = Signal(object)
 
@@ -40,7 +40,7 @@ class FakeJobRuns(QObject):
     def start(self, name: str) -> JobState:
         state = JobState(len(self.jobs) + 1, JobRequest(name, ("/data/store",)), 1_795_248_000.0, 100.0)
         self.jobs = [state, *self.jobs]
-        self.listed.emit()
+        self.jobsChanged.emit()
         return state
 
     def over(self, job: JobState, code: int = 0) -> None:
@@ -105,7 +105,7 @@ def test_a_job_is_listed_among_the_work_under_way_until_it_ends(
     room: PipelineRoom, runs: FakeJobRuns, fake_window: Window
 ) -> None:
     job = runs.start("verify")
-    runs.listed.emit()
+    runs.jobsChanged.emit()
     (shown,) = fake_window.jobs.list
     assert (shown.title, shown.part) == ("verify", None)
     assert shown.stays, "another store leaves it alone"
@@ -125,7 +125,7 @@ def test_a_job_is_listed_among_the_work_under_way_until_it_ends(
 def test_a_job_that_had_ended_before_is_not_listed(room: PipelineRoom, runs: FakeJobRuns, fake_window: Window) -> None:
     job = runs.start("verify")
     runs.over(job)
-    runs.listed.emit()
+    runs.jobsChanged.emit()
     assert fake_window.jobs.list == []
     runs.jobChanged.emit(job)
     runs.over(job)
@@ -176,8 +176,8 @@ def test_a_view_shows_these_jobs_and_what_it_asks_for_opens(
     room: PipelineRoom, runs: FakeJobRuns, fake_window: Window, beside: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Pane(QObject):
-        besideAsked = Signal(str, str)  # noqa: N815
-        compareAsked = Signal(str)  # noqa: N815
+        besideRequested = Signal(str, str)  # noqa: N815
+        compareRequested = Signal(str)  # noqa: N815
         commandsChanged = Signal()  # noqa: N815
         shown: Any = None
 
@@ -190,13 +190,13 @@ def test_a_view_shows_these_jobs_and_what_it_asks_for_opens(
     pane: Any = Pane()
     room.wire(pane)
     assert pane.shown is runs
-    pane.besideAsked.emit("", "log:5")
+    pane.besideRequested.emit("", "log:5")
     assert opened == [], "without a store there is nothing that could be meant"
     fake_window.session = SimpleNamespace(path=Path("/data/store"))
-    pane.besideAsked.emit("", "log:5")
-    pane.besideAsked.emit("/data/built", "queue")
+    pane.besideRequested.emit("", "log:5")
+    pane.besideRequested.emit("/data/built", "queue")
     assert opened == [(Path("/data/store"), "log:5"), (Path("/data/built"), "queue")]
-    pane.compareAsked.emit("/data/built")
+    pane.compareRequested.emit("/data/built")
     assert beside == [Path("/data/built")]
     pane.commandsChanged.emit()
     assert fake_window.enabled == 1

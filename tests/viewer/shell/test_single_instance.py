@@ -68,7 +68,7 @@ def test_settings_elsewhere_are_another_address(short_runtime_folder: Path) -> N
 def test_the_window_that_runs_hears_it(run: Run, short_runtime_folder: Path) -> None:
     bell = SecondStartListener(short_runtime_folder / "settings")
     emitted: list[SecondStart] = []
-    bell.rung.connect(emitted.append)
+    bell.startReceived.connect(emitted.append)
     start = SecondStart(Path("/data/store"), "log:5")
     assert bell.listening
     assert run(asyncio.to_thread(called, short_runtime_folder / "settings", start))
@@ -110,7 +110,7 @@ def test_whoever_takes_the_call_and_says_nothing_keeps_no_start_waiting(short_ru
 def test_a_caller_who_says_something_else_is_cut_off(run: Run, short_runtime_folder: Path) -> None:
     bell = SecondStartListener(short_runtime_folder)
     emitted: list[SecondStart] = []
-    bell.rung.connect(emitted.append)
+    bell.startReceived.connect(emitted.append)
 
     def call() -> bytes:
         with socket.socket(socket.AF_UNIX) as caller:

@@ -12,7 +12,7 @@ def test_findings_are_counted_and_marked_on_the_rail(run, window, golden):
     run(window.settled())
     marks = []
     window.rail.set_mark = lambda kind, mark: marks.append((kind, mark))
-    window.session.set_findings([catalogue.CL03.found("Wrong"), catalogue.CK01.found("Zero")], complete=True)
+    window.session.set_findings([catalogue.CL03.finding("Wrong"), catalogue.CK01.finding("Zero")], complete=True)
     assert marks[-1] == ("findings", "error")
     window.session.set_findings([], complete=True)
     assert marks[-1] == ("findings", "")

@@ -153,7 +153,7 @@ def test_try_again_on_the_error_page_takes_the_same_configuration(
         assert not await window.open(store, None, conf())
         shutil.copytree(golden("broker-crash"), store)
         page: Any = window.findChild(object, "error.page")
-        page.againAsked.emit()
+        page.againRequested.emit()
         await settled(window)
         assert window.session is not None
         assert window.session.config == conf()

@@ -72,7 +72,7 @@ def test_no_view_calls_it_sound(run: Any, window: MainWindow, holed: Path) -> No
             "Lost already: 1,200 messages · by the next start of RocketMQ 5.3.3: nothing more · "
         )
         assert "it does not read here" in findings.detail._why.text()
-        findings.incident._fold.click()
+        findings.incident._fold_button.click()
         assert findings.incident.folded
         assert "the start of RocketMQ 5.3.3 loses nothing more" in [
             chip.accessibleName() for chip in findings.findChildren(Chip)
@@ -92,10 +92,10 @@ def test_the_incident_stays_in_log_and_findings_as_it_was_left(run: Any, window:
         findings = window.panes["findings"].incident
         assert log.folded, "a line in the log, where nobody has opened it"
         assert not log.isHidden()
-        log._fold.click()
-        log._list.click()
+        log._fold_button.click()
+        log._table_button.click()
         assert not findings.folded
-        assert findings._list.isChecked()
+        assert findings._table_button.isChecked()
         rows = log.table.source.rows
         assert (rows[-1].messages, rows[-1].queues) == (1_200, 14)
         assert {row.topic: row.messages for row in rows if row.queue_id is None}["OrderEvents"] == 688
@@ -106,7 +106,7 @@ def test_the_incident_stays_in_log_and_findings_as_it_was_left(run: Any, window:
             await asyncio.sleep(0.02)
         window.show_view("findings")
         assert log._below.isVisibleTo(window.panes["log"]), "the store is opened as it was left"
-        findings._fold.click()
+        findings._fold_button.click()
         assert log.folded
         window.rebuild()
         window.show_view("log")

@@ -66,7 +66,7 @@ def test_an_account_of_a_running_count_is_shown_at_once(account: Space):
     model = SpaceModel()
     model.open(has_store=True)
     model.begin_count()
-    model.take_account(replace(account, how="queues"))
+    model.take_account(replace(account, method="queues"))
     assert model.running
     assert not model.is_busy()
     assert model.table_state() is None
@@ -84,10 +84,10 @@ def test_a_stopped_count_says_so_and_can_go_on(account: Space):
     assert model.table_state() is None
     assert model.begin_count()
     assert model.table_state().kind == "loading"
-    model.end_count(replace(account, how="cut"))
+    model.end_count(replace(account, method="cut"))
     assert model.count_state().kind == "cut"
     model.begin_count()
-    model.end_count(replace(account, how="unread"))
+    model.end_count(replace(account, method="unread"))
     assert model.count_state() is None
     assert "as far as it can be read" in model.status(is_complete=False)
     model.begin_count()

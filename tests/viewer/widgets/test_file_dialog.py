@@ -7,7 +7,7 @@ from PySide6.QtGui import QIcon, QImage
 from PySide6.QtWidgets import QApplication, QComboBox, QFileDialog, QToolButton
 
 from viewer.look.theme import C, theme
-from viewer.widgets.file_dialog import dress_file_dialog
+from viewer.widgets.file_dialog import theme_file_dialog
 
 
 def _lightest(image: QImage) -> int:
@@ -20,7 +20,7 @@ def test_its_arrows_can_be_seen_in_the_dark(themed_app: QApplication, qtbot) -> 
     dialog = QFileDialog()
     qtbot.addWidget(dialog)
     dialog.setOption(QFileDialog.Option.DontUseNativeDialog)
-    dress_file_dialog(dialog)
+    theme_file_dialog(dialog)
     for name in ("backButton", "forwardButton", "toParentButton"):
         icon = dialog.findChild(QToolButton, name).icon()
         assert _lightest(icon.pixmap(QSize(16, 16)).toImage()) == C("text2").lightness()
@@ -32,8 +32,8 @@ def test_its_choices_have_an_arrow_of_their_size(themed_app: QApplication, qtbot
     dialog = QFileDialog()
     qtbot.addWidget(dialog)
     dialog.setOption(QFileDialog.Option.DontUseNativeDialog)
-    dress_file_dialog(dialog)
-    dress_file_dialog(dialog)
+    theme_file_dialog(dialog)
+    theme_file_dialog(dialog)
     choice = dialog.findChild(QComboBox, "fileTypeCombo")
     (arrow,) = [child for child in choice.children() if type(child).__name__ == "_Chevron"]
     dialog.show()

@@ -10,7 +10,7 @@ from viewer.widgets.find_line import FindLine
 def line(qtbot):
     find_line = FindLine(used=lambda: ["older", "oldest"])
     find_line.heard = []
-    find_line.wanted.connect(find_line.heard.append)
+    find_line.hitRequested.connect(find_line.heard.append)
     find_line.closed.connect(lambda: find_line.heard.append("closed"))
     qtbot.addWidget(find_line)
     find_line.resize(1200, 40)

@@ -13,7 +13,7 @@ from viewer.look.theme import theme
 from viewer.positions.pane import renew_rows
 from viewer.widgets.columns import RecordKind, RowLook, number_column, text_column
 from viewer.widgets.record_view import RecordView
-from viewer.widgets.row_table import WHOLE, CellGlow
+from viewer.widgets.row_table import WHOLE_ROW, CellGlow
 
 KIND = RecordKind(
     "row",
@@ -116,7 +116,7 @@ def test_with_less_motion_it_does_not_fade(lit, monkeypatch) -> None:
     monkeypatch.setattr(theme, "motion", False)
     glow.add("row")
     clock.now += 0.9
-    assert glow.of("row", 1) == ((WHOLE, 1.0),)
+    assert glow.of("row", 1) == ((WHOLE_ROW, 1.0),)
     clock.now += 0.2
     assert glow.of("row", 1) == ()
 

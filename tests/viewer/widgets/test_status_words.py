@@ -9,5 +9,5 @@ def test_a_view_behind_says_nothing(window: MainWindow) -> None:
     window.show_view("log")
     window.say("")
     queues = window.pane("queue")
-    queues.statusGrew.emit("A/0 · 10 entries")
+    queues.statusUpdated.emit("A/0 · 10 entries")
     assert window.status.message.text() == ""

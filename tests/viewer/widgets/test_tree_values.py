@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from viewer.widgets.tree_values import DEEPEST, Change, changes, value_text, values
+from viewer.widgets.tree_values import MAX_DEPTH, Change, changes, value_text, values
 
 
 def test_every_leaf_has_its_path() -> None:
@@ -19,7 +19,7 @@ def test_a_tree_without_a_bottom_ends() -> None:
     tree: dict[str, object] = {}
     tree["inner"] = tree
     (only,) = values(tree)
-    assert only.path.count("inner") == DEEPEST
+    assert only.path.count("inner") == MAX_DEPTH
 
 
 def test_what_differs_in_the_order_of_the_first_then_what_only_the_second_has() -> None:

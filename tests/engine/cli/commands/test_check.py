@@ -10,7 +10,7 @@ from engine.rules.masking import Masking
 
 
 def test_a_masked_command_hides_the_folders() -> None:
-    record = RULES["CQ10"].found("65 units").of_store("/home/me/store").record()
+    record = RULES["CQ10"].finding("65 units").of_store("/home/me/store").record()
     assert "/home/me/store" in record["command"]
     assert record["command"] != Masking(hosts=True).record(record)["command"]
     assert "/home/me" not in str(Masking(hosts=True).record(record))

@@ -101,7 +101,7 @@ def test_an_existing_store_is_confirmed_with_figures(store_path, capsys):
     assert put_one(store_path, *conf_of(store_path)) == 2
     err = capsys.readouterr().err
     assert "its log ends at 95" in err
-    assert "Then 1 message of 1 topic is put behind it, 3 bytes of bodies." in err
+    assert "Then 1 message of 1 topic is appended, 3 bytes of bodies." in err
     assert golden_stores.changes(files_before, golden_stores.fingerprint(store_path)) == []
     assert put_one(store_path, "--yes", *conf_of(store_path)) == 0
     assert [(row["physicalOffset"], row["queueOffset"]) for row in records(capsys)] == [(95, 1)]
@@ -208,7 +208,7 @@ def put_plan_store(tmp_path, capsys):
 def test_the_configuration_file_comes_before_the_plans(tmp_path):
     plan = {"config": {"mappedFileSizeCommitLog": 8192, "mappedFileSizeConsumeQueue": 400}, "messages": []}
     read = read_plan(str(write_plan(tmp_path / "p", plan)))
-    config = read.over(from_mapping({"mappedFileSizeCommitLog": 65_536})[0])
+    config = read.with_settings(from_mapping({"mappedFileSizeCommitLog": 65_536})[0])
     assert (config.mapped_file_size_commit_log, config.mapped_file_size_consume_queue) == (65_536, 400)
 
 
@@ -223,29 +223,29 @@ def test_the_configuration_file_comes_before_the_plans(tmp_path):
         ({"messages": [{"topic": "T", "bornHost": "here"}]}, "bornHost: expected ip:port"),
         ({"messages": [{"topic": "T", "properties": {"a": {}}}]}, "properties: a"),
         ({"messages": [{"topic": "T", "properties": {"a": "\x02"}}]}, "0x02"),
-        ({"count": 3}, "random messages are not made here"),
+        ({"count": 3}, "random messages are not supported"),
         ({"topics": [{"name": "T", "type": "Odd"}]}, "SimpleCQ or BatchCQ"),
         ({"config": {"mappedFileSizeCommitLog": "big"}}, "mappedFileSizeCommitLog"),
     ],
 )
 def test_an_invalid_plan_is_refused_with_the_field_name(tmp_path, plan, wrong):
     with pytest.raises(UsageError, match=re.escape(wrong)):
-        read_plan(str(write_plan(tmp_path / "p", plan))).over(None)
+        read_plan(str(write_plan(tmp_path / "p", plan))).with_settings(None)
 
 
 def test_a_plan_with_missing_fields_is_refused(tmp_path):
     plan = {"messages": [], "crashAfter": 3, "colour": 1, "seed": 4, "config": {"noSuchKey": 1}}
     remarks = " ".join(read_plan(str(write_plan(tmp_path / "p", plan))).remarks)
     assert "noSuchKey" in remarks
-    assert "left out of the plan: crashAfter" in remarks
-    assert "not known in a plan: colour" in remarks
+    assert "ignored in the plan: crashAfter" in remarks
+    assert "unknown in a plan: colour" in remarks
 
 
 def test_a_batch_topic_of_a_plan_is_declared(tmp_path, capsys):
     plan = {"config": SIZES, "topics": [{"name": "B", "queues": 2, "type": "BatchCQ"}], "messages": []}
     assert main(["put", str(tmp_path / "store"), "--plan", str(write_plan(tmp_path / "p", plan))]) == 0
     assert capsys.readouterr().err == ""
-    with MessageStore(tmp_path / "store", read_plan(str(tmp_path / "p")).over(None)) as store:
+    with MessageStore(tmp_path / "store", read_plan(str(tmp_path / "p")).with_settings(None)) as store:
         assert store.tables.is_batch_topic("B")
 
 

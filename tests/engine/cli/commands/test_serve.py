@@ -108,7 +108,7 @@ def test_serving_beyond_this_machine_requires_accounts(tmp_path: Path) -> None:
     acl.write_text(ACCOUNTS)
     code, words = run_serve("serve", str(store), "--listen", "192.0.2.1", "--port", "0", *FREE[2:], "--acl", str(acl))
     assert code == 3
-    assert f"listening on 192.0.2.1: who signs as an account of {acl} may do what it allows" in words
+    assert f"listening on 192.0.2.1: clients that sign with an account of {acl} may do what the account allows" in words
     assert "cannot listen on 192.0.2.1" in words
 
 

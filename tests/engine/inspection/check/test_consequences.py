@@ -374,8 +374,8 @@ def test_queue_entries_after_the_end_are_one_lost_tail(tmp_path, lost_count):
 
 
 def test_an_entry_that_leads_to_torn_properties_follows_from_them():
-    of_unit = catalogue.CQ09.found("tags", None, 1, {"expected": {"physicalOffset": 640}})
-    of_other = catalogue.CQ09.found("tags", None, 1, {"expected": {"physicalOffset": 700}})
-    key = catalogue.IX06.found("key", None, 1, {"found": {"phyOffset": 640}})
+    of_unit = catalogue.CQ09.finding("tags", None, 1, {"expected": {"physicalOffset": 640}})
+    of_other = catalogue.CQ09.finding("tags", None, 1, {"expected": {"physicalOffset": 700}})
+    key = catalogue.IX06.finding("key", None, 1, {"found": {"phyOffset": 640}})
     reported = list(of_torn_units([of_unit, of_other, key], {640}))
     assert [item.caused_by for item in reported] == ["CL04", None, "CL04"]

@@ -188,7 +188,7 @@ def test_what_happened_names_a_place(tmp_path, rule):
 def test_a_file_in_this_folder_is_not_named_in_the_root_folder():
     """``--config broker.conf`` was reported as "/broker.conf"."""
     for file, place in (("broker.conf", "broker.conf"), ("/s/conf/broker.conf", "conf/broker.conf"), ("/b", "/b")):
-        finding = CF05.found("The sizes do not fit", file, None, {}, "warn")
+        finding = CF05.finding("The sizes do not fit", file, None, {}, "warn")
         assert what_happened([finding], crashed=False).endswith(f", in {place} (CF05).")
 
 

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.golden
     ("name", "folder"), [("rocks-5.5.1", "consumequeue"), ("rocks-separate-5.5.1", "consumequeue_rocksdb")]
 )
 def test_a_step_that_builds_queue_files_becomes_one_that_a_broker_carries_out(golden, name, folder):
-    found = [RULES[rule].found("x") for rule in ("CQ03", "IX06", "CL03")]
+    found = [RULES[rule].finding("x") for rule in ("CQ03", "IX06", "CL03")]
     with open_store(golden(name)) as store:
         queue, index, log = for_rocksdb(store, found)
     assert queue.command == f"mv {{store}}/{folder} {{store}}.{folder}.old && touch {{store}}/abort"
@@ -25,6 +25,6 @@ def test_a_step_that_builds_queue_files_becomes_one_that_a_broker_carries_out(go
 
 
 def test_steps_of_a_store_with_queue_files_stay(golden):
-    found = RULES["CQ03"].found("x")
+    found = RULES["CQ03"].finding("x")
     with open_store(golden("clean-5.5.1")) as store:
         assert list(for_rocksdb(store, [found])) == [found]

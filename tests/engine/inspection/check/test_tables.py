@@ -152,7 +152,7 @@ def test_a_group_that_never_consumed_what_it_sent_back_lost_no_offset(store):
         findings = [finding for finding in check(opened) if isinstance(finding, Finding) and finding.id == "CF03"]
     assert [item.severity for item in findings] == ["chat", "chat"]
     assert findings[1].message == (
-        "Group pricing has no offset in %RETRY%pricing: what that holds it has not consumed yet (messages: 59)"
+        "Group pricing has no offset in %RETRY%pricing: the messages there are not consumed yet (59)"
     )
 
 

@@ -168,7 +168,7 @@ def test_a_stopped_walk_reports_the_uncounted_bytes(tmp_path):
     _, root = _written_store(tmp_path)
     with open_store(root) as store:
         space = space_of(store, cancelled=lambda: True)
-    assert space.how == "cut"
+    assert space.method == "cut"
     assert space.equal
     assert sum(row.bytes for row in space.rows if row.part == "notLookedAt") > 0
 
@@ -180,7 +180,7 @@ def test_a_file_that_cannot_be_read_does_not_stop_the_walk(tmp_path):
         second_file = store.log.files[1].path
     with read_through(FailingDisk(second_file, "open", 0, "EACCES")), open_store(root) as store:
         space = space_of(store)
-    assert space.how == "unread"
+    assert space.method == "unread"
     assert space.equal
     assert sum(row.bytes for row in space.rows if row.part == "notLookedAt") > 0
 
@@ -199,7 +199,7 @@ def test_the_quick_account_has_the_topics_of_the_queues(tmp_path):
     sample, root = _written_store(tmp_path)
     with open_store(root) as store:
         space = quick_space(store)
-    assert space.how == "queues"
+    assert space.method == "queues"
     assert space.equal
     for topic in ("Orders", "Paid"):
         total = sum(row.bytes for row in space.rows if row.kind == "commitlog" and row.topic == topic)

@@ -101,5 +101,5 @@ def test_a_stopped_count_continues_where_it_was(several, tmp_path, walked) -> No
     request = iter([False] * 2 + [True] * 1000)
     with open_store(several) as store:
         cut = space_of(store, cancelled=lambda: next(request), cache=tmp_path / "cache")
-    assert cut.how == "cut"
+    assert cut.method == "cut"
     assert count(several, tmp_path / "cache") == count(several, None)

@@ -119,7 +119,7 @@ def test_damage_before_other_files_is_no_reason_to_delete_them(tmp_path: Path) -
     log.flush()
     path = tmp_path / "timerlog" / f"{FILE:020d}"
     path.write_bytes(b"\0\0\0\7" + path.read_bytes()[4:])
-    with pytest.raises(StoreError, match=r"a unit's length says 7, expected 52; files follow"):
+    with pytest.raises(StoreError, match=r"a unit's length is 7, expected 52; files follow"):
         list(log_in(tmp_path).walk(0))
 
 

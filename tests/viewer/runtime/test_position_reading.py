@@ -7,7 +7,7 @@ from dataclasses import replace
 from sample_position_looks import look
 
 from engine.inspection.positions import Position
-from viewer.runtime.position_look import KEYS, Gaps, gaps_of, known_flushed
+from viewer.runtime.position_reading import KEYS, Gaps, gaps_of, known_flushed
 
 
 def test_gaps_are_the_distances_of_positions_and_never_below_zero():

@@ -1,6 +1,7 @@
-"""One sample of a store's positions, from files or from a store of the lab; no Qt.
+"""One reading of a store's positions, from its files or from the engine of a lab store. No Qt.
 
-What nobody can tell has no value and a reason, never a guess. Offsets are bytes of the log, times are ms since 1970.
+An unknown position has no value but a reason; nothing is guessed. Offsets are bytes of the log, times are ms since
+1970.
 """
 
 from __future__ import annotations
@@ -30,19 +31,19 @@ class Flush:
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """A service of the engine: whether it is paused, and what waits for it (bytes, None where nobody counts)."""
+    """A service of the engine: is it paused, and how many bytes wait for it (None: not counted)."""
 
     paused: bool
     waiting: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """One sample of the positions of a store:
+class PositionReading:
+    """The positions of a store at one time.
 
-    positions, the files as (start, end, name), and (store time ms, offset) of file heads and of the end. ``live``
-    where somebody writes: a broker holds the lock, or it is a store of the lab. ``units`` counts messages, from any
-    start; ``pool`` says whether bytes wait in a transient pool (None: nobody can tell).
+    ``files`` are (start, end, name); ``heads`` are (store time in ms, offset) of the file heads and of the end.
+    ``live`` is True if a broker holds the lock, or if it is a store of the lab. ``units`` counts messages from an
+    arbitrary start.
     """
 
     positions: Positions
@@ -59,24 +60,24 @@ class Look:
 
     @property
     def puts(self) -> int | None:
-        """Messages put so far, from any start: as the engine of a lab store answered, else what was dispatched."""
+        """Messages put so far, from an arbitrary start: the lab engine's count, else the dispatched ones."""
         if self.lab and self.statuses:
             return sum(self.statuses.get(status, 0) for status in STORED)
         return self.units
 
     def offset(self, key: str) -> int | None:
-        """The offset of one of :data:`KEYS`."""
+        """Return the offset of one of :data:`KEYS`."""
         return self.position(key).offset
 
     def position(self, key: str) -> Position:
-        """Return one of :data:`KEYS`, with how it is known or why it is not."""
+        """Return one of :data:`KEYS` with its source, or with the reason why it is unknown."""
         if key != "checkpoint":
             position: Position = getattr(self.positions, key)
             return position
         return self.positions.checkpoint.get("physicMsgTimestamp") or Position(None, why="there is no checkpoint file")
 
     def offsets(self) -> tuple[int | None, ...]:
-        """All of :data:`KEYS`."""
+        """Return the offsets of all :data:`KEYS`."""
         return tuple(self.offset(key) for key in KEYS)
 
 
@@ -99,17 +100,17 @@ def known_flushed(positions: Positions) -> int | None:
     return checkpoint.offset if checkpoint is not None else None
 
 
-def gaps_of(look: Look) -> Gaps:
+def gaps_of(reading: PositionReading) -> Gaps:
     """To commit (wrote − committed), to flush (committed − flushed) and to dispatch (confirm − dispatched, as
     RocketMQ's dispatchBehindBytes counts it); each at least 0. From outside a pool cannot be seen: nothing is said of
     it.
     """
-    positions = look.positions
+    positions = reading.positions
     wrote, committed = positions.wrote.offset, positions.committed.offset
     flushed = known_flushed(positions)
     confirm = positions.confirm.offset if positions.confirm.offset is not None else wrote
     return Gaps(
-        _between(committed, wrote) if look.lab or not look.live else None,
+        _between(committed, wrote) if reading.lab or not reading.live else None,
         _between(flushed, committed if committed is not None else wrote),
         _between(positions.dispatched.offset, confirm),
     )
