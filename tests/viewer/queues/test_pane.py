@@ -7,7 +7,7 @@ import shutil
 import pytest
 from panes import on_store, settled, write_in_place
 
-from viewer.queues.pane import QueuesPane
+from viewer.queues.pane import QueuesPane, _no_queues
 from viewer.queues.rows import EndRow, EntryRow
 from viewer.runtime import places
 
@@ -229,3 +229,16 @@ def test_a_queue_that_grows_keeps_what_is_on_the_screen(qapp, golden, tmp_path) 
         assert sum(pane._counter.of(("TopicA", 0)).counts.values()) == counted + 20
 
     on_store(qapp, QueuesPane, store, drive)
+
+
+@pytest.mark.golden
+def test_queues_in_a_rocksdb_name_the_commands_that_read_them(qapp, golden) -> None:
+    """It said that they are not decoded, while five commands read them."""
+    pytest.importorskip("rocksdict")
+
+    async def drive(pane, session) -> None:
+        text = _no_queues(session).text
+        assert "consumequeue/" in text
+        assert "The commands queue, get, where, groups and check do" in text
+
+    on_store(qapp, QueuesPane, golden("rocks-5.5.1"), drive)
