@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 from collections.abc import Iterator
 from dataclasses import replace
@@ -189,14 +190,21 @@ def _rocksdb_queues(store: StoreSnapshot) -> RocksdbQueues | None:
 
 
 def _table_bytes(store: StoreSnapshot, name: str) -> bytes | None:
-    """The bytes of a table that a start reads; None if the broker keeps it in a RocksDB, because the file is outdated
-    then.
+    """The bytes of a table that a start reads; a table in a RocksDB is given as the JSON of its rows, without a backup.
+
+    None if there is none, or if it cannot be told, which is recorded.
     """
     assert store.paths is not None
-    subject = TABLE_SUBJECTS.get(name.removesuffix(BACKUP))
-    if subject is not None and store.note_undecoded(subject) is not None:
+    table_name = name.removesuffix(BACKUP)
+    subject = TABLE_SUBJECTS.get(table_name)
+    if subject is None or store.undecoded_part(subject) is None:
+        return store.small_file(store.paths.config / name)
+    try:
+        table = store.rocksdb_tables.table(table_name)
+    except CannotRead:
+        store.note_undecoded(subject)
         return None
-    return store.small_file(store.paths.config / name)
+    return json.dumps(table.value).encode() if table is not None and table.value and name == table_name else None
 
 
 def _missing(store: StoreSnapshot) -> tuple[Path, ...]:

@@ -581,9 +581,9 @@ def findings(store: StoreSnapshot, newest: int) -> Iterator[Finding]:
     """CF13 of a store; ``newest`` is its newest store time (ms). Raises :class:`CannotRead`."""
     if store.paths is None or newest <= 0:
         return
-    files = {"level": "delayOffset.json", "timer": "timercheck"}
+    files = {"level": "delayOffset.json", "timer": "timercheck"}  # others keep their offsets as consumer groups do
     for service in stalled_services(store, newest):
-        path = str(store.paths.config / files.get(service.kind, "consumerOffset.json"))
+        path = tables.table_place(store, files.get(service.kind, "consumerOffset.json"))
         evidence: dict[str, Any] = {
             "queue": f"{service.topic}/{service.queue_id}",
             "found": service.next_offset,

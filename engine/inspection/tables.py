@@ -122,6 +122,14 @@ def read_tables(store: StoreSnapshot) -> Iterator[Table]:
             yield table
 
 
+def table_place(store: StoreSnapshot, name: str) -> str:
+    """Path of a table: the file, or the folder of the RocksDB whose rows a broker reads."""
+    assert store.paths is not None
+    part = store.undecoded_part(TABLE_SUBJECTS[name]) if name in TABLE_SUBJECTS else None
+    is_in_rocksdb = part is not None and store.rocksdb_tables.why_unknown(name) is None
+    return str(store.path / part.folder if part is not None and is_in_rocksdb else store.paths.config / name)
+
+
 def undecoded_tables(store: StoreSnapshot) -> Iterator[tuple[str, str]]:
     """Tables that the broker keeps in a RocksDB and that cannot be read there, and why.
 

@@ -135,6 +135,8 @@ _READ_FROM_ROCKSDB: frozenset[Subject] = frozenset(
 )
 _IN_ROWS: frozenset[Subject] = frozenset({"timer", "transactions", "pop", "index"})
 """Subjects whose rows are read and checked (:mod:`engine.inspection.rocksdb_rows`)."""
+_IN_TABLES: frozenset[Subject] = frozenset({"topics", "groups", "offsets"})
+"""Subjects whose tables are read (:mod:`engine.inspection.rocksdb_tables`) and checked as files are."""
 _PARTS: dict[Subject, Part] = {
     "log": "log",
     "queues": "queue",
@@ -156,7 +158,7 @@ def parts_undecoded(store: StoreSnapshot) -> frozenset[Part]:
         part
         for subject, part in _PARTS.items()
         if store.undecoded_part(subject) is not None
-        and (subject == "index" or subject not in _IN_ROWS or store.why_unknown(subject) is not None)
+        and (subject == "index" or subject not in _IN_ROWS | _IN_TABLES or store.why_unknown(subject) is not None)
         and (subject != "queues" or unknown_queues(store))
     )
 
@@ -211,8 +213,13 @@ def _kind_of_step(part: UndecodedPart) -> str:
 
 
 def _is_checked(store: StoreSnapshot, part: UndecodedPart) -> bool:
-    """Return True if checks and plans read the part: a RocksDB of the queues that count, and can be read."""
-    return part.subjects == {"queues"} and part_answering(store, "queues") is part and not unknown_queues(store)
+    """Return True if checks and plans read the part: a RocksDB of the queues or tables that count, and can be read."""
+    return bool(part.subjects) and all(
+        subject in _IN_TABLES | {"queues"}
+        and part_answering(store, subject) is part
+        and store.why_unknown(subject) is None
+        for subject in part.subjects
+    )
 
 
 def _old_tables(store: StoreSnapshot) -> Iterator[str]:

@@ -22,7 +22,7 @@ from engine.inspection.groups import read_permissions
 from engine.inspection.rocksdb_queue import RocksQueueReader
 from engine.inspection.snapshot import AnyQueue, StoreSnapshot
 from engine.inspection.stalled_services import levels_beyond_queues, was_delivered
-from engine.inspection.tables import read_table
+from engine.inspection.tables import read_table, table_place
 from engine.rules import catalogue, catalogue_tables
 from engine.rules.findings import HAPPENED, Finding, Severity
 from engine.sentences import join, plural, sentence
@@ -75,7 +75,6 @@ class _Groups:
         assert store.paths is not None
         self._store = store
         self._queues_without_folder = queues_without_folder
-        self._config = store.paths.config
         self._rows = [row for row in tables.offsets(store) if row.mode != "broadcast"]
         self._topics = tables.topics(store)
         self._light: Severity | None = "note" if store.abort else None
@@ -84,7 +83,7 @@ class _Groups:
     def _offsets(self) -> str:
         """The table that the offsets stand in."""
         light = any(row.mode == "lmq" for row in self._rows)
-        return str(self._config / ("lmqConsumerOffset.json" if light else "consumerOffset.json"))
+        return table_place(self._store, "lmqConsumerOffset.json" if light else "consumerOffset.json")
 
     def before_the_log(self) -> Iterator[Finding]:
         """CF06: the next messages of these groups were deleted with the oldest files of the log."""
@@ -260,7 +259,7 @@ class _Groups:
         name, writes = shlex.quote(config.name), config.write_queue_nums
         command = f"mqadmin updateTopic -b BROKER -t {name} -r {queues} -w {writes} -p {perm}"
         grave: Severity | None = "error" if unread else None
-        path = str(self._config / "topics.json")
+        path = table_place(self._store, "topics.json")
         return catalogue_tables.CF07.finding(text, path, None, evidence, grave, kind=kind, command=command)
 
     def barred_groups(self) -> Iterator[Finding]:
@@ -285,7 +284,7 @@ class _Groups:
             evidence[HAPPENED] = sentence(
                 "the group {group} may not consume: subscriptionGroup.json says consumeEnable=false", group=group
             )
-            path = str(self._config / "subscriptionGroup.json")
+            path = table_place(self._store, "subscriptionGroup.json")
             command = f"mqadmin updateSubGroup -b BROKER -g {shlex.quote(group)} -s true"
             yield catalogue_tables.CF15.finding(text, path, None, evidence, self._light, command=command)
 
@@ -442,7 +441,7 @@ def of_new_log(store: StoreSnapshot, units: int, findings: list[Finding]) -> lis
         "groups have read more messages than the log ever held: it was begun anew or is an older copy, or the offsets "
         "in consumerOffset.json are of another store"
     )
-    path = str(store.paths.config / "consumerOffset.json")
+    path = table_place(store, "consumerOffset.json")
     cause = catalogue_tables.CF12.finding(text, path, None, evidence)
     return [cause, *(finding.follows("CF12") if _follows_new_log(finding) else finding for finding in findings)]
 

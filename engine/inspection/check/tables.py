@@ -280,7 +280,7 @@ def lost_retries(store: StoreSnapshot) -> Iterator[Finding]:
             "found": sorted(topics)[:MOST_NAMED],
             "messages": waiting,
         }
-        path = str(store.paths.config / "consumerOffset.json")
+        path = tables.table_place(store, "consumerOffset.json")
         lighter: Severity | None = "chat" if not had_offset else "note" if store.abort else None
         yield catalogue_tables.CF03.finding(text, path, None, evidence, lighter, kind="rows")
 
@@ -325,7 +325,7 @@ def unknown_groups(store: StoreSnapshot) -> Iterator[Finding]:
             rest=", ".join(missing[:5]),
         )
         evidence = {"groups": missing[:MOST_NAMED], "expected": len(missing), "found": 0, "declared": len(declared)}
-        path = str(store.paths.config / "subscriptionGroup.json")
+        path = tables.table_place(store, "subscriptionGroup.json")
         yield catalogue_tables.CF03.finding(text, path, None, evidence, kind="group")
 
 

@@ -10,8 +10,10 @@ import pytest
 
 from engine.codec.rocksdb_tables import GROUPS, OFFSETS, TOPICS
 from engine.errors import CannotRead, DamagedDatabase
-from engine.inspection import tables
+from engine.inspection import recovery, tables
+from engine.inspection.findings import check
 from engine.inspection.snapshot import open_store
+from engine.rules.findings import Finding
 
 pytestmark = pytest.mark.golden
 
@@ -98,3 +100,33 @@ def test_a_row_that_is_no_table_row_is_damage(orders):
         with pytest.raises(DamagedDatabase, match="expected a JSON object in row Orders"):
             tables.read_table(store, TOPICS)
         assert store.unread
+
+
+@pytest.mark.parametrize("name", ["rocksdb-orders-5.5.1", "rocksdb-tables-v2-5.5.1"])
+def test_a_check_and_a_plan_use_the_rows(name, golden):
+    """The check was not complete, and the plan said that it leaves the tables out."""
+    made_rocksdb.binding()
+    with open_store(golden(name)) as store:
+        *findings, summary = check(store)
+        plan = recovery.plan(store)
+        assert not store.reading.undecoded
+        expected_offsets = {(row.group, row.topic) for row in tables.offsets(store)}
+        source = recovery.source_of(store)
+    assert summary.complete
+    assert "DK02" not in {finding.id for finding in findings}
+    assert plan.notes == ()
+    assert {(offset.group, offset.topic) for offset in source.group_offsets} == expected_offsets
+    assert expected_offsets
+
+
+def test_a_topic_that_the_rows_lack_is_missing_for_a_broker_too(golden):
+    """A real 5.5.1 with configManagerVersion=v2 did not write a topic that it had created for a client: after a start it
+    does not list it.
+    """
+    made_rocksdb.binding()
+    root = golden("rocksdb-tables-v2-5.5.1")
+    with open_store(root) as store:
+        (missing,) = (finding for finding in check(store) if isinstance(finding, Finding) and finding.id == "CQ14")
+        groups = next(finding for finding in check(store) if isinstance(finding, Finding) and finding.id == "CF03")
+    assert "MadeBySendingCartUpdates" in missing.message
+    assert groups.file == str(root / "config" / "rdb")
