@@ -91,7 +91,7 @@ def open_each(store: StoreSnapshot) -> None:
 
     Files that cannot be opened are in the store's ledger afterwards.
     """
-    topics = store.topics() if store.rocksdb_queues is None else {}
+    topics = store.file_topics()
     readers = [queue for queues in topics.values() for queue in queues.values()]
     sequences = (files for queue in readers for files in (queue.sequence, queue.ext) if files is not None)
     files = [file for sequence in (store.log.sequence, *sequences) for file in sequence.files]
@@ -131,7 +131,7 @@ def source_of(store: StoreSnapshot) -> RecoverySource:
         store.require_queue_files()
     with contextlib.suppress(Undecoded):  # an index in a RocksDB is no file of a plan
         store.require_index_files()
-    topics = store.topics() if rocksdb is None else {}
+    topics = store.file_topics()
     readers = [queue for queues in topics.values() for queue in queues.values()]
     config = store.config or MessageStoreConfig()
     return RecoverySource(
@@ -220,7 +220,7 @@ def _size(store: StoreSnapshot, key: str, kind: Kind, configured: int) -> int:
     """
     if store.config is not None and key in store.config.given:
         return configured
-    topics = store.topics() if store.rocksdb_queues is None else {}
+    topics = store.file_topics()
     readers = [queue for queues in topics.values() for queue in queues.values() if queue.kind == kind]
     files = ([LogFile(f.path, f.start_offset, f.size) for f in reader.files] for reader in readers)
     return likely_queue_length(files, readers[0].unit_size) or configured if readers else configured

@@ -510,6 +510,10 @@ class StoreSnapshot:
         """:meth:`topics`, and nothing if a broker reads its queues from a RocksDB that can be read here."""
         return {} if self.rocksdb_queues is not None and self.why_unknown("queues") is None else self.topics()
 
+    def file_topics(self) -> dict[str, dict[int, QueueReader]]:
+        """:meth:`topics`; empty, and without a record, if a broker reads its queues from a RocksDB that is decoded."""
+        return {} if self.rocksdb_queues is not None else self.topics()
+
     def listed_topics(self) -> frozenset[str]:
         """Names of the topics with a queue that the broker uses, in a folder or in a RocksDB."""
         if self.rocksdb_queues is not None:

@@ -214,7 +214,7 @@ def _stalled_timer(store: StoreSnapshot, newest: int) -> Iterator[StalledService
     if store.why_unknown("timer") is not None or store.rocksdb_rows.has_timers:
         return  # timercheck is that of the wheel, which gets nothing more
     raw = store.small_file(store.paths.timercheck)
-    queue = store.queue(TIMER_TOPIC, 0)
+    queue = store.find_queue(TIMER_TOPIC, 0)
     if not raw or queue is None:
         return
     try:
@@ -513,7 +513,7 @@ def _stalled_revive(
 
 def _was_revived(store: StoreSnapshot, checkpoint: pop.CheckPoint, start: int) -> bool:
     """Return True if the log has a message of the checkpoint in a retry topic, at or after the offset ``start``."""
-    queue = store.queue(checkpoint.topic, checkpoint.queue_id)
+    queue = store.find_queue(checkpoint.topic, checkpoint.queue_id)
     for queue_offset in checkpoint.offsets:
         entry = queue.entry(queue_offset) if queue is not None else None
         if entry is None or entry.state != "entry":

@@ -406,7 +406,7 @@ def of_new_log(store: StoreSnapshot, units: int, findings: list[Finding]) -> lis
         if is_system_group(row.group) or is_system_topic(row.topic):
             continue
         for queue_id, offset in sorted(row.offsets.items()):
-            queue = store.queue(row.topic, queue_id)
+            queue = store.find_queue(row.topic, queue_id)
             if offset <= 0 or (queue is not None and queue.kind != "simple"):
                 continue
             if queue is not None and offset <= queue.max_offset:
@@ -502,7 +502,7 @@ def offset_findings(
 
 def _offsets_beyond(store: StoreSnapshot, topic: str, offsets: Mapping[int, int]) -> Iterator[OffsetBeyondEnd]:
     for queue_id, offset in sorted(offsets.items()):
-        queue = store.queue(topic, queue_id)
+        queue = store.find_queue(topic, queue_id)
         if queue is None:
             continue
         # a table is written after its queue, so in a copy of a running store it may be ahead
