@@ -83,8 +83,8 @@ def unchanged(golden: golden_stores.GoldenStores) -> Iterator[Callable[[Path], P
         return directory
 
     yield watch
-    for directory, before in watched:
-        changed = golden_stores.changes(before, golden.fingerprint(directory))
+    for directory, fingerprint_before in watched:
+        changed = golden_stores.changes(fingerprint_before, golden.fingerprint(directory))
         assert not changed, f"{directory} is not as it was: " + "; ".join(changed[:10])
 
 
@@ -103,9 +103,9 @@ def _own_priority() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "setpriority", set_priority_of_others)
-        before = os.getpriority(os.PRIO_PROCESS, 0)
+        priority_before = os.getpriority(os.PRIO_PROCESS, 0)
         yield
-        assert os.getpriority(os.PRIO_PROCESS, 0) == before
+        assert os.getpriority(os.PRIO_PROCESS, 0) == priority_before
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -1,9 +1,9 @@
-"""Putting beside the real store: its ``bench`` and ours on the same disk in turns, and the ratio of the two.
+"""Puts per second of our engine and of the real store's ``bench``, in turns on the same disk, and the ratio of the two.
 
 ``python tests/bench/bench_append.py [--turns N] [--release 5.3.3] [--body 200] [--folder DIR]``: one topic, 8 queues, a
 body that does not compress, files of 1 GiB, ASYNC_FLUSH, one thread, dispatch beside the puts. Java builds each message
-inside the time; so does ours where one message goes in a call. Prints one JSON line a figure, with the turns that it is
-the median of, and the load at their beginnings. Needs Java 17 and Maven as the tests of ``tests/peer`` do.
+inside the time; so does ours with one message in a call. Prints one JSON line a figure, with the turns of the median,
+and the load at their beginnings. Needs Java 17 and Maven like the tests of ``tests/peer``.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ TARGETS = {
 
 
 def java(release: str, folder: Path, body: int) -> float:
-    """Puts a second of the real store, the last million of two: a JVM that has just begun is half as quick."""
+    """Return the puts a second of the real store, the last million of two: a new JVM is half as quick."""
     command = [
         "bash",
         str(PEER),
@@ -72,26 +72,28 @@ def java(release: str, folder: Path, body: int) -> float:
 
 
 def ours(folder: Path, body: int) -> dict[str, float]:
-    """Messages a second of ours: one a call, and 64 a call; after a warm-up of a tenth each, as the real store's."""
+    """Return our messages a second: one a call, and 64 a call; after a warm-up of a tenth each, like the real
+    store's.
+    """
     payload, count = os.urandom(body), PUTS_BY_BODY_BYTES[body] // 64 * 64
     sides: dict[str, Callable[[Any, int, int], tuple[float, float]]] = {
-        "one, text": lambda store, first, n: puts_per_second(store, by_text, payload, first, n),
-        "one, map": lambda store, first, n: puts_per_second(store, by_map, payload, first, n),
-        "64, text": lambda store, first, n: batches_per_second(store, by_text, payload, first, n, built=False),
-        "64, map": lambda store, first, n: batches_per_second(store, by_map, payload, first, n, built=False),
-        "64, text, built inside": lambda store, first, n: batches_per_second(
-            store, by_text, payload, first, n, built=True
+        "one, text": lambda store, begin, n: puts_per_second(store, by_text, payload, begin, n),
+        "one, map": lambda store, begin, n: puts_per_second(store, by_map, payload, begin, n),
+        "64, text": lambda store, begin, n: batches_per_second(store, by_text, payload, begin, n, built=False),
+        "64, map": lambda store, begin, n: batches_per_second(store, by_map, payload, begin, n, built=False),
+        "64, text, built inside": lambda store, begin, n: batches_per_second(
+            store, by_text, payload, begin, n, built=True
         ),
-        "64, map, built inside": lambda store, first, n: batches_per_second(
-            store, by_map, payload, first, n, built=True
+        "64, map, built inside": lambda store, begin, n: batches_per_second(
+            store, by_map, payload, begin, n, built=True
         ),
     }
-    results = {}
+    rates = {}
     for name, side in sides.items():
         with open_store(folder, 1 << 30) as store:
             side(store, 0, count // 640 * 64)
-            results[name], _ = side(store, count, count)
-    return results
+            rates[name], _ = side(store, count, count)
+    return rates
 
 
 def main() -> None:

@@ -1,12 +1,13 @@
-"""What looking costs a broker: the real RocketMQ store writes, in alternating stretches with and without a window.
+"""Cost of a viewer for a broker: the real RocketMQ store writes, in alternating stretches with and without a window.
 
 ``python tests/bench/bench_beside_broker.py [--seconds 60] [--pairs 5] [--half] [--part broker|bench|latency]``; the
-full proof is ``--seconds 60 --pairs 5`` once plain and once with ``--half``, on a machine that does nothing else: ten
-minutes each. Needs Java 17 and Maven.
+full proof is ``--seconds 60 --pairs 5`` once plain and once with ``--half``, on an idle machine: ten minutes each.
+Needs
+Java 17 and Maven.
 
-* ``broker``: one broker puts without end (``--half``: at half of what it did in a trial stretch); every other stretch
+* ``broker``: one broker puts without end (``--half``: at half of its rate in a trial stretch); in every other stretch
   a window follows the log's end. Rates are counted from its own answers.
-* ``bench``: the peer's ``bench`` at full speed with default file sizes, one run a stretch; every other run a window
+* ``bench``: the peer's ``bench`` at full speed with default file sizes, one run a stretch; in every other run a window
   follows.
 * ``latency``: a window follows a broker that puts every few ms; from each answer to the paint that showed its unit.
 
@@ -51,7 +52,7 @@ async def drive(window):
 
 
 def print_record(record: dict[str, Any]) -> None:
-    """One JSON line."""
+    """Print one JSON line."""
     sys.stdout.write(json.dumps(record) + "\n")
     sys.stdout.flush()
 
@@ -83,7 +84,7 @@ class FollowingWindow:
         )
 
     def end(self) -> dict[str, Any]:
-        """Close it; what it used of a processor."""
+        """Close it; return its processor time."""
         self._stop.touch()
         self._process.wait(60)
         text = self._stop.read_text("utf-8")
@@ -122,7 +123,7 @@ class JavaWriter:
             self.puts += block.count(b'"PUT_OK"')
 
     def rate(self, seconds: float) -> float:
-        """Puts a second over the next ``seconds``."""
+        """Return the puts a second over the next ``seconds``."""
         puts, begun = self.puts, time.monotonic()
         time.sleep(seconds)
         return (self.puts - puts) / (time.monotonic() - begun)
@@ -225,7 +226,7 @@ def beside_bench(args: argparse.Namespace, folder: Path) -> None:
 
 
 def summary(name: str, results: dict[bool, list[float]], shares: list[float], args: argparse.Namespace) -> None:
-    """Medians, the spread of the stretches without us, and how far apart the medians are."""
+    """Return medians, the spread of the stretches without us, and the difference of the medians."""
     alone, beside = statistics.median(results[False]), statistics.median(results[True])
     share = round(statistics.median(shares), 4) if shares else None
     spread = (max(results[False]) - min(results[False])) / alone if len(results[False]) > 1 else 0.0
@@ -247,7 +248,7 @@ def summary(name: str, results: dict[bool, list[float]], shares: list[float], ar
 
 
 def latency(args: argparse.Namespace, folder: Path) -> None:
-    """From the answer of a put to its unit on the screen, in a window of this process."""
+    """Measure the time from the answer of a put to its unit on the screen, in a window of this process."""
     import asyncio
 
     import qasync

@@ -1,9 +1,9 @@
-"""Our clients beside the Java client, in turns, against the same real broker.
+"""Our clients and the Java client, in turns, with the same real broker.
 
 ``python tests/bench/bench_client.py [--turns 3] [--release 5.3.3] [--what send,batch,pull,push] [--short]``
-on a machine that does nothing else; three minutes a turn. Needs Java 17 and Maven. Bodies of 1 KiB, as
-``tests/clients/java/speed`` sends them. Prints one JSON line a figure, then the medians as a table, with the load
-that stood when a turn began. ``--short`` only shows that it runs.
+on an idle machine; three minutes a turn. Needs Java 17 and Maven. Bodies of 1 KiB, like those of
+``tests/clients/java/speed``. Prints one JSON line a figure, then the medians as a table, with the load at the beginning
+of each turn. ``--short`` only shows that it runs.
 """
 
 from __future__ import annotations
@@ -40,24 +40,24 @@ CONFIG = ProducerConfig(send_timeout=10.0, new_topic_queues=8)
 
 
 def print_record(record: dict[str, Any]) -> None:
-    """One JSON line."""
+    """Print one JSON line."""
     sys.stdout.write(json.dumps(record) + "\n")
     sys.stdout.flush()
 
 
-def speed_arguments(what: str, *, short: bool) -> list[str]:
-    """What ``speed`` and this program are asked, in words."""
+def speed_arguments(kind: str, *, short: bool) -> list[str]:
+    """Return the arguments of ``speed`` and of this program."""
     seconds, count = ("2", "2000") if short else ("8", "200000")
-    if what == "send":
-        return [what, seconds, "1,64"]
-    return [what, seconds] if what == "batch" else [what, "0", count]
+    if kind == "send":
+        return [kind, seconds, "1,64"]
+    return [kind, seconds] if kind == "batch" else [kind, "0", count]
 
 
 # Our side, in a process of its own
 
 
 async def ours(namesrv: str, words: list[str]) -> None:
-    """As ``Speed.java``: the first part of each run warms both sides."""
+    """Measure like ``Speed.java``: the first part of each run warms both sides."""
     word, seconds = words[0], float(words[1])
     topic = f"Speed{time.time_ns()}"
     async with Producer("speed-producers", namesrv, CONFIG) as producer:
@@ -81,7 +81,7 @@ async def ours(namesrv: str, words: list[str]) -> None:
 
 
 async def sent(producer: Producer, topic: str, many: int, batch: int, seconds: float) -> float:
-    """Messages a second by ``many`` senders, each of which waits for its answers."""
+    """Return the messages a second of ``many`` senders, each of which waits for its answers."""
     count, begun = 0, time.monotonic()
 
     async def scenario() -> None:
@@ -98,7 +98,7 @@ async def sent(producer: Producer, topic: str, many: int, batch: int, seconds: f
 
 
 async def pulled(namesrv: str, topic: str, count: int) -> float:
-    """Messages a second, a queue after the other."""
+    """Return the messages a second, one queue after another."""
     async with PullConsumer("speed-pullers", namesrv) as consumer:
         begun, results = time.monotonic(), 0
         for queue in await consumer.queues(topic):
@@ -112,25 +112,25 @@ async def pulled(namesrv: str, topic: str, count: int) -> float:
 
 
 async def pushed(namesrv: str, topic: str, count: int, turn: int) -> float:
-    """Messages a second from the first that is delivered on."""
-    ended, seen, begun = asyncio.Event(), 0, 0.0
+    """Return the messages a second from the first delivered one on."""
+    ended, received, begun = asyncio.Event(), 0, 0.0
 
     def listener(messages: Any, _context: object) -> None:
-        nonlocal seen, begun
+        nonlocal received, begun
         begun = begun or time.monotonic()
-        seen += len(messages)
-        if seen >= count:
+        received += len(messages)
+        if received >= count:
             ended.set()
 
     consumer = Consumer(f"speed-pushed-{turn}-{topic}", listener, namesrv, ConsumerConfig(start=FROM_FIRST))
     consumer.subscribe(topic)
     async with consumer:
         await ended.wait()
-        return seen / (time.monotonic() - begun)
+        return received / (time.monotonic() - begun)
 
 
 def blocking(namesrv: str, seconds: float) -> None:
-    """One thread of code without an event loop."""
+    """Measure one thread of code without an event loop."""
     topic = f"Speed{time.time_ns()}"
     with BlockingProducer("speed-blocking", namesrv, CONFIG) as producer:
         for part in (seconds / 2, seconds):
@@ -144,23 +144,23 @@ def blocking(namesrv: str, seconds: float) -> None:
 # Both sides, in turns
 
 
-def figures(who: str, words: list[str], namesrv: str, release: str) -> Iterator[tuple[str, float]]:
-    """Name and messages a second."""
+def figures(side: str, words: list[str], namesrv: str, release: str) -> Iterator[tuple[str, float]]:
+    """Yield name and messages a second."""
     program: list[Any] = ["bash", SPEED, release, namesrv, *words]
-    if who == "ours":
+    if side == "ours":
         program = [sys.executable, __file__, "--ask", namesrv, *words]
     done = subprocess.run(
         program, env=real_cluster.environment(), capture_output=True, text=True, timeout=900, check=True
     )
-    last: dict[str, float] = {}
+    last_rates: dict[str, float] = {}
     for line in map(json.loads, done.stdout.splitlines()):
         warm = line["what"] in ("pull", "push")
-        last[line["what"] if warm else f"{line['what']}, {line['number']} at once"] = line["rate"]
-    yield from last.items()
+        last_rates[line["what"] if warm else f"{line['what']}, {line['number']} at once"] = line["rate"]
+    yield from last_rates.items()
 
 
 def main() -> None:
-    """Turns, then the table."""
+    """Run the turns, then print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--release", default="5.3.3")

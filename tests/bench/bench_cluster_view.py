@@ -1,4 +1,5 @@
-"""How long the Cluster view holds the loop: ``python tests/bench/bench_cluster_view.py [--topics 100] [--queues 16]``.
+"""Time for which the Cluster view holds the loop: ``python tests/bench/bench_cluster_view.py [--topics 100] [--queues
+16]``.
 
 Offscreen, 1600 × 1000. One JSON line a step: milliseconds of processor time of the window's thread, median and longest
 of ``--rounds``: a reading taken by the model, the frame after it, the same frame painted anew, a frame scrolled, and
@@ -83,7 +84,7 @@ def measure(topics: int, queues: int, clients: int, rounds: int) -> None:
 
 
 def timed(work: Callable[[int], object], rounds: int) -> dict[str, float]:
-    """Milliseconds of processor time, without the collector's: the program runs it when nobody is at it."""
+    """Return the milliseconds of processor time, without the collector's: the program collects when it is idle."""
     elapsed = []
     for number in range(rounds):
         gc.collect()

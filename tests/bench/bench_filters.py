@@ -2,9 +2,10 @@
 
     python tests/bench/bench_filters.py [--folder DIR] [--bodies 200|1k] [--size BYTES] [--turns 5] [--where FILTER ...]
 
-The log is that of ``storescope bench scan``, made where it is not yet. Every turn walks it once for each filter, in the
-worker's way: blocks with their topics and tags, then the rows that the filter takes. ``true`` is the walk alone. One
-JSON line a filter, and one for the lines of ``units --json``.
+The log is that of ``storescope bench scan``, made if it is missing. Every turn walks it once for each filter, in the
+worker's way: blocks with their topics and tags, then the rows of the filter. ``true`` is the walk alone. One JSON line
+a
+filter, and one for the lines of ``units --json``.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ FILTERS = (
 
 
 def rows_of(log: LogReader, text: str) -> int:
-    """How many units ``text`` takes."""
+    """Return the number of units that ``text`` takes."""
     topics, expected = TopicTable(), parse(text)
     received = expected.on_blocks(topics, log.file_name, crc=False)
     blocks = scan_log(log, crc=False, topics=topics)
@@ -53,7 +54,7 @@ def rows_of(log: LogReader, text: str) -> int:
 
 
 def lines_of(log: LogReader) -> int:
-    """Lines that ``units --json`` writes, and their making as UTF-8."""
+    """Return the number of lines that ``units --json`` writes, and encode them as UTF-8."""
     results = 0
     for item in listed(log, None, near=0):
         if isinstance(item, Lines):

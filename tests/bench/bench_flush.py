@@ -1,4 +1,4 @@
-"""Group commit beside RocketMQ's own: both sides in turns, on the same device, with the same bodies.
+"""Our group commit and RocketMQ's own: both sides in turns, on the same device, with the same bodies.
 
     python tests/bench/bench_flush.py [--producers 1 8 64] [--body 200] [--seconds 3] [--turns 5] [--peer PROGRAM]
 
@@ -26,7 +26,7 @@ from engine.message_store import MessageStore
 
 
 def ours(folder: Path, producers: int, body: int, seconds: float) -> dict[str, Any]:
-    """One run of ours."""
+    """Run our side once."""
     with tempfile.TemporaryDirectory(dir=folder) as root:
         store = MessageStore(root, from_mapping({"flushDiskType": "SYNC_FLUSH"})[0])
         try:
@@ -37,7 +37,7 @@ def ours(folder: Path, producers: int, body: int, seconds: float) -> dict[str, A
 
 
 def theirs(peer: str, folder: Path, producers: int, body: int, seconds: float) -> dict[str, Any]:
-    """One run of the peer's."""
+    """Run the peer's side once."""
     with tempfile.TemporaryDirectory(dir=folder) as root:
         command = [
             "bash",
@@ -71,7 +71,7 @@ def theirs(peer: str, folder: Path, producers: int, body: int, seconds: float) -
 
 
 def main() -> None:
-    """Measure, print."""
+    """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--producers", type=int, nargs="+", default=[1, 8, 64])
     parser.add_argument("--body", type=int, default=200)

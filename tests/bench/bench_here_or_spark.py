@@ -1,12 +1,12 @@
-"""Each job of the pipeline in one process beside Spark on this machine, over the same hot store.
+"""Each job of the pipeline in one process and on Spark on this machine, over the same hot store.
 
     python tests/bench/bench_here_or_spark.py [--mib 1024] [--turns 5] [--master 'local[2]']
         [--only verify trace rebuild export] [--folder DIR]
 
-These are the figures of ``engine/pipeline/defaults.py``: which of both answers where nobody says. A turn is a command
-of its own, as a user gives it; what counts are the ``seconds`` of its ``jobSummary``, without the start of Spark, which
-is told apart. The order changes from turn to turn, one turn before is not counted. A JSON line each; measure on a
-machine at rest: the first line tells its load.
+These are the figures of ``engine/pipeline/defaults.py``, which chooses between both by default. A turn is a command of
+its own, like a user's; the ``seconds`` of its ``jobSummary`` count, without the start of Spark, which is printed
+separately. The order changes from turn to turn, one turn before is not counted. A JSON line each; measure on a machine
+at rest: the first line shows its load.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ FINDINGS = 1
 
 
 def keys_of(store: Path, count: int) -> list[str]:
-    """Unique keys of messages, evenly over the log; a key that is nowhere, where the messages have none."""
+    """Return unique keys of messages, evenly over the log; an unknown key if the messages have none."""
     with open_store(str(store)) as opened:
         step = max(opened.log.max_offset // count, 1)
         results = []
@@ -47,14 +47,14 @@ def keys_of(store: Path, count: int) -> list[str]:
 
 
 def words_of(job: str, store: Path, target: Path, keys: list[str]) -> list[str]:
-    """The arguments of a job behind ``storescope pipeline``."""
+    """Return the arguments of a job after ``storescope pipeline``."""
     if job == "trace":
         return [job, str(store), *(word for key in keys for word in ("--key", key))]
     return [job, str(store), *(["--out", str(target)] if job in WRITING else [])]
 
 
 def answer(words: list[str], master: str | None) -> dict[str, Any]:
-    """The ``jobSummary`` of a command that runs in one process, or with ``master`` on Spark."""
+    """Return the ``jobSummary`` of a command that runs in one process, or with ``master`` on Spark."""
     where = ["--no-spark"] if master is None else ["--master", master]
     command = [sys.executable, "-m", "engine.cli", "pipeline", *words, *where, "--json", "--quiet"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
@@ -64,7 +64,7 @@ def answer(words: list[str], master: str | None) -> dict[str, Any]:
 
 
 def measure(job: str, store: Path, turns: int, master: str, keys: list[str]) -> dict[str, Any]:
-    """Medians, the least and the most of each side, and what Spark's start takes."""
+    """Return medians, the least and the most of each side, and the time of Spark's start."""
     seconds: dict[str, list[float]] = {"here": [], "spark": []}
     starts: list[float] = []
     for turn in range(turns + 1):

@@ -1,12 +1,12 @@
-"""Planning a job over a fleet that is only said to be there: 1,000 brokers, a PiB in files of 1 GiB.
+"""Planning of a job over an imaginary fleet: 1,000 brokers, a PiB in files of 1 GiB.
 
     python tests/bench/bench_million_splits.py [--brokers 1000] [--files 1024] [--wait MS] [--spark]
 
-A storage that makes its listing up stands where disks would be; ``--wait`` lets it take that long for each call, as an
-object storage does. Told are seconds and the growth of this process's memory (its high-water mark) for finding the
-stores, cutting their logs into splits, sharing these out to tasks and packing these, how many bytes that makes.
-With ``--spark`` a session on this machine then runs all tasks, which do nothing but count
-their splits: seconds, and what the driver's Java held behind it. One JSON line.
+A storage that invents its listing replaces the disks; ``--wait`` lets it take that long for each call, like an object
+storage. Printed are seconds and the growth of this process's memory (its high-water mark) for finding the stores,
+cutting their logs into splits, distributing these to tasks and packing these, and the packed bytes. With ``--spark`` a
+session on this machine then runs all tasks, which only count their splits: seconds, and the memory of the driver's Java
+afterwards. One JSON line.
 """
 
 from __future__ import annotations
@@ -81,14 +81,14 @@ class FullLogFile:
 
 
 def count(splits: Sequence[Split]) -> Iterator[Any]:
-    """What a task does: say how many splits it has."""
+    """The work of a task: return the number of its splits."""
     import pyarrow as pa
 
     yield pa.RecordBatch.from_pydict({"splits": pa.array([len(splits)], pa.int64())})
 
 
 def main() -> None:
-    """Measure, and print."""
+    """Measure and print."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--brokers", type=int, default=1000)
     parser.add_argument("--files", type=int, default=1024)
@@ -121,8 +121,8 @@ def main() -> None:
 class Clock:
     """Seconds, CPU seconds and growth of memory from lap to lap."""
 
-    def __init__(self, told: dict[str, Any]) -> None:
-        self._told = told
+    def __init__(self, figures: dict[str, Any]) -> None:
+        self._figures = figures
         self._last = self._now()
 
     def _now(self) -> tuple[float, float, int]:
@@ -130,7 +130,7 @@ class Clock:
 
     def lap(self, name: str) -> None:
         now = self._now()
-        self._told[name] = {
+        self._figures[name] = {
             "seconds": round(now[0] - self._last[0], 2),
             "cpu": round(now[1] - self._last[1], 2),
             "MiB": (now[2] - self._last[2]) >> 10,
@@ -138,8 +138,8 @@ class Clock:
         self._last = now
 
 
-def on_spark(shares: Sequence[Sequence[Split]], splits: int, told: dict[str, Any], clock: Clock) -> None:
-    """Run the tasks, and ask the driver's Java what it holds."""
+def on_spark(shares: Sequence[Sequence[Split]], splits: int, figures: dict[str, Any], clock: Clock) -> None:
+    """Run the tasks, and measure the memory of the driver's Java."""
     from engine.pipeline import session
 
     spark = session.start("local[2]")
@@ -148,9 +148,9 @@ def on_spark(shares: Sequence[Sequence[Split]], splits: int, told: dict[str, Any
     assert sum(rows) == splits
     clock.lap("spark")
     java = spark.sparkContext._jvm.java.lang.Runtime.getRuntime()
-    told["javaUsedMiB"] = (java.totalMemory() - java.freeMemory()) >> 20
+    figures["javaUsedMiB"] = (java.totalMemory() - java.freeMemory()) >> 20
     java.gc()
-    told["javaHeldMiB"] = (java.totalMemory() - java.freeMemory()) >> 20
+    figures["javaHeldMiB"] = (java.totalMemory() - java.freeMemory()) >> 20
     session.stop()
 
 

@@ -65,13 +65,13 @@ Side = Callable[[], int]
 
 
 def walked(root: Path) -> Iterator[UnitColumns]:
-    """Blocks of a log as the engine's own walk sees them, without CRCs."""
+    """Yield blocks of a log like the engine's own walk, without CRCs."""
     log = LogReader(FileSequence([StorePaths(root).commitlog], DescriptorCache()))
     yield from (block for block in scan_log(log, crc=False) if isinstance(block, UnitColumns))
 
 
 def columns_of(root: Path) -> dict[str, np.ndarray]:
-    """Places and what else a copy changes of every unit of the one file of ``root``."""
+    """Return places of every unit of the one file of ``root``, and other columns that a copy changes."""
     names = ("offset", "queue_id", "queue_offset", "body_length", "size", "tags_code", "store_timestamp", "topic_id")
     results: dict[str, list[np.ndarray]] = {name: [] for name in names}
     for block in walked(root):
@@ -81,25 +81,27 @@ def columns_of(root: Path) -> dict[str, np.ndarray]:
     return {name: np.concatenate(parts) for name, parts in results.items()}
 
 
-def put(data: np.ndarray, at: np.ndarray, values: np.ndarray) -> None:
+def put(data: np.ndarray, positions: np.ndarray, values: np.ndarray) -> None:
     """Write 64-bit numbers, most significant byte first, at the places ``at``."""
     for byte in range(8):
-        data[at + byte] = (values >> (56 - 8 * byte)) & 0xFF
+        data[positions + byte] = (values >> (56 - 8 * byte)) & 0xFF
 
 
 def several_files(folder: Path, bodies: str, size: int, files: int) -> Path:
-    """A log of ``files`` files of ``size`` bytes: the first one again and again, each unit at its own places."""
-    first = bench_data.log_store(folder, bodies, size)
+    """Return a log of ``files`` files of ``size`` bytes: the first one again and again, each unit with its own
+    offsets.
+    """
+    one_file = bench_data.log_store(folder, bodies, size)
     root = folder / f"log-{bodies}-{size}x{files}-on"
     log = StorePaths(root).commitlog
     if not (log / queue_file_name((files - 1) * size)).is_file():
         log.mkdir(parents=True, exist_ok=True)
-        columns = columns_of(first)
+        columns = columns_of(one_file)
         offset, queue = columns["offset"], columns["topic_id"].astype(np.int64) << 32 | columns["queue_id"]
         _, number_of, counts = np.unique(queue, return_inverse=True, return_counts=True)
         stored = columns["store_timestamp"]
         span = int(stored[-1] - stored[0]) + 1
-        original = np.fromfile(StorePaths(first).commitlog / queue_file_name(0), np.uint8)
+        original = np.fromfile(StorePaths(one_file).commitlog / queue_file_name(0), np.uint8)
         for number in range(files):
             path = log / queue_file_name(number * size)
             if not path.exists():
@@ -112,7 +114,7 @@ def several_files(folder: Path, bodies: str, size: int, files: int) -> Path:
 
 
 def beginning_of(root: Path, files: int) -> Path:
-    """The first ``files`` files of a log, as links."""
+    """Return the first ``files`` files of a log, as links."""
     part = root.with_name(f"{root.name}-{files}")
     log = StorePaths(part).commitlog
     log.mkdir(parents=True, exist_ok=True)
@@ -123,16 +125,16 @@ def beginning_of(root: Path, files: int) -> Path:
 
 
 def twelve_topics(folder: Path, bodies: str, size: int, runs: bool) -> Path:
-    """A log of one file and its queues, whose messages are of twelve topics: in runs, or one after the other."""
-    first = bench_data.log_store(folder, bodies, size)
+    """Return a log of one file and its queues, whose messages are of twelve topics: in runs, or one after another."""
+    one_file = bench_data.log_store(folder, bodies, size)
     root = folder / f"twelve-{'runs' if runs else 'even'}-{bodies}-{size}"
     paths = StorePaths(root)
     if paths.consumequeue.exists():
         return root
-    columns = columns_of(first)
+    columns = columns_of(one_file)
     offset, rows = columns["offset"], np.arange(len(columns["offset"]))
     topic = (rows // min(RUN, max(len(rows) // 60, 1)) if runs else rows) % 12
-    data = np.fromfile(StorePaths(first).commitlog / queue_file_name(0), np.uint8)
+    data = np.fromfile(StorePaths(one_file).commitlog / queue_file_name(0), np.uint8)
     data[offset + 88 + columns["body_length"] + len(WANTED)] = np.frombuffer(NAMES, np.uint8)[topic]
     offsets = np.zeros(len(rows), np.int64)
     queues = [(t, q, np.flatnonzero((topic == t) & (columns["queue_id"] == q))) for t in range(12) for q in range(4)]
@@ -150,7 +152,7 @@ def twelve_topics(folder: Path, bodies: str, size: int, runs: bool) -> Path:
 
 
 def fleet_of(root: Path, stores: int) -> Path:
-    """A folder of ``stores`` stores that are all ``root``, as links."""
+    """Return a folder of ``stores`` stores that are all ``root``, as links."""
     fleet = root.with_name(f"{root.name}-fleet-{stores}")
     for number in range(stores):
         if not (fleet / f"broker-{number}").exists():
@@ -162,7 +164,7 @@ def fleet_of(root: Path, stores: int) -> Path:
 
 
 def walk(root: Path) -> int:
-    """Count messages by topic in one process; gives how many there are."""
+    """Count messages by topic in one process; return their number."""
     log = LogReader(FileSequence([StorePaths(root).commitlog], DescriptorCache()))
     topics, counts = TopicTable(), np.zeros(64, np.int64)
     for block in scan_log(log, topics=topics):
@@ -172,12 +174,12 @@ def walk(root: Path) -> int:
 
 
 def messages(sums: Sums) -> int:
-    """Messages of all topics."""
+    """Return the number of messages of all topics."""
     return sum(group.messages for key, group in sums.groups.items() if key[2] == "topic")
 
 
 def write_alone(splits: Sequence[Split], folder: Path) -> int:
-    """The rows of an export, written as Parquet by pyarrow in this process; gives how many there are."""
+    """Write the rows of an export as Parquet by pyarrow in this process; return their number."""
     import pyarrow.parquet as pq
 
     rows = 0
@@ -215,7 +217,7 @@ class Memory:
 
 
 def _below(root: int) -> list[tuple[str, int]]:
-    """Name and resident bytes of each process below ``root``; none where there is no /proc."""
+    """Return name and resident bytes of each process below ``root``; none without /proc."""
     parents: dict[int, int] = {}
     results: dict[int, tuple[str, int]] = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
@@ -238,7 +240,7 @@ def _below(root: int) -> list[tuple[str, int]]:
 
 
 def in_turns(sides: dict[str, Side], turns: int) -> tuple[dict[str, list[float]], dict[str, Memory]]:
-    """Seconds of every turn of every side, and the memory of its first."""
+    """Return the seconds of every turn of every side, and the memory of its first."""
     observed: dict[str, list[float]] = {name: [] for name in sides}
     memory: dict[str, Memory] = {}
     for turn in range(turns + 1):
@@ -254,20 +256,25 @@ def in_turns(sides: dict[str, Side], turns: int) -> tuple[dict[str, list[float]]
 
 
 def print_side(
-    what: str, name: str, seen: dict[str, list[float]], memory: dict[str, Memory], beside: str, **options: Any
+    label: str,
+    name: str,
+    seconds_by_name: dict[str, list[float]],
+    memory: dict[str, Memory],
+    beside: str,
+    **options: Any,
 ) -> None:
-    """One side as a line."""
-    our_median, yardstick = median(seen[name]), median(seen[beside])
+    """Print one side as a line."""
+    our_median, yardstick = median(seconds_by_name[name]), median(seconds_by_name[beside])
     print(
         json.dumps(
             {
-                "what": what,
+                "what": label,
                 "name": name,
                 "median": round(our_median, 3),
                 "ratio": round(our_median / yardstick, 2),
                 "beside": beside,
                 "target": TARGETS.get(name),
-                "seconds": [round(item, 3) for item in seen[name]],
+                "seconds": [round(item, 3) for item in seconds_by_name[name]],
                 "workerMiB": memory[name].worker,
                 "javaMiB": memory[name].java,
                 "load": round(os.getloadavg()[0], 1),
@@ -279,7 +286,7 @@ def print_side(
 
 
 def same(side: Side, expected: int) -> Side:
-    """``side``, which has to give ``expected``."""
+    """Return ``side`` with an assertion that it returns ``expected``."""
 
     def checked() -> int:
         actual_side = side()
@@ -290,7 +297,7 @@ def same(side: Side, expected: int) -> Side:
 
 
 def measure_counts(spark: Any, root: Path, label: str, turns: int) -> None:
-    """Messages by topic, and by everything."""
+    """Measure counts of messages by topic, and by everything."""
     splits, expected = plan(find_stores(str(root))).splits, walk(root)
     sides: dict[str, Side] = {
         "walk": lambda: walk(root),
@@ -304,7 +311,7 @@ def measure_counts(spark: Any, root: Path, label: str, turns: int) -> None:
 
 
 def measure_parquet(spark: Any, root: Path, label: str, turns: int, scratch: Path) -> None:
-    """The export beside pyarrow."""
+    """Measure the export beside pyarrow."""
     splits = plan(find_stores(str(root))).splits
     expected = write_alone(splits, scratch)
 
@@ -320,7 +327,7 @@ def measure_parquet(spark: Any, root: Path, label: str, turns: int, scratch: Pat
 
 
 def measure_growth(spark: Any, root: Path, label: str, turns: int, size: int) -> None:
-    """All groups over more and more files."""
+    """Measure all groups over more and more files."""
     sides: dict[str, Side] = {}
     for files in (1, 2, 4, 8):
         splits = plan(find_stores(str(beginning_of(root, files)))).splits
@@ -334,7 +341,7 @@ def measure_growth(spark: Any, root: Path, label: str, turns: int, size: int) ->
 
 
 def measure_topic(spark: Any, folder: Path, bodies: str, size: int, stores: int, turns: int) -> None:
-    """One topic of twelve through the data source, beside all."""
+    """Measure one topic of twelve through the data source, beside all."""
     label = f"one topic of twelve, {stores} stores of {size >> 20:,} MiB, {bodies}-byte bodies"
     for name, runs in (("in runs", True), ("interleaved", False)):
         root = twelve_topics(folder, bodies, size, runs)
@@ -361,7 +368,7 @@ def measure_topic(spark: Any, folder: Path, bodies: str, size: int, stores: int,
 
 
 def main() -> None:
-    """Measure, and print."""
+    """Measure and print."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--folder", type=Path, default=bench_data.default_folder())
     parser.add_argument("--gib", type=float, default=4)

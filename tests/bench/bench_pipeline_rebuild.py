@@ -71,7 +71,7 @@ def main() -> None:
 
 
 def _healthy(root: Path) -> Path:
-    """A store with the log of ``root``, its queues and index, and the next file of the log, which is empty."""
+    """Make a store with the log of ``root``, its queues and index, and the next file of the log, which is empty."""
     complete = root.with_name(f"{root.name}-healthy")
     if not complete.exists():
         draft = Path(tempfile.mkdtemp(prefix=f"{complete.name}-", dir=complete.parent))
@@ -121,7 +121,7 @@ def _rebuild_turns(on: SparkTasks, root: Path, place: Path) -> dict[str, Callabl
     return {"engine": cleaned(engine), "pipeline": cleaned(pipeline)}
 
 
-def _measure(what: str, turns: dict[str, Callable[[], object]], repeats: int) -> None:
+def _measure(label: str, turns: dict[str, Callable[[], object]], repeats: int) -> None:
     seconds: dict[str, list[float]] = {name: [] for name in turns}
     for number in range(repeats + 1):
         for name in list(turns) if number % 2 else list(turns)[::-1]:
@@ -134,7 +134,7 @@ def _measure(what: str, turns: dict[str, Callable[[], object]], repeats: int) ->
     medians = {name: statistics.median(second) for name, second in seconds.items()}
     engine, pipeline = medians.values()
     text = "; ".join(f"{name} {statistics.median(s):.2f} s ({min(s):.2f}–{max(s):.2f})" for name, s in seconds.items())
-    print(f"{what}: {text}; ratio {pipeline / engine:.2f}")
+    print(f"{label}: {text}; ratio {pipeline / engine:.2f}")
 
 
 if __name__ == "__main__":

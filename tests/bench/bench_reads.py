@@ -1,11 +1,11 @@
-"""The engine's reads beside RocketMQ's own: the same store shape as the peer's ``bench --parts read``.
+"""The engine's reads and RocketMQ's own: the same shape of store as in the peer's ``bench --parts read``.
 
     python tests/bench/bench_reads.py [--messages 500000] [--body 200] [--peer PROGRAM] [--turns 3]
         [--queries]
 
 One topic, 8 queues; each message has UNIQ_KEY, one key and a tag. Measured: getMessage at a random offset for 32 and
 for 1, every queue streamed and scanned in steps of 32, queryMessage of a key with one hit (keys and unique keys in
-turns, as the peer does), and of 64 such keys in one call, for each of them. With ``--peer`` (the peer's start script)
+turns, like the peer), and of 64 such keys in one call, for each of them. With ``--peer`` (the peer's start script)
 both sides take turns. One JSON line a turn and side; microseconds, messages a second.
 """
 
@@ -39,7 +39,7 @@ TOGETHER = 64
 
 
 def fill(store: MessageStore, messages: int, body: bytes) -> None:
-    """Messages like the peer's: a unique key, a key of its own and one of ten tags each."""
+    """Put messages like the peer's: a unique key, a key of its own and one of ten tags each."""
     for start in range(0, messages, STEP):
         store.put_messages(
             [
@@ -56,7 +56,7 @@ def fill(store: MessageStore, messages: int, body: bytes) -> None:
 
 
 def timed(call: Callable[[Any], Any], arguments: list[Any]) -> tuple[float, float]:
-    """Median and 99th percentile of one call, in microseconds."""
+    """Return median and 99th percentile of one call, in microseconds."""
     clock, received = time.perf_counter_ns, []
     for argument in arguments:
         began = clock()
@@ -69,7 +69,7 @@ def timed(call: Callable[[Any], Any], arguments: list[Any]) -> tuple[float, floa
 
 
 def measure(store: MessageStore, messages: int) -> dict[str, Any]:
-    """One turn of ours."""
+    """Run one turn of ours."""
     pick = random.Random(7)
     ends = [store.max_offset_in_queue(TOPIC, queue) for queue in range(QUEUES)]
     offsets = [pick.randrange(min(ends) - 32) for _ in range(SAMPLES)]
@@ -93,7 +93,7 @@ def measure(store: MessageStore, messages: int) -> dict[str, Any]:
 
 
 def queries(store: MessageStore, messages: int) -> dict[str, Any]:
-    """Queries of one key a call, and of 64."""
+    """Measure queries of one key a call, and of 64."""
     pick = random.Random(3)
     record: dict[str, Any] = {"side": "ours"}
     for _ in range(2):  # the second round counts, here as there
@@ -107,12 +107,12 @@ def queries(store: MessageStore, messages: int) -> dict[str, Any]:
 
 
 def key(turn: int, message: int) -> str:
-    """A key of its own or the unique key of a message, as the peer asks for them."""
+    """Return a message's own key or its unique key, like the peer's queries."""
     return f"{message:032X}" if turn % 2 else f"K{message}"
 
 
 def scanned(store: MessageStore, queue: int, end: int) -> int:
-    """All of a queue in steps of 32, as a consumer pulls."""
+    """Read all of a queue in steps of 32, like a consumer."""
     position = 0
     while position < end:
         result = store.get_message("group", TOPIC, queue, position, 32)
@@ -123,13 +123,13 @@ def scanned(store: MessageStore, queue: int, end: int) -> int:
 
 
 def rate(walk: Callable[[int], int]) -> float:
-    """Messages a second over all queues."""
+    """Return the messages a second over all queues."""
     began = time.perf_counter()
     return sum(walk(queue) for queue in range(QUEUES)) / (time.perf_counter() - began)
 
 
 def peer_turn(program: str, messages: int, body: int, folder: str) -> dict[str, Any]:
-    """One turn of the Java store in a process of its own."""
+    """Run one turn of the Java store in a process of its own."""
     command = [
         "bash",
         program,
@@ -154,7 +154,7 @@ def peer_turn(program: str, messages: int, body: int, folder: str) -> dict[str, 
 
 
 def ratios_of(ours: dict[str, Any], java: dict[str, Any]) -> dict[str, float]:
-    """Our time of a call through the peer's of the same turn."""
+    """Return our time of a call divided by the peer's of the same turn."""
     pairs = {
         "queryP50": "queryByKey",
         "query64P50": "queryByKey",
@@ -165,7 +165,7 @@ def ratios_of(ours: dict[str, Any], java: dict[str, Any]) -> dict[str, float]:
 
 
 def medians(rows: list[dict[str, Any]]) -> dict[str, float]:
-    """The middle of each figure."""
+    """Return the median of each figure."""
     return {name: round(median(row[name] for row in rows), 2) for name in rows[0] if name != "side"}
 
 

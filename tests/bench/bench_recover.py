@@ -1,10 +1,10 @@
-"""Recovery after a crash beside the real store: its ``bench --parts append,recover`` and ours in turns, and the ratio.
+"""Recovery after a crash: the real store's ``bench --parts append,recover`` and ours in turns, and the ratio.
 
 ``python tests/bench/bench_recover.py [--turns N] [--release 5.3.3] [--body 200] [--folder DIR]``: on both sides
-``abort`` is there, the checkpoint is all zero, the queues are whole, and the log, which is hot, is walked with its
-CRCs, the index deleted and built again. Java recovers the log that it has just written, as many bytes as ours, four
-times in one JVM, and the last time counts; ours recovers 1 GiB of bodies of about the same size in a process that has
-done it once. Prints one JSON line a body size. Needs Java 17 and Maven as ``tests/peer`` does.
+``abort`` exists, the checkpoint is all zero, the queues are whole, and the log, which is hot, is walked with its CRCs,
+the index deleted and built again. Java recovers the log that it has just written, as many bytes as ours, four times in
+one JVM, and the last time counts; ours recovers 1 GiB of bodies of about the same size in a process that has done it
+once. Prints one JSON line a body size. Needs Java 17 and Maven like ``tests/peer``.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ NAMES = {200: "200", 1024: "1k"}
 
 
 def java(release: str, folder: Path, body: int) -> float:
-    """Megabytes a second of the real store's ``load()``."""
+    """Return the megabytes a second of the real store's ``load()``."""
     command = [
         "bash",
         str(PEER),
@@ -63,7 +63,7 @@ def java(release: str, folder: Path, body: int) -> float:
 
 
 def ours(folder: Path, body: int) -> tuple[float, float]:
-    """Megabytes a second of ours, and the processor seconds of a recovery."""
+    """Return our megabytes a second, and the processor seconds of a recovery."""
     rows = bench_recover.run("recover", folder, 1, bench_data.GIB, only_bodies=NAMES[body])
     row = next(rows)
     return float(row["megabytesPerSecond"]), float(row["cpuSeconds"])
@@ -80,24 +80,24 @@ def main() -> None:
         sys.exit(why)
     args.folder.mkdir(parents=True, exist_ok=True)
     for body in args.body or MESSAGES:
-        theirs, own, used, loads = [], [], [], []
+        java_rates, our_rates, cpu_seconds, loads = [], [], [], []
         for _ in range(args.turns):
             loads.append(round(os.getloadavg()[0], 2))
-            theirs.append(java(args.release, args.folder, body))
+            java_rates.append(java(args.release, args.folder, body))
             rate, cpu = ours(args.folder, body)
-            own.append(rate)
-            used.append(cpu)
+            our_rates.append(rate)
+            cpu_seconds.append(cpu)
         row = {
             "name": "recovery after a crash",
             "body": body,
             "release": args.release,
-            "megabytesPerSecond": round(statistics.median(own)),
-            "cpuSeconds": round(statistics.median(used), 2),
-            "javaMegabytesPerSecond": round(statistics.median(theirs)),
-            "ratio": round(statistics.median(own) / statistics.median(theirs), 2),
+            "megabytesPerSecond": round(statistics.median(our_rates)),
+            "cpuSeconds": round(statistics.median(cpu_seconds), 2),
+            "javaMegabytesPerSecond": round(statistics.median(java_rates)),
+            "ratio": round(statistics.median(our_rates) / statistics.median(java_rates), 2),
             "target": 4,
-            "turns": [round(rate) for rate in own],
-            "javaTurns": [round(rate) for rate in theirs],
+            "turns": [round(rate) for rate in our_rates],
+            "javaTurns": [round(rate) for rate in java_rates],
             "loads": loads,
             "conditions": conditions(),
         }

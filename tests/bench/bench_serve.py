@@ -1,8 +1,8 @@
-"""``storescope serve`` beside RocketMQ's own broker, in turns: the same Java client asks both.
+"""``storescope serve`` and RocketMQ's own broker, in turns: the same Java client uses both.
 
 ``python tests/bench/bench_serve.py [--turns 3] [--release 5.3.3] [--what send,batch,pull,push,latency,connections]`` on
-a machine that does nothing else; five minutes a turn. Needs Java 17 and Maven. Prints one JSON line a figure, then
-the medians as a table, with the load that stood when a turn began.
+an idle machine; five minutes a turn. Needs Java 17 and Maven. Prints one JSON line a figure, then the medians as a
+table, with the load at the beginning of each turn.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "support")]
 import real_cluster  # noqa: E402
 
 SPEED = ROOT / "tests" / "clients" / "java" / "speed"
-ASKED = {
+COMMANDS = {
     "send": ("send", "8", "1,8,64"),
     "batch": ("batch", "8"),
     "pull": ("pull", "0", "200000"),
@@ -40,14 +40,14 @@ Figures = dict[str, float]
 
 
 def print_record(record: dict[str, Any]) -> None:
-    """One JSON line."""
+    """Print one JSON line."""
     sys.stdout.write(json.dumps(record) + "\n")
     sys.stdout.flush()
 
 
 @contextlib.contextmanager
 def ours(folder: Path) -> Iterator[tuple[dict[str, Any], int, float]]:
-    """``serve`` over a new store: what it says, its process, seconds until it accepted."""
+    """Run ``serve`` over a new store; yield its first line, its process, seconds until it accepted."""
     words = [sys.executable, "-m", "engine.cli", "serve", str(folder / "store"), "--port", "0", "--namesrv-port", "0"]
     began = time.monotonic()
     process = subprocess.Popen(
@@ -65,7 +65,7 @@ def ours(folder: Path) -> Iterator[tuple[dict[str, Any], int, float]]:
 
 @contextlib.contextmanager
 def theirs(folder: Path, release: str) -> Iterator[tuple[dict[str, Any], int, float]]:
-    """RocketMQ's name server and broker in one process, with the sizes and the memory that it has by default here."""
+    """Run RocketMQ's name server and broker in one process, with the sizes and the memory of its defaults here."""
     options = ("--namesrv-port", real_cluster.free_port(), "--port", real_cluster.free_port())
     real_cluster._LEAN = "-Xms512m -Xmx1g -XX:MaxDirectMemorySize=1g"  # the compiler's second tier too
     began = time.monotonic()
@@ -74,34 +74,34 @@ def theirs(folder: Path, release: str) -> Iterator[tuple[dict[str, Any], int, fl
 
 
 def resident(pid: int) -> float:
-    """MiB that a process has in memory of its own: what it maps from the store's files belongs to the page cache."""
+    """Return the MiB of a process's own memory: pages mapped from the store's files belong to the page cache."""
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith("RssAnon:"):
             return int(line.split()[1]) / 1024
     raise LookupError(f"no process {pid}")
 
 
-def figures(what: str, said: dict[str, Any], pid: int, release: str) -> Figures:
-    """What one broker is asked of ``what``."""
-    if what == "connections":
-        return {"connections 1000, MiB": _with_connections(said["broker"], pid)}
+def figures(kind: str, addresses: dict[str, Any], pid: int, release: str) -> Figures:
+    """Return the figures of one broker for ``what``."""
+    if kind == "connections":
+        return {"connections 1000, MiB": _with_connections(addresses["broker"], pid)}
     done = subprocess.run(
-        ["bash", str(SPEED), release, said["namesrv"], *ASKED[what]],
+        ["bash", str(SPEED), release, addresses["namesrv"], *COMMANDS[kind]],
         env=real_cluster.environment(),
         capture_output=True,
         text=True,
         timeout=600,
         check=True,
     )
-    results: Figures = {}
+    rates: Figures = {}
     for line in map(json.loads, done.stdout.splitlines()):
-        if what == "latency":
-            results |= {"latency p50, ms": line["p50"], "latency p99, ms": line["p99"]}
-        elif what in ("pull", "push"):
-            results[f"{what}, messages a second"] = line["rate"]  # the last turn, which is warm
+        if kind == "latency":
+            rates |= {"latency p50, ms": line["p50"], "latency p99, ms": line["p99"]}
+        elif kind in ("pull", "push"):
+            rates[f"{kind}, messages a second"] = line["rate"]  # the last turn, which is warm
         else:
-            results[f"{what}, {line['number']} threads, messages a second"] = line["rate"]
-    return results
+            rates[f"{kind}, {line['number']} threads, messages a second"] = line["rate"]
+    return rates
 
 
 def _with_connections(address: str, pid: int) -> float:
@@ -113,21 +113,21 @@ def _with_connections(address: str, pid: int) -> float:
         return resident(pid)
 
 
-def one_turn(who: str, expected: list[str], release: str) -> Iterator[tuple[str, float]]:
-    """Every figure of one broker, each ``what`` over a store of its own."""
-    for what in expected:
+def one_turn(side: str, expected: list[str], release: str) -> Iterator[tuple[str, float]]:
+    """Yield every figure of one broker, each kind over a store of its own."""
+    for kind in expected:
         with tempfile.TemporaryDirectory() as folder:
-            broker = ours(Path(folder)) if who == "ours" else theirs(Path(folder), release)
+            broker = ours(Path(folder)) if side == "ours" else theirs(Path(folder), release)
             with broker as (output, pid, seconds):
-                if what == expected[0]:
+                if kind == expected[0]:
                     yield "until it accepts, s", seconds
                     time.sleep(5)
                     yield "at rest, MiB", resident(pid)
-                yield from figures(what, output, pid, release).items()
+                yield from figures(kind, output, pid, release).items()
 
 
 def main() -> None:
-    """Turns, then the table."""
+    """Run the turns, then print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--release", default="5.3.3")

@@ -43,7 +43,9 @@ async def drive(window):
 
 
 def start_once(store: Path, folder: Path) -> list[float]:
-    """One start: seconds until painted, processor's seconds until then, seconds until the drive, MiB at the peak."""
+    """Return the figures of one start: seconds until painted, processor's seconds until then, seconds until the drive,
+    MiB at the peak.
+    """
     drive = folder / "drive.py"
     drive.write_text(DRIVE, "utf-8")
     started = str(time.clock_gettime(time.CLOCK_BOOTTIME))

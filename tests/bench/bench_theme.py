@@ -1,9 +1,9 @@
-"""How long a click waits while five windows put on another theme, zoom or language, and while views and boxes open.
+"""Wait of a click while five windows change theme, zoom or language, and while views and boxes open.
 
 ``python tests/bench/bench_theme.py STORE``: offscreen. A timer in the loop notes the time between two of its turns. One
 JSON line a step: milliseconds of the longest wait, on the clock and in processor time of the window's thread, waits
-over 100 ms of either, seconds until all windows are dressed; ``load`` is the machine's. The last step is no click: what
-was thrown away is looked for once nobody has been at the program for some seconds.
+over 100 ms of either, seconds until all windows have the new style; ``load`` is the machine's. The last step is no
+click: garbage is collected after some seconds without use.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""What a frame of the viewer costs: scrolling a table of 100 million rows, walking the choice, painting bytes.
+"""Cost of a frame of the viewer: scrolling a table of 100 million rows, moving the selection, painting bytes.
 
 ``python tests/bench/bench_viewer.py [--rows N] [--frames N]``: offscreen, 1264 × 640 px (the table's share of a
-window of 1600 × 1000). A frame is what a user waits for: the scroll, reading what comes into view, and the paint into
-a picture. Prints one JSON line a figure with its conditions: median, 99th percentile and worst, in milliseconds;
-``cpuMedianMs`` is the processor's time alone, which says more on a machine that does other things too.
+window of 1600 × 1000). A frame is the user's wait: the scroll, reading the new rows, and the paint into a picture.
+Prints one JSON line a figure with its conditions: median, 99th percentile and worst, in milliseconds; ``cpuMedianMs``
+is the processor's time alone, which is more reliable on a busy machine.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ TOPICS = ("OrderPaid", "StockReserved", "PriceChanged", "ShipmentEvents", "%RETR
 
 
 class Units:
-    """As many units as wanted, each made when it is read, as a reader over hot pages would."""
+    """Any number of units, each made when it is read, like in a reader over hot pages."""
 
     def __init__(self, total: int) -> None:
         self.total = total
@@ -53,8 +53,8 @@ class Units:
         self.end = self.start + total
 
     def read(self, position: int, before: int, after: int) -> Page[UnitRow]:
-        low, high = max(self.start, position - before), min(self.end, position + after)
-        return Page([_unit(n) for n in range(low, high)], position - low, low == self.start, high == self.end)
+        first, last = max(self.start, position - before), min(self.end, position + after)
+        return Page([_unit(n) for n in range(first, last)], position - first, first == self.start, last == self.end)
 
     def position(self, row: UnitRow) -> int:
         return row.offset // UNIT
@@ -80,7 +80,7 @@ def _unit(n: int) -> UnitRow:
 
 @dataclass
 class StepTimer:
-    """Runs steps and keeps how long each took."""
+    """Runs steps and keeps their times."""
 
     frames: int
     rows: int
@@ -169,7 +169,7 @@ POINTS = 36_000
 
 
 def bench_live(bench: StepTimer) -> None:
-    """A live frame of the four plots of Positions, each series of them full: an hour at ten looks a second."""
+    """Paint a live frame of the four plots of Positions, each series full: an hour at ten looks a second."""
     history = LiveHistory(POINTS)
     rng, wrote, flushed, dispatched, now = random.Random(2), 0, 0, 0, 1_795_280_000_000
     file = ((0, 1 << 40, "0" * 20),)
@@ -177,7 +177,7 @@ def bench_live(bench: StepTimer) -> None:
         wrote += rng.randrange(200_000)
         flushed = wrote - rng.randrange(100_000) if number % 5 == 0 else flushed
         dispatched = max(dispatched, wrote - rng.randrange(50_000))
-        reported = {
+        offsets = {
             "wrote": wrote,
             "committed": wrote - rng.randrange(4096),
             "flushed": flushed,
@@ -187,7 +187,7 @@ def bench_live(bench: StepTimer) -> None:
             "index_end": dispatched,
             "min": 0,
         }
-        positions = Positions(checkpoint={}, **{key: Position(value, "bench") for key, value in reported.items()})
+        positions = Positions(checkpoint={}, **{key: Position(value, "bench") for key, value in offsets.items()})
         flush = (Flush(now + number * 100, flushed, 100_000, rng.random() * 20),)
         history.add(
             PositionReading(positions, file, (), now + number * 100, True, True, units=number * 300, flushes=flush)
@@ -200,13 +200,13 @@ def bench_live(bench: StepTimer) -> None:
     box.resize(1130, 620)
     box.show()
     live.history = history
-    last = history.last
-    assert last is not None
+    last_look = history.last
+    assert last_look is not None
     live._ready = True
     live.fit()
 
     def step(number: int) -> None:
-        live._end = last.time_ms / 1000 - 40 + number / 10
+        live._end = last_look.time_ms / 1000 - 40 + number / 10
         live.show()
 
     bench.rows = POINTS

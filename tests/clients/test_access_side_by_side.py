@@ -1,5 +1,5 @@
-"""The same signed requests to RocketMQ's own broker, which has the accounts of a ``plain_acl.yml``, and to ours: both
-refuse the same, in the same words. A broker of 5.x takes the file over when it starts (``migrateAuthFromV1Enabled``).
+"""Signed requests to RocketMQ's own broker with the accounts of a ``plain_acl.yml``, and to ours: both refuse the same
+requests in the same words. A broker of 5.x imports the file when it starts (``migrateAuthFromV1Enabled``).
 """
 
 from __future__ import annotations
@@ -103,16 +103,16 @@ def beat(group: str, *topics: str) -> bytes:
 
 
 def requests(like: str) -> list[tuple[str | None, Command]]:
-    """Who asks what."""
-    command: list[tuple[str | None, Command]] = [
+    """Return pairs of a user and a request."""
+    requests_: list[tuple[str | None, Command]] = [
         (None, Command(26)),
         ("nobody", Command(26)),
         ("wrong", Command(26)),
         *(("adminuser", Command(17, {**TOPIC, "topic": name})) for name in ("topicA", "topicB", "topicC")),
         ("someuser", Command(17, {**TOPIC, "topic": "topicB"})),
         ("someuser", Command(26)),
-        *(("someuser", Command(310, {**SEND, "a": "p", "b": f"topic{item}"}, b"x")) for item in "ABC"),
-        *(("someuser", Command(11, {**PULL, "topic": f"topic{one}", "consumerGroup": "g"})) for one in "ABC"),
+        *(("someuser", Command(310, {**SEND, "a": "p", "b": f"topic{suffix}"}, b"x")) for suffix in "ABC"),
+        *(("someuser", Command(11, {**PULL, "topic": f"topic{suffix}", "consumerGroup": "g"})) for suffix in "ABC"),
         ("someuser", Command(11, {**PULL, "topic": "topicB", "consumerGroup": "closed"})),
         ("someuser", Command(34, body=beat("g", "topicB", "%RETRY%g"))),
         ("someuser", Command(34, body=beat("g", "topicA"))),
@@ -129,7 +129,7 @@ def requests(like: str) -> list[tuple[str | None, Command]]:
         ("someuser", Command(215, {"topic": "topicB"})),
     ]
     if like == "5.3":
-        command += [
+        requests_ += [
             ("someuser", Command(200051, {**HANDLE, "topic": "topicA", "consumerGroup": "g"})),
             ("someuser", Command(200051, {**HANDLE, "topic": "%RETRY%closed", "consumerGroup": "g"})),
             ("someuser", Command(200052, {"topic": "topicC", "consumerGroup": "g", "queueId": "0", "maxMsgNums": "1"})),
@@ -138,7 +138,7 @@ def requests(like: str) -> list[tuple[str | None, Command]]:
             ("someuser", Command(351, {"topic": "topicB"})),
             ("someuser", Command(352, {"group": "g"})),
         ]
-    return command
+    return requests_
 
 
 async def broker_lines(address: str, like: str) -> list[tuple[object, ...]]:
@@ -187,7 +187,7 @@ updateTopic -b BROKER -t topicD -r 1 -w 1
 
 
 def mqadmin_outputs(user: str, namesrv: str, broker: str, folder: Path) -> list[str]:
-    """What mqadmin printed of each command, signing as ``user``."""
+    """Return the output of each mqadmin command, signed as ``user``."""
     tools = folder / "tools.yml"
     tools.write_text(f"accessKey: {user}\nsecretKey: {KEYS[user]}\n")
     out = subprocess.run(
@@ -203,7 +203,7 @@ def mqadmin_outputs(user: str, namesrv: str, broker: str, folder: Path) -> list[
 
 
 def test_clients_of_rocketmq_sign_what_they_ask(tmp_path: Path) -> None:
-    """A producer, a consumer and administrators of its own tools, as they sign it."""
+    """RocketMQ's own producer, consumer and administrators' tools sign their requests."""
     (tmp_path / "plain_acl.yml").write_text(FILE)
     words = ["serve", tmp_path / "store", "--port", "0", "--namesrv-port", "0", "--json", "--acl"]
     process = subprocess.Popen(
@@ -229,7 +229,7 @@ def test_clients_of_rocketmq_sign_what_they_ask(tmp_path: Path) -> None:
 
 
 async def declared(address: str) -> None:
-    """Both topics, by an administrator."""
+    """Declare both topics as an administrator."""
     host, _, port = address.rpartition(":")
     connection = await connect(host, int(port))
     for name in ("topicA", "topicB"):
@@ -257,9 +257,9 @@ def acl(subject: str, *entries: dict[str, object], **options: object) -> bytes:
     return json.dumps({"subject": subject, "policies": [{"entries": list(entries), **options}]}).encode()
 
 
-def of(code: int, *rows: dict[str, str], who: str | None = ADMIN, body: bytes = b"") -> Iterator[Asked]:
+def of(code: int, *rows: dict[str, str], user: str | None = ADMIN, body: bytes = b"") -> Iterator[Asked]:
     for fields in rows:
-        yield who, code, fields, body
+        yield user, code, fields, body
 
 
 def user(code: int, name: str | None, /, **options: str) -> Iterator[Asked]:
@@ -267,13 +267,13 @@ def user(code: int, name: str | None, /, **options: str) -> Iterator[Asked]:
 
 
 def of_users() -> Iterator[Asked]:
-    """3001 to 3005."""
+    """Requests 3001 to 3005."""
     names = [{"username": item} for item in (USER, ADMIN, "nobody", "", "  ")]
     yield from of(3005, {}, *({"filter": text} for text in ("some", "zzz", "")))
     yield from of(3004, {}, *names)
-    yield from of(3004, names[0], who=USER)
-    yield from of(3005, {}, who=USER)
-    yield from of(3001, {"username": "x"}, who=USER, body=b'{"password":"12345678"}')
+    yield from of(3004, names[0], user=USER)
+    yield from of(3005, {}, user=USER)
+    yield from of(3001, {"username": "x"}, user=USER, body=b'{"password":"12345678"}')
     for _ in range(2):
         yield from user(3001, "ann", username="ann", password="12345678")
     yield from user(3001, "bob", username="other", password="12345678", userType="Normal", userStatus="disable")
@@ -304,11 +304,11 @@ def of_users() -> Iterator[Asked]:
     yield from of(3002, {"username": "ann"})
     for name in ("nobody", "", None):
         yield from user(3002, name, password="87654321")
-    yield from of(3002, {"username": "ann"}, who=USER, body=b'{"password":"1"}')
+    yield from of(3002, {"username": "ann"}, user=USER, body=b'{"password":"1"}')
 
 
 def of_policies() -> Iterator[Asked]:
-    """3006 to 3010."""
+    """Requests 3006 to 3010."""
     ann, bob = {"subject": "User:ann"}, {"subject": "User:bob"}
     yield from of(3010, {})
     subjects = ("User:someuser", "User:ann", "User:nobody", "someuser", "Group:x", "")
@@ -360,7 +360,7 @@ def of_policies() -> Iterator[Asked]:
         {"subjectFilter": "ann", "resourceFilter": "T2"},
         {"subjectFilter": "", "resourceFilter": ""},
     )
-    yield from of(3010, {}, who=USER)
+    yield from of(3010, {}, user=USER)
     for fields in (
         {"resource": "Topic:zz"},
         {"resource": "Topic:T2"},
@@ -374,16 +374,16 @@ def of_policies() -> Iterator[Asked]:
         yield from of(3008, ann | fields)
         yield from of(3009, ann)
     yield from of(3008, {}, bob, *({"subject": one} for one in ("User:nobody", "ann", "")))
-    yield from of(3008, {"subject": "User:someuser"}, who=USER)
+    yield from of(3008, {"subject": "User:someuser"}, user=USER)
     yield from of(3008, {"subject": "User:someuser"})
-    yield from of(3003, {"username": "ann"}, who=USER)
+    yield from of(3003, {"username": "ann"}, user=USER)
     yield from of(3003, {}, *({"username": one} for one in ("ann", "ann", "nobody", "", USER)))
     yield from of(3010, {})
     yield from of(3005, {})
 
 
 def of_the_store() -> Iterator[Asked]:
-    """354, 2001 to 2004, 200056."""
+    """Requests 354, 2001 to 2004 and 200056."""
     yield from of(354, {}, {"topic": "topicB", "checkStoreTime": "0"}, {"topic": "nowhere"}, {"checkStoreTime": "x"})
     lines = (b"g1=5000\ng2=abc\n# no\ng3 = 7\n", b"", b"g1=0\ng4=-5\ng5=99999999999\ng6=1.5\ng7\n")
     for body in lines:
@@ -396,11 +396,11 @@ def of_the_store() -> Iterator[Asked]:
     yield from of(2004, {}, {"OTHER": "1"}, *({"READ_AHEAD_MODE": mode} for mode in modes))
     yield from of(200056, {})
     for code in (354, 2001, 2002, 2003, 2004, 200056, 3001, 3003, 3005, 3006, 3010):
-        yield from of(code, {}, who=None)
+        yield from of(code, {}, user=None)
 
 
 def of_accounts() -> Iterator[Asked]:
-    """50 to 54."""
+    """Requests 50 to 54."""
     key, secret = "accessKey", "secretKey"
     complete = {
         key: "newuser1",
@@ -413,7 +413,7 @@ def of_accounts() -> Iterator[Asked]:
         "admin": "false",
     }
     white = {"admin": "true", "whiteRemoteAddress": "10.10.*.*"}
-    yield from (*of(52, {}), *of(54, {}), *of(52, {}, who=USER))
+    yield from (*of(52, {}), *of(54, {}), *of(52, {}, user=USER))
     for fields in (
         complete,
         complete | {secret: "12345678901"},
@@ -422,7 +422,7 @@ def of_accounts() -> Iterator[Asked]:
         {key: "newuser3", secret: "zyxwvuts", **white},
     ):
         yield from (*of(50, fields), *of(54, {}), *of(52, {}))
-    others = {
+    wrong_values = {
         key: ("short", "", "with: colon #x"),
         secret: ("short", ""),
         "defaultTopicPerm": ("WHAT",),
@@ -432,24 +432,24 @@ def of_accounts() -> Iterator[Asked]:
         "admin": ("what",),
         "whiteRemoteAddress": ("what", "1.2.3.400", "1.2.3.{4,5}", "*"),
     }
-    yield from of(50, *(complete | {name: value} for name, values in others.items() for value in values))
+    yield from of(50, *(complete | {name: value} for name, values in wrong_values.items() for value in values))
     absent = (key, secret, "admin", "topicPerms")
     yield from of(50, *({name: item for name, item in complete.items() if name != removed} for removed in absent))
     yield from of(54, {})
-    yield from of(51, {}, *({key: one} for one in ("newuser2", "newuser2", "nobody", "")))
+    yield from of(51, {}, *({key: value} for value in ("newuser2", "newuser2", "nobody", "")))
     yield from of(54, {})
     for text in ("10.10.103.*,192.168.0.1", ""):
         yield from (*of(53, {"globalWhiteAddrs": text}), *of(54, {}))
     yield from of(53, {}, {"globalWhiteAddrs": "10.10.104.1", "aclFileFullPath": "/no/such/file.yml"})
     yield from of(52, {})
     for code in (50, 51, 52, 53, 54):
-        yield from of(code, {}, who=None)
+        yield from of(code, {}, user=None)
     for code in (354, 2001, 2003, 2004, 3001, 200056):
         yield from of(code, {})
 
 
 async def answers(address: str, like: str, home: Path) -> list[tuple[Asked, Any]]:
-    """What each request was answered, without what must differ."""
+    """Return each request with its answer, without the parts that must differ."""
     host, _, port = address.rpartition(":")
     connection = await connect(host, int(port))
     lines = []
@@ -483,10 +483,10 @@ def is_same(their: str, our: str) -> bool:
 def test_both_answer_administrators_the_same(like: str, tmp_path: Path) -> None:
     """Requests that administer accounts, users, policies and thresholds: code, remark, header fields and body.
 
-    Where RocketMQ answers with an exception of Java's, its words are ours where they are its message; only the code
-    is compared where they tell of its own code (``NullPointerException``, ``JSONException``). Not asked here, as ours
-    means it otherwise: accounts of 4.9 changed by who is no administrator (in RocketMQ whoever may sign makes himself
-    one), and a secret with quotes of both kinds, which our file of accounts cannot hold.
+    If RocketMQ answers with a Java exception, we use its message; only the code is compared if the message is about
+    RocketMQ's own code (``NullPointerException``, ``JSONException``). Two cases are left out because we differ on
+    purpose: accounts of 4.9 changed by a user without administrator rights (in RocketMQ every user with a signature can
+    make himself one), and a secret with quotes of both kinds, which our file of accounts cannot hold.
     """
     folder = tmp_path / "real"
     for home in (folder / "home", tmp_path / "ours"):

@@ -1,5 +1,5 @@
-"""The steps of findings about tables and services, carried out as an operator would, and RocketMQ's own broker started
-on the result. The stores are those of ``tests/faults/reports``: what public bug reports describe.
+"""Steps of findings about tables and services are carried out, and RocketMQ's own broker is started on the result. The
+stores are those of ``tests/faults/reports``: states that public bug reports describe.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def copied(states: Path, name: str, folder: Path) -> Path:
 
 
 def steps(store: Path, rule: str, max_message_size: int | None = None) -> list[str]:
-    """The step of each finding of a rule; with a maxMessageSize if one is given."""
+    """Return the step of each finding of a rule; with a maxMessageSize if one is given."""
     config = MessageStoreConfig(max_message_size=max_message_size) if max_message_size is not None else None
     with open_store(store, config) as opened:
         return [item.next_step for item in check(opened) if isinstance(item, Finding) and item.id == rule]
@@ -71,7 +71,7 @@ def steps(store: Path, rule: str, max_message_size: int | None = None) -> list[s
 
 @contextlib.contextmanager
 def broker(folder: Path, release: str, **settings: object) -> Iterator[dict[str, Any]]:
-    """The real broker over ``folder/store``, closed cleanly after the block."""
+    """Run the real broker over ``folder/store``, and close it cleanly after the block."""
     ports = ("--namesrv-port", real_cluster.free_port(), "--port", real_cluster.free_port())
     words = [word for key, value in (SIZES | settings).items() for word in ("--set", f"{key}={value}")]
     with real_cluster.real(folder, *ports, *words, release=release, clean_end=True) as status:
@@ -90,7 +90,7 @@ def table(store: Path, name: str) -> Any:
 
 
 def delay_offset(store: Path, level: int) -> int:
-    """Where the service of a delay level goes on."""
+    """Return the offset at which the service of a delay level continues."""
     return dict(delay_offsets(table(store, "delayOffset.json"))[0])[level]
 
 
@@ -99,13 +99,13 @@ def test_a_level_goes_on_with_a_larger_message_size(states, tmp_path, release):
     """CF13: a body longer than maxMessageSize is refused when it is delivered, and everything after it waits."""
     store = copied(states, "r01", tmp_path)
     assert "Raise maxMessageSize and restart the broker" in steps(store, "CF13")[0]
-    before = delay_offset(store, 3)
+    offset_before = delay_offset(store, 3)
     with broker(tmp_path, release, maxMessageSize=40_000):
         until(lambda: delay_offset(store, 9) == 3)  # another level that waited only while no broker ran
-    assert delay_offset(store, 3) == before
+    assert delay_offset(store, 3) == offset_before
     assert len(steps(store, "CF13")) == 1
     with broker(tmp_path, release, maxMessageSize=65_536):
-        until(lambda: delay_offset(store, 3) == before + 21)
+        until(lambda: delay_offset(store, 3) == offset_before + 21)
     assert steps(store, "CF13") == []
 
 
@@ -135,7 +135,7 @@ def test_filters_are_retained_without_the_one_that_has_no_bloom_data(states, tmp
 
 
 def groups_of(store: Path) -> set[str]:
-    """Groups that have a filter in the table."""
+    """Return the groups that have a filter in the table."""
     topics = table(store, "consumerFilter.json")["filterDataByTopic"].values()
     return {group for topic in topics for group in topic["groupFilterData"]}
 
@@ -146,7 +146,7 @@ WHOLE_QUEUE = 16
 
 
 def pull(address: str, offset: int) -> tuple[int, int]:
-    """The code of a pull of the group from its first queue, and the bytes of messages."""
+    """Return the code of a pull of the group from its first queue, and the bytes of messages."""
     fields = {
         "consumerGroup": GROUP,
         "topic": TOPIC,
@@ -165,7 +165,7 @@ def pull(address: str, offset: int) -> tuple[int, int]:
 
 
 def group_offset(address: str) -> int:
-    """The offset at which the broker says that the group is."""
+    """Return the offset of the group in the broker."""
     fields = {"consumerGroup": GROUP, "topic": TOPIC, "queueId": "0"}
     (response,) = responses_of(address, Command(RequestCode.QUERY_CONSUMER_OFFSET, fields=fields))
     return int(response.fields["offset"])
@@ -242,19 +242,19 @@ def test_a_store_delivers_with_its_own_tables(golden, tmp_path, release):
 
 
 def orders(golden: GoldenStores, folder: Path, release: str) -> Path:
-    """A store of orders that a real broker of the release wrote."""
+    """Return a store of orders that a real broker of the release wrote."""
     return Path(shutil.copytree(golden(ORDERS[release]), folder / "store"))
 
 
 def commands(store: Path, rule: str) -> list[str | None]:
-    """The command of each finding of a rule."""
+    """Return the command of each finding of a rule."""
     with open_store(store) as opened:
         findings = [item for item in check(opened) if isinstance(item, Finding) and item.id == rule]
     return [finding.of_store(str(store)).command for finding in findings]
 
 
 def errors(store: Path) -> list[str]:
-    """Findings of a store that are warnings or worse."""
+    """Return the findings of a store that are warnings or worse."""
     with open_store(store) as opened:
         return [
             item.message for item in check(opened) if isinstance(item, Finding) and item.severity in ("warn", "error")
@@ -266,7 +266,7 @@ def now_ms() -> int:
 
 
 def send(address: str, topic: str, body: bytes, queue_id: int = 0, sys_flag: int = 0, **properties: object) -> None:
-    """Send one message of now; the broker must take it."""
+    """Send one message with the current time; the broker must accept it."""
     fields = {
         "producerGroup": "senders",
         "topic": topic,
@@ -286,7 +286,7 @@ def send(address: str, topic: str, body: bytes, queue_id: int = 0, sys_flag: int
 
 
 def bodies(store: Path, topic: str) -> list[bytes]:
-    """Bodies of the messages of a topic, in the order of the log."""
+    """Return the bodies of the messages of a topic, in the order of the log."""
     with open_store(store) as opened:
         return [unit.body for unit in opened.units() if isinstance(unit, Unit) and unit.topic == topic]
 
@@ -298,13 +298,13 @@ def verdict(store: Path, key: str) -> str:
 
 
 def next_offset(store: Path, topic: str, group: str) -> int | None:
-    """The offset of a group in the first queue of a topic; None without one."""
+    """Return the offset of a group in the first queue of a topic, or None."""
     rows = consumer_offsets(table(store, "consumerOffset.json")).rows
     return next((row.offsets.get(0) for row in rows if (row.topic, row.group) == (topic, group)), None)
 
 
 def goes_on(folder: Path, release: str, seconds: float, **settings: object) -> None:
-    """A broker runs for some seconds and stores one message."""
+    """Run a broker for some seconds and store one message."""
     with broker(folder, release, **settings) as status:
         time.sleep(seconds)
         send(status["broker"], "Other", b"the broker goes on")
@@ -360,7 +360,7 @@ def test_a_timer_message_that_5_5_1_passes_over_is_reported(tmp_path):
 
 
 def pop(address: str) -> list[bytes]:
-    """Bodies that a pop of the group gets; nobody acknowledges them."""
+    """Pop messages of the group without acknowledging them; return their bodies."""
     fields = {
         "consumerGroup": "popping",
         "topic": "Orders",

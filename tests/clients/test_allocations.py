@@ -1,4 +1,4 @@
-"""The six allocation strategies beside those of RocketMQ's own client: 10,000 cases by chance."""
+"""The six allocation strategies give the results of RocketMQ's own client: 10,000 random cases."""
 
 from __future__ import annotations
 

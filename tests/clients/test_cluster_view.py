@@ -1,4 +1,4 @@
-"""The Cluster view beside a real cluster with Java clients shows what RocketMQ's own admin tool says, and asks only.
+"""The Cluster view of a real cluster with Java clients shows the same as RocketMQ's own admin tool, and only reads.
 
 ``bash packaging/test.sh tests/clients/test_cluster_view.py --clients-full``
 """
@@ -35,7 +35,7 @@ GROUP, MIN_SHOWN_LAG, TOPIC, MESSAGES = "java-readers", "late", "Orders", 40
 
 
 class RequestCodeTap:
-    """A tap that gathers the codes of what this side asks."""
+    """A tap that collects the codes of our requests."""
 
     def __init__(self) -> None:
         self.codes: set[int] = set()
@@ -58,7 +58,7 @@ class RequestCodeTap:
 
 
 def mqadmin_lines(release: str, namesrv: str, *commands: str) -> list[list[list[str]]]:
-    """Of each command of mqadmin its lines, split at blanks."""
+    """Return the lines of each mqadmin command, split at blanks."""
     words = ["bash", str(real_cluster.JAVA / "mqadmin"), release, namesrv]
     out = subprocess.run(
         words,
@@ -73,7 +73,7 @@ def mqadmin_lines(release: str, namesrv: str, *commands: str) -> list[list[list[
 
 
 async def send(release: str, namesrv: str, broker: str, messages: int) -> None:
-    """Messages, each to the next queue; and a group that has read the first of each and is not connected."""
+    """Send messages, each to the next queue, and let a group that is not connected any more read the first of each."""
     async with Producer("senders", namesrv, ProducerConfig(like=release[:3])) as producer:
         for number in range(messages):
             await producer.send(Message(TOPIC, b"%d" % number))
@@ -100,7 +100,7 @@ async def send(release: str, namesrv: str, broker: str, messages: int) -> None:
 
 
 async def until_shared(namesrv: str, seconds: float = 120) -> ClusterState:
-    """Until two members own all queues and have read everything; what stands then."""
+    """Wait until two members own all queues and have read everything; return the state of the cluster."""
     end = time.monotonic() + seconds
     async with ClusterReader([namesrv]) as reader:
         while True:
@@ -109,10 +109,10 @@ async def until_shared(namesrv: str, seconds: float = 120) -> ClusterState:
             queues = [queue for queue in state.queues if queue.topic == TOPIC]
             if group is not None and len(group.clients) == 2 and queues and not state.refusals:
                 owners = {group.owners(queue) for queue in queues}
-                behind = state.lag(GROUP)
-                if len(owners) == 2 and all(map(len, owners)) and not sum(behind.get(item, 1) for item in queues):
+                lag = state.lag(GROUP)
+                if len(owners) == 2 and all(map(len, owners)) and not sum(lag.get(item, 1) for item in queues):
                     return state
-            assert time.monotonic() < end, f"waited in vain: {state}"
+            assert time.monotonic() < end, f"timed out: {state}"
             await asyncio.sleep(0.5)
 
 
@@ -131,7 +131,7 @@ def test_it_shows_what_the_admin_tool_says(release: str, tmp_path: Path, monkeyp
         try:
             monkeypatch.setattr(reading, "connect", tapped)
             state = asyncio.run(until_shared(namesrv))
-            reported = mqadmin_lines(
+            mqadmin_results = mqadmin_lines(
                 release,
                 namesrv,
                 "clusterList",
@@ -145,7 +145,7 @@ def test_it_shows_what_the_admin_tool_says(release: str, tmp_path: Path, monkeyp
     model = ClusterModel()
     model.begin((namesrv,))
     model.take(Reading(state))
-    clusters, topic, late, connections = reported
+    clusters, topic, progress, connections = mqadmin_results
     (row,) = model.unfiltered.brokers
     assert row.master is not None
     (listed,) = [line for line in clusters if "broker-a" in line]
@@ -154,22 +154,22 @@ def test_it_shows_what_the_admin_tool_says(release: str, tmp_path: Path, monkeyp
     assert broker_origin(row.master).startswith("real, "), (
         "nobody can ask a broker of RocketMQ's own for its held pulls"
     )
-    actual_topic = model.find_topic(TOPIC)
-    assert actual_topic is not None
+    topic_row = model.find_topic(TOPIC)
+    assert topic_row is not None
     ends = {
         (item.queue.broker, str(item.queue.queue_id), str(item.ends.min_offset), str(item.ends.max_offset))
-        for item in actual_topic.queues
+        for item in topic_row.queues
     }
     assert ends == {tuple(line[:4]) for line in topic if line[:1] == ["broker-a"]}
     lags = {
-        (queue.broker, str(queue.queue_id), str(state.offsets(MIN_SHOWN_LAG)[queue]), str(behind))
-        for queue, behind in state.lag(MIN_SHOWN_LAG).items()
+        (queue.broker, str(queue.queue_id), str(state.offsets(MIN_SHOWN_LAG)[queue]), str(lag))
+        for queue, lag in state.lag(MIN_SHOWN_LAG).items()
     }
-    rows = [line for line in late if line[:2] == [TOPIC, "broker-a"]]
-    assert rows, late
+    rows = [line for line in progress if line[:2] == [TOPIC, "broker-a"]]
+    assert rows, progress
     assert lags == {(line[1], line[2], line[4], next(word for word in line[5:] if word.isdigit())) for line in rows}
     assert sum(state.lag(MIN_SHOWN_LAG).values()) == MESSAGES - 4
-    total = re.search(r"Diff Total: (\d+)", " ".join(" ".join(line) for line in late))
+    total = re.search(r"Diff Total: (\d+)", " ".join(" ".join(line) for line in progress))
     assert total is not None
     assert int(total[1]) == MESSAGES - 4
     group = model.find_group(GROUP)
@@ -177,6 +177,6 @@ def test_it_shows_what_the_admin_tool_says(release: str, tmp_path: Path, monkeyp
     clients = {(client.client.client_id, client.client.address, client.client.language) for client in group.clients}
     assert clients == {tuple(line[:3]) for line in connections if len(line) >= 3 and "@" in line[0]}
     assert (group.group.model, group.lag) == ("CLUSTERING", 0)
-    assert {len(one.owned or ()) for one in group.clients} == {2}
+    assert {len(client.owned or ()) for client in group.clients} == {2}
     assert [" ".join(line) for line in connections if "MessageModel:" in line] == ["MessageModel: CLUSTERING"]
     assert tap.codes == READS, "nothing but questions went out"

@@ -1,4 +1,4 @@
-"""A gRPC client of RocketMQ, through RocketMQ's own proxy, to our broker: the whole way of RocketMQ 5
+"""A gRPC client of RocketMQ sends and consumes through RocketMQ's own proxy and our broker, the full path of RocketMQ 5
 (docs/protocol/proxy.md).
 """
 
@@ -35,7 +35,7 @@ async def _opened(address: str) -> Connection:
 
 
 async def declare(addresses: Addresses) -> None:
-    """Topics and groups as an administrator declares them; a proxy makes none."""
+    """Declare topics and groups as an administrator; a proxy creates none."""
     broker = await _opened(addresses.broker)
     for name, kind in TOPICS.items():
         fields = {
@@ -74,19 +74,21 @@ def test_a_grpc_client_sends_and_consumes_through_the_proxy(tmp_path: Path) -> N
         )
         assert done.returncode == 0, done.stdout + done.stderr[-6000:]
         assert asyncio.run(dead_letters(addresses)) == 1
-    actual_words = [line.split() for line in done.stdout.splitlines()]
-    by: dict[str, list[tuple[str, int]]] = {}
-    for what, body, attempt in actual_words:
-        by.setdefault(what, []).append((body, int(attempt)))
-    assert sorted(by.pop("simple")) == [(f"n{number}", 1) for number in range(5)]
-    assert sorted(by.pop("again")) == [("n1", 2), ("n2", 2)]
-    assert by.pop("filtered") == [("n3", 1)]
-    ordered = [body for body, _ in by.pop("fifo")]
-    assert [[body for body in ordered if int(body[1]) % 2 == item] for item in (0, 1)] == [
+    lines = [line.split() for line in done.stdout.splitlines()]
+    received_by_case: dict[str, list[tuple[str, int]]] = {}
+    for case, body, attempt in lines:
+        received_by_case.setdefault(case, []).append((body, int(attempt)))
+    assert sorted(received_by_case.pop("simple")) == [(f"n{number}", 1) for number in range(5)]
+    assert sorted(received_by_case.pop("again")) == [("n1", 2), ("n2", 2)]
+    assert received_by_case.pop("filtered") == [("n3", 1)]
+    ordered = [body for body, _ in received_by_case.pop("fifo")]
+    assert [[body for body in ordered if int(body[1]) % 2 == parity] for parity in (0, 1)] == [
         ["f0", "f2", "f4"],
         ["f1", "f3", "f5"],
     ]
-    assert by.pop("delayed") == [("d0", 1)]
-    assert sorted(by.pop("decided")) == [("t0", 1), ("t2", 1)]
-    assert Counter(by.pop("pushed")) == Counter([("p0", 1), ("p0", 2), ("p0", 3), ("p1", 1), ("p1", 2), ("p2", 1)])
-    assert by == {}
+    assert received_by_case.pop("delayed") == [("d0", 1)]
+    assert sorted(received_by_case.pop("decided")) == [("t0", 1), ("t2", 1)]
+    assert Counter(received_by_case.pop("pushed")) == Counter(
+        [("p0", 1), ("p0", 2), ("p0", 3), ("p1", 1), ("p1", 2), ("p2", 1)]
+    )
+    assert received_by_case == {}

@@ -1,6 +1,6 @@
 """RocketMQ's Java clients send and consume while our broker is killed (-9), restarted, cut off, its disk slow and full,
-and one of them is killed: what they were told is stored and delivered at least once, orderly queues stay in order, and
-each double has its reason. In full form; ``--java-fault-rounds`` says how many rounds.
+and one of them is killed. Every acknowledged message is stored and delivered at least once, orderly queues stay in
+order, and each duplicate has its reason. In full form; ``--java-fault-rounds`` sets the number of rounds.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ CONCURRENT, ORDERLY = GROUPS
 
 
 class JavaProcess:
-    """One ``tests/clients/java/counted``; each of its lines goes to ``told``."""
+    """A process of ``tests/clients/java/counted``; each of its lines goes to ``on_line``."""
 
-    def __init__(self, home: Path, told: Callable[[Line], None]) -> None:
-        self._home, self._told = home, told
+    def __init__(self, home: Path, on_line: Callable[[Line], None]) -> None:
+        self._home, self._on_line = home, on_line
         self._kinds: set[str] = set()
         self._reader: asyncio.Task[None] | None = None
         self._process: asyncio.subprocess.Process | None = None
 
     async def start(self, *words: object) -> None:
-        """Until its clients have started."""
+        """Start the process and wait until its clients have started."""
         self._home.mkdir()
         with (self._home / "errors.log").open("wb") as errors:
             self._process = await asyncio.create_subprocess_exec(
@@ -61,7 +61,7 @@ class JavaProcess:
                 return
             line = json.loads(text)
             self._kinds.add(line["kind"])
-            self._told(line)
+            self._on_line(line)
 
     async def _until(self, kind: str) -> None:
         assert self._reader is not None
@@ -72,7 +72,7 @@ class JavaProcess:
                 await asyncio.sleep(0.02)
 
     async def end(self) -> None:
-        """Its clients say goodbye; senders are acknowledged before."""
+        """Let its clients say goodbye; sends are acknowledged before."""
         assert self._process is not None
         assert self._process.stdin is not None
         self._process.stdin.close()
@@ -80,7 +80,7 @@ class JavaProcess:
         await self._over()
 
     async def kill(self) -> None:
-        """As ``kill -9``; nothing where it has ended."""
+        """Kill the process like ``kill -9``, if it still runs."""
         if self._process is not None and self._process.returncode is None:
             self._process.kill()
             await self._over()
@@ -128,11 +128,11 @@ class JavaClients:
         account, kind = self.account, line["kind"]
         if kind in ("started", "ended"):
             return
-        queue, first = line["queue"], line["first"]
-        numbers = [(queue, number) for number in range(first, first + line["count"])]
+        queue, first_number = line["queue"], line["first"]
+        numbers = [(queue, number) for number in range(first_number, first_number + line["count"])]
         if kind == "acknowledged":
             account.acknowledge(numbers, line["status"])
-            self.behind[queue] = first + line["count"]
+            self.behind[queue] = first_number + line["count"]
             self.tails[queue] = max(self.tails[queue], line["offset"] + line["count"])
         elif kind == "refused":
             account.refused[line["code"], line["remark"]] += 1
@@ -147,20 +147,20 @@ class JavaClients:
             self.account.distinct[group][queue].add(offset)
 
     def book(self) -> None:
-        """The deliveries of all processes by the clock that they share, each in the reading that handed it out."""
+        """Book the deliveries of all processes by their common clock, each in the reading that delivered it."""
         account = self.account
         account.order.clear()
         readings: dict[tuple[Any, ...], QueueReading] = {}
         for process, line in sorted(self._received, key=lambda item: item[1]["at"]):
             group, queue, offset = line["group"], line["queue"], line["offset"]
-            last = process, group, queue
-            sample = readings.get(last if line["reading"] < 0 else (*last, line["reading"]))
-            if sample is None:
-                sample = account.take(group, queue, offset, line["at"])
-                readings[*last, line["reading"]] = readings[last] = sample
+            key = process, group, queue
+            reading = readings.get(key if line["reading"] < 0 else (*key, line["reading"]))
+            if reading is None:
+                reading = account.take(group, queue, offset, line["at"])
+                readings[*key, line["reading"]] = readings[key] = reading
             if not GROUPS[group]:
-                sample.start = min(sample.start, offset)
-            account.deliver(group, sample, queue, offset, (line["of"], line["number"]))
+                reading.start = min(reading.start, offset)
+            account.deliver(group, reading, queue, offset, (line["of"], line["number"]))
 
     async def end_sending(self) -> None:
         await self._senders.end()
@@ -175,7 +175,7 @@ class JavaClients:
         await self._asker.stop()
 
 
-def test_java_clients_get_at_least_once_what_they_were_told_is_stored(
+def test_java_clients_get_every_acknowledged_message_at_least_once(
     tmp_path: Path, request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rounds, seed = request.config.getoption("--java-fault-rounds"), request.config.getoption("--kill-first")

@@ -1,7 +1,7 @@
-"""Groups of our consumers and Java's, of which one after the other is killed (-9) and comes back, beside a real broker.
+"""Groups of our consumers and Java's; their members are killed (-9) one after another and come back, at a real broker.
 
-Whoever owns a queue is told by the members themselves, what they got with its time: every acknowledged message is
-delivered at least once, and in order a queue has one owner at a time. Five rounds, or what ``--fault-rounds`` says.
+The members themselves report their queues and their messages with the time. Every acknowledged message is delivered at
+least once, and in an orderly group a queue has one owner at a time. Five rounds, or as ``--fault-rounds`` says.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SETTLES = 240.0
 
 @dataclass
 class Group:
-    """Members that live, and all that ever did, by name."""
+    """Members that are alive, and all members that ever were, by name."""
 
     join: Callable[[int], Member]
     living: dict[int, Member] = field(default_factory=dict)
@@ -46,12 +46,12 @@ class Group:
         self.ever.append(self.living[place])
 
     def is_shared(self) -> bool:
-        """Whether every queue has one owner, and each member some."""
+        """Return True if every queue has one owner, and each member owns some."""
         lists = [item.owned for item in self.living.values()]
         return all(lists) and sorted(itertools.chain(*lists)) == list(range(QUEUES))
 
     def deliveries(self) -> list[tuple[int, int, int, int]]:
-        """(ms, member, queue, queue offset) in the order of time, each member's own as it told them."""
+        """Return (ms, member, queue, queue offset) in the order of time, as each member reported them."""
         results = [
             (row["at"], number, row["queueId"], row["queueOffset"])
             for number, item in enumerate(self.ever)
@@ -62,7 +62,7 @@ class Group:
 
 @contextlib.asynccontextmanager
 async def sending(producer: Producer, topic: str, acknowledged: Counter[int]) -> AsyncIterator[None]:
-    """Sends to all queues in turn; ``acknowledged`` counts by queue."""
+    """Send to all queues in turn; ``acknowledged`` counts by queue."""
 
     async def send() -> None:
         for number in itertools.count():
@@ -82,27 +82,29 @@ async def sending(producer: Producer, topic: str, acknowledged: Counter[int]) ->
 
 
 def runs(deliveries: Sequence[tuple[int, int, int, int]], queue: int) -> list[tuple[int, list[int]]]:
-    """Who got a queue's messages, one behind the other, and which: (member, queue offsets)."""
-    results: list[tuple[int, list[int]]] = []
+    """Return the members that got a queue's messages, one after another: (member, queue offsets)."""
+    turns: list[tuple[int, list[int]]] = []
     for _, member, number, offset in deliveries:
         if number == queue:
-            if not results or results[-1][0] != member:
-                results.append((member, []))
-            results[-1][1].append(offset)
-    return results
+            if not turns or turns[-1][0] != member:
+                turns.append((member, []))
+            turns[-1][1].append(offset)
+    return turns
 
 
 def assert_one_owner_at_a_time(group: Group, deliveries: Sequence[tuple[int, int, int, int]], queue: int) -> None:
-    """In order, one behind the other; only what a killed member had not committed comes again, to who follows it. (Two
-    owners at a time would each get messages that the other got.)
+    """Assert order; only uncommitted messages of a killed member come again, to the next owner. (Two owners at a time
+    would each get messages that the other got.)
     """
     turns = runs(deliveries, queue)
     for _, offsets in turns:
         assert offsets == list(range(offsets[0], offsets[0] + len(offsets))), f"queue {queue}: {offsets}"
-    for (before, earlier), (_, later) in itertools.pairwise(turns):
+    for (previous_member, earlier), (_, later) in itertools.pairwise(turns):
         repeated = earlier[-1] + 1 - later[0]
         assert repeated >= 0, f"queue {queue}: {later[0]} behind {earlier[-1]}"
-        assert not repeated or before in group.killed, f"queue {queue}: {repeated} again, and nobody was killed"
+        assert not repeated or previous_member in group.killed, (
+            f"queue {queue}: {repeated} again, and nobody was killed"
+        )
 
 
 @pytest.mark.parametrize("orderly", [False, True], ids=["at once", "in order"])
@@ -141,8 +143,13 @@ def test_members_of_both_kinds_are_killed_and_come_back(release: str, orderly: b
                 await until(group.is_shared, SETTLES)
                 async with sending(producer, "Orders", acknowledged):
                     for number in range(rounds):
-                        before = acknowledged.total()
-                        await until(lambda before=before: acknowledged.total() >= before + 200, 120)
+                        acknowledged_before = acknowledged.total()
+                        await until(
+                            lambda acknowledged_before=acknowledged_before: (
+                                acknowledged.total() >= acknowledged_before + 200
+                            ),
+                            120,
+                        )
                         place = 2 * chance.randrange(2) + number % 2
                         group.killed.add(group.ever.index(group.living[place]))
                         await asyncio.to_thread(group.living[place].kill)
@@ -152,12 +159,12 @@ def test_members_of_both_kinds_are_killed_and_come_back(release: str, orderly: b
                 with contextlib.suppress(TimeoutError):  # what is missing is named below
                     await until(lambda: len({row[2:] for row in group.deliveries()}) >= total, 120)
             finally:
-                for item in group.living.values():
-                    await asyncio.to_thread(item.stop)
+                for member in group.living.values():
+                    await asyncio.to_thread(member.stop)
         return group
 
-    with real_cluster.real(tmp_path / "real", *ports, release=release) as output:
-        group = asyncio.run(scenario(output["namesrv"], output["broker"]))
+    with real_cluster.real(tmp_path / "real", *ports, release=release) as cluster:
+        group = asyncio.run(scenario(cluster["namesrv"], cluster["broker"]))
     deliveries = group.deliveries()
     times = Counter(row[2:] for row in deliveries)
     expected = {(queue, position) for queue, count in acknowledged.items() for position in range(count)}

@@ -1,4 +1,4 @@
-"""RocketMQ's own mqadmin says the same of a store whether its own broker serves it or ours."""
+"""RocketMQ's own mqadmin prints the same about a store with its own broker and with ours."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ _LOGS = re.compile(r"\d\d:\d\d:\d\d,\d+ \|-")
 
 
 def mqadmin_outputs(namesrv: str, broker: str, commands: str) -> dict[str, list[str]]:
-    """What each command printed, by the command, without what must differ."""
+    """Return the output of each command by the command, without the parts that must differ."""
     words = ["bash", str(real_cluster.JAVA / "mqadmin"), "5.3.3", namesrv]
     out = subprocess.run(
         words,
@@ -142,21 +142,21 @@ def mqadmin_outputs(namesrv: str, broker: str, commands: str) -> dict[str, list[
         env=real_cluster.environment(),
         check=True,
     ).stdout
-    results: dict[str, list[str]] = {}
+    lines_by_command: dict[str, list[str]] = {}
     for number, text in enumerate(out.split("### ")[1:]):
         lines = [line.rstrip() for line in text.replace(broker, "BROKER").splitlines() if not _LOGS.match(line)]
-        results[f"{number} {lines[0]}"] = [_CHANGING.sub("TIME", line) for line in lines[1:]]
+        lines_by_command[f"{number} {lines[0]}"] = [_CHANGING.sub("TIME", line) for line in lines[1:]]
         if lines[0].startswith(("brokerConsumeStats", "topicList")):
-            results[f"{number} {lines[0]}"].sort()  # in the order of a hash map
-    return results
+            lines_by_command[f"{number} {lines[0]}"].sort()  # in the order of a hash map
+    return lines_by_command
 
 
 @pytest.mark.parametrize(
     "commands",
     [pytest.param(COMMANDS, id="usual"), pytest.param(UNUSUAL, marks=pytest.mark.clients_full, id="unusual")],
 )
-def test_every_command_says_what_it_says_of_a_real_broker(commands: str, golden, tmp_path: Path) -> None:
-    """Both brokers are asked at once: each command waits for a second and more for its client to end."""
+def test_every_command_prints_the_same_as_with_a_real_broker(commands: str, golden, tmp_path: Path) -> None:
+    """Both brokers are asked at once: each command waits for a second or more until its client ends."""
     store = golden("broker-orders")
     for side in ("real", "ours"):
         shutil.copytree(store, tmp_path / side / "store")
@@ -165,14 +165,17 @@ def test_every_command_says_what_it_says_of_a_real_broker(commands: str, golden,
     conf.write_text(CONF)
     with (
         real_cluster.real(tmp_path / "real", *ports, "--small") as real,
-        served(tmp_path / "ours" / "store", "--no-backup", "--config", str(conf), "--release", "5.3") as (process, own),
+        served(tmp_path / "ours" / "store", "--no-backup", "--config", str(conf), "--release", "5.3") as (
+            process,
+            our_broker,
+        ),
     ):
-        with ThreadPoolExecutor(2) as both:
+        with ThreadPoolExecutor(2) as executor:
             requests = [
-                both.submit(mqadmin_outputs, position["namesrv"], position["broker"], commands)
-                for position in (real, own)
+                executor.submit(mqadmin_outputs, addresses["namesrv"], addresses["broker"], commands)
+                for addresses in (real, our_broker)
             ]
-            theirs, ours = (item.result() for item in requests)
+            theirs, ours = (future.result() for future in requests)
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 0
     assert len(theirs) == len(commands.splitlines())

@@ -1,4 +1,4 @@
-"""The same requests to a real name server and to ours: code, remark, header fields and body, one beside the other."""
+"""The same requests to a real name server and to ours: code, remark, header fields and body are compared."""
 
 from __future__ import annotations
 
@@ -198,14 +198,16 @@ def theirs(tmp_path_factory):
 
 
 def plain(answer: Command) -> dict:
-    """An answer without what may differ: opaque, language, version, the form of the header, the order of its parts."""
+    """Return an answer without the parts that may differ: opaque, language, version, form of the header, order of
+    its parts.
+    """
     body = bytes(answer.body)
     value = parse(body).value if body[:1] == b"{" else body
     return {"code": answer.code, "remark": answer.remark, "fields": answer.fields, "body": sorted_lists(value)}
 
 
 def sorted_lists(value):
-    """Lists of a route come in the order of a hash map."""
+    """Sort the lists of a route, which come in the order of a hash map."""
     if isinstance(value, dict):
         return {str(key): sorted_lists(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -230,25 +232,25 @@ async def name_server_answers(address: str) -> dict[str, list[Command]]:
 
 @pytest.fixture(scope="module")
 def paired_answers(theirs) -> list[tuple[str, Command, Command, Command]]:
-    """(step, request, the real answer, ours)."""
+    """Return (step, request, the real answer, ours)."""
 
     async def ours() -> dict[str, list[Command]]:
         async with ListeningNameServer(port=0) as server:
             return await name_server_answers(server.address)
 
-    real, own = asyncio.run(name_server_answers(theirs)), asyncio.run(ours())
+    real_answers, our_answers = asyncio.run(name_server_answers(theirs)), asyncio.run(ours())
     return [
         (name, *three)
         for name, requests in STEPS.items()
-        for three in zip(requests, real[name], own[name], strict=True)
+        for three in zip(requests, real_answers[name], our_answers[name], strict=True)
     ]
 
 
 def test_each_answer_is_the_real_ones(paired_answers):
     different = [
         f"{name}, {request.code} {request.fields}:\n  real {expected}\n  ours {results}"
-        for name, request, real, own in paired_answers
-        if (expected := plain(real)) != (results := plain(own))
+        for name, request, real, our_answer in paired_answers
+        if (expected := plain(real)) != (results := plain(our_answer))
     ]
     assert not different, "\n".join(different)
     assert len(paired_answers) > 70
@@ -256,8 +258,8 @@ def test_each_answer_is_the_real_ones(paired_answers):
 
 def test_integer_keys_are_bare_where_they_are_in_the_real_answer(paired_answers):
     spelled = [
-        (name, request.code, *(b"{0:" in bytes(item.body) for item in (real, own)))
-        for name, request, real, own in paired_answers
+        (name, request.code, *(b"{0:" in bytes(item.body) for item in (real, our_answer)))
+        for name, request, real, our_answer in paired_answers
     ]
-    assert [one for one in spelled if one[2] != one[3]] == []
-    assert {one[2] for one in spelled} == {True, False}
+    assert [row for row in spelled if row[2] != row[3]] == []
+    assert {row[2] for row in spelled} == {True, False}

@@ -1,7 +1,7 @@
-"""One-way sends: nobody is told what became of them, so what came whole is stored, however its connection ends.
+"""Sends without an answer (one-way): the broker stores every frame that arrived whole, however its connection ends.
 
-In full form thousands of each at a real broker too. It drops a send that waited in its queue for 200 ms
-(``BrokerFastFailure``), as on a machine that has other work, and tells nobody; ours has no such queue.
+In full form thousands of each at a real broker too. That drops a send that waited in its queue for 200 ms
+(``BrokerFastFailure``), as on a busy machine, and tells nobody; ours has no such queue.
 """
 
 from __future__ import annotations
@@ -66,15 +66,19 @@ def all_over_one(place: ListeningProcess, topic: str, count: int) -> None:
 
 
 def in_pieces(place: ListeningProcess, topic: str, count: int) -> None:
-    """Ten connections by turns, each frame cut anywhere; no end of a connection is that of a piece's frame."""
+    """Ten connections by turns, each frame cut at random places; no connection ends with the piece of a frame."""
     drawn = random.Random(7)
     with contextlib.ExitStack() as opened:
         remaining = [(opened.enter_context(place.open()), frames(topic, count // 10)) for _ in range(10)]
         while remaining:
             cut = [drawn.randrange(1, 400) for _ in remaining]
-            for (item, data), size in zip(remaining, cut, strict=True):
-                item.sendall(data[:size])
-            remaining = [(one, data[size:]) for (one, data), size in zip(remaining, cut, strict=True) if data[size:]]
+            for (connection, data), size in zip(remaining, cut, strict=True):
+                connection.sendall(data[:size])
+            remaining = [
+                (connection, data[size:])
+                for (connection, data), size in zip(remaining, cut, strict=True)
+                if data[size:]
+            ]
 
 
 def large(place: ListeningProcess, topic: str, count: int) -> None:
@@ -84,7 +88,7 @@ def large(place: ListeningProcess, topic: str, count: int) -> None:
 
 
 def behind_questions(place: ListeningProcess, topic: str, count: int) -> None:
-    """Each behind a question whose answer is not read: the connection ends with a reset."""
+    """Each send follows a question whose answer is never read: the connection ends with a reset."""
     for start in range(0, count, 10):
         question = b"".join(map(bytes, encode(Command(30, {"topic": topic, "queueId": "0"}))))
         with place.open() as item:
@@ -92,13 +96,13 @@ def behind_questions(place: ListeningProcess, topic: str, count: int) -> None:
 
 
 def first_of_their_topics(place: ListeningProcess, topic: str, count: int) -> None:
-    """Each makes its topic."""
+    """Each send creates its topic."""
     with place.open() as item:
         item.sendall(b"".join(frame(f"{topic}-{number}", number) for number in range(count)))
 
 
 def while_it_is_stopped(place: ListeningProcess, topic: str, count: int) -> None:
-    """A machine that gives the broker no time."""
+    """The machine gives the broker no time."""
     with place.open() as item:
         for start in range(0, count, 50):
             with stopped(place.pid):
@@ -128,27 +132,27 @@ WAYS: dict[str, Callable[[ListeningProcess, str, int], None]] = {
 
 
 def stored(place: ListeningProcess, topics: list[str]) -> int:
-    """Messages in the first queues of these."""
+    """Return the number of messages in the first queues of these topics."""
     questions = [Command(30, {"topic": topic, "queueId": "0"}) for topic in topics]
     return sum(int(answer.fields.get("offset", 0)) for answer in responses_of(place.address, *questions))
 
 
 def arrived(place: ListeningProcess, way: str, count: int) -> int:
-    """How many of ``count`` are stored, once all are, or no more come. Each count has topics of its own: tests share a
-    broker.
+    """Return how many of ``count`` are stored, once all are, or no more come. Each count has topics of its own: tests
+    share a broker.
     """
     topic = f"{way.replace(' ', '-')}-of-{count}"
     WAYS[way](place, topic, count)
     topics = [f"{topic}-{number}" for number in range(count)] if way == TOPICS else [topic]
-    results, since = -1, time.monotonic()
-    while results < count and time.monotonic() - since < QUIET:
-        now = results
+    stored_count, since = -1, time.monotonic()
+    while stored_count < count and time.monotonic() - since < QUIET:
+        count_now = stored_count
         with contextlib.suppress(TimeoutError):  # it is busy
-            now = stored(place, topics)
-        if now != results:
-            results, since = now, time.monotonic()
+            count_now = stored(place, topics)
+        if count_now != stored_count:
+            stored_count, since = count_now, time.monotonic()
         time.sleep(0.02)
-    return results
+    return stored_count
 
 
 @pytest.fixture(scope="module")
@@ -167,7 +171,7 @@ def a_real_broker(folder: Path, *sets: str) -> Iterator[ListeningProcess]:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_what_came_whole_is_stored(ours: ListeningProcess, way: str) -> None:
+def test_every_complete_frame_is_stored(ours: ListeningProcess, way: str) -> None:
     count = 20 if way == TOPICS else 100
     assert arrived(ours, way, count) == count
 
@@ -187,10 +191,10 @@ def test_of_thousands_ours_stores_all_as_a_real_broker_does_that_drops_nothing(
 
 @pytest.mark.clients_full
 @pytest.mark.timeout(900)
-def test_a_real_broker_drops_what_waits_and_tells_nobody(tmp_path: Path) -> None:
-    """What may have become of a one-way send of the Go client that did not arrive, once, at RocketMQ's own servers. At
-    200 ms, as is usual, 2,965 of 5,000 arrived (each over its own connection), 4,999 (behind questions) and 37 of 300
-    (first of their topics) on two cores with other work; without these drops all.
+def test_a_real_broker_drops_waiting_sends_without_a_word(tmp_path: Path) -> None:
+    """A one-way send of the Go client once did not arrive at RocketMQ's own servers; this may be the reason. With the
+    usual 200 ms, 2,965 of 5,000 arrived (each over its own connection), 4,999 (after questions) and 37 of 300 (first of
+    their topics) on two cores with other work; without these drops all.
     """
     with a_real_broker(tmp_path / "real", "waitTimeMillsInSendQueue=1") as real:
         assert 0 < arrived(real, TOPICS, 300) < 300

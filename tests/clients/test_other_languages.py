@@ -1,9 +1,9 @@
-"""Clients in Go, JavaScript, C++ and Java's of 4.9.8 are told by our servers what RocketMQ's own tell them.
+"""Our servers give clients in Go, JavaScript, C++ and Java's of 4.9.8 the same answers as RocketMQ's own.
 
-Each client goes through all scenarios against RocketMQ's own servers, and against ours beside each other's: both ours,
-our name server with a real broker, a real name server with our broker; each leaves the same in the store. All in full
-form; where a toolchain is missing, that fails. What a client does not have is not asked for
-(:data:`other_traffic.LACKS`). ``bash packaging/test.sh tests/clients/test_other_languages.py --clients-full``.
+Each client runs all scenarios with RocketMQ's own servers and with three other pairs: both ours, our name server with a
+real broker, a real name server with our broker; the stores are the same afterwards. All in full form; a missing
+toolchain fails the test. Features that a client lacks are left out (:data:`other_traffic.LACKS`).
+``bash packaging/test.sh tests/clients/test_other_languages.py --clients-full``.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ Told = dict[str, dict[str, Any]]
 
 
 def client_lines(language: str, names: str, broker: str, folder: Path) -> Told:
-    """What one client was told in each scenario."""
-    results: Told = {}
+    """Return what one client was told in each scenario."""
+    told_by_scenario: Told = {}
     with ServerPair(names, broker, folder, CONFIG, SERVERS[language]) as setting:
         for scenario, run in SCENARIOS.items():
             if scenario in LACKS[language]:
@@ -56,19 +56,19 @@ def client_lines(language: str, names: str, broker: str, folder: Path) -> Told:
                 run(traffic)
             finally:
                 client.end()
-            results[scenario] = compared(client.lines, traffic.facts, places=has_places(language, scenario))
-            results[scenario]["deliveries"] = handed_out(client.lines)
+            told_by_scenario[scenario] = compared(client.lines, traffic.facts, places=has_places(language, scenario))
+            told_by_scenario[scenario]["deliveries"] = handed_out(client.lines)
     if broker == "ours":
         assert main(["check", str(setting.store)]) == 0
     account = store_comparison.account(setting.store)
     account.pop(NAMELESS, None)
-    results["store"] = {name: bool(row) if name.startswith(OFFSETS) else row for name, row in account.items()}
-    return results
+    told_by_scenario["store"] = {name: bool(row) if name.startswith(OFFSETS) else row for name, row in account.items()}
+    return told_by_scenario
 
 
 @pytest.fixture(scope="module")
 def by_real_servers(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Told]:
-    """What a client was told by RocketMQ's own servers, asked once."""
+    """Return a function: language → what its client was told by RocketMQ's own servers, asked once."""
     saved: dict[str, Told] = {}
 
     def ask(language: str) -> Told:
@@ -84,24 +84,25 @@ def by_real_servers(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str],
 def test_told_the_same(
     language: str, names: str, broker: str, by_real_servers: Callable[[str], Told], tmp_path: Path
 ) -> None:
-    """What of the C++ client does not work at a real 5.3.3 either, and what was seen there:
+    """Differences of the C++ client that occur at a real 5.3.3 too:
 
-    - *unique ids of a batch*: members carry none; each batch of five was stored, and handed out, as one message without
-      keys whose body nobody takes apart; the sender is told an empty id.
-    - *begin of a broadcast*: a group cannot say where it begins, and a broadcast's members begin at the end.
+    - *unique ids of a batch*: members carry none; each batch of five was stored, and delivered, as one message without
+    keys whose body nobody decodes; the sender is told an empty id.
+    - *begin of a broadcast*: a group cannot set where it begins, and a broadcast's members begin at the end.
     - *limit of tries*: it cannot be set; a message that always fails came 17 times before it was a dead letter.
-    - *one message at a time*: with a message that fails those come again that were pulled beside it.
-    - *early heartbeat*: no half of a producer was checked within 90 s that had not sent anything before its heartbeat.
-    - *stop behind a restart*: a consumer whose broker was started anew did not end within 90 s.
+    - *one message at a time*: together with a failed message those come again that were pulled beside it.
+    - *early heartbeat*: half messages of a producer that had sent nothing before its heartbeat were not checked
+    within 90 s.
+    - *stop behind a restart*: a consumer whose broker was restarted did not end within 90 s.
 
-    Asynchronous sends, SQL92 and administration are not bound by its Python package.
+    Its Python package offers no asynchronous sends, SQL92 and administration.
     """
     assert peer.missing() is None
     assert shutil.which(TOOLS[language]), f"there is no {TOOLS[language]} on the path"
-    theirs = by_real_servers(language)
-    ours = client_lines(language, names, broker, tmp_path / "servers")
-    assert theirs.keys() == ours.keys()
-    for scenario, real in theirs.items():
+    real_results = by_real_servers(language)
+    our_results = client_lines(language, names, broker, tmp_path / "servers")
+    assert real_results.keys() == our_results.keys()
+    for scenario, real in real_results.items():
         assert len(real) > 3
-        actual_differences = differences(real, ours[scenario])
-        assert not actual_differences, f"{scenario}:\n" + "\n".join(actual_differences[:20])
+        found_differences = differences(real, our_results[scenario])
+        assert not found_differences, f"{scenario}:\n" + "\n".join(found_differences[:20])

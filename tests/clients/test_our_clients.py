@@ -1,4 +1,4 @@
-"""Our producers and consumers with RocketMQ's own brokers, beside Java's consumers in the same groups."""
+"""Our producers and consumers with RocketMQ's own brokers, together with Java's consumers in the same groups."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _names = itertools.count(1)
 
 @pytest.fixture(scope="module", params=["5.3.3", pytest.param("4.9.7", marks=pytest.mark.clients_full)])
 def cluster(request, tmp_path_factory):
-    """(release, name server, broker) of a real cluster with small files."""
+    """Return (release, name server, broker) of a real cluster with small files."""
     ports = ("--namesrv-port", real_cluster.free_port(), "--port", real_cluster.free_port())
     switches = [word for switch in SWITCHES for word in ("--set", switch)]
     with real_cluster.real(
@@ -43,10 +43,10 @@ def cluster(request, tmp_path_factory):
         yield request.param, output["namesrv"], output["broker"]
 
 
-def run(what: Callable[[], object], seconds: float = 180.0) -> None:
+def run(scenario: Callable[[], object], seconds: float = 180.0) -> None:
     async def timed() -> None:
         async with asyncio.timeout(seconds):
-            await what()  # type: ignore[misc]
+            await scenario()  # type: ignore[misc]
 
     asyncio.run(timed())
 
@@ -80,16 +80,16 @@ async def make_topic(producer: Producer, broker: str, queues: int) -> str:
     return topic
 
 
-def reader(cluster, group: str, topic: str, seen: list[ReceivedMessage], **config) -> Consumer:
+def reader(cluster, group: str, topic: str, received: list[ReceivedMessage], **config) -> Consumer:
     consumer = Consumer(
-        group, lambda messages, _: seen.extend(messages), cluster[1], ConsumerConfig(start=FROM_FIRST, **config)
+        group, lambda messages, _: received.extend(messages), cluster[1], ConsumerConfig(start=FROM_FIRST, **config)
     )
     consumer.subscribe(topic)
     return consumer
 
 
 class DecidingListener:
-    """Commits what is to be committed, and answers late for the rest."""
+    """A listener that commits messages with the tag COMMIT and answers late for the rest."""
 
     def execute(self, message: Message, _argument: object) -> TransactionState:
         return TransactionState[message.tags]
@@ -102,67 +102,67 @@ def test_sends_of_every_kind_come_whole_to_both_kinds_of_consumers(cluster, tmp_
     release, namesrv, broker = cluster
 
     async def scenario() -> None:
-        observed: list[ReceivedMessage] = []
+        received: list[ReceivedMessage] = []
         async with producing(cluster, listener=DecidingListener()) as producer:
             topic = await make_topic(producer, broker, 4)
             member = JavaMember(release, namesrv, "java-readers", topic, tmp_path / "home")
             try:
-                async with reader(cluster, "our-readers", topic, observed):
+                async with reader(cluster, "our-readers", topic, received):
                     sent = await send_all(producer, topic, release)
                     with contextlib.suppress(TimeoutError):  # what is missing is named below
-                        await until(lambda: len(observed) == len(member.received) == len(sent), 60)
+                        await until(lambda: len(received) == len(member.received) == len(sent), 60)
             finally:
                 await asyncio.to_thread(member.stop)
-        ours = {(item.keys, hashlib.sha256(item.body).hexdigest()) for item in observed}
+        ours = {(message.keys, hashlib.sha256(message.body).hexdigest()) for message in received}
         java = {(record["keys"], record["bodySha256"]) for record in member.received}
         assert ours == java == {(key, hashlib.sha256(body).hexdigest()) for key, body in sent.items()}
-        assert {one.msg_id for one in observed} == {row["msgId"] for row in member.received}
+        assert {message.msg_id for message in received} == {row["msgId"] for row in member.received}
 
     run(scenario)
 
 
 async def send_all(producer: Producer, topic: str, release: str) -> dict[str, bytes]:
-    """Messages of every kind that should arrive, by key."""
+    """Send messages of every kind that should arrive; return their bodies by key."""
     sent: dict[str, bytes] = {}
 
-    def made(kind: str, body: bytes = b"x", **options) -> Message:
+    def new_message(kind: str, body: bytes = b"x", **options) -> Message:
         key = f"{kind}-{len(sent)}"
         sent[key] = body
         return Message(topic, body, keys=key, **options)
 
     for number in range(20):
-        await producer.send(made("one", b"body %d" % number, tags="hot", properties={"n": str(number)}))
-    await asyncio.gather(*(producer.send_soon(made("beside")) for _ in range(20)))
+        await producer.send(new_message("one", b"body %d" % number, tags="hot", properties={"n": str(number)}))
+    await asyncio.gather(*(producer.send_soon(new_message("beside")) for _ in range(20)))
     for _ in range(5):
-        await producer.send_one_way(made("one-way"))
-        await producer.send(made("by-key"), key="order-1")
-        await producer.send(made("selected"), select=lambda queues, _: queues[1])
-    await producer.send([made("batch", b"%d" % number) for number in range(10)])
+        await producer.send_one_way(new_message("one-way"))
+        await producer.send(new_message("by-key"), key="order-1")
+        await producer.send(new_message("selected"), select=lambda queues, _: queues[1])
+    await producer.send([new_message("batch", b"%d" % number) for number in range(10)])
     large = b"a large cup of tea " * 1000
-    await producer.send(made("zlib", large))
+    await producer.send(new_message("zlib", large))
     if release.startswith("5"):
         for kind in ("lz4", "zstd"):
             async with Producer(
                 f"{kind}-senders", config=ProducerConfig(compression=kind), instance=producer.instance
-            ) as other:
-                await other.send(made(kind, large))
-        await producer.send(made("timer", delay_ms=1500))
-    await producer.send(made("delayed", delay_level=1))
-    await producer.send_in_transaction(made("committed", tags="COMMIT"))
-    await producer.send_in_transaction(made("checked", tags="UNKNOWN"))
+            ) as compressing_producer:
+                await compressing_producer.send(new_message(kind, large))
+        await producer.send(new_message("timer", delay_ms=1500))
+    await producer.send(new_message("delayed", delay_level=1))
+    await producer.send_in_transaction(new_message("committed", tags="COMMIT"))
+    await producer.send_in_transaction(new_message("checked", tags="UNKNOWN"))
     await producer.send_in_transaction(Message(topic, b"never", tags="ROLLBACK"))
     return sent
 
 
-def is_shared(topic: str, among: list, queues: int) -> bool:
-    """Whether every queue has one owner among all, and each of them has one."""
+def is_shared(topic: str, members: list, queues: int) -> bool:
+    """Return True if every queue has one owner, and each member owns some."""
     lists = [
         member.owned
         if isinstance(member, JavaMember)
         else [queue.queue_id for queue in member.owned if queue.topic == topic]
-        for member in among
+        for member in members
     ]
-    return all(lists) and sorted(number for results in lists for number in results) == list(range(queues))
+    return all(lists) and sorted(number for numbers in lists for number in numbers) == list(range(queues))
 
 
 def test_a_mixed_group_shares_queues_without_gap_or_overlap(cluster, tmp_path: Path) -> None:
@@ -206,15 +206,18 @@ def test_a_mixed_group_shares_queues_without_gap_or_overlap(cluster, tmp_path: P
     run(scenario)
 
 
-async def send_numbers(producer: Producer, topic: str, first: int, end: int) -> None:
-    for number in range(first, end):
+async def send_numbers(producer: Producer, topic: str, begin: int, end: int) -> None:
+    for number in range(begin, end):
         queue = MessageQueue(topic, "broker-a", number % 8)
         await producer.send(Message(topic, b"%d" % number, keys=str(number)), queue=queue)
 
 
-def keys(seen: list[ReceivedMessage], members: list[JavaMember]) -> Counter[str]:
+def keys(received: list[ReceivedMessage], members: list[JavaMember]) -> Counter[str]:
     return Counter(
-        [*(item.keys for item in seen), *(row["keys"] for member in members for row in tuple(member.received))]
+        [
+            *(message.keys for message in received),
+            *(row["keys"] for member in members for row in tuple(member.received)),
+        ]
     )
 
 
@@ -246,7 +249,7 @@ def test_in_order_a_mixed_group_keeps_each_queue_s_order(cluster, tmp_path: Path
     run(scenario)
 
 
-def test_what_fails_comes_again_and_ends_among_the_dead_letters(cluster) -> None:
+def test_failed_messages_come_again_and_end_as_dead_letters(cluster) -> None:
     _, _, broker = cluster
 
     async def scenario() -> None:
@@ -307,9 +310,9 @@ def test_members_of_a_group_pop_each_message_once(cluster) -> None:
 
 
 @pytest.mark.clients_full
-def test_a_broker_shares_out_who_pops_what(cluster) -> None:
-    """5.3.3 decides: nothing is popped of a topic that the group pulls; all pop all; with shares each of four members
-    pops its own queues and the next one's, also when one is killed and another comes.
+def test_a_broker_assigns_queues_to_popping_members(cluster) -> None:
+    """The broker of 5.3.3 decides: nobody pops from a topic that the group pulls; all pop from all queues; with shares
+    each of four members pops its own queues and the next one's, also when one is killed and another comes.
     """
     release, namesrv, broker = cluster
     if release.startswith("4"):
@@ -322,18 +325,20 @@ def test_a_broker_shares_out_who_pops_what(cluster) -> None:
             config = PopConfig(start=FROM_FIRST, hold=1.0, shared_by_broker=True, rebalance_interval=2.0)
 
             def member() -> PopConsumer:
-                consumer = PopConsumer(group, lambda got, _: times.update(one.keys for one in got), namesrv, config)
+                consumer = PopConsumer(
+                    group, lambda messages, _: times.update(message.keys for message in messages), namesrv, config
+                )
                 consumer.subscribe(topic)
                 return consumer
 
             members = [member() for _ in range(4)]
-            for item in members:
-                await item.start()
-            await until(lambda: all(not one.popped_queues for one in members))
+            for member_ in members:
+                await member_.start()
+            await until(lambda: all(not member_.popped_queues for member_ in members))
             assert await query_assignment(members[0].instance, group, topic) is not None
             await set_request_mode(producer.instance, group, topic, POP)
-            every = (MessageQueue(topic, "broker-a", -1),)
-            await until(lambda: all(one.popped_queues == every for one in members), 60)
+            all_queues = (MessageQueue(topic, "broker-a", -1),)
+            await until(lambda: all(member_.popped_queues == all_queues for member_ in members), 60)
             await send_numbers(producer, topic, 0, 80)
             await until(lambda: len(times) == 80, 60)
             await set_request_mode(producer.instance, group, topic, POP, share_queues=1)
@@ -347,19 +352,20 @@ def test_a_broker_shares_out_who_pops_what(cluster) -> None:
             await until(lambda: pops_shares(members, queues), 60)
             await send_numbers(producer, topic, 160, 240)
             await until(lambda: len(times) == 240, 60)
-            for item in members:
-                await item.stop()
+            for member_ in members:
+                await member_.stop()
             assert times == {str(number): 1 for number in range(240)}
 
     run(scenario)
 
 
 def pops_shares(members: list[PopConsumer], queues: tuple[MessageQueue, ...]) -> bool:
-    """Whether each member pops its own queues and those of the next one."""
+    """Return True if each member pops its own queues and those of the next one."""
     ids = sorted(client.client_id for client in members)
-    own = {item: set(Averagely().allocate(item, queues, ids)) for item in ids}
+    queues_by_id = {client_id: set(Averagely().allocate(client_id, queues, ids)) for client_id in ids}
     return all(
-        set(member.popped_queues) == own[member.client_id] | own[ids[(ids.index(member.client_id) + 1) % len(ids)]]
+        set(member.popped_queues)
+        == queues_by_id[member.client_id] | queues_by_id[ids[(ids.index(member.client_id) + 1) % len(ids)]]
         for member in members
     )
 
@@ -408,19 +414,19 @@ def test_a_broker_shares_out_among_java_s_members_and_ours(cluster, tmp_path: Pa
 
 
 def is_popped_twice(members: list, queues: int) -> bool:
-    """Whether each queue is popped by two of the members, and each of them pops some."""
+    """Return True if each queue is popped by two of the members, and each of them pops some."""
     lists = [
         member.owned if isinstance(member, JavaMember) else [queue.queue_id for queue in member.popped_queues]
         for member in members
     ]
-    return all(lists) and sorted(number for results in lists for number in results) == sorted([*range(queues)] * 2)
+    return all(lists) and sorted(number for numbers in lists for number in numbers) == sorted([*range(queues)] * 2)
 
 
 @pytest.mark.clients_full
 def test_popped_in_order_each_queue_is_in_one_hand_also_where_messages_fail_and_members_are_killed(cluster) -> None:
     """Three members pop in order; every seventh message of a queue fails at first; a member is killed with messages in
-    its hands, which come again when their invisible time is over. Each message is done with at least once; what is done
-    with is never behind what was done with before, but for what a killed member held.
+    its hands, which come again when their invisible time is over. Each message is consumed at least once, and in order,
+    except for messages that the killed member held.
     """
     release, namesrv, broker = cluster
     if release.startswith("4"):
@@ -459,25 +465,25 @@ def test_popped_in_order_each_queue_is_in_one_hand_also_where_messages_fail_and_
                 return consumer, queues
 
             members = [member() for _ in range(3)]
-            for item, _ in members:
-                await item.start()
+            for pop_consumer, _ in members:
+                await pop_consumer.start()
             await send_numbers(producer, topic, 0, 160)
-            await until(lambda: sum(len(set(found)) for found in done.values()) >= 80, 60)
-            item, ours = members[0]
-            await item.kill()
+            await until(lambda: sum(len(set(offsets)) for offsets in done.values()) >= 80, 60)
+            pop_consumer, ours = members[0]
+            await pop_consumer.kill()
             hands.subtract(ours)
             members[0] = member()
             await members[0][0].start()
             await send_numbers(producer, topic, 160, 320)
-            await until(lambda: sum(len(set(found)) for found in done.values()) == 320, 90)
-            for item, _ in members:
-                await item.stop()
+            await until(lambda: sum(len(set(offsets)) for offsets in done.values()) == 320, 90)
+            for pop_consumer, _ in members:
+                await pop_consumer.stop()
         assert crowded == []
-        assert all(sorted(set(found)) == list(range(40)) for found in done.values())
-        for results in done.values():
-            assert list(dict.fromkeys(results)) == list(range(40))  # in order, but for what came twice
-            assert len(results) <= 40 + config.pull_batch
+        assert all(sorted(set(offsets)) == list(range(40)) for offsets in done.values())
+        for offsets in done.values():
+            assert list(dict.fromkeys(offsets)) == list(range(40))  # in order, but for what came twice
+            assert len(offsets) <= 40 + config.pull_batch
         assert set(failed.values()) == {1}
-        assert failed.keys() == {(queue, at) for queue in range(8) for at in range(3, 40, 7)}
+        assert failed.keys() == {(queue, offset) for queue in range(8) for offset in range(3, 40, 7)}
 
     run(scenario)

@@ -1,6 +1,6 @@
-"""The same requests of pop consumption to RocketMQ's own broker and to ours, answers compared field by field.
+"""The same pop requests to RocketMQ's own broker and to ours; answers are compared field by field.
 
-What must differ is replaced: times, addresses, the cluster's name, and revive queues (they take turns).
+Parts that must differ are replaced: times, addresses, the cluster's name, and revive queues (they take turns).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _ADDRESS = re.compile(r"/?127\.0\.0\.1:\d+")
 
 
 class BrokerRecord:
-    """What one broker was asked, and what it told."""
+    """Requests to one broker, with its answers."""
 
     def __init__(self, client: Asking) -> None:
         self.client = client
@@ -73,44 +73,44 @@ def comparable_answer(answer: Command) -> tuple[Any, ...]:
     return answer.code, remark, sorted(fields.items()), body
 
 
-async def refusals(it: BrokerRecord) -> None:
-    await it.pop(bornTime=1)
-    await it.pop(maxMsgNums=33)
-    await it.pop(topic="None")
-    await it.pop(queueId=9)
-    await it.pop(exp="amount >", expType="SQL92")
+async def refusals(record: BrokerRecord) -> None:
+    await record.pop(bornTime=1)
+    await record.pop(maxMsgNums=33)
+    await record.pop(topic="None")
+    await record.pop(queueId=9)
+    await record.pop(exp="amount >", expType="SQL92")
     for code in (200052, 200054, 200055):
         extra = {"maxMsgNums": 4} if code == 200052 else {"pollTime": 0, "bornTime": 0} if code == 200054 else {}
-        await it.ask(code, **{**WHERE, "topic": "None"}, **extra)
-        await it.ask(code, **{**WHERE, "queueId": 9}, **extra)
-        await it.ask(code, **WHERE, **extra)
+        await record.ask(code, **{**WHERE, "topic": "None"}, **extra)
+        await record.ask(code, **{**WHERE, "queueId": 9}, **extra)
+        await record.ask(code, **WHERE, **extra)
     handle = "0 1 60000 0 0 broker-a 0 0"
     for code, extra in ((200051, {}), (200053, {"invisibleTime": 1000})):
-        await it.ask(code, **{**WHERE, "topic": "None"}, offset=0, extraInfo=handle, **extra)
-        await it.ask(code, **{**WHERE, "queueId": 9}, offset=0, extraInfo=handle, **extra)
-        await it.ask(code, **WHERE, offset=99, extraInfo=handle, **extra)
+        await record.ask(code, **{**WHERE, "topic": "None"}, offset=0, extraInfo=handle, **extra)
+        await record.ask(code, **{**WHERE, "queueId": 9}, offset=0, extraInfo=handle, **extra)
+        await record.ask(code, **WHERE, offset=99, extraInfo=handle, **extra)
     for body in (b"", b'{"acks":[]}', b'{"brokerName":"broker-a"}'):
-        await it.ask(200151, body)
+        await record.ask(200151, body)
     mode = {"consumerGroup": GROUP, "mode": "POP", "popShareQueueNum": 0, "topic": "Orders"}
     for extra in ({"topic": f"%RETRY%{GROUP}"}, {"topic": "None"}, {}):
-        await it.ask(401, json.dumps({**mode, **extra}).encode())
+        await record.ask(401, json.dumps({**mode, **extra}).encode())
 
 
-async def plain_pops(it: BrokerRecord) -> None:
+async def plain_pops(record: BrokerRecord) -> None:
     for number in range(6):
-        await it.client.send("Orders", b"%d" % number, 0, f"TAGS\x01{'even' if number % 2 == 0 else 'odd'}\x02")
+        await record.client.send("Orders", b"%d" % number, 0, f"TAGS\x01{'even' if number % 2 == 0 else 'odd'}\x02")
     await asyncio.sleep(1)
-    await it.ask(200052, **WHERE, maxMsgNums=2)
-    await it.ask(200054, **WHERE, pollTime=0, bornTime=0)
-    answer = await it.pop(maxMsgNums=2)
+    await record.ask(200052, **WHERE, maxMsgNums=2)
+    await record.ask(200054, **WHERE, pollTime=0, bornTime=0)
+    answer = await record.pop(maxMsgNums=2)
     handle = f"0 {answer.fields['popTime']} 60000 {answer.fields['reviveQid']} 0 broker-a 0"
-    await it.ask(200051, **WHERE, offset=0, extraInfo=f"{handle} 0")
-    await it.ask(200051, **WHERE, offset=0, extraInfo=f"{handle} 0 12345")
-    await it.ask(200053, **WHERE, offset=1, extraInfo=f"{handle} 1", invisibleTime=30000)
-    await it.pop(exp="even", expType="TAG")
-    await it.ask(200054, **WHERE, pollTime=300, bornTime=0)
-    await it.pop(pollTime=300)
-    await it.ask(200055, **WHERE)
+    await record.ask(200051, **WHERE, offset=0, extraInfo=f"{handle} 0")
+    await record.ask(200051, **WHERE, offset=0, extraInfo=f"{handle} 0 12345")
+    await record.ask(200053, **WHERE, offset=1, extraInfo=f"{handle} 1", invisibleTime=30000)
+    await record.pop(exp="even", expType="TAG")
+    await record.ask(200054, **WHERE, pollTime=300, bornTime=0)
+    await record.pop(pollTime=300)
+    await record.ask(200055, **WHERE)
     entry = {
         "b": base64.b64encode(b"\xff").decode(),
         "c": GROUP,
@@ -122,34 +122,34 @@ async def plain_pops(it: BrokerRecord) -> None:
         "so": 0,
         "t": "Orders",
     }
-    await it.ask(200151, json.dumps({"acks": [entry], "brokerName": "broker-a"}).encode())
-    await it.pop(consumerGroup="late", initMode=1)
+    await record.ask(200151, json.dumps({"acks": [entry], "brokerName": "broker-a"}).encode())
+    await record.pop(consumerGroup="late", initMode=1)
     await asyncio.sleep(0.2)  # offsets are committed in turn
-    await it.ask(14, **WHERE)
+    await record.ask(14, **WHERE)
 
 
-async def orderly_pops(it: BrokerRecord) -> None:
+async def orderly_pops(record: BrokerRecord) -> None:
     group = {"consumerGroup": "ordered"}
-    first = await it.pop(**group, order=True, attemptId="att-1", maxMsgNums=3)
-    await it.pop(**group, order=True, attemptId="att-2")
-    repeated = await it.pop(**group, order=True, attemptId="att-1", maxMsgNums=3)
+    first_answer = await record.pop(**group, order=True, attemptId="att-1", maxMsgNums=3)
+    await record.pop(**group, order=True, attemptId="att-2")
+    repeated = await record.pop(**group, order=True, attemptId="att-1", maxMsgNums=3)
     where = {**WHERE, **group}
-    old = f"0 {first.fields['popTime']} 60000 999 0 broker-a 0"
+    old = f"0 {first_answer.fields['popTime']} 60000 999 0 broker-a 0"
     handle = f"0 {repeated.fields['popTime']} 60000 999 0 broker-a 0"
     if old != handle:
-        await it.ask(200051, **where, offset=0, extraInfo=f"{old} 0")
-    await it.ask(200051, **where, offset=5, extraInfo=f"{handle} 5")
-    await it.ask(200051, **where, offset=0, extraInfo=f"{handle} 0")
-    await it.ask(200054, **where, pollTime=0, bornTime=0, order=True, attemptId="att-2")
-    changed = await it.client.ask(200053, **where, offset=1, extraInfo=f"{handle} 1", invisibleTime=700)
+        await record.ask(200051, **where, offset=0, extraInfo=f"{old} 0")
+    await record.ask(200051, **where, offset=5, extraInfo=f"{handle} 5")
+    await record.ask(200051, **where, offset=0, extraInfo=f"{handle} 0")
+    await record.ask(200054, **where, pollTime=0, bornTime=0, order=True, attemptId="att-2")
+    changed = await record.client.ask(200053, **where, offset=1, extraInfo=f"{handle} 1", invisibleTime=700)
     assert 700 <= int(changed.fields["invisibleTime"]) < 5000
-    await it.ask(200051, **where, offset=2, extraInfo=f"{handle} 2")
-    await it.ask(200051, **where, offset=0, extraInfo=f"{handle} 0")
-    await it.pop(**group, order=True, attemptId="att-3", maxMsgNums=3, pollTime=2500)
-    await it.ask(14, **where)
+    await record.ask(200051, **where, offset=2, extraInfo=f"{handle} 2")
+    await record.ask(200051, **where, offset=0, extraInfo=f"{handle} 0")
+    await record.pop(**group, order=True, attemptId="att-3", maxMsgNums=3, pollTime=2500)
+    await record.ask(14, **where)
 
 
-async def assignments(it: BrokerRecord) -> None:
+async def assignments(record: BrokerRecord) -> None:
     consumer = {
         "consumeType": "CONSUME_PASSIVELY",
         "groupName": GROUP,
@@ -166,8 +166,8 @@ async def assignments(it: BrokerRecord) -> None:
         "strategyName": "AVG",
         "topic": "Orders",
     }
-    await it.ask(400, json.dumps({**request_fields, "consumerGroup": "nobody"}).encode())
-    await it.client.ask(34, json.dumps(beat).encode())
+    await record.ask(400, json.dumps({**request_fields, "consumerGroup": "nobody"}).encode())
+    await record.client.ask(34, json.dumps(beat).encode())
     for extra in (
         {},
         {"strategyName": "OTHER"},
@@ -176,22 +176,22 @@ async def assignments(it: BrokerRecord) -> None:
         {"topic": "None"},
         {"messageModel": "BROADCASTING"},
     ):
-        await it.ask(400, json.dumps({**request_fields, **extra}).encode())
+        await record.ask(400, json.dumps({**request_fields, **extra}).encode())
 
 
 async def everything(client: Asking) -> list[tuple[Any, ...]]:
-    it = BrokerRecord(client)
+    record = BrokerRecord(client)
     assert (await client.ask(17, **TOPIC)).code == 0
     await asyncio.sleep(1.5)  # until the name server knows the topic
     for part in (refusals, plain_pops, orderly_pops, assignments):
-        await part(it)
-    return it.lines
+        await part(record)
+    return record.lines
 
 
 @pytest.fixture(scope="module")
 def theirs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[tuple[Any, ...]]]:
-    async def told(said: dict[str, str]) -> list[tuple[Any, ...]]:
-        client = Asking(SimpleNamespace(address=said["broker"]))  # type: ignore[arg-type]
+    async def answers_of(addresses: dict[str, str]) -> list[tuple[Any, ...]]:
+        client = Asking(SimpleNamespace(address=addresses["broker"]))  # type: ignore[arg-type]
         await client.open()
         try:
             return await everything(client)
@@ -200,7 +200,7 @@ def theirs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[tuple[Any,
 
     options = ("--namesrv-port", real_cluster.free_port(), "--port", real_cluster.free_port())
     with real_cluster.real(tmp_path_factory.mktemp("real"), *options) as output:
-        yield asyncio.run(told(output))
+        yield asyncio.run(answers_of(output))
 
 
 def test_both_brokers_say_the_same(theirs: list[tuple[Any, ...]], tmp_path: Path) -> None:

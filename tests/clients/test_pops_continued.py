@@ -1,5 +1,5 @@
-"""A store changes hands in the middle of open pops: RocketMQ's own broker revives what ours handed out, and ours what
-RocketMQ's did; what was acknowledged before stays done.
+"""A store changes hands with open pops: RocketMQ's own broker revives messages that ours delivered, and ours those of
+RocketMQ's; acknowledged messages stay done.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ INVISIBLE_MS = 20_000
 
 
 async def left_open(client: Asking) -> None:
-    """Eight messages of two queues, all of them popped: two are acknowledged, one has its time over again."""
+    """Pop all eight messages of two queues, acknowledge two of them and change the time of a third."""
     for number, body in enumerate(BODIES):
         answer = await client.send("Orders", body, number % 2)
         assert answer.code == 0
@@ -58,9 +58,9 @@ async def left_open(client: Asking) -> None:
 
 
 async def assert_revived(client: Asking, left_at: float) -> None:
-    """What was not acknowledged comes again, once each; acknowledged ones do not.
+    """Assert that messages without acknowledgement come again, once each, and acknowledged ones do not.
 
-    ``left_at``: seconds of the monotonic clock at which they were left. The one whose time was changed comes last,
+    ``left_at``: seconds of the monotonic clock at which they were left. The one with the changed time comes last,
     unless the broker began so late that the time of all had passed.
     """
     repeated, until = [], time.monotonic() + TIMEOUT_S
@@ -78,7 +78,9 @@ async def assert_revived(client: Asking, left_at: float) -> None:
 
 
 async def assert_all_come(client: Asking) -> None:
-    """Each at least once: behind a kill offsets are some seconds old, and what was popped may be popped anew."""
+    """Assert that each comes at least once: after a kill offsets are some seconds old, and popped messages may be
+    popped anew.
+    """
     arrived: set[bytes] = set()
     until = time.monotonic() + TIMEOUT_S
     while not arrived >= set(BODIES) - {b"0", b"3"} and time.monotonic() < until:
@@ -86,14 +88,14 @@ async def assert_all_come(client: Asking) -> None:
     assert arrived >= set(BODIES) - {b"0", b"3"}
 
 
-async def real_client(said: dict[str, str]) -> Asking:
-    client = Asking(SimpleNamespace(address=said["broker"]))  # type: ignore[arg-type]
+async def real_client(addresses: dict[str, str]) -> Asking:
+    client = Asking(SimpleNamespace(address=addresses["broker"]))  # type: ignore[arg-type]
     await client.open()
     return client
 
 
 async def in_hand(client: Asking) -> None:
-    """Two of three messages are in the hands of an orderly group, and the first of them is done with."""
+    """Pop two of three messages as an orderly group, and acknowledge the first of them."""
     for body in BODIES[:3]:
         assert (await client.send("Orders", body)).code == 0
     answer = await pop(
@@ -106,7 +108,7 @@ async def in_hand(client: Asking) -> None:
 
 
 async def assert_in_hand(client: Asking) -> None:
-    """Another attempt gets nothing, the same one gets what is open, and what follows."""
+    """Assert that another attempt gets nothing, and the same attempt gets the open message and the following ones."""
     request_fields = {"order": True, "maxMsgNums": 2, "invisibleTime": 600_000, "queueId": 0}
     assert (await pop(client, **request_fields, attemptId="b", pollTime=300)).code == 210
     repeated = await pop(client, **request_fields, attemptId="a", pollTime=300)
@@ -120,8 +122,8 @@ def test_a_real_broker_revives_what_ours_handed_out(tmp_path: Path) -> None:
             client.server.broker.store.tables.create_topic("Orders", 2)
             await left_open(client)
 
-    async def theirs(said: dict[str, str]) -> None:
-        client = await real_client(said)
+    async def theirs(addresses: dict[str, str]) -> None:
+        client = await real_client(addresses)
         try:
             await assert_revived(client, left_at)
         finally:
@@ -142,50 +144,50 @@ def test_a_real_broker_goes_on_where_ours_was_killed(tmp_path: Path) -> None:
         [sys.executable, "-m", "engine.cli", *words, "--release", "5.3"], stdout=subprocess.PIPE, text=True
     )
 
-    async def told(said: dict[str, str], what: Callable[[Asking], Awaitable[None]]) -> None:
-        client = await real_client(said)
-        await what(client)
+    async def run_with(addresses: dict[str, str], action: Callable[[Asking], Awaitable[None]]) -> None:
+        client = await real_client(addresses)
+        await action(client)
         client.close()
 
     try:
         assert process.stdout is not None
         record = json.loads(process.stdout.readline())
-        asyncio.run(told(record, left_open))
+        asyncio.run(run_with(record, left_open))
     finally:
         process.kill()
         process.communicate()
     options = ("--namesrv-port", real_cluster.free_port(), "--port", real_cluster.free_port())
     with real_cluster.real(tmp_path, *options) as record:
-        asyncio.run(told(record, assert_all_come))
+        asyncio.run(run_with(record, assert_all_come))
 
 
 @pytest.mark.clients_full
 def test_what_an_orderly_group_has_in_hand_stays_there(tmp_path: Path) -> None:
-    """Of ours with a real broker, and of that one with ours."""
+    """From our broker to a real one, and from that one to ours."""
 
-    async def ours(folder: Path, what: Callable[[Asking], Awaitable[None]]) -> None:
+    async def ours(folder: Path, action: Callable[[Asking], Awaitable[None]]) -> None:
         async with asking_broker(folder / "store", BrokerConfig(cluster=CLUSTER), release="5.3") as client:
-            await what(client)
+            await action(client)
 
-    async def theirs(said: dict[str, str], what: Callable[[Asking], Awaitable[None]]) -> None:
-        client = await real_client(said)
-        await what(client)
+    async def theirs(addresses: dict[str, str], action: Callable[[Asking], Awaitable[None]]) -> None:
+        client = await real_client(addresses)
+        await action(client)
         client.close()
 
-    for folder, first in ((tmp_path / "ours first", True), (tmp_path / "theirs first", False)):
-        if first:
+    for folder, ours_first in ((tmp_path / "ours first", True), (tmp_path / "theirs first", False)):
+        if ours_first:
             asyncio.run(ours(folder, in_hand))
         options = ("--namesrv-port", real_cluster.free_port(), "--port", real_cluster.free_port())
         with real_cluster.real(folder, *options, clean_end=True) as output:
-            asyncio.run(theirs(output, assert_in_hand if first else in_hand))
-        if not first:
+            asyncio.run(theirs(output, assert_in_hand if ours_first else in_hand))
+        if not ours_first:
             asyncio.run(ours(folder, assert_in_hand))
 
 
 @pytest.mark.clients_full
 def test_ours_revives_what_a_real_broker_handed_out(tmp_path: Path) -> None:
-    async def theirs(said: dict[str, str]) -> None:
-        client = await real_client(said)
+    async def theirs(addresses: dict[str, str]) -> None:
+        client = await real_client(addresses)
         declared = {
             "topic": "Orders",
             "defaultTopic": "TBW102",

@@ -1,4 +1,6 @@
-"""The log of RocketMQ's own broker, followed through its HA port while clients send, over a kill, byte for byte."""
+"""Our copy follows the log of RocketMQ's own broker through its HA port while clients send, over a kill, byte for
+byte.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ SPEED = real_cluster.JAVA / "speed"
 
 
 def following(master: str, copy: Path, *arguments: str) -> subprocess.Popen[bytes]:
-    """The command, once it says that it has begun: before, a signal ends it as any command."""
+    """Start the command and wait until it reports its start: a signal before that would end it like any command."""
     words = [sys.executable, "-m", "engine.cli", "replicate", master, str(copy), "--no-backup", *arguments]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=os.environ)
     assert process.stdout is not None
@@ -29,7 +31,7 @@ def following(master: str, copy: Path, *arguments: str) -> subprocess.Popen[byte
 
 
 def ended(process: subprocess.Popen[bytes]) -> int:
-    """Its exit code, when it has ended."""
+    """Wait until the process has ended and return its exit code."""
     process.communicate(timeout=60)
     return process.returncode
 
@@ -41,22 +43,22 @@ def test_a_copy_of_a_real_brokers_log_is_its_bytes(tmp_path: Path) -> None:
     with real_cluster.real(tmp_path / "real", *options, clean_end=True) as output:
         sending = ["bash", str(SPEED), "5.3.3", output["namesrv"], "send", "4", "4"]
         clients = subprocess.Popen(sending, stdout=subprocess.DEVNULL, env=real_cluster.environment())
-        first = following(output["ha"], copy)
+        first_follower = following(output["ha"], copy)
         end = time.monotonic() + 60
         while len(list((copy / "commitlog").glob("*"))) < 2 and clients.poll() is None:
             assert time.monotonic() < end, "nothing is copied"
             time.sleep(0.05)
-        first.send_signal(signal.SIGKILL)
-        ended(first)
-        second = following(output["ha"], copy)
+        first_follower.send_signal(signal.SIGKILL)
+        ended(first_follower)
+        second_follower = following(output["ha"], copy)
         assert clients.wait(120) == 0
         log = Path(output["store"]) / "commitlog"
         for _ in range(20):  # on a busy machine clients that have four seconds may not fill two files
             if len(list(log.iterdir())) >= 3:
                 break
             subprocess.run(sending, stdout=subprocess.DEVNULL, env=real_cluster.environment(), check=True)
-        second.send_signal(signal.SIGINT)
-        assert ended(second) == 0
+        second_follower.send_signal(signal.SIGINT)
+        assert ended(second_follower) == 0
         assert ended(following(output["ha"], copy, "--until-caught-up")) == 0
     assert len(list(log.iterdir())) >= 3
     assert not real_cluster.differing_log_files(log, copy / "commitlog")
@@ -65,22 +67,22 @@ def test_a_copy_of_a_real_brokers_log_is_its_bytes(tmp_path: Path) -> None:
 
 @pytest.mark.clients_full
 def test_a_real_master_without_a_message_is_waited_for(tmp_path: Path) -> None:
-    """A copy of a real broker that had no message yet ended with "has nothing at offset 1". It has to wait, as
-    RocketMQ's own slave does; with ``--until-caught-up`` it has all that there is.
+    """A copy of a real broker without messages ended with "has nothing at offset 1". It must wait, like RocketMQ's own
+    slave; with ``--until-caught-up`` it ends at once.
     """
-    copy, last = tmp_path / "copy", tmp_path / "last"
+    copy, last_file_only = tmp_path / "copy", tmp_path / "last"
     options = ("--namesrv-port", real_cluster.free_port(), "--port", real_cluster.free_port(), "--small")
     with real_cluster.real(tmp_path / "real", *options, clean_end=True) as output:
-        waiting = [following(output["ha"], copy), following(output["ha"], last, "--last-file")]
+        waiting = [following(output["ha"], copy), following(output["ha"], last_file_only, "--last-file")]
         assert ended(following(output["ha"], tmp_path / "none", "--until-caught-up")) == 0  # after a heartbeat, 5 s
-        assert all(one.poll() is None for one in waiting)
+        assert all(follower.poll() is None for follower in waiting)
         sending = ["bash", str(SPEED), "5.3.3", output["namesrv"], "send", "1", "1"]
         subprocess.run(sending, stdout=subprocess.DEVNULL, env=real_cluster.environment(), check=True)
         assert ended(following(output["ha"], tmp_path / "none", "--until-caught-up")) == 0
-        for item in waiting:
-            item.send_signal(signal.SIGINT)
-            assert ended(item) == 0
-    first = Path(output["store"]) / "commitlog" / f"{0:020}"
-    assert filecmp.cmp(first, tmp_path / "none" / "commitlog" / first.name, shallow=False)
-    assert filecmp.cmp(first, copy / "commitlog" / first.name, shallow=False)
-    assert filecmp.cmp(first, last / "commitlog" / first.name, shallow=False)
+        for follower in waiting:
+            follower.send_signal(signal.SIGINT)
+            assert ended(follower) == 0
+    first_file = Path(output["store"]) / "commitlog" / f"{0:020}"
+    assert filecmp.cmp(first_file, tmp_path / "none" / "commitlog" / first_file.name, shallow=False)
+    assert filecmp.cmp(first_file, copy / "commitlog" / first_file.name, shallow=False)
+    assert filecmp.cmp(first_file, last_file_only / "commitlog" / first_file.name, shallow=False)

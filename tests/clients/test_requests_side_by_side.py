@@ -1,7 +1,7 @@
-"""Partly wrong requests of every kind are answered by our broker as by RocketMQ's: code, remark and names of fields.
+"""Our broker answers partly wrong requests of every kind like RocketMQ's: code, remark and names of fields.
 
-What differs all the same stands in ``known_differences.json``, by release: why, and the requests. The list only
-shrinks: what is in it and does not differ any more fails, too. All in full form.
+``known_differences.json`` lists the known differences by release, with reasons and requests. The list only shrinks: an
+entry without a difference fails, too. All in full form.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def broker_answers(kind: str, like: str, folder: Path) -> dict[str, malformed_re
 
 
 @pytest.mark.parametrize("like", RELEASES)
-def test_each_is_answered_as_by_rocketmq(like: str, tmp_path: Path) -> None:
+def test_each_request_is_answered_as_by_rocketmq(like: str, tmp_path: Path) -> None:
     theirs, ours = (broker_answers(kind, like, tmp_path / kind) for kind in ("real", "ours"))
     assert theirs.keys() == ours.keys()
     assert len(theirs) > 1000

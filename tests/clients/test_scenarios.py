@@ -1,8 +1,8 @@
-"""Real Java clients through ``storescope serve`` are told what a real broker told them, and the store is whole.
+"""Real Java clients get the same from ``storescope serve`` as from a real broker, and the store is whole.
 
-``records/RELEASE-SCENARIO-SEED.jsonl.xz`` is what the clients were told by RocketMQ's own broker (``java/traffic``
-without ``--namesrv``; for ``lmq``, whose queues no administrator can list, as it is asked from outside). In full form
-the scenarios of other releases are compared with a real broker beside ours.
+``records/RELEASE-SCENARIO-SEED.jsonl.xz`` holds the answers of RocketMQ's own broker (``java/traffic`` without
+``--namesrv``; for ``lmq``, whose queues no administrator can list, as it is asked from outside). In full form the
+scenarios of other releases are compared with a real broker.
 """
 
 from __future__ import annotations
@@ -44,25 +44,32 @@ SCENARIOS = {
 
 
 def _of_time(differences: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Differences that only say how quick the machine was.
+    """Return the differences that only show how quick the machine was.
 
-    A group whose name leaves no room for that of its retry topic keeps what fails in the client, which hands it out
-    again every five seconds until the scenario ends: one side has a late delivery more, and so many more in its count.
+    A group whose name leaves no room for the name of its retry topic keeps failed messages in the client, which
+    delivers them again every five seconds until the scenario ends: one side has a late delivery more, and so many more
+    in its count.
     """
-    held = [difference for difference in differences if len("%RETRY%" + difference.get("group", "")) > LONGEST_TOPIC]
-    repeated = [
+    of_long_names = [
+        difference for difference in differences if len("%RETRY%" + difference.get("group", "")) > LONGEST_TOPIC
+    ]
+    late_deliveries = [
         record
-        for record in held
+        for record in of_long_names
         if record["what"] == "received"
         and record["reconsumeTimes"] > 3
         and "absent" in {str(record["a"]), str(record["b"])}
     ]
-    counted = [row for row in held if row["what"] == "consumed" and abs(row["a"] - row["b"]) == len(repeated) > 0]
-    return repeated + counted
+    counted = [
+        row
+        for row in of_long_names
+        if row["what"] == "consumed" and abs(row["a"] - row["b"]) == len(late_deliveries) > 0
+    ]
+    return late_deliveries + counted
 
 
 def assert_same(theirs: Path, ours: Path) -> None:
-    """What clients were told by both differs in nothing."""
+    """Assert that clients were told the same by both brokers."""
     _, reported = real_cluster.same(theirs, ours)
     lines = [json.loads(line) for line in reported.splitlines()]
     assert lines[-1]["kind"] == "summary"
@@ -80,7 +87,7 @@ AT_ONCE = 3
 
 
 def play(scenario: str, folder: Path) -> list[dict[str, Any]]:
-    """The scenario with our broker over ``folder/store``; what the clients were told, also in ``folder/told``."""
+    """Run the scenario with our broker over ``folder/store``; return the clients' record, also in ``folder/told``."""
     release, name, seed = scenario.split("-")
     like = "4.9" if release.startswith("4.9") else "5.3"
     with served_to_clients(folder / "store", SMALL + SCENARIOS[name], "--like", like) as namesrv:
@@ -91,7 +98,9 @@ def play(scenario: str, folder: Path) -> list[dict[str, Any]]:
 def played(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[dict[str, tuple[Path, Future[list[dict[str, Any]]]]]]:
-    """Scenario → its folder, and what its clients are told; all that are asked for here have begun, or will soon."""
+    """Return a dictionary: scenario → its folder, and the record of its clients. Scenarios needed here start in
+    advance.
+    """
     functions = [
         item for item in request.session.items if item.path == request.path and isinstance(item, pytest.Function)
     ]
@@ -107,7 +116,7 @@ def played(
     [pytest.param(item, marks=[pytest.mark.clients_full] * (item not in SHORT)) for item in PLAYED],
 )
 def test_clients_are_told_what_a_real_broker_told_them(scenario: str, played) -> None:
-    """Sends of every kind, groups of every kind, admin questions: a record of RocketMQ's own broker says the same."""
+    """Sends of every kind, groups of every kind, admin questions; compared with a record of RocketMQ's own broker."""
     folder, telling = played[scenario]
     assert [record for record in telling.result() if record["kind"] == "failure"] == []
     assert_same(RECORDS / f"{scenario}.jsonl.xz", folder / "told")
@@ -117,7 +126,7 @@ def test_clients_are_told_what_a_real_broker_told_them(scenario: str, played) ->
 def _play_scenario(
     names: str, broker: str, scenario: str, seed: int, folder: Path, servers: str, clients: str | None = None
 ) -> tuple[Path, Path]:
-    """A scenario of clients beside a name server and a broker: their record, and the store behind it."""
+    """Run a scenario of clients with a name server and a broker; return their record and the store."""
     config = dict(line.split("=", 1) for line in (SMALL + PATIENT + SCENARIOS[scenario]).splitlines())
     with ServerPair(names, broker, folder, config, servers) as setting:
         traffic = real_cluster.traffic(scenario, seed, folder / "told", setting.namesrv, clients or servers)
@@ -126,7 +135,7 @@ def _play_scenario(
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Hook: the seeds that were asked for."""
+    """Hook: one test for each seed on the command line."""
     if "seed" in metafunc.fixturenames:
         seeds = metafunc.config.getoption("--scenario-seeds")
         metafunc.parametrize("seed", [int(word) for word in str(seeds).split(",")])
@@ -139,9 +148,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     + [("4.9.7", scenario) for scenario in SCENARIOS if scenario not in ("lmq", "pop")],
 )
 def test_other_seeds_beside_a_real_broker(release: str, scenario: str, seed: int, tmp_path: Path) -> None:
-    """The same with names and orders that no record has; both leave the same in their stores."""
-    with ThreadPoolExecutor(2) as both:  # they wait most of the time
-        (theirs, their_store), (ours, our_store) = both.map(
+    """The same with names and orders that no record has; both brokers leave the same in their stores."""
+    with ThreadPoolExecutor(2) as executor:  # they wait most of the time
+        (theirs, their_store), (ours, our_store) = executor.map(
             lambda kind: _play_scenario(kind, kind, scenario, seed, tmp_path / kind, release), ("real", "ours")
         )
     assert_same(theirs, ours)
@@ -155,7 +164,7 @@ CLIENTS, SERVERS = "4.9.8", "4.9.7"
 
 @pytest.fixture(scope="module")
 def by_real_servers(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[Path, Path]]:
-    """What those clients were told by RocketMQ's own servers, asked once a scenario."""
+    """Return a function: scenario → the record of its clients with RocketMQ's own servers, run once."""
 
     def ask(scenario: str) -> tuple[Path, Path]:
         return _play_scenario(
@@ -171,7 +180,7 @@ def by_real_servers(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str],
 def test_clients_of_4_9_8_in_each_setting(
     scenario: str, names: str, broker: str, by_real_servers: Callable[[str], tuple[Path, Path]], tmp_path: Path
 ) -> None:
-    """They are told the same by ours and RocketMQ's servers in any mixture, and leave the same in the store."""
+    """Ours and RocketMQ's servers in any mixture tell them the same, and leave the same in the store."""
     theirs, their_store = by_real_servers(scenario)
     ours, our_store = _play_scenario(names, broker, scenario, 733, tmp_path / "servers", SERVERS, CLIENTS)
     assert_same(theirs, ours)

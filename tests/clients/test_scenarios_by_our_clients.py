@@ -1,6 +1,6 @@
-"""Our clients drive the scenarios that Java's drive, and are told and given what those were by a real broker.
+"""Our clients run the scenarios of Java's clients, and get the same answers and messages as those from a real broker.
 
-``records/RELEASE-SCENARIO-SEED.jsonl.xz`` is what Java's clients recorded with RocketMQ's own broker; the lines that
+``records/RELEASE-SCENARIO-SEED.jsonl.xz`` holds the record of Java's clients with RocketMQ's own broker; lines that
 need admin tools are left out on both sides.
 """
 
@@ -31,7 +31,7 @@ SWITCHES = {
 
 
 def java_s(release: str, scenario: str, folder: Path) -> Path:
-    """The record of Java's clients, without what ours do not ask."""
+    """Return the record of Java's clients, without requests that ours do not send."""
     folder.mkdir(parents=True)
     path = folder / "truth.jsonl"
     with lzma.open(RECORDS / f"{release}-{scenario}-2.jsonl.xz", "rt", encoding="utf-8") as file:

@@ -1,4 +1,4 @@
-"""Our broker as a slave of a real master: the same bytes, its tables, what it answers, and Java consumers that read
+"""Our broker as a slave of a real master: the same bytes, its tables, its answers, and Java consumers that read
 from it when the master is gone; RocketMQ's own broker opens its store afterwards.
 """
 
@@ -49,7 +49,7 @@ SEND = {
 
 @contextlib.contextmanager
 def slave(folder: Path, namesrv: str, release: str, **options: object) -> Iterator[dict[str, Any]]:
-    """``storescope serve`` as a slave of ``broker-a``; it ends with 0."""
+    """Run ``storescope serve`` as a slave of ``broker-a``; it must end with 0."""
     folder.mkdir(exist_ok=True)
     lines = {
         "brokerRole": "SLAVE",
@@ -94,10 +94,10 @@ def send(number: int, size: int = 2000) -> Command:
     return Command(10, {**SEND, "queueId": str(number % 4)}, body=b"%d " % number + bytes(size), version=477)
 
 
-def until(true: Callable[[], bool], otherwise: str) -> None:
+def until(condition: Callable[[], bool], message: str) -> None:
     end = time.monotonic() + TIMEOUT_S
-    while not true():
-        assert time.monotonic() < end, otherwise
+    while not condition():
+        assert time.monotonic() < end, message
         time.sleep(0.3)
 
 
@@ -107,17 +107,17 @@ def timer(number: int, due: int) -> Command:
 
 
 def entries(store: Path | str) -> int:
-    """How many entries queue 0 of the topic has."""
+    """Return the number of entries in queue 0 of the topic."""
     files = sorted((Path(store) / "consumequeue" / "Orders" / "0").glob("*"))
     data = files[0].read_bytes()[:2000] if files else b""
     return sum(any(data[position : position + 20]) for position in range(0, len(data), 20))
 
 
-def logs_are_the_same(one: str, other: Path) -> bool:
-    """Every file of the first is in the other, byte for byte."""
-    files = sorted((Path(one) / "commitlog").iterdir())
+def logs_are_the_same(store: str, copy: Path) -> bool:
+    """Return True if every file of the first log is in the other, byte for byte."""
+    files = sorted((Path(store) / "commitlog").iterdir())
     return all(
-        (other / "commitlog" / file.name).exists() and filecmp.cmp(file, other / "commitlog" / file.name, shallow=False)
+        (copy / "commitlog" / file.name).exists() and filecmp.cmp(file, copy / "commitlog" / file.name, shallow=False)
         for file in files
     )
 
@@ -132,16 +132,16 @@ def declared(store: Path) -> set[str]:
 def test_a_real_master_is_followed_and_stood_in_for(tmp_path: Path, release: str) -> None:
     store = tmp_path / "slave" / "store"
     names = ("--namesrv-port", real_cluster.free_port())
-    own = real_cluster.free_port()
+    our_port = real_cluster.free_port()
     with real_cluster.real(tmp_path / "names", *names, release=release) as output:
         namesrv = output["namesrv"]
-        options = ("--namesrv", namesrv, "--port", own, "--small")
+        options = ("--namesrv", namesrv, "--port", our_port, "--small")
         with (
             real_cluster.real(tmp_path / "master", *options, release=release) as master,
             slave(tmp_path / "slave", namesrv, release) as ours,
         ):
             answers = responses_of(master["broker"], *(send(number) for number in range(1200)))
-            assert {item.code for item in answers} == {0}
+            assert {response.code for response in answers} == {0}
             until(lambda: logs_are_the_same(master["store"], store), "the slave does not follow")
             assert len(list((store / "commitlog").iterdir())) >= 3
             until(lambda: "Orders" in declared(store), "the slave has not the master's topics")
@@ -154,10 +154,10 @@ def test_a_real_master_is_followed_and_stood_in_for(tmp_path: Path, release: str
             member.stop()
             (refused,) = responses_of(ours["broker"], send(0))
             assert refused.code == (2 if release == "5.3.3" else 14)
-            with real_cluster.real(tmp_path / "master", *options, release=release) as repeated:
-                answers = responses_of(repeated["broker"], *(send(number) for number in range(1200, 1600)))
-                assert {one.code for one in answers} == {0}
-                until(lambda: logs_are_the_same(repeated["store"], store), "the slave does not go on")
+            with real_cluster.real(tmp_path / "master", *options, release=release) as restarted:
+                answers = responses_of(restarted["broker"], *(send(number) for number in range(1200, 1600)))
+                assert {response.code for response in answers} == {0}
+                until(lambda: logs_are_the_same(restarted["store"], store), "the slave does not go on")
     options = ("--namesrv-port", real_cluster.free_port(), "--port", real_cluster.free_port(), "--small")
     moved = tmp_path / "moved"
     moved.mkdir()
@@ -170,7 +170,7 @@ def test_a_real_master_is_followed_and_stood_in_for(tmp_path: Path, release: str
 @pytest.mark.clients_full
 @pytest.mark.parametrize("release", ["5.3.3", *NEWER])
 def test_timers_of_a_real_master_go_on_in_the_store_of_our_slave(tmp_path: Path, release: str) -> None:
-    """The real broker opens our slave's store as a master: what was delivered is not delivered again, what waits is."""
+    """The real broker opens our slave's store as a master: delivered messages do not come again, waiting ones do."""
     store = tmp_path / "slave" / "store"
     with real_cluster.real(tmp_path / "names", "--namesrv-port", real_cluster.free_port(), release=release) as output:
         options = (

@@ -1,4 +1,4 @@
-"""RocketMQ's own slave follows our broker: found through our name server, its log is ours, byte for byte."""
+"""RocketMQ's own slave finds our broker through our name server and follows it: its log is ours, byte for byte."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ def sent(namesrv: str) -> None:
 
 
 def same_end(ours: Path, theirs: Path) -> bool:
-    """The last file is the same in both."""
-    last = max(ours.iterdir())
-    return (theirs / last.name).exists() and filecmp.cmp(last, theirs / last.name, shallow=False)
+    """Return True if the last file is the same in both."""
+    last_file = max(ours.iterdir())
+    return (theirs / last_file.name).exists() and filecmp.cmp(last_file, theirs / last_file.name, shallow=False)
 
 
 def names(store: Path) -> set[str]:
-    """Topics that a store's table declares; none while the broker writes the file anew."""
+    """Return the topics that a store's table declares; none while the broker rewrites the file."""
     table = store / "config" / "topics.json"
     return {row.name for row in topics(parse(table.read_bytes()).value or {}).rows} if table.exists() else set()
 
 
-def wait_until(true: Callable[[], bool], otherwise: str) -> None:
+def wait_until(condition: Callable[[], bool], message: str) -> None:
     until = time.monotonic() + TIMEOUT_S
-    while not true():
-        assert time.monotonic() < until, otherwise
+    while not condition():
+        assert time.monotonic() < until, message
         time.sleep(0.5)
 
 

@@ -1,5 +1,5 @@
-"""A SYNC_MASTER: what real ones of 5.3.3 and 4.9.7 answered while a slave came, said nothing and went, and ours today;
-then real slaves behind ours, killed and back.
+"""A SYNC_MASTER: recorded answers of real ones of 5.3.3 and 4.9.7 while a slave came, was silent and left, compared
+with ours; then real slaves behind our broker, killed and restarted.
 """
 
 from __future__ import annotations
@@ -46,22 +46,24 @@ def recorded_lines(release: str, in_sync: int) -> list[dict[str, Any]]:
 
 @contextlib.asynccontextmanager
 async def ours(path: Path, release: str, in_sync: int, slowly: int) -> AsyncIterator[tuple[str, int, int]]:
-    """Our broker with an HA port beside it: host, port, HA port."""
+    """Run our broker with an HA port; yield host, port, HA port."""
     text = "".join(f"{name}={value}\n" for name, value in settings(in_sync, slowly).items())
     config, unknown = parse_properties(text)
     assert not unknown
     host = "127.0.0.1"
-    with bind(host, 0) as own, bind(host, 0) as ha, MessageStore(path, config, like=LIKE[release]) as store:
+    with bind(host, 0) as own_socket, bind(host, 0) as ha, MessageStore(path, config, like=LIKE[release]) as store:
         async with (
             HaServer(store, ha) as source,
-            ListeningBroker(store, BrokerConfig(), listening_socket=own) as server,
+            ListeningBroker(store, BrokerConfig(), listening_socket=own_socket) as server,
         ):
             follow_slaves(server.broker, source)
-            yield host, port_of(own), port_of(ha)
+            yield host, port_of(own_socket), port_of(ha)
 
 
 def test_answers_are_those_of_a_real_sync_master(tmp_path: Path) -> None:
-    """All at once: they wait most of the time. What differs is asked once more with much longer patience."""
+    """All cases run at once: they wait most of the time. A different answer is asked for once more with much longer
+    patience.
+    """
 
     async def one(release: str, in_sync: int) -> list[dict[str, Any]]:
         for slowly in (1, SLOWLY):
@@ -106,7 +108,7 @@ def configured(folder: Path) -> Path:
 
 @contextlib.asynccontextmanager
 async def served(folder: Path, release: str) -> AsyncIterator[dict[str, Any]]:
-    """``storescope serve`` as SYNC_MASTER; what it says of itself."""
+    """Run ``storescope serve`` as SYNC_MASTER; yield its first line."""
     conf = configured(folder)
     words = ["serve", folder / "store", "--port", 0, "--namesrv-port", 0, "--json", "--config", conf]
     process = await asyncio.create_subprocess_exec(
@@ -141,13 +143,14 @@ async def real_master(folder: Path, release: str) -> AsyncIterator[dict[str, Any
 
 
 def the_end(store: str) -> tuple[str, bytes]:
-    last = max((Path(store) / "commitlog").iterdir())
-    return last.name, last.read_bytes()
+    """Return the name and the bytes of the log's last file."""
+    last_file = max((Path(store) / "commitlog").iterdir())
+    return last_file.name, last_file.read_bytes()
 
 
 async def send_until_answered(sender: MessageSender, code: int, body: bytes) -> None:
-    """Send until that is the answer: a slave, and its end, may be noticed late, and a machine may be busy for longer
-    than a send waits.
+    """Send until the answer has this code: the arrival of a slave, and its end, may be noticed late, and a machine may
+    be busy for longer than a send waits.
     """
     until = time.monotonic() + TIMEOUT_S
     while (answer := await sender.ask("send", body)).code != code:
@@ -169,22 +172,22 @@ async def send_until_answered(sender: MessageSender, code: int, body: bytes) -> 
     ],
 )
 def test_a_real_slave_is_waited_for_killed_and_back(tmp_path: Path, release: str, master: Any) -> None:
-    """Both masters are asked the same: an answer without a slave, with one, with a killed one, with it again."""
+    """Both masters are asked the same: without a slave, with one, with a killed one, and with it again."""
     alone = 12 if release == "5.3.3" else 11
 
     async def scenario() -> None:
-        async with master(tmp_path / "master", release) as actual_master:
-            host, _, port = actual_master["broker"].rpartition(":")
+        async with master(tmp_path / "master", release) as addresses:
+            host, _, port = addresses["broker"].rpartition(":")
             sender = MessageSender(await connect(host, int(port)))
             assert (await sender.ask("send")).code == alone
-            own = real_cluster.free_port()
+            slave_port = real_cluster.free_port()
             options = (
                 "--namesrv",
-                actual_master["namesrv"],
+                addresses["namesrv"],
                 "--port",
-                own,
+                slave_port,
                 "--slave-of",
-                actual_master["brokerName"],
+                addresses["brokerName"],
                 "--small",
             )
             for _ in range(2):
@@ -192,7 +195,7 @@ def test_a_real_slave_is_waited_for_killed_and_back(tmp_path: Path, release: str
                     await send_until_answered(sender, 0, b"x")
                     for number in range(200):
                         await send_until_answered(sender, 0, b"%d" % number * 2000)
-                    assert the_end(slave["store"]) == the_end(actual_master["store"])
+                    assert the_end(slave["store"]) == the_end(addresses["store"])
                     os.kill(slave["pid"], signal.SIGKILL)
                 await send_until_answered(sender, alone, b"x")
                 assert (await sender.ask("wait not", properties="WAIT\x01false\x02")).code == 0

@@ -1,4 +1,4 @@
-"""RocketMQ's own broker goes on with the timers of a store that ours has left."""
+"""RocketMQ's own broker continues the timers of a store that ours has left."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ COUNT = 40
 
 
 def entries(store: Path) -> int:
-    """How many entries the queue of the topic has."""
+    """Return the number of entries in the queue of the topic."""
     files = sorted((store / "consumequeue" / "Orders" / "0").glob("*"))
     data = files[0].read_bytes()[: 20 * COUNT * 2] if files else b""
     return sum(any(data[position : position + 20]) for position in range(0, len(data), 20))
@@ -27,7 +27,7 @@ def entries(store: Path) -> int:
 
 @pytest.mark.clients_full
 def test_a_real_broker_delivers_what_waits_in_our_wheel(tmp_path: Path) -> None:
-    """Far ones that roll, near ones that do not, and none that was recalled."""
+    """Far timers that roll, near ones that do not, and no recalled one."""
     config = MessageStoreConfig(mapped_file_size_timer_log=102_400, timer_roll_window_slot=8)
     due = system_clock() + 40_000  # later than the broker has started, on a busy machine too
     with MessageStore(tmp_path / "store", config, release="5.3") as store:

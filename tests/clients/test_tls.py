@@ -1,4 +1,6 @@
-"""RocketMQ's own Java client speaks TLS with ``storescope serve``; without TLS nobody is answered where all must."""
+"""RocketMQ's own Java client uses TLS with ``storescope serve``; a server that requires TLS answers no plain
+request.
+"""
 
 from __future__ import annotations
 

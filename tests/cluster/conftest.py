@@ -1,4 +1,4 @@
-"""A fleet for all tests of clusters, and what one machine answers about it."""
+"""A fleet for all tests of clusters, and the answers of one machine about it."""
 
 import functools
 import shutil
@@ -11,7 +11,7 @@ from spark_cluster import Driver, _environment
 
 @pytest.fixture(scope="session")
 def fleet(golden, tmp_path_factory):
-    """Three brokers: a whole store, a damaged one, and one without its queues."""
+    """Return three brokers: a whole store, a damaged one, and one without its queues."""
     folder = tmp_path_factory.mktemp("fleet")
     for broker, name in (("a", "broker-orders"), ("b", "crash-flip-5.3.3"), ("c", "queues-gone-5.3.3")):
         store = next(path.parent for path in sorted(golden(name).rglob("commitlog")))
@@ -21,7 +21,7 @@ def fleet(golden, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def alone(fleet, tmp_path_factory):
-    """``alone(job)``: what a job answers on this machine, without a cluster; asked once."""
+    """``alone(job)``: run a job once on this machine, without a cluster, and return its result."""
     folder = tmp_path_factory.mktemp("alone")
     driver = Driver("local[2]", folder / "driver", _environment(folder), sys.executable)
     yield functools.cache(lambda job: JobCommands(fleet, folder).run(driver, job))

@@ -1,4 +1,6 @@
-"""Every job on a master and two workers as processes: the answers of one machine, also where a part of it is killed."""
+"""Every job on a master and two workers as processes gives the answers of one machine, even if a part of it is
+killed.
+"""
 
 import json
 import os
@@ -27,21 +29,23 @@ def cluster(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def driver(cluster, alone, tmp_path_factory):
-    """One session on the cluster."""
-    item = Driver(cluster.url, tmp_path_factory.mktemp("on-cluster") / "driver", cluster.environment, cluster.python)
-    yield item
-    item.stop()
+    """Run one session on the cluster."""
+    driver_ = Driver(cluster.url, tmp_path_factory.mktemp("on-cluster") / "driver", cluster.environment, cluster.python)
+    yield driver_
+    driver_.stop()
 
 
-def without_units(said):
-    """A summary counts the units that its own run has walked, and not those of pieces that it kept."""
-    read = [json.loads(line) for line in said]
+def without_units(lines):
+    """Remove the units of a summary, which counts only those that its own run has walked, without pieces that it
+    kept.
+    """
+    read = [json.loads(line) for line in lines]
     return [{k: v for k, v in record.items() if (record["type"], k) != ("jobSummary", "units")} for record in read]
 
 
 @pytest.mark.spark_full
 def test_a_driver_killed_in_rebuild_leaves_nothing_half_done(fleet, alone, cluster, tmp_path, request):
-    """The command as a user gives it; the next run takes what is whole of the staged pieces."""
+    """The command runs like a user's; the next run takes the complete ones of the staged pieces."""
     commands, (same, expected, files) = JobCommands(fleet, tmp_path), alone("rebuild")
     words = [sys.executable, "-c", "from engine.cli.main import main; raise SystemExit(main())", "pipeline"]
     words += [*map(str, commands.words("rebuild")), "--master", cluster.url, "--log-file", str(tmp_path / "spark.log")]
@@ -51,16 +55,16 @@ def test_a_driver_killed_in_rebuild_leaves_nothing_half_done(fleet, alone, clust
         return [path for path in tmp_path.glob(".rebuild*/**/*.json") if path.is_file()]
 
     with (tmp_path / "said").open("wb") as output:
-        first = subprocess.Popen(
+        killed = subprocess.Popen(
             words, stdout=output, stderr=output, env=environment, cwd=tmp_path, start_new_session=True
         )
     try:
-        until("the first parts", lambda: first.poll() is not None or len(parts()) > 3)
+        until("the first parts", lambda: killed.poll() is not None or len(parts()) > 3)
         executors = [cluster.executor_of(worker) for worker in cluster.workers]
         for executor in executors:
             os.kill(executor, signal.SIGSTOP)
     finally:
-        kill_all(first)
+        kill_all(killed)
     for executor in executors:
         os.kill(executor, signal.SIGCONT)
     assert parts(), (tmp_path / "said").read_text()
@@ -86,7 +90,9 @@ def test_a_job_answers_what_it_answers_on_one_machine(fleet, alone, driver, tmp_
 
 
 def test_stores_named_from_here_are_found_by_workers_that_run_elsewhere(fleet, alone, driver, tmp_path):
-    """Named relatively, all of a store was one span of damage, for no file had that name in a worker's folder."""
+    """With a relative name all of a store was one span of damage, because no file had that name in a worker's
+    folder.
+    """
     path = driver.folder / "fleet"
     path.symlink_to(fleet)
     code, output, _ = JobCommands(Path("fleet"), tmp_path).run(driver, "stats")
@@ -94,7 +100,7 @@ def test_stores_named_from_here_are_found_by_workers_that_run_elsewhere(fleet, a
 
 
 def test_stores_that_workers_do_not_see_are_told_and_not_called_damaged(fleet, driver, tmp_path):
-    """A disk of this machine alone, as a folder of this process alone."""
+    """A folder that only this process can see replaces a disk of this machine alone."""
     (driver.folder / "here alone").symlink_to(fleet)
     words = JobCommands(Path("/proc/self/cwd/here alone"), tmp_path).words("stats")
     code, output, words = driver.run(words)
@@ -104,13 +110,13 @@ def test_stores_that_workers_do_not_see_are_told_and_not_called_damaged(fleet, d
 
 
 def pytest_generate_tests(metafunc):
-    """Killing is dear: of how many jobs is said by an option."""
+    """Hook: killing is expensive; an option sets the number of jobs."""
     if "killed_job" in metafunc.fixturenames:
         metafunc.parametrize("killed_job", KILLED[: metafunc.config.getoption("--cluster-kills")])
 
 
 def test_a_worker_killed_in_the_middle_changes_no_answer(fleet, alone, cluster, driver, tmp_path, killed_job):
-    """One of the two executors is given tasks and stops to move; when the other has done its own, it is killed."""
+    """An executor is given tasks and is stopped; after the other has done its own, the first is killed."""
     commands, job = JobCommands(fleet, tmp_path), killed_job
     expected = alone(job)
     # Whether the workers see the stores is asked once a session, of all of them.

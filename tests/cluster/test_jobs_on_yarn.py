@@ -1,4 +1,4 @@
-"""Jobs on a YARN, by the lines that the README gives: the answers of one machine."""
+"""Jobs on a YARN, by the lines of the README, give the answers of one machine."""
 
 import subprocess
 import sys
@@ -20,10 +20,10 @@ def yarn(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def driver(yarn, tmp_path_factory):
-    """One session on it."""
-    item = Driver("yarn", tmp_path_factory.mktemp("on-yarn") / "driver", yarn.environment, yarn.python)
-    yield item
-    item.stop()
+    """Run one session on it."""
+    driver_ = Driver("yarn", tmp_path_factory.mktemp("on-yarn") / "driver", yarn.environment, yarn.python)
+    yield driver_
+    driver_.stop()
 
 
 def test_the_line_of_the_readme_runs(fleet, yarn, tmp_path):
@@ -53,7 +53,7 @@ def test_a_job_answers_what_it_answers_on_one_machine(fleet, alone, driver, tmp_
 
 
 def test_a_queue_without_room_for_an_executor_is_told(yarn, tmp_path):
-    """The application's own container takes half of the queue. Spark would wait for as long as nobody stops it."""
+    """The application's own container takes half of the queue. Spark would wait until somebody stops it."""
     script = (
         "from engine.pipeline import session\n"
         "narrow = {'spark.yarn.queue': 'narrow', 'spark.executor.memory': '1100m'}\n"

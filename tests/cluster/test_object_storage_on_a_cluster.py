@@ -1,4 +1,6 @@
-"""Executors of a cluster read a fleet out of an object storage, each by itself: no disk is shared, the answers stay."""
+"""Executors of a cluster read a fleet from an object storage, each by itself, without a shared disk: the same
+answers.
+"""
 
 import json
 
@@ -12,7 +14,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.spark_full, pytest.mark.golden, pyt
 
 @pytest.fixture(scope="module")
 def server(fleet):
-    """A server with the fleet as ``fleet/BROKER/store``."""
+    """Run a server with the fleet as ``fleet/BROKER/store``."""
     with s3_server() as url:
         upload(fleet, "backups", "fleet", url)
         yield url
@@ -20,7 +22,7 @@ def server(fleet):
 
 @pytest.fixture(scope="module")
 def driver(server, tmp_path_factory):
-    """A session whose executors are given the server by ``spark-defaults.conf``, as the README says."""
+    """Run a session whose executors get the server from ``spark-defaults.conf``, like in the README."""
     folder = tmp_path_factory.mktemp("s3")
     present = {**KEYS, "AWS_ENDPOINT_URL": server, "AWS_REGION": "us-east-1"}
     (folder / "conf").mkdir()

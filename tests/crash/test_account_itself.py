@@ -1,4 +1,4 @@
-"""The account of the rounds of faults catches what it is there for: each wrong thing is named, a right one passes."""
+"""The account of the rounds of faults finds and names each wrong delivery, and passes right ones."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class DeliveryStory:
         self.account = account = Account()
         self.sent = [(0, number) for number in range(COUNT)]
         self.stored = self.sent[: LOST_ANSWER + 1] + self.sent[LOST_ANSWER:]
-        first = account.take("readers", 0, 0)
+        first_reading = account.take("readers", 0, 0)
         for offset in range(4):
-            account.deliver("readers", first, 0, offset, self.stored[offset])
+            account.deliver("readers", first_reading, 0, offset, self.stored[offset])
         account.strike("a kill")
         account.miss([(0, LOST_ANSWER)])
         account.acknowledge(self.sent, "SEND_OK")
@@ -38,11 +38,11 @@ class DeliveryStory:
         return settle(self.account, units, ["readers"])  # type: ignore[arg-type]
 
 
-def test_a_body_says_its_message() -> None:
+def test_a_body_names_its_message() -> None:
     assert [number_of(body_of(3, number)) for number in (0, 7, 12_345)] == [(3, 0), (3, 7), (3, 12_345)]
 
 
-def test_doubles_are_booked_to_what_happened_before_them() -> None:
+def test_doubles_are_booked_to_the_event_before_them() -> None:
     report = DeliveryStory().settle()
     assert (report.acknowledged, report.stored, report.copies) == (COUNT, COUNT, Counter({"a kill": 1}))
     assert (report.delivered, report.again) == ({"readers": COUNT + 1}, {"readers": Counter({"a kill": 2})})
@@ -99,7 +99,7 @@ def one_comes_again_though_nothing_happened(story: DeliveryStory) -> None:
         (one_comes_again_though_nothing_happened, "came twice for no reason"),
     ],
 )
-def test_what_is_wrong_is_named(spoil: Callable[[DeliveryStory], None], words: str) -> None:
+def test_a_wrong_story_is_named(spoil: Callable[[DeliveryStory], None], words: str) -> None:
     story = DeliveryStory()
     spoil(story)
     with pytest.raises(AssertionError, match=re.escape(words)):

@@ -1,6 +1,6 @@
 """Clients send and consume while their broker is killed (-9), restarted, cut off, half closed, its disk slow, full and
-nearly full: what was acknowledged is stored and delivered at least once, queues that are consumed in order stay in
-order, and each double has its reason. Five rounds, unless ``--fault-rounds`` says more.
+nearly full: every acknowledged message is stored and delivered at least once, orderly queues stay in order, and each
+double has its reason. Five rounds, unless ``--fault-rounds`` sets more.
 """
 
 from __future__ import annotations
@@ -90,21 +90,23 @@ class OurClients:
 
     async def _send(self, queue: int) -> None:
         size = BATCH if queue == BATCHED else 1
-        for first in itertools.count(0, size):
+        for first_number in itertools.count(0, size):
             if not self._sending:
                 return
-            numbers = [(queue, number) for number in range(first, first + size)]
+            numbers = [(queue, number) for number in range(first_number, first_number + size)]
             await self._send_until_acknowledged(queue, numbers, [Message(TOPIC, body_of(*item)) for item in numbers])
-            self.behind[queue] = first + size
+            self.behind[queue] = first_number + size
             await asyncio.sleep(0.005)
 
     async def _send_until_acknowledged(
         self, queue: int, numbers: list[tuple[int, int]], messages: list[Message]
     ) -> None:
-        account, what = self.account, messages if queue == BATCHED else messages[0]
+        account, message_or_batch = self.account, messages if queue == BATCHED else messages[0]
         while True:
             try:
-                result = await self._producer.send(what, queue=MessageQueue(TOPIC, "broker-a", queue), timeout_s=2.0)
+                result = await self._producer.send(
+                    message_or_batch, queue=MessageQueue(TOPIC, "broker-a", queue), timeout_s=2.0
+                )
             except BrokerRefused as error:
                 account.refused[error.code, error.remark] += 1
             except (ClientError, OSError, TimeoutError) as error:
@@ -133,7 +135,7 @@ class OurClients:
         await self._producer.stop()
 
 
-def test_what_was_acknowledged_is_stored_and_delivered_at_least_once(
+def test_acknowledged_messages_are_stored_and_delivered_at_least_once(
     tmp_path: Path,
     request: pytest.FixtureRequest,
     capsys: pytest.CaptureFixture[str],

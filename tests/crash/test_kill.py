@@ -1,7 +1,7 @@
 """kill -9 at any moment of a store's life, in each flush mode: no acknowledged message is lost, queues and index agree.
 
 A process under load, with one to four producers, is killed again and again, while it opens, puts, flushes or closes;
-after each kill the store is opened here and every promise counted. Twenty kills, unless ``--kills`` says more.
+after each kill the store is opened here and every promise counted. Twenty kills, unless ``--kills`` sets more.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Killer:
         self._process.stdout.close()
 
     def live(self, order: dict, seconds: float, since: str) -> list[list[str]]:
-        """One life and its kill, ``seconds`` after the word ``since``; gives the acknowledgements."""
+        """Run one life and kill it ``seconds`` after the line ``since``; return the acknowledgements."""
         self._process.stdin.write(json.dumps(order).encode() + b"\n")
         self._process.stdin.flush()
         lines, timer = [], None
@@ -86,8 +86,8 @@ def killer():
 def pytest_generate_tests(metafunc):
     if "seed" in metafunc.fixturenames:
         stores = -(-metafunc.config.getoption("--kills") // (LIVES_OF_A_STORE * len(MODES)))
-        first = metafunc.config.getoption("--kill-first")
-        metafunc.parametrize("seed", range(first, first + stores))
+        first_seed = metafunc.config.getoption("--kill-first")
+        metafunc.parametrize("seed", range(first_seed, first_seed + stores))
 
 
 @pytest.mark.timeout(300)
@@ -112,19 +112,19 @@ def test_a_killed_store_keeps_its_promises(killer, tmp_path, mode, seed):
 
 
 def note(ledger, received, life, threads, *, in_buffers):
-    """What was promised: with a pool whatever had been committed, else all that was acknowledged."""
+    """Note the promises: with a pool every committed message, else every acknowledged one."""
     acks = [line for line in received if line[0] == "ack"]
     closed = received and received[-1] == ["closed"]
     committed = max((int(line[3]) for line in acks), default=0)
     for thread in range(threads):
-        own = [line for line in acks if line[1] == str(thread)]
+        acks_of_thread = [line for line in acks if line[1] == str(thread)]
         # One put more than was heard of may have been made.
-        for number, sample in enumerate(itertools.islice(killed_writer.puts(life, thread), len(own) + 1)):
+        for number, sample in enumerate(itertools.islice(killed_writer.puts(life, thread), len(acks_of_thread) + 1)):
             ledger.tried.update((message.body, (message.topic, message.queue_id)) for message in sample)
-            if number == len(own):
+            if number == len(acks_of_thread):
                 break
-            assert int(own[number][2]) == len(sample), own[number]
-            for message, place in zip(sample, own[number][4:], strict=True):
+            assert int(acks_of_thread[number][2]) == len(sample), acks_of_thread[number]
+            for message, place in zip(sample, acks_of_thread[number][4:], strict=True):
                 offset, end = map(int, place.split(":"))
                 ledger.placed[message.body] = offset, end
                 if not in_buffers or closed or end <= committed:

@@ -1,7 +1,7 @@
-"""The plug is pulled at every disk call of a scripted run, in each flush mode, with many disks found afterwards.
+"""The power fails at every disk call of a scripted run, in each flush mode, with many possible disks afterwards.
 
-Nothing that SYNC_FLUSH acknowledged, or that a store called flushed, is lost; nothing is invented; the store opens; a
-second recovery changes nothing, and one that is itself cut off ends at the same. ``--power-runs`` does more runs.
+No message acknowledged by SYNC_FLUSH, or reported as flushed, is lost; nothing is invented; the store opens; a second
+recovery changes nothing, and one that is itself interrupted has the same result. ``--power-runs`` does more runs.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ LIVES = 4
 
 @pytest.fixture(autouse=True)
 def _quiet():
-    """What the store says to each of thousands of broken stores is not asked here."""
+    """Silence the log: thousands of broken stores write to it."""
     logging.disable(logging.CRITICAL)
     yield
     logging.disable(logging.NOTSET)
@@ -28,13 +28,13 @@ def _quiet():
 
 def pytest_generate_tests(metafunc):
     if "seed" in metafunc.fixturenames:
-        first, runs = metafunc.config.getoption("--power-first"), metafunc.config.getoption("--power-runs")
-        metafunc.parametrize("seed", range(first, first + runs))
+        first_seed, runs = metafunc.config.getoption("--power-first"), metafunc.config.getoption("--power-runs")
+        metafunc.parametrize("seed", range(first_seed, first_seed + runs))
 
 
 @pytest.mark.timeout(0)
 @pytest.mark.parametrize("mode", MODES)
-def test_the_plug_is_pulled_at_every_call(mode, seed):
+def test_the_power_fails_at_every_call(mode, seed):
     rng = random.Random(seed)
     clock, ledger = Clock(), PutLedger()
 
@@ -55,7 +55,7 @@ def test_the_plug_is_pulled_at_every_call(mode, seed):
 @pytest.mark.timeout(0)
 @pytest.mark.parametrize("mode", MODES)
 def test_a_store_lives_on_after_each_power_loss(mode, seed):
-    """What was cut away once never comes back, though its bytes may stand in the file for long."""
+    """A message that was cut away once never comes back, though its bytes may stay in the file for long."""
     rng = random.Random(seed)
     clock, ledger = Clock(), PutLedger()
     disk = SimulatedDisk(clock=clock)

@@ -1,6 +1,6 @@
-"""A master and its slave are killed (-9) by chance while clients send, over a link that is slow and is cut: what was
-acknowledged under SYNC_MASTER is in both logs, and both have the same bytes. Five kills, unless ``--replica-kills``
-says more.
+"""A master and its slave are killed (-9) at random while clients send, over a link that is slow and is cut: every
+message acknowledged under SYNC_MASTER is in both logs, and both have the same bytes. Five kills, unless
+``--replica-kills`` sets more.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ SEND = {
 
 
 class ServeProcess:
-    """One process of ``serve`` after the other over one store."""
+    """Processes of ``serve`` over one store, one after another."""
 
     def __init__(self, folder: Path, config: str) -> None:
         folder.mkdir()
@@ -101,7 +101,7 @@ class ServeProcess:
 
 @dataclass
 class Account:
-    """What senders were told: messages that a slave has, too, and those that only the master had in time."""
+    """Messages acknowledged with a slave, and those that only the master had in time."""
 
     master: ServeProcess
     acknowledged: set[tuple[int, int]] = field(default_factory=set)
@@ -119,7 +119,7 @@ async def opened(account: Account) -> Connection:
 
 
 async def send(account: Account, queue: int) -> None:
-    """One by one; each once more where nobody answered."""
+    """Send one by one; repeat messages without an answer."""
     connection = await opened(account)
     for number in itertools.count():
         if not account.sending:
@@ -136,12 +136,12 @@ async def send(account: Account, queue: int) -> None:
 
 
 def written(store: Path) -> list[str]:
-    """Files of the log in which something stands: one more may have been made ahead, on either side."""
+    """Return files of the log with data: one more may have been made ahead, on either side."""
     return sorted(file.name for file in (store / "commitlog").iterdir() if file.read_bytes().strip(b"\0"))
 
 
 def same(master: Path, slave: Path) -> bool:
-    """The slave has every file of the master in which something stands, byte for byte, and no other."""
+    """Return True if the slave has every file of the master with data, byte for byte, and no other."""
     names = written(master)
     return names == written(slave) and all(
         filecmp.cmp(master / "commitlog" / name, slave / "commitlog" / name, shallow=False) for name in names
@@ -161,19 +161,19 @@ async def rounds(folder: Path, kills: int, seed: int) -> tuple[Account, ServePro
             await slave.begin()
             senders = [asyncio.create_task(send(account, queue)) for queue in range(QUEUES)]
             for _ in range(kills):
-                before = len(account.acknowledged)
+                acknowledged_before = len(account.acknowledged)
                 async with asyncio.timeout(TIMEOUT_S):
-                    while len(account.acknowledged) < before + 20:
+                    while len(account.acknowledged) < acknowledged_before + 20:
                         await asyncio.sleep(0.02)
                 link.slow = chance.random() < 0.4
                 await asyncio.sleep(chance.uniform(0.1, 0.8))
                 if chance.random() < 0.4:
                     link.cut()
                     await asyncio.sleep(chance.uniform(0, 0.5))
-                struck = chance.choice([[master], [slave], [master, slave], [slave, master]])
-                for life in struck:
+                killed = chance.choice([[master], [slave], [master, slave], [slave, master]])
+                for life in killed:
                     assert await life.end(signal.SIGKILL) == -signal.SIGKILL, life.words()
-                for life in chance.sample(struck, len(struck)):
+                for life in chance.sample(killed, len(killed)):
                     await asyncio.sleep(chance.uniform(0, 0.3))
                     await life.begin()
                 link.slow = False
@@ -194,7 +194,7 @@ async def rounds(folder: Path, kills: int, seed: int) -> tuple[Account, ServePro
     return account, master, slave
 
 
-def test_master_and_slave_have_what_was_acknowledged_and_the_same_bytes(
+def test_master_and_slave_have_acknowledged_messages_and_the_same_bytes(
     tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     kills, seed = request.config.getoption("--replica-kills"), request.config.getoption("--kill-first")

@@ -1,5 +1,5 @@
-"""``storescope serve`` is killed (-9) while clients send and pop: what was not acknowledged comes again, and what was
-does not within one life. Two kills, unless ``--serve-kills`` says more.
+"""``storescope serve`` is killed (-9) while clients send and pop: messages without acknowledgement come again, and
+acknowledged ones do not within one life. Two kills, unless ``--serve-kills`` sets more.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from engine.remoting.frame import Command
 
 pytestmark = pytest.mark.timeout(3600)
 TOPIC, QUEUES = "Orders", 4
-HELD = {
+SEND_FIELDS = {
     "producerGroup": "senders",
     "topic": TOPIC,
     "defaultTopic": "TBW102",
@@ -45,14 +45,14 @@ HELD = {
 
 @dataclass
 class Account:
-    """Where the broker is, and which life of it that is."""
+    """The broker's address, and the number of its life."""
 
     life: int = 0
     address: str = ""
 
 
 class ServeProcess:
-    """One process of ``serve``."""
+    """A process of ``serve``."""
 
     def __init__(self, store: Path, port: int) -> None:
         self._words = [
@@ -87,7 +87,7 @@ class ServeProcess:
 
 
 async def opened(account: Account) -> Connection:
-    """A connection to whichever life accepts."""
+    """Return a connection to the life that accepts."""
     while True:
         host, _, port = account.address.rpartition(":")
         try:
@@ -97,7 +97,7 @@ async def opened(account: Account) -> Connection:
 
 
 def units_of(body: bytes) -> Iterator[Unit]:
-    """Units side by side, as a pull brings them."""
+    """Return the units of a pull's body."""
     position = 0
     while position < len(body):
         unit = decode(body, position)
@@ -112,7 +112,7 @@ FORGOTTEN = 5
 
 @dataclass
 class Popped:
-    """What consumers that pop were told: bodies by how often they came, and those whose acknowledgement was taken."""
+    """Results of popping consumers: bodies by number of deliveries, and those whose acknowledgement was accepted."""
 
     came: dict[bytes, int] = field(default_factory=lambda: defaultdict(int))
     done: dict[bytes, int] = field(default_factory=dict)
@@ -124,7 +124,7 @@ class Popped:
 
 
 async def pop(account: Account, popped: Popped, ended: asyncio.Event) -> None:
-    """Whatever comes is acknowledged, but for those that are forgotten the first time."""
+    """Acknowledge every delivery, except for those that are forgotten the first time."""
     while not ended.is_set():
         connection, life = await opened(account), account.life
         with contextlib.suppress(OSError, TimeoutError):
@@ -175,14 +175,14 @@ async def _pop_once(popped: Popped, connection: Connection, life: int) -> None:
 
 
 async def send_some(account: Account, sent: set[bytes], ended: asyncio.Event) -> None:
-    """Each again until it is acknowledged; its body is its queue and a number."""
+    """Send each again until it is acknowledged; its body is its queue and a number."""
     connection = await opened(account)
     for number in itertools.count():
         if ended.is_set():
             return
         body = b"%d %d" % (number % QUEUES, number)
         while True:
-            request = Command(10, {**HELD, "queueId": str(number % QUEUES)}, body=body, version=477)
+            request = Command(10, {**SEND_FIELDS, "queueId": str(number % QUEUES)}, body=body, version=477)
             with contextlib.suppress(OSError, TimeoutError):
                 if (await connection.ask(request)).code == 0:
                     sent.add(body)
@@ -192,7 +192,7 @@ async def send_some(account: Account, sent: set[bytes], ended: asyncio.Event) ->
 
 
 async def popping_rounds(store: Path, kills: int, seed: int) -> tuple[Popped, set[bytes], Account]:
-    """Lives, each killed but the last, in which whatever is open comes again and is acknowledged."""
+    """Run lives, each killed but the last, in which every open message comes again and is acknowledged."""
     account, popped, chance = Account(), Popped(), random.Random(seed)
     sent: set[bytes] = set()
     enough, ended = asyncio.Event(), asyncio.Event()
@@ -221,9 +221,9 @@ async def popping_rounds(store: Path, kills: int, seed: int) -> tuple[Popped, se
     return popped, sent, account
 
 
-def test_what_is_popped_and_not_acknowledged_comes_again(tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    """Over kills, too. What came again although it was acknowledged did so in a later life: offsets are saved every few
-    seconds, so a broker that was killed pops some messages anew, as RocketMQ does.
+def test_popped_messages_without_acknowledgement_come_again(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    """Over kills, too. An acknowledged message came again only in a later life: offsets are saved every few seconds, so
+    a killed broker pops some messages anew, as RocketMQ does.
     """
     kills = request.config.getoption("--serve-kills")
     popped, sent, account = asyncio.run(popping_rounds(tmp_path / "store", kills, seed=kills))

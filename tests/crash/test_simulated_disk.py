@@ -1,4 +1,4 @@
-"""What a simulated power loss leaves, and how calls can be made to fail."""
+"""Disks after a simulated power loss, and calls that fail on demand."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def bytes_after_power_loss(disk, seed=0, keep=None, path=FILE):
     return disk.after_power_loss(random.Random(seed), keep).read_file(path)
 
 
-def test_what_was_flushed_is_there_and_nothing_else_without_luck():
+def test_only_flushed_bytes_survive_for_sure():
     disk = SimulatedDisk()
     file = disk.open(FILE, SIZE)
     file.write(0, b"flushed")
@@ -42,7 +42,7 @@ def test_pages_come_through_in_any_order_and_some_are_torn():
         complete = [page == b"x" * PAGE for page in pages]
         later_without_earlier += any(complete[n + 1] and not any(pages[n]) for n in range(7))
         for page in pages:
-            sectors = {page[at : at + SECTOR] for at in range(0, PAGE, SECTOR)}
+            sectors = {page[start : start + SECTOR] for start in range(0, PAGE, SECTOR)}
             assert sectors <= {b"x" * SECTOR, bytes(SECTOR)}
             torn += len(sectors) == 2
     assert later_without_earlier
@@ -77,13 +77,13 @@ def test_names_come_through_in_the_order_in_which_they_were_made():
     for number in range(6):
         disk.open(FILE.parent / str(number), PAGE)
     disk.delete(FILE.parent / "0")
-    actual_names = set()
+    found_names = set()
     for seed in range(80):
-        after = disk.after_power_loss(random.Random(seed))
-        names = "".join(name for name, _ in after.names(FILE.parent))
+        disk_after = disk.after_power_loss(random.Random(seed))
+        names = "".join(name for name, _ in disk_after.names(FILE.parent))
         assert names in ("", "0", "01", "012", "0123", "01234", "012345", "12345")
-        actual_names.add(names)
-    assert len(actual_names) > 5
+        found_names.add(names)
+    assert len(found_names) > 5
 
 
 def test_a_rename_happens_whole_or_not_at_all():
@@ -93,8 +93,8 @@ def test_a_rename_happens_whole_or_not_at_all():
     disk.replace(FILE.with_name("new"), FILE)
     files = set()
     for seed in range(30):
-        after = disk.after_power_loss(random.Random(seed))
-        files.add((after.read_file(FILE), after.read_file(FILE.with_name("new"))))
+        disk_after = disk.after_power_loss(random.Random(seed))
+        files.add((disk_after.read_file(FILE), disk_after.read_file(FILE.with_name("new"))))
     assert files == {(b"old", b"new"), (b"new", None)}
 
 
@@ -116,7 +116,7 @@ def test_a_file_that_was_removed_may_come_back_until_its_folder_is_synced():
     assert bytes_after_power_loss(disk, keep=0.0) is None
 
 
-def test_the_plug_is_pulled_at_the_call_that_was_named_and_stays_out():
+def test_the_power_fails_at_the_given_call_and_stays_off():
     disk = SimulatedDisk(crash_at=3)
     file = disk.open(FILE, SIZE)
     file.write(0, b"a")
@@ -133,14 +133,14 @@ def test_the_plug_is_pulled_at_the_call_that_was_named_and_stays_out():
     assert bytes_after_power_loss(disk, keep=0.0) is None
 
 
-def test_the_plug_can_be_pulled_by_hand():
+def test_the_power_can_be_cut_by_hand():
     disk = SimulatedDisk()
     disk.cut_power()
     with pytest.raises(PowerLoss):
         disk.open(FILE, SIZE)
 
 
-def test_every_call_is_told_before_it_reaches_the_disk():
+def test_every_call_is_reported_before_it_reaches_the_disk():
     reports = []
     disk = SimulatedDisk(on_call=lambda number, kind, path: reports.append((number, kind, Path(path).name)))
     file = disk.open(FILE, SIZE)
@@ -157,7 +157,7 @@ def enumerate_from_1(kinds):
     return ((number, kind, "0") for number, kind in enumerate(kinds, 1))
 
 
-def test_calls_fail_as_they_are_told():
+def test_calls_fail_on_demand():
     disk = SimulatedDisk()
     disk.fail(errno.ENOSPC, kind="write", path="*/commitlog/*", after=1, times=1)
     file = disk.open(FILE, SIZE)
@@ -181,17 +181,17 @@ def test_a_flush_can_take_its_time():
     disk = SimulatedDisk()
     disk.slow(30)
     file = disk.open(FILE, SIZE)
-    before = time.monotonic()
+    begun = time.monotonic()
     file.flush(0, 0)
-    assert time.monotonic() - before >= 0.03
+    assert time.monotonic() - begun >= 0.03
 
 
 def test_the_disk_found_afterwards_is_another_one():
     disk = SimulatedDisk(clock=lambda: 5)
     disk.write_file(FILE, b"a", sync=True)
-    after = disk.after_power_loss(random.Random(1))
-    after.write_file(FILE, b"b", sync=True)
+    disk_after = disk.after_power_loss(random.Random(1))
+    disk_after.write_file(FILE, b"b", sync=True)
     assert disk.read_file(FILE) == b"a"
-    assert after.modified(FILE) == 5
-    assert after.folders(Path("/")) == ["store"]
-    assert after.folders(Path("/store")) == ["commitlog"]
+    assert disk_after.modified(FILE) == 5
+    assert disk_after.folders(Path("/")) == ["store"]
+    assert disk_after.folders(Path("/store")) == ["commitlog"]

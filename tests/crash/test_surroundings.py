@@ -1,7 +1,7 @@
 """A full disk, a broken one, a slow one, no rights, a second engine, a clock that jumps, and a crowd.
 
-Whatever the surroundings do, a store answers with a status or an ``OSError``, goes on where it may, says why where it
-may not, and what it has acknowledged under SYNC_FLUSH is there when the power has been lost afterwards.
+In all these surroundings a store answers with a status or an ``OSError``, continues if possible, names the reason if
+not, and its messages acknowledged under SYNC_FLUSH survive a power loss afterwards.
 """
 
 from __future__ import annotations
@@ -60,13 +60,13 @@ FAULTS = [
 @pytest.mark.parametrize(("number", "kind", "times"), FAULTS)
 def test_whichever_call_fails_nothing_acknowledged_is_lost(mode, number, kind, times, request):
     runs = 8 * request.config.getoption("--power-runs")
-    for after in range(0, 8 * runs, 8):
-        rng = random.Random(after)
+    for calls_before_fault in range(0, 8 * runs, 8):
+        rng = random.Random(calls_before_fault)
         clock, ledger = Clock(), PutLedger()
         disk = SimulatedDisk(clock=clock, on_call=lambda _, kind, path, ledger=ledger: ledger.note_call(kind, path))
-        life = StoreLifetime(mode, after, disk, ledger, clock)
+        life = StoreLifetime(mode, calls_before_fault, disk, ledger, clock)
         life.open().close()  # opening itself may fail as it likes
-        disk.fail(number, kind=kind, after=after + rng.randrange(8), times=times)
+        disk.fail(number, kind=kind, after=calls_before_fault + rng.randrange(8), times=times)
         life.run_or_fail(STEPS)
         flushed = life.flushed
         disk.heal()
@@ -76,21 +76,21 @@ def test_whichever_call_fails_nothing_acknowledged_is_lost(mode, number, kind, t
 def test_a_flush_that_fails_stops_the_store_with_the_reason():
     disk = SimulatedDisk()
     store = opened(disk)
-    first = store.put_message(Message("T", b"before"))
-    assert first.status is PutMessageStatus.PUT_OK
+    put_before = store.put_message(Message("T", b"before"))
+    assert put_before.status is PutMessageStatus.PUT_OK
     disk.fail(errno.EIO, kind="flush", path="*/commitlog/*", times=1)
     assert store.put_message(Message("T", b"lost")).status is PutMessageStatus.FLUSH_DISK_TIMEOUT
     for _ in range(3):  # the disk is well again, but nobody knows what it has thrown away
         assert store.put_message(Message("T", b"refused")).status is PutMessageStatus.SERVICE_NOT_AVAILABLE
     assert "Input/output error" in store.flags.why
-    assert store.positions().flushed == first.append.end_offset
+    assert store.positions().flushed == put_before.append.end_offset
     with store.get_message("g", "T", 0, 0) as message:
         assert message.status is not GetMessageStatus.OFFSET_FOUND_NULL
     store.close()
     assert disk.exists(store.paths.abort), "the next start has to look"
-    repeated = opened(disk.after_power_loss(random.Random(1), keep=0.0))
-    assert repeated.look_message_by_offset(0).body == b"before"
-    assert repeated.positions().wrote == first.append.end_offset
+    reopened = opened(disk.after_power_loss(random.Random(1), keep=0.0))
+    assert reopened.look_message_by_offset(0).body == b"before"
+    assert reopened.positions().wrote == put_before.append.end_offset
 
 
 @pytest.mark.parametrize("flush", ["sync", "async"])
@@ -104,27 +104,27 @@ def test_a_full_disk_refuses_puts_and_takes_them_again_when_there_is_room(flush)
     assert statuses[0] is PutMessageStatus.PUT_OK, "there is room in the file"
     assert statuses[-1] is PutMessageStatus.CREATE_MAPPED_FILE_FAILED
     disk.heal()
-    last = store.put_message(Message("T", b"last"))
-    assert last.ok
+    last_put = store.put_message(Message("T", b"last"))
+    assert last_put.ok
     store.close()
-    assert opened(disk).look_message_by_offset(last.append.physical_offset).body == b"last"
+    assert opened(disk).look_message_by_offset(last_put.append.physical_offset).body == b"last"
 
 
-def test_a_read_only_file_system_is_told_as_it_is_and_left_alone():
+def test_a_read_only_file_system_is_an_error_and_stays_unchanged():
     disk = SimulatedDisk()
     store = opened(disk)
     store.put_message(Message("T", b"a"))
     store.close()
-    before = {path: bytes(node.live) for path, node in disk._nodes.items()}
+    bytes_before = {path: bytes(node.live) for path, node in disk._nodes.items()}
     disk.fail(errno.EROFS)
     with pytest.raises(OSError, match="Read-only file system"):
         opened(disk)
-    assert {path: bytes(node.live) for path, node in disk._nodes.items()} == before
+    assert {path: bytes(node.live) for path, node in disk._nodes.items()} == bytes_before
     disk.heal()
     assert opened(disk).look_message_by_offset(0).body == b"a"
 
 
-def test_a_store_without_rights_is_told_as_it_is(tmp_path):
+def test_a_store_without_rights_is_an_error(tmp_path):
     store = MessageStore(tmp_path / "store", SYNC, services=False)
     store.put_message(Message("T", b"a"))
     store.close()
@@ -154,15 +154,15 @@ def test_a_second_engine_on_the_directory_is_refused_and_changes_nothing(tmp_pat
         for _ in range(2):
             with pytest.raises(StoreLocked, match="this process"):
                 MessageStore(tmp_path / "store", SYNC)
-        other = "import sys; from engine.message_store import MessageStore; MessageStore(sys.argv[1])"
+        program = "import sys; from engine.message_store import MessageStore; MessageStore(sys.argv[1])"
         ended = subprocess.run(
-            [sys.executable, "-c", other, str(tmp_path / "store")], capture_output=True, text=True, timeout=60
+            [sys.executable, "-c", program, str(tmp_path / "store")], capture_output=True, text=True, timeout=60
         )
         assert "StoreLocked" in ended.stderr
         assert store.put_message(Message("T", b"b")).status is PutMessageStatus.PUT_OK
     shutil.copytree(tmp_path / "store", tmp_path / "copy")
-    with MessageStore(tmp_path / "store", SYNC), MessageStore(tmp_path / "copy", SYNC) as two:
-        assert two.positions().wrote == store.positions().wrote
+    with MessageStore(tmp_path / "store", SYNC), MessageStore(tmp_path / "copy", SYNC) as copy:
+        assert copy.positions().wrote == store.positions().wrote
 
 
 def test_a_slow_disk_makes_a_put_late_and_not_lost():
@@ -198,7 +198,7 @@ PUTTING, READING, EACH = 64, 8, 25
 
 
 def test_a_crowd_puts_and_reads_while_files_are_cleaned_away(tmp_path):
-    """No thread waits for ever, every acknowledged message that was not cleaned away is at its place."""
+    """Every acknowledged message that was not deleted is at its place, and no thread waits for ever."""
     clock = Clock()
     clock.now = time.time_ns() // 1_000_000  # the age of files is told by their own times
     config = replace(
@@ -228,8 +228,8 @@ def test_a_crowd_puts_and_reads_while_files_are_cleaned_away(tmp_path):
     def read(thread):
         rng = random.Random(thread)
         while not done.is_set():
-            low = store.min_offset_in_queue("T", thread % 4)
-            with store.get_message("g", "T", thread % 4, low + rng.randrange(100)) as message:
+            min_offset = store.min_offset_in_queue("T", thread % 4)
+            with store.get_message("g", "T", thread % 4, min_offset + rng.randrange(100)) as message:
                 for unit in message.units():
                     if unit.topic != "T" or unit.queue_id != thread % 4:
                         wrong.append(f"{unit}")
@@ -246,22 +246,24 @@ def test_a_crowd_puts_and_reads_while_files_are_cleaned_away(tmp_path):
             time.sleep(0.02)
 
     producers = [threading.Thread(target=guarded, args=(put, wrong, thread), daemon=True) for thread in range(PUTTING)]
-    others = [threading.Thread(target=guarded, args=(read, wrong, thread), daemon=True) for thread in range(READING)]
-    others.append(threading.Thread(target=guarded, args=(clean, wrong), daemon=True))
-    for thread in (*others, *producers):
+    other_threads = [
+        threading.Thread(target=guarded, args=(read, wrong, thread), daemon=True) for thread in range(READING)
+    ]
+    other_threads.append(threading.Thread(target=guarded, args=(clean, wrong), daemon=True))
+    for thread in (*other_threads, *producers):
         thread.start()
     join(producers)
     done.set()
-    join(others)
+    join(other_threads)
     assert not wrong, wrong[:3]
     assert len(acknowledged) == PUTTING * EACH
     assert store.wait_dispatched(60_000)
     for body, _, _, offset in acknowledged:
-        results = store.look_message_by_offset(offset)
-        if results is None:  # cleaning goes on: twenty runs were asked for
+        unit_at_offset = store.look_message_by_offset(offset)
+        if unit_at_offset is None:  # cleaning goes on: twenty runs were asked for
             assert offset < store.positions().min
         else:
-            assert results.body == body
+            assert unit_at_offset.body == body
     assert_consecutive(acknowledged)
     deleted = store.counters()["clean.logFiles"]
     store.close()
@@ -275,7 +277,7 @@ def test_a_crowd_puts_and_reads_while_files_are_cleaned_away(tmp_path):
 
 
 def assert_consecutive(acknowledged):
-    """Queue offsets of each queue are 0, 1, 2 … in the order of the log."""
+    """Assert that the queue offsets of each queue are 0, 1, 2 … in the order of the log."""
     queues = defaultdict(list)
     for _, queue_id, queue_offset, offset in acknowledged:
         queues[queue_id].append((offset, queue_offset))
@@ -284,7 +286,7 @@ def assert_consecutive(acknowledged):
 
 
 def guarded(work, wrong, *args):
-    """A thread that says what ended it."""
+    """Run a thread's work and note the exception that ended it."""
     try:
         work(*args)
     except BaseException as error:  # noqa: BLE001 - told by the test
@@ -292,7 +294,7 @@ def guarded(work, wrong, *args):
 
 
 def join(threads):
-    """Watchdog: all threads end, or the test says that they do not."""
+    """Wait until all threads end; fail if they do not."""
     until = time.monotonic() + WATCHDOG_SECONDS
     for thread in threads:
         thread.join(max(0.0, until - time.monotonic()))

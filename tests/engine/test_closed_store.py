@@ -112,8 +112,7 @@ def second_owner(tmp_path: Path) -> Iterator[tuple[MessageStore, MessageStore]]:
 
 def test_every_name_of_the_class_is_classified() -> None:
     """``append_blank``, ``flush``, ``delete_topics`` and the queries did not check whether the store is closed, and
-    overwrote
-    what the next owner had flushed. Every name must be in one of the tables here.
+    overwrote what the next owner had flushed. Every name must be in one of the tables here.
     """
     public = {name for name in dir(MessageStore) if not name.startswith("_")}
     assert public == {*INFORMATION, *LIFE, *PUTS, *REFUSED, *NOTHING}
@@ -254,8 +253,7 @@ class HeldLock:
 @pytest.mark.parametrize("name", APPENDS)
 def test_a_delayed_append_does_not_write_after_the_close(tmp_path: Path, name: str, end: str) -> None:
     """``refuses`` was checked before the append lock and not under it. A delayed put got PUT_OK at the offset of the
-    second
-    owner's message, and overwrote it.
+    second owner's message, and overwrote it.
     """
     closed_store = MessageStore(tmp_path, SETTINGS)
     closed_store.put_message(Message("Orders", b"of the first"))

@@ -77,8 +77,7 @@ def test_topics_are_deleted_during_puts_to_new_queues(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["plain", "ext", "batch", "light"])
 def test_undispatched_units_of_a_deleted_topic_get_no_entries(kind: str, count: int) -> None:
     """Their entries were added after the deletion at their old queue offsets. Later messages found these offsets used:
-    they were
-    in the log and in no queue. (RocketMQ does this.) Now such units get no entries, singly or in blocks.
+    they were in the log and in no queue. (RocketMQ does this.) Now such units get no entries, singly or in blocks.
     """
     settings = {**SMALL, "mappedFileSizeCommitLog": 1 << 22, "enableConsumeQueueExt": kind == "ext"}
     if kind == "light":

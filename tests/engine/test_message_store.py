@@ -354,8 +354,7 @@ def test_a_message_is_found_by_its_unique_key_and_by_its_offset_id() -> None:
 @pytest.mark.parametrize("like", ["4.9", "5.3"])
 def test_recovery_of_4_9_dispatches_delayed_messages_without_their_time(like: Any) -> None:
     """4.9 reads its delay levels after recovery, so a queue that lagged in a crash got tags codes instead of delivery
-    times, as in
-    the real store. Ours wrote the times.
+    times, as in the real store. Ours wrote the times.
     """
     disk = SimulatedDisk()
     store = MessageStore(ROOT, config(), disk=disk, like=like, services=False)
@@ -371,8 +370,7 @@ def test_recovery_of_4_9_dispatches_delayed_messages_without_their_time(like: An
 
 def test_queue_entries_of_a_killed_process_are_flushed_again() -> None:
     """Queue entries present after a kill counted as flushed. A power loss removed them, although the checkpoint had
-    moved past
-    them.
+    moved past them.
     """
     disk = SimulatedDisk()
     with MessageStore(ROOT, config(), disk=disk, services=False) as store:

@@ -1,5 +1,5 @@
-"""Whatever another server answers, whoever asked gets one clear error, a result, or the answer of a server that is not
-there; nothing else escapes, and a slave's tables stay as they are.
+"""Any answer of another server gives the caller one clear error, a result, or the answer of an absent server; no other
+exception escapes, and a slave's tables stay unchanged.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ EXPECTED = (OSError, TimeoutError, ClientError, UnexpectedAnswer)
 
 
 def spoiled_answers(answer: Command) -> Iterator[Command]:
-    """Forms of a good answer that no RocketMQ writes: fields dropped and changed, the body cut off, empty, garbage,
-    and each value of its JSON of another type.
+    """Yield forms of a good answer that no RocketMQ writes: fields dropped and changed, the body cut off, empty,
+    garbage, and each value of its JSON of another type.
     """
     for name in answer.fields:
         yield replace(answer, fields={key: value for key, value in answer.fields.items() if key != name})
@@ -74,7 +74,7 @@ def _with(value: Any, path: tuple[Any, ...], wrong: Any) -> Any:
 
 
 class Forger:
-    """Stands in for :meth:`Connection.ask`: answers to ``code`` are replaced by ``answer``."""
+    """Replacement for :meth:`Connection.ask`: answers to ``code`` are replaced by ``answer``."""
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.code = -1
@@ -95,7 +95,7 @@ class Forger:
         patch.setattr(Connection, "ask", ask)
 
     async def walk(self, code: int, ask: Callable[[], Awaitable[Any]]) -> int:
-        """Ask once well, then with each spoiled answer. Returns how many of these were errors."""
+        """Ask once well, then with each spoiled answer. Return how many of these were errors."""
         self.code, self.answer, self.good = code, None, []
         await ask()
         assert self.good, f"{code} was not asked"
@@ -156,8 +156,9 @@ def test_clients(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_slave_its_tables_and_registration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A body without groups, or with a group that cannot be read, was taken for a master without these groups: a slave
-    deleted its own. Other bodies ended the copying of tables with a TypeError.
+    """A body without groups, or with an unreadable group, counted as a master without these groups: a slave deleted its
+    own.
+    Other bodies ended the copying of tables with a TypeError.
     """
 
     async def both() -> None:
@@ -186,7 +187,7 @@ async def _walk_tables(forger: Forger, host: str, port: int, root: Path) -> None
         tables: ConfigTables = store.tables
         assert await master.mirror_tables(host, port, tables)
         assert "readers" in tables.groups()
-        before = set(tables.topics()), set(tables.groups())
+        tables_before = set(tables.topics()), set(tables.groups())
 
         async def mirrored() -> None:
             await master.mirror_tables(host, port, tables)
@@ -202,13 +203,13 @@ async def _walk_tables(forger: Forger, host: str, port: int, root: Path) -> None
                     await master.mirror_tables(host, port, tables)
                 except UnexpectedAnswer as error:
                     forger.words.append(str(error))
-                    changed = (set(tables.topics()), set(tables.groups())) != before
+                    changed = (set(tables.topics()), set(tables.groups())) != tables_before
                     if changed:
                         pytest.fail(f"{code}: {bytes(answer.body)!r} changed the tables, and was refused")
-                before = set(tables.topics()), set(tables.groups())
+                tables_before = set(tables.topics()), set(tables.groups())
             forger.answer = None
             await mirrored()
-            before = set(tables.topics()), set(tables.groups())
+            tables_before = set(tables.topics()), set(tables.groups())
 
 
 def test_the_cluster_reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,7 @@
-"""No command on a copy follows its broker's own configuration to the live store.
+"""A command on a copy never follows its broker's own configuration to the live store.
 
-Every command that takes ``--config`` is asked with the file of a live store that stands on the same machine, with that
-store's absolute paths in it. The live store stays as it is in every byte and time, whatever the command does.
+Every command that takes ``--config`` gets the file of a live store on the same machine, with that store's absolute
+paths in it. The live store keeps every byte and time, whatever the command does.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from engine.message_store import MessageStore
 from viewer.runtime.lab_client import config_for_writing
 
 READS, WRITES = "reads", "writes"
-ASKED: dict[str, list[tuple[str, list[str]]]] = {
+COMMANDS: dict[str, list[tuple[str, list[str]]]] = {
     "info": [(READS, ["STORE"])],
     "units": [(READS, ["STORE"])],
     "queue": [(READS, ["STORE", "Orders", "0", "--resolve"])],
@@ -77,7 +77,7 @@ DEEDS = {
 """What is done to the copy where the user says that the paths of the file do not count."""
 ROWS = [
     pytest.param(name, kind, words, id=f"{name} {kind} {n}")
-    for name, rows in ASKED.items()
+    for name, rows in COMMANDS.items()
     for n, (kind, words) in enumerate(rows)
 ]
 
@@ -92,19 +92,19 @@ def leaves(parser: argparse.ArgumentParser, name: str = "") -> Iterator[tuple[st
             yield from leaves(choice, f"{name} {word}".strip())
 
 
-def test_every_command_that_takes_a_configuration_is_asked() -> None:
-    """A new command with ``--config`` has to stand in ``ASKED``, or this fails."""
+def test_every_command_that_takes_a_configuration_is_tested() -> None:
+    """A new command with ``--config`` must be in ``COMMANDS``, or this fails."""
     parser = build_parser()
-    takes = {name for name, found in leaves(parser) if "--config" in found._option_string_actions}
-    assert takes == set(ASKED) | NOT_A_STORE_S | {"view"}
-    for name, results in leaves(parser):
-        if name in ASKED:
-            assert {"--paths-from-config", "--ignore-config-paths"} <= set(results._option_string_actions), name
+    takes = {name for name, command_parser in leaves(parser) if "--config" in command_parser._option_string_actions}
+    assert takes == set(COMMANDS) | NOT_A_STORE_S | {"view"}
+    for name, subparser in leaves(parser):
+        if name in COMMANDS:
+            assert {"--paths-from-config", "--ignore-config-paths"} <= set(subparser._option_string_actions), name
 
 
 @pytest.fixture
 def reached() -> Iterator[socket.socket]:
-    """Where production's name server stands: nobody may call there."""
+    """Listen at the address of production's name server, and assert that nobody connects."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.setblocking(False)
         yield server
@@ -114,7 +114,7 @@ def reached() -> Iterator[socket.socket]:
 
 @pytest.fixture
 def place(tmp_path: Path, reached: socket.socket) -> Path:
-    """A live store, a copy of it from before a crash, and the live broker's configuration."""
+    """Make a live store, a copy of it from before a crash, and the live broker's configuration."""
     live = handmade_stores.healthy().write(tmp_path / "live")
     (live / "config").mkdir()
     (live / "config" / "consumerOffset.json").write_text(json.dumps({"offsetTable": {"Orders@readers": {"0": 3}}}))
@@ -159,10 +159,10 @@ def run_command(place: Path, command: str, words: list[str], *arguments: str) ->
 @pytest.mark.parametrize(("command", "kind", "words"), ROWS)
 def test_no_command_follows_a_foreign_configuration(place: Path, command: str, kind: str, words: list[str]) -> None:
     """`recover COPY --apply --config broker.conf` cut the live store's log, under the copy's lock, and ended with 0."""
-    before = golden_stores.fingerprint(place)
+    fingerprint_before = golden_stores.fingerprint(place)
     code, output, err = run_command(place, command, words)
-    after = golden_stores.fingerprint(place)
-    assert golden_stores.changes(before, after) == []
+    fingerprint_after = golden_stores.fingerprint(place)
+    assert golden_stores.changes(fingerprint_before, fingerprint_after) == []
     assert str(place / "live") in err
     assert str(place / ("new" if "NEW" in words and "STORE" not in words else "copy")) in err
     if kind is WRITES:
@@ -174,10 +174,10 @@ def test_no_command_follows_a_foreign_configuration(place: Path, command: str, k
         assert output == ""
     else:
         assert code in {0, 1}
-        repeated = run_command(place, command, words, "--ignore-config-paths")
-        assert str(place / "live") not in repeated[2]
+        without_paths = run_command(place, command, words, "--ignore-config-paths")
+        assert str(place / "live") not in without_paths[2]
         if command not in {"check", "recover", "info", "pipeline verify"}:  # these say it in their answer, too
-            assert (repeated[0], repeated[1]) == (code, output), "the copy was read, either way"
+            assert (without_paths[0], without_paths[1]) == (code, output), "the copy was read, either way"
 
 
 @pytest.mark.parametrize("command", DEEDS)
@@ -191,18 +191,18 @@ def test_with_the_paths_left_out_the_copy_is_written_and_nothing_else(place: Pat
 
 
 @pytest.mark.parametrize("command", ["recover", "put", "dispatch"])
-def test_with_the_word_nobody_writes_into_a_store_that_its_broker_holds(place: Path, command: str) -> None:
+def test_with_paths_from_config_no_command_writes_into_a_locked_store(place: Path, command: str) -> None:
     with StoreLock(place / "live" / "lock"):
-        before = golden_stores.fingerprint(place / "live")
+        fingerprint_before = golden_stores.fingerprint(place / "live")
         code, _, err = run_command(place, command, DEEDS[command], "--paths-from-config")
-        assert golden_stores.fingerprint(place / "live") == before
+        assert golden_stores.fingerprint(place / "live") == fingerprint_before
     assert code == 3
     assert str(place / "live") in err
 
 
 def test_the_engine_refuses_it_as_the_commands_do(place: Path) -> None:
     config = read_config(place / "broker.conf")
-    before = golden_stores.fingerprint(place)
+    fingerprint_before = golden_stores.fingerprint(place)
     with pytest.raises(OutsidePath):
         MessageStore(place / "copy", config)
     with pytest.raises(OutsidePath):
@@ -211,12 +211,12 @@ def test_the_engine_refuses_it_as_the_commands_do(place: Path) -> None:
         config_for_writing(place / "copy", config)
     with pytest.raises(OutsidePath):
         Lab().open_store(place / "copy", config, "5.3")
-    assert golden_stores.changes(before, golden_stores.fingerprint(place)) == []
+    assert golden_stores.changes(fingerprint_before, golden_stores.fingerprint(place)) == []
     with StoreLock(place / "live" / "lock"):
-        before = golden_stores.fingerprint(place / "live")
+        fingerprint_before = golden_stores.fingerprint(place / "live")
         with pytest.raises(StoreLocked, match="live"):
             MessageStore(place / "copy", config, paths_from_config=True)
-        assert golden_stores.fingerprint(place / "live") == before
+        assert golden_stores.fingerprint(place / "live") == fingerprint_before
 
 
 def test_a_lab_store_has_no_paths(place: Path) -> None:
@@ -225,7 +225,7 @@ def test_a_lab_store_has_no_paths(place: Path) -> None:
         Lab().start(place / "lab", config, "5.3", 1 << 30)
     lab = Lab()
     lab.start(place / "lab", MessageStoreConfig(mapped_file_size_commit_log=1 << 20), "5.3", 1 << 30)
-    before = golden_stores.fingerprint(place / "live")
+    fingerprint_before = golden_stores.fingerprint(place / "live")
     try:
         from engine.lab.samples import ServeSettings
 
@@ -233,4 +233,4 @@ def test_a_lab_store_has_no_paths(place: Path) -> None:
         assert {"namesrvAddr", "storePathCommitLog"} <= set(state.without_effect)
     finally:
         lab.close()
-    assert golden_stores.fingerprint(place / "live") == before
+    assert golden_stores.fingerprint(place / "live") == fingerprint_before

@@ -1,4 +1,4 @@
-"""Connections that are many, slow, silent, half-open or flooding: others are answered, and memory is bounded."""
+"""Many, slow, silent, half-open or flooding connections: others are answered, and memory is bounded."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def resident(pid: int) -> int:
 
 @pytest.fixture
 def descriptors() -> Iterator[None]:
-    """Enough of them for both sides."""
+    """Allow enough file descriptors for both sides."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     expected = MANY * 2 + 500
     if hard not in {resource.RLIM_INFINITY} and hard < expected:
@@ -47,7 +47,9 @@ def descriptors() -> Iterator[None]:
 
 
 def steady(pid: int) -> int:
-    """:func:`resident` once it stays for a second: compiled code is loaded beside, or compiled where none is kept."""
+    """Return :func:`resident` once it is stable for a second: compiled code is loaded, or compiled, in the
+    background.
+    """
     observed, since, end = 0, time.monotonic(), time.monotonic() + 120
     while time.monotonic() - since < 1 and time.monotonic() < end:
         now = resident(pid)
@@ -59,7 +61,7 @@ def steady(pid: int) -> int:
 
 @pytest.fixture
 def broker(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[tuple[subprocess.Popen[str], dict[str, Any]]]:
-    """A served store; a connection that says nothing for three seconds, or as many as the test says, is ended."""
+    """Serve a store; a connection that is silent for three seconds, or for the test's number, is ended."""
     conf = tmp_path / "broker.conf"
     conf.write_text(f"serverChannelMaxIdleTimeSeconds={getattr(request, 'param', 3)}\n")
     with served(tmp_path / "store", "--config", str(conf)) as results:
@@ -81,26 +83,26 @@ def end_of_queue() -> Command:
 @pytest.mark.parametrize("broker", [120], indirect=True)
 def test_two_thousand_connections_at_once_are_answered(broker, descriptors) -> None:
     process, record = broker
-    before = steady(process.pid)
+    memory_before = steady(process.pid)
 
     async def all_of_them() -> list[str]:
         opened: list[Connection] = []
         try:
             for start in range(0, MANY, 100):
                 opened += await asyncio.gather(*(connect(*place(record)) for _ in range(start, start + 100)))
-            answers = await asyncio.gather(*(one.ask(end_of_queue(), 60) for one in opened))
-            assert resident(process.pid) - before < GROWTH
+            answers = await asyncio.gather(*(connection.ask(end_of_queue(), 60) for connection in opened))
+            assert resident(process.pid) - memory_before < GROWTH
             return [answer.fields["offset"] for answer in answers]
         finally:
-            for item in opened:
-                item.close()
+            for connection in opened:
+                connection.close()
 
     assert asyncio.run(all_of_them()) == ["1"] * MANY
 
 
-def test_whoever_reads_no_answer_is_not_read_and_fills_no_memory(broker) -> None:
+def test_a_client_that_reads_no_answers_fills_no_memory(broker) -> None:
     process, record = broker
-    before = resident(process.pid)
+    memory_before = resident(process.pid)
     frame = b"".join(map(bytes, encode(Command(26)))) * 500
     with socket.create_connection(place(record)) as flood:
         flood.settimeout(2)
@@ -109,15 +111,15 @@ def test_whoever_reads_no_answer_is_not_read_and_fills_no_memory(broker) -> None
             while sent < FLOOD:
                 sent += flood.send(frame)
         assert sent < FLOOD
-        assert resident(process.pid) - before < GROWTH
+        assert resident(process.pid) - memory_before < GROWTH
         assert responses_of(record["broker"], a_send(b"meanwhile"))[0].code == 0
     assert responses_of(record["broker"], end_of_queue())[0].code == 0
 
 
 @pytest.mark.parametrize("broker", [120], indirect=True)
-def test_forty_who_pull_and_do_not_read_hold_nobody_up(broker) -> None:
-    """Forty clients asked for 400 pulls of 250 kB each in one write and read none. The broker answered all of what it
-    had read first: 3.6 GB of memory, and everybody else waited for three seconds.
+def test_forty_clients_that_pull_without_reading_delay_nobody(broker) -> None:
+    """Forty clients asked for 400 pulls of 250 kB each in one write and read none. The broker first answered all
+    requests that it had read: 3.6 GB of memory, and everybody else waited for three seconds.
     """
     process, record = broker
     codes = {
@@ -126,7 +128,7 @@ def test_forty_who_pull_and_do_not_read_hold_nobody_up(broker) -> None:
     assert codes == {0}
     while responses_of(record["broker"], Command(30, {"topic": "Large", "queueId": "0"}))[0].fields["offset"] != "20":
         time.sleep(0.02)
-    before = steady(process.pid)
+    memory_before = steady(process.pid)
     fields = {
         "consumerGroup": "deaf",
         "topic": "Large",
@@ -142,18 +144,18 @@ def test_forty_who_pull_and_do_not_read_hold_nobody_up(broker) -> None:
     pulls = b"".join(b"".join(map(bytes, encode(Command(11, fields, opaque=number)))) for number in range(400))
     with contextlib.ExitStack() as opened:
         for _ in range(40):
-            item = opened.enter_context(socket.socket())
-            item.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-            item.connect(place(record))
-            item.setblocking(False)
+            connection = opened.enter_context(socket.socket())
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            connection.connect(place(record))
+            connection.setblocking(False)
             with contextlib.suppress(BlockingIOError):
-                item.send(pulls)
+                connection.send(pulls)
         for _ in range(20):
             assert responses_of(record["broker"], a_send(b"meanwhile"))[0].code == 0
-        assert steady(process.pid) - before < GROWTH
+        assert steady(process.pid) - memory_before < GROWTH
 
 
-def test_slow_silent_and_half_open_ones_hold_nobody_up(broker) -> None:
+def test_slow_silent_and_half_open_connections_delay_nobody(broker) -> None:
     process, record = broker
     with contextlib.ExitStack() as opened:
         silent = [opened.enter_context(socket.create_connection(place(record))) for _ in range(50)]
@@ -185,7 +187,7 @@ def test_slow_silent_and_half_open_ones_hold_nobody_up(broker) -> None:
         b"PROXY TCP4 1 2 3 4\r\n",
     ],
 )
-def test_what_is_no_frame_ends_its_own_connection_only(broker, garbage: bytes) -> None:
+def test_garbage_ends_only_its_own_connection(broker, garbage: bytes) -> None:
     _, record = broker
     with socket.create_connection(place(record)) as connection:
         connection.sendall(garbage)

@@ -1,4 +1,4 @@
-"""A copy that was made with hard links shares its bytes with the original: nothing is written into it."""
+"""A copy made with hard links shares its bytes with the original: no command writes into it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from engine.remoting.recording import Recorder
 
 
 def answer(words: list[str]) -> tuple[int, str]:
-    """Exit code and standard error of a command."""
+    """Return exit code and standard error of a command."""
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         code = main(words)
@@ -32,7 +32,7 @@ def answer(words: list[str]) -> tuple[int, str]:
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    """``cp -al`` of a store after a crash; the original must stay as it is."""
+    """Make a copy by ``cp -al`` of a store after a crash; the original must stay unchanged."""
     original = handmade_stores.healthy().write(tmp_path / "original")
     (original / "abort").write_text("1")
     (original / "lock").touch()
@@ -48,19 +48,19 @@ def recording(tmp_path: Path) -> Path:
 
 
 def test_no_command_writes_into_a_copy_of_hard_links(copy: Path, recording: Path, tmp_path: Path) -> None:
-    """``cp -al LIVE COPY`` was taken for a copy. ``recover COPY --apply`` cut the log of the live store."""
-    before = golden_stores.fingerprint(tmp_path)
+    """``cp -al LIVE COPY`` counted as a copy. ``recover COPY --apply`` cut the log of the live store."""
+    fingerprint_before = golden_stores.fingerprint(tmp_path)
     for name, row in WRITERS.items():
         code, err = answer([{"STORE": str(copy), "RECORDING": str(recording)}.get(word, word) for word in row])
         assert code == 3, (name, err)
         assert err.count("storescope: ") == 1, (name, err)
         assert "has a second name (a hard link)" in err, (name, err)
         assert f"cp -a {copy} NEW" in err, (name, err)
-        assert golden_stores.changes(before, golden_stores.fingerprint(tmp_path)) == [], name
+        assert golden_stores.changes(fingerprint_before, golden_stores.fingerprint(tmp_path)) == [], name
     for opened in (lambda: MessageStore(copy), lambda: OwnStore(copy, MessageStoreConfig(), "5.3")):
         with pytest.raises(LinkedFile, match="second name"):
             opened()
-        assert golden_stores.changes(before, golden_stores.fingerprint(tmp_path)) == []
+        assert golden_stores.changes(fingerprint_before, golden_stores.fingerprint(tmp_path)) == []
 
 
 def test_one_linked_file_is_enough_and_a_real_copy_is_written(copy: Path, tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_one_linked_file_is_enough_and_a_real_copy_is_written(copy: Path, tmp_pa
     assert answer(words)[0] == 0
 
 
-def test_what_is_only_read_may_be_linked(copy: Path) -> None:
+def test_a_store_that_is_only_read_may_be_linked(copy: Path) -> None:
     assert answer(["info", str(copy)])[0] == 0
     assert answer(["recover", str(copy), "--plan"])[0] == 0
     assert answer(["copy", str(copy), str(copy.parent / "new")])[0] == 0

@@ -53,7 +53,7 @@ def grave(path):
 
 
 def plant(kind, rng, golden, folder):
-    """The fault in a copy of the first healthy store that has room for it."""
+    """Plant the fault in a copy of the first healthy store that has room for it."""
     for name in rng.sample(HEALTHY, len(HEALTHY)):
         copy = folder / name
         shutil.copytree(golden(name), copy, ignore=shutil.ignore_patterns("timerwheel"))

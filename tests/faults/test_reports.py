@@ -1,7 +1,7 @@
-"""What people report about their stores: each state is told rightly, in the words that a pattern asks for.
+"""Stores of bug reports: the answers about each must match patterns.
 
-``reports/states.tar.xz`` holds stores as public bug reports describe them, ``questions.json`` the commands and the
-patterns; ``report_states`` makes more of the same kinds. Where a right answer fails a pattern, the pattern is widened.
+``reports/states.tar.xz`` holds stores like those of public bug reports, ``questions.json`` the commands and the
+patterns; ``report_states`` makes more of the same kinds. If a right answer fails a pattern, the pattern is widened.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ QUESTIONS = json.loads((FOLDER / "questions.json").read_text())
 
 @pytest.fixture(scope="module")
 def states(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Every state, unpacked once."""
+    """Unpack every state, once."""
     folder = tmp_path_factory.mktemp("reports")
     with (FOLDER / "states.tar.xz").open("rb") as packed:
         archives.unpack(packed, folder, 1 << 30)
@@ -38,44 +38,50 @@ def digests(folder: Path) -> dict[str, str]:
     return {str(path.relative_to(folder)): hashlib.sha1(path.read_bytes()).hexdigest() for path in files}
 
 
-def faults_of(question: Command, here: Path, capsys: pytest.CaptureFixture[str]) -> list[str]:
-    """What of the answer to a question is not right."""
-    words = [word.replace("STORE", str(here / "store")) for word in shlex.split(question.command)]
-    code = main([word.replace("HERE", str(here)) for word in words])
+def faults_of(question: Command, parent: Path, capsys: pytest.CaptureFixture[str]) -> list[str]:
+    """Return the faults of the answer to a question."""
+    words = [word.replace("STORE", str(parent / "store")) for word in shlex.split(question.command)]
+    code = main([word.replace("HERE", str(parent)) for word in words])
     output = capsys.readouterr()
-    answer = (" ".join((output.out + output.err).split()) + output.out).replace(str(here), "HERE")
+    answer = (" ".join((output.out + output.err).split()) + output.out).replace(str(parent), "HERE")
     name = question.command
     faults = [
-        f"{name} lacks /{item}/" for item in question.must if not re.search(item, answer, re.IGNORECASE | re.DOTALL)
+        f"{name} lacks /{pattern}/"
+        for pattern in question.must
+        if not re.search(pattern, answer, re.IGNORECASE | re.DOTALL)
     ]
-    faults += [f"{name} says /{one}/" for one in question.must_not if re.search(one, answer, re.IGNORECASE | re.DOTALL)]
+    faults += [
+        f"{name} says /{pattern}/"
+        for pattern in question.must_not
+        if re.search(pattern, answer, re.IGNORECASE | re.DOTALL)
+    ]
     if question.exit is not None and code != question.exit:
         faults.append(f"{name} ends with {code}, not {question.exit}")
     return faults
 
 
 @pytest.mark.parametrize("name", sorted(QUESTIONS))
-def test_a_report_is_told_rightly(states, name, capsys):
+def test_answers_about_a_reported_store_are_right(states, name, capsys):
     """Two of nineteen were: offsets that no broker reads were sound, and advice lost messages."""
-    here = states / name
+    parent = states / name
     faults: list[str] = []
     for record in QUESTIONS[name]["questions"]:
-        watched = Path(record["unchanged"].replace("HERE", str(here))) if record["unchanged"] else None
-        before = digests(watched) if watched is not None else None
+        watched = Path(record["unchanged"].replace("HERE", str(parent))) if record["unchanged"] else None
+        digests_before = digests(watched) if watched is not None else None
         question = Command(record["command"], tuple(record["must"]), tuple(record["must_not"]), record["exit"])
-        faults += faults_of(question, here, capsys)
-        if watched is not None and digests(watched) != before:
+        faults += faults_of(question, parent, capsys)
+        if watched is not None and digests(watched) != digests_before:
             faults.append(f"{record['command']} changed {record['unchanged']}")
     assert faults == []
 
 
 @pytest.mark.parametrize("name", sorted(STATES))
-def test_its_kin_is_told_rightly(name, tmp_path, capsys):
+def test_answers_about_a_related_store_are_right(name, tmp_path, capsys):
     state = STATES[name]
     state.make(tmp_path)
     if state.config:
         lines = [f"{key}={value.replace('HERE', str(tmp_path))}" for key, value in state.config.items()]
         (tmp_path / "broker.conf").write_text("\n".join(lines) + "\n")
-    before = digests(tmp_path / "store")
+    digests_before = digests(tmp_path / "store")
     assert [fault for question in state.questions for fault in faults_of(question, tmp_path, capsys)] == []
-    assert digests(tmp_path / "store") == before
+    assert digests(tmp_path / "store") == digests_before

@@ -107,13 +107,13 @@ def recording(tmp_path_factory):
 
 @pytest.fixture
 def without_rocksdb(monkeypatch):
-    """The extra ``storescope[rocksdb]`` is not installed."""
+    """Act as if the extra ``storescope[rocksdb]`` were not installed."""
     monkeypatch.setitem(sys.modules, "rocksdict", None)
 
 
 @pytest.fixture
 def undecoded(golden, tmp_path):
-    """Makes a store of one of the kinds of ``GOLDEN`` and ``MADE``."""
+    """Return a function that makes a store of one of the kinds of ``GOLDEN`` and ``MADE``."""
 
     def make(kind: str) -> Path:
         root = tmp_path / "store"
@@ -170,7 +170,7 @@ def test_nothing_is_written_into_a_store_with_a_part_that_is_not_decoded(kind, u
     ``dispatch`` did the same where the RocksDB lay in ``consumequeue_rocksdb``.
     """
     root = undecoded(kind)
-    before = fingerprint(root)
+    fingerprint_before = fingerprint(root)
     for name, words in WRITERS.items():
         requests = [{"STORE": root, "RECORDING": recording}.get(word, word) for word in words]
         code, out, err = run_command(*requests)
@@ -178,7 +178,7 @@ def test_nothing_is_written_into_a_store_with_a_part_that_is_not_decoded(kind, u
         refusals = ("not decoded", "only reads", "does not write into queues in a RocksDB")
         assert any(refusal in err for refusal in refusals), (name, err)
         assert err.count("storescope: ") == 1, (name, err)
-        assert changes(before, fingerprint(root)) == [], name
+        assert changes(fingerprint_before, fingerprint(root)) == [], name
         assert list(root.parent.iterdir()) == [root], name  # no folder of what was kept
     for opened in (
         lambda: MessageStore(root),
@@ -187,13 +187,13 @@ def test_nothing_is_written_into_a_store_with_a_part_that_is_not_decoded(kind, u
     ):
         with pytest.raises(Undecoded, match="nothing is written into this store"):
             opened()
-        assert changes(before, fingerprint(root)) == []
+        assert changes(fingerprint_before, fingerprint(root)) == []
         assert list(root.parent.iterdir()) == [root]
 
 
 @pytest.mark.golden
 @pytest.mark.parametrize("name", ["clean-5.5.1", "crash-5.4.0", "broker-tags-5.5.1"])
-def test_the_rocksdb_that_every_store_of_5_4_has_is_in_nobodys_way(name, golden, tmp_path):
+def test_the_rocksdb_of_every_store_of_5_4_hinders_no_command(name, golden, tmp_path):
     """``rocksdbstore`` holds no record by default: no table file, and a write-ahead log without a byte."""
     root = tmp_path / "store"
     shutil.copytree(golden(name), root)
@@ -249,7 +249,7 @@ def test_space_and_check_read_the_queues_of_a_rocksdb(kind, golden):
 
 
 @pytest.mark.golden
-def test_a_damaged_rocksdb_is_said_and_nothing_is_concluded(golden, tmp_path):
+def test_a_damaged_rocksdb_is_reported_and_nothing_is_concluded(golden, tmp_path):
     pytest.importorskip("rocksdict")
     root = tmp_path / "store"
     shutil.copytree(golden("rocks-5.5.1"), root)
@@ -311,7 +311,7 @@ def test_file_queues_that_ended_long_before_the_log_do_not_count(golden, tmp_pat
 @pytest.mark.parametrize("kind", ["dledger", "dledger by another name", "dledger in commitlog"])
 def test_nothing_is_concluded_from_a_dledger_log(kind, undecoded):
     root = undecoded(kind)
-    before = fingerprint(root)
+    fingerprint_before = fingerprint(root)
     for question in (*QUEUE_QUESTIONS, ["units", "STORE"], ["message", "STORE", "nothing"], ["where", "STORE", "x"]):
         words = [word.replace("STORE", str(root)).replace("TOPIC", "TopicA") for word in question]
         code, out, err = run_command(*words)
@@ -327,17 +327,17 @@ def test_nothing_is_concluded_from_a_dledger_log(kind, undecoded):
     code, out, err = run_command("check", root)
     assert code == 0, out
     assert "DLedger" in out
-    assert changes(before, fingerprint(root)) == []
+    assert changes(fingerprint_before, fingerprint(root)) == []
 
 
 @pytest.mark.parametrize("folder", ["dledger-n0/data", "commitlog"])
 def test_where_finds_the_messages_from_before_a_dledger_log(folder, tmp_path):
     """A store that was classic before: ``where`` answered nothing, though the message is in a unit of commitlog."""
-    made = healthy(60)
-    root = made.write(tmp_path / "store")
+    handmade = healthy(60)
+    root = handmade.write(tmp_path / "store")
     begins = into_dledger_behind(root, folder)
-    old = next(unit for unit in reversed(made.units) if unit.offset < begins and unit.topic == "Orders")
-    new = next(unit for unit in made.units if unit.offset > begins and unit.topic == "Orders")
+    old = next(unit for unit in reversed(handmade.units) if unit.offset < begins and unit.topic == "Orders")
+    new = next(unit for unit in handmade.units if unit.offset > begins and unit.topic == "Orders")
     (root / "config").mkdir()
     offsets = {"offsetTable": {"Orders@readers": {"0": 100, "1": 100}}}
     (root / "config" / "consumerOffset.json").write_text(json.dumps(offsets))
@@ -365,7 +365,7 @@ def test_where_finds_the_messages_from_before_a_dledger_log(folder, tmp_path):
 
 
 def test_a_file_that_is_missing_from_before_a_dledger_log_is_an_error(tmp_path):
-    """The check of a store that went over to DLedger said nothing of a gap in its classic files."""
+    """The check of a store that changed to DLedger ignored a gap in its classic files."""
     root = healthy(90).write(tmp_path / "store")
     into_dledger_behind(root)
     assert run_command("check", root)[0] == 0
@@ -381,10 +381,10 @@ def test_what_is_said_of_a_store_that_went_over_to_a_dledger_log(tmp_path):
     """``info`` said that the messages are in the DLedger log, ``space`` that topics have none or that no queue entry
     points at them, ``queue`` showed no entry, ``positions`` that no unit is where the index ends.
     """
-    made = healthy(60)
-    root = made.write(tmp_path / "store")
+    handmade = healthy(60)
+    root = handmade.write(tmp_path / "store")
     begins = into_dledger_behind(root)
-    old = [unit for unit in made.units if unit.offset < begins]
+    old = [unit for unit in handmade.units if unit.offset < begins]
     assert f"0 to {old[-1].offset + old[-1].size:,} in 2 files; unknown: some of" in run_command("info", root)[1]
     code, out, _ = run_command("queue", root, "Orders", "0", "--resolve", "--json")
     entries = [json.loads(line) for line in out.splitlines()]
@@ -420,8 +420,10 @@ def test_a_message_whose_queue_is_in_a_rocksdb_is_found_in_the_log_without_the_e
 def test_a_copy_of_what_recovery_reads_has_the_parts_that_are_not_decoded(kind, folder, golden, tmp_path):
     """The set left ``consumequeue_rocksdb`` behind: a broker that started on the copy had no queues."""
     assert run_command("snapshot", golden(kind), tmp_path / "copy", "--recovery-set")[0] == 0
-    there, here = ({path.name for path in (place / folder).iterdir()} for place in (golden(kind), tmp_path / "copy"))
-    assert there == here
+    in_store, in_copy = (
+        {path.name for path in (place / folder).iterdir()} for place in (golden(kind), tmp_path / "copy")
+    )
+    assert in_store == in_copy
 
 
 @pytest.mark.golden
@@ -448,7 +450,7 @@ def test_an_index_in_a_rocksdb_is_not_a_missing_one(golden, tmp_path, without_ro
 @pytest.mark.golden
 @pytest.mark.parametrize("kind", ["rocks-5.5.1", "rocksdb-orders-5.5.1"])
 def test_a_store_with_queues_in_a_rocksdb_is_copied_out_without_its_tables(kind, golden, tmp_path):
-    """The new store has file queues of every message; what was in a RocksDB is named, and is not in it."""
+    """The new store has file queues of every message; the content of a RocksDB is named, and is not in it."""
     code, out, _ = run_command("copy", golden(kind), tmp_path / "copy")
     assert code == 3
     assert "unknown: the queues are in a RocksDB" in out
@@ -462,7 +464,7 @@ def test_messages_that_the_log_has_deleted_may_live_on_in_a_compaction_log(golde
     root = tmp_path / "store"
     shutil.copytree(golden("first-files-deleted-5.3.3"), root)
     with open_store(root) as store:
-        topic, queue_id, first = next(
+        topic, queue_id, first_in_log = next(
             (topic, number, queue.first_in_log)
             for topic, queues in store.topics().items()
             for number, queue in queues.items()
@@ -472,13 +474,13 @@ def test_messages_that_the_log_has_deleted_may_live_on_in_a_compaction_log(golde
     offsets = {"offsetTable": {f"{topic}@readers": {str(queue_id): 0}}}
     (root / "config" / "consumerOffset.json").write_text(json.dumps(offsets))
     assert "CF06" in run_command("check", root)[1]
-    assert run_command("where", root, f"{topic}/{queue_id}/{first - 1}")[1].startswith("expired")
+    assert run_command("where", root, f"{topic}/{queue_id}/{first_in_log - 1}")[1].startswith("expired")
 
     path = root / "compaction" / "compactionLog" / topic / str(queue_id)
     path.mkdir(parents=True)
     (path / f"{0:020d}").write_bytes(b"unit")
     assert "CF06" not in run_command("check", root)[1]
-    code, out, err = run_command("where", root, f"{topic}/{queue_id}/{first - 1}")
+    code, out, err = run_command("where", root, f"{topic}/{queue_id}/{first_in_log - 1}")
     assert code == 1
     assert out.startswith("unknown")
     assert f"may live on in compaction/compactionLog/{topic}/{queue_id}, in damaged bytes at 0" in out + err

@@ -1,8 +1,8 @@
-"""No byte that could not be read is taken for one that is not there: whatever fails, wherever, in whatever command.
+"""Unreadable bytes never count as missing: any read may fail, at any place, in any command.
 
-Each open, list, look and read of each command fails in turn as a disk, a mount or missing rights would let it fail. A
-command that met it ends with 3, names the file, calls nothing clean and has changed no byte. A run takes some places of
-each command; ``STORESCOPE_UNREAD=all`` in the environment takes every one.
+Each open, list, look and read of each command fails in turn as with a bad disk, a lost mount or missing rights. A
+command with such a failure ends with 3, names the file, calls nothing clean and has changed no byte. A run takes some
+places of each command; ``STORESCOPE_UNREAD=all`` in the environment takes every one.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from engine.message_store import MessageStore
 from engine.store.recovery.load_source import source
 
 OFFSETS = {"Orders@readers": {"0": 3, "1": 20}, "Payments@tellers": {"0": 2}}
-ASKED = {
+COMMAND_LINES = {
     "info": [["info", "STORE"]],
     "units": [["units", "STORE"], ["units", "STORE", "--from", "5000", "--limit", "2"]],
     "queue": [["queue", "STORE", "Orders", "0", "--resolve"]],
@@ -84,7 +84,7 @@ read.
 """
 ON_SPARK = {"pipeline"}
 """Reads in other processes, through :mod:`engine.pipeline.storage`; its own suite asks it."""
-QUESTIONS = [question for questions in ASKED.values() for question in questions]
+QUESTIONS = [question for questions in COMMAND_LINES.values() for question in questions]
 HOWS = (*ERRORS, "vanish", "short")
 CLEAN = re.compile(
     r'closed cleanly|no problems found(?! in what)|"willStart":true|would start:? +yes|"complete":true|'
@@ -92,8 +92,8 @@ CLEAN = re.compile(
 )
 
 
-def test_every_command_is_asked():
-    assert set(ASKED) | NO_STORE | SERVES | ON_SPARK == set(COMMANDS)
+def test_every_command_is_tested():
+    assert set(COMMAND_LINES) | NO_STORE | SERVES | ON_SPARK == set(COMMANDS)
 
 
 @pytest.fixture(scope="module")
@@ -106,7 +106,7 @@ def pristine(tmp_path_factory):
 
 
 def run_with_failures(store, question, new, disk, *arguments):
-    """Exit code and everything that was said, with the store read through ``disk``."""
+    """Return exit code and all output, with the store read through ``disk``."""
     words = [{"STORE": str(store), "NEW": str(new)}.get(word, word) for word in question]
     out, err = io.StringIO(), io.StringIO()
     with read_through(disk), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
@@ -114,13 +114,17 @@ def run_with_failures(store, question, new, disk, *arguments):
     return code, out.getvalue(), err.getvalue()
 
 
-def changed(before, store):
-    """What is not as it was; the lock that was taken, and the time of the store's own folder, are no bytes of it."""
-    return [change for change in changes(before, fingerprint(store)) if change not in {"lock: changed", ".: changed"}]
+def changed(fingerprint_before, store):
+    """Return all changes but the lock that was taken and the time of the store's own folder."""
+    return [
+        change
+        for change in changes(fingerprint_before, fingerprint(store))
+        if change not in {"lock: changed", ".: changed"}
+    ]
 
 
 def planned(counts, seed):
-    """(call, number of it, how it fails): all, or one of each call and kind of error."""
+    """Return (call, its number, the kind of failure): all, or one of each call and kind of error."""
     rng = random.Random(seed)
     for call in CALLS:
         for how in HOWS:
@@ -134,7 +138,7 @@ def planned(counts, seed):
 
 @pytest.mark.full_form(keep=12)
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: " ".join(question[:5]).replace("STORE ", ""))
-def test_what_could_not_be_read_is_told_and_nothing_is_changed(question, pristine, tmp_path):
+def test_an_unreadable_place_is_reported_and_nothing_is_changed(question, pristine, tmp_path):
     store = tmp_path / "store"
     shutil.copytree(pristine, store)
     counting = FailingDisk(store)
@@ -143,7 +147,7 @@ def test_what_could_not_be_read_is_told_and_nothing_is_changed(question, pristin
     for path in tmp_path.iterdir():
         shutil.rmtree(path)
     shutil.copytree(pristine, store)
-    before = fingerprint(store)
+    fingerprint_before = fingerprint(store)
     for case in planned(counting.counts, " ".join(question)):
         disk, new = FailingDisk(store, *case), tmp_path / "new"
         code, out, err = run_with_failures(store, question, new, disk, "--json")
@@ -153,19 +157,19 @@ def test_what_could_not_be_read_is_told_and_nothing_is_changed(question, pristin
             assert disk.hit in out + err, text
             assert not CLEAN.search(out + err), text
             assert list(tmp_path.iterdir()) == [store], text  # neither a copy nor a folder of what was kept
-            assert changed(before, store) == [], text
+            assert changed(fingerprint_before, store) == [], text
             assert err.count("storescope: ") == 1, text
         else:
             assert code in {0, 1}, text
             for path in tmp_path.iterdir():
                 shutil.rmtree(path)
             shutil.copytree(pristine, store)
-            before = fingerprint(store)
+            fingerprint_before = fingerprint(store)
 
 
 @pytest.fixture
 def locked(pristine):
-    """A store of a user without rights, who may not read his own log files."""
+    """Make a store of a user without rights, who may not read his own log files."""
     with open_folder() as folder:
         store = folder / "store"
         shutil.copytree(pristine, store)
@@ -184,7 +188,7 @@ def test_log_files_without_rights(question, locked):
     four queue files, ``info`` said "closed cleanly, 0 messages".
     """
     sys.stdout.flush()
-    before = fingerprint(locked) if os.geteuid() == 0 else None
+    fingerprint_before = fingerprint(locked) if os.geteuid() == 0 else None
     new = locked.with_name("new")
 
     def ask():
@@ -199,17 +203,17 @@ def test_log_files_without_rights(question, locked):
     assert code in ({0, 1} if reads_no_log else {3}), out + err
     assert reads_no_log or "commitlog" in err
     assert reads_no_log or not CLEAN.search(out + err), out + err
-    assert before is None or changed(before, locked) == []
+    assert fingerprint_before is None or changed(fingerprint_before, locked) == []
 
 
-@pytest.mark.parametrize("what", ["commitlog", "consumequeue", "consumequeue/Orders", "index", "config", "checkpoint"])
-def test_the_engine_does_not_open_what_it_cannot_read(what, locked):
-    """A folder that could not be listed, a table or checkpoint that could not be read was missing for the engine."""
+@pytest.mark.parametrize("part", ["commitlog", "consumequeue", "consumequeue/Orders", "index", "config", "checkpoint"])
+def test_the_engine_does_not_open_what_it_cannot_read(part, locked):
+    """The engine treated a folder that could not be listed, and an unreadable table or checkpoint, as missing."""
     for path in (locked / "commitlog").iterdir():
         path.chmod(0o644)
-    before = fingerprint(locked) if os.geteuid() == 0 else None
-    mode = (locked / what).stat().st_mode
-    (locked / what).chmod(0)
+    fingerprint_before = fingerprint(locked) if os.geteuid() == 0 else None
+    mode = (locked / part).stat().st_mode
+    (locked / part).chmod(0)
 
     def start():
         try:
@@ -219,9 +223,9 @@ def test_the_engine_does_not_open_what_it_cannot_read(what, locked):
         return "it opened"
 
     output = as_nobody(start)
-    (locked / what).chmod(mode)
-    assert what in output
-    assert before is None or changed(before, locked) == []
+    (locked / part).chmod(mode)
+    assert part in output
+    assert fingerprint_before is None or changed(fingerprint_before, locked) == []
 
 
 class FailingEngineDisk(RealDisk):
@@ -256,14 +260,14 @@ def test_whatever_the_engine_cannot_look_at_leaves_the_store_as_it_was(pristine,
     for position in range(loading.calls):
         store = tmp_path / str(position)
         shutil.copytree(pristine, store)
-        before = fingerprint(store)
+        fingerprint_before = fingerprint(store)
         with pytest.raises((OSError, StoreError), match=r"planted|Input"):
             MessageStore(store, MessageStoreConfig(), disk=FailingEngineDisk(position), services=False)
-        assert changed(before, store) == [], position
+        assert changed(fingerprint_before, store) == [], position
 
 
 class RottenFile(RealFile):
-    """Whoever reads the byte ``at`` gets ``EIO``."""
+    """A file with a byte ``at`` that gives ``EIO``."""
 
     at = -1
 
@@ -284,7 +288,7 @@ class RottenFile(RealFile):
 
 
 class RottenDisk(RealDisk):
-    """The byte ``at`` of the file ``name`` cannot be read."""
+    """A disk on which the byte ``at`` of the file ``name`` cannot be read."""
 
     def __init__(self, name: str, at: int) -> None:
         super().__init__()
@@ -303,8 +307,8 @@ class RottenDisk(RealDisk):
 @pytest.mark.parametrize("ended", ["crash", "normal"])
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
 def test_a_rotten_place_in_the_log_leaves_the_store_as_it_was(tmp_path, ended, share):
-    """After a crash recovery walks and writes in one: what stood before the rotten place was dispatched, the queues
-    were cut and index files deleted when it was met.
+    """After a crash recovery walks and writes in one: before it met the rotten place, it had dispatched units, cut
+    queues and deleted index files.
     """
     root = tmp_path / "store"
     sizes = {"mappedFileSizeCommitLog": 1 << 16, "maxHashSlotNum": 50, "maxIndexNum": 500}
@@ -317,31 +321,31 @@ def test_a_rotten_place_in_the_log_leaves_the_store_as_it_was(tmp_path, ended, s
         (root / "abort").write_text("4711")
     log = min((root / "commitlog").iterdir())
     position = int(len(log.read_bytes().rstrip(b"\0")) * share)
-    before = fingerprint(root)
+    fingerprint_before = fingerprint(root)
     with pytest.raises(CannotRead, match="Input/output error"):
         MessageStore(root, config, disk=RottenDisk(log.name, position), services=False)
-    assert changed(before, root) == []
+    assert changed(fingerprint_before, root) == []
     with MessageStore(root, config, services=False) as second_store:
         assert second_store.max_offset_in_queue("Orders", 0) == 200
 
 
-@pytest.mark.parametrize("at", [100, 9 << 20, 59 << 20])
-def test_a_rotten_place_in_a_large_log_file_leaves_the_store_as_it_was(tmp_path, at):
+@pytest.mark.parametrize("position", [100, 9 << 20, 59 << 20])
+def test_a_rotten_place_in_a_large_log_file_leaves_the_store_as_it_was(tmp_path, position):
     """Files of 64 MiB or more were read through a map: the process would have died of SIGBUS at such a place."""
     root, config = tmp_path / "store", from_mapping({"mappedFileSizeCommitLog": 64 << 20})[0]
     with MessageStore(root, config, services=False) as store:
         assert all(store.put_message(Message("Orders", b"tea!" * (1 << 18))).ok for _ in range(60))
     shutil.rmtree(root / "consumequeue" / "Orders")
-    before = fingerprint(root)
+    fingerprint_before = fingerprint(root)
     with pytest.raises(CannotRead, match="Input/output error") as raises:
-        MessageStore(root, config, disk=RottenDisk(f"{0:020d}", at), services=False)
+        MessageStore(root, config, disk=RottenDisk(f"{0:020d}", position), services=False)
     assert raises.value.file == str(root / "commitlog" / f"{0:020d}")
-    assert changed(before, root) == []
+    assert changed(fingerprint_before, root) == []
     with MessageStore(root, config, services=False) as second_store:
         assert second_store.max_offset_in_queue("Orders", 0) == 60
 
 
-def test_what_a_disk_does_not_give_is_not_lent(tmp_path):
+def test_unreadable_bytes_are_not_lent(tmp_path):
     """The last pages of a file that was cut behind the map are such bytes."""
     path = tmp_path / "file"
     path.write_bytes(b"x" * (1 << 20))
@@ -356,8 +360,8 @@ def test_what_a_disk_does_not_give_is_not_lent(tmp_path):
 
 
 @pytest.mark.parametrize("part", ["index", "consumequeue", "config", "checkpoint"])
-def test_a_part_that_cannot_be_read_keeps_nobody_from_telling_of_the_others(pristine, tmp_path, part):
-    """With all index files unreadable the check ended there: a wrong CRC in the log was not told."""
+def test_an_unreadable_part_does_not_hide_findings_about_the_others(pristine, tmp_path, part):
+    """With all index files unreadable the check ended there: a wrong CRC in the log was not reported."""
     store = tmp_path / "store"
     shutil.copytree(pristine, store)
     with open_store(store) as looked:

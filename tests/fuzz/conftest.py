@@ -1,4 +1,4 @@
-"""The account of the campaigns, printed at the end of a run."""
+"""Account of the campaigns, printed at the end of a run."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ from suite_minutes import account
 
 @pytest.fixture
 def fuzz_account(request: pytest.FixtureRequest) -> Callable[[list[str]], None]:
-    """``fuzz_account(lines)``: lines for the end of the run."""
+    """``fuzz_account(lines)``: have lines printed at the end of the run."""
     return lambda lines: account(request.node, "fuzz campaign", lines)

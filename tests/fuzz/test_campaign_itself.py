@@ -1,4 +1,4 @@
-"""The campaign catches what it is there for: a bug planted in the program is named at the case where it shows."""
+"""The campaign finds planted bugs and names the case of each."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def test_a_planted_bug_is_caught_at_its_case(spoiled, bug):
     assert CAUGHT[bug] in named
 
 
-def test_every_other_case_is_run_and_nothing_is_said_of_it(spoiled):
-    """A process that had to be ended loses its case, and no more; one that is kept waiting for a while is no bug."""
+def test_every_other_case_runs_without_complaint(spoiled):
+    """A process that had to be ended loses only its case; one that is kept waiting for a while is no bug."""
     assert spoiled.died == 3
     assert spoiled.cases == CASES - spoiled.died
     numbers = {int(line.split()[1]) for line in spoiled.wrong if line.startswith("case ")}
@@ -63,7 +63,7 @@ def test_a_small_leak_is_caught_over_many_cases(golden, tmp_path):
 
 
 def test_a_case_follows_from_its_number_alone(golden, tmp_path):
-    """What is repeated by its number is what was asked in the campaign, whatever was asked before."""
+    """A case that is repeated by its number is the one of the campaign, whatever ran before."""
     reports = []
     for name, numbers in (("one", range(9, 11)), ("two", range(10, 11))):
         bench = fuzz_campaign.WorkerStores(tmp_path / name, {STORE: golden(STORE)}, seconds=30)

@@ -1,4 +1,4 @@
-"""Mutated bytes of golden stores straight through the codecs: values or the promised errors, never an accident.
+"""Mutated bytes of golden stores straight through the codecs: values or the promised errors, no other exception.
 
 ``--fuzz-cases N`` sets the number of cases here too: N inputs divided among the codecs. A case is one piece of a file
 with up to four faults through one family of codecs. A failing case names its store, codec and number.
@@ -43,7 +43,7 @@ pytestmark = [pytest.mark.fuzz, pytest.mark.timeout(0)]
 PROMISED = (StoreError, struct.error)
 SECONDS = 5
 GROWTH = 256 * 1024  # KiB
-MOST = 2000
+MAX_RECORDS = 2000
 CAP = 1 << 20
 SCANNED = {
     "topics": config_tables.topics,
@@ -57,9 +57,9 @@ SCANNED = {
 
 
 def units(data: bytes) -> None:
-    """The walk, the search, and all that is made of a unit."""
+    """Run the walk, the search, and all functions of a unit."""
     base = 1 << 20
-    for unit in itertools.islice(unit_scan.walk(data, base), MOST):
+    for unit in itertools.islice(unit_scan.walk(data, base), MAX_RECORDS):
         if isinstance(unit, message.Unit):
             position = unit.offset - base
             assert sum(part.length for part in message.list_fields(data, position)) == unit.size
@@ -79,23 +79,23 @@ def units(data: bytes) -> None:
 
 
 def flipped(data: bytes) -> None:
-    """What is said of a CRC that does not fit."""
+    """Run the explanation of a wrong CRC."""
     flipped_bits.explain(data[:3000], struct.unpack_from(">i", data.ljust(4, b"\0"))[0])
 
 
 def queues(data: bytes) -> None:
-    """Entries of every kind of queue."""
+    """Read entries of every kind of queue."""
     for position in range(0, len(data) - 46, 46):
         batch_consume_queue.decode(data, position)
         unit = consume_queue.decode(data, position)
         assert unit.state in {"entry", "prefilled", "empty"}
         if consume_queue.is_ext_address(unit.tags_code):
             assert consume_queue.ext_offset(unit.tags_code) >= 0
-    list(itertools.islice(cq_ext.walk(data, 0), MOST))
+    list(itertools.islice(cq_ext.walk(data, 0), MAX_RECORDS))
 
 
 def indexes(data: bytes) -> None:
-    """A header, and entries linked as they say."""
+    """Read a header, and entries by their links."""
     header = index.decode_header(data)
     for position in range(40, len(data) - 20, 20):
         entry = index.decode_entry(data, position)
@@ -105,17 +105,17 @@ def indexes(data: bytes) -> None:
 
 
 def states(data: bytes) -> None:
-    """The small binary files."""
+    """Read the small binary files."""
     checkpoint.decode(data[:4096])
-    list(itertools.islice(timer.walk(data, 0), MOST))
-    list(itertools.islice(timer.used_slots(data[: len(data) // 32 * 32]), MOST))
+    list(itertools.islice(timer.walk(data, 0), MAX_RECORDS))
+    list(itertools.islice(timer.used_slots(data[: len(data) // 32 * 32]), MAX_RECORDS))
     if len(data) >= 56:
         timer.decode_check(data[:56])
     dledger.decode_header(data)
 
 
 def tables(data: bytes) -> None:
-    """A table's text, and every reading of it."""
+    """Read a table's text in every way."""
     parsed = json_dialect.parse(data)
     if isinstance(parsed.value, dict):
         for read in SCANNED.values():
@@ -134,7 +134,7 @@ STORES = ("broker-orders", "broker-retries", "broker-sqlfilter", "broker-lmq")
 
 
 def mutated(pick: random.Random, file: Path) -> bytes:
-    """A piece of the file with up to four faults."""
+    """Return a piece of the file with up to four faults."""
     with file.open("rb") as opened:
         opened.seek(pick.choice([0, 0, pick.randrange(max(file.stat().st_size, 1))]))
         data = bytearray(opened.read(pick.choice([100, 4000, 20_000])))
@@ -155,14 +155,14 @@ def mutated(pick: random.Random, file: Path) -> bytes:
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_every_codec_survives_what_is_planted(golden, request, codec, fuzz_account):
+def test_every_codec_survives_planted_faults(golden, request, codec, fuzz_account):
     read, pattern = CODECS[codec]
     files = [file for name in STORES for file in sorted(golden(name).glob(pattern)) if file.is_file()]
-    first = request.config.getoption("--fuzz-first")
+    first_case = request.config.getoption("--fuzz-first")
     count = -(-request.config.getoption("--fuzz-cases") // len(CODECS))
     wrong, slowest = [], 0.0
-    held = 0
-    for case in range(first, first + count):
+    memory_after_warm_up = 0
+    for case in range(first_case, first_case + count):
         pick = random.Random(f"{codec} {case}")
         file = pick.choice(files)
         data = mutated(pick, file)
@@ -177,9 +177,9 @@ def test_every_codec_survives_what_is_planted(golden, request, codec, fuzz_accou
         finally:
             faulthandler.cancel_dump_traceback_later()
         slowest = max(slowest, time.process_time() - began)
-        if case == first + count // 10:  # what is loaded once shall not count as growth
-            held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        if case == first_case + count // 10:  # what is loaded once shall not count as growth
+            memory_after_warm_up = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     fuzz_account([f"{count:,} inputs of {codec}: slowest {slowest:.3f} s"])
     assert not wrong, f"{len(wrong)} complaints:\n" + "\n".join(wrong[:12])
     assert slowest < SECONDS
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - held < GROWTH
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory_after_warm_up < GROWTH

@@ -25,11 +25,11 @@ STORES = (
 )
 
 
-def test_every_command_survives_what_is_planted(golden, tmp_path, request, fuzz_account):
-    first, count = request.config.getoption("--fuzz-first"), request.config.getoption("--fuzz-cases")
+def test_every_command_survives_planted_faults(golden, tmp_path, request, fuzz_account):
+    first_case, count = request.config.getoption("--fuzz-first"), request.config.getoption("--fuzz-cases")
     sources = {name: golden(name) for name in STORES}
     workers = request.config.getoption("--fuzz-workers")
-    account = fuzz_campaign.run(tmp_path, sources, range(first, first + count), workers)
+    account = fuzz_campaign.run(tmp_path, sources, range(first_case, first_case + count), workers)
     fuzz_account(account.lines())
     assert not account.wrong, f"{len(account.wrong)} complaints:\n" + "\n".join(account.wrong[:12])
     assert account.cases == count

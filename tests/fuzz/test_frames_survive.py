@@ -1,9 +1,9 @@
-"""Mutated frames and headers through a broker: an answer, nothing, or the end of the connection; never an accident.
+"""Mutated frames and headers through a broker: an answer, nothing, or the end of the connection, no other exception.
 
 ``--fuzz-cases N`` sets the number of cases here too; a case is :data:`FRAMES` frames. Each frame is a valid request of
 a code that the broker knows, in one of both spellings, with up to four faults in its bytes or its header's values. All
-go through the connection and the processors of a broker with a store, in one process, in pieces of any length. What is
-not done is refused: no processor fails by accident.
+go through the connection and the processors of a broker with a store, in one process, in pieces of any length. A broker
+refuses requests that it cannot do: no processor fails by accident.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ ENDING = frozenset({25, 206, 216, 227, 307})
 
 
 class CountingTransport(asyncio.Transport):
-    """Takes what is written; counts it."""
+    """A transport that counts written bytes."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -122,7 +122,7 @@ class CountingTransport(asyncio.Transport):
 
 
 class UnexpectedErrors(logging.Handler):
-    """What a processor raised that is no refusal: the client is told its text, and nobody meant it."""
+    """Exceptions of processors that are no refusals: the client would get their text."""
 
     def __init__(self) -> None:
         super().__init__(logging.ERROR)
@@ -130,8 +130,8 @@ class UnexpectedErrors(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         error = record.exc_info[1] if record.exc_info else None
-        last = traceback.extract_tb(error.__traceback__)[-1] if error is not None else None
-        place = f"{Path(last.filename).name}:{last.lineno}" if last else ""
+        last_frame = traceback.extract_tb(error.__traceback__)[-1] if error is not None else None
+        place = f"{Path(last_frame.filename).name}:{last_frame.lineno}" if last_frame else ""
         self.seen.append(f"{record.args[0] if record.args else ''} {type(error).__name__} {place}: {error}"[:160])
 
 
@@ -154,7 +154,7 @@ def a_request(pick: random.Random) -> bytes:
 
 
 def spoiled(pick: random.Random, frame: bytes, how: str) -> bytes:
-    """``whole``: as it is; ``inside``: faults behind the lengths, which stay right; ``bytes``: faults anywhere."""
+    """``whole``: unchanged; ``inside``: faults after the lengths, which stay right; ``bytes``: faults anywhere."""
     if how == "whole" or pick.random() < 0.3:
         return frame
     data = bytearray(frame if how == "bytes" else frame[8:])
@@ -177,7 +177,7 @@ def spoiled(pick: random.Random, frame: bytes, how: str) -> bytes:
 
 
 async def send_random_frames(server: ListeningBroker, pick: random.Random, counts: dict[str, int]) -> None:
-    """One connection: frames in pieces of any length, until it ends."""
+    """Send frames over one connection in pieces of any length, until it ends."""
     wire = CountingTransport()
     connection = Connection(server._answer, Limits(largest_frame=LARGEST))
     connection.connection_made(wire)

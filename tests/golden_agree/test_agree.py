@@ -1,7 +1,7 @@
 """Every golden store, every aspect: our answers are RocketMQ's.
 
-A crashed or damaged store is asked for its units and its recovery plan as it is; the other aspects are asked of the
-directory that RocketMQ left behind after recovering it, since that is what the account describes.
+The units and the recovery plan of a crashed or damaged store are those of the store as it is; the other aspects use the
+directory that RocketMQ left after recovering it, because the account describes that.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def test_clients_of_a_recovered_broker_were_told_the_same(golden, golden_account
 
 
 @pytest.mark.parametrize("name", ["broker-crash", "broker-crash-5.5.1"])
-def test_what_a_broker_acknowledged_before_it_died_is_in_the_log(golden, golden_account, name):
+def test_messages_acknowledged_before_a_broker_died_are_in_the_log(golden, golden_account, name):
     log = {unit["offsetMsgId"] for unit in agree.records_of("units", golden(name)) if unit["type"] == "unit"}
     actual_golden_account = golden_account(name, "truth.jsonl.xz")
     sent = {line["offsetMsgId"] for line in actual_golden_account if line["kind"] == "send"}

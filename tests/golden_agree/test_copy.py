@@ -1,6 +1,6 @@
-"""``copy`` of golden stores: byte for byte where a store was closed cleanly and kept its first files.
+"""``copy`` of golden stores: byte for byte if a store was closed cleanly and kept its first files.
 
-Of the others what RocketMQ's rules make of the same units, each difference explained here.
+For the others the result of RocketMQ's rules for the same units, with an explanation of each difference here.
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ def copied(source, target, *options):
 
 
 def digests_of_files(root):
-    """Every file of the log, of queues and ext queues by name; those of the index in order, their names are times."""
+    """Return every file of the log, of queues and ext queues by name; those of the index in order, their names are
+    times.
+    """
     results = {}
     for folder in FOLDERS:
         for path in sorted((root / folder).rglob("*")):
@@ -48,10 +50,10 @@ def digests_of_files(root):
     return results
 
 
-def differences(one, other):
-    """Names of files that differ or are in one store only."""
-    one, other = digests_of_files(one), digests_of_files(other)
-    return sorted(name for name in one.keys() | other.keys() if one.get(name) != other.get(name))
+def differences(store, other_store):
+    """Return the names of files that differ or are in one store only."""
+    store, other_store = digests_of_files(store), digests_of_files(other_store)
+    return sorted(name for name in store.keys() | other_store.keys() if store.get(name) != other_store.get(name))
 
 
 @pytest.mark.parametrize("name", CLEAN)
@@ -78,10 +80,10 @@ def test_every_unit_comes_along_and_a_copy_of_the_copy_is_the_same(golden, tmp_p
         units = [unit for unit in copy.units() if isinstance(unit, Unit)]
         assert [(unit.topic, unit.queue_offset, unit.body, unit.properties_raw) for unit in units] == good
         assert copy.log.min_offset == store.log.min_offset
-        for before, after in zip(listed, units, strict=False):
-            if before.crc == "bad":
+        for unit_before, unit_after in zip(listed, units, strict=False):
+            if unit_before.crc == "bad":
                 break
-            assert after.offset == before.offset
+            assert unit_after.offset == unit_before.offset
     assert done["units"] == len(good)
     wrong = {row["id"] for row in agree.records_of("check", tmp_path / "copy") if row.get("severity") == "error"}
     assert wrong <= EXPLAINED.get(name, set())
@@ -91,19 +93,19 @@ def test_every_unit_comes_along_and_a_copy_of_the_copy_is_the_same(golden, tmp_p
 
 @pytest.mark.parametrize("name", CRASHED)
 def test_of_a_crashed_store_files_ahead_of_need_and_stale_entries_stay_behind(golden, tmp_path, name):
-    """Queue entries that the source never wrote, or lost, are there; those that lead to units are the same ones."""
+    """The copy has queue entries that the source never wrote, or lost; those that lead to units are the same."""
     source = golden(name)
     done = copied(source, tmp_path / "copy")
     theirs = digests_of_files(source)
     changed = [path for path in differences(source, tmp_path / "copy") if path.startswith("commitlog")]
     if not done["leftBehind"]:
         assert [path for path in changed if any(theirs[path])] == []
-    with open_store(source) as before, open_store(tmp_path / "copy") as after:
-        damage = first_damage(before) if done["leftBehind"] else done["maxOffset"]
-        for topic, queues in before.topics().items():
+    with open_store(source) as source_store, open_store(tmp_path / "copy") as copied_store:
+        damage = first_damage(source_store) if done["leftBehind"] else done["maxOffset"]
+        for topic, queues in source_store.topics().items():
             for number, queue in queues.items():
                 led = [entry for entry in queue.entries() if entry.physical_offset < damage and entry.state == "entry"]
-                assert list(after.queue(topic, number).entries())[: len(led)] == led, (topic, number)
+                assert list(copied_store.queue(topic, number).entries())[: len(led)] == led, (topic, number)
 
 
 def first_damage(store):
@@ -120,22 +122,24 @@ def test_queues_that_are_gone_are_built_again_as_rocketmq_builds_them(golden, go
 
 
 def test_without_its_first_files_a_queue_begins_with_slots_that_point_nowhere(golden, tmp_path):
-    """The source still has entries of messages that are gone; a new queue has pre-filled slots in their place.
+    """The source still has entries of deleted messages; a new queue has pre-filled slots instead.
 
-    The index begins with the first message that is left, so its files are cut at other messages.
+    The index begins with the first remaining message, so its files are cut at other messages.
     """
     source = golden(FIRST_FILES_GONE)
     copied(source, tmp_path / "copy")
     changed = differences(source, tmp_path / "copy")
     assert not [path for path in changed if path.startswith(("commitlog", "consumequeue_ext", "batch"))]
-    with open_store(source) as before, open_store(tmp_path / "copy") as after:
-        for topic, queues in before.topics().items():
+    with open_store(source) as source_store, open_store(tmp_path / "copy") as copied_store:
+        for topic, queues in source_store.topics().items():
             for number, queue in queues.items():
-                same = after.queue(topic, number)
-                assert (same.min_offset, same.max_offset) == (queue.min_offset, queue.max_offset)
-                assert list(same.entries(queue.min_offset)) == list(queue.entries(queue.min_offset))
-                assert {entry.state for entry in same.entries(None, queue.min_offset)} <= {"prefilled"}
-        assert sum(f.header.entries for f in after.index_files()) <= sum(f.header.entries for f in before.index_files())
+                copied_queue = copied_store.queue(topic, number)
+                assert (copied_queue.min_offset, copied_queue.max_offset) == (queue.min_offset, queue.max_offset)
+                assert list(copied_queue.entries(queue.min_offset)) == list(queue.entries(queue.min_offset))
+                assert {entry.state for entry in copied_queue.entries(None, queue.min_offset)} <= {"prefilled"}
+        assert sum(f.header.entries for f in copied_store.index_files()) <= sum(
+            f.header.entries for f in source_store.index_files()
+        )
 
 
 def test_what_a_crashed_broker_had_not_dispatched_is_dispatched(golden, tmp_path):

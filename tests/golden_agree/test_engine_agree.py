@@ -1,4 +1,4 @@
-"""The engine that writes, opened on a copy of each golden store, answers as RocketMQ answered.
+"""The engine that writes, opened on a copy of each golden store, gives RocketMQ's answers.
 
 Messages by offset, by time and by key: the same questions that our command answers from files it only reads.
 """
@@ -25,7 +25,7 @@ QUESTIONS = 150
 
 @pytest.fixture
 def opened(golden, tmp_path):
-    """``opened(name)``: a copy of the store, the recovered one where it had crashed, open in the engine."""
+    """``opened(name)``: open a copy of the store in the engine, or the recovered one if it had crashed."""
     stores = []
 
     def open_copy(name):
@@ -54,7 +54,7 @@ def test_the_engine_answers_as_rocketmq_does(opened, golden_account, name):
 
 
 def gets(tally, store, lines):
-    """Statuses, corrected offsets and messages."""
+    """Compare statuses, corrected offsets and messages."""
     for line in sample((line for line in lines if line["t"] == "get" and line.get("status")), QUESTIONS):
         expected = TagFilter(line["tag"]) if line["tag"] else None
         with store.get_message("g", line["topic"], line["queue"], line["offset"], line["max"], expected) as got:
@@ -74,7 +74,7 @@ def gets(tally, store, lines):
 
 
 def times(tally, store, lines):
-    """Offsets by store time; 4.9's go by the times of the files, which the copy keeps."""
+    """Compare offsets by store time; 4.9's use the times of the files, which the copy keeps."""
     for line in sample((line for line in lines if line["t"] == "byTime" and line["offset"] is not None), QUESTIONS):
         boundary = "upper" if line["boundary"] == "UPPER" else "lower"
         ours = store.offset_in_queue_by_time(line["topic"], line["queue"], line["ts"], boundary)
@@ -82,7 +82,7 @@ def times(tally, store, lines):
 
 
 def queries(tally, store, lines):
-    """What the index leads to, collisions too, at most as many as asked for."""
+    """Compare the offsets from the index, with collisions, at most as many as asked for."""
     for line in sample((line for line in lines if line["t"] == "query"), QUESTIONS):
         begin, end = line["begin"], line["end"]
         with store.query_message(line["topic"], line["key"], line["max"], begin, end) as query_message:

@@ -1,4 +1,6 @@
-"""One window for all walks of a file; each test finds it in English, light, 1600 × 1000, and leaves no error behind."""
+"""Fixtures for walks through one window. Each test finds it in English, light, 1600 × 1000, and leaves no error
+behind.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,7 @@ LONGEST = 240
 
 @pytest.fixture(scope="session", autouse=True)
 def _imports() -> Iterator[None]:
-    """No module that uses Qt is imported in a thread; see :mod:`qt_imports`."""
+    """Fail if a thread imports a module that uses Qt; see :mod:`qt_imports`."""
     with watched_imports() as wrong:
         yield
     assert not wrong, wrong
@@ -51,10 +53,10 @@ def loop(qapp: QApplication) -> Iterator[qasync.QEventLoop]:
     asyncio.set_event_loop(event_loop)
     with garbage_on_main_thread.what_is_new():
         garbage = LoopGarbage()
-        before = sys.getswitchinterval()
+        switch_interval = sys.getswitchinterval()
         sys.setswitchinterval(SWITCH_SECONDS)
         yield event_loop
-        sys.setswitchinterval(before)
+        sys.setswitchinterval(switch_interval)
         garbage.end()
     event_loop.close()
     asyncio.set_event_loop(None)
@@ -62,7 +64,7 @@ def loop(qapp: QApplication) -> Iterator[qasync.QEventLoop]:
 
 @pytest.fixture(scope="module")
 def errors() -> list[str]:
-    """What nobody caught."""
+    """Return the list of exceptions that nobody caught."""
     return []
 
 
@@ -70,7 +72,7 @@ def errors() -> list[str]:
 def window(
     loop: qasync.QEventLoop, qapp: QApplication, errors: list[str], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[MainWindow]:
-    """The window, with settings of its own."""
+    """Open the window, with settings of its own."""
     qapp.setQuitOnLastWindowClosed(False)
     assets.set_language("en")
     theme.scheme, theme.zoom = "light", 100
@@ -107,7 +109,7 @@ def run(loop: qasync.QEventLoop) -> Run:
 
 @pytest.fixture
 def walker(window: MainWindow, run: Run, errors: list[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Walker]:
-    """A person at the window; whatever raises behind the scenes fails the test."""
+    """A person at the window; an exception behind the scenes fails the test."""
     errors.clear()
     monkeypatch.setattr(sys, "excepthook", lambda kind, error, _trace: errors.append(f"{kind.__name__}: {error}"))
     window.resize(1600, 1000)
@@ -127,19 +129,19 @@ def walker(window: MainWindow, run: Run, errors: list[str], monkeypatch: pytest.
 
 @pytest.fixture(scope="session")
 def orders(_own_cache: None) -> Path:
-    """The sample store that is whole."""
+    """Return the sample store without damage."""
     return sample("orders")
 
 
 @pytest.fixture(scope="session")
 def damaged(_own_cache: None) -> Path:
-    """The sample store with a flipped bit, a torn tail and a chain that loops."""
+    """Return the sample store with a flipped bit, a torn tail and a chain that loops."""
     return sample("orders-damaged")
 
 
 @pytest.fixture
 def copied(tmp_path: Path) -> Callable[..., Any]:
-    """``copied(store)``: a copy that the test may change."""
+    """Return ``copied(store)``, which copies a store so that the test may change it."""
     import shutil
 
     def copy(store: Path) -> Path:

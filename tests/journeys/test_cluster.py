@@ -1,4 +1,4 @@
-"""A cluster in the window: a broker that serves and clients of it, looked at without a store and beside one."""
+"""A cluster in the window: a serving broker and its clients, watched with and without an open store."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ QUEUES = [Queue("Orders", "broker-a", number) for number in range(4)]
 
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[Addresses]:
-    """A broker and a name server."""
+    """Start a broker and a name server."""
     with serving_beside(tmp_path / "served") as addresses:
         yield addresses
 
 
 @pytest.fixture
 def clients(served: Addresses) -> Iterator[ConnectedClients]:
-    """A sender and two readers of a group; 30 messages in queue 0, of which 10 are read."""
+    """Start a sender and two readers of a group; 30 messages in queue 0, 10 of them read."""
     with joined(served.broker) as sample:
         sample.producer("p@1", "senders")
         sample.send("p@1", "Orders", 30)
@@ -44,8 +44,8 @@ def clients(served: Addresses) -> Iterator[ConnectedClients]:
 
 
 @pytest.fixture(autouse=True)
-def ended(walker: Walker) -> Iterator[None]:
-    """No cluster is asked behind a walk."""
+def no_watch_is_left(walker: Walker) -> Iterator[None]:
+    """Stop watching the cluster after each walk."""
     yield
     watch = walker.window.workspace.cluster
     if watch is not None:
@@ -56,7 +56,7 @@ def ended(walker: Walker) -> Iterator[None]:
 
 
 async def connected(walker: Walker, address: str) -> ClusterPane:
-    """The view is in front and has read the cluster."""
+    """Open the view and wait until it has read the cluster."""
     await walker.act("view.cluster")
     pane = walker.window.panes["cluster"]
     assert isinstance(pane, ClusterPane)
@@ -68,11 +68,11 @@ async def connected(walker: Walker, address: str) -> ClusterPane:
 
 
 def _fault(pane: ClusterPane) -> str:
-    """What stands above the lines; empty where nothing does."""
+    """Return the text above the lines, or ""."""
     return pane.fault.state.text if pane.fault.state is not None else ""
 
 
-def test_a_cluster_is_looked_at_without_a_store(
+def test_a_cluster_is_watched_without_a_store(
     run: Run, walker: Walker, served: Addresses, clients: ConnectedClients, tmp_path: Path
 ) -> None:
     async def walk() -> None:
@@ -108,7 +108,7 @@ def test_a_cluster_is_looked_at_without_a_store(
         assert walker.place.endswith("Orders / broker-a / 0")
         await walker.key(canvas, Qt.Key.Key_Return)
         assert "No store is open" in walker.said
-        done = {item.words for item in window.changes.operations.list if item.id == "cluster.ask"}
+        done = {operation.words for operation in window.changes.operations.list if operation.id == "cluster.ask"}
         assert {
             "GET_BROKER_CLUSTER_INFO",
             "GET_TOPIC_STATS_INFO",
@@ -124,7 +124,7 @@ def test_a_cluster_is_looked_at_without_a_store(
                 row is not None
                 and row.orphan
                 and group is not None
-                and [one.has_left for one in group.clients] == [False, True]
+                and [client.has_left for client in group.clients] == [False, True]
             )
 
         await walker.until(is_orphan, "nobody owns the queues of the one that left")
@@ -213,7 +213,7 @@ def test_pausing_filters_and_tables(run: Run, walker: Walker, served: Addresses,
     run(walk())
 
 
-def test_what_does_not_answer_is_said_with_what_was_expected(
+def test_a_cluster_that_does_not_answer_is_an_error_with_its_expected_answer(
     run: Run, walker: Walker, served: Addresses, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(QFileDialog, "open", lambda _self: None)
@@ -276,7 +276,7 @@ def test_the_cluster_stays_through_languages_and_stores(
 def test_a_consumer_of_ones_own_is_killed_and_its_queues_move(
     run: Run, walker: Walker, served: Addresses, tmp_path: Path
 ) -> None:
-    """Two producers' worth of messages, two consumers; one is killed: a step, its impact, recorded, replayed."""
+    """Two consumers share the messages; one is killed: the step and its impact are shown, recorded and replayed."""
 
     async def added(pane: ClusterPane, kind: str, **fields: str) -> int:
         await walker.until(walker.find(QToolButton, f"cluster.add.{kind}").isVisible, "one can be added")
@@ -285,18 +285,18 @@ def test_a_consumer_of_ones_own_is_killed_and_its_queues_move(
             walker.find(QLineEdit, f"cluster.new.{name}").setText(text)
         walker.find(QPushButton, "cluster.new.add").click()
         assert pane.watch is not None
-        own, number = pane.watch.own, max(pane.watch.own.rows)
-        await walker.until(lambda: own.rows[number].status == "running", f"the {kind} runs", 90)
+        own_clients, number = pane.watch.own, max(pane.watch.own.rows)
+        await walker.until(lambda: own_clients.rows[number].status == "running", f"the {kind} runs", 90)
         return number
 
     async def walk() -> None:
         pane = await connected(walker, served.namesrv)
         assert pane.watch is not None
-        own, model = pane.watch.own, pane.model
+        own_clients, model = pane.watch.own, pane.model
         await added(pane, "producer", group="senders", topic="Orders", amount="100")
         first = await added(pane, "consumer", group="readers", topic="Orders", amount="0")
         second = await added(pane, "consumer", group="readers", topic="Orders", amount="0")
-        names = [own.rows[number].client_id for number in (first, second)]
+        names = [own_clients.rows[number].client_id for number in (first, second)]
 
         def shared() -> bool:
             group = model.find_group("readers")
@@ -312,7 +312,7 @@ def test_a_consumer_of_ones_own_is_killed_and_its_queues_move(
         pane.choose(Selection("client", names[1], "readers"))
         await walker.until(lambda: len(model.moments["readers"]) > 3, "it was read some times")
         walker.find(QPushButton, "cluster.kill").click()
-        await walker.until(lambda: own.rows[second].status == "killed", "it is killed")
+        await walker.until(lambda: own_clients.rows[second].status == "killed", "it is killed")
         pane.tabs.choose("rebalance")
         pane.choose(Selection("group", "readers"))
         panel = pane.rebalance
@@ -331,12 +331,12 @@ def test_a_consumer_of_ones_own_is_killed_and_its_queues_move(
             "the one that stays says what it took: that comes another way than readings do",
             90,
         )
-        killed = next(item for item in panel.line.steps if names[1] in item.departed)
+        killed = next(step for step in panel.line.steps if names[1] in step.departed)
         step = panel.line.steps[-1]
         panel.choose_step(step.number - 1)
         assert model.shown_time_ms is not None or model.state is not None
-        what = {row["Step"]: row["What"] for row in walker.rows("cluster.steps")}
-        assert f"{model.name_of(names[1])} killed" in what[str(killed.number)]  # with who joined, perhaps
+        words_by_step = {row["Step"]: row["What"] for row in walker.rows("cluster.steps")}
+        assert f"{model.name_of(names[1])} killed" in words_by_step[str(killed.number)]  # with who joined, perhaps
         changes = {row["Change"] for row in walker.rows("cluster.moves")}
         # taken of nobody, where its end was read before they had an owner, or a reading did not hear who owns them
         assert changes - {"unchanged"} in ({"moved"}, {"taken"}, {"moved", "taken"})
@@ -355,15 +355,15 @@ def test_a_consumer_of_ones_own_is_killed_and_its_queues_move(
         pane.watch.load(recording)
         await walker.until(lambda: bool(model.recording), "the recording is shown")
         await walker.rest()
-        assert any(names[1] in one.departed for one in panel.line.steps), "the same step is in the recording"
+        assert any(names[1] in step.departed for step in panel.line.steps), "the same step is in the recording"
         assert not walker.find(QWidget, "cluster.clients").isVisible()
         pane.tabs.choose("lines")
-        own.close()
+        own_clients.close()
 
     run(walk())
 
 
-def test_a_cluster_elsewhere_is_read_only_until_somebody_says_that_it_is_his(
+def test_another_cluster_is_read_only_until_the_user_confirms_that_it_is_his(
     run: Run, walker: Walker, served: Addresses
 ) -> None:
     async def walk() -> None:
@@ -386,8 +386,8 @@ def test_a_cluster_elsewhere_is_read_only_until_somebody_says_that_it_is_his(
 def test_the_labs_cluster_gets_queues_a_broker_and_loses_a_connection(
     run: Run, walker: Walker, served: Addresses, tmp_path: Path
 ) -> None:
-    """A lab store is served and looked at: queues are added and taken back, a broker is added, ended and comes again,
-    a client is cut; of any other cluster each stands in grey and says why.
+    """A lab store is served: queues are added and removed, a broker is added, ended and started again, a client is cut.
+    Each of these is disabled for any other cluster, with its reason.
     """
 
     async def walk() -> None:

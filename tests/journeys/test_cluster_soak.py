@@ -1,8 +1,8 @@
-"""A cluster under churn, looked at: memory is bounded, clients and brokers come and go, everything closes.
+"""A watched cluster under churn: memory is bounded, clients and brokers come and go, everything closes.
 
-Seconds by itself; ``STORESCOPE_CLUSTER_SOAK=3600 python -m pytest -q tests/journeys/test_cluster_soak.py`` is the
-hour, with the bound of the full form: memory within 5 % once readings and deliveries fill what is kept of them (half
-an hour; a shorter run keeps less, half of its time, so that it is measured with full lists too).
+It takes seconds; ``STORESCOPE_CLUSTER_SOAK=3600 python -m pytest -q tests/journeys/test_cluster_soak.py`` takes an
+hour, with the bound of the full form: memory grows by 5 % at most once the lists of readings and deliveries are full.
+That takes half an hour; a shorter run keeps half of its time, so that its lists are full as well.
 """
 
 from __future__ import annotations

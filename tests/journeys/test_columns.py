@@ -17,14 +17,14 @@ pytestmark = pytest.mark.journey
 
 
 def tables(walker: Walker) -> Iterator[RecordView]:
-    """The tables with rows of the view in front."""
+    """Return the tables with rows in the current view."""
     for table in walker.window.panes[walker.window.view].findChildren(RecordView):
         if table.isVisible() and table.table.rows and table.width() > 40:
             yield table
 
 
 def cut(table: RecordView) -> list[str]:
-    """Cells on the screen of columns that never give way, and that are narrower than what they say."""
+    """Return visible cells that are narrower than their text, in columns that must not be shortened."""
     head, top = table.horizontalHeader(), table.verticalScrollBar().value()
     actual_texts = []
     for number in range(top, min(len(table.table.rows), top + table.visible_rows())):
@@ -67,19 +67,19 @@ def test_a_head_is_dragged_widened_and_reset(run: Run, walker: Walker, orders: P
         table = walker.table("units.table")
         head, name = table.horizontalHeader(), table.objectName()
         tags = walker.heads(name).index("Tag")
-        before = head.sectionSize(tags)
-        edge = QPoint(head.sectionViewportPosition(tags) + before - 1, head.height() // 2)
+        width_before = head.sectionSize(tags)
+        edge = QPoint(head.sectionViewportPosition(tags) + width_before - 1, head.height() // 2)
         port = head.viewport()
         QTest.mousePress(port, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier, edge)
         QTest.mouseMove(port, edge + QPoint(40, 0))
         QTest.mouseRelease(port, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier, edge + QPoint(40, 0))
         await walker.rest()
-        assert head.sectionSize(tags) > before + 20
+        assert head.sectionSize(tags) > width_before + 20
         assert walker.window.settings.columns(name) is not None
         edge = QPoint(head.sectionViewportPosition(tags) + head.sectionSize(tags) - 1, head.height() // 2)
         QTest.mouseDClick(port, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier, edge)
         await walker.rest()
-        assert abs(head.sectionSize(tags) - before) <= 2
+        assert abs(head.sectionSize(tags) - width_before) <= 2
         table.fitting.reset()
         assert walker.window.settings.columns(name) is None
 
@@ -87,7 +87,7 @@ def test_a_head_is_dragged_widened_and_reset(run: Run, walker: Walker, orders: P
 
 
 def test_the_columns_of_a_dialog_s_table_come_back_with_it(run: Run, walker: Walker, orders: Path) -> None:
-    """They were forgotten with the dialog: only tables of views were asked what was kept."""
+    """Columns were forgotten with the dialog: only tables of views were restored."""
 
     async def walk() -> None:
         await walker.open(orders)
@@ -97,16 +97,16 @@ def test_the_columns_of_a_dialog_s_table_come_back_with_it(run: Run, walker: Wal
             await walker.rest()
             table = walker.table(name)
             head = table.horizontalHeader()
-            wide, last = head.sectionSize(0) + 31, head.count() - 1
-            head.resizeSection(0, wide)
-            head.moveSection(head.visualIndex(last), 1)
+            width, last_column = head.sectionSize(0) + 31, head.count() - 1
+            head.resizeSection(0, width)
+            head.moveSection(head.visualIndex(last_column), 1)
             table.window().close()
             await walker.rest()
             await walker.act(command)
             await walker.rest()
             second_table = walker.table(name)
-            assert abs(second_table.horizontalHeader().sectionSize(0) - wide) <= 1, name
-            assert second_table.horizontalHeader().visualIndex(last) == 1, name
+            assert abs(second_table.horizontalHeader().sectionSize(0) - width) <= 1, name
+            assert second_table.horizontalHeader().visualIndex(last_column) == 1, name
             second_table.fitting.reset()
             assert walker.window.settings.columns(name) is None
             second_table.window().close()

@@ -34,7 +34,7 @@ async def drive(window):
 
 
 def viewer(*words: str | Path, display: bool = False) -> subprocess.CompletedProcess[str]:
-    """Run the program to its end."""
+    """Return a function that runs the program to its end."""
     environment = {key: value for key, value in os.environ.items() if key not in {"DISPLAY", "WAYLAND_DISPLAY"}}
     environment["QT_QPA_PLATFORM"] = "offscreen"
     return subprocess.run(
@@ -74,7 +74,7 @@ def test_a_picture_is_made_without_a_display(damaged: Path, tmp_path: Path) -> N
     assert struct.unpack(">II", head[16:24]) == (1280, 720)
 
 
-def test_what_is_no_store_is_one_line_and_a_picture_of_it(tmp_path: Path) -> None:
+def test_a_path_without_a_store_is_one_line_and_a_picture_of_it(tmp_path: Path) -> None:
     picture = tmp_path / "out.png"
     done = viewer(tmp_path, "--screenshot", picture)
     assert done.returncode == 3

@@ -1,6 +1,6 @@
-"""The real window on a real X display, in a process of its own: what drawing into memory cannot show.
+"""The real window on a real X display, in a process of its own: drawing into memory cannot show this.
 
-System libraries of the X plug-in, the window manager's absence, and the end of the process are part of it.
+The system libraries of the X plug-in, a missing window manager, and the end of the process are part of it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ async def drive(window):
 
 @pytest.fixture
 def display():
-    """The name of a virtual display that ends with the test."""
+    """Return the name of a virtual display that ends with the test."""
     reading, writing = os.pipe()
     server = subprocess.Popen(
         ["Xvfb", "-displayfd", str(writing), "-screen", "0", "1700x1100x24", "-nolisten", "tcp"],

@@ -1,4 +1,6 @@
-"""Queues with verdicts and groups, the trace with match, collision and loop, positions, findings, recovery."""
+"""Every view: queues with verdicts and groups, the trace with match, collision and loop, positions, findings,
+recovery.
+"""
 
 from __future__ import annotations
 
@@ -33,11 +35,11 @@ def test_row_22_and_23_queue_with_verdicts_and_where_groups_read_next(run: Run, 
 
 
 def test_numbers_are_never_shortened(run: Run, walker: Walker, orders: Path) -> None:
-    """At the usual width and at the smallest one, in every table: what holds numbers has the room for them."""
+    """Every table has room for its numbers, at the usual width and at the smallest one."""
 
     async def walk() -> None:
         await walker.open(orders)
-        short: list[str] = []
+        shortened: list[str] = []
         for size in ((1600, 1000), (1280, 720)):
             walker.window.resize(*size)
             for place in ("log", "queue:StockReserved/1", "index", "trace:StockReserved/AaAa", "groups", "positions"):
@@ -45,14 +47,14 @@ def test_numbers_are_never_shortened(run: Run, walker: Walker, orders: Path) -> 
                 await walker.rest()
                 for table in walker.window.panes[walker.window.view].findChildren(RecordView):
                     if table.isVisible():
-                        short += [f"{size} {table.objectName()} {text}" for text in cut(table)]
-        assert not short, sorted(set(short))[:20]
+                        shortened += [f"{size} {table.objectName()} {text}" for text in cut(table)]
+        assert not shortened, sorted(set(shortened))[:20]
 
     run(walk())
 
 
 def cut(table: RecordView) -> list[str]:
-    """Texts of right-aligned cells that do not fit into their column."""
+    """Return the texts of right-aligned cells that do not fit into their columns."""
     from PySide6.QtGui import QFontMetrics
 
     from viewer.look.theme import mono
@@ -69,7 +71,7 @@ def cut(table: RecordView) -> list[str]:
 
 
 async def traced(walker: Walker, topic: str, key: str) -> list[str]:
-    """Type topic and key, press Enter; the verdicts of the steps."""
+    """Type topic and key, press Enter, and return the verdicts of the steps."""
     walker.window.show_view("index")
     await walker.rest()
     walker.find(QLineEdit, "trace.topic").setText(topic)
@@ -223,21 +225,21 @@ def test_recovery_says_what_the_next_start_does(run: Run, walker: Walker, damage
     "name", ["crash-flip-5.3.3", "queues-gone-5.3.3", "first-files-deleted-5.3.3", "crash-power-5.3.3", "broker-lmq"]
 )
 def test_damaged_and_unusual_stores_speak_in_every_view(run: Run, walker: Walker, golden: object, name: str) -> None:
-    """No exception, and no empty table without a word of why it is empty."""
+    """Every empty table says why it is empty, and no exception is raised."""
 
     async def walk() -> None:
         await walker.open(golden(name))  # type: ignore[operator]
-        mute: list[str] = []
+        silent: list[str] = []
         for place in BY_KIND:
             walker.window.show_view(place)
             await walker.rest()
             for table in walker.window.panes[walker.window.view].findChildren(RecordView):
                 if table.isVisible() and not table.model().rowCount():
-                    output = table.note.state or table.strip.state
-                    if output is None or not output.text:
-                        mute.append(f"{place}: {table.objectName()}")
+                    note = table.note.state or table.strip.state
+                    if note is None or not note.text:
+                        silent.append(f"{place}: {table.objectName()}")
         await walker.act("go.last")
         assert walker.table(LOG).model().rowCount() > 0
-        assert not mute, mute
+        assert not silent, silent
 
     run(walk())

@@ -1,4 +1,4 @@
-"""The filter line: hits at once, the fault under its word, completion, stop and go on, clear."""
+"""The filter line: matches at once, the error under its word, completion, stop and go on, clear."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ async def apply(walker: Walker, text: str) -> None:
 
 
 def state(walker: Walker) -> str:
-    """What the line below, or the note in the table says it is; "" where nothing is said."""
+    """Return the kind of the state that the table shows below or over its rows, or ""."""
     table = walker.table(LOG)
-    results = table.strip.state or table.note.state
-    return results.kind if results is not None else ""
+    shown_state = table.strip.state or table.note.state
+    return shown_state.kind if shown_state is not None else ""
 
 
 def test_a_filter_shows_its_units_and_says_how_much_was_read(run: Run, walker: Walker, orders: Path) -> None:
@@ -81,14 +81,14 @@ def test_a_wrong_word_is_named_and_the_last_rows_stay(run: Run, walker: Walker, 
     async def walk() -> None:
         await walker.open(orders)
         await apply(walker, 'topic = "OrderPaid"')
-        before = walker.table(LOG).total_rows()
+        rows_before = walker.table(LOG).total_rows()
         await apply(walker, "sise > 100")
         fault = walker.find(QWidget, "filter.fault")
         assert fault.isVisible()
         assert "sise" in fault.accessibleName()
         assert "size" in fault.accessibleName(), "what may have been meant is said"
         assert walker.find(QLineEdit, "filter.field").property("state") == "error"
-        assert walker.table(LOG).total_rows() == before
+        assert walker.table(LOG).total_rows() == rows_before
         await apply(walker, "size > 100")
         assert not fault.isVisible()
 

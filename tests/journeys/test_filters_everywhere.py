@@ -1,6 +1,4 @@
-"""One language from any cell: apply, exclude, and, or, prepare, copy; filters on buttons; from other views into the
-log.
-"""
+"""Filters from any cell: apply, exclude, and, or, prepare, copy; filters on buttons; from other views into the log."""
 
 from __future__ import annotations
 
@@ -23,7 +21,7 @@ def text(walker: Walker) -> str:
 
 
 async def ended(walker: Walker) -> None:
-    """The filter has looked at everything, or there is none."""
+    """Return True if the filter has read everything, or if there is none."""
     pane = walker.window.pane("log")
     await walker.until(lambda: not pane.busy() and walker.window.jobs.quick_idle, "the filter ends")  # type: ignore[attr-defined]
     await walker.rest()
@@ -50,7 +48,7 @@ def test_row_57_filter_from_any_cell(run: Run, walker: Walker, orders: Path) -> 
         await walker.act("filter.and")
         await ended(walker)
         assert text(walker) == f'topic = "{topic}" and queueId = {queue}'
-        before = walker.table(LOG).total_rows()
+        rows_before = walker.table(LOG).total_rows()
         await walker.act("filter.exclude")
         await ended(walker)
         assert text(walker) == f"not queueId = {queue}"
@@ -58,7 +56,7 @@ def test_row_57_filter_from_any_cell(run: Run, walker: Walker, orders: Path) -> 
         await walker.act("filter.prepare")
         assert text(walker).startswith(f"not queueId = {queue} and queueId = ")
         assert walker.window.focusWidget() is walker.find(QLineEdit, "filter.field")
-        assert walker.table(LOG).total_rows() != before, "a prepared filter is not applied yet"
+        assert walker.table(LOG).total_rows() != rows_before, "a prepared filter is not applied yet"
         await walker.act("filter.copy")
         assert walker.clipboard.startswith("queueId = ")
 

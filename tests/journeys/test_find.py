@@ -1,4 +1,4 @@
-"""Find beside filter: the next hit at once from the cursor on, framed in the bytes; what was scanned is said."""
+"""Find beside filter: the next match from the cursor on, framed in the bytes, with the number of bytes scanned."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def test_row_58_find_text_goes_from_hit_to_hit(run: Run, walker: Walker, orders:
         assert walker.row(LOG)["Topic"] == "ShipmentEvents"
         assert "Found at" in result_text(walker)
         assert "scanned" in result_text(walker)
-        low, high = walker.hex.selection()
-        assert high - low == len("ShipmentEvents")
+        begin, end = walker.hex.selection()
+        assert end - begin == len("ShipmentEvents")
         assert walker.table(LOG).model().rowCount() >= rows, "find leaves the rows as they are"
         await walker.act("find.next")
         await ended(walker)
@@ -67,8 +67,8 @@ def test_row_58_find_bytes_regex_and_numbers(run: Run, walker: Walker, orders: P
     async def walk() -> None:
         await walker.open(orders)
         await find(walker, "DA A3 ?? A7", "hex")
-        low, high = walker.hex.selection()
-        assert (low - walker.value(LOG, "Physical offset"), high - low) == (4, 4)
+        begin, end = walker.hex.selection()
+        assert (begin - walker.value(LOG, "Physical offset"), end - begin) == (4, 4)
         await find(walker, "SO-0000[12][0-9]", "regex")
         assert "SO-0000" in walker.row(LOG)["Keys"] + walker.row(LOG)["Body"]
         await find(walker, "700..1000000", "number")
@@ -129,18 +129,18 @@ def test_row_58_find_in_the_chosen_rows_says_which_hit_of_how_many(run: Run, wal
         await find(walker, "ShipmentEvents")
         assert inside.isVisible()
         assert inside.isChecked()
-        observed = []
+        hits = []
         for _ in range(len(expected) + 1):
-            observed.append((walker.value(LOG, "Physical offset"), result_text(walker).split(" · ")[0]))
+            hits.append((walker.value(LOG, "Physical offset"), result_text(walker).split(" · ")[0]))
             walker.press(field, Qt.Key.Key_Return)
             await ended(walker)
-        assert {offset for offset, _ in observed} == set(expected)
+        assert {offset for offset, _ in hits} == set(expected)
         numbers = {offset: f"{n} of {len(expected)}" for n, offset in enumerate(expected, 1)}
-        assert all(words == numbers[offset] for offset, words in observed)
-        value = walker.value(LOG, "Physical offset")
+        assert all(words == numbers[offset] for offset, words in hits)
+        current_offset = walker.value(LOG, "Physical offset")
         walker.press(field, Qt.Key.Key_Return, SHIFT)
         await ended(walker)
-        position = (expected.index(value) - 1) % len(expected)
+        position = (expected.index(current_offset) - 1) % len(expected)
         assert walker.value(LOG, "Physical offset") == expected[position]
         assert "in the selection" in result_text(walker)
         assert table.chosen_span() == (first, last), "hits do not end it"
@@ -158,7 +158,7 @@ def test_row_58_find_counts_in_tables_and_in_their_chosen_rows(run: Run, walker:
         await walker.open(damaged, "queue:OrderPaid/1")
         table = walker.table("queue.table")
         await walker.choose("queue.table", 2)
-        low = walker.value("queue.table", "Queue offset")
+        first_offset = walker.value("queue.table", "Queue offset")
         for _ in range(5):
             walker.press(table, Qt.Key.Key_Down, SHIFT)
         await walker.rest()
@@ -173,7 +173,7 @@ def test_row_58_find_counts_in_tables_and_in_their_chosen_rows(run: Run, walker:
             walker.press(field, Qt.Key.Key_Return)
             await asyncio.sleep(0.05)
             await walker.rest()
-            assert low <= walker.value("queue.table", "Queue offset") <= low + 5
+            assert first_offset <= walker.value("queue.table", "Queue offset") <= first_offset + 5
         walker.press(field, Qt.Key.Key_Escape)
 
     run(walk())

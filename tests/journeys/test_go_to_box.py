@@ -1,4 +1,4 @@
-"""One box for every place: offset, topic/queue/offset, time, offset id, unique key, key; ``--at`` speaks alike."""
+"""The go-to box takes every place: offset, topic/queue/offset, time, offset id, unique key, key. So does ``--at``."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_time_ids_and_keys_find_the_same_unit(run: Run, walker: Walker, orders: 
     run(walk())
 
 
-def test_what_is_not_there_is_said_and_nothing_moves(run: Run, walker: Walker, orders: Path) -> None:
+def test_a_place_that_does_not_exist_is_an_error_and_nothing_moves(run: Run, walker: Walker, orders: Path) -> None:
     async def walk() -> None:
         await walker.open(orders)
         await walker.go("1050")
@@ -104,7 +104,7 @@ def test_what_is_not_there_is_said_and_nothing_moves(run: Run, walker: Walker, o
 
 @pytest.mark.full_form(keep=8)
 @pytest.mark.parametrize(
-    ("place", "seen"),
+    ("place", "is_shown"),
     [
         ("log:1050", lambda w: w.value(LOG, "Physical offset") == 1050),
         ("queue:OrderPaid/0/42", lambda w: w.value(QUEUE, "Queue offset") == 42),
@@ -125,18 +125,18 @@ def test_what_is_not_there_is_said_and_nothing_moves(run: Run, walker: Walker, o
     ],
 )
 def test_a_store_opens_at_any_place(
-    run: Run, walker: Walker, orders: Path, place: str, seen: Callable[[Any], bool]
+    run: Run, walker: Walker, orders: Path, place: str, is_shown: Callable[[Any], bool]
 ) -> None:
     async def walk() -> None:
         await walker.open(orders, place)
         await walker.rest()
-        await walker.until(lambda: _true(walker, seen), f"{place} is shown", 60)
+        await walker.until(lambda: is_true_without_error(walker, is_shown), f"{place} is shown", 60)
 
     run(walk())
 
 
-def _true(walker: Walker, seen: Callable[[Any], bool]) -> bool:
+def is_true_without_error(walker: Walker, is_shown: Callable[[Any], bool]) -> bool:
     try:
-        return seen(walker)
+        return is_shown(walker)
     except (IndexError, AssertionError):
         return False

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.journey
 
 @pytest.fixture
 def lab(walker: Walker, run: Run, tmp_path: Path) -> Iterator[LabWalker]:
-    """A person in the lab; what was made is closed at the end."""
+    """A person in the lab; stores that the test makes are closed at the end."""
     walker.window.settings.lab_folder = tmp_path / "lab"
     lab_walker = LabWalker(walker)
     yield lab_walker
@@ -36,7 +36,7 @@ def lab(walker: Walker, run: Run, tmp_path: Path) -> Iterator[LabWalker]:
 
 
 class LabWalker:
-    """What a person does in the lab."""
+    """Actions of a person in the lab."""
 
     def __init__(self, walker: Walker) -> None:
         self.walker, self.window = walker, walker.window
@@ -64,13 +64,13 @@ class LabWalker:
 
     async def put(self, key: str) -> None:
         """Put a message with this key."""
-        before = len(self.session.done)
+        done_before = len(self.session.done)
         self.pane.put.keys.setText(key)
         self.walker.find(QPushButton, "lab.put").click()
-        await self.until(lambda: len(self.session.done) > before, "the put is answered")
+        await self.until(lambda: len(self.session.done) > done_before, "the put is answered")
 
-    async def until(self, true: Callable[[], object], what: str) -> None:
-        await self.walker.until(true, what, 60)
+    async def until(self, is_true: Callable[[], object], expectation: str) -> None:
+        await self.walker.until(is_true, expectation, 60)
 
     def answer(self, name: str, work: str) -> None:
         """Press a button of a question."""
@@ -79,7 +79,7 @@ class LabWalker:
         dialog.findChild(Button, f"{name}.{work}").click()
 
     async def leave(self) -> None:
-        """Close what is open, and wait until the engines have ended."""
+        """Close the open stores, and wait until the engines have ended."""
         two = self.pane.two if "lab" in self.window.panes else None
         if two is not None:
             await two.end()

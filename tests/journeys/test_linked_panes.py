@@ -16,7 +16,7 @@ LOG = "units.table"
 
 
 def point_of(view: HexView, offset: int) -> QPointF:
-    """A point over the byte at ``offset``."""
+    """Return a point over the byte at ``offset``."""
     height, width = view.viewport().height(), view.viewport().width()
     for y in range(1, height, 3):
         for x in range(1, width, 3):

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.timeout(180)
 
 
 async def watched(walker: Walker, folder: Path) -> PositionsPane:
-    """The positions of a lab store with a transient pool under a light load."""
+    """Open the positions of a lab store with a transient pool under a light load."""
     lab = walker.window.lab
     assert await lab.start(folder, PRESETS[2].config, "5.3")
     walker.window.show_view("positions")
@@ -64,8 +64,8 @@ def test_row_37_38_nine_positions_move_on_one_ruler_and_in_five_plots(run: Run, 
         live.zoom(0.5, 0.0)
         assert live.range().span == 30.0
         walker.press(pane, Qt.Key.Key_F)
-        low, high = live.history.span
-        assert abs(live.range().span - max(2.0, (high - low) / 1000)) < 1.0
+        oldest_ms, newest_ms = live.history.span
+        assert abs(live.range().span - max(2.0, (newest_ms - oldest_ms) / 1000)) < 1.0
         live._pointed(-0.5)
         await walker.until(lambda: _texts(pane.beside.there) != "", "values at the cursor")
         live.go_live()
@@ -110,12 +110,12 @@ def test_row_43_a_session_is_recorded_replayed_and_exported(run: Run, walker: Wa
         rows = list(csv.DictReader((tmp_path / "samples.csv").read_text("utf-8").splitlines()))
         assert len(rows) > 10
         assert int(rows[-1]["wrote"]) >= int(rows[0]["wrote"])
-        last = json.loads((tmp_path / "samples.jsonl").read_text("utf-8").splitlines()[-1])
-        assert last["to_commit"] == last["wrote"] - last["committed"]
-        assert last["put_rate"] > 0
-        actual_rows = [row for row in rows if row["flushes"] != "0"]
-        assert actual_rows
-        assert all(float(row["flush_ms"]) > 0 and int(row["flush_bytes"]) > 0 for row in actual_rows)
+        last_sample = json.loads((tmp_path / "samples.jsonl").read_text("utf-8").splitlines()[-1])
+        assert last_sample["to_commit"] == last_sample["wrote"] - last_sample["committed"]
+        assert last_sample["put_rate"] > 0
+        rows_with_flushes = [row for row in rows if row["flushes"] != "0"]
+        assert rows_with_flushes
+        assert all(float(row["flush_ms"]) > 0 and int(row["flush_bytes"]) > 0 for row in rows_with_flushes)
 
     run(walk())
 

@@ -47,8 +47,8 @@ def test_colours_change_while_everything_stands(run: Run, walker: Walker, orders
 
 
 def test_chinese_everywhere_and_back(run: Run, walker: Walker, damaged: Path) -> None:
-    """In every view no sentence is left in English: names, statuses and what a rule has measured stay as they are; and
-    nothing is cut in the smallest window.
+    """English sentences appear in no view: names, statuses and measured values of rules stay as they are. Nothing is
+    cut in the smallest window.
     """
 
     async def walk() -> None:
@@ -74,7 +74,7 @@ def test_chinese_everywhere_and_back(run: Run, walker: Walker, damaged: Path) ->
 
 
 def sentences(walker: Walker) -> set[str]:
-    """Texts of at least three English words on labels, heads and in the hints of fields."""
+    """Return texts of at least three English words on labels, heads and in the placeholders of fields."""
     texts = [label.text() for label in walker.window.findChildren(QLabel) if label.isVisible()]
     texts += [field.placeholderText() for field in walker.window.findChildren(QLineEdit) if field.isVisible()]
     for name in ("units.table", "queue.table", "index.files", "findings.table", "recovery.plan", "positions.now"):
@@ -86,7 +86,7 @@ def sentences(walker: Walker) -> set[str]:
 
 
 def is_english(text: str) -> bool:
-    """Whether it reads as an English phrase: three words of small letters, and no Chinese."""
+    """Return True if the text is an English phrase: three words in small letters, and no Chinese."""
     if any("\u4e00" <= letter <= "\u9fff" for letter in text):
         return False
     small = [word for word in text.split() if len(word) > 1 and word.strip(".,:;").isalpha() and word.islower()]
@@ -94,9 +94,9 @@ def is_english(text: str) -> bool:
 
 
 def test_a_small_window_keeps_its_offsets_and_cuts_nothing(run: Run, walker: Walker, damaged: Path) -> None:
-    """Whether the window as a whole fits says nothing of what stands in it: a button of the lab had lost its first
-    letter (see ``test_requests.py``, where a lab is open). In half a screen the heads of Findings and Space had lost
-    buttons, and Space its right edge.
+    """A window that fits may still cut its parts: a button of the lab had lost its first letter (see
+    ``test_requests.py``, with an open lab). In half a screen the heads of Findings and Space had lost buttons, and
+    Space its right edge.
     """
 
     async def walk() -> None:
@@ -122,7 +122,7 @@ def test_a_small_window_keeps_its_offsets_and_cuts_nothing(run: Run, walker: Wal
     run(walk())
 
 
-def test_what_is_cut_is_found(qtbot: Any) -> None:
+def test_a_cut_widget_is_reported(qtbot: Any) -> None:
     box = QWidget()
     qtbot.addWidget(box)
     line = QHBoxLayout(box)
@@ -157,12 +157,12 @@ def test_keyboard_alone(run: Run, walker: Walker, orders: Path) -> None:
         await walker.rest()
         await walker.key(walker.table("queue.table"), Qt.Key.Key_Return)
         assert walker.window.view == "log"
-        before = walker.value(LOG, "Physical offset")
+        offset_before = walker.value(LOG, "Physical offset")
         await walker.key(walker.window, Qt.Key.Key_F8)
-        after = walker.value(LOG, "Physical offset")
-        assert after > before
+        offset_after = walker.value(LOG, "Physical offset")
+        assert offset_after > offset_before
         await walker.key(walker.window, Qt.Key.Key_F7)
-        assert walker.value(LOG, "Physical offset") == before
+        assert walker.value(LOG, "Physical offset") == offset_before
         names = set()
         for _ in range(8):
             await walker.key(walker.window, Qt.Key.Key_F6)
@@ -251,9 +251,9 @@ def test_row_92_what_is_copied_is_what_the_terminal_prints(
 
 
 def flat(value: object) -> list[object]:
-    """Every value of a record, however deep."""
+    """Return every value of a record, however deep."""
     if isinstance(value, dict):
         return [item for inner in value.values() for item in flat(inner)]
     if isinstance(value, list):
-        return [one for inner in value for one in flat(inner)]
+        return [item for inner in value for item in flat(inner)]
     return [value]

@@ -1,4 +1,4 @@
-"""A right click that knows: every table of every view has its whole menu, by keys; what is greyed says why."""
+"""Every table of every view has its whole menu, by mouse and by key; a disabled entry says why."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SHIFT = Qt.KeyboardModifier.ShiftModifier
 
 
 async def menu_of(walker: Walker, widget: QWidget) -> QMenu:
-    """The menu that Shift+F10 opens."""
+    """Open the menu by Shift+F10 and return it."""
     walker.press(widget, Qt.Key.Key_F10, SHIFT)
     await walker.until(lambda: isinstance(QApplication.activePopupWidget(), QMenu), "the menu is open")
     active_popup_widget = QApplication.activePopupWidget()
@@ -42,18 +42,18 @@ async def pick(walker: Walker, widget: QWidget, name: str) -> None:
 
 
 def place(walker: Walker) -> str:
-    """The place in front, as it is written."""
+    """Return the current place as text."""
     current = walker.window.history.current
     return text_of(current) if current is not None else ""
 
 
 def assert_menu_is_complete(menu: QMenu, kind: str) -> None:
-    """All deeds of the kind, in order, and a reason for each that is grey."""
+    """Assert that the menu has all commands of the kind, in order, and a reason for each that is disabled."""
     named = [action for action in menu.actions() if action.objectName()]
-    commands = [item.objectName() for item in named if not item.objectName().startswith("filter.")]
+    commands = [action.objectName() for action in named if not action.objectName().startswith("filter.")]
     assert commands == [command.id for command in row_commands_of(kind)], kind
-    assert [one.text() for one in named if not one.isEnabled() and not one.toolTip().endswith(".")] == []
-    lines = sum(one.isSeparator() for one in menu.actions())
+    assert [action.text() for action in named if not action.isEnabled() and not action.toolTip().endswith(".")] == []
+    lines = sum(action.isSeparator() for action in menu.actions())
     assert lines >= len(PARTS_OF[kind]) - 1
 
 
@@ -163,7 +163,7 @@ def test_a_grey_entry_says_its_reason_in_the_status_bar_while_it_is_highlighted(
 ) -> None:
     async def walk() -> None:
         await walker.open(orders)
-        before = walker.window.status.message.text()
+        message_before = walker.window.status.message.text()
         menu = await menu_of(walker, walker.window.side.tree)
         grey = next(action for action in menu.actions() if action.objectName() == "bytes.export")
         assert not grey.isEnabled()
@@ -174,7 +174,7 @@ def test_a_grey_entry_says_its_reason_in_the_status_bar_while_it_is_highlighted(
         assert menu.activeAction() is grey, "the keys reach grey entries"
         assert walker.window.status.message.text() == grey.toolTip()
         menu.close()
-        assert walker.window.status.message.text() != grey.toolTip() or before == grey.toolTip()
+        assert walker.window.status.message.text() != grey.toolTip() or message_before == grey.toolTip()
 
     run(walk())
 

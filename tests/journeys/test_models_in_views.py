@@ -1,4 +1,4 @@
-"""Qt's own tester watches every model of every view while somebody walks through a store."""
+"""Qt's own tester watches every model of every view during a walk through a store."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PLACES = (
 
 
 def test_every_model_keeps_qts_rules(run: Run, walker: Walker, damaged: Path, qtlog: Any) -> None:
-    """Rows come, go, are sorted and filtered; a model that tells a view wrong crashes it one day."""
+    """Rows come, go, are sorted and filtered; a model with wrong signals can crash its view."""
     testers: list[QAbstractItemModelTester] = []
 
     async def walk() -> None:

@@ -1,6 +1,4 @@
-"""One language: the same filter gives the same rows in the table, as a colouring rule, in an export and on the command
-line.
-"""
+"""The same filter gives the same rows in the table, as a colouring rule, in an export and on the command line."""
 
 from __future__ import annotations
 
@@ -46,7 +44,7 @@ def command_line(store: Path, where: str) -> list[int]:
 async def exported(
     walker: Walker, target: Path, form: str = "jsonl", masks: tuple[str, ...] = (), keep: str = ""
 ) -> str:
-    """Export the rows of the filter through the dialog; gives what the status bar says."""
+    """Export the rows of the filter through the dialog; return the text of the status bar."""
     await walker.act("export.table")
     assert walker.find(QRadioButton, "export.scope.filter").isChecked()
     combo = walker.find(QComboBox, "export.form")

@@ -1,7 +1,7 @@
 """A dozen pictures of the window, compared with tolerance: light and dark, English and Chinese.
 
-What is kept is small (``tests/pictures``): fonts differ between machines, layouts and colours do not.
-``STORESCOPE_PICTURES=write`` makes them anew; look at them before they are kept.
+The kept pictures (``tests/pictures``) are small: fonts differ between machines, layouts and colours do not.
+``STORESCOPE_PICTURES=write`` makes them anew; look at them before you commit them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ MEAN, FAR, FAR_SHARE = 7.0, 48, 0.06
 
 
 def small(walker: Walker) -> QImage:
-    """The window as it stands, small."""
+    """Return a small picture of the window."""
     size = WIDTH, HEIGHT
     picture = (
         walker.window.grab()
@@ -46,7 +46,7 @@ def small(walker: Walker) -> QImage:
 
 
 def pixels(picture: QImage) -> NDArray[np.int16]:
-    """Rows, columns, channels."""
+    """Return an array of rows, columns and channels."""
     raw = np.frombuffer(picture.constBits(), np.uint8).reshape(picture.height(), picture.bytesPerLine())
     return raw[:, : picture.width() * 3].reshape(picture.height(), picture.width(), 3).astype(np.int16)
 

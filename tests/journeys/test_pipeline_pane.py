@@ -1,6 +1,6 @@
-"""Heavy work on Spark from the window: rows 74 and 82, findings that jump to the bytes, cancelling, what is missing.
+"""Spark jobs from the window: rows 74 and 82, findings that lead to the bytes, cancelling, missing parts.
 
-One walk starts Spark; in the others a process says again what jobs on golden stores had said.
+One walk starts Spark; in the others a process replays lines that jobs on golden stores had printed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ RESULTS, STATS = "pipeline.results.table", "pipeline.aside.table"
 
 @pytest.fixture(autouse=True)
 def none_left(walker: Walker, run: Run) -> Iterator[None]:
-    """No job outlives its walk."""
+    """Stop all jobs after each walk."""
     yield
     room = walker.window.workspace.pipeline
     if room is not None:
@@ -45,7 +45,7 @@ def none_left(walker: Walker, run: Run) -> Iterator[None]:
 
 
 async def shown(walker: Walker, store: Path) -> PipelinePane:
-    """The store is open and the view in front."""
+    """Open the store and the view."""
     await walker.open(store)
     await walker.act("view.pipeline")
     pane = walker.window.panes["pipeline"]
@@ -55,7 +55,7 @@ async def shown(walker: Walker, store: Path) -> PipelinePane:
 
 
 async def filled(walker: Walker, job: str, **fields: str) -> None:
-    """Fill the form as a person would."""
+    """Fill the form like a person."""
     box = walker.find(QComboBox, "pipeline.job")
     box.setCurrentIndex(box.findData(job))
     for name, text in fields.items():
@@ -68,15 +68,15 @@ async def filled(walker: Walker, job: str, **fields: str) -> None:
     await walker.rest()
 
 
-async def played(walker: Walker, folder: Path, job: str, said: list[dict[str, Any]], **how: Any) -> JobState:
-    """Run what stands in the form; a process says ``said`` in the place of Spark."""
+async def played(walker: Walker, folder: Path, job: str, events: list[dict[str, Any]], **options: Any) -> JobState:
+    """Click Run; a process prints ``events`` in place of Spark."""
     pane = walker.find(PipelinePane, "pipeline.pane")
     assert pane.runs is not None
-    pane.runs.command = lines.player(folder / f"{job}-{time.monotonic_ns()}", said, **how)
+    pane.runs.command = lines.player(folder / f"{job}-{time.monotonic_ns()}", events, **options)
     walker.find(QPushButton, "pipeline.run.button").click()
     new_job = pane.runs.jobs[0]
     assert new_job.request.job == job
-    if not how.get("hangs"):
+    if not options.get("hangs"):
         await walker.until(lambda: not new_job.running, f"{job} ends")
         await walker.rest()
     else:
@@ -176,25 +176,25 @@ def test_findings_of_a_job_lead_to_the_bytes_in_this_store_and_in_another(
 
     with open_store(damaged) as store:
         records = [finding.record() for finding in check(store) if isinstance(finding, Finding)]
-    here = next(record for record in records if record["id"] == "CL03")
+    flipped = next(record for record in records if record["id"] == "CL03")
 
     async def walk() -> None:
         pane = await shown(walker, damaged)
         path = str(walker.window.session.path)
         await filled(walker, "verify")
-        reported = [{**item, "store": path} for item in records] + [
-            {**here, "id": "CL05", "store": str(orders), "offset": 0}
+        reported = [{**record, "store": path} for record in records] + [
+            {**flipped, "id": "CL05", "store": str(orders), "offset": 0}
         ]
         await played(walker, tmp_path, "verify", lines.verify(reported))
         rules = {row["Rule"]: row for row in walker.rows(RESULTS)}
-        assert set(rules) == {one["id"] for one in reported}
+        assert set(rules) == {record["id"] for record in reported}
         assert sum(int(row["Count"].replace(",", "")) for row in rules.values()) == len(reported)
         order = [row.rule.severity for row in pane.results.table.source.read(0, 0, 99).rows]
         assert order == sorted(order, key=["error", "warn", "note", "chat"].index)
         await walker.choose(RESULTS, list(rules).index("CL03"))
         await walker.follow(RESULTS, "First place")
         assert walker.window.view == "log"
-        assert walker.value("units.table", "Physical offset") == here["offset"]
+        assert walker.value("units.table", "Physical offset") == flipped["offset"]
         await walker.act("go.back")
         assert walker.window.view == "pipeline"
         pane.results.choose("each")
@@ -220,10 +220,10 @@ def test_a_job_that_is_cancelled_says_so_and_another_store_leaves_jobs_alone(
         await walker.until(lambda: len(strip.cards) == 4, "all stages are known")
         assert [card.card.state for card in strip.cards] == ["done", "done", "running", "waits"]
         assert strip.cards[2].accessibleName().startswith("Check the stores: running, 58 of 96 tasks")
-        assert any(item.title == "verify" and item.part for item in walker.window.jobs.list)
+        assert any(entry.title == "verify" and entry.part for entry in walker.window.jobs.list)
         await walker.open(damaged, "pipeline")
         assert job.running
-        assert any(one.title == "verify" for one in walker.window.jobs.list)
+        assert any(entry.title == "verify" for entry in walker.window.jobs.list)
         assert "58 of 108 tasks" in pane.list.jobs.index(0).data(11)
         await walker.act("language.zh_CN")
         second_pipeline = walker.window.panes["pipeline"]
@@ -268,7 +268,7 @@ def test_quitting_asks_while_a_job_runs(run: Run, walker: Walker, orders: Path, 
 
 
 def pane_words(walker: Walker) -> str:
-    """What stands in the results, its state too."""
+    """Return all texts of the results, including their states."""
     pane = walker.find(PipelinePane, "pipeline.pane")
     states = [pane.results.state.state, pane.results.table.strip.state]
     return walker.texts(pane) + " ".join(item.text for item in states if item is not None)

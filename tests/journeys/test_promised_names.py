@@ -1,4 +1,4 @@
-"""What outside tests rely on: names of widgets, ids of commands, tables as Qt models, a name for every control."""
+"""Promises to tests of others: names of widgets, ids of commands, tables as Qt models, a name for every control."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ def test_every_control_that_is_seen_has_a_name_to_speak(run: Run, walker: Walker
 
 
 def silent_controls(walker: Walker) -> list[str]:
-    """Controls on the screen that have no words."""
+    """Return the visible controls without words."""
     return [
         f"{type(part).__name__} {part.objectName()!r} {part.toolTip()!r}"
         for part in walker.window.findChildren(QWidget)
@@ -190,7 +190,7 @@ def silent_controls(walker: Walker) -> list[str]:
 
 
 def _inner(part: QWidget) -> bool:
-    """Heads, corners and edges that belong to a table, which speaks for them."""
+    """Return True for heads, corners and edges of a table, which speaks for them."""
     above = part.parentWidget()
     while above is not None:
         if isinstance(above, (RecordView, QAbstractItemView, QComboBox, QLineEdit)):
@@ -205,7 +205,9 @@ def test_no_view_opens_a_window_of_its_own(run: Run, walker: Walker, damaged: Pa
         for view in BY_KIND:
             walker.window.show_view(view)
             await walker.rest()
-            others = [part for part in QApplication.topLevelWidgets() if part.isVisible() and part is not walker.window]
-            assert not others, (view, others)
+            other_windows = [
+                part for part in QApplication.topLevelWidgets() if part.isVisible() and part is not walker.window
+            ]
+            assert not other_windows, (view, other_windows)
 
     run(walk())

@@ -1,4 +1,4 @@
-"""Requests: a lab store is served, clients send and consume, what they ask comes as rows and leads to the store."""
+"""Requests: a lab store is served, clients send and consume, their requests appear as rows that lead to the store."""
 
 from __future__ import annotations
 
@@ -96,8 +96,8 @@ def test_a_lab_store_is_served_and_its_requests_are_seen(walker: Walker, run: Ru
 
 
 async def cuts_nothing(walker: Walker) -> None:
-    """In the smallest window every button of the lab has its words: "Commit now" had lost its C, as its column had
-    the width of the services and not that of the buttons above them.
+    """In the smallest window every button of the lab has its words: "Commit now" had lost its C, because its column was
+    as wide as the services and not as the buttons above them.
     """
     walker.window.resize(1280, 720)
     for language in ("zh_CN", "en"):
@@ -111,7 +111,7 @@ async def cuts_nothing(walker: Walker) -> None:
 
 
 async def sent_and_read(namesrv: str) -> list[SendResult]:
-    """A producer of ours sends four messages, a consumer of ours reads them."""
+    """Send four messages by a producer of ours and read them by a consumer of ours."""
     read: list[bytes] = []
     every = asyncio.Event()
 

@@ -1,4 +1,4 @@
-"""What the whole-store check finds in files, queues, index and configuration, each with its place."""
+"""Findings of the whole-store check in files, queues, index and configuration, each with its place."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TOPIC = "UserClicks"
 
 
 async def checked(walker: Walker, store: Path, config: MessageStoreConfig | None = None) -> dict[str, str]:
-    """Open the findings of ``store``; rule → what was found."""
+    """Open the findings of ``store`` and return a dictionary: rule → text of the finding."""
     await walker.open(store, "findings", config)
     session = walker.window.session
     assert session is not None
@@ -70,16 +70,18 @@ def test_row_25_gaps_repeats_and_steps_back_in_a_queue_are_named_at_their_entry(
 
 def test_row_30_the_header_of_an_index_file_is_decoded(run: Run, walker: Walker, orders: Path) -> None:
     name = min(file.name for file in (orders / "index").iterdir())
-    begin, end, low, high, slots, count = struct.unpack(">4q2i", (orders / "index" / name).read_bytes()[:40])
+    begin, end, first_offset, last_offset, slots, count = struct.unpack(
+        ">4q2i", (orders / "index" / name).read_bytes()[:40]
+    )
 
     async def walk() -> None:
         await walker.open(orders, f"index:{name}")
         await walker.rest()
         values = [walker.values("index.files", head) for head in walker.heads("index.files")]
-        row = next(n for n, item in enumerate(walker.rows("index.files")) if name in item.values())
-        reported = {column[row] for column in values if isinstance(column[row], int)}
-        assert {low, high, slots, count} <= reported, (reported, low, high, slots, count)
-        assert {begin, end} <= reported
+        row = next(n for n, row_values in enumerate(walker.rows("index.files")) if name in row_values.values())
+        shown = {column[row] for column in values if isinstance(column[row], int)}
+        assert {first_offset, last_offset, slots, count} <= shown, (shown, first_offset, last_offset, slots, count)
+        assert {begin, end} <= shown
 
     run(walk())
 
@@ -126,7 +128,7 @@ def test_row_50_a_brokers_configuration_is_held_against_the_files(
 
 
 @pytest.mark.parametrize(
-    ("behind", "length", "said"),
+    ("behind", "length", "reported"),
     [
         (
             1,
@@ -145,7 +147,7 @@ def test_row_50_a_brokers_configuration_is_held_against_the_files(
     ],
 )
 def test_row_51_missing_empty_and_short_files_of_the_log_are_found(
-    run: Run, walker: Walker, orders: Path, copied: Callable[[Path], Path], behind: int, length: int, said: str
+    run: Run, walker: Walker, orders: Path, copied: Callable[[Path], Path], behind: int, length: int, reported: str
 ) -> None:
     store = copied(orders)
     last = max((store / "commitlog").iterdir())
@@ -153,7 +155,7 @@ def test_row_51_missing_empty_and_short_files_of_the_log_are_found(
 
     async def walk() -> None:
         record = await checked(walker, store)
-        assert record["CL07"] == said
+        assert record["CL07"] == reported
         await chosen(walker, "CL07")
         assert walker.window.view == "log"
 

@@ -1,4 +1,4 @@
-"""Two stores side by side, going together; the first byte that differs, and the unit and field that it falls in."""
+"""Two stores side by side, moving together; the first different byte with its unit and field."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LOG = "units.table"
 
 @pytest.fixture
 def alone(run: Run) -> Iterator[None]:
-    """Whatever happens, no second window stays."""
+    """Close every second window, whatever happens."""
     yield
     run(close_all())
 
@@ -46,26 +46,26 @@ def test_row_10_two_stores_go_together_and_differ_in_a_named_byte(
         await walker.open(orders)
         assert await window.workspace.comparison.find() is None
         assert "Nothing to compare with" in walker.said
-        other = window.workspace.comparison.begin(store)
-        assert other is not None
-        await walker.until(lambda: other.session is not None and window.view == "log", "the other stands beside")
-        await walker.until(lambda: window.jobs.idle and other.jobs.idle, "nothing is under way")
+        other_window = window.workspace.comparison.begin(store)
+        assert other_window is not None
+        await walker.until(lambda: other_window.session is not None and window.view == "log", "the other stands beside")
+        await walker.until(lambda: window.jobs.idle and other_window.jobs.idle, "nothing is under way")
         first = await window.workspace.comparison.find(0)
         assert first is not None
         assert (first.offset, (first.byte_here or 0) ^ (first.byte_there or 0)) == (position, 0xFF)
         assert "First difference" in sentence(first)
         assert f" · {first.entry} · {first.field}" in sentence(first), "the unit and the field are named"
-        beside = Walker(other)
+        beside = Walker(other_window)
         await beside.rest()
         await walker.rest()
-        value = walker.value(LOG, "Physical offset")
-        assert value <= position < value + walker.value(LOG, "Size")
-        assert beside.value(LOG, "Physical offset") == value, "both stand there"
+        shown_offset = walker.value(LOG, "Physical offset")
+        assert shown_offset <= position < shown_offset + walker.value(LOG, "Size")
+        assert beside.value(LOG, "Physical offset") == shown_offset, "both stand there"
         second = await window.workspace.comparison.find()
         assert second is not None
         assert second.offset == position + 200_000
         assert await window.workspace.comparison.find() is None
-        other.go(places.log(unit))
+        other_window.go(places.log(unit))
         await walker.until(lambda: near(beside.value(LOG, "Physical offset")), "the other is there")
         await walker.until(
             lambda: walker.value(LOG, "Physical offset") == beside.value(LOG, "Physical offset"), "either leads"
@@ -97,10 +97,10 @@ def test_pattern_16_a_table_of_all_differences_leads_into_either_store(
         await walker.act("compare.table")
         dialog = walker.find(QFileDialog, "compare.dialog")
         dialog.reject()
-        other = window.workspace.comparison.begin(store)
-        assert other is not None
-        await walker.until(lambda: other.session is not None and window.view == "log", "the other stands beside")
-        await walker.until(lambda: window.jobs.idle and other.jobs.idle, "nothing is under way")
+        other_window = window.workspace.comparison.begin(store)
+        assert other_window is not None
+        await walker.until(lambda: other_window.session is not None and window.view == "log", "the other stands beside")
+        await walker.until(lambda: window.jobs.idle and other_window.jobs.idle, "nothing is under way")
         await walker.act("compare.table")
         box = walker.find(DifferencesBox, "compare.box")
         await walker.until(lambda: box.model.differences is not None and window.jobs.idle, "both were compared")
@@ -113,7 +113,7 @@ def test_pattern_16_a_table_of_all_differences_leads_into_either_store(
         chosen = box.table.current_row()
         assert chosen.place_here.offset <= 1_200_003 < chosen.place_here.offset + chosen.size
         box.there.click()
-        beside = Walker(other)
+        beside = Walker(other_window)
         await beside.rest()
         assert beside.value(LOG, "Physical offset") == chosen.place_here.offset
         box.kinds.setCurrentIndex(box.kinds.findData("config"))

@@ -1,4 +1,4 @@
-"""The tables below config/: which file a broker takes and why, and what differs between a table and its .bak."""
+"""Tables below config/: the file that a broker takes, its reason, and differences between a table and its .bak."""
 
 from __future__ import annotations
 

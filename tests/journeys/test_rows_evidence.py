@@ -1,4 +1,4 @@
-"""From the welcome page to the root cause; and the report that a colleague opens without the store and without us."""
+"""From the welcome page to the root cause, and a report that a colleague opens without store and program."""
 
 from __future__ import annotations
 
@@ -34,7 +34,9 @@ UNSEEN = ("body_byte_flipped", "entry_offset_changed", "checkpoint_ahead", "tabl
 def test_row_48_the_root_cause_in_three_actions(
     run: Run, walker: Walker, orders: Path, copied: Callable[[Path], Path], kind: str
 ) -> None:
-    """Open the store (one), click the counters in the status bar (two): cause, evidence and next step stand there."""
+    """Open the store (one), click the counters in the status bar (two): the window shows cause, evidence and next
+    step.
+    """
     store = copied(orders)
     expected = KINDS[kind](random.Random(7), SpoiledStore(store))
 
@@ -70,7 +72,7 @@ def test_row_47_findings_colour_the_tree_and_lead_to_the_bytes(run: Run, walker:
         tree = walker.find(QWidget, "store.tree")
         model = tree.model()  # type: ignore[attr-defined]
         spoken = [str(model.index(n, 0).data(role)) for n in range(model.rowCount()) for role in (0, 11)]
-        assert any("error" in item for item in spoken), spoken
+        assert any("error" in words for words in spoken), spoken
         pane = walker.window.panes["findings"]
         assert isinstance(pane, FindingsPane)
         first = walker.table("findings.table").current_row()
@@ -137,7 +139,7 @@ def test_proposal_15_a_report_that_opens_anywhere(run: Run, walker: Walker, dama
 
 
 def words(file: Path) -> str:
-    """What a person reads in an HTML file."""
+    """Return the readable text of an HTML file."""
     text = re.sub(r"<(style|script)[^>]*>.*?</\1>", " ", file.read_text("utf-8"), flags=re.DOTALL)
     assert "http://" not in text
     return html.unescape(re.sub(r"<[^>]+>", " ", text))

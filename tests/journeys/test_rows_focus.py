@@ -1,4 +1,4 @@
-"""Tab and F6 lead through every view: everything one can use is reached, as one reads, seen, and left again."""
+"""Tab and F6 lead through every view: they reach everything usable in reading order, visibly, and leave it again."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RING = 3
 
 
 def name(part: QWidget) -> str:
-    """The part's name, or where it stands."""
+    """Return the name of the part, or its position."""
     parent_widget: QWidget | None = part
     while parent_widget is not None and not parent_widget.objectName():
         parent_widget = parent_widget.parentWidget()
@@ -29,18 +29,18 @@ def name(part: QWidget) -> str:
 
 
 def area(walker: Walker, part: QWidget) -> QRect:
-    """Where it stands in the window."""
+    """Return the rectangle of the part in the window."""
     return QRect(part.mapTo(walker.window, QPoint(0, 0)), part.size())
 
 
-def is_above(walker: Walker, after: QWidget, before: QWidget) -> bool:
-    """Whether the part that comes next stands higher, and not in a column to the right."""
-    item, other = area(walker, before), area(walker, after)
-    return other.bottom() < item.top() and other.left() < item.right()
+def is_above(walker: Walker, later: QWidget, earlier: QWidget) -> bool:
+    """Return True if the part that comes next is higher, and not in a column to the right."""
+    area_of_earlier, area_of_later = area(walker, earlier), area(walker, later)
+    return area_of_later.bottom() < area_of_earlier.top() and area_of_later.left() < area_of_earlier.right()
 
 
 async def tour(walker: Walker) -> tuple[list[QWidget], set[str]]:
-    """Every part that Tab stops at until it comes round; those that look the same with the focus and without."""
+    """Return the parts that Tab stops at in one round, and those that look the same with the focus and without."""
     window, parts, unseen = walker.window, [], set()
     while (part := window.focusWidget()) is not None and part not in parts:
         parts.append(part)
@@ -58,7 +58,9 @@ async def tour(walker: Walker) -> tuple[list[QWidget], set[str]]:
 
 
 def round_by_f6(walker: Walker, pane: QWidget) -> tuple[list[QWidget], set[str]]:
-    """The parts of a view that F6 stops at, once around; those that look the same with the focus and without."""
+    """Return the parts of a view that F6 stops at in one round, and those that look the same with the focus and
+    without.
+    """
     window, stops, unseen = walker.window, [], set()
     for _ in range(MOST):
         QTest.keyClick(window, Qt.Key.Key_F6)
@@ -81,9 +83,9 @@ NAMES = tuple(BY_KIND)
 
 
 @pytest.mark.full_form(keep=2)
-@pytest.mark.parametrize("some", [NAMES[:4], NAMES[4:8], NAMES[8:]], ids="".join)
+@pytest.mark.parametrize("views", [NAMES[:4], NAMES[4:8], NAMES[8:]], ids="".join)
 def test_row_88_tab_reaches_everything_as_one_reads(
-    run: Run, walker: Walker, orders: Path, some: tuple[str, ...]
+    run: Run, walker: Walker, orders: Path, views: tuple[str, ...]
 ) -> None:
     async def walk() -> None:
         window = walker.window
@@ -91,25 +93,25 @@ def test_row_88_tab_reaches_everything_as_one_reads(
         window.activateWindow()
         await walker.until(window.isActiveWindow, "the window is active", 60)
         wrong: list[str] = []
-        for view in some:
+        for view in views:
             window.show_view(view)
             await walker.rest()
             await asyncio.sleep(0.05)
             pane = window.panes[view]
             pane.setFocus()
             observed, unseen = await tour(walker)
-            wrong += [f"{view}: {item} shows no focus" for item in sorted(unseen)]
+            wrong += [f"{view}: {part_name} shows no focus" for part_name in sorted(unseen)]
             stops, unseen = round_by_f6(walker, pane)
             wrong += [f"{view}: F6 does not enter it"] if not stops else []
-            wrong += [f"{view}: {one} shows no focus by F6" for one in sorted(unseen)]
+            wrong += [f"{view}: {part_name} shows no focus by F6" for part_name in sorted(unseen)]
             for part in pane.findChildren(QWidget):
-                request = part.focusPolicy() & Qt.FocusPolicy.TabFocus and part.isVisible() and part.isEnabled()
-                if request and part not in observed:
+                can_have_focus = part.focusPolicy() & Qt.FocusPolicy.TabFocus and part.isVisible() and part.isEnabled()
+                if can_have_focus and part not in observed:
                     wrong.append(f"{view}: {name(part)} is not reached")
             wrong += [
-                f"{view}: {name(after)} comes behind {name(before)}"
-                for before, after in pairwise(part for part in observed if not isinstance(part, Link))
-                if pane.isAncestorOf(before) and pane.isAncestorOf(after) and is_above(walker, after, before)
+                f"{view}: {name(later)} comes behind {name(earlier)}"
+                for earlier, later in pairwise(part for part in observed if not isinstance(part, Link))
+                if pane.isAncestorOf(earlier) and pane.isAncestorOf(later) and is_above(walker, later, earlier)
             ]
             assert {name(window.side.findChildren(QWidget, "store.tree")[0])} <= {name(part) for part in observed} or (
                 not pane.wants_tree

@@ -1,4 +1,4 @@
-"""What a message is made of and how a store is built: flavours, ids taken apart, bodies in any form, 64 bits."""
+"""Parts of a message and kinds of stores: flavours, decoded ids, bodies in any form, 64 bits."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LOG, QUEUE = "units.table", "queue.table"
 
 @pytest.mark.golden
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "flavour"),
     [
         ("batchcq-5.3.3", "batch queues"),
         ("lmq-5.3.3", "light queues"),
@@ -29,13 +29,13 @@ LOG, QUEUE = "units.table", "queue.table"
     ],
 )
 def test_row_5_the_flavour_of_a_store_is_seen_and_said(
-    run: Run, walker: Walker, golden: object, name: str, said: str
+    run: Run, walker: Walker, golden: object, name: str, flavour: str
 ) -> None:
     async def walk() -> None:
         await walker.open(golden(name))  # type: ignore[operator]
         label = walker.find(QLabel, "status.format")
         await walker.until(lambda: bool(label.text()), "the store is surveyed")
-        assert said in label.text().split(" · ")
+        assert flavour in label.text().split(" · ")
 
     run(walk())
 
@@ -122,10 +122,10 @@ def test_row_78_and_79_a_terabyte_opens_and_its_last_row_is_reached(run: Run, wa
         assert walker.table(LOG).model().rowCount() > 0
         assert walker.value(LOG, "Physical offset") == 0
         await walker.act("go.last")
-        last = walker.value(LOG, "Physical offset")
-        assert 63 * (16 << 30) < last < 1 << 40
-        assert walker.fields()["physicalOffset"] == number(last)
-        assert walker.hex.origin == last
+        last_offset = walker.value(LOG, "Physical offset")
+        assert 63 * (16 << 30) < last_offset < 1 << 40
+        assert walker.fields()["physicalOffset"] == number(last_offset)
+        assert walker.hex.origin == last_offset
         await walker.go(f"log:{500 << 30}")
         assert walker.value(LOG, "Physical offset") >= 496 << 30
         await walker.act("go.first")

@@ -1,4 +1,4 @@
-"""Consumer groups offline: progress, oldest unread, beyond the end, gone, and when retention overtakes."""
+"""Consumer groups offline: progress, oldest unread, beyond the end, deleted queues, and overtaking by retention."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ def test_row_29_groups_say_what_is_unread_gone_and_beyond(
         assert "new messages will be skipped" in text.text()
         states = {row["State"] for row in rows}
         assert {"beyond the end", "behind", "queue is gone", "caught up"} <= states
-        behind = next(n for n, row in enumerate(rows) if row["State"] == "behind")
-        await walker.choose(GROUPS, behind)
+        row_behind = next(n for n, row in enumerate(rows) if row["State"] == "behind")
+        await walker.choose(GROUPS, row_behind)
         assert "messages behind" in text.text()
         assert "oldest unread message is" in text.text()
-        assert rows[behind]["Unread for"]
+        assert rows[row_behind]["Unread for"]
         await walker.follow(GROUPS, "Next offset")
         assert walker.window.view == "queue"
         await walker.act("go.back")

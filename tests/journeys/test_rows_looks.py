@@ -1,4 +1,4 @@
-"""High contrast, the frame where a jump ended, accessible names, and every control reached by keyboard."""
+"""High contrast, the frame at the target of a jump, accessible names, and every control reached by keyboard."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CONTROLS = (QAbstractButton, QLineEdit, QPlainTextEdit, QComboBox)
 
 
 def test_row_89_every_control_has_a_name_for_a_screen_reader(run: Run, walker: Walker, damaged: Path) -> None:
-    """In every view: buttons, fields, tables; and what is shown when a field is empty is not its only name."""
+    """In every view buttons, fields and tables have a name; a placeholder alone is not enough."""
 
     async def walk() -> None:
         await walker.open(damaged)
@@ -42,7 +42,7 @@ def test_row_89_every_control_has_a_name_for_a_screen_reader(run: Run, walker: W
 def test_section_11_high_contrast_and_back(run: Run, walker: Walker, damaged: Path) -> None:
     async def walk() -> None:
         await walker.open(damaged)
-        before = C("hair").name()
+        colour_before = C("hair").name()
         await walker.act("theme.contrast")
         assert walker.action("theme.contrast").isChecked()
         assert walker.window.settings.contrast
@@ -51,7 +51,7 @@ def test_section_11_high_contrast_and_back(run: Run, walker: Walker, damaged: Pa
         assert C("pane").name() == "#000000"
         await walker.act("theme.light")
         await walker.act("theme.contrast")
-        assert C("hair").name() == before
+        assert C("hair").name() == colour_before
         assert not theme.contrast
         assert walker.window.settings.contrast is None
 
@@ -84,7 +84,7 @@ def test_section_7_with_less_motion_nothing_moves_or_fades(run: Run, walker: Wal
 def test_section_7_a_frame_stands_for_a_moment_where_a_jump_ended(
     run: Run, walker: Walker, damaged: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The moment is as long as the test looks: a busy machine may be longer at work than a frame stands."""
+    """The moment lasts as long as the test looks: a busy machine may work longer than a frame is shown."""
     position = [(1_310_900 + 8, 4, "text")]
 
     def framed() -> list[tuple[int, int, str]]:

@@ -1,4 +1,4 @@
-"""Marks, ignored rows, the time that counts as zero, next of the same, colouring rules: on the log's rows."""
+"""Rows of the log: marks, ignored rows, the time reference, next of the same, colouring rules."""
 
 from __future__ import annotations
 
@@ -44,21 +44,21 @@ def test_row_64_next_of_the_same_key_and_queue(run: Run, walker: Walker, orders:
     async def walk() -> None:
         await walker.open(orders)
         await walker.choose(LOG, 4)
-        before = walker.row(LOG)
+        row_before = walker.row(LOG)
         await walker.act("same.queue.next")
         await ended(walker)
-        after = walker.row(LOG)
-        assert (after["Topic"], after["Queue"]) == (before["Topic"], before["Queue"])
-        assert int(after["Queue offset"].replace(",", "")) == int(before["Queue offset"].replace(",", "")) + 1
+        row_after = walker.row(LOG)
+        assert (row_after["Topic"], row_after["Queue"]) == (row_before["Topic"], row_before["Queue"])
+        assert int(row_after["Queue offset"].replace(",", "")) == int(row_before["Queue offset"].replace(",", "")) + 1
         await walker.act("same.queue.previous")
         await ended(walker)
-        assert walker.row(LOG) == before
+        assert walker.row(LOG) == row_before
         await walker.act("same.key.next")
         await ended(walker)
-        assert set(walker.row(LOG)["Keys"].split()) & set(before["Keys"].split()) or "Nothing else" in walker.said
+        assert set(walker.row(LOG)["Keys"].split()) & set(row_before["Keys"].split()) or "Nothing else" in walker.said
         await walker.act("same.key.all")
         await ended(walker)
-        assert all(set(row["Keys"].split()) & set(before["Keys"].split()) for row in walker.rows(LOG))
+        assert all(set(row["Keys"].split()) & set(row_before["Keys"].split()) for row in walker.rows(LOG))
 
     run(walk())
 

@@ -1,4 +1,4 @@
-"""Rows that reading a store stands on: nothing written, the tree, damage as rows, tags, abort, the layout."""
+"""Reading a store: nothing written, the tree, damage as rows, tags, abort, the layout."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LOG = "units.table"
 
 
 def state_of(store: Path) -> dict[str, tuple[str, int]]:
-    """Every file with its hash and time; folders with theirs."""
+    """Return every file with its hash and time, and every folder with its time."""
     results = {}
     for file in sorted(store.rglob("*")):
         data = hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else ""
@@ -31,7 +31,7 @@ def test_row_2_a_tour_of_every_view_changes_no_byte_and_no_time(
     run: Run, walker: Walker, damaged: Path, copied: Callable[[Path], Path], tmp_path: Path
 ) -> None:
     store = copied(damaged)
-    before = state_of(store)
+    state_before = state_of(store)
 
     async def walk() -> None:
         window = walker.window
@@ -47,7 +47,7 @@ def test_row_2_a_tour_of_every_view_changes_no_byte_and_no_time(
         await walker.act("store.close")
 
     run(walk())
-    assert state_of(store) == before
+    assert state_of(store) == state_before
 
 
 def test_row_6_the_tree_counts_and_row_40_abort_and_checkpoint_are_explained(
@@ -93,9 +93,9 @@ def test_row_13_damage_is_a_row_and_row_21_what_lies_behind_it_is_listed(
         position = next(n for n, row in enumerate(rows) if row.offset == 5_335)
         spoken = walker.table(LOG).kind.speak(rows[position])
         assert "Damaged · was StockReserved/2/1 and 5 more" in spoken, spoken
-        behind = [row.offset for row in rows[position + 1 :]]
-        assert behind
-        assert 7_013 < behind[0] < 8_200, "the next whole unit is found again"
+        offsets_behind = [row.offset for row in rows[position + 1 :]]
+        assert offsets_behind
+        assert 7_013 < offsets_behind[0] < 8_200, "the next whole unit is found again"
 
     run(walk())
 

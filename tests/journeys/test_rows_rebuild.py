@@ -1,4 +1,4 @@
-"""Queues and index built again from the log into a new place, and compared with what the store has."""
+"""Queues and index are rebuilt from the log in a new place, and compared with those of the store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The recovery plan is saved, tried on a copy, held against what was done, done again, and the copy is opened."""
+"""The recovery plan is saved, tried on a copy, compared with its result, repeated, and the copy is opened."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.journey, pytest.mark.golden]
 
 
 def pick(walker: Walker, path: Path) -> None:
-    """Choose a path in the dialog that is open."""
+    """Choose a path in the open dialog."""
     dialog = walker.find(QFileDialog, "recovery.dialog")
     dialog.fileSelected.emit(str(path))
     dialog.close()

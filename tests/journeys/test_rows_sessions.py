@@ -100,12 +100,14 @@ def test_pattern_1_shift_enter_opens_the_target_in_a_window_of_its_own(run: Run,
         unit = walker.value("queue.table", "Physical offset")
         await walker.key(walker.table("queue.table"), Qt.Key.Key_Return, SHIFT)
         assert walker.window.view == "queue", "this window stays where it is"
-        (other,) = windows()
-        beside = Walker(other)
-        await walker.until(lambda: other.session is not None and other.view == "log", "the other shows the unit")
+        (other_window,) = windows()
+        beside = Walker(other_window)
+        await walker.until(
+            lambda: other_window.session is not None and other_window.view == "log", "the other shows the unit"
+        )
         await beside.rest()
         assert beside.value(LOG, "Physical offset") == unit
-        assert other.findChild(QLabel, "status.message") is not None
+        assert other_window.findChild(QLabel, "status.message") is not None
         await close_all()
         await walker.until(lambda: windows() == (), "the other has closed")
         assert walker.value("queue.table", "Physical offset") == unit, "closing one closes nothing of the other"

@@ -1,4 +1,4 @@
-"""The welcome page: recent stores pinned and cleared, the guided tour; the last words of a run that ended badly."""
+"""The welcome page: recent stores pinned and cleared, the guided tour; crash notes of the last run."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def test_row_87_recent_stores_are_pinned_and_cleared(run: Run, walker: Walker, o
             settings.remember(RecentStore(f"/data/{name}", name, 1))
         window.show_welcome()
         walker.find(QAbstractButton, "welcome.pin./data/old").click()
-        await walker.until(lambda: any(item.pinned for item in settings.recent), "it is pinned")
+        await walker.until(lambda: any(store.pinned for store in settings.recent), "it is pinned")
         settings.remember(RecentStore(str(orders), "orders", 2))
-        assert [one.name for one in settings.recent] == ["old", "orders", "new"]
+        assert [store.name for store in settings.recent] == ["old", "orders", "new"]
         window.show_welcome()
         assert walker.find(QAbstractButton, "welcome.pin./data/old").isChecked()
         link = walker.find(QLabel, "welcome.clear")
         walker.press(link, Qt.Key.Key_Return)
-        await walker.until(lambda: [one.name for one in settings.recent] == ["old"], "what is pinned stays")
+        await walker.until(lambda: [store.name for store in settings.recent] == ["old"], "what is pinned stays")
         settings.pin("/data/old")
         settings.forget_recent()
 

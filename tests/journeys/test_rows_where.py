@@ -1,4 +1,4 @@
-"""Where is my message: one field, a verdict, the chain of evidence with every place a link."""
+"""Search for a message: one field, a verdict, the chain of evidence with every place a link."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RESULTS, EVIDENCE = "where.results", "where.evidence"
 
 
 async def verdicts_of(walker: Walker, text: str, group: str = "") -> list[str]:
-    """Type into the field and press Enter; the verdicts."""
+    """Type into the field, press Enter, and return the verdicts."""
     field = walker.find(QLineEdit, "where.field")
     field.setText(text)
     walker.find(QLineEdit, "where.group").setText(group)
@@ -61,16 +61,16 @@ def test_row_59_a_group_and_what_was_never_there(run: Run, walker: Walker, order
         await walker.until(lambda: not pane.busy(), "the place asked by itself")
         assert walker.values(RESULTS, "Verdict") == ["found"]
         assert await verdicts_of(walker, "OrderPaid/1/3", "billing") == ["consumed"]
-        whats = [row["Looked at"] for row in walker.rows(EVIDENCE)]
-        await walker.choose(EVIDENCE, whats.index("Consumer group"))
+        looked_at = [row["Looked at"] for row in walker.rows(EVIDENCE)]
+        await walker.choose(EVIDENCE, looked_at.index("Consumer group"))
         await walker.follow(EVIDENCE)
         assert walker.window.view == "groups"
         await walker.act("go.back")
         life = walker.find(HistoryLine, "where.life")
         links = [link for link in life.findChildren(Link) if link.isVisible()]
-        assert "in its queue" in [item.text() for item in links]
+        assert "in its queue" in [link.text() for link in links]
         assert links[-1].text() in {"billing", "shipping", "pricing"}
-        stored = next(one for one in links if one.text().startswith("stored "))
+        stored = next(link for link in links if link.text().startswith("stored "))
         await walker.key(stored, Qt.Key.Key_Return)
         assert walker.window.view == "log"
         await walker.act("go.back")

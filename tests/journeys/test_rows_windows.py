@@ -22,7 +22,7 @@ pytestmark = pytest.mark.journey
 
 @pytest.fixture
 def doorbell(walker: Walker, monkeypatch: pytest.MonkeyPatch) -> Iterator[SecondStartListener]:
-    """What a program that runs listens with, for settings of the test's own."""
+    """Return the listener of a running program, with settings of the test's own."""
     with tempfile.TemporaryDirectory(prefix="ss") as folder:
         monkeypatch.setenv("XDG_RUNTIME_DIR", folder)
         bell = SecondStartListener(walker.window.settings.folder)
@@ -32,7 +32,7 @@ def doorbell(walker: Walker, monkeypatch: pytest.MonkeyPatch) -> Iterator[Second
 
 
 async def start(walker: Walker, *args: str) -> None:
-    """Start the program once more, as a person does; it ends at once and well."""
+    """Start the program once more, like a person; it ends at once without an error."""
     folder = str(walker.window.settings.folder)
     done = await asyncio.to_thread(
         subprocess.run,

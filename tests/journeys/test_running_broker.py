@@ -1,4 +1,4 @@
-"""A person looks at the directory of a broker that is writing: the real RocketMQ store, in a process of its own."""
+"""A person opens the directory of a broker that is writing: the real RocketMQ store, in a process of its own."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WATCHED = 4.0
 
 @pytest.fixture
 def broker(tmp_path: Path) -> Iterator[RunningBroker]:
-    """Some thousand messages at a few hundred a second; it stays open when they are in."""
+    """Start a broker with some thousand messages at a few hundred a second; it stays open when they are stored."""
     running_broker = RunningBroker(tmp_path, plan_of(15_000), hold_ms=2)
     try:
         running_broker.wait_for(200)
@@ -30,7 +30,9 @@ def broker(tmp_path: Path) -> Iterator[RunningBroker]:
 
 
 def test_row_3_a_running_broker_is_followed_and_not_disturbed(run: Run, walker: Walker, broker: RunningBroker) -> None:
-    """What was acknowledged comes to the screen by itself; no lock, no byte, no right to write is ours."""
+    """Acknowledged messages reach the screen without a click; we hold no lock and no file for writing, and change
+    no byte.
+    """
 
     async def walk() -> None:
         await walker.open(broker.store)
@@ -41,12 +43,15 @@ def test_row_3_a_running_broker_is_followed_and_not_disturbed(run: Run, walker: 
         await walker.until(lambda: len(screen.shown) > 2, "rows come", 200)
         since = time.monotonic()
         while time.monotonic() < since + WATCHED:
-            before = len(screen.shown)
-            await walker.until(lambda before=before: len(screen.shown) > before or not growing(broker), "more rows")
-        late = screen.latencies(list(broker.acknowledged), since)
-        late = late[: max(1, len(late) - 200)]  # the last ones may not have had their turn
-        assert len(late) > 100
-        assert quantile(late, 0.99) < FOLLOWED, f"p99 {quantile(late, 0.99):.3f} s of {len(late)}"
+            count_before = len(screen.shown)
+            await walker.until(
+                lambda count_before=count_before: len(screen.shown) > count_before or not is_growing(broker),
+                "more rows",
+            )
+        latencies = screen.latencies(list(broker.acknowledged), since)
+        latencies = latencies[: max(1, len(latencies) - 200)]  # the last ones may not have had their turn
+        assert len(latencies) > 100
+        assert quantile(latencies, 0.99) < FOLLOWED, f"p99 {quantile(latencies, 0.99):.3f} s of {len(latencies)}"
         assert not locks_held(os.getpid(), broker.store)
         assert not written_descriptors(os.getpid(), broker.store)
         assert broker.refused == 0
@@ -55,27 +60,27 @@ def test_row_3_a_running_broker_is_followed_and_not_disturbed(run: Run, walker: 
     broker.stop()
     ends = [end for end, _ in broker.acknowledged]
     assert ends == sorted(ends)
-    before = golden_stores.fingerprint(broker.store)
+    count_before = golden_stores.fingerprint(broker.store)
 
     async def closed() -> None:
         await walker.until(lambda: not walker.window.session.tail.last.live, "the broker's end is seen")
         assert walker.window.session.tail.last.positions.wrote.offset == ends[-1]
 
     run(closed())
-    assert not golden_stores.changes(before, golden_stores.fingerprint(broker.store))
+    assert not golden_stores.changes(count_before, golden_stores.fingerprint(broker.store))
 
 
 def test_row_38_positions_of_a_running_broker_move_and_say_what_files_cannot(
     run: Run, walker: Walker, broker: RunningBroker
 ) -> None:
-    """Four plots over time; flushed, confirm and the pool are said not to be knowable, with the reason."""
+    """Four plots over time; flushed, confirm and the pool are unknown, with the reason."""
 
     async def walk() -> None:
         await walker.open(broker.store, at="positions")
         pane = walker.window.pane("positions")
         await walker.until(lambda: len(pane.over_time.history) > 8 and pane.over_time.bar.isVisible(), "looks come")
-        first = pane.over_time.history.last.positions.wrote.offset
-        await walker.until(lambda: pane.over_time.history.last.positions.wrote.offset > first, "wrote moves")
+        first_offset = pane.over_time.history.last.positions.wrote.offset
+        await walker.until(lambda: pane.over_time.history.last.positions.wrote.offset > first_offset, "wrote moves")
         reported = {row.key: row for row in pane.now.table.rows}
         assert reported["flushed"].offset is None
         assert "memory" in reported["flushed"].why
@@ -91,6 +96,6 @@ def test_row_38_positions_of_a_running_broker_move_and_say_what_files_cannot(
     run(walk())
 
 
-def growing(broker: RunningBroker) -> bool:
-    """Whether it has acknowledged something in the last second."""
+def is_growing(broker: RunningBroker) -> bool:
+    """Return True if the broker has acknowledged something in the last second."""
     return bool(broker.acknowledged) and time.monotonic() - broker.acknowledged[-1][1] < 1.0

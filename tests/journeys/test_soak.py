@@ -1,8 +1,8 @@
 """Full speed under live views: memory stays flat, the window keeps answering, nothing is lost, everything closes.
 
-The window has a process of its own, as it has for its user: what other tests of a session leave behind is neither its
-memory nor its garbage. Seconds by itself; ``STORESCOPE_SOAK=3600 python -m pytest -q tests/journeys/test_soak.py`` is
-the hour, with the bounds of the full form: memory within 5 % after warm-up, no gap of the event loop above 100 ms.
+The window has a process of its own, as in real use: memory and garbage of other tests do not count. The test takes
+seconds; ``STORESCOPE_SOAK=3600 python -m pytest -q tests/journeys/test_soak.py`` takes an hour, with the bounds of the
+full form: memory within 5 % after warm-up, no gap of the event loop above 100 ms.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ DRIVE = ROOT / "tests" / "support" / "soak_drive.py"
 
 
 def test_full_speed_under_live_views(tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    """On a bare Debian memory grew by 69 % of 1,012 MiB, and it was not to be told what of that was the window's, which
-    has 220 MiB by itself. Where it grows the largest pieces are named.
+    """On a bare Debian memory grew by 69 % of 1,012 MiB, and the share of the window, which has 220 MiB by itself, was
+    unknown. Now the message names the largest pieces that grow.
     """
     figures = tmp_path / "figures.json"
     environment = os.environ | {"STORESCOPE_SOAK": str(SECONDS), "STORESCOPE_SOAK_FIGURES": str(figures)}

@@ -1,4 +1,4 @@
-"""Where the bytes are, what goes next, what is in memory: walks through the view Space, and the slots of an index."""
+"""Space of a store: its bytes, the next files to go, the files in memory, and the slots of an index."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TABLE = "space.table"
 
 
 async def counted(walker: Walker) -> SpacePane:
-    """The view, once the log was walked."""
+    """Return the view after the log was counted."""
     pane = walker.window.panes["space"]
     assert isinstance(pane, SpacePane)
     model = pane.model
@@ -54,8 +54,10 @@ def test_row_83_the_sum_equals_the_files_and_topics_are_chosen_everywhere(
         assert "equal to the files ✓" in " ".join(rows[-1].values())
         assert f"{total:,} B accounted for to the byte" in walker.said
         treemap = walker.find(Treemap, "space.treemap")
-        held = sum(path.lstat().st_blocks * 512 for path in walker.window.session.path.rglob("*") if path.is_file())
-        assert sum(area.bytes for area in pane.model.root.children) == held
+        disk_bytes = sum(
+            path.lstat().st_blocks * 512 for path in walker.window.session.path.rglob("*") if path.is_file()
+        )
+        assert sum(area.bytes for area in pane.model.root.children) == disk_bytes
         walker.find(WordTabs, "space.measure").choose("bytes")
         assert sum(area.bytes for area in pane.model.root.children) == total
         topics = [row["Topic"] for row in rows if row["Units"]]
@@ -178,7 +180,7 @@ def test_the_account_is_exported_and_grows_with_the_store(
     class CountingControl:
         def check(self) -> None: ...
 
-        def report(self, *_told: object) -> None: ...
+        def report(self, *_progress: object) -> None: ...
 
     async def walk() -> None:
         root = copied(orders)
@@ -189,11 +191,11 @@ def test_the_account_is_exported_and_grows_with_the_store(
         lines = [json.loads(line) for line in target.read_text().splitlines()]
         assert count == len(lines)
         assert sum(line["bytes"] + (line["queueBytes"] or 0) * 0 for line in lines if line["what"] == "sum") > 0
-        before = pane.model.account.bytes
+        bytes_before = pane.model.account.bytes
         folder = Path(str(walker.window.session.path))
         (folder / "left-over.bin").write_bytes(b"x" * 12_345)
         await walker.act("view.refresh")
-        await walker.until(lambda: pane.model.account.bytes == before + 12_345, "the new file is counted", 60)
+        await walker.until(lambda: pane.model.account.bytes == bytes_before + 12_345, "the new file is counted", 60)
 
     run(walk())
 

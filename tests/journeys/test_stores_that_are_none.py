@@ -1,4 +1,4 @@
-"""Not a store, a part of one, and stores that grow, shrink and go while they are open."""
+"""Paths without a store, parts of a store, and stores that grow, shrink and vanish while they are open."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ LOG = "units.table"
 
 
 def make_nothing(path: Path) -> None:
-    """No file at all."""
+    """Make no file at all."""
 
 
 def make_text(path: Path) -> None:
-    """A file that is no log."""
+    """Make a file that is no log."""
     path.write_text("this is no log")
 
 
 def make_digits(path: Path) -> None:
-    """A file with a log file's name and something else in it."""
+    """Make a file with a log file's name and other content."""
     (path := path.with_name("00000000000000000000")).write_bytes(b"\x89PNG" + bytes(5000))
 
 
 def make_tree(path: Path) -> None:
-    """A directory with other things."""
+    """Make a directory with other files."""
     (path / "photos").mkdir(parents=True)
     (path / "notes.txt").write_text("nothing")
 
 
 @pytest.mark.parametrize("make", [make_nothing, make_text, Path.mkdir, make_tree])
-def test_what_was_found_instead_is_said(
+def test_the_window_names_what_the_path_is_instead(
     run: Run, walker: Walker, tmp_path: Path, make: Callable[[Path], object], orders: Path
 ) -> None:
     path = tmp_path / "here"
@@ -100,8 +100,8 @@ def test_row_4_a_part_of_a_store_opens_and_says_what_it_is(
     async def walk() -> None:
         await walker.open(path)
         assert walker.table(LOG).model().rowCount() > 10
-        first = walker.values(LOG, "Physical offset")[0]
-        assert first == (int(files[1].name) if part == "second file" else 0)
+        first_offset = walker.values(LOG, "Physical offset")[0]
+        assert first_offset == (int(files[1].name) if part == "second file" else 0)
         silent: list[str] = []
         for view in BY_KIND:
             walker.window.show_view(view)
@@ -113,7 +113,7 @@ def test_row_4_a_part_of_a_store_opens_and_says_what_it_is(
 
 
 def mute_tables(walker: Walker) -> list[str]:
-    """Empty tables on the screen that do not say why."""
+    """Return the empty tables on the screen without a reason."""
     return [
         f"{walker.window.view}: {table.objectName()}"
         for table in walker.window.panes[walker.window.view].findChildren(RecordView)
@@ -143,7 +143,7 @@ def test_a_directory_is_dropped_anywhere(run: Run, walker: Walker, orders: Path,
 def test_row_41_growth_is_seen_and_followed_until_somebody_goes_elsewhere(
     run: Run, walker: Walker, orders: Path, copied: Callable[[Path], Path]
 ) -> None:
-    """With Follow on, every link into the log landed at the end. The table went back there before the row was seen."""
+    """With Follow on, every link into the log ended at the last row: the table went back there at once."""
     store = copied(orders)
     log = sorted((store / "commitlog").iterdir())[-1]
 
@@ -154,17 +154,17 @@ def test_row_41_growth_is_seen_and_followed_until_somebody_goes_elsewhere(
         walker.action("view.follow").trigger()
         await walker.rest()
         end = session.snapshot.log.max_offset
-        last = session.snapshot.log.items_before(end, 1)[0]
-        unit = bytearray(session.snapshot.log.read(last.offset, last.size))
+        last_unit = session.snapshot.log.items_before(end, 1)[0]
+        unit = bytearray(session.snapshot.log.read(last_unit.offset, last_unit.size))
         for n in range(3):
-            position = end + n * last.size
+            position = end + n * last_unit.size
             unit[28:36] = position.to_bytes(8, "big")
             with log.open("r+b") as file:
                 file.seek(position - int(log.name))
                 file.write(unit)
-        new = end + 2 * last.size
+        newest = end + 2 * last_unit.size
         walker.action("view.refresh").trigger()
-        await walker.until(lambda: new in walker.values(LOG, "Physical offset"), "new rows are shown", 60)
+        await walker.until(lambda: newest in walker.values(LOG, "Physical offset"), "new rows are shown", 60)
         assert walker.window.top.follow.isChecked()
         await walker.go("0")
         assert not session.following
@@ -179,7 +179,7 @@ def test_row_41_growth_is_seen_and_followed_until_somebody_goes_elsewhere(
 
 
 @pytest.mark.parametrize("how", ["truncate", "delete"])
-def test_files_that_shrink_and_go_are_said_in_words(
+def test_files_that_shrink_or_vanish_are_reported_in_words(
     run: Run, walker: Walker, orders: Path, copied: Callable[[Path], Path], how: str
 ) -> None:
     store = copied(orders)

@@ -19,13 +19,13 @@ pytestmark = pytest.mark.journey
 
 @pytest.fixture
 def alone(run: Run) -> Iterator[None]:
-    """Whatever happens, no second window stays."""
+    """Close every second window, whatever happens."""
     yield
     run(close_all())
 
 
 def _colourful(picture: QImage) -> int:
-    """Pixels that are no grey."""
+    """Return the number of pixels that are not grey."""
     return sum(
         picture.pixelColor(x, y).saturation() > 60
         for x in range(0, picture.width(), 3)
@@ -40,25 +40,27 @@ def _line(window: MainWindow) -> QImage:
 def test_two_stores_in_two_windows_keep_their_colours(
     run: Run, walker: Walker, orders: Path, damaged: Path, alone: None
 ) -> None:
-    """Colours were one per program: the second store took those of the first, whose Line turned grey."""
+    """Colours were one set per program: the second store replaced those of the first, whose Line turned grey."""
 
     async def walk() -> None:
         window = walker.window
         await walker.open(orders)
         await walker.rest()
         assert window.session is not None
-        before, order = _colourful(_line(window)), window.session.colours.order
-        assert before > 20
-        other = open_beside(window, damaged, "log")
-        assert other is not None
-        beside = Walker(other)
-        await walker.until(lambda: other.session is not None and other.session.survey is not None, "it stands")
+        coloured_before, order = _colourful(_line(window)), window.session.colours.order
+        assert coloured_before > 20
+        other_window = open_beside(window, damaged, "log")
+        assert other_window is not None
+        beside = Walker(other_window)
+        await walker.until(
+            lambda: other_window.session is not None and other_window.session.survey is not None, "it stands"
+        )
         await beside.rest()
         assert window.session.colours.order == order
-        assert _colourful(_line(window)) > before * 0.8
-        assert other.session is not None
-        assert any(other.session.colours.order)
-        assert _colourful(_line(other)) > 20
+        assert _colourful(_line(window)) > coloured_before * 0.8
+        assert other_window.session is not None
+        assert any(other_window.session.colours.order)
+        assert _colourful(_line(other_window)) > 20
 
     run(walk())
 
@@ -66,7 +68,7 @@ def test_two_stores_in_two_windows_keep_their_colours(
 def test_a_log_by_itself_has_colours(
     run: Run, walker: Walker, orders: Path, tmp_path: Path, copied: Callable[[Path], Path]
 ) -> None:
-    """Without queues nobody told which topics are large: the Line was all grey, and only Space counted them."""
+    """Without queues the large topics were unknown: the Line was all grey, and only Space counted them."""
 
     async def walk() -> None:
         await walker.open(copied(orders) / "commitlog")
@@ -87,16 +89,18 @@ def test_a_compared_store_has_the_colours_of_the_first(
     async def walk() -> None:
         await walker.open(orders)
         await walker.rest()
-        other = walker.window.workspace.comparison.begin(copied(orders))
-        assert other is not None
-        await walker.until(lambda: other.session is not None and other.session.survey is not None, "it stands")
+        other_window = walker.window.workspace.comparison.begin(copied(orders))
+        assert other_window is not None
+        await walker.until(
+            lambda: other_window.session is not None and other_window.session.survey is not None, "it stands"
+        )
         assert walker.window.session is not None
-        assert other.session is not None
-        colours, theirs = walker.window.session.colours, other.session.colours
-        assert theirs.order == colours.order
+        assert other_window.session is not None
+        colours, other_colours = walker.window.session.colours, other_window.session.colours
+        assert other_colours.order == colours.order
         colours.offer([name for name in reversed(colours.order) if name][:1] + [f"new {n}" for n in range(9)])
-        names = [name for name in colours.order if name in theirs.order and name]
-        assert all(theirs.color(name) == colours.color(name) for name in names)
-        assert len(TOPICS_LIGHT) == len(theirs.order)
+        names = [name for name in colours.order if name in other_colours.order and name]
+        assert all(other_colours.color(name) == colours.color(name) for name in names)
+        assert len(TOPICS_LIGHT) == len(other_colours.order)
 
     run(walk())

@@ -1,4 +1,4 @@
-"""Every view of a store whose messages, or some of them, are in a DLedger log: none concludes that there is nothing."""
+"""Views of a store with some or all messages in a DLedger log: none concludes that there are no messages."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CONCLUSIONS = re.compile(
 
 
 def dledger_store(root: Path) -> Path:
-    """A store with a group, which was classic before it went over to a DLedger log."""
+    """Write a store with a group; it was classic before it changed to a DLedger log."""
     healthy(60).write(root)
     (root / "config").mkdir()
     offsets = {"offsetTable": {"Orders@readers": {"0": 3, "1": 5}}}
@@ -47,7 +47,9 @@ def test_no_view_concludes_from_a_dledger_log(run: Run, walker: Walker, tmp_path
                 await walker.rest()
                 texts = walker.texts(walker.window)
                 assert "DLedger log" in texts, view
-                concluded += [f"{root.name}, {view}: {found}" for found in CONCLUSIONS.findall(texts + walker.said)]
+                concluded += [
+                    f"{root.name}, {view}: {conclusion}" for conclusion in CONCLUSIONS.findall(texts + walker.said)
+                ]
                 if view in {"index", "where"}:
                     assert "Not for certain" not in walker.texts(walker.window.panes[view]), view
         assert concluded == []

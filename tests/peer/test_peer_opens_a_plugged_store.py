@@ -1,5 +1,5 @@
-"""A lab store whose plug was pulled, opened by the real RocketMQ: it recovers to the same end as ours, and reads the
-same from what ours has recovered.
+"""The real RocketMQ opens a lab store after a simulated power failure: it recovers to the same end as ours, and reads
+the same from our recovered store.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ KEEP = dict.fromkeys(peer.EVERY_RELEASE, 0.5) | {"4.9.8": 0.8}
 
 
 def bounds(account: list[dict], when: str) -> dict[tuple[str, int], tuple[int, int]]:
-    """Minimum and maximum of each queue, as Java says."""
+    """Return minimum and maximum of each queue from Java's account."""
     rows = [row for row in account if row["t"] == "queue" and row["when"] == when]
     return {(row["topic"], row["queue"]): (row["min"], row["max"]) for row in rows}
 

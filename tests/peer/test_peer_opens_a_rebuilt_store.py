@@ -1,5 +1,5 @@
-"""A store whose queues and index were built from its log by the pipeline, opened by the real RocketMQ: it starts, and
-answers from every queue and for every key as it does from its own.
+"""The real RocketMQ opens a store whose queues and index the pipeline built from its log: it starts, and answers from
+every queue and for every key like from its own.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A store that was exported and imported again, opened by the real RocketMQ: it starts, and answers as we do."""
+"""The real RocketMQ opens a store that was exported and imported again: it starts, and answers like our engine."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.peer, pytest.mark.timeout(900)]
 
 
 @pytest.mark.parametrize("release", peer.RELEASES)
-def test_java_reads_and_queries_what_was_imported(tmp_path: Path, release: str) -> None:
+def test_java_reads_and_queries_an_imported_store(tmp_path: Path, release: str) -> None:
     plan = dict(peer.plans(6, release))["clean"]
     java, source, fresh = peer.Peer(release, tmp_path), tmp_path / "store", tmp_path / "fresh"
     java.write(plan, source)

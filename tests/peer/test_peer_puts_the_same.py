@@ -1,5 +1,5 @@
-"""The same plan put by the real store and by ours gives the same bytes; a copy into other file sizes is what the real
-store makes of the same messages.
+"""The real store and ours write the same bytes for the same plan; a copy into other file sizes equals the result of the
+real store for the same messages.
 
 ``--peer-rounds N`` does so for N seeds and each release.
 """
@@ -17,8 +17,8 @@ pytestmark = pytest.mark.peer
 
 
 def pytest_generate_tests(metafunc):
-    first, rounds = metafunc.config.getoption("--peer-seed"), metafunc.config.getoption("--peer-rounds")
-    metafunc.parametrize("seed", range(first, first + rounds))
+    first_seed, rounds = metafunc.config.getoption("--peer-seed"), metafunc.config.getoption("--peer-rounds")
+    metafunc.parametrize("seed", range(first_seed, first_seed + rounds))
     metafunc.parametrize("release", RELEASES)
 
 

@@ -1,4 +1,4 @@
-"""A key leads to a message where the real store's query by it finds the message, whatever was done to the index."""
+"""A key leads to a message exactly if the real store's query finds it, whatever was done to the index."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.peer, pytest.mark.timeout(600)]
 
 
 def bend(store_path, pick):
-    """Links some entries of every index file to themselves, out of the file, or to nothing."""
+    """Link some entries of every index file to themselves, out of the file, or to nothing."""
     with open_store(store_path) as store:
         files = [(index_file.path, index_file.geometry, index_file.header) for index_file in store.index_files()]
     for path, geometry, header in files:
@@ -28,7 +28,7 @@ def bend(store_path, pick):
 
 
 def reached(store, answer):
-    """Offsets of the units with the answer's key which the key leads to, as we tell it."""
+    """Return the offsets of units with the answer's key to which our index leads."""
     results = set()
     for unit in store.log.walk():
         if isinstance(unit, Unit) and unit.topic == answer["topic"]:
@@ -42,7 +42,7 @@ def reached(store, answer):
 
 @pytest.mark.parametrize("release", peer.RELEASES)
 def test_a_key_leads_where_the_real_query_leads(tmp_path, release):
-    """Over chains that go round or out of the file too: a query by such a key finds nothing behind the break."""
+    """Also over chains with loops or links out of the file: a query by such a key finds nothing after the break."""
     java, path = peer.Peer(release, tmp_path), tmp_path / "store"
     plan = dict(peer.plans(5, release))["clean"]
     java.write(plan, path)

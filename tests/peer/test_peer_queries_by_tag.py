@@ -1,4 +1,4 @@
-"""Index entries of tags that we write: the real 5.5.1 finds each message by them (queryMsgByKey with type T)."""
+"""The real 5.5.1 finds each message by our index entries of tags (queryMsgByKey with type T)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def put(store, target, _conf):
 
 
 def tagged(root):
-    """(topic, tags) → offsets of the units that have an index entry of them."""
+    """Return a dictionary: (topic, tags) → offsets of the units that have an index entry of them."""
     results = {}
     with open_store(root) as store:
         for unit in store.units():

@@ -1,6 +1,6 @@
-"""The real store writes, we read: fresh plans from a seed, closed cleanly or halted, for both releases.
+"""The real store writes, our engine reads: fresh plans from a seed, closed cleanly or halted, for both releases.
 
-``--peer-rounds N`` runs N seeds (two plans each, for each release), one unless told; ``--peer-seed`` starts elsewhere.
+``--peer-rounds N`` runs N seeds (two plans each, for each release), one by default; ``--peer-seed`` sets the first.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ pytestmark = [pytest.mark.peer, pytest.mark.timeout(600)]
 
 
 def pytest_generate_tests(metafunc):
-    """One test for each seed and release."""
+    """Make one test for each seed and release."""
     if "seed" in metafunc.fixturenames:
-        first = metafunc.config.getoption("--peer-seed")
-        seeds = range(first, first + metafunc.config.getoption("--peer-rounds"))
+        first_seed = metafunc.config.getoption("--peer-seed")
+        seeds = range(first_seed, first_seed + metafunc.config.getoption("--peer-rounds"))
         metafunc.parametrize("seed", seeds)
 
 
 def like(release: str) -> str:
-    """``--like`` for a release."""
+    """Return the value of ``--like`` for a release."""
     return release[:3]
 
 

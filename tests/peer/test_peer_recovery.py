@@ -1,7 +1,7 @@
-"""Recovery of damaged stores, planned by us and carried out by the real RocketMQ store: the same end, the same queues.
+"""Our recovery plan for damaged stores, and the recovery of the real RocketMQ store: the same end, the same queues.
 
-Any release may start any store: after an upgrade or a downgrade it does. Without more twenty damaged stores are started
-by the newest release and two each by those that have been compared longest; ``--peer-rounds N`` starts four a seed by
+Any release may start any store, for example after an upgrade or a downgrade. By default the newest release starts
+twenty damaged stores, and the two releases compared longest start two each; ``--peer-rounds N`` starts four a seed by
 each of four releases, so ``--peer-rounds 75`` is 300 states of each.
 """
 
@@ -31,7 +31,7 @@ STORES = {
     "4.9.8": ["clean-4.9.8", "crash-4.9.8"],
 }
 """The stores that each release starts."""
-SHORT = {"5.5.1": 20, "5.3.3": 2, "4.9.8": 2}
+COUNTS = {"5.5.1": 20, "5.3.3": 2, "4.9.8": 2}
 """How many states of each release are tried where nobody asks for more."""
 COPIES = 4
 LIMITS = (1, 2, 3, 10, 10, 50)
@@ -49,22 +49,22 @@ SIZES = {
 
 
 def pytest_generate_tests(metafunc):
-    first = metafunc.config.getoption("--peer-seed") * COPIES
+    first_seed = metafunc.config.getoption("--peer-seed") * COPIES
     rounds = metafunc.config.getoption("--peer-rounds")
-    counts = SHORT if rounds == 1 else dict.fromkeys(STORES, rounds * COPIES)
-    cases = [(release, seed) for release, count in counts.items() for seed in range(first, first + count)]
+    counts = COUNTS if rounds == 1 else dict.fromkeys(STORES, rounds * COPIES)
+    cases = [(release, seed) for release, count in counts.items() for seed in range(first_seed, first_seed + count)]
     metafunc.parametrize(("release", "seed"), cases)
 
 
 def configured(plan):
-    """The configuration under which the store was written: a damaged one cannot tell its sizes."""
+    """Return the configuration under which the store was written: a damaged store cannot reveal its sizes."""
     known_values = {key: int(value) for key, value in plan["config"].items() if key in SIZES}
     values = {SIZES[key]: value for key, value in known_values.items()}
     return MessageStoreConfig(**values, timer_wheel_enable=False, given=frozenset(known_values))
 
 
 def settings_of(rng, release):
-    """What the broker's configuration says about recovery, as far as the release knows it."""
+    """Return the broker's settings for recovery that the release knows."""
     settings = {"messageIndexSafe": rng.random() < 0.2}
     if of(release[:3]).recovery_file_limit is not None:
         settings["commitLogRecoverMaxNum"] = rng.choice(LIMITS)

@@ -1,6 +1,7 @@
-"""One store, written by the real RocketMQ store and by ours: each reads, continues and recovers what the other left.
+"""A store is written by the real RocketMQ store and by ours in turn: each reads, continues and recovers the other's
+part.
 
-``--peer-rounds N`` does so for N seeds and each release; from two seeds on a store changes hands ten times.
+``--peer-rounds N`` does so for N seeds and each release; with two or more seeds a store changes hands ten times.
 """
 
 from __future__ import annotations
@@ -22,19 +23,19 @@ TIMEOUT_S = 300_000.0  # ms: the first dispatch of a process may have to compile
 
 
 def pytest_generate_tests(metafunc):
-    """One test for each seed and release."""
-    first, rounds = metafunc.config.getoption("--peer-seed"), metafunc.config.getoption("--peer-rounds")
-    metafunc.parametrize("seed", range(first, first + rounds))
+    """Make one test for each seed and release."""
+    first_seed, rounds = metafunc.config.getoption("--peer-seed"), metafunc.config.getoption("--peer-rounds")
+    metafunc.parametrize("seed", range(first_seed, first_seed + rounds))
 
 
 @pytest.fixture
 def hand_overs(request):
-    """How often a store changes hands."""
+    """Return how many times a store changes hands."""
     return 10 if request.config.getoption("--peer-rounds") > 1 else 4
 
 
 def plan_of(seed, release, count=400):
-    """A plan for the peer with the files small; its traffic is the peer's own part."""
+    """Return a plan for the peer with small files; its traffic is the peer's own part."""
     plan = dict(peer.plans(seed, release))["clean"]
     return {**plan, "count": count, "pauseEvery": 0}
 
@@ -44,7 +45,7 @@ def config_of(plan, **options):
 
 
 def assert_reads_as_java_reads_it(store, account):
-    """Every question of every aspect, answered by our command as RocketMQ answered it."""
+    """Assert that our command answers every question of every aspect like RocketMQ."""
     assert next(line for line in account if line["t"] == "load")["ok"]
     for aspect, compare in agree.ASPECTS.items():
         tally = compare(store, account)
@@ -89,7 +90,7 @@ def test_a_store_changes_hands(tmp_path, release, seed, hand_overs):
 
 @pytest.mark.crash
 @pytest.mark.parametrize("release", peer.RELEASES)
-def test_what_java_left_in_a_crash_is_recovered_alike(tmp_path, release, seed):
+def test_java_s_crashed_store_is_recovered_alike(tmp_path, release, seed):
     java, store = peer.Peer(release, tmp_path), tmp_path / "store"
     plan = dict(peer.plans(seed, release))["halted"]
     java.write({**plan, "pauseEvery": 0}, store)
@@ -98,7 +99,7 @@ def test_what_java_left_in_a_crash_is_recovered_alike(tmp_path, release, seed):
 
 @pytest.mark.crash
 @pytest.mark.parametrize("release", peer.RELEASES)
-def test_what_we_left_in_a_crash_is_recovered_alike(tmp_path, release, seed):
+def test_our_crashed_store_is_recovered_alike(tmp_path, release, seed):
     java, plan, store = peer.Peer(release, tmp_path), plan_of(seed, release), tmp_path / "store"
     pick = random.Random(f"crash {seed} {release}")
     config = config_of(plan, flushDiskType=pick.choice(["ASYNC_FLUSH", "SYNC_FLUSH"]))
@@ -115,34 +116,36 @@ def test_what_we_left_in_a_crash_is_recovered_alike(tmp_path, release, seed):
 
 
 def assert_both_recover_alike(java, plan, store, folder, release):
-    """Java's recovery of one copy and ours of another: the same log, queues and index; then each reads the other's."""
-    config, theirs, own = config_of(plan), folder / "java", folder / "ours"
-    shutil.copytree(store, theirs)
-    shutil.copytree(store, own)
-    account = java.dump(plan, theirs, in_place=True)
-    with MessageStore(own, config, like=release[:3]) as opened:
+    """Assert that Java's recovery of one copy and ours of another give the same log, queues and index; then each reads
+    the other's.
+    """
+    config, their_copy, our_copy = config_of(plan), folder / "java", folder / "ours"
+    shutil.copytree(store, their_copy)
+    shutil.copytree(store, our_copy)
+    account = java.dump(plan, their_copy, in_place=True)
+    with MessageStore(our_copy, config, like=release[:3]) as opened:
         done = opened.recovery_plan
         assert opened.wait_dispatched(TIMEOUT_S)
         assert (done.end_offset, bounds_of(opened)) == java_bounds(
             account, "loaded" if release[0] == "5" else "dispatched"
         )
-    item, other = (recovered_stores.held_by(path, config, done) for path in (theirs, own))
-    assert item.log == other.log
-    assert item.queues == other.queues
-    assert item.index == other.index
-    with MessageStore(theirs, config, like=release[:3]) as opened:
+    our_result, their_result = (recovered_stores.held_by(path, config, done) for path in (their_copy, our_copy))
+    assert our_result.log == their_result.log
+    assert our_result.queues == their_result.queues
+    assert our_result.index == their_result.index
+    with MessageStore(their_copy, config, like=release[:3]) as opened:
         assert opened.recovery_plan.units == 0 or release == "4.9.8"
         assert (opened.positions().wrote, bounds_of(opened)) == java_bounds(account, "dispatched")
 
 
 def bounds_of(store):
-    """(topic, queue) → (min, max) of every queue that has entries."""
+    """Return a dictionary: (topic, queue) → (min, max) of every queue that has entries."""
     queues = store._parts.queues
     return {(q.topic, q.queue_id): (q.min_offset, q.max_offset) for q in queues if q.max_offset}
 
 
 def java_bounds(account, when):
-    """End of the log and bounds of the queues, as Java told them at one moment."""
+    """Return the end of the log and the bounds of the queues from Java's account at one moment."""
     moments = [line for line in account if line["t"] == "state"]
     state = next((line for line in moments if line["when"] == when), moments[-1])
     rows = [line for line in account if line["t"] == "queue" and line["when"] == state["when"]]

@@ -1,4 +1,4 @@
-"""What the plan says of a start, held against the start: of both releases, on stores on which they differ."""
+"""The plan of a start, compared with the start itself: both releases, on stores where they differ."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ PLAN = {
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
-    """``written(release)``: a store of three log files that this release wrote."""
+    """Return ``written(release)``, which writes a store of three log files with this release."""
     created_items = {}
 
     def of(release):
@@ -59,8 +59,8 @@ def log_file(store, number):
 
 
 def test_4_9_waits_for_ever_at_a_gap_that_dispatch_has_to_cross(written, tmp_path):
-    """A middle log file is lost and somebody removes the queues to have them built again: 4.9 never comes up, and the
-    plan said that it would. 5.3 starts, as does 4.9 where the queues know what lies behind the gap.
+    """A middle log file is lost and somebody removes the queues to have them built again: 4.9 never finishes its start,
+    but the plan said that it would. 5.3 starts, and so does 4.9 if the queues reach past the gap.
     """
     store = tmp_path / "store"
     shutil.copytree(written("4.9.8"), store)
@@ -95,7 +95,7 @@ def test_4_9_starts_at_a_gap_when_the_queues_know_what_lies_behind_it(written, t
 
 @pytest.mark.parametrize("size", [(1 << 31) - 1, (1 << 31) - 2])
 def test_4_9_dies_of_a_length_that_no_array_has(written, tmp_path, size):
-    """It makes an array of the length field's size before it looks at what is left of the file."""
+    """It allocates an array of the length field's size before it compares this with the rest of the file."""
     store = tmp_path / "store"
     shutil.copytree(written("4.9.8"), store)
     spoil_length(store, size)
@@ -147,7 +147,7 @@ def test_an_empty_index_file_is_kept_and_a_shifted_log_file_is_taken_by_its_rema
 
 @pytest.mark.parametrize("release", peer.RELEASES)
 def test_a_log_of_one_blank_unit_begins_again_at_0(tmp_path, release):
-    """RocketMQ leaves the eight bytes where they are and writes over them; here they are cleared. Neither asks."""
+    """RocketMQ leaves the eight bytes and overwrites them; our engine clears them. Neither asks."""
     config, store = from_mapping({**CONFIG, "timerWheelEnable": False})[0], tmp_path / "store"
     with MessageStore(store, config, services=False) as message_store:
         message_store.parts.commit_log.begin_at(0)

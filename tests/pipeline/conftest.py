@@ -1,4 +1,4 @@
-"""One Spark session for all tests of a process."""
+"""Fixtures for the pipeline: a Spark session for all tests of a process."""
 
 import json
 
@@ -12,7 +12,7 @@ LOCAL = ("--master", "local[2]", "--json")
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory):
-    """A session on two cores, its chatter in a file; ended, and waited for, behind the last test."""
+    """A session on two cores that logs into a file; the last test ends it and waits for its end."""
     folder = tmp_path_factory.mktemp("spark")
     settings = {
         "spark.sql.shuffle.partitions": "2",
@@ -26,7 +26,7 @@ def spark(tmp_path_factory):
 
 @pytest.fixture
 def pipeline(spark, capsys, tmp_path):
-    """``pipeline("stats", STORE, code=0)``: the records of a job as a command, and what it said."""
+    """``pipeline("stats", STORE, code=0)``: run a job as a command; return its records and its output."""
 
     def run(*words, code=0):
         capsys.readouterr()

@@ -1,4 +1,4 @@
-"""Places of a log from which it can be walked."""
+"""Places of a log from which a walk can begin."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from engine.pipeline.splits import plan
 
 @pytest.fixture(autouse=True)
 def _anchors_are_near(monkeypatch):
-    """The files here are small: an anchor is to be found in them, not their beginning."""
+    """Make anchors close: the files here are small, and an anchor must be found, not the beginning of the file."""
     monkeypatch.setattr(splits, "NEAR_BYTES", 700)
 
 

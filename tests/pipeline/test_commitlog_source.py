@@ -1,6 +1,6 @@
-"""The data sources give the rows that the engine's own commands tell.
+"""The data sources give the same rows as the engine's own commands.
 
-Following live logs: every unit once, over restarts, rolled files, new queues and new stores.
+Streams over live logs give every unit once, over restarts, rolled files, new queues and new stores.
 """
 
 import os
@@ -53,7 +53,7 @@ def log_rows(path, filters=(), **options):
 
 
 def engine_records(store, bodies=False):
-    """What ``storescope units --json`` tells, the end left out."""
+    """Yield the records of ``storescope units --json``, without the end."""
     for item in store.units():
         file = store.log.sequence.find(item.offset)
         if isinstance(item, Unit):
@@ -128,10 +128,11 @@ MEETS = {
 
 
 def meets(row, filters):
-    """Whether Spark, which tests them all again, would keep a row."""
+    """Return True if Spark, which tests all conditions again, would keep a row."""
     return all(
-        row[item.attribute[0]] is not None and MEETS[type(item).__name__](row[item.attribute[0]], item.value)
-        for item in filters
+        row[condition.attribute[0]] is not None
+        and MEETS[type(condition).__name__](row[condition.attribute[0]], condition.value)
+        for condition in filters
     )
 
 
@@ -146,14 +147,14 @@ def test_filters_spare_rows_and_lose_none(golden, name, pushed):
     assert len(rows) < len(everything)
 
 
-def swapped(one, topics):
-    """The filter with real topics of the store in the places of TopicA and TopicB."""
+def swapped(condition, topics):
+    """Return the filter with real topics of the store instead of TopicA and TopicB."""
     names_ = {"TopicA": topics[0], "TopicB": topics[-1]}
-    if one.attribute != ("topic",):
-        return one
-    if isinstance(one, In):
-        return In(one.attribute, tuple(names_[value] for value in one.value))
-    return EqualTo(one.attribute, names_.get(one.value, one.value))
+    if condition.attribute != ("topic",):
+        return condition
+    if isinstance(condition, In):
+        return In(condition.attribute, tuple(names_[value] for value in condition.value))
+    return EqualTo(condition.attribute, names_.get(condition.value, condition.value))
 
 
 def test_filters_that_are_not_understood_are_left_to_spark(golden):
@@ -206,9 +207,9 @@ def test_other_brokers_stores_are_not_read(golden, tmp_path):
     for name in ("clean-4.9.8", "clean-5.3.3"):
         (tmp_path / name).symlink_to(golden(name).parent)
     path = f"{tmp_path}/*/{golden('clean-4.9.8').name}"
-    both = log_rows(path)
-    of_one = [row for row in both if row["broker"] == "clean-5.3.3"]
-    assert 0 < len(of_one) < len(both)
+    rows_of_both = log_rows(path)
+    of_one = [row for row in rows_of_both if row["broker"] == "clean-5.3.3"]
+    assert 0 < len(of_one) < len(rows_of_both)
     assert log_rows(path, [EqualTo(("broker",), "clean-5.3.3")]) == of_one
     assert log_rows(path, [In(("store",), (of_one[0]["store"],))]) == of_one
     assert source_rows("cq", path, [EqualTo(("broker",), "nobody")]) == []
@@ -219,7 +220,7 @@ def test_other_brokers_stores_are_not_read(golden, tmp_path):
 @given(st.integers(0, 1 << 32), st.integers(30_000, 1 << 20))
 @example(231, 30_000)  # a file cut short: what is missing up to the next belongs to no file
 @example(956_100, 836_752)  # a store time in a year that no column of times holds
-def test_whatever_is_damaged_the_rows_are_the_engines(golden, tmp_path_factory, seed, split_bytes):
+def test_rows_of_a_damaged_log_are_the_engines(golden, tmp_path_factory, seed, split_bytes):
     """Faults at random places of the log of a real broker, and splits of any length."""
     path = tmp_path_factory.mktemp("damaged") / "store"
     shutil.copytree(golden("ipv6-and-unicode-5.3.3"), path)
@@ -271,12 +272,12 @@ def test_a_batch_that_is_asked_for_again_has_the_same_rows(tmp_path):
     with new_store(tmp_path / "s") as store:
         put(store, 300)
         start, end = {}, query.source.latestOffset({})
-        first = query.read(start, end)
+        first_rows = query.read(start, end)
         put(store, 500, "Later")
         second_query = Query(tmp_path / "s")
-        assert second_query.read(start, end) == first
+        assert second_query.read(start, end) == first_rows
         remainder = second_query.read(end, second_query.source.latestOffset(end))
-    assert places(first + remainder) == units_of(tmp_path / "s")
+    assert places(first_rows + remainder) == units_of(tmp_path / "s")
 
 
 def test_latest_begins_behind_what_is_there_and_once_ends_at_what_was_there(tmp_path):
@@ -302,24 +303,24 @@ def test_stores_that_come_later_are_followed_too(tmp_path):
     assert counts == {f"{tmp_path}/{broker}/store": 30 for broker in ("a", "b", "c")}
 
 
-@pytest.mark.parametrize("most", [1, 3000, 20_000, 1 << 30])
-def test_a_batch_holds_about_as_many_bytes_as_are_allowed(tmp_path, most):
-    """The first batch of an old store was all of it, whatever it held."""
+@pytest.mark.parametrize("max_bytes", [1, 3000, 20_000, 1 << 30])
+def test_a_batch_holds_about_as_many_bytes_as_are_allowed(tmp_path, max_bytes):
+    """The first batch of an old store was the whole store, whatever its size."""
     for broker, count in (("a", 300), ("b", 30)):
         with new_store(tmp_path / broker) as store:
             put(store, count)
-    query = Query(f"{tmp_path}/*", maxBytesPerTrigger=str(most))
+    query = Query(f"{tmp_path}/*", maxBytesPerTrigger=str(max_bytes))
     rows, batches = [], 0
     while batch := query.trigger():
-        assert sum(row["size"] for row in batch) <= most + 2 * 600
+        assert sum(row["size"] for row in batch) <= max_bytes + 2 * 600
         rows += batch
         batches += 1
-        if most == 1 and batches == 40:
+        if max_bytes == 1 and batches == 40:
             assert len(rows) == 70  # a unit of each store, as long as it has some
             return
     counts = Counter(unit for broker in "ab" for unit in units_of(tmp_path / broker))
     assert Counter(places(rows)) == counts
-    assert batches >= min(sum(row["size"] for row in rows) // most, 10)
+    assert batches >= min(sum(row["size"] for row in rows) // max_bytes, 10)
 
 
 def test_a_query_begins_at_a_time(tmp_path):
@@ -355,8 +356,8 @@ def test_marks_of_a_long_query_stay_few(tmp_path):
 
 
 def test_progress_says_how_far_a_query_is_behind_and_a_loss_ends_it(spark, tmp_path):
-    """Through Spark itself: batches of a limit up to what was there, lag by the offsets in each progress, and the
-    sentence where the store was made anew.
+    """Through Spark itself: batches with a limit up to the existing end, lag by the offsets in each progress, and the
+    sentence after the store was created anew.
     """
     register(spark)
     with new_store(tmp_path / "s") as store:
@@ -371,10 +372,10 @@ def test_progress_says_how_far_a_query_is_behind_and_a_loss_ends_it(spark, tmp_p
     written = frame.writeStream.format("parquet").option("checkpointLocation", str(tmp_path / "checkpoint"))
     query = written.trigger(availableNow=True).start(out)
     assert query.awaitTermination(250)
-    behind = [lag(progress)[path] for progress in query.recentProgress if progress["numInputRows"]]
-    assert len(behind) > 2
-    assert behind == sorted(behind, reverse=True)
-    assert (behind[0] > 0, behind[-1]) == (True, 0)
+    lags = [lag(progress)[path] for progress in query.recentProgress if progress["numInputRows"]]
+    assert len(lags) > 2
+    assert lags == sorted(lags, reverse=True)
+    assert (lags[0] > 0, lags[-1]) == (True, 0)
     assert lag(query.lastProgress) == {path: 0}
     assert spark.read.parquet(out).count() == 300
     shutil.rmtree(tmp_path / "s")
@@ -387,7 +388,9 @@ def test_progress_says_how_far_a_query_is_behind_and_a_loss_ends_it(spark, tmp_p
 @pytest.mark.timeout(900)
 @pytest.mark.spark_full
 def test_a_killed_query_goes_on_with_a_live_writer_and_loses_and_doubles_nothing(spark, tmp_path):
-    """The first driver is killed by a signal between two batches or in one; the second reads what is left, once."""
+    """A signal kills the first driver between two batches or in one; the second reads the remaining units, each
+    once.
+    """
     path, out, checkpoint = (str(tmp_path / name) for name in ("fleet/*/store", "out", "checkpoint"))
     stop = threading.Event()
     writer = threading.Thread(target=write_until, args=(tmp_path / "fleet" / "a" / "store", stop))
@@ -395,14 +398,14 @@ def test_a_killed_query_goes_on_with_a_live_writer_and_loses_and_doubles_nothing
     try:
         (tmp_path / "own").mkdir()
         command = [sys.executable, "-c", FOLLOW, path, out, checkpoint]
-        own = {**os.environ, "TMPDIR": str(tmp_path / "own")}  # what it leaves
-        with subprocess.Popen(command, cwd=ROOT, env=own) as killed:
+        environment = {**os.environ, "TMPDIR": str(tmp_path / "own")}  # what it leaves
+        with subprocess.Popen(command, cwd=ROOT, env=environment) as killed:
             until(lambda: len(list((tmp_path / "checkpoint" / "commits").glob("[0-9]*"))) >= 2, killed)
             java = Path(f"/proc/{killed.pid}/task/{killed.pid}/children").read_text().split()
             for process in (*map(int, java), killed.pid):
                 os.kill(process, signal.SIGKILL)
-        with new_store(tmp_path / "fleet" / "b" / "store") as other:
-            put(other, 700, "Other")
+        with new_store(tmp_path / "fleet" / "b" / "store") as other_store:
+            put(other_store, 700, "Other")
     finally:
         stop.set()
         writer.join()
@@ -419,8 +422,8 @@ def test_a_killed_query_goes_on_with_a_live_writer_and_loses_and_doubles_nothing
 
 
 def run_once(written, out):
-    """Run the query to its end. Spark gives its Python ten seconds to start: where a busy machine needs more, it is one
-    restart more.
+    """Run the query to its end. Spark gives its Python ten seconds to start: if a busy machine needs more, it restarts
+    once more.
     """
     for attempt in range(3):
         try:
@@ -433,7 +436,7 @@ def run_once(written, out):
 
 
 def write_until(path, stop):
-    """Puts into ever more queues, over many files, until it is told to stop."""
+    """Put into more and more queues, over many files, until the event is set."""
     with new_store(path) as store:
         number = 0
         while not stop.is_set():

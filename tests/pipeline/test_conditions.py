@@ -1,8 +1,8 @@
-"""A condition that is pushed down gives exactly the rows that it would choose from all of them.
+"""A condition that is pushed down gives exactly the rows that it would choose from all rows.
 
     STORESCOPE_CONDITIONS=3000 python -m pytest tests/pipeline/test_conditions.py
 
-is the long run: that many random stores, each asked a dozen conditions, and a tenth of them through Spark itself.
+is the long run: that many random stores, each with a dozen conditions, and a tenth of them through Spark itself.
 """
 
 import os
@@ -82,20 +82,20 @@ CQ = [
 
 
 def meets(row, filters):
-    """As Spark judges the rows that come: null meets nothing but IS NULL."""
-    for item in filters:
-        value, kind = row[item.attribute[0]], type(item).__name__
+    """Return True if Spark would keep the row: null meets nothing but IS NULL."""
+    for condition_ in filters:
+        value, kind = row[condition_.attribute[0]], type(condition_).__name__
         if kind == "IsNull":
             if value is not None:
                 return False
-        elif value is None or not MEETS[kind](value, getattr(item, "value", None)):
+        elif value is None or not MEETS[kind](value, getattr(condition_, "value", None)):
             return False
     return True
 
 
 @pytest.fixture
 def _small_grains(monkeypatch):
-    """Stores of a few KiB: what is passed over in real ones has megabytes."""
+    """Use stores of a few KiB: skipped parts of real ones have megabytes."""
     monkeypatch.setattr(pruning, "MIN_STRETCH_BYTES", 300)
     monkeypatch.setattr(pruning, "LARGE_UNIT_BYTES", 1)
     monkeypatch.setattr(splits, "NEAR_BYTES", 700)
@@ -113,7 +113,7 @@ def rows_of(source, path, filters=(), **options):
 
 
 def conditions(rng, rows, columns):
-    """One to three conditions, on values that are there and near them."""
+    """Return one to three conditions, on existing values and near them."""
     return [condition(rng, rows, rng.choice(columns)) for _ in range(rng.choice((1, 1, 2, 3)))]
 
 
@@ -135,8 +135,8 @@ def condition(rng, rows, name):
 @pytest.mark.full_form(keep=2)
 @pytest.mark.usefixtures("_small_grains")
 @pytest.mark.parametrize("share", range(4))
-def test_what_is_pushed_down_is_what_would_be_chosen(share, tmp_path):
-    """Queues that were lost, zeroed, or never knew of a unit once hid it from every query that named its topic."""
+def test_pushed_down_conditions_choose_the_same_rows(share, tmp_path):
+    """Queues that were lost, zeroed, or lacked a unit once hid it from every query that named its topic."""
     left_out = {CommitLogReader: 0, QueueReader: 0}
     for number in range(share, STORES, 4):
         rng = random.Random(f"conditions {number}")
@@ -170,11 +170,11 @@ def test_no_header_of_an_index_file_hides_an_entry(name, golden, tmp_path):
     for _ in range(max(STORES // 4, 10)):
         file = rng.choice(sorted((path / "index").iterdir()))
         position = rng.choice((0, 8, 16, 24))
-        before = file.read_bytes()[:40]
+        header = file.read_bytes()[:40]
         patch(
             file,
             position,
-            struct.pack(">q", int.from_bytes(before[position : position + 8], "big") + rng.choice((-(10**7), 10**7))),
+            struct.pack(">q", int.from_bytes(header[position : position + 8], "big") + rng.choice((-(10**7), 10**7))),
         )
         rows = rows_of(IndexReader, path)
         requested_conditions = conditions(rng, rows, ["storeTimestamp", "phyOffset", "file", "keyHash", "slot"])
@@ -182,16 +182,16 @@ def test_no_header_of_an_index_file_hides_an_entry(name, golden, tmp_path):
         assert [row for row in actual_rows if meets(row, requested_conditions)] == [
             row for row in rows if meets(row, requested_conditions)
         ], (requested_conditions, position)
-        patch(file, 0, before)
+        patch(file, 0, header)
 
 
-def sql(one):
-    name, kind = one.attribute[0], type(one).__name__
+def sql(condition_):
+    name, kind = condition_.attribute[0], type(condition_).__name__
     if kind in ("IsNull", "IsNotNull"):
         return f"{name} IS {'NOT ' if kind == 'IsNotNull' else ''}NULL"
     if kind == "In":
-        return f"{name} IN ({', '.join(map(word, one.value))})"
-    return f"{name} {WORDS[kind]} {word(one.value)}"
+        return f"{name} IN ({', '.join(map(word, condition_.value))})"
+    return f"{name} {WORDS[kind]} {word(condition_.value)}"
 
 
 def word(value):
@@ -199,7 +199,7 @@ def word(value):
 
 
 def test_a_frame_and_its_cached_rows_answer_alike(spark, tmp_path):
-    """Through Spark itself: what it pushes down, and the rule that gives each place a plan of its own."""
+    """Through Spark itself: its pushed-down conditions, and the rule that gives each read a plan of its own."""
     register(spark)
     for number in range(max(STORES // 10, 3)):
         rng = random.Random(f"cached {number}")
@@ -208,9 +208,9 @@ def test_a_frame_and_its_cached_rows_answer_alike(spark, tmp_path):
         rows = [row.asDict() for row in frame.collect()]
         texts = [" AND ".join(map(sql, conditions(rng, rows, LOG))) for _ in range(3)]
         texts += [" OR ".join(map(sql, conditions(rng, rows, LOG))), f"NOT ({sql(condition(rng, rows, 'topic'))})"]
-        pushed = [sorted(map(str, frame.where(item).collect())) for item in texts]
+        pushed = [sorted(map(str, frame.where(text).collect())) for text in texts]
         cached = frame.cache()
-        chosen = [sorted(map(str, cached.where(one).collect())) for one in texts]
+        chosen = [sorted(map(str, cached.where(text).collect())) for text in texts]
         cached.unpersist(blocking=True)
         assert pushed == chosen, texts
         shutil.rmtree(tmp_path / "fleet")
@@ -222,7 +222,7 @@ SIZE = 16 << 20
 
 
 class TwoTopicLog:
-    """One log file with stretches of two topics; ``places`` of A, and what the queues know."""
+    """A log file with stretches of two topics; ``places`` are those of A, ``queues`` hold the entries."""
 
     def __init__(self, root):
         self.root = root
@@ -267,9 +267,9 @@ def two_topic_log(tmp_path, monkeypatch):
     return TwoTopicLog(tmp_path)
 
 
-def of_a(told, **options):
-    """Where units of A are, and how many bytes are left unread for the question."""
-    log_options = LogOptions({"path": str(told.root), "columns": "topic,physicalOffset", **options})
+def of_a(log, **options):
+    """Return the offsets of the units of A, and the number of bytes that the query leaves unread."""
+    log_options = LogOptions({"path": str(log.root), "columns": "topic,physicalOffset", **options})
     reader = CommitLogReader(log_options, list(log_options.columns))
     reader.pushFilters([EqualTo(("topic",), "A")])
     rows = [row for part in reader.partitions() for batch in reader.read(part) for row in batch.to_pylist()]
@@ -281,27 +281,29 @@ def no_change(_):
     pass
 
 
-def lose_a_folder(told):
-    shutil.rmtree(told.root / "consumequeue" / "A" / "1")
+def lose_a_folder(log):
+    shutil.rmtree(log.root / "consumequeue" / "A" / "1")
 
 
-def zero_half(told):
-    entries = told.queues["A", 1]
-    patch(told.root / "consumequeue" / "A" / "1" / f"{0:020d}", len(entries) // 2 * 20, bytes(6_000))
+def zero_half(log):
+    entries = log.queues["A", 1]
+    patch(log.root / "consumequeue" / "A" / "1" / f"{0:020d}", len(entries) // 2 * 20, bytes(6_000))
 
 
-def cut_the_first_entries(told):
-    """As retention does it with a queue's first files."""
-    path = told.root / "consumequeue" / "A" / "1" / f"{0:020d}"
+def cut_the_first_entries(log):
+    """Cut the first entries, like retention does with a queue's first files."""
+    path = log.root / "consumequeue" / "A" / "1" / f"{0:020d}"
     path.rename(path.with_name(f"{200:020d}"))
-    data = b"".join(told.queues["A", 1])[200:]
+    data = b"".join(log.queues["A", 1])[200:]
     path.with_name(f"{200:020d}").write_bytes(data.ljust(6_000_000, b"\0"))
 
 
 @pytest.mark.parametrize("options", [{}, {"queues": "trust"}, {"queues": "off"}], ids=str)
 @pytest.mark.parametrize("change", [no_change, lose_a_folder, zero_half, cut_the_first_entries])
 def test_units_that_no_queue_knows_come_too(two_topic_log, change, options):
-    """Of 756 units of a topic 546, 336 or 588 came: half messages have no entry, and queues can be lost."""
+    """Queries missed units: of 756 of a topic 546, 336 or 588 came. Half messages have no entry, and queues can be
+    lost.
+    """
     change(two_topic_log)
     places, left_out = of_a(two_topic_log, **options)
     assert places == two_topic_log.places
@@ -309,7 +311,7 @@ def test_units_that_no_queue_knows_come_too(two_topic_log, change, options):
 
 
 def test_entries_over_units_of_another_topic_hide_them_only_where_they_are_believed(two_topic_log, monkeypatch):
-    """Two queues under each other's names tile the log as well as the right ones do."""
+    """Two queues under each other's names cover the log as completely as the right ones do."""
     monkeypatch.setattr(pruning, "MIN_STRETCH_BYTES", 1 << 19)
     folders = [two_topic_log.root / "consumequeue" / topic for topic in "AB"]
     folders[0].rename(two_topic_log.root / "middle")
@@ -339,8 +341,8 @@ def test_a_clock_that_was_set_back_hides_nothing_unless_times_are_trusted(tmp_pa
     assert len([row for row in trusting if meets(row, late)]) == 1
 
 
-def test_what_no_file_holds_is_told_where_it_begins(tmp_path):
-    """The row of a gap between two files was lost where nothing else of the file in front of it was asked for."""
+def test_a_gap_between_files_is_a_row_at_its_beginning(tmp_path):
+    """The row of a gap between two files was lost if nothing else of the file before it was needed."""
     (tmp_path / "commitlog").mkdir()
     for position in (0, 8192):
         (tmp_path / "commitlog" / f"{position:020d}").write_bytes(raw_unit(position).ljust(4096, b"\0"))
@@ -359,7 +361,7 @@ def test_what_no_file_holds_is_told_where_it_begins(tmp_path):
     ]
 
 
-def test_what_an_option_may_say_is_told():
+def test_a_wrong_option_is_refused_with_its_valid_values():
     with pytest.raises(UsageError, match="queues: expected prove, trust or off, found perhaps"):
         LogOptions({"path": "x", "queues": "perhaps"})
     with pytest.raises(UsageError, match="times: expected off or trust, found yes"):

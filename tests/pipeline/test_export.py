@@ -1,4 +1,4 @@
-"""Rows of an export hold what the codec reads of each unit, and can be made the unit's bytes again."""
+"""Rows of an export hold the decoded fields of each unit, and can be turned into the unit's bytes again."""
 
 from __future__ import annotations
 
@@ -126,13 +126,13 @@ def test_malformed_names_and_odd_times_do_not_stop_an_export(tmp_path):
         {"topic": b"\xed\xa0\x80", "properties": b"TAGS\x01\xff\xfe\x02", "stored": -5},
         {"topic": b"", "stored": 1 << 62, "properties": b"", "body": b""},
     )
-    first, second = rows(folder)
-    assert (first["day"], second["day"]) == ("0000-00-00", "0000-00-00")
-    assert (second["topic"], second["tags"], second["keys"]) == ("", None, [])
-    assert first["propertiesRaw"] == b"TAGS\x01\xff\xfe\x02"
+    first_row, second_row = rows(folder)
+    assert (first_row["day"], second_row["day"]) == ("0000-00-00", "0000-00-00")
+    assert (second_row["topic"], second_row["tags"], second_row["keys"]) == ("", None, [])
+    assert first_row["propertiesRaw"] == b"TAGS\x01\xff\xfe\x02"
 
 
-def test_what_is_masked_is_masked_in_every_column(tmp_path):
+def test_a_masked_value_is_masked_in_every_column(tmp_path):
     folder = write_store(
         tmp_path / "s", {"properties": b"KEYS\x01secret\x02UNIQ_KEY\x01secret2\x02", "body": b"secret3"}
     )

@@ -1,4 +1,4 @@
-"""Write the rows of an export as Parquet files by topic and day, from the tasks themselves."""
+"""The tasks themselves write the rows of an export as Parquet files by topic and day."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def splits_of(folder, split_bytes=300_007):
 
 
 def export_rows(topics, days=("2026-01-02", "2026-01-03")):
-    """Rows of an export that differ in topic, day and offset."""
+    """Return rows of an export that differ in topic, day and offset."""
     cells = [(topic, day) for topic in topics for day in days]
     columns = {"topic": [topic for topic, _ in cells], "day": [day for _, day in cells]}
     columns["physicalOffset"] = list(range(len(cells)))
@@ -59,7 +59,7 @@ def export_rows(topics, days=("2026-01-02", "2026-01-03")):
 
 
 def read_back(folder):
-    """(topic, day, row) of every row below ``folder``, files in the order of their names."""
+    """Return (topic, day, row) of every row below ``folder``, files in the order of their names."""
     for path in sorted(folder.rglob("*.parquet")):
         topic, day = (unquote(part.partition("=")[2]) for part in path.relative_to(folder).parts[-3:-1])
         for row in ParquetFile(path).read().to_pylist():
@@ -123,13 +123,13 @@ def test_types_are_those_that_spark_reads_without_being_told(spark, tmp_path):
     }
 
 
-def test_attempts_that_nobody_tells_of_are_not_in_the_result(spark, golden, tmp_path, monkeypatch):
-    """As where Spark runs a task again, or twice: its first folder is there, and is no part of the answer."""
+def test_files_of_unreported_attempts_are_not_in_the_result(spark, golden, tmp_path, monkeypatch):
+    """If Spark runs a task again, or twice, the folder of the first attempt exists, and is no part of the result."""
     store = stores_of(golden("clean-5.3.3"))[0]
-    place = Path.mkdir
+    original_mkdir = Path.mkdir
 
     def mkdir(self, *words, **options):
-        place(self, *words, **options)
+        original_mkdir(self, *words, **options)
         if self.name == export_parquet.ATTEMPTS:
             export_parquet.write_rows(
                 [export_rows(["given up"])], self / "00000-given-up", "part-00000"
@@ -149,7 +149,7 @@ def test_attempts_that_nobody_tells_of_are_not_in_the_result(spark, golden, tmp_
     }
 
 
-def test_a_folder_that_tasks_do_not_share_is_said(tmp_path):
+def test_a_folder_that_tasks_do_not_share_is_an_error(tmp_path):
     with pytest.raises(StoreError, match="executors need to see the same folder"):
         export_parquet._put_in_place(tmp_path / "elsewhere", tmp_path)
 
@@ -162,7 +162,7 @@ def test_nothing_to_write_is_an_empty_whole(spark, tmp_path):
 
 
 def test_no_space_is_one_line_with_the_place(tmp_path):
-    """A limit on the size of files stands for a disk that is full: the system refuses the write in the same way."""
+    """A limit on the size of files replaces a full disk: the system refuses the write in the same way."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     batch = export_rows([f"T{n}" for n in range(40)], days=[f"2026-01-{n:02d}" for n in range(1, 29)])
     rows = pa.RecordBatch.from_arrays(

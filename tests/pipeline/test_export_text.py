@@ -1,4 +1,4 @@
-"""Write the rows of an export as JSON lines or CSV in this process: the same texts as those of Spark's own writers."""
+"""Rows of an export as JSON lines or CSV, written in this process: the same texts as those of Spark's own writers."""
 
 from __future__ import annotations
 

@@ -52,19 +52,19 @@ def test_a_folder_that_is_called_like_a_pattern_is_itself(fleet):
 
 
 @pytest.mark.parametrize(
-    ("path", "error", "said"),
+    ("path", "error", "message"),
     [
         ("empty", NotAStore, "found none"),
         ("none*", NotAStore, "found none"),
         ("hdfs://n/x", UsageError, "is not read"),
     ],
 )
-def test_what_names_no_store_is_told(fleet, path, error, said):
-    with pytest.raises(error, match=said):
+def test_a_path_without_a_store_is_an_error(fleet, path, error, message):
+    with pytest.raises(error, match=message):
         find_stores(path if "://" in path else f"{fleet}/{path}")
 
 
-def test_files_of_a_log_in_their_order_without_what_is_none(fleet, monkeypatch):
+def test_files_of_a_log_are_in_order_without_other_files(fleet, monkeypatch):
     log = fleet / "a-1" / "store" / "commitlog"
     (log / "notes.txt").write_text("mine")
     monkeypatch.chdir(fleet)

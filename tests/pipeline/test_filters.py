@@ -1,4 +1,4 @@
-"""Conditions that Spark hands down."""
+"""Conditions that Spark pushes down."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ COMPARED = {
     st.sampled_from([-12, 0, 5.5, 14]),
 )
 def test_a_condition_on_a_time_is_one_on_its_ms(kind, ms, micros, zone):
-    """Whichever zone the time is told in, and between two ms."""
+    """In every time zone, and between two ms."""
     present_datetime = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=ms, microseconds=micros)
     (condition,) = filters.conditions(
         [kind(("storeTime",), present_datetime.astimezone(timezone(timedelta(hours=zone))))]

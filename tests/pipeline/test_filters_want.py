@@ -1,4 +1,4 @@
-"""What is asked for narrows with each condition, and never widens."""
+"""The wanted ranges narrow with each condition, and never widen."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ def test_sets_meet_and_ranges_too():
 
 def test_one_of_several_numbers_is_the_range_around_them_and_of_none_nothing():
     assert QueryLimits().and_among("queue_offsets", [7, 3, 5]).queue_offsets == (3, 7)
-    low, high = QueryLimits().and_among("queue_offsets", []).queue_offsets
-    assert low > high
+    begin, end = QueryLimits().and_among("queue_offsets", []).queue_offsets
+    assert begin > end
 
 
 def test_a_want_is_a_value():
-    before = QueryLimits()
-    before.and_among("queue_ids", [1])
-    assert before == QueryLimits()
+    limits = QueryLimits()
+    limits.and_among("queue_ids", [1])
+    assert limits == QueryLimits()

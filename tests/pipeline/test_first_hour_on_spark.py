@@ -1,4 +1,4 @@
-"""What a data engineer tries in the first hour with Spark, as it is written in notebooks."""
+"""The first steps of a data engineer with Spark, as notebooks write them."""
 
 import pytest
 from pyspark.errors import PySparkException
@@ -41,16 +41,16 @@ def test_tables_by_sql(spark, log, path, tmp_path):
 
 
 def test_several_paths_are_one_frame(spark, golden, log, path):
-    other = str(golden("crash-flip-5.3.3"))
-    both = spark.read.format("rocketmq-commitlog").load([path, f"file:{other}"])
-    counts = {row.store: row["count"] for row in both.groupBy("store").count().collect()}
-    assert counts.keys() == {path, other}
+    other_path = str(golden("crash-flip-5.3.3"))
+    frame = spark.read.format("rocketmq-commitlog").load([path, f"file:{other_path}"])
+    counts = {row.store: row["count"] for row in frame.groupBy("store").count().collect()}
+    assert counts.keys() == {path, other_path}
     assert counts[path] == log.count()
 
 
 @pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Asia/Kathmandu"])
 def test_times_are_the_same_moment_in_every_zone(spark, log, zone):
-    before = spark.conf.get("spark.sql.session.timeZone")
+    zone_before = spark.conf.get("spark.sql.session.timeZone")
     spark.conf.set("spark.sql.session.timeZone", zone)
     try:
         middle = log.selectExpr("percentile(storeTimestamp, 0.5)").collect()[0][0] // 1
@@ -63,7 +63,7 @@ def test_times_are_the_same_moment_in_every_zone(spark, log, zone):
             log.where("unix_millis(storeTime) <> storeTimestamp OR unix_millis(bornTime) <> bornTimestamp").count() == 0
         )
     finally:
-        spark.conf.set("spark.sql.session.timeZone", before)
+        spark.conf.set("spark.sql.session.timeZone", zone_before)
 
 
 def test_times_go_to_pandas(log):
@@ -72,7 +72,7 @@ def test_times_go_to_pandas(log):
 
 
 @pytest.mark.parametrize(
-    ("ask", "told"),
+    ("ask", "message"),
     [
         pytest.param(lambda read, path: read.option("bdy", "true").load(path), "bdy is not an option", id="option"),
         pytest.param(lambda read, path: read.load(f"{path}/commitlog/x").count(), "expected a store", id="path"),
@@ -86,9 +86,9 @@ def test_times_go_to_pandas(log):
         ),
     ],
 )
-def test_errors_are_told_in_one_line_when_planned(spark, log, path, ask, told):
-    """Each was a thousand characters of stack with the sentence inside; a schema failed in a task."""
-    with pytest.raises(PySparkException, match=f"engine.errors.*{told}") as caught:
+def test_errors_are_one_line_at_planning(spark, log, path, ask, message):
+    """Each was a stack of a thousand characters with the sentence inside; a wrong schema failed in a task."""
+    with pytest.raises(PySparkException, match=f"engine.errors.*{message}") as caught:
         ask(spark.read.format("rocketmq-commitlog"), path)
     assert "Traceback" not in str(caught.value)
     assert len(str(caught.value).strip().splitlines()) <= 2  # the sentence, SQLSTATE

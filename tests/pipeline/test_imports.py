@@ -1,4 +1,4 @@
-"""Rows of an export become the bytes of their units again, without Spark for a small one."""
+"""Rows of an export become the bytes of their units again; a small export needs no Spark."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ UNITS = [
 
 
 def row_of(raw, store="a"):
-    """What an export says of a unit."""
+    """Return the row of a unit in an export."""
     unit = decode(raw)
     return {
         "store": store,
@@ -76,9 +76,9 @@ def read(folder, kind, store=None):
 
 
 def test_lines_are_read_in_the_order_of_the_log(tmp_path):
-    later, first = raw_unit(500), raw_unit(100, body=b"first")
-    write_json(tmp_path / "out", row_of(later), row_of(first))
-    assert read(tmp_path / "out", "json") == [(100, "ok", first), (500, "ok", later)]
+    later, earlier = raw_unit(500), raw_unit(100, body=b"first")
+    write_json(tmp_path / "out", row_of(later), row_of(earlier))
+    assert read(tmp_path / "out", "json") == [(100, "ok", earlier), (500, "ok", later)]
     assert export_size(str(tmp_path / "out"), "json") == (tmp_path / "out/part-0.json").stat().st_size
 
 
@@ -88,7 +88,7 @@ def test_one_store_of_several_is_taken_alone(tmp_path):
 
 
 def test_csv_is_read_with_bodies_of_any_length(tmp_path):
-    """The csv module refuses cells over 128 KiB unless it is told; what it was told before stays in force."""
+    """The csv module refuses cells over 128 KiB by default; its limit is restored afterwards."""
     raw = raw_unit(100, body=b"x" * 200_000)
     row = in_text(row_of(raw))
     folder = tmp_path / "out"
@@ -97,9 +97,9 @@ def test_csv_is_read_with_bodies_of_any_length(tmp_path):
         writer = csv.DictWriter(file, row)
         writer.writeheader()
         writer.writerow(row)
-    before = csv.field_size_limit()
+    limit_before = csv.field_size_limit()
     assert read(folder, "csv") == [(100, "ok", raw)]
-    assert csv.field_size_limit() == before
+    assert csv.field_size_limit() == limit_before
 
 
 def test_files_that_spark_leaves_beside_are_not_read(tmp_path):
@@ -110,7 +110,7 @@ def test_files_that_spark_leaves_beside_are_not_read(tmp_path):
 
 
 @pytest.mark.parametrize("line", ["no json", "{}", '{"body": "?", "propertiesRaw": ""}'])
-def test_what_is_no_export_is_said_with_its_file(tmp_path, line):
+def test_a_line_that_is_no_export_is_an_error_with_its_file(tmp_path, line):
     (tmp_path / "part-0.json").write_text(line + "\n")
     with pytest.raises(StoreError, match="expected rows of 'pipeline export'"):
         read(tmp_path, "json")
@@ -122,7 +122,7 @@ def test_a_file_that_cannot_be_read_is_not_taken_for_an_empty_one(tmp_path):
         read(tmp_path, "json")
 
 
-def test_parquet_of_somebody_else_lacks_a_column(tmp_path):
+def test_parquet_of_another_program_lacks_a_column(tmp_path):
     import pyarrow as pa
     from pyarrow import parquet
 

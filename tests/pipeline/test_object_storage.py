@@ -1,4 +1,4 @@
-"""Stores in an object storage: the same rows as from a disk, read by ranges, with nothing of them on any disk."""
+"""Stores in an object storage: the same rows as from a disk, read by ranges, with no copy on any disk."""
 
 import pytest
 from pyspark.testing import assertDataFrameEqual
@@ -17,7 +17,7 @@ NAMES = ("crash-flip-5.3.3", "multi-queue-ext-5.3.3")
 
 @pytest.fixture(scope="module")
 def server(golden):
-    """A server that holds two stores as ``fleet/NAME/store``."""
+    """Run a server that holds two stores as ``fleet/NAME/store``."""
     with s3_server() as url:
         for name in NAMES:
             upload(golden(name), "fleet", f"{name}/store", url)
@@ -26,7 +26,7 @@ def server(golden):
 
 @pytest.fixture
 def s3(server, monkeypatch):
-    """The environment that says where the server is."""
+    """Set the environment that names the server, and return its address."""
     for name, value in {**KEYS, "AWS_ENDPOINT_URL": server, "AWS_REGION": "us-east-1"}.items():
         monkeypatch.setenv(name, value)
     storage._arrow_root.cache_clear()
@@ -58,15 +58,15 @@ def test_rows_are_those_of_the_disk(s3, golden, name):
 
 @pytest.mark.spark_full
 def test_spark_reads_a_bucket_without_a_shared_disk(s3, golden, spark, monkeypatch):
-    """Planner and workers take the server from their environment; the same frame as from the disk."""
+    """Planner and workers take the server from their environment; the frame equals that from the disk."""
     for name, value in {**KEYS, "AWS_ENDPOINT_URL": s3, "AWS_REGION": "us-east-1"}.items():
         monkeypatch.setitem(spark.sparkContext.environment, name, value)
     register(spark)  # what is registered keeps the environment of its workers
     for kind, columns in (("rocketmq-commitlog", schema.UNIT), ("rocketmq-consumequeue", schema.CQ)):
         names = [name for name in columns if name not in ("body", "store", "broker", "properties")]
-        there = spark.read.format(kind).option("columns", ",".join(names)).load(f"s3://fleet/{NAMES[1]}")
-        here = spark.read.format(kind).option("columns", ",".join(names)).load(str(golden(NAMES[1])))
-        assertDataFrameEqual(there.where("physicalOffset < 200000"), here.where("physicalOffset < 200000"))
+        from_bucket = spark.read.format(kind).option("columns", ",".join(names)).load(f"s3://fleet/{NAMES[1]}")
+        from_disk = spark.read.format(kind).option("columns", ",".join(names)).load(str(golden(NAMES[1])))
+        assertDataFrameEqual(from_bucket.where("physicalOffset < 200000"), from_disk.where("physicalOffset < 200000"))
 
 
 def test_options_are_the_same_for_all_storages():

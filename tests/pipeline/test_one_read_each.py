@@ -1,4 +1,4 @@
-"""One read of each split, where Spark has a place for the rule."""
+"""Each scan of a query is read once, in a Spark that has a place for the rule."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ pytestmark = pytest.mark.spark
 
 
 def plan_of(frame):
-    """The words of each scan in the executed plan."""
+    """Return the words of each scan in the executed plan."""
     return re.findall(r"\(Python\) (columns: .*)", frame._jdf.queryExecution().executedPlan().toString())
 
 
 def test_a_spark_without_a_place_for_the_rule_reads_all_and_says_so(golden, spark, monkeypatch):
-    """Spark 4.0 could not read at all: now the formats ask for nothing that it has not, and lose no row."""
+    """Spark 4.0 could not read at all: now the formats do not use a place that it lacks, and lose no row."""
     monkeypatch.setattr(one_read_each, "_INJECTED", "spark.storescope.nothing")
     monkeypatch.setattr(one_read_each, "_RULE", "public class Other {}")
     try:
@@ -31,10 +31,10 @@ def test_a_spark_without_a_place_for_the_rule_reads_all_and_says_so(golden, spar
             "index": ("clean-5.3.3", "phyOffset > 100000"),
         }.items():
             frame = spark.read.format(f"rocketmq-{kind}").load(str(golden(store)))
-            both = frame.where(condition).count(), frame.where(f"NOT ({condition})").count()
-            assert all(both)
-            assert sum(both) == frame.count()
-            assert all("conditions: []" in item for item in plan_of(frame.where(condition)))
+            counts = frame.where(condition).count(), frame.where(f"NOT ({condition})").count()
+            assert all(counts)
+            assert sum(counts) == frame.count()
+            assert all("conditions: []" in words for words in plan_of(frame.where(condition)))
     finally:
         monkeypatch.undo()
         with warnings.catch_warnings():

@@ -1,4 +1,4 @@
-"""What a user writes, paths, options, a schema: understood, or refused in a sentence that names what is there."""
+"""Paths, options and schemas of a user: understood, or refused in a sentence that names the valid ones."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def store_places(*paths):
 
 
 def test_an_option_that_is_none_is_refused_with_those_that_are():
-    """``bdy=true`` was taken for nothing, and the column was not there."""
+    """``bdy=true`` was ignored, and the column was missing."""
     with pytest.raises(
         UsageError, match="bdy is not an option of this format; the options are path, broker, columns, splitBytes"
     ):
@@ -73,7 +73,7 @@ def test_sizes_are_written_as_spark_writes_them(text, size):
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "m", "1x", "1.5g", "", "0k"])
-def test_what_is_no_size_is_refused(text):
+def test_a_wrong_size_is_refused(text):
     with pytest.raises(
         UsageError, match="splitBytes: expected a number from 1 on, or a size like 64k, 128m, 1g, found"
     ):
@@ -81,17 +81,17 @@ def test_what_is_no_size_is_refused(text):
 
 
 def test_several_paths(tmp_path):
-    first, second = store(tmp_path / "a"), store(tmp_path / "b")
-    several = Options({"paths": json.dumps([str(first), f"file:{second}"])}, schema.CQ)
-    assert [place.path for place in several.stores()] == [str(first), str(second)]
-    by_sql = Options({"location": f"file:{first}"}, schema.CQ)
-    assert [place.path for place in by_sql.stores()] == [str(first)]
+    store_a, store_b = store(tmp_path / "a"), store(tmp_path / "b")
+    several = Options({"paths": json.dumps([str(store_a), f"file:{store_b}"])}, schema.CQ)
+    assert [place.path for place in several.stores()] == [str(store_a), str(store_b)]
+    by_sql = Options({"location": f"file:{store_a}"}, schema.CQ)
+    assert [place.path for place in by_sql.stores()] == [str(store_a)]
     with pytest.raises(UsageError, match="name the store"):
         Options({}, schema.CQ).stores()
 
 
 def test_paths_as_uris(tmp_path):
-    """``file:/PATH`` is how Spark itself writes the path of a table: it "found none"."""
+    """Spark itself writes the path of a table as ``file:/PATH``: such a path "found none"."""
     path = store(tmp_path / "a b")
     assert store_places(f"file:{path}") == store_places(f"file://{path}") == store_places(path) == [(str(path), None)]
     assert store_places(f"file:{tmp_path}/*") == [(str(path), "a b")]
@@ -137,7 +137,7 @@ ASKED = SimpleNamespace(number=lambda _name, _least: 4096, yes=lambda _name, def
 
 
 @pytest.mark.parametrize(
-    ("given", "wanted"),
+    ("options", "expected"),
     [
         ({}, Following()),
         ({"startingOffsets": "latest"}, Following(latest=True)),
@@ -148,28 +148,28 @@ ASKED = SimpleNamespace(number=lambda _name, _least: 4096, yes=lambda _name, def
         ({"maxBytesPerTrigger": "4096"}, Following(limit_bytes=4096)),
     ],
 )
-def test_what_is_asked_for(given, wanted):
-    assert Following.of(given, ASKED) == wanted
+def test_options_of_a_stream_are_understood(options, expected):
+    assert Following.of(options, ASKED) == expected
 
 
 @pytest.mark.parametrize(
-    "given",
+    "options",
     [
         {"startingOffsets": "middle"},
         {"startingTimestamp": "yesterday"},
         {"startingOffsets": "latest", "startingTimestamp": "5"},
     ],
 )
-def test_what_cannot_be_is_refused(given):
+def test_impossible_options_of_a_stream_are_refused(options):
     with pytest.raises(UsageError):
-        Following.of(given, ASKED)
+        Following.of(options, ASKED)
 
 
 PROGRAM = 'Cannot run program "/opt/env/bin/python": error=13, Permission denied'
 
 
 @pytest.mark.parametrize(
-    ("told", "line"),
+    ("text", "line"),
     [
         pytest.param(
             "An error occurred while calling o64.collectToPython.\n"
@@ -207,6 +207,6 @@ PROGRAM = 'Cannot run program "/opt/env/bin/python": error=13, Permission denied
         ),
     ],
 )
-def test_the_line_names_the_cause_and_what_it_happened_to(told, line):
-    """Of a Python that cannot be run "error=13, Permission denied" was left, without the program's name."""
-    assert error_line(Exception(told)) == line
+def test_the_line_names_the_cause_and_its_program(text, line):
+    """A Python that cannot be run was "error=13, Permission denied", without the program's name."""
+    assert error_line(Exception(text)) == line

@@ -1,4 +1,4 @@
-"""Parts of queue and index files as rows: what is missing of a file is told, once, in a row of its own."""
+"""Parts of queue and index files as rows: a missing part of a file is one row of its own."""
 
 from __future__ import annotations
 
@@ -60,12 +60,12 @@ def test_a_file_that_is_gone_in_the_middle_is_damage_behind_its_rows():
 
 
 @pytest.mark.parametrize("batches", [lambda: [batch(0)], lambda: cut_off(CannotRead("gone", file=PART.path))])
-def test_whoever_wants_all_or_nothing_gets_an_error(batches):
+def test_with_fail_fast_a_damaged_part_is_an_error(batches):
     with pytest.raises(CannotRead):
         read(batches(), fail=True)
 
 
-def test_a_store_that_nobody_could_list_is_a_row_too():
+def test_a_store_that_could_not_be_listed_is_a_row_too():
     reported = SimpleNamespace(store="/s", broker="b", error=CannotRead("Permission denied", file="/s"))
     columns = {name: schema.CQ[name] for name in ("type", "store", "broker", "reason")}
     (row,) = rows([unread_row(columns, reported)])

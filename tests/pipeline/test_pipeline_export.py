@@ -1,4 +1,4 @@
-"""A masked export holds nothing of what it hides: in no file, no name of a file, no manifest, no word that is said."""
+"""A masked export reveals nothing of the masked values: in no file, file name, manifest or output."""
 
 import json
 import shutil
@@ -26,7 +26,7 @@ SECRETS = [*KEYS, *GROUPS, *LIGHT, *HOSTS, *VALUES, "body of"]
 
 @pytest.fixture
 def store(tmp_path):
-    """Messages with keys, groups in properties and in retry topics, light queues, hosts and properties of users."""
+    """Messages with keys, groups in properties and in retry topics, light queues, hosts and user properties."""
     config, _ = from_mapping({"mappedFileSizeCommitLog": 1 << 16, "enableLmq": "true", "enableMultiDispatch": "true"})
     with MessageStore(tmp_path / "s", config) as message_store:
         for number, key in enumerate(KEYS):
@@ -50,7 +50,7 @@ def store(tmp_path):
 
 
 def all_words(folder):
-    """Everything that an export tells: names, bytes, and the values of Parquet, which are packed."""
+    """Return everything that an export contains: names, bytes, and the values of Parquet, which are packed."""
     reports = []
     for path in sorted(folder.rglob("*")):
         reports.append(str(path.relative_to(folder)))
@@ -63,10 +63,8 @@ def all_words(folder):
 
 
 @pytest.mark.parametrize("kind", ["parquet", "csv", "json"])
-def test_nothing_that_is_masked_stands_anywhere(spark, store, tmp_path, capsys, kind):
-    """The manifest told the filter with the key that was looked for; properties, groups and light queues were hidden
-    by no word.
-    """
+def test_no_masked_value_appears_anywhere(spark, store, tmp_path, capsys, kind):
+    """The manifest contained the filter with the searched key; no word masked properties, groups and light queues."""
     out, log = tmp_path / "out", Path(session._Current.running.log.name)
     code = main(
         [
@@ -100,7 +98,7 @@ def test_nothing_that_is_masked_stands_anywhere(spark, store, tmp_path, capsys, 
     assert words.count("%LMQ%lmq-") > 10
 
 
-def test_what_was_equal_is_equal_behind_the_masks(spark, store, tmp_path, capsys):
+def test_equal_values_are_equal_after_masking(spark, store, tmp_path, capsys):
     """Keys join with properties, retry topics with groups, light queues with each other."""
     out = tmp_path / "out"
     parts = ["--mask", "keys,groups,lmq,hosts", "--master", "local[2]", "--format", "json"]
@@ -123,9 +121,9 @@ def test_what_was_equal_is_equal_behind_the_masks(spark, store, tmp_path, capsys
     assert {row["properties"]["note"].split()[-1] for row in rows} >= lights - {""}
 
 
-def test_a_topics_table_that_cannot_be_read_is_said_and_stands_in_the_manifest(store, tmp_path, capsys):
-    """The export of such a store said nothing, and its manifest had neither file sizes nor release: an import made
-    plain queues of batch topics.
+def test_an_unreadable_topics_table_is_reported_and_is_in_the_manifest(store, tmp_path, capsys):
+    """The export of such a store was silent, and its manifest had neither file sizes nor release: an import made plain
+    queues of batch topics.
     """
     broken = tmp_path / "broken"
     shutil.copytree(store, broken)

@@ -1,4 +1,4 @@
-"""Stores that were exported and imported: every golden store's units again, byte for byte, for the engine to use."""
+"""Exported and imported stores have every golden store's units again, byte for byte, and the engine can use them."""
 
 import json
 import os
@@ -35,7 +35,7 @@ def units_of(folder):
 
 
 def kinds_of(folder):
-    """Whether the queues of a topic are batch queues, by topics."""
+    """Return a dictionary: topic → True if its queues are batch queues."""
     with open_store(folder) as store:
         return {
             topic: any(queue.kind == "batch" for queue in queues.values()) for topic, queues in store.topics().items()
@@ -52,15 +52,15 @@ def test_a_golden_store_comes_back_byte_for_byte(golden, tmp_path, name):
         complete = not any(isinstance(item, Damage) for item in store.units())
     done = imported(folder, tmp_path / "fresh", random.Random(name).choice([30_011, 400_009, 1 << 26]))
     assert (done.units, done.size) == (len(units), sum(unit.size for unit in units))
-    second_units = units_of(tmp_path / "fresh")
+    imported_units = units_of(tmp_path / "fresh")
     if done.left or not complete:  # behind what was left behind all moves up
-        assert [(u.topic, u.body, u.properties_raw, u.queue_offset) for u in second_units] == [
+        assert [(u.topic, u.body, u.properties_raw, u.queue_offset) for u in imported_units] == [
             (u.topic, u.body, u.properties_raw, u.queue_offset) for u in units
         ]
     else:
-        assert second_units == units
-    kinds, before = kinds_of(tmp_path / "fresh"), kinds_of(folder)
-    assert {topic: kinds[topic] for topic in kinds} == {topic: before.get(topic, kinds[topic]) for topic in kinds}
+        assert imported_units == units
+    kinds, kinds_before = kinds_of(tmp_path / "fresh"), kinds_of(folder)
+    assert {topic: kinds[topic] for topic in kinds} == {topic: kinds_before.get(topic, kinds[topic]) for topic in kinds}
 
 
 @pytest.mark.golden
@@ -80,7 +80,7 @@ def test_the_engine_opens_what_was_imported_and_finds_nothing_wrong(golden, tmp_
 
 
 def test_batch_topics_stay_batch_topics(tmp_path, capsys):
-    """The log does not tell whose queues are batch queues, and a unit of one fills several queue offsets."""
+    """The log does not show which queues are batch queues, and a unit of one fills several queue offsets."""
     folder = sample("orders", cache_dir=tmp_path)
     assert main(["pipeline", "export", str(folder), "--out", str(tmp_path / "rows"), "--format", "json"]) == 0
     assert main(["pipeline", "import", str(tmp_path / "rows"), "--out", str(tmp_path / "fresh")]) == 0
@@ -91,11 +91,13 @@ def test_batch_topics_stay_batch_topics(tmp_path, capsys):
     assert {record["id"] for record in records if record.get("severity") == "error"} <= {"CF03"}, "tables are no units"
 
 
-@pytest.mark.parametrize("said", ['["ClickBatches"]', '{"ClickBatches": "many"}', '{"Click/Batches": 4}'])
-def test_batch_topics_that_are_none_are_one_line(tmp_path, capsys, said):
+@pytest.mark.parametrize("batch_topics", ['["ClickBatches"]', '{"ClickBatches": "many"}', '{"Click/Batches": 4}'])
+def test_batch_topics_that_are_none_are_one_line(tmp_path, capsys, batch_topics):
     rows = tmp_path / "rows"
     rows.mkdir()
-    (rows / "_storescope.json").write_text(f'{{"format": "json", "stores": [{{"store": "a", "batchTopics": {said}}}]}}')
+    (rows / "_storescope.json").write_text(
+        f'{{"format": "json", "stores": [{{"store": "a", "batchTopics": {batch_topics}}}]}}'
+    )
     (rows / "part-0.json").write_text("")
     assert main(["pipeline", "import", str(rows), "--out", str(tmp_path / "fresh")]) in {2, 3}
     assert len(capsys.readouterr().err.strip().splitlines()) == 1
@@ -145,14 +147,14 @@ def rows_at(*offsets):
         pytest.param((0, 0), "the rows are not those of one log", id="twice"),
     ],
 )
-def test_what_no_log_can_hold_is_refused_before_it_is_written(tmp_path, offsets, why):
+def test_offsets_that_no_log_can_hold_are_refused_before_writing(tmp_path, offsets, why):
     """An export of two rows, 2^50 bytes apart, made an import write blank files until nothing could be opened."""
     with pytest.raises(StoreError, match=why):
         written(tmp_path / "fresh", SMALL, rows_at(*offsets))
     assert len(list((tmp_path / "fresh" / "commitlog").glob("*"))) <= MAX_EMPTY_FILES + 45
 
 
-def test_what_a_filter_left_out_is_no_gap_that_matters(tmp_path):
+def test_units_left_out_by_a_filter_are_no_gap(tmp_path):
     offsets = (7 << 12, (7 << 12) + 400, 9 << 12, (20 << 12) + 96)
     written(tmp_path / "fresh", SMALL, rows_at(*offsets))
     with open_store(tmp_path / "fresh") as store:

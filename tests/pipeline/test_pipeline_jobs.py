@@ -1,4 +1,4 @@
-"""The jobs as commands, on Spark: their answers are the engine's own, and what they write is whole or not there."""
+"""The jobs as commands, on Spark: they answer like the engine, and write their output whole or not at all."""
 
 import base64
 import csv
@@ -24,7 +24,7 @@ LOCAL = ("--master", "local[2]", "--json")
 
 
 def read_with_other_programs(folder, kind):
-    """Rows of an export, read without Spark."""
+    """Read the rows of an export without Spark."""
     if kind == "parquet":
         import pyarrow.dataset as ds
 
@@ -102,7 +102,7 @@ def test_a_masked_export_tells_nothing_and_cannot_be_imported(pipeline, golden, 
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "said"),
+    ("words", "code", "message"),
     [
         pytest.param(["stats", "{tmp}/nothing"], 3, "expected a store", id="no store"),
         pytest.param(["export", "{store}"], 2, "--out", id="no output place"),
@@ -116,8 +116,8 @@ def test_a_masked_export_tells_nothing_and_cannot_be_imported(pipeline, golden, 
         pytest.param(["export", "{store}", "--out", "{tmp}/new/o", "--log-file", "/proc/x"], 3, "/proc", id="no log"),
     ],
 )
-def test_what_cannot_be_done_is_one_line_and_leaves_nothing(
-    spark, golden, tmp_path, capsys, monkeypatch, words, code, said
+def test_an_impossible_job_is_one_line_and_leaves_nothing(
+    spark, golden, tmp_path, capsys, monkeypatch, words, code, message
 ):
     store = store_of(golden("lmq-5.3.3"))
     texts = [word.format(tmp=tmp_path, store=store) for word in words]
@@ -125,7 +125,7 @@ def test_what_cannot_be_done_is_one_line_and_leaves_nothing(
     monkeypatch.setattr(session._Current, "running", None if not log else session._Current.running)
     assert main(["pipeline", *texts, *LOCAL, *log]) == code
     line = capsys.readouterr().err
-    assert said in line
+    assert message in line
     assert line.count("\n") == 1
     assert [path.name for path in tmp_path.iterdir() if path.name != "spark.log"] == []
 
@@ -144,20 +144,20 @@ def test_a_damaged_export_is_one_line(pipeline, golden, tmp_path):
     assert not [path for path in tmp_path.iterdir() if "fresh" in path.name]
 
 
-def test_a_file_that_goes_while_it_is_counted_is_said(pipeline, golden, tmp_path, monkeypatch):
+def test_a_file_deleted_during_the_count_is_reported(pipeline, golden, tmp_path, monkeypatch):
     shutil.copytree(store_of(golden("clean-5.3.3")), tmp_path / "store")
-    first, second = sorted((tmp_path / "store" / "commitlog").iterdir())
-    size, count = first.stat().st_size, stats.stats
+    first_file, second_file = sorted((tmp_path / "store" / "commitlog").iterdir())
+    size, count = first_file.stat().st_size, stats.stats
 
     def counted(*words):
-        first.unlink()
-        os.truncate(second, 100_000)
+        first_file.unlink()
+        os.truncate(second_file, 100_000)
         return count(*words)
 
     monkeypatch.setattr(stats, "stats", counted)
     rows, output = pipeline("stats", tmp_path / "store")
-    assert f"{first}: had {size:,} bytes when the job began, is gone now" in output
-    assert f"{second}: had {size:,} bytes when the job began, has 100,000 bytes now" in output
+    assert f"{first_file}: had {size:,} bytes when the job began, is gone now" in output
+    assert f"{second_file}: had {size:,} bytes when the job began, has 100,000 bytes now" in output
     total = next(row for row in rows if row["type"] == "stats")
     assert total["bytes"] == 2 * size == sum(total[name] for name in ("unitBytes", "stale", "blank", "damage", "zeros"))
     assert total["damage"] >= size

@@ -1,4 +1,4 @@
-"""The job as Spark carries it out: same bytes, several stores at once, and what a difference looks like."""
+"""The job on Spark: the same bytes, several stores at once, and the form of a difference."""
 
 import shutil
 

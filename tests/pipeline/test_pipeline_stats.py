@@ -1,4 +1,4 @@
-"""``pipeline stats`` as a command: the engine's own figures, and how the job went."""
+"""``pipeline stats`` as a command: the engine's own figures, and the progress of the job."""
 
 import pytest
 from engine_units import store_of, units_of

@@ -1,4 +1,4 @@
-"""``pipeline verify`` as a command, on Spark: what it says of each store is what ``check --json`` says."""
+"""``pipeline verify`` as a command, on Spark: its records of each store equal those of ``check --json``."""
 
 import json
 import shutil
@@ -51,7 +51,7 @@ def test_a_fleet_has_the_findings_and_the_exit_code_of_check(run_verify, golden,
     assert (code, [row["type"] for row in rows if row["type"] != "progress"]) == (0, ["summary", "jobSummary"])
 
 
-def test_what_is_no_store_is_told_in_a_line(run_verify, tmp_path, spark):
+def test_a_path_without_a_store_is_one_line(run_verify, tmp_path, spark):
     (tmp_path / "empty").mkdir()
     code, rows, err = run_verify(
         "pipeline", "verify", tmp_path / "empty", "--log-file", tmp_path / "l", "--master", "local[2]"
@@ -62,21 +62,21 @@ def test_what_is_no_store_is_told_in_a_line(run_verify, tmp_path, spark):
 
 
 def test_workers_do_not_follow_a_foreign_configuration(run_verify, golden, tmp_path, spark):
-    """The configuration of the live store travels to Spark's workers with its paths: they read the copy."""
+    """The configuration of the live store reaches Spark's workers with its paths, but they read the copy."""
     live = shutil.copytree(golden("clean-5.3.3"), tmp_path / "live")
     copy = shutil.copytree(golden("crash-flip-5.3.3"), tmp_path / "copy", ignore=shutil.ignore_patterns("timerwheel"))
     conf = tmp_path / "broker.conf"
     conf.write_text(f"storePathRootDir={live}\nstorePathCommitLog={live}/commitlog\n")
-    before = golden_stores.fingerprint(live), golden_stores.fingerprint(copy)
-    how = ("--master", "local[2]", "--log-file", tmp_path / "spark.log", "--json", "--config", conf)
-    _, rows, err = run_verify("pipeline", "verify", copy, *how)
+    fingerprints_before = golden_stores.fingerprint(live), golden_stores.fingerprint(copy)
+    options = ("--master", "local[2]", "--log-file", tmp_path / "spark.log", "--json", "--config", conf)
+    _, rows, err = run_verify("pipeline", "verify", copy, *options)
     _, expected, _ = run_verify("check", copy, "--config", conf, "--json")
     assert [row for row in rows if row["type"] in {"finding", "summary"}] == [
         {**row, "store": str(copy)} for row in expected
     ]
     assert f"storePathCommitLog={live}/commitlog leads to another store" in err
-    code, rows, err = run_verify("pipeline", "rebuild", copy, "--out", tmp_path / "new", *how)
+    code, rows, err = run_verify("pipeline", "rebuild", copy, "--out", tmp_path / "new", *options)
     assert (code, rows) == (2, [])
     assert str(live) in err
     assert not (tmp_path / "new").exists()
-    assert (golden_stores.fingerprint(live), golden_stores.fingerprint(copy)) == before
+    assert (golden_stores.fingerprint(live), golden_stores.fingerprint(copy)) == fingerprints_before

@@ -1,4 +1,4 @@
-"""How far a job is: stages as they are told, only where something changed, and a stop that is heard."""
+"""Progress of a job: stages as Spark reports them, only when something changed, and a stop that takes effect."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from engine.pipeline.progress import Cancelled, Progress, Stage, Watch
 from engine.pipeline.tasks import LocalRunner
 
 
-def test_a_record_has_what_a_bar_needs():
+def test_a_record_has_the_fields_of_a_progress_bar():
     stages = (Stage(1, "toArrow", 3, 8, 1, 2), Stage(2, "count", 0, 4))
     now = Progress("stats", "counting", stages, 5_000, 1 << 20, 4 << 20, 2.0)
     assert (now.done, now.tasks, now.failed, now.units_per_second) == (3, 12, 2, 2500.0)
@@ -31,7 +31,7 @@ def test_stages_and_counts_of_a_job_are_seen():
     assert watch.tried_again == 0
 
 
-def test_tasks_of_earlier_jobs_are_none_of_this_one_s():
+def test_tasks_of_earlier_jobs_do_not_count():
     runner = LocalRunner()
     runner.over([[1]], lambda _share: ())
     with Watch(runner, "stats") as watch:

@@ -1,4 +1,4 @@
-"""Stretches that the entries of other topics tile without a gap; nothing is concluded where one is missing or lies."""
+"""Stretches that the entries of other topics cover without a gap; a missing or wrong entry proves nothing."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def spans(root, trust):
 
 
 @pytest.mark.parametrize("trust", [True, False])
-def test_what_lies_between_units_of_the_topic_is_passed_over(small_store, root, trust):
+def test_parts_between_units_of_the_topic_are_skipped(small_store, root, trust):
     units = small_store.units
     assert spans(root, trust) == [
         (0, units[30].offset),
@@ -51,7 +51,7 @@ def test_a_gap_between_entries_is_read(small_store, root):
     queue = root / "consumequeue" / "Orders" / "0" / f"{0:020d}"
     patch(queue, 20 * 10, bytes(20))
     actual_spans = spans(root, True)
-    assert not any(low <= small_store.units[10].offset < high for low, high in actual_spans)
+    assert not any(begin <= small_store.units[10].offset < end for begin, end in actual_spans)
 
 
 def test_an_entry_that_lies_over_another_topic_s_unit_is_found_out_only_by_asking_it(small_store, root):
@@ -60,7 +60,7 @@ def test_an_entry_that_lies_over_another_topic_s_unit_is_found_out_only_by_askin
     orders = root / "consumequeue" / "Orders" / "0" / f"{0:020d}"
     unit = small_store.units[30]
     patch(orders, 20 * 5, struct.pack(">qi", unit.offset, unit.size))  # … and another's entry lies over its unit
-    assert not any(low <= unit.offset < high for low, high in spans(root, False))
+    assert not any(begin <= unit.offset < end for begin, end in spans(root, False))
 
 
 def test_names_that_malformed_bytes_may_have_as_well_spare_nothing(root):
@@ -69,26 +69,26 @@ def test_names_that_malformed_bytes_may_have_as_well_spare_nothing(root):
 
 
 def stretches(claims, expected, starts, worth):
-    """What may be passed over, entry by entry: those of other topics in order, one behind the other in one file."""
+    """Return the stretches that may be skipped, entry by entry: those of other topics, joined within a file."""
     actual_places = []
     for place, size in sorted(set(claims)):
-        if any(place < high and low < place + size for low, high in expected):
+        if any(place < end and begin < place + size for begin, end in expected):
             continue
         if (
             actual_places
             and actual_places[-1][1] == place
             and place not in starts
-            and not any(high == place for _, high in expected)
+            and not any(end == place for _, end in expected)
         ):
             actual_places[-1] = actual_places[-1][0], place + size
         else:
             actual_places.append((place, place + size))
-    return [(low, high) for low, high in actual_places if high - low >= worth]
+    return [(begin, end) for begin, end in actual_places if end - begin >= worth]
 
 
 @pytest.mark.parametrize("seed", range(12))
 def test_sums_of_places_tell_what_entries_in_order_tell(tmp_path, monkeypatch, seed):
-    """Entries gone, twice there, of a wrong size, out of order: each as if all were put in order."""
+    """Missing, doubled, wrong and unordered entries give the same stretches as if all were sorted."""
     chance = random.Random(seed)
     monkeypatch.setattr(pruning, "MIN_STRETCH_BYTES", 1500)
     store = HandmadeStore(log_size=1 << 14, queue_size=20 * 400)
@@ -102,15 +102,15 @@ def test_sums_of_places_tell_what_entries_in_order_tell(tmp_path, monkeypatch, s
     }
     for _ in range(seed // 2):
         topic = chance.choice(["Orders", "Bills"])
-        ours = claims[topic]
-        number = chance.randrange(len(ours) - 1)
-        (place, size), following = ours[number : number + 2]
-        ours[number] = chance.choice([(0, 0), (place, size - 1), (place, size + 1), following, ours[0]])
-        patch(root / "consumequeue" / topic / "0" / f"{0:020d}", 20 * number, struct.pack(">qi", *ours[number]))
+        of_topic_ = claims[topic]
+        number = chance.randrange(len(of_topic_) - 1)
+        (place, size), following = of_topic_[number : number + 2]
+        of_topic_[number] = chance.choice([(0, 0), (place, size - 1), (place, size + 1), following, of_topic_[0]])
+        patch(root / "consumequeue" / topic / "0" / f"{0:020d}", 20 * number, struct.pack(">qi", *of_topic_[number]))
     (place_of_store,) = find_stores([str(root)])
-    reported = [claim for mine in claims.values() for claim in mine if claim[1]]
+    all_claims = [claim for of_topic in claims.values() for claim in of_topic if claim[1]]
     assert skippable_ranges(place_of_store, WANTED, True) == stretches(
-        reported, expected, range(0, 1 << 20, 1 << 14), 1500
+        all_claims, expected, range(0, 1 << 20, 1 << 14), 1500
     )
 
 
@@ -138,11 +138,13 @@ def test_offsets_say_it_themselves(places):
 
 
 def test_times_spare_a_file_only_where_they_are_trusted(places, timed_store):
-    last = max(timed_store.units, key=lambda unit: unit.offset)
-    wanted_ranges = QueryLimits(store_timestamps=(last.store_timestamp, last.store_timestamp))
+    last_unit = max(timed_store.units, key=lambda unit: unit.offset)
+    wanted_ranges = QueryLimits(store_timestamps=(last_unit.store_timestamp, last_unit.store_timestamp))
     assert needed_spans(places, wanted_ranges) is None
-    ((low, _),) = needed_spans(places, wanted_ranges, Trust(times=True))
-    assert low == last.offset // LOG_SIZE * LOG_SIZE or low == last.offset // LOG_SIZE * LOG_SIZE - LOG_SIZE
+    ((begin, _),) = needed_spans(places, wanted_ranges, Trust(times=True))
+    assert (
+        begin == last_unit.offset // LOG_SIZE * LOG_SIZE or begin == last_unit.offset // LOG_SIZE * LOG_SIZE - LOG_SIZE
+    )
 
 
 def test_a_topic_that_no_unit_has_is_read_nowhere_when_queues_are_off(places):

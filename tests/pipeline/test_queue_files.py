@@ -1,4 +1,4 @@
-"""Consume queues as a plan sees them: files, and ends as a broker would keep them."""
+"""Consume queues in a plan: their files, and their ends as a broker would keep them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Check what can be known of a master before Java starts: its spelling, its needs, and whether something listens."""
+"""A master is checked before Java starts: its spelling, its needs, and its listening port."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from engine.pipeline.java import CannotStart
 
 @pytest.fixture
 def configured(tmp_path, monkeypatch):
-    """``configured(name=value, …)``: a folder with such a yarn-site.xml, named in the environment; ``_`` is a dot."""
+    """``configured(name=value, …)``: write such a yarn-site.xml and name its folder in the environment; ``_`` is a
+    dot.
+    """
 
     def write(**settings):
         pairs = (f"<property><name>{k}</name><value>{v}</value></property>" for k, v in settings.items())
@@ -41,12 +43,12 @@ def places(master):
         ("k8s://http://127.0.0.1:8001/below", [("127.0.0.1", 8001)]),
     ],
 )
-def test_a_master_says_who_listens(master, expected):
+def test_a_master_names_the_addresses_that_must_listen(master, expected):
     assert places(master) == expected
 
 
 @pytest.mark.parametrize("master", ["spark://one", "spark://one:7077,two", "k8s://", "k8s://https://one:port"])
-def test_a_master_that_is_no_address_is_told(master):
+def test_a_master_that_is_no_address_is_an_error(master):
     with pytest.raises(CannotStart, match=r"expected (spark|k8s)://"):
         reachable.listeners(master)
 
@@ -85,7 +87,7 @@ def test_a_configuration_that_cannot_be_read_is_left_to_hadoop(configured):
     assert places("yarn") == []
 
 
-def test_yarn_without_its_configuration_is_told(tmp_path, monkeypatch):
+def test_yarn_without_its_configuration_is_an_error(tmp_path, monkeypatch):
     with pytest.raises(
         CannotStart, match=r"yarn needs HADOOP_CONF_DIR \(or YARN_CONF_DIR\): the folder with yarn-site"
     ):

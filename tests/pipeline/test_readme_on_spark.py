@@ -1,4 +1,4 @@
-"""What the README shows of Spark works as it stands there, with a session that a reader calls ``spark``."""
+"""The README's examples with Spark work as printed, with a session that a reader calls ``spark``."""
 
 from __future__ import annotations
 
@@ -20,21 +20,19 @@ def test_the_examples_with_a_session_work(spark, tmp_path: Path, monkeypatch) ->
 
 
 def test_the_questions_to_a_fleet_are_answered(spark, golden, tmp_path: Path, capsys) -> None:
-    """One broker deleted a topic, one lost its queues: the recipes find what is known of these stores."""
+    """A broker deleted a topic, another lost its queues: the recipes find the known facts about these stores."""
     brokers = {"orders": "broker-orders", "retries": "broker-retries", "gone": "queues-gone-5.3.3"}
     for broker, name in brokers.items():
         (tmp_path / broker).mkdir()
         (tmp_path / broker / "store").symlink_to(golden(name))
     (block,) = readme.python_blocks(spark=True)
     block = block.replace("/mnt/fleet", str(tmp_path)).replace("/tmp/followed", str(tmp_path / "followed"))
-    known_values = readme.run_block(block, {})
-    lost = {row.broker: row["count"] for row in known_values["lost"].groupBy("broker").count().collect()}
+    names = readme.run_block(block, {})
+    lost = {row.broker: row["count"] for row in names["lost"].groupBy("broker").count().collect()}
     assert lost == {"gone": 2558, "orders": 5}
-    results = {
-        (row.topic, row.queueId, row.group): row.behind for row in known_values["behind"].where("behind > 0").collect()
-    }
-    assert (results["OrderEvents", "0", "warehouse"], results["AuditTrail", "1", "ledger"]) == (37, 30)
-    assert known_values["twice"].count() > 0
-    assert known_values["rate"].count() > 0
-    assert spark.table("new").count() == known_values["units"].count()
+    lags = {(row.topic, row.queueId, row.group): row.behind for row in names["behind"].where("behind > 0").collect()}
+    assert (lags["OrderEvents", "0", "warehouse"], lags["AuditTrail", "1", "ledger"]) == (37, 30)
+    assert names["twice"].count() > 0
+    assert names["rate"].count() > 0
+    assert spark.table("new").count() == names["units"].count()
     assert "|orders|" in capsys.readouterr().out.replace(" ", "")

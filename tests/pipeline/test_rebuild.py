@@ -1,6 +1,5 @@
-"""Rebuilding from splits: byte for byte what the engine's dispatch writes, whole or not at all.
-
-What an earlier run has left of a rebuild.
+"""Rebuilding from splits gives the same bytes as the engine's dispatch, whole or not at all, also after an earlier
+run.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ def test_every_golden_store_is_built_as_the_engine_builds_it(golden, tmp_path, n
 
 @pytest.mark.parametrize("name", ["crash-flip-5.3.3", "multi-queue-ext-5.3.3", "batchcq-5.3.3", "lmq-5.3.3"])
 @pytest.mark.parametrize("split_bytes", [40_000, 64 << 20])
-def test_whatever_the_size_of_a_split_the_files_are_the_same(golden, tmp_path, monkeypatch, name, split_bytes):
+def test_the_files_are_the_same_for_any_size_of_splits(golden, tmp_path, monkeypatch, name, split_bytes):
     monkeypatch.setattr(rebuild_parts, "ROWS", 50)
     monkeypatch.setattr(rebuild_files, "GROUP_BYTES_AT_ONCE", 3000)
     monkeypatch.setattr(rebuild_files, "MAX_OPEN_QUEUES", 2)
@@ -92,7 +91,7 @@ def test_a_used_place_is_refused_and_left_alone(golden, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
 
 
-def test_where_it_fails_nothing_is_left(golden, tmp_path):
+def test_a_failure_leaves_nothing(golden, tmp_path):
     class FailingRunner(InProcessRunner):
         def __call__(self, shares, work, schema):
             if any(isinstance(task, QueueTask) for share in shares for task in share):
@@ -104,7 +103,7 @@ def test_where_it_fails_nothing_is_left(golden, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_run_that_was_killed_is_gone_on_with(golden, tmp_path, monkeypatch):
+def test_a_killed_run_is_continued(golden, tmp_path, monkeypatch):
     store = golden("clean-5.3.3")
 
     class KilledRunner(InProcessRunner):
@@ -152,7 +151,7 @@ def test_queue_offsets_that_jump_or_fall_go_where_the_engine_puts_them(tmp_path)
         (tmp_path / "in").mkdir()
 
 
-def test_what_another_plan_left_is_begun_anew(tmp_path):
+def test_output_of_another_plan_is_discarded(tmp_path):
     with staged(tmp_path / "out", "one", lambda: 1) as (staging, _):
         record = json.loads((staging / "plan.json").read_text())
     assert record == {"plan": "one", "begun": 1}

@@ -1,4 +1,4 @@
-"""What differs between a store's queues and index and those built from its log: each entry counted where it is."""
+"""Differences between a store's queues and index and those built from its log: each entry counted at its place."""
 
 import shutil
 from dataclasses import replace
@@ -31,7 +31,7 @@ def differences(store, built):
 
 @pytest.fixture
 def pair(golden, tmp_path, monkeypatch):
-    """A store that may be changed, and what its log gives."""
+    """Return a store that the test may change, and the queues and index built from its log."""
     monkeypatch.setattr(rebuild_compare, "CHUNK_ENTRIES", 37)
     shutil.copytree(golden("clean-5.3.3"), tmp_path / "store")
     rebuilt(tmp_path / "store", tmp_path / "new")
@@ -46,11 +46,11 @@ def test_an_orderly_store_differs_nowhere(golden, tmp_path, name):
 
 def test_entries_that_are_missing_stray_or_wrong_are_told_with_their_first_places(pair):
     store, built = pair
-    first = store / "consumequeue" / "TopicA" / "0" / f"{0:020d}"
-    raw = bytearray(first.read_bytes())
+    first_queue = store / "consumequeue" / "TopicA" / "0" / f"{0:020d}"
+    raw = bytearray(first_queue.read_bytes())
     raw[20 * 40 : 20 * 43] = bytes(60)
     raw[20 * 77 : 20 * 77 + 8] = (5).to_bytes(8, "big")
-    first.write_bytes(raw)
+    first_queue.write_bytes(raw)
     path = built / "consumequeue" / "TopicA" / "1" / f"{0:020d}"
     raw = bytearray(path.read_bytes())
     raw[20 * 12 : 20 * 13] = bytes(20)
@@ -77,7 +77,7 @@ def test_index_entries_are_held_against_each_other_by_where_they_lead(pair):
 
 @pytest.mark.parametrize("name", ["clean-5.5.1", "broker-tags-5.5.1"])
 def test_entries_of_tags_are_no_difference_whoever_has_them(golden, tmp_path, monkeypatch, name):
-    """Of healthy stores of 5.4 and later a quarter of the index was called extra."""
+    """A quarter of the index of healthy stores of 5.4 and later was called extra."""
     monkeypatch.setattr(rebuild_compare, "CHUNK_ENTRIES", 37)
     for tag_entries in (False, True):
         built = tmp_path / str(tag_entries)
@@ -89,12 +89,17 @@ def test_entries_of_tags_are_no_difference_whoever_has_them(golden, tmp_path, mo
 
 
 def built_store(store, built, target):
-    """A copy of the store whose index has tag entries where the built one has none, and the other way round."""
+    """Copy the store with an index that has tag entries if the built one has none, and the other way round."""
     shutil.copytree(store, target)
     facts = next(facts_of(find_stores(str(target)), None, built))
-    other = target.with_name(f"{target.name}-built")
+    other_build = target.with_name(f"{target.name}-built")
     has_tags = len(list((built / "index").iterdir())) == len(list((store / "index").iterdir()))
-    rebuild(InProcessRunner(), [replace(facts, tag_entries=not has_tags)], plan(find_stores(str(target))).splits, other)
+    rebuild(
+        InProcessRunner(),
+        [replace(facts, tag_entries=not has_tags)],
+        plan(find_stores(str(target))).splits,
+        other_build,
+    )
     shutil.rmtree(target / "index")
-    (other / "index").rename(target / "index")
+    (other_build / "index").rename(target / "index")
     return target

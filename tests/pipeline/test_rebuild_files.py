@@ -1,7 +1,4 @@
-"""Queue files of a rebuild.
-
-Index files of a rebuild.
-"""
+"""Queue files and index files of a rebuild."""
 
 from __future__ import annotations
 

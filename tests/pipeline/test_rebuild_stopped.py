@@ -1,4 +1,4 @@
-"""A rebuild that is killed, or finds no room or no rights: nothing half-done has the output's name."""
+"""A rebuild that is killed, or has no room or no rights: nothing incomplete has the output's name."""
 
 import os
 import resource
@@ -45,16 +45,25 @@ rebuilt(store, out, 200_000, Dying())
 """
 
 
-@pytest.mark.parametrize("after", [3, 14])
-def test_a_driver_that_is_killed_leaves_its_work_and_the_next_run_completes_it(golden, tmp_path, after):
+@pytest.mark.parametrize("tasks_before_kill", [3, 14])
+def test_a_driver_that_is_killed_leaves_its_work_and_the_next_run_completes_it(golden, tmp_path, tasks_before_kill):
     store = golden("clean-5.3.3")
-    words = [sys.executable, "-c", KILLED, ROOT, ROOT / "tests/support", store, tmp_path / "new", str(after)]
+    words = [
+        sys.executable,
+        "-c",
+        KILLED,
+        ROOT,
+        ROOT / "tests/support",
+        store,
+        tmp_path / "new",
+        str(tasks_before_kill),
+    ]
     ended = subprocess.run(list(map(str, words)), cwd=tmp_path, check=False)
     assert ended.returncode == -signal.SIGKILL
     assert [path.name for path in tmp_path.iterdir()] == [".new.rebuild"]
     second = InProcessRunner()
     done = rebuilt(store, tmp_path / "new", 200_000, second)
-    assert done.reused >= min(after, 11)
+    assert done.reused >= min(tasks_before_kill, 11)
     theirs = dispatched(store, tmp_path / "engine")
     assert stored(tmp_path / "new") == stored(tmp_path / "engine")
     assert done.units == theirs.units
@@ -89,17 +98,17 @@ def test_a_piece_that_a_kill_left_half_written_is_written_anew(golden, tmp_path,
 
 
 @pytest.mark.parametrize("name", [name for name in names() if name in ("clean-5.3.3", "batchcq-5.3.3")])
-def test_a_disk_without_room_ends_it_with_what_the_system_says(golden, tmp_path, name):
-    """A limit on the length of files stands for a full disk: both end a write with an error."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    old = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (2000, before[1]))
+def test_a_full_disk_ends_it_with_the_error_of_the_system(golden, tmp_path, name):
+    """A limit on the length of files replaces a full disk: both end a write with an error."""
+    limit_before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler_before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2000, limit_before[1]))
     try:
         with pytest.raises(OSError, match="File too large"):
             rebuilt(golden(name), tmp_path / "new")
     finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-        signal.signal(signal.SIGXFSZ, old)
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit_before)
+        signal.signal(signal.SIGXFSZ, handler_before)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -62,9 +62,10 @@ def test_times_that_pandas_cannot_hold_are_null(ms):
     import pandas as pd
 
     time_array = schema.time_array(np.array(ms, np.int64))
-    first, last = pd.Timestamp("1678-01-01", tz="UTC"), pd.Timestamp("2262-01-01", tz="UTC")
+    earliest, latest = pd.Timestamp("1678-01-01", tz="UTC"), pd.Timestamp("2262-01-01", tz="UTC")
     expected = [
-        pd.Timestamp(item, unit="ms", tz="UTC") if first.value <= item * 10**6 < last.value else None for item in ms
+        pd.Timestamp(item, unit="ms", tz="UTC") if earliest.value <= item * 10**6 < latest.value else None
+        for item in ms
     ]
     assert [None if value is pd.NaT else value for value in time_array.to_pandas()] == expected
 

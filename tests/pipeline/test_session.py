@@ -1,4 +1,4 @@
-"""The session: which Java, what is said where it cannot start, and where its output goes."""
+"""The session: its Java, its sentences when it cannot start, and the place of its output."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_a_master_that_does_not_answer_is_one_line(monkeypatch):
 @pytest.mark.spark
 @pytest.mark.spark_full
 def test_a_master_that_is_silent_is_one_line_and_another_session_begins(tmp_path):
-    """Who listens there takes what is said and says nothing."""
+    """The listener accepts the connection and sends nothing."""
     script = """if True:
         import os, socket, sys
         from engine.pipeline import session
@@ -77,7 +77,9 @@ def nothing_set(monkeypatch):
 
 @pytest.fixture
 def configured(tmp_path, monkeypatch):
-    """``configured(name=value, …)``: a folder with such a yarn-site.xml, named in the environment; ``_`` is a dot."""
+    """``configured(name=value, …)``: write such a yarn-site.xml and name its folder in the environment; ``_`` is a
+    dot.
+    """
 
     def write(**settings):
         pairs = (f"<property><name>{k}</name><value>{v}</value></property>" for k, v in settings.items())
@@ -92,7 +94,7 @@ def configured(tmp_path, monkeypatch):
 @pytest.mark.spark
 @pytest.mark.parametrize("master", ["yarn", "k8s://https://127.0.0.1:1", "spark://127.0.0.1:1"])
 def test_a_master_where_nobody_listens_is_one_line_of_the_command(golden, configured, capsys, monkeypatch, master):
-    """Hadoop's client goes on asking for a ResourceManager that is not there, for fifteen minutes."""
+    """Hadoop's client asks for an absent ResourceManager for fifteen minutes."""
     monkeypatch.setattr(session._Current, "running", None)  # that of other tests
     file = configured(yarn_resourcemanager_address="127.0.0.1:1")
     assert main(["pipeline", "stats", str(golden("clean-5.3.3")), "--master", master]) == 3

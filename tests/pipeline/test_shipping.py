@@ -1,4 +1,4 @@
-"""The engine that is sent to executors: its code comes out of what was sent, whatever lies in the caches there."""
+"""Executors run the code of the engine that was sent to them, whatever their caches hold."""
 
 import os
 import shutil
@@ -33,22 +33,22 @@ print(engine.files.layout.FILE_NAME_DIGITS, engine.files.layout.__file__)
 
 @pytest.fixture
 def sent(tmp_path):
-    """The zip, where Spark put it."""
+    """Return the zip at the place where Spark puts it."""
     (tmp_path / "work").mkdir()
     shipping.pack_engine(tmp_path / "work" / "engine.zip")
     return tmp_path / "work" / "engine.zip"
 
 
 def layout_origin(archive, cache):
-    """Where the engine's ``layout`` says it comes from, in a process that has the engine from ``archive`` alone."""
-    own = {**os.environ, "XDG_CACHE_HOME": str(cache), "TMPDIR": str(cache.parent)}
+    """Return the file of the engine's ``layout`` in a process that has the engine from ``archive`` alone."""
+    environment = {**os.environ, "XDG_CACHE_HOME": str(cache), "TMPDIR": str(cache.parent)}
     process = subprocess.run(
         [sys.executable, "-c", ASK, str(archive)],
         cwd=archive.parent,
         capture_output=True,
         text=True,
         timeout=120,
-        env=own,
+        env=environment,
         check=False,
     )
     assert (process.returncode, process.stderr) == (0, "")
@@ -62,7 +62,7 @@ def digest_of(archive, tmp_path):
 
 
 def planted(folder, ran):
-    """The folder of an engine as somebody else makes it first: each file of the engine is theirs."""
+    """Make the folder of an engine like an attacker does first: each file of the engine is his."""
     package = folder / "engine"
     for name in MODULES:
         file = package / f"{name}.py"
@@ -74,8 +74,8 @@ def planted(folder, ran):
     return package
 
 
-def test_what_lies_in_the_cache_is_never_run(sent, tmp_path):
-    """Executors believed the folder of the cache that has the engine's digest, which everybody can work out: whoever
+def test_files_of_others_in_the_cache_are_never_run(sent, tmp_path):
+    """Executors trusted the folder of the cache with the engine's digest, which everybody can compute: an attacker who
     made it first in a shared place ran code as each user of Spark, root too.
     """
     ran = tmp_path / "ran"
@@ -87,16 +87,16 @@ def test_what_lies_in_the_cache_is_never_run(sent, tmp_path):
 
 @pytest.mark.full_form(keep=2)
 @pytest.mark.parametrize("how", ["half emptied", "another length", "a link", "open to the group", "of another user"])
-def test_a_folder_that_others_had_their_hands_in_is_passed_over_or_mended(sent, tmp_path, how):
+def test_a_folder_changed_by_others_is_skipped_or_repaired(sent, tmp_path, how):
     ran, cache = tmp_path / "ran", tmp_path / "cache"
     digest = digest_of(sent, tmp_path)
-    first = layout_origin(sent, cache)
+    first_origin = layout_origin(sent, cache)
     place = cache / "storescope" / "engine" / digest
-    assert first == place / "engine" / "files" / "layout.py"
+    assert first_origin == place / "engine" / "files" / "layout.py"
     if how == "half emptied":
-        first.unlink()
+        first_origin.unlink()
     elif how == "another length":
-        first.write_text(EVIL.format(ran=str(ran)))
+        first_origin.write_text(EVIL.format(ran=str(ran)))
     elif how == "a link":
         shutil.rmtree(place)
         planted(tmp_path / "theirs", ran)
@@ -111,18 +111,18 @@ def test_a_folder_that_others_had_their_hands_in_is_passed_over_or_mended(sent, 
     else:
         (place / "engine" / "codec").chmod(0o777)
         place.chmod(0o755)
-    results = layout_origin(sent, cache)
+    origin = layout_origin(sent, cache)
     assert not ran.exists()
     if how in ("half emptied", "another length"):
-        assert results == first
-        assert "FILE_NAME_DIGITS" in first.read_text()
+        assert origin == first_origin
+        assert "FILE_NAME_DIGITS" in first_origin.read_text()
     else:
-        assert results == tmp_path / "work" / "engine" / digest / "engine" / "files" / "layout.py"
+        assert origin == tmp_path / "work" / "engine" / digest / "engine" / "files" / "layout.py"
 
 
 @pytest.mark.spark_full
 def test_executors_get_what_they_import_and_keep_machine_code_for_it(tmp_path):
-    """For files of a zip that lies elsewhere in every session machine code would be made again in each."""
+    """Machine code for files of a zip with a new place in every session would be made again in each."""
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
         shipping.pack_engine(tmp_path / name / "engine.zip")
@@ -148,12 +148,12 @@ def test_executors_get_what_they_import_and_keep_machine_code_for_it(tmp_path):
         )
         return process.stdout.split()
 
-    first, second = (imported(archive, tmp_path / "cache") for archive in archives)
-    assert first == second
-    assert first[0] == __version__
-    assert first[1].startswith(str(tmp_path / "cache"))
+    first_import, second_import = (imported(archive, tmp_path / "cache") for archive in archives)
+    assert first_import == second_import
+    assert first_import[0] == __version__
+    assert first_import[1].startswith(str(tmp_path / "cache"))
     assert [path.name for path in (tmp_path / "cache" / "storescope" / "engine").iterdir()] == [
-        Path(first[1]).parts[-4]
+        Path(first_import[1]).parts[-4]
     ]
     (tmp_path / "a file").touch()
     assert imported(archives[0], tmp_path / "a file")[1].startswith(str(tmp_path / "one"))

@@ -1,6 +1,6 @@
 """The three formats through Spark itself: golden stores of every flavour as one fleet, frame against frame.
 
-All golden stores, and many split sizes, are read without Spark's share of the work in test_commitlog_source.
+test_commitlog_source reads all golden stores with many split sizes, without Spark's share of the work.
 """
 
 from pathlib import Path
@@ -33,7 +33,7 @@ NAMES = (
 
 @pytest.fixture(scope="module")
 def fleet(golden, tmp_path_factory):
-    """A pattern that all these stores match, each below the name of its broker."""
+    """Return a pattern that all these stores match, each below the name of its broker."""
     folder = tmp_path_factory.mktemp("fleet")
     for name in NAMES:
         (folder / name).mkdir()
@@ -42,7 +42,7 @@ def fleet(golden, tmp_path_factory):
 
 
 def engine_records(golden, kind):
-    """The records that the engine's commands tell of every store, with ``broker``."""
+    """Return the records of the engine's commands for every store, with ``broker``."""
     for name in NAMES:
         with open_store(golden(name)) as store:
             for record in {"units": units, "queues": entries, "index": index_entries}[kind](store):
@@ -72,7 +72,7 @@ def index_entries(store):
 
 
 def framed(rows, columns, order):
-    """A frame of plain values in the order of the files."""
+    """Return a frame of plain values in the order of the files."""
     sample = [{name: plain(name, row.get(name)) for name in columns} for row in rows]
     frame = pd.DataFrame(sample, columns=columns, dtype="O")
     return frame.sort_values(order, kind="stable", ignore_index=True)
@@ -105,16 +105,16 @@ def test_every_column_of_a_fleet_is_the_engines(golden, fleet, spark, kind, colu
     assert record["broker"].nunique() >= 7
 
 
-def test_what_filters_leave_unread_stands_in_sparks_log(golden, fleet, spark):
+def test_spark_s_log_names_the_bytes_left_unread_by_filters(golden, fleet, spark):
     register(spark)
     name = "first-files-deleted-5.3.3"
     frame = spark.read.format("rocketmq-commitlog").option("columns", "physicalOffset,size,topic,broker").load(fleet)
-    first = frame.where(frame.broker == name).agg({"physicalOffset": "min"}).collect()[0][0]
-    chosen = frame.where((frame.broker == name) & (frame.physicalOffset < first + 50_000))
+    first_offset = frame.where(frame.broker == name).agg({"physicalOffset": "min"}).collect()[0][0]
+    chosen = frame.where((frame.broker == name) & (frame.physicalOffset < first_offset + 50_000))
     with open_store(golden(name)) as store:
         expected = [
             (unit.offset, unit.size, unit.topic, name)
-            for unit in store.units(stop=first + 50_000)
+            for unit in store.units(stop=first_offset + 50_000)
             if isinstance(unit, Unit)
         ]
     assertDataFrameEqual(chosen, spark.createDataFrame(expected, chosen.schema))
@@ -136,21 +136,21 @@ def test_conditions_that_nothing_meets_give_no_row(fleet, spark, kind, nowhere):
     ("kind", "place"), [("commitlog", "physicalOffset"), ("consumequeue", "physicalOffset"), ("index", "phyOffset")]
 )
 def test_a_frame_answers_each_query_by_itself(golden, spark, kind, place):
-    """Spark keeps what was planned at the frame: the next query, or the other half of one, would miss rows."""
+    """Spark keeps the plan at the frame: the next query, or the other half of one, would miss rows."""
     register(spark)
     frame = spark.read.format(f"rocketmq-{kind}").load(str(golden("clean-5.3.3")))
     places = sorted(row[0] for row in frame.select(place).collect())
     middle = places[len(places) // 2]
     below = sum(position < middle for position in places)
-    low, high = frame.where(frame[place] < middle), frame.where(frame[place] >= middle)
+    lower_half, upper_half = frame.where(frame[place] < middle), frame.where(frame[place] >= middle)
     frame.createOrReplaceTempView("things")
     text = f"(SELECT count(*) FROM things WHERE {place} < {middle}), (SELECT count(*) FROM things)"
     assert 0 < below < len(places)
-    assert (low.count(), frame.count(), high.count()) == (below, len(places), len(places) - below)
-    assert sorted(row[0] for row in low.union(high).select(place).collect()) == places
-    assert low.crossJoin(high.groupBy().count()).count() == below
+    assert (lower_half.count(), frame.count(), upper_half.count()) == (below, len(places), len(places) - below)
+    assert sorted(row[0] for row in lower_half.union(upper_half).select(place).collect()) == places
+    assert lower_half.crossJoin(upper_half.groupBy().count()).count() == below
     assert tuple(spark.sql(f"SELECT {text}").collect()[0]) == (below, len(places))
-    assert (low.union(frame).count(), frame.count()) == (below + len(places), len(places))
+    assert (lower_half.union(frame).count(), frame.count()) == (below + len(places), len(places))
 
 
 def test_a_schema_that_is_given_names_the_columns(golden, spark):
@@ -162,7 +162,7 @@ def test_a_schema_that_is_given_names_the_columns(golden, spark):
     assertDataFrameEqual(load, spark.createDataFrame(rows, load.schema))
 
 
-def test_what_is_no_store_is_named(spark, tmp_path):
+def test_a_path_without_a_store_is_named_in_the_error(spark, tmp_path):
     register(spark)
     with pytest.raises(PySparkException, match="expected a store"):
         spark.read.format("rocketmq-commitlog").load(str(tmp_path)).count()

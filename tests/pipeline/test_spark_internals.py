@@ -1,4 +1,4 @@
-"""What rests on Spark's internals stands in one room, and a Spark without that place goes on."""
+"""Code that depends on Spark's internals is in one package, and a Spark without such a place still works."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import engine
 from engine.pipeline.spark_internals import RELEASES, WORKAROUNDS
 
 ROOT = Path(engine.__file__).parent
-ROOM = ROOT / "pipeline" / "spark_internals"
+PACKAGE = ROOT / "pipeline" / "spark_internals"
 SPARKS_OWN = {
     "_accumulatorServer",
     "_active_spark_context",
@@ -38,7 +38,7 @@ def internals_used(source: str) -> list[str]:
         elif isinstance(node, ast.ImportFrom | ast.Import):
             names = [f"{getattr(node, 'module', '') or ''}.{name.name}".strip(".") for name in node.names]
             attrs += [item for item in names if "java_gateway" in item and not item.endswith("launch_gateway")]
-            attrs += [one for one in names if one.startswith("py4j")]
+            attrs += [name_ for name_ in names if name_.startswith("py4j")]
     return attrs
 
 
@@ -53,8 +53,8 @@ def test_a_use_of_the_internals_is_seen():
     assert internals_used("self._conf = 1; from pyspark.java_gateway import launch_gateway") == []
 
 
-def test_nothing_outside_the_room_uses_sparks_internals():
-    outside = [path for path in (ROOT / "pipeline").rglob("*.py") if path.parent != ROOM]
+def test_no_module_outside_the_package_uses_sparks_internals():
+    outside = [path for path in (ROOT / "pipeline").rglob("*.py") if path.parent != PACKAGE]
     assert len(outside) > 30
     assert {path.name: used for path in outside if (used := internals_used(path.read_text("utf-8")))} == {}
 
@@ -66,13 +66,15 @@ def test_each_workaround_is_where_the_table_says(workaround):
     assert all((workaround.rests_on, workaround.why, workaround.elsewhere))
 
 
-def test_whatever_stands_in_the_room_has_its_row():
-    """Public functions of the room that no row names would have no reason, and nobody would know what to look at."""
+def test_every_public_function_of_the_package_has_a_row():
+    """A public function of the package without a row would have no stated reason, and nobody would know where to
+    look.
+    """
     helping = {"forget_java": "restore_py4j_logging", "own_interrupts": "restore_py4j_logging", "inject": "NoPlace"}
-    named = {workaround.place for workaround in WORKAROUNDS} | {f"{ROOM.name}.{item}" for item in helping.values()}
+    named = {workaround.place for workaround in WORKAROUNDS} | {f"{PACKAGE.name}.{item}" for item in helping.values()}
     public = [
         (path.stem, node.name)
-        for path in ROOM.glob("*.py")
+        for path in PACKAGE.glob("*.py")
         for node in ast.parse(path.read_text("utf-8")).body
         if isinstance(node, ast.FunctionDef) and not node.name.startswith("_")
     ]

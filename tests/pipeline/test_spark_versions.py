@@ -1,7 +1,7 @@
-"""Every minor version of Spark that is promised answers alike, in a plain session that nobody prepared.
+"""Every promised minor version of Spark gives the same answers, in a plain session without any preparation.
 
-With the Spark of these tests, and with ``--sparks`` those that it names (``all``: each that the insides were tried on),
-which ``pip`` fetches into a folder of the tests.
+The test uses the Spark of these tests, and the versions named with ``--sparks`` (``all``: each that the internals were
+tried on), which ``pip`` installs into a folder of the tests.
 """
 
 import os
@@ -21,12 +21,12 @@ HERE = "here"
 
 def pytest_generate_tests(metafunc):
     named = metafunc.config.getoption("--sparks")
-    others = RELEASES if named == "all" else [word for word in named.split(",") if word]
-    metafunc.parametrize("release", [HERE, *others])
+    other_releases = RELEASES if named == "all" else [word for word in named.split(",") if word]
+    metafunc.parametrize("release", [HERE, *other_releases])
 
 
 def test_a_plain_session_answers_as_its_rows_do(golden, tmp_path, release):
-    """Spark 4.0 and 4.1 were promised, and no test had ever asked them."""
+    """Spark 4.0 and 4.1 were promised, but no test had ever used them."""
     folders = [str(ROOT)] if release == HERE else [str(fetched(release, tmp_path / "spark")), str(ROOT)]
     env = {name: value for name, value in os.environ.items() if name != "SPARK_HOME"}
     env |= dict.fromkeys(("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"), sys.executable)
@@ -44,7 +44,7 @@ def test_a_plain_session_answers_as_its_rows_do(golden, tmp_path, release):
 
 
 def fetched(release: str, folder: Path) -> Path:
-    """``folder`` with ``pyspark`` of that release, and the py4j that it wants."""
+    """Install ``pyspark`` of that release with its py4j into ``folder``, and return the folder."""
     words = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--target", folder]
     subprocess.run([*words, f"pyspark=={release}"], check=True)
     return folder

@@ -1,4 +1,4 @@
-"""Splits: wherever a file is cut, the pieces tell what one walk of the file tells."""
+"""Splits: wherever a file is cut, the pieces give the same rows as one walk of the file."""
 
 import dataclasses
 import itertools
@@ -27,7 +27,7 @@ from engine.pipeline.splits import SplitEnd, broken_seams, cut_split, plan, read
 
 @pytest.fixture(autouse=True)
 def _anchors_are_near(monkeypatch):
-    """The files here are small: an anchor is to be found in them, not their beginning."""
+    """Make anchors close: the files here are small, and an anchor must be found, not the beginning of the file."""
     monkeypatch.setattr(splits, "NEAR_BYTES", 700)
 
 
@@ -37,7 +37,7 @@ def rows_by_engine(folder):
 
 
 def rows_by_splits(pieces, look_back=splits.LOOK_BACK_BYTES):
-    """What the pieces tell, and how each ended."""
+    """Return the rows of the pieces, and the end of each."""
     topics, story, ends = TopicTable(), [], []
     for piece in pieces:
         for block in read_split(piece, topics=topics, rows=64, look_back=look_back):
@@ -60,7 +60,7 @@ def write(folder, *files, size=SIZE):
 
 
 def spoil(rng, data):
-    """Plants one fault of a kind that is drawn."""
+    """Plant one fault of a random kind."""
     position = rng.randrange(len(data) - 8)
     kind = rng.randrange(6)
     if kind == 0:
@@ -115,16 +115,18 @@ def test_any_cuts_of_any_log_tell_what_one_walk_tells(tmp_path_factory, seed, co
     assert broken_seams(ends) == []
 
 
-def cut_at(whole, cuts):
-    edges = sorted({0, *cuts, whole.stop})
+def cut_at(split, cuts):
+    edges = sorted({0, *cuts, split.stop})
     for start, stop in itertools.pairwise(edges):
-        last = stop == whole.stop
-        yield dataclasses.replace(whole, start=start, stop=stop, exact=start == 0, gap_to=whole.gap_to if last else 0)
+        is_last = stop == split.stop
+        yield dataclasses.replace(
+            split, start=start, stop=stop, exact=start == 0, gap_to=split.gap_to if is_last else 0
+        )
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_with_a_short_look_back_bodies_full_of_units_mislead_no_split(tmp_path, seed):
-    """The anchors are really tried: the log is much longer than what is looked back at."""
+    """The anchors are really used: the log is much longer than the part that is looked back at."""
     size = 1 << 19
     folder = write(tmp_path / "log", full_file(0, seed, size, nested=0.5), size=size)
     expected = rows_by_engine(folder)
@@ -135,7 +137,7 @@ def test_with_a_short_look_back_bodies_full_of_units_mislead_no_split(tmp_path, 
 
 
 def test_a_unit_that_hides_a_whole_window_of_made_up_units_breaks_a_seam(tmp_path):
-    """What a short look back cannot see, the ends of the splits tell."""
+    """The ends of the splits reveal what a short look back cannot see."""
     size, inner = 1 << 19, bytearray()
     while len(inner) < 300_000:
         inner += raw_unit(BODY + len(inner), topic=b"Inner", body=b"x" * 100)
@@ -151,8 +153,8 @@ def test_a_unit_that_hides_a_whole_window_of_made_up_units_breaks_a_seam(tmp_pat
 
 def test_a_log_that_ends_in_the_middle_of_a_file_and_a_file_made_ahead(tmp_path):
     for data in (raw_log({}, {}, base=SIZE), b"\0" * 16 + raw_log({}, {}, base=SIZE + 16)):
-        for first in (full_file(0, 1), full_file(0, 1)[:9000], b""):
-            folder = write(tmp_path / "log", first, data)
+        for first_file in (full_file(0, 1), full_file(0, 1)[:9000], b""):
+            folder = write(tmp_path / "log", first_file, data)
             for split_bytes in (SIZE, 1000):
                 assert rows_by_splits(plan([place_of(folder)], split_bytes).splits)[0] == rows_by_engine(folder)
 
@@ -180,8 +182,10 @@ def test_a_file_that_is_gone_or_cut_short_is_damage(tmp_path):
     assert isinstance(story[-1], Damage)
     assert SIZE + 4500 < story[-1].offset < SIZE + 5000
     assert story[-1].offset + story[-1].size == SIZE + 5000
-    behind = [item for item in expected if not isinstance(item, Damage) and isinstance(item, tuple) and item[0] >= SIZE]
-    assert story[:-1] == behind[: len(story) - 1]
+    rows_of_second = [
+        item for item in expected if not isinstance(item, Damage) and isinstance(item, tuple) and item[0] >= SIZE
+    ]
+    assert story[:-1] == rows_of_second[: len(story) - 1]
 
 
 def test_a_split_is_a_small_value(tmp_path):
@@ -217,7 +221,7 @@ def test_stores_of_a_fleet(golden, tmp_path):
 
 
 def test_a_fleet_has_no_more_splits_than_a_driver_can_hold(tmp_path, monkeypatch):
-    """They are twice as long, or four times: no longer than files."""
+    """They are twice as long, or four times, but no longer than files."""
     stores = [
         place_of(write(tmp_path / str(n), *(full_file(SIZE * part, 9 * n + part) for part in range(3))))
         for n in range(4)

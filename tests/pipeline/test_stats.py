@@ -107,14 +107,14 @@ def write_store(folder, count=300, base=0, step_ms=60_000):
 
 def test_times_are_told_in_spans_that_fit_them(tmp_path):
     """The rates of a store of two minutes were one bar of an hour."""
-    results = stats_report(write_store(tmp_path / "s"), 1 << 12)
-    rows = results.rows["statsTime"]  # 300 minutes: too many for a bar each
+    figures = stats_report(write_store(tmp_path / "s"), 1 << 12)
+    rows = figures.rows["statsTime"]  # 300 minutes: too many for a bar each
     assert {row["spanMs"] for row in rows} == {600_000}
     assert sum(row["messages"] for row in rows) == 300
     assert {row["time"] % 600_000 for row in rows} == {0}
-    short = stats_report(write_store(tmp_path / "short", count=3), 1 << 12)
-    assert [row["spanMs"] for row in short.rows["statsTime"]] == [1_000] * 3
-    assert [row["perSecond"] for row in short.rows["statsTime"]] == [1.0] * 3
+    short_figures = stats_report(write_store(tmp_path / "short", count=3), 1 << 12)
+    assert [row["spanMs"] for row in short_figures.rows["statsTime"]] == [1_000] * 3
+    assert [row["perSecond"] for row in short_figures.rows["statsTime"]] == [1.0] * 3
 
 
 def test_times_that_lie_too_far_apart_are_told_in_hours_only(tmp_path):
@@ -123,19 +123,19 @@ def test_times_that_lie_too_far_apart_are_told_in_hours_only(tmp_path):
 
 
 def test_hours_sizes_keys_and_wrong_crcs_are_told(tmp_path):
-    results = stats_report(write_store(tmp_path / "s"), 1 << 12)
-    total = results.total
+    figures = stats_report(write_store(tmp_path / "s"), 1 << 12)
+    total = figures.total
     assert total["messages"] == 300
     assert total["badCrc"] == 1
     assert (total["lastHour"] - total["firstHour"]) // HOUR_MS == 5
-    assert sum(row["messages"] for row in results.rows["statsHour"]) == 300
+    assert sum(row["messages"] for row in figures.rows["statsHour"]) == 300
     assert total["zeros"] == 1 << 16
     assert abs(total["uniqueKeys"] - 300) <= 15
     assert abs(total["keys"] - 151) <= 8
-    first = results.rows["statsTopic"][0]
-    assert first["smallest"] <= first["p50"] <= first["p99"] <= first["largest"]
-    assert first["mean"] == round(first["bytes"] / first["messages"], 1)
-    assert sum(":" in row["host"] for row in results.rows["statsProducer"]) == 3  # IPv6: one row a topic
+    largest_topic = figures.rows["statsTopic"][0]
+    assert largest_topic["smallest"] <= largest_topic["p50"] <= largest_topic["p99"] <= largest_topic["largest"]
+    assert largest_topic["mean"] == round(largest_topic["bytes"] / largest_topic["messages"], 1)
+    assert sum(":" in row["host"] for row in figures.rows["statsProducer"]) == 3  # IPv6: one row a topic
 
 
 def test_only_what_is_asked_for_is_counted(tmp_path):
@@ -181,9 +181,13 @@ def test_files_that_went_while_they_were_counted_are_damage_as_long_as_they_were
     assert (total["bytes"], total["damage"], total["zeros"], total["messages"]) == (size, size, 0, 0)
     (tmp_path / "away").rename(path)
     os.truncate(path, 3_000)
-    short = report(sum_splits(splits), listed).total
-    assert short["bytes"] == size == short["unitBytes"] + short["damage"] + short["zeros"]
-    assert 0 < short["messages"] < 40
+    total_after_cut = report(sum_splits(splits), listed).total
+    assert (
+        total_after_cut["bytes"]
+        == size
+        == total_after_cut["unitBytes"] + total_after_cut["damage"] + total_after_cut["zeros"]
+    )
+    assert 0 < total_after_cut["messages"] < 40
     assert files_of(places)[0].size == 3_000
 
 

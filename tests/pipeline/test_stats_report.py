@@ -1,4 +1,4 @@
-"""What sums say: one record for the whole and rows by kind, whose parts add up."""
+"""Report of sums: one record for the whole and rows by kind, whose parts add up."""
 
 from __future__ import annotations
 

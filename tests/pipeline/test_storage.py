@@ -1,4 +1,4 @@
-"""Storages that stores lie on."""
+"""Storages that hold stores."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ pytestmark = pytest.mark.spark
     ["hdfs://name/x", "hdfs:/x", "viewfs://x/y", "https://x/y", "gs://b/store", "abfss://c@a/store", "wasb://x/y"],
 )
 def test_a_storage_that_nothing_reads_is_told_in_a_sentence(path):
-    """It was "Unable to load libjvm", behind 1,000 characters of stack. Of ``gs://`` nothing came for 15 minutes."""
+    """The error was "Unable to load libjvm", after a stack of 1,000 characters; ``gs://`` gave no answer for 15
+    minutes.
+    """
     with pytest.raises(UsageError, match=r"is not read here: give the path of a disk that all machines see"):
         Options({"path": path}, schema.CQ)
     with pytest.raises(UsageError, match="is not read here"):
@@ -33,7 +35,7 @@ NAMES = ("crash-flip-5.3.3", "multi-queue-ext-5.3.3")
 
 @pytest.fixture(scope="module")
 def server(golden):
-    """A server that holds two stores as ``fleet/NAME/store``."""
+    """Run a server that holds two stores as ``fleet/NAME/store``."""
     with s3_server() as url:
         for name in NAMES:
             upload(golden(name), "fleet", f"{name}/store", url)
@@ -42,7 +44,7 @@ def server(golden):
 
 @pytest.fixture
 def s3(server, monkeypatch):
-    """The environment that says where the server is."""
+    """Set the environment that names the server, and return its address."""
     for name, value in {**KEYS, "AWS_ENDPOINT_URL": server, "AWS_REGION": "us-east-1"}.items():
         monkeypatch.setenv(name, value)
     storage._arrow_root.cache_clear()
@@ -67,7 +69,7 @@ def test_only_ranges_are_asked_for(s3, golden, monkeypatch):
     assert 0 < max(sizes) <= LOOK_BACK_BYTES
 
 
-def test_what_cannot_be_had_is_said_in_a_line(s3, monkeypatch):
+def test_a_failed_request_is_an_error_of_one_line(s3, monkeypatch):
     with pytest.raises(CannotRead, match="cannot be read") as caught, opened("s3://fleet/nothing"):
         pass
     assert "\n" not in str(caught.value)

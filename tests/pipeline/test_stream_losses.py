@@ -1,4 +1,4 @@
-"""Followed logs that are not what they were: cut back, made anew, gone, deleted unread, or read by an older release."""
+"""Streams over logs that changed: cut back, created anew, missing, deleted unread, or read by an older release."""
 
 import shutil
 import time
@@ -27,7 +27,7 @@ def replaced(path, by):
 
 
 def damage_rows(rows):
-    """(store, start, size, reason) of the rows of damage."""
+    """Return (store, start, size, reason) of the rows of damage."""
     return [(row["store"], row["physicalOffset"], row["size"]) for row in rows if row["type"] == "damage"]
 
 
@@ -36,27 +36,27 @@ def topics(rows):
 
 
 def fails(query, why):
-    before = dict(query.at)
+    offsets_before = dict(query.at)
     with pytest.raises(StoreError, match=why) as caught:
         query.trigger()
     assert "failOnDataLoss=false" in str(caught.value)
-    query.at = before
+    query.at = offsets_before
 
 
 def test_files_that_were_deleted_before_they_were_read_are_told(tmp_path):
     with new_store(tmp_path / "s") as store:
         put(store, 10)
         query = Query(tmp_path / "s")
-        first = query.trigger()
+        first_rows = query.trigger()
         put(store, 900)
     for name in (0, FILE):
         (tmp_path / "s" / "commitlog" / f"{name:020d}").unlink()
     fails(query, "the files were deleted before they were read")
     query = Query(tmp_path / "s", query.at, failOnDataLoss="false")
-    record, *trigger = query.trigger()
-    end = first[-1]["physicalOffset"] + first[-1]["size"]
+    record, *later_rows = query.trigger()
+    end = first_rows[-1]["physicalOffset"] + first_rows[-1]["size"]
     assert (record["type"], record["physicalOffset"], record["size"]) == ("damage", end, 2 * FILE - end)
-    assert places(trigger) == units_of(tmp_path / "s")
+    assert places(later_rows) == units_of(tmp_path / "s")
     assert query.trigger() == []
 
 
@@ -72,31 +72,31 @@ def test_files_that_are_deleted_between_planning_and_reading_are_told(tmp_path):
         Query(tmp_path / "s").read({}, end)
 
 
-def test_a_log_that_was_cut_back_is_told_and_what_is_new_comes(tmp_path):
-    """Such a log was waited for: what was written up to the old end was never delivered, without a word."""
+def test_a_log_that_was_cut_back_is_reported_and_its_new_units_come(tmp_path):
+    """The stream waited at such a log: units written up to the old end were never delivered, without a word."""
     filled(tmp_path / "s", 50)
     shutil.copytree(tmp_path / "s", tmp_path / "before")
     filled(tmp_path / "s", 50)
     query = Query(tmp_path / "s")
     assert len(query.trigger()) == 100
-    high = query.offset()
+    old_end = query.offset()
     replaced(tmp_path / "s", tmp_path / "before")
-    fails(query, f"the log was cut back; it had been read up to {high:,}, and goes on at")
+    fails(query, f"the log was cut back; it had been read up to {old_end:,}, and goes on at")
     query = Query(tmp_path / "s", query.at, failOnDataLoss="false")
-    damage, *second_trigger = query.trigger()
-    cut = second_trigger[-1]["physicalOffset"] + second_trigger[-1]["size"]
+    damage, *later_rows = query.trigger()
+    cut = later_rows[-1]["physicalOffset"] + later_rows[-1]["size"]
     assert query.offset() == cut
     assert damage_rows([damage]) == [
-        (str(tmp_path / "s"), second_trigger[0]["physicalOffset"], high - second_trigger[0]["physicalOffset"])
+        (str(tmp_path / "s"), later_rows[0]["physicalOffset"], old_end - later_rows[0]["physicalOffset"])
     ]
-    assert places(second_trigger) == units_of(tmp_path / "s")[-len(second_trigger) :]
+    assert places(later_rows) == units_of(tmp_path / "s")[-len(later_rows) :]
     assert query.trigger() == []
     filled(tmp_path / "s", 7, "Later")
     assert topics(query.trigger()) == ["Later"] * 7
 
 
 @pytest.mark.parametrize("count", [5, 500])
-def test_a_log_that_was_cut_back_and_written_on_gives_what_was_written_then(tmp_path, count):
+def test_a_log_that_was_cut_back_and_written_on_gives_its_new_units(tmp_path, count):
     filled(tmp_path / "s", 50)
     shutil.copytree(tmp_path / "s", tmp_path / "before")
     filled(tmp_path / "s", 50)
@@ -113,7 +113,7 @@ def test_a_log_that_was_cut_back_and_written_on_gives_what_was_written_then(tmp_
 
 def test_units_with_an_earlier_clock_behind_a_cut_are_not_skipped(tmp_path):
     """A log was cut and written on by a machine whose clock was an hour behind. None of its units was delivered: the
-    stream went on at the first unit stored later than the last one delivered.
+    stream continued at the first unit stored later than the last delivered one.
     """
     filled(tmp_path / "s", 50)
     shutil.copytree(tmp_path / "s", tmp_path / "before")
@@ -131,52 +131,52 @@ def test_units_with_an_earlier_clock_behind_a_cut_are_not_skipped(tmp_path):
 
 
 def test_a_cut_repeats_no_more_than_a_few_times_its_length(tmp_path):
-    """Marks within one batch lie four times as far apart each: what comes twice is bounded by what was cut."""
+    """The distance of marks within one batch grows fourfold each time: the length of the cut bounds the repeated
+    part.
+    """
     filled(tmp_path / "s", 4000)
     shutil.copytree(tmp_path / "s", tmp_path / "before")
     filled(tmp_path / "s", 300)
     query = Query(tmp_path / "s", failOnDataLoss="false")
     total = len(query.trigger())
-    high = query.offset()
+    old_end = query.offset()
     replaced(tmp_path / "s", tmp_path / "before")
     rows = query.trigger()
-    second_rows = [row for row in rows if row["type"] == "unit"]
-    cut = high - query.offset()
-    assert 0 < len(second_rows) < total / 2
-    assert query.offset() - second_rows[0]["physicalOffset"] <= max(4 * cut, 4 * NEAREST_MARK_BYTES)
+    units = [row for row in rows if row["type"] == "unit"]
+    cut = old_end - query.offset()
+    assert 0 < len(units) < total / 2
+    assert query.offset() - units[0]["physicalOffset"] <= max(4 * cut, 4 * NEAREST_MARK_BYTES)
 
 
 @pytest.mark.parametrize("count", [5, 50, 500])
 def test_a_store_made_anew_is_told_and_read_from_its_first_unit(tmp_path, count):
-    """With a store made anew, a query once ended with no row and no error; behind the old end it went on in the
-    middle.
-    """
+    """With such a store a query once ended with no row and no error; after the old end it continued in the middle."""
     filled(tmp_path / "s", 50)
     query = Query(tmp_path / "s")
     assert len(query.trigger()) == 50
-    high = query.offset()
+    old_end = query.offset()
     shutil.rmtree(tmp_path / "s")
     filled(tmp_path / "s", count)
-    fails(query, f"another log stands here than the one that was read up to {high:,}")
+    fails(query, f"another log stands here than the one that was read up to {old_end:,}")
     query = Query(tmp_path / "s", query.at, failOnDataLoss="false")
     rows = query.trigger()
-    assert damage_rows(rows) == [(str(tmp_path / "s"), 0, high)]
+    assert damage_rows(rows) == [(str(tmp_path / "s"), 0, old_end)]
     assert places([row for row in rows if row["type"] == "unit"]) == units_of(tmp_path / "s")
     assert query.trigger() == []
 
 
 def test_a_loss_that_was_planned_comes_again_as_it_was(tmp_path):
-    """A driver that dies between planning and the end of a batch asks for it again, and the log has grown since."""
+    """A driver that dies between planning and the end of a batch reads it again, and the log has grown since."""
     filled(tmp_path / "s", 50)
     query = Query(tmp_path / "s", failOnDataLoss="false")
     query.trigger()
     shutil.rmtree(tmp_path / "s")
     filled(tmp_path / "s", 20)
     end = query.source.latestOffset(query.at)
-    first = query.read(query.at, end)
+    first_rows = query.read(query.at, end)
     filled(tmp_path / "s", 300, "Later")
     second_query = Query(tmp_path / "s", failOnDataLoss="false")
-    assert second_query.read(query.at, end) == first
+    assert second_query.read(query.at, end) == first_rows
     assert topics(second_query.read(end, second_query.source.latestOffset(end))) == ["Later"] * 300
 
 
@@ -194,18 +194,18 @@ def test_a_log_that_is_replaced_between_planning_and_reading_is_told(tmp_path):
     assert len(topics(rows)) == 60
 
 
-@pytest.mark.parametrize("what", ["store", "log", "bytes"])
-def test_a_store_that_is_gone_is_told_once_and_known_again_when_it_is_back(tmp_path, what):
+@pytest.mark.parametrize("missing", ["store", "log", "bytes"])
+def test_a_store_that_is_gone_is_told_once_and_known_again_when_it_is_back(tmp_path, missing):
     """A disk that is not mounted is no store without messages."""
     for broker in "ab":
         filled(tmp_path / "fleet" / broker, 20)
     query = Query(f"{tmp_path}/fleet/*", failOnDataLoss="false")
     assert len(query.trigger()) == 40
-    away = tmp_path / "fleet" / "a" / {"store": ".", "log": "commitlog", "bytes": f"commitlog/{0:020d}"}[what]
+    away = tmp_path / "fleet" / "a" / {"store": ".", "log": "commitlog", "bytes": f"commitlog/{0:020d}"}[missing]
     shutil.move(away.resolve(), tmp_path / "away")
-    if what == "log":
+    if missing == "log":
         (tmp_path / "fleet" / "a" / "commitlog").mkdir()
-    if what == "bytes":
+    if missing == "bytes":
         away.write_bytes(bytes(FILE))
     filled(tmp_path / "fleet" / "b", 5, "Later")
     with pytest.raises(StoreError, match="is its disk mounted"):
@@ -214,9 +214,9 @@ def test_a_store_that_is_gone_is_told_once_and_known_again_when_it_is_back(tmp_p
     assert [store for store, _, _ in damage_rows(rows)] == [str(tmp_path / "fleet" / "a")]
     assert topics(rows) == ["Later"] * 5
     assert query.trigger() == []
-    if what == "log":
+    if missing == "log":
         (tmp_path / "fleet" / "a" / "commitlog").rmdir()
-    elif what == "bytes":
+    elif missing == "bytes":
         away.unlink()
     shutil.move(tmp_path / "away", away.resolve())
     assert query.trigger() == []
@@ -229,19 +229,19 @@ def test_a_moved_mount_goes_on_where_it_was(tmp_path):
     for broker in "abc":
         filled(tmp_path / "old" / broker, 20 + ord(broker))
     query = Query(f"{tmp_path}/*/*")
-    first = query.trigger()
+    first_rows = query.trigger()
     (tmp_path / "old").rename(tmp_path / "new")
     assert query.trigger() == []
     assert all(path.startswith(f"{tmp_path}/new/") for path in query.at)
     filled(tmp_path / "new" / "b", 4, "Later")
-    trigger = query.trigger()
-    assert topics(trigger) == ["Later"] * 4
+    later_rows = query.trigger()
+    assert topics(later_rows) == ["Later"] * 4
     counts = Counter(unit for broker in "abc" for unit in units_of(tmp_path / "new" / broker))
-    assert Counter(places(first + trigger)) == counts
+    assert Counter(places(first_rows + later_rows)) == counts
 
 
 def test_offsets_of_earlier_releases_are_read(tmp_path):
-    """They are numbers by path, without marks: a log that is shorter is told, one that is longer goes on."""
+    """They are numbers by path, without marks: a shorter log is an error, a longer one is continued."""
     path = str(tmp_path / "s")
     filled(path, 30)
     full_query = Query(path)

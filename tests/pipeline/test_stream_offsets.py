@@ -1,7 +1,4 @@
-"""How far a streaming query is behind its logs, out of what Spark tells of its progress.
-
-Places in a log that is not walked whole.
-"""
+"""Lag of a streaming query, from Spark's progress; and places in a log without a walk over the whole."""
 
 from __future__ import annotations
 
@@ -15,14 +12,14 @@ from engine.pipeline.files import find_stores
 from engine.pipeline.stream_offsets import Log, lag
 
 
-def progress(done: object, there: object) -> dict[str, object]:
-    return {"sources": [{"endOffset": done, "latestOffset": there}]}
+def progress(done: object, latest: object) -> dict[str, object]:
+    return {"sources": [{"endOffset": done, "latestOffset": latest}]}
 
 
 THERE = {"/a": {"first": 0, "offset": 900}, "/b": {"first": 400, "offset": 500}}
 
 
-def test_bytes_that_were_there_and_not_delivered():
+def test_lag_is_the_number_of_bytes_that_were_not_delivered():
     assert lag(progress({"/a": {"offset": 600}, "/b": 500}, THERE)) == {"/a": 300, "/b": 0}
 
 

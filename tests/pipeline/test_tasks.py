@@ -1,6 +1,6 @@
-"""How splits are shared out to tasks: in order, evenly, never more tasks than splits.
+"""Splits are distributed to tasks in order, evenly, and never to more tasks than splits.
 
-Tasks in this process: what a job asks of a session is there, and it stops between two tasks.
+Tasks in this process offer what a job needs of a session, and stop between two tasks.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def _killed_at_the_first_attempt(share):
 
 @pytest.mark.spark
 def test_a_killed_worker_does_not_end_the_job(spark):
-    """One Python worker that was killed ended the job on this machine: Spark tries no task of local[N] again."""
+    """A killed Python worker ended the job on this machine: Spark does not retry tasks of local[N]."""
     rows = run_tasks(spark, [[1, 2], [3], [4]], _killed_at_the_first_attempt, "n bigint").toArrow().to_pylist()
     assert sorted(row["n"] for row in rows) == [1, 2, 3, 4]
 
@@ -115,13 +115,13 @@ def test_neighbours_in_a_file_are_read_as_one(seed):
         for path, points in cuts.items()
         for start, stop in itertools.pairwise(points)
     ]
-    assert [(item.path, item.start, item.stop, item.gap_to) for item in join_splits(splits)] == [
+    assert [(split_.path, split_.start, split_.stop, split_.gap_to) for split_ in join_splits(splits)] == [
         (path, points[0], points[-1], points[-1]) for path, points in cuts.items()
     ]
     remaining_splits = [split for split in splits if rng.random() < 0.6]
     assert list(join_splits(splits[::2])) == splits[::2]
-    assert sum(one.stop - one.start for one in join_splits(remaining_splits)) == sum(
-        one.stop - one.start for one in remaining_splits
+    assert sum(split_.stop - split_.start for split_ in join_splits(remaining_splits)) == sum(
+        split_.stop - split_.start for split_ in remaining_splits
     )
     assert all(a.path != b.path or a.stop < b.start for a, b in itertools.pairwise(join_splits(remaining_splits)))
 

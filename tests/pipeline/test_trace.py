@@ -1,4 +1,4 @@
-"""Tracing keys: for every golden store and any splits the verdicts of ``where``, also for keys that are nowhere."""
+"""Tracing keys: for every golden store and any splits the verdicts of ``where``, also for absent keys."""
 
 import random
 
@@ -20,7 +20,7 @@ pytest.importorskip("pyarrow")
 
 @pytest.fixture
 def local_walks(monkeypatch):
-    """The walks of a trace in this process, split by split."""
+    """Run the walks of a trace in this process, split by split."""
 
     def walk(_, splits, keys, __, damage):
         expected = KeySet(keys)
@@ -35,17 +35,17 @@ def stores_of(folder):
     return [path.parent for path in sorted(folder.rglob("commitlog"))]
 
 
-def keys_of(folder, most):
+def keys_of(folder, max_count):
     with open_store(folder) as store:
         units = [item for item in store.units() if isinstance(item, Unit)]
-    some = random.Random(len(units)).sample(units, min(most, len(units)))
-    return list(dict.fromkeys(key for unit in some for key in [unit.unique_key, *unit.keys[:1]] if key))
+    sample = random.Random(len(units)).sample(units, min(max_count, len(units)))
+    return list(dict.fromkeys(key for unit in sample for key in [unit.unique_key, *unit.keys[:1]] if key))
 
 
-def rows_by_key(found, keys, together=500):
-    """Key → verdicts and places, as tasks of so many keys give them."""
+def rows_by_key(stores, keys, together=500):
+    """Return a dictionary: key → verdicts and places, from tasks of so many keys."""
     rows = {}
-    for question in questions(found, keys, None, None, 1, (together, together)):
+    for question in questions(stores, keys, None, None, 1, (together, together)):
         for row in answer_question(question):
             rows.setdefault(row["key"], []).append((row["verdict"], row["physicalOffset"], row["topic"]))
     return rows
@@ -74,7 +74,7 @@ def test_keys_of_a_golden_store_get_the_verdicts_of_where(golden, local_walks, n
 @pytest.mark.golden
 @pytest.mark.parametrize("name", ["broker-transactions", "broker-transactions-4.9.7", "broker-retries"])
 def test_places_that_are_asked_for_get_the_verdicts_of_where_by_the_index_alone(golden, monkeypatch, name):
-    """Nobody has looked for the units of a message that is named by its place; of a large log the index tells them."""
+    """A message named by its place needs no walk for its units: in a large log the index has them."""
     monkeypatch.setattr(where_module, "FAMILY_SCAN_BYTES", 0)
     with open_store(stores_of(golden(name))[0]) as store:
         store.settle_log_end()

@@ -1,4 +1,4 @@
-"""Stores whose queues are in a RocksDB, or whose files cannot be read, in sources and jobs over a fleet."""
+"""Sources and jobs over a fleet with stores whose queues are in a RocksDB, or whose files cannot be read."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.golden]
 
 @pytest.fixture
 def fleet(golden, tmp_path):
-    """Makes a folder with copies of golden stores."""
+    """Return a function that makes a folder with copies of golden stores."""
 
     def make(*names):
         for name in names:
@@ -36,7 +36,7 @@ def fleet(golden, tmp_path):
 
 @pytest.fixture
 def job(capsys):
-    """Runs a pipeline job in this process; gives its exit code and its records by type."""
+    """Return a function that runs a pipeline job in this process and returns its exit code and its records by type."""
 
     def run(*words):
         capsys.readouterr()
@@ -54,7 +54,7 @@ def rows(reader_type, columns, store, unreadable="row"):
 
 @pytest.mark.parametrize("name", ["rocks-5.5.1", "rocks-separate-5.5.1"])
 def test_queues_in_a_rocksdb_are_a_row_of_damage(golden, name):
-    """A store whose queues are in a RocksDB gave no row at all. A query for lost messages then named each of its
+    """A store with queues in a RocksDB gave no row at all. A query for lost messages then named each of its
     messages.
     """
     (row,) = rows(PlainQueueReader, schema.CQ, golden(name))
@@ -91,7 +91,7 @@ def test_the_rocksdb_of_every_store_since_5_4_holds_no_index(golden, tmp_path):
 
 
 def test_a_store_in_a_rocksdb_does_not_end_a_rebuild_of_the_others(fleet, job, tmp_path):
-    """One store with queues in a RocksDB ended the job for all: nothing was built of the ten others."""
+    """A store with queues in a RocksDB ended the job for all: nothing was built of the ten others."""
     stores = fleet("rocks-5.5.1", "lmq-5.3.3")
     code, records = job("rebuild", stores / "*" / "store", "--out", tmp_path / "new")
     assert code == 3
@@ -103,7 +103,7 @@ def test_a_store_in_a_rocksdb_does_not_end_a_rebuild_of_the_others(fleet, job, t
 
 
 class _Unreadable:
-    """The system's calls, of which the opening of one file fails."""
+    """The system's calls; opening one file fails."""
 
     def __init__(self, file, monkeypatch):
         real = os.open
@@ -118,13 +118,13 @@ class _Unreadable:
 
 @pytest.mark.parametrize("words", [("verify",), ("trace", "--key", "nowhere"), ("stats",)])
 def test_one_unreadable_file_does_not_end_a_job_for_the_other_stores(fleet, job, monkeypatch, words):
-    """One log file without rights ended verify and trace for the whole fleet: no line about any other store."""
+    """A log file without rights ended verify and trace for the whole fleet: no line about any other store."""
     stores = fleet("clean-5.3.3", "lmq-5.3.3")
-    last = sorted((stores / "clean-5.3.3" / "store" / "commitlog").iterdir())[1]
-    _Unreadable(last, monkeypatch)
+    unreadable = sorted((stores / "clean-5.3.3" / "store" / "commitlog").iterdir())[1]
+    _Unreadable(unreadable, monkeypatch)
     code, records = job(*words, stores / "*" / "store")
     assert code == 3
-    assert {row["file"] for row in records["unreadable"]} == {str(last)}
+    assert {row["file"] for row in records["unreadable"]} == {str(unreadable)}
     (summary,) = records["jobSummary"]
     assert summary["stores"] == 2
     if words[0] == "verify":
@@ -137,24 +137,24 @@ def test_one_unreadable_file_does_not_end_a_job_for_the_other_stores(fleet, job,
 
 
 def test_an_export_names_the_stores_that_are_incomplete(fleet, job, tmp_path, monkeypatch):
-    """The manifest of an export said nothing of a file that could not be read: who got the folder later could not see
-    that units are missing.
+    """The manifest of an export did not mention an unreadable file: a later reader of the folder could not see that
+    units are missing.
     """
     stores = fleet("clean-5.3.3", "lmq-5.3.3")
-    last = sorted((stores / "clean-5.3.3" / "store" / "commitlog").iterdir())[1]
-    _Unreadable(last, monkeypatch)
+    unreadable = sorted((stores / "clean-5.3.3" / "store" / "commitlog").iterdir())[1]
+    _Unreadable(unreadable, monkeypatch)
     code, records = job("export", stores / "*" / "store", "--out", tmp_path / "rows")
     assert code == 3
     (summary,) = records["jobSummary"]
-    assert (summary["damaged"], summary["unreadBytes"]) == (0, last.stat().st_size)
+    assert (summary["damaged"], summary["unreadBytes"]) == (0, unreadable.stat().st_size)
     about = json.loads((tmp_path / "rows" / "_storescope.json").read_text())
     (entry,) = about["incomplete"]
     assert entry["store"] == str(stores / "clean-5.3.3" / "store")
-    assert entry["unreadable"] == [{"file": str(last), "error": "cannot be read: Permission denied"}]
+    assert entry["unreadable"] == [{"file": str(unreadable), "error": "cannot be read: Permission denied"}]
 
 
 def test_a_log_in_dledger_is_unreadable_and_the_others_are_answered(fleet, job):
-    """Messages of a DLedger log stand in another library's entries: nothing is concluded from the folder beside it."""
+    """Messages of a DLedger log are in another library's entries: the folder beside it proves nothing."""
     stores = fleet("lmq-5.3.3", "clean-5.3.3")
     data = stores / "clean-5.3.3" / "store" / "dledger-n0" / "data"
     data.mkdir(parents=True)
@@ -169,7 +169,7 @@ def test_a_log_in_dledger_is_unreadable_and_the_others_are_answered(fleet, job):
 
 @pytest.mark.parametrize("source", [CommitLogSource, QueueSource, IndexSource])
 def test_a_source_that_is_written_to_refuses_in_a_sentence(golden, source):
-    """Spark's own answer were 938 characters of "writer is not implemented"."""
+    """Spark's own answer was 938 characters of "writer is not implemented"."""
     with pytest.raises(UsageError, match="this format is read only: 'storescope pipeline import'"):
         source({"path": str(golden("lmq-5.3.3"))}).writer(None, overwrite=False)
 

@@ -1,4 +1,4 @@
-"""Batches of rows on their way to Spark: small ones go together, and no row is lost or moved."""
+"""Batches of rows on their way to Spark: small ones are joined, and no row is lost or moved."""
 
 import random
 
@@ -8,9 +8,9 @@ import pytest
 from engine.pipeline.unit_rows import SMALL_BATCH_BYTES, SMALL_BATCH_ROWS, join_small_batches
 
 
-def batch(first, rows, size=0):
+def batch(begin, rows, size=0):
     columns = {
-        "n": pa.array(range(first, first + rows), pa.int64()),
+        "n": pa.array(range(begin, begin + rows), pa.int64()),
         "body": pa.array([bytes(size)] * rows, pa.binary()),
     }
     return pa.RecordBatch.from_pydict(columns)
@@ -22,10 +22,10 @@ def test_rows_keep_their_order_in_fewer_batches(seed):
     for _ in range(rng.randrange(1, 60)):
         batches.append(batch(rows, rng.choice([0, 1, 17, 300, SMALL_BATCH_ROWS])))
         rows += batches[-1].num_rows
-    results = list(join_small_batches(batches))
-    assert [n for item in results for n in item.column(0).to_pylist()] == list(range(rows))
-    assert all(one.num_rows >= SMALL_BATCH_ROWS for one in results[:-1])
-    assert {one.schema for one in results} == {batches[0].schema}
+    all_joined = list(join_small_batches(batches))
+    assert [n for joined in all_joined for n in joined.column(0).to_pylist()] == list(range(rows))
+    assert all(joined.num_rows >= SMALL_BATCH_ROWS for joined in all_joined[:-1])
+    assert {joined.schema for joined in all_joined} == {batches[0].schema}
 
 
 def test_few_rows_of_large_bodies_are_not_gathered():

@@ -1,4 +1,4 @@
-"""Texts of units read a column at a time say what the codec says unit by unit."""
+"""Texts of units, decoded by columns, equal those that the codec decodes unit by unit."""
 
 import random
 
@@ -94,17 +94,17 @@ def test_hosts_ids_bodies_and_topics_are_those_of_each_unit(v6):
         buffer[48:50] = rng.randbytes(2)  # another host each
         units.append(bytes(buffer))
         position += len(buffer)
-    block, topics, known_values = columns_of(units)
+    block, topics, decoded = columns_of(units)
     names = unit_texts.TopicTexts(topics)
     for rows in (np.arange(40), np.array([3, 17, 39]), np.array([], np.intp)):
-        requests = [known_values[row] for row in rows]
+        chosen = [decoded[row] for row in rows]
         hosts = unit_texts.hosts(block, rows)
-        assert hosts.born.to_pylist() == [item.born_host for item in requests]
-        assert hosts.stored.to_pylist() == [one.store_host for one in requests]
-        assert hosts.ids.to_pylist() == [one.offset_msg_id for one in requests]
-        assert unit_texts.bodies(block, rows).to_pylist() == [one.body for one in requests]
-        assert names.of(block, rows).to_pylist() == [one.topic for one in requests]
+        assert hosts.born.to_pylist() == [unit_.born_host for unit_ in chosen]
+        assert hosts.stored.to_pylist() == [unit_.store_host for unit_ in chosen]
+        assert hosts.ids.to_pylist() == [unit_.offset_msg_id for unit_ in chosen]
+        assert unit_texts.bodies(block, rows).to_pylist() == [unit_.body for unit_ in chosen]
+        assert names.of(block, rows).to_pylist() == [unit_.topic for unit_ in chosen]
         raw = unit_texts.raw_properties(block, rows)
-        assert raw.to_pylist() == [one.properties_raw for one in requests]
-        assert unit_texts.texts(raw).tags.to_pylist() == [unit.properties.get(properties.TAGS) for unit in requests]
-        assert unit_texts.crc_words(block, rows).to_pylist() == [one.crc for one in requests]
+        assert raw.to_pylist() == [unit_.properties_raw for unit_ in chosen]
+        assert unit_texts.texts(raw).tags.to_pylist() == [unit.properties.get(properties.TAGS) for unit in chosen]
+        assert unit_texts.crc_words(block, rows).to_pylist() == [unit_.crc for unit_ in chosen]

@@ -1,7 +1,7 @@
-"""What cannot be read is not absent: it is told, and what can be read comes.
+"""Unreadable parts are not absent: they are rows of damage, and the rest is read.
 
-A storage that fails at one call stands where disks would be: each listing, each look at a name, each opening and each
-read of each format is made to fail once.
+A storage that fails at one call replaces the disks: each listing, each stat, each opening and each read of each format
+fails once.
 """
 
 import errno
@@ -28,7 +28,7 @@ READERS = (CommitLogReader, QueueReader, IndexReader)
 
 @pytest.fixture
 def disks(monkeypatch):
-    """Puts a storage where disks are."""
+    """Return a function that replaces the disks by a storage."""
 
     def put(failing):
         for module in (storage, files, *_users()):
@@ -67,23 +67,31 @@ def fleet(tmp_path):
 
 @pytest.mark.full_form(keep=4)
 @pytest.mark.parametrize("source", READERS, ids=lambda item: item.NAME if hasattr(item, "NAME") else "log")
-@pytest.mark.parametrize("asked", [(), (EqualTo(("topic",), "Orders"),), (GreaterThan(("phyOffset",), 10),)], ids=str)
-def test_wherever_a_call_fails_it_is_told_and_the_rest_comes(fleet, disks, source, asked):
-    """A folder without rights was an empty store, and one that could not be listed ended the whole fleet."""
+@pytest.mark.parametrize(
+    "conditions", [(), (EqualTo(("topic",), "Orders"),), (GreaterThan(("phyOffset",), 10),)], ids=str
+)
+def test_wherever_a_call_fails_it_is_told_and_the_rest_comes(fleet, disks, source, conditions):
+    """A folder without rights was an empty store, and a folder that could not be listed ended the whole fleet."""
     pattern = f"{fleet}/*/store"
-    asked = [item for item in asked if item.attribute[0] in source.COLUMNS] if source is not CommitLogReader else asked
-    asked = [one for one in asked if one.attribute != ("phyOffset",) or source is IndexReader]
+    conditions = (
+        [item for item in conditions if item.attribute[0] in source.COLUMNS]
+        if source is not CommitLogReader
+        else conditions
+    )
+    conditions = [
+        condition for condition in conditions if condition.attribute != ("phyOffset",) or source is IndexReader
+    ]
     counting = disks(FailingDisks(below="/a/"))
-    full_rows = rows_of(source, pattern, asked)
+    full_rows = rows_of(source, pattern, conditions)
     of_b = plain(row for row in full_rows if row["broker"] == "b")
     assert not reasons(full_rows)
     assert of_b
     for position in range(counting.calls):
         failing = disks(FailingDisks(position, "/a/"))
-        rows = rows_of(source, pattern, asked)
+        rows = rows_of(source, pattern, conditions)
         assert of_b <= plain(rows), failing.hurt
         actual_reasons = reasons(rows)
-        if plain(full_rows) - plain(rows) and not asked:  # a condition drops rows of damage like others
+        if plain(full_rows) - plain(rows) and not conditions:  # a condition drops rows of damage like others
             assert any(os.strerror(errno.EIO) in reason for reason in actual_reasons), failing.hurt
         assert all(row["broker"] == "a" for row in rows if row["type"] == "damage")
 
@@ -133,16 +141,16 @@ def test_a_store_that_cannot_be_looked_for_is_a_place_that_is_unread(fleet, disk
 def test_an_unreadable_log_file_is_one_row_however_it_is_asked_for(fleet, disks):
     """Conditions on offsets gave it another place and another length, and each split a row of its own."""
     (store,) = find_stores(str(fleet / "a"))
-    *_, last = log_files(store)
-    for filters in ([], [GreaterThan(("physicalOffset",), last.start - 100)]):
+    *_, last_file = log_files(store)
+    for filters in ([], [GreaterThan(("physicalOffset",), last_file.start - 100)]):
         failing = disks(FailingDisks())
-        failing.hurt, failing.only = last.path, "read"
+        failing.hurt, failing.only = last_file.path, "read"
         rows = [row for row in rows_of(CommitLogReader, fleet / "a", filters) if row["type"] == "damage"]
-        assert [(row["physicalOffset"], row["size"]) for row in rows] == [(last.start, last.size)]
+        assert [(row["physicalOffset"], row["size"]) for row in rows] == [(last_file.start, last_file.size)]
 
 
 def test_queues_are_read_though_the_newest_file_of_the_log_is_not(fleet, disks):
-    """The end of the log is not known then: no entry is left out, and that is told."""
+    """The end of the log is unknown then: no entry is left out, and a row says so."""
     complete = plain(rows_of(QueueReader, fleet / "a"))
     (store,) = find_stores(str(fleet / "a"))
     failing = disks(FailingDisks())

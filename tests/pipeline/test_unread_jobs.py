@@ -1,4 +1,4 @@
-"""Jobs over a fleet with a store that cannot be read: it is told, the exit code is 3, and the rest is done."""
+"""Jobs over a fleet with an unreadable store: they report it, exit with 3, and do the rest."""
 
 import json
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.spark
 
 @pytest.fixture
 def job(spark, capsys, tmp_path, monkeypatch):
-    """Runs a job over the stores a and b, of which ``hurt`` (a path in the fleet) cannot be read here."""
+    """Return a function that runs a job over the stores a and b; ``hurt`` (a path in the fleet) cannot be read."""
     fleet = make_fleet(tmp_path)
 
     def run(*words, hurt):
@@ -43,7 +43,7 @@ WORDS = {
 @pytest.mark.parametrize("name", WORDS)
 @pytest.mark.parametrize("hurt", ["a/store/commitlog", "a"])
 def test_the_other_stores_are_done(job, name, hurt):
-    """One folder that could not be listed ended the job of a whole fleet."""
+    """A folder that could not be listed ended the job of a whole fleet."""
     code, record = job(*WORDS[name], hurt=hurt)
     assert code == 3
     (row,) = record["unreadable"]

@@ -1,4 +1,4 @@
-"""Verifying by splits: whatever is wrong, the findings are those of the check that walks the whole log."""
+"""Verification by splits has the same findings as the check that walks the whole log, for any fault."""
 
 import contextlib
 import json
@@ -113,7 +113,7 @@ def test_a_planted_fault_is_found_as_by_the_check(kind, golden, tmp_path):
 @pytest.mark.full_form(keep=24)
 @pytest.mark.parametrize("rule", sorted(BROKEN))
 def test_every_rule_speaks_to_both(rule, tmp_path):
-    """The judgements of a proof were a list of their own once, so that a rule of the check could be missing there."""
+    """The judgements of a proof were once a list of their own, so that a rule of the check could be missing there."""
     new_store = healthy()
     store = new_store.write(tmp_path / "store")
     BROKEN[rule](store, new_store)
@@ -138,7 +138,7 @@ def test_a_split_with_a_unit_that_breaks_a_rule_is_not_proven(rule, tmp_path):
 
 
 def test_a_rule_that_is_added_to_the_table_is_told_by_both(tmp_path, monkeypatch):
-    """One more line in the table was told by the check, and passed over by those who prove stretches of the log."""
+    """A new line in the table was used by the check, and ignored by the proofs of stretches of the log."""
     new_store = healthy()
     store = new_store.write(tmp_path / "store")
     offset = new_store.units[20].offset
@@ -164,8 +164,8 @@ def test_wherever_bytes_flip_nothing_is_hidden(golden, tmp_path, name, monkeypat
     shutil.copytree(golden(name), store, ignore=shutil.ignore_patterns("timerwheel"))
     files = [path for part in ("commitlog", "consumequeue", "index") for path in sorted((store / part).rglob("*"))]
     files = [path for path in files if path.is_file()]
-    held = {path: path.read_bytes() for path in files}
-    used = {path: max(len(data.rstrip(b"\0")), 64) for path, data in held.items()}
+    bytes_by_path = {path: path.read_bytes() for path in files}
+    used = {path: max(len(data.rstrip(b"\0")), 64) for path, data in bytes_by_path.items()}
     for _ in range(ROUNDS):
         changed = [pick.choice(files) for _ in range(pick.randrange(1, 4))]
         for path in changed:
@@ -175,7 +175,7 @@ def test_wherever_bytes_flip_nothing_is_hidden(golden, tmp_path, name, monkeypat
             path.write_bytes(data)
         assert_same(store, pick.choice((20_000, 60_000, 300_000)))
         for path in changed:
-            path.write_bytes(held[path])
+            path.write_bytes(bytes_by_path[path])
 
 
 @pytest.mark.full_form(keep=1)
@@ -194,7 +194,7 @@ def test_stores_that_are_spoiled_in_any_way_give_the_same_findings(golden, tmp_p
 @pytest.mark.parametrize(
     "kind", ["queue_offset_changed", "middle_log_file_deleted", "store_time_set_back", "page_zeroed"]
 )
-def test_the_check_tells_the_same_however_often_it_looks_at_its_rows(kind, golden, tmp_path, monkeypatch):
+def test_the_check_is_the_same_for_any_size_of_its_buffers(kind, golden, tmp_path, monkeypatch):
     store = tmp_path / "store"
     shutil.copytree(golden("broker-orders"), store, ignore=shutil.ignore_patterns("timerwheel"))
     KINDS[kind](random.Random(kind), SpoiledStore(store))

@@ -1,4 +1,4 @@
-"""Small stores are answered without Spark, by the functions that its tasks run: the records are the same."""
+"""Small stores need no Spark: the functions of its tasks run here, and the records are the same."""
 
 import csv
 import json
@@ -17,12 +17,12 @@ pytestmark = [pytest.mark.spark, pytest.mark.golden]
 
 
 class SparkStarted(Exception):
-    """Spark was asked for."""
+    """Spark was started."""
 
 
 @pytest.fixture
 def run_job(spark, capsys):
-    """The records of a job, by Spark where ``by_spark``; the summary apart."""
+    """Return the records of a job, by Spark if ``by_spark``; the summary apart."""
 
     def answered(*words, by_spark):
         capsys.readouterr()
@@ -41,7 +41,7 @@ def run_job(spark, capsys):
 
 
 def bytes_below(folder):
-    """What stands in queue files by their names, and in index files in the order of theirs, which are times."""
+    """Return the bytes of queue files by name, and of index files in the order of their names, which are times."""
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     index = [path.read_bytes() for path in files if path.parent.name == "index"]
     return {path.relative_to(folder): path.read_bytes() for path in files if path.parent.name != "index"}, index
@@ -69,7 +69,7 @@ def test_records_are_those_of_spark(run_job, golden, tmp_path, monkeypatch, name
 
 
 def rows_below(folder, kind):
-    """The rows of an export as other programs read them, in the order of their offsets."""
+    """Return the rows of an export as other programs read them, in the order of their offsets."""
     rows = []
     if kind == "parquet":
         for path in folder.rglob("*.parquet"):
@@ -82,7 +82,7 @@ def rows_below(folder, kind):
 
 
 @pytest.mark.parametrize(
-    ("kind", "name", "more"),
+    ("kind", "name", "options"),
     [
         ("parquet", "ipv6-and-unicode-5.3.3", []),
         ("parquet", "lmq-5.3.3", ["--mask", "keys,hosts,groups,lmq"]),
@@ -91,14 +91,14 @@ def rows_below(folder, kind):
         ("json", "broker-transactions", []),
     ],
 )
-def test_exports_and_imports_are_those_of_spark(run_job, golden, tmp_path, monkeypatch, kind, name, more):
-    """Small ones started Spark for seven seconds where nothing else took one."""
+def test_exports_and_imports_are_those_of_spark(run_job, golden, tmp_path, monkeypatch, kind, name, options):
+    """Small exports started Spark for seven seconds, although everything else took one."""
     monkeypatch.setattr("engine.rules.masking.os.urandom", bytes)  # the salt of a masked export
     folder = next(path.parent for path in sorted(golden(name).rglob("commitlog")))
-    words = ("export", folder, "--out", tmp_path / "new", "--format", kind, "--split-bytes", "300_000", *more)
+    words = ("export", folder, "--out", tmp_path / "new", "--format", kind, "--split-bytes", "300_000", *options)
     response = run_job(*words, by_spark=True)
     (tmp_path / "new").rename(tmp_path / "spark")
-    if not more:
+    if not options:
         fresh = run_job("import", tmp_path / "spark", "--out", tmp_path / "fresh", by_spark=True)
         (tmp_path / "fresh").rename(tmp_path / "fresh-spark")
 
@@ -112,7 +112,7 @@ def test_exports_and_imports_are_those_of_spark(run_job, golden, tmp_path, monke
     assert rows
     names = {path.name for path in (tmp_path / "new").iterdir()}
     assert {"_SUCCESS", "_storescope.json"} < names
-    if more:
+    if options:
         return
     for source in ("new", "spark"):  # what either wrote is read here
         assert run_job("import", tmp_path / source, "--out", tmp_path / "fresh", by_spark=False) == fresh
@@ -122,7 +122,7 @@ def test_exports_and_imports_are_those_of_spark(run_job, golden, tmp_path, monke
 
 
 @pytest.mark.parametrize("kind", ["parquet", "json", "csv"])
-def test_rows_that_are_none_are_told_without_spark(run_job, golden, tmp_path, capsys, kind):
+def test_wrong_rows_are_an_error_without_spark(run_job, golden, tmp_path, capsys, kind):
     folder = next(path.parent for path in sorted(golden("lmq-5.3.3").rglob("commitlog")))
     run_job("export", folder, "--out", tmp_path / "rows", "--format", kind, by_spark=False)
     spoiled = next((tmp_path / "rows").rglob("part-*"))

@@ -1,4 +1,4 @@
-"""What Spark's Python processes do once: what is loaded is set aside behind a task, errors go without a stack."""
+"""One-time settings of Spark's Python processes: loaded modules are frozen after a task, errors have no stack."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_bug_keeps_its_stack(monkeypatch, environment):
 
 @pytest.fixture
 def collections(monkeypatch):
-    """What was asked of the collector, in a process that works for Spark and has set nothing aside yet."""
+    """Return the calls of the collector, in a process that works for Spark and has frozen nothing yet."""
     texts = []
     collector = types.SimpleNamespace(collect=lambda: texts.append("collect"), freeze=lambda: texts.append("freeze"))
     monkeypatch.setattr(worker_process, "gc", collector)

@@ -1,4 +1,4 @@
-"""Check that the Python of the processes that Spark starts beside this one can run tasks."""
+"""The Python of the processes that Spark starts must be able to run tasks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def check_workers_python_named(name):
     workers_python.check_workers_python(SimpleNamespace(sparkContext=context))
 
 
-def test_workers_of_another_python_are_told(tmp_path):
+def test_workers_with_another_python_are_an_error(tmp_path):
     """The first ``load`` died in a worker: ``ModuleNotFoundError: No module named 'engine'``."""
     remedy = f"set PYSPARK_PYTHON={sys.executable} before the session begins"
     check_workers_python_named(sys.executable)

@@ -1,4 +1,4 @@
-"""A cancelled task ends: ``asyncio.wait_for`` of 3.11 may swallow the word, ``asyncio.timeout`` does not."""
+"""A cancelled task ends: ``asyncio.wait_for`` of 3.11 may swallow the cancellation, ``asyncio.timeout`` does not."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_nothing_waits_by_wait_for() -> None:
+def test_no_module_uses_wait_for() -> None:
     texts = [
         f"{path.relative_to(ROOT)}:{node.lineno}"
         for package in ("engine", "viewer")

@@ -1,4 +1,4 @@
-"""What the project promises about its own source: floors, style, types, and the layout that packaging relies on."""
+"""Promises about the project's own source: floors, style, types, and the layout that packaging relies on."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MYPY = os.environ.get("MYPY_CACHE_DIR") or str(Path(peer.BUILD).parent / "mypy")
 
 
 def run(*command: str, timeout: float = 240) -> str:
-    """The output of ``python`` with ``command`` in the checkout; fails with it when the program complains."""
+    """Return the output of ``python`` with ``command`` in the checkout; an error of the program fails the test."""
     done = subprocess.run(
         [sys.executable, *command], cwd=ROOT, capture_output=True, text=True, timeout=timeout, stdin=subprocess.DEVNULL
     )
@@ -34,10 +34,10 @@ def test_style_holds():
 
 @pytest.mark.timeout(900)
 def test_types_hold():
-    """What is known of libraries stays in the user's cache: a fresh checkout does not pay for reading them again.
+    """The cache of types of libraries is in the user's cache: a fresh checkout need not read them again.
 
-    The first time on a machine they are all read: four minutes were too few for that on two processors that had other
-    work, and the first run of the tests that somebody saw had a failure.
+    The first time on a machine they are all read: four minutes were too few for that on two processors with other work,
+    and the first run of the tests that a stranger saw had a failure.
     """
     run("-m", "mypy", "--cache-dir", MYPY, timeout=840)
 
@@ -48,7 +48,7 @@ def test_imports_only_go_down():
 
 
 def test_the_engine_starts_without_numpy_numba_and_qt():
-    """``storescope info`` and Spark's executors import the light half; what it must not pull in stays out."""
+    """``storescope info`` and Spark's executors import only the light part, which must not import these libraries."""
     code = (
         "import sys, engine.config, engine.files.layout, engine.codec.message, engine.codec.unit_scan\n"
         "import engine.codec.config_tables\n"
@@ -59,7 +59,7 @@ def test_the_engine_starts_without_numpy_numba_and_qt():
     assert run("-c", code).strip() == ""
 
 
-def test_no_init_file_stands_where_it_would_hide_a_library():
+def test_no_init_file_hides_a_library():
     """``packaging/__init__.py`` would hide the library of that name, ``tests/engine/__init__.py`` the engine."""
     assert list(ROOT.glob("packaging/**/__init__.py")) == []
     assert list(ROOT.glob("tests/**/__init__.py")) == []
@@ -67,7 +67,7 @@ def test_no_init_file_stands_where_it_would_hide_a_library():
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory) -> Path:
-    """A folder into which the built wheel was unpacked, as an installer does."""
+    """Return a folder with the unpacked wheel, like after an installation."""
     work = tmp_path_factory.mktemp("wheel")
     run("-m", "hatchling", "build", "-t", "wheel", "-d", str(work))
     wheel = next(work.glob("storescope-*.whl"))
@@ -107,7 +107,7 @@ def test_the_wheel_gives_the_command_and_the_viewer(installed):
 
 
 def test_an_installed_client_is_typed(installed, tmp_path):
-    """A type checker said "module is installed, but missing library stubs or py.typed marker" over the
+    """A type checker printed "module is installed, but missing library stubs or py.typed marker" for the
     documentation's own example, though the classifiers promise types.
     """
     text = (ROOT / "resources/docs/reference/clients.md").read_text(encoding="utf-8")

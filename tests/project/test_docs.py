@@ -1,4 +1,4 @@
-"""The documentation in ``resources/docs``: every link, anchor and citation leads somewhere."""
+"""Documentation in ``resources/docs``: every link, anchor and citation has a target."""
 
 from __future__ import annotations
 

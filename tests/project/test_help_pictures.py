@@ -1,4 +1,4 @@
-"""The pictures of the help keep the colours that say something."""
+"""Pictures of the help keep their meaningful colours."""
 
 from __future__ import annotations
 

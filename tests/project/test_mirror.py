@@ -1,8 +1,8 @@
-"""A module is tested where one looks for it: ``engine/codec/index.py`` by ``tests/engine/codec/test_index.py``.
+"""Every module has its tests in the expected file: ``engine/codec/index.py`` in ``tests/engine/codec/test_index.py``.
 
-Those of ``engine/pipeline``, and the commands over it (``engine/cli/pipeline_*.py``), are tested in ``tests/pipeline``,
-which has one Spark session for all. A compiled twin is asked by the tests of its plain form, which hold both to the
-same cases (:data:`TWINS`). What a module only states (tables, protocols, numbers) needs none.
+Tests of ``engine/pipeline``, and of its commands (``engine/cli/pipeline_*.py``), are in ``tests/pipeline``, which has
+one Spark session for all. The tests of a plain form test its compiled twin with the same cases (:data:`TWINS`). Modules
+without functions (tables, protocols, numbers) need no tests.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ TWINS = {
 
 
 def place(module: Path) -> Path:
-    """Where the tests of ``module``, a path below the project, are looked for."""
+    """Return the expected path of the tests of ``module``, a path below the project."""
     if module.parent == Path("engine/codec") and module.stem in TWINS:
         plain = Path(TWINS[module.stem])
         return Path("tests/engine") / plain.parent / f"test_{plain.name}.py"
@@ -36,12 +36,13 @@ def place(module: Path) -> Path:
 
 
 def does_something(text: str) -> bool:
-    """Whether a module has a function with a body; protocols have none."""
+    """Return True if a module has a function with a body; protocols have none."""
     return any(
-        not isinstance(step, ast.Pass) and not (isinstance(step, ast.Expr) and isinstance(step.value, ast.Constant))
+        not isinstance(statement, ast.Pass)
+        and not (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant))
         for node in ast.walk(ast.parse(text))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        for step in node.body
+        for statement in node.body
     )
 
 
@@ -66,13 +67,13 @@ def test_every_twin_is_there():
     assert twins - {"compiled_cache"} <= set(TWINS)
 
 
-def test_what_only_states_something_does_nothing():
+def test_modules_without_tests_have_no_functions():
     assert not does_something(
         'NAMES = ("a",)\nclass P(Protocol):\n    def ask(self) -> int:\n        """Say."""\n        ...\n'
     )
     assert does_something("class P:\n    def ask(self) -> int:\n        return 1\n")
 
 
-def test_every_module_has_a_test_file_where_one_looks_for_it():
+def test_every_module_has_its_test_file():
     without = [module.as_posix() for module in modules() if not (ROOT / place(module)).exists()]
     assert without == [], "write the test file that is missing"

@@ -1,6 +1,6 @@
-"""A store is read through one door (:mod:`engine.mapped.reading`): nobody opens, lists or looks at its files beside it.
+"""Stores are read only through :mod:`engine.mapped.reading`: no other module opens, lists or stats their files.
 
-Whoever asks the system itself can take an error for an absence, and no ledger knows of it.
+A module that calls the system itself may take an error for an absence, which no ledger would contain.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ EXCEPTIONS = {
 
 
 def calls_beside_the_door(source: str):
-    """(line, what) of every call that asks the system itself."""
+    """Return (line, call) of every direct call of the system."""
     for node in ast.walk(ast.parse(source)):
         if not isinstance(node, ast.Call):
             continue
@@ -85,29 +85,31 @@ def calls_beside_the_door(source: str):
 
 
 def _has_a_mode(call: ast.Call) -> bool:
-    """``path.open("rb")`` and ``path.open(encoding=…)``; the door and the engine's disk take a path."""
+    """Return True for ``path.open("rb")`` and ``path.open(encoding=…)``; the door and the engine's disk take a path."""
     words = {word.arg for word in call.keywords}
-    first = call.args[0] if call.args else None
-    return bool({"mode", "encoding"} & words) or (isinstance(first, ast.Constant) and isinstance(first.value, str))
+    first_argument = call.args[0] if call.args else None
+    return bool({"mode", "encoding"} & words) or (
+        isinstance(first_argument, ast.Constant) and isinstance(first_argument.value, str)
+    )
 
 
 def _may(owner: ast.expr, name: str) -> bool:
-    """The door itself, the engine's disk, a queue's own ``read_bytes``, and what a listed entry says of itself."""
+    """Return True for the door itself, the engine's disk, a queue's own ``read_bytes``, and a listed entry's own
+    facts.
+    """
     text = ast.unparse(owner)
     listed = text in {"entry", "listed_entry", "one"} and name in {"is_dir", "is_file", "is_symlink"}
     return listed or text.endswith((*DOOR, "disk", "_disk")) or (name == "read_bytes" and "path" not in text)
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_nobody_reads_a_store_beside_the_door(folder):
-    results = []
+def test_no_module_reads_a_store_beside_the_door(folder):
+    calls = []
     for path in sorted((ROOT / "engine" / folder).rglob("*.py")):
         name = str(path.relative_to(ROOT / "engine"))
         if name not in EXCEPTIONS:
-            results += [
-                f"{name}:{line} {what}" for line, what in calls_beside_the_door(path.read_text(encoding="utf-8"))
-            ]
-    assert results == []
+            calls += [f"{name}:{line} {call}" for line, call in calls_beside_the_door(path.read_text(encoding="utf-8"))]
+    assert calls == []
 
 
 def test_every_exception_is_still_one():
@@ -133,5 +135,5 @@ def f(path, store, folder):
 """
 
 
-def test_what_asks_beside_the_door_is_seen():
+def test_a_direct_call_of_the_system_is_seen():
     assert [line for line, _ in calls_beside_the_door(PLANTED)] == [3, 4, 5, 6, 7, 8, 9]

@@ -1,6 +1,6 @@
-"""What the README and the documentation show works as it is printed.
+"""The README's and the documentation's examples work as printed.
 
-``tests/pipeline/test_readme_on_spark.py`` runs what needs Spark.
+``tests/pipeline/test_readme_on_spark.py`` runs the examples with Spark.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ EXECUTED_ELSEWHERE = ("storescope bench", "storescope pipeline", "storescope vie
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder that examples are run in: a broker's settings, a plan, a sample store."""
+    """Return the folder of the examples: a broker's settings, a plan, a sample store."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "broker.conf").write_text(CONF, "utf-8")
     plan = {"config": {"mappedFileSizeCommitLog": 65_536}, "messages": [{"topic": "Orders", "body": "one cup of tea"}]}
@@ -61,7 +61,7 @@ def test_the_fixture_for_a_test_suite_works(place: Path) -> None:
     assert "1 passed" in done.stdout, done.stdout + done.stderr
 
 
-def test_what_the_sentences_name_of_the_engine_is_there(place: Path) -> None:
+def test_every_name_of_the_engine_in_the_text_exists(place: Path) -> None:
     expressions = readme.expressions()
     assert expressions
     for expression in expressions:
@@ -82,14 +82,14 @@ def test_a_store_takes_the_settings_that_the_readme_gives_it(place: Path) -> Non
 
 
 def with_and_without(command: str) -> Iterator[str]:
-    """The command without what stands in brackets, and with it."""
+    """Return the command without its parts in brackets, and with them."""
     yield " ".join(re.sub(r"\[[^]]*\]", "", command).split())
     if "[" in command:
         yield command.replace("[", "").replace("]", "")
 
 
 def arguments(command: str, place: Path) -> list[str]:
-    """The command's words, its capitals filled in as a reader would."""
+    """Return the command's words, with values for the words in capitals."""
     copied = place / "copied"
     if not copied.exists():
         shutil.copytree(place / "sample", copied)
@@ -113,7 +113,7 @@ def arguments(command: str, place: Path) -> list[str]:
     return [*words, "--yes"] if words[0] in {"put", "dispatch"} or {"--apply", "--undo"} & {*words} else words
 
 
-def test_every_line_for_a_shell_is_done_as_it_stands(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_shell_line_works_as_printed(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     commands = list(dict.fromkeys(readme.commands()))
     assert len(commands) > 20
     parser = engine.cli.main.build_parser()
@@ -136,7 +136,7 @@ def test_every_command_in_the_readme_exists() -> None:
     assert named <= set(engine.cli.main.COMMANDS) | {"queryMsgByKey"}
 
 
-def test_spark_s_examples_are_told_from_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_examples_with_spark_are_recognized(monkeypatch: pytest.MonkeyPatch) -> None:
     text = (
         "```python\nprint(1)\n```\n`engine.pipeline.register(spark)`, `engine.config`\n```python\nspark.range(1)\n```\n"
     )

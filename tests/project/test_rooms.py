@@ -1,4 +1,4 @@
-"""The rooms of the house: which files import each other in a circle, and which know no widget."""
+"""Packages of the project: files that import each other in a circle, and files that may not know widgets."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LAYERS = next(
 SUBJECTS = max((layer.split(" | ") for layer in LAYERS), key=len)
 
 
-def test_a_circle_is_seen():
+def test_a_circle_is_found():
     assert circles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a"}}) == [{"b", "c"}]
 
 
@@ -52,17 +52,17 @@ def test_no_part_of_the_log_knows_its_pane():
         assert not [name for name in imported(path) if name.startswith("viewer.log.pane")], path
 
 
-def test_every_subject_is_a_room():
+def test_every_subject_is_a_package():
     names = {path.name for path in (ROOT / "viewer").iterdir() if (path / "__init__.py").exists()}
     assert names == {room for layer in LAYERS for room in layer.split(" | ")} - {"__main__", "command"}
 
 
 def drawing() -> str:
-    """The picture of the floors, without what is said beside it."""
+    """Return the picture of the layers, without the text beside it."""
     return (ROOT / "ARCHITECTURE.md").read_text("utf-8").split("```")[1]
 
 
-def test_the_drawing_has_every_room_and_no_other():
+def test_the_drawing_has_every_package_and_no_other():
     engine = {path.stem for path in (ROOT / "engine").iterdir() if path.is_dir() or path.suffix == ".py"}
     viewer = {path.name for path in (ROOT / "viewer").iterdir() if path.is_dir()}
     words = set(re.findall(r"\w+", drawing()))

@@ -1,4 +1,4 @@
-"""A rule that stands in the catalogue is told by somebody."""
+"""Every rule of the catalogue is used by some check."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def reported_rules(source: str) -> set[str]:
-    """Rules that the code names to tell them: ``catalogue.CL03``, ``CL03`` taken from there, ``"CL03"`` of a table;
-    not those that it only compares a finding's id with.
+    """Return the rules that the code reports: ``catalogue.CL03``, ``CL03`` imported from there, ``"CL03"`` in a table;
+    without those that it only compares with a finding's id.
     """
     tree = ast.parse(source)
     compared = {id(row) for node in ast.walk(tree) if isinstance(node, ast.Compare) for row in ast.walk(node)}
@@ -26,7 +26,7 @@ def reported_rules(source: str) -> set[str]:
     return {name for name in names if re.fullmatch(r"[A-Z]{2}\d\d", name)}
 
 
-def test_a_rule_that_is_only_made_or_compared_is_not_told():
+def test_a_rule_that_is_only_defined_or_compared_is_not_reported():
     assert reported_rules("CL03 = 1\nCL04.finding('text')\ncatalogue.CL05\none.id == 'CL06'\nRULES['CL07']") == {
         "CL04",
         "CL05",
@@ -34,7 +34,7 @@ def test_a_rule_that_is_only_made_or_compared_is_not_told():
     }
 
 
-def test_every_rule_is_told_by_somebody_and_no_other_is():
+def test_every_rule_is_reported_and_no_other():
     every = list((ROOT / "engine").rglob("*.py"))
     tellers = [path for path in every if path.name not in LISTS and not path.name.startswith("catalogue")]
     assert {rule for path in tellers for rule in reported_rules(path.read_text("utf-8"))} == set(RULES)

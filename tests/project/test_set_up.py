@@ -1,4 +1,4 @@
-"""What the set-up finds out about the machine, with programs of the machine put in the place of the real ones."""
+"""The set-up detects the state of the machine; fake programs replace the real ones."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ VENV = Path(sys.executable).parent.parent
 
 
 def answer(tmp_path: Path, question: str, **programs: str) -> bool:
-    """What a function of ``environment.sh`` answers where these programs, bodies of scripts, come first."""
+    """Return the answer of a function of ``environment.sh`` with these programs, bodies of scripts, first on the
+    path.
+    """
     for name, body in programs.items():
         file = tmp_path / name
         file.write_text(f"#!/bin/bash\n{body}\n", "utf-8")
@@ -34,25 +36,23 @@ MUCH = 'for number in $(seq 20000); do echo "a line behind it, number $number"; 
 
 
 @pytest.mark.parametrize(
-    ("said", "missing"),
+    ("line", "missing"),
     [
         ("libxcb-cursor.so.0 => not found", True),
         ("libxcb.so.1 => /usr/lib/libxcb.so.1", False),
     ],
 )
-def test_a_library_that_the_display_lacks_is_seen_however_much_is_said_behind_it(
-    tmp_path: Path, said: str, missing: bool
-) -> None:
-    """On a bare Debian the libraries for displays were not installed, now and then: ``ldd`` had not ended when the
-    first of ten was read, and with ``pipefail`` its end by a signal counted as "nothing is missing".
+def test_a_missing_library_is_found_before_much_output(tmp_path: Path, line: str, missing: bool) -> None:
+    """On a bare Debian the libraries for displays were sometimes not installed: ``ldd`` had not ended when the first of
+    ten was read, and with ``pipefail`` its end by a signal counted as "nothing is missing".
     """
-    assert answer(tmp_path, "display_libraries_missing", ldd=f"echo '\t{said}'\n{MUCH}") is missing
+    assert answer(tmp_path, "display_libraries_missing", ldd=f"echo '\t{line}'\n{MUCH}") is missing
 
 
 @pytest.mark.parametrize(
     ("version", "runs"), [("17.0.12", True), ("21", True), ("11.0.2", False), ("1.8.0_402", False)]
 )
-def test_a_java_is_seen_however_much_it_says(tmp_path: Path, version: str, runs: bool) -> None:
+def test_a_java_with_much_output_is_found(tmp_path: Path, version: str, runs: bool) -> None:
     java = f"echo 'openjdk version \"{version}\" 2024-07-16' >&2\n{{ {MUCH}; }} >&2"
     javac = f"echo 'javac {version}'\n{MUCH}"
     assert answer(tmp_path, "JAVA_HOME= java_runs", java=java) is runs

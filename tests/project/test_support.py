@@ -1,4 +1,4 @@
-"""The helpers that guard the other tests work themselves."""
+"""Tests of the helpers that guard the other tests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import suite_order
 
 
 def test_every_golden_store_has_an_account():
-    """Of ``broker-tags-5.5.1`` its README tells all there is to know: 700 messages, 1,400 index entries."""
+    """The README of ``broker-tags-5.5.1`` contains all facts about it: 700 messages, 1,400 index entries."""
     accounts = ("expected.jsonl.xz", "truth.jsonl.xz")
     assert len(golden_stores.names()) >= 30
     for name in set(golden_stores.names()) - {"broker-tags-5.5.1"}:
@@ -25,12 +25,12 @@ def test_every_golden_store_has_an_account():
 def test_a_fingerprint_sees_each_kind_of_change(golden, tmp_path):
     store = tmp_path / "store"
     shutil.copytree(golden("propcrc-5.3.3"), store)
-    before = golden_stores.fingerprint(store)
-    assert golden_stores.changes(before, golden_stores.fingerprint(store)) == []
+    fingerprint_before = golden_stores.fingerprint(store)
+    assert golden_stores.changes(fingerprint_before, golden_stores.fingerprint(store)) == []
 
     (store / "lock.tmp").touch()
     (store / "lock.tmp").unlink()
-    assert golden_stores.changes(before, golden_stores.fingerprint(store)) == [".: changed"]
+    assert golden_stores.changes(fingerprint_before, golden_stores.fingerprint(store)) == [".: changed"]
 
     log = next((store / "commitlog").iterdir())
     times = log.stat()
@@ -39,25 +39,27 @@ def test_a_fingerprint_sees_each_kind_of_change(golden, tmp_path):
     os.utime(log, ns=(times.st_atime_ns, times.st_mtime_ns))
     (store / "new").mkdir()
     (store / "checkpoint").unlink()
-    changes = golden_stores.changes(before, golden_stores.fingerprint(store))
+    changes = golden_stores.changes(fingerprint_before, golden_stores.fingerprint(store))
     assert {f"commitlog/{log.name}: changed", "new: appeared", "checkpoint: gone"} <= set(changes)
 
 
 def test_a_file_that_was_read_before_is_read_again_when_it_has_changed(tmp_path, monkeypatch):
-    """Size and time of change of the second writing are those of the first: the system's own time tells."""
+    """Size and time of change of the second writing equal those of the first; only the system's own time differs."""
     monkeypatch.setattr(golden_stores, "SETTLED_NS", -golden_stores.SETTLED_NS)
     file = tmp_path / "store" / "file"
     file.parent.mkdir()
     file.write_bytes(b"one")
     digests = {}
-    before = golden_stores.fingerprint(file.parent, digests)
-    assert golden_stores.fingerprint(file.parent, digests) == before
+    fingerprint_before = golden_stores.fingerprint(file.parent, digests)
+    assert golden_stores.fingerprint(file.parent, digests) == fingerprint_before
     assert len(digests) == 1
     times = file.stat()
     time.sleep(0.05)
     file.write_bytes(b"two")
     os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
-    assert golden_stores.changes(before, golden_stores.fingerprint(file.parent, digests)) == ["file: changed"]
+    assert golden_stores.changes(fingerprint_before, golden_stores.fingerprint(file.parent, digests)) == [
+        "file: changed"
+    ]
 
 
 def test_an_account_is_read_line_by_line(golden_account):
@@ -79,10 +81,12 @@ def test_a_suite_is_a_folder(nodeid, suite):
 
 def test_files_that_wait_are_spread_over_the_time_of_those_that_compute():
     computing = [("a", 10.0), ("b", 1.0), ("c", 1.0), ("d", 8.0), ("e", 4.0)]
-    order = suite_order.spread(["1", "2", "3", "4"], computing, lambda item: item[1] if item[1:] else 0.0)
-    assert [one[0] for one in order] == ["1", "a", "2", "b", "3", "c", "d", "4", "e"]
-    assert suite_order.spread([], computing, lambda one: one[1]) == computing
-    assert suite_order.spread(["1", "2"], [], lambda one: 0.0) == ["1", "2"]
+    order = suite_order.spread(
+        ["1", "2", "3", "4"], computing, lambda file_and_time: file_and_time[1] if file_and_time[1:] else 0.0
+    )
+    assert [file_and_time[0] for file_and_time in order] == ["1", "a", "2", "b", "3", "c", "d", "4", "e"]
+    assert suite_order.spread([], computing, lambda file_and_time: file_and_time[1]) == computing
+    assert suite_order.spread(["1", "2"], [], lambda file_and_time: 0.0) == ["1", "2"]
 
 
 def test_only_files_that_start_spark_in_their_own_process_are_one_piece_of_work():
@@ -95,13 +99,15 @@ def test_the_short_form_keeps_as_many_cases_as_a_test_says():
     def item(nodeid, mark=None):
         return types.SimpleNamespace(nodeid=nodeid, get_closest_marker=lambda name: mark)
 
-    some = pytest.mark.full_form(keep=3).mark
-    ten = [item(f"test_a.py::test_of_ten[{case}]", some) for case in range(10)]
-    two = [item(f"test_a.py::test_of_two[{case}]", some) for case in range(2)]
-    long = item("test_a.py::test_long", pytest.mark.full_form.mark)
-    surplus = partners.surplus_cases([*ten, *two, long, item("test_a.py::test_short")])
-    assert long in surplus
-    kept = [case for case in ten if case not in surplus]
-    assert len(kept) == 3
-    assert not set(map(id, two)) & set(map(id, surplus))
-    assert [case for case in ten if case not in partners.surplus_cases(ten[::-1])] == kept, "the same in any order"
+    keep_three = pytest.mark.full_form(keep=3).mark
+    ten_cases = [item(f"test_a.py::test_of_ten[{case}]", keep_three) for case in range(10)]
+    two_cases = [item(f"test_a.py::test_of_two[{case}]", keep_three) for case in range(2)]
+    test_long = item("test_a.py::test_long", pytest.mark.full_form.mark)
+    surplus = partners.surplus_cases([*ten_cases, *two_cases, test_long, item("test_a.py::test_short")])
+    assert test_long in surplus
+    kept_cases = [case for case in ten_cases if case not in surplus]
+    assert len(kept_cases) == 3
+    assert not set(map(id, two_cases)) & set(map(id, surplus))
+    assert [case for case in ten_cases if case not in partners.surplus_cases(ten_cases[::-1])] == kept_cases, (
+        "the same in any order"
+    )

@@ -25,12 +25,12 @@ def words_of(tree: ast.AST) -> Iterator[str]:
 
 
 def loaded_by_name(tree: ast.AST) -> Iterator[str]:
-    """Yield dotted names in texts (``viewer.log.pane:LogPane``), and the beginnings of those that are put together,
-    with a star: ``engine.cli.commands.*``.
+    """Yield dotted names in texts (``viewer.log.pane:LogPane``), and the beginnings of composed ones with a star:
+    ``engine.cli.commands.*``.
     """
     for node in ast.walk(tree):
-        if isinstance(node, ast.JoinedStr) and isinstance(first := node.values[0], ast.Constant):
-            yield f"{first.value}*"
+        if isinstance(node, ast.JoinedStr) and isinstance(head := node.values[0], ast.Constant):
+            yield f"{head.value}*"
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield from _DOTTED.findall(node.value)
 
@@ -59,5 +59,5 @@ def unused(files: dict[str, Path]) -> set[str]:
 
 
 def test_no_module_of_the_product_is_there_for_tests_alone():
-    """Two were: a codec that nothing asked any more, and the disk in memory of the crash tests."""
+    """Two were: a codec that was not used any more, and the disk in memory of the crash tests."""
     assert unused(modules()) - documented() == set()

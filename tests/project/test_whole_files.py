@@ -1,6 +1,4 @@
-"""Files are put in place by ``engine/files/whole_file.py``, in a store by its ``Disk``; nobody makes this by hand
-again.
-"""
+"""Files are put in place by ``engine/files/whole_file.py``, in a store by its ``Disk``, and never by hand."""
 
 from __future__ import annotations
 
@@ -35,7 +33,7 @@ ALLOWED = {
 
 
 def by_hand(tree: ast.AST) -> Iterator[int]:
-    """Lines where a file is renamed, or named as one that grows beside its place."""
+    """Return the lines that rename a file, or name a temporary file beside its place."""
     for node in ast.walk(tree):
         match node:
             case ast.Constant(value=str(text)) if text.endswith(BESIDE):
@@ -49,8 +47,8 @@ def by_hand(tree: ast.AST) -> Iterator[int]:
                     yield node.lineno
 
 
-def test_what_is_made_by_hand_is_seen() -> None:
-    """The walk sees each of the ways in which it was done."""
+def test_each_way_by_hand_is_found() -> None:
+    """The walk finds each of the ways that the code once used."""
     ways = (
         "partial.replace(file)",
         "Path(made.name).replace(self._path)",

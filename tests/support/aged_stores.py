@@ -1,4 +1,4 @@
-"""Stores whose messages are made older than they are, so that a test need not wait."""
+"""Stores with messages that are made older, so that a test need not wait."""
 
 from __future__ import annotations
 

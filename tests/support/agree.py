@@ -1,7 +1,7 @@
-"""Compares what our command says about a store with what RocketMQ itself said.
+"""Comparison of our command's answers about a store with those of RocketMQ itself.
 
-An *account* is a sequence of lines: a dump of the peer harness (``expected.jsonl.xz``) or what a broker's clients were
-told (``truth.jsonl.xz``). Each aspect asks the command the same questions and tells where the answers differ. The
+An *account* is a sequence of lines: a dump of the peer harness (``expected.jsonl.xz``) or the answers that a broker's
+clients got (``truth.jsonl.xz``). Each aspect asks the command the same questions and returns the differences. The
 command runs in this process: a store is asked hundreds of questions.
 """
 
@@ -58,14 +58,14 @@ QUESTION_LIMIT = int(os.environ.get("STORESCOPE_QUESTIONS", "15"))
 
 
 class Comparison:
-    """Counts comparisons and keeps those that failed."""
+    """Counter of comparisons that keeps the failed ones."""
 
     def __init__(self) -> None:
         self.compared = 0
         self.differences: list[str] = []
 
     def same(self, good: object, note: str) -> None:
-        """Counts one comparison; ``note`` is kept where it failed."""
+        """Count one comparison; keep ``note`` if it failed."""
         self.compared += 1
         if not good:
             self.differences.append(note[:300])
@@ -76,7 +76,9 @@ class Comparison:
 
 
 def command(*arguments: object) -> tuple[int, str, str]:
-    """Exit status, standard output and standard error of ``storescope`` with these arguments, run in this process."""
+    """Return exit status, standard output and standard error of ``storescope`` with these arguments, run in this
+    process.
+    """
     out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
     err = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
@@ -90,7 +92,7 @@ def command(*arguments: object) -> tuple[int, str, str]:
 
 
 def records_of(*arguments: object) -> list[Line]:
-    """The records that ``storescope ARGUMENTS --json`` prints; fails unless it ends with 0 or 1."""
+    """Return the records that ``storescope ARGUMENTS --json`` prints; fail unless it ends with 0 or 1."""
     status, out, err = command(*arguments, "--json")
     assert status in {0, 1}, f"{arguments}: exit {status}: {err[-500:]}"
     assert "Traceback" not in err, err[-2000:]
@@ -98,7 +100,7 @@ def records_of(*arguments: object) -> list[Line]:
 
 
 def same_host(ours: str, hexed: str) -> bool:
-    """Whether ``ip:port`` names the address whose bytes the account gives."""
+    """Return True if ``ip:port`` names the address whose bytes the account gives."""
     raw = bytes.fromhex(hexed)
     address, _, port = ours.rpartition(":")
     same_address = ipaddress.ip_address(address.strip("[]")) == ipaddress.ip_address(raw[:-4])
@@ -106,19 +108,19 @@ def same_host(ours: str, hexed: str) -> bool:
 
 
 def sample(lines: Iterable[Line], limit: int) -> list[Line]:
-    """At most ``limit`` of the questions, always the same ones."""
+    """Return at most ``limit`` of the questions, always the same ones."""
     chosen = list(lines)
     random.Random(7).shuffle(chosen)
     return chosen[:limit]
 
 
 def units(store: Path, account: Iterable[Line]) -> Comparison:
-    """Every unit between the first and the last that RocketMQ lists, field by field."""
+    """Compare every unit between the first and the last that RocketMQ lists, field by field."""
     tally = Comparison()
     java = {line["phy"]: line for line in account if line["t"] == "msg"}
     ours = {unit["physicalOffset"]: unit for unit in records_of("units", store, "--body") if unit["type"] == "unit"}
-    low, high = min(java, default=0), max(java, default=0)
-    for position in sorted(set(java) | {offset for offset in ours if low <= offset <= high}):
+    first, last = min(java, default=0), max(java, default=0)
+    for position in sorted(set(java) | {offset for offset in ours if first <= offset <= last}):
         if position not in java or position not in ours:
             tally.same(False, f"{position}: only {'ours' if position in ours else 'java'}")
             continue
@@ -146,7 +148,7 @@ def _unit_differences(java: Line, ours: Line) -> Line:
 
 
 def queue(store: Path, account: Iterable[Line]) -> Comparison:
-    """Every queue entry; pre-filled slots too, since RocketMQ lists them."""
+    """Compare every queue entry; pre-filled slots too, because RocketMQ lists them."""
     tally = Comparison()
     java: dict[tuple[str, int], dict[int, tuple[int, int, int]]] = {}
     for line in account:
@@ -166,7 +168,7 @@ def queue(store: Path, account: Iterable[Line]) -> Comparison:
 
 
 def index(store: Path, account: Iterable[Line]) -> Comparison:
-    """Every index header; every entry where the account lists them."""
+    """Compare every index header, and every entry if the account lists them."""
     tally = Comparison()
     heads: dict[str, Line] = {}
     java: dict[tuple[str, int], tuple[int, ...]] = {}
@@ -193,7 +195,7 @@ def index(store: Path, account: Iterable[Line]) -> Comparison:
 
 
 def trace(store: Path, account: Iterable[Line]) -> Comparison:
-    """Key queries: RocketMQ answers with every unit its hash points at, ours names collisions apart."""
+    """Compare queries by key: RocketMQ returns every unit with the same hash, ours names collisions separately."""
     tally = Comparison()
     for line in sample((line for line in account if line["t"] == "query"), QUESTION_LIMIT):
         begin, end = max(line["begin"], 0), min(line["end"], 2**63 - 1)
@@ -214,7 +216,7 @@ def trace(store: Path, account: Iterable[Line]) -> Comparison:
 
 
 def get(store: Path, account: Iterable[Line]) -> Comparison:
-    """What getMessage answers: status, offsets, and which units."""
+    """Compare answers of getMessage: status, offsets, and units."""
     tally = Comparison()
     for line in sample((line for line in account if line["t"] == "get" and line.get("status")), QUESTION_LIMIT):
         tag = ["--tag", line["tag"]] if line["tag"] else []
@@ -229,7 +231,9 @@ def get(store: Path, account: Iterable[Line]) -> Comparison:
 
 
 def time(store: Path, account: Iterable[Line]) -> Comparison:
-    """Offsets by store time; 4.9 has no boundaries and goes by the files' modification times, so it is not asked."""
+    """Compare offsets by store time; 4.9 has no boundaries and uses the files' modification times, so it is left
+    out.
+    """
     tally = Comparison()
     lines = (
         line for line in account if line["t"] == "byTime" and line["offset"] is not None and line["boundary"] != "NONE"
@@ -242,7 +246,7 @@ def time(store: Path, account: Iterable[Line]) -> Comparison:
 
 
 def recover(store: Path, account: Iterable[Line], release: str = "5.3") -> Comparison:
-    """The plan for a store as it was left, against what RocketMQ's recovery made of it."""
+    """Compare the plan for a store with the result of RocketMQ's recovery."""
     tally = Comparison()
     lines = list(account)
     state = [line for line in lines if line["t"] == "state"][-1]
@@ -259,7 +263,7 @@ def recover(store: Path, account: Iterable[Line], release: str = "5.3") -> Compa
 
 
 def truth(store: Path, account: Iterable[Line]) -> Comparison:
-    """What clients and an administrator were told by a running broker."""
+    """Compare with the answers that clients and an administrator got from a running broker."""
     tally = Comparison()
     lines = list(account)
     for compare in (_sends, _ranges, _client_queries, _progress, _whereabouts, _searches, _pulls):
@@ -327,8 +331,8 @@ def _whereabouts(tally: Comparison, store: Path, lines: list[Line], limit: int) 
         out = records_of("where", store, line["offsetMsgId"])
         got = next((record for record in out if record["type"] == "whereResult"), {})
         lost = got.get("verdict") in {"neverSeen", "unknown", "expired", "damaged", "truncated", None}
-        here = got.get("physicalOffset") == int(line["offsetMsgId"][-16:], 16)
-        tally.same(here and not lost, f"where {line['offsetMsgId']}: {got}")
+        is_at_place = got.get("physicalOffset") == int(line["offsetMsgId"][-16:], 16)
+        tally.same(is_at_place and not lost, f"where {line['offsetMsgId']}: {got}")
 
 
 def _searches(tally: Comparison, store: Path, lines: list[Line], limit: int) -> None:
@@ -354,7 +358,7 @@ def _pulls(tally: Comparison, store: Path, lines: list[Line], limit: int) -> Non
 
 
 def _members(unit: Line) -> range:
-    """Queue offsets of the messages that a client makes of one unit: several of a batch queue's inner batch."""
+    """Return the queue offsets of the messages that a client makes of one unit: several for an inner batch."""
     count = int(unit["properties"].get("INNER_NUM", 1))
     return range(unit["queueOffset"], unit["queueOffset"] + count)
 

@@ -1,4 +1,4 @@
-"""Cases of allocation as Java's program takes them, by chance, and what our strategies say to one."""
+"""Random cases of allocation in the form of Java's program, and the answers of our strategies."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _ROOMS = ("hz", "sh", "bj", "Zürich", "上海")
 
 
 def cases(seed: int, count: int) -> Iterator[str]:
-    """Lines of: strategy, own id, ids, queues, argument. Few are wrong on purpose: an id that is not listed, ids and
-    queues that are listed twice or in no order, empty lists, no places on the ring.
+    """Yield lines of: strategy, client id, ids, queues, argument. Some are wrong on purpose: an id that is not listed,
+    ids and queues that are listed twice or in no order, empty lists, no places on the ring.
     """
     chance = random.Random(seed)
     for _ in range(count):
@@ -25,25 +25,27 @@ def cases(seed: int, count: int) -> Iterator[str]:
         in_rooms = name.startswith("MACHINE_ROOM") or chance.random() < 0.2
         ids = {_id(chance, in_rooms) for _ in range(chance.choice([1, 2, 3, 4, 7, 12, 30]))}
         listed = sorted(ids, key=java_order)
-        own = chance.choice(listed) if chance.random() < 0.95 else "hz@nobody"
-        every = _queues(chance, in_rooms)
+        client_id = chance.choice(listed) if chance.random() < 0.95 else "hz@nobody"
+        queues_of_topic = _queues(chance, in_rooms)
         if chance.random() < 0.06:
             listed = sorted(listed + chance.choices(listed, k=chance.randint(1, 3)), key=java_order)
         if chance.random() < 0.06:
-            every = sorted(every + chance.choices(every, k=chance.randint(1, 3)), key=queue_order)
+            queues_of_topic = sorted(
+                queues_of_topic + chance.choices(queues_of_topic, k=chance.randint(1, 3)), key=queue_order
+            )
         if chance.random() < 0.03:
             chance.shuffle(listed)
-            chance.shuffle(every)
-        queues = ",".join(map(_word, every))
+            chance.shuffle(queues_of_topic)
+        queues = ",".join(map(_word, queues_of_topic))
         argument = {
             "CONFIG": ",".join(map(_word, _queues(chance, in_rooms))),
             "MACHINE_ROOM": ",".join(chance.sample(_ROOMS, chance.randint(1, 4))),
         }.get(name, str(chance.choice([1, 3, 10, 10, 10, 40, 10, 3, 1, 10, 10, -1 if chance.random() < 0.1 else 0])))
         if chance.random() < 0.02:
-            own, listed, queues = chance.choice(
-                [("", listed, queues), (own, [], queues), (own, listed, ""), ("", [], "")]
+            client_id, listed, queues = chance.choice(
+                [("", listed, queues), (client_id, [], queues), (client_id, listed, ""), ("", [], "")]
             )
-        yield "\t".join([name, own, ",".join(listed), queues, argument])
+        yield "\t".join([name, client_id, ",".join(listed), queues, argument])
 
 
 def _id(chance: random.Random, in_room: bool) -> str:
@@ -74,10 +76,10 @@ def _read(joined: str) -> list[MessageQueue]:
 
 
 def allocation_line(line: str) -> str:
-    """What our strategy gives, as the program writes it."""
-    name, own, ids, queues, argument = line.split("\t")
+    """Return the result of our strategy, as the program writes it."""
+    name, client_id, ids, queues, argument = line.split("\t")
     try:
-        allocate = _strategy(name, argument).allocate(own, _read(queues), ids.split(",") if ids else [])
+        allocate = _strategy(name, argument).allocate(client_id, _read(queues), ids.split(",") if ids else [])
     except ValueError as error:
         return f"! {error}"
     return ",".join(map(_word, allocate))

@@ -1,4 +1,6 @@
-"""A broken store for every rule: what spoils the healthy one of ``handmade_stores`` so that the rule speaks."""
+"""A broken store for every rule: functions that spoil the healthy store of ``handmade_stores`` so that the rule
+applies.
+"""
 
 from __future__ import annotations
 
@@ -21,20 +23,20 @@ from engine.inspection.snapshot import open_store
 ENTRY = 40 + 4 * SLOTS
 
 
-def timer_row_to_nowhere(root: Path, _made: HandmadeStore) -> None:
+def timer_row_to_nowhere(root: Path, _handmade: HandmadeStore) -> None:
     rows = dict([rocksdb_timer_rows.encode(rocksdb_timer_rows.TimerRow(1 << 41, "A", 100, 1 << 40))])
     rows[rocksdb_timer_rows.SCAN_KEY] = struct.pack(">q", 1)
     make_database(root / "rocksdbstore", {rocksdb_timer_rows.FAMILY: rows, rocksdb_transaction_rows.FAMILY: {}})
 
 
-def half_row_to_nowhere(root: Path, _made: HandmadeStore) -> None:
+def half_row_to_nowhere(root: Path, _handmade: HandmadeStore) -> None:
     row = rocksdb_transaction_rows.TransactionRow(1 << 40, "Orders", "A", 0, 100)
     rows = dict([rocksdb_transaction_rows.encode(row)])
     make_database(root / "rocksdbstore", {rocksdb_timer_rows.FAMILY: {}, rocksdb_transaction_rows.FAMILY: rows})
 
 
-def index_row_to_nowhere(root: Path, made: HandmadeStore) -> None:
-    row = rocksdb_index_rows.IndexKeyRow("Orders", "K", "A", "B", made.units[0].offset)
+def index_row_to_nowhere(root: Path, handmade: HandmadeStore) -> None:
+    row = rocksdb_index_rows.IndexKeyRow("Orders", "K", "A", "B", handmade.units[0].offset)
     families = {
         rocksdb_index_rows.FAMILY: {rocksdb_index_rows.encode_key(row, 1 << 41): struct.pack(">q", 1 << 41)},
         rocksdb_timer_rows.FAMILY: {},
@@ -43,7 +45,7 @@ def index_row_to_nowhere(root: Path, made: HandmadeStore) -> None:
     make_database(root / "rocksdbstore", families)
 
 
-def pop_row_without_json(root: Path, _made: HandmadeStore) -> None:
+def pop_row_without_json(root: Path, _handmade: HandmadeStore) -> None:
     make_database(root / "kvStore", {rocksdb_pop_rows.FAMILY: {struct.pack(">q", 1 << 40) + b"g@Orders": b"no json"}})
 
 
@@ -71,18 +73,18 @@ def table(root: Path, name: str, text: str) -> None:
     (root / "config" / name).write_text(text)
 
 
-def early_blank(root: Path, made: HandmadeStore) -> None:
+def early_blank(root: Path, handmade: HandmadeStore) -> None:
     shutil.rmtree(root)
-    room = LOG_SIZE - len(made.log) % LOG_SIZE
-    made.log += struct.pack(">iI", room, 0xCBD43194).ljust(room, b"\0")
-    made.put()
-    made.write(root)
+    room = LOG_SIZE - len(handmade.log) % LOG_SIZE
+    handmade.log += struct.pack(">iI", room, 0xCBD43194).ljust(room, b"\0")
+    handmade.put()
+    handmade.write(root)
 
 
-def rewritten(root: Path, made: HandmadeStore, topic: str, **how: int) -> None:
+def rewritten(root: Path, handmade: HandmadeStore, topic: str, **how: int) -> None:
     shutil.rmtree(root)
-    made.put(topic, 0, **how)
-    made.write(root)
+    handmade.put(topic, 0, **how)
+    handmade.write(root)
 
 
 def index_rows_gone(root: Path, _: HandmadeStore) -> None:
@@ -95,14 +97,14 @@ def committed_beyond_the_end(root: Path, _: HandmadeStore) -> None:
     (root / "dledger-n0" / "checkpoint").write_text("committedIndex=99999\nendIndex=99999\n")
 
 
-def ext_files_gone(root: Path, made: HandmadeStore) -> None:
-    """The entries of a queue hold addresses, and nothing is there."""
+def ext_files_gone(root: Path, handmade: HandmadeStore) -> None:
+    """The entries of a queue hold addresses of ext units, and there are no ext files."""
     for number in range(20):
         patch(queue(root), 20 * number + 12, struct.pack(">q", -(1 << 63) + 20 * number))
 
 
-def later_than_born(root: Path, made: HandmadeStore) -> None:
-    """All units stored two hours later than their producer's clock says."""
+def later_than_born(root: Path, handmade: HandmadeStore) -> None:
+    """All units are stored two hours after the time of their producer's clock."""
     shutil.rmtree(root)
     second_store = HandmadeStore()
     second_store.time += 7_200_000
@@ -111,23 +113,23 @@ def later_than_born(root: Path, made: HandmadeStore) -> None:
     second_store.write(root)
 
 
-def far_behind(root: Path, made: HandmadeStore) -> None:
+def far_behind(root: Path, handmade: HandmadeStore) -> None:
     shutil.rmtree(root)
-    made.put(step=3_600_000)
-    made.write(root)
-    made.write_checkpoint(root, made.units[0].store_timestamp, made.units[0].store_timestamp)
+    handmade.put(step=3_600_000)
+    handmade.write(root)
+    handmade.write_checkpoint(root, handmade.units[0].store_timestamp, handmade.units[0].store_timestamp)
 
 
-def queue_ahead(root: Path, made: HandmadeStore) -> None:
-    """One queue has an entry more than the log: left over from a recovery that moved positions only."""
-    entry = struct.pack(">qiq", made.end, 200, 0)
-    patch(queue(root, "Payments", 1), 20 * made.next_offsets["Payments", 1], entry)
+def queue_ahead(root: Path, handmade: HandmadeStore) -> None:
+    """A queue has an entry more than the log: left by a recovery that moved positions only."""
+    entry = struct.pack(">qiq", handmade.end, 200, 0)
+    patch(queue(root, "Payments", 1), 20 * handmade.next_offsets["Payments", 1], entry)
 
 
-def index_ahead(root: Path, made: HandmadeStore) -> None:
+def index_ahead(root: Path, handmade: HandmadeStore) -> None:
     newest = max((root / "index").iterdir())
     data = bytearray(newest.read_bytes())
-    add_key(data, "Orders#later", made.end + 100, made.time)
+    add_key(data, "Orders#later", handmade.end + 100, handmade.time)
     newest.write_bytes(data)
 
 
@@ -135,35 +137,35 @@ def declared(root: Path, *topics: str, **fields: int) -> None:
     table(root, "topics.json", json.dumps({"topicConfigTable": dict.fromkeys(topics, fields)}))
 
 
-def rocksdb_minimum_too_high(root: Path, made: HandmadeStore) -> None:
+def rocksdb_minimum_too_high(root: Path, handmade: HandmadeStore) -> None:
     shutil.rmtree(root / "consumequeue")
-    rows = made_rocksdb.rows_of_store(made)
+    rows = made_rocksdb.rows_of_store(handmade)
     bound = rows["offset"]
-    unit = [unit for unit in made.units if (unit.topic, unit.queue_id) == ("Orders", 0)][2]
+    unit = [unit for unit in handmade.units if (unit.topic, unit.queue_id) == ("Orders", 0)][2]
     row = codec.BoundRow("Orders", 0, "min", unit.offset, unit.queue_offset)
     bound[codec.bound_key("Orders", 0, "min")] = codec.encode_bound(row)
     made_rocksdb.make_database(root / "consumequeue", rows)
 
 
-def first_file_expired(root: Path, made: HandmadeStore) -> None:
+def first_file_expired(root: Path, handmade: HandmadeStore) -> None:
     min((root / "commitlog").iterdir()).unlink()
     table(root, "consumerOffset.json", '{"offsetTable":{"Orders@g":{0:0}}}')
 
 
-def delay_level_beyond(root: Path, made: HandmadeStore) -> None:
+def delay_level_beyond(root: Path, handmade: HandmadeStore) -> None:
     shutil.rmtree(root)
-    made.put("SCHEDULE_TOPIC_XXXX", 2)
-    made.write(root)
+    handmade.put("SCHEDULE_TOPIC_XXXX", 2)
+    handmade.write(root)
     table(root, "delayOffset.json", '{"offsetTable":{3:9}}')
 
 
-def log_begun_anew(root: Path, made: HandmadeStore) -> None:
-    """The offsets of groups are of a log that was longer by far."""
+def log_begun_anew(root: Path, handmade: HandmadeStore) -> None:
+    """The offsets of groups belong to a log that was much longer."""
     offsets = {f"Payments@{group}": {"0": 900, "1": 800} for group in ("billing", "audit")}
     table(root, "consumerOffset.json", json.dumps({"offsetTable": offsets}))
 
 
-def filter_without_bloom(root: Path, made: HandmadeStore) -> None:
+def filter_without_bloom(root: Path, handmade: HandmadeStore) -> None:
     row = {"topic": "Orders", "expression": "a > 1", "expressionType": "SQL92", "bornTime": 1, "deadTime": 2}
     bloom = {"bitNum": 112, "bitPos": [1, 2, 3]}
     filters = {
@@ -174,19 +176,19 @@ def filter_without_bloom(root: Path, made: HandmadeStore) -> None:
     table(root, "consumerFilter.json", text)
 
 
-def level_stands_still(root: Path, made: HandmadeStore) -> None:
-    """A delayed message was due, and the broker went on for three minutes without delivering it."""
+def level_stands_still(root: Path, handmade: HandmadeStore) -> None:
+    """A delayed message was due, and the broker ran for three more minutes without delivering it."""
     shutil.rmtree(root)
-    delayed = made.put("SCHEDULE_TOPIC_XXXX", 2, more={"REAL_TOPIC": "Orders", "REAL_QID": "0", "DELAY": "3"})
+    delayed = handmade.put("SCHEDULE_TOPIC_XXXX", 2, more={"REAL_TOPIC": "Orders", "REAL_QID": "0", "DELAY": "3"})
     delayed.tags_code = delayed.store_timestamp + 10_000
     for _ in range(6):
-        made.put(step=30_000)
-    made.write(root)
+        handmade.put(step=30_000)
+    handmade.write(root)
     table(root, "delayOffset.json", '{"offsetTable":{3:0}}')
 
 
-def numbers_jump(root: Path, made: HandmadeStore) -> None:
-    """A slave that was away: the log's first files are gone, and its queues end before what the log has."""
+def numbers_jump(root: Path, handmade: HandmadeStore) -> None:
+    """A slave was away: the log's first files are gone, and its queues end before the log begins."""
     (root / "abort").touch()
     for file in sorted((root / "commitlog").iterdir())[:1]:
         file.unlink()
@@ -197,90 +199,90 @@ def numbers_jump(root: Path, made: HandmadeStore) -> None:
             path.unlink()
 
 
-def timers(root: Path, made: HandmadeStore, *, queue_offset: int = 1, leads_to: int = -1, flushed: int = 0) -> None:
-    """One timer message that waits, and what is wrong with the files around it."""
+def timers(root: Path, handmade: HandmadeStore, *, queue_offset: int = 1, leads_to: int = -1, flushed: int = 0) -> None:
+    """A timer message waits, and a file around it is wrong."""
     shutil.rmtree(root)
-    unit = made.put("rmq_sys_wheel_timer", 0, more={"TIMER_OUT_MS": str(made.time + 1000)})
-    made.write(root)
+    unit = handmade.put("rmq_sys_wheel_timer", 0, more={"TIMER_OUT_MS": str(handmade.time + 1000)})
+    handmade.write(root)
     (root / "config").mkdir()
-    check = timer.TimerCheck(made.time, flushed, queue_offset, queue_offset, 0, 0, 0)
+    check = timer.TimerCheck(handmade.time, flushed, queue_offset, queue_offset, 0, 0, 0)
     (root / "config" / "timercheck").write_bytes(check.encoded())
     if leads_to >= 0:
-        waits = timer.TimerLogUnit(0, -1, 1, made.time, 1000, leads_to, unit.size, 0)
+        waits = timer.TimerLogUnit(0, -1, 1, handmade.time, 1000, leads_to, unit.size, 0)
         (root / "timerlog").mkdir()
         (root / "timerlog" / f"{0:020d}").write_bytes(waits.encoded().ljust(520, b"\0"))
 
 
-def timer_message_passed_over(root: Path, made: HandmadeStore) -> None:
+def timer_message_passed_over(root: Path, handmade: HandmadeStore) -> None:
     """A timer message was due a minute before the newest message; the timer has read on and did not deliver it."""
     shutil.rmtree(root)
-    due = made.time + 1000
-    unit = made.put("rmq_sys_wheel_timer", 0, more={"REAL_TOPIC": "Orders", "TIMER_OUT_MS": str(due)})
-    made.put(step=60_000)
-    made.write(root)
+    due = handmade.time + 1000
+    unit = handmade.put("rmq_sys_wheel_timer", 0, more={"REAL_TOPIC": "Orders", "TIMER_OUT_MS": str(due)})
+    handmade.put(step=60_000)
+    handmade.write(root)
     (root / "config").mkdir()
-    check = timer.TimerCheck(made.time // 1000 * 1000, timer.UNIT_SIZE, 1, 1, 0, 0, 0)
+    check = timer.TimerCheck(handmade.time // 1000 * 1000, timer.UNIT_SIZE, 1, 1, 0, 0, 0)
     (root / "config" / "timercheck").write_bytes(check.encoded())
     waits = timer.TimerLogUnit(0, -1, 1, due - 1000, 1000, unit.offset, unit.size, 0)
     (root / "timerlog").mkdir()
     (root / "timerlog" / f"{0:020d}").write_bytes(waits.encoded().ljust(520, b"\0"))
 
 
-def half_message_given_up(root: Path, made: HandmadeStore) -> None:
+def half_message_given_up(root: Path, handmade: HandmadeStore) -> None:
     shutil.rmtree(root)
-    made.put("TRANS_CHECK_MAX_TIME_TOPIC", 0, more={"REAL_TOPIC": "Orders", "TRANSACTION_CHECK_TIMES": "15"})
-    made.write(root)
+    handmade.put("TRANS_CHECK_MAX_TIME_TOPIC", 0, more={"REAL_TOPIC": "Orders", "TRANSACTION_CHECK_TIMES": "15"})
+    handmade.write(root)
 
 
-def log_of_another_store(root: Path, made: HandmadeStore) -> None:
-    """The commit log of a store whose messages have other lengths, so no entry leads to its unit."""
-    other = HandmadeStore()
+def log_of_another_store(root: Path, handmade: HandmadeStore) -> None:
+    """The commit log is that of a store with messages of other lengths, so no entry leads to its unit."""
+    other_store = HandmadeStore()
     for number in range(60):
-        other.put("Orders" if number % 2 else "Payments", number % 2, body=b"another body %d " % number * 3)
+        other_store.put("Orders" if number % 2 else "Payments", number % 2, body=b"another body %d " % number * 3)
     shutil.rmtree(root / "commitlog")
-    other.write(root.parent / "another")
+    other_store.write(root.parent / "another")
     shutil.move(root.parent / "another" / "commitlog", root / "commitlog")
 
 
-def tables_of_another_broker(root: Path, made: HandmadeStore) -> None:
+def tables_of_another_broker(root: Path, handmade: HandmadeStore) -> None:
     table(root, "topics.json", json.dumps({"topicConfigTable": {"Stock": {}, "Prices": {}, "%DLQ%pricing": {}}}))
     offsets = {"Stock@pricing": {"0": 27}, "Prices@pricing": {"0": 4}}
     table(root, "consumerOffset.json", json.dumps({"offsetTable": offsets}))
 
 
-def group_barred(root: Path, made: HandmadeStore) -> None:
+def group_barred(root: Path, handmade: HandmadeStore) -> None:
     """The group may not consume, and 3 messages of the queue wait for it."""
     group = {"groupName": "billing", "consumeEnable": False}
     table(root, "subscriptionGroup.json", json.dumps({"subscriptionGroupTable": {"billing": group}}))
-    offset = made.next_offsets["Orders", 0] - 3
+    offset = handmade.next_offsets["Orders", 0] - 3
     table(root, "consumerOffset.json", json.dumps({"offsetTable": {"Orders@billing": {"0": offset}}}))
 
 
-def copied_names_only(root: Path, made: HandmadeStore) -> None:
-    """The disk was full when the queues were copied: their files have no byte."""
+def copied_names_only(root: Path, handmade: HandmadeStore) -> None:
+    """The disk was full when the queues were copied: their files are empty."""
     for path in (root / "consumequeue").rglob("0*"):
         if path.is_file():
             path.write_bytes(b"")
 
 
-def unmounted(root: Path, made: HandmadeStore) -> None:
-    """The log's folder without what is mounted there."""
+def unmounted(root: Path, handmade: HandmadeStore) -> None:
+    """The log's folder is empty, as if its disk were not mounted."""
     shutil.rmtree(root / "commitlog")
     (root / "commitlog").mkdir()
 
 
-def queue_lost_its_tail(root: Path, made: HandmadeStore) -> None:
-    """Entries of one queue are gone, another knows a later unit: no start goes back for them."""
+def queue_lost_its_tail(root: Path, handmade: HandmadeStore) -> None:
+    """Entries of one queue are gone, another queue has a later unit: no start goes back for them."""
     lost = queue(root)
     patch(lost, 200, bytes(lost.stat().st_size - 200))
 
 
-def compacted(root: Path, made: HandmadeStore) -> Path:
+def compacted(root: Path, handmade: HandmadeStore) -> Path:
     """Orders/0 is compacted, and compaction has removed nothing yet; returns the file of its log."""
     table(root, "topics.json", '{"topicConfigTable":{"Orders":{"attributes":{"cleanup.policy":"COMPACTION"}}}}')
     log_bytes, entries = bytearray(), bytearray()
-    for unit in (item for item in made.units if (item.topic, item.queue_id) == ("Orders", 0)):
-        data = bytearray(made.log[unit.offset : unit.offset + unit.size])
+    for unit in (item for item in handmade.units if (item.topic, item.queue_id) == ("Orders", 0)):
+        data = bytearray(handmade.log[unit.offset : unit.offset + unit.size])
         data[28:36] = struct.pack(">q", len(log_bytes))
         entries += struct.pack(
             ">qiqqqhii", len(log_bytes), unit.size, unit.tags_code, unit.store_timestamp, unit.queue_offset, 1, -1, 0
@@ -293,7 +295,7 @@ def compacted(root: Path, made: HandmadeStore) -> Path:
     return root / "compaction" / "compactionLog" / "Orders" / "0" / f"{0:020d}"
 
 
-def gap_before_dispatch(root: Path, made: HandmadeStore) -> None:
+def gap_before_dispatch(root: Path, handmade: HandmadeStore) -> None:
     """A log file is lost and somebody removed the queues to have them built again."""
     sorted((root / "commitlog").iterdir())[1].unlink()
     shutil.rmtree(root / "consumequeue")

@@ -1,4 +1,4 @@
-"""A broker over a store of one's own, and a client that asks it, in one process."""
+"""A broker over a store, and a client that sends requests to it, in one process."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from engine.remoting.frame import ONE_WAY, Command, answer_to
 
 
 class Asking:
-    """A connection to a broker. ``told`` are the requests that came over it from the other side."""
+    """A connection to a broker. ``told`` are the requests that came over it from the broker."""
 
     def __init__(self, server: ListeningBroker) -> None:
         self.server = server
@@ -39,7 +39,7 @@ class Asking:
         return None if self.says is None else answer_to(request, self.says)
 
     async def ask(self, code: int, body: bytes = b"", **fields: object) -> Command:
-        """The answer to one request; fields are spelled as Java names them."""
+        """Return the answer to one request; fields are spelled like in Java."""
         assert self._connection is not None
         spelled = {
             name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in fields.items()
@@ -49,7 +49,7 @@ class Asking:
     async def send(
         self, topic: str, body: bytes, queue_id: int = 0, properties: str = "", **options: object
     ) -> Command:
-        """SEND_MESSAGE."""
+        """Send SEND_MESSAGE."""
         fields: dict[str, object] = {
             "producerGroup": "senders",
             "topic": topic,
@@ -67,12 +67,12 @@ class Asking:
         return await self.ask(10, body, **{**fields, **options})
 
     def tell(self, topic: str, body: bytes) -> None:
-        """SEND_MESSAGE_V2 to queue 0, one-way."""
+        """Send SEND_MESSAGE_V2 to queue 0, one-way."""
         assert self._connection is not None
         self._connection.send(a_send(body, topic, flag=ONE_WAY))
 
     async def batch(self, topic: str, members: bytes, properties: str = "") -> Command:
-        """SEND_BATCH_MESSAGE to queue 0."""
+        """Send SEND_BATCH_MESSAGE to queue 0."""
         return await self.ask(
             320,
             members,
@@ -93,7 +93,7 @@ class Asking:
     async def pull(
         self, topic: str, offset: int, queue_id: int = 0, group: str = "readers", **options: object
     ) -> Command:
-        """PULL_MESSAGE that brings its subscription and does not wait."""
+        """Send PULL_MESSAGE with its subscription, without waiting for messages."""
         fields: dict[str, object] = {
             "consumerGroup": group,
             "topic": topic,
@@ -120,7 +120,7 @@ async def asking_broker(
     store_config: MessageStoreConfig | None = None,
     release: Release | None = None,
 ) -> AsyncIterator[Asking]:
-    """A broker over the store in ``path``, and one client of it."""
+    """Run a broker over the store in ``path``, with one client of it."""
     async with serving_store(path, config, store_config, port=0, release=release) as server:
         client = Asking(server)
         await client.open()
@@ -130,18 +130,18 @@ async def asking_broker(
             client.close()
 
 
-def run(what: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    """A test that is a coroutine, at most four minutes long."""
+def run(scenario: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Run a test that is a coroutine, for at most four minutes."""
 
     async def timed() -> None:
         async with asyncio.timeout(240):
-            await what()
+            await scenario()
 
     asyncio.run(timed())
 
 
 def units(client: Asking, topic: str, queue_id: int = 0) -> list[Unit]:
-    """The first units of a queue, everything dispatched."""
+    """Return the first units of a queue after everything is dispatched."""
     store = client.server.broker.store
     store.wait_dispatched()
     message = store.get_message("g", topic, queue_id, 0)
@@ -150,9 +150,9 @@ def units(client: Asking, topic: str, queue_id: int = 0) -> list[Unit]:
         return list(message.units())
 
 
-async def half(client: Asking, number: int = 0, more: str = "") -> dict[str, object]:
-    """What END_TRANSACTION must bring for a half message that is sent here."""
-    properties = f"TRAN_MSG\x01true\x02PGROUP\x01payers\x02UNIQ_KEY\x01U{number}\x02TAGS\x01paid\x02{more}"
+async def half(client: Asking, number: int = 0, more_properties: str = "") -> dict[str, object]:
+    """Send a half message and return the fields that END_TRANSACTION needs for it."""
+    properties = f"TRAN_MSG\x01true\x02PGROUP\x01payers\x02UNIQ_KEY\x01U{number}\x02TAGS\x01paid\x02{more_properties}"
     answer = await client.send(
         "Orders", b"%d" % number, 2, properties, sysFlag=4, bornTimestamp=client.server.broker.now()
     )

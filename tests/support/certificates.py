@@ -1,4 +1,4 @@
-"""Certificates that sign themselves, for servers of tests."""
+"""Self-signed certificates for servers of tests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cryptography.x509.oid import NameOID
 
 
 def self_signed(folder: Path, password: str = "") -> tuple[Path, Path]:
-    """A certificate for 127.0.0.1 and its key (PKCS#8), both PEM."""
+    """Make a certificate for 127.0.0.1 and its key (PKCS#8), both PEM."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "127.0.0.1")])
     now = dt.datetime.now(dt.UTC)
@@ -34,7 +34,7 @@ def self_signed(folder: Path, password: str = "") -> tuple[Path, Path]:
 
 
 def tls_properties(folder: Path, mode: str, password: str = "") -> Path:
-    """A ``tls.properties`` with a new certificate."""
+    """Write a ``tls.properties`` with a new certificate."""
     certificate, secret = self_signed(folder, password)
     lines = [
         f"tls.server.mode={mode}",

@@ -1,4 +1,4 @@
-"""Questions to a store that is none, or a bad one: each must be answered whole, or end in one clear line."""
+"""Questions to a bad store, or to a path without one: each answer must be complete, or end in one clear line."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ QUESTIONS = [
 
 
 def status_and_error(path, question, *extra_arguments):
-    """Exit status and the one line of an answer that must be whole, in JSON and as text."""
+    """Return exit status and error line of an answer that must be complete, in JSON and as text."""
     arguments = [path if word == "STORE" else word for word in question]
     status, out, err = agree.command(*arguments, "--json", *extra_arguments)
     assert status in {0, 1, 2, 3}, arguments

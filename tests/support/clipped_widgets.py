@@ -1,5 +1,5 @@
-"""Which buttons, labels and fields of a window are not wholly there: less wide than their words, or cut off by what is
-around them.
+"""Buttons, labels and fields of a window that are not completely visible: narrower than their words, or cut off by a
+parent.
 """
 
 from __future__ import annotations
@@ -26,26 +26,30 @@ SLACK = 1
 
 
 def clipped_widgets(window: QWidget) -> list[str]:
-    """A line for each part that is cut, with the px that are missing; none where everything is there."""
+    """Return a line for each part that is cut, with the missing px; none if everything is visible."""
     texts = []
     for part in window.findChildren(QWidget):
         if not isinstance(part, LOOKED_AT) or not part.isVisible() or part.size().isEmpty():
             continue
         if isinstance(part.parentWidget(), (QComboBox, QLineEdit)):
             continue
-        wide, high = _shown(part, window)
-        missing, short, expected = part.width() - wide, part.height() - high, _needed_width(part) - part.width()
-        if missing > SLACK:
-            texts.append(f"{_name(part)}: {missing} px lie outside of {_name(_cutter(part, window))}")
-        elif expected > SLACK:
-            texts.append(f"{_name(part)}: {expected} px narrower than its words")
-        elif short > SLACK and not _scrolls(part, window):
-            texts.append(f"{_name(part)}: {short} px lie below {_name(_cutter(part, window))}")
+        width, height = _shown(part, window)
+        missing_width, missing_height, missing_for_words = (
+            part.width() - width,
+            part.height() - height,
+            _needed_width(part) - part.width(),
+        )
+        if missing_width > SLACK:
+            texts.append(f"{_name(part)}: {missing_width} px lie outside of {_name(_cutter(part, window))}")
+        elif missing_for_words > SLACK:
+            texts.append(f"{_name(part)}: {missing_for_words} px narrower than its words")
+        elif missing_height > SLACK and not _scrolls(part, window):
+            texts.append(f"{_name(part)}: {missing_height} px lie below {_name(_cutter(part, window))}")
     return texts
 
 
 def _needed_width(part: QWidget) -> int:
-    """Px that its words need; what may be shortened, and says so by itself, needs none."""
+    """Return the px that its words need; 0 for parts that shorten their text visibly."""
     if isinstance(part, (Elided, CheckList, ElidedSentence)) or (isinstance(part, QLabel) and part.wordWrap()):
         return 0
     if isinstance(part, (QLineEdit, QComboBox)) or (isinstance(part, QAbstractButton) and not part.text()):
@@ -54,7 +58,7 @@ def _needed_width(part: QWidget) -> int:
 
 
 def _shown(part: QWidget, window: QWidget) -> tuple[int, int]:
-    """Width and height of what of it lies inside of everything that it lies in."""
+    """Return width and height of the part that is inside all of its parents."""
     left, right, top, foot = 0, part.width(), 0, part.height()
     position: QWidget | None = part
     while position is not None and position is not window:
@@ -72,7 +76,7 @@ def _shown(part: QWidget, window: QWidget) -> tuple[int, int]:
 
 
 def _cutter(part: QWidget, window: QWidget) -> QWidget:
-    """The first of its surroundings that is too small for it."""
+    """Return the innermost parent that is too small for the part."""
     position = part.parentWidget()
     while position is not None and position is not window:
         if not position.rect().contains(QRect(part.mapTo(position, QPoint(0, 0)), part.size())):
@@ -82,7 +86,7 @@ def _cutter(part: QWidget, window: QWidget) -> QWidget:
 
 
 def _scrolls(part: QWidget, window: QWidget) -> bool:
-    """Whether one can scroll up and down to the rest of it."""
+    """Return True if the user can scroll vertically to the rest of it."""
     position = part.parentWidget()
     while position is not None and position is not window:
         if isinstance(position, QScrollArea | QAbstractScrollArea):
@@ -92,7 +96,7 @@ def _scrolls(part: QWidget, window: QWidget) -> bool:
 
 
 def _name(part: QWidget) -> str:
-    """Its object name, its words, its class and where it stands."""
+    """Return its object name, its words, its class and its position."""
     output = getattr(part, "text", lambda: "")
     text = str(output()) if callable(output) else ""
     inside, position = "", part

@@ -1,8 +1,8 @@
-"""What ``tests/journeys/test_cluster_soak.py`` has the program do: looks at a cluster that the lab serves while clients
-come, are slowed, cut, stopped and killed, queues come and go, and a broker leaves and comes again.
+"""Drive file of ``tests/journeys/test_cluster_soak.py``: watches a cluster that the lab serves while clients come, are
+slowed, cut, stopped and killed, queues come and go, and a broker leaves and comes again.
 
-Run as ``storescope view --drive``, in a process that holds the window and nothing else; the cluster and the clients
-have processes of their own. Figures go into the file that ``STORESCOPE_SOAK_FIGURES`` names, as JSON: bytes, seconds.
+Run as ``storescope view --drive``, in a process that holds only the window; the cluster and the clients have
+processes of their own. Figures go into the file named by ``STORESCOPE_SOAK_FIGURES``, as JSON: bytes, seconds.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ async def until(true: Any, seconds: float = 120) -> None:
 
 
 def own_memory() -> dict[str, int]:
-    """Bytes that the processes beside the window hold for themselves, by name: pages of files are left out."""
+    """Return the private memory of the processes beside the window, by name, in bytes: pages of files are left out."""
     results = {}
     for child in multiprocessing.active_children():
         lines = Path(f"/proc/{child.pid}/status").read_text("utf-8").splitlines()
@@ -53,7 +53,7 @@ def own_memory() -> dict[str, int]:
 
 
 class ClusterChurn:
-    """One thing after the other that changes the cluster, and what a person looks at meanwhile."""
+    """Changes of the cluster in turn, and the views that a person opens meanwhile."""
 
     def __init__(self, window: Any, pane: Any) -> None:
         self._window, self._pane = window, pane
@@ -68,7 +68,7 @@ class ClusterChurn:
         return model
 
     async def step(self) -> None:
-        """The next change, and the next look."""
+        """Make the next change, and open the next view."""
         self._turn += 1
         deeds = (self._join, self._slow, self._cut, self._join, self._leave, self._queues, self._join, self._kill)
         await deeds[self._turn % len(deeds)]()
@@ -150,39 +150,39 @@ async def drive(window: Any) -> None:
     pane.watch.set_every(0.5)
     pane.watch.begin(lab.serving.namesrv)
     await until(lambda: pane.watch.model.state is not None)
-    own = pane.watch.own
-    own.add("producer", pane.watch.model.addresses, "senders", TOPIC, 200)
+    own_clients = pane.watch.own
+    own_clients.add("producer", pane.watch.model.addresses, "senders", TOPIC, 200)
     for _ in range(2):
-        own.add("consumer", pane.watch.model.addresses, GROUP, TOPIC, 0)
-    await until(lambda: sum(row.status == "running" for row in own.rows.values()) == 3)
+        own_clients.add("consumer", pane.watch.model.addresses, GROUP, TOPIC, 0)
+    await until(lambda: sum(row.status == "running" for row in own_clients.rows.values()) == 3)
     churn = ClusterChurn(window, pane)
     begun, warm, minutes, beside = time.monotonic(), 0, [], {}
-    while (removed := time.monotonic() - begun) < SECONDS or not warm:  # on a busy machine a step may outlast the time
+    while (elapsed := time.monotonic() - begun) < SECONDS or not warm:  # on a busy machine a step may outlast the time
         await churn.step()
         await asyncio.sleep(STEP)
-        if removed >= 60 * len(minutes):
+        if elapsed >= 60 * len(minutes):
             gc.collect()
             minutes.append(resident())
-        if not warm and removed > SECONDS * WARM_UP:
+        if not warm and elapsed > SECONDS * WARM_UP:
             gc.collect()
             warm, beside = resident(), own_memory()
     gc.collect()
     model = pane.watch.model
     figures: dict[str, Any] = {
         "deeds": churn.done,
-        "clients": len(own.rows),
+        "clients": len(own_clients.rows),
         "readings": len(model.readings),
         "warm": warm,
         "end": resident(),
         "beside": {name: (beside[name], size) for name, size in own_memory().items() if name in beside},
         "minutes": minutes,
         "bounds": {"readings": cluster_model.MAX_READINGS, "deliveries_ms": deliveries.MAX_AGE_MS},
-        "sent": sum(item.sent for item in own.rows.values()),
-        "failed": sorted({one.words for one in own.rows.values() if one.status == "failed"}),
+        "sent": sum(row.sent for row in own_clients.rows.values()),
+        "failed": sorted({row.words for row in own_clients.rows.values() if row.status == "failed"}),
     }
     figures["pieces"] = await asyncio.to_thread(largest_pieces)
     pane.watch.end()
-    own.close()
+    own_clients.close()
     window.close_store()
     await asyncio.sleep(0.1)
     await lab.close()

@@ -1,4 +1,4 @@
-"""A cluster that is looked at again and again while something else uses it."""
+"""A cluster that is read repeatedly while clients use it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from engine.cluster.state import ClusterState
 
 @contextlib.contextmanager
 def watched(name_server: str, every: float = 1.0) -> Iterator[list[ClusterState]]:
-    """States of the cluster, one each ``every`` seconds for as long as the block lasts."""
+    """Yield a list of states of the cluster, one each ``every`` seconds while the block runs."""
     states: list[ClusterState] = []
     ended = threading.Event()
 
@@ -33,8 +33,8 @@ def watched(name_server: str, every: float = 1.0) -> Iterator[list[ClusterState]
         thread.join()
 
 
-def seen_as_it_is(states: list[ClusterState]) -> None:
-    """What a cluster that Java clients use must have looked like: who reads, who owns, what is behind."""
+def assert_states_fit_java_clients(states: list[ClusterState]) -> None:
+    """Assert that the states fit a cluster of Java clients: their language, owners, and offsets."""
     groups = [group for state in states for group in state.groups.values()]
     assert {client.language for group in groups for client in group.clients} == {"JAVA"}
     owned = [
@@ -53,4 +53,4 @@ def seen_as_it_is(states: list[ClusterState]) -> None:
         for queue, offset in state.offsets(name).items()
         if queue in state.queues
     )
-    assert any(rate > 0 for item, other in itertools.pairwise(states) for rate in other.rates(item).values())
+    assert any(rate > 0 for earlier, later in itertools.pairwise(states) for rate in later.rates(earlier).values())

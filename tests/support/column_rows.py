@@ -13,7 +13,7 @@ _NUMBERS = [field.attribute for field in FIELDS if field.column]
 
 
 def rows_of(columns: UnitColumns, topics: TopicTable) -> list[object]:
-    """A tuple of every field for each unit, a :class:`Blank` for each blank."""
+    """Return a tuple of every field for each unit, a :class:`Blank` for each blank."""
     blanks: list[object] = []
     for row in range(columns.count):
         if columns.kind[row] == BLANK:
@@ -26,6 +26,6 @@ def rows_of(columns: UnitColumns, topics: TopicTable) -> list[object]:
 
 
 def row_of(unit: Unit) -> tuple[object, ...]:
-    """What :func:`rows_of` gives for the row of ``unit``."""
+    """Return the row of :func:`rows_of` for ``unit``."""
     numbers = [_CRC[unit.crc] if name == "crc" else getattr(unit, name) for name in _NUMBERS]
     return (*numbers, unit.body, unit.properties_raw, unit.topic)

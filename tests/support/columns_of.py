@@ -1,4 +1,4 @@
-"""Message objects as columns, for tests of what takes columns."""
+"""Message objects as columns, for tests of functions that take columns."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from engine.codec.message_columns import MessageColumns
 
 
 def columns_of(messages: Sequence[Message]) -> MessageColumns:
-    """Every field of ``messages`` but their store hosts."""
+    """Return every field of ``messages`` but their store hosts."""
     topics, hosts = (
         [*dict.fromkeys(names)] for names in ([m.topic for m in messages], [m.born_host for m in messages])
     )

@@ -11,11 +11,11 @@ Arguments = list[object]
 
 
 def reading_commands(path: Path) -> list[Arguments]:
-    """Command lines without ``--json``; a queue, a key and ids of the store are among the arguments."""
+    """Return command lines without ``--json``; a queue, a key and ids of the store are among the arguments."""
     with open_store(path) as store:
         unit = next(item for item in store.log.walk() if isinstance(item, Unit) and item.unique_key and item.keys)
         stored_at = unit.store_timestamp
-    topic, queue, key, own = unit.topic, unit.queue_id, unit.keys[0], unit.unique_key
+    topic, queue, key, unique_key = unit.topic, unit.queue_id, unit.keys[0], unit.unique_key
     place = f"{topic}/{queue}/{unit.queue_offset}"
     return [
         ["info", path],
@@ -26,9 +26,9 @@ def reading_commands(path: Path) -> list[Arguments]:
         ["trace", path, topic, key],
         ["get", path, topic, queue, unit.queue_offset, "--tag", "*"],
         ["message", path, unit.offset_msg_id],
-        ["message", path, own],
+        ["message", path, unique_key],
         ["offset", path, topic, queue, "--time", stored_at],
-        ["where", path, own],
+        ["where", path, unique_key],
         ["where", path, place, "--group", "billing"],
         ["where", path, "nobody"],
         ["positions", path],
@@ -41,7 +41,7 @@ def reading_commands(path: Path) -> list[Arguments]:
         ["recover", path, "--plan", "--like", "4.9"],
         ["queryMsgByKey", "-s", path, "-t", topic, "-k", key],
         ["queryMsgById", "-s", path, "-i", unit.offset_msg_id],
-        ["queryMsgByUniqueKey", "-s", path, "-t", topic, "-i", own],
+        ["queryMsgByUniqueKey", "-s", path, "-t", topic, "-i", unique_key],
         ["queryMsgByOffset", "-s", path, "-t", topic, "-i", queue, "-o", unit.queue_offset],
         ["queryCq", "-s", path, "-t", topic, "-q", queue, "-i", 0, "-c", 5],
         ["printMsg", "-s", path, "-t", topic],

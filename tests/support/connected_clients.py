@@ -1,4 +1,4 @@
-"""Clients of a broker that runs, in a thread of their own: each beats its heart, and tells what it owns when asked."""
+"""Clients of a running broker, in a thread of their own: each sends heartbeats, and reports its queues when asked."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SECONDS = 60
 
 
 class ConnectedClients:
-    """Everybody who is connected; every call waits until the broker has answered."""
+    """All connected clients; every call waits until the broker has answered."""
 
     def __init__(self, broker: str, loop: asyncio.AbstractEventLoop) -> None:
         self._broker, self._loop = broker, loop
@@ -27,7 +27,7 @@ class ConnectedClients:
         """What each client says that it owns."""
 
     def consumer(self, client_id: str, group: str, topic: str, owns: Sequence[Queue] = ()) -> None:
-        """A client of a group comes, and says that it owns these."""
+        """Connect a client of a group that reports these queues as its own."""
         self.owns[client_id] = owns
         consumes = {
             "groupName": group,
@@ -38,7 +38,7 @@ class ConnectedClients:
         self._beat(client_id, {"clientID": client_id, "producerDataSet": [], "consumerDataSet": [consumes]})
 
     def producer(self, client_id: str, group: str) -> None:
-        """A client that sends comes."""
+        """Connect a client that sends."""
         beat = {"clientID": client_id, "producerDataSet": [{"groupName": group}], "consumerDataSet": []}
         self._beat(client_id, beat)
 
@@ -62,7 +62,7 @@ class ConnectedClients:
             self._ask(client_id, Command(10, dict(fields), body=b"%d" % number, version=479))
 
     def commit(self, client_id: str, group: str, topic: str, queue_id: int, offset: int) -> None:
-        """Say how far a group has read."""
+        """Commit the offset of a group."""
         self._ask(
             client_id,
             Command(
@@ -73,11 +73,11 @@ class ConnectedClients:
         )
 
     def leave(self, client_id: str) -> None:
-        """Its connection is cut."""
+        """Cut the connection of a client."""
         self._loop.call_soon_threadsafe(self._connections.pop(client_id).close)
 
     def close(self) -> None:
-        """Everybody goes."""
+        """Disconnect all clients."""
         for client_id in list(self._connections):
             self.leave(client_id)
 
@@ -107,7 +107,7 @@ class ConnectedClients:
 
 @contextlib.contextmanager
 def joined(broker: str) -> Iterator[ConnectedClients]:
-    """Clients of the broker at ``HOST:PORT``; all go at the end."""
+    """Yield clients of the broker at ``HOST:PORT``; all disconnect at the end."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="clients", daemon=True)
     thread.start()

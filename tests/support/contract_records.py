@@ -1,4 +1,4 @@
-"""The fields that every record has, and the JSON type of each: what scripts written against the command rely on."""
+"""The fields of every record with their JSON types: users' scripts depend on them."""
 
 from __future__ import annotations
 
@@ -351,19 +351,19 @@ RECORDS: dict[str, Mapping[str, Check]] = {
 
 
 def complaints(record: dict[str, Any]) -> list[str]:
-    """What is missing from ``record``, or of another kind than it should be."""
+    """Return the fields that ``record`` lacks, or that have another type."""
     if next(iter(record), None) != "type":
         return [f"type is not first: {record}"]
     kind = record["type"]
     if kind not in RECORDS:
         return [f"no record is called {kind}"]
-    results = list(_against(record, RECORDS[kind], kind))
+    faults = list(_against(record, RECORDS[kind], kind))
     if kind == "positions":
         for name in RECORDS["positions"]:
             for row in record[name].values() if name == "checkpoint" else (record[name],):
                 if not ("how" in row if row["offset"] is not None else row.get("why")):
-                    results.append(f"positions.{name}: neither how nor why")
-    return results
+                    faults.append(f"positions.{name}: neither how nor why")
+    return faults
 
 
 def _against(value: Any, check: Check, path: str) -> list[str]:

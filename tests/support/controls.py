@@ -1,14 +1,14 @@
-"""What stands in for the job around work that a test calls itself."""
+"""Fake job around work that a test calls itself."""
 
 from __future__ import annotations
 
 
 class StoppedByTest(Exception):
-    """The work was told to stop at the check that the test chose."""
+    """Stops the work at the check that the test chose."""
 
 
 class FakeControl:
-    """Takes what is reported and sent; stops the work at its ``at``-th check (0 for never)."""
+    """A fake that keeps reports and items, and stops the work at its ``at``-th check (0 for never)."""
 
     def __init__(self, at: int = 0, error: type[Exception] = StoppedByTest) -> None:
         self.checks, self.at, self._error = 0, at, error

@@ -1,7 +1,7 @@
-"""What clients were told while their broker failed in every way, held against what is stored: at least once, counted.
+"""Account of clients while their broker failed in every way, compared with the store: at least once, counted.
 
-A message is its queue and the number that its sender gave it, its body says both. Each sender sends one message (or
-batch) at a time and again until it is acknowledged, so a queue's order is known.
+A message is its queue and its sender's number; its body contains both. Each sender sends one message (or batch) at a
+time, again and again until it is acknowledged, so a queue's order is known.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ Number = tuple[int, int]
 
 
 def body_of(queue: int, number: int) -> bytes:
-    """Of one length or another, so that files end anywhere."""
+    """Return a body whose length varies, so that files end at any place."""
     return b"%d %d " % (queue, number) + bytes(number * 37 % 300)
 
 
 def number_of(body: bytes) -> Number:
-    """The message that a body says."""
+    """Return the message that a body names."""
     queue, number, _ = body.split(b" ", 2)
     return int(queue), int(number)
 
@@ -33,7 +33,7 @@ def number_of(body: bytes) -> Number:
 @dataclass
 class QueueReading:
     """A consumer reads a queue, from the queue offset ``start`` on, until it gives it up or ends: (queue offset, its
-    message) in the order of delivery. ``cause`` is what happened last before it began.
+    message) in the order of delivery. ``cause`` is the last event before it began.
     """
 
     start: int
@@ -47,7 +47,7 @@ def _lists() -> dict[int, list[Any]]:
 
 @dataclass
 class Account:
-    """What senders and consumers were told, and what was done to their broker."""
+    """The senders' and consumers' side of a run, and the faults of their broker."""
 
     acknowledged: dict[Number, str] = field(default_factory=dict)
     """Message to the status of its answer."""
@@ -72,53 +72,53 @@ class Account:
     """The same without doubles."""
 
     def acknowledge(self, messages: Collection[Number], status: str) -> None:
-        """A sender was told that messages are stored."""
+        """Note that messages were acknowledged."""
         self.acknowledged.update(dict.fromkeys(messages, status))
         self.statuses[status] += len(messages)
 
     def miss(self, messages: Collection[Number], when: int | None = None) -> None:
-        """A sender gets no answer, now or at a time."""
+        """Note that a sender gets no answer, now or at a time."""
         cause = _event_before(self.faults, when)
         for message in messages:
             self.unanswered[message].append(cause)
 
     def strike(self, fault: str) -> None:
-        """Something is done to the broker, or to a consumer."""
+        """Note a fault of the broker, or of a consumer."""
         self.note(fault)
         self.faults.append(self.happened[-1])
 
-    def note(self, what: str) -> None:
-        """Something happens that has queues read anew."""
-        self.happened.append((time.monotonic_ns(), what))
+    def note(self, event: str) -> None:
+        """Note an event after which queues are read anew."""
+        self.happened.append((time.monotonic_ns(), event))
 
     def take(self, group: str, queue: int, start: int, when: int | None = None) -> QueueReading:
-        """A consumer begins to read a queue, now or at a time."""
+        """Note that a consumer begins to read a queue, now or at a time."""
         reading = QueueReading(start, _event_before(self.happened, when))
         self.readings[group][queue].append(reading)
         return reading
 
     def deliver(self, group: str, reading: QueueReading, queue: int, offset: int, message: Number) -> None:
-        """A message is handed to a listener."""
+        """Note that a message was handed to a listener."""
         reading.given.append((offset, message))
         self.order[group][queue].append(offset)
         self.distinct[group][queue].add(offset)
 
     def has_all(self, group: str, ends: Sequence[int]) -> bool:
-        """Whether each queue offset before its queue's end was delivered."""
+        """Return True if each queue offset before its queue's end was delivered."""
         return all(len(self.distinct[group][queue]) >= end for queue, end in enumerate(ends))
 
 
 def _event_before(happened: Sequence[tuple[int, str]], when: int | None) -> str:
-    """What happened last before a time, or up to now; nothing where nothing did."""
+    """Return the last event before a time, or up to now; "" if there was none."""
     number = len(happened) if when is None else bisect_right(happened, when, key=lambda item: item[0])
     return happened[number - 1][1] if number else ""
 
 
 @dataclass
 class Report:
-    """The account in numbers. ``again`` is, by group, how many deliveries were not the first of their queue offset, by
-    what happened before the reading that repeated them; ``copies`` are units beyond the first of a message, by the
-    fault before the tries that had no answer.
+    """The account in numbers. ``again`` is, by group, the number of deliveries that were not the first of their queue
+    offset, by the last event before the reading that repeated them; ``copies`` are units beyond the first of a message,
+    by the fault before the sends that had no answer.
     """
 
     faults: int
@@ -131,7 +131,7 @@ class Report:
     again: dict[str, Counter[str]] = field(default_factory=dict)
 
     def line(self) -> str:
-        """In one line."""
+        """Return the report in one line."""
         reported = [
             f"{self.faults} faults",
             f"{self.acknowledged} acknowledged",
@@ -147,18 +147,17 @@ class Report:
         return "; ".join(reported)
 
 
-def _by_cause(counts: Counter[str], what: str) -> str:
-    why = ", ".join(f"{number} behind {fault}" for fault, number in counts.most_common())
-    return f"{counts.total()} {what}" + (f" ({why})" if why else "")
+def _by_cause(counts: Counter[str], noun: str) -> str:
+    causes = ", ".join(f"{number} behind {fault}" for fault, number in counts.most_common())
+    return f"{counts.total()} {noun}" + (f" ({causes})" if causes else "")
 
 
 def settle(
     account: Account, units: Iterable[Unit], ordered: Collection[str] = (), batched: Collection[int] = ()
 ) -> Report:
-    """Hold the account against the units of the topic, in the order of the log; ``ordered`` groups consume in order,
-    ``batched`` queues get batches: what consumers see is the id of the batch, and each try to send one has its own.
-    Raises ``AssertionError`` where a message is lost, stored without being sent, out of order, or doubled without a
-    reason.
+    """Compare the account with the units of the topic, in the order of the log; ``ordered`` groups consume in order,
+    ``batched`` queues get batches: consumers see the id of the batch, and each send of one has its own.
+    Raise ``AssertionError`` if a message is lost, stored without being sent, out of order, or doubled without a reason.
     """
     by_queue: dict[int, list[Number]] = defaultdict(list)
     keys: dict[Number, set[str]] = defaultdict(set)
@@ -174,8 +173,10 @@ def settle(
     doubles: Counter[str] = Counter()
     for message, count in copies.items():
         tries = account.unanswered.get(message, [])
-        most = (message in account.acknowledged) + len(tries)
-        assert count <= most, f"{message} is stored {count} times, and {most} tries may have done that"
+        possible_copies = (message in account.acknowledged) + len(tries)
+        assert count <= possible_copies, (
+            f"{message} is stored {count} times, and {possible_copies} tries may have done that"
+        )
         assert len(keys[message]) == 1 or message[0] in batched, (
             f"copies of {message} have ids of their own: {keys[message]}"
         )
@@ -203,7 +204,7 @@ def settle(
 def _settle_queue(
     account: Account, group: str, queue: int, messages: Sequence[Number], *, in_order: bool
 ) -> Counter[str]:
-    """Every unit of a queue was delivered to a group; how often again, by fault."""
+    """Assert that every unit of a queue was delivered to a group; return the number of repetitions by fault."""
     where, readings = f"{group}, queue {queue}", account.readings[group][queue]
     given_offsets = {offset for reading in readings for offset, _ in reading.given}
     assert given_offsets == set(range(len(messages))), (

@@ -1,4 +1,4 @@
-"""Logs dispatched into a new place, in each of the ways there are, and what lies in the files then."""
+"""Logs that are dispatched into a new place, in each possible way, and the content of the files afterwards."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ WAYS: tuple[Way, ...] = ("singly", "by block", "rebuilt")
 
 
 class DispatchTarget:
-    """Queues and index of a store that has nothing else; ``now`` is the clock, ms."""
+    """Queues and index of a store without other files; ``now`` is the clock, ms."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class DispatchTarget:
         self.rules = Rules(delay_levels=config.delay_levels())
 
     def dispatch(self, log: bytes, way: Way = "by block", rows: int = 4096, base: int = 0) -> None:
-        """Every unit of ``log``; ``rows`` is the size of the blocks."""
+        """Dispatch every unit of ``log``; ``rows`` is the size of the blocks."""
         if way == "singly":
             for request in requests(log, self.rules):
                 self.dispatcher.dispatch(request)
@@ -73,21 +73,21 @@ class DispatchTarget:
                 rebuild.finish()
 
     def files(self) -> dict[str, bytes]:
-        """Every queue file by its path below the root, index files by their order."""
+        """Return every queue file by its path below the root, and index files by their order."""
         disk = self.disk
         assert isinstance(disk, SimulatedDisk)
         results = {str(Path(path).relative_to(self.root)): bytes(node.live) for path, node in disk._nodes.items()}
         return numbered(results)
 
     def entries(self, topic: str, queue_id: int) -> list[tuple[int, ...]]:
-        """The entries of a simple queue."""
+        """Return the entries of a simple queue."""
         queue = self.queues.queue(topic, queue_id)
         assert queue is not None
         return queue.read(0, queue.max_offset).tolist()
 
 
 def blocks(log: bytes, rows: int, topics: TopicTable, base: int = 0) -> Iterable[UnitColumns]:
-    """``log`` as columns; always the same arrays."""
+    """Yield ``log`` as columns; always the same arrays."""
     columns, position = UnitColumns(rows), 0
     while True:
         result = scan_block(log, len(log), base, position, columns, topics, False)
@@ -98,7 +98,7 @@ def blocks(log: bytes, rows: int, topics: TopicTable, base: int = 0) -> Iterable
 
 
 def requests(log: bytes, rules: Rules) -> Iterable[Request]:
-    """What each unit of ``log`` asks of a dispatcher."""
+    """Yield the dispatch request of each unit of ``log``."""
     position = 0
     while position < len(log):
         answer = unit_check.check(log, position, len(log) - position, rules, body=False)
@@ -108,13 +108,13 @@ def requests(log: bytes, rules: Rules) -> Iterable[Request]:
 
 
 def stored(root: Path) -> dict[str, bytes]:
-    """Queues and index of the store at ``root`` in the shape of :meth:`DispatchTarget.files`."""
+    """Return queues and index of the store at ``root`` in the shape of :meth:`DispatchTarget.files`."""
     paths = [path for name in (*TREES, "index") for path in sorted((root / name).rglob("*")) if path.is_file()]
     return numbered({str(path.relative_to(root)): path.read_bytes() for path in paths})
 
 
 def numbered(files: dict[str, bytes]) -> dict[str, bytes]:
-    """Index files named by their order: their names are clock times."""
+    """Return index files by their order: their names are clock times."""
     index = sorted(name for name in files if name.startswith("index/"))
     names = {name: f"index/{number}" for number, name in enumerate(index)}
     return {names.get(name, name): data for name, data in files.items()}

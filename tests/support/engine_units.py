@@ -1,4 +1,4 @@
-"""The units of a store as the engine reads them, for tests of what others make of them."""
+"""The units of a store as the engine reads them, for tests of code that converts them."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from engine.inspection.snapshot import open_store
 
 
 def store_of(folder: Path) -> Path:
-    """The store below ``folder``; the first where there are several."""
+    """Return the store below ``folder``; the first if there are several."""
     return next(path.parent for path in sorted(folder.rglob("commitlog")))
 
 
 def units_of(folder: Path) -> list[Unit]:
-    """Every unit, in the order of the log."""
+    """Return every unit, in the order of the log."""
     with open_store(folder) as store:
         return [item for item in store.units() if isinstance(item, Unit)]

@@ -1,4 +1,4 @@
-"""Put plans with an explicit list of messages, and stores held against each other with their store times left out."""
+"""Put plans with an explicit list of messages, and comparison of stores without their store times."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WORDS = ("alpha", "中文", "Größe", "x", "😀", "a b", "0", "value\x01with\x
 
 
 def explicit_plan(seed: int, release: str = "5.3.3", count: int = 400) -> dict[str, Any]:
-    """Messages of every kind that both stores put the same way, over several small files."""
+    """Return messages of every kind that both stores write the same way, over several small files."""
     pick = random.Random(f"{seed} explicit {release}")
     newer = release.startswith("5")
     topics = ["TopicA", "Größe" if newer else "TopicB", "%RETRY%group"]
@@ -92,7 +92,7 @@ def _inner_batch(pick: random.Random) -> dict[str, Any]:
 
 
 def plan_of_units(store: StoreSnapshot, config: dict[str, Any], topics: list[dict[str, Any]]) -> dict[str, Any]:
-    """A plan that puts each unit of ``store`` once more, one by one, under another configuration."""
+    """Return a plan that puts each unit of ``store`` once more, one by one, under another configuration."""
     return {
         "config": config,
         "topics": topics,
@@ -117,7 +117,7 @@ def _as_message(unit: Unit) -> dict[str, Any]:
 
 
 def log_without_times(root: Path) -> dict[str, bytes]:
-    """The bytes of each log file, every unit's store time set to zero."""
+    """Return the bytes of each log file, with every unit's store time set to zero."""
     files = {}
     for file in sorted((root / "commitlog").iterdir()):
         data = bytearray(file.read_bytes())
@@ -130,7 +130,9 @@ def log_without_times(root: Path) -> dict[str, bytes]:
 
 
 def account(root: Path, config: Path | None = None) -> dict[str, list[Any]]:
-    """What a store holds, apart from store times and what follows from them, and from the order of properties."""
+    """Return the content of a store, without store times and their consequences, and without the order of
+    properties.
+    """
     arguments = None
     if config is not None:
         from engine.config import read_properties
@@ -186,12 +188,12 @@ def _index(store: StoreSnapshot) -> Iterator[tuple[int, ...]]:
 
 
 def write_conf(path: Path, config: dict[str, Any]) -> Path:
-    """A broker's configuration file."""
+    """Write a broker's configuration file."""
     path.write_text("".join(f"{key}={value}\n" for key, value in config.items()), encoding="ascii")
     return path
 
 
 def write_plan(path: Path, plan: dict[str, Any]) -> Path:
-    """A plan in a file."""
+    """Write a plan into a file."""
     path.write_text(json.dumps(plan, ensure_ascii=False), encoding="utf-8")
     return path

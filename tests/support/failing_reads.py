@@ -1,4 +1,4 @@
-"""A disk behind the reading side whose n-th call of a kind fails: for every open, list, look and read of a program."""
+"""A disk whose n-th call of a kind fails: tests try every open, list, look and read of a program."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ ERRORS = {"EACCES": errno.EACCES, "EIO": errno.EIO, "ESTALE": errno.ESTALE}
 
 
 class FailingDisk(SystemDisk):
-    """Counts the calls below ``root``; the call number ``at`` (from 0) of the kind ``call`` fails as ``how`` says, and
-    so does every later one for the same path: a rotten place stays rotten.
+    """Counter of the calls below ``root``; the call number ``at`` (from 0) of the kind ``call`` fails in the way
+    ``how``, and so does every later one for the same path: a rotten place stays rotten.
 
-    ``how`` is a name of :data:`ERRORS`, ``vanish`` (what was listed is gone) or ``short`` (no bytes come).
-    ``hit`` is the path that failed, "" until then.
+    ``how`` is a name of :data:`ERRORS`, ``vanish`` (a listed file is gone) or ``short`` (no bytes come). ``hit`` is the
+    path that failed, "" until then.
     """
 
     def __init__(self, root: Path, call: str = "", at: int = -1, how: str = "EIO") -> None:
@@ -51,7 +51,7 @@ class FailingDisk(SystemDisk):
         return 0 if count and self._short("read_into", descriptor) else count
 
     def _short(self, call: str, descriptor: int) -> bool:
-        """Whether nothing is read; raises where it is to be an error."""
+        """Return True if nothing is read; raise if the read must be an error."""
         path = os.path.realpath(f"/proc/self/fd/{descriptor}")
         return self._fail(call, path)
 

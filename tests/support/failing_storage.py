@@ -12,7 +12,7 @@ from engine.pipeline.storage import Listed, LocalStorage
 
 
 class FailingDisks:
-    """Disks that fail at the ``at``-th call, and at every later one for the same path; counts calls."""
+    """Disks that fail at the ``at``-th call, and at every later one for the same path; they count calls."""
 
     def __init__(self, at=-1, below="", why=errno.EIO):
         self.at, self.below, self.why = at, below, why
@@ -20,14 +20,14 @@ class FailingDisks:
         self.hurt = None
         self.only = ""
 
-    def strike(self, what, path):
+    def strike(self, action, path):
         if self.hurt is None and self.below in path:
             if self.calls == self.at:
                 self.hurt = path
             self.calls += 1
         within = self.hurt is not None and (path == self.hurt or path.startswith(f"{self.hurt}/"))
-        if within and what.endswith(self.only):
-            raise CannotRead(f"cannot be {what}: {os.strerror(self.why)}", file=path)
+        if within and action.endswith(self.only):
+            raise CannotRead(f"cannot be {action}: {os.strerror(self.why)}", file=path)
 
     def listing(self, folder):
         self.strike("listed", folder)

@@ -1,9 +1,9 @@
-"""Rounds of faults around a broker that clients use: kills (-9), restarts, cut and half closed connections, lost
-answers, slow, full and nearly full disks, killed consumers. The clients are the test's; what they were told stands in
-an :class:`delivery_account.Account`.
+"""Rounds of faults around a broker with clients: kills (-9), restarts, cut and half closed connections, lost answers,
+slow, full and nearly full disks, killed consumers. The test provides the clients; an :class:`delivery_account.Account`
+keeps their answers.
 
-Locks of queues (``queue_locks``) live shorter than RocketMQ's minute here, and clients renew them sooner: what a
-killed consumer held in order is free again in :data:`troubled_disk.LOCKS_MS`.
+Locks of queues (``queue_locks``) live shorter than RocketMQ's minute here, and clients renew them sooner: the queues of
+a killed orderly consumer are free again after :data:`troubled_disk.LOCKS_MS`.
 """
 
 from __future__ import annotations
@@ -70,20 +70,20 @@ class Clients(Protocol):
         """Make the topic, and begin to send and to consume."""
 
     async def replace(self, group: str, chance: random.Random) -> None:
-        """Kill a consumer of a group, and let another one join."""
+        """Kill a consumer of a group, and start another one."""
 
     async def end_sending(self) -> None:
-        """Whatever is on its way is acknowledged behind this."""
+        """Stop sending; afterwards every message is acknowledged."""
 
     async def ends(self) -> list[int]:
-        """How many messages each queue has, once that answers."""
+        """Return the number of messages of each queue, as soon as the broker answers."""
 
     async def stop(self) -> None:
-        """Let everybody say goodbye."""
+        """Let all clients say goodbye."""
 
 
 async def make_topic(instance: ClientInstance, broker: str) -> None:
-    """Make the topic; the name server knows it behind that."""
+    """Make the topic, and wait until the name server knows it."""
     fields = {
         "topic": TOPIC,
         "defaultTopic": "TBW102",
@@ -101,13 +101,13 @@ async def make_topic(instance: ClientInstance, broker: str) -> None:
 
 
 async def ends_of(instance: ClientInstance) -> list[int]:
-    """The queue offset behind the last message of each queue."""
+    """Return the queue offset after the last message of each queue."""
     queues = [MessageQueue(TOPIC, "broker-a", queue) for queue in range(QUEUES)]
     return [await broker_api.max_offset(instance, queue) for queue in queues]
 
 
 class ServeProcess:
-    """One process of ``serve`` after the other over one store, on a disk that stumbles."""
+    """Processes of ``serve``, one after another, over one store, on a disk with faults."""
 
     def __init__(self, folder: Path, namesrv: str, link: Link) -> None:
         self.store, self._said, self._config = folder / "store", folder / "said.log", folder / "broker.conf"
@@ -135,7 +135,7 @@ class ServeProcess:
         self._process: asyncio.subprocess.Process | None = None
 
     async def begin(self) -> bool:
-        """Start; whether it accepts. Where it does not it has ended, and said why."""
+        """Start the process; return True if it accepts connections. Otherwise it has ended and printed its reason."""
         self._config.write_text(f"{CONFIG}flushDiskType={self.flush}\n")
         with self._said.open("ab") as output:
             self._began = output.tell()
@@ -152,7 +152,7 @@ class ServeProcess:
         return True
 
     async def end(self, how: signal.Signals) -> int:
-        """End the process, by whatever signal."""
+        """End the process by a signal."""
         assert self._process is not None
         with contextlib.suppress(ProcessLookupError):
             self._process.send_signal(how)
@@ -161,7 +161,7 @@ class ServeProcess:
         return code
 
     async def where(self) -> str:
-        """Where its threads are now, and what it said before that."""
+        """Return the positions of its threads, and its earlier output."""
         assert self._process is not None
         if self._process.returncode is not None:
             return f"it has ended with {self._process.returncode}: {self.words[-2000:]}"
@@ -171,62 +171,62 @@ class ServeProcess:
 
     @property
     def words(self) -> str:
-        """What it said on standard error, over all lives."""
+        """Its output on standard error, over all lives."""
         return self._said.read_text("utf-8")
 
     def says(self, *troubles: str) -> bool:
-        """Whether it has one of these troubles now, as it says itself."""
-        known_values: set[str] = set()
+        """Return True if the process has reported one of these troubles and not its end."""
+        current_troubles: set[str] = set()
         for line in self.words[self._began :].splitlines():
-            what, _, remainder = line.removeprefix("storescope: ").partition(": ")
-            if what == "over":
-                known_values.discard(remainder)
+            trouble, _, name = line.removeprefix("storescope: ").partition(": ")
+            if trouble == "over":
+                current_troubles.discard(name)
             else:
-                known_values.add(what)
-        return not known_values.isdisjoint(troubles)
+                current_troubles.add(trouble)
+        return not current_troubles.isdisjoint(troubles)
 
 
 class FaultRounds:
-    """What may happen, and what has to be so before the next thing does."""
+    """Faults, and the conditions that must hold before the next one."""
 
     def __init__(self, clients: Clients, life: ServeProcess, link: Link, chance: random.Random) -> None:
         self._clients, self._life, self._link, self._chance = clients, life, link, chance
         self._account = clients.account
 
     async def round(self, *faults: str) -> None:
-        """One fault after the other; behind each of them every sender goes on."""
+        """Cause one fault after another; after each of them every sender must continue."""
         for fault in faults:
             self._account.strike(fault)
             await getattr(self, "_" + fault.replace(" ", "_"))()
             self._life.trouble.be()
-            before = list(self._clients.behind)
+            acknowledged_before = list(self._clients.behind)
 
-            def goes_on(before=before) -> bool:
-                return all(map(int.__gt__, self._clients.behind, before))
+            def goes_on(acknowledged_before=acknowledged_before) -> bool:
+                return all(map(int.__gt__, self._clients.behind, acknowledged_before))
 
             await self._until(lambda: goes_on() or self._life.says(*FOR_GOOD), fault)
             if not goes_on():
                 await self._a_restart()
                 await self._until(goes_on, f"{fault}, and a restart")
 
-    async def _until(self, what: Callable[[], object], words: str) -> None:
-        """Until it is so; where it is not in time, it fails with what everybody does."""
-        before = list(self._clients.behind)
+    async def _until(self, condition: Callable[[], object], words: str) -> None:
+        """Wait until the condition holds; if it does not in time, fail with the state of broker and senders."""
+        acknowledged_before = list(self._clients.behind)
         try:
-            await until(what, words)
+            await until(condition, words)
         except AssertionError as error:
-            text = f"senders went from {before} to {self._clients.behind}; {self._link}"
+            text = f"senders went from {acknowledged_before} to {self._clients.behind}; {self._link}"
             raise AssertionError(f"{error}; {text}; the broker: {await self._life.where()}") from None
 
     async def settle_down(self) -> None:
-        """Every group goes on: it has what was acknowledged up to now."""
+        """Wait until every group has every message acknowledged up to now."""
         ends = list(self._clients.tails)
         for group in GROUPS:
             await self.until_it_has(group, ends)
 
     async def until_it_has(self, group: str, ends: Sequence[int]) -> None:
-        """Until each queue offset before these was delivered to a group; fails where it stands still. A consumer may
-        have to begin anew: offsets that were not saved when a broker was killed are lost, as with RocketMQ.
+        """Wait until each queue offset before these was delivered to a group; fail if it makes no progress. A consumer
+        may have to begin anew: offsets that were not saved when a broker was killed are lost, as with RocketMQ.
         """
         queues = self._account.order[group]
         while not self._account.has_all(group, ends):
@@ -239,8 +239,8 @@ class FaultRounds:
             )
 
     async def all_dispatched(self) -> list[int]:
-        """How many messages each queue has, once all that were acknowledged are in it: behind a full disk dispatch may
-        have some way to go.
+        """Return the number of messages of each queue, after all acknowledged ones are dispatched: this may take a
+        while after a full disk.
         """
         async with asyncio.timeout(TIMEOUT_S):
             while any(map(int.__lt__, ends := await self._clients.ends(), self._clients.tails)):
@@ -268,25 +268,25 @@ class FaultRounds:
 
     async def _lost_answers(self) -> None:
         self._link.answers_are_lost = True
-        before = self._link.lost
-        await until(lambda: self._link.lost >= before + QUEUES, "answers are lost")
+        lost_before = self._link.lost
+        await until(lambda: self._link.lost >= lost_before + QUEUES, "answers are lost")
         self._link.cut()
         self._link.answers_are_lost = False
 
     async def _a_slow_link(self) -> None:
         self._link.slow = True
-        before = list(self._clients.behind)
-        await until(lambda: all(map(int.__gt__, self._clients.behind, before)), "a slow link")
+        acknowledged_before = list(self._clients.behind)
+        await until(lambda: all(map(int.__gt__, self._clients.behind, acknowledged_before)), "a slow link")
         if self._chance.random() < 0.5:
             self._link.cut()
         self._link.slow = False
 
     async def _a_slow_disk(self) -> None:
         account = self._account
-        before = account.statuses["FLUSH_DISK_TIMEOUT"]
+        timeouts_before = account.statuses["FLUSH_DISK_TIMEOUT"]
         self._life.trouble.be(flush_ms=250)
         if self._life.flush == "SYNC_FLUSH":
-            await until(lambda: account.statuses["FLUSH_DISK_TIMEOUT"] > before, "a slow disk")
+            await until(lambda: account.statuses["FLUSH_DISK_TIMEOUT"] > timeouts_before, "a slow disk")
         else:
             await self._moment()
 
@@ -296,9 +296,9 @@ class FaultRounds:
         await self._a_kill()
 
     async def _a_full_disk(self) -> None:
-        before = self._account.refused.total()
+        refused_before = self._account.refused.total()
         self._life.trouble.be(full=True)
-        await until(lambda: self._account.refused.total() > before, "a full disk refuses")
+        await until(lambda: self._account.refused.total() > refused_before, "a full disk refuses")
         await until(lambda: self._life.says(*WITHOUT_ROOM, *FOR_GOOD), "a full disk is told")
 
     async def _a_cut_on_a_full_disk(self) -> None:
@@ -317,9 +317,9 @@ class FaultRounds:
         def refusals() -> int:
             return sum(count for (code, _), count in self._account.refused.items() if code == 14)
 
-        before = refusals()
+        refused_before = refusals()
         self._life.trouble.be(used=0.95)
-        await until(lambda: refusals() > before, "a nearly full disk refuses")
+        await until(lambda: refusals() > refused_before, "a nearly full disk refuses")
         if self._chance.random() < 0.5:
             await self._a_cut()
         await until(lambda: self._life.says("messages are refused, disk full"), "a nearly full disk is told")
@@ -356,11 +356,11 @@ ALL = (
 )
 
 
-async def until(what: Callable[[], object], words: str, timeout_s: float = TIMEOUT_S) -> None:
-    """Until it is so; fails with ``words`` where it is not in time."""
+async def until(condition: Callable[[], object], words: str, timeout_s: float = TIMEOUT_S) -> None:
+    """Wait until the condition holds; fail with ``words`` if it does not in time."""
     try:
         async with asyncio.timeout(timeout_s):
-            while not what():
+            while not condition():
                 await asyncio.sleep(0.02)
     except TimeoutError:
         raise AssertionError(f"still not so: {words}") from None
@@ -368,7 +368,7 @@ async def until(what: Callable[[], object], words: str, timeout_s: float = TIMEO
 
 @contextlib.asynccontextmanager
 async def standing(folder: Path) -> AsyncIterator[tuple[ServeProcess, Link, str]]:
-    """A name server, a broker and the link before it; the broker is gone behind the block."""
+    """Run a name server, a broker and the link before it; the broker is gone after the block."""
     async with ListeningNameServer(port=0) as names:
         link = Link(lambda: f"{BEHIND}:{link.port}")
         await link.open()
@@ -381,15 +381,15 @@ async def standing(folder: Path) -> AsyncIterator[tuple[ServeProcess, Link, str]
 
 
 async def campaign(
-    folder: Path, rounds: int, seed: int, made: Callable[[Account, str], Clients]
+    folder: Path, rounds: int, seed: int, make_clients: Callable[[Account, str], Clients]
 ) -> tuple[Account, ServeProcess]:
-    """So many rounds around the clients that ``made(account, name server)`` gives. ``rounds.log`` in ``folder`` has a
-    line a round, as it ends.
+    """Run so many rounds around the clients that ``made(account, name server)`` returns. ``rounds.log`` in ``folder``
+    gets a line for each ended round.
     """
     account, chance = Account(), random.Random(seed)
     async with standing(folder) as (life, link, namesrv):
         assert await life.begin(), life.words
-        clients = made(account, namesrv)
+        clients = make_clients(account, namesrv)
         try:
             await clients.start(f"127.0.0.1:{link.port}")
             rounds_of = FaultRounds(clients, life, link, chance)
@@ -410,6 +410,6 @@ async def campaign(
 
 
 def units_of(store: Path) -> list[Unit]:
-    """The units of the topic, in the order of the log."""
+    """Return the units of the topic, in the order of the log."""
     with open_store(store) as snapshot:
         return [unit for unit in snapshot.log.walk() if isinstance(unit, Unit) and unit.topic == TOPIC]

@@ -1,4 +1,4 @@
-"""Between clients and a server that may be away: slow, deaf, half closed and cut as a test says."""
+"""A link between clients and a server that may be away: slow, deaf, half closed or cut on demand."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _RESETS = struct.pack("ii", 1, 0)
 
 
 class Link:
-    """Each connection of a client is one to whatever ``target()`` names then (``ip:port``). A link that is not open is
-    as a port where nobody listens.
+    """Each connection of a client leads to the server that ``target()`` names at that time (``ip:port``). A closed link
+    looks like a port without a listener.
     """
 
     def __init__(self, target: Callable[[], str]) -> None:
@@ -51,7 +51,7 @@ class Link:
             asyncio.get_running_loop().add_reader(self._listening, self._accept, self._listening)
 
     async def close(self) -> None:
-        """Accept none, and cut those that stand."""
+        """Accept no more connections, and cut the existing ones."""
         listening, self._listening = self._listening, None
         if listening is not None:
             asyncio.get_running_loop().remove_reader(listening)
@@ -63,8 +63,8 @@ class Link:
             await asyncio.gather(*self._carrying, return_exceptions=True)
 
     def _accept(self, listening: socket.socket) -> None:
-        """Somebody is there. Accepted here and now: what asyncio's server has accepted in the turn in which it is
-        closed is neither read nor closed (Python 3.11), and whoever is at its other end waits for ever.
+        """Accept a client. This is done at once: a connection that asyncio's server accepts in the turn in which it is
+        closed is neither read nor closed (Python 3.11), and its other end waits for ever.
         """
         try:
             accepted, _ = listening.accept()
@@ -119,7 +119,7 @@ class Link:
                 writer.transport.abort()
 
     def half_close(self) -> None:
-        """Tell the server that its clients say no more; what it says still comes to them."""
+        """Tell the server that its clients send no more; its answers still reach them."""
         for _, back in list(self._pairs):
             if back not in self._ended:
                 self._ended.add(back)

@@ -1,4 +1,4 @@
-"""What a piece of code does to files: every opening and every change below some folders, seen through audit events."""
+"""Audit of a piece of code: every opening and every change of files below some folders."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _installed: list[bool] = []
 
 @contextlib.contextmanager
 def watching(folder: Path) -> Iterator[list[str]]:
-    """Gives a list that fills with what should not happen in or beside ``folder`` while the block runs."""
+    """Yield a list that gets every forbidden access in or beside ``folder`` while the block runs."""
     if not _installed:  # a hook cannot be taken out again: one for the whole process, quiet outside of the block
         sys.addaudithook(_hook)
         _installed.append(True)
@@ -74,7 +74,7 @@ def _hook(event: str, arguments: tuple[object, ...]) -> None:
 
 
 def _named(arguments: tuple[object, ...]) -> list[object]:
-    """The files that an event names: paths, and a descriptor as the first argument. Other numbers are modes."""
+    """Return the files that an event names: paths, and a descriptor as the first argument. Other numbers are modes."""
     return [argument for number, argument in enumerate(arguments) if number == 0 or not isinstance(argument, int)]
 
 

@@ -1,4 +1,4 @@
-"""A unit that filters are asked of, and its record."""
+"""A unit for tests of filters, and its record."""
 
 from __future__ import annotations
 
@@ -38,5 +38,5 @@ def unit(body: bytes = b'{"order":"O-1042","note":"refunded \xe9\x87\x91"}', **c
 
 
 def record(item: Unit) -> dict[str, Any]:
-    """As JSON's ``unit`` has it, with the body."""
+    """Return the record ``unit`` in JSON, with the body."""
     return records.unit(item, None, body=True)

@@ -1,4 +1,4 @@
-"""Stores that are followed, and what Spark does with the source that follows them."""
+"""Stores that a stream follows, and Spark's calls of its source."""
 
 import json
 
@@ -24,15 +24,15 @@ def put(store, count, topic="Orders", queues=3):
 
 
 def units_of(path):
-    """(offset, topic, queue) of every unit, as the engine reads them."""
+    """Return (offset, topic, queue) of every unit, as the engine reads them."""
     with open_store(path) as store:
         return [(unit.offset, unit.topic, unit.queue_id) for unit in store.units() if isinstance(unit, Unit)]
 
 
 class Query:
-    """What Spark does with a source: asks for the end, plans and reads up to it, and keeps it in its checkpoint.
+    """Spark's calls of a source: get the end, plan and read up to it, and keep it in the checkpoint.
 
-    ``at`` is what the checkpoint holds; a query of ``at`` another one is that one started again.
+    ``at`` is the content of the checkpoint; a query with the ``at`` of another one is that one started again.
     """
 
     def __init__(self, path, at=None, **options):
@@ -47,13 +47,13 @@ class Query:
         return [row for part in parts for batch in self.source.read(part) for row in batch.to_pylist()]
 
     def trigger(self):
-        """Rows of the next batch, which is committed."""
+        """Return the rows of the next batch and commit it."""
         limit = self.source.getDefaultReadLimit()
         start, self.at = self.at, through_json(self.source.latestOffset(self.at, limit))
         return self.read(start, self.at)
 
     def offset(self):
-        """How far the only store is delivered."""
+        """Return the offset up to which the only store is delivered."""
         (record,) = self.at.values()
         return record["offset"]
 
@@ -63,6 +63,6 @@ def places(rows):
     return [(row["physicalOffset"], row["topic"], row["queueId"]) for row in rows]
 
 
-def through_json(kept):
-    """As a checkpoint gives it back."""
-    return json.loads(json.dumps(kept))
+def through_json(offsets):
+    """Return offsets as a checkpoint returns them."""
+    return json.loads(json.dumps(offsets))

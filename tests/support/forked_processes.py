@@ -1,9 +1,9 @@
-"""The processes that a window starts, forked off one that has loaded what they need.
+"""Processes of a window, forked from one that has loaded their modules.
 
-The program starts each with *spawn*: a Python that loads the engine anew, half a second and more, for every window
-that a test makes. Here one such Python is loaded once for all tests of a process, and each start is a fork of it, some
-milliseconds. The function that it runs, the pipe and the folder are those of a spawned one, and so is the environment
-at that moment. Tests of the processes themselves have them spawned (:data:`SPAWNED`).
+The program starts each with *spawn*: a Python that loads the engine anew takes half a second or more, for every window
+of a test. Here one such Python is loaded once for all tests of a process, and each start is a fork of it, some
+milliseconds. Function, pipe and folder are those of a spawned process, and so is the environment at that moment. Tests
+of the processes themselves spawn them (:data:`SPAWNED`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LOADED = "preloaded_modules"
 
 
 class _Context:
-    """What the program asks of ``multiprocessing.get_context("spawn")``."""
+    """The part of ``multiprocessing.get_context("spawn")`` that the program uses."""
 
     Pipe = staticmethod(multiprocessing.Pipe)
 
@@ -45,7 +45,7 @@ class _Context:
 
 
 class _Multiprocessing:
-    """The module as the program sees it meanwhile."""
+    """The replacement of the module for the program."""
 
     @staticmethod
     def get_context(method: str) -> _Context:
@@ -54,7 +54,7 @@ class _Multiprocessing:
 
 
 def in_surroundings(environment: Mapping[str, str], target: Callable[..., object], args: tuple[Any, ...]) -> None:
-    """``target(*args)`` with the environment of who asked for it."""
+    """Call ``target(*args)`` with the environment of the starting process."""
     os.environ.clear()
     os.environ.update(environment)
     target(*args)
@@ -62,7 +62,7 @@ def in_surroundings(environment: Mapping[str, str], target: Callable[..., object
 
 @contextlib.contextmanager
 def forked(file: str) -> Iterator[None]:
-    """Within the block the tests of ``file`` have their processes forked, unless they are to be spawned."""
+    """While the block runs, processes of tests in ``file`` are forked, unless they must be spawned."""
     with pytest.MonkeyPatch.context() as patch:
         for module in STARTING if file not in SPAWNED else ():
             patch.setattr(f"{module}.multiprocessing", _Multiprocessing())

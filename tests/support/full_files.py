@@ -1,4 +1,4 @@
-"""Files of a log that are full of units, some of which look like units inside of bodies."""
+"""Files of a log that are full of units; some bodies contain bytes that look like units."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ BODY = 88
 """Bytes in front of the body of a unit with hosts of four bytes."""
 
 
-def full_file(base, seed, size=SIZE, most=400, nested=0.0):
-    """A log file full of units; in a share of ``nested`` the body is units for just the place where they lie."""
+def full_file(base, seed, size=SIZE, max_body=400, nested=0.0):
+    """Return a log file full of units; in a share of ``nested`` the body is made of units for exactly its place."""
     rng, log = random.Random(seed), bytearray()
     while True:
-        body = rng.randbytes(rng.randrange(most))
+        body = rng.randbytes(rng.randrange(max_body))
         if rng.random() < nested:
             body = inner_units(rng, base + len(log) + BODY)
         unit = raw_unit(base + len(log), body=body, queue_offset=len(log))

@@ -1,14 +1,13 @@
-"""The fuzz campaign's machinery: cases run one after the other in worker processes that are watched from outside.
+"""The fuzz campaign's machinery: cases run one after another in worker processes that are watched from outside.
 
-A *case* is one small golden store, one to four faults planted in it by the case's number, and one reading command asked
-once. Its number alone says everything: the store, the faults and the question follow from it. Every
-:data:`WHOLE_EVERY`-th case takes a golden store at its full size.
+A *case* is one small golden store, one to four faults planted in it by the case's number, and one reading command. Its
+number alone determines the store, the faults and the question. Every :data:`WHOLE_EVERY`-th case takes a golden store
+at its full size.
 
-Watched are: an answer within :data:`SECONDS` (a process that a busy machine keeps waiting is given more); nothing that
-escapes, no traceback, a known exit code, one line on standard error where a command gives up; JSON lines that are JSON,
-text that steers no terminal; every byte, length, time and identity of every file of the store; the memory that the
-process holds. A worker that dies or hangs below Python loses the one case, which is named, and another goes on behind
-it.
+The campaign watches: an answer within :data:`SECONDS` (more for a process that a busy machine keeps waiting); no
+escaped exception, no traceback, a known exit code, one line on standard error if a command gives up; valid JSON lines,
+text without control codes; every byte, length, time and identity of every file of the store; the memory of the process.
+A worker that dies or hangs below Python loses only one case, which is named, and another worker continues after it.
 """
 
 from __future__ import annotations
@@ -59,12 +58,12 @@ StoreState = dict[str, tuple[object, ...]]
 
 
 class CommandHang(BaseException):
-    """A command took longer than anybody waits; no handler for ordinary errors catches it."""
+    """A command took too long; no handler for ordinary errors catches this."""
 
 
 @dataclass
 class Account:
-    """What a campaign did: cases by command, what was wrong, the slowest answer (s), growth (KiB)."""
+    """Results of a campaign: cases by command, errors, the slowest answer (s), growth (KiB)."""
 
     asked: dict[str, int] = field(default_factory=dict)
     exits: dict[int, int] = field(default_factory=dict)
@@ -79,7 +78,7 @@ class Account:
         return sum(self.asked.values())
 
     def lines(self) -> list[str]:
-        """For people."""
+        """Return the results as text."""
         kinds = ", ".join(f"{name} {count:,}" for name, count in sorted(self.asked.items()))
         rate = self.cases / self.seconds if self.seconds else 0.0
         exits = ", ".join(f"{code}: {count:,}" for code, count in sorted(self.exits.items()))
@@ -113,7 +112,7 @@ def run(
 
 
 class _Worker:
-    """One process and the cases that are left for it; started again behind a case that ended it."""
+    """A process and its remaining cases; started again after a case that ended it."""
 
     def __init__(self, folder: Path, sources: dict[str, Path], numbers: range, spoiler: str, seconds: int) -> None:
         self._arguments = (folder, sources, spoiler, seconds)
@@ -158,7 +157,7 @@ class _Worker:
                 self.receiver.close()
 
     def end_if_silent(self) -> None:
-        """A process from which nothing was heard for longer than its own watchdog waits is stopped."""
+        """Stop a process that has been silent for longer than its own watchdog waits."""
         if not self.done and time.monotonic() - self._heard > self._limit:
             self._process.kill()
 
@@ -179,7 +178,7 @@ class _Worker:
 def work(
     sender: Connection, folder: Path, sources: dict[str, Path], numbers: range, spoiler: str, seconds: int
 ) -> None:
-    """A worker process: lay out the stores, warm up, then case after case."""
+    """Worker process: lay out the stores, warm up, then run case after case."""
     compiled_cache.prepare()
     faulthandler.enable()
     faulthandler.register(signal.SIGPROF, chain=True)  # says where it stands, then the process ends
@@ -191,30 +190,36 @@ def work(
     if spoiler:
         module, _, function = spoiler.partition(":")
         getattr(importlib.import_module(module), function)()
-    held = 0
+    memory_after_warm_up = 0
     for done, number in enumerate(numbers):
         if done == WARM_UP:
-            held = peak()
-        before, line = peak(), ""
+            memory_after_warm_up = peak()
+        memory_before, line = peak(), ""
         for message in bench.case(number):
             line = message[2] if message[0] == "case" else line
             sender.send(message)
-        if peak() - before > LEAP:
-            sender.send(("wrong", f"case {number} {line}: {(peak() - before) // 1024} MiB more memory held"))
+        if peak() - memory_before > LEAP:
+            sender.send(("wrong", f"case {number} {line}: {(peak() - memory_before) // 1024} MiB more memory held"))
     for complaint in bench.final_look():
         sender.send(("wrong", complaint))
-    if held:
-        sender.send(("growth", peak() - held))
-        if peak() - held > GROWTH:
-            sender.send(("wrong", f"the process has grown by {(peak() - held) // 1024} MiB over {len(numbers)} cases"))
+    if memory_after_warm_up:
+        sender.send(("growth", peak() - memory_after_warm_up))
+        if peak() - memory_after_warm_up > GROWTH:
+            sender.send(
+                (
+                    "wrong",
+                    f"the process has grown by {(peak() - memory_after_warm_up) // 1024} MiB over {len(numbers)} cases",
+                )
+            )
     sender.send(("done",))
     sender.close()
 
 
 class CpuAlarm:
-    """Rings in this process once ``seconds`` are over in which it was working, or many more in which it was not.
+    """Alarm in this process after ``seconds`` of work, or after many more seconds of waiting.
 
-    What hears no signal is ended from below Python: by the timer of working time, or by faulthandler's thread.
+    A process that receives no signal is ended from below Python: by the timer of working time, or by faulthandler's
+    thread.
     """
 
     def __init__(self, seconds: int) -> None:
@@ -241,7 +246,7 @@ class CpuAlarm:
 
 @dataclass
 class FuzzStore:
-    """One store that faults are planted in: what is known of it, and how it was."""
+    """A store for planted faults: its known names, and its original state."""
 
     name: str
     known: KnownNames
@@ -250,7 +255,7 @@ class FuzzStore:
 
 
 class WorkerStores:
-    """A worker's stores, small and whole. ``number`` is the case that is run, ``now`` the bench of this process."""
+    """A worker's stores, small and whole. ``number`` is the current case, ``now`` the stores of this process."""
 
     now: WorkerStores | None = None
 
@@ -266,33 +271,35 @@ class WorkerStores:
         return [*self.small, *self.whole]
 
     def bed(self, number: int) -> FuzzStore:
-        """The store of a case."""
+        """Return the store of a case."""
         if number % WHOLE_EVERY == WHOLE_EVERY - 1:
             return self.whole[number // WHOLE_EVERY % len(self.whole)]
         return self.small[number % len(self.small)]
 
     def case(self, number: int) -> Iterator[tuple[Any, ...]]:
-        """Plant, ask, look, put back; yields what the account should hear."""
+        """Plant faults, run the command, look, restore; yield messages for the account."""
         pick, bed, self.number = random.Random(number), self.bed(number), number
         planted = bed.faults.plant(pick)
-        requested_question = question(bed.known, pick)
-        line = f"{bed.name}: {' '.join(map(str, requested_question)).replace(str(bed.known.store.parent), '')}"
+        command_line = question(bed.known, pick)
+        line = f"{bed.name}: {' '.join(map(str, command_line)).replace(str(bed.known.store.parent), '')}"
         yield "case", number, line
-        before = look(bed.known.store)
+        state_before = look(bed.known.store)
         began = time.monotonic()
-        status, complaint = run_command(requested_question, self.seconds)
+        status, complaint = run_command(command_line, self.seconds)
         elapsed = time.monotonic() - began
-        changed = changes(before, look(bed.known.store))
+        changed = changes(state_before, look(bed.known.store))
         if changed:
             complaint = f"{complaint or ''} changed: {changed}"
         if complaint:
             yield "wrong", f"case {number} {line} on {planted}: {complaint}"
-        yield "answer", str(requested_question[0]), status, elapsed, f"case {number} {line}"
+        yield "answer", str(command_line[0]), status, elapsed, f"case {number} {line}"
         shutil.rmtree(bed.known.elsewhere / "copy", ignore_errors=True)
         bed.faults.undo()
 
     def final_look(self) -> Iterator[str]:
-        """Whether the stores are as they were before the first fault: else the campaign tested something else."""
+        """Yield an error for each store that is not as it was before the first fault: then the campaign tested
+        something else.
+        """
         for bed in self.stores:
             if {name: _without_time(value) for name, value in files(bed.before)} != {
                 name: _without_time(value) for name, value in files(look(bed.known.store))
@@ -301,13 +308,13 @@ class WorkerStores:
 
 
 def _without_time(value: tuple[object, ...]) -> tuple[object, ...]:
-    mode, size, _, _, held = value
-    return mode, size, held
+    mode, size, _, _, content = value
+    return mode, size, content
 
 
-def files(seen: StoreState) -> Iterator[tuple[str, tuple[object, ...]]]:
-    """What is no folder."""
-    return ((name, value) for name, value in seen.items() if value[-1] is not None)
+def files(state: StoreState) -> Iterator[tuple[str, tuple[object, ...]]]:
+    """Yield everything but folders."""
+    return ((name, value) for name, value in state.items() if value[-1] is not None)
 
 
 def _bed(name: str, folder: Path, source: Path) -> FuzzStore:
@@ -321,7 +328,7 @@ def _bed(name: str, folder: Path, source: Path) -> FuzzStore:
 
 
 def run_command(line: CommandLine, seconds: int = SECONDS) -> tuple[int, str | None]:
-    """Exit status, and what is wrong with the answer or None."""
+    """Return the exit status, and the error in the answer or None."""
     try:
         with CpuAlarm(seconds):
             status, out, err = agree.command(*line)
@@ -333,7 +340,7 @@ def run_command(line: CommandLine, seconds: int = SECONDS) -> tuple[int, str | N
 
 
 def judge(status: int, out: str, err: str, *, as_json: bool) -> str | None:
-    """What is wrong with an answer, or None."""
+    """Return the error in an answer, or None."""
     if status not in {0, 1, 2, 3}:
         return f"exit {status}"
     if "Traceback" in err:
@@ -356,32 +363,34 @@ def _no_json(word: str) -> object:
     raise ValueError(f"{word} is no JSON")
 
 
-def changes(before: StoreState, after: StoreState) -> list[str]:
-    """Names of what differs."""
-    return sorted(name for name in {*before, *after} if before.get(name) != after.get(name))
+def changes(state_before: StoreState, state_after: StoreState) -> list[str]:
+    """Return the names of the differences."""
+    return sorted(name for name in {*state_before, *state_after} if state_before.get(name) != state_after.get(name))
 
 
 def look(store: Path) -> StoreState:
-    """Kind and mode, length, time, identity and digest of everything in the store; the digest leaves holes out."""
-    observed: StoreState = {}
+    """Return kind and mode, length, time, identity and digest of everything in the store; the digest leaves holes
+    out.
+    """
+    state: StoreState = {}
     pending, root = [str(store)], len(str(store)) + 1
     while pending:
         folder = pending.pop()
         status = os.lstat(folder)
-        observed[folder[root:]] = (status.st_mode, 0, status.st_mtime_ns, status.st_ino, None)
+        state[folder[root:]] = (status.st_mode, 0, status.st_mtime_ns, status.st_ino, None)
         with os.scandir(folder) as entries:
             for entry in entries:
                 if entry.is_dir(follow_symlinks=False):
                     pending.append(entry.path)
                     continue
                 info = entry.stat(follow_symlinks=False)
-                held = _content_of(entry.path, info)
-                observed[entry.path[root:]] = (info.st_mode, info.st_size, info.st_mtime_ns, info.st_ino, held)
-    return observed
+                content = _content_of(entry.path, info)
+                state[entry.path[root:]] = (info.st_mode, info.st_size, info.st_mtime_ns, info.st_ino, content)
+    return state
 
 
 def _content_of(path: str, info: os.stat_result) -> bytes:
-    """What a file holds, or its digest; the target of a link."""
+    """Return the bytes of a file, or their digest; the target of a link."""
     if stat.S_ISLNK(info.st_mode):
         return os.fsencode(os.readlink(path))  # noqa: PTH115 - thousands of times a second
     if not stat.S_ISREG(info.st_mode):
@@ -397,7 +406,9 @@ def _content_of(path: str, info: os.stat_result) -> bytes:
 
 
 def peak() -> int:
-    """Most memory that this process ever held, KiB; what ``getrusage`` tells begins with what the parent held."""
+    """Return the largest memory of this process so far, KiB; the value of ``getrusage`` begins with that of the
+    parent.
+    """
     try:
         words = Path("/proc/self/status").read_text(encoding="ascii").split()
     except OSError:

@@ -1,4 +1,4 @@
-"""What the fuzz campaign asks of a mutated store: every reading command, with arguments that mostly exist."""
+"""Command lines of the fuzz campaign for a mutated store: every reading command, with arguments that mostly exist."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ABSENT = "7F00000100002A9F0000000000000000"
 
 @dataclass
 class KnownNames:
-    """A store and names that exist in it while nothing is planted; ``elsewhere`` is a folder to write into."""
+    """A store and the names in it before any fault is planted; ``elsewhere`` is a folder for output."""
 
     store: Path
     elsewhere: Path
@@ -59,23 +59,23 @@ class KnownNames:
         return known_values
 
     def topic(self, pick: random.Random) -> tuple[str, int]:
-        """A queue."""
+        """Return a queue."""
         return pick.choice([*self.topics, ("NoTopic", 0)])
 
     def key(self, pick: random.Random) -> str:
-        """A key or a unique key."""
+        """Return a key or a unique key."""
         return pick.choice([*self.keys, "absent"])
 
     def number(self, pick: random.Random) -> int:
-        """An offset or a time: one of a unit, or one that is none."""
+        """Return an offset or a time: one of a unit, or another number."""
         return pick.choice(NUMBERS) if pick.random() < 0.5 or not self.numbers else pick.choice(self.numbers)
 
     def group(self, pick: random.Random) -> str:
-        """A consumer group."""
+        """Return a consumer group."""
         return pick.choice([*self.groups, "billing"])
 
     def message(self, pick: random.Random) -> str:
-        """Something that names a message."""
+        """Return a name of a message."""
         topic, queue_id = self.topic(pick)
         place = f"{topic}/{queue_id}/{pick.choice([pick.randrange(40), self.number(pick)])}"
         return pick.choice([self.key(pick), pick.choice([*self.ids, ABSENT]), str(self.number(pick)), place])
@@ -84,16 +84,16 @@ class KnownNames:
 Ask = Callable[[KnownNames, random.Random], CommandLine]
 
 
-def _queue(known: KnownNames, pick: random.Random) -> CommandLine:
-    extra: list[CommandLine] = [["--resolve"], ["--from", known.number(pick)], ["--to", known.number(pick)], []]
-    return [*known.topic(pick), *pick.choice(extra)]
+def _queue(names_: KnownNames, pick: random.Random) -> CommandLine:
+    extra: list[CommandLine] = [["--resolve"], ["--from", names_.number(pick)], ["--to", names_.number(pick)], []]
+    return [*names_.topic(pick), *pick.choice(extra)]
 
 
-def _units(known: KnownNames, pick: random.Random) -> CommandLine:
-    topic, queue_id = known.topic(pick)
+def _units(names_: KnownNames, pick: random.Random) -> CommandLine:
+    topic, queue_id = names_.topic(pick)
     extra: list[CommandLine] = [
-        ["--from", known.number(pick), "--limit", 20],
-        ["--to", known.number(pick)],
+        ["--from", names_.number(pick), "--limit", 20],
+        ["--to", names_.number(pick)],
         ["--body", "--limit", 500],
         ["--topic", topic, "--queue", queue_id],
         ["--no-crc"],
@@ -102,29 +102,29 @@ def _units(known: KnownNames, pick: random.Random) -> CommandLine:
     return pick.choice(extra)
 
 
-def _index(known: KnownNames, pick: random.Random) -> CommandLine:
-    names = [path.name for path in (known.store / "index").glob("*")]
+def _index(names_: KnownNames, pick: random.Random) -> CommandLine:
+    names = [path.name for path in (names_.store / "index").glob("*")]
     return pick.choice([["--entries"], ["--entries"], [], ["--file", pick.choice([*sorted(names), "x"]), "--entries"]])
 
 
-def _trace(known: KnownNames, pick: random.Random) -> CommandLine:
-    window: list[CommandLine] = [[], ["--begin", known.number(pick), "--end", known.number(pick)]]
-    return [known.topic(pick)[0], known.key(pick), "--max", pick.choice([1, 32]), *pick.choice(window)]
+def _trace(names_: KnownNames, pick: random.Random) -> CommandLine:
+    window: list[CommandLine] = [[], ["--begin", names_.number(pick), "--end", names_.number(pick)]]
+    return [names_.topic(pick)[0], names_.key(pick), "--max", pick.choice([1, 32]), *pick.choice(window)]
 
 
-def _get(known: KnownNames, pick: random.Random) -> CommandLine:
+def _get(names_: KnownNames, pick: random.Random) -> CommandLine:
     tag: list[CommandLine] = [[], ["--tag", pick.choice(TAGS)], ["--sql", pick.choice(SQL)]]
-    offset = pick.choice([pick.randrange(40), known.number(pick)])
-    return [*known.topic(pick), offset, *pick.choice(tag), *pick.choice([[], ["--max", 3]])]
+    offset = pick.choice([pick.randrange(40), names_.number(pick)])
+    return [*names_.topic(pick), offset, *pick.choice(tag), *pick.choice([[], ["--max", 3]])]
 
 
-def _where(known: KnownNames, pick: random.Random) -> CommandLine:
-    extra: list[CommandLine] = [[], ["--group", known.group(pick)], ["--topic", known.topic(pick)[0]]]
-    return [known.message(pick), *pick.choice(extra)]
+def _where(names_: KnownNames, pick: random.Random) -> CommandLine:
+    extra: list[CommandLine] = [[], ["--group", names_.group(pick)], ["--topic", names_.topic(pick)[0]]]
+    return [names_.message(pick), *pick.choice(extra)]
 
 
-def _groups(known: KnownNames, pick: random.Random) -> CommandLine:
-    files = sorted((known.store / "config").glob("*")) or [known.store / "checkpoint"]
+def _groups(names_: KnownNames, pick: random.Random) -> CommandLine:
+    files = sorted((names_.store / "config").glob("*")) or [names_.store / "checkpoint"]
     return pick.choice([[], [], ["--offsets", pick.choice(files)]])
 
 
@@ -133,8 +133,8 @@ def _check(_: KnownNames, pick: random.Random) -> CommandLine:
     return pick.choice(extra)
 
 
-def _snapshot(known: KnownNames, pick: random.Random) -> CommandLine:
-    return [known.elsewhere / "copy", *pick.choice([[], ["--recovery-set"]])]
+def _snapshot(names_: KnownNames, pick: random.Random) -> CommandLine:
+    return [names_.elsewhere / "copy", *pick.choice([[], ["--recovery-set"]])]
 
 
 READING: dict[str, Ask] = {
@@ -192,22 +192,22 @@ def _named(queue: tuple[str, int], option: str) -> CommandLine:
     return ["-t", queue[0], option, queue[1]]
 
 
-def question(known: KnownNames, pick: random.Random) -> CommandLine:
-    """One command line."""
+def question(names_: KnownNames, pick: random.Random) -> CommandLine:
+    """Return one command line."""
     name = pick.choice(NAMES)
     ways: list[CommandLine] = [["--json"], ["--json"], [], ["--markdown"]]
     if name in MQADMIN:
-        return [name, "-s", known.store, *MQADMIN[name](known, pick), *pick.choice(ways)]
-    sample = [name, _opened(known.store, pick), *READING[name](known, pick), *pick.choice(ways)]
+        return [name, "-s", names_.store, *MQADMIN[name](names_, pick), *pick.choice(ways)]
+    sample = [name, _opened(names_.store, pick), *READING[name](names_, pick), *pick.choice(ways)]
     if pick.random() < 0.05 and name != "snapshot":
-        path = known.elsewhere / "broker.conf"
+        path = names_.elsewhere / "broker.conf"
         path.write_text(pick.choice(CONFIGURATIONS))
         sample += ["--config", path]
     return sample
 
 
 def _opened(store: Path, pick: random.Random) -> Path:
-    """What is opened: the store, or for one case in ten its log, a file of it, or the folder above."""
+    """Return the path to open: the store, or for one case in ten its log, a file of it, or the folder above."""
     if pick.random() < 0.9:
         return store
     files = sorted((store / "commitlog").glob("*")) if (store / "commitlog").is_dir() else []

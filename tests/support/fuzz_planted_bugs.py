@@ -1,6 +1,6 @@
-"""Bugs planted in the program for the fuzz campaign's own tests: each must be caught at the case where it shows.
+"""Bugs planted in the program for the fuzz campaign's own tests: each must be caught at its own case.
 
-Called in a worker process before its first case. :data:`BUGS` are the program's misbehaviour at case 1, 2, 3 and so on.
+A worker process calls this before its first case. :data:`BUGS` are the program's bugs at case 1, 2, 3 and so on.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ _KEPT: list[bytes] = []
 
 
 def escape(_: Path) -> None:
-    """An exception of ours."""
+    """Raise an exception of ours."""
     raise ZeroDivisionError("planted")
 
 
 def traceback(_: Path) -> None:
-    """A traceback on standard error, and the program goes on."""
+    """Print a traceback on standard error, and go on."""
     sys.stderr.write("Traceback (most recent call last): planted\n")
 
 
 def change_a_byte(store: Path) -> None:
-    """One byte written over and the time of the file put back; nothing but the byte tells."""
+    """Overwrite one byte and restore the time of the file; only the byte shows it."""
     file = store / "checkpoint"
     status = file.stat()
     with file.open("r+b") as opened:
@@ -42,18 +42,18 @@ def change_a_byte(store: Path) -> None:
 
 
 def leave_a_file(store: Path) -> None:
-    """A file made in the store."""
+    """Make a file in the store."""
     (store / "planted").write_bytes(b"")
 
 
 def make_and_remove_a_file(store: Path) -> None:
-    """A file made and removed again: only its folder's time tells."""
+    """Make a file and remove it again: only its folder's time shows it."""
     (store / "config" / "planted").write_bytes(b"")
     (store / "config" / "planted").unlink()
 
 
 def hang(_: Path) -> None:
-    """Endless work that swallows every ordinary error."""
+    """Work endlessly and swallow every ordinary error."""
     while True:
         try:
             sum(range(1000))
@@ -62,45 +62,45 @@ def hang(_: Path) -> None:
 
 
 def hang_waiting(_: Path) -> None:
-    """An endless wait."""
+    """Wait endlessly."""
     while True:
         time.sleep(1)
 
 
 def hang_below_python(_: Path) -> None:
-    """An endless loop that holds the interpreter: no alarm is heard."""
+    """Loop endlessly while holding the interpreter: no alarm is heard."""
     sum(range(1 << 60))
 
 
 def hang_waiting_below_python(_: Path) -> None:
-    """A lock taken twice while the interpreter is held: nothing is heard, and nothing is worked."""
+    """Take a lock twice while holding the interpreter: no alarm is heard, and no work is done."""
     library, lock = ctypes.PyDLL(None), ctypes.create_string_buffer(256)
     library.pthread_mutex_lock(lock)
     library.pthread_mutex_lock(lock)
 
 
 def be_starved(_: Path) -> None:
-    """No bug: much time goes by in which the process cannot work, as on a busy machine."""
+    """No bug: let much time pass in which the process cannot work, as on a busy machine."""
     time.sleep(2.5 * LIMIT)
 
 
 def crash(_: Path) -> None:
-    """The process is gone."""
+    """End the process."""
     os.abort()
 
 
 def hold_memory(_: Path) -> None:
-    """One command keeps more memory than any should need."""
+    """Keep more memory than any command should need."""
     _KEPT.append(b"x" * (2 * fuzz_campaign.LEAP * 1024))
 
 
 def no_json(_: Path) -> None:
-    """A word between the records, and one that steers the terminal."""
+    """Print a word between the records, and a control code for the terminal."""
     print("\x1b[2J{")
 
 
 def strange_exit(_: Path) -> None:
-    """An exit code that means nothing."""
+    """Return an unknown exit code."""
     sys.exit(7)
 
 
@@ -125,7 +125,7 @@ LIMIT = 1
 
 
 def plant_all() -> None:
-    """Bug number N shows in the answer to case N + 1, and behind them what is none."""
+    """Plant bug number N in the answer to case N + 1, and after them a case without a bug."""
     fuzz_campaign.BLOCKED = 8
     planted = (*BUGS, be_starved)
 
@@ -139,7 +139,7 @@ def plant_all() -> None:
 
 
 def leak() -> None:
-    """Every command keeps a little."""
+    """Keep a little memory in every command."""
 
     def spoiled(arguments: list[str]) -> int:
         _KEPT.append(b"x" * (fuzz_campaign.GROWTH * 1024 // 40))

@@ -1,7 +1,7 @@
-"""Garbage of the tests is collected between them, on the thread they run in. Hook for ``tests/conftest.py``.
+"""Garbage of the tests is collected between them, on their own thread. Hook for ``tests/conftest.py``.
 
-Python collects cycles in whichever thread happens to allocate. Windows of earlier tests lie among them, and what Qt
-made ends on its own thread or takes the process with it. The program does the same by ``viewer/runtime/garbage.py``.
+Python collects cycles in whichever thread allocates. Windows of earlier tests are among them, and Qt objects must end
+on their own thread or may crash the process. The program does the same by ``viewer/runtime/garbage.py``.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ gc.disable()
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish() -> None:
-    """Hook: what all tests stand on stays to the end, and no collection between them looks at it again."""
+    """Hook: freeze everything that all tests need, so that no collection between them looks at it again."""
     gc.collect()
     gc.freeze()
 
 
 @contextlib.contextmanager
 def what_is_new() -> Iterator[None]:
-    """A window of a test sets nothing aside and takes nothing back: each collection looks at what is new, all of it.
+    """A window of a test freezes nothing: each collection looks at all new objects.
 
     With the libraries in it a collection took a quarter of a second, twice a window.
     """

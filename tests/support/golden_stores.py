@@ -53,8 +53,8 @@ def release_of(name: str) -> Release:
 
 
 def account(name: str, file: str) -> Iterator[dict[str, Any]]:
-    """The lines of one account (``expected.jsonl.xz``, ``truth.jsonl.xz`` ...) of the store ``name``; whoever
-    asks for the same one next gets the same lines, so nobody changes them.
+    """Return the lines of one account (``expected.jsonl.xz``, ``truth.jsonl.xz`` ...) of the store ``name``; all
+    callers get the same lines, so nobody may change them.
     """
     return iter(_lines(name, file))
 
@@ -66,10 +66,10 @@ def _lines(name: str, file: str) -> list[dict[str, Any]]:
 
 
 def fingerprint(directory: Path, digests: Digests | None = None) -> Fingerprint:
-    """Kind, mode, size, time of change and SHA-256 of everything below ``directory``, and of itself.
+    """Return kind, mode, size, time of change and SHA-256 of everything below ``directory``, and of itself.
 
-    A directory's own time tells of files that were created and removed again in between. With ``digests`` a file is
-    not read again whose inode has the times of its last reading, the one of the system (ctime) among them.
+    A directory's own time reveals files that were created and removed again in between. With ``digests`` a file is not
+    read again if its inode has the times of its last reading, including the one of the system (ctime).
     """
     observed: Fingerprint = {}
     for path in [directory, *sorted(directory.rglob("*"))]:
@@ -97,7 +97,7 @@ def _digest(path: Path, status: os.stat_result, digests: Digests | None) -> str:
 
 
 def changes(before: Fingerprint, after: Fingerprint) -> list[str]:
-    """What differs between two fingerprints, one line a file."""
+    """Return the differences between two fingerprints, one line a file."""
     lines = [f"{name}: appeared" for name in after.keys() - before.keys()]
     lines += [f"{name}: gone" for name in before.keys() - after.keys()]
     lines += [f"{name}: changed" for name in before.keys() & after.keys() if before[name] != after[name]]
@@ -105,7 +105,7 @@ def changes(before: Fingerprint, after: Fingerprint) -> list[str]:
 
 
 class GoldenStores:
-    """Unpacks golden stores when they are first asked for and can say whether anybody has changed one since."""
+    """Unpacks golden stores at their first use and can list every change since."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -114,7 +114,7 @@ class GoldenStores:
         self._digests: Digests = {}
 
     def __call__(self, name: str, archive: str = "store") -> Path:
-        """The unpacked ``archive`` of the store ``name``: store, recovered, store-recovered or client-offsets.
+        """Return the unpacked ``archive`` of the store ``name``: store, recovered, store-recovered or client-offsets.
 
         Read it, never write into it: copy it first (``shutil.copytree`` keeps the times).
         """
@@ -137,7 +137,7 @@ class GoldenStores:
         return fingerprint(directory, self._digests if self._root in directory.parents else None)
 
     def changed(self) -> list[str]:
-        """What has changed in any unpacked store since it was unpacked; every file is read again."""
+        """Return every change in any unpacked store since it was unpacked; every file is read again."""
         return [
             f"{key}: {line}"
             for key, store in self._stores.items()

@@ -1,4 +1,4 @@
-"""Run as a process: compiled walks over damaged bytes that lie against pages nobody may touch; a stray read ends it.
+"""Run as a process: compiled walks over damaged bytes beside pages without rights; a stray read ends it.
 
 ``guarded_scan.py N`` walks N cases and prints their number.
 """
@@ -25,7 +25,7 @@ ROOM = 8 * PAGE
 
 
 def guarded() -> np.ndarray:
-    """``ROOM`` bytes between two pages without any rights."""
+    """Return ``ROOM`` bytes between two pages without any rights."""
     full_mmap = mmap.mmap(-1, ROOM + 2 * PAGE)
     address = ctypes.addressof(ctypes.c_char.from_buffer(full_mmap))
     protect = ctypes.CDLL(None, use_errno=True).mprotect
@@ -36,7 +36,7 @@ def guarded() -> np.ndarray:
 
 
 def log_of(rng: random.Random) -> bytes:
-    """A few units of many shapes, some bytes of them changed, cut off anywhere."""
+    """Return a few units of many shapes, some bytes of them changed, cut off anywhere."""
     units = [
         {
             "body": rng.randbytes(rng.choice((0, 1, 3, 4, 15, 16, 17, 63, 64, 200, 1000))),
@@ -58,7 +58,7 @@ def log_of(rng: random.Random) -> bytes:
 
 
 def main() -> None:
-    """Walk as many cases as the command line asks for."""
+    """Walk as many cases as the command line says."""
     if twin() is None:
         raise SystemExit("no compiled twin")
     room = guarded()

@@ -1,4 +1,4 @@
-"""A master whose log is followed, and what a store's log holds."""
+"""A master whose log is followed, and the content of a store's log."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CONFIG = MessageStoreConfig(
 
 
 class Master:
-    """A store, and the HA port over it; :meth:`cut` breaks its links."""
+    """A store, and its HA port; :meth:`cut` breaks its links."""
 
     def __init__(self, store: MessageStore, server: HaServer) -> None:
         self.store = store
@@ -33,7 +33,7 @@ class Master:
 
 @asynccontextmanager
 async def master(path: Path, count: int = 40) -> AsyncIterator[tuple[Master, int]]:
-    """A master with messages, and its HA port; where there is nothing to send it says so soon."""
+    """Run a master with messages, and its HA port; without new bytes it soon sends a heartbeat."""
     with (
         MessageStore(path, CONFIG) as store,
         bind("127.0.0.1", 0) as bound,

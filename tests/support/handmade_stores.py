@@ -1,6 +1,6 @@
-"""Small stores made by hand for tests: units, queue and index entries byte by byte, without the tested engine.
+"""Small stores written by hand for tests: units, queue and index entries byte by byte, without the tested engine.
 
-A store is made healthy, then a test spoils one thing. File sizes are small so that every kind of file has several.
+A store is healthy at first, then a test spoils one thing. File sizes are small so that every kind of file has several.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ HOST = bytes((127, 0, 0, 1)) + (10911).to_bytes(4, "big")
 
 
 def jhash(text: str) -> int:
-    """Java's ``String.hashCode``."""
+    """Return Java's ``String.hashCode``."""
     h = 0
     for position in range(0, len(raw := text.encode("utf-16-be")), 2):
         h = (31 * h + int.from_bytes(raw[position : position + 2], "big")) & 0xFFFFFFFF
@@ -36,7 +36,7 @@ def unit_bytes(
     sys_flag: int = 0,
     magic: int = 0xDAA320A7,
 ) -> bytes:
-    """One unit with IPv4 hosts."""
+    """Return one unit with IPv4 hosts."""
     text = "".join(f"{k}\x01{v}\x02" for k, v in (properties or {}).items()).encode()
     name = topic.encode()
     crc = zlib.crc32(body) & 0x7FFFFFFF
@@ -49,7 +49,7 @@ def unit_bytes(
 
 @dataclass
 class HandmadeUnit:
-    """Where a unit was put, and what it holds."""
+    """Place and content of a unit."""
 
     offset: int
     size: int
@@ -91,7 +91,7 @@ class HandmadeStore:
         magic: int = 0xDAA320A7,
         unique: str | None = None,
     ) -> HandmadeUnit:
-        """Append one unit as a broker would, with a blank where it does not fit."""
+        """Append one unit like a broker, after a blank if it does not fit."""
         self.time += step
         properties = dict(more or {})
         if keys:
@@ -136,7 +136,7 @@ class HandmadeStore:
     def write(
         self, root: Path, *, queues: bool = True, index: bool = True, checkpoint: bool = True, abort: bool = False
     ) -> Path:
-        """The store's files below ``root``."""
+        """Write the store's files below ``root``."""
         folder = root / "commitlog"
         folder.mkdir(parents=True)
         for position in range(0, max(len(self.log), 1), self.log_size):
@@ -155,13 +155,13 @@ class HandmadeStore:
     def write_checkpoint(
         self, root: Path, physic: int | None = None, logics: int | None = None, index: int = 0
     ) -> None:
-        """The checkpoint; times default to the newest unit's."""
+        """Write the checkpoint; times default to the newest unit's."""
         newest = self.units[-1].store_timestamp if self.units else 0
         times = (newest if physic is None else physic, newest if logics is None else logics, index)
         (root / "checkpoint").write_bytes(struct.pack(">5q", *times, 0, 0).ljust(4096, b"\0"))
 
     def queue_bytes(self, topic: str, queue_id: int) -> bytes:
-        """All entries of one queue, from queue offset 0 on."""
+        """Return all entries of one queue, from queue offset 0 on."""
         units = [u for u in self.units if (u.topic, u.queue_id) == (topic, queue_id) and u.dispatched]
         return b"".join(struct.pack(">qiq", u.offset, u.size, u.tags_code) for u in units)
 
@@ -201,14 +201,14 @@ def add_key(data: bytearray, text: str, offset: int, store_time: int) -> None:
 
 
 def write_queue(folder: Path, data: bytes, file_size: int, start: int = 0) -> None:
-    """Files of one queue from byte offset ``start`` on."""
+    """Write the files of one queue from byte offset ``start`` on."""
     folder.mkdir(parents=True, exist_ok=True)
     for position in range(0, max(len(data), 1), file_size):
         (folder / f"{start + position:020d}").write_bytes(data[position : position + file_size].ljust(file_size, b"\0"))
 
 
 def healthy(count: int = 60) -> HandmadeStore:
-    """A store of several topics, queues, files and index files, with tags and keys."""
+    """Return a store of several topics, queues, files and index files, with tags and keys."""
     store = HandmadeStore()
     for number in range(count):
         store.put(
@@ -222,10 +222,9 @@ def healthy(count: int = 60) -> HandmadeStore:
 
 
 def into_dledger(root: Path, folder: str = "dledger-n0/data") -> int:
-    """Move the newest file of the log into a DLedger log, as in a store that was classic before; its offset.
+    """Move the newest file of the log into a DLedger log, as in a store that was classic before; return its offset.
 
-    Each unit would be in an entry of its own; one entry in front of the first is what is looked at. There is a second
-    DLedger log beside it, so nobody knows which of them a broker uses, and neither is read.
+    Each unit would be in an entry of its own; only the entry before the first unit is written.
     """
     newest = max((root / "commitlog").iterdir())
     data = newest.read_bytes()

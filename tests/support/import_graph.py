@@ -1,4 +1,4 @@
-"""Which file of the product imports which: of ``engine`` and ``viewer``."""
+"""Imports between files of the product: of ``engine`` and ``viewer``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def modules() -> dict[str, Path]:
 
 
 def imported(path: Path) -> set[str]:
-    """Whatever the file imports, as dotted names: for types, and late in a function, too."""
+    """Return all imports of a file as dotted names: those for types, and late ones in a function, too."""
     results: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.Import):
@@ -36,16 +36,16 @@ def graph(files: dict[str, Path]) -> dict[str, set[str]]:
 
 
 def circles(edges: dict[str, set[str]]) -> list[set[str]]:
-    """Sets of files each of which leads to each other."""
+    """Return sets of files in which each leads to each other."""
     reached: dict[str, set[str]] = {}
     for start in edges:
-        observed, waiting = set(), [start]
+        found_files, waiting = set(), [start]
         while waiting:
-            for item in edges[waiting.pop()] - observed:
-                observed.add(item)
-                waiting.append(item)
-        reached[start] = observed
-    results = {
-        frozenset(one for one in reached[name] if name in reached[one]) for name in edges if name in reached[name]
+            for file in edges[waiting.pop()] - found_files:
+                found_files.add(file)
+                waiting.append(file)
+        reached[start] = found_files
+    circles_ = {
+        frozenset(file for file in reached[name] if name in reached[file]) for name in edges if name in reached[name]
     }
-    return [set(one) for one in results]
+    return [set(file) for file in circles_]

@@ -1,4 +1,4 @@
-"""Stores made again from rows of their export, in this process: what Spark only carries and sorts is left out."""
+"""Stores made again from rows of their export, in this process, without Spark's transport and sorting."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ from engine.releases import NEWEST, Release
 
 
 def imported(store: Path, fresh: Path, split_bytes: int) -> Any:
-    """Export ``store`` by splits of so many bytes, import what came in any order into ``fresh``; gives the writer."""
+    """Export ``store`` by splits of so many bytes, import the rows in any order into ``fresh``, and return the
+    writer.
+    """
     import pyarrow as pa
 
     splits = list(plan(find_stores(str(store)), split_bytes).splits)
@@ -39,7 +41,7 @@ def written(
     batches: dict[str, int] | None = None,
     release: Release = NEWEST,
 ) -> Any:
-    """Append (offset, crc, unit) to the new store ``fresh``, as an import does; gives the writer."""
+    """Append (offset, crc, unit) to the new store ``fresh``, like an import, and return the writer."""
     config, _ = from_mapping(settings)
     fresh.mkdir()
     job = SimpleNamespace(watch=SimpleNamespace(check=lambda: None))

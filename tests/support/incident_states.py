@@ -1,4 +1,4 @@
-"""Stores as incidents leave them, built from a real broker's store (``broker-orders``, closed cleanly) by damage."""
+"""Stores after incidents, made from a real broker's store (``broker-orders``, closed cleanly) by damage."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CHECKPOINT = {"physic": 0, "logics": 8, "index": 16, "confirm": 32}
 
 
 def build(orders: Path, target: Path, state: Callable[[Path], None]) -> Path:
-    """A copy of ``orders`` at ``target`` that ``state`` has spoilt."""
+    """Make a copy of ``orders`` at ``target``, spoiled by ``state``."""
     shutil.copytree(orders, target)
     state(target)
     return target
@@ -104,19 +104,19 @@ def name_that_is_no_number(root: Path) -> None:
 
 
 def simple_folder_of_a_batch_queue(root: Path) -> None:
-    """The queue was made as one of another kind once more."""
+    """The queue exists a second time as another kind."""
     folder = root / "consumequeue" / "BatchPaymentEvents" / "0"
     folder.mkdir(parents=True)
     (folder / f"{0:020d}").write_bytes(bytes(6000))
 
 
 def zero_queue_file(root: Path, queue: str, start: int) -> None:
-    """A file of a queue that was made and not filled."""
+    """Make an empty file of a queue."""
     (root / "consumequeue" / queue / f"{start:020d}").write_bytes(bytes(CONFIG["mappedFileSizeConsumeQueue"]))
 
 
 def index_files_turned_round(root: Path) -> None:
-    """The oldest index file has the name of the newest one, and so on."""
+    """Reverse the names of the index files: the oldest has the name of the newest, and so on."""
     files = sorted((root / "index").iterdir())
     contents = [file.read_bytes() for file in reversed(files)]
     for file, data in zip(files, contents, strict=True):
@@ -124,17 +124,17 @@ def index_files_turned_round(root: Path) -> None:
 
 
 def zero_log(root: Path, start: int, stop: int = 1 << 62) -> None:
-    """The log holds nothing in [start, stop)."""
+    """Zero the log in [start, stop)."""
     for path in (root / "commitlog").iterdir():
         data = bytearray(path.read_bytes())
-        low, high = max(start - int(path.name), 0), min(stop - int(path.name), len(data))
-        if low < high:
-            data[low:high] = bytes(high - low)
+        begin, end = max(start - int(path.name), 0), min(stop - int(path.name), len(data))
+        if begin < end:
+            data[begin:end] = bytes(end - begin)
             path.write_bytes(data)
 
 
 def set_checkpoint(root: Path, **times: int) -> None:
-    """Fields ``physic``, ``logics``, ``index`` (ms) and ``confirm`` (bytes of the log)."""
+    """Set the fields ``physic``, ``logics``, ``index`` (ms) and ``confirm`` (bytes of the log)."""
     data = bytearray((root / "checkpoint").read_bytes())
     for name, value in times.items():
         struct.pack_into(">q", data, _CHECKPOINT[name], value)
@@ -146,7 +146,7 @@ def crashed(root: Path) -> None:
 
 
 def cut_queues(root: Path, physical: int, topic: str = "*") -> None:
-    """No queue of ``topic`` knows a unit from ``physical`` on."""
+    """Remove the entries of all units from ``physical`` on in the queues of ``topic``."""
     for folder in root.glob(f"consumequeue/{topic}/*"):
         _zero_entries(folder, lambda _, position: position >= physical)
 

@@ -1,4 +1,4 @@
-"""States of stores as incidents leave them, built from a store that a real broker closed."""
+"""Stores after incidents, made from a store that a real broker closed."""
 
 from __future__ import annotations
 
@@ -13,56 +13,58 @@ LOG_FILE = 1 << 20
 
 
 def copied(store: Path, target: Path) -> Path:
-    """A copy that may be damaged."""
+    """Return a copy that may be damaged."""
     shutil.copytree(store, target)
     return target
 
 
 def queue_files(root: Path) -> Iterator[Path]:
-    """Every file of every queue."""
+    """Return every file of every queue."""
     yield from sorted(path for path in (root / "consumequeue").rglob("*") if path.is_file())
 
 
 def entries(path: Path) -> list[tuple[int, int, int]]:
-    """The entries of a queue's file."""
+    """Return the entries of a queue's file."""
     data = path.read_bytes()
     return [ENTRY.unpack_from(data, position) for position in range(0, len(data) - len(data) % ENTRY.size, ENTRY.size)]
 
 
 def forget_units(root: Path, start: int, stop: int = 1 << 62) -> int:
-    """Zero what the queues know of units in [start, stop) and behind the first such entry; gives how many went."""
+    """Zero the queues' entries of units in [start, stop) and after the first such entry; return the number of lost
+    ones.
+    """
     removed = 0
     for path in queue_files(root):
         rows = entries(path)
-        first = next((n for n, row in enumerate(rows) if row[1] and start <= row[0] < stop), None)
-        if first is None:
+        first_row = next((n for n, row in enumerate(rows) if row[1] and start <= row[0] < stop), None)
+        if first_row is None:
             continue
-        removed += sum(1 for row in rows[first:] if row[1])
+        removed += sum(1 for row in rows[first_row:] if row[1])
         data = bytearray(path.read_bytes())
-        data[first * ENTRY.size :] = bytes(len(data) - first * ENTRY.size)
+        data[first_row * ENTRY.size :] = bytes(len(data) - first_row * ENTRY.size)
         path.write_bytes(data)
     return removed
 
 
 def units(root: Path) -> list[int]:
-    """Where the units that are in queues begin, in order."""
+    """Return the offsets of the units that are in queues, in order."""
     return sorted(row[0] for path in queue_files(root) for row in entries(path) if row[1])
 
 
 def crashed(root: Path) -> None:
-    """As a broker that was killed leaves it."""
+    """Leave ``abort`` like a killed broker."""
     (root / "abort").write_text("1234")
 
 
 def shift(root: Path, queue: str, number: int) -> None:
-    """The entry ``number`` was never written, and the entries after it are one place too early."""
+    """Remove the entry ``number``, so that the entries after it are one place too early."""
     data = _of_queue(root, queue)
     del data[number * ENTRY.size : (number + 1) * ENTRY.size]
     _write_queue(root, queue, data + bytes(ENTRY.size))
 
 
 def hole(root: Path, queue: str, number: int) -> None:
-    """The entry ``number`` is all zero."""
+    """Zero the entry ``number``."""
     data = _of_queue(root, queue)
     data[number * ENTRY.size : (number + 1) * ENTRY.size] = bytes(ENTRY.size)
     _write_queue(root, queue, data)
@@ -79,12 +81,12 @@ def _write_queue(root: Path, queue: str, data: bytes | bytearray) -> None:
 
 
 def zero_log(root: Path, start: int) -> None:
-    """The log holds nothing from ``start`` on."""
+    """Zero the log from ``start`` on."""
     for path in sorted((root / "commitlog").iterdir()):
-        first = int(path.name)
-        if first + LOG_FILE > start:
+        file_offset = int(path.name)
+        if file_offset + LOG_FILE > start:
             data = bytearray(path.read_bytes())
-            position = max(start - first, 0)
+            position = max(start - file_offset, 0)
             data[position:] = bytes(len(data) - position)
             path.write_bytes(data)
 
@@ -98,7 +100,7 @@ def patch_log(root: Path, offset: int, data: bytes) -> None:
 
 
 def offsets(root: Path, **groups: dict[str, dict[int, int]]) -> None:
-    """The consumer offsets: ``group=dict(Topic={queue: offset})``."""
+    """Write the consumer offsets: ``group=dict(Topic={queue: offset})``."""
     table = {
         f"{topic}@{group}": {str(queue): offset for queue, offset in rows.items()}
         for group, topics in groups.items()

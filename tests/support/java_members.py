@@ -1,5 +1,5 @@
-"""Consumers of a group in processes of their own, Java's (``tests/clients/java/member``) and ours (``our_member.py``):
-which queues they own, what they got.
+"""Consumers of a group in processes of their own, Java's (``tests/clients/java/member``) and ours (``our_member.py``),
+with their queues and messages.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import real_cluster
 
 
 class Member:
-    """A process; ``owned`` are ids of queues, ``received`` lines of what it consumed."""
+    """A process; ``owned`` are ids of queues, ``received`` the lines of consumed messages."""
 
     def __init__(self, words: Sequence[str], environment: dict[str, str]) -> None:
         self._process = subprocess.Popen(
@@ -37,12 +37,12 @@ class Member:
                 self.received.append(row)
 
     def kill(self) -> None:
-        """As ``kill -9``."""
+        """Kill the process like ``kill -9``."""
         self._process.kill()
         self._end()
 
     def stop(self) -> None:
-        """Let it say goodbye."""
+        """Let the process say goodbye."""
         if self._process.poll() is None:
             assert self._process.stdin is not None
             self._process.stdin.close()
@@ -62,7 +62,7 @@ class Member:
 
 
 class JavaMember(Member):
-    """A consumer of RocketMQ's."""
+    """A consumer of RocketMQ's client."""
 
     def __init__(self, release: str, namesrv: str, group: str, topic: str, home: Path, *options: str) -> None:
         home.mkdir(parents=True, exist_ok=True)
@@ -71,7 +71,7 @@ class JavaMember(Member):
 
 
 class OurMember(Member):
-    """A consumer of ours."""
+    """A consumer of our client."""
 
     def __init__(self, namesrv: str, group: str, topic: str, *options: str) -> None:
         words = [sys.executable, str(Path(__file__).with_name("our_member.py")), namesrv, group, topic, *options]

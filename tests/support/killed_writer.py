@@ -1,7 +1,7 @@
-"""A process that puts messages until it is killed: forked from one that has everything imported, for lives are short.
+"""A process that puts messages until it is killed: forked from one with all imports, because lives are short.
 
 The starter reads one JSON line a life from standard input and forks; every acknowledged put is one line on standard
-output, written before the next put begins: what a killed process had been promised is known to the last message.
+output, written before the next put begins: so the promises to a killed process are known to the last message.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SIZES: dict[str, Any] = {
 
 
 def puts(life: int, thread: int) -> Iterator[list[Message]]:
-    """What one thread of a life puts, without end: mostly one message a put."""
+    """Yield the puts of one thread of a life, without end: mostly one message a put."""
     rng, number = random.Random(f"{life} {thread}"), 0
     while True:
         messages = []
@@ -46,7 +46,7 @@ def puts(life: int, thread: int) -> Iterator[list[Message]]:
 
 
 def live(order: dict[str, Any]) -> None:
-    """One life: open the store, put, and close it if nobody has killed us before."""
+    """Open the store, put, and close it if nobody has killed this process before."""
     config = MessageStoreConfig(**SIZES, **order["config"])
     with MessageStore(Path(order["store"]), config) as store:
         _print_line(f"open {os.getpid()}")
@@ -61,8 +61,8 @@ def live(order: dict[str, Any]) -> None:
     _print_line("closed")
 
 
-def _put(store: MessageStore, life: int, thread: int, most: int) -> None:
-    for _, put in zip(range(most), puts(life, thread), strict=False):
+def _put(store: MessageStore, life: int, thread: int, max_puts: int) -> None:
+    for _, put in zip(range(max_puts), puts(life, thread), strict=False):
         results = [store.put_message(put[0])] if len(put) == 1 else list(store.put_messages(put))
         good = [r for r in results if r.status is PutMessageStatus.PUT_OK and r.append is not None]
         places = " ".join(f"{r.append.physical_offset}:{r.append.end_offset}" for r in good if r.append)

@@ -1,4 +1,4 @@
-"""A small commit log on a simulated disk, for tests of what works on one."""
+"""A small commit log on a simulated disk."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ROOT = Path("/store")
 
 
 class SmallLog:
-    """Files of ``size`` bytes; :meth:`append` puts bytes that mean nothing."""
+    """Files of ``size`` bytes; :meth:`append` puts meaningless bytes."""
 
     def __init__(self, size: int = 1 << 16, disk: SimulatedDisk | None = None) -> None:
         self.disk = disk or SimulatedDisk()
@@ -24,7 +24,7 @@ class SmallLog:
         self.flags = RunningFlags()
 
     def append(self, count: int, store_timestamp: int = 0) -> int:
-        """``count`` bytes more; gives the end of the log."""
+        """Append ``count`` bytes; return the end of the log."""
         file = self.files.last_or_create()
         assert file is not None
         count = min(count, file.size - file.wrote)

@@ -1,4 +1,4 @@
-"""RocksDB folders that a test makes with the binding itself."""
+"""RocksDB folders that a test writes with the binding itself."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from engine.rocksdb.database import open_rocksdb
 
 
 def binding():
-    """The binding; the test is left out where the extra is not installed."""
+    """Return the binding; skip the test if the extra is not installed."""
     return pytest.importorskip("rocksdict")
 
 
 def make_database(folder: Path, families: dict[str, dict[bytes, bytes]], *, flush: bool = True) -> Path:
-    """Write a database with the given rows; with ``flush`` into table files, else the write-ahead log has them. One
-    that is in ``folder`` is replaced.
+    """Write a database with the given rows; with ``flush`` into table files, else into the write-ahead log. A database
+    that is already in ``folder`` is replaced.
     """
     rocks = binding()
     shutil.rmtree(folder, ignore_errors=True)

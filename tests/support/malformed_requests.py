@@ -1,8 +1,8 @@
-"""Partly wrong requests, the same for every broker, and what of an answer must not differ.
+"""Partly wrong requests, the same for every broker, and the parts of an answer that must be equal.
 
-Each request that a broker knows is asked as it should be, and once more for each thing that may be wrong with it: a
-field that is absent, empty, no number, too large or below zero, topics and groups that are not there or nobody's, a
-body that is none. All in one order, so that what one of them changes is there for the next in both brokers.
+Each known request is sent correctly, and once more for each possible error: a field that is absent, empty, no number,
+too large or below zero, unknown topics and groups, a wrong body. The order is fixed, so that a change by one request is
+there for the next in both brokers.
 """
 
 from __future__ import annotations
@@ -319,7 +319,7 @@ OTHER_CODES = (0, -5, 39, 40, 4711, 105, 70000)
 
 
 class MalformedRequest(NamedTuple):
-    """A request and what is odd about it."""
+    """A request and the name of its error."""
 
     name: str
     code: int
@@ -328,19 +328,19 @@ class MalformedRequest(NamedTuple):
 
 
 def malformed_requests(like: str) -> Iterator[MalformedRequest]:
-    """All of them, for a broker of a release (``4.9``, ``5.3``)."""
-    unknown = {item.code for item in (SINCE_5 if like == "4.9" else UNTIL_4_9)}
-    rows = {one.code: one for one in BROKER}
+    """Yield all requests for a broker of a release (``4.9``, ``5.3``)."""
+    unknown = {request.code for request in (SINCE_5 if like == "4.9" else UNTIL_4_9)}
+    rows = {request.code: request for request in BROKER}
     assert set(USUAL) | NOT_ASKED >= set(rows), sorted(set(rows) - set(USUAL) - NOT_ASKED)
     for code in (*OTHER_CODES, *sorted(unknown)):
         yield MalformedRequest(f"{code}", code, {}, b"")
-    for code, (fields, output) in USUAL.items():
+    for code, (fields, body) in USUAL.items():
         if code not in unknown:
-            yield from _of(rows[code], fields, output)
+            yield from _of(rows[code], fields, body)
 
 
-def _of(request: Request, usual: dict[str, str], said: object) -> Iterator[MalformedRequest]:
-    code, body = request.code, said if isinstance(said, bytes) else json.dumps(said).encode()
+def _of(request: Request, usual: dict[str, str], usual_body: object) -> Iterator[MalformedRequest]:
+    code, body = request.code, usual_body if isinstance(usual_body, bytes) else json.dumps(usual_body).encode()
     yield MalformedRequest(f"{code}", code, usual, body)
     yield MalformedRequest(f"{code} without anything", code, {}, b"")
     yield MalformedRequest(f"{code} with more", code, {**usual, "odd": "1", "": "2"}, body)
@@ -352,23 +352,29 @@ def _of(request: Request, usual: dict[str, str], said: object) -> Iterator[Malfo
             yield MalformedRequest(
                 f"{code} {field.sent_as}={_shorten(value)}", code, {**usual, field.sent_as: value}, body
             )
-    for other in BODIES:
-        if other != body:
-            yield MalformedRequest(f"{code} body {other!r}", code, usual, other)
-    if isinstance(said, dict):
-        yield from _of_body(code, said)
+    for other_body in BODIES:
+        if other_body != body:
+            yield MalformedRequest(f"{code} body {other_body!r}", code, usual, other_body)
+    if isinstance(usual_body, dict):
+        yield from _of_body(code, usual_body)
 
 
-def _of_body(code: int, said: dict[str, object]) -> Iterator[MalformedRequest]:
-    """The body without each of its members, and with others in them."""
-    for name, value in said.items():
+def _of_body(code: int, usual_body: dict[str, object]) -> Iterator[MalformedRequest]:
+    """Yield the body without each of its members, and with other values in them."""
+    for name, value in usual_body.items():
         yield MalformedRequest(
-            f"{code} body without {name}", code, {}, json.dumps({k: v for k, v in said.items() if k != name}).encode()
+            f"{code} body without {name}",
+            code,
+            {},
+            json.dumps({k: v for k, v in usual_body.items() if k != name}).encode(),
         )
-        for other in (None, "", "odd", -1, [], {}, [None], [{}], True):
-            if other != value:
+        for other_value in (None, "", "odd", -1, [], {}, [None], [{}], True):
+            if other_value != value:
                 yield MalformedRequest(
-                    f"{code} body {name}={json.dumps(other)}", code, {}, json.dumps({**said, name: other}).encode()
+                    f"{code} body {name}={json.dumps(other_value)}",
+                    code,
+                    {},
+                    json.dumps({**usual_body, name: other_value}).encode(),
                 )
 
 
@@ -393,7 +399,7 @@ def _values(code: int, field: HeaderField) -> tuple[str, ...]:
 
 
 async def prepare(connection: Connection) -> None:
-    """Topics, groups and messages that the requests speak of."""
+    """Make the topics, groups and messages that the requests name."""
     topics = {"Orders": "6", "Popped": "6", "Shut": "0", "WriteOnly": "2", "ReadOnly": "4"}
     for name, perm in topics.items():
         fields = {**NEW, "topic": name, "readQueueNums": "4", "writeQueueNums": "4", "perm": perm}
@@ -410,7 +416,7 @@ Answered = tuple[int | None, str | None, tuple[str, ...]]
 
 
 async def answers(address: str, like: str) -> dict[str, Answered]:
-    """What a broker said to each: code, first line of the remark, names of header fields."""
+    """Return a broker's answer to each: code, first line of the remark, names of header fields."""
     host, _, port = address.rpartition(":")
     connection = await connect(host, int(port))
     results: dict[str, Answered] = {}
@@ -450,7 +456,7 @@ _OF_JAVA = re.compile(
 
 
 def is_same(real: Answered, ours: Answered) -> bool:
-    """Whether an answer of ours is RocketMQ's: where that has an exception of Java's, its code and fields count."""
+    """Return True if our answer equals RocketMQ's; for an exception of Java's only code and fields count."""
     if real == ours:
         return True
     words = real[1] or ""

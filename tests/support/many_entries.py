@@ -30,9 +30,9 @@ class Entries:
 
     def read(self, position, before, after):
         self.reads += 1
-        low, high = max(self.start, position - before), min(self.end, position + after)
-        rows = [Entry(n, n * 300, "missing" if n % 7 == 0 else "ok") for n in range(low, high)]
-        return Page(rows, position - low, low == self.start, high == self.end)
+        first, last = max(self.start, position - before), min(self.end, position + after)
+        rows = [Entry(n, n * 300, "missing" if n % 7 == 0 else "ok") for n in range(first, last)]
+        return Page(rows, position - first, first == self.start, last == self.end)
 
     def position(self, row):
         return row.queue_offset

@@ -1,4 +1,4 @@
-"""A queue and a log in memory, as getMessage sees them: what is lent is counted."""
+"""A queue and a log in memory for getMessage; borrowed bytes are counted."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ class MemoryQueue:
         self.min_offset = min_offset
         self._data = b"".join(layout.pack(*entry) for entry in entries)
         self._ext = dict(ext)
-        last = entries[-1] if entries else None
-        self.max_offset = len(entries) if kind == "simple" else last[4] + last[5] if last else 0
+        last_entry = entries[-1] if entries else None
+        self.max_offset = len(entries) if kind == "simple" else last_entry[4] + last_entry[5] if last_entry else 0
 
     def read_bytes(self, offset, size):
         return self._data[offset : min(offset + size, offset - offset % self.file_size + self.file_size)]
@@ -87,5 +87,5 @@ class MemoryQueue:
 
 
 def ext_unit(tags_code, store_timestamp=5000, bit_map=b""):
-    """An ext unit that nobody looks up by its place."""
+    """Return an ext unit without a place of its own."""
     return CqExtUnit(0, 20 + len(bit_map), tags_code, store_timestamp, bit_map)

@@ -1,6 +1,6 @@
-"""Faults planted in a copy of a store, and taken back afterwards. Everything follows from the seed.
+"""Faults planted in a copy of a store, and removed afterwards. Everything follows from the seed.
 
-Files are changed where they lie and only what they hold is put back: a timer wheel of 38 MB has a few KB of it.
+Files are changed in place and only their data is restored: a timer wheel of 38 MB has a few KB of it.
 """
 
 from __future__ import annotations
@@ -42,20 +42,20 @@ class Mutations:
         self._made: list[Path] = []
 
     def plant(self, pick: random.Random) -> list[str]:
-        """One to four faults; gives a word on each."""
+        """Plant one to four faults; return a description of each."""
         kinds: list[Callable[[random.Random], str]] = [self._bytes] * 6 + [self._field] * 5
         kinds += [self._size, self._size, self._table, self._folder, self._neighbour]
         return [pick.choice(kinds)(pick) for _ in range(pick.randrange(1, 5))]
 
     def undo(self) -> None:
-        """Everything as it was, times included."""
+        """Restore everything, times included."""
         for path in reversed(self._made):
             if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path)
             elif path.exists() or path.is_symlink():
                 path.unlink()
-        for path, (held, status) in self._kept.items():
-            write_spans(path, status.st_size, held)
+        for path, (spans_, status) in self._kept.items():
+            write_spans(path, status.st_size, spans_)
             os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
         self._made.clear()
         self._kept.clear()
@@ -71,7 +71,9 @@ class Mutations:
         path = self._file(pick)
         if path.is_dir() or not path.exists():
             return "nothing"
-        first, data = next(((at, held) for at, held in spans(path) if held.strip(b"\0")), (0, _head(path)))
+        data_start, data = next(
+            ((span_start, content) for span_start, content in spans(path) if content.strip(b"\0")), (0, _head(path))
+        )
         used = len(data.rstrip(b"\0")) or len(data)
         if not used:
             return "nothing"
@@ -90,11 +92,11 @@ class Mutations:
                 bytes(data[(start := pick.randrange(used)) : start + pick.randrange(1, 2000)]),
             ]
         )
-        _patch(path, first + position, new)
-        return f"{path.name} at {first + position}: {len(new)} bytes {new[:12].hex()}"
+        _patch(path, data_start + position, new)
+        return f"{path.name} at {data_start + position}: {len(new)} bytes {new[:12].hex()}"
 
     def _field(self, pick: random.Random) -> str:
-        """One number of a unit, an entry or a header, at its own place."""
+        """Change one number of a unit, an entry or a header, at its own place."""
         path = self._file(pick, "commitlog", "consumequeue", "batchconsumequeue", "consumequeue_ext", "index")
         if path.is_dir() or not path.exists():
             return "nothing"
@@ -137,7 +139,7 @@ class Mutations:
         return f"{path.name}: another table"
 
     def _folder(self, pick: random.Random) -> str:
-        """A folder that a store does not have, or one where a file belongs."""
+        """Make an unusual folder, or a folder instead of a file."""
         parent = pick.choice(["commitlog", "consumequeue", "index", "config", "."])
         if pick.random() < 0.4:
             path = self._file(pick)
@@ -158,30 +160,30 @@ class Mutations:
         return f"{parent}/{sample.name!r}: made"
 
     def _neighbour(self, pick: random.Random) -> str:
-        """A file beside another: a copy under another name, a stray one, a link out of the store, a pipe."""
+        """Make a file beside another: a copy under another name, a stray one, a link out of the store, a pipe."""
         path = self._file(pick)
         if path.is_dir() or not path.exists():
             return "nothing"
         stray = ["00000000000000000000.bak", "x", "20260101000000000"]
-        other = path.with_name(pick.choice([f"{pick.choice(INTEGERS):020d}", *stray]))
-        if other.exists() or other.is_symlink():
+        neighbour = path.with_name(pick.choice([f"{pick.choice(INTEGERS):020d}", *stray]))
+        if neighbour.exists() or neighbour.is_symlink():
             return "nothing"
         chance = pick.random()
         if chance < 0.3:
-            other.symlink_to(pick.choice(["/dev/zero", "/etc/hostname", "/nowhere", ".", "..", path.name]))
+            neighbour.symlink_to(pick.choice(["/dev/zero", "/etc/hostname", "/nowhere", ".", "..", path.name]))
         elif chance < 0.4:
-            os.mkfifo(other)
+            os.mkfifo(neighbour)
         else:
-            write_spans(other, path.stat().st_size, spans(path))
-        self._made.append(other)
-        return f"{other.name!r} beside {path.name}"
+            write_spans(neighbour, path.stat().st_size, spans(path))
+        self._made.append(neighbour)
+        return f"{neighbour.name!r} beside {path.name}"
 
 
-def _patch(path: Path, at: int, new: bytes) -> None:
+def _patch(path: Path, position: int, data: bytes) -> None:
     """Write ``new`` over the file's bytes from ``at`` on."""
     with path.open("r+b") as file:
-        file.seek(at)
-        file.write(new)
+        file.seek(position)
+        file.write(data)
 
 
 def _head(path: Path) -> bytes:

@@ -1,6 +1,6 @@
 """A plain count of a store's bytes, without the engine: file lengths from the directory, units by their length words.
 
-Slow and simple on purpose: it is what the accounts of space are held to.
+Slow and simple on purpose: the accounts of space must equal it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ BLANK = 0xCBD43194
 
 
 def bytes_by_folder(root: Path) -> Counter[str]:
-    """Apparent bytes of every file, by the first part of its path below ``root``."""
+    """Return the apparent bytes of every file, by the first part of its path below ``root``."""
     counts: Counter[str] = Counter()
     for folder, _, names in os.walk(root):
         for name in names:
@@ -25,7 +25,7 @@ def bytes_by_folder(root: Path) -> Counter[str]:
 
 
 def units_by_queue(folder: Path) -> tuple[Counter[tuple[str, int]], Counter[tuple[str, int]], int]:
-    """Bytes and messages by (topic, queue) of the log in ``folder``, and the bytes of its blanks."""
+    """Return bytes and messages by (topic, queue) of the log in ``folder``, and the bytes of its blanks."""
     sizes: Counter[tuple[str, int]] = Counter()
     messages: Counter[tuple[str, int]] = Counter()
     blanks = 0
@@ -49,27 +49,31 @@ def units_by_queue(folder: Path) -> tuple[Counter[tuple[str, int]], Counter[tupl
     return sizes, messages, blanks
 
 
-def _topic(data: bytes, at: int, size: int, magic: int, offset: int) -> str | None:
-    if magic not in MAGICS or not 0 < size <= len(data) - at or struct.unpack_from(">q", data, at + 28)[0] != offset:
+def _topic(data: bytes, start: int, size: int, magic: int, offset: int) -> str | None:
+    if (
+        magic not in MAGICS
+        or not 0 < size <= len(data) - start
+        or struct.unpack_from(">q", data, start + 28)[0] != offset
+    ):
         return None
-    flags = struct.unpack_from(">i", data, at + 36)[0]
-    here = at + 48 + (20 if flags & 0x10 else 8) + 8 + (20 if flags & 0x20 else 8) + 12
-    here += 4 + struct.unpack_from(">i", data, here)[0]
+    flags = struct.unpack_from(">i", data, start + 36)[0]
+    position = start + 48 + (20 if flags & 0x10 else 8) + 8 + (20 if flags & 0x20 else 8) + 12
+    position += 4 + struct.unpack_from(">i", data, position)[0]
     width = MAGICS[magic]
-    length = int.from_bytes(data[here : here + width], "big")
-    return data[here + width : here + width + length].decode(errors="replace") or None
+    length = int.from_bytes(data[position : position + width], "big")
+    return data[position + width : position + width + length].decode(errors="replace") or None
 
 
-def _next(data: bytes, at: int, base: int) -> int:
-    """Position of the next unit or blank, −1 for none."""
+def _next(data: bytes, start_of_search: int, base: int) -> int:
+    """Return the position of the next unit or blank, −1 for none."""
     starts = []
     for magic in (*MAGICS, BLANK):
-        here = data.find(magic.to_bytes(4, "big"), at + 4)
-        while here >= 0:
-            start = here - 4
+        position = data.find(magic.to_bytes(4, "big"), start_of_search + 4)
+        while position >= 0:
+            start = position - 4
             size = struct.unpack_from(">i", data, start)[0]
             if (magic == BLANK and size == len(data) - start) or _topic(data, start, size, magic, base + start):
                 starts.append(start)
                 break
-            here = data.find(magic.to_bytes(4, "big"), here + 1)
+            position = data.find(magic.to_bytes(4, "big"), position + 1)
     return min(starts, default=-1)

@@ -1,5 +1,5 @@
-"""Clients of RocketMQ (``tests/clients/go``, ``node``, ``java``): programs that carry out what a test
-says, one JSON object a line, and tell what their client was told; and the servers that they are set against.
+"""Clients of RocketMQ (``tests/clients/go``, ``node``, ``java``): programs that execute a test's commands, one JSON
+object a line, and print the answers to their client; and the servers for them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Line = dict[str, Any]
 
 
 class OtherClient:
-    """A program around a client. ``lines`` are what it said, in order; ``asked`` carries out one command more."""
+    """A program around a client. ``lines`` are its output, in order; ``asked`` executes one more command."""
 
     def __init__(self, language: str, namesrv: str, home: Path) -> None:
         home.mkdir(parents=True)
@@ -61,30 +61,32 @@ class OtherClient:
             self._ended = True
             self._changed.notify_all()
 
-    def until(self, what: Callable[[list[Line]], object], words: str) -> None:
-        """Until ``what`` of the lines is true; fails with ``words`` where it never is."""
+    def until(self, condition: Callable[[list[Line]], object], words: str) -> None:
+        """Wait until ``what`` of the lines is true; fail with ``words`` if it never is."""
         with self._changed:
-            self._changed.wait_for(lambda: self._ended or what(self.lines), TIMEOUT_S)
-            assert what(self.lines), f"{words}: {self._told()}"
+            self._changed.wait_for(lambda: self._ended or condition(self.lines), TIMEOUT_S)
+            assert condition(self.lines), f"{words}: {self._told()}"
 
     def _told(self) -> str:
         errors = (self._home / "errors.log").read_text("utf-8", "replace")
         return "\n".join([json.dumps(line)[:300] for line in self.lines[-8:]] + [errors[-2000:]])
 
     def tried(self, **command: object) -> tuple[list[Line], str | None]:
-        """What was said while one command was carried out, and what went wrong."""
+        """Return the output of one command, and its error."""
         with self._changed:
-            before = len(self.lines)
+            count_before = len(self.lines)
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps(command) + "\n")
         self._process.stdin.flush()
-        self.until(lambda lines: any(record["told"] == "done" for record in lines[before:]), f"not done: {command}")
+        self.until(
+            lambda lines: any(record["told"] == "done" for record in lines[count_before:]), f"not done: {command}"
+        )
         with self._changed:
-            actual_lines = self.lines[before:]
-        return actual_lines, next(row for row in actual_lines if row["told"] == "done").get("error")
+            new_lines = self.lines[count_before:]
+        return new_lines, next(row for row in new_lines if row["told"] == "done").get("error")
 
     def asked(self, **command: object) -> list[Line]:
-        """As :meth:`tried`; nothing may go wrong."""
+        """Run a command like :meth:`tried`; an error fails."""
         output, error = self.tried(**command)
         assert error is None, f"{command}: {error}"
         return output
@@ -94,7 +96,7 @@ class OtherClient:
             return [record for record in self.lines if record["told"] == "received" and record["consumer"] == consumer]
 
     def until_received(self, consumer: str, *counts: tuple[str, int]) -> None:
-        """Until a consumer was handed each key so often."""
+        """Wait until a consumer was handed each key so often."""
 
         def lacking(lines: list[Line]) -> list[tuple[str, int]]:
             got = Counter(
@@ -105,7 +107,7 @@ class OtherClient:
         self.until(lambda lines: not lacking(lines), f"{consumer} did not get all, see {self._home}")
 
     def end(self) -> None:
-        """The end of its input; whoever does not end then is ended."""
+        """Close its input; kill the program if it does not end."""
         if self._process.stdin is not None:
             self._process.stdin.close()
         try:
@@ -121,7 +123,7 @@ class OtherClient:
 
 class ServerPair:
     """A name server and a broker, each ours or RocketMQ's of ``release``, at addresses that a restart keeps. Our broker
-    speaks as one of that release.
+    behaves like one of that release.
     """
 
     def __init__(self, names: str, broker: str, folder: Path, config: dict[str, str], release: str = "5.3.3") -> None:
@@ -155,7 +157,7 @@ class ServerPair:
         self._standing.close()
 
     def _start(self) -> None:
-        """The broker; with a name server in the same process where both are of one kind."""
+        """Start the broker; with a name server in the same process if both are of one kind."""
         beside = self.names == self.kind
         if self.kind == "ours":
             conf = self._folder / "broker.conf"
@@ -172,20 +174,20 @@ class ServerPair:
         until(lambda: self.ask_names(105, topic="TBW102").code == 0, "the name server does not know the broker")
 
     def restart(self) -> None:
-        """The broker ends cleanly and starts again, and with it the name server that stands in the same process."""
+        """End the broker cleanly and start it again, together with a name server in the same process."""
         self._broker.close()
         self._start()
 
     def ask(self, code: int, body: bytes = b"", **fields: object) -> Command:
-        """What the broker answers."""
+        """Return the broker's answer."""
         return _response_of(self.address, Command(code, {key: str(value) for key, value in fields.items()}, body=body))
 
     def ask_names(self, code: int, **fields: object) -> Command:
-        """What the name server answers."""
+        """Return the name server's answer."""
         return _response_of(self.namesrv, Command(code, {key: str(value) for key, value in fields.items()}))
 
     def topic(self, name: str, queues: int) -> None:
-        """Make a topic; the name server knows it behind that."""
+        """Make a topic, and wait until the name server knows it."""
         answer = self.ask(
             17,
             topic=name,
@@ -201,19 +203,21 @@ class ServerPair:
         until(lambda: self.ask_names(105, topic=name).code == 0, f"no route of {name}")
 
     def max_offset(self, topic: str, queue: int) -> int:
-        """Entries of a queue (``GET_MAX_OFFSET``); 0 where there is none."""
+        """Return the number of entries of a queue (``GET_MAX_OFFSET``); 0 if there is none."""
         answer = self.ask(30, topic=topic, queueId=queue)
         return int(answer.fields.get("offset", 0))
 
     def consumed(self, group: str, topic: str, queue: int) -> int | None:
-        """Where a group stands (``QUERY_CONSUMER_OFFSET``); None where the broker does not know."""
+        """Return the offset of a group (``QUERY_CONSUMER_OFFSET``); None if the broker has none."""
         answer = self.ask(14, consumerGroup=group, topic=topic, queueId=queue)
         return int(answer.fields["offset"]) if answer.code == 0 else None
 
 
 @contextlib.contextmanager
 def _ended_cleanly(words: list[str]) -> Iterator[Line]:
-    """A command of ours that says one line once it accepts; ended as by Ctrl+C, with 0 and without a traceback."""
+    """Run a command of ours that prints one line once it accepts; end it like Ctrl+C, with 0 and without a
+    traceback.
+    """
     with subprocess.Popen(
         words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ}
     ) as process:
@@ -237,12 +241,12 @@ def _ended_cleanly(words: list[str]) -> Iterator[Line]:
             process.kill()
 
 
-def until(what: Callable[[], object], words: str) -> None:
-    """Until ``what()`` is true; a refused connection is not yet."""
+def until(condition: Callable[[], object], words: str) -> None:
+    """Wait until ``what()`` is true; a refused connection is not yet."""
     end = time.monotonic() + TIMEOUT_S
     while True:
         with contextlib.suppress(OSError):
-            if what():
+            if condition():
                 return
         assert time.monotonic() < end, words
         time.sleep(0.05)

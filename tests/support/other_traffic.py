@@ -1,7 +1,7 @@
-"""What clients of RocketMQ do against two servers, and what of it must be the same (``other_clients``).
+"""Scenarios of RocketMQ clients against two servers, and the results that must be equal (``other_clients``).
 
-A seed fixes topics, queues, bodies, tags, keys and their order. What a client lacks is named in :data:`LACKS`: nobody
-asks it for that.
+A seed fixes topics, queues, bodies, tags, keys and their order. :data:`LACKS` names features that a client lacks: they
+are left out.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ OF_TIME = frozenset({"CONSUME_START_TIME", "CLIENT_SEND_TIME", "BORN_TIMESTAMP",
 
 
 class ClientTraffic:
-    """One client, one setting, one seed: the scenarios, and what they told beside what the client said."""
+    """Scenarios of one client, setting and seed, and their results beside the client's own output."""
 
     def __init__(self, language: str, client: OtherClient, setting: ServerPair, seed: int) -> None:
         self.lacks = LACKS[language]
@@ -74,11 +74,11 @@ class ClientTraffic:
         self._sent: dict[str, dict[str, Any]] = {}
 
     def named(self, word: str) -> str:
-        """A topic's or group's name: two seeds share none."""
+        """Return a topic's or group's name: two seeds share none."""
         return f"{word}{self._seed}"
 
     def message(self, topic: str, queue: int, key: str, **options: object) -> dict[str, Any]:
-        """A message of the seed."""
+        """Return a message of the seed."""
         drawn = self._random
         words = " ".join(drawn.choice(("order", "北", "crate", "grün", "€")) for _ in range(drawn.randrange(3, 40)))
         output = {"topic": topic, "broker": "broker-a", "queue": queue, "key": key, "body": f"{key} {words}"}
@@ -86,7 +86,7 @@ class ClientTraffic:
         return output | {"tag": drawn.choice(TAGS), "properties": properties} | options
 
     def note(self, messages: Iterable[dict[str, Any]]) -> None:
-        """Remember what was sent, for who is to get what."""
+        """Remember sent messages for their expected receivers."""
         for record in messages:
             self._sent[record["key"]] = record
 
@@ -94,19 +94,19 @@ class ClientTraffic:
         return [(key, 1) for key, record in self._sent.items() if record["topic"] in topics and chosen(record)]
 
     def send(self, message: dict[str, Any], mode: str = "sync") -> None:
-        """One message; behind it, it is in the store, also where nobody says so."""
+        """Send one message and wait until it is in the store, even without an acknowledgement."""
         self.note([message])
-        before = self.setting.max_offset(message["topic"], message["queue"]) if mode == "oneway" else 0
+        offset_before = self.setting.max_offset(message["topic"], message["queue"]) if mode == "oneway" else 0
         self.client.asked(do="send", id="p", mode=mode, message=message)
         if mode == "oneway":
             until(
-                lambda: self.setting.max_offset(message["topic"], message["queue"]) > before,
+                lambda: self.setting.max_offset(message["topic"], message["queue"]) > offset_before,
                 f"{message['key']} did not arrive",
             )
 
     def settled(self, groups: dict[str, dict[str, int]]) -> None:
-        """Until each group stands at the end of what it was handed: a client that is stopped at once forgets to tell
-        what was consumed a moment ago.
+        """Wait until each group's offset is at the end of its messages: a client that is stopped at once does not
+        commit the messages that it has just consumed.
         """
         for group, topics in groups.items():
             for topic, queues in topics.items():
@@ -118,7 +118,7 @@ class ClientTraffic:
                     )
 
     def closing(self, groups: dict[str, dict[str, int]]) -> None:
-        """Lengths of the queues of each group's topics, and where the group stands."""
+        """Note the lengths of the queues of each group's topics, and the offsets of the group."""
         for group, topics in groups.items():
             for topic, queues in topics.items():
                 for queue in range(queues):
@@ -127,7 +127,7 @@ class ClientTraffic:
 
 
 def sends(t: ClientTraffic) -> None:
-    """Each way to send; groups of all, of tags, of SQL92, in order, and of two members that each get everything."""
+    """Every way to send; groups with all messages, tags, SQL92, in order, and two members that each get everything."""
     many, few = t.named("Events"), t.named("Ledger")
     t.setting.topic(many, 4)
     t.setting.topic(few, 2)
@@ -184,15 +184,15 @@ MEMBERS = ("wide-1", "wide-2")
 
 
 def _broadcast(t: ClientTraffic, topic: str) -> None:
-    """Two members that each get everything. A client that cannot say where they begin begins at the end: it has a topic
-    of its own, where words are sent until both stand.
+    """Start two members that each get everything. A client that cannot choose where they begin begins at the end: it
+    has a topic of its own, with messages until both have begun.
     """
-    if own := "begin of a broadcast" in t.lacks:
+    if has_own_topic := "begin of a broadcast" in t.lacks:
         t.setting.topic(topic, 1)
     for member in MEMBERS:
         everything = {topic: {"type": "TAG", "expression": "*"}}
         t.client.asked(do="consumer", id=member, group=t.named("wide"), topics=everything, broadcast=True)
-    if not own:
+    if not has_own_topic:
         return
     until(lambda: _all_received(t, topic), "a member of a broadcast does not begin")
     for number in range(6):
@@ -200,7 +200,7 @@ def _broadcast(t: ClientTraffic, topic: str) -> None:
 
 
 def _all_received(t: ClientTraffic, topic: str) -> bool:
-    """Whether each member got one of the words; where not, one more is sent."""
+    """Return True if each member got one of the messages; otherwise send one more."""
     if all(t.client.received(member) for member in MEMBERS):
         return True
     word = {"topic": topic, "broker": "broker-a", "queue": 0, "key": LOUD, "body": "do you hear?", "tag": ""}
@@ -212,8 +212,8 @@ LOUD, WORD = "loud", "w"
 """The key of what is sent until somebody hears: how often differs; and how those begin that are sent behind it."""
 
 
-def _rich(one: dict[str, Any]) -> bool:
-    return 100 <= int(one["properties"]["amount"]) <= 400 and one["properties"]["region"] == "n"
+def _rich(line: dict[str, Any]) -> bool:
+    return 100 <= int(line["properties"]["amount"]) <= 400 and line["properties"]["region"] == "n"
 
 
 def _absent(t: ClientTraffic) -> set[str]:
@@ -221,7 +221,7 @@ def _absent(t: ClientTraffic) -> set[str]:
 
 
 def retries(t: ClientTraffic) -> None:
-    """What fails comes again, or lies with the dead letters in the end; what is delayed comes later."""
+    """Failed messages come again, or end as dead letters; delayed ones come later."""
     topic, group = t.named("Tries"), t.named("tries")
     t.setting.topic(topic, 2)
     t.setting.topic(f"%RETRY%{group}", 1)  # or a client that looked for it too early looks again after 20 seconds
@@ -255,7 +255,7 @@ PLANS = ("commit", "rollback", "commit-at-first", "rollback-at-first", "commit-a
 
 
 def transactions(t: ClientTraffic) -> None:
-    """Halves that are decided at once, at the first check or at the second."""
+    """Half messages that are decided at once, at the first check or at the second."""
     topic, group = t.named("Deeds"), t.named("deeds")
     t.setting.topic(topic, 2)
     t.client.asked(do="producer", id="t", group=t.named("deciders"), plan="transactions")
@@ -281,7 +281,7 @@ def transactions(t: ClientTraffic) -> None:
 
 
 def restart(t: ClientTraffic) -> None:
-    """The broker is started anew while a producer and a consumer stand; both go on."""
+    """The broker is restarted while a producer and a consumer run; both continue."""
     topic, group = t.named("Stays"), t.named("stays")
     t.setting.topic(topic, 2)
     t.client.asked(do="producer", id="p", group=t.named("senders"))
@@ -304,20 +304,20 @@ def restart(t: ClientTraffic) -> None:
 
 
 def _stored(t: ClientTraffic, message: dict[str, Any]) -> bool:
-    """One try; what was refused, or not sent at all, is tried again by the caller."""
+    """Try once; the caller repeats a refused or unsent message."""
     output, error = t.client.tried(do="send", id="p", mode="sync", message=message)
     sent = [record for record in output if record["told"] == "sent" and record["keys"] == [message["key"]]]
     return error is None and bool(sent) and "error" not in sent[-1]
 
 
 def admin(t: ClientTraffic) -> None:
-    """A topic made, found by name server and list, and deleted, all by the client."""
+    """The client makes a topic, finds it in name server and list, and deletes it."""
     t.client.asked(do="admin", topic=t.named("Made"), broker=t.setting.address, queues=3)
 
 
 def has_places(language: str, scenario: str) -> bool:
-    """Whether each place in the log is that of the other run: nothing goes on beside the sends, and the broker makes no
-    unique ids.
+    """Return True if each place in the log equals that of the other run: nothing else happens beside the sends, and the
+    broker makes no unique ids.
     """
     return scenario == "sends" and not {"unique ids", "unique ids of a batch"} & LACKS[language]
 
@@ -332,10 +332,10 @@ SCENARIOS: dict[str, Callable[[ClientTraffic], None]] = {
 
 
 def compared(lines: list[Line], facts: dict[str, Any], *, places: bool) -> dict[str, Any]:
-    """What must be the same wherever it was told: a record by what it is of.
+    """Return the results that must be equal in all settings: a dictionary by name.
 
-    Left out: times, ports, unique ids (each becomes whether it is the one that the sender was told; one that the broker
-    made is longer where it has IPv6), what tells when a pull was asked. Places in the log only with ``places``.
+    Left out: times, ports, unique ids (each becomes whether it is the one that the sender was told; an id made by the
+    broker is longer with IPv6), values that depend on the time of a pull. Places in the log only with ``places``.
     """
     ids: dict[str, str] = {}
     out: dict[str, Any] = dict(facts)
@@ -364,33 +364,33 @@ def compared(lines: list[Line], facts: dict[str, Any], *, places: bool) -> dict[
     return out
 
 
-def _sent(one: Line, *, places: bool) -> Line:
-    saved = {key: value for key, value in one.items() if key not in ("msgId", "offsetMsgId", "transactionId")}
-    ids = (one.get("offsetMsgId") or "").split(",")
-    if one["told"] == "half":
+def _sent(line: Line, *, places: bool) -> Line:
+    saved = {key: value for key, value in line.items() if key not in ("msgId", "offsetMsgId", "transactionId")}
+    ids = (line.get("offsetMsgId") or "").split(",")
+    if line["told"] == "half":
         saved.pop("queueOffset", None)
     return saved | {
-        "ids": [len(text) for text in one["msgId"].split(",")],
+        "ids": [len(text) for text in line["msgId"].split(",")],
         "places": [int(text[-16:], 16) if places and text else len(text) for text in ids],
-        "transaction": one.get("transactionId") in one["msgId"].split(",") if one.get("transactionId") else "none",
+        "transaction": line.get("transactionId") in line["msgId"].split(",") if line.get("transactionId") else "none",
     }
 
 
-def _unit(one: Line, ids: dict[str, str], *, places: bool) -> Line:
-    """A message as a listener saw it."""
-    saved = {key: value for key, value in one.items() if key not in ("msgId", "offsetMsgId", "transactionId")}
+def _unit(line: Line, ids: dict[str, str], *, places: bool) -> Line:
+    """Return a message as a listener got it."""
+    saved = {key: value for key, value in line.items() if key not in ("msgId", "offsetMsgId", "transactionId")}
     for name in () if places else ("commitLogOffset", "queueOffset", "prepared"):
         if name in saved:
             saved[name] = saved[name] > 0 if name == "prepared" else "somewhere"
-    own = ids.get(one["keys"][0])
-    saved["its own id"] = one["msgId"] == own if "msgId" in one else one.get("transactionId") == own
-    saved["id of its place"] = len(one.get("offsetMsgId") or "")
-    properties = dict(one.get("properties") or {})
+    sender_s_id = ids.get(line["keys"][0])
+    saved["its own id"] = line["msgId"] == sender_s_id if "msgId" in line else line.get("transactionId") == sender_s_id
+    saved["id of its place"] = len(line.get("offsetMsgId") or "")
+    properties = dict(line.get("properties") or {})
     if "storeSize" in saved:
         saved["storeSize"] -= len(properties.get("UNIQ_KEY", ""))
     for name, value in properties.items():
         if name in OF_TIME or name in ("ORIGIN_MESSAGE_ID", "UNIQ_KEY", "__transactionId__"):
-            properties[name] = "its own" if value == own else "another"
+            properties[name] = "its own" if value == sender_s_id else "another"
         if name.startswith("TRAN_PREPARED_QUEUE_OFFSET"):
             properties[name] = "a number"
     saved["properties"] = properties
@@ -398,15 +398,15 @@ def _unit(one: Line, ids: dict[str, str], *, places: bool) -> Line:
 
 
 def differences(theirs: dict[str, Any], ours: dict[str, Any]) -> list[str]:
-    """Lines for who reads them: what each was told, where that is not the same."""
+    """Return readable lines: each difference with both answers."""
     texts = []
     for name in sorted(theirs.keys() | ours.keys()):
-        real, own = theirs.get(name, "nothing"), ours.get(name, "nothing")
-        if real != own:
-            texts.append(f"{name}:\n  real {real}\n  ours {own}")
+        real_answer, our_answer = theirs.get(name, "nothing"), ours.get(name, "nothing")
+        if real_answer != our_answer:
+            texts.append(f"{name}:\n  real {real_answer}\n  ours {our_answer}")
     return texts
 
 
 def handed_out(lines: list[Line]) -> Counter[str]:
-    """Deliveries a consumer."""
+    """Return the number of deliveries of each consumer."""
     return Counter(record["consumer"] for record in lines if record["told"] == "received" and record["keys"] != [LOUD])

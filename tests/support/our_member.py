@@ -1,5 +1,5 @@
-"""A consumer of ours in a process of its own: ``NAMESRV GROUP TOPIC [orderly]``. Twin of ``Member.java``: says as JSON
-lines which queues it owns whenever they change, and each message that it consumes; ends when its input does.
+"""A consumer of ours in a process of its own: ``NAMESRV GROUP TOPIC [orderly]``. Twin of ``Member.java``: prints as
+JSON lines its queues whenever they change, and each consumed message; ends with its input.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ async def consume(namesrv: str, group: str, topic: str, *, orderly: bool) -> Non
     consumer.subscribe(topic)
     async with consumer:
         ended = asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
-        last: list[int] | None = []
+        printed_queues: list[int] | None = []
         while not ended.done():
             owned = sorted(queue.queue_id for queue in consumer.owned if queue.topic == topic)
-            if owned != last:
-                last = owned
+            if owned != printed_queues:
+                printed_queues = owned
                 print_row(kind="owned", queues=owned)
             await asyncio.wait([ended], timeout=0.05)
 

@@ -1,6 +1,6 @@
-"""The scenarios of ``tests/clients/java`` driven by our clients: the same messages, the same groups, the same record.
+"""The scenarios of ``tests/clients/java`` run by our clients: the same messages, the same groups, the same record.
 
-A message of a seed is that of Java's program byte for byte; what is asked by admin tools alone is left out. Twin of
+A message of a seed equals that of Java's program byte for byte; requests of admin tools alone are left out. Twin of
 ``Scenarios.java`` and ``Clients.java``.
 """
 
@@ -59,10 +59,10 @@ _STATES = {"COMMIT": "COMMIT_MESSAGE", "ROLLBACK": "ROLLBACK_MESSAGE", "UNKNOWN"
 
 
 def is_compared(line: dict[str, Any]) -> bool:
-    """Whether our clients write such a line, and must write the same.
+    """Return True if our clients write such a line, and must write the same.
 
-    The retry topic of the long group has a name that nobody may send to, so its messages are consumed again and again
-    by whoever has them: how often, depends on when they come; and Java's client changes their properties meanwhile.
+    The retry topic of the long group has a name that nobody may send to, so its messages are consumed again and again:
+    the number depends on their times; and Java's client changes their properties meanwhile.
     """
     if line.get("group") == _LONG_GROUP:
         return line["kind"] == "received" and line["reconsumeTimes"] == 0
@@ -95,7 +95,7 @@ class JavaRandom:
 
 
 class OurTraffic:
-    """One scenario against the brokers of a name server; :attr:`lines` is the record."""
+    """A scenario with the brokers of a name server; :attr:`lines` is the record."""
 
     def __init__(self, namesrv: str, broker: str, scenario: str, seed: int, version: str, folder: Path) -> None:
         self._namesrv, self._broker, self._folder = namesrv, broker, folder
@@ -109,7 +109,7 @@ class OurTraffic:
         self.lines: list[dict[str, Any]] = []
 
     def write(self, folder: Path) -> Path:
-        """The record as ``same`` reads it."""
+        """Write the record in the form of ``same``."""
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / "truth.jsonl"
         lines = (json.dumps(line, ensure_ascii=False) + "\n" for line in self.lines if is_compared(line))
@@ -117,7 +117,7 @@ class OurTraffic:
         return path
 
     async def run(self) -> None:
-        """Drive it."""
+        """Run the scenario."""
         self._say(
             "run",
             scenario=self._scenario,
@@ -160,13 +160,13 @@ class OurTraffic:
         if chance.below(40) == 0:
             keys.append(f"ключ-{chance.below(4)}")
         message.keys = keys
-        own = {}
+        own_properties = {}
         if chance.below(3) == 0:
-            own["amount"] = str(chance.below(500))
-            own["region"] = "north" if chance.coin() else "süd"
+            own_properties["amount"] = str(chance.below(500))
+            own_properties["region"] = "north" if chance.coin() else "süd"
         if chance.below(20) == 0:
-            own["note"] = "😀 smile, 100 % & more=yes"
-        message.properties = own
+            own_properties["note"] = "😀 smile, 100 % & more=yes"
+        message.properties = own_properties
         if chance.below(10) == 0:
             message.flag = chance.below(1 << 20)
         if chance.below(15) == 0:
@@ -180,9 +180,9 @@ class OurTraffic:
             text = "".join(chr(ord("a") + chance.below(26)) for _ in range(5))
             remainder = i32(-(1 << 31) - i32(jhash(f"{topic}#{text}") * 961))
             for number in range(ord("0"), ord("z") + 1):
-                other = i32(remainder - 31 * number)
-                if ord("0") <= other <= ord("z") and chr(number).isalnum() and chr(other).isalnum():
-                    return text + chr(number) + chr(other)
+                last_letter = i32(remainder - 31 * number)
+                if ord("0") <= last_letter <= ord("z") and chr(number).isalnum() and chr(last_letter).isalnum():
+                    return text + chr(number) + chr(last_letter)
 
     # Clients
 
@@ -227,11 +227,11 @@ class OurTraffic:
         await consumer.start()
         return consumer
 
-    def _received(self, group: str, one: ReceivedMessage, answer: str) -> None:
-        self._counts[group, one.topic] += 1
-        self._came[one.msg_id] += 1
-        fields = _fields(one)
-        if self._version.startswith("4") and one.sys_flag & codec.COMPRESSION_MASK:
+    def _received(self, group: str, message: ReceivedMessage, answer: str) -> None:
+        self._counts[group, message.topic] += 1
+        self._came[message.msg_id] += 1
+        fields = _fields(message)
+        if self._version.startswith("4") and message.sys_flag & codec.COMPRESSION_MASK:
             fields["sysFlag"] |= codec.COMPRESSED  # clients of 4.9 leave the bit when they have unpacked a body
         self._say("received", **fields, group=group, answer=answer)
 
@@ -276,12 +276,12 @@ class OurTraffic:
         await self._send(producer, hard, 1)
         await self._send(producer, Message(b, self._body(50), tags="paid", keys="  two  spaces "), 0)
         for kind in ("zlib", "lz4", "zstd") if five else ():
-            other = await self._producer(f"peer-{kind}", compression=kind)
+            compressing_producer = await self._producer(f"peer-{kind}", compression=kind)
             for number in range(2):
                 message = self._message(a, 9000)
                 message.properties = {**message.properties, "codec": kind.upper()}
-                await self._send(other, message, number)
-            await other.stop()
+                await self._send(compressing_producer, message, number)
+            await compressing_producer.stop()
         groups = {self._names[4]: (a, b), self._names[6]: (c,), self._names[7]: (d,)}
         goals = {(group, topic): self._sent_to(topic) for group, topics in groups.items() for topic in topics}
         goals[self._names[5], a] = self._sent_to(a, {"paid", "Aa"})
@@ -289,20 +289,20 @@ class OurTraffic:
         for consumer in (everything, some, ordered, wide):
             await consumer.stop()
         for number in range(60):
-            last = await self._send(producer, self._message(a if number % 2 == 0 else d, 150), number % 2)
-            await self._until_readable(producer, last)
+            sent = await self._send(producer, self._message(a if number % 2 == 0 else d, 150), number % 2)
+            await self._until_readable(producer, sent)
         await self._pulls(a, 4, "*", "paid", "Aa || BB", "标签")
         await self._pulls(d, 2, "*")
         await producer.stop()
 
     def _sent_to(self, topic: str, tags: set[str] | None = None) -> int:
-        """How many messages were sent to a topic, with one of these tags where some are named."""
+        """Return the number of messages sent to a topic, with one of these tags if any are given."""
         sent = [line for line in self.lines if line["kind"] in {"send", "oneway", "batch"} and line["topic"] == topic]
-        each = [item for line in sent for item in line.get("elements", (line,))]
-        return sum(tags is None or one.get("tags") in tags for one in each)
+        each = [message for line in sent for message in line.get("elements", (line,))]
+        return sum(tags is None or message.get("tags") in tags for message in each)
 
     async def _until_readable(self, producer: Producer, sent: SendResult) -> None:
-        """The queue has it."""
+        """Wait until the queue has the message."""
         async with asyncio.timeout(200):
             while await max_offset(producer.instance, sent.queue) <= sent.queue_offset:
                 await asyncio.sleep(0.002)
@@ -424,17 +424,19 @@ class OurTraffic:
         await producer.stop()
 
     def _deliveries(self, level: int) -> dict[str, int]:
-        """How often each message of the scenario of retries comes, by unique id: as its plan says, and of those that
-        are delayed only up to a level and a day. What the long group gets comes again as the broker pleases.
+        """Return the number of deliveries of each message of the scenario of retries, by unique id: by its plan, and
+        only those delayed up to a level and a day. Messages of the long group come again at the broker's choice.
         """
-        often = {"once": 2, "never": 3}
-        results: dict[str, int] = {}
+        count_by_plan = {"once": 2, "never": 3}
+        count_by_id: dict[str, int] = {}
         for line in self.lines:
             properties = line["properties"] if line["kind"] == "send" else None
             if properties is None or int(properties.get("DELAY", 0)) > level or properties.get("timer") == "case3":
                 continue
-            results[line["msgId"]] = often.get(properties.get("plan", ""), 1) if line["topic"] == self._names[0] else 1
-        return results
+            count_by_id[line["msgId"]] = (
+                count_by_plan.get(properties.get("plan", ""), 1) if line["topic"] == self._names[0] else 1
+            )
+        return count_by_id
 
     async def _transactions(self) -> None:
         a, b, group = self._names[0], self._names[1], self._names[4]
@@ -466,7 +468,7 @@ class OurTraffic:
     async def _half(self, producer: Producer, message: Message, plan: str) -> None:
         message.properties = {**message.properties, "plan": plan}
         producer.choice.turn(message.topic, self._serial)
-        before = system_clock()
+        begun = system_clock()
         result, state = await producer.send_in_transaction(message)
         output = _sent_fields(message)
         output["properties"]["__transactionId__"] = result.transaction_id
@@ -479,26 +481,28 @@ class OurTraffic:
             state=_STATES[state.name],
             plan=plan,
             msgId=result.msg_id,
-            before=before,
+            before=begun,
             **output,
         )
         if plan == "commit":  # nobody answers a decision: the next one might be carried out before it
             await self._until(lambda: message.msg_id in self._came)
 
     def _decided(self) -> set[str]:
-        """Unique ids of half messages that are committed sooner or later."""
+        """Return the unique ids of half messages that are committed sooner or later."""
         plans = ("commit", "check-commit", "second-check")
         return {line["msgId"] for line in self.lines if line["kind"] == "half" and line["plan"] in plans}
 
     @staticmethod
-    async def _until(what: Callable[[], object]) -> None:
+    async def _until(condition: Callable[[], object]) -> None:
         async with asyncio.timeout(200):
-            while not what():
+            while not condition():
                 await asyncio.sleep(0.002)
 
 
 class _DecideByMessage:
-    """The listener of the scenario's transactions: it answers by each message's plan and by how often it was asked."""
+    """The listener of the scenario's transactions: it answers by each message's plan and by the number of its
+    checks.
+    """
 
     MOST: ClassVar[dict[str, int]] = {"check-commit": 1, "check-rollback": 1, "second-check": 2, "never": 3}
     """How often a broker asks by plan, after which it knows or gives up."""
@@ -511,8 +515,8 @@ class _DecideByMessage:
 
     @property
     def is_done(self) -> bool:
-        """Whether brokers have asked all that they will."""
-        return all(self._checks[name] >= most for name, most in self._wanted.items())
+        """Return True if brokers have made all their checks."""
+        return all(self._checks[name] >= wanted for name, wanted in self._wanted.items())
 
     def execute(self, message: Message, _argument: object) -> TransactionState:
         plan = message.properties["plan"]
@@ -535,7 +539,7 @@ class _DecideByMessage:
 
 
 def _timer(number: int, now: int) -> tuple[str, str]:
-    """A property that delays: seconds, ms, a time soon, a day ahead, one that has passed."""
+    """Return a property that delays: seconds, ms, a time soon, a day ahead, one that has passed."""
     return (
         ("TIMER_DELAY_SEC", str(2 + number % 7)),
         ("TIMER_DELAY_MS", str(1500 + 700 * number % 9000)),
@@ -546,7 +550,7 @@ def _timer(number: int, now: int) -> tuple[str, str]:
 
 
 def _sent_fields(message: Message, *, properties: bool = True) -> dict[str, Any]:
-    """What a record says of a message that was sent."""
+    """Return the fields of a record about a sent message."""
     record: dict[str, Any] = {
         "keys": message.key_text or None,
         "tags": message.tags or None,
@@ -558,25 +562,25 @@ def _sent_fields(message: Message, *, properties: bool = True) -> dict[str, Any]
     return record
 
 
-def _fields(one: ReceivedMessage) -> dict[str, Any]:
-    """What a record says of a message that was received."""
+def _fields(message: ReceivedMessage) -> dict[str, Any]:
+    """Return the fields of a record about a received message."""
     return {
-        "topic": one.topic,
-        "queueId": one.queue_id,
-        "queueOffset": one.queue_offset,
-        "msgId": one.msg_id,
-        "offsetMsgId": one.offset_msg_id,
-        "commitLogOffset": one.physical_offset,
-        "storeSize": one.store_size,
-        "sysFlag": one.sys_flag,
-        "flag": one.flag,
-        "bodyCRC": one.body_crc,
-        "reconsumeTimes": one.reconsume_times,
-        "preparedTransactionOffset": one.prepared_transaction_offset,
-        "bornTimestamp": one.born_timestamp,
-        "storeTimestamp": one.store_timestamp,
-        "properties": dict(sorted(one.properties.items())),
-        "bodyLen": len(one.body),
-        "bodySha256": hashlib.sha256(one.body).hexdigest(),
+        "topic": message.topic,
+        "queueId": message.queue_id,
+        "queueOffset": message.queue_offset,
+        "msgId": message.msg_id,
+        "offsetMsgId": message.offset_msg_id,
+        "commitLogOffset": message.physical_offset,
+        "storeSize": message.store_size,
+        "sysFlag": message.sys_flag,
+        "flag": message.flag,
+        "bodyCRC": message.body_crc,
+        "reconsumeTimes": message.reconsume_times,
+        "preparedTransactionOffset": message.prepared_transaction_offset,
+        "bornTimestamp": message.born_timestamp,
+        "storeTimestamp": message.store_timestamp,
+        "properties": dict(sorted(message.properties.items())),
+        "bodyLen": len(message.body),
+        "bodySha256": hashlib.sha256(message.body).hexdigest(),
         "at": time.time_ns(),
     }

@@ -1,4 +1,4 @@
-"""A view on a real store, without the window around it: made, given a session, driven, and taken down again."""
+"""A view on a real store, without the window around it: made, given a session, driven, and removed again."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ LONGEST = 120.0
 
 
 async def until(true: Callable[[], object], what: str = "it comes true") -> None:
-    """Wait for what a timer, a thread or a process brings; fails where it does not come."""
+    """Wait for an effect of a timer, a thread or a process; fail if it does not come."""
     end = time.monotonic() + LONGEST
     while not true():
-        assert time.monotonic() < end, f"waited in vain until {what}"
+        assert time.monotonic() < end, f"timed out waiting until {what}"
         await asyncio.sleep(0.01)
 
 
 def write_in_place(file: Path, data: bytes) -> None:
-    """Bytes from the file's beginning on, as a broker writes: whoever follows it never finds it cut."""
+    """Write bytes from the file's beginning on, like a broker: a reader never finds it cut."""
     with file.open("r+b") as opened:
         opened.write(data)
 
 
 async def settled(jobs: Jobs, quiet: int = 3) -> None:
-    """Until nothing is under way; fails where that takes too long."""
+    """Wait until no job runs; fail if that takes too long."""
     end = time.monotonic() + LONGEST
     calm = 0
     while calm < quiet:

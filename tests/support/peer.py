@@ -1,6 +1,6 @@
-"""The real RocketMQ store as a partner: plans from a seed, stores it writes, and its own reading of them.
+"""The real RocketMQ store as a partner: plans from a seed, stores that it writes, and its own reading of them.
 
-The Java side is ``tests/peer/java``; it needs Java 17 and Maven, builds once per release and keeps that in the user's
+The Java side is ``tests/peer/java``; it needs Java 17 and Maven, is built once per release and kept in the user's
 cache.
 """
 
@@ -39,7 +39,7 @@ BUILD = os.environ.get("PEER_BUILD") or str(_CACHE / "storescope" / "store-peer"
 
 
 def missing() -> str | None:
-    """What the peer lacks here, in words; None where it can run."""
+    """Return what the peer lacks here, in words; None if it can run."""
     for program in ("java", "javac", "mvn"):
         if shutil.which(program) is None:
             return f"there is no {program} on the path (Java 17 and Maven are needed)"
@@ -51,7 +51,7 @@ def missing() -> str | None:
 
 
 class _Server:
-    """A process of one release that carries out commands one after the other, as long as each leaves nothing open.
+    """A process of one release that executes commands one after another, as long as each leaves nothing open.
 
     A command that halts, fails or leaves a store open ends it, as it would end a process of its own; so does every
     :data:`COMMANDS`-th one.
@@ -71,7 +71,7 @@ class _Server:
         self._left = COMMANDS
 
     def carry_out(self, arguments: tuple[object, ...]) -> tuple[int, str]:
-        """How the command ended (0, or the exit status of the process) and the last that the libraries said."""
+        """Return the end of the command (0, or the exit status of the process) and the last output of the libraries."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._left -= 1
@@ -80,21 +80,21 @@ class _Server:
         try:
             self._process.stdin.write(json.dumps([str(argument) for argument in arguments]) + "\n")
             self._process.stdin.flush()
-            last = next((line for line in self._process.stdout if line in {DONE, LEFT}), None)
-            status = 0 if last == DONE else self._process.wait()
+            end_line = next((line for line in self._process.stdout if line in {DONE, LEFT}), None)
+            status = 0 if end_line == DONE else self._process.wait()
         finally:
             watch.cancel()
-        return UNANSWERED if last is None and status == 0 else status, self._said()
+        return UNANSWERED if end_line is None and status == 0 else status, self._said()
 
     def usable(self) -> bool:
-        """Whether it takes another command."""
+        """Return True if it takes another command."""
         if self._left > 0 and self._process.poll() is None:
             return True
         self.close()
         return False
 
     def close(self) -> None:
-        """Ends the process."""
+        """End the process."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         with contextlib.suppress(BrokenPipeError):
@@ -126,7 +126,7 @@ def _close_servers() -> None:
 
 
 class OpenOutcome(NamedTuple):
-    """How opening a store ended: the process's exit status, its threads where it was still at it, what it said."""
+    """Result of opening a store: the process's exit status, its threads if it was still running, its output."""
 
     status: int
     stack: str
@@ -134,26 +134,28 @@ class OpenOutcome(NamedTuple):
 
 
 def main_thread(stack: str) -> str:
-    """What ``jstack`` says of the thread that starts the store."""
+    """Return the part of ``jstack``'s output about the thread that starts the store."""
     return stack.partition('"main"')[2].partition("\n\n")[0]
 
 
 class Peer:
-    """One release of the RocketMQ store, in a process apart. It serves on while nothing halts or fails."""
+    """A release of the RocketMQ store, in a separate process, which runs until a command halts or fails."""
 
     def __init__(self, release: str, work: Path) -> None:
         self.release = release
         self._work = work
 
     def write(self, plan: dict[str, Any], store: Path) -> None:
-        """Opens or creates ``store``, puts what the plan says, and closes or halts as the plan says."""
+        """Open or create ``store``, put the plan's messages, and close or halt like the plan says."""
         crash = ["--crash", plan["crash"]] if "crash" in plan else []
         self._run("write", "--store", store, "--plan", self._file(plan), *crash, ends=HALTED if crash else 0)
         if "damage" in plan:
             self._run("damage", "--store", store, "--plan", self._file(plan))
 
     def dump(self, plan: dict[str, Any], store: Path, *, in_place: bool = False) -> list[dict[str, Any]]:
-        """Java's reading of a copy of ``store``; ``in_place`` leaves the directory as Java's recovery leaves it."""
+        """Return Java's reading of a copy of ``store``; ``in_place`` leaves the directory as Java's recovery leaves
+        it.
+        """
         out = self._work / "dump.jsonl"
         extra = ["--in-place"] if in_place else []
         self._run("dump", "--store", store, "--plan", self._file(plan), "--out", out, "--max-keys", "200", *extra)
@@ -161,7 +163,7 @@ class Peer:
             return [json.loads(line) for line in lines]
 
     def start_copy(self, plan: dict[str, Any], store: Path) -> tuple[list[dict[str, Any]], str]:
-        """Java's rows about a copy of ``store`` up to where it has started, and what it died of where it died."""
+        """Return Java's rows about a copy of ``store`` until its start is complete, and its error if it died."""
         out = self._work / "dump.jsonl"
         out.unlink(missing_ok=True)
         death = ""
@@ -173,9 +175,9 @@ class Peer:
             return [json.loads(line) for line in lines if line.endswith("\n")], death
 
     def start(self, plan: dict[str, Any], store: Path, timeout_s: float, waits_in: str = "") -> OpenOutcome:
-        """Opens ``store`` as it stands in a process of its own, which is killed after ``timeout_s`` seconds.
+        """Open ``store`` in place in a process of its own, which is killed after ``timeout_s`` seconds.
 
-        Earlier, where its main thread was found in the frame ``waits_in`` at :data:`LOOKS` looks in turn.
+        It is killed earlier if its main thread was in the frame ``waits_in`` at :data:`LOOKS` looks in turn.
         """
         out = self._work / "start.jsonl"
         words = ["dump", "--store", store, "--plan", self._file(plan), "--out", out, "--max-keys", "1", "--in-place"]
@@ -217,7 +219,7 @@ class Peer:
 
 
 def plans(seed: int, release: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Two small plans of one seed: one that closes cleanly and one that halts, most often with damage on top."""
+    """Return two small plans of one seed: one that closes cleanly and one that halts, most often with damage."""
     clean = _traffic(random.Random(f"{seed} {release}"), seed)
     yield "clean", clean
     pick = random.Random(f"{seed} {release} crash")

@@ -1,7 +1,7 @@
 """Run as a program: the process that holds a session of Spark for :class:`spark_cluster.Driver`.
 
 Questions are JSON lines on standard input, answers on standard output: ``words`` runs a command, its output in the
-files ``out`` and ``err``; ``executors`` counts them; ``probe`` has each say what it sees.
+files ``out`` and ``err``; ``executors`` counts them; ``probe`` reports each one's view.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 
 def probe(rows: Any) -> Any:
-    """What a task sees: where it runs, where the engine is, and whether the rest of the project is there."""
+    """Yield the view of a task: its folder, the engine's file, and whether the rest of the project exists."""
     import importlib.util
 
     import engine

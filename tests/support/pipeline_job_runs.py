@@ -1,4 +1,4 @@
-"""Pipeline jobs as commands over a fleet of three brokers, and what they answer, ready to be compared."""
+"""Pipeline jobs as commands over a fleet of three brokers, and their answers, ready to be compared."""
 
 import hashlib
 import itertools
@@ -27,18 +27,18 @@ SPLIT = ("--split-bytes", "50_000")
 
 
 class JobCommands:
-    """The jobs as commands over a fleet; what they write goes below ``folder``."""
+    """The jobs as commands over a fleet; their output goes below ``folder``."""
 
     def __init__(self, fleet, folder):
         self._stores, self._folder = fleet / "*" / "store", folder
         self._keys = ["nowhere"]
         for store in sorted(fleet.glob("*/store")):
-            with open_store(store) as one:
-                units = (item for item in one.units() if isinstance(item, Unit) and item.unique_key)
+            with open_store(store) as opened:
+                units = (item for item in opened.units() if isinstance(item, Unit) and item.unique_key)
                 self._keys += [unit.unique_key for unit in itertools.islice(units, 0, 400, 100)]
 
     def words(self, job):
-        """The command of a job."""
+        """Return the command of a job."""
         out = ["--out", self._folder / job]
         extra = {
             "stats": ["--by", "queue,tag,producer,hour,key"],
@@ -52,7 +52,7 @@ class JobCommands:
         return [job, self._stores, *extra.get(job, []), *SPLIT]
 
     def run(self, driver, job, middle=None):
-        """Run a job: what it says and what it writes, without what differs from run to run."""
+        """Run a job and return its output and files, without parts that differ from run to run."""
         if job == "import" and not (self._folder / "export").exists():
             driver.run(self.words("export"))
         code, output, _ = driver.run(self.words(job), middle)
@@ -60,7 +60,7 @@ class JobCommands:
         return code, plainly(output), self.written(job)
 
     def written(self, job):
-        """Digests of what a job wrote."""
+        """Return digests of a job's files."""
         folder = self._folder / job
         if not folder.exists():
             return None
@@ -83,7 +83,9 @@ class JobCommands:
         return results
 
 
-def plainly(said):
-    """Records that can be compared."""
-    saved = [{k: v for k, v in record.items() if k not in VOLATILE} for record in said if record["type"] != "progress"]
+def plainly(records):
+    """Return records in a form that can be compared."""
+    saved = [
+        {k: v for k, v in record.items() if k not in VOLATILE} for record in records if record["type"] != "progress"
+    ]
     return sorted(json.dumps(record, sort_keys=True) for record in saved)

@@ -1,6 +1,6 @@
-"""A pipeline job played from its JSON lines, as ``storescope pipeline … --json`` wrote them on golden stores.
+"""A pipeline job replayed from its JSON lines, as ``storescope pipeline … --json`` wrote them for golden stores.
 
-What a view does with them needs no Spark: :func:`player` gives the command of a process that says them again.
+A view that reads them needs no Spark: :func:`player` returns the command of a process that prints them again.
 """
 
 from __future__ import annotations
@@ -44,9 +44,10 @@ def player(
     hangs: bool = False,
     pause: float = 0.0,
 ) -> list[str]:
-    """The command of a process that says ``lines``, then ``words`` on its standard error, and ends with ``code``.
+    """Return the command of a process that prints ``lines``, then ``words`` on its standard error, and ends with
+    ``code``.
 
-    One that ``hangs`` ends when it is interrupted. What is behind the command is ignored.
+    A process that ``hangs`` ends when it is interrupted. Further arguments of the command are ignored.
     """
     folder.mkdir(parents=True, exist_ok=True)
     plan = folder / "plan.json"
@@ -57,9 +58,9 @@ def player(
     return [sys.executable, str(script), str(plan)]
 
 
-def stage(number: int, done: int, tasks: int, running: int = 0, again: int = 0) -> dict[str, Any]:
-    """One stage of a ``progress`` record."""
-    return {"stage": number, "name": "toArrow", "done": done, "tasks": tasks, "running": running, "triedAgain": again}
+def stage(number: int, done: int, tasks: int, running: int = 0, retried: int = 0) -> dict[str, Any]:
+    """Return one stage of a ``progress`` record."""
+    return {"stage": number, "name": "toArrow", "done": done, "tasks": tasks, "running": running, "triedAgain": retried}
 
 
 def progress(
@@ -71,7 +72,7 @@ def progress(
     total: int = 0,
     seconds: float = 1.0,
 ) -> dict[str, Any]:
-    """A ``progress`` record."""
+    """Return a ``progress`` record."""
     return {
         "type": "progress",
         "job": job,
@@ -88,7 +89,7 @@ def progress(
 
 
 def summary(job: str, **figures: Any) -> dict[str, Any]:
-    """The ``jobSummary`` record."""
+    """Return the ``jobSummary`` record."""
     reported = {
         "type": "jobSummary",
         "job": job,
@@ -108,7 +109,7 @@ def summary(job: str, **figures: Any) -> dict[str, Any]:
 
 
 def stats(hours: int = 48) -> list[dict[str, Any]]:
-    """A whole job ``stats``: four topics, each in two queues, two tags, two producers and ``hours`` hours."""
+    """Return a whole job ``stats``: four topics, each in two queues, two tags, two producers and ``hours`` hours."""
     rows: dict[str, list[dict[str, Any]]] = {}
     units = size = 0
     for number, (topic, rate, mean) in enumerate(TOPICS):
@@ -190,7 +191,7 @@ def stats(hours: int = 48) -> list[dict[str, Any]]:
 
 
 def verify(findings: Iterable[dict[str, Any]], *, ended: bool = True) -> list[dict[str, Any]]:
-    """A job ``verify`` that has these ``finding`` records; without its end where it has not ``ended``."""
+    """Return a job ``verify`` with these ``finding`` records; without its end if not ``ended``."""
     complete, units = 38 << 30, 36_742_118
     actual_findings = list(findings)
     step = "holding units against their entries"
@@ -210,7 +211,7 @@ def verify(findings: Iterable[dict[str, Any]], *, ended: bool = True) -> list[di
 
 
 def rebuild(out: Path, differences: Iterable[dict[str, Any]] = ()) -> list[dict[str, Any]]:
-    """A job ``rebuild`` that wrote ``out`` and then compared."""
+    """Return a job ``rebuild`` that wrote ``out`` and then compared."""
     actual_differences = list(differences)
     built = {
         "type": "dispatched",
@@ -238,7 +239,7 @@ def rebuild(out: Path, differences: Iterable[dict[str, Any]] = ()) -> list[dict[
 
 
 def traced(key: str, verdict: str, store: Path, offset: int | None = None, topic: str | None = None) -> dict[str, Any]:
-    """A ``whereResult`` record of the job ``trace``."""
+    """Return a ``whereResult`` record of the job ``trace``."""
     return {
         "type": "whereResult",
         "key": key,
@@ -255,12 +256,12 @@ def traced(key: str, verdict: str, store: Path, offset: int | None = None, topic
 
 
 def job(wish: JobRequest | None = None, number: int = 1) -> JobState:
-    """A job that began and has said nothing yet."""
+    """Return a job that began and has no records yet."""
     return JobState(number, wish or JobRequest("stats", ("/data/store",)), 1_795_248_000.0, 100.0)
 
 
 def ended_job(records: list[dict[str, Any]], wish: JobRequest | None = None, code: int | None = 0) -> JobState:
-    """A job that said ``records``, one a second, and ended."""
+    """Return a job that printed ``records``, one a second, and ended."""
     new_job = job(wish)
     for index, record in enumerate(records):
         new_job.take(record, 101.0 + index)

@@ -1,8 +1,8 @@
-"""Single faults planted into copies of healthy stores: each kind knows what the check must name, and where.
+"""Single faults planted into copies of healthy stores: each kind names the rule and place that the check must report.
 
-A kind is a function of (random numbers, store) that spoils one thing and gives an :class:`Expected`. The store is read
-with the program's own readers before it is spoilt; what they say of healthy stores is proven elsewhere. The kinds stand
-in ``planted_in_log``, ``planted_in_queues`` and ``planted_in_index``.
+A kind is a function of (random numbers, store) that spoils one thing and returns an :class:`Expected`. The program's
+own readers read the store before it is spoiled; other tests prove them for healthy stores. The kinds are in
+``planted_in_log``, ``planted_in_queues`` and ``planted_in_index``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from engine.inspection.snapshot import open_store
 
 @dataclass(frozen=True)
 class Expected:
-    """Ids of which one must be found, at ``offset`` (None: anywhere) of a file whose path ends with ``file``."""
+    """Ids, one of which must be found, at ``offset`` (None: anywhere) of a file whose path ends with ``file``."""
 
     ids: tuple[str, ...]
     file: str | None = None
@@ -29,7 +29,7 @@ class Expected:
 
 @dataclass(frozen=True)
 class Entry:
-    """One queue entry, where it stands, and whether it has neighbours on both sides."""
+    """A queue entry, its place, and whether it has neighbours on both sides."""
 
     path: Path
     position: int
@@ -42,7 +42,7 @@ class Entry:
 
 
 class SpoiledStore:
-    """A copy of a store, and what healthy things are in it."""
+    """A copy of a store, and its healthy parts."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -60,7 +60,7 @@ class SpoiledStore:
         self.dispatched = [u for u in entered if (u.topic, u.queue_id) in self.queues]
 
     def place(self, offset: int) -> tuple[Path, int]:
-        """File and position of an offset of the log."""
+        """Return file and position of an offset of the log."""
         path, start, _ = next(f for f in self.log_files if f[1] <= offset < f[1] + f[2])
         return path, offset - start
 
@@ -106,11 +106,11 @@ def read(path: Path, position: int, size: int) -> bytes:
 
 
 class NothingToSpoil(Exception):
-    """This store has nothing that could be spoilt in this way."""
+    """This store has nothing that could be spoiled in this way."""
 
 
 def pick(rng: random.Random, items: Sequence[Any]) -> Any:
-    """One of ``things``; a store without any is unsuitable."""
+    """Return one of ``items``; a store without any is unsuitable."""
     if not items:
         raise NothingToSpoil
     return rng.choice(items)
@@ -123,12 +123,12 @@ class FaultKinds(dict[str, Kind]):
     """Kinds of faults by their names."""
 
     def add(self, function: Kind) -> Kind:
-        """Decorator: one more."""
+        """Decorator: add a kind."""
         self[function.__name__] = function
         return function
 
 
 def some_unit(rng: random.Random, store: SpoiledStore, **options: int) -> Unit:
-    """A dispatched unit that is neither the first nor the last of the log, with a body where asked."""
+    """Return a dispatched unit that is neither the first nor the last of the log, with a body if asked for."""
     able = [u for u in store.dispatched[3:-3] if len(u.body) >= options.get("body", 0)]
     return pick(rng, able)

@@ -1,4 +1,4 @@
-"""Faults planted in index files, and in what stands around log and queues: checkpoint, tables, abort."""
+"""Faults planted in index files, and in files beside log and queues: checkpoint, tables, abort."""
 
 from __future__ import annotations
 

@@ -13,9 +13,9 @@ kind = KINDS.add
 @kind
 def body_byte_flipped(rng, store):
     unit = some_unit(rng, store, body=1)
-    at = unit.offset + unit.size - len(unit.properties_raw) - 2 - len(unit.topic.encode()) - unit.version
-    at = at - len(unit.body) + rng.randrange(len(unit.body))
-    path, position = store.place(at)
+    offset = unit.offset + unit.size - len(unit.properties_raw) - 2 - len(unit.topic.encode()) - unit.version
+    offset = offset - len(unit.body) + rng.randrange(len(unit.body))
+    path, position = store.place(offset)
     patch(path, position, bytes([read(path, position, 1)[0] ^ 1 << rng.randrange(8)]))
     return Expected(("CL03",), path.name, unit.offset)
 
@@ -47,21 +47,21 @@ def page_zeroed(rng, store):
     unit = some_unit(rng, store)
     page = unit.offset // 4096 * 4096
     path, position = store.place(page)
-    first = next(u for u in store.units if u.end > page)
-    if first.offset >= page + 4096 or first.offset < store.units[1].offset:
+    first_unit = next(u for u in store.units if u.end > page)
+    if first_unit.offset >= page + 4096 or first_unit.offset < store.units[1].offset:
         raise NothingToSpoil
     patch(path, position, bytes(4096))
-    return Expected(("CL01", "CL03", "CL04"), None, first.offset)
+    return Expected(("CL01", "CL03", "CL04"), None, first_unit.offset)
 
 
 @kind
 def foreign_unit_copied_over(rng, store):
     unit = some_unit(rng, store)
-    others = [u for u in store.units if u.offset != unit.offset]
-    other = min(others, key=lambda u: (abs(u.size - unit.size), rng.random()))
-    path, position = store.place(other.offset)
-    store.write(unit.offset, read(path, position, min(other.size, unit.size)))
-    return Expected(("CL05",) if other.size <= unit.size else ("CL05", "CL01"), None, unit.offset)
+    candidates = [u for u in store.units if u.offset != unit.offset]
+    foreign_unit = min(candidates, key=lambda u: (abs(u.size - unit.size), rng.random()))
+    path, position = store.place(foreign_unit.offset)
+    store.write(unit.offset, read(path, position, min(foreign_unit.size, unit.size)))
+    return Expected(("CL05",) if foreign_unit.size <= unit.size else ("CL05", "CL01"), None, unit.offset)
 
 
 @kind
@@ -98,8 +98,8 @@ def message_turned_into_a_half_one(rng, store):
 def topic_letter_changed(rng, store):
     unit = some_unit(rng, store)
     topic = unit.topic.encode()
-    at = unit.end - len(unit.properties_raw) - 2 - len(topic) + rng.randrange(len(topic))
-    path, position = store.place(at)
+    offset = unit.end - len(unit.properties_raw) - 2 - len(topic) + rng.randrange(len(topic))
+    path, position = store.place(offset)
     patch(path, position, bytes([read(path, position, 1)[0] ^ 1]))
     return Expected(("CL09",), None, unit.offset)
 
@@ -136,8 +136,8 @@ def middle_log_file_deleted(rng, store):
 
 @kind
 def empty_last_file(rng, store):
-    last, start, size = store.log_files[-1]
-    path = last.parent / f"{start + size:020d}"
+    last_file, start, size = store.log_files[-1]
+    path = last_file.parent / f"{start + size:020d}"
     path.touch()
     return Expected(("CL07",), path.name, start + size)
 
@@ -173,10 +173,10 @@ def torn_bytes_behind_the_end(rng, store):
 
 @kind
 def tail_zeroed(rng, store):
-    """As after a power loss that a clean exit hides: queues, index and checkpoint know more than the log."""
-    last, start, _ = store.log_files[-1]
+    """A clean exit hides a power loss: queues, index and checkpoint reach past the end of the log."""
+    last_file, start, _ = store.log_files[-1]
     unit = pick(rng, [u for u in store.dispatched[-30:-3] if u.offset >= start])
-    patch(last, unit.offset - start, bytes(store.end - unit.offset))
+    patch(last_file, unit.offset - start, bytes(store.end - unit.offset))
     return Expected(("CL11", "CL06"), None, unit.offset)
 
 

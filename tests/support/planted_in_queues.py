@@ -54,7 +54,7 @@ def entry_emptied(rng, store):
 
 @kind
 def entry_inserted_twice(rng, store):
-    """All later entries of the file stand one place too far."""
+    """All later entries of the file are one place too far."""
     entry = pick(rng, [e for e in store.entries if e.position >= 20])
     data = entry.path.read_bytes()
     position = entry.position
@@ -64,7 +64,7 @@ def entry_inserted_twice(rng, store):
 
 @kind
 def entry_left_out(rng, store):
-    """All later entries of the file stand one place too early."""
+    """All later entries of the file are one place too early."""
     entry = pick(rng, store.entries)
     data = entry.path.read_bytes()
     position = entry.position
@@ -92,8 +92,8 @@ def queue_folder_deleted(rng, store):
     for path in store.queue_files[topic, number]:
         path.unlink()
     (store.root / "consumequeue" / topic / str(number)).rmdir()
-    first = next(u for u in store.dispatched if (u.topic, u.queue_id) == (topic, number))
-    return Expected(("CQ10",), None, first.offset)
+    first_unit = next(u for u in store.dispatched if (u.topic, u.queue_id) == (topic, number))
+    return Expected(("CQ10",), None, first_unit.offset)
 
 
 @kind

@@ -11,7 +11,7 @@ GROUP = "popping"
 
 
 async def pop(client: Asking, **options: object) -> Command:
-    """One pop of :data:`GROUP` that takes everything of ``Orders`` and does not wait."""
+    """Send one pop of :data:`GROUP` that takes everything of ``Orders`` and does not wait."""
     fields: dict[str, object] = {
         "consumerGroup": GROUP,
         "topic": "Orders",
@@ -27,7 +27,7 @@ async def pop(client: Asking, **options: object) -> Command:
 
 
 def popped(answer: Command) -> list[Unit]:
-    """The messages of a pop's answer."""
+    """Return the messages of a pop's answer."""
     results: list[Unit] = []
     position = 0
     while position < len(answer.body):
@@ -37,7 +37,7 @@ def popped(answer: Command) -> list[Unit]:
 
 
 async def sent(client: Asking, *bodies: bytes, queue_id: int = 0, properties: str = "") -> None:
-    """Messages of ``Orders``, dispatched."""
+    """Send messages of ``Orders`` and dispatch them."""
     for body in bodies:
         assert (await client.send("Orders", body, queue_id, properties)).code == 0
     client.server.broker.store.wait_dispatched()

@@ -1,4 +1,4 @@
-"""A scripted life of a store on a simulated disk, and what must hold of every disk that a power loss may leave."""
+"""A random life of a store on a simulated disk, and the conditions for every disk that a power loss may leave."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ MODES: dict[str, dict[str, Any]] = {
 
 
 def configuration(mode: str, rng: random.Random) -> MessageStoreConfig:
-    """A store with small files in this flush mode; the rest by chance."""
+    """Return a random configuration with small files and this flush mode."""
     extra = {"enable_consume_queue_ext": rng.random() < 0.2, "enabled_append_prop_crc": rng.random() < 0.2}
     extra["commit_log_recover_max_num"] = 1_000  # these tiny files are soon more than the ten of a default start
     return replace(MessageStoreConfig(), **{**SMALL, **extra, **MODES[mode]})
 
 
 class Clock:
-    """Milliseconds that pass as the script says."""
+    """Milliseconds under the script's control."""
 
     def __init__(self) -> None:
         self.now = 1_700_000_000_000
@@ -57,7 +57,7 @@ class Clock:
 
 @dataclass
 class PutLedger:
-    """What was put, by body, and what the store has said of it."""
+    """Put messages, by body, and the store's answers about them."""
 
     tried: dict[bytes, tuple[str, int]] = field(default_factory=dict)
     placed: dict[bytes, tuple[int, int]] = field(
@@ -67,7 +67,7 @@ class PutLedger:
     deleted_below: int = 0
 
     def due(self, flushed: int) -> list[tuple[int, bytes]]:
-        """Offsets and bodies that have to be there: acknowledged by SYNC_FLUSH, or told to be flushed."""
+        """Return offsets and bodies that must exist: acknowledged by SYNC_FLUSH, or reported as flushed."""
         return [
             (offset, body)
             for body, (offset, end) in self.placed.items()
@@ -75,19 +75,19 @@ class PutLedger:
         ]
 
     def note_call(self, kind: str, path: str) -> None:
-        """A file of the log that was deleted need not be there any more."""
+        """Note that a file of the log was deleted and need not exist any more."""
         if kind == "delete" and "/commitlog/" in path:
             self.deleted_below = max(self.deleted_below, int(path.rpartition("/")[2]) + FILE_SIZE)
 
-    def keep(self, found: Collection[bytes]) -> None:
-        """After a recovery only what was found counts: nothing else may come back."""
-        self.tried = {body: place for body, place in self.tried.items() if body in found}
-        self.placed = {body: place for body, place in self.placed.items() if body in found}
-        self.promised &= set(found)
+    def keep(self, bodies: Collection[bytes]) -> None:
+        """Forget messages that were not found after a recovery: they may not come back."""
+        self.tried = {body: place for body, place in self.tried.items() if body in bodies}
+        self.placed = {body: place for body, place in self.placed.items() if body in bodies}
+        self.promised &= set(bodies)
 
 
 class StoreLifetime:
-    """One life of a store: opened, used by chance, perhaps closed."""
+    """The lifetime of an open store: opened, used at random, perhaps closed."""
 
     def __init__(
         self, mode: str, seed: int, disk: SimulatedDisk, ledger: PutLedger, clock: Clock, *, jumps: bool = False
@@ -109,7 +109,7 @@ class StoreLifetime:
 
     @property
     def flushed(self) -> int:
-        """What the store says survives a power loss."""
+        """The offset that the store reports as safe from a power loss."""
         return self.store.positions().flushed if self.store is not None else 0
 
     def run(self, steps: int, *, close: bool) -> None:
@@ -128,7 +128,7 @@ class StoreLifetime:
             self.store = None
 
     def run_or_fail(self, steps: int) -> None:
-        """As :meth:`run` on a disk whose calls fail: opening and closing may, nothing else raises anything."""
+        """Run like :meth:`run` on a disk with failing calls: opening and closing may raise, nothing else."""
         try:
             self.open()
         except OSError:
@@ -165,7 +165,7 @@ class StoreLifetime:
 
 
 class StoreContents:
-    """What a store holds after it was opened: every unit of the log by its body, and where its queues stand."""
+    """Content of a store after it was opened: every unit of the log by its body, and the ends of its queues."""
 
     def __init__(self, store: MessageStore) -> None:
         self.units: dict[bytes, Unit] = {}
@@ -191,7 +191,9 @@ class StoreContents:
 
 
 def check(store: MessageStore, ledger: PutLedger, flushed: int) -> StoreContents:
-    """Nothing promised is lost, nothing is invented, queues and index know every message at its place."""
+    """Assert that no promised message is lost, none is invented, and queues and index have every message at its
+    place.
+    """
     contents = StoreContents(store)
     for body, unit in contents.units.items():
         assert body in ledger.tried, f"invented: {body[:20]!r} at {unit.physical_offset}"
@@ -206,15 +208,17 @@ def check(store: MessageStore, ledger: PutLedger, flushed: int) -> StoreContents
 
 
 def is_whole(unit: Unit, ledger: PutLedger) -> bool:
-    """Whether a unit is as it was put. RocketMQ checks the body's CRC only: the rest of the last unit may be torn."""
+    """Return True if a unit is as it was put. RocketMQ checks the body's CRC only: the rest of the last unit may be
+    torn.
+    """
     number = unit.body.split(b" ")[1].decode()
     return ledger.tried[unit.body] == (unit.topic, unit.queue_id) and unit.properties.get("KEYS") == f"k{number} every"
 
 
-def _check_queues(found: StoreContents) -> None:
+def _check_queues(contents: StoreContents) -> None:
     observed = 0
-    by_offset = {unit.physical_offset: unit for unit in found.units.values()}
-    for (topic, queue_id), entries in found.entries.items():
+    by_offset = {unit.physical_offset: unit for unit in contents.units.values()}
+    for (topic, queue_id), entries in contents.entries.items():
         for queue_offset, (offset, size) in entries.items():
             unit = by_offset.get(offset)
             assert unit is not None, f"{topic}/{queue_id} entry {queue_offset} points to {offset}: no unit there"
@@ -223,21 +227,21 @@ def _check_queues(found: StoreContents) -> None:
                 f"{topic}/{queue_id} entry {queue_offset} of {size} bytes at {offset} is for {is_for}"
             )
             observed += 1
-    assert observed == len(found.units), f"{len(found.units)} messages, {observed} entries in the queues"
+    assert observed == len(contents.units), f"{len(contents.units)} messages, {observed} entries in the queues"
 
 
-def _check_index(store: MessageStore, found: StoreContents, ledger: PutLedger) -> None:
-    for unit in list(found.units.values())[-5:]:
+def _check_index(store: MessageStore, contents: StoreContents, ledger: PutLedger) -> None:
+    for unit in list(contents.units.values())[-5:]:
         if not is_whole(unit, ledger) or unit.store_timestamp == store.positions().checkpoint.index_msg_timestamp:
             continue  # RocketMQ's rule loses what was stored in the very millisecond in which an index file ended
         key = unit.body.split(b" ")[1].decode()
         with store.query_message(unit.topic, f"k{key}") as result:
-            assert any(other.body == unit.body for other in result.units()), f"not in the index: k{key}"
+            assert any(result_unit.body == unit.body for result_unit in result.units()), f"not in the index: k{key}"
 
 
 def verify(image: SimulatedDisk, life: StoreLifetime, flushed: int, rng: random.Random) -> StoreContents:
-    """Open what a power loss left, check it, and check that recovering again, also after a power loss in the middle of
-    recovery, ends at the same.
+    """Open the store after a power loss, check it, and check that another recovery, also after a power loss during
+    recovery, has the same result.
     """
     same = image.after_power_loss(rng, keep=1.0)
     results = _opened(image, life, flushed)
@@ -252,20 +256,20 @@ def verify(image: SimulatedDisk, life: StoreLifetime, flushed: int, rng: random.
     return results
 
 
-def _same(found: StoreContents, again: StoreContents, when: str) -> None:
+def _same(first_contents: StoreContents, second_contents: StoreContents, when: str) -> None:
     for name in ("end", "units", "queues", "entries"):
-        before, after = getattr(found, name), getattr(again, name)
-        assert before == after, f"{when} changes {name}: {_difference(before, after)}"
+        first_value, second_value = getattr(first_contents, name), getattr(second_contents, name)
+        assert first_value == second_value, f"{when} changes {name}: {_difference(first_value, second_value)}"
 
 
-def _difference(before: Any, after: Any) -> str:
-    if isinstance(before, dict):
+def _difference(first_value: Any, second_value: Any) -> str:
+    if isinstance(first_value, dict):
         return "; ".join(
-            f"{key!r}: {before.get(key)} → {after.get(key)}"
-            for key in before | after
-            if before.get(key) != after.get(key)
+            f"{key!r}: {first_value.get(key)} → {second_value.get(key)}"
+            for key in first_value | second_value
+            if first_value.get(key) != second_value.get(key)
         )
-    return f"{before} → {after}"
+    return f"{first_value} → {second_value}"
 
 
 def _opened(disk: SimulatedDisk, life: StoreLifetime, flushed: int) -> StoreContents:

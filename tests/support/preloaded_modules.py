@@ -1,4 +1,4 @@
-"""What the processes of a window load, loaded once: :mod:`forked_processes` forks them off the process that did."""
+"""Modules that the processes of a window need, loaded once: :mod:`forked_processes` forks from the process that did."""
 
 from __future__ import annotations
 

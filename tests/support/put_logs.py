@@ -1,4 +1,4 @@
-"""Commit logs for tests of putting: small files in a temporary folder, and a clock that stands still."""
+"""Commit logs for tests of puts: small files in a temporary folder, and a clock that stands still."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ class PutLog:
         )
 
     def bytes(self) -> list[bytes]:
-        """What has been written, file by file."""
+        """Return the written bytes, file by file."""
         return [file.read(0, file.wrote) for file in self.files.files]
 
     def unit(self, result: PutMessageResult) -> Unit:
-        """The unit that a put wrote."""
+        """Return the unit that a put wrote."""
         assert result.append is not None, result
         assert result.ok, result
         return decode(
@@ -57,10 +57,10 @@ class PutLog:
         )
 
     def seen(self) -> Iterator[Unit | Blank | Stop]:
-        """Everything that a walk finds, file by file."""
+        """Return the results of a walk, file by file."""
         for file, data in zip(self.files.files, self.bytes(), strict=True):
             yield from walk(data, file.start_offset)
 
     def units(self) -> list[Unit]:
-        """Every unit of the log."""
+        """Return every unit of the log."""
         return [unit for unit in self.seen() if isinstance(unit, Unit)]

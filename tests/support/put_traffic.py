@@ -1,4 +1,4 @@
-"""Messages from a seed for our own engine, of every kind that the real store's peer writes, too."""
+"""Messages from a seed for our own engine, of every kind that the real store's peer writes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _WORDS = ("order", "Größe", "订单", "𝄞", "x", "key-with-a-longer-name")
 
 
 def messages(seed: object, plan: dict[str, Any], count: int) -> Iterator[list[Message]]:
-    """Lists of messages in the topics of ``plan``: most of one, some batches of one topic and queue."""
+    """Yield lists of messages in the topics of ``plan``: most of one, some batches of one topic and queue."""
     pick = random.Random(f"traffic {seed}")
     topics = [(topic["name"], topic["queues"]) for topic in plan["topics"]]
     sample = 0
@@ -47,7 +47,7 @@ def _message(pick: random.Random, topic: str, queue_id: int, number: str, *, alo
 
 
 def put(store: MessageStore, batches: Iterator[list[Message]] | list[list[Message]]) -> int:
-    """Put the lists, each as one batch; gives how many messages were taken."""
+    """Put the lists, each as one batch; return the number of stored messages."""
     received = 0
     for batch in batches:
         result = store.put_message(batch[0]) if len(batch) == 1 else store.put_batch(batch)
@@ -57,5 +57,5 @@ def put(store: MessageStore, batches: Iterator[list[Message]] | list[list[Messag
 
 
 def put_last(store: MessageStore, plan: dict[str, Any]) -> None:
-    """A plain message to end with: 4.9 indexes again what stands behind the last queue entry (a prepared unit, say)."""
+    """Put a plain message at the end: 4.9 indexes again the units after the last queue entry (a prepared unit, say)."""
     put(store, [[Message(plan["topics"][0]["name"], b"the last one", 0, {"KEYS": "last"})]])

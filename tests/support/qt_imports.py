@@ -1,4 +1,4 @@
-"""Watches which thread imports modules that use Qt: anything but the loop's thread may end the program."""
+"""Watch over threads that import modules with Qt: only the loop's thread may do this safely."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ QT = {"PySide6", "shiboken6", "pyqtgraph", "qasync"}
 
 @cache
 def uses_qt(module: str) -> bool:
-    """Whether loading ``module`` loads a part of Qt: it is one, or imports one, itself or through others."""
+    """Return True if ``module`` loads a part of Qt: it is one, or imports one, itself or through others."""
     waiting, visited = [module], {module}
     while waiting:
         name = waiting.pop()
@@ -32,7 +32,7 @@ def uses_qt(module: str) -> bool:
 
 
 class _Watcher(MetaPathFinder):
-    """Finds nothing itself: notes each module with Qt that another thread than the main one begins to load."""
+    """An import finder that finds nothing: it notes each module with Qt that a thread other than the main one loads."""
 
     def __init__(self) -> None:
         self.wrong: list[str] = []
@@ -50,7 +50,7 @@ class _Watcher(MetaPathFinder):
 
 @contextmanager
 def watched_imports() -> Iterator[list[str]]:
-    """Give the list that grows by one line for each import of a module with Qt in a thread."""
+    """Yield a list that grows by one line for each import of a module with Qt in a thread."""
     watcher = _Watcher()
     sys.meta_path.insert(0, watcher)
     try:

@@ -1,4 +1,4 @@
-"""Random trees of the filter language: only such as a text can give."""
+"""Random trees of the filter language: only those that a text can express."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _number(value: int) -> Constant:
 
 
 def conditions(now: int) -> st.SearchStrategy[Node]:
-    """Conditions of any shape; ``now`` is the moment that the word means."""
+    """Return conditions of any shape; ``now`` is the moment of the word ``now``."""
     fields = {
         kind: [Field(name) for name, spec in FIELDS.items() if spec.kind == kind] for kind in ("number", "time", "text")
     }

@@ -1,9 +1,8 @@
-"""Stores of any history and in any state, made of a seed: small files, units of few sizes, and damage of every kind.
+"""Stores of any history and in any state, made from a seed: small files, units of few sizes, and damage of every kind.
 
-What a condition is asked of has to be in them: topics that alternate in long stretches, half messages and those that
-were rolled back (which have no queue entry), light queues, blanks, clocks that were set back; then folders that are
-lost, entries that are zeroed, swapped, shifted, foreign or of an earlier life, units that are torn, files that are cut
-or gone.
+They contain all targets of conditions: topics that alternate in long stretches, half messages and rolled back ones
+(which have no queue entry), light queues, blanks, clocks that were set back; then lost folders, entries that are
+zeroed, swapped, shifted, foreign or of an earlier life, torn units, files that are cut or gone.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ Key = tuple[str, int]
 
 
 class RandomStore:
-    """One store below ``root``, written when it is made."""
+    """A store below ``root``, written when it is made."""
 
     def __init__(self, rng: random.Random, root: Path) -> None:
         self.rng, self.root = rng, root
@@ -129,29 +128,29 @@ class RandomStore:
                 file.truncate(QUEUE_SIZE)
 
     def _hurt_swap_entries(self) -> None:
-        left, right = self._entry(), self._entry()
-        if left and right:
-            patch(left[0], left[1], right[2])
-            patch(right[0], right[1], left[2])
+        first_entry, second_entry = self._entry(), self._entry()
+        if first_entry and second_entry:
+            patch(first_entry[0], first_entry[1], second_entry[2])
+            patch(second_entry[0], second_entry[1], first_entry[2])
 
     def _hurt_swap_queues(self) -> None:
-        """Two queues under each other's names: every entry is well-formed, and none is the topic's."""
+        """Two queues have each other's names: every entry is well-formed, and none is the topic's."""
         folders = [path for path in (self.root / "consumequeue").glob("*/*") if path.is_dir()]
         if len(folders) > 1:
-            left, right = self.rng.sample(folders, 2)
+            first_queue, second_queue = self.rng.sample(folders, 2)
             middle = self.root / "middle"
-            left.rename(middle)
-            right.rename(left)
-            middle.rename(right)
+            first_queue.rename(middle)
+            second_queue.rename(first_queue)
+            middle.rename(second_queue)
 
     def _hurt_foreign_entry(self) -> None:
-        """An entry of one queue lies over a unit of another, as one of an earlier life may."""
+        """An entry of one queue covers a unit of another, like one of an earlier life may."""
         entry = self._entry()
         if entry and self.units:
             patch(entry[0], entry[1], struct.pack(">qi", *self.rng.choice(self.units)))
 
     def _hurt_entries_for_all(self) -> None:
-        """A queue of nobody's that knows every unit, those too that never had an entry."""
+        """A queue of an unknown topic has every unit, even those that never had an entry."""
         entries = b"".join(struct.pack(">qiq", *unit, 0) for unit in self.units)
         write_queue(self.root / "consumequeue" / "old" / "0", entries, QUEUE_SIZE)
 
@@ -173,7 +172,7 @@ class RandomStore:
         patch(path, position, self.rng.choice((bytes(size), self.rng.randbytes(size))))
 
     def _hurt_magic(self) -> None:
-        """A blank, or another topic's name, in the middle of a file."""
+        """Write a blank, or another topic's name, into the middle of a file."""
         if self.units:
             position, size = self.rng.choice(self.units)
             path = self.root / "commitlog" / f"{position // self.log_size * self.log_size:020d}"

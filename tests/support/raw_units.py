@@ -1,6 +1,4 @@
-"""Bytes of commit-log units made by hand, field by field (docs/formats/commit-log.md#unit), for tests of
-everything that reads them.
-"""
+"""Bytes of commit-log units made by hand, field by field (docs/formats/commit-log.md#unit), for tests of readers."""
 
 from __future__ import annotations
 
@@ -32,7 +30,9 @@ def raw_unit(
     prepared: int = 0,
     body_crc: int | None = None,
 ) -> bytes:
-    """A whole unit for the place ``offset``; host widths follow ``sys_flag``, the CRC is the body's unless given."""
+    """Return a whole unit for the place ``offset``; host widths follow ``sys_flag``, the CRC is the body's unless
+    given.
+    """
     born_host = (_V6 if sys_flag & BORN_HOST_V6 else _V4) + struct.pack(">i", 50_000)
     store_host = (_V6 if sys_flag & STORE_HOST_V6 else b"\x7f\0\0\1") + struct.pack(">i", 10_911)
     crc = crc31(body) if body_crc is None else body_crc
@@ -45,7 +45,7 @@ def raw_unit(
 
 
 def raw_log(*units: dict[str, object], base: int = 0) -> bytes:
-    """Units one after the other, each told where it lies."""
+    """Return units one after another, each with its own offset."""
     log = bytearray()
     for fields in units:
         log += raw_unit(base + len(log), **fields)  # type: ignore[arg-type]
@@ -53,12 +53,12 @@ def raw_log(*units: dict[str, object], base: int = 0) -> bytes:
 
 
 def raw_blank(size: int) -> bytes:
-    """The first eight bytes of an end-of-file unit."""
+    """Return the first eight bytes of an end-of-file unit."""
     return struct.pack(">iI", size, MAGIC_BLANK)
 
 
 def with_property_crc(unit: bytes) -> bytes:
-    """``unit`` with the twenty bytes that ``enabledAppendPropCRC`` puts at its end; its lengths grow with it."""
+    """Return ``unit`` with the twenty bytes of ``enabledAppendPropCRC`` at its end; its lengths grow with it."""
     position = properties_length_position(unit)
     grown = bytearray(unit)
     struct.pack_into(">i", grown, 0, len(unit) + 20)
@@ -68,7 +68,7 @@ def with_property_crc(unit: bytes) -> bytes:
 
 
 def properties_length_position(unit: bytes) -> int:
-    """Where the length of the properties stands in ``unit``."""
+    """Return the position of the length of the properties in ``unit``."""
     (sys_flag,) = struct.unpack_from(">i", unit, 36)
     position = 48 + (20 if sys_flag & BORN_HOST_V6 else 8) + 8 + (20 if sys_flag & STORE_HOST_V6 else 8) + 12
     (body,) = struct.unpack_from(">i", unit, position)

@@ -1,4 +1,4 @@
-"""The examples of the README and the documentation: blocks of Python, expressions in a sentence, lines for a shell."""
+"""Examples of the README and the documentation: blocks of Python, expressions in a sentence, lines for a shell."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ _ENGINE = re.compile(r"`(engine(?:\.\w+)+(?:\([^`]*\))?)`")
 
 
 def python_blocks(*, spark: bool = False) -> list[str]:
-    """Blocks of Python in their order: those that use a session of Spark, or the others."""
+    """Return the blocks of Python in order: those that use a session of Spark, or the others."""
     blocks = dict.fromkeys(text for kind, text in _FENCED.findall(README) if kind == "python")
     return [text for text in blocks if bool(re.search(r"\bspark\b", text)) == spark]
 
 
 def run_block(block: str, names: dict[str, Any]) -> dict[str, Any]:
-    """Run a block in the working directory, with ``names`` at hand (``spark``, where it uses that); what it named."""
+    """Run a block in the working directory, with ``names`` defined (``spark``, if it uses that); return its names."""
     known_values = dict(names)
     exec(compile(block, "README.md", "exec"), known_values)
     return known_values
 
 
 def expressions(*, spark: bool = False) -> list[str]:
-    """What stands in sentences and begins with ``engine.``: names, and calls that can be made."""
+    """Return the texts in sentences that begin with ``engine.``: names and calls."""
     return [text for text in _ENGINE.findall(README) if bool(re.search(r"\bspark\b", text)) == spark]
 
 
 def value_of(expression: str, names: dict[str, Any]) -> object:
-    """What the expression gives, after its module was imported."""
+    """Return the value of the expression, after importing its module."""
     module = expression.partition("(")[0]
     while module:
         module = module.rpartition(".")[0]
@@ -47,8 +47,8 @@ def value_of(expression: str, names: dict[str, Any]) -> object:
 
 
 def commands() -> Iterator[str]:
-    """Every line for a shell that begins with our own commands, without what is said of it behind: two blanks part
-    them, or the column at which most lines of the block have it.
+    """Return every shell line that begins with our own commands, without the comment after it: two blanks part them, or
+    the column at which most lines of the block have it.
     """
     for kind, text in _FENCED.findall(README):
         lines = [] if kind else text.splitlines()

@@ -26,8 +26,8 @@ def environment() -> dict[str, str]:
 
 
 def free_port() -> int:
-    """A port that may be listened on, with its neighbours: a broker takes three. Below those that the system gives to
-    connections, or one of them may have it before the broker.
+    """Return a port that is free, with its neighbours: a broker takes three. It is below those that the system gives to
+    connections, so that none of them takes it before the broker.
     """
     while True:
         port = random.SystemRandom().randrange(20_000, 32_000)
@@ -47,10 +47,10 @@ def _free(port: int) -> bool:
 
 @contextlib.contextmanager
 def real(folder: Path, *options: object, release: str = "5.3.3", clean_end: bool = False) -> Iterator[dict[str, Any]]:
-    """Start a real name server, a broker, or both, and give what it says of itself once it accepts.
+    """Start a real name server, a broker, or both, and yield the first line of its output once it accepts.
 
-    It is killed behind the block. ``clean_end``: it shuts down, which takes it 15 s; for tests that go on with its
-    store, or with what others are told of its end.
+    It is killed after the block. ``clean_end``: it shuts down, which takes it 15 s; for tests that go on with its
+    store, or that watch the effects of its end.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "said.log").open("wb") as log:
@@ -75,7 +75,7 @@ def real(folder: Path, *options: object, release: str = "5.3.3", clean_end: bool
 
 
 def traffic(scenario: str, seed: int, out: Path, namesrv: str, release: str = "5.3.3") -> list[dict[str, Any]]:
-    """The lines of what real Java clients were told in one scenario."""
+    """Return the lines of real Java clients' records in one scenario."""
     words = ["bash", str(JAVA / "traffic"), release, scenario, str(seed), str(out), "--namesrv", namesrv]
     done = subprocess.run(words, env=environment(), capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
     assert done.returncode == 0, done.stdout[-1000:] + done.stderr[-3000:]
@@ -83,23 +83,27 @@ def traffic(scenario: str, seed: int, out: Path, namesrv: str, release: str = "5
     return [json.loads(line) for line in lines]
 
 
-def same(one: Path, other: Path) -> tuple[int, str]:
-    """How two records of one scenario differ: 0 where they do not."""
+def same(record: Path, other_record: Path) -> tuple[int, str]:
+    """Return the differences of two records of one scenario, with 0 if there are none."""
     done = subprocess.run(
-        ["python3", str(JAVA / "same"), str(one), str(other)], capture_output=True, text=True, timeout=60, check=False
+        ["python3", str(JAVA / "same"), str(record), str(other_record)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
     return done.returncode, done.stdout
 
 
-def differing_log_files(one: Path, other: Path) -> list[str]:
-    """Names of the files in which two folders of a commit log differ.
+def differing_log_files(log: Path, other_log: Path) -> list[str]:
+    """Return the names of the files in which two folders of a commit log differ.
 
     A file that only one of them has counts if it is not blank: a broker makes the next file ahead of need.
     """
-    names = {file.name for file in (*one.iterdir(), *other.iterdir())}
+    names = {file.name for file in (*log.iterdir(), *other_log.iterdir())}
     differing = []
     for name in sorted(names):
-        files = [folder / name for folder in (one, other) if (folder / name).exists()]
+        files = [folder / name for folder in (log, other_log) if (folder / name).exists()]
         equal = filecmp.cmp(*files, shallow=False) if len(files) == 2 else not any(files[0].read_bytes())
         if not equal:
             differing.append(name)

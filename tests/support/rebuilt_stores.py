@@ -1,4 +1,4 @@
-"""Stores whose queues and index are built from their splits, in this process or on Spark, and by the engine itself."""
+"""Stores with queues and index built from their splits, in this process or on Spark, and by the engine itself."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from engine.rebuilding import rebuild_beside
 
 @dataclass
 class InProcessRunner:
-    """Carries out tasks one after the other, in this process; ``done`` are those that it was given."""
+    """Runs tasks one after another, in this process; ``done`` are those that it ran."""
 
     cores: int = 2
     done: list[Any] = field(default_factory=list)
@@ -34,20 +34,20 @@ class InProcessRunner:
 
 
 def rebuilt(store: Path, out: Path, split_bytes: int = SPLIT_BYTES, run: Run | None = None) -> Rebuilt:
-    """Queues and index of one store below ``out``, from splits of so many bytes."""
+    """Build queues and index of one store below ``out``, from splits of so many bytes."""
     places = find_stores(str(store))
     facts = list(facts_of(places, None, out))
     return rebuild(run or InProcessRunner(), facts, plan(places, split_bytes).splits, out)[0]
 
 
 def dispatched(store: Path, out: Path) -> Dispatched:
-    """The same by the engine's dispatch."""
+    """Build the same by the engine's dispatch."""
     with open_store(str(store)) as source:
         return rebuild_beside(source, out, derived_config(source))
 
 
 def figures(done: Rebuilt | Dispatched) -> tuple[object, ...]:
-    """What both tell of what they built."""
+    """Return the figures that both report about their result."""
     return (
         done.units,
         done.queues,
@@ -62,5 +62,5 @@ def figures(done: Rebuilt | Dispatched) -> tuple[object, ...]:
 
 
 def tree(root: Path) -> list[str]:
-    """Folders and files, index files left out."""
+    """Return folders and files, without index files."""
     return sorted(str(path.relative_to(root)) for path in root.rglob("*") if path.parent.name != "index")

@@ -1,4 +1,4 @@
-"""A talk between a client and a broker of ours, as a tap on the broker sees it."""
+"""A talk between a client and a broker of ours, recorded by a tap on the broker."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ HEARTBEAT = {
 
 @contextlib.asynccontextmanager
 async def tapped(store: Path, *takes: OnEvent) -> AsyncIterator[Asking]:
-    """A broker over ``store`` whose frames ``takes`` see, and one client of it."""
+    """Run a broker over ``store`` whose frames ``takes`` get, and one client of it."""
     async with serving_store(store, None, SMALL, port=0, tap=FrameTap("broker", *takes)) as server:
         client = Asking(server)
         await client.open()
@@ -46,7 +46,9 @@ async def tapped(store: Path, *takes: OnEvent) -> AsyncIterator[Asking]:
 
 
 async def talk(client: Asking) -> None:
-    """A heartbeat, sends, pulls (one of them held until a send), a refusal, a one-way request, a transaction."""
+    """Send a heartbeat, messages, pulls (one of them held until a send), a refused, a one-way request, a
+    transaction.
+    """
     connection = client._connection
     assert connection is not None
     await client.ask(34, json.dumps(HEARTBEAT).encode())
@@ -67,7 +69,7 @@ async def talk(client: Asking) -> None:
 
 
 def seen_in_a_talk(store: Path, *takes: OnEvent) -> list[FrameEvent]:
-    """What a tap sees of :func:`talk`."""
+    """Return the events of a tap during :func:`talk`."""
     calls: list[FrameEvent] = []
 
     async def talked() -> None:

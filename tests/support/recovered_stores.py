@@ -1,4 +1,4 @@
-"""Stores that our own recovery is let loose on, and what two stores hold in common when they are equal."""
+"""Stores for our own recovery, and the common content of two equal stores."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class OpenedStore:
 
 
 def golden_config(name: str) -> MessageStoreConfig:
-    """The configuration under which a golden store was written."""
+    """Return the configuration under which a golden store was written."""
     plan = json.loads((golden_stores.GOLDEN / name / "plan.json").read_text(encoding="utf-8"))
     return from_mapping({"timerWheelEnable": False, **plan["config"]})[0]
 
@@ -70,7 +70,9 @@ def opened(
     clock: Callable[[], int] = lambda: 1_700_000_000_000,
     release: Release = "5.3",
 ) -> OpenedStore:
-    """The parts of the store at ``root``, nothing loaded yet; topics with a folder of batch queues are batch topics."""
+    """Return the parts of the store at ``root``, nothing loaded yet; topics with a folder of batch queues are batch
+    topics.
+    """
     paths, disk = StorePaths(root), RealDisk() if disk is None else disk
     batch = frozenset(disk.folders(paths.batchconsumequeue))
     queues = ConsumeQueueStore(paths, config, disk, is_batch_topic=lambda topic: topic in batch)
@@ -85,7 +87,7 @@ def opened(
 def recover(
     root: Path, config: MessageStoreConfig, like: Release = "5.3", disk: Disk | None = None
 ) -> tuple[RecoveryPlan, OpenedStore]:
-    """Our recovery of the store at ``root``, whose log may be empty; the parts are left open."""
+    """Recover the store at ``root``, whose log may be empty; the parts are left open."""
     parts = opened(root, config, disk, release=like)
     plan = recovery_apply.recover(load_source.source(parts.paths, config, parts.disk), parts, like, empty_log=True)
     return plan, parts
@@ -93,7 +95,7 @@ def recover(
 
 @dataclass(frozen=True)
 class StoreContents:
-    """What a store holds: the log to its end, the entries of every queue, the entries of every index file."""
+    """Content of a store: the log to its end, the entries of every queue, the entries of every index file."""
 
     log: bytes
     log_min: int
@@ -102,7 +104,7 @@ class StoreContents:
 
 
 def held_by(root: Path, config: MessageStoreConfig, plan: RecoveryPlan, disk: Disk | None = None) -> StoreContents:
-    """What stands in the files, bounded by ``plan``; index headers are in, names are not (clock times)."""
+    """Return the content of the files, bounded by ``plan``; with index headers, without names (clock times)."""
     disk = RealDisk() if disk is None else disk
     paths = StorePaths(root)
     log = b"".join(_contents(disk, folder) for folder in load_source.log_folders(paths, config))
@@ -110,8 +112,8 @@ def held_by(root: Path, config: MessageStoreConfig, plan: RecoveryPlan, disk: Di
     for queue in plan.queues:
         folder = (paths.batch_folder if queue.kind == "batch" else paths.queue_folder)(queue.topic, queue.queue_id)
         names = disk.names(folder)
-        first = int(names[0][0]) if names else 0
-        data = _contents(disk, folder)[: queue.final.end_bytes - first]
+        first_byte = int(names[0][0]) if names else 0
+        data = _contents(disk, folder)[: queue.final.end_bytes - first_byte]
         if data:
             queues[queue.topic, queue.queue_id] = (queue.min_offset, queue.max_offset, data)
     geometry = index_codec.Geometry(config.max_hash_slot_num, config.max_index_num)
@@ -124,7 +126,7 @@ def _contents(disk: Disk, folder: Path) -> bytes:
 
 
 def _index_content(data: bytes | None, geometry: index_codec.Geometry) -> bytes:
-    """Header, slots and entries up to the last one; empty for a file without entries."""
+    """Return header, slots and entries up to the last one; empty for a file without entries."""
     assert data is not None
     count = index_codec.decode_header(data).index_count
     end = geometry.entry_position(max(count, 1)) if count > 1 else 0
@@ -132,12 +134,12 @@ def _index_content(data: bytes | None, geometry: index_codec.Geometry) -> bytes:
 
 
 def index_rows(content: bytes, geometry: index_codec.Geometry) -> np.ndarray:
-    """The entries of :attr:`StoreContents.index` from entry 1 on."""
+    """Return the entries of :attr:`StoreContents.index` from entry 1 on."""
     return np.frombuffer(content[geometry.entry_position(1) :], INDEX_ENTRY)
 
 
 def copy_to(disk: Disk, source: Path, target: Path) -> None:
-    """The files below ``source`` onto another disk, durably."""
+    """Copy the files below ``source`` onto another disk, durably."""
     for path in sorted(source.rglob("*")):
         if path.is_file():
             disk.write_file(target / os.path.relpath(path, source), path.read_bytes(), sync=True)

@@ -1,6 +1,7 @@
-"""Stores as people describe them in bug reports, made by script, and what a right answer about each says and does not.
+"""Stores with the troubles of bug reports, made by script, and patterns that a right answer has and has not.
 
-They are kin of the states in ``tests/faults/reports``: the same kinds of trouble, in other tables, services and files.
+They are related to the states in ``tests/faults/reports``: the same kinds of trouble, in other tables, services and
+files.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class Command:
 
 @dataclass(frozen=True)
 class ReportState:
-    """How to make a store below a folder, and what to ask about it."""
+    """A function that makes a store below a folder, and the commands to run on it."""
 
     make: Callable[[Path], object]
     questions: tuple[Command, ...]
@@ -48,158 +49,158 @@ class ReportState:
 
 
 def write_table_and_backup(root: Path, name: str, text: str) -> None:
-    """A table and its ``.bak`` with the same text, as a broker has them ten seconds later."""
+    """Write a table and its ``.bak`` with the same text, like a broker ten seconds later."""
     table(root, name, text)
     table(root, f"{name}.bak", text)
 
 
-def group_with_a_word(here: Path) -> None:
-    root = healthy().write(here / "store")
+def group_with_a_word(parent: Path) -> None:
+    root = healthy().write(parent / "store")
     group = {"groupName": "billing", "retryMaxTimes": "sixteen", "retryQueueNums": 1}
     write_table_and_backup(
         root, "subscriptionGroup.json", json.dumps({"subscriptionGroupTable": {"billing": group}, "dataVersion": {}})
     )
 
 
-def level_without_a_number(here: Path) -> None:
-    root = healthy().write(here / "store")
+def level_without_a_number(parent: Path) -> None:
+    root = healthy().write(parent / "store")
     write_table_and_backup(root, "delayOffset.json", '{"offsetTable":{"a":5,2:7}}')
 
 
-def offset_of_null(here: Path) -> None:
-    root = healthy().write(here / "store")
+def offset_of_null(parent: Path) -> None:
+    root = healthy().write(parent / "store")
     write_table_and_backup(root, "consumerOffset.json", '{"offsetTable":{"Orders@billing":{0:null}}}')
 
 
-def offsets_cut_without_backup(here: Path) -> None:
-    root = healthy().write(here / "store")
+def offsets_cut_without_backup(parent: Path) -> None:
+    root = healthy().write(parent / "store")
     table(root, "consumerOffset.json", '{"offsetTable":{"Orders@billing":{0:3')
 
 
-def numbers_as_text(here: Path) -> None:
-    """What a broker converts: it loads, and nothing is wrong."""
-    root = healthy().write(here / "store")
+def numbers_as_text(parent: Path) -> None:
+    """A broker converts these numbers: it loads the table, and nothing is wrong."""
+    root = healthy().write(parent / "store")
     write_table_and_backup(root, "consumerOffset.json", '{"offsetTable":{"Orders@billing":{0:"3",1:3.0}}}')
 
 
-def _goes_on(made: HandmadeStore, minutes: int) -> None:
-    """The broker stores a message a minute."""
+def _goes_on(handmade: HandmadeStore, minutes: int) -> None:
+    """Let the broker store a message a minute."""
     for _ in range(minutes):
-        made.put(step=MINUTE)
+        handmade.put(step=MINUTE)
 
 
-def timer_stands(here: Path) -> None:
-    """A timed message was due; the wheel's hand did not come so far though the broker went on for half an hour."""
+def timer_stands(parent: Path) -> None:
+    """A timed message was due; the wheel's hand did not reach it though the broker ran for half an hour more."""
     store = HandmadeStore()
     due = START + 5 * MINUTE
     store.put(TIMER, 0, more={"REAL_TOPIC": "Orders", "REAL_QID": "0", "TIMER_OUT_MS": str(due)})
     _goes_on(store, 30)
-    root = store.write(here / "store")
+    root = store.write(parent / "store")
     (root / "config").mkdir()
     check = timer.TimerCheck(START + MINUTE, 0, 1, 1, 0, 0, 0)
     (root / "config" / "timercheck").write_bytes(check.encoded())
 
 
-def timer_waits(here: Path) -> None:
+def timer_waits(parent: Path) -> None:
     """The same store, closed before the message was due: nothing stands still."""
     store = HandmadeStore()
     store.put(TIMER, 0, more={"REAL_TOPIC": "Orders", "REAL_QID": "0", "TIMER_OUT_MS": str(START + 90 * MINUTE)})
     _goes_on(store, 30)
-    root = store.write(here / "store")
+    root = store.write(parent / "store")
     (root / "config").mkdir()
     check = timer.TimerCheck(START + 30 * MINUTE, 0, 1, 1, 0, 0, 0)
     (root / "config" / "timercheck").write_bytes(check.encoded())
 
 
-def transactions_stand(here: Path) -> None:
+def transactions_stand(parent: Path) -> None:
     store = HandmadeStore()
     for _ in range(3):
         store.put(HALF, 0, more={"REAL_TOPIC": "Orders", "REAL_QID": "0", "TRAN_MSG": "true"})
     _goes_on(store, 60)
-    root = store.write(here / "store")
+    root = store.write(parent / "store")
     table(root, "consumerOffset.json", json.dumps({"offsetTable": {f"{HALF}@CID_RMQ_SYS_TRANS": {"0": 0}}}))
 
 
 def check_point(due: int) -> bytes:
-    """The body of a pop's checkpoint whose messages are visible again at ``due`` (ms)."""
+    """Return the body of a pop's checkpoint whose messages are visible again at ``due`` (ms)."""
     return pop.CheckPoint("Orders", "popping", 0, 0, due - 10_000, 10_000, "broker-a", (0, 1)).body()
 
 
-def revive_stands(here: Path) -> None:
-    """A checkpoint of a pop is due; nobody handles it for twenty minutes in which other messages come."""
-    made = HandmadeStore()
-    made.put()
-    made.put(REVIVE, 0, body=check_point(made.time), tags="ck")
-    _goes_on(made, 30)
-    root = made.write(here / "store")
+def revive_stands(parent: Path) -> None:
+    """A checkpoint of a pop is due; the service ignores it for twenty minutes in which other messages come."""
+    handmade = HandmadeStore()
+    handmade.put()
+    handmade.put(REVIVE, 0, body=check_point(handmade.time), tags="ck")
+    _goes_on(handmade, 30)
+    root = handmade.write(parent / "store")
     table(root, "consumerOffset.json", '{"offsetTable":{}}')
 
 
-def popped_messages_are_handled(here: Path) -> None:
-    """As a real 5.3.3 and 5.5.1 leave them: the offset is that of the last checkpoint; its acknowledgements follow."""
-    made = HandmadeStore()
-    made.put()
-    made.put(REVIVE, 0, body=check_point(made.time), tags="ck")
+def popped_messages_are_handled(parent: Path) -> None:
+    """A real 5.3.3 and 5.5.1 leave this: the offset is that of the last checkpoint; its acknowledgements follow."""
+    handmade = HandmadeStore()
+    handmade.put()
+    handmade.put(REVIVE, 0, body=check_point(handmade.time), tags="ck")
     for offset in (0, 1):
-        ack = pop.Ack("Orders", "popping", 0, 0, made.time - 10_000, "broker-a", offset)
-        made.put(REVIVE, 0, body=ack.body(), tags="ack")
-    _goes_on(made, 30)
-    root = made.write(here / "store")
+        ack = pop.Ack("Orders", "popping", 0, 0, handmade.time - 10_000, "broker-a", offset)
+        handmade.put(REVIVE, 0, body=ack.body(), tags="ack")
+    _goes_on(handmade, 30)
+    root = handmade.write(parent / "store")
     offsets = {f"{REVIVE}@CID_RMQ_SYS_REVIVE_GROUP": {"0": 0}}
     table(root, "consumerOffset.json", json.dumps({"offsetTable": offsets}))
 
 
-def revive_stands_at_damage(here: Path) -> None:
+def revive_stands_at_damage(parent: Path) -> None:
     """A record of the revive topic cannot be parsed: PopReviveService fails at it again and again."""
-    made = HandmadeStore()
-    made.put()
-    made.put(REVIVE, 0, body=b"{damaged", tags="ack")
-    made.put(REVIVE, 0, body=check_point(made.time), tags="ck")
-    _goes_on(made, 30)
-    root = made.write(here / "store")
+    handmade = HandmadeStore()
+    handmade.put()
+    handmade.put(REVIVE, 0, body=b"{damaged", tags="ack")
+    handmade.put(REVIVE, 0, body=check_point(handmade.time), tags="ck")
+    _goes_on(handmade, 30)
+    root = handmade.write(parent / "store")
     table(root, "consumerOffset.json", '{"offsetTable":{}}')
 
 
-def transactions_are_decided(here: Path) -> None:
-    """Nobody checks half messages, and all of them were committed or rolled back: nothing waits."""
-    made = HandmadeStore()
+def transactions_are_decided(parent: Path) -> None:
+    """The check did not run, but all half messages were committed or rolled back: nothing waits."""
+    handmade = HandmadeStore()
     for _ in range(3):
-        made.put(HALF, 0, more={"REAL_TOPIC": "Orders", "REAL_QID": "0", "TRAN_MSG": "true"})
-    made.put(OP, 0, body=b"0,1,2,", tags="d")
-    _goes_on(made, 60)
-    root = made.write(here / "store")
+        handmade.put(HALF, 0, more={"REAL_TOPIC": "Orders", "REAL_QID": "0", "TRAN_MSG": "true"})
+    handmade.put(OP, 0, body=b"0,1,2,", tags="d")
+    _goes_on(handmade, 60)
+    root = handmade.write(parent / "store")
     table(root, "consumerOffset.json", json.dumps({"offsetTable": {f"{HALF}@CID_RMQ_SYS_TRANS": {"0": 0}}}))
 
 
-def half_message_is_refused(here: Path) -> None:
+def half_message_is_refused(parent: Path) -> None:
     """The check cannot store the first half message again: its body is longer than maxMessageSize."""
-    made = HandmadeStore()
+    handmade = HandmadeStore()
     for body in (bytes(700), b"small"):
-        made.put(HALF, 0, body=body, more={"REAL_TOPIC": "Orders", "REAL_QID": "0", "TRAN_MSG": "true"})
-    _goes_on(made, 60)
-    root = made.write(here / "store")
+        handmade.put(HALF, 0, body=body, more={"REAL_TOPIC": "Orders", "REAL_QID": "0", "TRAN_MSG": "true"})
+    _goes_on(handmade, 60)
+    root = handmade.write(parent / "store")
     table(root, "consumerOffset.json", '{"offsetTable":{}}')
-    (here / "broker.conf").write_text("maxMessageSize=512\n")
+    (parent / "broker.conf").write_text("maxMessageSize=512\n")
 
 
-def timer_refuses_a_large_message(here: Path) -> None:
+def timer_refuses_a_large_message(parent: Path) -> None:
     """A real 5.3.3 with the default maxMessageSize and a body of 4 MiB: the timer stopped at that message, nothing
-    behind it was delivered, and check found no problem.
+    after it was delivered, and check found no problem.
     """
-    made = HandmadeStore()
+    handmade = HandmadeStore()
     for body in (b"small", bytes(700), b"small"):
         due = START + 600 * MINUTE
         properties = {"REAL_TOPIC": "Orders", "REAL_QID": "0", "TIMER_OUT_MS": str(due)}
-        made.put(TIMER, 0, body=body, more=properties)
-    _goes_on(made, 30)
-    root = made.write(here / "store")
+        handmade.put(TIMER, 0, body=body, more=properties)
+    _goes_on(handmade, 30)
+    root = handmade.write(parent / "store")
     (root / "config").mkdir()
     check = timer.TimerCheck(START + 30 * MINUTE, 0, 1, 1, 0, 0, 0)
     (root / "config" / "timercheck").write_bytes(check.encoded())
-    (here / "broker.conf").write_text("maxMessageSize=512\n")
+    (parent / "broker.conf").write_text("maxMessageSize=512\n")
 
 
-def level_waited_while_no_broker_ran(here: Path) -> None:
+def level_waited_while_no_broker_ran(parent: Path) -> None:
     """Closed while a message waited, and started ten hours later for a second: nothing stands still."""
     store = HandmadeStore()
     delayed = store.put("SCHEDULE_TOPIC_XXXX", 2, more={"REAL_TOPIC": "Orders", "REAL_QID": "0", "DELAY": "3"})
@@ -207,11 +208,11 @@ def level_waited_while_no_broker_ran(here: Path) -> None:
     store.put(step=1000)
     store.put(step=600 * MINUTE)
     store.put(step=500)
-    root = store.write(here / "store")
+    root = store.write(parent / "store")
     table(root, "delayOffset.json", '{"offsetTable":{3:0}}')
 
 
-def packed_batch(here: Path) -> None:
+def packed_batch(parent: Path) -> None:
     """Messages inside a packed inner batch: neither index nor the bytes of the log have their keys."""
     store = HandmadeStore()
     members = b"".join(
@@ -221,45 +222,47 @@ def packed_batch(here: Path) -> None:
     unit = store.put("Batched", 0, body=packed, sys_flag=0x80 | 0x1, more={"INNER_NUM": "3", "INNER_BASE": "0"})
     store.next_offsets.pop(("Batched", 0))
     store.put()
-    root = store.write(here / "store")
+    root = store.write(parent / "store")
     entry = struct.pack(">qiqqqhi", unit.offset, unit.size, 0, unit.store_timestamp, 0, 3, 0).ljust(46, b"\0")
     write_queue(root / "batchconsumequeue" / "Batched" / "0", entry, 46 * 10)
     topics = {"Batched": {"attributes": {"queue.type": "BatchCQ"}, "readQueueNums": 1, "writeQueueNums": 1}}
     table(root, "topics.json", json.dumps({"topicConfigTable": topics | {"Orders": {}}}))
 
 
-def two_files_of_one_name(here: Path) -> None:
-    """Two paths, one name in both, and neither is zeros."""
+def two_files_of_one_name(parent: Path) -> None:
+    """Two paths have a file of the same name, and neither is zeros."""
     store = healthy()
-    root = store.write(here / "store")
+    root = store.write(parent / "store")
     for disk in ("disk1", "disk2"):
-        (here / disk).mkdir()
+        (parent / disk).mkdir()
     for number, file in enumerate(sorted((root / "commitlog").iterdir())):
-        (here / ("disk1" if number % 2 == 0 else "disk2") / file.name).write_bytes(file.read_bytes())
-    first = min((root / "commitlog").iterdir())
-    (here / "disk2" / first.name).write_bytes(b"x" * len(first.read_bytes()))
+        (parent / ("disk1" if number % 2 == 0 else "disk2") / file.name).write_bytes(file.read_bytes())
+    first_file = min((root / "commitlog").iterdir())
+    (parent / "disk2" / first_file.name).write_bytes(b"x" * len(first_file.read_bytes()))
 
 
-def properties_of_70000(here: Path) -> None:
+def properties_of_70000(parent: Path) -> None:
     """Properties of 70,000 bytes: their 16-bit length overflows to a number that looks sound."""
     store = HandmadeStore(log_size=1 << 18)
     store.put()
     long = store.put(more={"note": "c" * 69_953})
     store.put()
-    root = store.write(here / "store")
+    root = store.write(parent / "store")
     _ = long
     assert root.exists()
 
 
-def foreign_log(here: Path) -> None:
-    root = healthy().write(here / "store")
+def foreign_log(parent: Path) -> None:
+    root = healthy().write(parent / "store")
     for number, file in enumerate(sorted((root / "commitlog").iterdir())):
         file.write_bytes((b"2026-11-28 INFO line %d of another program\n" % number * 200)[:4096])
 
 
-def jump_behind_a_clean_close(here: Path) -> None:
-    """A slave was away, its store was closed in order: the queues end at 3, and the log goes on with later numbers."""
-    root = healthy().write(here / "store")
+def jump_behind_a_clean_close(parent: Path) -> None:
+    """A slave was away, its store was closed in order: the queues end at 3, and the log continues with later
+    numbers.
+    """
+    root = healthy().write(parent / "store")
     min((root / "commitlog").iterdir()).unlink()
     (root / "abort").touch()
     for path in (root / "consumequeue").rglob("0*"):
@@ -269,25 +272,25 @@ def jump_behind_a_clean_close(here: Path) -> None:
             path.unlink()
 
 
-def light_offsets_of_another_log(here: Path) -> None:
+def light_offsets_of_another_log(parent: Path) -> None:
     """Every group is far beyond its queue, and below zero in one: the log was deleted and begun anew."""
-    root = healthy().write(here / "store")
+    root = healthy().write(parent / "store")
     offsets = {"Orders@billing": {"0": 4000, "1": 5000}, "Payments@audit": {"0": 900, "1": -1}}
     table(root, "consumerOffset.json", json.dumps({"offsetTable": offsets}))
 
 
-def last_log_file_half_made(here: Path) -> None:
+def last_log_file_half_made(parent: Path) -> None:
     """The disk was full while the broker made its next file."""
-    root = healthy().write(here / "store")
+    root = healthy().write(parent / "store")
     (root / "commitlog" / f"{12288:020d}").write_bytes(bytes(1000))
 
 
-def last_log_file_cut_behind_its_messages(here: Path) -> None:
-    root = healthy().write(here / "store")
+def last_log_file_cut_behind_its_messages(parent: Path) -> None:
+    root = healthy().write(parent / "store")
     os.truncate(max((root / "commitlog").iterdir()), 2000)
 
 
-def _delayed_minutes_ago(here: Path, *, delivered: bool) -> None:
+def _delayed_minutes_ago(parent: Path, *, delivered: bool) -> None:
     """A message of delay level 3 was due half an hour ago, and delayOffset.json does not name the level."""
     store = HandmadeStore()
     extra = {"REAL_TOPIC": "Orders", "REAL_QID": "0", "DELAY": "3"}
@@ -296,214 +299,214 @@ def _delayed_minutes_ago(here: Path, *, delivered: bool) -> None:
     if delivered:
         store.put(unique="U00000")
     _goes_on(store, 30)
-    root = store.write(here / "store")
+    root = store.write(parent / "store")
     table(root, "delayOffset.json", '{"offsetTable":{1:0}}')
 
 
-def level_of_another_release(here: Path) -> None:
-    """A broker of 4.9 left it, and a release without a delay service went on: nothing was delivered."""
-    _delayed_minutes_ago(here, delivered=False)
+def level_of_another_release(parent: Path) -> None:
+    """A broker of 4.9 left the store, and a release without a delay service continued: nothing was delivered."""
+    _delayed_minutes_ago(parent, delivered=False)
 
 
-def level_without_its_offset(here: Path) -> None:
-    _delayed_minutes_ago(here, delivered=True)
+def level_without_its_offset(parent: Path) -> None:
+    _delayed_minutes_ago(parent, delivered=True)
 
 
-def groups_edited_by_hand(here: Path) -> None:
+def groups_edited_by_hand(parent: Path) -> None:
     """A name without quotes: 5.3 loads it, 5.5 ends."""
-    root = healthy().write(here / "store")
+    root = healthy().write(parent / "store")
     write_table_and_backup(
         root, "subscriptionGroup.json", '{subscriptionGroupTable:{"billing":{"groupName":"billing"}},"dataVersion":{}}'
     )
 
 
-def groups_with_a_remark(here: Path) -> None:
-    root = healthy().write(here / "store")
+def groups_with_a_remark(parent: Path) -> None:
+    root = healthy().write(parent / "store")
     text = '// retries were 16 before\n{"subscriptionGroupTable":{"billing":{"groupName":"billing"}},"dataVersion":{}}'
     write_table_and_backup(root, "subscriptionGroup.json", text)
 
 
-def table_and_backup_of_zeros(here: Path) -> None:
-    root = healthy().write(here / "store")
+def table_and_backup_of_zeros(parent: Path) -> None:
+    root = healthy().write(parent / "store")
     table(root, "consumerOffset.json", "")
     for name in ("consumerOffset.json", "consumerOffset.json.bak"):
         (root / "config" / name).write_bytes(bytes(599))
 
 
-def index_of_another_store(here: Path) -> None:
-    """A store of 5.4 or later whose index is another store's: its entries say nothing of the release."""
-    store, other = HandmadeStore(tag_entries=True), HandmadeStore()
+def index_of_another_store(parent: Path) -> None:
+    """A store of 5.4 or later has another store's index: its entries do not show the release."""
+    store, other_store = HandmadeStore(tag_entries=True), HandmadeStore()
     for _ in range(20):
         store.put("Orders", tags="A")
-        other.put("Bills!", tags="A")
-    root, foreign = store.write(here / "store"), other.write(here / "other")
+        other_store.put("Bills!", tags="A")
+    root, foreign = store.write(parent / "store"), other_store.write(parent / "other")
     (root / "rocksdbstore").mkdir()
     shutil.rmtree(root / "index")
     shutil.move(foreign / "index", root / "index")
 
 
-def log_of_another(here: Path) -> None:
+def log_of_another(parent: Path) -> None:
     store = healthy()
-    log_of_another_store(store.write(here / "store"), store)
+    log_of_another_store(store.write(parent / "store"), store)
 
 
-def log_of_another_after_a_crash(here: Path) -> None:
-    log_of_another(here)
-    (here / "store" / "abort").touch()
+def log_of_another_after_a_crash(parent: Path) -> None:
+    log_of_another(parent)
+    (parent / "store" / "abort").touch()
 
 
-def queues_of_another(here: Path) -> None:
-    """Log and index are of one store, the queues of another."""
+def queues_of_another(parent: Path) -> None:
+    """Log and index belong to one store, the queues to another."""
     store = healthy()
-    root = store.write(here / "store")
-    other = HandmadeStore()
+    root = store.write(parent / "store")
+    other_store = HandmadeStore()
     for number in range(40):
-        other.put("Stock", number % 2, body=b"x" * (17 + number))
-    other.write(here / "other")
+        other_store.put("Stock", number % 2, body=b"x" * (17 + number))
+    other_store.write(parent / "other")
     shutil.rmtree(root / "consumequeue")
-    shutil.move(here / "other" / "consumequeue", root / "consumequeue")
+    shutil.move(parent / "other" / "consumequeue", root / "consumequeue")
 
 
-def topic_folder_twice(here: Path) -> None:
+def topic_folder_twice(parent: Path) -> None:
     """Somebody kept a copy of a topic's folder beside it: a broker takes it for a topic."""
-    root = healthy().write(here / "store")
+    root = healthy().write(parent / "store")
     shutil.copytree(root / "consumequeue" / "Orders", root / "consumequeue" / "Orders.bak")
 
 
-def config_of_another(here: Path) -> None:
+def config_of_another(parent: Path) -> None:
     store = healthy()
-    tables_of_another_broker(store.write(here / "store"), store)
+    tables_of_another_broker(store.write(parent / "store"), store)
 
 
-def _with_checkpoint(here: Path, data: bytes, *, crashed: bool) -> None:
-    root = healthy().write(here / "store", abort=crashed)
+def _with_checkpoint(parent: Path, data: bytes, *, crashed: bool) -> None:
+    root = healthy().write(parent / "store", abort=crashed)
     (root / "checkpoint").write_bytes(data)
 
 
-def checkpoint_of_random_bytes(here: Path) -> None:
-    _with_checkpoint(here, random.Random(7).randbytes(4096), crashed=False)
+def checkpoint_of_random_bytes(parent: Path) -> None:
+    _with_checkpoint(parent, random.Random(7).randbytes(4096), crashed=False)
 
 
-def checkpoint_of_text(here: Path) -> None:
-    _with_checkpoint(here, (b"2026-11-28 ERROR no space left on device\n" * 100)[:4096], crashed=True)
+def checkpoint_of_text(parent: Path) -> None:
+    _with_checkpoint(parent, (b"2026-11-28 ERROR no space left on device\n" * 100)[:4096], crashed=True)
 
 
-def group_that_may_not_consume(here: Path) -> None:
+def group_that_may_not_consume(parent: Path) -> None:
     store = healthy()
-    group_barred(store.write(here / "store"), store)
+    group_barred(store.write(parent / "store"), store)
 
 
-def topic_that_may_not_be_read(here: Path) -> None:
-    root = healthy().write(here / "store")
+def topic_that_may_not_be_read(parent: Path) -> None:
+    root = healthy().write(parent / "store")
     topics = {"Orders": {"perm": 2}, "Payments": {"perm": 6}}
     table(root, "topics.json", json.dumps({"topicConfigTable": topics}))
     table(root, "consumerOffset.json", json.dumps({"offsetTable": {"Orders@billing": {"0": 1}}}))
 
 
-def wheel_in_snapshots(here: Path) -> None:
-    timer_waits(here)
-    (here / "store" / "timerwheel.52").write_bytes(bytes(64))
+def wheel_in_snapshots(parent: Path) -> None:
+    timer_waits(parent)
+    (parent / "store" / "timerwheel.52").write_bytes(bytes(64))
 
 
-def index_turned_off(here: Path) -> None:
-    """A broker built an index, and goes on without one."""
-    root = healthy().write(here / "store")
+def index_turned_off(parent: Path) -> None:
+    """A broker built an index, and continues without one."""
+    root = healthy().write(parent / "store")
     for path in sorted((root / "index").iterdir())[1:]:
         path.unlink()
 
 
-def never_an_index(here: Path) -> None:
-    healthy().write(here / "store", index=False)
+def never_an_index(parent: Path) -> None:
+    healthy().write(parent / "store", index=False)
 
 
-def copy_that_ended(here: Path) -> None:
+def copy_that_ended(parent: Path) -> None:
     store = healthy()
-    copied_names_only(store.write(here / "store"), store)
+    copied_names_only(store.write(parent / "store"), store)
 
 
-def copy_in_text_mode(here: Path) -> None:
+def copy_in_text_mode(parent: Path) -> None:
     store = HandmadeStore(log_size=1 << 14)
     for number in range(60):
         store.put(body=b"line\nand\nline %d\n" % number)
-    root = store.write(here / "store")
+    root = store.write(parent / "store")
     for path in (root / "commitlog").iterdir():
         path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
 
 
-def log_file_renamed(here: Path) -> None:
-    root = healthy().write(here / "store")
+def log_file_renamed(parent: Path) -> None:
+    root = healthy().write(parent / "store")
     path = sorted((root / "commitlog").iterdir())[1]
     path.rename(path.with_suffix(".bak"))
 
 
-def log_files_shifted(here: Path) -> None:
-    """The first file is gone, and the others were given the names of those in front of them."""
-    root = healthy().write(here / "store")
+def log_files_shifted(parent: Path) -> None:
+    """The first file is gone, and the others have the names of those before them."""
+    root = healthy().write(parent / "store")
     files = sorted((root / "commitlog").iterdir())
     files[0].unlink()
     for earlier, file in pairwise(files):
         file.rename(earlier)
 
 
-def log_files_packed(here: Path) -> None:
-    root = healthy().write(here / "store")
+def log_files_packed(parent: Path) -> None:
+    root = healthy().write(parent / "store")
     path = min((root / "commitlog").iterdir())
     (root / "commitlog" / f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes()))
     path.unlink()
 
 
-def log_names_without_zeros(here: Path) -> None:
-    root = healthy().write(here / "store")
+def log_names_without_zeros(parent: Path) -> None:
+    root = healthy().write(parent / "store")
     for path in sorted((root / "commitlog").iterdir()):
         path.rename(path.with_name(str(int(path.name))))
 
 
-def queue_names_without_zeros(here: Path) -> None:
-    root = healthy().write(here / "store")
+def queue_names_without_zeros(parent: Path) -> None:
+    root = healthy().write(parent / "store")
     for path in sorted((root / "consumequeue" / "Orders" / "0").iterdir()):
         path.rename(path.with_name(str(int(path.name))))
 
 
-def log_one_folder_deeper(here: Path) -> None:
-    root = healthy().write(here / "store")
+def log_one_folder_deeper(parent: Path) -> None:
+    root = healthy().write(parent / "store")
     (root / "commitlog").rename(root / "log")
     (root / "commitlog").mkdir()
     (root / "log").rename(root / "commitlog" / "commitlog")
 
 
-def topics_in_lower_case(here: Path) -> None:
-    root = healthy().write(here / "store")
+def topics_in_lower_case(parent: Path) -> None:
+    root = healthy().write(parent / "store")
     for path in sorted((root / "consumequeue").iterdir()):
         path.rename(path.with_name(path.name.lower()))
 
 
-def table_in_lower_case(here: Path) -> None:
+def table_in_lower_case(parent: Path) -> None:
     store = healthy()
     store.put(more={"CLUSTER": "DefaultCluster"})
-    root = store.write(here / "store")
+    root = store.write(parent / "store")
     table(root, "consumerFilter.json", "{}")
     table(root, "topics.json", json.dumps({"topicConfigTable": {"Orders": {}, "Payments": {}}}))
     table(root, "consumeroffset.json", '{"offsetTable":{"Orders@billing":{0:1}}}')
 
 
-def older_copy_of_the_log(here: Path) -> None:
-    """Log, queues and index are of the last backup, the offsets of today."""
-    root = healthy(30).write(here / "store")
+def older_copy_of_the_log(parent: Path) -> None:
+    """Log, queues and index are from the last backup, the offsets from today."""
+    root = healthy(30).write(parent / "store")
     offsets = {"Orders@billing": {"0": 40, "1": 44}, "Payments@billing": {"0": 50}}
     table(root, "consumerOffset.json", json.dumps({"offsetTable": offsets}))
 
 
-def queue_files_padded(here: Path) -> None:
+def queue_files_padded(parent: Path) -> None:
     """A tool that writes whole blocks made every queue file longer."""
-    root = healthy(90).write(here / "store")
+    root = healthy(90).write(parent / "store")
     for path in (root / "consumequeue").rglob("0*"):
         if path.is_file():
             data = path.read_bytes()
             path.write_bytes(data + bytes(-len(data) % 512))
 
 
-def empty_queue_file_at_the_end(here: Path) -> None:
-    root = healthy().write(here / "store")
+def empty_queue_file_at_the_end(parent: Path) -> None:
+    root = healthy().write(parent / "store")
     (root / "consumequeue" / "Orders" / "0" / f"{400:020d}").write_bytes(b"")
 
 
@@ -522,86 +525,86 @@ def retention_deletes(root: Path, count: int) -> None:
             path.unlink()
 
 
-def older_files_in_front(here: Path) -> None:
+def older_files_in_front(parent: Path) -> None:
     """A copy over an older copy: its first two files of the log were deleted by retention meanwhile, and stay."""
-    root = healthy(240).write(here / "store")
+    root = healthy(240).write(parent / "store")
     old = [(path, path.read_bytes()) for path in sorted((root / "commitlog").iterdir())[:2]]
     retention_deletes(root, 5)
     for path, data in old:
         path.write_bytes(data)
 
 
-def middle_file_gone_after_retention(here: Path) -> None:
+def middle_file_gone_after_retention(parent: Path) -> None:
     """Retention deleted the first files; later a file in the middle was lost."""
-    root = healthy(240).write(here / "store")
+    root = healthy(240).write(parent / "store")
     retention_deletes(root, 3)
     sorted((root / "commitlog").iterdir())[2].unlink()
 
 
-def index_file_renamed(here: Path) -> None:
+def index_file_renamed(parent: Path) -> None:
     """The newest index file has the name of an older time."""
-    root = healthy().write(here / "store")
+    root = healthy().write(parent / "store")
     files = sorted((root / "index").iterdir())
     files[-1].rename(root / "index" / "20230101000000000")
 
 
-def index_names_swapped(here: Path) -> None:
-    root = healthy().write(here / "store")
+def index_names_swapped(parent: Path) -> None:
+    root = healthy().write(parent / "store")
     files = sorted((root / "index").iterdir())
     content = files[0].read_bytes()
     files[0].write_bytes(files[2].read_bytes())
     files[2].write_bytes(content)
 
 
-def index_names_of_summer_time(here: Path) -> None:
-    """Summer time ended while the broker wrote: names are in local time, so one hour is there twice."""
-    root = healthy().write(here / "store")
+def index_names_of_summer_time(parent: Path) -> None:
+    """Summer time ended while the broker wrote: names are in local time, so one hour occurs twice."""
+    root = healthy().write(parent / "store")
     files = sorted((root / "index").iterdir())
     for number, path in enumerate(files):
         path.rename(root / "index" / (f"20241027025959{number:03d}" if number < 2 else f"20241027020000{number:03d}"))
 
 
-def log_file_half_copied(here: Path) -> None:
-    """A copy that was ended left its working file beside the file that it was about to replace."""
-    root = healthy().write(here / "store")
+def log_file_half_copied(parent: Path) -> None:
+    """An interrupted copy left its working file beside the file that it was about to replace."""
+    root = healthy().write(parent / "store")
     path = sorted((root / "commitlog").iterdir())[1]
     (root / "commitlog" / f".{path.name}.aB3dEf").write_bytes(path.read_bytes()[:1000])
 
 
-def queue_file_half_made(here: Path) -> None:
+def queue_file_half_made(parent: Path) -> None:
     """The disk was full while the broker made a queue's next file."""
-    root = healthy().write(here / "store")
+    root = healthy().write(parent / "store")
     folder = root / "consumequeue" / "Orders" / "0"
     (folder / f"{sum(path.stat().st_size for path in folder.iterdir()):020d}").write_bytes(bytes(120))
 
 
-def index_file_half_made(here: Path) -> None:
-    root = healthy().write(here / "store")
+def index_file_half_made(parent: Path) -> None:
+    root = healthy().write(parent / "store")
     (root / "index" / "20240102000000000").write_bytes(bytes(100))
 
 
-def queue_folder_with_a_zero(here: Path) -> None:
+def queue_folder_with_a_zero(parent: Path) -> None:
     """Somebody kept a copy of a queue under a name that is the same number."""
-    root = healthy().write(here / "store")
+    root = healthy().write(parent / "store")
     shutil.copytree(root / "consumequeue" / "Orders" / "0", root / "consumequeue" / "Orders" / "00")
 
 
-def files_of_a_desktop(here: Path) -> None:
-    """A file manager left its files in the folders of topics and of the index: every release passes over them."""
-    root = healthy().write(here / "store")
+def files_of_a_desktop(parent: Path) -> None:
+    """A file manager left its files in the folders of topics and of the index: every release ignores them."""
+    root = healthy().write(parent / "store")
     for folder in ("consumequeue", "consumequeue/Orders", "index"):
         (root / folder / ".DS_Store").write_bytes(bytes(6148))
 
 
-def log_on_a_disk_that_is_not_mounted(here: Path) -> None:
+def log_on_a_disk_that_is_not_mounted(parent: Path) -> None:
     """commitlog is a link to another disk."""
-    root = healthy().write(here / "store")
+    root = healthy().write(parent / "store")
     shutil.rmtree(root / "commitlog")
-    (root / "commitlog").symlink_to(here / "disk" / "commitlog")
+    (root / "commitlog").symlink_to(parent / "disk" / "commitlog")
 
 
-def topic_folder_gone(here: Path) -> None:
-    root = healthy().write(here / "store")
+def topic_folder_gone(parent: Path) -> None:
+    root = healthy().write(parent / "store")
     shutil.rmtree(root / "consumequeue" / "Orders")
     table(root, "topics.json", json.dumps({"topicConfigTable": {"Orders": {}, "Payments": {}}}))
 

@@ -1,4 +1,4 @@
-"""The real RocketMQ store writing while somebody looks: what it acknowledged and when, and what stood on the screen."""
+"""The real RocketMQ store while it writes: its acknowledgements with their times, and the rows on the screen."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ TIMEOUT_S = 120.0
 
 
 class RunningBroker:
-    """``peer write --hold``: puts the plan's messages, then stays open until :meth:`stop`. ``acknowledged`` holds
-    (end of the unit in the log, monotonic time at which its answer was read here), in the order of the log.
+    """``peer write --hold``: puts the plan's messages, then stays open until :meth:`stop`. ``acknowledged`` holds (end
+    of the unit in the log, monotonic time at which its answer was read here), in the order of the log.
     """
 
     def __init__(self, folder: Path, plan: dict[str, Any], hold_ms: int, release: str = "5.3.3") -> None:
@@ -69,7 +69,7 @@ class RunningBroker:
                 self.refused += 1
 
     def wait_for(self, count: int) -> None:
-        """Until so many messages were acknowledged."""
+        """Wait until so many messages were acknowledged."""
         end = time.monotonic() + TIMEOUT_S
         while len(self.acknowledged) < count:
             assert self._process.poll() is None, "the broker ended"
@@ -88,7 +88,7 @@ class RunningBroker:
         self.end()
 
     def end(self) -> None:
-        """End the process, whatever it has still to put: for who needs its store no more."""
+        """End the process, even with messages left to put: for tests that need its store no more."""
         self._process.kill()
         self._process.wait(60)
         self._reader.join(60)
@@ -98,7 +98,7 @@ class RunningBroker:
 
 
 class ScreenWatch(QObject):
-    """Notes at each paint of the log's table up to which offset units stand on the screen."""
+    """Notes at each paint of the log's table the offset up to which units are on the screen."""
 
     def __init__(self, table: RecordView) -> None:
         super().__init__(table)
@@ -107,7 +107,7 @@ class ScreenWatch(QObject):
         table.viewport().installEventFilter(self)
 
     def eventFilter(self, _watched: QObject, event: QEvent) -> bool:  # noqa: N802 (Qt's name)
-        """A paint begins; when the loop is back it is done."""
+        """Note that a paint begins; it is done when the loop is back."""
         if event.type() == QEvent.Type.Paint:
             table = self._table
             top = table.verticalScrollBar().value()
@@ -123,7 +123,7 @@ class ScreenWatch(QObject):
             self.shown.append((end, time.monotonic()))
 
     def latencies(self, acknowledged: list[tuple[int, float]], since: float) -> list[float]:
-        """Seconds from each answer behind ``since`` to the first paint that had its unit, or one behind it, on the
+        """Return the seconds from each answer after ``since`` to the first paint with its unit, or a later one, on the
         screen; a unit that never came counts until now.
         """
         ends, now, results = [end for end, _ in self.shown], time.monotonic(), []
@@ -136,14 +136,14 @@ class ScreenWatch(QObject):
 
 
 def locks_held(pid: int, folder: Path) -> list[str]:
-    """Lines of the kernel's lock table in which a process holds something of ``folder``."""
+    """Return lines of the kernel's lock table in which a process locks a file of ``folder``."""
     lines = Path("/proc/locks").read_text("utf-8").splitlines()
     inodes = {path.stat().st_ino for path in (folder, *folder.rglob("*"))}
     return [line for line in lines if f" {pid} " in line and int(line.split()[-3].split(":")[-1]) in inodes]
 
 
 def written_descriptors(pid: int, folder: Path) -> list[str]:
-    """Files below ``folder`` that a process has open with other than read rights, or mapped."""
+    """Return files below ``folder`` that a process has open with rights beyond reading, or mapped."""
     results = []
     for link in Path(f"/proc/{pid}/fd").iterdir():
         try:
@@ -160,7 +160,7 @@ def written_descriptors(pid: int, folder: Path) -> list[str]:
 
 
 def plan_of(count: int, body: int = 300, pause_every: int = 0, pause_ms: int = 0) -> dict[str, Any]:
-    """Plain traffic for the peer; files of 8 MiB roll while one looks."""
+    """Return plain traffic for the peer; files of 8 MiB roll during the test."""
     return {
         "config": {"mappedFileSizeCommitLog": 8 << 20, "mappedFileSizeConsumeQueue": 20 * 30_000},
         "topics": [{"name": "Orders", "queues": 4}, {"name": "Payments", "queues": 4}],
@@ -174,6 +174,6 @@ def plan_of(count: int, body: int = 300, pause_every: int = 0, pause_ms: int = 0
 
 
 def quantile(values: list[float], share: float) -> float:
-    """The value below which ``share`` of them lie."""
+    """Return the value below which ``share`` of them are."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(len(ordered) * share))] if ordered else 0.0

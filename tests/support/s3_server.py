@@ -1,4 +1,4 @@
-"""A server that speaks S3, from a package, as a process of its own: objects in memory, gone with it."""
+"""An S3 server from a package, as a process of its own: objects are in memory, and gone with it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ KEYS = {"AWS_ACCESS_KEY_ID": "storescope", "AWS_SECRET_ACCESS_KEY": "storescope"
 
 @contextlib.contextmanager
 def s3_server() -> Iterator[str]:
-    """URL of the server, ended with the block."""
+    """Yield the URL of the server, which ends with the block."""
     command = [sys.executable, "-u", "-m", "moto.server", "-H", "127.0.0.1", "-p", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as server:
         try:
@@ -31,7 +31,7 @@ def s3_server() -> Iterator[str]:
 
 
 def upload(folder: Path, bucket: str, prefix: str, url: str) -> None:
-    """Every file below ``folder`` as an object of ``bucket``, named below ``prefix``."""
+    """Upload every file below ``folder`` as an object of ``bucket``, named below ``prefix``."""
     from pyarrow import fs
 
     system = fs.S3FileSystem(

@@ -1,4 +1,4 @@
-"""Clusters as values, for the view of one: a small one at several times, and a large one in trouble."""
+"""Clusters as values, for the Cluster view: a small one at several times, and a large one in trouble."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ OWNS = {C1: (A[0], A[1]), C2: (A[2], A[3]), C3: tuple(B)}
 
 def small(seconds: int = 0, owns: dict[Client, Sequence[Queue]] | None = None, **options: object) -> ClusterState:
     """Two brokers (ours, with a slave, and a real one), two topics, three groups: 100 messages a second into each
-    queue; C3 stands still, the other members of its group are one behind. ``owns``: who of "billing" has what, "left"
-    clients are simply not in it.
+    queue; C3 stands still, the other members of its group are one behind. ``owns``: the queues of each member of
+    "billing"; members that left are not in it.
     """
     owns = OWNS if owns is None else owns
     position = BEGUN + seconds * 1000
@@ -53,8 +53,8 @@ def small(seconds: int = 0, owns: dict[Client, Sequence[Queue]] | None = None, *
         if name == "broker-a":
             offsets["ledger"] = dict.fromkeys(S, 5000 + 50 * seconds)
         waits = {queue: {"billing": 1} for queue in A} if not broker_id else {}
-        held = waits if name == "broker-a" else None
-        broker_part = BrokerPart(name, "Shop", broker_id, f"10.0.0.9:{port}", position, "V5_3_3", held_pulls=held)
+        held_pulls = waits if name == "broker-a" else None
+        broker_part = BrokerPart(name, "Shop", broker_id, f"10.0.0.9:{port}", position, "V5_3_3", held_pulls=held_pulls)
         if broker_id:
             return broker_part
         return replace(
@@ -70,23 +70,27 @@ def small(seconds: int = 0, owns: dict[Client, Sequence[Queue]] | None = None, *
 
 
 def large(seconds: int = 0, topics: int = 100, queues: int = 16, clients: int = 200) -> ClusterState:
-    """Four brokers, a group for two topics each; topic 3 has queues that nobody owns, topic 0 is behind."""
+    """Four brokers, a group for two topics each; topic 3 has queues without owners, topic 0 is behind."""
     position = BEGUN + seconds * 1000
     names = [f"broker-{letter}" for letter in "abcd"]
-    every = {
+    queues_by_topic = {
         topic: [Queue(f"Topic{topic:03d}", names[n % 4], n // 4) for n in range(queues)] for topic in range(topics)
     }
     groups = max(topics // 2, 1)
-    created_items: dict[str, Group] = {}
+    groups_by_name: dict[str, Group] = {}
     for number in range(groups):
         members = tuple(
             Client(f"10.1.{number}.{n}@{n}#1", f"10.1.{number}.{n}:40000", "JAVA", 479)
             for n in range(clients // groups + (number < clients % groups))
         )
-        our_queues = [queue for topic in range(number * 2, min(number * 2 + 2, topics)) for queue in every[topic]]
-        held = [queue for n, queue in enumerate(our_queues) if not (number == 1 and 16 < n < 19)]
-        owned = {client.client_id: frozenset(held[index :: len(members)]) for index, client in enumerate(members)}
-        created_items[f"group-{number:02d}"] = Group(
+        our_queues = [
+            queue for topic in range(number * 2, min(number * 2 + 2, topics)) for queue in queues_by_topic[topic]
+        ]
+        owned_queues = [queue for n, queue in enumerate(our_queues) if not (number == 1 and 16 < n < 19)]
+        owned = {
+            client.client_id: frozenset(owned_queues[index :: len(members)]) for index, client in enumerate(members)
+        }
+        groups_by_name[f"group-{number:02d}"] = Group(
             f"group-{number:02d}",
             PUSH,
             "CLUSTERING",
@@ -99,7 +103,7 @@ def large(seconds: int = 0, topics: int = 100, queues: int = 16, clients: int = 
     for name in names:
         ends: dict[Queue, QueueEnds] = {}
         offsets: dict[str, dict[Queue, int]] = {}
-        for topic, some in every.items():
+        for topic, some in queues_by_topic.items():
             for queue in some:
                 if queue.broker == name:
                     end = 100_000 + (1000 - 9 * topic) * seconds // 10
@@ -120,7 +124,7 @@ def large(seconds: int = 0, topics: int = 100, queues: int = 16, clients: int = 
                 "",
                 ends,
                 offsets,
-                created_items,
+                groups_by_name,
                 senders,
             )
         )
@@ -128,7 +132,7 @@ def large(seconds: int = 0, topics: int = 100, queues: int = 16, clients: int = 
 
 
 def looked_at(*states: ClusterState) -> ClusterModel:
-    """A model that has taken these readings."""
+    """Return a model that has taken these readings."""
     model = ClusterModel()
     model.begin((NAMES,))
     for state in states:
@@ -137,7 +141,7 @@ def looked_at(*states: ClusterState) -> ClusterModel:
 
 
 class FakeReaderProcess:
-    """Somebody who is asked to read, and hands over what the test gives him."""
+    """A fake reader that hands over the test's values."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, tuple[object, ...]]] = []
@@ -145,10 +149,10 @@ class FakeReaderProcess:
         self.items: Callable[[Reading], None] = lambda _look: None
         self.finished: Callable[[object, Exception | None], None] = lambda _value, _error: None
 
-    def request(self, target: str, args: tuple[object, ...], items, told, finished) -> int:  # type: ignore[no-untyped-def]
+    def request(self, target: str, args: tuple[object, ...], items, report, finished) -> int:  # type: ignore[no-untyped-def]
         self.asked.append((target, args))
         self.items, self.finished = items, finished
-        told(0.0, None, "")
+        report(0.0, None, "")
         return len(self.asked)
 
     def cancel(self, number: int) -> None:
@@ -157,7 +161,7 @@ class FakeReaderProcess:
 
 def rebalanced() -> list[ClusterState]:
     """Half a minute in which C2 leaves, its queues have no owner for three readings, and then C1 has them; at last an
-    idle one comes.
+    idle member joins.
     """
     smalls = [small(second) for second in range(16)]
     smalls += [small(second, owns={C1: A[:2], C3: B}) for second in (16, 17, 18)]

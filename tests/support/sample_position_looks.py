@@ -1,4 +1,4 @@
-"""Looks at positions as a live view takes them, made by hand."""
+"""Handmade looks at positions, in the form of a live view."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FILES = ((0, 1 << 20, "0" * 20), (1 << 20, 2 << 20, f"{1 << 20:020d}"))
 def look(
     number: int = 0, *, lab: bool = True, checkpoint: int = START, live: bool = True, **options
 ) -> PositionReading:
-    """A look 100 ms times ``number`` after the start."""
+    """Return a look 100 ms times ``number`` after the start."""
     reported = {
         "wrote": 1000 * number,
         "committed": 900 * number,

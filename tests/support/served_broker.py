@@ -1,4 +1,4 @@
-"""Our name server and broker in this process, for clients of ours; and what they left in the store."""
+"""Our name server and broker in this process, for our clients, and the units in the store."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from engine.releases import Release
 
 
 class ServedBroker:
-    """A broker and the name server that knows it."""
+    """A broker and its name server."""
 
     def __init__(self, namesrv: str, server: ListeningBroker) -> None:
         self.namesrv = namesrv
         self.server = server
 
     def units(self, topic: str, queue_id: int | None = None) -> list[Unit]:
-        """What stands in a topic's queue, or in all of them, everything dispatched."""
+        """Return the units of a topic's queue, or of all of them, after everything is dispatched."""
         store = self.server.broker.store
         store.wait_dispatched()
-        results: list[Unit] = []
+        all_units: list[Unit] = []
         for number in range(16) if queue_id is None else (queue_id,):
             position = 0
-            while (got := store.get_message("test", topic, number, position, 32)) is not None:
-                with got:
-                    units = list(got.units())
+            while (answer := store.get_message("test", topic, number, position, 32)) is not None:
+                with answer:
+                    units = list(answer.units())
                 if not units:
                     break
-                results += units
+                all_units += units
                 position += len(units)
-        return results
+        return all_units
 
 
 QUICK = MessageStoreConfig(message_delay_level="1s " * 17 + "1s")
@@ -60,8 +60,8 @@ async def served(
         yield ServedBroker(names.address, server)
 
 
-async def until(what: Callable[[], object], seconds: float = 60.0) -> None:
-    """Until ``what()`` is true; fails loudly where it is not in time."""
+async def until(condition: Callable[[], object], seconds: float = 60.0) -> None:
+    """Wait until ``what()`` is true; fail loudly if it is not in time."""
     async with asyncio.timeout(seconds):
-        while not what():
+        while not condition():
             await asyncio.sleep(0.01)

@@ -21,7 +21,7 @@ FREE = ["--port", "0", "--namesrv-port", "0"]
 
 @contextlib.contextmanager
 def served(store: Path, *arguments: str) -> Iterator[tuple[subprocess.Popen[str], dict[str, Any]]]:
-    """The command in a process of its own, and what it said once it accepts."""
+    """Run the command in a process of its own; yield it with its first line."""
     command = [sys.executable, "-m", "engine.cli", "serve", str(store), *FREE, "--json", *arguments]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
@@ -37,7 +37,7 @@ def served(store: Path, *arguments: str) -> Iterator[tuple[subprocess.Popen[str]
 
 @contextlib.contextmanager
 def served_to_clients(store: Path, config: str, *arguments: str) -> Iterator[str]:
-    """The name server of ``storescope serve``, as a user starts it; it ends with 0 and without a traceback."""
+    """Run ``storescope serve`` like a user and yield its name server; it must end with 0 and without a traceback."""
     conf = store.with_name("broker.conf")
     conf.write_text(config)
     words = [sys.executable, "-m", "engine.cli", "serve", str(store), "--port", "0", "--namesrv-port", "0", "--json"]

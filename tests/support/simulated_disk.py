@@ -1,9 +1,9 @@
-"""A disk in memory that keeps what programs see apart from what would survive a power loss.
+"""A disk in memory that separates the programs' view from the bytes that would survive a power loss.
 
-It takes the place of :class:`engine.mapped.disk.RealDisk` in crash tests: the plug can be pulled at any call, calls can
-fail or be slow, and :meth:`SimulatedDisk.after_power_loss` gives one of the many disks that may be found afterwards:
-flushed bytes are there, of the other pages any subset, some torn between their sectors; of the changes of names those
-that were synced and, as file systems with a journal have it, the first so many of the others.
+It replaces :class:`engine.mapped.disk.RealDisk` in crash tests: the power can fail at any call, calls can fail or be
+slow, and :meth:`SimulatedDisk.after_power_loss` returns one of the many possible disks afterwards: flushed bytes are
+there, of the other pages any subset, some torn between their sectors; of the changes of names those that were synced
+and, like in file systems with a journal, the first so many of the others.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from engine.mapped.power_loss import PAGE, NameChange, PowerLoss, chance_of, los
 
 
 class Node:
-    """One file's content. ``live`` is what reading gives, ``durable`` what is surely on the disk.
+    """Content of a file. ``live`` is the result of reading, ``durable`` is surely on the disk.
 
     Pages in which the two differ are dirty: each of them may reach the disk at any moment, in any order.
     """
@@ -42,12 +42,12 @@ class Node:
         self.durable_modified = modified
 
     def flush(self) -> None:
-        """Everything is on the disk."""
+        """Put everything on the disk."""
         self.durable = bytes(self.live)
         self.durable_modified = self.modified
 
     def dirty_pages(self) -> list[int]:
-        """Numbers of the pages that differ; all of them where the length differs."""
+        """Return the numbers of the pages that differ; all of them if the length differs."""
         live, durable = memoryview(self.live), memoryview(self.durable)
         if live == durable:
             return []
@@ -55,7 +55,7 @@ class Node:
         return [start // PAGE for start in starts if live[start : start + PAGE] != durable[start : start + PAGE]]
 
     def write_back(self, rng: random.Random) -> None:
-        """Some of the dirty pages reach the disk, as the kernel sees fit."""
+        """Let some of the dirty pages reach the disk, like a kernel may."""
         if len(self.live) != len(self.durable):
             return
         buffer = bytearray(self.durable)
@@ -65,7 +65,9 @@ class Node:
         self.durable = bytes(buffer)
 
     def after_power_loss(self, rng: random.Random, keep: float) -> bytes:
-        """What is found afterwards: ``keep`` is the chance of each dirty page; some pages are torn between sectors."""
+        """Return the content afterwards: ``keep`` is the chance of each dirty page; some pages are torn between
+        sectors.
+        """
         if len(self.live) != len(self.durable):
             return lose_rewritten(self.live, self.durable, rng, keep)
         buffer = bytearray(self.durable)
@@ -78,7 +80,7 @@ class Node:
 
 
 class Host(Protocol):
-    """What a file needs of its disk."""
+    """The part of a disk that a file needs."""
 
     guard: threading.RLock
 
@@ -86,23 +88,23 @@ class Host(Protocol):
         """Take the time that a call of ``kind`` takes."""
 
     def refuse(self, kind: str, path: str) -> None:
-        """Raise the error that this call meets, if it is to meet one."""
+        """Raise the error of this call, if it has one."""
 
     def call(self, kind: str, path: str) -> None:
-        """Count a call; the plug may be pulled here."""
+        """Count a call; the power may fail here."""
 
     def flush(self, path: str, node: Node) -> None:
-        """Bytes and name survive a power loss."""
+        """Make bytes and name survive a power loss."""
 
     def now(self) -> int:
-        """The disk's clock, ms."""
+        """Return the disk's clock, ms."""
 
     def delete(self, path: Path) -> None:
         """Remove a file."""
 
 
 class SimulatedFile:
-    """See :class:`engine.mapped.disk.DiskFile`; its map is the very memory that programs see."""
+    """See :class:`engine.mapped.disk.DiskFile`; its map is the same memory that programs see."""
 
     __slots__ = ("_disk", "_failure", "_node", "path", "size")
 
@@ -138,7 +140,7 @@ class SimulatedFile:
         return [(position, self.size)] if position < self.size else []
 
     def write(self, position: int, data: bytes | memoryview) -> None:
-        """Where it fails, the first half may have been written: that is what a full disk leaves."""
+        """Write bytes. A failed write may have written the first half, like on a full disk."""
         self._disk.wait("write")
         with self._disk.guard:
             try:
@@ -168,7 +170,7 @@ class SimulatedFile:
                 raise
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Release nothing: there is nothing to release."""
 
     def delete(self) -> None:
         self._disk.delete(Path(self.path))
@@ -177,8 +179,8 @@ class SimulatedFile:
 class SimulatedLock:
     """The store lock of a simulated disk, taken."""
 
-    def __init__(self, held: set[str], path: str) -> None:
-        self._held = held
+    def __init__(self, locked_paths: set[str], path: str) -> None:
+        self._held = locked_paths
         self._path = path
 
     def release(self) -> None:
@@ -190,7 +192,9 @@ __all__ = ["Fault", "PowerLoss", "SimulatedDisk"]
 
 @dataclass(slots=True)
 class Fault:
-    """Calls of ``kind`` on files whose path fits ``path`` fail with ``number``, but for the first ``after`` of them."""
+    """Calls of ``kind`` on files whose path fits ``path`` fail with ``number``, except for the first ``after`` of
+    them.
+    """
 
     number: int
     kind: str
@@ -199,7 +203,7 @@ class Fault:
     times: int | None
 
     def strikes(self, kind: str, path: str) -> bool:
-        """Whether this call fails; counts."""
+        """Return True if this call fails; count it."""
         if not (fnmatch.fnmatchcase(kind, self.kind) and fnmatch.fnmatchcase(path, self.path)):
             return False
         if self.after > 0:
@@ -214,9 +218,9 @@ class Fault:
 class SimulatedDisk:
     """Files in memory behind the protocol :class:`engine.mapped.disk.Disk`.
 
-    ``crash_at``: the call of this number raises :class:`PowerLoss`. ``on_call``: is told every call before it reaches
-    the disk, as (number, kind, path). ``write_back``: lets dirty pages reach the disk by chance as time goes by. Kinds
-    of calls: ``create open write reserve flush write_file replace move_folder delete remove_folder sync_folder``, and
+    ``crash_at``: the call of this number raises :class:`PowerLoss`. ``on_call``: gets every call before it reaches the
+    disk, as (number, kind, path). ``write_back``: lets dirty pages reach the disk at random as time goes by. Kinds of
+    calls: ``create open write reserve flush write_file replace move_folder delete remove_folder sync_folder``, and
     ``read``, which is not counted.
     """
 
@@ -250,28 +254,28 @@ class SimulatedDisk:
     # What may go wrong
 
     def fail(self, number: int, *, kind: str = "*", path: str = "*", after: int = 0, times: int | None = None) -> None:
-        """Let calls fail with error ``number``; ``kind`` and ``path`` are patterns; the first ``after`` calls that fit
-        go well, and ``times`` many fail (None: all).
+        """Let calls fail with error ``number``; ``kind`` and ``path`` are patterns; the first ``after`` fitting calls
+        succeed, and ``times`` many fail (None: all).
         """
         self._faults.append(Fault(number, kind, path, after, times))
 
     def heal(self) -> None:
-        """No call fails and none is slow any more."""
+        """End all failures and delays."""
         self._faults.clear()
         self._slow_ms.clear()
 
     def slow(self, ms: int, kind: str = "flush") -> None:
-        """Every call of ``kind`` takes so long."""
+        """Make every call of ``kind`` take so long."""
         self._slow_ms[kind] = ms
 
     def cut_power(self) -> None:
-        """From now on every call raises :class:`PowerLoss`."""
+        """Make every later call raise :class:`PowerLoss`."""
         self._dead = True
 
     def after_power_loss(self, rng: random.Random, keep: float | None = None) -> SimulatedDisk:
-        """One of the disks that may be found when the power is back; this one goes on as if nothing had happened.
+        """Return one of the possible disks after the power loss; this one continues as if nothing had happened.
 
-        ``keep`` is the chance (0 to 1) of each thing that was not flushed to be there; by chance if not given.
+        ``keep`` is the chance (0 to 1) of each unflushed part to be there; random if not given.
         """
         with self.guard:
             chance = keep if keep is not None else chance_of(rng)
@@ -433,7 +437,7 @@ class SimulatedDisk:
             return SimulatedLock(self._locked, text)
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Release nothing: there is nothing to release."""
 
     # What files ask of their disk
 
@@ -445,7 +449,7 @@ class SimulatedDisk:
             time.sleep(self._slow_ms[kind] / 1000)
 
     def flush(self, path: str, node: Node) -> None:
-        """Two steps, as the file system takes them: the bytes, then the name; the plug may be pulled before each."""
+        """Flush in two steps, like a file system: the bytes, then the name; the power may fail before each."""
         self.refuse("flush", path)
         self.call("flush", path)
         node.flush()
@@ -454,14 +458,14 @@ class SimulatedDisk:
             self._commit_names()
 
     def refuse(self, kind: str, path: str) -> None:
-        """Raise the error that this call meets, if it is to meet one."""
+        """Raise the error of this call, if it has one."""
         self._check_alive()
         for fault in self._faults:
             if fault.strikes(kind, path):
                 raise OSError(fault.number, os.strerror(fault.number), path)
 
     def call(self, kind: str, path: str) -> None:
-        """Count a call that has reached the cache, and is about to reach the disk if it is to."""
+        """Count a call that has reached the cache, and is about to reach the disk."""
         self._check_alive()
         self.calls += 1
         if self._write_back is not None and self._nodes and self._write_back.random() < 0.3:

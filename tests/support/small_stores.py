@@ -1,7 +1,7 @@
-"""Golden stores made small: a few dozen of their units in files of a few KiB, so that a command answers in no time.
+"""Golden stores made small: a few dozen of their units in files of a few KiB, so that a command answers at once.
 
 The units are those that real brokers wrote, spread over the whole store and every queue of it; they are laid out anew,
-one behind the other, and queues and index files are made to fit them. Everything else is copied as it is.
+one after another, and queues and index files are made to fit them. Everything else is copied unchanged.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _QUEUE_OFFSET, _PHYSICAL_OFFSET = 20, 28
 
 
 def make_small(source: Path, target: Path, count: int = 32) -> Path:
-    """A small store of about ``count`` units of ``source`` in ``target``, which must not exist."""
+    """Make a small store of about ``count`` units of ``source`` in ``target``, which must not exist."""
     with open_store(source) as store:
         handmade_store = HandmadeStore(log_size=LOG_SIZE, queue_size=QUEUE_SIZE)
         entries = _entries(store)
@@ -47,8 +47,8 @@ def make_small(source: Path, target: Path, count: int = 32) -> Path:
                 )
         further = list(_light_queues(entries, places))
         handmade_store.write(target, checkpoint=False)
-    for (topic, queue_id), held in batches.items():
-        write_queue(target / "batchconsumequeue" / topic / str(queue_id), bytes(held), BATCH_QUEUE_SIZE)
+    for (topic, queue_id), entries_of_queue in batches.items():
+        write_queue(target / "batchconsumequeue" / topic / str(queue_id), bytes(entries_of_queue), BATCH_QUEUE_SIZE)
     for (topic, queue_id), data in further:
         if not (target / "consumequeue" / topic / str(queue_id)).exists():
             write_queue(target / "consumequeue" / topic / str(queue_id), data, QUEUE_SIZE)
@@ -65,7 +65,7 @@ Entries = dict[int, list[tuple[bytes, tuple[str, int]]]]
 
 
 def _entries(store: StoreSnapshot) -> Entries:
-    """Every entry's bytes and queue by the physical offset it holds; a unit's own queue first."""
+    """Return every entry's bytes and queue by its physical offset; a unit's own queue first."""
     results: Entries = {}
     for topic, queues in store.topics().items():
         for queue_id, queue in queues.items():
@@ -80,7 +80,9 @@ def _entries(store: StoreSnapshot) -> Entries:
 
 
 def _spread(store: StoreSnapshot, count: int) -> Iterator[Unit]:
-    """The first unit of every queue (at most half of ``count``), and others evenly from the whole log, in order."""
+    """Return the first unit of every queue (at most half of ``count``), and others evenly from the whole log, in
+    order.
+    """
     units = [unit for unit in store.log.walk(crc=False) if isinstance(unit, Unit) and unit.size < LOG_SIZE // 4]
     chosen: dict[int, Unit] = {}
     observed: set[tuple[str, int]] = set()
@@ -94,32 +96,34 @@ def _spread(store: StoreSnapshot, count: int) -> Iterator[Unit]:
 
 
 def _lay(
-    made: HandmadeStore, raw: bytes, unit: Unit, places: dict[int, int], entries: Entries, *, simple: bool
+    handmade: HandmadeStore, raw: bytes, unit: Unit, places: dict[int, int], entries: Entries, *, simple: bool
 ) -> None:
-    """Append the unit's bytes with its new place in them, and remember what queues and index need."""
-    room = made.log_size - len(made.log) % made.log_size
+    """Append the unit's bytes with its new place in them, and remember the data for queues and index."""
+    room = handmade.log_size - len(handmade.log) % handmade.log_size
     if len(raw) + 8 > room:
-        made.log += struct.pack(">iI", room, 0xCBD43194).ljust(room, b"\0")
-    position = places[unit.offset] = len(made.log)
+        handmade.log += struct.pack(">iI", room, 0xCBD43194).ljust(room, b"\0")
+    position = places[unit.offset] = len(handmade.log)
     queue = unit.topic, unit.queue_id
-    own = next((entry for entry, where in entries.get(unit.offset, ()) if where == queue), None)
+    own_entry = next((entry for entry, where in entries.get(unit.offset, ()) if where == queue), None)
     data = bytearray(raw)
-    dispatched = simple and own is not None
-    number = made.next_offsets.get(queue, 0)
+    dispatched = simple and own_entry is not None
+    number = handmade.next_offsets.get(queue, 0)
     struct.pack_into(">q", data, _PHYSICAL_OFFSET, position)
     if dispatched:
         struct.pack_into(">q", data, _QUEUE_OFFSET, number)
-        made.next_offsets[queue] = number + 1
+        handmade.next_offsets[queue] = number + 1
     if unit.properties_raw[-_CRC_TAIL:].startswith(b"__CRC32#\x01"):
         data[-11:-1] = properties.crc_digits(crc31(bytes(data[:-_CRC_TAIL])))
-    made.log += data
-    tags = struct.unpack_from(">q", own, 12)[0] if own is not None else 0
+    handmade.log += data
+    tags = struct.unpack_from(">q", own_entry, 12)[0] if own_entry is not None else 0
     keys = [*([unit.unique_key] if unit.unique_key else []), *unit.keys]
-    made.units.append(HandmadeUnit(position, len(raw), *queue, number, tags, keys, unit.store_timestamp, dispatched))
+    handmade.units.append(
+        HandmadeUnit(position, len(raw), *queue, number, tags, keys, unit.store_timestamp, dispatched)
+    )
 
 
 def _light_queues(entries: Entries, places: dict[int, int]) -> Iterator[tuple[tuple[str, int], bytes]]:
-    """Queues whose entries point at units of other topics: light queues, multi dispatch."""
+    """Return queues whose entries point at units of other topics: light queues, multi dispatch."""
     results: dict[tuple[str, int], bytearray] = {}
     for offset in sorted(places):
         for entry, queue in entries.get(offset, ()):
@@ -129,7 +133,7 @@ def _light_queues(entries: Entries, places: dict[int, int]) -> Iterator[tuple[tu
 
 
 def spans(path: Path) -> list[tuple[int, bytes]]:
-    """(position, bytes) of every run of a file that the file system keeps data for."""
+    """Return (position, bytes) of every stretch of a file that has data on the file system."""
     results = []
     with path.open("rb", buffering=0) as file:
         descriptor, position = file.fileno(), 0
@@ -146,10 +150,10 @@ def spans(path: Path) -> list[tuple[int, bytes]]:
     return results
 
 
-def write_spans(path: Path, size: int, held: list[tuple[int, bytes]]) -> None:
-    """The file anew: ``size`` bytes, holes where ``held`` has nothing."""
+def write_spans(path: Path, size: int, data_spans: list[tuple[int, bytes]]) -> None:
+    """Write the file anew: ``size`` bytes, with holes between the spans."""
     with path.open("wb", buffering=0) as file:
-        for position, data in held:
+        for position, data in data_spans:
             file.seek(position)
             file.write(data)
         file.truncate(size)

@@ -1,7 +1,7 @@
-"""What ``tests/journeys/test_soak.py`` has the program do: loads a lab store at full speed under every live view.
+"""Drive file of ``tests/journeys/test_soak.py``: loads a lab store at full speed under every live view.
 
-Run as ``storescope view --drive``, in a process that holds the window and nothing else. Figures go into the file that
-``STORESCOPE_SOAK_FIGURES`` names, as JSON; bytes, milliseconds, seconds.
+Run as ``storescope view --drive``, in a process that holds only the window. Figures go into the file named by
+``STORESCOPE_SOAK_FIGURES``, as JSON; bytes, milliseconds, seconds.
 """
 
 from __future__ import annotations
@@ -30,26 +30,26 @@ clock = time.perf_counter if FULL else time.thread_time
 
 
 def resident() -> int:
-    """Bytes of this process in memory."""
+    """Return the bytes of this process in memory."""
     with Path("/proc/self/statm").open() as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def largest_pieces() -> list[str]:
-    """The ten largest pieces of memory and what they are, for a bound that was broken."""
+    """Return the ten largest pieces of memory with their names, for a broken bound."""
     pieces: list[tuple[int, str]] = []
     name = ""
     for line in Path("/proc/self/smaps").read_text("utf-8").splitlines():
-        word, *others = line.split()
+        word, *fields = line.split()
         if not word.endswith(":"):
-            name = others[4] if len(others) > 4 else "anonymous"
+            name = fields[4] if len(fields) > 4 else "anonymous"
         elif word == "Rss:":
-            pieces.append((int(others[0]), name))
+            pieces.append((int(fields[0]), name))
     return [f"{size:,} KiB {name}" for size, name in sorted(pieces, reverse=True)[:10]]
 
 
 class LoopGaps:
-    """Watches how long the event loop takes to come round."""
+    """Watch over the time between turns of the event loop."""
 
     def __init__(self) -> None:
         self.longest = 0.0
@@ -64,7 +64,7 @@ class LoopGaps:
         self._last = now
 
     def stop(self) -> None:
-        """No more looks."""
+        """Stop the watch."""
         self._timer.stop()
 
 
@@ -77,23 +77,29 @@ async def drive(window: Any) -> None:
         window.show_view(view)
         await asyncio.sleep(0.2)
     await lab.set_load(LoadSettings(producers=2, topics=4, keys=200, body_size=200, batch=4))
-    begun, observed, warm = time.monotonic(), 0, 0
+    begun, shown_views, warm = time.monotonic(), 0, 0
     gaps = LoopGaps()
-    last = -1
+    last_wrote = -1
     while time.monotonic() - begun < SECONDS:
-        window.show_view(VIEWS[observed % len(VIEWS)])
-        observed += 1
+        window.show_view(VIEWS[shown_views % len(VIEWS)])
+        shown_views += 1
         await asyncio.sleep(min(1.0, SECONDS / 12))
         wrote = lab.sample.positions.wrote
-        assert wrote >= last, "positions never fall"
-        last = wrote
+        assert wrote >= last_wrote, "positions never fall"
+        last_wrote = wrote
         if not warm and time.monotonic() - begun > SECONDS * WARM_UP:
             gc.collect()
             warm, gaps.longest = resident(), 0.0
     gaps.stop()
     await lab.set_load(None)
     gc.collect()
-    figures: dict[str, Any] = {"seen": observed, "put": last, "warm": warm, "end": resident(), "gap": gaps.longest}
+    figures: dict[str, Any] = {
+        "seen": shown_views,
+        "put": last_wrote,
+        "warm": warm,
+        "end": resident(),
+        "gap": gaps.longest,
+    }
     figures["pieces"] = await asyncio.to_thread(largest_pieces)
     window.close_store()
     await asyncio.sleep(0.1)

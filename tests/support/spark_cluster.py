@@ -1,7 +1,7 @@
 """A standalone Spark cluster of processes on this machine, and drivers beside it that can be watched and killed.
 
-The workers run elsewhere than in the project, under a Python that has its libraries and not the project itself. Each
-process is the first of a session of its own, so that what it started is found again: nothing is left behind.
+The workers run outside the project, under a Python that has its libraries and not the project itself. Each process is
+the first of a session of its own, so that its children are found again: nothing is left behind.
 """
 
 from __future__ import annotations
@@ -29,36 +29,34 @@ TIMEOUT_S = 240.0
 """Seconds that anything here may take on a busy machine."""
 
 
-def until(what: str, holds: Callable[[], Any], timeout_s: float = TIMEOUT_S) -> Any:
-    """Wait for ``holds`` to give something true, and give that."""
+def until(expectation: str, get_value: Callable[[], Any], timeout_s: float = TIMEOUT_S) -> Any:
+    """Wait for ``holds`` to return something true, and return that."""
     end = time.monotonic() + timeout_s
-    while not (results := holds()):
-        assert time.monotonic() < end, f"waited {timeout_s:g} s for {what}"
+    while not (value := get_value()):
+        assert time.monotonic() < end, f"waited {timeout_s:g} s for {expectation}"
         time.sleep(0.01)
-    return results
+    return value
 
 
-def family(first: int) -> dict[int, str]:
-    """process → command line of all that a process started, and that what it started did, and that still run."""
-    observed: dict[int, tuple[int, int, str]] = {}
+def family(leader: int) -> dict[int, str]:
+    """Return process → command line of all running descendants of a process."""
+    processes: dict[int, tuple[int, int, str]] = {}
     for place in Path("/proc").iterdir():
         if place.name.isdigit():
             with contextlib.suppress(OSError, ValueError):
                 state, parent, _, session = (place / "stat").read_text().rpartition(")")[2].split()[:4]
                 if state != "Z":
                     words = (place / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-                    observed[int(place.name)] = (int(parent), int(session), words)
-    results, size = {first}, 0
-    while size < len(results):
-        size = len(results)
-        results |= {
-            process for process, (parent, session, _) in observed.items() if parent in results or session in results
-        }
-    return {process: observed[process][2] for process in results if process in observed}
+                    processes[int(place.name)] = (int(parent), int(session), words)
+    ids, size = {leader}, 0
+    while size < len(ids):
+        size = len(ids)
+        ids |= {process for process, (parent, session, _) in processes.items() if parent in ids or session in ids}
+    return {process: processes[process][2] for process in ids if process in processes}
 
 
 def kill_all(leader: subprocess.Popen[Any]) -> None:
-    """SIGKILL a process and all that came of it, and wait until they are gone."""
+    """SIGKILL a process and all its descendants, and wait until they are gone."""
     killed = family(leader.pid)
     while running := family(leader.pid):
         killed |= running
@@ -71,7 +69,7 @@ def kill_all(leader: subprocess.Popen[Any]) -> None:
 
 
 def python_without_the_project(folder: Path) -> Path:
-    """A Python that finds the installed libraries and not what is installed as a link to a checkout."""
+    """Make a Python that finds the installed libraries but not the project's checkout."""
     venv.create(folder, symlinks=True)
     python = folder / "bin" / "python"
     place = subprocess.run(
@@ -91,9 +89,9 @@ def python_without_the_project(folder: Path) -> Path:
 
 
 def _environment(folder: Path) -> dict[str, str]:
-    """What all processes here are started with: nothing of Python's or Spark's own that this process has."""
+    """Return the environment of all processes here, without this process's settings of Python and Spark."""
     saved = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "SPARK", "PYSPARK"))}
-    own = {
+    settings = {
         "JAVA_HOME": find_java().home,
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_LOCAL_DIRS": str(folder / "local"),
@@ -103,7 +101,7 @@ def _environment(folder: Path) -> dict[str, str]:
         # The unpacked engine stays as long as the machine code that is made of it.
         "XDG_CACHE_HOME": str(Path(os.environ["NUMBA_CACHE_DIR"], "executors")),
     }
-    return {**saved, **own}
+    return {**saved, **settings}
 
 
 class Cluster:
@@ -126,12 +124,16 @@ class Cluster:
             self.stop()
             raise
 
-    def _start(self, what: str, name: str, *words: str) -> subprocess.Popen[bytes]:
+    def _start(self, daemon_class: str, name: str, *words: str) -> subprocess.Popen[bytes]:
         place = self.folder / name
         place.mkdir()
         with (self.folder / f"{name}.log").open("wb") as log:
             return subprocess.Popen(
-                [Path(pyspark.__file__).parent / "bin" / "spark-class", f"org.apache.spark.deploy.{what}", *words],
+                [
+                    Path(pyspark.__file__).parent / "bin" / "spark-class",
+                    f"org.apache.spark.deploy.{daemon_class}",
+                    *words,
+                ],
                 cwd=place,
                 env=self.environment,
                 stdin=subprocess.DEVNULL,
@@ -148,7 +150,7 @@ class Cluster:
             return None
 
     def fill(self) -> None:
-        """Start workers until there are as many as there were to be, and wait until the master knows them."""
+        """Start workers until all exist again, and wait until the master knows them."""
         while len(self.workers) < self._wanted:
             self._number += 1
             name = f"worker-{self._number}"
@@ -157,12 +159,12 @@ class Cluster:
         until("the workers", lambda: (self._state() or {}).get("aliveworkers") == self._wanted)
 
     def is_free(self) -> bool:
-        """Whether no application is on the cluster."""
+        """Return True if no application is on the cluster."""
         state = self._state()
         return state is not None and not state["activeapps"] and not state["coresused"]
 
     def executor_of(self, worker: subprocess.Popen[bytes]) -> int:
-        """The process that runs tasks for ``worker``, as soon as there is one."""
+        """Return the process that runs tasks for ``worker``, as soon as there is one."""
         return int(
             until(
                 "an executor",
@@ -172,8 +174,8 @@ class Cluster:
 
     @contextlib.contextmanager
     def killed_in_the_middle(self) -> Iterator[Callable[[], None]]:
-        """In the block one executor has stopped to move: what it is given to do is never done. The function that the
-        block gets kills it and its worker, and others take their place behind the block.
+        """In the block one executor is stopped: its tasks never end. The function that the block gets kills it and its
+        worker, and others replace them after the block.
         """
         victim = self.workers.pop(0)
         executor = self.executor_of(victim)
@@ -191,7 +193,7 @@ class Cluster:
 
 
 class Driver:
-    """A process that runs one pipeline command after the other in one session of Spark."""
+    """A process that runs one pipeline command after another in one session of Spark."""
 
     def __init__(self, master: str, folder: Path, environment: dict[str, str], python: Path | str) -> None:
         folder.mkdir()
@@ -220,7 +222,7 @@ class Driver:
         return json.loads(self._process.stdout.readline())
 
     def ask(self, **question: Any) -> Any:
-        """Ask what :mod:`pipeline_driver` knows beside commands, and wait for it."""
+        """Ask a question of :mod:`pipeline_driver` that is no command, and wait for the answer."""
         self._ask(**question)
         return self._answer()
 
@@ -230,8 +232,8 @@ class Driver:
     def run(
         self, words: Sequence[object], middle: Callable[[], None] | None = None
     ) -> tuple[int, list[dict[str, Any]], str]:
-        """(exit code, records, standard error) of ``storescope pipeline WORDS``; ``middle`` is called when some tasks
-        of the first stage have ended and some have not.
+        """Return (exit code, records, standard error) of ``storescope pipeline WORDS``; ``middle`` is called when some
+        tasks of the first stage have ended and some have not.
         """
         self._number += 1
         out, err = (self.folder / f"{self._number}.{name}" for name in ("out", "err"))
@@ -253,10 +255,10 @@ class Driver:
         self._process.stdout.close()
 
 
-def assert_elsewhere(seen: Sequence[Sequence[Any]], folder: Path) -> None:
-    """What two executors saw (:func:`pipeline_driver.probe`): they run below ``folder`` and have the engine alone."""
-    assert len(seen) == 2
-    for place, package, module, viewer, compiled in seen:
+def assert_elsewhere(probes: Sequence[Sequence[Any]], folder: Path) -> None:
+    """Assert that two executors (:func:`pipeline_driver.probe`) run below ``folder`` and have the engine alone."""
+    assert len(probes) == 2
+    for place, package, module, viewer, compiled in probes:
         assert Path(place).is_relative_to(folder)
         assert package.endswith("storescope-engine.zip/engine/__init__.py")
         assert not Path(module).is_relative_to(PROJECT)
@@ -268,7 +270,7 @@ def _is_middle(record: dict[str, Any]) -> bool:
 
 
 def records(path: Path) -> Iterator[dict[str, Any]]:
-    """The records in a file that may still grow."""
+    """Return the records in a file that may still grow."""
     for line in path.read_text().splitlines(keepends=True):
         if line.endswith("\n"):
             yield json.loads(line)

@@ -1,4 +1,4 @@
-"""Rows of the formats held against the records of the engine."""
+"""Rows of the formats, compared with the records of the engine."""
 
 from __future__ import annotations
 
@@ -11,19 +11,21 @@ def printable(value):
     return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
 
 
-FIRST, LAST = datetime(1678, 1, 1, tzinfo=UTC), datetime(2262, 1, 1, tzinfo=UTC)
+EARLIEST, LATEST = datetime(1678, 1, 1, tzinfo=UTC), datetime(2262, 1, 1, tzinfo=UTC)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MS = timedelta(milliseconds=1)
 
 
 def instant(ms):
-    """The moment of ``ms``; None where there is none, and outside the years that the columns hold."""
-    held = ms is not None and (FIRST - EPOCH) // MS <= ms < (LAST - EPOCH) // MS
-    return EPOCH + ms * MS if held else None
+    """Return the moment of ``ms``; None without one, and outside the years that the columns can hold."""
+    is_valid = ms is not None and (EARLIEST - EPOCH) // MS <= ms < (LATEST - EPOCH) // MS
+    return EPOCH + ms * MS if is_valid else None
 
 
 def assert_same(rows, expected, extra):
-    """Field for field; what a record has not is null, ``extra`` names columns beside the record's."""
+    """Assert equality field for field; a field that the record lacks is null, ``extra`` names columns beside the
+    record's.
+    """
     assert len(rows) == len(expected)
     for row, record in zip(rows, expected, strict=True):
         for time, ms in schema.TIMES.items():

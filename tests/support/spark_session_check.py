@@ -1,7 +1,7 @@
-"""The formats in a plain session of whatever Spark this Python has: every answer held against the rows themselves.
+"""The formats in a plain session of this Python's Spark: every answer is compared with the rows themselves.
 
-``python spark_session_check.py STORE`` ends with 0 and names the Spark, or with an exception. No helper of the tests is
-needed: other Pythons run it.
+``python spark_session_check.py STORE`` ends with 0 and names the Spark, or with an exception. It needs no helper of the
+tests: other Pythons run it.
 """
 
 import sys
@@ -53,23 +53,25 @@ def plain(folder: str) -> SparkSession:
 
 
 def compare(spark, frame, place, conditions):
-    """Reads, conditions, aggregates, unions, joins and caches of one frame, in one session, one behind the other."""
+    """Compare reads, conditions, aggregates, unions, joins and caches of one frame, in one session, one after
+    another.
+    """
     data_frame = spark.createDataFrame(frame.toArrow())
-    every = data_frame.count()
-    assert every > 100
-    assert frame.count() == every
+    row_count = data_frame.count()
+    assert row_count > 100
+    assert frame.count() == row_count
     for condition in conditions:
         assert rows(frame.where(condition)) == rows(data_frame.where(condition)), condition
-        assert frame.where(condition).count() + frame.where(f"NOT ({condition})").count() == every, condition
+        assert frame.where(condition).count() + frame.where(f"NOT ({condition})").count() == row_count, condition
         counted = frame.where(condition).groupBy("type").count()
         assert rows(counted) == rows(data_frame.where(condition).groupBy("type").count()), condition
-    first, second = (frame.where(f"{place} {half}").select(place) for half in ("< 100000", ">= 100000"))
-    assert sorted(rows(first.union(second))) == sorted(rows(data_frame.select(place)))
-    assert first.join(second, on=place).count() == 0
+    lower_half, upper_half = (frame.where(f"{place} {half}").select(place) for half in ("< 100000", ">= 100000"))
+    assert sorted(rows(lower_half.union(upper_half))) == sorted(rows(data_frame.select(place)))
+    assert lower_half.join(upper_half, on=place).count() == 0
     assert frame.select("storeTime").where("storeTime IS NULL").count() == data_frame.where("storeTime IS NULL").count()
     assert "columns: [" in frame.select(place)._jdf.queryExecution().executedPlan().toString()
     cache = frame.select(place, "type").cache()
-    assert cache.where(f"{place} < 100000").count() == first.count()
+    assert cache.where(f"{place} < 100000").count() == lower_half.count()
     cache.unpersist()
 
 
@@ -78,7 +80,7 @@ def rows(frame):
 
 
 def _ordered(value):
-    """Maps have no order: what is made of rows again may have another."""
+    """Sort maps, which have no order: a frame made from rows may have another."""
     return sorted(value.items()) if isinstance(value, dict) else value
 
 

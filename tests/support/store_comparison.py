@@ -1,8 +1,8 @@
-"""What two brokers left in their stores after the same traffic, RocketMQ's and ours, and where that is not the same.
+"""Two brokers' stores after the same traffic, RocketMQ's and ours, and their differences.
 
-Queues and index of a store agree with its log (``storescope check``); so it is the units that are compared, and the
-tables. What must differ is replaced as in the comparison of records (``tests/clients/java/same``): times, addresses,
-unique ids (each becomes the message that it stands for), places in the log.
+Queues and index of a store agree with its log (``storescope check``); so the units are compared, and the tables. Parts
+that must differ are replaced as in the comparison of records (``tests/clients/java/same``): times, addresses, unique
+ids (each becomes the message that it stands for), places in the log.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ ROWS = ("readQueueNums", "writeQueueNums", "perm", "topicSysFlag", "topicFilterT
 
 
 def label(unit: Unit) -> str:
-    """The message that a unit stands for, as records call it; the members of an inner batch have ids in its body."""
+    """Return the name of a unit's message in records; the members of an inner batch have ids in its body."""
     if unit.sys_flag & INNER_BATCH:
         return f"batch of {unit.properties['INNER_NUM']} from {unit.properties['INNER_BASE']}"
     body = MEMBER_ID.sub(b"", unit.body)
@@ -53,24 +53,24 @@ def label(unit: Unit) -> str:
 
 
 def account(store: Path) -> dict[str, Any]:
-    """What must be the same: a record by what it is of."""
+    """Return the parts that must be equal, by name."""
     units = units_of(store)
     ids: dict[str, str] = {}
     for unit in units:
         ids.setdefault(unit.properties.get("UNIQ_KEY", ""), label(unit))
-    results: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    units_by_name: defaultdict[str, Counter[str]] = defaultdict(Counter)
     order: defaultdict[str, list[str]] = defaultdict(list)
     for unit in units:
         if OF_TIME.match(unit.topic) or OF_TIME.match(unit.properties.get("REAL_TOPIC", "")) or _came_late(unit):
             continue
         name = f"{unit.topic} has {label(unit)}"
         if OFTEN.match(unit.topic):
-            results[name] = Counter({"": 1})
+            units_by_name[name] = Counter({"": 1})
             continue
-        results[name][_describe_unit(unit, ids)] += 1
+        units_by_name[name][_describe_unit(unit, ids)] += 1
         if not _comes_when_it_comes(unit) and not BY_CHANCE.match(unit.topic):
             order[f"{unit.topic}-{unit.queue_id} in order"].append(label(unit))
-    return {**{name: dict(sorted(each.items())) for name, each in results.items()}, **order, **_tables(store)}
+    return {**{name: dict(sorted(each.items())) for name, each in units_by_name.items()}, **order, **_tables(store)}
 
 
 def _came_late(unit: Unit) -> bool:
@@ -115,11 +115,11 @@ def _table(store: Path, file: str, table: str) -> dict[str, Any]:
 
 
 def differences(theirs: Path, ours: Path) -> list[str]:
-    """Lines for who reads them: what each store has, where that is not the same."""
-    item, other = account(theirs), account(ours)
+    """Return readable lines: each difference with the content of both stores."""
+    real_account, our_account = account(theirs), account(ours)
     texts = []
-    for name in sorted(item.keys() | other.keys()):
-        real, own = item.get(name, "nothing"), other.get(name, "nothing")
-        if real != own:
-            texts.append(f"{name}:\n  real {real}\n  ours {own}")
+    for name in sorted(real_account.keys() | our_account.keys()):
+        real_value, our_value = real_account.get(name, "nothing"), our_account.get(name, "nothing")
+        if real_value != our_value:
+            texts.append(f"{name}:\n  real {real_value}\n  ours {our_value}")
     return texts

@@ -1,6 +1,6 @@
-"""Damage that matters to recovery, planted by seed: what crashes, disks and hands do to a store's files.
+"""Damage that matters to recovery, planted by seed: effects of crashes, disks and hands on a store's files.
 
-Unlike :mod:`planted_faults` nothing is expected here: the real RocketMQ store is asked what it makes of the result.
+Unlike :mod:`planted_faults` nothing is expected here: the real RocketMQ store recovers the result.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from engine.inspection.snapshot import open_store
 
 
 class Anatomy:
-    """What a store has that can be damaged."""
+    """The parts of a store that can be damaged."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -56,18 +56,18 @@ def checkpoint_changes(rng: random.Random, store: Anatomy) -> None:
 
 
 def checkpoint_offset_changes(rng: random.Random, store: Anatomy) -> None:
-    """The sixth number, by which 5.5 begins after a crash; older releases pass it over."""
+    """The sixth number, by which 5.5 begins after a crash; older releases ignore it."""
     offset = rng.choice((0, -1, 1, rng.choice(store.units).offset, rng.choice(store.units).offset, 1 << 40))
     patch(store.root / "checkpoint", 40, struct.pack(">q", offset))
 
 
 def queues_time_is_zero(_: random.Random, store: Anatomy) -> None:
-    """As 5.5 leaves it in its first minute."""
+    """A broker of 5.5 leaves this in its first minute."""
     patch(store.root / "checkpoint", 8, bytes(8))
 
 
 def every_queue_vanishes(_: random.Random, store: Anatomy) -> None:
-    """Batch queues stay: without a table of topics only their folders tell which topics have them."""
+    """Batch queues stay: without a table of topics only their folders show their topics."""
     for files, unit_size in zip(store.queues, store.unit_sizes, strict=True):
         if unit_size == CQ_UNIT_SIZE:
             shutil.rmtree(files[0].parent, ignore_errors=True)
@@ -91,17 +91,17 @@ def queue_file_vanishes(rng: random.Random, store: Anatomy) -> None:
 
 
 def queue_file_appears(rng: random.Random, store: Anatomy) -> None:
-    last = rng.choice(store.queues)[-1]
-    size = last.stat().st_size
-    (last.parent / f"{int(last.name) + size:020d}").write_bytes(bytes(size))
+    last_file = rng.choice(store.queues)[-1]
+    size = last_file.stat().st_size
+    (last_file.parent / f"{int(last_file.name) + size:020d}").write_bytes(bytes(size))
 
 
 def queue_tail_is_zero(rng: random.Random, store: Anatomy) -> None:
     number = rng.randrange(len(store.queues))
-    last, unit = store.queues[number][-1], store.unit_sizes[number]
-    size = last.stat().st_size
+    last_file, unit = store.queues[number][-1], store.unit_sizes[number]
+    size = last_file.stat().st_size
     position = rng.randrange(size // unit) * unit
-    patch(last, position, bytes(size - position))
+    patch(last_file, position, bytes(size - position))
 
 
 def entry_points_elsewhere(rng: random.Random, store: Anatomy) -> None:
@@ -134,10 +134,10 @@ def unit_field_changes(rng: random.Random, store: Anatomy) -> None:
 
 def old_unit_follows_the_end(rng: random.Random, store: Anatomy) -> None:
     unit = rng.choice(store.units)
-    path, at = store.place(unit.offset)
+    path, position_of_unit = store.place(unit.offset)
     target, position = store.place(store.end)
     if position + unit.size < store.log[0][2]:
-        patch(target, position, path.read_bytes()[at : at + unit.size])
+        patch(target, position, path.read_bytes()[position_of_unit : position_of_unit + unit.size])
 
 
 def log_file_vanishes(rng: random.Random, store: Anatomy) -> None:
@@ -145,8 +145,8 @@ def log_file_vanishes(rng: random.Random, store: Anatomy) -> None:
 
 
 def log_file_appears(rng: random.Random, store: Anatomy) -> None:
-    last, start, size = store.log[-1]
-    (last.parent / f"{start + size:020d}").write_bytes(bytes(rng.choice((0, size, 100))))
+    last_file, start, size = store.log[-1]
+    (last_file.parent / f"{start + size:020d}").write_bytes(bytes(rng.choice((0, size, 100))))
 
 
 KINDS: tuple[Damage, ...] = (
@@ -173,7 +173,7 @@ KINDS: tuple[Damage, ...] = (
 
 
 def damage(rng: random.Random, root: Path) -> list[str]:
-    """One to three kinds of damage to the store at ``root``; their names."""
+    """Plant one to three kinds of damage in the store at ``root``; return their names."""
     store = Anatomy(root)
     chosen = rng.choices(KINDS, k=rng.choice((1, 1, 2, 3)))
     for kind in chosen:

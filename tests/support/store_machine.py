@@ -1,8 +1,8 @@
-"""A store driven by chance through everything that MessageStore offers, held against a plain model of it.
+"""A store under random use of everything that MessageStore offers, compared with a plain model of it.
 
-The model is a list of what was acknowledged, in the order of the log. What has to hold after each step stands in
-``resources/docs/architecture/promises.md``. :class:`StoreMachine` works in a real
-directory with somebody looking at it all the while; :class:`PowerMachine` on a simulated disk whose power fails.
+The model is a list of acknowledged messages, in the order of the log. The conditions after each step are in
+``resources/docs/architecture/promises.md``. :class:`StoreMachine` works in a real directory with a reader that looks at
+it all the time; :class:`PowerMachine` on a simulated disk whose power fails.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ lengths = st.sampled_from((0, 5, 60, 300, 1500))
 
 @dataclass
 class AcknowledgedPut:
-    """One acknowledged message."""
+    """An acknowledged message."""
 
     offset: int
     size: int
@@ -74,8 +74,8 @@ class AcknowledgedPut:
 
 @dataclass
 class Model:
-    """What a store has to hold. ``vague`` are topics that were deleted: after a crash, or where no unit of a queue
-    follows them, a start dispatches what it finds of them in the log, as RocketMQ's does.
+    """The expected content of a store. ``vague`` are topics that were deleted: after a crash, or if no unit of a queue
+    follows them, a start dispatches the units of them that it finds in the log, as RocketMQ's does.
     """
 
     puts: list[AcknowledgedPut] = field(default_factory=list)
@@ -86,21 +86,21 @@ class Model:
     low: int = 0
 
     def queue(self, topic: str, queue_id: int, end: int) -> list[AcknowledgedPut]:
-        """What the queue leads to once everything before ``end`` is dispatched."""
-        first = max(self.begins.get(topic, 0), self.low)
+        """Return the queue's messages after everything before ``end`` is dispatched."""
+        begin = max(self.begins.get(topic, 0), self.low)
         return [
             put
             for put in self.puts
-            if (put.topic, put.queue_id) == (topic, queue_id) and put.queue_offset >= 0 and first <= put.offset < end
+            if (put.topic, put.queue_id) == (topic, queue_id) and put.queue_offset >= 0 and begin <= put.offset < end
         ]
 
     def is_sure(self, put: AcknowledgedPut) -> bool:
-        """Whether its queue knows it: its topic was not deleted since."""
+        """Return True if its queue must have it: its topic was not deleted since."""
         return put.topic not in self.vague and put.offset >= self.begins.get(put.topic, 0)
 
     def cut(self, end: int) -> list[AcknowledgedPut]:
-        """A start found the log to end at ``end``; gives what was lost. Units behind the last one that is in a queue it
-        dispatches, those of deleted topics too.
+        """Cut the model at ``end``, where a start found the end of the log; return the lost messages. The start
+        dispatches units after the last one that is in a queue, those of deleted topics too.
         """
         queued = [put.offset for put in self.puts if put.queue_offset >= 0 and put.offset < end and self.is_sure(put)]
         self.vague |= {topic for topic, begin in self.begins.items() if max(queued, default=-1) < begin}
@@ -115,14 +115,14 @@ class Model:
 
 
 class NeverFullDisk(RealDisk):
-    """A disk that is never full, however full this machine's is."""
+    """A disk that is never full, even if this machine's is."""
 
     def usage(self, path: Path) -> float:
         return 0.1 if path.exists() else -1.0
 
 
 class CommonStoreMachine(RuleBasedStateMachine):
-    """What both machines do."""
+    """Rules and conditions of both machines."""
 
     disk: SimulatedDisk | None = None
     path: Path
@@ -170,7 +170,7 @@ class CommonStoreMachine(RuleBasedStateMachine):
         self.found()
 
     def found(self) -> None:
-        """What was kept is a beginning of what was put, with everything in it that was flushed or promised."""
+        """Assert that the kept messages are a beginning of the put ones, with every flushed or promised one."""
         store, model = self.live, self.model
         end = store.positions().wrote
         lost = model.cut(end)
@@ -186,7 +186,7 @@ class CommonStoreMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.store is not None)
     @rule()
     def close(self) -> None:
-        """A clean close says so: the next start drops nothing and dispatches nothing."""
+        """Close cleanly: the next start drops nothing and dispatches nothing."""
         store = self.live
         end = store.positions().wrote
         store.close()
@@ -200,10 +200,10 @@ class CommonStoreMachine(RuleBasedStateMachine):
         self.open()
         self.holds_queues()
 
-    def ends_with_blank(self, found: int, end: int) -> bool:
-        """RocketMQ takes a BLANK behind which no unit follows for the end of the log."""
-        last = self.model.puts[-1].end if self.model.puts else 0
-        return end % self.settings.mapped_file_size_commit_log == 0 and last <= found < end
+    def ends_with_blank(self, found_end: int, end: int) -> bool:
+        """RocketMQ takes a BLANK that no unit follows for the end of the log."""
+        last_put_end = self.model.puts[-1].end if self.model.puts else 0
+        return end % self.settings.mapped_file_size_commit_log == 0 and last_put_end <= found_end < end
 
     @precondition(lambda self: self.store is not None)
     @rule()
@@ -219,7 +219,7 @@ class CommonStoreMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.store is not None)
     @rule()
     def crash(self) -> None:
-        """The process is killed: what was committed is in the page cache, and comes back."""
+        """Kill the process: committed bytes are in the page cache, and come back."""
         store = self.live
         store.abandon()
         self.model.flushed = max(self.model.flushed, store.positions().committed)
@@ -353,25 +353,25 @@ class CommonStoreMachine(RuleBasedStateMachine):
         units = [self.raw(queue, number) for number in range(count)]
         sizes = np.array([len(unit) for unit, _ in units], np.int64)
         data = np.frombuffer(b"".join(unit for unit, _ in units), np.uint8)
-        before = self.live.positions().wrote
+        offset_before = self.live.positions().wrote
         end = append_units(self.live.parts.commit_log, data, sizes, np.full(count, self.now, np.int64))
-        assert end == self.live.positions().wrote >= before + int(sizes.sum())
+        assert end == self.live.positions().wrote >= offset_before + int(sizes.sum())
         size = self.settings.mapped_file_size_commit_log
-        offset = before
-        for (unit, message), long in zip(units, sizes.tolist(), strict=True):
-            if offset % size + long + 8 > size:
+        offset = offset_before
+        for (unit, message), size_of_unit in zip(units, sizes.tolist(), strict=True):
+            if offset % size + size_of_unit + 8 > size:
                 offset += size - offset % size
             self.add(offset, len(unit), message, self.model.next.get((RAW, queue), 0), promised=False)
-            offset += long
+            offset += size_of_unit
 
     @precondition(lambda self: self.store is not None)
     @rule()
     def append_blank(self) -> None:
-        before = self.live.positions().wrote
+        offset_before = self.live.positions().wrote
         if self.live.parts.commit_log.append_blank():
             assert self.live.positions().wrote % self.settings.mapped_file_size_commit_log == 0
         else:
-            assert self.live.positions().wrote == before
+            assert self.live.positions().wrote == offset_before
 
     @precondition(lambda self: self.store is not None and not self.model.puts)
     @rule()
@@ -409,8 +409,8 @@ class CommonStoreMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.store is not None)
     @rule()
     def clean(self) -> None:
-        """Behind dispatch and flush, as hours pass before a file is deleted: of units that go before, a queue gets no
-        entry and goes on without a gap, as RocketMQ's does.
+        """Clean after dispatch and flush, because hours pass before a file is deleted: of units deleted earlier, a
+        queue gets no entry and continues without a gap, as RocketMQ's does.
         """
         self.dispatch()
         store = self.live
@@ -451,8 +451,8 @@ class CommonStoreMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.store is not None)
     @rule()
     def holds_all(self) -> None:
-        """Every unit is at its place, with its bytes; none is lent before it is committed."""
-        store, last = self.live, 0
+        """Assert that every unit is at its place, with its bytes; none is lent before it is committed."""
+        store, last_timestamp = self.live, 0
         positions = store.positions()
         self.model.low = max(positions.min, 0)
         for put in self.model.puts:
@@ -467,13 +467,15 @@ class CommonStoreMachine(RuleBasedStateMachine):
             assert unit.physical_offset == put.offset
             assert put.queue_offset < 0 or unit.queue_offset == put.queue_offset
             if put.topic != RAW:
-                assert unit.store_timestamp >= last
-                last = unit.store_timestamp
+                assert unit.store_timestamp >= last_timestamp
+                last_timestamp = unit.store_timestamp
 
     @precondition(lambda self: self.store is not None)
     @rule()
     def holds_queues(self) -> None:
-        """Each dispatched unit has exactly one entry, at its queue offset; the index leads to its key."""
+        """Assert that each dispatched unit has exactly one entry, at its queue offset, and that the index leads to
+        its key.
+        """
         store, model = self.live, self.model
         model.low = max(store.positions().min, 0)
         end = store.positions().dispatched
@@ -507,7 +509,7 @@ class CommonStoreMachine(RuleBasedStateMachine):
 
 
 class StoreMachine(CommonStoreMachine):
-    """In a real directory, with an inspector open beside the store all the while."""
+    """A machine in a real directory, with an inspector open beside the store all the time."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -524,7 +526,7 @@ class StoreMachine(CommonStoreMachine):
     @precondition(lambda self: (self.path / "commitlog").exists())
     @rule()
     def look(self) -> None:
-        """After a refresh the one who looked all the while says what somebody says who comes now."""
+        """Assert that the old inspector reports the same after a refresh as a new one."""
         if self.looking is None:
             self.looking = open_store(self.path)
         else:
@@ -543,7 +545,7 @@ class StoreMachine(CommonStoreMachine):
 
 
 def seen_of(look: StoreSnapshot) -> dict[str, Any]:
-    """What an inspector tells of a store."""
+    """Return an inspector's view of a store."""
     return {
         "units": [repr(item) for item in look.units()],
         "queues": {
@@ -558,7 +560,7 @@ def seen_of(look: StoreSnapshot) -> dict[str, Any]:
 
 
 class PowerMachine(CommonStoreMachine):
-    """On a simulated disk, whose power fails."""
+    """A machine on a simulated disk, whose power fails."""
 
     def __init__(self) -> None:
         super().__init__()

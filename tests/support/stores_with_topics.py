@@ -1,4 +1,4 @@
-"""A store with small files, its messages put into some queues of a topic, and what stands in a queue."""
+"""A store with small files, messages in some queues of a topic, and the bodies of a queue."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROOT = Path("/store")
 
 
 def put(store: MessageStore, count: int, topic: str = "Orders", queues: int = 2) -> list[tuple[int, int]]:
-    """Queue and queue offset of each message."""
+    """Put messages; return queue and queue offset of each."""
     created_items = []
     for number in range(count):
         result = store.put_message(Message(topic, b"x" * 50, queue_id=number % queues))

@@ -1,10 +1,10 @@
 """Minutes of each suite, and the files that took longest, printed before pytest's closing line; a suite is a folder
-under ``tests``. The name of a test that fails is printed at once: a run that is cut off has said it.
+under ``tests``. The name of a failed test is printed at once: a run that is cut off has already printed it.
 
-Beside the time that passes stands that of the processors, programs that a test started and that have ended among it:
-where the two differ much, a test waits.
+The time of the processors is printed beside the elapsed time, including programs that a test started and that have
+ended: if the two differ much, a test waits.
 
-Tests may run in several processes: what a test has to say for the end of the run travels with its report.
+Tests may run in several processes: a test's message for the end of the run travels with its report.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ TESTS = Path(__file__).resolve().parent.parent
 
 
 def folder_of(nodeid: str) -> str:
-    """The first folder under ``tests`` that a test lies in, empty where it lies in none."""
+    """Return the first folder under ``tests`` of a test, or ""."""
     parts = nodeid.partition("::")[0].split("/")
     return parts[1] if len(parts) > 2 and parts[0] == "tests" else ""
 
 
 def suite_of(nodeid: str) -> str:
-    """The suite of a test by its folder."""
+    """Return the suite of a test by its folder."""
     folder = folder_of(nodeid)
     return SUITES.get(folder, folder or "other")
 
 
 def minutes(reports: dict[str, list[pytest.TestReport]]) -> list[str]:
-    """One line a suite: how many tests, how many failed, how long they took with their fixtures."""
+    """Return one line a suite: its tests, its failures, their time with fixtures."""
     seconds, worked = _seconds(reports, suite_of)
     tests: dict[str, set[str]] = {}
     failed: dict[str, set[str]] = {}
@@ -67,7 +67,7 @@ def minutes(reports: dict[str, list[pytest.TestReport]]) -> list[str]:
 
 
 def longest(reports: dict[str, list[pytest.TestReport]]) -> list[str]:
-    """One line for each of the files that took longest."""
+    """Return one line for each of the files that took longest."""
     seconds, worked = _seconds(reports, lambda nodeid: nodeid.partition("::")[0])
     files = sorted(seconds, key=lambda file: -seconds[file])[:LONGEST]
     return [f"{seconds[file]:>7.1f} s{worked[file]:>8.1f} of a processor  {file}" for file in files]
@@ -76,7 +76,7 @@ def longest(reports: dict[str, list[pytest.TestReport]]) -> list[str]:
 def _seconds(
     reports: dict[str, list[pytest.TestReport]], place: Callable[[str], str]
 ) -> tuple[dict[str, float], dict[str, float]]:
-    """By ``place``: seconds that passed, and those of the processors."""
+    """Return elapsed seconds by ``place``, and those of the processors."""
     passed: dict[str, float] = defaultdict(float)
     worked: dict[str, float] = defaultdict(float)
     for report in (item for listed in reports.values() for item in listed):
@@ -87,7 +87,7 @@ def _seconds(
 
 
 class Processor:
-    """Notes with each report how much of the processors its part of a test has taken."""
+    """Notes with each report the processor time of its part of a test."""
 
     def __init__(self) -> None:
         self._before = sum(os.times()[:4])
@@ -102,12 +102,12 @@ class Processor:
 
 
 def account(item: pytest.Item, heading: str, lines: Iterable[str]) -> None:
-    """Have ``lines`` printed below ``heading`` at the end of the run; said before the test ends."""
+    """Have ``lines`` printed below ``heading`` at the end of the run; to be called before the test ends."""
     item.user_properties.extend((heading, line) for line in lines)
 
 
 def accounts(reports: Iterable[object]) -> dict[str, list[str]]:
-    """What tests had to say: heading → lines."""
+    """Return the lines of tests by heading."""
     output: dict[str, list[str]] = {}
     for report in reports:
         if isinstance(report, pytest.TestReport) and report.when == "call":
@@ -137,7 +137,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Hook: what tests had to say, the table of suites, and the longest files."""
+    """Hook: print the lines of tests, the table of suites, and the longest files."""
     reports = {key: listed for key, listed in terminalreporter.stats.items() if key}
     for heading, lines in accounts(report for listed in reports.values() for report in listed).items():
         terminalreporter.section(heading)

@@ -2,10 +2,10 @@
 compute.
 
 A process takes a whole file at a time (``--dist loadfile``). A file of the first suites takes up to some minutes, one
-of the last some seconds: what is left over at the end is short. Tests with brokers, stores or clusters of others wait
-for those most of the time: where all processes were at such files at once the processors had nothing to do, for half of
-the time that a run took. The files that start Spark are one piece of work: each process that has one of them starts a
-Java and compiles the same code in it. Hooks for ``tests/conftest.py``.
+of the last some seconds: so the rest at the end is short. Tests with brokers, stores or clusters of others wait for
+those most of the time: when all processes were at such files at once the processors were idle, for half of the time of
+a run. The files that start Spark are one piece of work: each process that has one of them starts a Java and compiles
+the same code in it. Hooks for ``tests/conftest.py``.
 """
 
 from __future__ import annotations
@@ -61,18 +61,20 @@ def starts_spark(file: str) -> bool:
     return folder_of(file) == "pipeline" and "mark.spark" in (ROOT / file).read_text("utf-8")
 
 
-def spread(some: Sequence[Thing], others: Sequence[Thing], seconds: Callable[[Thing], float]) -> list[Thing]:
-    """``others`` in their order, and ``some`` in theirs among them, as many in each stretch of the others' time."""
-    gap = SOON * sum(map(seconds, others)) / max(len(some), 1)
-    found: list[Thing] = []
+def spread(waiting: Sequence[Thing], computing: Sequence[Thing], seconds: Callable[[Thing], float]) -> list[Thing]:
+    """Return ``others`` in their order, with ``some`` in theirs among them, as many in each stretch of the others'
+    time.
+    """
+    gap = SOON * sum(map(seconds, computing)) / max(len(waiting), 1)
+    order: list[Thing] = []
     passed, begun = 0.0, 0
-    for one in others:
-        while begun < len(some) and passed >= begun * gap:
-            found.append(some[begun])
+    for item_ in computing:
+        while begun < len(waiting) and passed >= begun * gap:
+            order.append(waiting[begun])
             begun += 1
-        found.append(one)
-        passed += seconds(one)
-    return [*found, *some[begun:]]
+        order.append(item_)
+        passed += seconds(item_)
+    return [*order, *waiting[begun:]]
 
 
 def _seconds(tests: list[pytest.Item]) -> float:
@@ -81,7 +83,7 @@ def _seconds(tests: list[pytest.Item]) -> float:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Hook: leaves out what cannot run here, then sorts the files; within one, tests stay as they are."""
+    """Hook: leave out tests that cannot run here, then sort the files; within one, tests stay in order."""
     leave_out(config, items)
     rank = {folder: number for number, folder in enumerate(LONGEST_FIRST)}
     files: dict[str, list[pytest.Item]] = {}
@@ -96,7 +98,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object | None:
-    """Hook: hands out whole files, and those that start Spark to one process."""
+    """Hook: hand out whole files, and those that start Spark to one process."""
     if config.getoption("dist") != "loadfile":
         return None
     from xdist.scheduler import LoadFileScheduling

@@ -1,6 +1,6 @@
-"""What a broker with ``brokerRole=SYNC_MASTER`` answers to a sender while a slave comes, says nothing and goes.
+"""Answers of a broker with ``brokerRole=SYNC_MASTER`` to a sender while a slave comes, is silent and leaves.
 
-The slave is one of our own whose words are chosen; the broker is a real one or ours, and is told the same.
+The slave is one of our own under the test's control; the broker is a real one or ours, and gets the same requests.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _SEND = {
 
 
 class ScriptedSlave:
-    """Follows a log through its HA port, and acknowledges it while ``says``."""
+    """A slave that follows a log through its HA port, and acknowledges it while ``says``."""
 
     def __init__(self) -> None:
         self.says = True
@@ -69,7 +69,7 @@ class ScriptedSlave:
                         writer.write(report(self.end))
 
     def acknowledge(self, offset: int | None = None) -> None:
-        """Say how far it is, or that it is at ``offset``."""
+        """Acknowledge its position, or ``offset``."""
         assert self._writer is not None
         self._writer.write(report(self.end if offset is None else offset))
 
@@ -84,14 +84,14 @@ class ScriptedSlave:
 
 
 def batch_of(*bodies: bytes) -> bytes:
-    """The body of a batch, as a client encodes it."""
+    """Return the body of a batch, as a client encodes it."""
     return b"".join(
         struct.pack(">iiiii", 22 + len(body), 0, 0, 0, len(body)) + body + struct.pack(">h", 0) for body in bodies
     )
 
 
 class MessageSender:
-    """Sends each kind of message, and notes what came back: the code and its fields."""
+    """A sender of each kind of message that notes the code and fields of the answers."""
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
@@ -122,7 +122,7 @@ class MessageSender:
 
 
 async def record(host: str, port: int, ha_port: int, slowly: int = 1) -> list[dict[str, Any]]:
-    """Everything that one broker is asked; pauses are ``slowly`` times as long."""
+    """Return all answers of one broker; pauses are ``slowly`` times as long."""
     connection = await connect(host, port)
     slave = ScriptedSlave()
     sender = MessageSender(connection)
@@ -155,13 +155,13 @@ async def record(host: str, port: int, ha_port: int, slowly: int = 1) -> list[di
         await slave.link(host, ha_port, 0)
         await asyncio.sleep(slowly)
         await sender.every_kind("it is back, empty")
-        other = ScriptedSlave()
-        await other.link(host, ha_port, 0)
-        other.says = False
+        second_slave = ScriptedSlave()
+        await second_slave.link(host, ha_port, 0)
+        second_slave.says = False
         await asyncio.sleep(0.5 * slowly)
         sender.step = "another says nothing"
         await sender.ask("send")
-        await other.unlink()
+        await second_slave.unlink()
     finally:
         with contextlib.suppress(OSError):
             await slave.unlink()

@@ -1,7 +1,7 @@
 """A disk that a test makes slow, full, or nearly full while a store in another process uses it.
 
-``python troubled_disk.py FILE serve STORE …`` runs the command on such a disk; the test holds a
-:class:`DiskTrouble` over the same FILE. Everything goes to the real disk, except what is refused.
+``python troubled_disk.py FILE serve STORE …`` runs the command on such a disk; the test holds a :class:`DiskTrouble`
+over the same FILE. Everything goes to the real disk, except for refused writes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _FORM = struct.Struct("<iid")
 
 
 class DiskTrouble:
-    """What is wrong with the disk just now: a few bytes that both processes have mapped."""
+    """The current trouble of the disk: a few bytes that both processes have mapped."""
 
     def __init__(self, path: Path) -> None:
         if not path.exists():
@@ -40,12 +40,14 @@ class DiskTrouble:
             self._map = mmap.mmap(file.fileno(), _FORM.size)
 
     def be(self, *, full: bool = False, flush_ms: int = 0, used: float = 0.1) -> None:
-        """From now on nothing new is taken where it is ``full``, each flush takes so long, and ``used`` is its use."""
+        """Set the trouble: with ``full`` nothing new is taken, each flush takes so long, and ``used`` is the share
+        in use.
+        """
         _FORM.pack_into(self._map, 0, full, flush_ms, used)
 
     @property
     def used(self) -> float:
-        """The share of the disk that is said to be used."""
+        """The share of the disk that is reported as used."""
         return float(_FORM.unpack_from(self._map)[2])
 
     def refuse(self, path: str) -> None:
@@ -54,7 +56,7 @@ class DiskTrouble:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
 
     def wait(self) -> None:
-        """Take the time that a flush takes."""
+        """Take the time of a flush."""
         milliseconds = _FORM.unpack_from(self._map)[1]
         if milliseconds:
             time.sleep(milliseconds / 1000)
@@ -112,8 +114,8 @@ def _say_tasks() -> None:
 
 
 def main(words: list[str]) -> int:
-    """The command on a disk with the trouble of FILE; it looks at the disk's use soon, and not after a minute, and
-    forgets locks of queues sooner (:data:`LOCKS_MS`). On SIGUSR1 it says where its threads and tasks are.
+    """Run the command on a disk with the trouble of FILE; it checks the disk's use soon, and not after a minute, and
+    forgets locks of queues sooner (:data:`LOCKS_MS`). On SIGUSR1 it prints the positions of its threads and tasks.
     """
     from engine.cli.main import main as command
 

@@ -1,4 +1,4 @@
-"""Queries by key without their compiled twins, as where numba is missing."""
+"""Queries by key without their compiled twins, as if numba were missing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from engine.codec import index_query
 
 @contextmanager
 def plain() -> Iterator[None]:
-    """No compiled twin is there, or gets loaded by counting keys."""
+    """Remove the compiled twin, and keep counted keys from loading it."""
     state = index_query.TwinState
     twin, keys_without_twin = state.twin, state.keys_without_twin
     state.twin, state.keys_without_twin = None, -(1 << 40)
@@ -22,6 +22,6 @@ def plain() -> Iterator[None]:
 
 @contextmanager
 def compiled() -> Iterator[None]:
-    """The compiled twin is there."""
+    """Assert that the compiled twin can be loaded."""
     assert index_query.load() is not None
     yield

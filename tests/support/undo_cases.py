@@ -1,4 +1,4 @@
-"""Stores that commands have changed, what they have kept of them, and whether all of it came back."""
+"""Stores changed by commands, the kept files, and the comparison after an undo."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ def kept_in(place: Path) -> list[Path]:
     return sorted(place.glob("*.kept-*"))
 
 
-def same(store: Path, before: golden_stores.Fingerprint) -> list[str]:
-    return golden_stores.changes(before, golden_stores.fingerprint(store))
+def same(store: Path, fingerprint: golden_stores.Fingerprint) -> list[str]:
+    return golden_stores.changes(fingerprint, golden_stores.fingerprint(store))
 
 
-def undone(store: Path, before: golden_stores.Fingerprint) -> None:
+def undone(store: Path, fingerprint: golden_stores.Fingerprint) -> None:
     (folder,) = kept_in(store.parent)
     assert main(["recover", str(store), "--undo", str(folder), "--yes"]) == 0
-    assert same(store, before) == []
+    assert same(store, fingerprint) == []
 
 
 def store_to_recover(root: Path) -> Path:
-    """A store that recovery cuts, deletes files of and dispatches again, small enough to try every step."""
+    """Return a store that recovery cuts, deletes files of and dispatches again, small enough to try every step."""
     root = healthy().write(root)
     log = max((root / "commitlog").iterdir())
     data = log.read_bytes()

@@ -1,4 +1,4 @@
-"""A piece of work done by a user without rights, to see what is said where rights are missing."""
+"""Work done by a user without rights, for tests of messages about missing rights."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ NOBODY = 65534
 
 @functools.cache
 def _load_all() -> None:
-    """The engine, while there are rights: an interpreter, and its machine code, may lie in root's home."""
+    """Load the engine while there are rights: an interpreter, and its machine code, may be in root's home."""
     for results in pkgutil.walk_packages(engine.__path__, "engine."):
         if not results.name.startswith(("engine.pipeline", "engine.lab")) and not results.name.endswith("__main__"):
             importlib.import_module(results.name)
 
 
 def as_nobody(work: Callable[[], Result]) -> Result:
-    """What ``work`` gives in a process of a user without rights: a fork's, where this process is root's."""
+    """Return the result of ``work`` by a user without rights: in a fork if this process is root's."""
     if os.geteuid() != 0:
         return work()
     _load_all()
@@ -57,7 +57,7 @@ def as_nobody(work: Callable[[], Result]) -> Result:
 
 @contextmanager
 def open_folder() -> Iterator[Path]:
-    """A folder that every user may enter; what pytest makes is its own user's alone."""
+    """Yield a folder that every user may enter; pytest's folders are for its own user alone."""
     with tempfile.TemporaryDirectory(prefix="storescope-test-") as name:
         Path(name).chmod(0o755)
         yield Path(name)

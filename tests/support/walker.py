@@ -1,6 +1,6 @@
-"""A person at the window: opens stores, types, presses keys, follows links, and reads what stands there.
+"""A person at the window: opens stores, types, presses keys, follows links, and reads the texts.
 
-Everything goes through what outside tests use: objectNames, actions, the Qt models' DisplayRole and ValueRole.
+Everything goes through the interface for outside tests: objectNames, actions, the Qt models' DisplayRole and ValueRole.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ PLACES = tuple(place for view in BY_KIND for place in _IN_ORDERS.get(view, (view
 
 
 class Walker:
-    """What a person does with the window, and what is seen."""
+    """Actions of a person at the window, and the visible results."""
 
     def __init__(self, window: MainWindow) -> None:
         self.window = window
@@ -58,16 +58,16 @@ class Walker:
         assert await self.window.settled(60)
 
     async def rest(self, seconds: float = 60) -> None:
-        """Until the rows in front and all short reads are there."""
+        """Wait until the current rows and all short reads are there."""
         assert await self.window.settled(seconds)
         await self.until(lambda: self.window.jobs.quick_idle, "short reads end", seconds)
         assert await self.window.settled(seconds)
 
     async def until(self, true: RowCommand, what: str = "it comes true", seconds: float = 150) -> None:
-        """Wait for something that happens by itself: the worker stands back, so on a busy machine it takes its time."""
+        """Wait for an event that happens by itself: the worker has low priority, so it is slow on a busy machine."""
         end = time.monotonic() + seconds
         while not true():
-            assert time.monotonic() < end, f"waited in vain until {what}; said: {self.said!r}"
+            assert time.monotonic() < end, f"timed out waiting until {what}; said: {self.said!r}"
             await asyncio.sleep(0.01)
 
     async def act(self, name: str) -> None:
@@ -86,7 +86,7 @@ class Walker:
         await self.rest()
 
     async def key(self, widget: QWidget, key: Qt.Key, modifier: Qt.KeyboardModifier = NO) -> None:
-        """Press a key where ``widget`` has the focus, and wait for what follows."""
+        """Press a key while ``widget`` has the focus, and wait for the effects."""
         self.press(widget, key, modifier)
         await self.rest()
 
@@ -94,14 +94,14 @@ class Walker:
         """Press a key."""
         QTest.keyClick(widget, key, modifier)
 
-    def click(self, widget: QWidget, at: QPoint) -> None:
-        """One click of the left button."""
+    def click(self, widget: QWidget, point: QPoint) -> None:
+        """Click once with the left button."""
         for kind, buttons in (
             (QEvent.Type.MouseButtonPress, Qt.MouseButton.LeftButton),
             (QEvent.Type.MouseButtonRelease, Qt.MouseButton.NoButton),
         ):
-            present = widget.mapToGlobal(at)
-            event = QMouseEvent(kind, QPointF(at), QPointF(present), Qt.MouseButton.LeftButton, buttons, NO)
+            global_point = widget.mapToGlobal(point)
+            event = QMouseEvent(kind, QPointF(point), QPointF(global_point), Qt.MouseButton.LeftButton, buttons, NO)
             QApplication.sendEvent(widget, event)
 
     async def choose(self, name: str, row: int) -> None:
@@ -112,7 +112,7 @@ class Walker:
         await self.rest()
 
     async def follow(self, name: str, head: str = "") -> None:
-        """Enter on the chosen row, on the cell under ``head`` where one is named."""
+        """Press Enter on the chosen row, on the cell under ``head`` if one is named."""
         table = self.table(name)
         if head:
             table.setCurrentIndex(table.model().index(table.currentIndex().row(), self.heads(name).index(head)))
@@ -121,19 +121,19 @@ class Walker:
     # ---- what is seen ------------------------------------------------------------------------------------------------
 
     def find(self, kind: type[W], name: str) -> W:
-        """A widget by its name."""
+        """Return a widget by its name."""
         actual_kind = self.window.findChild(kind, name)
         assert actual_kind is not None, name
         return actual_kind
 
     def action(self, name: str) -> QAction:
-        """A command by its id."""
+        """Return a command by its id."""
         action = self.window.findChild(QAction, name)
         assert action is not None, name
         return action
 
     def table(self, name: str) -> RecordView:
-        """A table."""
+        """Return a table."""
         return self.find(RecordView, name)
 
     @property
@@ -153,39 +153,39 @@ class Walker:
 
     @property
     def clipboard(self) -> str:
-        """What was copied."""
+        """The copied text."""
         return QGuiApplication.clipboard().text()
 
     @property
     def place(self) -> str:
-        """Where the window says it is."""
+        """The place that the window shows."""
         return self.window.top.crumbs.accessibleName()
 
     def heads(self, name: str) -> list[str]:
-        """The heads of a table's columns."""
+        """Return the heads of a table's columns."""
         model = self.table(name).model()
         return [model.head(n) for n in range(model.columnCount())]
 
     def rows(self, name: str) -> list[dict[str, str]]:
-        """All rows in the model, each head → text."""
+        """Return all rows in the model, each head → text."""
         model, heads = self.table(name).model(), self.heads(name)
         return [{head: model.index(row, n).data() for n, head in enumerate(heads)} for row in range(model.rowCount())]
 
     def row(self, name: str) -> dict[str, str]:
-        """The chosen row, head → text."""
+        """Return the chosen row, head → text."""
         return self.rows(name)[self.table(name).currentIndex().row()]
 
     def values(self, name: str, head: str) -> list[Any]:
-        """The raw values of a column."""
+        """Return the raw values of a column."""
         model, n = self.table(name).model(), self.heads(name).index(head)
         return [model.index(row, n).data(ValueRole) for row in range(model.rowCount())]
 
     def value(self, name: str, head: str) -> Any:
-        """The raw value in the chosen row."""
+        """Return the raw value in the chosen row."""
         return self.values(name, head)[self.table(name).currentIndex().row()]
 
     def fields(self) -> dict[str, str]:
-        """The decoded unit: name of the field → what stands there."""
+        """Return the decoded unit: name of the field → text."""
         results: dict[str, str] = {}
         model = self.detail.model()
 
@@ -199,7 +199,7 @@ class Walker:
         return results
 
     def detail_index(self, name: str, value: str = "") -> QModelIndex:
-        """The line of the decoded unit that shows ``name``, and ``value`` where one is named."""
+        """Return the line of the decoded unit that shows ``name``, and ``value`` if one is named."""
         model = self.detail.model()
         stack = [model.index(row, 0) for row in range(model.rowCount())]
         while stack:
@@ -210,12 +210,12 @@ class Walker:
         raise AssertionError(f"no field {name}; there are {sorted(self.fields())}")
 
     def texts(self, within: QWidget | None = None) -> str:
-        """All words on labels that can be seen."""
+        """Return all words on visible labels."""
         part = within or self.window
         return "\n".join(label.text() for label in part.findChildren(QLabel) if label.isVisible())
 
     def copied(self) -> dict[str, Any]:
-        """The clipboard as a JSON record."""
+        """Return the clipboard as a JSON record."""
         record = json.loads(self.clipboard)
         assert isinstance(record, dict)
         return record

@@ -1,4 +1,4 @@
-"""What clients were told of a message, and what ``where`` says of it."""
+"""Records of clients about a message, and the answers of ``where``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ CLEAN = ("clean-5.3.3", "clean-4.9.8", "propcrc-5.3.3", "sync-5.3.3", "ipv6-and-
 
 
 def verdict(store, text, **how):
-    """The one verdict on what ``text`` names."""
+    """Return the only verdict on the message that ``text`` names."""
     (result,) = where(store, text, **how)
     return result.verdict
 
@@ -27,7 +27,7 @@ def truth_lines(account, name, *kinds):
 
 
 def acknowledged(account, name):
-    """Puts of single messages that the store acknowledged."""
+    """Return puts of single messages that the store acknowledged."""
     lines = account(name, "puts.jsonl.xz")
     return [line for line in lines if line["t"] == "put" and "msgId" in line and line["kind"] != "batch"]
 

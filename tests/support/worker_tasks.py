@@ -10,14 +10,14 @@ from typing import Any
 
 
 def count(control: Any, up_to: int) -> int:
-    """Emit 0 … up_to − 1 one by one, give their sum."""
+    """Emit 0 … up_to − 1 one by one, return their sum."""
     for number in range(up_to):
         control.emit([number])
     return sum(range(up_to))
 
 
 def has_qt(_control: Any) -> bool:
-    """Whether Qt was loaded here."""
+    """Return True if Qt was loaded here."""
     return any(name.startswith("PySide6") for name in sys.modules)
 
 
@@ -43,30 +43,30 @@ def wait_in_pool(control: Any) -> None:
 
 
 class CannotUnpack:
-    """Packs well; whoever unpacks it gets an error."""
+    """An object that can be pickled, but not unpickled."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return int, ("no number",)
 
 
-def unpackable(_control: Any, what: str) -> object:
-    """Give something that no pickle holds, or that no pickle brings back."""
-    return {"no pickle": lambda: 1, "no way back": CannotUnpack()}[what]
+def unpackable(_control: Any, kind: str) -> object:
+    """Return an object that cannot be pickled, or cannot be unpickled."""
+    return {"no pickle": lambda: 1, "no way back": CannotUnpack()}[kind]
 
 
-def emit_unpackable(control: Any, what: str) -> None:
-    """Find such a thing."""
-    control.emit(unpackable(control, what))
+def emit_unpackable(control: Any, kind: str) -> None:
+    """Emit such an object."""
+    control.emit(unpackable(control, kind))
     while not control.cancelled:
         time.sleep(0.005)
 
 
 def take(_control: Any, _given: object) -> None:
-    """Take whatever comes."""
+    """Take any argument."""
 
 
 def leave(_control: Any) -> None:
-    """End the thread as no error does."""
+    """End the thread like no error does."""
     raise SystemExit(3)
 
 
@@ -83,7 +83,7 @@ def read_listed(_control: Any, path: str) -> None:
 
 
 def compile_something(control: Any) -> None:
-    """Do what machine code does while it is compiled, until stopped; then go on, and report."""
+    """Report the begin and, when stopped, the end of a compilation, like machine code does."""
     from engine.codec import machine_code_build
 
     while machine_code_build.on_compiling is None:

@@ -21,7 +21,7 @@ _BUILD = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "store
 
 
 def build() -> str:
-    """Compile what starts the cluster, and fetch Hadoop's part of it; gives a class path."""
+    """Compile the starter of the cluster, and download Hadoop's part of it; return a class path."""
     release = next(match[1] for jar in JARS.iterdir() if (match := re.match(r"hadoop-client-api-(.+)\.jar", jar.name)))
     folder = _BUILD / release
     process = subprocess.run(
@@ -45,19 +45,19 @@ def build() -> str:
 
 
 class YarnCluster:
-    """The cluster; ``environment`` is what somebody has who may use it."""
+    """The cluster; ``environment`` is that of a user who may use it."""
 
     def __init__(self, folder: Path, nodes: int = 2) -> None:
         self.folder = folder
         self.python = python_without_the_project(folder / "python")
         settings = folder / "hadoop"
-        own = folder / "spark"
+        spark_settings = folder / "spark"
         settings.mkdir()
-        own.mkdir()
+        spark_settings.mkdir()
         environment = _environment(folder)
-        self.environment = {**environment, "HADOOP_CONF_DIR": str(settings), "SPARK_CONF_DIR": str(own)}
+        self.environment = {**environment, "HADOOP_CONF_DIR": str(settings), "SPARK_CONF_DIR": str(spark_settings)}
         saved = {name: environment[name] for name in ("XDG_CACHE_HOME", "NUMBA_CACHE_DIR")}
-        (own / "spark-defaults.conf").write_text(
+        (spark_settings / "spark-defaults.conf").write_text(
             f"spark.executor.instances {nodes}\n"
             "spark.executor.memory 600m\n"
             f"spark.yarn.jars local:{JARS}/*\n"
@@ -81,7 +81,7 @@ class YarnCluster:
             raise AssertionError((folder / "yarn.log").read_text()[-3000:])
 
     def stop(self) -> None:
-        """End it, and what runs on its nodes."""
+        """End the cluster, and all processes on its nodes."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         kill_all(self._process)

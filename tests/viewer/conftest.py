@@ -1,4 +1,4 @@
-"""The window under test: its own settings, its own loop, closed and forgotten after each test."""
+"""The window under test has its own settings and event loop, and is closed and deleted after each test."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LONGEST = 240
 
 @pytest.fixture(scope="session", autouse=True)
 def _imports() -> Iterator[None]:
-    """No module that uses Qt is imported in a thread; see :mod:`qt_imports`."""
+    """Fail if a thread imports a module that uses Qt; see :mod:`qt_imports`."""
     with watched_imports() as wrong:
         yield
     assert not wrong, wrong
@@ -42,13 +42,13 @@ def _processes(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
-    """Settings in a folder of the test's own."""
+    """Use settings in a folder of the test."""
     return Settings(tmp_path / "config")
 
 
 @pytest.fixture(autouse=True)
 def in_english() -> Iterator[None]:
-    """Whatever language a test speaks, the next one begins in English."""
+    """Whatever language a test uses, the next test begins in English."""
     assets.set_language("en")
     yield
     assets.set_language("en")
@@ -62,7 +62,7 @@ def themed_app(qapp: QApplication) -> Iterator[QApplication]:
     theme.contrast_follows = False
     theme.set_contrast(False)
     theme.apply(qapp)
-    qapp.setQuitOnLastWindowClosed(False)  # as in the program: else the loop ends with the first window
+    qapp.setQuitOnLastWindowClosed(False)  # as in the program; otherwise the loop ends with the first window
     yield qapp
     assets.set_language("en")
     theme.set_scheme("light")
@@ -100,7 +100,7 @@ def window(run: Run, settings: Settings) -> Iterator[MainWindow]:
 
 @pytest.fixture
 def shown(qtbot: QtBot) -> Callable[..., QWidget]:
-    """``shown(widget, width=900)``: the widget as high as it wants to be, painted once."""
+    """``shown(widget, width=900)``: show the widget at its preferred height and paint it once."""
     app = QApplication.instance()
     assert isinstance(app, QApplication)
     theme.apply(app)

@@ -59,9 +59,9 @@ def test_picture_of_what_is_no_store_shows_the_error_and_ends_with_three(tmp_pat
 
 def test_a_picture_of_a_recording_that_is_not_there_is_an_error(tmp_path):
     """It drew an empty view and ended with 0, so that a script went on as if there were no requests."""
-    target, missing, other = tmp_path / "window.png", tmp_path / "none.requests", tmp_path / "text"
-    other.write_text("no recording")
-    for file, words in ((missing, "No such file"), (other, "is not a recording of requests")):
+    target, missing, no_recording = tmp_path / "window.png", tmp_path / "none.requests", tmp_path / "text"
+    no_recording.write_text("no recording")
+    for file, words in ((missing, "No such file"), (no_recording, "is not a recording of requests")):
         done = view(tmp_path, "--at", f"requests:{file}", "--screenshot", str(target))
         assert (done.returncode, target.exists()) == (3, False), done.stderr
         assert str(file) in done.stderr
@@ -159,7 +159,7 @@ def test_a_window_with_all_its_views_has_no_broker_in_it(tmp_path: Path, golden:
 
 def test_what_only_other_views_need_is_not_imported_for_the_first_rows() -> None:
     """Each of these takes tens of milliseconds away from the rows of the log."""
-    others = (
+    modules = (
         "viewer.findings.pane",
         "engine.store.recovery.plan",
         "engine.inspection.records",
@@ -169,7 +169,9 @@ def test_what_only_other_views_need_is_not_imported_for_the_first_rows() -> None
         "viewer.compare.work",
         "viewer.runtime.put_form",
     )
-    code = f"import sys, viewer.shell.app, viewer.log.pane\nprint([name for name in {others!r} if name in sys.modules])"
+    code = (
+        f"import sys, viewer.shell.app, viewer.log.pane\nprint([name for name in {modules!r} if name in sys.modules])"
+    )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=Path(theme.__file__).parents[2]
     )

@@ -1,4 +1,4 @@
-"""No sentence of the window says "1 entries"."""
+"""Sentences of the window never say "1 entries"."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Carries out what stands on standard input with RocketMQ's C++ client as its Python package binds it, one JSON object
-a line, and says on standard output what the client was told. See ../README.md.
+"""Execute commands from standard input with RocketMQ's C++ client through its Python package, one JSON object a line,
+and print what the client was told to standard output. See ../README.md.
 """
 
 import ctypes
@@ -49,20 +49,20 @@ saying = threading.Lock()
 
 
 def print_line(**line):
-    """One line at once; listeners of several threads do so."""
+    """Print one line at once; listeners of several threads do so."""
     with saying:
         os.write(1, (json.dumps(line) + "\n").encode())
 
 
-def new_message(given):
-    message = client.Message(given["topic"])
-    message.set_body(given["body"])
-    if given.get("tag"):
-        message.set_tags(given["tag"])
-    message.set_keys(given["key"])
-    if given.get("delay"):
-        message.set_delay_time_level(given["delay"])
-    for name, value in given.get("properties", {}).items():
+def new_message(fields):
+    message = client.Message(fields["topic"])
+    message.set_body(fields["body"])
+    if fields.get("tag"):
+        message.set_tags(fields["tag"])
+    message.set_keys(fields["key"])
+    if fields.get("delay"):
+        message.set_delay_time_level(fields["delay"])
+    for name, value in fields.get("properties", {}).items():
         message.set_property(name, value)
     return message
 
@@ -80,13 +80,13 @@ def send_fields(result):
     }
 
 
-def send(one):
-    handle = begun[one["id"]]._handle
+def send(command):
+    handle = begun[command["id"]]._handle
     result = ffi._CSendResult()
-    messages = one.get("messages") or [one["message"]]
+    messages = command.get("messages") or [command["message"]]
     keys = [record["key"] for record in messages]
     try:
-        if one.get("messages"):
+        if command.get("messages"):
             batch = dll.CreateBatchMessage()
             for message in messages:
                 client.ffi_check(dll.AddMessage(batch, new_message(message)))
@@ -94,7 +94,7 @@ def send(one):
             dll.DestroyBatchMessage(batch)
         else:
             queue = ctypes.cast(ctypes.pointer(ctypes.c_int(messages[0]["queue"])), ctypes.c_void_p)
-            if one["mode"] == "oneway":
+            if command["mode"] == "oneway":
                 client.ffi_check(dll.SendMessageOnewayOrderly(handle, new_message(messages[0]), chosen, queue))
                 return
             client.ffi_check(
@@ -130,19 +130,19 @@ def as_handed(kind, m, **options):
     )
 
 
-def producer(one):
-    if one.get("plan"):
-        made_one = client.TransactionMQProducer(one["group"], decide_at_check, timeout=10_000)
+def producer(command):
+    if command.get("plan"):
+        producer_ = client.TransactionMQProducer(command["group"], decide_at_check, timeout=10_000)
     else:
-        made_one = client.Producer(one["group"], timeout=10_000)
-    begin(one, made_one, dll.SetProducerInstanceName)
+        producer_ = client.Producer(command["group"], timeout=10_000)
+    begin(command, producer_, dll.SetProducerInstanceName)
 
 
-def begin(one, made_one, name_it):
-    made_one.set_name_server_address(NAMESRV)
-    client.ffi_check(name_it(made_one._handle, f"{one['id']}-{os.getpid()}".encode()))
-    made_one.start()
-    begun[one["id"]] = made_one
+def begin(command, client_, set_instance_name):
+    client_.set_name_server_address(NAMESRV)
+    client.ffi_check(set_instance_name(client_._handle, f"{command['id']}-{os.getpid()}".encode()))
+    client_.start()
+    begun[command["id"]] = client_
 
 
 DECISIONS = {"commit": client.TransactionStatus.COMMIT, "rollback": client.TransactionStatus.ROLLBACK}
@@ -165,46 +165,46 @@ def decide_at_check(message):
     return client.TransactionStatus.UNKNOWN
 
 
-def half(one):
-    message = new_message(one["message"])
-    message.set_property("plan", one["plan"])
+def half(command):
+    message = new_message(command["message"])
+    message.set_property("plan", command["plan"])
     try:
-        result = begun[one["id"]].send_message_in_transaction(message, decide_at_once)
+        result = begun[command["id"]].send_message_in_transaction(message, decide_at_once)
     except RocketMQException as error:
-        print_line(told="half", keys=[one["message"]["key"]], error=repr(error))
+        print_line(told="half", keys=[command["message"]["key"]], error=repr(error))
         return
     print_line(
         told="half",
-        keys=[one["message"]["key"]],
+        keys=[command["message"]["key"]],
         status=STATUSES[result.status],
         msgId=result.msg_id,
         queueOffset=result.offset,
     )
 
 
-def consumer(one):
-    model = client.MessageModel.BROADCASTING if one.get("broadcast") else client.MessageModel.CLUSTERING
-    made_one = client.PushConsumer(one["group"], one.get("orderly", False), model)
-    made_one.set_message_batch_max_size(1)  # one that fails is not handed out again with those that were beside it
-    fails = dict(one.get("fails") or {})
+def consumer(command):
+    model = client.MessageModel.BROADCASTING if command.get("broadcast") else client.MessageModel.CLUSTERING
+    consumer_ = client.PushConsumer(command["group"], command.get("orderly", False), model)
+    consumer_.set_message_batch_max_size(1)  # one that fails is not handed out again with those that were beside it
+    fails = dict(command.get("fails") or {})
 
     def listen(message):
-        as_handed("received", message, consumer=one["id"])
+        as_handed("received", message, consumer=command["id"])
         key = text(message.keys)
-        fails[key] = remaining = fails.get(key, 0) - 1
-        if remaining >= 0:
+        fails[key] = failures_left = fails.get(key, 0) - 1
+        if failures_left >= 0:
             return client.ConsumeStatus.RECONSUME_LATER
         return client.ConsumeStatus.CONSUME_SUCCESS
 
     # A consumer that writes no traces ends the process when it is shut down: the library takes their producer for made.
-    client.ffi_check(dll.SetPushConsumerMessageTrace(made_one._handle, TRACE))
-    for topic, selector in one["topics"].items():
-        made_one.subscribe(topic, listen, selector["expression"])
-    begin(one, made_one, dll.SetPushConsumerInstanceName)
+    client.ffi_check(dll.SetPushConsumerMessageTrace(consumer_._handle, TRACE))
+    for topic, selector in command["topics"].items():
+        consumer_.subscribe(topic, listen, selector["expression"])
+    begin(command, consumer_, dll.SetPushConsumerInstanceName)
 
 
-def stop(one):
-    begun.pop(one["id"]).shutdown()
+def stop(command):
+    begun.pop(command["id"]).shutdown()
 
 
 COMMANDS = {"producer": producer, "send": send, "half": half, "consumer": consumer, "stop": stop}

@@ -258,8 +258,7 @@ MODE = {"topic": "Orders", "consumerGroup": "poppers", "mode": "POP", "popShareQ
 
 def test_a_slave_receives_timers_and_request_modes(tmp_path: Path) -> None:
     """A real slave of our broker logged an error with its stack trace every three seconds: request 60 was not
-    supported,
-    and each minute 61 and 402. Groups that pop lost their mode on that slave.
+    supported, and each minute 61 and 402. Groups that pop lost their mode on that slave.
     """
 
     async def scenario() -> None:

@@ -10,8 +10,7 @@ from engine.codec import columns
 
 def test_clients_do_not_wait_while_compiled_code_is_loaded() -> None:
     """A broker answered no client for half a second, and for two on a busy machine, while numba was loaded. Clients
-    closed
-    their connections, and a group received nothing for half a minute.
+    closed their connections, and a group received nothing for half a minute.
     """
     begun, go_on, done = threading.Event(), threading.Event(), threading.Event()
     twins = []

@@ -77,8 +77,7 @@ def test_a_woken_pop_without_messages_may_wait_again() -> None:
 
 def test_a_congested_client_gets_no_messages_and_others_go_first(monkeypatch: pytest.MonkeyPatch) -> None:
     """A client with waiting pops did not read its answers. Each new message was handed to it and became invisible to
-    all
-    other clients.
+    all other clients.
     """
     monkeypatch.setattr(module, "CONGESTED_RETRY_S", 0.01)
 
@@ -295,8 +294,7 @@ def test_a_slave_hands_nothing_out(tmp_path: Path) -> None:
 
 def test_a_group_begins_at_the_requested_position(tmp_path: Path) -> None:
     """A group begins after the last message or at the first. A young queue is read from its beginning unless the broker
-    is
-    configured otherwise.
+    is configured otherwise.
     """
 
     async def scenario() -> None:

@@ -95,8 +95,7 @@ def later(client: Asking, ms: int) -> None:
     """Advance the broker's clock by ``ms``: timers deliver due messages, and popped messages are revived.
 
     The timer service first takes in all earlier records. Otherwise an acknowledgement that is already late could
-    overtake
-    its checkpoint, and the messages would be delivered again.
+    overtake its checkpoint, and the messages would be delivered again.
     """
     broker = client.server.broker
     broker.store.wait_dispatched()

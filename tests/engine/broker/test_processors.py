@@ -109,8 +109,7 @@ _ODD: list[tuple[int, dict[str, str], bytes, int, str | None]] = [
 
 def test_partly_invalid_requests_are_answered_as_by_rocketmq(tmp_path: Path) -> None:
     """Codes and messages are those of a broker of 5.3.3. Our broker recognized a batch by the request code alone,
-    ignored
-    invalid numbers in every request, and accepted any text for a group's switches.
+    ignored invalid numbers in every request, and accepted any text for a group's switches.
     """
 
     async def scenario() -> None:

@@ -97,8 +97,7 @@ GO_HASHES = {"paid": 3433164, "标签": -1853217173}
 
 def test_tags_are_compared_by_the_clients_hashes(tmp_path: Path) -> None:
     """The Go client sends its own tag hashes in heartbeats. A real broker compares these, so a Go group gets no
-    messages of
-    a non-ASCII tag. Our broker computed the hash itself and delivered such messages.
+    messages of a non-ASCII tag. Our broker computed the hash itself and delivered such messages.
     """
 
     def beat(code_set: list[int], expression: str, **options: object) -> bytes:

@@ -168,8 +168,7 @@ def tables(names: Names) -> list[list[str]]:
 
 def test_only_changed_topics_are_registered_many_at_once(broker: Broker) -> None:
     """With 3,000 topics, one further topic took 200 ms: the table of all topics was written and read twice for each.
-    The
-    broker answered no other client meanwhile.
+    The broker answered no other client meanwhile.
     """
     topics = [plain_topic(name, 3) for name in ("A", "B", "C", "D")]
     broker.topics.declare(*topics[:2])
@@ -275,8 +274,7 @@ def test_an_invalid_address_is_reported_as_the_reason(broker: Broker) -> None:
 
 def test_simultaneous_requests_share_a_connection_and_the_end_closes_it(broker: Broker) -> None:
     """A registration and a route request in the same event-loop turn connected twice. The first connection was
-    forgotten and
-    stayed open as long as the broker ran.
+    forgotten and stayed open as long as the broker ran.
     """
 
     async def scenario() -> None:
@@ -382,8 +380,7 @@ def route_clusters(address: str, broker_id: int = 0) -> dict[str, dict[str, dict
 
 def test_a_route_that_another_address_holds_is_neither_replaced_nor_removed(broker: Broker) -> None:
     """`serve COPY --config broker.conf` registered in place of production's broker: all clients were sent to the copy.
-    Its
-    unregistration then removed production's route for half a minute.
+    Its unregistration then removed production's route for half a minute.
     """
 
     async def scenario() -> None:

@@ -271,8 +271,7 @@ def test_a_retried_message_is_retried_again(tmp_path: Path) -> None:
 
 def test_dead_letters_of_a_group_with_a_long_name_have_a_topic_and_no_message(tmp_path: Path) -> None:
     """RocketMQ 5.3 creates the topic but stores no message, because the name is too long. Our broker failed with an
-    internal
-    error, and accepted sends to such a retry topic, which RocketMQ refuses.
+    internal error, and accepted sends to such a retry topic, which RocketMQ refuses.
     """
     long_group = "g-" + "0123456789" * 14
 
@@ -291,8 +290,7 @@ def test_dead_letters_of_a_group_with_a_long_name_have_a_topic_and_no_message(tm
 @pytest.mark.parametrize("release", ["5.3", "5.4", "5.5"])
 def test_topics_of_groups_may_be_declared_with_255_letters_since_5_4(tmp_path: Path, release: Release) -> None:
     """The answers are those of real brokers of 5.3.3, 5.4.0 and 5.5.1. Our broker refused all such names, also for 5.4
-    and
-    later.
+    and later.
     """
     names = {kind: (f"{kind}{'x' * (255 - len(kind))}", f"{kind}{'x' * (256 - len(kind))}") for kind in RETRIES}
 

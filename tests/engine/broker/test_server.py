@@ -113,8 +113,7 @@ def test_a_table_that_cannot_be_saved_at_the_end_stops_nothing_else(
     tmp_path: Path, services: list[Service], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One table could not be written on a full disk. The broker then skipped the remaining tables, timers and
-    transactions,
-    and did not stop the put thread and the loading of compiled code.
+    transactions, and did not stop the put thread and the loading of compiled code.
     """
     done: list[str] = []
 
@@ -153,8 +152,7 @@ def test_a_table_that_cannot_be_saved_at_the_end_stops_nothing_else(
 
 def test_an_interrupted_start_leaves_no_port_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl+C while a name server did not answer left the port open: clients continued to connect to a broker whose
-    store was
-    closed.
+    store was closed.
     """
 
     async def scenario() -> None:

@@ -40,8 +40,7 @@ OPENS = {"serve", "replicate"}
 
 def test_every_writing_command_can_run_with_and_without_a_backup():
     """A command that asks before it writes has all three options. A command whose purpose is writing asks, or makes its
-    own
-    backup.
+    own backup.
     """
     for name in set(COMMANDS) - {"mqadmin"}:  # mqadmin is many reading commands under one name
         parser = build_parser(name)

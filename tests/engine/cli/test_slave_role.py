@@ -145,8 +145,7 @@ def test_a_slave_serves_without_its_master_and_can_be_started_as_master(tmp_path
 
 def test_a_slave_continues_its_masters_timers(tmp_path: Path) -> None:
     """A slave did not know its master's timers. When it was started as a master, it delivered every timer message of
-    the log
-    again.
+    the log again.
     """
 
     async def scenario() -> None:
@@ -228,8 +227,7 @@ def test_a_slave_with_another_log_ends_with_a_reason(tmp_path: Path) -> None:
 @pytest.mark.parametrize("like", ["5.3", "4.9"])
 def test_a_slave_answers_as_real_slaves_did(tmp_path: Path, like: Release) -> None:
     """The answers are those of slaves of 5.3.3 and 4.9.7 with ``slaveReadEnable=true``, for four messages that the
-    master
-    has.
+    master has.
     """
     since_5 = like == "5.3"
 

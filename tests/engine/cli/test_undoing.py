@@ -333,8 +333,7 @@ def test_an_undo_locks_every_folder_that_it_writes(tmp_path: Path, capsys) -> No
 @pytest.mark.crash
 def test_entries_after_a_broken_one_are_kept_as_planned(golden, tmp_path, capsys):
     """A broken entry ended a queue with five good entries after it. The plan kept them, but the recovery cleared them
-    first
-    and gave a message a wrong queue offset.
+    first and gave a message a wrong queue offset.
 
     The real 5.3.3 ends this queue at 6, with the message at its own queue offset.
     """

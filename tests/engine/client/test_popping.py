@@ -132,8 +132,7 @@ def shares(members: list[PopConsumer], queues: Sequence[MessageQueue]) -> bool:
 
 def test_the_brokers_request_mode_decides_who_pops(tmp_path: Path) -> None:
     """In pop mode all members pop every queue. With shares each member pops its own queue and the next member's. In
-    pull mode
-    no member pops.
+    pull mode no member pops.
     """
 
     async def scenario(producer: Producer, beside: ServedBroker) -> None:
@@ -246,8 +245,7 @@ def test_orderly_the_messages_of_a_killed_member_are_delivered_again_in_order(tm
 
 def test_orderly_messages_in_work_or_waiting_stay_invisible_as_long_as_needed(tmp_path: Path) -> None:
     """A listener took longer than the invisible time. The queue's batch was then delivered to another member, out of
-    order
-    with the first one's work. Now the time is renewed, also for messages that wait for a worker.
+    order with the first one's work. Now the time is renewed, also for messages that wait for a worker.
     """
 
     async def scenario(_: Producer, beside: ServedBroker) -> None:
@@ -319,8 +317,7 @@ def test_a_stop_lets_running_listeners_finish_and_acknowledges_them(tmp_path: Pa
 @pytest.mark.parametrize("orderly", [False, True])
 def test_pops_continue_when_a_broker_returns(tmp_path: Path, *, orderly: bool) -> None:
     """A route update while the broker was away left no queue to pop until the next update, 20 s later. Orderly groups
-    at a
-    real broker that was killed paused for that long.
+    at a real broker that was killed paused for that long.
     """
 
     async def scenario() -> None:

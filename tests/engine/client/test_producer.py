@@ -115,8 +115,7 @@ def test_many_are_sent_at_once_one_way_and_with_a_call_back(tmp_path: Path) -> N
 
 def test_sends_over_the_limit_wait_before_their_timeout_begins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Fifty thousand sends were started at once. All were written before an answer was read, and their timeouts began
-    at the
-    call. So every send failed, although a third of them was stored.
+    at the call. So every send failed, although a third of them was stored.
     """
     in_flight, max_in_flight = 0, 0
 

@@ -104,8 +104,7 @@ def test_every_function_declares_the_types_of_its_parameters():
 
 def test_threads_that_bind_a_function_at_once_share_one_entry(monkeypatch):
     """Two threads that put the first message at once each made an entry. The overwritten entry was freed while a
-    builtin
-    still used it, and sometimes the process crashed.
+    builtin still used it, and sometimes the process crashed.
     """
     entries = []
 

@@ -1,8 +1,7 @@
 """Tables that a broker loads, compared with the real brokers of 4.9.7, 5.3.3 and 5.5.1.
 
 ``table_loads.json`` has 78 positions in the tables and 74 values (or 32 keys) that were put there. Each release has a
-row
-of ``+`` (its class loaded the table) and ``-`` (it threw an exception).
+row of ``+`` (its class loaded the table) and ``-`` (it threw an exception).
 """
 
 import json

@@ -179,8 +179,7 @@ def test_nothing_is_written_through_a_link_into_another_store(
     part: str, command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """``cp -a`` of a store whose parts are links gives a copy that is the live store. While no broker held the live
-    store, a
-    command on the copy wrote its log.
+    store, a command on the copy wrote its log.
     """
     live = handmade_stores.healthy().write(tmp_path / "live")
     (live / "config").mkdir()

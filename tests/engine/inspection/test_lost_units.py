@@ -141,8 +141,7 @@ def zero_page(path) -> int:
 
 def test_a_partly_overwritten_unit_is_salvaged_with_its_queue_entry(spoiled):
     """A page of zeros covered the end of one message, some whole messages, and the beginning of another. The check only
-    named
-    them, although head and body of the first and the keys of the last were readable.
+    named them, although head and body of the first and the keys of the last were readable.
     """
     path = spoiled("broker-orders")
     page = zero_page(path)

@@ -1,6 +1,5 @@
 """An open snapshot of a store whose files are replaced, deleted, grown and cut: after a refresh it equals a newly
-opened
-snapshot.
+opened snapshot.
 
 RocketMQ's files have fixed lengths: a topic that was deleted and created again, or a log that was cut and rolled again,
 has the same names and lengths. An open window showed the old bytes forever. ``--refresh-steps 100000`` is the full

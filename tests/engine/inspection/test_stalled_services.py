@@ -92,8 +92,7 @@ def test_the_revive_of_pops(tmp_path):
 @pytest.mark.parametrize("make", [report_states.popped_messages_are_handled, report_states.transactions_are_decided])
 def test_a_service_without_remaining_work_is_not_stalled(make, tmp_path):
     """The offset of the revive is that of the last checkpoint that it handled. Each broker that had popped messages and
-    ran on
-    for ten minutes got this warning. A decided transaction waits for nothing.
+    ran on for ten minutes got this warning. A decided transaction waits for nothing.
     """
     make(tmp_path)
     assert services(tmp_path / "store") == []
@@ -196,8 +195,7 @@ def test_a_healthy_store_has_no_findings(tmp_path):
 )
 def test_a_level_reports_why_its_first_message_is_refused(max_message_size, why, tmp_path):
     """The whole message was compared with maxMessageSize. A real broker since 4.9.4 compares its body, and delivered a
-    message
-    that this check reported as refused.
+    message that this check reported as refused.
     """
     root = delayed_store().write(tmp_path / "store")
     table(root, "delayOffset.json", '{"offsetTable":{3:0}}')

@@ -70,8 +70,7 @@ def test_other_rocksdb_folders_are_notes_and_leave_the_queues_alone(root, folder
 
 def test_a_rocksdb_of_unknown_content_may_hold_the_queues(tmp_path):
     """Without queue files CQ10 said that the next start dispatches all messages again, although the store has an unread
-    RocksDB
-    in a folder of an unknown name.
+    RocksDB in a folder of an unknown name.
     """
     handmade = healthy(4)
     root = handmade.write(tmp_path / "store", queues=False)

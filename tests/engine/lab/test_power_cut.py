@@ -1,6 +1,5 @@
 """The power cut of a lab store: messages acknowledged under SYNC_FLUSH are never lost, recovery follows its plan, and
-only
-the lab's own directories are changed.
+only the lab's own directories are changed.
 """
 
 from __future__ import annotations

@@ -219,8 +219,7 @@ def test_commits_file_after_file(disk, tmp_path):
 
 def test_nothing_is_readable_after_an_incompletely_committed_file(disk, tmp_path):
     """Two files were rolled between two commits. Dispatch took the last file's start as the end, found the first one
-    empty and
-    skipped it as a lost file, so its messages never reached the queues.
+    empty and skipped it as a lost file, so its messages never reached the queues.
     """
     pool = TransientStorePool(2, SIZE)
     queue = MappedFileQueue(disk, [tmp_path], SIZE, borrow=pool.borrow)

@@ -36,8 +36,7 @@ def sequence_at(folder):
 
 def test_a_file_of_the_same_name_and_length_is_another_file(folder):
     """A deleted and recreated topic has the same names and lengths. Its old bytes were shown forever, because a file
-    was
-    forgotten only if its path was new or its length smaller.
+    was forgotten only if its path was new or its length smaller.
     """
     sequence = sequence_at(folder)
     assert sequence.read(0, 4) == b"aaaa"

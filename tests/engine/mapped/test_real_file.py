@@ -47,8 +47,7 @@ def test_more_maps_than_the_limit(tmp_path, monkeypatch):
 
 def test_a_write_lost_while_its_descriptor_was_closed_fails_the_flush(tmp_path):
     """The kernel may forget a failed write-back together with the file. Then the file has its old bytes, and a new
-    descriptor
-    would report success. A queue would lose entries that the checkpoint calls flushed.
+    descriptor would report success. A queue would lose entries that the checkpoint calls flushed.
     """
     disk = RealDisk(open_files=1)
     file, other_file = numbered(disk, tmp_path, 2)
@@ -155,8 +154,7 @@ def test_writing_and_reading_from_many_threads_with_few_descriptors(tmp_path):
 
 def test_writes_through_file_and_map_are_not_reported_as_lost(tmp_path):
     """An index file's zeros were written to the file, its entries through the map. Copying with many open files then
-    failed
-    with an error about lost bytes, although none were lost.
+    failed with an error about lost bytes, although none were lost.
     """
     disk = RealDisk(open_files=1)
     file, other_file = numbered(disk, tmp_path, 2)

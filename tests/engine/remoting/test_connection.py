@@ -46,8 +46,7 @@ def test_answers_reach_their_callers_in_any_order():
 
 def test_large_traffic_in_both_directions_does_not_block():
     """A client wrote sixty large requests at once and read no answer meanwhile. The server read no request while its
-    answers
-    were not read, so both blocked until a timeout.
+    answers were not read, so both blocked until a timeout.
     """
 
     async def talk(link, _server):
@@ -168,8 +167,7 @@ def test_connections_over_the_limit_are_refused():
 @pytest.mark.parametrize("turns", range(6))
 def test_a_connection_accepted_while_the_server_closes_is_closed(turns: int) -> None:
     """A client accepted in the event-loop turn in which a server closed was neither read nor closed (asyncio's server
-    in Python
-    3.11). It waited for an answer until its timeout, again and again over the same connection.
+    in Python 3.11). It waited for an answer until its timeout, again and again over the same connection.
     """
 
     async def main() -> bytes:

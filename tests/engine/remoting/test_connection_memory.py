@@ -58,8 +58,7 @@ def run(talk) -> None:
 
 def test_answers_stop_for_a_client_that_does_not_read():
     """A client sent 400 requests in one write and read none of the answers. All answers were built before the unread
-    amount was
-    checked: 90 MiB per such client.
+    amount was checked: 90 MiB per such client.
     """
     answered = []
 
@@ -143,8 +142,7 @@ def test_above_the_limit_stalled_clients_are_closed_and_readers_are_not(monkeypa
 
 def test_partial_frames_wait_in_order_and_all_are_answered():
     """Sixty connections that each sent 14 of 15 MiB used 840 MiB. Above the limit, only the oldest is read, and the
-    others
-    follow when it is complete.
+    others follow when it is complete.
     """
     body = bytes(2 * MIB)
 
@@ -199,8 +197,7 @@ def test_frames_that_never_complete_are_dropped(monkeypatch: pytest.MonkeyPatch)
 
 def test_a_closed_connection_that_is_not_read_ends(monkeypatch: pytest.MonkeyPatch):
     """A connection was closed for its silence while the client had unread answers. It stayed, with the memory of those
-    answers,
-    until the client closed it.
+    answers, until the client closed it.
     """
 
     async def talk() -> None:

@@ -74,8 +74,7 @@ def test_a_broken_link_is_opened_again(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_a_stop_works_while_a_broken_link_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A slave that was stopped at the moment in which its master disappeared followed forever: it took its own
-    cancellation
-    for that of its flush task.
+    cancellation for that of its flush task.
     """
     leaving, may_leave = asyncio.Event(), asyncio.Event()
 
@@ -189,8 +188,7 @@ def test_an_unreachable_master_is_reported_once(tmp_path: Path, monkeypatch: pyt
 @pytest.mark.parametrize("start", [None, 0])
 def test_a_copy_waits_for_the_first_message_of_a_master(tmp_path: Path, start: int | None) -> None:
     """A new master and its slave were started together. The slave took the master's first heartbeat for a log without
-    the
-    requested offset, and ended. The messages of the next minute were never copied.
+    the requested offset, and ended. The messages of the next minute were never copied.
     """
 
     async def scenario() -> None:
@@ -212,8 +210,7 @@ def test_a_copy_waits_for_the_first_message_of_a_master(tmp_path: Path, start: i
 
 def test_a_copy_waits_at_the_border_of_two_files(tmp_path: Path) -> None:
     """A master whose last file was just full sent a heartbeat of the next file, which was still empty. An empty slave
-    that
-    connected at that moment ended.
+    that connected at that moment ended.
     """
     size = CONFIG.mapped_file_size_commit_log
 
@@ -257,8 +254,7 @@ async def answer_of(minimum: int, maximum: int) -> Master:
 
 def test_a_copy_begins_with_the_masters_first_remaining_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The master deleted its first file after it had reported where its log begins. The copy waited for bytes that
-    never
-    came, or ended.
+    never came, or ended.
     """
     monkeypatch.setattr(module, "_FIRST_PAUSE_S", 0.0)
     size = CONFIG.mapped_file_size_commit_log

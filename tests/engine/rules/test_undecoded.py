@@ -110,8 +110,7 @@ def manifest_of(*families: str) -> bytes:
 )
 def test_column_families_identify_a_rocksdb(folder, families, subjects):
     """A broker of 5.3.3 has the family ``forbidden`` in the databases of topics and offsets, too. These were taken for
-    group
-    databases.
+    group databases.
     """
     folders = Folders().put(folder)
     folders.files[f"{folder}/MANIFEST-000005"] = manifest_of(*families)

@@ -191,8 +191,7 @@ def test_queues_that_cannot_be_flushed_stop_the_store() -> None:
 
 def test_a_failed_write_before_a_flush_is_retried() -> None:
     """A full disk stopped the store permanently, like a failed flush: waiting queue entries and the checkpoint are
-    written in
-    the same round.
+    written in the same round.
     """
     small, clock, queues = SmallLog(), Clock(), Queues()
     service = FlushConsumeQueue(queues, small.checkpoint, small.flags, MessageStoreConfig(), clock)

@@ -264,8 +264,7 @@ def test_a_round_of_the_service_may_be_interrupted_anywhere() -> None:
 @pytest.mark.parametrize("served", [True, False])
 def test_a_follower_may_be_interrupted_anywhere(served: bool) -> None:
     """A waiter that was interrupted stayed in the queue and was made the leader, although it no longer ran. Every later
-    put
-    then waited for the full timeout and got FLUSH_DISK_TIMEOUT, forever.
+    put then waited for the full timeout and got FLUSH_DISK_TIMEOUT, forever.
     """
     number, went_on = 1, True
     while went_on:

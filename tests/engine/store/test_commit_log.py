@@ -211,8 +211,7 @@ MADE_BY_THE_STORE = {"INNER_MULTI_QUEUE_OFFSET", "INNER_BASE"}
 @pytest.mark.parametrize("name", REPLAYED)
 def test_a_real_stores_messages_put_again_get_its_offsets_and_properties(golden, tmp_path, name) -> None:
     """Every message of the log is put with what its sender gave: queue offsets, light and inner offsets and CRCs equal
-    those
-    of RocketMQ.
+    those of RocketMQ.
     """
     lmq, crc = "lmq" in name, "propcrc" in name
     put = PutLog(tmp_path, 1 << 24, enable_lmq=lmq, enabled_append_prop_crc=crc, like="4.9" if "4.9" in name else "5.3")

@@ -96,8 +96,7 @@ def test_a_gap_shifts_later_entries_and_a_used_offset_is_skipped():
 
 def test_a_queue_offset_beyond_64_bits_wraps_as_in_java():
     """A damaged unit had a queue offset far below zero. Times 20 this is positive in Java, which appends the unit at
-    the
-    queue's end. We skipped it. (Observed with RocketMQ 5.5.1.)
+    the queue's end. We skipped it. (Observed with RocketMQ 5.5.1.)
     """
     wrapping = -0x7A789510_FFFFFED0
     results = filled(2)

@@ -221,8 +221,7 @@ def test_a_file_that_does_not_fit_on_the_disk_is_removed():
 
 def test_an_index_beyond_the_log_is_cut_permanently():
     """After a power loss the log ended before the index. New messages at these offsets counted as indexed, and no query
-    by
-    key found them.
+    by key found them.
     """
     place = DispatchTarget(CONFIG)
     log = log_of("a", "b", "c", "d", "e")
@@ -239,8 +238,7 @@ def test_an_index_beyond_the_log_is_cut_permanently():
 
 def test_a_file_whose_header_was_lost_begins_without_its_old_entries():
     """A power loss kept slots and entries of a new index file but lost its header. The file was filled again over them,
-    and
-    old slots became chain links to entries of lost messages.
+    and old slots became chain links to entries of lost messages.
     """
     place = DispatchTarget(CONFIG)
     place.dispatch(log_of("a", "b", "a"))
@@ -255,8 +253,7 @@ def test_a_file_whose_header_was_lost_begins_without_its_old_entries():
 
 def test_a_file_that_is_begun_while_old_ones_are_deleted_stays():
     """The list of files was read, shortened and stored back while another thread added a file. That file was forgotten,
-    and its
-    keys were not found until the next start.
+    and its keys were not found until the next start.
     """
     place = DispatchTarget(CONFIG)
     log = log_of("a", "b", "c", "d", "e", "f")

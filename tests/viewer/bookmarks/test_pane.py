@@ -1,4 +1,4 @@
-"""The bookmarks of a store: a row each, the note below, removed with an undo beside it."""
+"""The bookmarks of a store: one row each, the note below, and removal with an undo."""
 
 from __future__ import annotations
 

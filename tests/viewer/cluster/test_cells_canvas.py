@@ -1,4 +1,4 @@
-"""The large picture: rows by arithmetic, cells in the colour of what they say, the map, the opened topic."""
+"""The large cluster picture: row positions, cell colours, the map, and the opened topic."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_the_arrows_go_from_topics_to_queues_and_owners(canvas):
     assert results[-1].kind == "topic"
 
 
-def test_cells_are_painted_in_the_colour_of_what_they_say(canvas):
+def test_cells_are_painted_in_the_colour_of_their_state(canvas):
     picture = canvas.grab().toImage()
     number = [row.name for row in canvas.plan.topics].index("Topic000")
     codes = canvas.plan.cells[number].tolist()
@@ -90,7 +90,7 @@ def test_the_map_leads_to_topics_and_the_opened_topic_to_queues(shown, model, ca
     assert head.grab().toImage() != map_.grab().toImage()
     results: list[Selection] = []
     for part in (map_, opened):
-        part.chosen.connect(lambda thing: (results.append(thing), model.choose(thing)))
+        part.chosen.connect(lambda selection: (results.append(selection), model.choose(selection)))
     for column in (*map_.columns(), *opened.columns()):
         for box, item in column:
             assert item == (map_ if item.kind == "topic" else opened).item_at(box.center())
@@ -108,7 +108,7 @@ def test_the_map_leads_to_topics_and_the_opened_topic_to_queues(shown, model, ca
 
 
 def test_pulls_that_are_held_stand_beside_the_queues_of_the_chosen_topic(shown):
-    """The small picture had their marks, the large one none."""
+    """The small picture had marks for held pulls, the large one had none."""
 
     def told(second: int):
         state = made.large(second)

@@ -1,4 +1,6 @@
-"""Clients of one's own are offered on this machine, and elsewhere once somebody said that the cluster is his."""
+"""Our own clients are offered on this machine, and elsewhere only after the user confirms that the cluster is
+theirs.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +29,8 @@ def bar(shown, monkeypatch) -> ClientsBar:
     return made_bar
 
 
-def test_escape_closes_what_asks_and_the_focus_is_back(bar, qtbot):
-    """Esc did nothing, and behind Add and Close the focus was wherever Qt found the next widget."""
+def test_escape_closes_the_form_and_restores_the_focus(bar, qtbot):
+    """Esc did nothing, and after Add and Close the focus was on an arbitrary widget."""
     bar.producer.setFocus()
     bar.ask("consumer")
     assert bar.topic.hasFocus()
@@ -42,7 +44,7 @@ def test_escape_closes_what_asks_and_the_focus_is_back(bar, qtbot):
     assert bar.producer.hasFocus()
 
 
-def test_elsewhere_it_is_read_only_until_somebody_says_otherwise(bar):
+def test_another_cluster_is_read_only_until_the_user_confirms(bar):
     done = []
     bar.operationDone.connect(lambda name, _words, parameters: done.append((name, parameters)))
     bar.model.address = "10.0.0.1:9876"
@@ -59,7 +61,7 @@ def test_elsewhere_it_is_read_only_until_somebody_says_otherwise(bar):
     assert done == [("cluster.mine", {"address": "10.0.0.1:9876"})]
 
 
-def test_a_client_is_added_with_what_is_chosen_as_its_beginning(bar):
+def test_a_client_is_added_with_the_chosen_start(bar):
     bar.model.choose(Selection("group", "billing"))
     bar.consumer.click()
     assert (bar.group.text(), bar.topic.text(), bar.amount.text()) == ("billing", "OrderPaid", "0")
@@ -83,8 +85,8 @@ def test_a_client_is_added_with_what_is_chosen_as_its_beginning(bar):
     assert bar.topic.text() == "StockReserved"
 
 
-def test_a_client_that_was_killed_or_slowed_is_called_so(bar):
-    """A client of ours that was killed became "not one of yours", and Slow gave no sign that it was on."""
+def test_a_killed_or_slowed_client_is_labelled_so(bar):
+    """A killed client of ours was shown as "not one of yours", and Slow gave no sign that it was on."""
     bar.own.add("consumer", bar.model.addresses, "billing", "OrderPaid", 0)
     bar.own._take(ClientStatus(1, "running", made.C1.client_id))
     bar.model.choose(Selection("client", made.C1.client_id, "billing"))
@@ -98,7 +100,7 @@ def test_a_client_that_was_killed_or_slowed_is_called_so(bar):
     assert bar.words.text() == "you killed this client"
 
 
-def test_the_chosen_one_is_slowed_paused_stopped_and_killed(bar):
+def test_the_chosen_client_is_slowed_paused_stopped_and_killed(bar):
     bar.own.add("consumer", bar.model.addresses, "billing", "OrderPaid", 0)
     bar.own._take(ClientStatus(1, "running", made.C1.client_id))
     bar.model.choose(Selection("client", made.C2.client_id, "billing"))

@@ -1,4 +1,4 @@
-"""Clients of one's own in their process: they send and consume at our broker, are slowed, paused, stopped, killed."""
+"""Our own clients in their process: they send and consume at our broker, and are slowed, paused, stopped and killed."""
 
 from __future__ import annotations
 
@@ -44,25 +44,25 @@ def served(tmp_path: Path) -> Iterator[Addresses]:
 
 
 class Process:
-    """The process's main in a thread; what it says is gathered."""
+    """Runs the process's main in a thread and collects its messages."""
 
     def __init__(self) -> None:
         self.pipe, theirs = multiprocessing.Pipe()
         self._thread = threading.Thread(target=run, args=(theirs,))
         self._thread.start()
-        self.told: list[ClientStatus] = []
+        self.statuses: list[ClientStatus] = []
         self.handed = 0
         self.sent = 0
         self.shared = 0
 
-    def until(self, true, what: str) -> None:
+    def until(self, condition, expectation: str) -> None:
         end = time.monotonic() + SECONDS
-        while not true():
-            assert time.monotonic() < end, f"waited in vain until {what}: {self.told}"
+        while not condition():
+            assert time.monotonic() < end, f"timed out waiting until {expectation}: {self.statuses}"
             if self.pipe.poll(0.1):
                 value = self.pipe.recv()
                 if isinstance(value, ClientStatus):
-                    self.told.append(value)
+                    self.statuses.append(value)
                 else:
                     assert isinstance(value, ClientActivity)
                     self.handed += len(value.handed)
@@ -70,7 +70,7 @@ class Process:
                     self.sent += sum(value.sent.values())
 
     def status(self, number: int) -> str:
-        return next((item.status for item in reversed(self.told) if item.number == number), "")
+        return next((item.status for item in reversed(self.statuses) if item.number == number), "")
 
     def end(self) -> None:
         self.pipe.send(("end",))
@@ -80,13 +80,13 @@ class Process:
 
 
 def run(pipe: Connection) -> None:
-    """As :func:`serve`, in a thread, which has no signals."""
+    """Run :func:`serve` in a thread, which gets no signals."""
     from viewer.cluster.clients_process import Clients
 
     asyncio.run(Clients(pipe).serve())
 
 
-def test_they_send_and_consume_and_end_in_every_way(served: Addresses) -> None:
+def test_clients_send_consume_and_end_in_every_way(served: Addresses) -> None:
     assert serve.__doc__
     process = Process()
     names = (served.namesrv,)
@@ -104,15 +104,15 @@ def test_they_send_and_consume_and_end_in_every_way(served: Addresses) -> None:
     process.until(lambda: process.status(2) == "killed", "it is killed")
     process.pipe.send(("stop", 1))
     process.until(lambda: process.status(1) == "stopped", "it says goodbye")
-    assert len({client.client_id for client in process.told if client.client_id}) == 3
+    assert len({client.client_id for client in process.statuses if client.client_id}) == 3
     process.end()
 
 
-def test_where_nobody_listens_it_says_so() -> None:
+def test_a_missing_server_is_reported() -> None:
     process = Process()
     process.pipe.send(("add", ClientSpec(1, "producer", ("127.0.0.1:1",), "senders", "Orders")))
     process.until(lambda: process.status(1) == "failed", "it failed")
-    assert process.told[-1].words
+    assert process.statuses[-1].words
     process.pipe.send(("add", ClientSpec(2, "consumer", ("127.0.0.1:1",), "no group!", "Orders")))
     process.until(lambda: process.status(2) == "failed", "that is no group")
     process.end()
@@ -147,7 +147,7 @@ def test_events_of_a_lesson_are_reported_whole():
     assert activity_of([started]) is None
 
 
-def test_a_listener_refuses_and_stalls_as_it_is_told(monkeypatch):
+def test_a_listener_refuses_and_stalls_as_configured(monkeypatch):
     monkeypatch.setattr("viewer.cluster.clients_process.STALL_S", 0.01)
     queue = MessageQueue("T", "a", 0)
 
@@ -187,7 +187,7 @@ def test_a_broker_of_a_lesson_comes_and_goes_with_its_clients(served: Addresses)
     wrong = Options(settings="flushDiskType=NEVER")
     process.pipe.send(("add", ClientSpec(3, "broker", names, "own-2", "Own", options=wrong)))
     process.until(lambda: process.status(3) == "failed", "that is no setting")
-    assert "flushDiskType" in process.told[-1].words
+    assert "flushDiskType" in process.statuses[-1].words
     process.pipe.send(("stop", 1))
     process.until(lambda: process.status(1) == "stopped", "it is gone")
     process.end()

@@ -1,4 +1,4 @@
-"""The model of the view: addresses, readings, names that stay, what is in sight."""
+"""The model of the cluster view: addresses, readings, stable names, and visible rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from viewer.cluster.rebalance import timeline
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "addresses"),
     [
         ("127.0.0.1:9876", ("127.0.0.1:9876",)),
         (" ns1 ; ns2:9000,ns1:9876 ", ("ns1:9876", "ns2:9000")),
@@ -21,17 +21,17 @@ from viewer.cluster.rebalance import timeline
         ("[::1]", ("[::1]:9876",)),
     ],
 )
-def test_addresses_are_read_as_people_write_them(text, found):
-    assert addresses_in(text) == found
+def test_addresses_are_read_in_common_forms(text, addresses):
+    assert addresses_in(text) == addresses
 
 
 @pytest.mark.parametrize("text", ["", " ; ", "host:port", "a:b:c:port", "host:0", "host:70000", ":9876"])
-def test_what_is_no_address_is_refused(text):
+def test_an_invalid_address_is_refused(text):
     with pytest.raises(NoAddress):
         addresses_in(text)
 
 
-def test_a_reading_gives_rates_names_and_what_was_asked_for_the_first_time():
+def test_a_reading_gives_rates_names_and_requests():
     model = ClusterModel()
     model.begin((made.NAMES,))
     assert model.status == "connecting"
@@ -82,7 +82,7 @@ def test_in_a_large_cluster_the_colours_are_each_groups_own():
         ("nothing", "", [], []),
     ],
 )
-def test_the_filter_keeps_what_is_meant_and_what_it_has_to_do_with(text, only, topics, groups):
+def test_the_filter_keeps_matches_and_related_items(text, only, topics, groups):
     model = made.looked_at(made.small(0), made.small(5))
     model.show(text, only)
     assert sorted(row.name for row in model.picture.topics) == topics
@@ -98,7 +98,7 @@ def test_idle_clients_and_two_owners_are_found():
     assert [row.name for row in model.picture.topics] == ["OrderPaid"]
 
 
-def test_what_is_chosen_goes_before_others():
+def test_the_chosen_item_comes_first():
     model = made.looked_at(made.small())
     model.choose(Selection("client", made.C4.client_id, "audit"))
     assert model.leading == "audit"
@@ -118,7 +118,7 @@ def test_a_cluster_that_does_not_answer_is_a_failure_and_one_that_did_stays():
     assert model.unfiltered.topics
 
 
-def test_another_cluster_begins_from_nothing_and_the_same_one_goes_on():
+def test_another_cluster_starts_empty_and_the_same_one_continues():
     model = made.looked_at(made.small())
     model.pause()
     assert model.stale
@@ -130,7 +130,7 @@ def test_another_cluster_begins_from_nothing_and_the_same_one_goes_on():
     assert model.status == "failed"
 
 
-def test_one_goes_back_to_an_earlier_reading_and_forward_to_the_newest():
+def test_earlier_readings_and_the_newest_can_be_shown():
     model = made.looked_at(*(made.small(second) for second in range(0, 30, 2)))
     assert model.span == (made.BEGUN, made.BEGUN + 28_000)
     model.go_to(made.BEGUN + 13_500)
@@ -164,7 +164,7 @@ def test_a_large_cluster_keeps_fewer_readings():
 
 
 def test_timelines_of_a_large_cluster_reach_less_far_back(monkeypatch):
-    """An hour of a hundred topics was a hundred MiB and more of moments."""
+    """An hour of a hundred topics took more than a hundred MiB of moments."""
     monkeypatch.setattr("viewer.cluster.cluster_model.MAX_MOMENT_QUEUES", 16 * 10)
     monkeypatch.setattr("viewer.cluster.cluster_model.MIN_MOMENTS", 3)
     model = made.looked_at(*(made.large(second, 2, 8, 4) for second in range(15)))
@@ -174,8 +174,8 @@ def test_timelines_of_a_large_cluster_reach_less_far_back(monkeypatch):
     assert {len(item) for item in model.moments.values()} == {4}
 
 
-def test_a_group_of_which_nobody_tells_has_no_readings_meanwhile():
-    """Behind a broker's end its queues went on to be owned in the timeline, by clients that nobody had asked."""
+def test_a_group_without_reports_has_no_readings():
+    """After a broker's end, the timeline still showed owners of its queues, although no client had reported them."""
     model = made.looked_at(*(made.small(second) for second in range(5)))
     for second in range(5, 20):
         state = made.small(second)

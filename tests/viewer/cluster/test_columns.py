@@ -1,4 +1,4 @@
-"""The tables: a row each queue and group, with what nobody told as "…"; a row each request."""
+"""The tables of the cluster view: one row per queue and group, with "…" for unknown values, and one row per request."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MODEL = made.looked_at(made.small(0), made.small(5))
 def test_each_queue_has_a_row_for_each_group_that_consumes_it():
     rows = line_rows(MODEL, lambda chosen: places.queue("OrderPaid", 0) if chosen.kind == "queue" else None)
     assert len(rows) == 6 * 2 + 2
-    row = next(item for item in rows if item.group == "billing" and item.chosen.queue == made.B[0])
+    row = next(line_row for line_row in rows if line_row.group == "billing" and line_row.chosen.queue == made.B[0])
     shown = {column.key: column.text(row) for column in LINES.columns}
     assert shown["nextOffset"] == "16,000"
     assert shown["behind"] == "4,500"
@@ -23,19 +23,19 @@ def test_each_queue_has_a_row_for_each_group_that_consumes_it():
     look = LINES.look(row)
     assert look is not None
     assert look.mark == "warn"
-    quiet = next(one for one in rows if one.group == "audit")
+    quiet = next(line_row for line_row in rows if line_row.group == "audit")
     assert {column.key: column.text(quiet) for column in LINES.columns}["behind"] == "…"
-    assert len({one.key for one in rows}) == len(rows)
+    assert len({line_row.key for line_row in rows}) == len(rows)
 
 
-def test_requests_are_told_with_their_answers_and_what_was_refused_first():
+def test_requests_are_listed_with_answers_and_refusals_first():
     rows = request_rows(MODEL)
     assert [(row.request, row.answer, row.times) for row in rows] == [
         ("GET_BROKER_CLUSTER_INFO", "SUCCESS", 2),
         ("GET_TOPIC_STATS_INFO", "SUCCESS", 4),
     ]
     refused = made.looked_at(made.small(refusals=(Refusal("a:1", "GET_CONSUMER_RUNNING_INFO", "g c", 206, "off"),)))
-    first = request_rows(refused)[0]
-    assert (first.answer, first.trouble, first.about) == ("206", "error", "g c off")
-    assert [column.text(first) for column in REQUESTS.columns][0] == "GET_CONSUMER_RUNNING_INFO"
+    first_row = request_rows(refused)[0]
+    assert (first_row.answer, first_row.trouble, first_row.about) == ("206", "error", "g c off")
+    assert [column.text(first_row) for column in REQUESTS.columns][0] == "GET_CONSUMER_RUNNING_INFO"
     assert len({row.key for row in request_rows(refused)}) == 3

@@ -1,4 +1,4 @@
-"""Details of the selected item: exact figures, and "…" for what nobody told."""
+"""Details of the selected item: exact figures, and "…" for unknown values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def texts(model: ClusterModel, chosen: Selection) -> str:
     return "\n".join(f"{detail.name} {detail.value} {detail.note}".strip() for detail in details_of(model, chosen))
 
 
-def test_a_queue_tells_its_offsets_its_owner_and_each_group():
+def test_a_queue_shows_its_offsets_its_owner_and_each_group():
     actual_texts = texts(MODEL, Selection("queue", queue=made.B[0]))
     assert "Max offset 20,500" in actual_texts
     assert "Next offset 16,000 4,500 behind" in actual_texts
@@ -58,13 +58,13 @@ def test_a_queue_tells_its_offsets_its_owner_and_each_group():
         ),
     ],
 )
-def test_what_is_chosen_is_taken_apart(chosen, title, parts):
+def test_the_chosen_item_has_its_parts(chosen, title, parts):
     assert title_of(MODEL, chosen)[0] == title
     actual_texts = texts(MODEL, chosen)
     assert [part for part in parts if part not in actual_texts] == []
 
 
-def test_a_thing_that_is_gone_tells_nothing():
+def test_a_removed_item_shows_no_details():
     for chosen in (
         Selection("queue", queue=replace_queue()),
         Selection("group", "x"),
@@ -86,6 +86,6 @@ def test_a_refused_request_is_listed():
     assert "Unknown GET_CONSUMER_RUNNING_INFO billing c@1 3 not supported" in texts(model, Selection())
 
 
-def test_pulls_that_a_broker_holds_are_told_where_it_can_be_asked():
+def test_held_pulls_are_shown_if_the_broker_reports_them():
     assert "Held pulls 1 wait at the broker for a message" in texts(MODEL, Selection("queue", queue=made.A[0]))
     assert "Held pulls … RocketMQ's own broker does not report it" in texts(MODEL, Selection("queue", queue=made.B[0]))

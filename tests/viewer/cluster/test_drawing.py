@@ -1,4 +1,4 @@
-"""Things that one chooses: their marks for the menu, and when two speak of one thing."""
+"""Selectable items: their bookmark marks, and when two selections mean the same item."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from viewer.look.theme import C
 MODEL = made.looked_at(made.small(0), made.small(5))
 
 
-def test_a_queue_is_the_same_whichever_group_is_looked_at():
+def test_a_queue_is_the_same_in_every_group():
     assert same(Selection("queue", group="a", queue=made.A[0]), Selection("queue", group="b", queue=made.A[0]))
     assert not same(Selection("queue", queue=made.A[0]), Selection("queue", queue=made.A[1]))
     assert not same(Selection("client", "c", "a"), Selection("client", "c", "b"))
@@ -32,7 +32,7 @@ def test_a_queue_is_the_same_whichever_group_is_looked_at():
     assert not same(Selection("group", "g"), Selection("topic", "g"))
 
 
-def test_a_thing_has_a_mark_with_its_command_and_what_it_says():
+def test_an_item_has_a_mark_with_its_command_and_text():
     mark = item_mark(MODEL, Selection("queue", group="billing", queue=made.B[0]), "there")
     assert (mark.facts.topic, mark.facts.queue_id, mark.facts.queue_offset) == ("OrderPaid", 0, 16_000)
     assert mark.facts.command == "storescope cluster 127.0.0.1:9876"

@@ -1,4 +1,4 @@
-"""What is done to the lab's cluster: asked for with what is chosen, done by the lab, taken back; in grey elsewhere."""
+"""Actions on the lab's cluster: offered for the chosen item, done by the lab, undone; disabled for other clusters."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ SERVING = ServingState(
 
 
 class FakeLabDesk(QObject):
-    """A lab that notes what it is told."""
+    """A lab that records the calls it gets."""
 
     served = Signal()
 
@@ -88,7 +88,7 @@ def bar(shown, monkeypatch) -> ClientsBar:
     return clients_bar
 
 
-def test_queues_are_added_at_what_is_chosen_and_taken_back(bar):
+def test_queues_are_added_to_the_chosen_topic_and_removed(bar):
     acts, desk = bar.lab, bar.lab.session
     bar.model.choose(Selection("queue", queue=made.B[0]))
     acts.queues.click()
@@ -108,7 +108,7 @@ def test_queues_are_added_at_what_is_chosen_and_taken_back(bar):
     assert desk.done[-1] == ("queues", "broker-b", "OrderPaid", 2)
 
 
-def test_somebodys_own_store_is_written_once_it_was_asked_again(bar):
+def test_a_users_own_store_is_written_only_after_a_confirmation(bar):
     acts, desk = bar.lab, bar.lab.session
     desk.folder = None
     acts.ask("queues")
@@ -123,7 +123,7 @@ def test_somebodys_own_store_is_written_once_it_was_asked_again(bar):
     assert desk.done[0][0] == "queues"
 
 
-def test_a_broker_is_added_beside_the_lab_ended_and_comes_again(bar):
+def test_a_broker_is_added_beside_the_lab_ended_and_restarted(bar):
     acts, desk = bar.lab, bar.lab.session
     acts.broker.click()
     assert acts.name.text() == "broker-c", "the first that is free"
@@ -179,7 +179,7 @@ def test_a_client_is_cut_from_one_broker_or_from_all(bar):
     assert desk.done[-1] == ("cut", made.C1.client_id, "broker-a")
 
 
-def test_elsewhere_each_stands_in_grey_with_its_reason(bar):
+def test_actions_are_disabled_with_a_reason_elsewhere(bar):
     acts, desk = bar.lab, bar.lab.session
     assert {"cluster.add.queues", "cluster.add.broker"} <= bar.possible_commands().keys()
     assert bar.model.of_lab
@@ -211,5 +211,5 @@ def test_keys_add_clients(bar):
     assert not bar.press(key(Qt.Key.Key_A))
 
 
-def key(which: Qt.Key, held: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier) -> QKeyEvent:
-    return QKeyEvent(QKeyEvent.Type.KeyPress, which, held)
+def key(which: Qt.Key, modifiers: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier) -> QKeyEvent:
+    return QKeyEvent(QKeyEvent.Type.KeyPress, which, modifiers)

@@ -1,4 +1,4 @@
-"""Lanes over time: flags lead to steps, the wheel zooms, every state is painted."""
+"""The rebalance lanes over time: flags lead to steps, the wheel zooms, and every state is painted."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def test_lanes_are_chosen_and_flags_lead_to_steps(canvas, qtbot):
     canvas.chosen.connect(chosen.append)
     canvas.stepChosen.connect(steps.append)
     (lanes,) = canvas.columns()
-    assert [thing.kind for _, thing in lanes] == ["client"] * 3 + ["queue"] * 6
-    for box, item in lanes:
+    assert [selection.kind for _, selection in lanes] == ["client"] * 3 + ["queue"] * 6
+    for box, lane_selection in lanes:
         qtbot.mouseClick(canvas, Qt.MouseButton.LeftButton, pos=box.center().toPoint())
-        assert chosen[-1] == item
+        assert chosen[-1] == lane_selection
     for box, number in canvas._flag_boxes():
         qtbot.mouseClick(canvas, Qt.MouseButton.LeftButton, pos=box.center().toPoint())
         assert steps[-1] == number
@@ -45,29 +45,32 @@ def test_lanes_are_chosen_and_flags_lead_to_steps(canvas, qtbot):
 
 
 def test_no_time_of_the_axis_is_cut_by_the_edge(canvas):
-    """ "14:00:50" ended behind its last colon where the window's end was nearly a round time."""
+    """The label "14:00:50" ended after its last colon if the window's end was nearly a round time."""
     line = canvas.line
     for extra in range(0, 10_000, 1_000):
         canvas.show_line(line, (line.begin, line.end + extra), 1)
         ticks = canvas._ticks()
-        assert len([output for _, _, output in ticks if output]) >= len(ticks) - 1 > 3
-        assert all(box.right() <= canvas.width() for _, box, said in ticks if said)
+        assert len([text for _, _, text in ticks if text]) >= len(ticks) - 1 > 3
+        assert all(box.right() <= canvas.width() for _, box, label in ticks if label)
 
 
-def test_times_of_the_axis_stand_apart_however_narrow_it_is(canvas):
-    """Nine of them stood in 390 px, one in the other."""
+def test_labels_of_the_axis_do_not_overlap_at_any_width(canvas):
+    """Nine labels overlapped in 390 px."""
     line = canvas.line
     for wide in (400, 590, 800, 1600):
         canvas.resize(wide, canvas.height())
         for length in (9_000, 30_000, 60_000, 600_000):
             canvas.show_line(line, (line.begin, line.begin + length), 1)
             boxes = [box for _, box, _ in canvas._ticks()]
-            assert all(item.right() < other.left() for item, other in pairwise(boxes)), (wide, length)
+            assert all(previous_box.right() < next_box.left() for previous_box, next_box in pairwise(boxes)), (
+                wide,
+                length,
+            )
 
 
-def test_words_under_a_queue_do_not_stand_in_each_other(canvas):
-    """ "Two owners" stood below "68 twice" and the ticks of those."""
-    model = canvas.model = made.looked_at(*made.rebalanced(), *two_own(60, 70))
+def test_texts_below_a_queue_do_not_overlap(canvas):
+    """The text "Two owners" overlapped "68 twice" and its ticks."""
+    model = canvas.model = made.looked_at(*made.rebalanced(), *readings_with_two_owners(60, 70))
     line = timeline("billing", tuple(model.moments["billing"]))
     handed = [
         Delivery(made.BEGUN + position, name, "billing", made.A[0], n)
@@ -79,22 +82,22 @@ def test_words_under_a_queue_do_not_stand_in_each_other(canvas):
         canvas.show_line(line, (made.BEGUN + begin * 1000, line.end), 1)
         words_below = canvas.words_below(made.A[0])
         assert words_below[0][1].endswith(" twice")
-        assert not any(item.intersects(other) for (item, *_), (other, *_) in combinations(words_below, 2))
+        assert not any(box_a.intersects(box_b) for (box_a, *_), (box_b, *_) in combinations(words_below, 2))
         assert all(box.right() <= canvas.width() for box, *_ in words_below)
         assert canvas.grab().toImage().size().width() == canvas.width()
     canvas.show_line(line, (made.BEGUN, line.end), 1)
     assert [words for _, words, _ in canvas.words_below(made.A[2])] == ["no owner 3.0 s"]
 
 
-def two_own(begin: int, end: int):
-    """Readings in which a queue has two owners."""
+def readings_with_two_owners(begin: int, end: int):
+    """Return readings in which a queue has two owners."""
     return [made.small(second, owns={made.C1: made.A, made.C2: made.A[:1]}) for second in range(begin, end)]
 
 
 def test_brackets_walk_the_steps_and_the_wheel_zooms(canvas):
     emitted, zooms = [], []
     canvas.stepRequested.connect(emitted.append)
-    canvas.zoomed.connect(lambda factor, at: zooms.append((factor, at)))
+    canvas.zoomed.connect(lambda factor, time_ms: zooms.append((factor, time_ms)))
     for key in (Qt.Key.Key_BracketLeft, Qt.Key.Key_BracketRight, Qt.Key.Key_Left):
         QTest.keyClick(canvas, key)
     assert emitted == [-1, 1, -1]

@@ -1,4 +1,4 @@
-"""A broker of a lesson: known to the name servers with its topics and no others, slow where it is to be, gone after."""
+"""A lesson's broker: registered with its own topics only, slow if configured, and removed afterwards."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ from engine.namesrv.server import ListeningNameServer
 from viewer.cluster.lesson_broker import LessonBroker, SlowDisk
 
 
-def test_it_serves_its_topics_slowly_and_leaves_nothing(tmp_path):
+def test_a_lesson_broker_serves_slowly_and_leaves_no_files(tmp_path):
     async def walk() -> None:
         async with ListeningNameServer(port=0) as names, ClusterReader([names.address]) as reader:
             settings = "flushDiskType=SYNC_FLUSH\nmessageDelayLevel=1s 1s"
             broker = LessonBroker("slow-1", names.address, ["T"], settings, 0.05, tmp_path / "b")
             await broker.start()
-            assert [item.name for item in (await reader.read()).brokers] == ["slow-1"]
+            assert [broker_state.name for broker_state in (await reader.read()).brokers] == ["slow-1"]
             events = EventStream()
             ring = events.ring()
             async with Producer("senders", names.address, events=events) as producer:
                 for number in range(3):
                     await producer.send(Message("T", b"%d" % number))
-            sent = [one for one in ring.take() if isinstance(one, Sent)]
-            assert [one.queue.broker for one in sent] == ["slow-1"] * 3
-            assert min(one.ms for one in sent) >= 50
+            sent = [event for event in ring.take() if isinstance(event, Sent)]
+            assert [event.queue.broker for event in sent] == ["slow-1"] * 3
+            assert min(event.ms for event in sent) >= 50
             await broker.stop()
             await broker.stop()
-            assert [one.words for one in (await reader.read()).brokers] == ["no longer registered"]
+            assert [event.words for event in (await reader.read()).brokers] == ["no longer registered"]
             assert list(tmp_path.iterdir()) == []
 
     asyncio.run(walk())
 
 
-def test_what_cannot_be_is_said(tmp_path):
+def test_impossible_settings_are_reported(tmp_path):
     async def walk() -> None:
         async with ListeningNameServer(port=0) as names:
             wrong = LessonBroker("b", names.address, ["T"], "flushDiskType=NEVER", 0, tmp_path / "b")
@@ -50,7 +50,7 @@ def test_what_cannot_be_is_said(tmp_path):
     asyncio.run(walk())
 
 
-def test_name_servers_that_do_not_know_it_are_not_waited_for_for_ever(tmp_path, monkeypatch):
+def test_the_wait_for_name_servers_is_limited(tmp_path, monkeypatch):
     monkeypatch.setattr("viewer.cluster.lesson_broker.REGISTER_TIMEOUT_S", 0.1)
 
     async def nobody(*_: object) -> bool:

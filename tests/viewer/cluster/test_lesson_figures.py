@@ -1,4 +1,4 @@
-"""Figures of lessons, counted by hand from few events."""
+"""Figures of lessons, counted by hand from a few events."""
 
 from __future__ import annotations
 
@@ -40,32 +40,34 @@ def record() -> Record:
     return Record(G, "T", groups={G, f"{G}-dead", f"{G}-given-up"})
 
 
-def sent(at: int, queue: MessageQueue, offset: int, key: str, who: str = "p", ms: float = 1.0) -> Sent:
-    return Sent(at, who, G, queue, offset, f"id-{key}", key, "SEND_OK", 1, 1, 10, ms)
+def sent(time_ms: int, queue: MessageQueue, offset: int, key: str, client_id: str = "p", ms: float = 1.0) -> Sent:
+    return Sent(time_ms, client_id, G, queue, offset, f"id-{key}", key, "SEND_OK", 1, 1, 10, ms)
 
 
-def handed(at: int, who: str, queue: MessageQueue, offset: int, key: str, times: int = 0, group: str = G) -> Delivered:
-    return Delivered(at, who, group, queue, offset, f"id-{key}", key, times, at)
+def delivered(
+    time_ms: int, client_id: str, queue: MessageQueue, offset: int, key: str, times: int = 0, group: str = G
+) -> Delivered:
+    return Delivered(time_ms, client_id, group, queue, offset, f"id-{key}", key, times, time_ms)
 
 
-def figures_of(found) -> dict[str, str]:
-    return {item.name: item.figure for item in found}
+def figures_of(figures) -> dict[str, str]:
+    return {figure.name: figure.figure for figure in figures}
 
 
-def test_a_record_keeps_its_own_alone(record):
+def test_a_record_keeps_only_its_own_events(record):
     record.take([sent(1, Q[0], 0, "k"), Started(1, "x", "another")])
     assert [type(event) for event in record.events] == [Sent]
 
 
-def test_after_a_kill_what_was_not_committed_comes_again_by_offset_and_by_key(record):
+def test_uncommitted_messages_are_redelivered_after_a_kill(record):
     assert again_after_kill(record) == []
-    record.take([handed(n, "c1", Q[0], n, f"k{n}") for n in range(10)])
+    record.take([delivered(n, "c1", Q[0], n, f"k{n}") for n in range(10)])
     record.take(
         [
             Stopped(20, "c1", G, unregistered=False),
             QueueTaken(30, "c2", G, Q[0], 7),
             QueueTaken(31, "c2", G, MessageQueue("%RETRY%lesson", "a", 0), 0),
-            *(handed(40 + n, "c2", Q[0], n, f"k{n}") for n in range(7, 12)),
+            *(delivered(40 + n, "c2", Q[0], n, f"k{n}") for n in range(7, 12)),
         ]
     )
     results = again_after_kill(record)
@@ -84,7 +86,9 @@ def test_two_strategies_give_a_queue_two_owners_and_another_none(record):
             ]
         )
     record.take([sent(7, Q[n % 4], n // 4, f"k{n}") for n in range(8)])
-    record.take([handed(8, "c1", Q[0], 0, "k0"), handed(8, "c1", Q[1], 0, "k1"), handed(9, "c2", Q[1], 0, "k1")])
+    record.take(
+        [delivered(8, "c1", Q[0], 0, "k0"), delivered(8, "c1", Q[1], 0, "k1"), delivered(9, "c2", Q[1], 0, "k1")]
+    )
     actual_disagreement = disagreement(record, {"c1": "C1", "c2": "C2"}.__getitem__)
     assert figures_of(actual_disagreement) == {
         "With two owners": "1",
@@ -99,7 +103,7 @@ def test_two_strategies_give_a_queue_two_owners_and_another_none(record):
     assert [item.kind for item in actual_disagreement] == ["warn"] * 4 + ["ok"]
 
 
-def test_who_avoids_the_slow_broker_is_done_sooner(record):
+def test_a_producer_that_avoids_the_slow_broker_finishes_sooner(record):
     slow, quick = MessageQueue("T", "slow", 0), MessageQueue("T", "quick", 0)
     record.clients = {"p1": Options(), "p2": Options(avoids=True)}
     record.take(
@@ -125,16 +129,16 @@ def test_who_avoids_the_slow_broker_is_done_sooner(record):
     assert actual_latencies[3].note == "ms a send, half of them at most: 600.0 without, 600.0 with avoidance"
 
 
-def test_each_consumer_of_a_broadcast_is_counted_by_itself(record):
+def test_each_consumer_of_a_broadcast_is_counted_separately(record):
     record.clients = {"c1": Options(), "named": Options(name="named")}
     record.take([sent(n, Q[0], n, f"k{n}") for n in range(6)])
     record.take([Started(10, "c1", G), Started(10, "named", G)])
-    record.take([handed(11, "c1", Q[0], n, f"k{n}") for n in range(6)])
-    record.take([handed(11, "named", Q[0], n, f"k{n}") for n in range(4)])
+    record.take([delivered(11, "c1", Q[0], n, f"k{n}") for n in range(6)])
+    record.take([delivered(11, "named", Q[0], n, f"k{n}") for n in range(4)])
     record.take(
         [Committed(12, "named", G, Q[0], 4), Stopped(12, "named", G, unregistered=True), Started(20, "named", G)]
     )
-    record.take([handed(21, "named", Q[0], n, f"k{n}") for n in (3, 4, 5)])
+    record.take([delivered(21, "named", Q[0], n, f"k{n}") for n in (3, 4, 5)])
     results = broadcast(record, str)
     assert figures_of(results) == {
         "Sent": "6",
@@ -151,16 +155,16 @@ def test_each_consumer_of_a_broadcast_is_counted_by_itself(record):
 def test_refused_messages_are_followed_through_their_waits_to_the_dead_letters(record):
     retry, dead = MessageQueue("%RETRY%lesson", "a", 0), MessageQueue("%DLQ%lesson", "a", 0)
     record.take([sent(n, Q[0], n, f"k{n}") for n in range(5)])
-    record.take([handed(100, "c", Q[0], n, f"k{n}") for n in range(5)])
+    record.take([delivered(100, "c", Q[0], n, f"k{n}") for n in range(5)])
     record.take(
         [
             SentBack(100, "c", G, Q[0], 0, "x", 0, by_broker=True),
-            handed(1_150, "c", retry, 0, "k0", 1),
+            delivered(1_150, "c", retry, 0, "k0", 1),
             SentBack(1_150, "c", G, retry, 0, "x", 1, by_broker=True),
-            handed(3_200, "c", retry, 1, "k0", 2),
+            delivered(3_200, "c", retry, 1, "k0", 2),
             SentBack(3_200, "c", G, retry, 1, "x", 2, by_broker=True),
-            handed(3_300, "d", dead, 0, "k0", 3, f"{G}-dead"),
-            handed(3_300, "d", dead, 1, "strange", 3, f"{G}-dead"),
+            delivered(3_300, "d", dead, 0, "k0", 3, f"{G}-dead"),
+            delivered(3_300, "d", dead, 1, "strange", 3, f"{G}-dead"),
         ]
     )
     actual_dead_letters = dead_letters(record)
@@ -176,7 +180,7 @@ def test_refused_messages_are_followed_through_their_waits_to_the_dead_letters(r
     assert actual_dead_letters[4].note.startswith("read from %DLQ%lesson, reconsumeTimes 3.")
 
 
-def test_transactions_that_nobody_ends_are_checked_and_given_up(record):
+def test_unended_transactions_are_checked_and_discarded(record):
     given_up = MessageQueue(GIVEN_UP, "a", 0)
     record.take([sent(100, Q[0], n, f"k{n}") for n in range(4)])
     record.take(
@@ -192,8 +196,8 @@ def test_transactions_that_nobody_ends_are_checked_and_given_up(record):
             for n in (1, 3)
         ]
     )
-    record.take([handed(110, "c", Q[0], n, f"k{n}") for n in (0, 2)])
-    record.take([handed(2_100, "g", given_up, n, f"k{n}", group=f"{G}-given-up") for n in (1, 3)])
+    record.take([delivered(110, "c", Q[0], n, f"k{n}") for n in (0, 2)])
+    record.take([delivered(2_100, "g", given_up, n, f"k{n}", group=f"{G}-given-up") for n in (1, 3)])
     actual_transactions = transactions(record)
     assert figures_of(actual_transactions) == {"Half messages": "4", "Delivered": "2", "Checks": "6", "Given up": "2"}
     assert actual_transactions[0].note == "2 committed at once, 2 never finished"
@@ -202,7 +206,7 @@ def test_transactions_that_nobody_ends_are_checked_and_given_up(record):
     assert actual_transactions[3].note.startswith("after 2.00 s, in TRANS_CHECK_MAX_TIME_TOPIC.")
 
 
-def test_where_nothing_was_told_nothing_is_said(record):
+def test_without_events_there_are_no_figures(record):
     for results in (
         latencies(record),
         broadcast(record, str),
@@ -213,7 +217,7 @@ def test_where_nothing_was_told_nothing_is_said(record):
         assert all(item.figure in {"0", "0 of 0", "0.00 s", "0 different"} for item in results)
 
 
-def test_numbers_and_names_in_few_words():
+def test_short_numbers_and_names():
     assert range_text([], str) == "…"
     assert range_text([1, 2], lambda n: f"{n}") == "1–2"
     assert seconds(12_345) == "12.3 s"

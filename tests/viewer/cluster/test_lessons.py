@@ -43,7 +43,7 @@ def test_each_consumer_must_have_received_its_messages():
     assert condition(delivered("a", "a", "b", "b"))
 
 
-def test_one_consumer_is_enough_where_one_is_asked_for():
+def test_one_consumer_is_enough_if_one_is_required():
     condition = _one_got(2).condition
     assert not condition(delivered("a", "b"))
     assert condition(delivered("a", "b", "b"))
@@ -53,7 +53,7 @@ KILL = LESSONS[2]
 
 
 class FakeOwnClients:
-    """Whom the lesson asks; ``rows`` say how they stand."""
+    """The clients that a lesson controls; ``rows`` give their states."""
 
     def __init__(self) -> None:
         self.done: list[tuple[object, ...]] = []
@@ -83,12 +83,12 @@ class FakeOwnClients:
 
 
 def state(run: LessonRun, second: int, owners: str) -> ClusterState:
-    """Four queues of the lesson's topic, owned as the letters say."""
+    """Return a state with four queues of the lesson's topic, with owners given by the letters."""
     queues = [Queue(run.topic, "broker-a", n) for n in range(4)]
     position = made.BEGUN + second * 1000
     clients = tuple(Client(owner, f"{owner}:1", "PYTHON", 479) for owner in sorted(set(owners)))
     owned = {
-        client.client_id: frozenset(q for q, who in zip(queues, owners, strict=True) if who == client.client_id)
+        client.client_id: frozenset(q for q, owner in zip(queues, owners, strict=True) if owner == client.client_id)
         for client in clients
     }
     group = Group(run.group, made.PUSH, "CLUSTERING", "", clients, {run.topic: "*"}, owned)
@@ -110,15 +110,15 @@ def model() -> ClusterModel:
     return cluster_model
 
 
-def test_the_kill_is_done_when_its_time_has_come_and_told_in_one_line(model):
-    run, own = LessonRun(KILL, 7), FakeOwnClients()
+def test_the_kill_waits_for_its_time_and_is_reported_in_one_line(model):
+    run, own_clients = LessonRun(KILL, 7), FakeOwnClients()
     queue = Queue(run.topic, "broker-a", 1)
-    run.go_on(model, own)
-    assert [item[0] for item in own.done] == ["producer", "consumer", "consumer", "consumer"]
-    assert own.done[1][1:] == ("kill-lesson-7", "kill-Lesson-7", 20)
+    run.go_on(model, own_clients)
+    assert [item[0] for item in own_clients.done] == ["producer", "consumer", "consumer", "consumer"]
+    assert own_clients.done[1][1:] == ("kill-lesson-7", "kill-Lesson-7", 20)
     for second in range(3):
         model.take(Reading(state(run, second, "aabb")))
-        run.go_on(model, own)
+        run.go_on(model, own_clients)
     assert run.lesson.actions[run.done] == Action("shared", 3), "two of three share them"
     model.deliveries.add(Delivery(made.BEGUN + n * 10, "b", run.group, queue, n) for n in range(1_000))
     place = MessageQueue(run.topic, "broker-a", 1)
@@ -126,26 +126,26 @@ def test_the_kill_is_done_when_its_time_has_come_and_told_in_one_line(model):
     run.record.take([Committed(1_000, "consumer@3", run.group, place, 995)])
     for second in range(3, 12):
         model.take(Reading(state(run, second, "abbc")))
-        run.go_on(model, own)
-    assert ("kill", 3) not in own.done, "all but five are committed: on a busy machine the kill showed nothing"
+        run.go_on(model, own_clients)
+    assert ("kill", 3) not in own_clients.done, "all but five are committed: on a busy machine the kill showed nothing"
     extra = [Delivered(n, "consumer@3", run.group, place, n, f"m{n}", f"1-{n}", 0, 0) for n in range(1_000, 1_005)]
     run.record.take(extra)
-    run.go_on(model, own)
-    assert ("kill", 3) in own.done
+    run.go_on(model, own_clients)
+    assert ("kill", 3) in own_clients.done
     model.deliveries.add(Delivery(made.BEGUN + 13_000 + n * 10, "a", run.group, queue, 990 + n) for n in range(200))
     for second in range(12, 40):
         model.take(Reading(state(run, second, "aacc")))
-        run.go_on(model, own)
+        run.go_on(model, own_clients)
     assert run.status == "done"
     assert run.result.startswith("pause ")
     assert "twice 10" in run.result
-    assert own.done[-4:] == [
+    assert own_clients.done[-4:] == [
         ("stop", 1),
         ("stop", 2),
         ("stop", 4),
         ("forget", ("kill-Lesson-7", "%RETRY%kill-lesson-7"), ("kill-lesson-7",)),
     ]
-    # What is handed out while the clients stop is not the lesson's: its line said 1 where the panel beside it said 2.
+    # Deliveries while the clients stop do not count for the lesson: its line showed 1, the panel beside it 2.
     model.deliveries.add(Delivery(made.BEGUN + 15_500 + n * 10, "a", run.group, queue, 1_150 + n) for n in range(60))
     line = timeline(run.group, tuple(model.moments[run.group]))
     step = line.steps[-1]
@@ -153,44 +153,44 @@ def test_the_kill_is_done_when_its_time_has_come_and_told_in_one_line(model):
     assert shown[1] == run.figures[1]
 
 
-def test_what_does_not_come_ends_the_run(model):
-    run, own = LessonRun(LESSONS[0], 1), FakeOwnClients()
+def test_a_missing_condition_ends_the_run(model):
+    run, own_clients = LessonRun(LESSONS[0], 1), FakeOwnClients()
     model.take(Reading(state(run, 0, "aabb")))
-    run.go_on(model, own)
+    run.go_on(model, own_clients)
     model.take(Reading(state(run, ACTION_TIMEOUT_MS // 1000 + 5, "aabb")))
-    run.go_on(model, own)
+    run.go_on(model, own_clients)
     assert (run.status, run.result) == ("failed", "timed out")
-    assert ("stop", 1) in own.done
+    assert ("stop", 1) in own_clients.done
 
 
-def test_it_can_be_stopped_and_one_without_a_step_says_so(model):
-    run, own = LessonRun(LESSONS[1], 1), FakeOwnClients()
-    run.go_on(model, own)
-    run.cancel(own)
-    run.cancel(own)
+def test_a_run_can_be_stopped_and_one_without_steps_reports_it(model):
+    run, own_clients = LessonRun(LESSONS[1], 1), FakeOwnClients()
+    run.go_on(model, own_clients)
+    run.cancel(own_clients)
+    run.cancel(own_clients)
     assert (run.status, run.result) == ("failed", "stopped")
-    assert len([item for item in own.done if item[0] == "stop"]) == 5
-    short = LessonRun(Lesson("x", "X", "", (Action("producer", 1),)), 1)
-    short.go_on(model, own)
-    assert (short.status, short.result) == ("done", "no step was seen")
+    assert len([item for item in own_clients.done if item[0] == "stop"]) == 5
+    stepless_run = LessonRun(Lesson("x", "X", "", (Action("producer", 1),)), 1)
+    stepless_run.go_on(model, own_clients)
+    assert (stepless_run.status, stepless_run.result) == ("done", "no step was seen")
 
 
-def test_what_its_clients_told_decides_and_is_kept(model):
+def test_the_clients_events_decide_and_are_kept(model):
     by_key = {lesson.key: lesson for lesson in LESSONS}
-    run, own = LessonRun(by_key["retry"], 3), FakeOwnClients()
-    run.go_on(model, own)
-    assert own.done == [("broker", "retry-3", "retry-Lesson-3", 0)]
-    run.go_on(model, own)
-    assert len(own.done) == 1, "clients come when it runs"
-    own.tell(1, "running")
-    run.go_on(model, own)
-    assert [item[:3] for item in own.done[1:]] == [
+    run, own_clients = LessonRun(by_key["retry"], 3), FakeOwnClients()
+    run.go_on(model, own_clients)
+    assert own_clients.done == [("broker", "retry-3", "retry-Lesson-3", 0)]
+    run.go_on(model, own_clients)
+    assert len(own_clients.done) == 1, "clients are started when the broker runs"
+    own_clients.tell(1, "running")
+    run.go_on(model, own_clients)
+    assert [call_[:3] for call_ in own_clients.done[1:]] == [
         ("consumer", "retry-lesson-3", "retry-Lesson-3"),
         ("producer", "retry-lesson-3", "retry-Lesson-3"),
         ("consumer", "retry-lesson-3-dead", "%DLQ%retry-lesson-3"),
     ]
-    assert own.rows[2].spec.options.refuses == 5
-    assert all(row.spec.options.reports_events for row in own.rows.values())
+    assert own_clients.rows[2].spec.options.refuses == 5
+    assert all(row.spec.options.reports_events for row in own_clients.rows.values())
     position = MessageQueue(run.topic, "retry-3", 0)
     sent = [Sent(n, "p", run.group, position, n, f"m{n}", f"3-{n}", "SEND_OK", 1, 1, 9, 1.0) for n in range(4)]
     strange = replace(sent[0], group="another")
@@ -200,60 +200,65 @@ def test_what_its_clients_told_decides_and_is_kept(model):
         [Delivered(9_000 + n, "d", "retry-lesson-3-dead", dead, n, f"m{n}", f"3-{n}", 3, 8_000) for n in range(4)]
     )
     assert strange not in run.record.events
-    run.go_on(model, own)
+    run.go_on(model, own_clients)
     assert run.status == "done"
     assert "Dead letters 4" in run.result
     written = lessons_markdown([run])
     assert "## Retry to the dead letters" in written
     assert "- Dead letters: 4, read from %DLQ%retry-lesson-3" in written
     assert lessons_markdown([LessonRun(by_key["slow"], 1)]) == ""
-    assert [one for one in own.done if one[0] == "stop"] == [("stop", 3), ("stop", 2), ("stop", 4), ("stop", 1)]
-    assert own.done[-1] == ("stop", 1), "all else goes with its broker"
+    assert [call for call in own_clients.done if call[0] == "stop"] == [
+        ("stop", 3),
+        ("stop", 2),
+        ("stop", 4),
+        ("stop", 1),
+    ]
+    assert own_clients.done[-1] == ("stop", 1), "everything else is removed with its broker"
 
 
-def test_a_client_that_cannot_begin_ends_the_run_with_its_words(model):
+def test_a_client_that_fails_to_start_ends_the_run_with_its_message(model):
     by_key = {lesson.key: lesson for lesson in LESSONS}
-    run, own = LessonRun(by_key["slow"], 3), FakeOwnClients()
-    run.go_on(model, own)
-    own.tell(1, "running")
-    own.tell(2, "failed", "no space left")
-    run.go_on(model, own)
+    run, own_clients = LessonRun(by_key["slow"], 3), FakeOwnClients()
+    run.go_on(model, own_clients)
+    own_clients.tell(1, "running")
+    own_clients.tell(2, "failed", "no space left")
+    run.go_on(model, own_clients)
     assert (run.status, run.result) == ("failed", "no space left")
 
 
-def test_a_name_and_a_mode_come_back_in_the_broadcast(model):
+def test_a_broadcast_consumer_restarts_with_its_name_and_mode(model):
     by_key = {lesson.key: lesson for lesson in LESSONS}
-    run, own = LessonRun(by_key["broadcast"], 3), FakeOwnClients()
+    run, own_clients = LessonRun(by_key["broadcast"], 3), FakeOwnClients()
     queue = MessageQueue(run.topic, "broker-a", 0)
 
-    def told(count: int, first: int, *clients: str) -> None:
+    def send_and_deliver(count: int, first_number: int, *clients: str) -> None:
         run.record.take(
             [
                 Sent(n, "p", run.group, queue, n, f"m{n}", f"1-{n}", "SEND_OK", 1, 1, 9, 1.0)
-                for n in range(first, first + count)
+                for n in range(first_number, first_number + count)
             ]
         )
         run.record.take(
             [
                 Delivered(n, client, run.group, queue, n, f"m{n}", f"1-{n}", 0, 0)
                 for client in clients
-                for n in range(first, first + count)
+                for n in range(first_number, first_number + count)
             ]
         )
 
     model.take(Reading(made.small(0)))
-    run.go_on(model, own)
-    told(60, 0, "consumer@2", "consumer@3")
-    run.go_on(model, own)
+    run.go_on(model, own_clients)
+    send_and_deliver(60, 0, "consumer@2", "consumer@3")
+    run.go_on(model, own_clients)
     model.take(Reading(made.small(3)))
-    run.go_on(model, own)
-    assert ("stop", 3) in own.done
-    told(40, 60, "consumer@2")
-    run.go_on(model, own)
-    assert own.rows[5].spec.options == own.rows[3].spec.options
-    assert own.rows[5].spec.options.name == "broadcast-lesson-3-2"
-    told(0, 0)
+    run.go_on(model, own_clients)
+    assert ("stop", 3) in own_clients.done
+    send_and_deliver(40, 60, "consumer@2")
+    run.go_on(model, own_clients)
+    assert own_clients.rows[5].spec.options == own_clients.rows[3].spec.options
+    assert own_clients.rows[5].spec.options.name == "broadcast-lesson-3-2"
+    send_and_deliver(0, 0)
     run.record.take([Delivered(n, "consumer@3", run.group, queue, n, f"m{n}", f"1-{n}", 0, 0) for n in range(60, 100)])
-    run.go_on(model, own)
+    run.go_on(model, own_clients)
     assert run.status == "done"
     assert run.result.count("100 of 100") == 2

@@ -1,4 +1,4 @@
-"""Lessons by a click: begun, gone on with each reading, stopped; only where clients may be added."""
+"""Lessons run on a click, continue with each reading and can be stopped, only where clients may be added."""
 
 from __future__ import annotations
 
@@ -57,17 +57,17 @@ def test_elsewhere_none_can_be_run(panel):
     panel.go_on()
 
 
-def test_one_lesson_tells_all_and_the_others_what_came_of_them(panel):
+def test_one_lesson_is_open_and_the_others_show_their_results(panel):
     assert panel.chosen == "more"
     assert [key for key, entry in panel.entries.items() if entry.details.isVisible()] == ["more"]
     panel.entries["retry"].fold.click()
-    assert [key for key, item in panel.entries.items() if item.details.isVisible()] == ["retry"]
+    assert [key for key, entry in panel.entries.items() if entry.details.isVisible()] == ["retry"]
     panel.entries["retry"].fold.click()
-    assert not any(one.details.isVisible() for one in panel.entries.values())
-    assert all(one.brief.isVisible() for one in panel.entries.values())
+    assert not any(entry.details.isVisible() for entry in panel.entries.values())
+    assert all(entry.brief.isVisible() for entry in panel.entries.values())
 
 
-def test_figures_stand_under_their_lesson(panel):
+def test_figures_are_below_their_lesson(panel):
     lesson = next(item for item in LESSONS if item.key == "retry")
     run = panel.runs["retry"] = LessonRun(lesson, 1, status="done", result="Refused 4 · Dead letters 4")
     run.figures = (
@@ -85,7 +85,7 @@ def test_figures_stand_under_their_lesson(panel):
 
 @pytest.fixture
 def beside(shown) -> LessonsBeside:
-    """Lessons and rebalance of a cluster on this machine."""
+    """Show lessons and rebalance of a cluster on this machine."""
     made_page = LessonsBeside()
     made_page.lessons.model = made_page.rebalance.model = made.looked_at(made.small())
     shown(made_page, width=1400)
@@ -95,12 +95,12 @@ def beside(shown) -> LessonsBeside:
 
 
 def shown_parts(page: LessonsBeside) -> tuple[bool, bool, bool]:
-    """Whether strip, lessons and impact are shown."""
+    """Return whether strip, lessons and impact are shown."""
     return page.strip.isVisible(), page.lessons.isVisible(), page.rebalance.side.isVisible()
 
 
 def test_a_narrow_window_folds_the_lessons_and_a_click_opens_them_in_place_of_the_impact(beside, qtbot):
-    """They were not there at all below 1180 px, in no menu and under no key."""
+    """Below 1180 px the lessons were missing, also in the menu and the shortcuts."""
     assert shown_parts(beside) == (False, True, True)
     beside.resize(880, 560)
     assert shown_parts(beside) == (True, False, True)
@@ -112,7 +112,7 @@ def test_a_narrow_window_folds_the_lessons_and_a_click_opens_them_in_place_of_th
     assert shown_parts(beside) == (False, True, True)
 
 
-def test_esc_folds_what_was_brought_and_elsewhere_there_are_no_lessons(beside, qtbot):
+def test_esc_folds_the_opened_lessons_and_other_clusters_have_none(beside, qtbot):
     beside.resize(880, 560)
     beside.bring()
     fold = beside.lessons.entries["more"].fold

@@ -1,4 +1,4 @@
-"""The small picture: what is under the pointer, the arrows, and that it is painted in every state."""
+"""The small cluster picture: the item under the pointer, the arrow keys, and painting in every state."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def chosen_by(canvas: LinesCanvas) -> list[Selection]:
     return results
 
 
-def test_each_thing_lies_under_its_own_place(canvas):
+def test_each_item_is_found_at_its_position(canvas):
     for column in canvas.columns():
         for box, item in column:
             assert canvas.item_at(box.center()) == item
@@ -76,14 +76,14 @@ def test_arrows_go_along_columns_and_lines(canvas):
 @pytest.mark.parametrize("dark", [False, True])
 def test_every_state_is_painted(canvas, dark):
     theme.set_scheme("dark" if dark else "light")
-    before = canvas.grab().toImage()
+    image_before = canvas.grab().toImage()
     removed = {**made.OWNS, made.C3: (made.B[0],), made.C2: (made.A[1], *made.A[2:])}
     for state in (made.small(6, owns=removed), made.small(7, owns={made.C1: ()}), made.small(20, owns={})):
         canvas.model.take(reading_of(state))
         for column in canvas.columns():
             canvas.model.choose(column[0][1] if column else Selection())
             canvas.show_picture()
-            assert canvas.grab().toImage() != before
+            assert canvas.grab().toImage() != image_before
     theme.set_scheme("light")
 
 

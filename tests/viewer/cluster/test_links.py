@@ -25,17 +25,17 @@ def test_a_queue_leads_to_the_entry_that_is_read_next():
     assert link_of(STORE, MODEL, Selection("client", "c", "billing")) == Place("groups", name="billing")  # type: ignore[arg-type]
 
 
-def test_what_the_store_has_not_leads_nowhere_and_says_why():
-    other = Selection("queue", queue=made.S[0])
-    assert link_of(STORE, MODEL, other) is None  # type: ignore[arg-type]
-    assert why_not(STORE, other) == "The open store has no topic StockReserved."  # type: ignore[arg-type]
+def test_a_missing_topic_has_no_link_and_a_reason():
+    missing_queue = Selection("queue", queue=made.S[0])
+    assert link_of(STORE, MODEL, missing_queue) is None  # type: ignore[arg-type]
+    assert why_not(STORE, missing_queue) == "The open store has no topic StockReserved."  # type: ignore[arg-type]
     assert link_of(None, MODEL, QUEUE) is None
     assert why_not(None, QUEUE).startswith("No store is open")
     assert why_not(STORE, Selection("broker", "broker-a")) == "This leads nowhere in a store."  # type: ignore[arg-type]
     assert topic_of(Selection("group", "billing")) == ""
 
 
-def test_ways_on_are_words_with_places():
+def test_links_are_texts_with_places():
     actual_item_links = item_links(STORE, MODEL, QUEUE)  # type: ignore[arg-type]
     assert actual_item_links[1][1] == places.filtered("only", 'topic = "OrderPaid" and queueId = 1')
     assert actual_item_links[2][0].startswith(
@@ -48,7 +48,7 @@ def test_ways_on_are_words_with_places():
     assert item_links(None, MODEL, QUEUE)[0][1] is None
 
 
-def test_what_was_asked_of_a_thing_is_a_filter_where_the_lab_records():
+def test_requests_about_an_item_are_a_filter_if_the_lab_records():
     model = made.looked_at(made.small(0))
     model.of_lab = True
     assert item_links(None, model, QUEUE)[-1][1] == Place(

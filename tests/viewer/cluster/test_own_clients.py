@@ -1,4 +1,4 @@
-"""The window's end of one's own clients: what they say stands in rows, and all are gone with it."""
+"""The window's side of our own clients: their messages become rows, and all clients end with the window."""
 
 from __future__ import annotations
 
@@ -18,82 +18,82 @@ NAMES = ("127.0.0.1:9876",)
 
 @pytest.fixture
 def sent_commands(monkeypatch) -> list[tuple[object, ...]]:
-    """What the process would have been asked; none is started."""
+    """Return the list of commands for the process; no process is started."""
     commands: list[tuple[object, ...]] = []
     monkeypatch.setattr(OwnClients, "_ask", lambda _self, *command: commands.append(command))
     return commands
 
 
-def until(true: Callable[[], bool], what: str) -> None:
+def until(condition: Callable[[], bool], expectation: str) -> None:
     end = time.monotonic() + 60
-    while not true():
-        assert time.monotonic() < end, what
+    while not condition():
+        assert time.monotonic() < end, expectation
         QApplication.processEvents()
         time.sleep(0.01)
 
 
-def test_rows_follow_what_is_asked_and_told(themed_app, sent_commands):
-    own = OwnClients()
-    producer = own.add("producer", NAMES, "senders", "Orders", 100)
-    consumer = own.add("consumer", NAMES, "readers", "Orders", 25)
+def test_rows_follow_commands_and_reports(themed_app, sent_commands):
+    own_clients = OwnClients()
+    producer = own_clients.add("producer", NAMES, "senders", "Orders", 100)
+    consumer = own_clients.add("consumer", NAMES, "readers", "Orders", 25)
     assert (producer.spec.rate, consumer.spec.delay) == (100, 0.025)
-    own._take(ClientStatus(1, "running", "p@1"))
-    own._take(ClientStatus(2, "running", "c@1"))
-    assert own.running == 2
-    assert own.find("c@1") is own.rows[2]
-    assert own.find("") is None
+    own_clients._take(ClientStatus(1, "running", "p@1"))
+    own_clients._take(ClientStatus(2, "running", "c@1"))
+    assert own_clients.running == 2
+    assert own_clients.find("c@1") is own_clients.rows[2]
+    assert own_clients.find("") is None
     saw = []
-    own.activityReported.connect(saw.append)
-    own._take(ClientActivity(sent={"p@1": 12, "nobody": 3}))
-    assert own.rows[1].sent == 12
+    own_clients.activityReported.connect(saw.append)
+    own_clients._take(ClientActivity(sent={"p@1": 12, "nobody": 3}))
+    assert own_clients.rows[1].sent == 12
     assert len(saw) == 1
-    own.pause(2)
-    own.pause(2)
-    own.slow(2, 0.5)
-    own.stop(1)
-    own.kill(2)
+    own_clients.pause(2)
+    own_clients.pause(2)
+    own_clients.slow(2, 0.5)
+    own_clients.stop(1)
+    own_clients.kill(2)
     assert [command[0] for command in sent_commands] == ["add", "add", "pause", "resume", "slow", "stop", "kill"]
-    own._take(ClientStatus(1, "stopped", "p@1"))
-    assert own.find("p@1") is None
-    own._take(ClientStatus(2, "failed", "c@1", "no name server answers"))
-    assert own.rows[2].words == "no name server answers"
-    assert own.running == 0
-    own.pause(2)
-    own._take(ClientStatus(99, "running"))
+    own_clients._take(ClientStatus(1, "stopped", "p@1"))
+    assert own_clients.find("p@1") is None
+    own_clients._take(ClientStatus(2, "failed", "c@1", "no name server answers"))
+    assert own_clients.rows[2].words == "no name server answers"
+    assert own_clients.running == 0
+    own_clients.pause(2)
+    own_clients._take(ClientStatus(99, "running"))
 
 
-def test_a_process_that_ends_takes_its_clients_along(themed_app, sent_commands):
-    own = OwnClients()
-    own.add("consumer", NAMES, "readers", "Orders", 0)
-    own._ended(own._pipe)  # type: ignore[arg-type]
-    assert own.rows[1].status == "killed"
-    own.close()
+def test_clients_end_with_their_process(themed_app, sent_commands):
+    own_clients = OwnClients()
+    own_clients.add("consumer", NAMES, "readers", "Orders", 0)
+    own_clients._ended(own_clients._pipe)  # type: ignore[arg-type]
+    assert own_clients.rows[1].status == "killed"
+    own_clients.close()
 
 
-def test_a_real_one_consumes_what_another_sends(themed_app, tmp_path: Path):
+def test_a_real_consumer_gets_a_real_producers_messages(themed_app, tmp_path: Path):
     with serving_beside(tmp_path) as addresses:
-        own = OwnClients()
+        own_clients = OwnClients()
         handed: list[object] = []
-        own.activityReported.connect(lambda observed: handed.extend(observed.handed))
-        own.add("producer", (addresses.namesrv,), "senders", "Orders", 100)
-        until(lambda: own.rows[1].sent > 3, "it sends")
-        own.add("consumer", (addresses.namesrv,), "readers", "Orders", 0)
+        own_clients.activityReported.connect(lambda observed: handed.extend(observed.handed))
+        own_clients.add("producer", (addresses.namesrv,), "senders", "Orders", 100)
+        until(lambda: own_clients.rows[1].sent > 3, "it sends")
+        own_clients.add("consumer", (addresses.namesrv,), "readers", "Orders", 0)
         until(lambda: len(handed) > 3, "it consumes")
-        process = own._process
-        own.kill(2)
-        until(lambda: own.rows[2].status == "killed", "it is killed")
-        own.close()
+        process = own_clients._process
+        own_clients.kill(2)
+        until(lambda: own_clients.rows[2].status == "killed", "it is killed")
+        own_clients.close()
         assert process is not None
         assert not process.is_alive()
-        assert own.running == 0
+        assert own_clients.running == 0
 
 
-def test_a_broker_of_a_lesson_is_no_client_and_is_gone_when_it_is_told_to_end(themed_app, sent_commands):
-    own = OwnClients()
-    own.add("broker", NAMES, "slow-1", "T", 0, Options(slow=0.5))
-    own._take(ClientStatus(1, "running", "slow-1"))
-    assert own.row(1).spec.options.slow == 0.5
-    assert (own.running, own.ended_brokers) == (0, set())
-    own.stop(1)
-    assert own.ended_brokers == {"slow-1"}
+def test_a_lesson_broker_is_no_client_and_ends_on_request(themed_app, sent_commands):
+    own_clients = OwnClients()
+    own_clients.add("broker", NAMES, "slow-1", "T", 0, Options(slow=0.5))
+    own_clients._take(ClientStatus(1, "running", "slow-1"))
+    assert own_clients.row(1).spec.options.slow == 0.5
+    assert (own_clients.running, own_clients.ended_brokers) == (0, set())
+    own_clients.stop(1)
+    assert own_clients.ended_brokers == {"slow-1"}
     assert sent_commands[-1] == ("stop", 1)

@@ -1,4 +1,4 @@
-"""The view with a cluster that a test hands it: pages, side column, filter, faults, without a window around it."""
+"""The cluster view with a cluster from the test: pages, side column, filter, errors, without a window."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def pane(works, settings: Settings, shown) -> ClusterPane:
 
 
 def deliver_reading(works: FakeReaderProcess, look: Reading) -> None:
-    """A reading has come, and the loop had a turn."""
+    """Deliver a reading and run one turn of the event loop."""
     works.items(look)
     QApplication.processEvents()
 
@@ -49,7 +49,7 @@ def _do(work, done, failed):
         done(actual_work)
 
 
-def test_without_a_cluster_it_says_what_to_do_and_what_was_asked_before(pane, works, settings):
+def test_without_a_cluster_it_offers_the_previous_addresses(pane, works, settings):
     assert pane.pages.currentIndex() == 0
     assert pane.empty_title.text() == "No cluster is connected"
     pane.show_place(Place("cluster", name=made.NAMES))
@@ -81,7 +81,7 @@ def test_the_picture_goes_with_the_size_of_the_cluster(pane, works):
     assert pane.table.total_rows() == 1600
 
 
-def test_it_tells_where_it_is_and_what_was_done(pane, works):
+def test_it_shows_its_address_and_its_history(pane, works):
     places, done, emitted = [], [], []
     pane.placeMoved.connect(places.append)
     pane.operationDone.connect(lambda name, _words, parameters, cli: done.append((name, parameters, cli)))
@@ -99,7 +99,7 @@ def test_it_tells_where_it_is_and_what_was_done(pane, works):
     assert pane.fault.state.kind == "stale"
 
 
-def test_a_cluster_that_stops_answering_stays_and_says_so(pane, works):
+def test_a_cluster_that_stops_answering_stays_with_a_message(pane, works):
     pane.show_place(Place("cluster", name=made.NAMES))
     deliver_reading(works, Reading(made.small()))
     deliver_reading(works, Reading(made.small(5, name_servers={made.NAMES: "no answer"})))
@@ -114,7 +114,7 @@ def test_a_cluster_that_stops_answering_stays_and_says_so(pane, works):
     assert pane.status().startswith("No name server answers")
 
 
-def test_markdown_is_written_or_why_not(pane, works, tmp_path: Path):
+def test_markdown_is_written_or_the_error_is_shown(pane, works, tmp_path: Path):
     emitted = []
     pane.statusMessage.connect(emitted.append)
     pane.show_place(Place("cluster", name=made.NAMES))
@@ -150,7 +150,7 @@ def test_a_command_brings_the_lessons_in_any_window(pane, works):
     assert "cluster.lessons" not in pane.commands(), "on a cluster of others no client is added"
 
 
-def test_time_is_gone_back_to_and_left_again(pane, works, tmp_path: Path):
+def test_an_earlier_time_is_shown_and_left_again(pane, works, tmp_path: Path):
     pane.show_place(Place("cluster", name=made.NAMES))
     for state in made.rebalanced():
         works.items(Reading(state))

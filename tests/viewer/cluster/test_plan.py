@@ -1,4 +1,4 @@
-"""Where things stand: lines end at their queue and at their owner, widths go by rates, cells by what is behind."""
+"""The layout of the pictures: lines end at their queue and owner, widths follow rates, cells follow the lag."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ MODEL = made.looked_at(made.small(0), made.small(5))
 LARGE = made.looked_at(made.large(0), made.large(5))
 
 
-def test_widths_go_in_half_pixels_between_thin_and_thick():
+def test_widths_have_half_pixel_steps_between_thin_and_thick():
     assert widths([None, 0, 200, 400, 1_000, 90_000]).tolist() == [1.5, 1.5, 1.5, 3.0, 7.5, 8.0]
 
 
@@ -52,8 +52,8 @@ def test_a_line_goes_from_its_queue_to_the_card_of_its_owner():
     assert len(plan.left_bands) == 4, "each producer is connected to both brokers"
 
 
-def test_where_there_is_less_room_the_lines_grow_shorter_before_anything_is_cut():
-    """A view of 1180 px, less its folded side column and a scroll bar, cut the right edge of the consumers' cards."""
+def test_lines_are_shortened_before_anything_is_cut():
+    """A view of 1180 px, minus its folded side column and a scroll bar, cut the right edge of the consumers' cards."""
     plan = lines_plan(MODEL.picture, 1180 - 32 - 12)
     assert plan.width == 1136
     assert plan.right_edge + CARD + EDGE == plan.width
@@ -64,11 +64,11 @@ def test_where_there_is_less_room_the_lines_grow_shorter_before_anything_is_cut(
     assert lines_plan(MODEL.picture, 2000).side == MIDDLE
 
 
-def test_things_stand_below_each_other_and_only_those_in_sight_are_asked_for():
+def test_items_are_stacked_and_only_visible_ones_are_returned():
     plan = lines_plan(MODEL.picture, 0)
     assert (np.diff(plan.queue_y) >= QUEUE_HEIGHT).all()
-    first = plan.visible_queues(float(plan.queue_y[2]) - 1, float(plan.queue_y[2]) + 1)
-    assert list(first) == [2]
+    visible = plan.visible_queues(float(plan.queue_y[2]) - 1, float(plan.queue_y[2]) + 1)
+    assert list(visible) == [2]
     assert plan.right_bands.crossing(0, plan.height).size == len(plan.right_bands)
     assert plan.right_bands.crossing(plan.height + 10, plan.height + 20).size == 0
     assert lines_plan(Picture(), 900).right_bands.crossing(0, 1000).size == 0
@@ -84,7 +84,7 @@ def test_brokers_that_do_not_answer_are_known():
     assert lines_plan(MODEL.picture, 1200).unreachable == ()
 
 
-def test_cells_say_what_is_behind_and_who_owns_nothing():
+def test_cells_show_lag_and_queues_without_owner():
     topics = LARGE.picture.topics
     codes = cell_codes(topics)
     assert codes.shape == (100, 16)
@@ -114,7 +114,7 @@ def test_narrow_tables_give_way_before_cells_do():
     assert cells_plan(LARGE.picture, 1500, Selection()).shown_cells >= 16
 
 
-def test_topics_stay_where_they_stood_until_one_gets_into_trouble():
+def test_topics_keep_their_order_until_one_has_a_problem():
     topics = LARGE.picture.topics
     names = [row.name for row in topics]
     turned = [*names[:2], *reversed(names[2:])]

@@ -1,4 +1,6 @@
-"""Readings made into a timeline: pauses and double owners lie between two bounds, steps merge until they stand."""
+"""Readings become a timeline: pauses and double owners are between two bounds, and steps merge until they are
+stable.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +15,10 @@ Q = tuple(Queue("T", "a", number) for number in range(4))
 SECOND = 1_000
 
 
-def moment(second: int, owners: Sequence[str], offsets: Sequence[int] = (), clients: str = "", told: bool = True):
-    """Owners are written "AB" for two, "" for none; clients "ABC"."""
+def moment(
+    second: int, owners: Sequence[str], offsets: Sequence[int] = (), clients: str = "", is_complete: bool = True
+):
+    """Make a moment. Owners are written "AB" for two, "" for none; clients "ABC"."""
     present = tuple(clients or sorted({item for owner in owners for item in owner}))
     return Moment(
         second * SECOND,
@@ -23,7 +27,7 @@ def moment(second: int, owners: Sequence[str], offsets: Sequence[int] = (), clie
         tuple(tuple(our_owner) for our_owner in owners),
         np.array(offsets or [100 * second] * len(owners), np.int64),
         np.full(len(owners), 10**6, np.int64),
-        told,
+        is_complete,
     )
 
 
@@ -36,7 +40,7 @@ def test_an_allocation_that_stays_is_one_step_and_one_piece_a_queue():
     line = timeline("g", [moment(second, ("A", "A", "B", "B")) for second in range(10)])
     assert (line.begin, line.end) == (0, 9_000)
     assert [(piece.begin, piece.end, piece.owners) for piece in line.pieces[Q[0]]] == [(0, 9_000, ("A",))]
-    assert [(stay.begin, stay.end, stay.queues) for stay in line.lanes["B"]] == [(0, 9_000, Q[2:])]
+    assert [(interval.begin, interval.end, interval.queues) for interval in line.lanes["B"]] == [(0, 9_000, Q[2:])]
     (step,) = line.steps
     assert (step.number, step.moved, step.idle, step.pauses, step.bursts) == (1, 4, 0, {}, {})
     times, rates = line.rates["A"]
@@ -44,7 +48,7 @@ def test_an_allocation_that_stays_is_one_step_and_one_piece_a_queue():
     assert rates[-1] == 200.0
 
 
-def test_one_that_leaves_makes_a_step_with_a_pause_between_two_bounds():
+def test_a_leaving_client_makes_a_step_with_a_pause_between_two_bounds():
     moments = [moment(second, ("A", "A", "B", "B"), clients="AB") for second in range(15)]
     moments += [
         moment(second, ("A", "A", "", ""), [100 * second, 100 * second, 1400, 1400], clients="A")
@@ -90,7 +94,9 @@ def test_changes_near_each_other_are_one_step_and_later_ones_another():
 
 
 def test_a_client_that_joins_and_leaves_at_once_does_so_in_two_steps():
-    """As one step it neither joined nor left: the table of steps did not name a consumer that was killed at once."""
+    """In a single step it neither joined nor left: the table of steps did not name a consumer that was killed at
+    once.
+    """
     moments = [moment(second, "AAAA") for second in range(5)]
     moments += [moment(second, "AABB", clients="AB") for second in (5, 6)]
     moments += [moment(second, "AA", clients="A") for second in (7, 8)]
@@ -109,8 +115,8 @@ def test_a_client_that_leaves_and_comes_back_at_once_does_so_in_two_steps():
     assert (leaves.departed, joins.joined) == (("B",), ("B",))
 
 
-def test_a_client_that_did_not_tell_makes_no_pause():
-    moments = [moment(0, ("A",)), moment(1, ("",), clients="A", told=False), moment(2, ("A",))]
+def test_a_client_without_a_report_causes_no_pause():
+    moments = [moment(0, ("A",)), moment(1, ("",), clients="A", is_complete=False), moment(2, ("A",))]
     line = timeline("g", moments)
     assert line.steps[1].pauses == {}
     assert [piece.is_known for piece in line.pieces[Q[0]]] == [True, False, True]
@@ -118,7 +124,7 @@ def test_a_client_that_did_not_tell_makes_no_pause():
     assert line.lanes["A"][1].is_present
 
 
-def test_where_nobody_read_nothing_is_said():
+def test_without_readings_there_are_no_pieces():
     moments = [moment(second, ("A",)) for second in (0, 1, 2, 30, 31)]
     line = timeline("g", moments)
     assert line.breaks == ((2_000, 30_000),)
@@ -137,16 +143,16 @@ def test_a_queue_that_stays_without_owner_is_paused_to_the_end():
     assert step.pauses == {Q[0]: DurationBounds(8_000, 9_000)}
 
 
-def test_a_state_gives_a_moment_and_shares_what_is_the_same():
+def test_a_state_gives_a_moment_that_shares_unchanged_parts():
     import sample_clusters as made
 
-    item = moment_of(made.small(0), "billing", (*made.A, *made.B), None)
-    assert item is not None
-    assert item.owners[0] == (made.C1.client_id,)
-    assert item.offsets[0] == 19_999
-    assert item.ends[0] == 20_000
-    assert item.is_complete
-    other = moment_of(made.small(1), "billing", (*made.A, *made.B), item)
-    assert other is not None
-    assert other.owners is item.owners
+    moment = moment_of(made.small(0), "billing", (*made.A, *made.B), None)
+    assert moment is not None
+    assert moment.owners[0] == (made.C1.client_id,)
+    assert moment.offsets[0] == 19_999
+    assert moment.ends[0] == 20_000
+    assert moment.is_complete
+    next_moment = moment_of(made.small(1), "billing", (*made.A, *made.B), moment)
+    assert next_moment is not None
+    assert next_moment.owners is moment.owners
     assert moment_of(made.small(0), "nobody", (), None) is None

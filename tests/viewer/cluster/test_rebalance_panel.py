@@ -1,4 +1,4 @@
-"""The rebalance beside its steps: one goes back to each, and forward to now."""
+"""The rebalance beside its steps: the user can go back to each step, and forward to now."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def words(panel: RebalancePanel) -> str:
     return " · ".join(label.text() for label in panel._impacts.findChildren(Label) if label.isVisible())
 
 
-def test_the_newest_step_stands_while_time_is_followed(panel):
+def test_the_newest_step_is_shown_while_following(panel):
     assert [panel.group.itemText(number) for number in range(panel.group.count())] == ["billing", "ledger"]
     assert panel.at.text() == "Step 3 of 3"
     assert panel.window_ms == (made.BEGUN, made.BEGUN + 59_000)
@@ -35,7 +35,7 @@ def test_the_newest_step_stands_while_time_is_followed(panel):
     assert panel.steps.total_rows() == 3
 
 
-def test_a_step_is_gone_back_to_and_now_is_behind_the_last(panel):
+def test_earlier_steps_can_be_chosen_and_now_follows_the_last(panel):
     went = []
     panel.timeRequested.connect(went.append)
     panel.walk(-1)
@@ -56,17 +56,17 @@ def test_a_step_is_gone_back_to_and_now_is_behind_the_last(panel):
 
 
 def test_impacts_stay_in_sight_while_their_figures_change(panel):
-    """Each reading made new labels, which are empty until the next turn of the loop: the impacts flickered, and a
-    picture of the help showed none.
+    """Each reading made new labels, which stay empty until the next turn of the event loop. The impacts flickered, and
+    a picture of the help showed none.
     """
     panel.choose_step(1)
-    before = [label for label in panel._impacts.findChildren(Label) if label.isVisible()]
-    texts = [label.text() for label in before]
+    labels_before = [label for label in panel._impacts.findChildren(Label) if label.isVisible()]
+    texts = [label.text() for label in labels_before]
     panel.choose_step(2)
-    after = [label for label in panel._impacts.findChildren(Label) if label.isVisible()]
-    assert [label.text() for label in after] != texts
-    assert set(before) & set(after)
-    assert all(label.text() for label in after)
+    labels_after = [label for label in panel._impacts.findChildren(Label) if label.isVisible()]
+    assert [label.text() for label in labels_after] != texts
+    assert set(labels_before) & set(labels_after)
+    assert all(label.text() for label in labels_after)
 
 
 def test_zoom_and_fit(panel):
@@ -92,7 +92,7 @@ def test_another_group_and_readings_that_come(panel):
     assert panel.line.end == made.BEGUN + 61_000
 
 
-def test_without_readings_it_says_so(shown):
+def test_without_readings_there_is_a_message(shown):
     panel = shown(RebalancePanel())
     panel.refresh()
     assert panel.head.note.text() == "nothing was read yet"

@@ -1,4 +1,4 @@
-"""Steps and impacts in words: lengths between two bounds, what nobody told as "…", the whole as Markdown."""
+"""Texts of steps and impacts: durations between two bounds, "…" for unknown values, and the whole as Markdown."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MODEL = made.looked_at(*made.rebalanced())
 LINE = timeline("billing", tuple(MODEL.moments["billing"]))
 
 
-def test_steps_say_who_came_and_who_left():
+def test_steps_name_joining_and_leaving_clients():
     assert [step_words(MODEL, step) for step in LINE.steps] == [
         "at the first reading: C2 C3 C4",
         "C3 left",
@@ -73,7 +73,7 @@ def test_impacts_have_a_figure_each():
     assert length(DurationBounds(500, 1_500)) == "0.5–1.5 s"
 
 
-def test_each_queue_says_whose_it_was_and_is():
+def test_each_queue_has_its_old_and_new_owner():
     rows = move_rows(MODEL, LINE.steps[1])
     assert [(row.before, row.after, row.change) for row in rows] == [
         ("C2", "C2", "unchanged"),
@@ -97,27 +97,27 @@ def test_markdown_has_every_step_with_its_impact():
     assert rebalance_markdown(MODEL, Timeline()) == ""
 
 
-def test_with_consumers_of_ones_own_impacts_are_counted():
+def test_impacts_are_counted_with_our_own_consumers():
     model = made.looked_at(*made.rebalanced())
     step = LINE.steps[1]
     begin = step.begin + 400
     queue = made.A[2]
 
-    def handed(first: int, end: int, every: int, client: str, offset: int) -> list[Delivery]:
+    def deliveries_of(begin_ms: int, end_ms: int, interval_ms: int, client: str, offset: int) -> list[Delivery]:
         return [
             Delivery(position, client, "billing", queue, offset + n)
-            for n, position in enumerate(range(first, end, every))
+            for n, position in enumerate(range(begin_ms, end_ms, interval_ms))
         ]
 
     c2, c1 = made.C2.client_id, made.C1.client_id
-    model.deliveries.add(handed(begin - 14_000, begin, 100, c2, 0))
+    model.deliveries.add(deliveries_of(begin - 14_000, begin, 100, c2, 0))
     model.deliveries.add(
-        handed(begin + 612, begin + 8_000, 30, c1, 130),
+        deliveries_of(begin + 612, begin + 8_000, 30, c1, 130),
         [RebalanceEvent(begin + 500, c1, "billing", "OrderPaid", (c1,), made.OWNS[made.C1], (queue,), (), "")],
     )
-    end = until(model, LINE, step)
-    assert end == LINE.steps[2].begin
-    pause, repeated, burst, idle = impacts(step, 1.0, model.deliveries, "billing", end)
+    end_ms = until(model, LINE, step)
+    assert end_ms == LINE.steps[2].begin
+    pause, repeated, burst, idle = impacts(step, 1.0, model.deliveries, "billing", end_ms)
     assert (pause.figure, pause.kind) == ("712 ms", "warn")
     assert (repeated.figure, repeated.kind) == ("10", "warn")
     assert repeated.note.startswith("of 251 delivered since")
@@ -130,8 +130,8 @@ def test_with_consumers_of_ones_own_impacts_are_counted():
     assert empty[1].figure == "0"
 
 
-def test_what_went_slower_afterwards_is_no_burst():
-    """On a machine that had much to do the figure was "× 0.7"."""
+def test_a_lower_rate_afterwards_is_no_burst():
+    """On a busy machine the figure was "× 0.7"."""
     model = made.looked_at(*made.rebalanced())
     step = LINE.steps[1]
     times = [*range(step.begin - 14_000, step.begin, 30), *range(step.end, step.end + 8_000, 100)]
@@ -140,8 +140,8 @@ def test_what_went_slower_afterwards_is_no_burst():
     assert (burst.figure, burst.note, burst.kind) == ("× 1", "no queue became faster afterwards", "ok")
 
 
-def test_a_queue_that_nobody_takes_over_stands_still_to_the_end():
-    """Two clients that disagreed left a queue without owner: its pause was told as its last one that had ended."""
+def test_a_queue_without_a_new_owner_is_paused_to_the_end():
+    """Two clients that disagreed left a queue without owner. Its last finished pause was reported as its pause."""
     model = made.looked_at(*made.rebalanced()[:19])
     line = timeline("billing", tuple(model.moments["billing"]))
     step = line.steps[-1]
@@ -157,7 +157,7 @@ def test_a_queue_that_nobody_takes_over_stands_still_to_the_end():
     assert impacts(nobody_knows, 1.0, model.deliveries, "billing", until(model, line, step))[0].figure == "90 ms"
 
 
-def test_every_reason_of_a_client_has_its_words():
+def test_every_reason_of_a_client_has_a_text():
     folder = Path(engine.client.__file__).parent
     texts = {"start", "interval", "asked for"}
     for module in folder.glob("*.py"):

@@ -1,4 +1,4 @@
-"""A recording gives back the readings that were written, and opens where it was cut off."""
+"""A recording returns the written readings, and opens even if it is truncated."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ STATES = [
 
 
 @pytest.mark.parametrize("state", [*STATES, made.large(0, 6, 4, 6)])
-def test_a_state_is_the_same_after_its_record(state):
+def test_a_state_round_trips_through_its_record(state):
     record = json.loads(json.dumps(state_record(state)))
     assert state_of(record) == state
 
 
-def test_slaves_and_held_pulls_are_in_it_and_an_older_one_has_none():
+def test_slaves_and_held_pulls_are_recorded_and_absent_in_older_recordings():
     record = state_record(STATES[0])
     assert [(broker.broker_id, broker.held_pulls is None) for broker in state_of(record).brokers] == [
         (0, False),
@@ -44,7 +44,7 @@ def written(path: Path) -> Recorder:
     return recorder
 
 
-def test_what_is_recorded_is_read_again(tmp_path: Path):
+def test_recorded_readings_are_read_back(tmp_path: Path):
     recorder = written(tmp_path / "r.jsonl")
     assert (recorder.count, recorder.bytes) == (4, (tmp_path / "r.jsonl").stat().st_size)
     assert read_recording(tmp_path / "r.jsonl") == (made.NAMES, STATES)
@@ -53,7 +53,7 @@ def test_what_is_recorded_is_read_again(tmp_path: Path):
     assert "groups" not in json.loads(lines[2]), "what did not change is not written again"
 
 
-def test_a_line_that_was_cut_off_is_left_out(tmp_path: Path):
+def test_a_truncated_line_is_left_out(tmp_path: Path):
     written(tmp_path / "r.jsonl")
     content = (tmp_path / "r.jsonl").read_bytes()
     (tmp_path / "r.jsonl").write_bytes(content[:-20])
@@ -71,7 +71,7 @@ def test_a_line_that_was_cut_off_is_left_out(tmp_path: Path):
         (head_line("a:1") + "[]\n", "holds no reading"),
     ],
 )
-def test_what_is_no_recording_says_what_was_found(tmp_path: Path, text: str, words: str):
+def test_another_file_is_refused_with_its_content(tmp_path: Path, text: str, words: str):
     (tmp_path / "r.jsonl").write_text(text, "utf-8")
     with pytest.raises(NoRecording, match=words):
         read_recording(tmp_path / "r.jsonl")

@@ -1,4 +1,4 @@
-"""Time under the view: it runs on by itself, a recording begins and ends, dialogs ask for files."""
+"""The time control of the view: replay, recording start and end, and file dialogs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def replay(shown) -> Replay:
     return made_replay
 
 
-def test_it_plays_from_the_beginning_to_the_end(replay):
+def test_a_replay_runs_from_the_beginning_to_the_end(replay):
     model = replay.watch.model
     replay.play()
     assert replay.player.isActive()
@@ -49,7 +49,7 @@ def test_it_plays_from_the_beginning_to_the_end(replay):
     assert replay.bar.held.text() == "0:09"
 
 
-def test_a_recording_is_asked_for_begun_and_ended(replay, tmp_path: Path, monkeypatch):
+def test_a_recording_is_requested_started_and_ended(replay, tmp_path: Path, monkeypatch):
     opened: list[QFileDialog] = []
 
     def note(dialog: QFileDialog) -> None:

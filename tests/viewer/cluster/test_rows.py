@@ -1,4 +1,4 @@
-"""Rows of the picture: trouble comes first, what nobody told is not 0, what users did not make is left out."""
+"""Rows of the picture: problems come first, unknown values are not 0, and system topics are left out."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ FIGURES = Figures({made.A[0]: 100.0}, {"billing": {made.A[0]: 90.0}})
 
 
 def test_topics_in_trouble_come_first_and_their_groups_that_share_queues():
-    first, second = topic_rows(Index(made.small(), FIGURES))
-    assert (first.name, first.trouble, first.worst) == ("OrderPaid", "warn", 4_000)
-    assert first.groups == ("billing", "audit")
-    assert (second.name, second.trouble, second.worst) == ("StockReserved", "", 0)
-    row = first.queues[0]
+    warned_topic, quiet_topic = topic_rows(Index(made.small(), FIGURES))
+    assert (warned_topic.name, warned_topic.trouble, warned_topic.worst) == ("OrderPaid", "warn", 4_000)
+    assert warned_topic.groups == ("billing", "audit")
+    assert (quiet_topic.name, quiet_topic.trouble, quiet_topic.worst) == ("StockReserved", "", 0)
+    row = warned_topic.queues[0]
     assert (row.group, row.next_offset, row.lag, row.owners) == ("billing", 19_999, 1, (made.C1.client_id,))
     assert (row.in_rate, row.out_rate, row.other_offsets) == (100.0, 90.0, ())
 
 
-def test_the_group_that_is_looked_at_goes_before_others():
-    (first, _) = topic_rows(Index(made.small(), FIGURES), "audit")
-    assert first.groups == ("audit", "billing")
-    assert first.queues[0].group == "audit"
-    assert first.queues[0].other_offsets == (19_999,)
+def test_the_opened_group_comes_before_others():
+    (topic_row, _) = topic_rows(Index(made.small(), FIGURES), "audit")
+    assert topic_row.groups == ("audit", "billing")
+    assert topic_row.queues[0].group == "audit"
+    assert topic_row.queues[0].other_offsets == (19_999,)
 
 
-def test_a_queue_without_owner_is_an_error_only_where_everybody_told():
+def test_a_queue_without_owner_is_an_error_only_if_all_clients_reported():
     owns = {**made.OWNS, made.C3: (made.B[0],)}
     row = next(
         queue for queue in topic_rows(Index(made.small(owns=owns), FIGURES))[0].queues if queue.queue == made.B[1]
@@ -56,7 +56,7 @@ def test_a_queue_without_owner_is_an_error_only_where_everybody_told():
     assert [item.orphan for item in quiet.queues] == [False] * 6
 
 
-def test_groups_tell_what_their_clients_own_and_who_is_idle():
+def test_groups_list_owned_queues_and_idle_clients():
     rows = {row.name: row for row in group_rows(Index(made.small(owns={**made.OWNS, made.C3: ()}), FIGURES), {}, {})}
     billing = rows["billing"]
     assert [len(client.owned or ()) for client in billing.clients] == [2, 2, 0]
@@ -85,16 +85,18 @@ def test_brokers_have_their_slaves_and_producers_their_brokers():
     assert {(row.brokers, row.groups) for row in senders} == {(("broker-a", "broker-b"), ("order-service",))}
 
 
-def test_topics_that_users_did_not_make_are_left_out():
+def test_system_topics_are_left_out():
     state = made.small()
-    own = [Queue(name, "broker-a", 0) for name in ("%RETRY%billing", "broker-a", "Shop", "%DLQ%billing")]
-    first = replace(state.brokers[0], queues={**state.brokers[0].queues, **{item: QueueEnds(0, 1, 1) for item in own}})
-    complete = replace(state, brokers=(first, *state.brokers[1:]))
+    system_queues = [Queue(name, "broker-a", 0) for name in ("%RETRY%billing", "broker-a", "Shop", "%DLQ%billing")]
+    broker = replace(
+        state.brokers[0], queues={**state.brokers[0].queues, **{queue: QueueEnds(0, 1, 1) for queue in system_queues}}
+    )
+    complete = replace(state, brokers=(broker, *state.brokers[1:]))
     assert len(complete.queues) == 12
-    assert not set(own) & set(user_queues(complete))
+    assert not set(system_queues) & set(user_queues(complete))
 
 
-def test_a_picture_is_large_where_each_queue_cannot_be_drawn():
+def test_a_picture_is_large_if_single_queues_cannot_be_drawn():
     def picture(state):
         index = Index(state, Figures())
         topics = topic_rows(index)
@@ -107,7 +109,7 @@ def test_a_picture_is_large_where_each_queue_cannot_be_drawn():
     assert large.troubles == (2, 2)
 
 
-def test_a_sum_with_a_part_that_nobody_told_is_not_known():
+def test_a_sum_with_an_unknown_part_is_unknown():
     assert sum_if_all_known([1, 2]) == 3
     assert sum_if_all_known([1, None]) is None
     assert sum_if_all_known([]) == 0

@@ -1,4 +1,4 @@
-"""The side column: facts, a minute of the rate, ways on; folded it says what is chosen."""
+"""The side column: facts, a minute of the rate, links. Folded, it names the chosen item."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def model():
     return made.looked_at(*(made.small(second) for second in range(0, 20, 2)))
 
 
-def test_the_chosen_thing_is_taken_apart_and_its_lines_lead_on(shown, model, qtbot):
+def test_the_chosen_item_has_its_facts_and_links(shown, model, qtbot):
     panel = SidePanel()
     shown(panel)
     model.choose(Selection("client", made.C3.client_id, "billing"))
@@ -41,7 +41,7 @@ def test_the_chosen_thing_is_taken_apart_and_its_lines_lead_on(shown, model, qtb
     assert not panel.curve.isVisibleTo(panel)
 
 
-def test_many_lines_are_cut_with_a_word(shown):
+def test_many_lines_are_cut_with_a_note(shown):
     model = made.looked_at(made.large(0, topics=2, queues=200, clients=3))
     model.choose(Selection("topic", "Topic000"))
     panel = shown(SidePanel())
@@ -50,13 +50,13 @@ def test_many_lines_are_cut_with_a_word(shown):
     model.take(Reading(made.large(5, topics=2, queues=200, clients=3)))
 
 
-def test_the_curve_breaks_where_nobody_measured(shown):
+def test_the_curve_has_gaps_without_measurements(shown):
     curve = shown(MinuteCurve())
     curve.show_minute(deque([(0, None), (1000, 5.0), (2000, None), (3000, 20.0)]), 3)
     assert curve.accessibleDescription() == "20 /s"
-    first = curve.grab().toImage()
+    first_image = curve.grab().toImage()
     curve.show_minute(deque([(0, None), (1000, 5.0), (2000, 12.0), (3000, 20.0)]), 3)
-    assert curve.grab().toImage() != first
+    assert curve.grab().toImage() != first_image
     curve.show_minute(deque(), -1)
     assert curve.accessibleDescription() == "…"
 
@@ -65,7 +65,7 @@ def test_scales_end_at_round_figures():
     assert [_round_up(value) for value in (0, 9, 11, 49, 51, 999, 1001)] == [10, 10, 20, 50, 100, 1000, 2000]
 
 
-def test_folded_it_says_what_is_chosen(shown, model):
+def test_the_folded_column_names_the_chosen_item(shown, model):
     folded = shown(FoldedSide())
     model.choose(Selection("group", "billing"))
     folded.show_chosen(model)

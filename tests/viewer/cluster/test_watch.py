@@ -1,4 +1,4 @@
-"""The cluster of a window: begun, paused, read again, ended; what comes late is left alone."""
+"""Watching a cluster in a window: start, pause, retry and stop; late results are ignored."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def watch(works, themed_app) -> ClusterWatch:
     return ClusterWatch(works, lambda work, done, _failed: done(work()))
 
 
-def test_it_asks_whom_it_is_told_and_keeps_what_comes(watch, works):
+def test_a_watch_reads_the_given_addresses_and_keeps_the_readings(watch, works):
     received: list[str] = []
     watch.readingAdded.connect(lambda: received.append("looked"))
     watch.changed.connect(lambda: received.append("changed"))
@@ -39,7 +39,7 @@ def test_it_asks_whom_it_is_told_and_keeps_what_comes(watch, works):
     assert watch.model.unfiltered.topics
 
 
-def test_what_comes_after_it_was_stopped_is_left_alone(watch, works):
+def test_readings_after_a_stop_are_ignored(watch, works):
     watch.begin("a:1")
     late = works.items
     watch.end()
@@ -51,7 +51,7 @@ def test_what_comes_after_it_was_stopped_is_left_alone(watch, works):
     assert not watch.runs
 
 
-def test_a_pause_goes_on_with_the_same_picture(watch, works):
+def test_a_paused_watch_continues_with_the_same_picture(watch, works):
     watch.pause()
     assert works.asked == []
     watch.begin("a:1")
@@ -68,7 +68,7 @@ def test_a_pause_goes_on_with_the_same_picture(watch, works):
     assert len(works.asked) == 3
 
 
-def test_a_worker_that_ends_is_a_failure_that_can_be_tried_again(watch, works):
+def test_an_ended_worker_is_a_failure_that_can_be_retried(watch, works):
     watch.begin("a:1")
     works.finished(None, RuntimeError("The worker process ended"))
     assert (watch.model.status, watch.model.fault) == ("failed", "The worker process ended")
@@ -78,7 +78,7 @@ def test_a_worker_that_ends_is_a_failure_that_can_be_tried_again(watch, works):
     assert watch.model.fault == ""
 
 
-def test_what_is_no_address_is_refused_and_what_runs_goes_on(watch, works):
+def test_an_invalid_address_is_refused_and_the_watch_continues(watch, works):
     watch.begin("a:1")
     with pytest.raises(NoAddress):
         watch.begin("a:port")
@@ -107,7 +107,7 @@ def test_readings_are_recorded_and_a_recording_is_shown(watch, works, tmp_path):
     assert emitted == []
 
 
-def test_what_cannot_be_written_or_read_is_said(works, themed_app, tmp_path):
+def test_unwritable_and_unreadable_files_are_reported(works, themed_app, tmp_path):
     def run(work, done, failed):
         try:
             done(work())
@@ -126,7 +126,7 @@ def test_what_cannot_be_written_or_read_is_said(works, themed_app, tmp_path):
     assert "nothing" in emitted[-1]
 
 
-def test_a_window_that_closes_writes_what_was_recorded(works, themed_app, tmp_path):
+def test_a_closing_window_writes_its_recording(works, themed_app, tmp_path):
     watch = ClusterWatch(works, lambda _work, _done, _failed: None)
     watch.begin(made.NAMES)
     works.items(Reading(made.small(0)))
@@ -138,7 +138,7 @@ def test_a_window_that_closes_writes_what_was_recorded(works, themed_app, tmp_pa
     assert not watch.runs
 
 
-def test_brokers_of_lessons_that_ended_are_not_waited_for(watch, works, monkeypatch):
+def test_brokers_of_ended_lessons_are_dropped(watch, works, monkeypatch):
     monkeypatch.setattr(OwnClients, "_ask", lambda _self, *_command: None)
     watch.begin("a:1")
     works.items(Reading(made.small()))
@@ -146,13 +146,13 @@ def test_brokers_of_lessons_that_ended_are_not_waited_for(watch, works, monkeypa
     removed = min(names)
     watch.own.add("broker", ("a:1",), removed, "T", 0)
     works.items(Reading(made.small(1)))
-    assert {item.name for item in watch.model.state.brokers} == names
+    assert {broker.name for broker in watch.model.state.brokers} == names
     watch.own.stop(1)
     works.items(Reading(made.small(2)))
-    assert {one.name for one in watch.model.state.brokers} == names - {removed}
+    assert {broker.name for broker in watch.model.state.brokers} == names - {removed}
 
 
-def test_what_clients_of_a_lesson_told_is_kept_by_its_run(watch):
+def test_events_of_a_lessons_clients_are_kept_by_its_run(watch):
     reports = []
     watch.lessonEventsAdded.connect(lambda: reports.append(1))
     run = watch.lessons["many"] = LessonRun(LESSONS[1], 1)

@@ -1,4 +1,4 @@
-"""Sentences and figures: exact, with what nobody told as "…"."""
+"""Sentences and figures of the cluster view: exact, with "…" for unknown values."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from viewer.cluster.words import (
 MODEL = made.looked_at(made.small(0), made.small(5))
 
 
-def test_rates_are_said_as_they_are_known():
+def test_rates_are_printed_as_far_as_known():
     assert [rate(value) for value in (None, 0, 0.24, 12.4, 1200.0)] == ["…", "0 /s", "0.2 /s", "12 /s", "1,200 /s"]
 
 
-def test_how_it_stands_is_one_sentence():
+def test_the_status_is_one_sentence():
     actual_status_sentence = status_sentence(MODEL)
     assert actual_status_sentence.startswith(
         "127.0.0.1:9876 · 2 topics, 8 queues on 2 brokers · 5 consumers in 3 groups · 2 producers"
@@ -38,7 +38,7 @@ def test_how_it_stands_is_one_sentence():
     assert status_sentence(empty) == "Asking 127.0.0.1:9876 …"
 
 
-def test_a_queue_is_told_in_one_line():
+def test_a_queue_is_described_in_one_line():
     row = MODEL.find_queue(made.B[0])
     assert row is not None
     assert queue_words(MODEL, row) == (
@@ -47,7 +47,7 @@ def test_a_queue_is_told_in_one_line():
     )
 
 
-def test_errors_say_what_was_expected():
+def test_errors_name_the_expected_value():
     model = ClusterModel()
     model.begin(("127.0.0.1:1",))
     model.take(Reading(ClusterState(1, {"127.0.0.1:1": "Connect call failed ('127.0.0.1', 1)"}, ())))
@@ -60,7 +60,7 @@ def test_errors_say_what_was_expected():
     assert fault_words(late).startswith("No name server answers: 127.0.0.1:9876: no answer. The figures are from")
 
 
-def test_what_was_refused_is_told_with_its_code():
+def test_refusals_are_printed_with_their_code():
     refusal = Refusal("10.0.0.9:10911", "GET_CONSUMER_RUNNING_INFO", "billing c@1", 3, "not supported")
     assert refusal_words(refusal) == (
         "GET_CONSUMER_RUNNING_INFO billing c@1: 10.0.0.9:10911 answered code 3, not supported"
@@ -70,7 +70,7 @@ def test_what_was_refused_is_told_with_its_code():
     assert "1 request was refused" in status_sentence(model)
 
 
-def test_whose_a_broker_is_and_what_it_holds():
+def test_a_brokers_owner_and_held_pulls():
     ours, slave, real = made.small().brokers
     assert [broker_origin(item) for item in (ours, slave, real)] == ["ours, 5.3.3", "ours, 5.3.3", "real, 5.3.3"]
     assert broker_origin(replace(real, time_ms=0)) == "…"

@@ -1,4 +1,4 @@
-"""What the worker does: readings of a cluster that runs, one after another, until it is told to stop."""
+"""The worker's task: it reads a running cluster again and again until it is stopped."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from viewer.cluster.work import watch
 
 
 class CountingControl:
-    """What :class:`viewer.runtime.worker.WorkerControl` gives; stops itself after some readings."""
+    """A :class:`viewer.runtime.worker.WorkerControl` that stops itself after some readings."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, max_readings: int) -> None:
         self.stop = threading.Event()
         self.looks: list[Reading] = []
-        self._most = most
+        self._most = max_readings
 
     def emit(self, look: Reading) -> None:
         self.looks.append(look)
@@ -28,22 +28,22 @@ def test_a_cluster_is_read_again_and_again(tmp_path: Path):
     with serving_beside(tmp_path) as addresses:
         control = CountingControl(3)
         watch(control, (addresses.namesrv,), 0.05)
-    assert [item.state.name_servers for item in control.looks] == [{addresses.namesrv: ""}] * 3
-    assert {one.state.brokers[0].name for one in control.looks} == {"broker-a"}
+    assert [reading.state.name_servers for reading in control.looks] == [{addresses.namesrv: ""}] * 3
+    assert {reading.state.brokers[0].name for reading in control.looks} == {"broker-a"}
     request = {question.name: times for question, times, _ in control.looks[-1].requests}
     assert request["GET_BROKER_CLUSTER_INFO"] == 1
     assert {"GET_BROKER_RUNTIME_INFO", "GET_ALL_TOPIC_CONFIG", "GET_ALL_PRODUCER_INFO"} <= request.keys()
-    assert all(one.took_ms > 0 for one in control.looks)
+    assert all(reading.took_ms > 0 for reading in control.looks)
 
 
-def test_nobody_answering_is_a_reading_with_a_reason():
+def test_an_unreachable_cluster_is_a_reading_with_a_reason():
     control = CountingControl(1)
     watch(control, ("127.0.0.1:1",), 1.0)
     assert control.looks[0].state.name_servers["127.0.0.1:1"]
     assert control.looks[0].requests[0][0].answer == -1
 
 
-def test_told_to_stop_while_it_reads_it_ends():
+def test_a_stop_ends_a_reading():
     import socket
 
     with socket.create_server(("127.0.0.1", 0)) as silent:

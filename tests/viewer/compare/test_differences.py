@@ -1,4 +1,4 @@
-"""Rows of differences of two stores: where they lead, and what is copied of them."""
+"""Rows of differences of two stores: their links, and their copied text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The state of the table of differences, without a window: the shown kind, and how the comparison ended."""
+"""The model of the table of differences: the shown kind, and how the comparison ended."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_kind_without_rows_says_so():
 
 
 def test_stores_are_not_called_equal_where_the_comparison_ended_early():
-    """The table said that both stores are equal where it had been stopped before the first difference."""
+    """The table reported equal stores although it had been stopped before the first difference."""
     for model in (compared(is_stopped=True), compared(error="cannot be read")):
         assert text(model) == model.note(is_complete=True)
         assert "equal" not in text(model)

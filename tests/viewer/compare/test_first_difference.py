@@ -16,19 +16,19 @@ from viewer.compare.first_difference import Difference, first_difference, senten
 
 @pytest.fixture
 def healthy_store() -> HandmadeStore:
-    """Units over several files of 4 KiB."""
+    """Make units over several files of 4 KiB."""
     return healthy()
 
 
 @pytest.fixture
 def pair(healthy_store: HandmadeStore, tmp_path: Path) -> tuple[Path, Path]:
-    """A store and a copy that may be changed."""
+    """Make a store and a copy that may be changed."""
     store = healthy_store.write(tmp_path / "one")
     return store, Path(shutil.copytree(store, tmp_path / "other"))
 
 
 def spoil(store: Path, offset: int, size: int = 4096) -> None:
-    """Turn the byte of the log at ``offset``."""
+    """Invert the byte of the log at ``offset``."""
     file = store / "commitlog" / f"{offset // size * size:020d}"
     raw = bytearray(file.read_bytes())
     raw[offset % size] ^= 0xFF
@@ -58,7 +58,7 @@ def test_a_byte_is_named_with_its_unit_and_its_field(healthy_store: HandmadeStor
     )
 
 
-def test_the_search_begins_where_it_is_told(healthy_store: HandmadeStore, pair: tuple[Path, Path]) -> None:
+def test_the_search_begins_at_the_given_offset(healthy_store: HandmadeStore, pair: tuple[Path, Path]) -> None:
     first_offset, second_offset = healthy_store.units[5].offset + 15, healthy_store.units[40].offset + 15
     for offset in (first_offset, second_offset):
         spoil(pair[1], offset)
@@ -67,7 +67,7 @@ def test_the_search_begins_where_it_is_told(healthy_store: HandmadeStore, pair: 
 
 
 def test_a_byte_of_no_unit_is_named_by_its_offset(healthy_store: HandmadeStore, pair: tuple[Path, Path]) -> None:
-    """Padding behind the last unit of a file belongs to nobody."""
+    """Padding after the last unit of a file belongs to no unit."""
     spoil(pair[1], 4095)
     named = difference(*pair)
     assert named is not None
@@ -89,13 +89,13 @@ def test_a_log_that_ends_earlier_ends_there(healthy_store: HandmadeStore, pair: 
 
 
 def test_a_log_with_a_missing_file_is_not_called_ended(pair: tuple[Path, Path]) -> None:
-    """Of two tied windows both said that one of the logs ends, where one lacked a file in its middle."""
+    """Both of two linked windows reported that one of the logs ends, although one lacked a file in its middle."""
     sorted((pair[1] / "commitlog").iterdir())[1].unlink()
     assert sentence(difference(*pair)) == "From 4,096 on the other log has no bytes: it ends or lacks a file."
 
 
 def test_a_file_that_both_lack_hides_nothing_behind_it(healthy_store: HandmadeStore, pair: tuple[Path, Path]) -> None:
-    """The search ended at the first byte that neither log has, and said that both hold the same from there on."""
+    """The search ended at the first byte that neither log has, and reported that both are equal from there on."""
     for store in pair:
         (store / "commitlog" / f"{4096:020d}").unlink()
     assert difference(*pair) is None
@@ -106,6 +106,6 @@ def test_a_file_that_both_lack_hides_nothing_behind_it(healthy_store: HandmadeSt
     assert (named.offset, named.unit) == (unit.offset + 15, unit.offset)
 
 
-def test_it_can_be_stopped(pair: tuple[Path, Path]) -> None:
+def test_the_search_can_be_stopped(pair: tuple[Path, Path]) -> None:
     with pytest.raises(StoppedByTest):
         difference(*pair, control=FakeControl(1))

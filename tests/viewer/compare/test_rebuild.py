@@ -1,4 +1,6 @@
-"""The box that rebuilds elsewhere: what it says before, while and behind a run, and what stays of an earlier one."""
+"""The dialog that rebuilds into another folder: its texts before, during and after a run, and the results of
+earlier runs.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,7 @@ ANSWER = RebuildComparison(Rebuilt(units=11, queues=2, entries=11), (EQUAL, DIFF
 
 
 class Jobs:
-    """Runs what a box begins when the test says so."""
+    """Runs a dialog's jobs when the test says so."""
 
     def __init__(self) -> None:
         self.begun: list[Coroutine[Any, Any, None]] = []
@@ -43,7 +45,7 @@ class Jobs:
         self.reads.append(arguments)
 
     async def run(self, _title: str, work: Callable[[Control], Any]) -> Any:
-        return work(Control(lambda *_told: None))
+        return work(Control(lambda *_progress: None))
 
     def finish(self) -> None:
         begun, self.begun = self.begun, []
@@ -87,20 +89,20 @@ def box(window: Window) -> RebuildBox:
 @pytest.fixture
 def answers(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Results of the next runs: a comparison, the text of a refusal, or an error."""
-    waiting: list[Any] = []
+    results: list[Any] = []
 
     def refused(_store: Path, _target: Path) -> str:
-        return waiting.pop(0) if isinstance(waiting[0], str) else ""
+        return results.pop(0) if isinstance(results[0], str) else ""
 
-    def found(*_asked: object) -> RebuildComparison:
-        answer = waiting.pop(0)
+    def next_result(*_arguments: object) -> RebuildComparison:
+        answer = results.pop(0)
         if isinstance(answer, Exception):
             raise answer
         return answer  # type: ignore[no-any-return]
 
     monkeypatch.setattr(module, "refusal", refused)
-    monkeypatch.setattr(module, "rebuild", found)
-    return waiting
+    monkeypatch.setattr(module, "rebuild", next_result)
+    return results
 
 
 def built(box: RebuildBox, window: Window, target: str = "/data/built") -> None:
@@ -120,11 +122,11 @@ def built(box: RebuildBox, window: Window, target: str = "/data/built") -> None:
     ],
     ids=["equal", "queue", "index", "only rebuilt", "and it points nowhere"],
 )
-def test_a_difference_is_seen_where_the_store_has_it(row: ComparedFile, place: Place | None) -> None:
+def test_a_difference_links_into_the_store(row: ComparedFile, place: Place | None) -> None:
     assert place_of(row) == place
 
 
-def test_amounts_are_said_in_numbers_and_a_broker_that_writes_is_named() -> None:
+def test_amounts_are_numbers_and_a_writing_broker_is_named() -> None:
     text = amount_words(Amounts(2 << 20, 12, 1 << 20, 3, 1 << 10))
     assert text.startswith("Reads 2.00 MiB of log.")
     assert "12 queues in 1.00 MiB, 3 index files in 1.00 KiB" in text
@@ -132,7 +134,7 @@ def test_amounts_are_said_in_numbers_and_a_broker_that_writes_is_named() -> None
     assert "A broker has it open" in amount_words(Amounts(is_locked=True))
 
 
-def test_what_was_stepped_over_is_said_where_there_was_any() -> None:
+def test_skipped_damage_is_reported_if_any() -> None:
     assert built_words(ANSWER.built).count(" · ") == 0
     clauses = built_words(Rebuilt(damaged=2, damaged_bytes=4096, stale=3, deleted_topics=["Gone", "Old"])).split(" · ")
     assert clauses[1:] == [
@@ -142,7 +144,7 @@ def test_what_was_stepped_over_is_said_where_there_was_any() -> None:
     ]
 
 
-def test_without_a_place_nothing_begins(box: RebuildBox, window: Window) -> None:
+def test_without_a_target_no_run_starts(box: RebuildBox, window: Window) -> None:
     for text in ("", "  "):
         box.field.setText(text)
         box.begin()
@@ -150,7 +152,7 @@ def test_without_a_place_nothing_begins(box: RebuildBox, window: Window) -> None
     assert window.session.jobs.begun == []
 
 
-def test_a_store_that_cannot_be_rebuilt_says_why_and_takes_no_place(box: RebuildBox, window: Window) -> None:
+def test_a_store_that_cannot_be_rebuilt_gives_a_reason(box: RebuildBox, window: Window) -> None:
     box.show_amounts(Amounts(refusal="This is a part of a store."))
     assert box.amounts_label.text() == "This is a part of a store."
     box.field.setText("/data/built")
@@ -170,7 +172,7 @@ def test_one_run_at_a_time(box: RebuildBox, window: Window, answers: list[Any]) 
     assert (box.start.isEnabled(), box.stop.isEnabled(), box.copy.isEnabled()) == (True, False, True)
 
 
-def test_what_differs_stands_first_and_is_noted_with_its_command(
+def test_differences_come_first_and_are_noted_with_their_command(
     box: RebuildBox, window: Window, answers: list[Any]
 ) -> None:
     answers.append(ANSWER)
@@ -188,7 +190,7 @@ def test_what_differs_stands_first_and_is_noted_with_its_command(
     assert lines[1].startswith("Orders\t1\t")
 
 
-def test_equal_is_said_of_all(box: RebuildBox, window: Window, answers: list[Any]) -> None:
+def test_equality_of_all_parts_is_reported(box: RebuildBox, window: Window, answers: list[Any]) -> None:
     answers += [RebuildComparison(Rebuilt(), (EQUAL,)), RebuildComparison(Rebuilt(), ())]
     built(box, window)
     assert window.said == ["The 1 queue or index file is equal."]
@@ -207,11 +209,11 @@ def test_equal_is_said_of_all(box: RebuildBox, window: Window, answers: list[Any
     ],
     ids=["refused", "no store", "full", "stopped"],
 )
-def test_why_nothing_was_built_is_said_and_an_earlier_table_stays(
+def test_a_failed_run_gives_a_reason_and_keeps_the_earlier_table(
     box: RebuildBox, window: Window, answers: list[Any], how: Any, words: str
 ) -> None:
-    """Behind a second run that was stopped or refused the table said "Nothing was built yet.", over the rows of the
-    first one, which could still be copied.
+    """After a second run that was stopped or refused, the table said "Nothing was built yet.", above the rows of the
+    first run, which could still be copied.
     """
     answers += [how, ANSWER, how]
     built(box, window)
@@ -229,9 +231,7 @@ def test_why_nothing_was_built_is_said_and_an_earlier_table_stays(
     assert box.start.isEnabled(), "it can be tried again"
 
 
-def test_a_run_that_was_stopped_before_its_turn_does_nothing(
-    box: RebuildBox, window: Window, answers: list[Any]
-) -> None:
+def test_a_run_stopped_before_its_turn_does_nothing(box: RebuildBox, window: Window, answers: list[Any]) -> None:
     answers.append(ANSWER)
     box.field.setText("/data/built")
     box.begin()
@@ -241,7 +241,7 @@ def test_a_run_that_was_stopped_before_its_turn_does_nothing(
     assert box.note.text() == "Stopped: nothing is left of what was built."
 
 
-def test_a_box_that_was_closed_stops_its_run_and_hears_of_nothing(
+def test_a_closed_dialog_stops_its_run_and_ignores_the_result(
     box: RebuildBox, window: Window, answers: list[Any]
 ) -> None:
     answers.append(ANSWER)
@@ -254,7 +254,7 @@ def test_a_box_that_was_closed_stops_its_run_and_hears_of_nothing(
     assert box.amounts_label.text() != "too late"
 
 
-def test_a_link_leads_into_the_store_that_it_is_about_only(box: RebuildBox, window: Window) -> None:
+def test_a_link_opens_only_in_its_own_store(box: RebuildBox, window: Window) -> None:
     place = places.queue("Orders", 1, 3)
     box.table.placeRequested.emit(place)
     assert window.went == [place]
@@ -264,7 +264,7 @@ def test_a_link_leads_into_the_store_that_it_is_about_only(box: RebuildBox, wind
     assert box.note.text() == "The store of this table is not open any more."
 
 
-def test_the_numbers_are_asked_for_off_the_loop_and_an_error_stands_in_their_place(window: Window) -> None:
+def test_the_numbers_are_read_off_the_loop_or_replaced_by_an_error(window: Window) -> None:
     box = ask_rebuild(window, window.session, window.say)
     ((_work, done, failed),) = window.session.jobs.reads
     done(Amounts(log=1024))

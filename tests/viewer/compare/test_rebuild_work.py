@@ -1,4 +1,4 @@
-"""A rebuild equals what a broker wrote; a byte that differs is named; a stop leaves nothing."""
+"""A rebuild equals a broker's files, a differing byte is named, and a stop leaves no files."""
 
 from __future__ import annotations
 
@@ -94,13 +94,13 @@ def test_an_index_entry_that_differs_is_named(store: Path, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("check_count", [1, 3, 8, 30])
-def test_a_stop_leaves_nothing(store: Path, tmp_path: Path, check_count: int) -> None:
+def test_a_stop_leaves_no_files(store: Path, tmp_path: Path, check_count: int) -> None:
     with pytest.raises(Cancelled):
         rebuild(FakeControl(check_count, Cancelled), store, None, tmp_path / "built")
     assert [path.name for path in tmp_path.iterdir()] == ["store"]
 
 
-def test_only_absent_and_empty_places_outside_the_store_are_taken(store: Path, tmp_path: Path) -> None:
+def test_only_absent_and_empty_targets_outside_the_store_are_accepted(store: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     assert not refusal(store, tmp_path / "empty")
     assert not refusal(store, tmp_path / "new")
@@ -111,6 +111,8 @@ def test_only_absent_and_empty_places_outside_the_store_are_taken(store: Path, t
 
 
 def test_index_entries_of_tags_are_no_difference(golden: Callable[[str], Path], tmp_path: Path) -> None:
-    """The index of a healthy store of 5.5 was said to differ from its log: a quarter of its entries are of tags."""
+    """The index of a healthy store of 5.5 was reported as different from its log: a quarter of its entries are tag
+    entries.
+    """
     comparison = rebuild(FakeControl(), golden("broker-tags-5.5.1"), None, tmp_path / "built")
     assert [compared for compared in comparison.rows if not compared.equal] == []

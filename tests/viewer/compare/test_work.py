@@ -1,4 +1,4 @@
-"""All differences of two stores: what was changed is named, what is equal goes by, a stop keeps the part seen."""
+"""All differences of two stores: changes are named, equal parts are skipped, and a stop keeps the results so far."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from viewer.runtime.jobs import Cancelled
 
 @pytest.fixture
 def pair(tmp_path: Path) -> tuple[Path, Path]:
-    """The sample store and a copy of it that may be changed."""
+    """Make the sample store and a copy of it that may be changed."""
     return sample("orders"), Path(shutil.copytree(sample("orders"), tmp_path / "other"))
 
 
@@ -34,7 +34,7 @@ def of_kind(result: Differences, kind: str) -> list[Row]:
 
 
 def log_file(store: Path, offset: int) -> tuple[Path, int]:
-    """The file that holds a byte of the log, and its position there."""
+    """Return the file of a byte of the log, and its position in that file."""
     files = sorted((store / "commitlog").iterdir())
     file = max((file for file in files if int(file.name) <= offset), key=lambda file: int(file.name))
     return file, offset - int(file.name)
@@ -59,7 +59,7 @@ def test_a_copy_is_equal(pair: tuple[Path, Path]) -> None:
         assert result.compared_bytes == store.log.max_offset - store.log.min_offset
 
 
-def test_units_that_differ_are_named_with_their_fields_and_only_they(pair: tuple[Path, Path]) -> None:
+def test_exactly_the_differing_units_are_named_with_their_fields(pair: tuple[Path, Path]) -> None:
     store, other_store = pair
     units = offsets(store)
     changed = [units[3], units[4], units[200], units[-1]]
@@ -83,7 +83,7 @@ def test_a_unit_that_became_damage_is_one_difference(pair: tuple[Path, Path]) ->
     assert "unit" in row.here
 
 
-def test_a_log_that_ends_earlier_lacks_the_rest_as_one_row(pair: tuple[Path, Path]) -> None:
+def test_the_missing_tail_of_a_shorter_log_is_one_row(pair: tuple[Path, Path]) -> None:
     store, other_store = pair
     units = offsets(store)
     cut, _ = units[-40]
@@ -163,7 +163,7 @@ def test_rows_are_bounded_and_all_are_counted(pair: tuple[Path, Path], monkeypat
     assert result.counts == {("unit", "differs"): 10}
 
 
-def test_a_stop_keeps_what_was_seen(pair: tuple[Path, Path]) -> None:
+def test_a_stop_keeps_the_results_so_far(pair: tuple[Path, Path]) -> None:
     path, other_path = pair
     offset, _ = offsets(path)[0]
     file, position = log_file(other_path, offset)
@@ -175,5 +175,5 @@ def test_a_stop_keeps_what_was_seen(pair: tuple[Path, Path]) -> None:
 
 
 @pytest.mark.parametrize(("data", "other_data", "position"), [(b"", b"", 0), (b"abc", b"abd", 2), (b"ab", b"abc", 2)])
-def test_the_first_byte_apart(data: bytes, other_data: bytes, position: int) -> None:
+def test_the_first_differing_byte(data: bytes, other_data: bytes, position: int) -> None:
     assert first_difference_position(data, other_data) == position

@@ -1,4 +1,4 @@
-"""The state of the Config view, without a window: the chosen table, its values, and what differs from its ``.bak``."""
+"""The model of the Config view: the chosen table, its values, and its differences from the ``.bak`` file."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def rows(root: Path, **files: object) -> list[TableRow]:
-    """Return the tables of a store with these files; ``_bak`` at the end of a name stands for ``.json.bak``."""
+    """Return the tables of a store with these files; ``_bak`` at the end of a name means ``.json.bak``."""
     for name, content in files.items():
         file = f"{name.removesuffix('_bak')}.json" + (".bak" if name.endswith("_bak") else "")
         (root / "config" / file).write_text(content if isinstance(content, str) else json.dumps(content))
@@ -34,7 +34,7 @@ def rows(root: Path, **files: object) -> list[TableRow]:
 
 
 def shown(model: ConfigModel) -> tuple[str, ...]:
-    """Return the kinds of the states of both pages; "" for one whose rows say all."""
+    """Return the kinds of the states of both pages; "" for a page that needs no message."""
     states = (model.values_state(len(model.values())), model.changes_state())
     return tuple(state.kind if state is not None else "" for state in states)
 
@@ -47,7 +47,7 @@ def test_before_and_without_tables_nothing_is_chosen(root: Path):
 
 
 def test_the_named_table_is_chosen_once_and_then_the_one_that_the_user_chose(root: Path):
-    """The table that a place had named was chosen again at each refresh, whatever the user had chosen since."""
+    """A table named by a place was chosen again at each refresh, whatever the user had chosen since."""
     tables = rows(root, topics=TOPICS, subscriptionGroup={"subscriptionGroupTable": {}}, consumerFilter={})
     names = [row.name for row in tables]
     model = ConfigModel(pending_table="topics.json")
@@ -77,7 +77,7 @@ def test_a_table_has_its_values_and_what_changed(root: Path):
         ({"topics": {}}, ("empty", "empty"), ""),
     ],
 )
-def test_the_pages_say_why_they_have_no_rows(root: Path, files: dict, states: tuple, differing: str):
+def test_pages_without_rows_have_a_reason(root: Path, files: dict, states: tuple, differing: str):
     model = ConfigModel()
     model.take(rows(root, **files))
     assert (shown(model), model.chosen.differing) == (states, differing)
@@ -90,7 +90,7 @@ def test_only_the_first_values_of_a_large_table_are_listed(root: Path):
     assert model.values_state(MAX_VALUES).kind == "cut"
 
 
-def test_tables_that_cannot_be_read_say_why_until_they_can(root: Path):
+def test_unreadable_tables_have_a_reason_until_they_are_readable(root: Path):
     model = ConfigModel()
     model.fail("Permission denied")
     assert (model.table_state().kind, model.table_state().text) == ("error", "Permission denied")

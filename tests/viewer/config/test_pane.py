@@ -1,4 +1,4 @@
-"""The tables below config/: which file of each counts and why, its values, and what differs from its ``.bak``."""
+"""The tables below config/: which file is used and why, its values, and its differences from the ``.bak`` file."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def root(tmp_path):
     return root
 
 
-def test_every_table_tells_which_file_counts(qapp, root) -> None:
+def test_every_table_shows_which_file_is_used(qapp, root) -> None:
     async def drive(pane, session) -> None:
         pane.refresh()
         await settled(session.jobs)

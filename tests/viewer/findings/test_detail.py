@@ -1,4 +1,4 @@
-"""One finding taken apart: words, bytes, the command to type, and links."""
+"""The details of one finding: text, bytes, the command to type, and links."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QScrollArea
 from viewer.findings.pane import FindingsPane
 
 
-def test_a_wrong_crc_is_told_with_its_bytes_and_its_command(qapp, tmp_path) -> None:
+def test_a_wrong_crc_is_shown_with_its_bytes_and_its_command(qapp, tmp_path) -> None:
     store = HandmadeStore()
     for _ in range(20):
         store.put()
@@ -38,8 +38,8 @@ def test_a_wrong_crc_is_told_with_its_bytes_and_its_command(qapp, tmp_path) -> N
     on_store(qapp, FindingsPane, root, drive)
 
 
-def test_a_long_step_runs_on_in_further_lines(qapp, tmp_path) -> None:
-    """The advice was one line wider than its pane: what to do about a group that may not consume was cut off."""
+def test_a_long_step_is_wrapped(qapp, tmp_path) -> None:
+    """The advice was wider than its pane by one line, so the step for a group without permission was cut off."""
     store = healthy()
     root = store.write(tmp_path / "s")
     group_barred(root, store)

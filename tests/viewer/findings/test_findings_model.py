@@ -1,4 +1,4 @@
-"""The state of the findings view, without a window: rows, severities, causes, and what is said of the check."""
+"""The model of the findings view: rows, severities, causes, and the status of the check."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def finding(id_: str, file: str | None, offset: int | None = None) -> Finding:
     return RULES[id_].finding("said", file, offset, {})
 
 
-CAUSE, FOLLOWER, OTHER = (
+CAUSE, FOLLOWER, INDEPENDENT = (
     finding("CL07", LOG, 9),
     finding("CQ03", QUEUE, 5).follows("CL07"),
     finding("AB01", "/s/abort"),
 )
-DAMAGED = CheckedStore((CAUSE, FOLLOWER, OTHER), complete=True, log_bytes=4096)
+DAMAGED = CheckedStore((CAUSE, FOLLOWER, INDEPENDENT), complete=True, log_bytes=4096)
 CLEAN = CheckedStore(complete=True, log_bytes=4096)
 
 
@@ -44,7 +44,7 @@ def rules(model: FindingsModel) -> list[str]:
     return [row.finding.id for row in model.rows]
 
 
-def test_a_finding_that_is_folded_below_its_cause_is_opened_to_be_found():
+def test_a_finding_below_its_cause_is_unfolded_when_it_is_chosen():
     model = model_of(DAMAGED)
     assert rules(model) == ["CL07", "CL07", "AB01"]
     assert model.find("CQ03") == 2
@@ -55,22 +55,22 @@ def test_a_finding_that_is_folded_below_its_cause_is_opened_to_be_found():
     assert rules(model) == ["CL07", "CL07", "AB01"]
 
 
-def test_severities_are_left_out_but_still_counted():
+def test_hidden_severities_are_still_counted():
     model = model_of(DAMAGED)
     counts = {severity: model.count_of(severity) for severity in SEVERITIES}
     assert sum(counts.values()) == 3
-    model.show_only([OTHER.severity])
-    assert rules(model) == [row.id for row in (CAUSE, FOLLOWER, OTHER) if row.severity == OTHER.severity]
+    model.show_only([INDEPENDENT.severity])
+    assert rules(model) == [row.id for row in (CAUSE, FOLLOWER, INDEPENDENT) if row.severity == INDEPENDENT.severity]
     assert {severity: model.count_of(severity) for severity in SEVERITIES} == counts
     model.show_only([])
     assert model.table_state() == TableState("empty", "All findings are hidden by their severity.")
 
 
-def test_the_chosen_row_is_found_again_after_the_rows_were_made_anew():
+def test_the_chosen_row_stays_chosen_after_the_rows_are_rebuilt():
     model = model_of(DAMAGED)
     chosen = model.rows[model.find("AB01")]
     model.toggle_cause("CL07")
-    assert model.rows[model.same_row(chosen)].finding == OTHER
+    assert model.rows[model.same_row(chosen)].finding == INDEPENDENT
     model.take(CLEAN)
     assert model.same_row(chosen) == 0
     assert model.same_row(None) == 0
@@ -88,19 +88,19 @@ def test_the_chosen_row_is_found_again_after_the_rows_were_made_anew():
     ],
     ids=["not checked", "stopped", "clean", "log only", "unread", "undecoded"],
 )
-def test_the_table_says_what_its_rows_do_not(store, kind, step, words):
+def test_the_table_has_a_message_if_needed(store, kind, step, words):
     state = model_of(store).table_state()
     assert (state.kind, state.step) == (kind, step)
     assert words in state.text
 
 
-def test_with_findings_of_the_whole_store_the_rows_say_all():
+def test_findings_of_the_whole_store_need_no_message():
     assert model_of(DAMAGED).table_state() is None
     assert model_of(None).table_state() is None
     assert model_of(None).status() == ""
 
 
-def test_a_check_runs_is_stopped_and_says_how_far_it_came():
+def test_a_check_runs_is_stopped_and_reports_its_progress():
     model = model_of(replace(CLEAN, complete=False))
     model.begin_check()
     assert model.status() == "The check is running."
@@ -117,7 +117,7 @@ def test_a_check_runs_is_stopped_and_says_how_far_it_came():
     assert model.status() == "Checked 4.00 KiB · 3 findings · complete"
 
 
-def test_a_store_that_grew_since_it_was_checked_says_so_until_it_is_checked_again():
+def test_a_store_that_grew_since_its_check_shows_a_note():
     model = model_of(CLEAN)
     model.grow()
     assert not model.stale, "nothing was checked yet"

@@ -12,7 +12,7 @@ from viewer.runtime.places import Place
 
 
 @pytest.mark.golden
-def test_a_wrong_crc_is_found_shown_and_followed_to_its_bytes(qapp, golden) -> None:
+def test_a_wrong_crc_leads_to_its_bytes(qapp, golden) -> None:
     async def drive(pane, session) -> None:
         row = pane.table.current_row()
         assert row.finding.id == "CL03"
@@ -31,25 +31,25 @@ def test_a_wrong_crc_is_found_shown_and_followed_to_its_bytes(qapp, golden) -> N
 
 
 @pytest.mark.golden
-def test_severities_can_be_left_out_and_come_back(qapp, golden) -> None:
+def test_severities_can_be_hidden_and_shown(qapp, golden) -> None:
     async def drive(pane, session) -> None:
-        every = pane.table.total_rows()
-        assert every == len(session.findings) > 3
+        all_rows = pane.table.total_rows()
+        assert all_rows == len(session.findings) > 3
         pane._chips["note"].click()
-        assert pane.table.total_rows() == every - session.counts()["note"]
+        assert pane.table.total_rows() == all_rows - session.counts()["note"]
         pane._chips["note"].click()
-        assert pane.table.total_rows() == every
+        assert pane.table.total_rows() == all_rows
         pane.show_place(Place("findings", name="CQ13"))
         assert pane.table.current_row().finding.id == "CQ13"
-        before = pane.table.current_row()
+        row_before = pane.table.current_row()
         pane.commands()["list.next"]()
-        assert pane.table.current_row() != before
+        assert pane.table.current_row() != row_before
 
     on_store(qapp, FindingsPane, golden("crash-power-5.3.3"), drive)
 
 
 @pytest.mark.golden
-def test_a_check_that_is_stopped_says_so_and_can_be_run_again(qapp, golden) -> None:
+def test_a_stopped_check_is_marked_and_can_be_run_again(qapp, golden) -> None:
     async def drive(pane, session) -> None:
         session.set_findings((), complete=False)
         assert "has not been checked" in pane.table.note.state.text
@@ -65,7 +65,7 @@ def test_a_check_that_is_stopped_says_so_and_can_be_run_again(qapp, golden) -> N
 @pytest.mark.parametrize(
     "name", ["clean-5.3.3", "crash-nocheckpoint-5.3.3", "queues-gone-5.3.3", "first-files-deleted-5.3.3"]
 )
-def test_every_plan_has_words(golden, name, like) -> None:
+def test_every_plan_has_a_text(golden, name, like) -> None:
     from engine.inspection import open_store
     from engine.inspection.recovery import plan as plan_of
 
@@ -80,7 +80,7 @@ def test_every_plan_has_words(golden, name, like) -> None:
 
 
 @pytest.mark.golden
-def test_a_log_by_itself_has_no_recovery_and_says_why(qapp, golden) -> None:
+def test_a_log_alone_has_no_recovery_and_a_reason(qapp, golden) -> None:
     async def drive(pane, session) -> None:
         assert "complete store" in pane.recovery.plan.note.state.text
         assert pane.recovery._again.isHidden()
@@ -92,16 +92,16 @@ def test_a_log_by_itself_has_no_recovery_and_says_why(qapp, golden) -> None:
 
 
 @pytest.mark.golden
-def test_the_bytes_of_a_finding_take_the_room_that_is_free_in_whole_rows(qapp, golden) -> None:
+def test_the_bytes_of_a_finding_fill_the_free_space_in_whole_rows(qapp, golden) -> None:
     async def drive(pane, _session) -> None:
         hex_view = pane.detail.hex
         pane.resize(1400, 700)
         await settled(pane.session.jobs)
-        low = hex_view.height()
+        small_height = hex_view.height()
         pane.resize(1400, 1300)
         await settled(pane.session.jobs)
-        assert hex_view.height() > low
-        for height in (low, hex_view.height()):
+        assert hex_view.height() > small_height
+        for height in (small_height, hex_view.height()):
             rows = hex_view.rows_in(height)
             assert rows >= 5
             assert hex_view.height_of(rows) == height

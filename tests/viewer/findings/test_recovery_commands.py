@@ -1,4 +1,4 @@
-"""A recovery plan is saved, tried on a copy, and says how long it would take."""
+"""A recovery plan can be saved and tried on a copy, and its duration is estimated."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_the_plan_is_saved_and_tried_on_a_copy(qapp, golden, tmp_path) -> None:
 
 
 @pytest.mark.golden
-def test_a_copy_that_is_stopped_leaves_nothing(qapp, golden, tmp_path) -> None:
+def test_a_stopped_copy_leaves_no_files(qapp, golden, tmp_path) -> None:
     async def drive(pane, session) -> None:
         emitted = []
         pane.statusMessage.connect(emitted.append)
@@ -74,7 +74,7 @@ def test_a_copy_that_is_stopped_leaves_nothing(qapp, golden, tmp_path) -> None:
 
 
 @pytest.mark.golden
-def test_a_plan_over_file_queues_beside_a_rocksdb_cannot_be_tried_and_says_why(qapp, golden) -> None:
+def test_a_plan_for_file_queues_beside_a_rocksdb_cannot_be_tried(qapp, golden) -> None:
     async def drive(pane, session) -> None:
         panel = pane.recovery
         if recovery_of(session).plan is None:

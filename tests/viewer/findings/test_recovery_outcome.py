@@ -1,4 +1,4 @@
-"""What recovery did in a copy, figure by figure: what differs stands first and is counted."""
+"""The result of a recovery in a copy, figure by figure: differences come first and are counted."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def trial(*figures: Figure, round_: int = 1) -> Trial:
     return Trial(Path("/copies/one"), "5.3", 100, figures, 0.25, round_)
 
 
-def test_a_difference_stands_first_and_is_counted() -> None:
+def test_a_difference_comes_first_and_is_counted() -> None:
     sample = trial(Figure("endOffset", 100, 100), Figure("Orders/1", 7, 6))
     assert [(row.what, row.verdict, row.mark) for row in tried_rows(sample)] == [
         ("Orders / 1", "differs", "error"),
@@ -23,7 +23,7 @@ def test_a_difference_stands_first_and_is_counted() -> None:
     assert tried_note(sample) == "1 of 2 figures differs · 250 ms · /copies/one"
 
 
-def test_a_further_round_says_that_nothing_changed() -> None:
+def test_a_further_round_reports_no_change() -> None:
     sample = trial(Figure("units", 3, 3), round_=2)
     assert tried_note(sample).startswith("a further recovery changed nothing: equal in all 1 figure ·")
     assert (tried_chip(sample), tried_chip(trial())) == (("ok", "nothing changed"), ("ok", "as planned"))

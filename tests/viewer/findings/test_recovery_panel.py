@@ -1,4 +1,4 @@
-"""The plan of a start on the screen: what is cut is told whole, and what is missing of the log has its place."""
+"""The plan of a start on the screen: cut texts are available in full, and missing parts of the log have their place."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from viewer.widgets.line_strip import LineStrip
 
 
 @pytest.mark.golden
-def test_a_line_of_the_plan_is_told_whole_when_it_is_chosen(qapp, golden) -> None:
-    """At 1280 × 720 reasons and fates ended in "…", and nothing showed them whole."""
+def test_a_chosen_line_of_the_plan_is_shown_in_full(qapp, golden) -> None:
+    """At 1280 × 720, reasons and results ended in "…" and were shown nowhere in full."""
 
     async def drive(pane, session) -> None:
         panel = pane.recovery
@@ -49,7 +49,7 @@ def test_the_plans_line_reaches_to_the_end_of_a_missing_last_file(qapp, golden, 
 
 
 @pytest.mark.golden
-def test_a_log_that_is_gone_has_words_in_the_place_of_its_lines(qapp, golden, tmp_path) -> None:
+def test_a_missing_log_has_a_message_instead_of_its_lines(qapp, golden, tmp_path) -> None:
     shutil.copytree(golden("broker-orders"), tmp_path / "store")
     for file in (tmp_path / "store" / "commitlog").iterdir():
         file.unlink()
@@ -66,7 +66,7 @@ def test_a_log_that_is_gone_has_words_in_the_place_of_its_lines(qapp, golden, tm
 
 @pytest.mark.golden
 def test_one_field_chooses_the_release_whose_start_is_planned(qapp, golden) -> None:
-    """Four buttons for the releases pushed the chips over each other in a window of 1,440 px."""
+    """Four buttons for the releases overlapped the chips in a window of 1,440 px."""
 
     async def drive(pane, session) -> None:
         panel, choice = pane.recovery, pane.recovery.release
@@ -86,7 +86,7 @@ def test_one_field_chooses_the_release_whose_start_is_planned(qapp, golden) -> N
 
 @pytest.mark.golden
 def test_without_a_plan_there_is_no_empty_choice_of_a_release(qapp, golden) -> None:
-    """A store with a file that cannot be read has no plan. An empty field stood beside the button that asks again."""
+    """A store with an unreadable file has no plan, but an empty field was beside the retry button."""
 
     async def drive(pane, session) -> None:
         panel, job = pane.recovery, recovery_of(session)
@@ -100,7 +100,7 @@ def test_without_a_plan_there_is_no_empty_choice_of_a_release(qapp, golden) -> N
 
 @pytest.mark.golden
 def test_queues_that_are_not_decoded_are_one_sentence_without_dead_buttons(qapp, golden, monkeypatch) -> None:
-    """ "Work out the recovery plan" and "Try again" stood there, and could only fail."""
+    """ "Work out the recovery plan" and "Try again" were shown, and could only fail."""
 
     async def drive(pane, session) -> None:
         panel, job = pane.recovery, recovery_of(session)

@@ -1,4 +1,4 @@
-"""The state of the Groups view, without a window: rows, sums, the chosen row, and what the table says."""
+"""The model of the Groups view: rows, sums, the chosen row, and the messages of the table."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def index(model: GroupsModel, group: str, queue_id: int) -> int:
     return next(number for number in range(len(model.queue_rows)) if place(model, number) == (group, queue_id))
 
 
-def test_before_a_store_was_read_nothing_is_said():
+def test_before_a_store_is_read_there_is_no_message():
     model = GroupsModel()
     assert (model.summary(), model.table_state(), list(model.rows)) == ("", None, [])
     assert model.head_note() == "config/consumerOffset.json against the queues"
@@ -60,8 +60,8 @@ def test_groups_are_summed_up_and_another_store_forgets_them(model: GroupsModel)
     assert (model.summary(), list(model.rows)) == ("", [])
 
 
-def test_the_table_that_counts_is_named(groups: GroupsRead):
-    """The head named consumerOffset.json where that was gone and its .bak was read."""
+def test_the_used_table_is_named(groups: GroupsRead):
+    """The head named consumerOffset.json although it was missing and its .bak was read."""
     assert model_of(groups).head_note().startswith("config/consumerOffset.json against the queues · ")
     from_backup = replace(groups, file="consumerOffset.json.bak")
     assert model_of(from_backup).head_note().startswith("config/consumerOffset.json.bak against the queues · ")
@@ -93,13 +93,13 @@ def test_a_named_group_is_chosen_before_the_previous_row(model: GroupsModel):
     assert model.row_to_choose(None) == 0
 
 
-def test_a_queue_that_is_gone_leaves_its_group_chosen(model: GroupsModel):
+def test_the_group_of_a_removed_queue_stays_chosen(model: GroupsModel):
     chosen = model.queue_rows[index(model, "there", 0)]
     removed = replace(chosen, progress=replace(chosen.progress, queue_id=9))
     assert place(model, model.row_to_choose(removed)) == ("there", 0)
 
 
-def test_the_table_says_why_it_has_no_rows(model: GroupsModel, groups: GroupsRead):
+def test_an_empty_table_has_a_reason(model: GroupsModel, groups: GroupsRead):
     model.fail("Permission denied")
     assert model.table_state().kind == "error"
     model.take(groups)
@@ -113,9 +113,9 @@ def test_the_table_says_why_it_has_no_rows(model: GroupsModel, groups: GroupsRea
 
 def test_rows_with_messages_to_read_are_pinned_and_have_a_sentence(model: GroupsModel):
     assert {row.progress.group for _, row in model.pinned_rows()} == {"slow"}
-    short, full = sentences(model.queue_rows[0])
-    assert "slow" in short
-    assert "slow" in full
+    short_text, full_text = sentences(model.queue_rows[0])
+    assert "slow" in short_text
+    assert "slow" in full_text
     assert sentences(None) == ("", "")
     model.grouping = "groups"
     assert sentences(model.rows[0])[0]

@@ -1,4 +1,4 @@
-"""Consumer groups: a row a group and queue, what needs somebody first, and a sentence below."""
+"""Consumer groups: one row per group and queue, problems first, and a sentence below."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_groups_their_sum_and_the_sentence_of_the_chosen_one(qapp, root) -> None
     on_store(qapp, GroupsPane, root, drive)
 
 
-def test_a_store_without_offsets_says_where_it_looked(qapp, tmp_path) -> None:
+def test_a_store_without_offsets_names_the_searched_files(qapp, tmp_path) -> None:
     store = HandmadeStore()
     store.put()
 
@@ -51,9 +51,9 @@ def test_a_store_without_offsets_says_where_it_looked(qapp, tmp_path) -> None:
     on_store(qapp, GroupsPane, store.write(tmp_path / "s"), drive)
 
 
-def test_a_group_whose_messages_wait_for_another_try_has_not_caught_up(qapp, golden) -> None:
-    """ "✓ caught up" stood beside a topic of which five messages waited in %RETRY%, the broker's own group stood first,
-    and nothing summed a group up.
+def test_a_group_with_waiting_retries_has_not_caught_up(qapp, golden) -> None:
+    """ "✓ caught up" was beside a topic with five messages waiting in %RETRY%, the broker's own group came first, and
+    no row summed up a group.
     """
 
     async def drive(pane, session) -> None:

@@ -1,4 +1,4 @@
-"""Index files as rows, the chain of a slot with its keys, and what a check says of a file."""
+"""Index files as rows, the chain of a slot with its keys, and the findings of a file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def root(tmp_path):
     return store.write(tmp_path / "s")
 
 
-def test_files_stand_newest_first_and_one_without_a_header_says_why(root):
+def test_files_are_listed_newest_first_and_one_without_a_header_has_a_reason(root):
     with open_store(root) as store:
         (row,) = file_rows(store)
         assert (row.slots, row.trouble, row.used) == (SLOTS, "", store.index_files()[0].header.entries)
@@ -63,7 +63,7 @@ def test_the_load_of_all_slots_is_counted(root):
         assert load.used == reader.header.hash_slot_count
 
 
-def test_what_a_check_found_is_the_health_of_its_file(root):
+def test_findings_are_the_health_of_their_file(root):
     with open_store(root) as store:
         rows = file_rows(store)
     results = catalogue.IX03.finding("Round", str(root / "index" / rows[0].name), 0, {})

@@ -1,4 +1,4 @@
-"""The state of the index view, without a window: what is shown of files, slots and a trace, and where a step leads."""
+"""The model of the index view: files, slots and a trace, and where a step leads."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_another_store_begins_with_its_files_and_no_slot():
     assert model.status() == ""
 
 
-def test_files_that_did_not_change_are_not_shown_anew_and_findings_mark_them():
+def test_unchanged_files_are_not_rebuilt_and_findings_mark_them():
     model = IndexModel()
     assert model.take_files([NEW, OLD], [])
     assert not model.take_files([NEW, OLD], [])
@@ -63,7 +63,7 @@ def test_files_that_did_not_change_are_not_shown_anew_and_findings_mark_them():
     assert (model.index_of_file(OLD.name), model.index_of_file("other")) == (1, None)
 
 
-def test_a_store_without_index_files_says_so_each_time():
+def test_a_store_without_index_files_has_a_message_each_time():
     model = IndexModel()
     assert model.take_files([], [])
     assert model.take_files([], [])
@@ -87,9 +87,9 @@ def test_a_store_that_grows_while_the_view_is_hidden_is_read_later():
 def test_only_the_chain_of_the_last_chosen_slot_is_shown():
     model = IndexModel()
     assert model.low_head() == ("Slot", "choose one in the map")
-    first = model.begin_chain(NEW.name, 3)
-    second = model.begin_chain(OLD.name, 1200)
-    assert (model.is_chain_turn(first), model.is_chain_turn(second)) == (False, True)
+    first_turn = model.begin_chain(NEW.name, 3)
+    second_turn = model.begin_chain(OLD.name, 1200)
+    assert (model.is_chain_turn(first_turn), model.is_chain_turn(second_turn)) == (False, True)
     assert model.low_head() == ("Slot 1,200", f"in {OLD.name}, newest entry first")
 
 
@@ -113,7 +113,7 @@ def test_an_answer_brings_its_chains_and_steps_to_the_front():
         ({"cut": True}, "cut", "Cut off after 6 steps."),
     ],
 )
-def test_the_steps_say_what_they_lack(options, kind, text):
+def test_missing_steps_have_a_message(options, kind, text):
     assert traced(**options).steps_state() == TableState(kind, text)
 
 
@@ -126,7 +126,7 @@ def test_the_steps_say_what_they_lack(options, kind, text):
         ({"steps": STEP_ROWS[:2]}, 1),
     ],
 )
-def test_the_step_chosen_first_is_the_match_that_was_looked_for(options, number):
+def test_the_first_chosen_step_is_the_sought_match(options, number):
     assert traced(**options).first_step().step == number
 
 

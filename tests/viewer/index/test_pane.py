@@ -27,7 +27,7 @@ def some_key(store) -> tuple[str, str]:
 
 
 @pytest.mark.golden
-def test_files_stand_newest_first_with_the_load_of_their_slots(qapp, golden) -> None:
+def test_files_are_listed_newest_first_with_the_load_of_their_slots(qapp, golden) -> None:
     async def drive(pane, session) -> None:
         readers = session.snapshot.index_files()
         assert pane.files.total_rows() == len(readers)
@@ -85,7 +85,7 @@ def test_a_slot_shows_its_chain_with_the_keys_of_its_units(qapp, golden) -> None
 
 
 @pytest.mark.golden
-def test_a_store_without_an_index_says_so(qapp, golden) -> None:
+def test_a_store_without_an_index_has_a_message(qapp, golden) -> None:
     async def drive(pane, session) -> None:
         assert "no index files" in pane.files.note.state.text
         pane.show_place(places.trace("A", "b"))
@@ -97,8 +97,8 @@ def test_a_store_without_an_index_says_so(qapp, golden) -> None:
 
 @pytest.mark.golden
 def test_a_looping_and_a_cut_file_are_marked_and_the_loop_is_a_link(qapp, golden, tmp_path, qtbot) -> None:
-    """They looked like the others; only a collapsed node of the tree was red. In a trace the cut file was grey as one
-    outside the window, and the loop was the thirteenth card, below the fold.
+    """Both looked like the others; only a collapsed node of the tree was red. In a trace, the cut file was grey like
+    one outside the window, and the loop was the thirteenth card, below the visible area.
     """
     path = tmp_path / "store"
     shutil.copytree(golden("broker-transactions"), path)
@@ -130,10 +130,10 @@ def test_a_looping_and_a_cut_file_are_marked_and_the_loop_is_a_link(qapp, golden
         assert pane.files.table.kind.columns[1].text(rows[looped.name]) == "loop"
         pane.trace(Question(topic, key))
         await settled(session.jobs)
-        lane = next(item for item in lanes(pane.model.answer) if item.name == cut.name)
+        lane = next(candidate for candidate in lanes(pane.model.answer) if candidate.name == cut.name)
         assert (lane.chosen, lane.damaged) == (False, True)
         assert lane.why.startswith("damaged, not walked: ")
-        link = next(one for one in pane.findChildren(Link) if one.text() == "1 loop")
+        link = next(widget for widget in pane.findChildren(Link) if widget.text() == "1 loop")
         link.clicked.emit()
         assert pane.steps.current_row().verdict == "loop"
 

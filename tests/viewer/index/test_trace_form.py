@@ -1,4 +1,4 @@
-"""The question of a trace: what the fields mean, and which of them cannot be understood."""
+"""The form of a trace: the meaning of its fields, and invalid input."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def form(qtbot):
     return trace_form
 
 
-def test_fields_make_a_question(form):
+def test_fields_make_a_request(form):
     form.show_window(1_700_000_000_000, 1_700_000_060_000)
     form.most.setText("5")
     question = form.question()
@@ -32,31 +32,31 @@ def test_fields_make_a_question(form):
 
 
 @pytest.mark.parametrize(
-    ("field", "text", "said"),
+    ("field", "text", "message"),
     [
         ("begin", "yesterday or so", "Expected a time such as"),
         ("most", "0", "Expected a number from 1 to 1,000,000."),
         ("most", "many", "Expected a number from 1 to 1,000,000."),
     ],
 )
-def test_a_field_that_cannot_be_understood_is_marked_and_says_why(form, field, text, said):
+def test_an_invalid_field_is_marked_with_a_reason(form, field, text, message):
     part = getattr(form, field)
     part.setText(text)
     assert form.question() is None
     assert part.property("state") == "error"
-    assert said in part.toolTip()
+    assert message in part.toolTip()
     part.setText("")
     assert form.question() is not None
     assert part.property("state") == ""
 
 
-def test_another_store_asks_nothing(form):
+def test_another_store_begins_with_empty_fields(form):
     form.clear()
     assert [form.topic.text(), form.key.text(), form.most.text()] == ["", "", ""]
 
 
-def test_everything_that_is_wrong_is_said_below_the_fields(form):
-    """An empty topic had a red frame whose words stood in a tool tip only, and a From of "K1" was not looked at."""
+def test_all_errors_are_listed_below_the_fields(form):
+    """An empty topic had a red frame with its message only in a tooltip, and a From of "K1" was not checked."""
     form.topic.clear()
     form.begin.setText("K1")
     assert form.question() is None
@@ -69,8 +69,8 @@ def test_everything_that_is_wrong_is_said_below_the_fields(form):
     assert form._fault.isHidden()
 
 
-def test_tags_are_asked_for_by_their_own_choice(form):
-    """Trace and chain knew keys only: the entries of tags that 5.4 writes were called collisions."""
+def test_tags_have_their_own_option(form):
+    """Trace and chain supported keys only: the tag entries that 5.4 writes were shown as collisions."""
     form.show_question("Orders", "T#paid")
     question = form.question()
     assert (question.key, question.index_type, question.text) == ("paid", "T", "Orders#T#paid")

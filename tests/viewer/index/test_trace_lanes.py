@@ -24,7 +24,7 @@ def some_key(store) -> tuple[str, str]:
 
 
 @pytest.mark.golden
-def test_a_chain_that_runs_in_a_circle_is_drawn_and_said(qapp, golden, tmp_path) -> None:
+def test_a_looping_chain_is_drawn_and_reported(qapp, golden, tmp_path) -> None:
     store = tmp_path / "store"
     shutil.copytree(golden("clean-5.3.3"), store)
 
@@ -59,7 +59,7 @@ def test_a_chain_that_runs_in_a_circle_is_drawn_and_said(qapp, golden, tmp_path)
 
 @pytest.mark.golden
 def test_a_trace_from_an_old_unit_reaches_it_behind_newer_ones(qapp, golden, monkeypatch) -> None:
-    """The newest matches are as many as a broker gives; the unit that the key came from lies behind them."""
+    """The result is limited to the newest matches, like a broker's, but the key's own unit is older than those."""
     monkeypatch.setattr(trace_lanes, "AROUND", 2_000)
 
     async def drive(pane, session) -> None:
@@ -79,7 +79,7 @@ def test_a_trace_from_an_old_unit_reaches_it_behind_newer_ones(qapp, golden, mon
 
 
 @pytest.mark.golden
-def test_a_window_passes_files_over_and_a_wrong_time_is_marked(qapp, golden) -> None:
+def test_a_time_window_skips_files_and_an_invalid_time_is_marked(qapp, golden) -> None:
     async def drive(pane, session) -> None:
         topic, key = some_key(session.snapshot)
         oldest = session.snapshot.index_files()[0].header
@@ -114,7 +114,7 @@ def test_two_other_hashes_in_a_row_stay_two_cards() -> None:
     assert [c.folded for c in folded] == [1, 1, 1]
 
 
-def test_a_long_chain_is_cut_and_says_by_how_much() -> None:
+def test_a_long_chain_is_cut_with_a_count() -> None:
     folded, left_out = fold([card(n) for n in range(MOST_CARDS + 7)])
     assert len(folded) == MOST_CARDS
     assert left_out == 7

@@ -1,4 +1,4 @@
-"""A trace in words."""
+"""Texts of a trace."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ def test_the_equal_command_quotes_its_words() -> None:
     assert text == """storescope trace '/a b' --begin 5 --max 7 -- 'my topic' '-k'"'"'1'"""
 
 
-def test_the_command_of_tags_says_that_they_are_tags():
+def test_the_command_for_tags_uses_the_tag_option():
     question = Question("Orders", "a b", index_type="T")
     assert command_line(command_of(question), "/s") == "storescope trace /s --keyType T --max 32 -- Orders 'a b'"

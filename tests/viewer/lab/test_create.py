@@ -42,7 +42,7 @@ def test_a_store_is_made_of_a_preset_and_changed_values(dialog: CreateDialog, tm
     assert (config.flush_disk_type, config.flush_interval_commit_log) == ("SYNC_FLUSH", 100)
 
 
-def test_what_cannot_be_is_refused_inline(dialog: CreateDialog) -> None:
+def test_invalid_values_are_refused_inline(dialog: CreateDialog) -> None:
     dialog.search.setText("mappedFileSizeCommitLog")
     dialog.value.setText("12")
     dialog.value.textEdited.emit("12")

@@ -1,6 +1,6 @@
-"""The load that is put on a lab store.
+"""The load of a lab store.
 
-Sliders of a load: every step has its words, and a value stands at the nearest of them.
+Sliders of a load: every step has its own text, and a value is shown at the nearest step.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def test_sliders_are_settings_of_a_load(qapp: QApplication) -> None:
 
 
 @pytest.mark.parametrize("knob", KNOBS, ids=lambda knob: knob.key)
-def test_every_step_is_called_something_else_and_found_again(knob):
+def test_every_step_has_its_own_text_and_is_restored(knob):
     labels = [knob.say(step) for step in knob.steps]
     assert all(labels)
     assert len(set(labels)) == len(labels)
@@ -50,7 +50,7 @@ def test_every_step_is_called_something_else_and_found_again(knob):
     assert knob.initial in knob.steps
 
 
-def test_values_between_steps_stand_at_the_nearest():
+def test_values_between_steps_are_shown_at_the_nearest():
     body = BY_KEY["body_size"]
     assert body.steps[body.step_of(210)] == 200
     assert body.steps[body.step_of(10**9)] == 1_048_576

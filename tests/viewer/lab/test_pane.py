@@ -1,4 +1,4 @@
-"""The panels of the lab by themselves: what they ask for, and what they show. No engine runs."""
+"""The panels of the lab without an engine: their requests and their contents."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NAMES = (
 )
 
 
-def test_every_name_is_there_and_speaks_before_a_store_is(qapp: QApplication) -> None:
+def test_every_panel_exists_with_a_text_before_a_store_is_open(qapp: QApplication) -> None:
     pane = LabPane()
     for name in NAMES:
         part = pane.findChild(QWidget, name)
@@ -44,7 +44,7 @@ def test_every_name_is_there_and_speaks_before_a_store_is(qapp: QApplication) ->
     pane.deleteLater()
 
 
-def test_the_units_of_a_batch_are_painted_one_behind_the_other(tmp_path: Path) -> None:
+def test_the_units_of_a_batch_are_painted_in_order(tmp_path: Path) -> None:
     with MessageStore(tmp_path, PRESETS[3].config, services=False) as store:
         first_result = store.put_message(Message("T", b"one", keys="k"))
         second = store.put_message(Message("T", b"two"))
@@ -60,7 +60,7 @@ def test_the_units_of_a_batch_are_painted_one_behind_the_other(tmp_path: Path) -
 
 @pytest.mark.golden
 def test_a_store_that_is_never_written_is_not_offered_for_writing(qapp: QApplication, golden: Any) -> None:
-    """The button led to a dialog whose only answer was Cancel."""
+    """The button opened a dialog whose only choice was Cancel."""
 
     async def drive(pane: LabPane, session: Any) -> None:
         words = pane.findChild(QWidget, "lab.write.words")

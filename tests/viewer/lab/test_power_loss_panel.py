@@ -1,4 +1,4 @@
-"""The panel of a pulled plug: what can be done, and nothing to compare before one was pulled."""
+"""The panel of a power loss: the possible actions, and its text before the first power loss."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QPushButton
 from viewer.lab.power_loss_panel import LEGEND, PowerLossPanel, Swatch
 
 
-def test_what_can_be_done_is_asked_for(qtbot):
+def test_possible_actions_are_requested(qtbot):
     panel = PowerLossPanel()
     qtbot.addWidget(panel)
     requests = []
@@ -22,7 +22,7 @@ def test_what_can_be_done_is_asked_for(qtbot):
     assert requests == ["plug", "recover"]
 
 
-def test_before_a_plug_was_pulled_the_table_says_what_it_is_for(qtbot):
+def test_before_a_power_loss_the_table_explains_itself(qtbot):
     panel = PowerLossPanel()
     qtbot.addWidget(panel)
     panel.show_report(None)
@@ -32,7 +32,7 @@ def test_before_a_plug_was_pulled_the_table_says_what_it_is_for(qtbot):
     assert panel._legend.isHidden()
 
 
-def test_every_kind_of_stretch_has_a_swatch(qtbot):
+def test_every_kind_of_range_has_a_swatch(qtbot):
     for kind, _ in LEGEND:
         swatch = Swatch(kind)
         qtbot.addWidget(swatch)

@@ -1,4 +1,4 @@
-"""Power loss in words."""
+"""Texts of the power loss report."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from viewer.lab.power_loss_panel import PowerLossPanel
 from viewer.lab.power_loss_words import MEANINGS, CompareRow, power_loss_view, waiting_view
 from viewer.lab.put_statistics import status_facts
 
-AT = 1_700_000_000_000
+TIME_MS = 1_700_000_000_000
 PLAN = RecoveryPlan(
     "5.3",
     True,
@@ -42,14 +42,31 @@ PLAN = RecoveryPlan(
     0,
     5300,
 )
-BEFORE = StoreState(
-    AT, 0, 9000, 90, False, {("T", 0): 90}, 90, 1, Checkpoint(AT - 17_000, AT, AT), 1, flushed=4000, committed=6000
+STATE_BEFORE = StoreState(
+    TIME_MS,
+    0,
+    9000,
+    90,
+    False,
+    {("T", 0): 90},
+    90,
+    1,
+    Checkpoint(TIME_MS - 17_000, TIME_MS, TIME_MS),
+    1,
+    flushed=4000,
+    committed=6000,
 )
-KEPT = StoreState(AT + 1, 0, 5300, 53, True, {("T", 0): 60}, 60, 1, Checkpoint(AT - 17_000, AT, AT), 1)
-AFTER = replace(KEPT, end_offset=5000, units=50, torn=False, queues={("T", 0): 50}, index_entries=50)
-PULLED = PowerLossReport(7, 0.3, "ASYNC_FLUSH", True, BEFORE, KEPT, PLAN, 12, 3, 1, 0)
+STATE_ON_DISK = StoreState(
+    TIME_MS + 1, 0, 5300, 53, True, {("T", 0): 60}, 60, 1, Checkpoint(TIME_MS - 17_000, TIME_MS, TIME_MS), 1
+)
+STATE_RECOVERED = replace(STATE_ON_DISK, end_offset=5000, units=50, torn=False, queues={("T", 0): 50}, index_entries=50)
+PULLED = PowerLossReport(7, 0.3, "ASYNC_FLUSH", True, STATE_BEFORE, STATE_ON_DISK, PLAN, 12, 3, 1, 0)
 DONE = replace(
-    PULLED, state_after=AFTER, recovered_ms=1100.0, loss=Loss(40), figures=(Figure("endOffset", 5000, 5000),) * 14
+    PULLED,
+    state_after=STATE_RECOVERED,
+    recovered_ms=1100.0,
+    loss=Loss(40),
+    figures=(Figure("endOffset", 5000, 5000),) * 14,
 )
 
 
@@ -77,7 +94,7 @@ def test_three_lines_have_one_scale() -> None:
     assert (before_line.note[-9:], after_line.note) == ("in memory", "took 1.1 s")
 
 
-def test_rows_judge_what_was_lost() -> None:
+def test_rows_judge_the_losses() -> None:
     assert _row(DONE, "end of log") == CompareRow(
         "end of log", "9,000", "5,300", "5,000", "ok", "cut at a unit boundary"
     )
@@ -95,7 +112,7 @@ def test_rows_judge_what_was_lost() -> None:
     assert _row(replace(DONE, loss=Loss()), "units").mark == "ok"
 
 
-def test_a_further_recovery_is_held_against_the_first() -> None:
+def test_a_further_recovery_is_compared_with_the_first() -> None:
     assert "recovered again" not in [row.what for row in power_loss_view(DONE).rows]
     same = replace(
         DONE, repeated_recovery=RepeatedRecovery(2, 900.0, (Figure("endOffset", 5000, 5000), Figure("units", 50, 50)))
@@ -109,15 +126,15 @@ def test_a_further_recovery_is_held_against_the_first() -> None:
     )
 
 
-def test_before_recovery_the_plan_stands_where_the_deed_will() -> None:
+def test_before_recovery_the_plan_is_shown_in_place_of_the_result() -> None:
     assert _row(PULLED, "end of log").verdict == "recovery will cut at 5,000"
     assert _row(PULLED, "plan and result").verdict == "known when the store was recovered"
     assert power_loss_view(PULLED).lines[2].note == "the plan; not done yet"
-    plan = replace(PLAN, index_deleted=(IndexPlan("a", "/index/a", 60, 0, AT, 0, 5200),))
+    plan = replace(PLAN, index_deleted=(IndexPlan("a", "/index/a", 60, 0, TIME_MS, 0, 5200),))
     assert _row(replace(PULLED, plan=plan), "index entries").verdict == "1 file deleted, built again from 1,000 on"
 
 
-def test_the_panel_says_lines_and_rows(qapp: QApplication) -> None:
+def test_the_panel_shows_lines_and_rows(qapp: QApplication) -> None:
     panel = PowerLossPanel()
     panel.show_report(None)
     assert panel.table.total_rows() == 0
@@ -133,7 +150,7 @@ def test_the_panel_says_lines_and_rows(qapp: QApplication) -> None:
     panel.deleteLater()
 
 
-def test_answers_stand_in_words_and_what_was_refused_is_marked() -> None:
+def test_answers_have_texts_and_refusals_are_marked() -> None:
     facts = status_facts({"OS_PAGE_CACHE_BUSY": 12, "PUT_OK": 3, "FLUSH_DISK_TIMEOUT": 1_200, "UNKNOWN_ERROR": 0})
     assert [(fact.value, fact.role) for fact in facts] == [
         ("PUT_OK 3", "ok"),

@@ -11,20 +11,20 @@ from viewer.lab.put import PutPanel
 from viewer.runtime.lab_session import PutDone
 from viewer.runtime.put_form import FormFault, PutForm
 
-AT = 1_700_000_000_000
+TIME_MS = 1_700_000_000_000
 
 
-def test_the_form_keeps_what_was_put_and_can_be_put_again(qapp: QApplication) -> None:
+def test_the_form_keeps_its_message_and_can_put_it_again(qapp: QApplication) -> None:
     panel = PutPanel()
     forms: list[PutForm] = []
     panel.putRequested.connect(forms.append)
     panel.topic.setText("Orders")
     panel.put_now()
-    assert not forms  # nothing can be put yet
+    assert not forms  # putting is not possible yet
     panel.set_enabled(True)
     QTest.keyClick(panel.topic, Qt.Key.Key_Return)
     assert forms[-1].topic == "Orders"
-    done = PutDone(PutForm("Orders", "2", keys="k"), AT, PutAnswer("PUT_OK", 2048, 219, 41))
+    done = PutDone(PutForm("Orders", "2", keys="k"), TIME_MS, PutAnswer("PUT_OK", 2048, 219, 41))
     panel.show_done([done])
     panel.set_enabled(True)
     assert panel.answer.text() == "2,048 · Orders/2/41"
@@ -34,14 +34,14 @@ def test_the_form_keeps_what_was_put_and_can_be_put_again(qapp: QApplication) ->
     assert forms[-1] == done.form
     panel.set_form(done.form)
     assert panel.form() == done.form
-    refused = PutDone(PutForm(), AT, PutAnswer("OS_PAGE_CACHE_BUSY"))
+    refused = PutDone(PutForm(), TIME_MS, PutAnswer("OS_PAGE_CACHE_BUSY"))
     panel.show_done([done, refused])
     assert refused.offset is None
     assert panel.answer.accessibleDescription() == "OS_PAGE_CACHE_BUSY"
     panel.deleteLater()
 
 
-def test_a_wrong_field_is_marked_and_said(qapp: QApplication) -> None:
+def test_an_invalid_field_is_marked_with_a_message(qapp: QApplication) -> None:
     panel = PutPanel()
     panel.show_fault(FormFault("queue", "queue: a number is expected"))
     assert panel.queue.property("state") == "error"

@@ -1,4 +1,4 @@
-"""Answers counted by status, and the queues of a topic weighed."""
+"""Put results counted by status, and the shares of a topic's queues."""
 
 from __future__ import annotations
 

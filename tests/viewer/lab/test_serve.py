@@ -1,4 +1,4 @@
-"""The deck that serves: ports asked for, faults under them, what is served with its codes and clients."""
+"""The Serve panel: ports, errors below them, and the served store with its codes and clients."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def panel(shown) -> ServePanel:
     return serve_panel
 
 
-def test_not_serving_it_asks_for_ports(panel: ServePanel) -> None:
+def test_before_serving_it_shows_port_fields(panel: ServePanel) -> None:
     panel.show_state(None, able=True)
     settings: list[ServeSettings] = []
     panel.serveRequested.connect(settings.append)
@@ -54,7 +54,7 @@ def test_not_serving_it_asks_for_ports(panel: ServePanel) -> None:
     assert panel.fault.isVisible()
 
 
-def test_serving_it_shows_codes_and_clients_and_leads_to_requests(panel: ServePanel) -> None:
+def test_while_serving_it_shows_codes_clients_and_a_link_to_requests(panel: ServePanel) -> None:
     panel.show_state(STATE, able=True)
     assert panel.chip.isVisible()
     assert (panel.codes.total_rows(), panel.clients.total_rows()) == (2, 1)
@@ -71,14 +71,14 @@ def test_serving_it_shows_codes_and_clients_and_leads_to_requests(panel: ServePa
     assert not panel.stop.isVisible()
 
 
-def test_nobody_there_is_said(panel: ServePanel) -> None:
+def test_a_missing_client_is_reported(panel: ServePanel) -> None:
     panel.show_state(ServingState("h:1", "h:2", "b", 0, 0.1, 1.0), able=True)
     state = panel.clients.note.state
     assert state is not None
     assert state.text == "No client has sent a heartbeat yet."
 
 
-def test_ports_and_a_configuration_are_asked_for(panel: ServePanel, tmp_path: Path) -> None:
+def test_ports_and_a_configuration_are_passed_on(panel: ServePanel, tmp_path: Path) -> None:
     panel.show_state(None, able=True)
     assert (panel.ha.placeholderText(), panel.vip.text()) == ("10912", "VIP 10909")
     panel.port.setText("20000")

@@ -1,4 +1,4 @@
-"""The state of the lab's Serve panel, without a window: what its form asks for, and what a served store reports."""
+"""The model of the lab's Serve panel: its form, and the report of a served store."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def state(seconds: float, count: int = 0) -> ServingState:
         (ServeForm("20000", config=" broker.conf "), ("…", "9876", "…"), "VIP 19998"),
     ],
 )
-def test_empty_fields_say_what_they_stand_for(form: ServeForm, placeholders: tuple[str, ...], vip: str):
+def test_empty_fields_show_their_defaults(form: ServeForm, placeholders: tuple[str, ...], vip: str):
     assert (form.placeholders(), form.vip_words()) == (placeholders, vip)
 
 
@@ -65,7 +65,7 @@ def test_rates_are_counted_between_two_states():
     assert model.addresses()[0].value == "127.0.0.1:2"
 
 
-def test_a_store_that_is_served_again_begins_anew():
+def test_a_store_that_is_served_again_starts_from_zero():
     model = ServeModel()
     model.take(state(1.0, 100), 1000.0)
     model.take(state(3.0, 160), 1002.0)

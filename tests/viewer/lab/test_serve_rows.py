@@ -19,8 +19,10 @@ from viewer.lab.serve_rows import (
     rate_of,
 )
 
-BEFORE = ServingState("127.0.0.1:1", "127.0.0.1:2", "broker-a", 0, 0.4, 10.0, codes=(CodeCount(10, "SEND_MESSAGE", 5),))
-AFTER = ServingState(
+EARLIER_STATE = ServingState(
+    "127.0.0.1:1", "127.0.0.1:2", "broker-a", 0, 0.4, 10.0, codes=(CodeCount(10, "SEND_MESSAGE", 5),)
+)
+LATER_STATE = ServingState(
     "127.0.0.1:1",
     "127.0.0.1:2",
     "broker-a",
@@ -40,34 +42,34 @@ AFTER = ServingState(
 )
 
 
-def test_rates_are_the_difference_of_two_looks() -> None:
-    rows = code_rows(AFTER, BEFORE, {10: "posLog"})
+def test_rates_are_differences_of_two_states() -> None:
+    rows = code_rows(LATER_STATE, EARLIER_STATE, {10: "posLog"})
     assert [(row.name, row.rate) for row in rows] == [("SEND_MESSAGE", 10.0), ("PULL_MESSAGE", 2.0)]
     assert rate_of(rows) == 12.0
-    assert rate_of(code_rows(AFTER, None)) is None
+    assert rate_of(code_rows(LATER_STATE, None)) is None
     assert CODES.as_text(rows[0], "|") == "■|SEND_MESSAGE|10|25|10|0.25|2.00|0|0|Orders/0/4,217|99"
     look = CODES.look(rows[1])
     assert look is not None
     assert look.mark == "warn"
 
 
-def test_clients_are_what_their_groups_make_them() -> None:
-    rows = client_rows(AFTER)
+def test_clients_are_classified_by_their_groups() -> None:
+    rows = client_rows(LATER_STATE)
     assert [(row.groups, row.role, row.language, row.held) for row in rows] == [
         ("payers, readers", "producer and consumer", "JAVA 5.3.3", 1),
         ("readers", "consumer", "GO 4.9.7", 0),
     ]
 
 
-def test_addresses_and_how_it_stands() -> None:
-    values = {fact.name: fact.value for fact in address_facts(AFTER)}
+def test_addresses_and_status() -> None:
+    values = {fact.name: fact.value for fact in address_facts(LATER_STATE)}
     assert values["Name server"] == "127.0.0.1:2"
     assert (values["Connections"], values["Held pulls"], values["Not 0"]) == ("3", "1", "1")
 
 
-def test_what_could_not_be_met_is_told_among_the_addresses() -> None:
+def test_unavailable_ports_are_listed_among_the_addresses() -> None:
     served = replace(
-        AFTER,
+        LATER_STATE,
         ha="127.0.0.1:3",
         slaves=1,
         no_vip="cannot listen on 127.0.0.1:10909: Address already in use",
@@ -85,9 +87,11 @@ def test_what_could_not_be_met_is_told_among_the_addresses() -> None:
     assert {fact.name: fact.value for fact in address_facts(replace(served, vip="127.0.0.1:4"))}["VIP"] == "127.0.0.1:4"
 
 
-def state(at: float, counts: dict[int, int], held: int = 0, not_ok: int = 0, began: int = 0) -> ServingState:
+def state(
+    time_s: float, counts: dict[int, int], held_pulls: int = 0, not_ok: int = 0, began_s: int = 0
+) -> ServingState:
     codes = tuple(CodeCount(code, f"R{code}", count, not_ok=not_ok) for code, count in counts.items())
-    return ServingState("h:1", "h:2", "b", began, 0.1, at, held_pulls=held, codes=codes)
+    return ServingState("h:1", "h:2", "b", began_s, 0.1, time_s, held_pulls=held_pulls, codes=codes)
 
 
 def test_rates_are_differences_of_states() -> None:
@@ -96,14 +100,14 @@ def test_rates_are_differences_of_states() -> None:
     assert history.waits(300) is None
     history.take(state(1.0, {10: 5}), 100.0)
     assert history.rates(300, 2) is None, "one state tells no rate"
-    history.take(state(2.0, {10: 25, 11: 4}, held=3), 101.0)
+    history.take(state(2.0, {10: 25, 11: 4}, held_pulls=3), 101.0)
     history.take(state(2.0, {10: 99}), 101.2)
     frame = history.rates(300, 1)
     assert frame is not None
     assert [(trace.name, trace.value) for trace in frame.traces] == [("all", "24"), ("R10", "20"), ("R11", "")]
     assert float(np.nanmax(frame.traces[0].ys)) == 24.0
     assert frame.top >= 24.0
-    history.take(state(3.0, {10: 25, 11: 4}, held=1, not_ok=2), 102.0)
+    history.take(state(3.0, {10: 25, 11: 4}, held_pulls=1, not_ok=2), 102.0)
     waits = history.waits(300)
     assert waits is not None
     assert [(trace.name, trace.value) for trace in waits.traces] == [("held pulls", "1"), ("not 0 /s", "4")]
@@ -135,12 +139,12 @@ def test_a_time_without_states_is_a_gap() -> None:
     assert np.isnan(frame.traces[0].ys).any()
 
 
-def test_another_serving_begins_anew_and_memory_is_bounded() -> None:
+def test_another_serving_starts_from_zero_and_memory_is_bounded() -> None:
     history = ServeHistory()
     for second in range(3 * CAPACITY):
         history.take(state(float(second), {second % 100: second, 500: second}), 100.0 + second)
     assert len(history.codes) == MAX_CODES
     assert max(len(series) for series in (history.all_requests, history.held, *history.codes.values())) <= CAPACITY
-    history.take(state(1.0, {10: 5}, began=7), 9_000.0)
+    history.take(state(1.0, {10: 5}, began_s=7), 9_000.0)
     assert not history.codes
     assert history.rates(300, 1) is None

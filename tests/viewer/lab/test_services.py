@@ -12,23 +12,23 @@ from engine.store.latency import Histogram
 from engine.store.positions import Positions
 from viewer.lab.services import ServicesPanel
 
-AT = 1_700_000_000_000
+TIME_MS = 1_700_000_000_000
 
 
 POSITIONS = Positions(
-    0, 9000, 6000, 4000, 6000, 6000, 6000, 5900, Checkpoint(AT, AT, AT), 4, 0, Histogram(), Histogram()
+    0, 9000, 6000, 4000, 6000, 6000, 6000, 5900, Checkpoint(TIME_MS, TIME_MS, TIME_MS), 4, 0, Histogram(), Histogram()
 )
 
 
-def test_services_say_what_they_did_and_what_waits(qapp: QApplication) -> None:
+def test_services_show_their_work_and_waiting_work(qapp: QApplication) -> None:
     panel = ServicesPanel()
     panel.show_store(PRESETS[2].config, able=True)
     services = {
-        "commit": ServiceState(True, 10 << 20, AT - 6500, 314_573, "bytes"),
-        "reput": ServiceState(False, 0, AT, 274, "units"),
-        "queues": ServiceState(False, None, AT - 400, 1, "queues", 1097),
+        "commit": ServiceState(True, 10 << 20, TIME_MS - 6500, 314_573, "bytes"),
+        "reput": ServiceState(False, 0, TIME_MS, 274, "units"),
+        "queues": ServiceState(False, None, TIME_MS - 400, 1, "queues", 1097),
     }
-    panel.show_sample(PositionSample(AT, POSITIONS, services=services))
+    panel.show_sample(PositionSample(TIME_MS, POSITIONS, services=services))
     assert panel.lines["commit"].accessibleName() == "Commit paused. 307 KiB, 6.5 s ago. 10.0 MiB waiting"
     assert panel.lines["reput"].accessibleName() == "Dispatch . 274 units, now. nothing waits"
     assert "1,097 queues waiting" in panel.lines["queues"].accessibleName()

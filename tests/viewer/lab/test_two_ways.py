@@ -10,9 +10,21 @@ from engine.store.latency import BUCKETS, Histogram
 from engine.store.positions import Positions
 from viewer.lab.two_ways import Side, markdown, rows, summary
 
-AT = 1_700_000_000_000
+TIME_MS = 1_700_000_000_000
 POSITIONS = Positions(
-    0, 5000, 4000, 1000, 3000, 4000, 3000, 2900, Checkpoint(AT, AT, AT), None, 0, Histogram(), Histogram()
+    0,
+    5000,
+    4000,
+    1000,
+    3000,
+    4000,
+    3000,
+    2900,
+    Checkpoint(TIME_MS, TIME_MS, TIME_MS),
+    None,
+    0,
+    Histogram(),
+    Histogram(),
 )
 
 
@@ -22,14 +34,14 @@ def _latency(bucket: int, count: int) -> Histogram:
 
 def _side(name: str, ok: int, bucket: int) -> Side:
     side = Side(name)
-    side.add(PositionSample(AT, POSITIONS))
-    mark = FlushMark(1, AT + 900, 1000, 1000, 12.5, 0)
-    side.add(PositionSample(AT + 1000, replace(POSITIONS, flushed=4500), flushes=(mark,)))
+    side.add(PositionSample(TIME_MS, POSITIONS))
+    mark = FlushMark(1, TIME_MS + 900, 1000, 1000, 12.5, 0)
+    side.add(PositionSample(TIME_MS + 1000, replace(POSITIONS, flushed=4500), flushes=(mark,)))
     side.count(LoadCounts(True, ok, ok * 100, {"PUT_OK": ok}, _latency(bucket, ok)))
     return side
 
 
-def test_a_side_gathers_rates_gaps_and_flushes() -> None:
+def test_a_side_collects_rates_gaps_and_flushes() -> None:
     side = _side("A", 2000, 15)
     assert (side.seconds, side.rate) == (1.0, 2000.0)
     assert (side.unflushed, side.max_unflushed) == (500, 4000)
@@ -37,7 +49,7 @@ def test_a_side_gathers_rates_gaps_and_flushes() -> None:
     assert side.median_ms == (1 << 15) / 1e6
 
 
-def test_rows_say_which_way_is_better() -> None:
+def test_rows_show_the_better_side() -> None:
     figures = {row.what: row for row in rows(_side("A", 2000, 15), _side("B", 1000, 18))}
     assert figures["answered a second"].verdict == "A is better 2.0 ×"
     assert figures["median of a put"].verdict == "A is better 8.0 ×"
@@ -57,7 +69,7 @@ def test_losses_are_compared_and_a_broken_promise_is_an_error() -> None:
     assert next(row for row in rows(side_a, side_b) if row.what.startswith("lost")).mark == "error"
 
 
-def test_statuses_say_what_they_mean_and_the_longest_put_is_compared() -> None:
+def test_statuses_have_a_meaning_and_the_longest_put_is_compared() -> None:
     side_a, side_b = _side("A", 2000, 15), _side("B", 2000, 20)
     side_b.count(LoadCounts(True, 9, 9, {"PUT_OK": 1, "OS_PAGE_CACHE_BUSY": 8}, _latency(20, 9)))
     figures = {row.what: row for row in rows(side_a, side_b)}

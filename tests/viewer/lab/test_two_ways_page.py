@@ -1,4 +1,4 @@
-"""Two ways at once, over engines that only pretend: how the stores are made, fed, without_power, shown and deleted."""
+"""The Two Ways page with fake engines: how both stores are made, loaded, lose power, are shown and deleted."""
 
 from __future__ import annotations
 
@@ -36,9 +36,21 @@ from viewer.lab.two_ways_page import (
 )
 from viewer.runtime.live_history import LONG_PAUSE
 
-AT = 1_700_000_000_000
+TIME_MS = 1_700_000_000_000
 POSITIONS = Positions(
-    0, 5000, 4000, 1000, 3000, 4000, 3000, 2900, Checkpoint(AT, AT, AT), None, 0, Histogram(), Histogram()
+    0,
+    5000,
+    4000,
+    1000,
+    3000,
+    4000,
+    3000,
+    2900,
+    Checkpoint(TIME_MS, TIME_MS, TIME_MS),
+    None,
+    0,
+    Histogram(),
+    Histogram(),
 )
 LOAD = LoadSettings(rate=100)
 SMALL = MessageStoreConfig(mapped_file_size_commit_log=1 << 20)
@@ -46,7 +58,7 @@ LATENCY = Histogram(tuple(10 if n == 15 else 0 for n in range(BUCKETS)))
 
 
 class FakeLabDesk(QObject):
-    """A lab's desk whose engine does at once what it is asked."""
+    """A lab desk whose engine does every request at once."""
 
     changed = Signal()
     sampled = Signal(object)
@@ -125,7 +137,7 @@ def messages(page: TwoWays) -> list[str]:
 
 
 def sample(time_ms: int, rate: float = 500.0) -> PositionSample:
-    return PositionSample(AT + time_ms, POSITIONS, Rates(messages=rate))
+    return PositionSample(TIME_MS + time_ms, POSITIONS, Rates(messages=rate))
 
 
 def put_counts(desk: Any, *times: int) -> None:
@@ -144,7 +156,7 @@ def panel(themed_app: object) -> Iterator[SidePanel]:
     side_panel.deleteLater()
 
 
-def test_a_preset_is_taken_whole_and_single_values_say_what_they_are(panel: SidePanel) -> None:
+def test_a_preset_sets_all_values_and_single_values_are_marked(panel: SidePanel) -> None:
     for number in (1, 0):
         panel.preset.setCurrentIndex(number)
         assert panel.config == PRESETS[number].config
@@ -157,7 +169,7 @@ def test_a_preset_is_taken_whole_and_single_values_say_what_they_are(panel: Side
     assert "flushDiskType=SYNC_FLUSH" in panel.say()
 
 
-def test_a_length_that_is_none_of_the_usual_ones_can_be_chosen_too(panel: SidePanel) -> None:
+def test_an_unusual_length_can_be_chosen_too(panel: SidePanel) -> None:
     panel.set_config(replace(PRESETS[0].config, mapped_file_size_commit_log=3 << 20))
     offered = [panel.files.itemData(number) for number in range(panel.files.count())]
     assert offered == sorted({*FILE_SIZES, 3 << 20})
@@ -175,7 +187,7 @@ def test_a_pool_is_not_made_of_five_huge_buffers(panel: SidePanel, length: int, 
     assert panel.config.mapped_file_size_commit_log == expected, "switching it off changes nothing else"
 
 
-def test_where_the_log_stands_is_said_until_there_is_none(panel: SidePanel) -> None:
+def test_the_logs_folder_is_shown_while_it_exists(panel: SidePanel) -> None:
     panel.show_sample(sample(0, rate=1234.0))
     assert panel.state.text() == "1,234 messages a second, 5,000 bytes"
     panel.show_sample(None)
@@ -185,7 +197,7 @@ def test_where_the_log_stands_is_said_until_there_is_none(panel: SidePanel) -> N
 # ---- the two of them -------------------------------------------------------------------------------------------------
 
 
-def test_both_are_made_as_chosen_in_a_folder_of_their_own_and_fed_alike(
+def test_both_stores_are_made_as_chosen_and_get_the_same_load(
     page: TwoWays, desks: tuple[Any, Any], tmp_path: Path, messages: list[str]
 ) -> None:
     (tmp_path / "two-ways-1").mkdir()
@@ -216,7 +228,7 @@ def test_a_store_that_cannot_be_made_leaves_the_page_usable(
     assert page.cut.isEnabled()
 
 
-def test_nothing_begins_twice(page: TwoWays, desks: tuple[Any, Any]) -> None:
+def test_a_second_start_does_nothing(page: TwoWays, desks: tuple[Any, Any]) -> None:
     page.begin(LOAD)
     page._busy = True
     page.begin(LOAD)
@@ -225,9 +237,7 @@ def test_nothing_begins_twice(page: TwoWays, desks: tuple[Any, Any]) -> None:
     desks[0].begun[0].close()
 
 
-def test_both_plugs_are_pulled_alike_and_what_is_lost_stands_in_the_table(
-    page: TwoWays, desks: tuple[Any, Any]
-) -> None:
+def test_both_stores_lose_power_alike_and_losses_are_in_the_table(page: TwoWays, desks: tuple[Any, Any]) -> None:
     asyncio.run(page.run(LOAD))
     for desk in desks:
         put_counts(desk, 0, 1000)
@@ -238,7 +248,7 @@ def test_both_plugs_are_pulled_alike_and_what_is_lost_stands_in_the_table(
     assert "lost at the power cut" in page.markdown()
 
 
-def test_hands_reach_both_engines_that_live(page: TwoWays, desks: tuple[Any, Any]) -> None:
+def test_actions_reach_both_running_engines(page: TwoWays, desks: tuple[Any, Any]) -> None:
     asyncio.run(page.run(LOAD))
     desks[1].alive = False
     page.load.pauseRequested.emit(True)
@@ -253,7 +263,7 @@ def test_hands_reach_both_engines_that_live(page: TwoWays, desks: tuple[Any, Any
     assert (desks[0].load_paused, desks[0].load) == (True, None)
 
 
-def test_what_comes_while_the_load_is_held_is_not_counted(page: TwoWays, desks: tuple[Any, Any]) -> None:
+def test_samples_during_a_paused_load_are_not_counted(page: TwoWays, desks: tuple[Any, Any]) -> None:
     asyncio.run(page.run(LOAD))
     put_counts(desks[0], 0, 1000)
     desks[0].load_paused = True
@@ -263,7 +273,7 @@ def test_what_comes_while_the_load_is_held_is_not_counted(page: TwoWays, desks: 
     assert len(page._rates[0]) == 2
 
 
-def test_figures_and_curves_begin_anew_with_the_load(page: TwoWays, desks: tuple[Any, Any]) -> None:
+def test_figures_and_curves_restart_with_the_load(page: TwoWays, desks: tuple[Any, Any]) -> None:
     asyncio.run(page.run(LOAD))
     put_counts(desks[0], 0, 1000)
     assert page.has_figures
@@ -273,7 +283,7 @@ def test_figures_and_curves_begin_anew_with_the_load(page: TwoWays, desks: tuple
     assert not page.copy.isEnabled()
 
 
-def test_the_comparison_is_copied_as_it_was_made_not_as_it_would_be_made_now(
+def test_the_copied_comparison_uses_the_settings_of_its_run(
     page: TwoWays, desks: tuple[Any, Any], messages: list[str]
 ) -> None:
     asyncio.run(page.run(LOAD))
@@ -290,7 +300,7 @@ def test_the_comparison_is_copied_as_it_was_made_not_as_it_would_be_made_now(
 # ---- the end ---------------------------------------------------------------------------------------------------------
 
 
-def test_leaving_closes_both_and_deletes_what_was_made_and_nothing_else(
+def test_leaving_closes_both_stores_and_deletes_only_their_files(
     page: TwoWays, desks: tuple[Any, Any], tmp_path: Path
 ) -> None:
     asyncio.run(page.run(LOAD))
@@ -309,7 +319,7 @@ def test_leaving_closes_both_and_deletes_what_was_made_and_nothing_else(
     assert folder.exists()
 
 
-def test_a_folder_with_nothing_else_in_it_goes_too(tmp_path: Path) -> None:
+def test_a_folder_without_other_files_is_deleted_too(tmp_path: Path) -> None:
     for name in ("a", "b"):
         LabStore.create(tmp_path / "two" / name, SMALL).close()
     _delete(tmp_path / "two")
@@ -320,7 +330,7 @@ def test_a_folder_with_nothing_else_in_it_goes_too(tmp_path: Path) -> None:
 # ---- curves ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_curve_is_a_minute_long_and_breaks_off_where_the_load_was_held() -> None:
+def test_a_curve_is_a_minute_long_with_gaps_during_pauses() -> None:
     pause = LONG_PAUSE / 1000
     curve = _curve("A", "posLog", [(0.0, 1.0), (100.0, 2.0), (101.0, 3.0), (101.0 + pause + 1, 4.0)])
     assert curve.xs[0] == 100.0, f"what is older than {SHOWN_SECONDS} s has gone"
@@ -328,7 +338,7 @@ def test_a_curve_is_a_minute_long_and_breaks_off_where_the_load_was_held() -> No
     assert curve.ys[-1] == 4.0
 
 
-def test_words_of_either_store_are_told_with_its_name(
+def test_messages_of_a_store_are_shown_with_its_name(
     page: TwoWays, desks: tuple[Any, Any], messages: list[str]
 ) -> None:
     signals: list[str] = []
@@ -338,8 +348,8 @@ def test_words_of_either_store_are_told_with_its_name(
     assert signals == ["changed"], "what can be done now is looked at"
 
 
-def test_words_about_a_preset_have_the_room_of_figures_that_are_not_there_yet(qtbot) -> None:
-    """The last words about the transient pool were cut: an empty line kept their room."""
+def test_the_text_about_a_preset_uses_the_space_of_missing_figures(qtbot) -> None:
+    """The end of the text about the transient pool was cut, because an empty line kept its space."""
     panel = SidePanel(1, 2)
     qtbot.addWidget(panel)
     panel.resize(450, 153)

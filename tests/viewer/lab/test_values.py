@@ -1,4 +1,4 @@
-"""The values of a lab store's configuration: found, changed, refused."""
+"""The values of a lab store's configuration: search, changes, and refused values."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ def test_every_value_has_a_default_a_range_and_a_meaning() -> None:
     assert not rows[0].fixed
 
 
-def test_names_and_meanings_are_searched() -> None:
+def test_search_finds_names_and_meanings() -> None:
     assert [row.key for row in config_rows(MessageStoreConfig(), "put is on disk")] == ["flushDiskType"]
     assert config_rows(MessageStoreConfig(), "no such thing") == []
 
 
-def test_a_preset_differs_in_what_it_says() -> None:
+def test_a_preset_differs_in_its_listed_values() -> None:
     assert differences(PRESETS[0].config) == []
     assert [row.key for row in differences(PRESETS[1].config)] == ["flushDiskType"]
 
 
-def test_a_value_is_changed_or_refused_with_what_is_permitted() -> None:
+def test_a_value_is_changed_or_refused_with_the_permitted_range() -> None:
     config = changed(MessageStoreConfig(), "flushIntervalCommitLog", " 250 ")
     assert config.flush_interval_commit_log == 250
     for key, text, message in (
@@ -48,7 +48,7 @@ def test_a_value_is_changed_or_refused_with_what_is_permitted() -> None:
 
 
 def test_the_dialog_shows_every_meaning_in_full(shown) -> None:
-    """The column of meanings was 188 px wide: the values and ranges of other rows took its room."""
+    """The column of meanings was 188 px wide, because the values and ranges of other rows used its space."""
     window = QWidget()
     dialog = ValuesDialog(window, "lab.values", "Values", MessageStoreConfig())
     shown(dialog, dialog.width())

@@ -1,4 +1,4 @@
-"""A body as text: in a charset, laid out as JSON, unpacked, and every cut is said."""
+"""A body as text: decoded in a charset, laid out as JSON, unpacked, with a note for every cut."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from engine.codec.batch import encode
 from viewer.log.body_text import MOST_TEXT, as_json, as_text, looks_like_json, open_body
 
 
-def test_a_compressed_body_is_unpacked_and_its_sizes_are_told():
+def test_a_compressed_body_is_unpacked_and_its_sizes_are_shown():
     body = open_body(zlib.compress(b"x" * 5000), 1)
     assert body.data == b"x" * 5000
     assert body.summary.endswith("B, zlib → 4.88 KiB")
 
 
-def test_a_body_that_unpacks_to_very_much_is_cut_and_says_so():
+def test_a_body_that_unpacks_too_large_is_cut_with_a_note():
     body = open_body(zlib.compress(b"\0" * 5_000_000), 1, cap=1000)
     assert len(body.data) == 1000
     assert "1,000" in body.notes[0]
@@ -39,7 +39,7 @@ def test_bytes_that_are_no_text_are_counted():
     assert note == "2 places are not valid UTF-8"
 
 
-def test_long_text_is_cut_with_a_word():
+def test_long_text_is_cut_with_a_note():
     text, note = as_text(b"a" * (MOST_TEXT + 5))
     assert len(text) == MOST_TEXT
     assert "1,048,576" in note
@@ -56,7 +56,7 @@ def test_json_keeps_numbers_names_and_order_as_written():
 @pytest.mark.parametrize(
     ("data", "words"), [(b"{", "line 1"), (b"\xff{", "byte 0"), (b"[" * 100_000, "nested"), (b" " * 5_000_000, "up to")]
 )
-def test_what_is_no_json_is_said(data, words):
+def test_invalid_json_is_reported(data, words):
     laid, note = as_json(data)
     assert laid == ""
     assert words in note

@@ -23,14 +23,14 @@ def test_json_is_laid_out_and_text_is_not(view):
     assert notes[-1].startswith("9 B")
 
 
-def test_the_chosen_charset_counts(view):
+def test_the_chosen_charset_is_used(view):
     view.show_body(open_body("订单".encode("GB18030"), 0), "text")
     assert view.text() != "订单"
     view.charset.setCurrentText("GB18030")
     assert view.text() == "订单"
 
 
-def test_where_there_is_no_body_the_reason_is_shown(view):
+def test_a_missing_body_has_a_reason(view):
     view.show_body(open_body(b"one", 0), "hex")
     assert not view.charset.isEnabled()
     view.show_body(None, reason="The body cannot be read.")

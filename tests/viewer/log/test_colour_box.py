@@ -1,4 +1,4 @@
-"""The dialog of the colouring rules: what it shows, what it keeps, and in which order rules are asked."""
+"""The dialog of the colouring rules: its contents, its result, and the order of the rules."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_rules_are_edited_ordered_and_applied(box):
     assert box.heard == [[Rule("Flagged", "flag = 1", "red"), Rule("Big", "size > 900", "amber")]]
 
 
-def test_a_wrong_filter_says_what_is_wrong(box):
+def test_an_invalid_filter_has_a_message(box):
     box.text.setText("sise > 3")
     box.text.textEdited.emit("sise > 3")
     assert "sise" in box.fault.text()

@@ -1,4 +1,4 @@
-"""Colouring rules: the first that matches wins, what cannot be read is left out, what is kept comes back."""
+"""Colouring rules: the first match wins, invalid rules are left out, and saved rules are restored."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_rules_that_are_off_or_cannot_be_read_colour_nothing():
     assert not Rule("good", "queueId = 3").fault
 
 
-def test_rules_come_back_from_the_settings_and_what_is_damaged_does_not():
+def test_valid_rules_are_restored_from_the_settings():
     rules = [Rule("a", "queueId = 3", tint, number % 2 == 0) for number, tint in enumerate(TINTS)]
     assert read(kept(rules)) == rules
     assert read([{"name": "a", "text": 4, "tint": "red"}, {"name": "a", "text": "b", "tint": "mauve"}, {}]) == []

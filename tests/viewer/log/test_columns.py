@@ -12,7 +12,7 @@ from viewer.log.columns import field_name, look, made_column, readers, unit_kind
 from viewer.log.rows import EdgeRow, LogSource, UnitRow, unit_row
 
 
-def test_a_row_that_cannot_be_read_is_no_damage(themed_app: QApplication) -> None:
+def test_an_unreadable_row_is_no_damage(themed_app: QApplication) -> None:
     results = look(EdgeRow("error", 0, 100, 100, "Permission denied"))
     assert results is not None
     assert (results.mark, results.fill, results.tone) == ("unread", "sunken", "text2")
@@ -31,14 +31,14 @@ def everything(source):
     return source.read(source.start, 0, 1 << 20).rows
 
 
-def test_a_wrong_crc_is_marked_and_said_first(flipped):
+def test_a_wrong_crc_is_marked_and_mentioned_first(flipped):
     bad = [row for row in everything(LogSource(flipped.log)) if isinstance(row, UnitRow) and row.crc == "bad"]
     assert len(bad) == 1
     assert look(bad[0]).mark == "error"
     assert KIND.speak(bad[0]).startswith("body CRC bad. ")
 
 
-def test_edges_speak_in_words(flipped):
+def test_edges_have_texts(flipped):
     rows = [row for row in everything(LogSource(flipped.log)) if isinstance(row, EdgeRow)]
     assert {row.kind for row in rows} >= {"blank", "zero"}
     blank = next(row for row in rows if row.kind == "blank")

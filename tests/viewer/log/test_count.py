@@ -1,4 +1,4 @@
-"""What the log's view says of a store that grows is true: bytes, offsets, rows, and the frame on its Line."""
+"""The log view's figures for a growing store are correct: bytes, offsets, rows, and the frame on its Line."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MANY = 400
 
 
 @pytest.mark.golden
-def test_its_numbers_grow_with_the_store(
+def test_the_figures_grow_with_the_store(
     qapp: object, golden: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = tmp_path / "store"
@@ -29,7 +29,7 @@ def test_its_numbers_grow_with_the_store(
     content = file.read_bytes()
     with open_store(store) as snapshot:
         log = snapshot.log
-        every = rows_between(log, log.min_offset, log.max_offset)
+        total_rows = rows_between(log, log.min_offset, log.max_offset)
         ends = [item.offset for item in log.items_before(log.max_offset, MANY)]
         full = log.max_offset
     file.write_bytes(content[: ends[0] - int(file.name)].ljust(len(content), b"\0"))
@@ -37,32 +37,32 @@ def test_its_numbers_grow_with_the_store(
     async def drive(pane: UnitsPane, session: StoreSession) -> None:
         follow = LogFollow(pane)
         await until(lambda: pane.model.upto >= 0 and bool(pane.line._mixes))
-        assert pane.status().endswith(f"0 to {ends[0]:,} · {every - MANY:,} rows")
+        assert pane.status().endswith(f"0 to {ends[0]:,} · {total_rows - MANY:,} rows")
         for done, end in ((3, ends[3]), (MANY, full)):
             write_in_place(file, content[: end - int(file.name)])
             session.tail.take_reading()
             await until(lambda end=end: session.snapshot.log.known_end == end)
             older = pane.line._line
-            with monkeypatch.context() as look:  # it was begun before the follower found the end
+            with monkeypatch.context() as look:  # started before the follower found the end
                 look.setattr(log_survey, "line_of", lambda _log, older=older: older)
                 pane.survey.look()
                 follow._act()
                 await settled(session.jobs)
-            # a look at the directory between them may have forgotten the end: then it comes with the next look
+            # a directory listing in between may have reset the known end; then the next poll finds it
             await until(lambda end=end: pane.line._line.written == end)
             assert pane.line._mixes, "samples stay"
             follow._act()
             await settled(session.jobs)
             await until(
-                lambda end=end, rows=every - MANY + done: pane.status().endswith(f"0 to {end:,} · {rows:,} rows")
+                lambda end=end, rows=total_rows - MANY + done: pane.status().endswith(f"0 to {end:,} · {rows:,} rows")
             )
             assert pane.line._line.written == end
         pane.table.tail()
         await settled(session.jobs)
-        line, (low, high) = pane.line._line, pane.line._frame
-        assert low < line.written
-        assert high <= line.high
-        assert line.share(low) < 1.0, "the frame lies over the data, not behind them"
+        line, (frame_start, frame_end) = pane.line._line, pane.line._frame
+        assert frame_start < line.written
+        assert frame_end <= line.high
+        assert line.share(frame_start) < 1.0, "the frame is over the data, not after them"
         await until(lambda: max(mix.end for mix in pane.line._mixes) == full)
         mixes = sorted(pane.line._mixes, key=lambda mix: mix.start)
         assert [mix.start for mix in mixes] == [line.low, *(mix.end for mix in mixes[:-1])], "no gap, no overlap"
@@ -72,8 +72,10 @@ def test_its_numbers_grow_with_the_store(
 
 
 @pytest.mark.golden
-def test_rows_are_known_though_the_worker_is_long_in_coming(qapp: object, golden: Callable[..., Path]) -> None:
-    """Beside a broker it gets little of the processor: rows of a small log are counted in the window then."""
+def test_rows_are_known_before_the_worker_answers(qapp: object, golden: Callable[..., Path]) -> None:
+    """Beside a busy broker the worker gets little processor time, so the window counts the rows of a small log
+    itself.
+    """
     store = golden("clean-5.3.3")
 
     async def drive(pane: UnitsPane, session: StoreSession) -> None:

@@ -1,6 +1,6 @@
-"""The side index of a log is built, or left where it was stopped.
+"""The side index of a log is built, or kept up to the point where it was stopped.
 
-Frequencies are those of a plain walk, for columns, texts, lists and properties; what is left out is counted.
+Frequencies equal those of a plain walk, for columns, texts, lists and properties. Omitted values are counted.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ class CancellingControl:
         self.reported: list[float] = []
 
     def check(self) -> None:
-        """Never raises."""
+        """Do not raise."""
 
     def report(self, done: float, _total: float | None = None, _note: str = "") -> None:
         self.reported.append(done)
 
 
 @pytest.mark.parametrize("cancelled", [False, True])
-def test_it_counts_to_the_end_or_says_that_it_did_not(tmp_path: Path, cancelled: bool) -> None:
+def test_it_counts_to_the_end_or_is_incomplete(tmp_path: Path, cancelled: bool) -> None:
     new_store = healthy(60)
     store = new_store.write(tmp_path / "store")
     assert count(CancellingControl(cancelled=cancelled), store, None, tmp_path / "cache") is not cancelled
@@ -60,8 +60,8 @@ def count_field(field: str, where: str = "") -> Frequencies:
 @pytest.mark.parametrize("field", ["queueId", "topic", "tags", "storeTimestamp", "crc"])
 @pytest.mark.parametrize("where", ["", 'tags = "card" or size > 400'])
 def test_counts_are_those_of_a_plain_walk(units: list[Unit], field: str, where: str) -> None:
-    wanted = parse(where)
-    expected = Counter(FIELDS[field].unit(unit) for unit in units if wanted.matches(unit))
+    condition = parse(where)
+    expected = Counter(FIELDS[field].unit(unit) for unit in units if condition.matches(unit))
     response = count_field(field, where)
     assert dict(response.values) == dict(expected)
     assert response.units == sum(expected.values())
@@ -77,7 +77,7 @@ def test_lists_count_their_items_and_properties_are_fields(units: list[Unit]) ->
     assert dict(count_field("properties.region").values) == dict(regions)
 
 
-def test_too_many_values_are_said(units: list[Unit], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_values_are_reported(units: list[Unit], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(count_work, "MAX_VALUES", 10)
     response = count_field("physicalOffset")
     assert len(response.values) == 10

@@ -17,9 +17,9 @@ def test_bytes_are_read_as_every_type_and_the_chosen_row_stays(inspector):
     assert inspector.head.note.text() == "@ 1,234"
     assert inspector.table.total_rows() > 4
     inspector.table.go_to(2)
-    before = inspector.table.currentIndex().row()
+    row_before = inspector.table.currentIndex().row()
     inspector.show_bytes(1235, bytes(8), b"")
-    assert inspector.table.currentIndex().row() == before
+    assert inspector.table.currentIndex().row() == row_before
 
 
 def test_without_bytes_it_is_empty(inspector):

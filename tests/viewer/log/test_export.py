@@ -1,4 +1,4 @@
-"""The export of the log, without the view around it: which rows, never into the store, and what is said at its end."""
+"""The export of the log, without its view: the exported rows, protection of the store, and the final message."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from viewer.widgets.record_view import RecordView
 
 @pytest.fixture
 def exports(qtbot: Any, themed_app: object, tmp_path: Path) -> LogExport:
-    """Over two rows of which the second is chosen, of a store in a folder of the test."""
+    """Export with two rows, of which the second is chosen, of a store in a folder of the test."""
     table = RecordView("units.table", unit_kind(places.queue))
     qtbot.addWidget(table)
     table.set_rows([UnitRow(n, 100, "Orders", 0, 0, 0, None, [], "ok", "", False, 0, b"") for n in (100, 200)])
@@ -62,7 +62,7 @@ def test_nothing_is_written_into_the_store(exports: LogExport, tmp_path: Path) -
     assert len(cast("Any", exports).begun) == 1
 
 
-def test_what_was_written_and_what_was_not_is_said_in_one_line(exports: LogExport, tmp_path: Path) -> None:
+def test_the_result_is_one_line(exports: LogExport, tmp_path: Path) -> None:
     plan = exports.plan(choice(tmp_path / "rows.jsonl"))
     done = cast("Exported", SimpleNamespace(rows=12, looked=900, complete=True, reason="", odd=2, cut=0))
     result_text = exports.result_text(done, plan)

@@ -1,4 +1,4 @@
-"""A filter's way in words: what stands there while it looks, where it was cut, and at its end."""
+"""The messages of a running filter: while it searches, where it stopped, and at its end."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ GIB = 1 << 30
 
 
 class Session:
-    """A store whose jobs are begun and never end."""
+    """A store whose jobs start and never end."""
 
     def __init__(self) -> None:
         self.begun = 0
@@ -50,7 +50,7 @@ def begin(filtering: LogFilter) -> Any:
     return model.filter
 
 
-def test_while_it_looks_it_can_be_stopped_and_goes_on(filtering: LogFilter) -> None:
+def test_a_running_filter_can_be_stopped_and_continued(filtering: LogFilter) -> None:
     state = begin(filtering)
     shown, sentence = last_filter(filtering)
     assert (shown.kind, shown.steps[0][0]) == ("loading", "Stop")
@@ -65,14 +65,14 @@ def test_while_it_looks_it_can_be_stopped_and_goes_on(filtering: LogFilter) -> N
     assert cast("Any", filtering).session.begun == 2
 
 
-def test_many_matches_wait_for_a_word(filtering: LogFilter) -> None:
+def test_after_many_matches_the_filter_waits_for_the_user(filtering: LogFilter) -> None:
     state = begin(filtering)
     state.source.offsets.extend(range(AT_ONCE))
     filtering.stop()
     assert last_filter(filtering)[0].text.startswith(f"First {AT_ONCE:,} matches.")
 
 
-def test_nothing_found_can_be_cleared(filtering: LogFilter, qtbot: Any) -> None:
+def test_a_filter_without_matches_can_be_cleared(filtering: LogFilter, qtbot: Any) -> None:
     state = begin(filtering)
     state.complete, state.looked, state.running = True, state.end, False
     filtering._tell()
@@ -82,7 +82,7 @@ def test_nothing_found_can_be_cleared(filtering: LogFilter, qtbot: Any) -> None:
         shown.steps[0][1]()
 
 
-def test_at_the_end_nothing_stands_over_the_rows(filtering: LogFilter) -> None:
+def test_at_the_end_there_is_no_message_over_the_rows(filtering: LogFilter) -> None:
     state = begin(filtering)
     state.source.offsets.append(5)
     state.complete, state.looked, state.running = True, state.end, False
@@ -99,7 +99,7 @@ def test_without_a_store_nothing_begins(filtering: LogFilter) -> None:
     assert begin(filtering).source is None
 
 
-def test_a_filter_that_waits_for_a_compiler_says_so(filtering: LogFilter) -> None:
+def test_a_filter_that_waits_for_compiling_shows_a_message(filtering: LogFilter) -> None:
     state = begin(filtering)
     state.note = "preparing, once on this machine"
     filtering._tell()

@@ -29,7 +29,7 @@ def test_enter_applies_a_good_filter_and_the_edge_turns_green(line, qtbot):
     assert line.field.property("state") == "ok"
 
 
-def test_the_fault_stands_under_its_word_and_nothing_is_applied(line, qtbot):
+def test_an_error_is_shown_below_its_word_and_nothing_is_applied(line, qtbot):
     line.set_text('topic == "OrderPaid" and sise > 300')
     assert not line.apply()
     assert line.heard == []
@@ -89,7 +89,7 @@ def test_a_prepared_filter_waits_for_enter(line, qtbot):
     assert line.heard[-1] == "size > 1 and flag = 2"
 
 
-def test_clearing_the_text_takes_the_filter_away(line, qtbot):
+def test_clearing_the_text_removes_the_filter(line, qtbot):
     line.apply("size > 1")
     line._clear.trigger()
     assert line.heard == ["size > 1", ""]
@@ -115,7 +115,7 @@ def test_a_click_chooses_its_filter(pills, qtbot):
     assert pills._buttons[1].toolTip() == "size > 1000"
 
 
-def test_the_list_is_edited_and_told(pills):
+def test_changes_of_the_list_are_signalled(pills):
     pills.save("Mine")
     pills.rename(0, "Broken")
     pills.replace(1)
@@ -125,7 +125,7 @@ def test_the_list_is_edited_and_told(pills):
     assert pills.kept[-1] == [("Broken", 'crc = "bad"'), ("Large", "flag = 1")]
 
 
-def test_a_name_is_asked_for(pills):
+def test_saving_needs_a_name(pills):
     dialog = pills.ask_name()
     assert isinstance(dialog, QInputDialog)
     dialog.setTextValue("Flagged")
@@ -133,13 +133,13 @@ def test_a_name_is_asked_for(pills):
     assert ("Flagged", "flag = 1") in pills.saved
 
 
-def test_without_a_filter_no_name_is_asked_for(qtbot):
+def test_without_a_filter_no_name_is_requested(qtbot):
     pills = FilterPills(lambda: " ")
     qtbot.addWidget(pills)
     assert pills.ask_name() is None
 
 
-def test_what_does_not_fit_stands_in_the_menu(pills):
+def test_filters_that_do_not_fit_are_in_the_menu(pills):
     pills.set_room(10)
     assert not any(button.isVisible() for button in pills._buttons)
     texts = [action.text() for action in pills.menu().actions()]

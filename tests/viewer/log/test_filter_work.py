@@ -1,4 +1,4 @@
-"""A filter's scan: every unit that matches, in order, as far as it was told to look."""
+"""A filter's scan: every matching unit, in order, up to its limit."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from viewer.log.filter_work import Hits, first_look, scan
 
 
 class FakeControl:
-    """What a scan has emitted."""
+    """Records the results of a scan."""
 
     cancelled = False
 
@@ -19,10 +19,10 @@ class FakeControl:
         self.looked = 0
 
     def check(self) -> None:
-        """Never raises."""
+        """Do not raise."""
 
-    def report(self, *_told: object) -> None:
-        """Nobody looks."""
+    def report(self, *_progress: object) -> None:
+        """Ignore the progress."""
 
     def emit(self, hits: Hits) -> None:
         self.found.extend(hits.offsets)
@@ -44,7 +44,7 @@ def test_all_that_matches_comes_in_order(small_store, tmp_path):
     assert ended.complete
 
 
-def test_what_was_cut_goes_on_where_it_stopped(small_store, tmp_path):
+def test_a_stopped_scan_continues_where_it_stopped(small_store, tmp_path):
     store, sent, start, rounds = small_store.write(tmp_path / "store"), FakeControl(), 0, 0
     while True:
         ended = scan(sent, store, None, 'topic = "Paid"', 0, start, small_store.end, 5)
@@ -55,7 +55,7 @@ def test_what_was_cut_goes_on_where_it_stopped(small_store, tmp_path):
     assert rounds > 1
 
 
-def test_the_first_look_ends_at_its_share_of_the_log(small_store, tmp_path):
+def test_the_first_scan_ends_at_its_share_of_the_log(small_store, tmp_path):
     expected = [unit.offset for unit in small_store.units if unit.topic == "Sent"]
     with open_store(small_store.write(tmp_path / "store")) as store:
         hits, complete = first_look(store.log, 'topic = "Sent"', 0, 0, small_store.end // 2)

@@ -1,4 +1,4 @@
-"""Find in the log: the next hit beside the filter, round the end, and in vain."""
+"""Find in the log: the next hit without a filter, wrapping at the end, and searches without a hit."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ def small_store():
     return store
 
 
-def test_hits_come_one_behind_the_other_and_round_the_end(qapp, small_store, tmp_path) -> None:
+def test_hits_come_in_order_and_wrap_at_the_end(qapp, small_store, tmp_path) -> None:
     async def drive(pane, session) -> None:
         find = pane.finding
         find.open()
         find.line.field.setText("needle")
-        output = []
+        hits = []
         for _ in range(3):
             find.step(1)
             await settled(session.jobs)
             text = find.line.result.text()
-            output.append((pane.table.current_row().offset, text.partition(" · ")[0], "other end" in text))
-        first, second = small_store.units[5].offset, small_store.units[30].offset
-        assert output == [(first, "1 of 2", False), (second, "2 of 2", False), (first, "1 of 2", True)]
+            hits.append((pane.table.current_row().offset, text.partition(" · ")[0], "other end" in text))
+        first_hit, second_hit = small_store.units[5].offset, small_store.units[30].offset
+        assert hits == [(first_hit, "1 of 2", False), (second_hit, "2 of 2", False), (first_hit, "1 of 2", True)]
         find.step(-1)
         await settled(session.jobs)
-        assert pane.table.current_row().offset == second
+        assert pane.table.current_row().offset == second_hit
 
     on_store(qapp, UnitsPane, small_store.write(tmp_path / "s"), drive)
 
 
-def test_what_is_not_there_is_said_with_how_much_was_looked_at(qapp, small_store, tmp_path) -> None:
+def test_a_search_without_hits_reports_the_searched_amount(qapp, small_store, tmp_path) -> None:
     async def drive(pane, session) -> None:
         pane.finding.open()
         pane.finding.line.field.setText("nowhere in it")

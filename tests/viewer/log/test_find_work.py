@@ -1,4 +1,6 @@
-"""Find gives the same rows as a plain walk, forwards and backwards, with and without a filter, in packed bodies too."""
+"""Find gives the same rows as a plain walk, forwards and backwards, with and without a filter, also in compressed
+bodies.
+"""
 
 from __future__ import annotations
 
@@ -30,21 +32,21 @@ def store():
 
 
 def plain(store, sought: SearchTerm, within: str = "") -> list[int]:
-    """Offsets of all rows that hold it, by the plain walk."""
+    """Return the offsets of all rows that contain the term, by a plain walk."""
     expected = parse(within)
     offsets = []
     for item in store.log.walk(crc=False):
         if isinstance(item, Unit):
-            holds = expected.matches(item) and unit_holds(store.log, sought, item)
+            is_hit = expected.matches(item) and unit_holds(store.log, sought, item)
         else:
-            holds = isinstance(item, Damage) and not within and sought.find(store.log.read(item.offset, item.size))
-        if holds:
+            is_hit = isinstance(item, Damage) and not within and sought.find(store.log.read(item.offset, item.size))
+        if is_hit:
             offsets.append(item.offset)
     return offsets
 
 
-def find_from(store, sought: SearchTerm, at: int, forward: bool = True, within: str = "") -> Found:
-    return find(FakeControl(), store.path, None, sought, within, 0, at, 0, store.log.max_offset, forward)
+def find_from(store, sought: SearchTerm, start_offset: int, forward: bool = True, within: str = "") -> Found:
+    return find(FakeControl(), store.path, None, sought, within, 0, start_offset, 0, store.log.max_offset, forward)
 
 
 @pytest.mark.parametrize("sought", SOUGHT, ids=lambda s: f"{s.kind} {s.text}")
@@ -62,7 +64,7 @@ def test_rows_are_those_of_a_plain_walk(store, sought: SearchTerm, within: str) 
     assert offsets == [o for o in expected if o < store.log.max_offset][:8]
 
 
-def test_backwards_goes_round_and_says_so(store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_backward_search_wraps_and_reports_it(store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(find_work, "STEP_BACK", 1 << 17)
     expected = plain(store, SOUGHT[0])
     hit = find_from(store, SOUGHT[0], expected[2], forward=False)
@@ -84,7 +86,7 @@ def test_near_answers_are_the_same(store) -> None:
     assert find_near(store.log, SOUGHT[-1], "", 0, 0, 4096).complete is False
 
 
-def test_packed_bodies_are_looked_into() -> None:
+def test_compressed_bodies_are_searched() -> None:
     with open_store(sample("orders")) as store:
         packed = next(u for u in store.log.walk() if isinstance(u, Unit) and u.sys_flag & COMPRESSED)
         from engine.codec.compression import unpack

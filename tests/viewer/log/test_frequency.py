@@ -1,4 +1,4 @@
-"""How often each value occurs in the log: a sheet of the column, and the filter that a value narrows down to."""
+"""The frequency of each value in the log: the values of a column, and the filter for a chosen value."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from panes import on_store, settled
 from viewer.log.pane import UnitsPane
 
 
-def test_values_are_counted_and_one_drills_in(qapp, tmp_path) -> None:
+def test_values_are_counted_and_a_chosen_one_becomes_a_filter(qapp, tmp_path) -> None:
     store = HandmadeStore()
     for number in range(30):
         store.put(("Orders", "Paid", "Paid")[number % 3])

@@ -1,4 +1,4 @@
-"""What one view of the log is, without a window: filter, find, marks and places over rows that need no file."""
+"""The model of the log view: filter, find, marks and places, over rows that need no file."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def model() -> LogModel:
 
 @pytest.fixture
 def filtered(model: LogModel) -> LogModel:
-    """Under a filter that has found three rows."""
+    """Return a model with a filter that has found three rows."""
     assert model.log is not None
     model.filter.begin('topic = "Orders"', model.log).offsets.extend([1000, 3000, 5000])
     return model
 
 
-def test_a_store_that_is_closed_leaves_what_is_a_persons(filtered: LogModel) -> None:
+def test_closing_a_store_keeps_the_users_settings(filtered: LogModel) -> None:
     filtered.markings.marked.add(1000)
     filtered.rules, filtered.custom_columns = [Rule("mine", 'topic = "Orders"')], ("bornHost",)
     filtered.find.sought, filtered.upto = SearchTerm("text", "a"), 17
@@ -63,7 +63,7 @@ def test_the_span_of_a_log_is_never_turned_round(model: LogModel) -> None:
 # ---- the filter ------------------------------------------------------------------------------------------------------
 
 
-def test_a_filter_says_how_far_it_came_in_one_unit(filtered: LogModel) -> None:
+def test_a_filter_reports_its_progress_in_one_unit(filtered: LogModel) -> None:
     state = filtered.filter
     state.looked = 2 * GIB
     assert state.sentence("complete") == "3 units match · scanned 1.00 of 3.00 GiB"
@@ -72,7 +72,7 @@ def test_a_filter_says_how_far_it_came_in_one_unit(filtered: LogModel) -> None:
     assert filtered.status("complete") == state.sentence("complete")
 
 
-def test_a_filter_that_has_looked_at_little_names_both_units(filtered: LogModel) -> None:
+def test_a_filter_with_little_progress_names_both_units(filtered: LogModel) -> None:
     filtered.filter.looked = GIB + 5
     assert "scanned 5 B of 3.00 GiB" in filtered.filter.sentence("complete")
 
@@ -109,7 +109,7 @@ def test_a_filter_without_hits_frames_nothing_else(model: LogModel) -> None:
 # ---- how long the log is ---------------------------------------------------------------------------------------------
 
 
-def test_rows_are_told_as_far_as_they_are_counted(model: LogModel) -> None:
+def test_rows_are_reported_as_far_as_they_are_counted(model: LogModel) -> None:
     assert model.status("complete") == ""
     model.extent = cast("LogLine", SimpleNamespace(low=GIB, written=4 * GIB))
     text = "3.00 GiB of log, offsets 1,073,741,824 to 4,294,967,296"
@@ -120,7 +120,7 @@ def test_rows_are_told_as_far_as_they_are_counted(model: LogModel) -> None:
     assert model.status("complete") == f"{text} · 1 row"
 
 
-def test_an_index_that_lies_behind_takes_no_counted_row_away(model: LogModel) -> None:
+def test_an_older_index_removes_no_counted_row(model: LogModel) -> None:
     model.rows, model.upto = 20, 4 * GIB
     model.counted(cast("Any", SimpleNamespace(total=12, end=2 * GIB)))
     assert (model.rows, model.upto) == (20, 4 * GIB)
@@ -133,17 +133,17 @@ def test_an_index_of_a_log_that_is_shorter_now_counts_nothing(model: LogModel) -
 
 # ---- find ------------------------------------------------------------------------------------------------------------
 
-TEXT, OTHER = SearchTerm("text", "needle"), SearchTerm("text", "thread")
+TEXT, OTHER_TEXT = SearchTerm("text", "needle"), SearchTerm("text", "thread")
 
 
-def test_looking_begins_at_the_row_and_behind_it_where_it_is_the_hit() -> None:
+def test_a_search_begins_at_the_row_or_after_it_if_it_is_the_hit() -> None:
     state, row = FindState(), unit_at(500)
     assert state.at(None, 7, TEXT, forward=True) == 7
     assert state.at(row, 7, TEXT, forward=True) == 500
     state.take(500, TEXT)
     assert state.at(row, 7, TEXT, forward=True) == 600
     assert state.at(row, 7, TEXT, forward=False) == 500
-    assert state.at(row, 7, OTHER, forward=True) == 500, "another text may stand in the same row"
+    assert state.at(row, 7, OTHER_TEXT, forward=True) == 500, "another text may stand in the same row"
 
 
 def test_hits_of_the_chosen_rows_are_stepped_through_round_the_end() -> None:
@@ -155,7 +155,7 @@ def test_hits_of_the_chosen_rows_are_stepped_through_round_the_end() -> None:
     assert state.hit == 300
 
 
-def test_hits_are_counted_once_for_one_question_and_again_where_they_were_cut() -> None:
+def test_hits_are_counted_once_per_search_and_again_if_truncated() -> None:
     state, request = FindState(), (TEXT, "", 0, 100)
     state.keep(request, Hits((1, 2), False))
     assert state.counted(request) is None
@@ -166,10 +166,10 @@ def test_hits_are_counted_once_for_one_question_and_again_where_they_were_cut() 
     assert state.counted(request) is None
 
 
-# ---- what a person puts on rows --------------------------------------------------------------------------------------
+# ---- marks that the user puts on rows --------------------------------------------------------------------------------
 
 
-def test_marks_turn_and_the_next_one_is_found_round_the_end(model: LogModel) -> None:
+def test_marks_toggle_and_the_next_one_is_found_past_the_end(model: LogModel) -> None:
     assert model.next_mark(None, 1) is None
     assert model.marked_filter() == ""
     for offset in (300, 100, 200):
@@ -182,17 +182,17 @@ def test_marks_turn_and_the_next_one_is_found_round_the_end(model: LogModel) -> 
     assert model.marks.marked == {100, 300}
 
 
-def test_a_reference_is_taken_moved_and_given_up(model: LogModel) -> None:
-    first, second = unit_at(100, time=5000), unit_at(200, time=7000)
-    assert model.put_marks(model.reference_turned(first)) is True
+def test_a_reference_is_set_moved_and_removed(model: LogModel) -> None:
+    first_unit, second_unit = unit_at(100, time=5000), unit_at(200, time=7000)
+    assert model.put_marks(model.reference_turned(first_unit)) is True
     assert model.markings.reference == (100, 5000)
-    model.put_marks(model.reference_turned(second))
+    model.put_marks(model.reference_turned(second_unit))
     assert model.markings.reference == (200, 7000)
-    model.put_marks(model.reference_turned(second))
+    model.put_marks(model.reference_turned(second_unit))
     assert model.markings.reference is None
 
 
-def test_what_was_kept_comes_to_what_was_put_on_rows_meanwhile(model: LogModel) -> None:
+def test_saved_marks_are_merged_with_new_ones(model: LogModel) -> None:
     model.put_marks(RowMarks(frozenset({1}), frozenset(), (1, 10)))
     model.add_marks(RowMarks(frozenset({2}), frozenset({3}), (2, 20)))
     assert model.marks == RowMarks(frozenset({1, 2}), frozenset({3}), (1, 10))
@@ -235,13 +235,15 @@ def test_rows_are_read_with_the_rules_and_the_columns_in_force(model: LogModel) 
     assert (model.log.style_of(unit).rule, model.log.style_of(unit).tint) == ("mine", "red")
 
 
-@pytest.mark.parametrize(("here", "step", "wanted"), [(2, 1, 5), (5, 1, 9), (9, 1, None), (5, -1, 2), (2, -1, None)])
-def test_the_next_of_offsets_is_the_nearest_one(here: int, step: int, wanted: int | None) -> None:
-    assert next_of({9, 2, 5}, here, step) == wanted
+@pytest.mark.parametrize(
+    ("offset", "step", "expected"), [(2, 1, 5), (5, 1, 9), (9, 1, None), (5, -1, 2), (2, -1, None)]
+)
+def test_the_next_of_offsets_is_the_nearest_one(offset: int, step: int, expected: int | None) -> None:
+    assert next_of({9, 2, 5}, offset, step) == expected
 
 
-def test_what_no_file_holds_and_what_cannot_be_read_is_not_scanned() -> None:
-    """A filter over a log with an unread file said "scanned 2.33 of 2.33 MiB". A mebibyte of it had not been read."""
+def test_missing_and_unreadable_bytes_are_not_scanned() -> None:
+    """A filter over a log with an unread file reported "scanned 2.33 of 2.33 MiB", although a mebibyte was not read."""
     state = FilterState("x", MatchSource(cast("Any", None)), complete=True, start=0, end=3 << 20, looked=3 << 20)
     state.broken = lambda: (Broken(0, 1 << 20, "unread"), Broken(1 << 20, 2 << 20, "missing"))
     assert "scanned 1.00 of 2.00 MiB" in state.sentence("incomplete")

@@ -1,4 +1,4 @@
-"""Marks over a table, without the view around them: what is said, what can be taken back, what is asked of others."""
+"""Marks over a table, without its view: messages, undo, and requests to other parts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def row(offset: int, time: int = 1_700_000_000_000) -> UnitRow:
 
 @pytest.fixture
 def marks(qtbot: Any, themed_app: object) -> LogMarks:
-    """Over a table of three rows of which the second is chosen; what it says and asks is kept in ``told``."""
+    """Marks over a table of three rows, of which the second is chosen. Messages and requests are recorded."""
     table = RecordView("units.table", unit_kind(places.queue))
     qtbot.addWidget(table)
     table.set_rows([row(100), row(200), row(300)])
@@ -39,11 +39,11 @@ def marks(qtbot: Any, themed_app: object) -> LogMarks:
     return log_marks
 
 
-def saved_marks(marks: LogMarks, what: str) -> list[Any]:
-    return cast("list[Any]", cast("Any", marks).kept[what])
+def saved_marks(marks: LogMarks, kind: str) -> list[Any]:
+    return cast("list[Any]", cast("Any", marks).kept[kind])
 
 
-def test_a_mark_is_put_said_and_taken_back(marks: LogMarks) -> None:
+def test_a_mark_is_put_reported_and_undone(marks: LogMarks) -> None:
     marks.toggle_mark()
     assert marks._model.markings.marked == {200}
     assert saved_marks(marks, "said") == ["Marked rows: 1"]
@@ -55,14 +55,14 @@ def test_a_mark_is_put_said_and_taken_back(marks: LogMarks) -> None:
     assert marks._model.markings.marked == {200}
 
 
-def test_without_marks_it_says_so_and_asks_for_nothing(marks: LogMarks) -> None:
+def test_without_marks_there_is_a_message_and_no_request(marks: LogMarks) -> None:
     marks.next_mark(1)
     marks.only_marked()
     assert saved_marks(marks, "said") == ["No row is marked."] * 2
     assert (saved_marks(marks, "offsets"), saved_marks(marks, "filters")) == ([], [])
 
 
-def test_the_next_mark_and_the_filter_are_asked_for(marks: LogMarks) -> None:
+def test_the_next_mark_and_the_filter_are_requested(marks: LogMarks) -> None:
     marks._model.put_marks(RowMarks(frozenset({100, 300})))
     marks.next_mark(1)
     marks.next_mark(-1)
@@ -71,7 +71,7 @@ def test_the_next_mark_and_the_filter_are_asked_for(marks: LogMarks) -> None:
     assert saved_marks(marks, "filters") == ["physicalOffset in (100, 300)"]
 
 
-def test_times_count_from_a_row_and_are_times_again(marks: LogMarks) -> None:
+def test_times_count_from_a_row_and_back_to_clock_times(marks: LogMarks) -> None:
     marks.toggle_reference()
     assert marks._model.markings.reference == (200, 1_700_000_000_000)
     marks.toggle_reference()
@@ -79,7 +79,7 @@ def test_times_count_from_a_row_and_are_times_again(marks: LogMarks) -> None:
     assert saved_marks(marks, "said") == ["Times count from 200 on", "Times are times of day again"]
 
 
-def test_rules_are_kept_in_the_settings_and_taken_back(marks: LogMarks) -> None:
+def test_rules_are_saved_in_the_settings_and_undone(marks: LogMarks) -> None:
     settings = SimpleNamespace(colour_rules=[])
     marks.use(cast("Any", settings))
     marks.set_rules([Rule("mine", "queueId = 3", "red")])

@@ -1,4 +1,4 @@
-"""The log's view on real stores: rows, linked selection, filter, damage."""
+"""The log view on real stores: rows, linked selection, filter, damage."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_the_log_opens_with_its_first_unit_chosen_in_all_three_panes(on):
     on("clean-5.3.3", drive)
 
 
-def test_row_field_and_bytes_move_together_both_ways(on):
+def test_row_field_and_bytes_are_selected_together(on):
     async def drive(pane, session):
         emitted = []
         pane.placeMoved.connect(emitted.append)
@@ -96,7 +96,7 @@ def test_a_wrong_crc_names_the_bits_that_explain_it(on):
     on("crash-flip-5.3.3", drive)
 
 
-def test_while_the_next_row_is_read_the_old_one_is_not_shown_as_its_own(on):
+def test_the_old_row_is_not_shown_as_the_next_one(on):
     async def drive(pane, session):
         await settled(session.jobs)
         pane.table.choose_next(1)
@@ -111,7 +111,7 @@ def test_while_the_next_row_is_read_the_old_one_is_not_shown_as_its_own(on):
     on("clean-5.3.3", drive)
 
 
-def test_a_filter_shows_its_hits_and_goes_again(on):
+def test_a_filter_shows_its_hits_and_can_be_removed(on):
     async def drive(pane, session):
         pane.show_place(places.log(BAD))
         await settled(session.jobs)
@@ -132,7 +132,7 @@ def test_a_filter_shows_its_hits_and_goes_again(on):
     on("crash-flip-5.3.3", drive)
 
 
-def test_a_long_filter_is_cut_off_with_a_word_and_goes_on(on, monkeypatch):
+def test_a_long_filter_is_stopped_with_a_message_and_continues(on, monkeypatch):
     monkeypatch.setattr("viewer.log.filter.AT_ONCE", 40)
     monkeypatch.setattr("viewer.log.filter.FIRST_BYTES", 0)
 
@@ -149,7 +149,7 @@ def test_a_long_filter_is_cut_off_with_a_word_and_goes_on(on, monkeypatch):
     on("crash-flip-5.3.3", drive)
 
 
-def test_a_filter_without_hits_says_so_and_offers_the_way_out(on):
+def test_a_filter_without_hits_offers_to_clear_it(on):
     async def drive(pane, session):
         pane.filter.apply("size > 4GiB")
         await until(lambda: pane.model.filter.complete)
@@ -164,7 +164,7 @@ def test_a_filter_without_hits_says_so_and_offers_the_way_out(on):
     on("clean-5.3.3", drive)
 
 
-def test_a_filter_that_cannot_be_understood_leaves_the_last_rows(on):
+def test_an_invalid_filter_keeps_the_last_rows(on):
     async def drive(pane, session):
         pane.filter.apply('topic = "orders"')
         await until(lambda: pane.model.filter.complete)
@@ -236,13 +236,13 @@ def test_the_body_is_shown_as_text_json_and_unpacked(on):
     on("crash-flip-5.3.3", drive)
 
 
-def test_the_line_goes_where_it_is_clicked_and_frames_the_screen(on):
+def test_a_click_on_the_line_goes_there_and_frames_the_screen(on):
     async def drive(pane, session):
         await settled(session.jobs)
         pane.line.placed.emit(800_000)
         await settled(session.jobs)
-        low, high = pane.line._frame
-        assert low <= 800_000 < high
+        frame_start, frame_end = pane.line._frame
+        assert frame_start <= 800_000 < frame_end
         assert pane.table.current_row().offset == 0 if pane.table.current_row() else True
         assert "TopicA" in pane.line.words_at(pane.line.width() / 2)
         assert pane.line.grab().width() == 1400
@@ -271,7 +271,9 @@ def test_every_unit_of_a_store_is_decoded_and_shown(on, name):
 
 @pytest.fixture
 def growing_store(golden, tmp_path):
-    """A store whose newest 40 units are not written yet: its folder, these units, and what writes them."""
+    """Make a store whose newest 40 units are not written yet; return its folder, these units, and a function that
+    writes them.
+    """
     store = tmp_path / "store"
     shutil.copytree(golden("clean-5.3.3"), store)
     with open_store(store) as actual_store:
@@ -309,9 +311,9 @@ def test_units_that_are_written_while_it_is_open_appear(qapp, growing_store):
     on_store(qapp, UnitsPane, store, drive)
 
 
-def test_a_unit_that_was_written_since_the_end_was_read_is_gone_to(qapp, growing_store):
-    """A request of a broker at work leads to its unit. The log had been read to its end before the unit was written:
-    the row of the old end was taken for it, and the message beside the table stayed that of the old end.
+def test_a_unit_written_after_the_end_was_read_can_be_opened(qapp, growing_store):
+    """A request of a busy broker links to its unit. The log had been read to its end before the unit was written: the
+    old end row was taken for the unit, and the message beside the table stayed that of the old end.
     """
     store, ahead, write_later = growing_store
 
@@ -334,7 +336,7 @@ def test_a_unit_that_was_written_since_the_end_was_read_is_gone_to(qapp, growing
 
 
 def test_a_chosen_end_that_becomes_a_unit_is_decoded(qapp, growing_store):
-    """The end of the log was chosen and a unit was written there: the table showed the unit, the message beside it
+    """The end of the log was chosen when a unit was written there. The table showed the unit, but the message beside it
     still said that nothing was written.
     """
     store, ahead, write_later = growing_store
@@ -353,7 +355,7 @@ def test_a_chosen_end_that_becomes_a_unit_is_decoded(qapp, growing_store):
     on_store(qapp, UnitsPane, store, drive)
 
 
-def test_counting_in_the_background_says_newer_figures_and_never_talks_over_another_sentence(on):
+def test_background_counts_update_the_figures_without_replacing_messages(on):
     async def drive(pane, session):
         await settled(session.jobs)
         emitted, grew = [], []
@@ -369,7 +371,7 @@ def test_counting_in_the_background_says_newer_figures_and_never_talks_over_anot
 
 
 def damaged(store, tmp_path):
-    """A copy of a golden store in which a unit's length is wrong and the two behind another are zero; their units."""
+    """Copy a golden store with a wrong unit length and two zeroed units; return it and the units."""
     path = tmp_path / "store"
     shutil.copytree(store, path)
     with open_store(path) as opened:
@@ -383,8 +385,10 @@ def damaged(store, tmp_path):
     return path, wrong, unit
 
 
-def test_a_unit_that_cannot_be_read_is_taken_apart_as_far_as_it_holds(qapp, golden, tmp_path):
-    """The question at 3 a.m. is which message was lost: its row gave a length and a reason, its body an empty pane."""
+def test_a_damaged_unit_is_salvaged_as_far_as_possible(qapp, golden, tmp_path):
+    """An operator needs to know which message was lost, but the row showed a length and a reason, and the body was
+    empty.
+    """
     path, wrong, message = damaged(golden("broker-orders"), tmp_path)
 
     async def drive(pane, _session):
@@ -410,7 +414,7 @@ def test_a_unit_that_cannot_be_read_is_taken_apart_as_far_as_it_holds(qapp, gold
 
 
 def test_the_data_inspector_covers_no_byte_and_no_character(on):
-    """Where there is no room beside the bytes it stands below the tree."""
+    """If there is no room beside the bytes, it is below the tree."""
 
     async def drive(pane, _session):
         pane.unit.toggle_inspector()
@@ -426,8 +430,8 @@ def test_the_data_inspector_covers_no_byte_and_no_character(on):
     on("clean-5.3.3", drive)
 
 
-def test_a_group_that_is_chosen_lights_the_bytes_of_its_fields(on):
-    """With Times, Hosts or Properties chosen, head and bytes still told of the field that was chosen before."""
+def test_a_chosen_group_highlights_the_bytes_of_its_fields(on):
+    """With Times, Hosts or Properties chosen, head and bytes still described the previously chosen field."""
 
     async def drive(pane, _session):
         detail, unit_hex = pane.unit.detail, pane.unit.hex
@@ -447,9 +451,9 @@ def test_a_group_that_is_chosen_lights_the_bytes_of_its_fields(on):
     on("clean-5.3.3", drive)
 
 
-def test_a_message_of_a_batch_has_bytes_keys_and_a_body_of_its_own(on):
-    """A unit with fifteen messages was a row of control pictures. Its messages were lines without bytes, key or body,
-    and Body as JSON showed the frames around them.
+def test_a_message_of_a_batch_has_its_own_bytes_keys_and_body(on):
+    """A unit with fifteen messages was a row of control pictures. Its messages had no bytes, key or body, and Body as
+    JSON showed the frames around them.
     """
 
     async def drive(pane, session):
@@ -458,18 +462,18 @@ def test_a_message_of_a_batch_has_bytes_keys_and_a_body_of_its_own(on):
         await settled(session.jobs)
         row = pane.table.current_row()
         decoded = pane.unit.current.decoded
-        first, second = decoded.members[:2]
-        assert row.preview == first.body[:160]
+        member_1, member_2 = decoded.members[:2]
+        assert row.preview == member_1.body[:160]
         line = pane.unit.detail._find("member.1")
         assert not pane.unit.detail.isExpanded(line)
         pane.unit.detail.setCurrentIndex(line)
         body = next(position for name, position, _ in decoded.parts if name == "body")
-        start = unit.offset + body + second.position
-        assert pane.unit.hex.selection() == (start, start + second.size)
-        assert pane.unit.bytes_head.note.text().startswith(f"message 2 of the batch · {second.size:,} B")
+        start = unit.offset + body + member_2.position
+        assert pane.unit.hex.selection() == (start, start + member_2.size)
+        assert pane.unit.bytes_head.note.text().startswith(f"message 2 of the batch · {member_2.size:,} B")
         pane.unit.tabs.choose("text")
         await settled(session.jobs)
-        assert pane.unit.body.text() == second.body.decode()
+        assert pane.unit.body.text() == member_2.body.decode()
         pane.unit.detail.setCurrentIndex(pane.unit.detail._find("bornTimestamp"))
         await settled(session.jobs)
         shown = pane.unit.body.text()
@@ -479,17 +483,17 @@ def test_a_message_of_a_batch_has_bytes_keys_and_a_body_of_its_own(on):
     on("batchcq-5.3.3", drive)
 
 
-def test_a_unit_whose_end_was_overwritten_is_taken_apart(qapp, golden, tmp_path):
-    """Header and 359 of 374 bytes of the body stood in sight in the hex. The detail said that there is no body here
-    that can be told, and the way to the queue entry was off.
+def test_a_unit_with_an_overwritten_end_is_salvaged(qapp, golden, tmp_path):
+    """Header and 359 of 374 bytes of the body were visible in the hex view, but the detail said that the body is
+    unknown, and the link to the queue entry was disabled.
     """
     store = Path(shutil.copytree(golden("broker-orders"), tmp_path / "store"))
     log = sorted((store / "commitlog").iterdir())[1]
     log.chmod(0o644)
     with open_store(store) as opened:
         units = [unit for unit in opened.log.walk(int(log.name) + 100_000) if isinstance(unit, Unit)]
-    pages = ((item, item.offset // 4096 * 4096 + 4096) for item in units)
-    page = next(page for one, page in pages if one.offset + 150 < page < one.offset + 88 + len(one.body))
+    pages = ((unit, unit.offset // 4096 * 4096 + 4096) for unit in units)
+    page = next(page for unit, page in pages if unit.offset + 150 < page < unit.offset + 88 + len(unit.body))
     with log.open("r+b") as file:
         file.seek(page - int(log.name))
         file.write(bytes(4096))
@@ -505,18 +509,18 @@ def test_a_unit_whose_end_was_overwritten_is_taken_apart(qapp, golden, tmp_path)
         await settled(session.jobs)
         assert pane.unit.body.text()
         assert "no body here" not in pane.unit.body.text()
-        last = len(loaded.lost) - 1
+        last_lost = len(loaded.lost) - 1
         pane.unit.tabs.choose("bytes")
-        pane.unit.detail.setCurrentIndex(pane.unit.detail._find(f"lost.{last}"))
-        lost = loaded.lost[last]
+        pane.unit.detail.setCurrentIndex(pane.unit.detail._find(f"lost.{last_lost}"))
+        lost = loaded.lost[last_lost]
         assert pane.unit.hex.selection() == (lost.offset, lost.offset + lost.size)
 
     on_store(qapp, UnitsPane, store, drive)
 
 
-def test_damage_that_is_shown_first_is_taken_apart_as_well(qapp, golden, tmp_path):
-    """A store that was opened at a damaged place named its messages in the table only. Detail and bytes kept what was
-    known before the queues had been asked.
+def test_damage_that_is_shown_first_is_salvaged_too(qapp, golden, tmp_path):
+    """A store opened at a damaged place named its messages only in the table. Detail and bytes kept the state from
+    before the queues were read.
     """
     store = Path(shutil.copytree(golden("broker-orders"), tmp_path / "store"))
     log = sorted((store / "commitlog").iterdir())[0]

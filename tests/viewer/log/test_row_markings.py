@@ -1,6 +1,7 @@
-"""Marks, ignored rows, the reference and rules on rows: shape and word beside every colour; trouble keeps its mark.
+"""Marks, ignored rows, the reference and rules on rows: a shape and a text beside every colour; problems keep their
+mark.
 
-Marks of rows are kept outside of the store; what cannot be read counts as none.
+Marks of rows are saved outside of the store. An unreadable file counts as no marks.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def test_the_first_rule_that_matches_tints_marks_and_names_a_row() -> None:
         assert row.rule in kind.verdict(row)
 
 
-def test_rules_are_kept_and_damage_in_what_was_kept_is_left_out() -> None:
+def test_saved_rules_are_read_without_damaged_ones() -> None:
     assert read(kept(RULES)) == RULES
     assert read([{"name": "x"}, {"name": "x", "text": "y", "tint": "pink"}]) == []
     assert row_style_function([Rule("bad", "sise > 3"), Rule("off", "size > 3", on=False)]) is None
@@ -53,7 +54,7 @@ def test_rules_are_kept_and_damage_in_what_was_kept_is_left_out() -> None:
     assert Rule("empty", " ").fault
 
 
-def test_what_a_person_puts_on_a_row_shows_and_trouble_keeps_its_mark() -> None:
+def test_users_marks_are_shown_and_problems_keep_their_mark() -> None:
     markings = RowMarkings()
     row = rows()[0]
     markings.marked.add(row.offset)
@@ -75,7 +76,7 @@ def test_differences_of_time() -> None:
 ALL = RowMarks(frozenset({0, 1 << 40}), frozenset({7}), (7, 1_700_000_000_000))
 
 
-def test_they_come_back(tmp_path: Path) -> None:
+def test_marks_are_saved_and_loaded(tmp_path: Path) -> None:
     store = tmp_path / "store"
     file = marks_file(tmp_path / "config", store)
     assert read_marks(file) == RowMarks()
@@ -85,7 +86,7 @@ def test_they_come_back(tmp_path: Path) -> None:
     assert file != marks_file(tmp_path / "config", tmp_path / "other")
 
 
-def test_the_file_goes_with_the_last_mark(tmp_path: Path) -> None:
+def test_the_file_is_deleted_with_the_last_mark(tmp_path: Path) -> None:
     file = marks_file(tmp_path, tmp_path / "store")
     write_marks(file, tmp_path / "store", RowMarks())
     write_marks(file, tmp_path / "store", ALL)
@@ -96,7 +97,7 @@ def test_the_file_goes_with_the_last_mark(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text", ["", "[]", '{"marked": 7}', '{"marked": ["a", -5, true, 1.5], "reference": [4], "ignored": {}}']
 )
-def test_a_broken_file_holds_none(tmp_path: Path, text: str) -> None:
+def test_a_broken_file_has_no_marks(tmp_path: Path, text: str) -> None:
     file = tmp_path / "x.json"
     file.write_text(text, "utf-8")
     assert read_marks(file) == RowMarks()

@@ -35,7 +35,7 @@ def test_rows_follow_each_other_without_a_gap(flipped):
     assert rows[-1].end == flipped.log.end_offset
 
 
-def test_any_byte_of_the_log_leads_to_the_row_that_holds_it(flipped):
+def test_any_byte_of_the_log_leads_to_its_row(flipped):
     source = LogSource(flipped.log)
     rows = everything(source)
     rng = random.Random(7)
@@ -44,26 +44,26 @@ def test_any_byte_of_the_log_leads_to_the_row_that_holds_it(flipped):
         page = source.read(position, 5, 5)
         holder = next(row for row in rows if row.offset <= position < row.end)
         assert page.rows[page.rows_before] == holder
-        at = rows.index(holder)
-        assert page.rows == rows[max(0, at - 5) : at + 5]
+        index = rows.index(holder)
+        assert page.rows == rows[max(0, index - 5) : index + 5]
 
 
-def test_windows_over_the_log_read_on_exactly_where_they_ended(flipped):
+def test_windows_over_the_log_continue_exactly_where_they_ended(flipped):
     source = LogSource(flipped.log)
     rows = everything(source)
     window, top = Window(source, chunk=50, capacity=200), 0
-    want = window.jump(source.start, 20)
-    top = window.apply(want, source.read(want.position, want.rows_before, want.rows_after), 0, 20)
-    actual_rows = list(window.rows)
+    request = window.jump(source.start, 20)
+    top = window.apply(request, source.read(request.position, request.rows_before, request.rows_after), 0, 20)
+    read_rows = list(window.rows)
     while not window.last:
         top = len(window.rows) - 20
-        want = window.wanted(top, 20)
-        before = window.rows[-1]
-        page = source.read(want.position, want.rows_before, want.rows_after)
-        assert page.rows[0].offset == before.end
-        actual_rows += page.rows
-        top = window.apply(want, page, top, 20)
-    assert actual_rows == rows
+        request = window.wanted(top, 20)
+        last_row = window.rows[-1]
+        page = source.read(request.position, request.rows_before, request.rows_after)
+        assert page.rows[0].offset == last_row.end
+        read_rows += page.rows
+        top = window.apply(request, page, top, 20)
+    assert read_rows == rows
 
 
 def test_matches_are_rows_by_their_number(flipped):
@@ -76,15 +76,15 @@ def test_matches_are_rows_by_their_number(flipped):
     assert source.position(page.rows[page.rows_before]) == 100
 
 
-def test_marks_tell_what_a_unit_is(golden):
+def test_marks_show_the_kind_of_a_unit(golden):
     with open_store(golden("broker-transactions")) as store:
         marks = {row.topic: row.marks for row in everything(LogSource(store.log)) if isinstance(row, UnitRow)}
     assert "T" in marks["RMQ_SYS_TRANS_HALF_TOPIC"]
 
 
-def test_what_was_still_being_written_is_no_damage(golden, tmp_path):
-    """A writer finished a unit between the read of its bytes and that of the next: a red row stood there for a moment,
-    in a store that is sound.
+def test_an_incomplete_unit_is_no_damage(golden, tmp_path):
+    """A writer completed a unit between the reads of its bytes and of the next one. For a moment there was a red row in
+    a valid store.
     """
     store = tmp_path / "store"
     shutil.copytree(golden("clean-5.3.3"), store)
@@ -118,8 +118,8 @@ def test_what_was_still_being_written_is_no_damage(golden, tmp_path):
             assert rows[20] == late
 
 
-def test_numbers_of_a_log_that_is_shorter_now_are_nobody_s(tmp_path, golden):
-    """A store that went while it was counted had "5,172 rows" and an empty table that said nothing."""
+def test_counts_of_a_log_that_became_shorter_are_dropped(tmp_path, golden):
+    """A store deleted during the count showed "5,172 rows" and an empty table without a message."""
     root = shutil.copytree(golden("crash-flip-5.3.3"), tmp_path / "store")
     with open_store(root) as store:
         source = LogSource(store.log)
@@ -134,22 +134,22 @@ def test_numbers_of_a_log_that_is_shorter_now_are_nobody_s(tmp_path, golden):
 
 
 def test_a_last_file_that_cannot_be_read_is_the_last_row(tmp_path, monkeypatch):
-    """Going there put the error over the rows of another place, and Ctrl+End went nowhere."""
+    """Going there put the error over the rows of another place, and Ctrl+End did nothing."""
     root = healthy().write(tmp_path / "store")
-    last = max((root / "commitlog").iterdir())
+    last_file = max((root / "commitlog").iterdir())
     opened = SystemDisk.open
 
     def refuse(self, path):
-        if path == str(last):
+        if path == str(last_file):
             raise OSError(errno.EACCES, "Permission denied", path)
         return opened(self, path)
 
     monkeypatch.setattr(SystemDisk, "open", refuse)
     with open_store(root) as store:
         source = LogSource(store.log)
-        for position in (int(last.name), int(last.name) + LOG_SIZE // 2, source.end):
+        for position in (int(last_file.name), int(last_file.name) + LOG_SIZE // 2, source.end):
             page = source.read(position, 5, 5)
             edge = page.rows[-1]
             assert isinstance(edge, EdgeRow)
-            assert (edge.kind, edge.offset, edge.size) == ("error", int(last.name), LOG_SIZE)
+            assert (edge.kind, edge.offset, edge.size) == ("error", int(last_file.name), LOG_SIZE)
             assert "Permission denied" in edge.reason

@@ -1,6 +1,6 @@
-"""Filters from cells and other views, over a filter line alone: applied, joined, prepared, or handed to the rules.
+"""Filters from cells and other views on a filter line: applied, joined, prepared, or passed to the rules.
 
-Values for completion are those that a log really holds, the most frequent first.
+Completion offers values that the log contains, the most frequent first.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def test_a_condition_is_prepared_without_being_applied(tools: LogTools) -> None:
     assert (tools.line.text(), tools.line.in_force) == ("queueId = 3", "")
 
 
-def test_a_condition_is_copied_and_said(tools: LogTools) -> None:
+def test_a_condition_is_copied_with_a_message(tools: LogTools) -> None:
     emitted: list[str] = []
     tools.statusText.connect(emitted.append)
     tools.take_term("copy", "queueId = 3")
@@ -54,13 +54,13 @@ def test_a_condition_is_copied_and_said(tools: LogTools) -> None:
     assert emitted == ["Copied queueId = 3"]
 
 
-def test_colouring_is_somebody_elses(tools: LogTools, qtbot: Any) -> None:
+def test_colouring_is_passed_to_the_rules(tools: LogTools, qtbot: Any) -> None:
     with qtbot.waitSignal(tools.ruleRequested) as blocker:
         tools.take_term("colour", "queueId = 3")
     assert blocker.args == ["queueId = 3"]
 
 
-def test_without_a_chosen_cell_it_says_so(tools: LogTools) -> None:
+def test_without_a_chosen_cell_there_is_a_message(tools: LogTools) -> None:
     emitted: list[str] = []
     tools.statusText.connect(emitted.append)
     tools._by_cell("only")
@@ -85,12 +85,12 @@ def test_the_last_minutes_are_those_of_the_log(tools: LogTools) -> None:
     assert tools.last_minutes().startswith("storeTimestamp >= ")
 
 
-def values(tmp_path, made: HandmadeStore):
-    with open_store(made.write(tmp_path / "store")) as store:
+def values(tmp_path, handmade: HandmadeStore):
+    with open_store(handmade.write(tmp_path / "store")) as store:
         return sample(store.log)
 
 
-def test_fields_properties_and_their_names_are_told(tmp_path):
+def test_values_include_fields_properties_and_property_names(tmp_path):
     store = HandmadeStore()
     for number in range(9):
         store.put(topic="Paid" if number % 3 else "Orders", tags="T", keys=f"K{number}", more={"region": "eu"})
@@ -102,7 +102,7 @@ def test_fields_properties_and_their_names_are_told(tmp_path):
     assert record["properties.region"] == ("eu",)
 
 
-def test_what_is_too_long_to_be_offered_is_left_out_and_a_field_keeps_so_many(tmp_path):
+def test_too_long_values_are_left_out_and_their_number_is_limited(tmp_path):
     store = HandmadeStore()
     store.put(tags="t" * (LONGEST + 1))
     for number in range(MAX_SAMPLES + 60):
@@ -112,7 +112,7 @@ def test_what_is_too_long_to_be_offered_is_left_out_and_a_field_keeps_so_many(tm
     assert len(record["keys"]) <= MAX_SAMPLES
 
 
-def test_a_log_without_a_unit_has_none(tmp_path):
+def test_a_log_without_a_unit_has_no_values(tmp_path):
     assert values(tmp_path, HandmadeStore()) == {}
 
 
@@ -134,7 +134,7 @@ def test_a_queue_is_its_topic_and_number():
     assert same_term("queue", unit()) == 'topic = "Orders" and queueId = 3'
 
 
-def test_any_of_several_keys_will_do_and_else_the_unique_one():
+def test_any_key_matches_or_else_the_unique_key():
     assert same_term("key", unit(keys=["a", "b"], unique_key="U")) == 'keys = "a" or keys = "b"'
     assert same_term("key", unit(unique_key="U")) == 'uniqueKey = "U"'
     assert same_term("key", unit()) is None
@@ -148,6 +148,6 @@ def test_units_of_a_transaction_point_at_the_half_message_and_share_its_key():
     assert same_term("transaction", unit()) is None
 
 
-@pytest.mark.parametrize("what", WHATS)
-def test_every_filter_can_be_read(what):
-    parse(same_term(what, unit(keys=['"quoted"'], unique_key="U", properties={"TRAN_MSG": "true"})))
+@pytest.mark.parametrize("kind", WHATS)
+def test_every_filter_can_be_read(kind):
+    parse(same_term(kind, unit(keys=['"quoted"'], unique_key="U", properties={"TRAN_MSG": "true"})))

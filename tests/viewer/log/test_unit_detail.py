@@ -37,7 +37,7 @@ def detail(qtbot):
     return unit_detail
 
 
-def test_choosing_from_outside_opens_the_group_and_tells_nobody(detail):
+def test_choosing_from_outside_opens_the_group_without_a_signal(detail):
     emitted = []
     detail.fieldChosen.connect(emitted.append)
     assert detail.choose_field("bornHost")
@@ -47,7 +47,7 @@ def test_choosing_from_outside_opens_the_group_and_tells_nobody(detail):
     assert not detail.choose_field("no such field")
 
 
-def test_the_chosen_field_and_what_is_folded_stay_for_the_next_unit(detail, qtbot):
+def test_chosen_field_and_folded_groups_stay_for_the_next_unit(detail, qtbot):
     detail.choose_field("properties.KEYS")
     detail.collapse(detail.model().index(0, 0))
     detail.show_groups(GROUPS)
@@ -75,7 +75,7 @@ def test_a_click_on_a_value_follows_its_link(detail, qtbot):
     assert places == ["place"]
 
 
-def test_screen_readers_hear_name_value_and_remark(detail):
+def test_screen_readers_get_name_value_and_remark(detail):
     detail.choose_field("physicalOffset")
     spoken = detail.currentIndex().data(Qt.ItemDataRole.AccessibleTextRole)
     assert spoken == "physicalOffset 81,604,377,362 equals its place"
@@ -96,8 +96,8 @@ def test_a_chosen_field_becomes_a_condition_of_the_filter(detail):
     assert expected == [("and", "size = 3")]
 
 
-def test_a_long_value_leaves_its_link_in_sight(detail):
-    """Beside a message lost in damage "→ queue entry" was cut to "→ queue e…"."""
+def test_a_long_value_keeps_its_link_visible(detail):
+    """Beside a message lost in damage, "→ queue entry" was cut to "→ queue e…"."""
     metrics, small = QFontMetrics(mono(12)), QFontMetrics(ui(12))
     line = Line("lost.0", "CartUpdates/0/1234567", "→ queue entry", "place", label="was")
     width = metrics.horizontalAdvance(line.value) + 40

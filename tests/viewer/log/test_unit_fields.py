@@ -60,7 +60,7 @@ def test_a_committed_message_leads_to_its_half_message(golden):
     assert line.place == places.log(unit.prepared_transaction_offset)
 
 
-def test_a_wrong_crc_is_said_with_what_the_body_gives(golden):
+def test_a_wrong_crc_is_shown_with_the_computed_one(golden):
     unit, raw = next(u for u in units(golden, "crash-flip-5.3.3") if u[0].crc == "bad")
     line = lines(describe(decoded(unit, raw)))["bodyCRC"]
     assert line.tone == "error"
@@ -68,7 +68,7 @@ def test_a_wrong_crc_is_said_with_what_the_body_gives(golden):
     assert line.lines
 
 
-def test_the_maker_of_a_unique_key_is_named_with_his_time(golden):
+def test_the_producer_of_a_unique_key_is_named_with_its_time(golden):
     for unit, raw in units(golden, "broker-orders")[:50]:
         line = lines(describe(decoded(unit, raw))).get("properties.UNIQ_KEY")
         if line is not None and line.lines:
@@ -79,7 +79,7 @@ def test_the_maker_of_a_unique_key_is_named_with_his_time(golden):
     raise AssertionError("no unit with a unique key")
 
 
-def test_what_happened_to_a_unit_stands_in_sentences(golden):
+def test_the_history_of_a_unit_is_in_sentences(golden):
     half, raw = next(u for u in units(golden, "broker-transactions") if u[0].topic == "RMQ_SYS_TRANS_HALF_TOPIC")
     sentences = [line.value for line in lines(describe(decoded(half, raw)), "In words").values() if line.is_sentence]
     assert any(sentence.startswith("half message") for sentence in sentences)

@@ -1,4 +1,4 @@
-"""Detail and bytes of the chosen row: both show the same unit, the newest that was asked for."""
+"""Detail and bytes of the chosen row show the same unit, the newest requested one."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def unit_rows(store, count):
 
 
 def test_an_answer_for_a_row_that_is_not_chosen_any_more_is_dropped(panes, store):
-    first, second = unit_rows(store, 2)
-    panes.show_row(first)
-    assert panes.detail_head.note.text() == f"loading {first.offset:,}…"
-    panes.show_row(second)
+    first_row, second_row = unit_rows(store, 2)
+    panes.show_row(first_row)
+    assert panes.detail_head.note.text() == f"loading {first_row.offset:,}…"
+    panes.show_row(second_row)
     for work, done in panes.waiting:
         done(work())
-    assert panes.current.row is second
+    assert panes.current.row is second_row
 
 
 def test_without_a_row_nothing_is_shown(panes, store):

@@ -48,15 +48,17 @@ def translations() -> Iterator[tuple[str, str]]:
 
 
 def test_chinese_keeps_the_house_style() -> None:
-    """No "please", a half-width space between Chinese and Latin letters, full-width full stops."""
+    """Chinese texts use no "please", a half-width space between Chinese and Latin letters, and full-width full
+    stops.
+    """
     for english, chinese in translations():
-        assert "请" not in re.sub("请求|申请", "", chinese), english  # to ask, to apply
+        assert "请" not in re.sub("请求|申请", "", chinese), english  # the words for "request" and "apply"
         assert "您" not in chinese, english
         if english.endswith(".") and not english.endswith("…") and len(english) > 20:
             assert chinese[-1] in "。" or not english[:1].isupper(), (english, chinese)
 
 
-def test_language_changes_what_is_said_and_tells(themed_app: QApplication) -> None:
+def test_a_language_change_changes_texts_and_is_signalled(themed_app: QApplication) -> None:
     languages: list[str] = []
     assets.language_state.changed.connect(lambda: languages.append(assets.language()))
     assets.set_language("zh_CN")
@@ -70,7 +72,7 @@ def test_language_changes_what_is_said_and_tells(themed_app: QApplication) -> No
     assert languages == ["zh_CN", "en"]
 
 
-def test_sample_stores_are_said_in_chinese() -> None:
+def test_sample_stores_have_chinese_texts() -> None:
     listing = files("resources").joinpath("samples", "samples.json")
     chinese = assets.catalogue("zh_CN").texts
     for item in json.loads(listing.read_text("utf-8")):
@@ -79,7 +81,7 @@ def test_sample_stores_are_said_in_chinese() -> None:
 
 
 @pytest.mark.parametrize("name", sorted({command.icon for command in COMMANDS if command.icon} | {"lock", "chevron"}))
-def test_icons_take_the_colour_they_are_asked_for(themed_app: QApplication, name: str) -> None:
+def test_icons_have_the_requested_colour(themed_app: QApplication, name: str) -> None:
     picture = assets.icon_pixmap(name, QColor("#BE2A1B"), 40, 1.0).toImage()
     pixel_colors = [picture.pixelColor(x, y) for x in range(40) for y in range(40)]
     drawn = [color for color in pixel_colors if color.alpha() > 250]
@@ -108,8 +110,8 @@ RAISED = ("engine/lab", "engine/cluster", "viewer/cluster", "viewer/lab")
 FAULTS = {"UsageError", "NotALab", "CannotRead", "NoRecording", "UnexpectedAnswer"}
 
 
-def raised(folder: str) -> list[str]:
-    """What the modules of a folder raise, each gap filled with a number."""
+def raised_messages(folder: str) -> list[str]:
+    """Return the error messages that the modules of a folder raise, with numbers for the values."""
     results = []
     for path in sorted((ROOT / folder).glob("*.py")):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
@@ -133,31 +135,33 @@ def raised(folder: str) -> list[str]:
 
 
 def sentence_of(call: ast.Call) -> str:
-    """The sentence that a call of ``sentence`` or ``plural`` makes, each value a number."""
+    """Return the text that a call of ``sentence`` or ``plural`` makes, with numbers for the values."""
     templates = [part.value for part in call.args if isinstance(part, ast.Constant)]
     values = {str(part.arg): 77 for part in call.keywords}
     return plural(*templates, **values) if len(templates) > 1 else sentence(*templates, **values)
 
 
 @pytest.mark.parametrize("folder", RAISED)
-def test_what_the_lab_and_the_cluster_refuse_is_said_in_chinese(themed_app: QApplication, folder: str) -> None:
-    """Queues, brokers and cuts of the lab were refused in English in a Chinese window."""
+def test_refusals_of_lab_and_cluster_are_in_chinese(themed_app: QApplication, folder: str) -> None:
+    """Refusals about queues, brokers and cuts of the lab were in English in a Chinese window."""
     assets.set_language("zh_CN")
-    output = raised(folder)
+    output = raised_messages(folder)
     remaining = [item for item in output if not re.search("[\u4e00-\u9fff]", engine_words(item))]
     assert remaining == []
     if folder == "engine/lab":
         assert len(output) > 20
 
 
-@pytest.mark.parametrize("said", ["no longer registered", "no name server answers", "no answer", "their process ended"])
-def test_why_a_broker_or_a_client_is_gone_is_said_in_chinese(themed_app: QApplication, said: str) -> None:
+@pytest.mark.parametrize(
+    "message", ["no longer registered", "no name server answers", "no answer", "their process ended"]
+)
+def test_reasons_for_missing_brokers_and_clients_are_in_chinese(themed_app: QApplication, message: str) -> None:
     assets.set_language("zh_CN")
-    assert re.search("[\u4e00-\u9fff]", engine_words(said)), said
+    assert re.search("[\u4e00-\u9fff]", engine_words(message)), message
 
 
-def test_dialogs_for_files_speak_the_language_of_the_window(themed_app: QApplication) -> None:
-    """In a Chinese window they said "Look in", "Directory" and "Choose": Qt's own catalogue was not loaded."""
+def test_file_dialogs_have_the_language_of_the_window(themed_app: QApplication) -> None:
+    """In a Chinese window they showed "Look in", "Directory" and "Choose": Qt's own catalogue was not loaded."""
     assets.set_language("zh_CN")
     dialog = QFileDialog()
     dialog.setOption(QFileDialog.Option.DontUseNativeDialog)

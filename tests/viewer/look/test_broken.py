@@ -1,4 +1,4 @@
-"""What of the log is missing, damaged or unread is one list, whoever met it."""
+"""Missing, damaged and unread parts of the log form one list, whatever reported them."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ def finding(rule: str, offset: int, **evidence: int) -> Finding:
     return Finding(rule, "error", "log", "/s/commitlog/0", offset, "", dict(evidence), (), "")
 
 
-def test_a_file_that_is_not_there_is_the_stretch_between_its_neighbours() -> None:
+def test_a_missing_file_is_the_range_between_its_neighbours() -> None:
     assert missing_in((start, end) for start, end, _ in FILES) == [Broken(100, 200, "missing")]
     assert bytes_missing((start, end) for start, end, _ in FILES) == 100
     assert missing_in([]) == []
 
 
-def test_a_file_that_followed_the_last_one_is_missing_as_a_finding_tells() -> None:
+def test_a_missing_file_after_the_last_comes_from_a_finding() -> None:
     broken = broken_in(FILES, (finding("CL07", 360, bytes=100), finding("CL07", 100, bytes=100)), (), set())
     assert broken == (Broken(100, 200, "missing"), Broken(360, 460, "missing"))
     assert broken_in((), (finding("CL07", 360, bytes=100),), (), set()) == ()
@@ -28,7 +28,7 @@ def test_a_file_that_followed_the_last_one_is_missing_as_a_finding_tells() -> No
     assert reaching(line, broken[:1]) == line
 
 
-def test_damage_is_told_by_findings_and_by_the_count_once() -> None:
+def test_damage_from_findings_and_count_is_listed_once() -> None:
     broken = broken_in(
         FILES,
         (finding("CL01", 10, bytes=5), finding("CQ01", 40), finding("CL03", 50, bodyOffset=60, bodyLength=20)),
@@ -43,13 +43,13 @@ def test_damage_is_told_by_findings_and_by_the_count_once() -> None:
     )
 
 
-def test_a_file_that_cannot_be_read_is_neither() -> None:
+def test_an_unreadable_file_is_neither_missing_nor_damaged() -> None:
     broken = broken_in(FILES, (), (), {"/s/commitlog/300"})
     assert broken == (Broken(100, 200, "missing"), Broken(300, 360, "unread"))
     assert "cannot be read" in broken[1].words
 
 
-def test_bytes_of_a_kind_within_a_stretch() -> None:
+def test_bytes_of_a_kind_within_a_range() -> None:
     broken = (Broken(10, 20, "missing"), Broken(30, 40, "unread"), Broken(50, 60, "damaged"))
     assert bytes_within(broken, 0, 100, {"missing"}) == 10
     assert bytes_within(broken, 15, 35, {"missing", "unread"}) == 10

@@ -1,4 +1,4 @@
-"""Catalogues are read as gettext's tools read them, and hold every sentence of the engine."""
+"""Catalogues are read like by gettext's tools, and contain every sentence of the engine."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_every_sentence_of_the_engine_is_translated() -> None:
 
 
 def test_every_entry_is_a_text_of_the_source() -> None:
-    """``packaging/catalogue.py`` removes an entry whose text is gone."""
+    """``packaging/catalogue.py`` removes an entry whose text no longer exists."""
     tool = catalogue_tool()
     listed = tool.read(tool.CATALOGUES / "zh_CN/LC_MESSAGES/storescope.po")
     assert tool.unused(listed) == []
@@ -119,7 +119,7 @@ def is_listed(text: str) -> bool:
 
 
 def untranslated(value: object) -> Iterator[str]:
-    """Yield what the window could not look up: templates that the catalogue lacks, and plain English."""
+    """Yield the texts that the window cannot look up: templates missing in the catalogue, and plain English."""
     if isinstance(value, Sentence):
         is_known = value.id in assets.language_state.catalogue.plurals or is_listed(value.id)
         if has_words(value.id) and not is_known:

@@ -1,4 +1,4 @@
-"""The engine's sentences, with their values, in Chinese; what nobody has translated stays as it is."""
+"""The engine's sentences with their values in Chinese; untranslated text stays unchanged."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from engine.store.recovery.plan import Release
 from viewer.look import assets
 from viewer.look.engine_words import engine_words
 
-SAID = (
+TRANSLATIONS = (
     (sentence("entry {n:,} points at it", n=1_234), "条目 1,234 指向它"),
     (
         sentence("{place}: {role}, due {due}", place="A/2/17", role=sentence("waits in the timer wheel"), due="8Z"),
@@ -51,21 +51,21 @@ SAID = (
 )
 
 
-@pytest.mark.parametrize(("english", "chinese"), SAID)
+@pytest.mark.parametrize(("english", "chinese"), TRANSLATIONS)
 def test_a_sentence_keeps_its_values(themed_app: QApplication, english: str, chinese: str) -> None:
     assert engine_words(english) == english
     assets.set_language("zh_CN")
     assert engine_words(english) == chinese
 
 
-def test_what_nobody_translated_stays(themed_app: QApplication) -> None:
+def test_untranslated_text_stays(themed_app: QApplication) -> None:
     assets.set_language("zh_CN")
     assert engine_words("a sentence of tomorrow's engine") == "a sentence of tomorrow's engine"
     assert engine_words("") == ""
 
 
 @pytest.mark.parametrize(("rule", "clause"), CAUSES)
-def test_what_happened_is_said_in_chinese(themed_app: QApplication, rule: str, clause: str) -> None:
+def test_what_happened_is_in_chinese(themed_app: QApplication, rule: str, clause: str) -> None:
     assets.set_language("zh_CN")
     finding = RULES[rule].finding(clause, severity="error")
     for crashed in (False, True):
@@ -86,14 +86,14 @@ SPANS = [
 
 
 @pytest.mark.parametrize(("ms", "words"), SPANS)
-def test_a_stretch_of_time_is_said_in_chinese(themed_app: QApplication, ms: int, words: str) -> None:
+def test_a_duration_is_in_chinese(themed_app: QApplication, ms: int, words: str) -> None:
     assets.set_language("zh_CN")
-    behind = sentence("The checkpoint is {span} behind the newest unit", span=duration_text(ms))
-    assert engine_words(behind) == f"checkpoint 比最新单元落后 {words}"
+    lag_text = sentence("The checkpoint is {span} behind the newest unit", span=duration_text(ms))
+    assert engine_words(lag_text) == f"checkpoint 比最新单元落后 {words}"
 
 
 @pytest.mark.parametrize("rule", sorted(RULES))
-def test_what_a_rule_says_is_said_in_chinese(themed_app: QApplication, rule: str) -> None:
+def test_the_texts_of_a_rule_are_in_chinese(themed_app: QApplication, rule: str) -> None:
     assets.set_language("zh_CN")
     finding = RULES[rule]
     steps = [finding.next_step, *(kind.step for kind in finding.kinds.values() if kind.step)]
@@ -101,7 +101,7 @@ def test_what_a_rule_says_is_said_in_chinese(themed_app: QApplication, rule: str
         assert engine_words(text) != text, text
 
 
-FOUND = (
+RULES_WITH_VALUES = (
     "CF03",
     "CF05",
     "CF06",
@@ -127,8 +127,8 @@ FOUND = (
 )
 
 
-@pytest.mark.parametrize("rule", FOUND)
-def test_what_a_rule_found_is_said_in_chinese(themed_app: QApplication, rule: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("rule", RULES_WITH_VALUES)
+def test_the_findings_of_a_rule_are_in_chinese(themed_app: QApplication, rule: str, tmp_path: Path) -> None:
     new_store = healthy()
     root = new_store.write(tmp_path / "store")
     BROKEN[rule](root, new_store)
@@ -141,7 +141,7 @@ def test_what_a_rule_found_is_said_in_chinese(themed_app: QApplication, rule: st
 
 
 @pytest.mark.parametrize("rule", sorted(BROKEN))
-def test_what_happened_somewhere_is_said_in_chinese(themed_app: QApplication, rule: str, tmp_path: Path) -> None:
+def test_what_happened_at_a_place_is_in_chinese(themed_app: QApplication, rule: str, tmp_path: Path) -> None:
     new_store = healthy()
     root = new_store.write(tmp_path / "store")
     BROKEN[rule](root, new_store)
@@ -154,8 +154,8 @@ def test_what_happened_somewhere_is_said_in_chinese(themed_app: QApplication, ru
 
 @pytest.mark.parametrize("like", ["5.3", "4.9"])
 @pytest.mark.parametrize("rule", sorted(BROKEN))
-def test_a_plan_is_told_in_chinese(themed_app: QApplication, rule: str, like: Release, tmp_path: Path) -> None:
-    """Why a start begins where it does stayed English once times were dates, and where no queue is left."""
+def test_a_plan_is_in_chinese(themed_app: QApplication, rule: str, like: Release, tmp_path: Path) -> None:
+    """The reason for a start's beginning stayed English after times became dates, and where no queue remains."""
     new_store = healthy()
     root = new_store.write(tmp_path / "store")
     BROKEN[rule](root, new_store)
@@ -196,8 +196,8 @@ def assert_chinese(texts: Sequence[str]) -> None:
         "body matches /a/ii",
     ],
 )
-def test_what_is_wrong_with_a_filter_is_said_in_chinese(themed_app: QApplication, text: str) -> None:
-    """Hints and complaints about kinds were English in the Chinese window: they were texts without a template."""
+def test_filter_errors_are_in_chinese(themed_app: QApplication, text: str) -> None:
+    """Hints and errors about kinds were English in the Chinese window, because they were texts without a template."""
     assets.set_language("zh_CN")
     with pytest.raises(BadFilter) as caught:
         parse_filter(text)

@@ -1,4 +1,4 @@
-"""What fields mean, in words."""
+"""The meaning of fields in plain text."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ def test_times_are_shown_in_one_zone():
 
 
 @pytest.mark.parametrize("value", [-(1 << 63), (1 << 63) - 1, 1 << 60])
-def test_a_number_that_is_no_time_is_shown_as_the_number_it_is(value):
+def test_an_invalid_time_is_shown_as_a_number(value):
     assert formats.clock(value) == f"{value:,}"
     assert formats.day(value) == ""
 
@@ -53,7 +53,7 @@ def test_sizes_keep_three_figures(count, text):
         (29_920_807 * 60_000, "56.9 y"),
     ],
 )
-def test_lengths_of_time_are_told_in_two_words_at_most(ms, text):
+def test_durations_have_at_most_two_parts(ms, text):
     assert formats.span(ms) == text
 
 
@@ -66,8 +66,8 @@ def test_names_are_shortened_in_their_middle():
     assert formats.shorten_middle("RMQ_SYS_TRANS_HALF_TOPIC", 11) == "RMQ_S…TOPIC"
 
 
-def test_lengths_of_time_are_said_in_chinese() -> None:
-    """Beside Chinese words stood "6 d 18 h"."""
+def test_durations_are_in_chinese() -> None:
+    """ "6 d 18 h" was beside Chinese text."""
     set_language("zh_CN")
     try:
         spans = [formats.span(ms) for ms in (4, 192_000, 11_520_000, 583_200_000)]
@@ -78,5 +78,5 @@ def test_lengths_of_time_are_said_in_chinese() -> None:
 
 
 def test_a_span_of_one_number_is_that_number() -> None:
-    """ "79 – 79" stood for one entry."""
+    """A single entry was shown as "79 – 79", a range."""
     assert [formats.number_span(79, 79), formats.number_span(79, 1080)] == ["79", "79–1,080"]

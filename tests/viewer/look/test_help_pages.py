@@ -1,4 +1,4 @@
-"""The pages of the help: every page has its place in the contents, and says the same in both languages."""
+"""The help pages: every page is in the contents, and says the same in both languages."""
 
 from __future__ import annotations
 

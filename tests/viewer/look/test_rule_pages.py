@@ -1,4 +1,4 @@
-"""Every rule of the catalogue has its page in the help, in both languages, made from what the catalogue says."""
+"""Every rule has a help page in both languages, built from the rule table."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def language(request: pytest.FixtureRequest, themed_app: QApplication) -> str:
 
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
-def test_a_rule_s_page_says_all_that_the_catalogue_knows(language: str, rule) -> None:
+def test_a_rules_page_has_all_texts_of_the_table(language: str, rule) -> None:
     page = rule_page(rule)
     assert page.startswith(f"# {rule.id} · {assets.tr(rule.title)}\n")
     assert f"**{assets.tr(WORDS[rule.severity])}** · {assets.tr(GROUPS[rule.group])}" in page

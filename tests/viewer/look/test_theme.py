@@ -1,4 +1,6 @@
-"""Colours can be read: contrasts are computed, topics are told apart by colour-blind eyes, fonts follow the zoom."""
+"""Colours are readable: contrasts are computed, topics can be distinguished by colour-blind users, fonts follow the
+zoom.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ from viewer.look import theme as looks
 from viewer.look.assets import set_language
 from viewer.look.theme import DARK, HEX_DARK, HEX_LIGHT, LIGHT, TOPICS_DARK, TOPICS_LIGHT, C, contrast, hex_fill, theme
 
-BOTH = [pytest.param(LIGHT, id="light"), pytest.param(DARK, id="dark")]
+LIGHT_AND_DARK = [pytest.param(LIGHT, id="light"), pytest.param(DARK, id="dark")]
 TEXT = ("text", "text2", "text3", "accent", "error", "warn", "note", "ok", "live")
 MARKS = ("field", "disabled", "posLog", "posLog2", "posLog3", "posBuild", "posBuild2", "posBuild3", "posTime", "posMin")
 SIGHT = {
@@ -28,7 +30,7 @@ SIGHT = {
 
 
 @pytest.mark.parametrize("dark", [False, True])
-def test_high_contrast_has_no_fills_and_strong_words(themed_app: QApplication, dark: bool) -> None:
+def test_high_contrast_has_no_fills_and_strong_text(themed_app: QApplication, dark: bool) -> None:
     theme.set_scheme("dark" if dark else "light")
     theme.set_contrast(True)
     try:
@@ -43,7 +45,7 @@ def test_high_contrast_has_no_fills_and_strong_words(themed_app: QApplication, d
         theme.set_contrast(False)
 
 
-def test_stillness_is_the_desktops_until_somebody_chooses(
+def test_reduced_motion_follows_the_desktop_until_the_user_chooses(
     themed_app: QApplication, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     blinks = QGuiApplication.styleHints().cursorFlashTime()
@@ -61,7 +63,7 @@ def test_stillness_is_the_desktops_until_somebody_chooses(
     assert QGuiApplication.styleHints().cursorFlashTime() == blinks
 
 
-def test_contrast_goes_with_the_desktop_where_nobody_chose(
+def test_contrast_follows_the_desktop_until_the_user_chooses(
     themed_app: QApplication, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(looks, "desktop_contrast", lambda: True)
@@ -76,20 +78,20 @@ def test_contrast_goes_with_the_desktop_where_nobody_chose(
         theme.set_contrast(False)
 
 
-@pytest.mark.parametrize("tokens", BOTH)
+@pytest.mark.parametrize("tokens", LIGHT_AND_DARK)
 @pytest.mark.parametrize("role", TEXT)
 def test_text_reaches_four_and_a_half_on_pane(tokens: dict[str, str], role: str) -> None:
     assert contrast(tokens[role], tokens["pane"]) >= 4.5
 
 
-@pytest.mark.parametrize("tokens", BOTH)
+@pytest.mark.parametrize("tokens", LIGHT_AND_DARK)
 @pytest.mark.parametrize("role", MARKS)
 def test_marks_and_edges_reach_three_on_pane(tokens: dict[str, str], role: str) -> None:
     assert contrast(tokens[role], tokens["pane"]) >= 3.0
 
 
-@pytest.mark.parametrize("tokens", BOTH)
-def test_words_can_be_read_on_what_they_stand_on(tokens: dict[str, str]) -> None:
+@pytest.mark.parametrize("tokens", LIGHT_AND_DARK)
+def test_text_is_readable_on_its_background(tokens: dict[str, str]) -> None:
     for role in ("error", "warn", "note", "ok"):
         assert contrast(tokens[role], tokens[f"{role}Fill"]) >= 4.5
     for ground in ("select", "idle", "glow", "sunken", "side", "raised", "window", "hover"):
@@ -101,25 +103,27 @@ def test_words_can_be_read_on_what_they_stand_on(tokens: dict[str, str]) -> None
 
 
 @pytest.mark.parametrize(("fills", "tokens"), [(HEX_LIGHT, LIGHT), (HEX_DARK, DARK)], ids=["light", "dark"])
-def test_bytes_can_be_read_on_every_fill(fills: dict[str, str], tokens: dict[str, str]) -> None:
+def test_bytes_are_readable_on_every_fill(fills: dict[str, str], tokens: dict[str, str]) -> None:
     assert min(contrast(tokens["text"], fill) for fill in fills.values()) >= 8.1
 
 
 @pytest.mark.parametrize(
     ("series", "tokens", "least"), [(TOPICS_LIGHT, LIGHT, 3.0), (TOPICS_DARK, DARK, 4.3)], ids=["light", "dark"]
 )
-def test_topics_stand_out_and_are_told_apart(series: tuple[str, ...], tokens: dict[str, str], least: float) -> None:
+def test_topic_colours_are_visible_and_distinguishable(
+    series: tuple[str, ...], tokens: dict[str, str], least: float
+) -> None:
     assert min(contrast(color, tokens["pane"]) for color in series) >= least
     for sight in SIGHT:
         assert min(_distance(a, b, sight) for a, b in itertools.combinations(series, 2)) >= 7.0, sight
 
 
-def test_zoom_scales_fonts_and_tells(themed_app: QApplication) -> None:
+def test_zoom_scales_fonts_and_is_signalled(themed_app: QApplication) -> None:
     zooms: list[int] = []
     theme.changed.connect(lambda: zooms.append(theme.zoom))
-    before = looks.ui(13).pixelSize()
+    size_before = looks.ui(13).pixelSize()
     theme.set_zoom(150)
-    assert looks.ui(13).pixelSize() == round(before * 1.5)
+    assert looks.ui(13).pixelSize() == round(size_before * 1.5)
     assert looks.px(24) == 36
     theme.set_zoom(10_000)
     assert zooms == [150, 200]
@@ -131,8 +135,8 @@ def test_no_font_draws_other_characters_than_the_text_has(themed_app: QApplicati
         assert font.isFeatureSet(QFont.Tag("calt"))
 
 
-def test_regular_words_are_thinner_on_dark_beside_chinese_and_nowhere_else(themed_app: QApplication) -> None:
-    """Latin letters looked heavier than the Chinese ones beside them in the same line."""
+def test_text_is_thinner_only_on_dark_beside_chinese(themed_app: QApplication) -> None:
+    """Latin letters looked heavier than the Chinese ones beside them on the same line."""
     theme.set_scheme("dark")
     assert looks.ui(13).weight() == 400
     set_language("zh_CN")
@@ -164,19 +168,19 @@ def test_no_colour_is_named_outside_the_theme() -> None:
     assert results == ['assets.py: "#000000"', 'assets.py: "#000000"']
 
 
-def _distance(one: str, other: str, sight: str) -> float:
-    return 100 * math.dist(_perceived_colour(one, sight), _perceived_colour(other, sight))
+def _distance(color: str, other_color: str, sight: str) -> float:
+    return 100 * math.dist(_perceived_colour(color, sight), _perceived_colour(other_color, sight))
 
 
 def _perceived_colour(color: str, sight: str) -> tuple[float, float, float]:
     parts = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
     r, g, b = (min(1, max(0, sum(k * c for k, c in zip(row, linear, strict=True)))) for row in SIGHT[sight])
-    long = math.cbrt(0.4122214708 * r + 0.5363325363 * g + 0.0514459929 * b)
-    middle = math.cbrt(0.2119034982 * r + 0.6806995451 * g + 0.1073969566 * b)
-    short = math.cbrt(0.0883024619 * r + 0.2817188376 * g + 0.6299787005 * b)
+    long_cone = math.cbrt(0.4122214708 * r + 0.5363325363 * g + 0.0514459929 * b)
+    middle_cone = math.cbrt(0.2119034982 * r + 0.6806995451 * g + 0.1073969566 * b)
+    short_cone = math.cbrt(0.0883024619 * r + 0.2817188376 * g + 0.6299787005 * b)
     return (
-        0.2104542553 * long + 0.793617785 * middle - 0.0040720468 * short,
-        1.9779984951 * long - 2.428592205 * middle + 0.4505937099 * short,
-        0.0259040371 * long + 0.7827717662 * middle - 0.808675766 * short,
+        0.2104542553 * long_cone + 0.793617785 * middle_cone - 0.0040720468 * short_cone,
+        1.9779984951 * long_cone - 2.428592205 * middle_cone + 0.4505937099 * short_cone,
+        0.0259040371 * long_cone + 0.7827717662 * middle_cone - 0.808675766 * short_cone,
     )

@@ -1,4 +1,4 @@
-"""Colours of topics are a store's own; what stands before a topic's name is never hollow."""
+"""Topic colours belong to a store. The mark before a topic's name is never hollow."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_topics_that_overtake_each_other_keep_their_colours(themed_app: QApplica
     assert sorted(colours.order) == ["B2", *(f"C{n}" for n in range(7))]
 
 
-def test_a_log_without_queues_has_the_colours_of_what_was_seen_in_it(themed_app: QApplication) -> None:
+def test_a_log_without_queues_has_the_colours_of_its_topics(themed_app: QApplication) -> None:
     colours = TopicColours()
     colours.fill(["B", "%RETRY%b", "A"])
     colours.fill(["C", "A"])
@@ -39,22 +39,22 @@ def test_a_log_without_queues_has_the_colours_of_what_was_seen_in_it(themed_app:
     assert set(colours.order) == {f"topic-{n}" for n in range(8)}, "what the queues tell goes before"
 
 
-def test_the_first_of_two_tied_stores_lends_its_order(themed_app: QApplication) -> None:
-    first, second, alone = TopicColours(), TopicColours(), TopicColours()
-    first.offer(["A", "B", "C"])
-    for item in (second, alone):
-        item.offer(["C", "X", "A", "Y"])
-    second.follow(first)
-    assert second.color("A") == first.color("A")
-    assert second.color("C") == first.color("C")
-    assert second.order == ("A", "", "C", "X", "Y", "", "", ""), "B's colour stays free"
-    assert alone.color("C") == first.color("A"), "a store that is not tied has its own order"
-    first.offer(["A", "B", "C", "Y"])
-    assert second.color("Y") == first.color("Y")
-    other = TopicColours()
-    other.offer([f"O{n}" for n in range(PLACES)])
-    other.follow(first)
-    assert all(other.color(f"O{n}") for n in range(PLACES)), "a store with other topics has colours too"
+def test_the_first_of_two_linked_stores_sets_the_order(themed_app: QApplication) -> None:
+    leader, follower, independent = TopicColours(), TopicColours(), TopicColours()
+    leader.offer(["A", "B", "C"])
+    for colours in (follower, independent):
+        colours.offer(["C", "X", "A", "Y"])
+    follower.follow(leader)
+    assert follower.color("A") == leader.color("A")
+    assert follower.color("C") == leader.color("C")
+    assert follower.order == ("A", "", "C", "X", "Y", "", "", ""), "B's colour stays free"
+    assert independent.color("C") == leader.color("A"), "a store that is not tied has its own order"
+    leader.offer(["A", "B", "C", "Y"])
+    assert follower.color("Y") == leader.color("Y")
+    third_store = TopicColours()
+    third_store.offer([f"O{n}" for n in range(PLACES)])
+    third_store.follow(leader)
+    assert all(third_store.color(f"O{n}") for n in range(PLACES)), "a store with other topics has colours too"
 
 
 def test_a_widget_finds_the_colours_of_the_nearest_store_around_it(themed_app: QApplication) -> None:
@@ -71,7 +71,7 @@ def test_a_widget_finds_the_colours_of_the_nearest_store_around_it(themed_app: Q
     assert colours_of(child) is view.topic_colours
 
 
-def test_the_kind_is_said_in_tooltip_and_to_a_screen_reader(themed_app: QApplication) -> None:
+def test_the_kind_is_in_the_tooltip_and_for_screen_readers(themed_app: QApplication) -> None:
     table = RecordTable(RecordKind("rows", (topic_column(),)))
     table.set_rows([{"topic": "%RETRY%billing"}, {"topic": "Orders"}])
     assert table.data(table.index(0, 0), 3) == "%RETRY%billing, retry topic"

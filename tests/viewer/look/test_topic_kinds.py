@@ -1,4 +1,4 @@
-"""What RocketMQ keeps a topic for."""
+"""The purposes of RocketMQ's own topics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The box of a bookmark: name, mark and note are kept, and it can be taken away."""
+"""The dialog of a bookmark: name, mark and note are saved, and the bookmark can be removed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_every_mark_can_be_chosen():
     assert tuple(kind for kind, _ in MARKS) == KINDS
 
 
-def test_what_was_written_is_kept(parent, qtbot):
+def test_the_written_text_is_saved(parent, qtbot):
     box = BookmarkBox(parent, "log:640", "old", "warn", "seen", exists=False)
     saved = []
     box.bookmarkSaved.connect(lambda *reported: saved.append(reported))
@@ -34,7 +34,7 @@ def test_what_was_written_is_kept(parent, qtbot):
     assert saved == [("new", "error", "seen")]
 
 
-def test_one_that_is_there_can_be_removed(parent):
+def test_an_existing_bookmark_can_be_removed(parent):
     box = BookmarkBox(parent, "log:640", "old", "note", "", exists=True)
     removed = []
     box.removed.connect(lambda: removed.append(True))
@@ -43,7 +43,7 @@ def test_one_that_is_there_can_be_removed(parent):
 
 
 def test_a_message_is_offered_by_its_queue_entry_and_key(run, window, golden):
-    """The name that was offered was a file's and an offset: "00000000000000000000 2,380"."""
+    """The offered name was a file name and an offset: "00000000000000000000 2,380"."""
 
     async def ask() -> None:
         assert await window.open(golden("broker-orders"), "log:0")

@@ -71,7 +71,7 @@ async def opened(window: MainWindow, path: Path) -> None:
 def test_a_table_is_exported_by_the_box_of_exports(
     run: Run, window: MainWindow, golden: Golden, tmp_path: Path
 ) -> None:
-    """From Bookmarks a bare dialog of files came up, without the forms."""
+    """Bookmarks opened a plain file dialog without the export forms."""
 
     async def export() -> None:
         await opened(window, golden("broker-orders"))

@@ -1,4 +1,4 @@
-"""What is told of a finding: where it is seen, its evidence, the next step."""
+"""The facts of a finding: its place, its evidence, the next step."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def finding(id_: str, file: str | None, offset: int | None = None, **evidence: o
     return RULES[id_].finding("said", file, offset, evidence)
 
 
-def test_what_explains_the_others_stands_first() -> None:
+def test_a_cause_comes_first() -> None:
     findings = [
         finding("CL01", "/s/commitlog/0", 5),
         finding("CL10", "/s/commitlog/0", 4),
@@ -45,7 +45,7 @@ def test_times_and_tables_of_values_are_readable() -> None:
     assert output.endswith(" · logicsMsgTimestamp 0")
 
 
-def test_findings_stand_by_group_the_gravest_first() -> None:
+def test_findings_are_grouped_with_the_gravest_first() -> None:
     log = "/s/commitlog/00000000000000000000"
     findings = [finding("CQ08", log, 5), finding("CL03", log, 9), finding("AB01", "/s/abort")]
     rows = finding_rows(findings, frozenset(SEVERITIES))
@@ -54,7 +54,7 @@ def test_findings_stand_by_group_the_gravest_first() -> None:
     assert [row.finding.id for row in finding_rows(findings, frozenset({"error"}))] == ["CL03"]
 
 
-def test_what_follows_is_folded_below_its_cause_and_opened_by_its_line() -> None:
+def test_consequences_are_folded_below_their_cause() -> None:
     log, queue = "/s/commitlog/00000000000000000000", "/s/consumequeue/T/0"
     lost, actual_finding = finding("CQ03", queue, 5), finding("IX03", "/s/index/20261121081849110", 9)
     results = [
@@ -75,7 +75,7 @@ def test_what_follows_is_folded_below_its_cause_and_opened_by_its_line() -> None
 
 
 @pytest.mark.parametrize(
-    ("one", "place", "text"),
+    ("finding_", "place", "text"),
     [
         (finding("CL03", "/s/commitlog/00000000000000001024", 1030), places.log(1030), "1,030"),
         (finding("CQ06", "/s/consumequeue/T/3/00000000000000006000", 40), places.queue("T", 3, 302), "T/3/302"),
@@ -86,9 +86,9 @@ def test_what_follows_is_folded_below_its_cause_and_opened_by_its_line() -> None
         (finding("CF01", None), None, ""),
     ],
 )
-def test_a_finding_leads_where_it_is_seen(one, place, text) -> None:
-    assert place_of(one) == place
-    assert place_text(one) == text
+def test_a_finding_links_to_its_place(finding_, place, text) -> None:
+    assert place_of(finding_) == place
+    assert place_text(finding_) == text
 
 
 def test_the_first_step_on_a_damaged_store_is_a_snapshot() -> None:
@@ -98,8 +98,10 @@ def test_the_first_step_on_a_damaged_store_is_a_snapshot() -> None:
     assert len(next_steps(finding("CQ08", None), "/data/store")) == 1
 
 
-def test_what_a_finding_says_is_not_said_again_as_evidence_in_any_language(themed_app) -> None:
-    """In Chinese the explanation of a wrong CRC stood there twice: its translation was looked for in English words."""
+def test_evidence_does_not_repeat_the_message_in_any_language(themed_app) -> None:
+    """In Chinese the explanation of a wrong CRC appeared twice, because its translation was compared with English
+    words.
+    """
     explained = "would be explained by bit 2 of byte 79 of the body"
     item = replace(
         finding("CL03", None, None, explanation=explained, bodyOffset=5), message=f"a wrong CRC: {explained}"
@@ -108,8 +110,8 @@ def test_what_a_finding_says_is_not_said_again_as_evidence_in_any_language(theme
     assert [value for _, value in evidence_facts(item)] == ["消息体偏移量 5"]
 
 
-def test_a_line_of_the_brokers_log_stays_as_the_broker_wrote_it(themed_app) -> None:
-    """Its colons were made Chinese ones, and its words translated where they fitted: nobody finds such a line."""
+def test_a_line_of_the_brokers_log_is_unchanged(themed_app) -> None:
+    """Its colons became Chinese ones, and matching words were translated, so the line could not be found in the log."""
     line = (
         "load exception java.lang.RuntimeException: The queue type of topic: Orders should be SimpleCQ, but is BatchCQ"
     )
@@ -117,7 +119,7 @@ def test_a_line_of_the_brokers_log_stays_as_the_broker_wrote_it(themed_app) -> N
     assert evidence_facts(finding("CQ11", None, None, brokerLog=line))[-1][1].endswith(line)
 
 
-def test_evidence_gives_expected_and_found_first_and_cuts_what_is_long() -> None:
+def test_evidence_begins_with_expected_and_found_and_is_shortened() -> None:
     facts = evidence_facts(finding("CL03", None, None, bodyOffset=5, found=[1, 2], expected="x" * 1000))
     assert [name for name, _ in facts] == ["Expected", "Found", "Also seen"]
     assert len(facts[0][1]) < 500
@@ -126,7 +128,7 @@ def test_evidence_gives_expected_and_found_first_and_cuts_what_is_long() -> None
 
 
 def test_long_evidence_is_a_line_each_and_a_crc_is_written_as_in_the_log() -> None:
-    """It was one dump, "witnesses … cq13 queue …", and a CRC stood there as a decimal number."""
+    """The evidence was one long line, "witnesses … cq13 queue …", and a CRC was a decimal number."""
     witnesses = ["the queue knows more", "the index too"]
     item = finding("CL11", None, None, witnesses=witnesses, CQ13={"queue": "A/0"}, bodyCrc=255)
     assert evidence_facts(item) == [
@@ -137,7 +139,7 @@ def test_long_evidence_is_a_line_each_and_a_crc_is_written_as_in_the_log() -> No
 
 
 def test_names_of_evidence_are_translated(themed_app) -> None:
-    """In Chinese "firstQueueEntry" and "bytePositions" stood there, the names of the JSON."""
+    """In Chinese the JSON names "firstQueueEntry" and "bytePositions" were shown."""
     item = finding("CL01", None, None, firstQueueEntry="A/0/17", indexEntries=11, bytePositions=[1, 2], other=3)
     assert evidence_facts(item) == [
         ("Also seen", "first queue entry A/0/17 · index entries 11 · byte positions 1, 2 · other 3")
@@ -147,7 +149,7 @@ def test_names_of_evidence_are_translated(themed_app) -> None:
 
 
 def test_expected_and_found_of_a_wrong_crc_are_written_as_in_the_log() -> None:
-    """Findings showed both CRCs as decimal numbers, the Log shows them as hex: nobody saw that they are the same."""
+    """Findings showed both CRCs as decimal numbers, but the log shows them as hex, so they looked different."""
     item = finding("CL03", None, None, expected=220177541, found=1117307468, bodyOffset=1310988)
     assert evidence_facts(item) == [
         ("Expected", "0x0D1FA485"),
@@ -164,11 +166,13 @@ def test_a_finding_is_copied_as_markdown(themed_app) -> None:
     assert "- Expected: 0x1" in actual_finding_markdown
 
 
-def test_what_was_lost_is_a_line_a_queue_with_the_sum_and_nothing_is_cut() -> None:
+def test_losses_have_one_line_per_queue_a_sum_and_are_not_cut() -> None:
     rows = [{"queue": f"Audit/{n}", "first": 10, "last": 10 + n, "messages": n + 1} for n in range(40)]
-    item = replace(finding("CL07", "/s/commitlog/9", 9), evidence={"lost": rows, "queueEntries": 820, "happened": "x"})
-    facts = dict(evidence_facts(item))
-    first, *lines = facts["Lost"].split("\n")
-    assert first == "820 messages · 40 queues"
+    lost_finding = replace(
+        finding("CL07", "/s/commitlog/9", 9), evidence={"lost": rows, "queueEntries": 820, "happened": "x"}
+    )
+    facts = dict(evidence_facts(lost_finding))
+    sum_line, *lines = facts["Lost"].split("\n")
+    assert sum_line == "820 messages · 40 queues"
     assert (lines[0], lines[-1], len(lines)) == ("Audit/0 10 (1 message)", "Audit/39 10–49 (40 messages)", 40)
     assert "happened" not in str(facts)

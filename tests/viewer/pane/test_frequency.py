@@ -1,4 +1,4 @@
-"""How often each value occurs: bars, words for what is absent, and the first row of a value."""
+"""The frequency of each value: bars, a text for absent values, and the first row of a value."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_all_rows_of_a_table_are_counted_and_a_value_s_first_is_found():
     assert first_row(FakeControl(), source, number_column("n", "N", 90), 7) is None
 
 
-def test_enter_drills_in(qtbot):
+def test_enter_narrows_the_filter(qtbot):
     sheet = FrequencySheet([("name", "Name"), ("n", "N")], "n")
     qtbot.addWidget(sheet)
     chosen = []

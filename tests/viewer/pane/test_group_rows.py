@@ -1,4 +1,4 @@
-"""Groups as rows and sentences: progress, age, and when retention deletes what a group has not read."""
+"""Groups as rows and sentences: progress, age, and when retention deletes unread messages."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ HOUR = 3_600_000
 
 
 def row(state: str, offset: int, end: int, unread: int | None = None, goes_at: int | None = None) -> GroupRow:
-    """A row as of 100 h."""
+    """Make a row at the time of 100 h."""
     stored = 98 * HOUR if unread is not None else None
     progress = GroupProgress("g", "T", 1, offset, end, max(0, end - offset), stored, state, "cluster")  # type: ignore[arg-type]
     return GroupRow(progress, unread, goes_at, 100 * HOUR)
 
 
-SAID = (
+SENTENCES = (
     (row("caughtUp", 7, 7), "g has read all of T/1.", None),
     (
         row("behind", 3, 7, 500, 103 * HOUR),
@@ -41,13 +41,15 @@ SAID = (
 )
 
 
-@pytest.mark.parametrize(("one", "words", "left"), SAID)
-def test_a_row_in_whole_sentences(themed_app: QApplication, one: GroupRow, words: str, left: int | None) -> None:
-    assert words in sentence(one)
-    assert one.left == left
+@pytest.mark.parametrize(("group_row", "words", "expected_left"), SENTENCES)
+def test_a_row_in_whole_sentences(
+    themed_app: QApplication, group_row: GroupRow, words: str, expected_left: int | None
+) -> None:
+    assert words in sentence(group_row)
+    assert group_row.left == expected_left
     kind = groups_kind()
-    assert kind.as_record(one)["state"] == one.progress.state
-    assert kind.as_text(one).startswith("g\tT\t1\t")
+    assert kind.as_record(group_row)["state"] == group_row.progress.state
+    assert kind.as_text(group_row).startswith("g\tT\t1\t")
 
 
 def test_long_names_lose_their_middle_in_the_sentence(themed_app: QApplication) -> None:
@@ -57,7 +59,7 @@ def test_long_names_lose_their_middle_in_the_sentence(themed_app: QApplication) 
     assert sentence(long).startswith("a" * 140 + "zz has read")
 
 
-def test_what_needs_somebody_stands_first() -> None:
+def test_groups_that_need_attention_come_first() -> None:
     rows = [
         row("caughtUp", 7, 7),
         row("behind", 3, 7, 5, 200 * HOUR),
@@ -77,24 +79,24 @@ def test_what_needs_somebody_stands_first() -> None:
     ]
 
 
-def test_unread_messages_in_the_first_file_go_with_it(tmp_path: Path) -> None:
+def test_unread_messages_are_deleted_with_the_first_file(tmp_path: Path) -> None:
     import shutil
 
     store = Path(shutil.copytree(sample("orders"), tmp_path / "store"))
-    first = store / "commitlog" / "00000000000000000000"
-    os.utime(first, (1_000_000, 1_000_000))
+    first_file = store / "commitlog" / "00000000000000000000"
+    os.utime(first_file, (1_000_000, 1_000_000))
     with open_store(store) as opened:
         groups = read_groups(opened)
-    behind = [one for one in groups.rows if one.progress.state == "behind"]
-    assert behind
-    for item in behind:
-        assert item.unread is not None
-        assert (item.goes_at is not None) == (item.unread < 1 << 20), "the newest file is never deleted"
+    lagging = [group_row for group_row in groups.rows if group_row.progress.state == "behind"]
+    assert lagging
+    for group_row in lagging:
+        assert group_row.unread is not None
+        assert (group_row.goes_at is not None) == (group_row.unread < 1 << 20), "the newest file is never deleted"
     assert groups.reserved_hours == 72
     assert not groups.running
 
 
-def test_the_mode_of_a_group_is_a_word_in_the_language_of_the_window(themed_app: QApplication) -> None:
+def test_the_mode_of_a_group_is_translated(themed_app: QApplication) -> None:
     mode = next(column for column in groups_kind().columns if column.key == "mode")
     item = row("caughtUp", 7, 7)
     assert mode.text(item) == "cluster"
@@ -103,10 +105,8 @@ def test_the_mode_of_a_group_is_a_word_in_the_language_of_the_window(themed_app:
     assert mode.value(item) == "cluster", "exports and filters keep RocketMQ's"
 
 
-def test_a_group_that_may_not_consume_says_so_in_its_state_and_sentence(
-    themed_app: QApplication, tmp_path: Path
-) -> None:
-    """The table said "behind" of a group to which the broker refuses every message; only `check` told why."""
+def test_a_group_that_may_not_consume_has_this_state_and_sentence(themed_app: QApplication, tmp_path: Path) -> None:
+    """The table said "behind" for a group to which the broker refuses every message. Only `check` gave the reason."""
     new_store = healthy()
     root = new_store.write(tmp_path / "store")
     group_barred(root, new_store)
@@ -119,5 +119,5 @@ def test_a_group_that_may_not_consume_says_so_in_its_state_and_sentence(
     caught_up = replace(row("caughtUp", 7, 7), barred="g may not consume")
     assert state.text(caught_up) == "caught up"
     assert "g may not consume" in sentence(caught_up)
-    behind = row("behind", 3, 7, 5, 101 * HOUR)
-    assert order([behind, refused]) == [refused, behind]
+    lagging = row("behind", 3, 7, 5, 101 * HOUR)
+    assert order([lagging, refused]) == [refused, lagging]

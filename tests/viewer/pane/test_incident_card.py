@@ -1,4 +1,4 @@
-"""The incident card: there where messages are lost, folded and opened as somebody left it."""
+"""The incident card is shown where messages are lost, and stays folded or open as the user left it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def drive_card(qapp, root, check) -> None:
     on_store(qapp, FindingsPane, root, drive)
 
 
-def test_a_sound_store_has_no_card(qapp, tmp_path) -> None:
+def test_a_healthy_store_has_no_card(qapp, tmp_path) -> None:
     store = HandmadeStore()
     for number in range(60):
         store.put(keys=f"K{number}")
@@ -32,7 +32,7 @@ def test_a_sound_store_has_no_card(qapp, tmp_path) -> None:
     drive_card(qapp, store.write(tmp_path / "s"), check)
 
 
-def test_a_lost_tail_is_told_and_folds_to_a_line(qapp, tmp_path) -> None:
+def test_a_lost_tail_is_shown_and_folds_to_a_line(qapp, tmp_path) -> None:
     store = HandmadeStore()
     for number in range(60):
         store.put(keys=f"K{number}")
@@ -53,8 +53,8 @@ def test_a_lost_tail_is_told_and_folds_to_a_line(qapp, tmp_path) -> None:
     drive_card(qapp, root, check)
 
 
-def test_the_line_opens_anywhere_and_its_steps_are_links(qapp, tmp_path, qtbot) -> None:
-    """Only the arrow at the far right opened the incident, and none of its first steps led anywhere."""
+def test_a_click_anywhere_on_the_line_opens_it_and_its_steps_are_links(qapp, tmp_path, qtbot) -> None:
+    """Only the arrow at the far right opened the incident, and its first steps had no links."""
     store = HandmadeStore()
     for number in range(60):
         store.put(keys=f"K{number}")
@@ -81,8 +81,10 @@ def test_the_line_opens_anywhere_and_its_steps_are_links(qapp, tmp_path, qtbot) 
     drive_card(qapp, root, check)
 
 
-def test_the_table_takes_the_place_of_the_answers_and_its_head_has_the_sum(qapp, tmp_path) -> None:
-    """With answers and table open the findings kept four lines, and the sum was the last row, out of sight."""
+def test_the_table_replaces_the_answers_and_its_head_has_the_sum(qapp, tmp_path) -> None:
+    """With answers and table open, only four lines of findings remained, and the sum was the last row, outside the
+    view.
+    """
     store = HandmadeStore()
     for number in range(60):
         store.put(keys=f"K{number}")

@@ -1,4 +1,4 @@
-"""An incident is told where messages are lost or will be, and nowhere else."""
+"""An incident is reported only where messages are lost or will be."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def incident_record(lost: int = 0, start: int = 0, starts: bool = True) -> dict[
     }
 
 
-def test_what_is_lost_already_is_told_by_topic() -> None:
+def test_losses_are_listed_by_topic() -> None:
     incident = incident_of(incident_record(lost=1200), complete=True)
     assert incident is not None
     assert (incident.happened.clause, incident.happened.why) == ("A log file is missing", "Both neighbours are whole")
@@ -45,7 +45,7 @@ def test_what_is_lost_already_is_told_by_topic() -> None:
     assert incident.steps == (("Do not start a broker on this store yet; take a snapshot first.", "storescope x"),)
 
 
-def test_what_the_next_start_loses_names_the_release() -> None:
+def test_losses_of_the_next_start_name_the_release() -> None:
     incident = incident_of(incident_record(start=41), complete=False)
     assert incident is not None
     assert (incident.lost.clause, incident.lost.why) == ("nothing", "Not all of the store was checked.")
@@ -55,9 +55,9 @@ def test_what_the_next_start_loses_names_the_release() -> None:
     assert incident.start_title == "Lost by the next start of RocketMQ 5.3.3"
 
 
-def test_the_line_speaks_for_the_release_that_wrote_the_store() -> None:
-    """A store of 5.3.3 had the headline "by the next start: 1,376 messages". That was what 4.9.8 would lose; 5.3.3
-    loses nothing more.
+def test_the_line_is_about_the_release_that_wrote_the_store() -> None:
+    """A store of 5.3.3 had the headline "by the next start: 1,376 messages". These are 4.9.8's losses; 5.3.3 loses no
+    further message.
     """
     starts = incident_record()["lostByNextStart"]
     worse = incident_record(start=1376)["lostByNextStart"]["5.3"]
@@ -77,20 +77,23 @@ def test_the_line_speaks_for_the_release_that_wrote_the_store() -> None:
     )
 
 
-def test_a_release_of_5_4_and_later_is_named_as_it_is(themed_app: QApplication) -> None:
-    own = incident_record(start=1313)["lostByNextStart"]["5.3"]
-    less = incident_record(start=2)["lostByNextStart"]["5.3"]
-    incident = incident_record() | {"release": "5.5", "lostByNextStart": {"5.5": own, "5.3": less, "4.9": own}}
-    actual_incident = incident_of(incident, complete=True)
-    assert actual_incident is not None
+def test_a_release_of_5_4_and_later_has_its_own_name(themed_app: QApplication) -> None:
+    own_start = incident_record(start=1313)["lostByNextStart"]["5.3"]
+    newer_start = incident_record(start=2)["lostByNextStart"]["5.3"]
+    incident = incident_record() | {
+        "release": "5.5",
+        "lostByNextStart": {"5.5": own_start, "5.3": newer_start, "4.9": own_start},
+    }
+    shown_incident = incident_of(incident, complete=True)
+    assert shown_incident is not None
     assert (
         "by the next start of RocketMQ 5.5.1: 1,313 messages · RocketMQ 5.3.3 would lose 2 messages"
-        in actual_incident.line
+        in shown_incident.line
     )
     assets.set_language("zh_CN")
-    actual_incident = incident_of(incident, complete=True)
-    assert actual_incident is not None
-    assert "RocketMQ 5.5.1 下次启动将丢失：1,313" in actual_incident.line
+    shown_incident = incident_of(incident, complete=True)
+    assert shown_incident is not None
+    assert "RocketMQ 5.5.1 下次启动将丢失：1,313" in shown_incident.line
 
 
 def test_a_store_that_loses_nothing_has_no_incident() -> None:
@@ -100,7 +103,7 @@ def test_a_store_that_loses_nothing_has_no_incident() -> None:
 
 
 def test_what_happened_and_why_are_two_lines_in_chinese_too(themed_app: QApplication) -> None:
-    """Chinese has a colon of its own, at which nothing was split."""
+    """Chinese has its own colon, at which the text was not split."""
     assets.set_language("zh_CN")
     text = what_happened([CL12.finding("the log is empty", "/s/commitlog")], crashed=False)
     assert text == (
@@ -161,7 +164,7 @@ def test_a_row_leads_to_its_first_entry_and_to_its_first_unit() -> None:
     assert jumps["firstQueueOffset"](rows[0]) is None, "a topic's offsets are those of its queues"
 
 
-def test_times_stand_there_where_any_is_known() -> None:
+def test_times_are_shown_if_any_is_known() -> None:
     rows = lost_rows([queue("Orders", 0, 7), queue("Orders", 1, 7, firstTimestamp=5_000, lastTimestamp=9_000)])
     assert [(row.first_timestamp, row.last_timestamp) for row in rows] == [
         (5_000, 9_000),
@@ -173,5 +176,5 @@ def test_times_stand_there_where_any_is_known() -> None:
     assert "firstTimestamp" not in [column.key for column in lost_kind(lost_rows([queue("Orders", 0, 7)])).columns]
 
 
-def test_nothing_lost_has_no_rows() -> None:
+def test_without_losses_there_are_no_rows() -> None:
     assert lost_rows([]) == []

@@ -1,4 +1,4 @@
-"""Plots of what a live view has seen."""
+"""Plots of the values that a live view has seen."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from viewer.pane.live_plots import Range, positions_frame, rate_frame
 from viewer.runtime.live_history import LiveHistory, fill
 
 
-def test_what_was_done_by_hand_is_marked_in_both_plots() -> None:
+def test_manual_actions_are_marked_in_both_plots() -> None:
     history = fill(LiveHistory(), [look(n) for n in range(30)])
     history.note("live", "flushed", "by hand", time_ms=START + 1000)
     history.note("error", "power cut", time_ms=START + 2000)

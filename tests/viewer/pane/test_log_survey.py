@@ -1,4 +1,4 @@
-"""The Line over the log: its extent, what was sampled of it, and findings as pins."""
+"""The Line over the log: its extent, its samples, and findings as pins."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_times_and_memory_of_files(tmp_path):
         assert list(times) == starts
         assert times[0] == handmade_store.units[0].store_timestamp
         cached = cached_of(store)
-    assert all(0 <= share <= 1 and low < high for low, high, share in cached)
+    assert all(0 <= share <= 1 and range_start < range_end for range_start, range_end, share in cached)
 
 
 def test_the_line_reaches_the_end_of_the_log(qapp, tmp_path):
@@ -58,7 +58,7 @@ def test_the_line_reaches_the_end_of_the_log(qapp, tmp_path):
 
 
 def test_a_place_that_cannot_be_read_hides_no_other(tmp_path, monkeypatch):
-    """Places are sampled some at a time: with one unread file the whole Line stayed grey."""
+    """Several places are sampled at a time. One unread file kept the whole Line grey."""
     handmade_store = HandmadeStore()
     for _ in range(8):
         handmade_store.put("Orders", body=b"x" * 100)

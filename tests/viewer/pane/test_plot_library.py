@@ -12,7 +12,7 @@ from viewer.pane import plot_library as module
 from viewer.pane.plot_library import PlotLibrary
 
 
-def test_all_who_wait_are_told_and_each_step_has_a_turn_of_its_own(run, monkeypatch):
+def test_all_waiters_are_notified_and_each_step_has_its_own_turn(run, monkeypatch):
     steps = []
 
     def import_steps():
@@ -21,25 +21,25 @@ def test_all_who_wait_are_told_and_each_step_has_a_turn_of_its_own(run, monkeypa
             yield
 
     monkeypatch.setattr(module, "_import_steps", import_steps)
-    library, first, second, removed = PlotLibrary(), QObject(), QObject(), QObject()
-    texts = []
+    library, first_waiter, second_waiter, deleted_waiter = PlotLibrary(), QObject(), QObject(), QObject()
+    notified = []
 
     async def drive():
-        library.load(first, lambda: texts.append("first"))
-        library.load(removed, lambda: texts.append("gone"))
-        library.load(second, lambda: texts.append("second"))
+        library.load(first_waiter, lambda: notified.append("first"))
+        library.load(deleted_waiter, lambda: notified.append("gone"))
+        library.load(second_waiter, lambda: notified.append("second"))
         assert steps == []
-        removed.deleteLater()
+        deleted_waiter.deleteLater()
         while not library.loaded:
             await asyncio.sleep(0)
-        library.load(first, lambda: texts.append("again"))
+        library.load(first_waiter, lambda: notified.append("again"))
 
     run(drive())
     assert steps == [(0, True), (1, True), (2, True)]
-    assert texts == ["first", "second", "again"]
+    assert notified == ["first", "second", "again"]
 
 
-def test_a_library_that_fails_is_told_and_asked_for_again(run, monkeypatch):
+def test_a_failed_import_is_reported_and_can_be_retried(run, monkeypatch):
     def broken():
         raise ImportError("no OpenGL")
         yield

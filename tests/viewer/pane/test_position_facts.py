@@ -1,4 +1,4 @@
-"""Positions of a store, and what is not known of them."""
+"""Positions of a store, and the reasons for unknown ones."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from viewer.positions.pane import PositionsPane
 
 
 @pytest.mark.golden
-def test_what_files_cannot_tell_is_said_and_never_drawn(qapp, golden) -> None:
+def test_unknown_positions_have_a_reason_and_are_not_drawn(qapp, golden) -> None:
     async def drive(pane, session) -> None:
         actual_positions = positions(session.snapshot)
         assert actual_positions.flushed.offset is None
@@ -45,7 +45,7 @@ def test_a_store_with_an_empty_log_is_drawn_without_a_line(qapp, tmp_path) -> No
 
 @pytest.mark.golden
 def test_a_log_by_itself_does_not_claim_to_be_flushed(qapp, golden) -> None:
-    """Without its store nothing says whether the broker was stopped: the page cache may hold the tail."""
+    """Without its store it is unknown whether the broker was stopped: the page cache may contain the tail."""
 
     async def drive(pane, session) -> None:
         row = next(r for r in rows(pane.model.reading) if r.key == "flushed")
@@ -57,17 +57,17 @@ def test_a_log_by_itself_does_not_claim_to_be_flushed(qapp, golden) -> None:
 
 
 @pytest.mark.golden
-def test_slaves_stand_on_their_masters_ruler(golden) -> None:
+def test_slaves_are_shown_on_their_masters_ruler(golden) -> None:
     with open_store(golden("clean-5.3.3")) as store:
-        observed = read_positions(store, 0)
-        end = observed.positions.wrote.offset
+        plots_look = read_positions(store, 0)
+        end = plots_look.positions.wrote.offset
         position, two = (
             SlavePosition("127.0.0.1:5", end, end, end),
             SlavePosition("127.0.0.1:6", end, end - 100, end - 2048),
         )
-        view = ruler_view(observed, None, slaves=(position, two))
-        stands = [(flag.name, flag.offset, flag.note) for flag in view.flags if "slave" in flag.name]
-        assert stands == [
+        view = ruler_view(plots_look, None, slaves=(position, two))
+        slave_flags = [(flag.name, flag.offset, flag.note) for flag in view.flags if "slave" in flag.name]
+        assert slave_flags == [
             ("slave has", end, "127.0.0.1:5"),
             ("slave has", end - 2048, "127.0.0.1:6"),
             ("sent to slave", end - 100, "127.0.0.1:6"),
@@ -76,7 +76,7 @@ def test_slaves_stand_on_their_masters_ruler(golden) -> None:
         assert slaves_of(store, end) == (), "nobody has it open"
 
 
-def test_the_broker_that_has_the_store_open_is_asked_who_follows_it(tmp_path, monkeypatch) -> None:
+def test_the_running_broker_reports_its_slaves(tmp_path, monkeypatch) -> None:
     sample = ListeningBroker.__aenter__
 
     async def with_a_slave(self: ListeningBroker) -> ListeningBroker:

@@ -1,4 +1,4 @@
-"""What a view does for the menus of its rows: where commands lead, and bytes that are written outside of the store."""
+"""Row menu commands of a view: link targets, and bytes saved outside of the store."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_a_command_leads_to_its_place(qtbot, command, place):
     assert emitted == [place]
 
 
-def test_a_window_of_its_own_is_asked_for_the_link_or_the_unit(qtbot):
+def test_a_new_window_is_requested_for_the_link_or_the_unit(qtbot):
     pane = Pane()
     qtbot.addWidget(pane)
     emitted = []

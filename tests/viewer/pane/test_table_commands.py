@@ -1,4 +1,4 @@
-"""What every table answers: the equal command of a row, and its cell as a condition."""
+"""Commands of every table: the equal command line of a row, and its cell as a condition."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_a_row_s_command_has_the_store_s_path(qtbot):
     assert text("json", {"topic": "A b"}) is None
 
 
-def test_every_table_answers_the_same_commands(qtbot):
+def test_every_table_has_the_same_commands(qtbot):
     view, pane = table(qtbot), Pane()
     qtbot.addWidget(pane)
     results = table_commands(pane, lambda: view, "x.jsonl")
@@ -43,7 +43,7 @@ def test_every_table_answers_the_same_commands(qtbot):
     assert {"find.open", "list.next", "go.last"} <= set(results)
 
 
-def test_a_cell_that_cannot_be_asked_for_is_told(qtbot):
+def test_a_cell_without_a_condition_is_reported(qtbot):
     view, pane = table(qtbot), Pane()
     qtbot.addWidget(pane)
     emitted = []

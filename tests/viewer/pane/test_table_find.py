@@ -1,4 +1,4 @@
-"""Find in any table: the next row, round the end, and which one of how many."""
+"""Find in any table: the next row, wrapping at the end, and the number of the hit."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ KIND = RecordKind("row", (text_column("name", "Name", 90),))
 ROWS = [{"name": name} for name in ("alpha", "needle 1", "beta", "needle 2", "gamma")]
 
 
-def find(at, *, text="needle", forward=True, span=None):
+def find(start, *, text="needle", forward=True, span=None):
     source = ListSource(ROWS)
-    return find_row(FakeControl(), source, KIND, SearchTerm("text", text, False, False), at, forward, span)
+    return find_row(FakeControl(), source, KIND, SearchTerm("text", text, False, False), start, forward, span)
 
 
 @pytest.mark.parametrize(
-    ("at", "forward", "position", "wrapped", "number"),
+    ("start", "forward", "position", "wrapped", "number"),
     [
         (0, True, 1, False, 1),
         (2, True, 3, False, 2),
@@ -29,14 +29,14 @@ def find(at, *, text="needle", forward=True, span=None):
         (1, False, 3, True, 2),
     ],
 )
-def test_the_next_and_the_one_before(at, forward, position, wrapped, number):
-    assert find(at, forward=forward) == RowHit(position, 5, wrapped, number, 2)
+def test_the_next_and_the_previous_hit(start, forward, position, wrapped, number):
+    assert find(start, forward=forward) == RowHit(position, 5, wrapped, number, 2)
 
 
-def test_only_the_chosen_rows_are_looked_at():
+def test_only_the_chosen_rows_are_searched():
     assert find(0, span=(2, 4)) == RowHit(3, 3, False, 1, 1)
     assert find(0, span=(4, 4)).position is None
 
 
-def test_what_is_nowhere_is_not_found():
+def test_a_missing_text_is_not_found():
     assert find(0, text="nowhere") == RowHit(None, 5, True)

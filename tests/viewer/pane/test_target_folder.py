@@ -1,4 +1,4 @@
-"""A folder for something new: proposed beside the store, new or empty folder, never inside it."""
+"""A folder for new files: proposed beside the store, new or empty, never inside the store."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_a_free_name_beside_the_store_is_proposed(store: Path) -> None:
     assert propose_target(store / "commitlog", "copy").parent == store.parent
 
 
-def test_what_cannot_be_written_to_is_said_in_words(store: Path, tmp_path: Path) -> None:
+def test_an_unwritable_folder_has_a_message(store: Path, tmp_path: Path) -> None:
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "x").touch()
     (tmp_path / "empty").mkdir()
@@ -46,8 +46,8 @@ def test_what_cannot_be_written_to_is_said_in_words(store: Path, tmp_path: Path)
     assert "Nothing is written into the store" in target_fault(store / "copy", store)
 
 
-def test_an_absent_folder_is_taken_and_a_full_one_is_not(box, store: Path) -> None:
-    """The dialog asked for a directory, "new or empty folder", and refused every name that was absent."""
+def test_an_absent_folder_is_accepted_and_a_full_one_is_not(box, store: Path) -> None:
+    """The dialog requested a directory, "new or empty folder", but refused every name that did not exist."""
     box.propose("copy")
     assert box.field.text() == str(store.parent / "broker-a-copy")
     box.field.setText(str(store))
@@ -63,7 +63,7 @@ def test_an_absent_folder_is_taken_and_a_full_one_is_not(box, store: Path) -> No
     assert not (store.parent / "new").exists(), "whoever writes makes it"
 
 
-def test_what_somebody_typed_is_not_overwritten(box) -> None:
+def test_the_users_text_is_not_overwritten(box) -> None:
     box.field.setText("/mine")
     box.propose("copy")
     assert box.field.text() == "/mine"

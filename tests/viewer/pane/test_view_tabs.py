@@ -1,4 +1,4 @@
-"""Tabs whose pages lie in two views: Cluster and Requests, Where and Trace."""
+"""Tabs whose pages are in two views: Cluster and Requests, Where and Trace."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from viewer.pane.view_tabs import OF_CLUSTER, REQUESTS, ClusterTabs
 from viewer.runtime.places import Place, trace
 
 
-def test_a_tab_of_the_other_view_is_gone_to_and_this_one_stays(qtbot) -> None:
+def test_a_tab_of_the_other_view_opens_it_and_this_tab_stays(qtbot) -> None:
     tabs = ClusterTabs("tabs", OF_CLUSTER)
     qtbot.addWidget(tabs)
     places, chosen = [], []
@@ -24,8 +24,8 @@ def test_a_tab_of_the_other_view_is_gone_to_and_this_one_stays(qtbot) -> None:
     assert (beside.key, places[-1]) == (REQUESTS, Place("cluster", field="rebalance"))
 
 
-def test_requests_stand_beside_tables_and_rebalance(run, window) -> None:
-    """Cluster and Requests were two entries of the rail: whoever looked at a cluster did not find its requests."""
+def test_requests_are_beside_tables_and_rebalance(run, window) -> None:
+    """Cluster and Requests were two rail entries, so a user of the cluster view did not find its requests."""
 
     async def look() -> None:
         window.show_view("cluster")
@@ -38,8 +38,8 @@ def test_requests_stand_beside_tables_and_rebalance(run, window) -> None:
     run(look())
 
 
-def test_where_and_trace_share_what_is_looked_for(run, window, golden) -> None:
-    """A key that was typed in one of both had to be typed again in the other."""
+def test_where_and_trace_share_the_sought_key(run, window, golden) -> None:
+    """A key typed in one of both had to be typed again in the other."""
 
     async def look() -> None:
         assert await window.open(golden("broker-orders"), "where")

@@ -1,4 +1,4 @@
-"""The form of a pipeline job: what it asks of whom, what it says is missing, and what it looks at off the loop."""
+"""The form of a pipeline job: its fields, missing input, and previews that run off the loop."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from viewer.pipeline.preview import JobPreview
 
 @pytest.fixture
 def form(themed_app, qtbot):
-    """A form that looks when a test says so: ``form.looks`` are the looks that were asked for."""
+    """A form whose previews run when the test says so: ``form.looks`` are the requested previews."""
     job_form = JobForm()
     job_form.looks = []
     job_form.runner = lambda work, done, failed: job_form.looks.append(done)
@@ -25,7 +25,7 @@ def show_preview(form, lacking=()):
     form.looks[-1]((JobPreview(), lacking))
 
 
-def test_each_job_asks_for_what_it_needs(form):
+def test_each_job_shows_its_fields(form):
     shown = {}
     for job in ("stats", "export", "import", "rebuild", "trace"):
         form.choose_job(job)
@@ -40,7 +40,7 @@ def test_each_job_asks_for_what_it_needs(form):
     }
 
 
-def test_stores_and_exports_are_remembered_apart(form):
+def test_stores_and_exports_are_remembered_separately(form):
     form.set_store("/data/my store")
     assert form.job_request().places == ("/data/my store",)
     form.choose_job("import")
@@ -52,14 +52,14 @@ def test_stores_and_exports_are_remembered_apart(form):
     assert form.job_request().places == ("/exports/one",)
 
 
-def test_the_store_in_front_does_not_take_the_place_of_an_export(form):
+def test_the_open_store_does_not_replace_an_export(form):
     form.choose_job("import")
     form.places.setText("/exports/one")
     form.set_store("/data/store")
     assert form.job_request().places == ("/exports/one",)
 
 
-def test_a_quote_that_is_not_closed_is_said_and_nothing_runs(form, qtbot):
+def test_an_unclosed_quote_is_reported_and_nothing_runs(form, qtbot):
     form.places.setText('"/data/store')
     show_preview(form)
     assert form.fault.text() == "A quote is not closed."
@@ -68,7 +68,7 @@ def test_a_quote_that_is_not_closed_is_said_and_nothing_runs(form, qtbot):
         form.run_now()
 
 
-def test_what_is_not_installed_is_named_and_the_command_can_be_copied_all_the_same(form, qtbot):
+def test_missing_packages_are_named_and_the_command_can_still_be_copied(form, qtbot):
     form.set_store("/data/store")
     form.choose_job("stats")
     show_preview(form, ("pyspark", "pyarrow"))
@@ -80,12 +80,12 @@ def test_what_is_not_installed_is_named_and_the_command_can_be_copied_all_the_sa
         assert blocker.args[0] == form.job_request()
 
 
-def test_an_answer_that_came_too_late_is_not_shown(form):
+def test_a_late_preview_is_not_shown(form):
     form._look()
-    first = form.looks[-1]
+    first_look = form.looks[-1]
     form._look()
     form.looks[-1]((JobPreview(), ()))
-    first((JobPreview(), ("pyspark",)))
+    first_look((JobPreview(), ("pyspark",)))
     assert form.lacks.text() == ""
 
 

@@ -1,6 +1,6 @@
 """Jobs of a window.
 
-Processes of pipeline jobs: their lines reach the loop, they stop when told, and nothing of them is left.
+Processes of pipeline jobs: their lines reach the loop, they stop on request, and no process remains.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ Run = Callable[[Any], Any]
 WISH = JobRequest("stats", ("/data/store",))
 
 
-async def until(true: Callable[[], object], seconds: float = 60) -> None:
+async def until(condition: Callable[[], object], seconds: float = 60) -> None:
     end = time.monotonic() + seconds
-    while not true():
+    while not condition():
         assert time.monotonic() < end
         await asyncio.sleep(0.01)
 
@@ -65,7 +65,9 @@ async def ended(runs: PipelineRuns, job: JobState, seconds: float = 60) -> JobSt
     return job
 
 
-def test_every_line_of_a_process_comes_and_the_end_is_told_once(run: Run, runs: PipelineRuns, tmp_path: Path) -> None:
+def test_every_line_of_a_process_arrives_and_its_end_is_signalled_once(
+    run: Run, runs: PipelineRuns, tmp_path: Path
+) -> None:
     stats = lines.stats()
     runs.command = lines.player(tmp_path, stats, words="one store was skipped\n")
     ends: list[JobState] = []
@@ -82,7 +84,7 @@ def test_every_line_of_a_process_comes_and_the_end_is_told_once(run: Run, runs: 
 
 
 def test_sentences_of_a_process_keep_their_templates(run: Run, runs: PipelineRuns) -> None:
-    """The findings of a job were English in the Chinese window: its records held finished text only."""
+    """The findings of a job were English in the Chinese window, because its records had only finished text."""
     text = "Output(as_json=True).record({'type': 'finding', 'id': 'CL12', 'message': sentence('{n} gone', n=2)})"
     code = f"from engine.cli.output import Output; from engine.sentences import sentence; {text}"
     runs.command = [sys.executable, "-c", code]
@@ -112,7 +114,7 @@ def test_a_job_that_is_cancelled_gets_an_interrupt_and_may_clean_up(
     run(walk())
 
 
-def test_a_job_that_does_not_stop_is_ended_with_what_it_started(run: Run, runs: PipelineRuns, tmp_path: Path) -> None:
+def test_a_job_that_does_not_stop_is_killed_with_its_children(run: Run, runs: PipelineRuns, tmp_path: Path) -> None:
     child = tmp_path / "child"
     script = tmp_path / "deaf.py"
     script.write_text(
@@ -142,7 +144,7 @@ def test_a_job_that_does_not_stop_is_ended_with_what_it_started(run: Run, runs: 
 
 
 def _alive(number: int) -> bool:
-    """Whether a process runs; one that waits to be buried does not."""
+    """Return True if a process runs; a zombie does not."""
     try:
         os.kill(number, 0)
     except ProcessLookupError:
@@ -151,14 +153,14 @@ def _alive(number: int) -> bool:
     return not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] != "Z"
 
 
-def test_a_program_that_is_not_there_is_a_failure_in_one_line(run: Run, runs: PipelineRuns, tmp_path: Path) -> None:
+def test_a_missing_program_is_a_one_line_failure(run: Run, runs: PipelineRuns, tmp_path: Path) -> None:
     runs.command = [str(tmp_path / "no-such-program")]
     job = run(_started(runs))
     assert (job.status, job.code) == ("failed", 127)
     assert "No such file" in job.why
 
 
-def test_our_own_command_line_runs_from_anywhere_and_says_what_is_wrong(
+def test_our_own_command_line_runs_from_any_folder_and_reports_errors(
     run: Run, runs: PipelineRuns, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "engine.py").write_text("raise SystemExit('the wrong engine')")

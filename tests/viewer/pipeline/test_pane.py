@@ -1,4 +1,4 @@
-"""The view of the pipeline over jobs that nobody runs: which one is shown, what can be done with it, where it leads."""
+"""The pipeline view with jobs that do not run: the shown job, its actions, and its links."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ STORE = Path("/data/orders/store")
 
 
 class FakeJobRuns(QObject):
-    """Jobs that stand as a test says."""
+    """Jobs whose states the test sets."""
 
     jobsChanged = Signal()  # noqa: N815  Qt spells signals so
     jobChanged = Signal(object)  # noqa: N815  Qt spells signals so
@@ -57,7 +57,7 @@ class FakeJobRuns(QObject):
 
 
 def session(path: Path = STORE) -> Any:
-    return SimpleNamespace(path=path, jobs=SimpleNamespace(read=lambda *_asked: None), colours=TopicColours())
+    return SimpleNamespace(path=path, jobs=SimpleNamespace(read=lambda *_arguments: None), colours=TopicColours())
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def pane(themed_app: object, runs: FakeJobRuns) -> Iterator[PipelinePane]:
 
 
 def links(pane: PipelinePane) -> tuple[list[Place], list[tuple[str, str]], list[str]]:
-    """Places in the store in front, stores of windows of their own with a place, stores beside."""
+    """Return the places opened in the open store, in windows of their own, and beside it."""
     emitted: list[Place] = []
     elsewhere: list[tuple[str, str]] = []
     beside: list[str] = []
@@ -90,7 +90,7 @@ def links(pane: PipelinePane) -> tuple[list[Place], list[tuple[str, str]], list[
 # ---- which job is shown ----------------------------------------------------------------------------------------------
 
 
-def test_before_the_first_job_the_view_says_what_one_is(pane: PipelinePane) -> None:
+def test_before_the_first_job_the_view_explains_jobs(pane: PipelinePane) -> None:
     assert pane._pages.currentIndex() == 0
     assert pane.status() == "No job runs."
     assert "pipeline.cancel" not in pane.commands()
@@ -109,22 +109,22 @@ def test_a_job_that_is_run_is_shown_and_noted_with_its_command(pane: PipelinePan
     assert "pipeline.cancel" in pane.commands()
 
 
-def test_the_newest_is_shown_where_the_shown_one_was_taken_from_the_list(pane: PipelinePane, runs: FakeJobRuns) -> None:
-    first = runs.start(JobRequest("verify", (str(STORE),)))
-    second = runs.start(JobRequest("stats", (str(STORE),)))
-    pane.show_job(first)
+def test_the_newest_job_is_shown_after_the_shown_one_is_removed(pane: PipelinePane, runs: FakeJobRuns) -> None:
+    first_job = runs.start(JobRequest("verify", (str(STORE),)))
+    second_job = runs.start(JobRequest("stats", (str(STORE),)))
+    pane.show_job(first_job)
     assert pane.jobs_head.note.text() == "2 running"
-    runs.end(first, lines.verify([]))
-    assert pane.job is first, "it stays as it ends"
+    runs.end(first_job, lines.verify([]))
+    assert pane.job is first_job, "it stays as it ends"
     runs.forget_ended()
-    assert pane.job is second
-    runs.end(second, lines.stats(4))
+    assert pane.job is second_job
+    runs.end(second_job, lines.stats(4))
     runs.forget_ended()
     assert pane.job is None
     assert pane._pages.currentIndex() == 0
 
 
-def test_cancelling_says_so_and_a_job_that_has_ended_is_left_alone(pane: PipelinePane, runs: FakeJobRuns) -> None:
+def test_cancelling_is_shown_and_an_ended_job_is_left_alone(pane: PipelinePane, runs: FakeJobRuns) -> None:
     pane.cancel()
     job = runs.start(JobRequest("verify", (str(STORE),)))
     pane.show_job(job)
@@ -140,19 +140,19 @@ def test_cancelling_says_so_and_a_job_that_has_ended_is_left_alone(pane: Pipelin
     assert pane.status() == "verify: cancelled"
 
 
-def test_what_another_job_does_leaves_the_shown_one_in_sight(pane: PipelinePane, runs: FakeJobRuns) -> None:
+def test_changes_of_another_job_keep_the_shown_one(pane: PipelinePane, runs: FakeJobRuns) -> None:
     shown = runs.start(JobRequest("verify", (str(STORE),)))
     pane.show_job(shown)
-    other = runs.start(JobRequest("stats", (str(STORE),)))
+    other_job = runs.start(JobRequest("stats", (str(STORE),)))
     pane.show_job(shown)
     title = pane.head.head.title.text()
-    runs.end(other, lines.stats(4))
+    runs.end(other_job, lines.stats(4))
     assert pane.job is shown
     assert pane.head.head.title.text() == title
     assert not pane.aside.isHidden(), "the newest statistics stand beside it"
 
 
-def test_where_it_is_narrow_statistics_do_not_stand_beside(pane: PipelinePane, runs: FakeJobRuns) -> None:
+def test_a_narrow_view_hides_the_statistics_beside(pane: PipelinePane, runs: FakeJobRuns) -> None:
     runs.end(runs.start(JobRequest("stats", (str(STORE),))), lines.stats(4))
     pane.show_job(runs.start(JobRequest("verify", (str(STORE),))))
     assert not pane.aside.isHidden()
@@ -161,8 +161,8 @@ def test_where_it_is_narrow_statistics_do_not_stand_beside(pane: PipelinePane, r
     assert pane.aside.isHidden()
 
 
-def test_a_place_chooses_a_job_in_the_form_and_only_one_that_there_is(pane: PipelinePane) -> None:
-    """``pipeline:nonsense`` left the form without any job, and the command to run raised."""
+def test_a_place_chooses_only_an_existing_job_in_the_form(pane: PipelinePane) -> None:
+    """``pipeline:nonsense`` left the form without a job, and running the command raised an error."""
     pane.show_place(Place("pipeline", name="rebuild"))
     assert pane.form.job_request().job == "rebuild"
     for name in ("nonsense", ""):
@@ -172,45 +172,43 @@ def test_a_place_chooses_a_job_in_the_form_and_only_one_that_there_is(pane: Pipe
     assert QGuiApplication.clipboard().text().startswith("storescope pipeline rebuild ")
 
 
-# ---- where it leads --------------------------------------------------------------------------------------------------
+# ---- links --------------------------------------------------------------------------------------------------
 
 
-def test_a_place_of_the_store_in_front_is_gone_to_and_of_another_one_opens_beside(
-    pane: PipelinePane, runs: FakeJobRuns
-) -> None:
-    here, elsewhere, _ = links(pane)
+def test_a_place_of_the_open_store_opens_here_and_others_in_their_window(pane: PipelinePane, runs: FakeJobRuns) -> None:
+    opened_here, elsewhere, _ = links(pane)
     place = places.log(640)
     pane.show_job(runs.start(JobRequest("verify", (str(STORE),))))
     pane._follow(place, "")
     pane._follow(place, str(STORE.parent))
     pane._follow(place, "/data/other")
     pane._follow("no place", "")
-    assert here == [place, place], "the folder that holds ``store`` names it, too"
+    assert opened_here == [place, place], "the folder that holds ``store`` names it, too"
     assert elsewhere == [("/data/other", "log:640")]
 
 
 @pytest.mark.parametrize(
-    ("reads", "leads"),
+    ("reads", "target"),
     [((str(STORE),), "here"), (("/data/other",), "/data/other"), (("/data/*",), "here"), (("/a", "/b"), "here")],
 )
-def test_a_place_without_a_store_is_of_the_one_that_the_job_has_read(
-    pane: PipelinePane, runs: FakeJobRuns, reads: tuple[str, ...], leads: str
+def test_a_place_without_a_store_belongs_to_the_jobs_input(
+    pane: PipelinePane, runs: FakeJobRuns, reads: tuple[str, ...], target: str
 ) -> None:
-    here, elsewhere, _ = links(pane)
+    opened_here, elsewhere, _ = links(pane)
     pane.show_job(runs.start(JobRequest("verify", reads)))
     pane._follow(places.log(640), "")
-    assert (here, elsewhere) == (([places.log(640)], []) if leads == "here" else ([], [(leads, "log:640")]))
+    assert (opened_here, elsewhere) == (([places.log(640)], []) if target == "here" else ([], [(target, "log:640")]))
 
 
-def test_without_a_store_in_front_every_place_opens_one(pane: PipelinePane, runs: FakeJobRuns) -> None:
-    here, elsewhere, _ = links(pane)
+def test_without_an_open_store_every_place_opens_one(pane: PipelinePane, runs: FakeJobRuns) -> None:
+    opened_here, elsewhere, _ = links(pane)
     pane.show_job(runs.start(JobRequest("verify", (str(STORE),))))
     pane.set_session(None)
     pane._follow(places.log(640), "")
-    assert (here, elsewhere) == ([], [(str(STORE), "log:640")])
+    assert (opened_here, elsewhere) == ([], [(str(STORE), "log:640")])
 
 
-def test_what_was_written_opens_alone_or_beside_the_store_in_front(pane: PipelinePane, runs: FakeJobRuns) -> None:
+def test_a_written_store_opens_alone_or_beside_the_open_one(pane: PipelinePane, runs: FakeJobRuns) -> None:
     _, elsewhere, beside = links(pane)
     job = runs.start(JobRequest("rebuild", (str(STORE),), out="/data/asked"))
     pane.show_job(job)
@@ -222,9 +220,7 @@ def test_what_was_written_opens_alone_or_beside_the_store_in_front(pane: Pipelin
     assert (elsewhere, beside) == ([("/data/built", "queue")], ["/data/built"])
 
 
-def test_what_an_import_wrote_begins_with_its_log_and_an_export_is_no_store(
-    pane: PipelinePane, runs: FakeJobRuns
-) -> None:
+def test_an_imported_store_opens_at_its_log_and_an_export_is_no_store(pane: PipelinePane, runs: FakeJobRuns) -> None:
     _, elsewhere, _ = links(pane)
     for name in ("import", "export"):
         job = runs.start(JobRequest(name, ("/exports/one",), out="/data/made"))
@@ -238,9 +234,7 @@ def test_what_an_import_wrote_begins_with_its_log_and_an_export_is_no_store(
 
 
 def test_a_result_is_compared_only_while_a_store_is_open(pane: PipelinePane, runs: FakeJobRuns) -> None:
-    """The button stayed as it was when the job ended: of a store that was closed since then, or without one that was
-    opened since then.
-    """
+    """The button kept the state from the job's end, even if the store was closed or another one was opened since."""
     job = runs.start(JobRequest("rebuild", (str(STORE),), out="/data/built"))
     pane.show_job(job)
     runs.end(job, lines.rebuild(Path("/data/built")))
@@ -252,7 +246,7 @@ def test_a_result_is_compared_only_while_a_store_is_open(pane: PipelinePane, run
     assert not pane.open_beside.isHidden()
 
 
-def test_a_job_that_failed_has_written_nothing(pane: PipelinePane, runs: FakeJobRuns) -> None:
+def test_a_failed_job_has_no_output(pane: PipelinePane, runs: FakeJobRuns) -> None:
     job = runs.start(JobRequest("rebuild", (str(STORE),), out="/data/built"))
     pane.show_job(job)
     job.say("storescope: no space left")
@@ -264,21 +258,19 @@ def test_a_job_that_failed_has_written_nothing(pane: PipelinePane, runs: FakeJob
 # ---- figures and colours ---------------------------------------------------------------------------------------------
 
 
-def test_topics_of_the_open_store_have_its_colours_and_those_of_another_one_their_own(
-    pane: PipelinePane, runs: FakeJobRuns
-) -> None:
-    own = runs.start(JobRequest("stats", (str(STORE),)))
-    pane.show_job(own)
-    runs.end(own, lines.stats(4))
+def test_topics_have_the_colours_of_their_own_store(pane: PipelinePane, runs: FakeJobRuns) -> None:
+    own_job = runs.start(JobRequest("stats", (str(STORE),)))
+    pane.show_job(own_job)
+    runs.end(own_job, lines.stats(4))
     assert pane.session is not None
     assert pane.topic_colours is pane.session.colours
-    other = runs.start(JobRequest("stats", ("/data/other",)))
-    pane.show_job(other)
-    runs.end(other, lines.stats(4))
+    other_job = runs.start(JobRequest("stats", ("/data/other",)))
+    pane.show_job(other_job)
+    runs.end(other_job, lines.stats(4))
     assert pane.topic_colours is not pane.session.colours
 
 
-def test_areas_and_rates_are_drawn_of_what_has_counted(pane: PipelinePane, runs: FakeJobRuns) -> None:
+def test_areas_and_rates_are_drawn_for_jobs_with_counts(pane: PipelinePane, runs: FakeJobRuns) -> None:
     job = runs.start(JobRequest("verify", (str(STORE),)))
     pane.show_job(job)
     assert (pane._areas.isHidden(), pane.rates.isHidden()) == (True, True)
@@ -290,8 +282,8 @@ def test_areas_and_rates_are_drawn_of_what_has_counted(pane: PipelinePane, runs:
     assert (pane._areas.isHidden(), pane.rates.isHidden()) == (True, False)
 
 
-def test_a_queue_is_gone_to_from_its_area_and_a_topic_from_its_own(pane: PipelinePane, runs: FakeJobRuns) -> None:
-    here, _, _ = links(pane)
+def test_areas_link_to_their_queue_or_topic(pane: PipelinePane, runs: FakeJobRuns) -> None:
+    opened_here, _, _ = links(pane)
     pane._area_followed(("OrderPaid", "1"))
     counts = runs.start(JobRequest("stats", (str(STORE),)))
     pane.show_job(counts)
@@ -300,7 +292,7 @@ def test_a_queue_is_gone_to_from_its_area_and_a_topic_from_its_own(pane: Pipelin
     pane._area_followed(())
     pane._area_followed(("OrderPaid", "1"))
     pane._area_followed(("OrderPaid", "others"))
-    assert here == [places.queue("OrderPaid", 1), places.queue("OrderPaid", None)]
+    assert opened_here == [places.queue("OrderPaid", 1), places.queue("OrderPaid", None)]
     pane.group.choose("statsTag")
     pane._area_followed(("OrderPaid", "1"))
-    assert len(here) == 2, "a tag is no queue"
+    assert len(opened_here) == 2, "a tag is no queue"

@@ -1,4 +1,4 @@
-"""What a job would do, before it begins."""
+"""The preview of a job before it begins."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from viewer.pipeline.preview import look
 from viewer.pipeline.request import JobRequest
 
 
-def test_what_a_job_would_do_is_looked_at_before(tmp_path: Path, golden: Callable[[str], Path]) -> None:
+def test_a_preview_reads_the_input_before_the_job(tmp_path: Path, golden: Callable[[str], Path]) -> None:
     store = golden("clean-5.3.3")
     results = look(JobRequest("rebuild", (str(store),), out=str(tmp_path / "new")))
     size = sum(path.stat().st_size for path in (store / "commitlog").iterdir())

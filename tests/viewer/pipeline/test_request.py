@@ -1,4 +1,4 @@
-"""What a pipeline job is asked, how it stands, and what its results become: no process, no Spark."""
+"""Requests, states and results of pipeline jobs, without a process or Spark."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WISHES = (
 
 
 @pytest.mark.parametrize("job_request", WISHES, ids=lambda job_request: job_request.job)
-def test_the_command_line_knows_every_job_and_each_of_its_words(job_request: JobRequest) -> None:
+def test_the_command_line_accepts_every_job_and_its_options(job_request: JobRequest) -> None:
     assert not job_request.fault()
     args = build_parser("pipeline").parse_args(job_request.arguments("/tmp/spark.log"))
     assert args.job == job_request.job
@@ -26,7 +26,7 @@ def test_the_command_line_knows_every_job_and_each_of_its_words(job_request: Job
     assert args.log_file == "/tmp/spark.log"
     assert args.master == (
         None if job_request.master == LOCAL else job_request.master
-    )  # without the word small stores need no Spark
+    )  # without the option, small stores need no Spark
     assert tuple(getattr(args, "stores", None) or (args.source,)) == job_request.places
     assert getattr(args, "out", job_request.out) == job_request.out
     if job_request.job == "trace":
@@ -42,7 +42,7 @@ def test_the_form_offers_what_the_command_line_has() -> None:
     assert {kind.name for kind in JOBS} == set(KNOWN)
 
 
-def test_what_is_missing_is_said() -> None:
+def test_missing_input_is_reported() -> None:
     assert "store" in JobRequest("stats").fault()
     assert "export" in JobRequest("import", out="/x").fault().lower()
     assert "folder" in JobRequest("rebuild", ("/s",)).fault()
@@ -50,7 +50,7 @@ def test_what_is_missing_is_said() -> None:
     assert "master" in JobRequest("stats", ("/s",), master="").fault()
 
 
-def test_places_with_blanks_come_back_whole() -> None:
+def test_paths_with_blanks_round_trip() -> None:
     places = ("/data/a store", "fleet/*/store", "it's")
     assert split_places(join_places(places)) == places
     assert split_places("/data '") is None

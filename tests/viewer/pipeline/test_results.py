@@ -1,4 +1,4 @@
-"""Results of a job: its tables, what an empty one says, and a failure with Spark's own words beside it."""
+"""Results of a job: its tables, messages for empty tables, and a failure with Spark's own message."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ def job(name, *records, **options):
     return state
 
 
-def test_the_parts_add_up_or_it_is_said():
+def test_parts_that_do_not_add_up_are_reported():
     complete = {"type": "stats", "unitBytes": 90, "stale": 0, "blank": 6, "damage": 0, "zeros": 4, "bytes": 100}
     assert sums_words(job("stats", complete)) == "sums equal the files"
     assert sums_words(job("stats", {**complete, "zeros": 3})) == "99 bytes of 100 are accounted for"
     assert sums_words(job("stats")) == ""
 
 
-def test_an_empty_table_says_why():
+def test_an_empty_table_has_a_reason():
     assert nothing_words(job("verify")).startswith("No problems found")
     assert nothing_words(job("rebuild", compare=False)) == "It was not compared with the existing files."
     assert nothing_words(job("rebuild")).startswith("No queue and no index differs")
 
 
-def test_a_failure_without_words_has_its_code():
+def test_a_failure_without_a_message_has_its_code():
     actual_job = job("stats")
     actual_job.end(7, 103.0)
     assert failure_words(actual_job).startswith("The job's process ended with code 7, after ")

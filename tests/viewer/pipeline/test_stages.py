@@ -11,7 +11,7 @@ def job(job_request: JobRequest | None = None, number: int = 1) -> JobState:
     return JobState(number, job_request or JobRequest("stats", ("/data/store",)), 1_795_248_000.0, 100.0)
 
 
-def test_squares_stand_for_tasks_however_many_there_are() -> None:
+def test_squares_represent_any_number_of_tasks() -> None:
     card = job().cards[0]
     card.done, card.tasks, card.running, card.retried = 58, 96, 8, 2
     states, each = squares(card)

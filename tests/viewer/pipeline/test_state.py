@@ -1,4 +1,4 @@
-"""What is known of a job, line by line."""
+"""The state of a job, line by line."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from viewer.pipeline.state import MOST_ROWS
 FAR = (1 << 62) + 3
 
 
-def test_stages_become_cards_in_their_order_with_what_was_tried_again() -> None:
-    sample = ended_job(lines.verify([], ended=False), JobRequest("verify", ("/s",)), code=None)
-    start, first, second, third = sample.cards
+def test_stages_become_cards_in_order_with_retried_tasks() -> None:
+    state = ended_job(lines.verify([], ended=False), JobRequest("verify", ("/s",)), code=None)
+    start, stage_1, stage_2, stage_3 = state.cards
     assert (start.state, start.seconds) == ("done", 1.0)
-    assert (first.state, first.done, first.tasks, first.retried) == ("done", 152, 152, 1)
-    assert (second.state, second.done, second.running) == ("running", 58, 8)
-    assert third.state == "waits"
-    assert sample.tasks == (210, 260)
-    assert sample.part == pytest.approx(58 / 108)
-    assert sample.seconds_left == pytest.approx(9.8 * 50 / 58)
-    sample.end(-9, 120.0)
-    assert (sample.status, second.state) == ("failed", "failed")
+    assert (stage_1.state, stage_1.done, stage_1.tasks, stage_1.retried) == ("done", 152, 152, 1)
+    assert (stage_2.state, stage_2.done, stage_2.running) == ("running", 58, 8)
+    assert stage_3.state == "waits"
+    assert state.tasks == (210, 260)
+    assert state.part == pytest.approx(58 / 108)
+    assert state.seconds_left == pytest.approx(9.8 * 50 / 58)
+    state.end(-9, 120.0)
+    assert (state.status, stage_2.state) == ("failed", "failed")
 
 
 def test_findings_are_counted_by_rule_and_kept_up_to_a_limit() -> None:
@@ -48,7 +48,7 @@ def test_how_a_job_ended(code: int, stopping: bool, standing: str) -> None:
     assert new_job.status == standing
 
 
-def test_a_failure_says_its_clear_line() -> None:
+def test_a_failure_has_a_one_line_message() -> None:
     new_job = job()
     for line in ("a warning", "storescope: file: expected 3 bytes, found 2", "something behind it"):
         new_job.say(line)

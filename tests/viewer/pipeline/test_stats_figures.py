@@ -17,16 +17,16 @@ def test_areas_add_up_and_rates_have_every_hour() -> None:
     for grouping, _ in GROUPINGS:
         root = byte_areas(sample, grouping)
         assert root.bytes == unit_bytes
-        assert all(area.bytes == sum(item.bytes for item in area.children) for area in root.children)
-    actual_rates = rates(sample, "messages")
-    assert actual_rates is not None
-    assert (actual_rates.first, actual_rates.spans) == (lines.FIRST, 30)
-    assert sum(sum(one.rates) for one in actual_rates.series) * 3600 == pytest.approx(
+        assert all(area.bytes == sum(child.bytes for child in area.children) for area in root.children)
+    message_rates = rates(sample, "messages")
+    assert message_rates is not None
+    assert (message_rates.first, message_rates.spans) == (lines.FIRST, 30)
+    assert sum(sum(rate_series.rates) for rate_series in message_rates.series) * 3600 == pytest.approx(
         sample.rows["stats"][0]["messages"]
     )
-    in_bytes = rates(sample, "bytes")
-    assert in_bytes is not None
-    assert sum(sum(one.rates) for one in in_bytes.series) * 3600 == pytest.approx(unit_bytes)
+    byte_rates = rates(sample, "bytes")
+    assert byte_rates is not None
+    assert sum(sum(rate_series.rates) for rate_series in byte_rates.series) * 3600 == pytest.approx(unit_bytes)
 
 
 def test_hours_without_messages_are_empty_and_hours_of_damaged_times_are_no_plot() -> None:
@@ -41,7 +41,7 @@ def test_hours_without_messages_are_empty_and_hours_of_damaged_times_are_no_plot
 
 
 def test_a_job_that_counted_shorter_spans_is_drawn_by_them() -> None:
-    """5,171 messages in 100 s were one bar of 1.43 a second: the bins were hours."""
+    """5,171 messages in 100 s were one bar of 1.43 a second, because the bins were hours."""
     new_job = job()
     span = {"type": "statsTime", "spanMs": 10_000, "topic": "T", "bytes": 40}
     new_job.take_all(

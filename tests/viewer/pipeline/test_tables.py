@@ -1,4 +1,4 @@
-"""Results as tables: rows of the records, cells that can be asked for in the log, links to places."""
+"""Results as tables: rows of the records, cells usable as log filters, links to places."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_tags_and_producers_have_the_names_of_the_filter():
     assert stats_rows("statsHour", actual_job) == []
 
 
-def test_rules_stand_the_gravest_first_with_their_first_place():
+def test_rules_are_listed_gravest_first_with_their_first_place():
     note = {"type": "finding", "id": "CL10", "severity": "note", "group": "log", "offset": 5, "store": "/b"}
     error = {"type": "finding", "id": "CL03", "severity": "error", "group": "log", "offset": 9, "store": "/a"}
     actual_job = job("verify", note, error, error)
@@ -34,7 +34,7 @@ def test_rules_stand_the_gravest_first_with_their_first_place():
     assert store_of(rows[0]) == "/a"
 
 
-def test_a_key_leads_to_its_unit_its_entry_and_the_question_where_it_is():
+def test_a_key_links_to_its_unit_its_entry_and_where():
     record = {
         "type": "whereResult",
         "key": "K1",
@@ -58,7 +58,7 @@ def test_a_difference_leads_to_its_first_place():
     assert column(DIFFERENCES, "first").jump({"what": "index"}) == places.index()
 
 
-def test_every_table_of_every_job_takes_a_job_without_rows():
+def test_every_table_accepts_a_job_without_rows():
     for name, tables in TABLES.items():
         for _, _, kind, rows in tables:
             assert list(rows(job(name))) == []

@@ -1,4 +1,4 @@
-"""A job in words: its line, what came of it, its head, what it would read and write."""
+"""Texts of a job: its line, its result, its head, its input and output."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ def test_places_are_the_store_s_folder_a_pattern_or_how_many():
     assert title(job(STATS)) == "stats · broker-a"
 
 
-@pytest.mark.parametrize(("count", "said"), [(1592, "1,592"), (9_999_999, "9,999,999"), (36_700_000, "36.7 M")])
-def test_counts_are_short(count, said):
-    assert short_count(count) == said
+@pytest.mark.parametrize(("count", "text"), [(1592, "1,592"), (9_999_999, "9,999,999"), (36_700_000, "36.7 M")])
+def test_counts_are_short(count, text):
+    assert short_count(count) == text
 
 
 def test_a_job_that_begins_runs_and_ends():
@@ -60,7 +60,7 @@ def test_a_job_that_begins_runs_and_ends():
     assert job_status(done) == outcome(done)
 
 
-def test_what_a_check_found_is_counted_by_severity():
+def test_findings_of_a_check_are_counted_by_severity():
     job_request = JobRequest("verify", ("/s",))
     findings = [{"type": "finding", "id": "CL03", "severity": "error"}] + [
         {"type": "finding", "id": "CL10", "severity": "note"}
@@ -70,21 +70,21 @@ def test_what_a_check_found_is_counted_by_severity():
     assert outcome(job(job_request, ended=0)) == "no problems found"
 
 
-def test_the_head_has_a_dash_for_what_is_not_known():
+def test_the_head_has_a_dash_for_unknown_values():
     names = [name for name, _, _ in figures(job(STATS))]
     assert names[0] == "Read"
     assert {value for _, value, _ in figures(job(STATS))} == {"–"}
 
 
 def test_only_a_job_with_a_master_starts_spark():
-    """A job on this machine, which needs no Spark, had a first stage "Start Spark · Java and a session"."""
+    """A local job, which needs no Spark, had a first stage "Start Spark · Java and a session"."""
     local_job, cluster_job = job(STATS), job(replace(STATS, master="spark://host:7077"))
     assert card_words(local_job.cards[0])[:2] == ("Start the job", "a process of its own, without Spark")
     assert card_words(cluster_job.cards[0])[:2] == ("Start Spark", "Java and a session")
     assert [figures(state)[-1][0] for state in (local_job, cluster_job)] == ["Began in", "Spark began in"]
 
 
-def test_what_it_would_read_and_write():
+def test_input_and_output_of_a_job():
     looked = JobPreview(stores=1, log_bytes=1 << 20, splits=4)
     assert reads_words(STATS, looked) == "1 store, 1.00 MiB of log, 4 splits"
     assert writes_words(STATS, looked) == ""

@@ -1,4 +1,4 @@
-"""Time in the live positions, and recordings: which moment is shown, what is written where, and what is said of it."""
+"""Time in the live positions, and recordings: the shown moment, written files, and messages."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from viewer.positions.shown_time import SPAN
 from viewer.runtime.live_history import LiveHistory, Mark, fill
 from viewer.widgets.live_plot import LivePlot
 
-FIRST = START / 1000
-LAST = FIRST + 9.9
+BEGIN_S = START / 1000
+END_S = BEGIN_S + 9.9
 """Of a hundred looks, ten a second."""
 
 
 class Tail(QObject):
-    """What watches a store's end."""
+    """A fake of the store's tail."""
 
     markAdded = Signal(object)  # noqa: N815  Qt spells signals so
 
@@ -35,7 +35,7 @@ class Tail(QObject):
 
 
 class DelayedReads:
-    """Reads off the loop: done when the test says so."""
+    """Reads off the loop that end when the test says so."""
 
     def __init__(self) -> None:
         self.waiting: list[tuple[Callable[[], Any], Callable[[Any], None], Callable[[Exception], None]]] = []
@@ -78,28 +78,28 @@ def live(themed_app: object, session: Any) -> Iterator[LivePositions]:
 
 @pytest.fixture
 def status_messages(live: LivePositions) -> list[str]:
-    """What goes to the status bar."""
+    """Return the list of messages for the status bar."""
     words: list[str] = []
     live.statusText.connect(words.append)
     return words
 
 
-# ---- the time that is shown ------------------------------------------------------------------------------------------
+# ---- the shown time ------------------------------------------------------------------------------------------
 
 
-def test_the_newest_look_is_shown_until_a_hand_stops_it(live: LivePositions, session: Any) -> None:
+def test_the_newest_sample_is_shown_until_the_user_pauses(live: LivePositions, session: Any) -> None:
     assert live.at_end
-    assert (live.range().end, live.range().span) == (LAST, SPAN)
+    assert (live.range().end, live.range().span) == (END_S, SPAN)
     live.pause()
     assert not live.at_end
     session.tail.history.add(look(120))
-    assert live.range().end == LAST, "looks come in, the picture stands"
+    assert live.range().end == END_S, "looks come in, the picture stands"
     live.pause()
     assert live.at_end
-    assert live.range().end == FIRST + 12
+    assert live.range().end == BEGIN_S + 12
 
 
-def test_another_look_is_told_where_the_picture_stands_still(live: LivePositions) -> None:
+def test_a_new_sample_is_reported_while_the_picture_is_paused(live: LivePositions) -> None:
     time_ms: list[int] = []
     live.changed.connect(lambda item: time_ms.append(item.time_ms))
     live.go_to(START + 5000)
@@ -108,30 +108,30 @@ def test_another_look_is_told_where_the_picture_stands_still(live: LivePositions
     assert live.bar.live.isEnabled() is False
 
 
-def test_all_that_is_held_fits(live: LivePositions) -> None:
+def test_the_whole_history_can_be_shown(live: LivePositions) -> None:
     live.go_to(START)
     live.fit()
     assert live.at_end
-    assert live.range().span == pytest.approx(LAST - FIRST)
+    assert live.range().span == pytest.approx(END_S - BEGIN_S)
 
 
-def test_a_click_keeps_the_cursor_and_another_one_lets_it_go(live: LivePositions) -> None:
+def test_a_click_pins_the_cursor_and_another_releases_it(live: LivePositions) -> None:
     live._pointed(-2.0)
-    assert live.cursor == pytest.approx(LAST - 2.0)
+    assert live.cursor == pytest.approx(END_S - 2.0)
     live._picked(-3.0)
     live._pointed(-1.0)
-    assert live.cursor == pytest.approx(LAST - 3.0), "it is pinned"
+    assert live.cursor == pytest.approx(END_S - 3.0), "it is pinned"
     live._picked(-1.0)
     live._pointed(None)
     assert live.cursor is None
 
 
-def test_time_runs_on_from_the_beginning_and_ends_live(live: LivePositions) -> None:
+def test_a_replay_from_the_beginning_ends_live(live: LivePositions) -> None:
     live.play()
     assert live.bar.play.isChecked()
-    assert live.range().end == FIRST
+    assert live.range().end == BEGIN_S
     live._play_on()
-    assert live.range().end == pytest.approx(FIRST + 0.1)
+    assert live.range().end == pytest.approx(BEGIN_S + 0.1)
     live.play()
     assert not live.bar.play.isChecked()
     live.go_to(START + 9_850)
@@ -141,18 +141,18 @@ def test_time_runs_on_from_the_beginning_and_ends_live(live: LivePositions) -> N
     assert not live._player.isActive()
 
 
-def test_another_store_begins_anew_and_its_marks_are_heard(
+def test_another_store_starts_fresh_with_its_own_marks(
     live: LivePositions, session: Any, status_messages: list[str]
 ) -> None:
     live.go_to(START)
-    other = SimpleNamespace(path=session.path, tail=Tail(), jobs=DelayedReads())
-    live.set_session(other)  # type: ignore[arg-type]
+    other_session = SimpleNamespace(path=session.path, tail=Tail(), jobs=DelayedReads())
+    live.set_session(other_session)  # type: ignore[arg-type]
     assert live.at_end
-    assert live.shown is other.tail.history
+    assert live.shown is other_session.tail.history
     mark = Mark(1, START, "warn", "the log was cut")
     session.tail.markAdded.emit(mark)
-    assert status_messages == [], "of the store before nothing is told any more"
-    other.tail.markAdded.emit(mark)
+    assert status_messages == [], "marks of the previous store are ignored"
+    other_session.tail.markAdded.emit(mark)
     assert status_messages == ["the log was cut"]
     live.set_session(None)
     assert len(live.shown) == 0
@@ -161,7 +161,7 @@ def test_another_store_begins_anew_and_its_marks_are_heard(
 # ---- recordings ------------------------------------------------------------------------------------------------------
 
 
-def test_looks_are_written_off_the_loop_in_order_and_the_last_ones_at_the_end(
+def test_samples_are_written_off_the_loop_in_order(
     live: LivePositions, session: Any, status_messages: list[str], tmp_path: Path
 ) -> None:
     target = tmp_path / "seen.jsonl"
@@ -185,11 +185,11 @@ def test_looks_are_written_off_the_loop_in_order_and_the_last_ones_at_the_end(
 
 
 @pytest.mark.parametrize("way", ["straight", "link", "store by a link", "one file"])
-def test_nothing_is_recorded_or_exported_into_the_store_whatever_it_is_called(
+def test_nothing_is_written_into_the_store_under_any_spelling(
     live: LivePositions, session: Any, status_messages: list[str], store: Path, tmp_path: Path, way: str
 ) -> None:
-    """A store that was opened by a link, and a file of a log that was opened alone, had a recording written beside
-    their bytes: only the store's own spelling was held against the target's.
+    """A recording was written beside the bytes of a store opened through a link, and of a single opened log file: the
+    target was compared only with the store's own spelling.
     """
     target = store / "seen.jsonl"
     if way == "link":
@@ -210,10 +210,10 @@ def test_nothing_is_recorded_or_exported_into_the_store_whatever_it_is_called(
     assert not target.exists()
 
 
-def test_a_place_that_cannot_be_written_is_said_and_nothing_records(
+def test_an_unwritable_file_is_reported_and_nothing_is_recorded(
     live: LivePositions, session: Any, status_messages: list[str], tmp_path: Path
 ) -> None:
-    """Where something stood that could not be removed, the error went to nobody."""
+    """If an existing file could not be removed, the error was not shown."""
     live.record_to(tmp_path)
     assert not live.recording
     live.record_to(tmp_path / "no folder" / "seen.jsonl")
@@ -224,27 +224,27 @@ def test_a_place_that_cannot_be_written_is_said_and_nothing_records(
     assert not live.bar.record.isChecked()
 
 
-def test_a_write_that_fails_late_ends_its_own_recording_only(
+def test_a_late_write_error_ends_only_its_own_recording(
     live: LivePositions, session: Any, status_messages: list[str], tmp_path: Path
 ) -> None:
     """The second recording was ended by the first one's error."""
-    first = tmp_path / "gone" / "first.jsonl"
-    first.parent.mkdir()
-    live.record_to(first)
-    late, session.jobs.waiting = session.jobs.waiting, []
+    first_path = tmp_path / "gone" / "first.jsonl"
+    first_path.parent.mkdir()
+    live.record_to(first_path)
+    first_jobs, session.jobs.waiting = session.jobs.waiting, []
     live.record()
-    first.unlink()
-    first.parent.rmdir()
+    first_path.unlink()
+    first_path.parent.rmdir()
     live.record_to(tmp_path / "second.jsonl")
     live._recorder.add(look(100))  # type: ignore[union-attr]
-    late[0][2](OSError(5, "Input/output error"))
+    first_jobs[0][2](OSError(5, "Input/output error"))
     assert live.recording
     live.record()
     assert len(read_recording(tmp_path / "second.jsonl")[1]) == 2
     assert "The recording ended: [Errno 5] Input/output error" in status_messages
 
 
-def test_a_recording_whose_end_could_not_be_written_is_not_called_recorded(
+def test_a_recording_with_an_unwritten_end_is_reported_as_failed(
     live: LivePositions, session: Any, status_messages: list[str], tmp_path: Path
 ) -> None:
     folder = tmp_path / "gone"
@@ -260,7 +260,7 @@ def test_a_recording_whose_end_could_not_be_written_is_not_called_recorded(
     assert any(words.startswith("The recording ended: ") for words in status_messages)
 
 
-def test_a_recording_is_shown_in_the_place_of_the_store_until_one_goes_back(
+def test_a_recording_replaces_the_store_until_the_user_goes_back(
     live: LivePositions, session: Any, status_messages: list[str], tmp_path: Path
 ) -> None:
     live.record_to(tmp_path / "seen.jsonl")
@@ -272,14 +272,14 @@ def test_a_recording_is_shown_in_the_place_of_the_store_until_one_goes_back(
     assert not live.at_end
     assert live.shown is not session.tail.history
     assert status_messages[-1] == "Recording seen.jsonl: 2 samples"
-    assert live.range().end == FIRST + 13
+    assert live.range().end == BEGIN_S + 13
     live.pause()
-    assert live.range().end == FIRST + 13, "a recording has no end to follow"
+    assert live.range().end == BEGIN_S + 13, "a recording has no end to follow"
     live.go_live()
     assert live.shown is session.tail.history
 
 
-def test_what_is_no_recording_is_said_and_the_store_stays_in_sight(
+def test_another_file_is_refused_and_the_store_stays_visible(
     live: LivePositions, session: Any, status_messages: list[str], tmp_path: Path
 ) -> None:
     (tmp_path / "other.jsonl").write_text("{}\n")
@@ -291,23 +291,23 @@ def test_what_is_no_recording_is_said_and_the_store_stays_in_sight(
     assert live.at_end
 
 
-def test_a_recording_that_comes_when_another_store_is_open_is_not_shown(
+def test_a_late_recording_is_not_shown_for_another_store(
     live: LivePositions, session: Any, status_messages: list[str], tmp_path: Path
 ) -> None:
     live.record_to(tmp_path / "seen.jsonl")
     live.record()
     session.jobs.finish()
     live.load(tmp_path / "seen.jsonl")
-    other: Any = SimpleNamespace(path=session.path, tail=Tail(), jobs=DelayedReads())
-    live.set_session(other)
+    other_session: Any = SimpleNamespace(path=session.path, tail=Tail(), jobs=DelayedReads())
+    live.set_session(other_session)
     session.jobs.finish()
     assert live.at_end
-    assert live.shown is other.tail.history
+    assert live.shown is other_session.tail.history
 
 
 @pytest.mark.parametrize("ask", ["record", "ask_recording"])
-def test_a_question_that_was_answered_is_gone(live: LivePositions, ask: str, qtbot: Any) -> None:
-    """Each of them stayed behind, hidden, with its list of files."""
+def test_a_closed_dialog_is_deleted(live: LivePositions, ask: str, qtbot: Any) -> None:
+    """Every closed dialog stayed in memory, hidden, with its list of files."""
     getattr(live, ask)()
     (dialog,) = live._pane.findChildren(QFileDialog)
     dialog.reject()

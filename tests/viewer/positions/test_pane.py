@@ -1,4 +1,4 @@
-"""The positions of stores at rest, and of one that grows under the eyes."""
+"""The positions of stores at rest, and of a growing one."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from viewer.runtime.recovery_plan import recovery_of
 
 
 @pytest.mark.golden
-def test_the_plan_is_on_the_ruler_and_one_line_leads_to_it(qapp, golden) -> None:
-    """The same plan stood three times, in Positions, in Findings and in the incident card."""
+def test_the_plan_is_on_the_ruler_with_one_link_to_it(qapp, golden) -> None:
+    """The same plan was shown three times: in Positions, in Findings and in the incident card."""
 
     async def drive(pane, session) -> None:
         plan = recovery_of(session).plan
@@ -50,8 +50,8 @@ def test_a_clean_store_has_everything_at_the_end(qapp, golden) -> None:
     on_store(qapp, PositionsPane, golden("clean-5.3.3"), drive)
 
 
-async def looked_at(session) -> None:
-    """One short look, until it came back."""
+async def poll_once(session) -> None:
+    """Run one short poll and wait for its result."""
     emitted = []
     link = session.tail.sampled.connect(emitted.append)
     session.tail.take_reading()
@@ -62,8 +62,8 @@ async def looked_at(session) -> None:
 
 @pytest.mark.golden
 def test_a_store_that_grows_is_followed_over_time(qapp, golden, tmp_path, monkeypatch) -> None:
-    """The last units are zeroed and come back: each look is a sample, and the plots turn to the last seconds. Who
-    follows its log stands on the ruler.
+    """The last units are zeroed and restored. Each poll is a sample, and the plots follow the last seconds. Slaves are
+    on the ruler.
     """
     slave = SlavePosition("127.0.0.1:5", 9000, 8000, 7000)
     monkeypatch.setattr(module, "slaves_of", lambda _store, _wrote: (slave,))
@@ -79,16 +79,16 @@ def test_a_store_that_grows_is_followed_over_time(qapp, golden, tmp_path, monkey
 
     async def drive(pane, session) -> None:
         ends = [pane.model.reading.positions.wrote.offset]
-        await looked_at(session)
+        await poll_once(session)
         for cut in (units[1], units[2]):
             write_in_place(file, content[:cut])
-            # A look that was under way already does not see it.
+            # A poll that was already running does not see it.
             while pane.model.reading.positions.wrote.offset == ends[-1]:
-                await looked_at(session)
+                await poll_once(session)
             ends.append(pane.model.reading.positions.wrote.offset)
         assert ends == sorted(set(ends))
         await settled(session.jobs)
-        await looked_at(session)
+        await poll_once(session)
         await until(lambda: "slave has" in [flag.name for flag in pane.ruler._view.flags], "the slave is on the ruler")
         assert {("slave has", 7000), ("sent to slave", 8000)} <= {(f.name, f.offset) for f in pane.ruler._view.flags}
         assert not pane._live.isHidden()
@@ -100,7 +100,7 @@ def test_a_store_that_grows_is_followed_over_time(qapp, golden, tmp_path, monkey
         await until(lambda: "wrote" in pane.plot.accessibleDescription(), "the positions are plotted")
         pane.over_time.pause()
         end = pane.over_time.range().end
-        await looked_at(session)
+        await poll_once(session)
         assert pane.over_time.range().end == end
         pane.over_time.go_live()
         assert pane.over_time.at_end
@@ -109,8 +109,8 @@ def test_a_store_that_grows_is_followed_over_time(qapp, golden, tmp_path, monkey
     on_store(qapp, PositionsPane, store, drive)
 
 
-def test_the_curve_breaks_where_a_file_could_not_be_read() -> None:
-    """It ran straight over an unread file, as if something had been measured there."""
+def test_the_curve_has_a_gap_at_an_unread_file() -> None:
+    """It was drawn straight over an unread file, as if values had been measured there."""
     files = tuple((n * 1000, n * 1000 + 1000, f"{n * 1000:020d}") for n in range(4))
     observed = SimpleNamespace(files=files, heads=((10, 0), (30, 2000), (40, 3000), (45, 3500)))
     points = with_breaks(observed)

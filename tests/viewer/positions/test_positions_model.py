@@ -1,4 +1,4 @@
-"""The state of the positions view, without a window: at rest or live, what is awaited, and what is missing."""
+"""The model of the positions view: at rest or live, running polls, and missing parts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SLAVE = SlavePosition("127.0.0.1:5", 9000, 8000, 7000)
 HISTORY = LiveHistory()
 
 
-def test_only_one_look_is_awaited_at_a_time():
+def test_only_one_poll_runs_at_a_time():
     model = PositionsModel()
     assert (model.begin_reading(), model.begin_reading()) == (True, False)
     model.end_reading()
@@ -26,7 +26,7 @@ def test_only_one_look_is_awaited_at_a_time():
     assert model.begin_reading()
 
 
-def test_a_store_at_rest_that_grows_is_looked_at_and_a_live_one_is_anyway():
+def test_a_growing_store_is_polled_even_at_rest():
     model = PositionsModel()
     assert not model.grow(visible=False)
     assert model.is_stale
@@ -36,7 +36,7 @@ def test_a_store_at_rest_that_grows_is_looked_at_and_a_live_one_is_anyway():
     assert not model.grow(visible=True)
 
 
-def test_another_store_is_at_rest_and_nothing_is_known_of_it():
+def test_another_store_starts_at_rest_without_values():
     model = PositionsModel()
     model.live = True
     model.take(look(1), HISTORY)
@@ -46,7 +46,7 @@ def test_another_store_is_at_rest_and_nothing_is_known_of_it():
     assert model.status() == ""
 
 
-def test_the_first_look_is_known_as_such_and_has_a_row_for_each_position():
+def test_the_first_poll_has_a_row_for_each_position():
     model = PositionsModel()
     assert model.take(look(1), HISTORY)
     assert not model.take(look(2), HISTORY)
@@ -69,7 +69,7 @@ def test_a_live_store_at_an_earlier_time_is_not_called_now():
     assert model.head(at_end=False)[1]
 
 
-def test_who_follows_the_log_is_asked_once_a_second_and_not_of_a_lab():
+def test_slaves_are_read_once_a_second_except_for_a_lab():
     model, at_rest = PositionsModel(), replace(look(1), lab=False)
     wrote = at_rest.positions.wrote.offset
     assert model.begin_slaves(replace(look(1), lab=True), 100.0) is None
@@ -82,14 +82,14 @@ def test_who_follows_the_log_is_asked_once_a_second_and_not_of_a_lab():
 
 
 def test_positions_that_are_unknown_for_one_reason_are_one_line():
-    """A log file without rights said its three lines of "Permission denied" six times."""
+    """A log file without permission repeated its three lines of "Permission denied" six times."""
     rows = [
         PositionRow(name, name, "posLog2", None, None, "", "Permission denied", None) for name in ("wrote", "flushed")
     ]
     assert [fact.value for fact in unknown_facts(rows)] == ["wrote, flushed: Permission denied"]
 
 
-def test_what_is_missing_is_listed_and_nothing_is_called_complete_before_a_look():
+def test_missing_parts_are_listed_and_nothing_is_complete_before_a_poll():
     model = PositionsModel()
     assert model.missing_facts(()) == []
     model.rows = [PositionRow("wrote", "wrote", "posLog2", 9, None, "", "", None)]
@@ -99,7 +99,7 @@ def test_what_is_missing_is_listed_and_nothing_is_called_complete_before_a_look(
     assert values == [*(broken_range.words for broken_range in broken[:MAX_BROKEN]), "and 3 more"]
 
 
-def test_a_row_says_how_it_is_known():
+def test_a_row_names_its_source():
     row = PositionRow("wrote", "wrote", "posLog2", None, None, "", "Permission denied", None)
     assert row_words(row).startswith("wrote: ")
     assert row_words(None) == ""

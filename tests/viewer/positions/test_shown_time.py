@@ -1,4 +1,4 @@
-"""Which time the live plots show, without a window."""
+"""The shown time of the live plots, without a window."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from sample_position_looks import START, look
 from viewer.positions.shown_time import LONGEST, SHORTEST, SPAN, ShownTime
 from viewer.runtime.live_history import LiveHistory, fill
 
-FIRST = START / 1000
-LAST = FIRST + 9.9
+BEGIN_S = START / 1000
+END_S = BEGIN_S + 9.9
 """Of a hundred looks, ten a second."""
 
 
@@ -24,20 +24,20 @@ def time() -> ShownTime:
     return shown_time
 
 
-def test_before_the_first_look_nothing_is_shown():
+def test_before_the_first_sample_nothing_is_shown():
     assert ShownTime().reading() is None
     assert ShownTime().at_end
 
 
-def test_the_newest_look_is_shown_until_it_is_paused(time: ShownTime):
-    assert (time.range().end, time.range().span, time.note()) == (LAST, SPAN, "live")
+def test_the_newest_sample_is_shown_until_a_pause(time: ShownTime):
+    assert (time.range().end, time.range().span, time.note()) == (END_S, SPAN, "live")
     time.pause()
     time.history.add(look(120))
-    assert (time.range().end, time.at_end, time.paused) == (LAST, False, True)
+    assert (time.range().end, time.at_end, time.paused) == (END_S, False, True)
     assert time.reading().time_ms == START + 9900
     assert time.note().endswith("before live")
     time.pause()
-    assert (time.range().end, time.at_end, time.paused) == (FIRST + 12, True, False)
+    assert (time.range().end, time.at_end, time.paused) == (BEGIN_S + 12, True, False)
 
 
 def test_the_place_under_the_pointer_stays_where_it_is_while_zooming(time: ShownTime):
@@ -55,31 +55,31 @@ def test_zooming_has_its_ends_and_stays_live(time: ShownTime, factor: float, spa
     assert time.at_end
 
 
-def test_dragging_ends_at_both_ends_of_what_is_held(time: ShownTime):
+def test_dragging_ends_at_both_ends_of_the_history(time: ShownTime):
     time.drag(-4.0)
-    assert time.range().end == pytest.approx(LAST - 4.0)
+    assert time.range().end == pytest.approx(END_S - 4.0)
     time.drag(-1000.0)
-    assert time.range().end == FIRST
+    assert time.range().end == BEGIN_S
     time.drag(1000.0)
     assert time.at_end
 
 
 def test_the_cursor_follows_the_pointer_until_it_is_pinned(time: ShownTime):
     assert time.point(-2.0)
-    assert time.cursor == pytest.approx(LAST - 2.0)
+    assert time.cursor == pytest.approx(END_S - 2.0)
     time.pick(-3.0)
     assert not time.point(-1.0)
-    assert time.cursor == pytest.approx(LAST - 3.0)
+    assert time.cursor == pytest.approx(END_S - 3.0)
     time.pick(-1.0)
     assert time.point(None)
     assert time.cursor is None
 
 
-def test_playing_begins_anew_at_the_end_and_becomes_live_there(time: ShownTime):
+def test_playing_at_the_end_restarts_and_becomes_live_there(time: ShownTime):
     time.play()
-    assert (time.playing, time.paused, time.range().end) == (True, False, FIRST)
+    assert (time.playing, time.paused, time.range().end) == (True, False, BEGIN_S)
     time.play_on()
-    assert time.range().end == pytest.approx(FIRST + 0.1)
+    assert time.range().end == pytest.approx(BEGIN_S + 0.1)
     time.play()
     assert (time.playing, time.paused) == (False, True)
     time.go_to(START + 9_850)
@@ -93,21 +93,21 @@ def test_pausing_while_it_plays_stops_where_it_is(time: ShownTime):
     time.play_on()
     time.pause()
     assert (time.playing, time.paused) == (False, True)
-    assert time.range().end == pytest.approx(FIRST + 0.1)
+    assert time.range().end == pytest.approx(BEGIN_S + 0.1)
 
 
 def test_a_recording_has_no_end_to_follow(time: ShownTime):
     time.show_recording("seen.jsonl", looks(20))
-    last = FIRST + 1.9
-    assert (time.range().end, time.at_end, time.note()) == (last, False, "recording seen.jsonl")
+    end_s = BEGIN_S + 1.9
+    assert (time.range().end, time.at_end, time.note()) == (end_s, False, "recording seen.jsonl")
     time.pause()
-    assert time.range().end == last
+    assert time.range().end == end_s
     time.drag(1000.0)
-    assert time.range().end == last
+    assert time.range().end == end_s
     time.play()
     for _ in range(30):
         time.play_on()
-    assert (time.playing, time.range().end) == (False, last)
+    assert (time.playing, time.range().end) == (False, end_s)
     time.go_live()
     assert (time.shown, time.at_end, time.recording_name) == (time.history, True, "")
 
@@ -116,8 +116,8 @@ def test_another_store_begins_live_without_a_cursor(time: ShownTime):
     time.show_recording("seen.jsonl", looks(20))
     time.pick(-1.0)
     time.play()
-    other = looks(5)
-    time.open(other)
-    assert (time.shown, time.at_end, time.cursor, time.playing) == (other, True, None, False)
+    other_history = looks(5)
+    time.open(other_history)
+    assert (time.shown, time.at_end, time.cursor, time.playing) == (other_history, True, None, False)
     assert time.range().span == SPAN
     assert time.point(-0.1)

@@ -15,7 +15,7 @@ def chooser(qtbot):
     return check_list
 
 
-def test_the_button_says_one_name_or_how_many(chooser) -> None:
+def test_the_button_shows_one_name_or_the_count(chooser) -> None:
     assert "A" in chooser.text()
     chooser.set_items([(n, f"queue {n}") for n in range(5)], [1, 3])
     assert "2 topics" in chooser.text()
@@ -23,7 +23,7 @@ def test_the_button_says_one_name_or_how_many(chooser) -> None:
 
 
 def test_in_a_narrow_form_the_name_loses_its_middle(chooser) -> None:
-    """In a window of half a screen the choice of the topic lay over the word and the choice beside it."""
+    """In a window of half a screen, the topic choice overlapped the texts beside it."""
     name = "OrdersOfTheShop-" * 4
     chooser.set_items([(name, name)], [name])
     assert chooser.minimumSizeHint().width() < 80

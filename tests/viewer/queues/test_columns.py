@@ -23,7 +23,7 @@ def queues_of(store):
 
 
 @pytest.mark.golden
-def test_groups_stand_at_the_entry_they_read_next(golden) -> None:
+def test_groups_are_at_the_entry_they_read_next(golden) -> None:
     with open_store(golden("clean-5.3.3")) as store:
         queue = next(q for q in queues_of(store) if q.max_offset > 10)
         key = (queue.topic, queue.queue_id)
@@ -34,7 +34,7 @@ def test_groups_stand_at_the_entry_they_read_next(golden) -> None:
 
 
 def test_a_hundred_million_entries_open_at_once(tmp_path) -> None:
-    """One queue of 100 M entries is 2 GB of files: rows are numbers, and only those on the screen are read."""
+    """A queue of 100 M entries is 2 GB of files. Rows are numbers, and only the visible ones are read."""
     commit = tmp_path / "commitlog"
     commit.mkdir()
     (commit / f"{0:020d}").write_bytes(bytes(4096))
@@ -55,8 +55,8 @@ def test_a_hundred_million_entries_open_at_once(tmp_path) -> None:
         assert page.is_last
 
 
-def test_entries_into_a_log_file_that_cannot_be_read_have_a_state_of_their_own(tmp_path, monkeypatch) -> None:
-    """Painting such an entry failed (KeyError: 'entry'), and the whole queue view stayed white; its detail said "ok"
+def test_entries_into_an_unreadable_log_file_have_their_own_state(tmp_path, monkeypatch) -> None:
+    """Painting such an entry failed (KeyError: 'entry'), and the whole queue view stayed white. Its detail showed "ok"
     and the status bar "all agree with the log".
     """
     root = healthy().write(tmp_path / "store")

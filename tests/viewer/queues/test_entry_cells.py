@@ -33,5 +33,5 @@ def test_an_entry_that_is_cut_off_still_shows_its_fields(shown) -> None:
 
 
 def test_every_verdict_has_its_cell() -> None:
-    """An entry of another queue stood as an empty cell between green ones."""
+    """An entry of another queue was shown as an empty cell between green ones."""
     assert set(VERDICTS) >= set(columns.VERDICTS)

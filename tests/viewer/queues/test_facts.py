@@ -1,4 +1,4 @@
-"""What is told of an entry."""
+"""The facts of an entry."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from viewer.queues.verdict_work import Verdicts, count_verdicts
 
 
 @pytest.mark.golden
-def test_zero_bytes_between_entries_are_missing_ones_and_another_queue_is_told_from_another_topic(golden, tmp_path):
-    """Zeroed entries were "– empty" and neutral, 2 of 4 were counted; an entry of TopicA/0 in TopicA/2 was "wrong
-    topic", and where its unit stands was not said.
+def test_zeroed_entries_are_missing_and_another_queue_is_not_another_topic(golden, tmp_path):
+    """Zeroed entries were "– empty" and neutral, and 2 of 4 were counted. An entry of TopicA/0 in TopicA/2 was "wrong
+    topic", without the place of its unit.
     """
     path = tmp_path / "store"
     shutil.copytree(golden("clean-5.3.3"), path)

@@ -1,4 +1,4 @@
-"""The queue view on real stores, driven as a person would."""
+"""The queue view on real stores, driven like by a user."""
 
 from __future__ import annotations
 
@@ -78,13 +78,15 @@ def test_several_queues_follow_each_other_and_the_picture_follows_the_row(qapp, 
 
 @pytest.mark.golden
 def test_a_damaged_unit_is_found_by_stepping_to_the_next_problem(qapp, golden, tmp_path) -> None:
-    """Three entries point into a torn unit and at wrong lengths: counted, pinned, and reached one after the other."""
+    """Three entries point into a torn unit and have wrong lengths. They are counted, pinned, and reached one after
+    the other.
+    """
     store = tmp_path / "store"
     shutil.copytree(golden("clean-5.3.3"), store)
     folder = next(p for p in store.rglob("consumequeue/TopicA") if p.is_dir())
     file = next(iter(sorted((folder / "0").iterdir())))
     data = bytearray(file.read_bytes())
-    for entry, position, value in ((5, 0, 7), (9, 8, 1), (12, 12, 99)):  # offset into a unit, size, tag code
+    for entry, position, value in ((5, 0, 7), (9, 8, 1), (12, 12, 99)):  # offset inside a unit, size, tag code
         width = 4 if position == 8 else 8
         data[entry * 20 + position : entry * 20 + position + width] = value.to_bytes(width, "big")
     file.write_bytes(data)
@@ -153,7 +155,7 @@ def test_an_ext_queue_and_a_delay_queue_get_their_columns(qapp, golden) -> None:
 
 
 @pytest.mark.golden
-def test_a_store_without_queues_and_a_queue_that_is_not_there_say_so(qapp, golden) -> None:
+def test_a_missing_queue_and_a_store_without_queues_have_a_message(qapp, golden) -> None:
     async def drive(pane, session) -> None:
         assert "no consume queues" in pane.table.note.state.text
         pane.show_place(places.queue("Nowhere", 3, 1))
@@ -180,7 +182,7 @@ def test_the_minimum_is_explained_where_files_were_deleted(qapp, golden) -> None
     on_store(qapp, QueuesPane, golden("first-files-deleted-5.3.3"), drive)
 
 
-def test_a_queue_of_a_hundred_million_entries_is_gone_through_by_its_numbers(qapp, tmp_path) -> None:
+def test_a_queue_of_a_hundred_million_entries_is_scrolled_by_number(qapp, tmp_path) -> None:
     commit = tmp_path / "commitlog"
     commit.mkdir()
     (commit / f"{0:020d}").write_bytes(bytes(4096))
@@ -205,7 +207,7 @@ def test_a_queue_of_a_hundred_million_entries_is_gone_through_by_its_numbers(qap
 
 
 @pytest.mark.golden
-def test_a_queue_that_grows_keeps_what_is_on_the_screen(qapp, golden, tmp_path) -> None:
+def test_a_growing_queue_keeps_the_visible_rows(qapp, golden, tmp_path) -> None:
     store = tmp_path / "store"
     shutil.copytree(golden("clean-5.3.3"), store)
     file = sorted(next(p for p in store.rglob("consumequeue/TopicA") if p.is_dir()).joinpath("0").iterdir())[0]

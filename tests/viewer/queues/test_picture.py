@@ -1,4 +1,4 @@
-"""The picture of one queue: cells around the chosen entry get their verdicts, other queues leave nothing behind."""
+"""The picture of one queue: cells around the chosen entry get verdicts, and other queues leave no traces."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ def test_a_click_on_the_queue_line_names_an_entry(shown, qtbot) -> None:
     assert blocker.args == [base + 200]
 
 
-def test_groups_of_one_place_share_a_flag_and_trouble_comes_first() -> None:
+def test_groups_at_one_entry_share_a_flag_and_problems_come_first() -> None:
     groups = [
         QueueFlag(name, offset, role)
         for name, offset, role in (

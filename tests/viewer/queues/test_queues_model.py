@@ -1,4 +1,4 @@
-"""The state of the queue view, without a window: which queues are chosen, what is shown of them, where a step leads."""
+"""The model of the queue view: the chosen queues, their contents, and the steps between problems."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TOPICS = (ORDERS, PAID, DELAYED, EMPTY)
 
 
 class Source:
-    """Rows of a look at queues; it notes what it adopts."""
+    """A fake source of queue rows that records what it adopts."""
 
     def __init__(self):
         self.adopted = []
@@ -83,7 +83,7 @@ def test_queues_of_several_topics_are_listed_with_their_topic():
     assert model.topics == ["Orders", "Paid"]
 
 
-def test_each_new_choice_makes_earlier_answers_late_and_a_newer_look_does_not():
+def test_a_new_choice_makes_earlier_answers_late():
     model = QueuesModel()
     turn = model.choose([("Orders", 0)])
     assert model.choose([("Orders", 0)], again=True) == turn
@@ -95,7 +95,7 @@ def test_each_new_choice_makes_earlier_answers_late_and_a_newer_look_does_not():
     assert model.queues == []
 
 
-def test_the_queue_of_the_place_is_shown_or_the_first_that_there_is():
+def test_the_queue_of_the_place_or_the_first_one_is_shown():
     model = QueuesModel()
     look = loaded(facts(queue_id=0), facts(queue_id=1))
     assert model.take(look, places.queue("Orders", 1, 5)) == ("Orders", 1)
@@ -119,7 +119,7 @@ def test_a_queue_that_grows_keeps_the_choice():
     assert not model.holds(loaded(facts(queue_id=1)))
 
 
-def test_an_offset_that_no_entry_has_is_said_with_what_there_is():
+def test_a_missing_offset_is_reported_with_the_existing_range():
     model = QueuesModel()
     model.take(loaded(facts()), None)
     key = ("Orders", 0)

@@ -1,4 +1,4 @@
-"""Beside a queue: why its minimum is what it is, and the fields of an entry."""
+"""Beside a queue: the reason for its minimum, and the fields of an entry."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ENTRY = EntryRow(3, "T", 0, 3, 640, 200, 12345, "entry", "ok", "A", tags="A")
 
 
 @pytest.mark.parametrize(
-    ("why", "said"),
+    ("why", "text"),
     [
         ("noFiles", "The queue has no files, so it holds nothing."),
         ("nothing", "min (computed) is 7, the same as max"),
@@ -27,11 +27,11 @@ ENTRY = EntryRow(3, "T", 0, 3, 640, 200, 12345, "entry", "ok", "A", tags="A")
         ("first", "the first entry in the files, and its unit at 640 is in the log."),
     ],
 )
-def test_the_minimum_is_explained(why, said):
-    assert said in minimum_words(replace(FACTS, why_min=why))
+def test_the_minimum_is_explained(why, text):
+    assert text in minimum_words(replace(FACTS, why_min=why))
 
 
-def test_the_fields_of_an_entry_lie_where_its_bytes_do():
+def test_the_fields_of_an_entry_match_its_bytes():
     fields = simple_fields(ENTRY)
     assert [(field.name, field.start, field.length) for field in fields] == [
         ("physicalOffset", 0, 8),
@@ -46,7 +46,7 @@ def test_the_fields_of_an_entry_lie_where_its_bytes_do():
     )
 
 
-def test_another_queue_leaves_nothing_of_the_one_before(qtbot):
+def test_another_queue_clears_the_previous_one(qtbot):
     side = QueueSide()
     qtbot.addWidget(side)
     side.show_queue(replace(FACTS, groups=(GroupProgress("g", "T", 0, 5, 50, 45, None, "behind", "cluster"),)))
@@ -56,7 +56,7 @@ def test_another_queue_leaves_nothing_of_the_one_before(qtbot):
 
 
 def test_a_group_for_which_messages_wait_has_not_caught_up(qtbot):
-    """The column said "caught up" though five messages of the group waited in its retry topic."""
+    """The column showed "caught up" although five messages of the group waited in its retry topic."""
     side = QueueSide()
     qtbot.addWidget(side)
     group = GroupProgress("g", "T", 0, 50, 50, 0, None, "caughtUp", "cluster")
@@ -66,7 +66,7 @@ def test_a_group_for_which_messages_wait_has_not_caught_up(qtbot):
 
 
 def test_entries_that_cannot_be_read_are_not_called_resolved(qtbot):
-    """It said "426 entries, all resolved" above "175 cannot be read"."""
+    """It showed "426 entries, all resolved" above "175 cannot be read"."""
     side = QueueSide()
     qtbot.addWidget(side)
     side.show_verdicts(Verdicts(Counter(ok=251, unread=175), reached=426, total=426))

@@ -1,4 +1,4 @@
-"""Counting verdicts: continued where it stopped, and an answer that comes late is dropped."""
+"""Counting verdicts continues where it stopped, and a late result is dropped."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ KEY = ("Orders", 0)
 
 
 class Jobs:
-    """Runs the work of a counter when the test says so."""
+    """Runs a counter's work when the test says so."""
 
     def __init__(self):
         self.tasks = []
@@ -75,7 +75,7 @@ def test_counting_continues_where_it_stopped(counter, jobs):
     assert jobs.tasks == [[(KEY, Verdicts())], [(KEY, counted)]]
 
 
-def test_what_comes_after_it_was_forgotten_is_dropped(counter, jobs):
+def test_a_late_result_is_dropped(counter, jobs):
     jobs.answers = [(KEY, Verdicts(reached=3, total=10))]
     counter.count(session_of(jobs), [KEY], 3)
     counter.forget()
@@ -84,7 +84,7 @@ def test_what_comes_after_it_was_forgotten_is_dropped(counter, jobs):
     assert counter.heard == []
 
 
-def test_an_error_is_told_and_ends_the_run(counter, jobs):
+def test_an_error_is_reported_and_ends_the_run(counter, jobs):
     emitted = []
     counter.statusText.connect(emitted.append)
     jobs.error = StoreError("the log is gone")

@@ -1,4 +1,4 @@
-"""Verdicts of a queue's entries counted in the worker: in pieces, continued, and stopped where somebody wants that."""
+"""Verdicts of a queue's entries counted in the worker: in pieces, continued, and stopped on request."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_pieces_add_up_to_the_whole(root):
     assert [number for number, _ in complete.problems] == [7]
 
 
-def test_several_queues_share_what_may_be_looked_at(root):
+def test_several_queues_share_the_limit(root):
     control = FakeControl()
     count(control, root, None, [(("Orders", 0), Verdicts()), (("Gone", 0), Verdicts())], 15)
     ((key, results),) = control.items

@@ -33,12 +33,12 @@ def incident(golden):
 def report_of(store, incident, mask=None):
     inputs = ReportInputs(None, (), True, None, SavedBookmarks((), ""), "", mask or Masking(), incident=incident)
     with open_store(store) as snapshot:
-        return gather(Control(lambda *_told: None), snapshot, inputs)
+        return gather(Control(lambda *_progress: None), snapshot, inputs)
 
 
-def test_the_incident_stands_first_with_its_answers_steps_and_lost_messages(golden, incident):
-    """The card's primary button saves the report, and the report did not contain what the card said. A colleague who
-    got the file saw a picture of one folded line.
+def test_the_incident_comes_first_with_its_answers_steps_and_losses(golden, incident):
+    """The card's primary button saves the report, but the report did not contain the card's text. A recipient saw a
+    picture of one folded line.
     """
     report = report_of(golden("crash-flip-5.3.3"), incident)
     section = report.sections[0]

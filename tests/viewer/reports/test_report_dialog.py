@@ -1,4 +1,4 @@
-"""The report as it is asked for: what may be left out, where it is refused, and what is said of how it ended."""
+"""The report dialog: omitted parts, refused targets, and the final message."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Window(QWidget):
     async def run(self, _title: str, work: Callable[[Control], Any]) -> Any:
         if self.error is not None:
             raise self.error
-        return work(Control(lambda *_told: None))
+        return work(Control(lambda *_progress: None))
 
     def start(self, work: Any) -> None:
         self.begun.append(work)
@@ -68,7 +68,7 @@ def window(themed_app: object, store: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.fixture
 def report_inputs(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """What each report was to hold; its text is ``the report``."""
+    """Return the inputs of each report; its text is ``the report``."""
     results: list[Any] = []
     monkeypatch.setattr(module, "gather", lambda _control, _store, request: results.append(request))
     monkeypatch.setattr(module, "render", lambda _report: "the report")
@@ -80,7 +80,7 @@ def saved(window: Window, target: Path, mask: Masking | None = None, *, pictures
     return asyncio.run(save_report(window.session, target, window.say, mask, grab))
 
 
-def test_each_tick_leaves_out_its_part_and_any_of_them_the_picture(window: Window) -> None:
+def test_each_option_omits_its_part_and_any_of_them_the_picture(window: Window) -> None:
     box = ReportBox(window, "/data/store", 3)
     assert not box.masking.any
     assert box.pictures.isEnabled()
@@ -96,7 +96,7 @@ def test_each_tick_leaves_out_its_part_and_any_of_them_the_picture(window: Windo
     assert set(FURTHER_MASKS) == {"groups", "lmq", "properties"}
 
 
-def test_the_file_holds_what_was_asked_for_and_is_said(
+def test_the_file_has_the_requested_parts_and_is_reported(
     window: Window, report_inputs: list[Any], tmp_path: Path
 ) -> None:
     target = tmp_path / "report.html"
@@ -110,14 +110,14 @@ def test_the_file_holds_what_was_asked_for_and_is_said(
 
 
 @pytest.mark.parametrize("how", [{"pictures": False}, {"mask": Masking(groups=True)}])
-def test_there_is_no_picture_of_what_is_left_out(
+def test_no_picture_shows_omitted_parts(
     window: Window, report_inputs: list[Any], tmp_path: Path, how: dict[str, Any]
 ) -> None:
     assert saved(window, tmp_path / "report.html", **how)
     assert report_inputs[0].pictures == ()
 
 
-def test_nothing_is_written_into_the_store_whatever_it_is_called(
+def test_nothing_is_written_into_the_store_under_any_name(
     window: Window, report_inputs: list[Any], store: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "way").symlink_to(store)
@@ -135,7 +135,7 @@ def test_nothing_is_written_into_the_store_whatever_it_is_called(
         (StoreError("the log is gone"), "{target}: the log is gone"),
     ],
 )
-def test_a_report_that_fails_leaves_what_was_there(
+def test_a_failed_report_keeps_the_existing_file(
     window: Window, report_inputs: list[Any], tmp_path: Path, error: Exception, words: str
 ) -> None:
     target = tmp_path / "report.html"
@@ -146,14 +146,14 @@ def test_a_report_that_fails_leaves_what_was_there(
     assert window.said == [words.format(target=target)]
 
 
-def test_a_place_that_cannot_be_written_is_said(window: Window, report_inputs: list[Any], tmp_path: Path) -> None:
+def test_an_unwritable_target_is_reported(window: Window, report_inputs: list[Any], tmp_path: Path) -> None:
     (tmp_path / "a file").touch()
     target = tmp_path / "a file" / "report.html"
     assert not saved(window, target)
     assert window.said[0].startswith(f"{target}: ")
 
 
-def test_of_a_store_that_was_closed_nothing_is_written(
+def test_no_report_is_written_after_the_store_is_closed(
     window: Window, report_inputs: list[Any], tmp_path: Path
 ) -> None:
     window.session.closed = True
@@ -161,7 +161,9 @@ def test_of_a_store_that_was_closed_nothing_is_written(
     assert list(tmp_path.glob("*.html")) == []
 
 
-def test_it_is_asked_what_to_leave_out_and_then_where(window: Window, report_inputs: list[Any], tmp_path: Path) -> None:
+def test_the_dialog_asks_for_omitted_parts_and_then_for_the_target(
+    window: Window, report_inputs: list[Any], tmp_path: Path
+) -> None:
     ask_report(window, window.session, window.say, partial(grab_window, window, "Log"))
     box = window.findChild(ReportBox)
     assert box is not None
@@ -177,8 +179,8 @@ def test_it_is_asked_what_to_leave_out_and_then_where(window: Window, report_inp
     dialog.reject()
 
 
-def test_a_report_before_the_end_of_the_check_says_that_it_has_the_findings_so_far(window: Window) -> None:
-    """The box promised "0 findings with their bytes" of a damaged store whose check had just begun."""
+def test_a_report_during_the_check_says_that_findings_are_incomplete(window: Window) -> None:
+    """The dialog promised "0 findings with their bytes" for a damaged store whose check had just begun."""
     for is_checked in (True, False):
         box = ReportBox(window, "/data/store", 0, is_checked=is_checked)
         sentences = " ".join(label.text() for label in box.findChildren(QLabel))

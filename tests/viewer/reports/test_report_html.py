@@ -1,4 +1,4 @@
-"""A report is one file that needs nothing from elsewhere, and what stands in it cannot become markup."""
+"""A report is one file without external parts, and its texts cannot become markup."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ REPORT = Report(
 
 
 class Reader(HTMLParser):
-    """Collects tags and what they point at."""
+    """Collects tags and their targets."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -56,7 +56,7 @@ class Reader(HTMLParser):
         self.sources += [value or "" for name, value in attrs if name in {"src", "href"}]
 
 
-def test_what_stands_in_a_store_cannot_become_markup() -> None:
+def test_texts_of_a_store_cannot_become_markup() -> None:
     text = render(REPORT)
     reader = Reader()
     reader.feed(text)
@@ -79,12 +79,12 @@ def test_bytes_as_lines() -> None:
     assert second_line.strip().startswith("1,000,016  41 42 43 00")
 
 
-def test_bytes_that_are_meant_and_bytes_that_are_covered() -> None:
+def test_highlighted_and_masked_bytes() -> None:
     text = hex_listing(b"ABCDEF", 100, marked={1, 5}, hidden={2, 3})
     assert text.split("100 ")[1].split() == ["41>42", "••", "••", "45>46", "AB••EF"]
 
 
-def test_a_drawing_keeps_to_its_room_and_has_words() -> None:
+def test_a_drawing_fits_and_has_a_text() -> None:
     text = svg(LogLine("where", 1000, 2000, (Mark(900, "before"), Mark(1500, "middle"), Mark(5000, "behind"))))
     assert 'aria-label="where"' in text
     assert re.findall(r'<line x1="([\d.]+)"', text) == ["4.0", "520.0", "1036.0"]

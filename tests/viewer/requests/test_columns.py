@@ -1,4 +1,6 @@
-"""Rows of requests in words: answers, times, links, fields under their long names, talks that are filters."""
+"""Rows of requests as text: answers, times, links, fields under their long names, and conversations that are
+filters.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,7 @@ def test_a_send_leads_to_its_entry_and_its_unit(log: RequestLog) -> None:
     assert texts["answer"] == "✓ SUCCESS"
 
 
-def test_a_held_pull_says_so_and_leads_to_what_it_was_answered(log: RequestLog) -> None:
+def test_a_held_pull_is_marked_and_links_to_its_answer(log: RequestLog) -> None:
     _, held_pull, refused = named(log, "PULL_MESSAGE")
     assert ms_text(held_pull).startswith("held ")
     assert entry_place(held_pull) == places.queue("Orders", 0, 3)
@@ -61,7 +63,7 @@ def test_a_held_pull_says_so_and_leads_to_what_it_was_answered(log: RequestLog) 
     assert EXCHANGES.speak(refused).startswith("TOPIC_NOT_EXIST")
 
 
-def test_one_way_and_what_the_server_asks(log: RequestLog) -> None:
+def test_one_way_requests_and_requests_of_the_server(log: RequestLog) -> None:
     (notification,) = named(log, "NOTIFY_CONSUMER_IDS_CHANGED")
     assert (cells(notification)["direction"], cells(notification)["answer"], cells(notification)["ms"]) == (
         "←",
@@ -76,7 +78,7 @@ def test_a_request_without_an_answer_waits_or_is_held() -> None:
     assert [answer_chip(row).word for row in log.rows] == ["waits", "held by the broker"]
 
 
-def test_bytes_that_are_no_frame_are_a_row_of_words() -> None:
+def test_invalid_bytes_are_a_row_with_a_text() -> None:
     log = RequestLog()
     log.take([FrameEvent(0, 1, BROKEN, b"GET", None, "the client begins with TLS")])
     look = EXCHANGES.look(log.rows[0])
@@ -85,7 +87,7 @@ def test_bytes_that_are_no_frame_are_a_row_of_words() -> None:
     assert [field_row.value for field_row in field_rows(log.rows[0])] == ["the client begins with TLS", "3"]
 
 
-def test_the_fields_stand_answer_first_with_their_links(log: RequestLog) -> None:
+def test_the_answers_fields_come_first_with_links(log: RequestLog) -> None:
     rows = field_rows(named(log, "SEND_MESSAGE")[1])
     assert [field_row.name for field_row in rows if field_row.head] == ["Answer", "Request", "extFields"]
     assert rows[0].value == "0 SUCCESS"
@@ -103,7 +105,7 @@ def test_letters_have_their_long_names() -> None:
     assert fields["i"] == ("KEYS␁K1␂", "properties")
 
 
-def test_each_line_of_the_talks_is_a_filter_that_can_be_read(log: RequestLog) -> None:
+def test_each_line_of_the_conversations_is_a_valid_filter(log: RequestLog) -> None:
     rows = filter_entries(log)
     heads = [row.name for row in rows if row.kind == "head"]
     assert heads == ["Connections", "Codes", "Answers", "Held now", "Broken frames"]

@@ -47,7 +47,7 @@ def test_a_condition_finds_its_requests(log: RequestLog, text: str, names: int) 
     assert len(matching_names(log, text)) == names
 
 
-def test_every_field_can_be_asked_of_every_row(log: RequestLog) -> None:
+def test_every_field_works_on_every_row(log: RequestLog) -> None:
     for row in log.rows:
         for spec in FIELDS.values():
             value = spec.record(row)
@@ -56,7 +56,7 @@ def test_every_field_can_be_asked_of_every_row(log: RequestLog) -> None:
                 assert request_filter(text).matches(row), text  # type: ignore[arg-type]
 
 
-def test_what_is_wrong_has_its_place() -> None:
+def test_an_error_has_its_position() -> None:
     with pytest.raises(BadFilter, match="no field 'topci'; did you mean topic"):
         request_filter('topci = "x"')
     with pytest.raises(BadFilter, match="server is one of broker, namesrv"):

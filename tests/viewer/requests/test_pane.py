@@ -1,4 +1,4 @@
-"""The view with requests that a test hands it: rows, fields, bytes, filter, states, without a window around it."""
+"""The requests view with requests from the test: rows, fields, bytes, filter, states, without a window."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def pane(shown) -> RequestsPane:
     return requests_pane
 
 
-def test_without_a_source_it_says_what_to_do(pane: RequestsPane) -> None:
+def test_without_a_source_there_is_an_instruction(pane: RequestsPane) -> None:
     state = pane.table.note.state
     assert state is not None
     assert state.text.startswith("Nothing is recorded.")
@@ -66,7 +66,7 @@ def test_without_a_source_it_says_what_to_do(pane: RequestsPane) -> None:
 
 
 def test_a_file_is_rows_with_fields_and_bytes(pane: RequestsPane, file: Path) -> None:
-    """Two tables stood empty without a word, before a file was open and before a request was chosen."""
+    """Two tables were empty without a message before a file was open and before a request was chosen."""
     assert pane.talks.note.state is not None
     pane.show_place(Place("requests", name=str(file)))
     assert pane.table.total_rows() == 12
@@ -86,7 +86,7 @@ def test_a_file_is_rows_with_fields_and_bytes(pane: RequestsPane, file: Path) ->
     assert pane.fields.current_row().name == "topic"
 
 
-def test_links_lead_to_what_a_send_wrote_and_a_pull_was_answered(pane: RequestsPane, file: Path) -> None:
+def test_links_lead_to_the_units_of_a_send_and_a_pull(pane: RequestsPane, file: Path) -> None:
     pane.open_file(file)
     went: list[Place] = []
     pane.placeRequested.connect(went.append)
@@ -99,7 +99,7 @@ def test_links_lead_to_what_a_send_wrote_and_a_pull_was_answered(pane: RequestsP
     assert (went[0].topic, went[0].queue_offset) == ("Orders", 1)
 
 
-def test_the_filter_its_buttons_and_its_faults(pane: RequestsPane, file: Path) -> None:
+def test_the_filter_its_buttons_and_its_errors(pane: RequestsPane, file: Path) -> None:
     pane.open_file(file)
     pane.filter.setFocus()
     pane.filter.setText('request = "PULL_MESSAGE"')
@@ -134,7 +134,7 @@ def test_one_client_and_one_opaque_are_followed(pane: RequestsPane, file: Path) 
     assert pane.table.current_row().exchange.number == 5
 
 
-def test_each_frame_is_a_row_and_the_two_halves_lead_to_each_other(pane: RequestsPane, file: Path) -> None:
+def test_each_frame_is_a_row_linked_to_its_other_half(pane: RequestsPane, file: Path) -> None:
     pane.open_file(file)
     pane.table.go_to(4)
     exchange = pane.table.current_row()
@@ -198,7 +198,7 @@ def test_frames_come_live_pause_and_are_exported(pane: RequestsPane, talk: list[
     assert state.text == "No frame matches the filter."
 
 
-def test_a_live_filter_lets_rows_in_and_out_as_answers_come(pane: RequestsPane, talk: list[FrameEvent]) -> None:
+def test_a_live_filter_adds_and_removes_rows_as_answers_arrive(pane: RequestsPane, talk: list[FrameEvent]) -> None:
     watch = pane.watch
     assert watch is not None
     watch.source_status.kind = "live"
@@ -209,7 +209,7 @@ def test_a_live_filter_lets_rows_in_and_out_as_answers_come(pane: RequestsPane, 
     assert [row.exchange.answer_code for row in watch.log.rows] == [17]
 
 
-def test_a_line_of_the_talks_is_a_filter(pane: RequestsPane, file: Path) -> None:
+def test_a_line_of_the_conversations_is_a_filter(pane: RequestsPane, file: Path) -> None:
     pane.open_file(file)
     pane.talks.setFocus()
     index = next(number for number, entry in enumerate(pane.talks.table.rows) if "PULL_MESSAGE" in entry.name)
@@ -219,7 +219,7 @@ def test_a_line_of_the_talks_is_a_filter(pane: RequestsPane, file: Path) -> None
     assert pane.table.total_rows() == 3
 
 
-def test_rows_that_come_stay_in_view_until_one_looks_up(pane: RequestsPane, talk: list[FrameEvent]) -> None:
+def test_new_rows_stay_in_view_until_the_user_scrolls_up(pane: RequestsPane, talk: list[FrameEvent]) -> None:
     watch = pane.watch
     assert watch is not None
     watch.source_status.kind = "live"
@@ -232,9 +232,9 @@ def test_rows_that_come_stay_in_view_until_one_looks_up(pane: RequestsPane, talk
     assert pane.pause.isChecked()
 
 
-def test_the_end_is_said_to_stay_in_view_only_while_it_does(pane: RequestsPane, talk: list[FrameEvent]) -> None:
-    """The edge said "The end stays in view" while the table stood at rows of a minute ago. The view had been left and
-    opened again, which put a row that was chosen long ago back into view.
+def test_the_end_stays_in_view_message_is_shown_only_while_true(pane: RequestsPane, talk: list[FrameEvent]) -> None:
+    """The edge said "The end stays in view" while the table showed rows of a minute ago. The view had been left and
+    reopened, which scrolled back to a row that was chosen long ago.
     """
     watch = pane.watch
     assert watch is not None
@@ -277,7 +277,7 @@ def test_the_end_is_said_to_stay_in_view_only_while_it_does(pane: RequestsPane, 
     assert edge().startswith("The table is paused")
 
 
-def test_a_file_that_cannot_be_read_keeps_the_table_and_says_why(pane: RequestsPane, tmp_path: Path) -> None:
+def test_an_unreadable_file_keeps_the_table_with_a_reason(pane: RequestsPane, tmp_path: Path) -> None:
     (tmp_path / "no").write_text("hello")
     pane.open_file(tmp_path / "no")
     state = pane.table.note.state
@@ -286,7 +286,7 @@ def test_a_file_that_cannot_be_read_keeps_the_table_and_says_why(pane: RequestsP
     assert "holds no requests" in state.text
 
 
-def test_what_is_shown_is_exported_and_sent_again(pane: RequestsPane, file: Path, tmp_path: Path) -> None:
+def test_shown_rows_are_exported_and_replayed(pane: RequestsPane, file: Path, tmp_path: Path) -> None:
     messages: list[str] = []
     pane.statusMessage.connect(messages.append)
     pane.ask_export()
@@ -321,7 +321,7 @@ def test_it_is_drawn_in_both_themes(pane: RequestsPane, file: Path, dark: bool) 
 
 
 def test_names_of_common_requests_are_complete_beside_their_count(qtbot) -> None:
-    """GET_TOPIC_STATS_INFO stood as "GET_TOPI…S_INFO"."""
+    """GET_TOPIC_STATS_INFO was shown as "GET_TOPI…S_INFO"."""
     view = RecordView("requests.talks", FILTER_ENTRIES)
     qtbot.addWidget(view)
     view.resize(px(FILTER_LIST_WIDTH), 400)

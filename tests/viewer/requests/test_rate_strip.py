@@ -1,4 +1,4 @@
-"""The strip of seconds: old left, new right, gaps between, a click leads to a second."""
+"""The strip of seconds: old on the left, new on the right, gaps between, and a click goes to a second."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from viewer.requests.rate_strip import SIDE, RateStrip
 from viewer.requests.request_log import Second
 
 
-def test_seconds_stand_in_their_order_and_a_click_leads_there(shown) -> None:
+def test_seconds_are_in_order_and_a_click_goes_there(shown) -> None:
     strip = RateStrip()
     shown(strip, width=800)
     strip.show_seconds([Second(100, [1, 2, 0, 0]), Second(103, [0, 0, 0, 4], 1)], live=False)
@@ -26,7 +26,7 @@ def test_seconds_stand_in_their_order_and_a_click_leads_there(shown) -> None:
     assert chosen_times == [103_000]
 
 
-def test_the_second_that_is_not_over_is_not_drawn_while_live(shown) -> None:
+def test_the_unfinished_second_is_not_drawn_while_live(shown) -> None:
     strip = RateStrip()
     shown(strip, width=800)
     strip.show_seconds([Second(100, [1, 0, 0, 0]), Second(101, [9, 0, 0, 0])], live=True)

@@ -1,4 +1,4 @@
-"""Stored requests: rows as frames come, clients, counts, the limit and what was dropped."""
+"""Stored requests: rows as frames arrive, clients, counts, the limit, and dropped frames."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_a_client_has_a_short_name_by_what_it_is(talk: list[FrameEvent]) -> None
     assert log.clients[100].name == "P1"
 
 
-def test_a_filter_lets_through_what_comes_later_too() -> None:
+def test_a_filter_applies_to_later_rows_too() -> None:
     log = RequestLog()
     log.show(lambda row: row.code == 10)
     new, _ = log.take([frame(Command(34, opaque=1)), frame(Command(10, opaque=2))])
@@ -53,7 +53,7 @@ def test_a_filter_lets_through_what_comes_later_too() -> None:
     assert len(log.rows) == 2
 
 
-def test_the_oldest_go_where_there_is_no_room() -> None:
+def test_the_oldest_rows_are_dropped_at_the_limit() -> None:
     log = RequestLog(max_bytes=50_000)
     for number in range(100):
         log.take([frame(Command(10, opaque=number, body=b"x" * 500), ms=number)])
@@ -66,7 +66,7 @@ def test_the_oldest_go_where_there_is_no_room() -> None:
     assert log.take([frame(answer, WENT)]) == ([], [])
 
 
-def test_seconds_tell_families_and_what_was_not_done() -> None:
+def test_seconds_count_families_and_failures() -> None:
     log = RequestLog()
     log.take(
         [
@@ -94,7 +94,7 @@ def test_the_next_one_of_a_client_is_of_its_connection() -> None:
     assert log.next_of(following, -1) is first_row
 
 
-def test_what_is_kept_can_be_recorded_again(talk: list[FrameEvent]) -> None:
+def test_stored_frames_can_be_recorded_again(talk: list[FrameEvent]) -> None:
     log = RequestLog()
     log.take(talk)
     replayed = exchanges_of(log.items())
@@ -111,7 +111,7 @@ def test_a_log_of_whole_exchanges_counts_the_same(talk: list[FrameEvent]) -> Non
     assert [is_trouble(row.exchange) for row in lines.rows].count(True) == 1
 
 
-def test_a_connection_that_ends_has_no_one_waiting() -> None:
+def test_a_closed_connection_has_no_waiting_request() -> None:
     log = RequestLog()
     (held_pull,), _ = log.take([frame(Command(11, opaque=1))])
     assert (log.waiting, held_pull.exchange.held) == (1, True)
@@ -132,7 +132,7 @@ def answered(opaque: int, code: int = 0, size: int = 0, ms: int = 0) -> FrameEve
     return frame(Command(code, opaque=opaque, flag=ANSWER, body=b"x" * size), WENT, ms)
 
 
-def test_frames_are_rows_in_the_order_they_were_seen_and_know_their_other_half() -> None:
+def test_frames_are_rows_in_order_with_their_other_half() -> None:
     log = RequestLog()
     log.show_by_frame(True)
     new, _ = log.take([request_frame(1, 11), request_frame(2, size=9)])
@@ -157,7 +157,7 @@ def test_frames_are_rows_in_the_order_they_were_seen_and_know_their_other_half()
     assert log.rows == [request_1.row, request_2.row]
 
 
-def test_both_views_of_a_talk_hold_the_same(talk: list[FrameEvent]) -> None:
+def test_both_views_have_the_same_content(talk: list[FrameEvent]) -> None:
     live, later = RequestLog(), RequestLog()
     live.show_by_frame(True)
     for recorded in talk:
@@ -197,7 +197,9 @@ def test_a_condition_takes_both_halves_and_a_frame_by_its_own_bytes() -> None:
 
 
 def test_an_answer_that_comes_later_is_judged_by_the_filter() -> None:
-    """A live filter for answers that are not 0 showed nothing: rows were judged once, as their requests came."""
+    """A live filter for answers that are not 0 showed no rows, because rows were judged once, when their request
+    arrived.
+    """
     for by_frame in (False, True):
         log = RequestLog()
         log.show_by_frame(by_frame)
@@ -218,7 +220,7 @@ def test_an_answer_that_comes_later_is_judged_by_the_filter() -> None:
         assert [row.number for row in log.rows] == sorted(row.number for row in log.rows)
 
 
-def test_an_answer_whose_request_was_not_seen_is_a_frame_and_no_exchange(talk: list[FrameEvent]) -> None:
+def test_an_answer_without_its_request_is_a_frame_and_no_exchange(talk: list[FrameEvent]) -> None:
     log = RequestLog()
     log.take([FrameEvent(0, 1, OPENED, b"10.0.0.2:5 broker"), answered(7, ms=1), request_frame(8, ms=2)])
     assert [row.opaque for row in log.rows] == [8]
@@ -242,7 +244,7 @@ def test_an_answer_whose_request_was_not_seen_is_a_frame_and_no_exchange(talk: l
 @pytest.mark.parametrize("by_frame", [False, True])
 @pytest.mark.parametrize("text", ["", "opaque != 3"])
 def test_frames_are_kept_within_the_same_bound(by_frame: bool, text: str) -> None:
-    """However answers and requests cross, what is shown is what is held, in order, and its bytes are counted."""
+    """However answers and requests cross, the shown rows are the stored ones, in order, and their bytes are counted."""
     log = RequestLog(max_bytes=60_000)
     log.show_by_frame(by_frame)
     log.show(request_filter(text).matches if text else None)  # type: ignore[arg-type]

@@ -1,4 +1,6 @@
-"""Sources of rows: files, a server that is followed, paused, lost; each frame once, every loss counted."""
+"""Sources of rows: files, and a server that is followed, paused, lost; each frame appears once, and losses are
+counted.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ def run(work, done, failed):
 
 
 class FrameFeed:
-    """A feed of kept frames, ``piece`` at a time."""
+    """A feed of stored frames, ``piece`` at a time."""
 
     def __init__(self, items: list[FrameEvent], piece: int = 5) -> None:
         self.items, self.piece = items, piece
@@ -63,7 +65,7 @@ def test_a_file_is_shown(watch: RequestWatch, talk: list[FrameEvent], tmp_path: 
 def test_a_recording_that_another_broker_writes_is_followed_to_its_end(
     watch: RequestWatch, talk: list[FrameEvent], tmp_path: Path
 ) -> None:
-    """Requests of a broker outside the window's lab came only out of a file that was complete."""
+    """Requests of a broker outside the window's lab could be read only from a completed file."""
     recorder = Recorder(tmp_path / "talk.requests")
     for frame in talk[:8]:
         recorder.take(frame)
@@ -100,7 +102,7 @@ def test_a_followed_recording_can_be_paused_and_stopped(
     assert (watch.source_status.kind, watch.running) == ("file", False)
 
 
-def test_a_file_that_cannot_be_read_says_why(watch: RequestWatch, tmp_path: Path) -> None:
+def test_an_unreadable_file_has_a_reason(watch: RequestWatch, tmp_path: Path) -> None:
     watch.open_file(tmp_path / "absent")
     assert watch.source_status.kind == "off"
     assert watch.source_status.fault == f"{tmp_path / 'absent'}: No such file or directory"
@@ -121,7 +123,7 @@ def test_a_server_is_followed_piece_by_piece(watch: RequestWatch, talk: list[Fra
     assert len(watch.log.rows) == 12
 
 
-def test_frames_that_had_gone_before_they_were_fetched_are_counted(watch: RequestWatch, talk: list[FrameEvent]) -> None:
+def test_frames_dropped_before_the_fetch_are_counted(watch: RequestWatch, talk: list[FrameEvent]) -> None:
     feed = FrameFeed(talk)
     watch.follow(feed)
     watch._fetch()
@@ -130,7 +132,7 @@ def test_frames_that_had_gone_before_they_were_fetched_are_counted(watch: Reques
     assert watch.log.missed == 7
 
 
-def test_a_pause_asks_nothing(watch: RequestWatch, talk: list[FrameEvent]) -> None:
+def test_a_pause_sends_no_request(watch: RequestWatch, talk: list[FrameEvent]) -> None:
     watch.follow(FrameFeed(talk))
     watch.pause()
     assert (watch.source_status.kind, watch._timer.isActive()) == ("paused", False)
@@ -146,7 +148,7 @@ def test_a_server_that_is_gone_ends_it(watch: RequestWatch, talk: list[FrameEven
     assert watch.source_status.kind == "ended"
 
 
-def test_a_filter_that_cannot_be_read_changes_nothing(watch: RequestWatch, talk: list[FrameEvent]) -> None:
+def test_an_invalid_filter_changes_nothing(watch: RequestWatch, talk: list[FrameEvent]) -> None:
     watch.log.take(talk)
     watch.show("held")
     with pytest.raises(BadFilter):

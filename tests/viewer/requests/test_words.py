@@ -14,7 +14,7 @@ def filled(count: int = 3) -> RequestLog:
     return log
 
 
-def test_the_sentence_tells_rate_filter_and_what_has_gone() -> None:
+def test_the_sentence_has_rate_filter_and_dropped_frames() -> None:
     log = filled()
     assert status_words(RequestLog(), SourceStatus()) == "No requests are shown"
     assert status_words(log, SourceStatus("file", "/a/talk.requests")).startswith("3 requests · ")
@@ -27,7 +27,7 @@ def test_the_sentence_tells_rate_filter_and_what_has_gone() -> None:
     assert "2 frames came too fast" in sentence
 
 
-def test_the_last_line_says_why_nothing_more_comes() -> None:
+def test_the_last_line_has_the_reason_for_the_end() -> None:
     assert "end stays in view" in edge_words(SourceStatus("live", "h:1", rate=3))
     assert edge_words(SourceStatus("ended", "h:1")) == "The broker at h:1 has stopped serving."
     assert "last line of the file is incomplete" in edge_words(SourceStatus("file", "f", left_out=None))
@@ -36,7 +36,7 @@ def test_the_last_line_says_why_nothing_more_comes() -> None:
     assert edge_words(SourceStatus("file", "f")) == ""
 
 
-def test_the_card_names_the_file_and_what_is_kept() -> None:
+def test_the_card_names_the_file_and_the_stored_rows() -> None:
     name, where, stored = card_words(filled(), SourceStatus("file", "/a/talk.requests"))
     assert name == "talk.requests"
     assert where.startswith("a file · since ")

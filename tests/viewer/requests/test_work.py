@@ -1,4 +1,4 @@
-"""Files of requests are read as they were written, whatever is wrong with them is said with its place."""
+"""Files of requests are read as they were written, and errors are reported with their position."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_both_kinds_of_files_tell_the_same(files: Path) -> None:
+def test_both_kinds_of_files_have_the_same_requests(files: Path) -> None:
     frames, lines = work.read_file(files / "talk.requests"), work.read_file(files / "talk.jsonl")
     from_frames = exchanges_of(frames.items)
 
@@ -45,7 +45,7 @@ def test_both_kinds_of_files_tell_the_same(files: Path) -> None:
     assert (frames.left_out, lines.left_out, frames.passed, lines.passed) == (0, 0, 0, 0)
 
 
-def test_a_log_that_is_written_still_is_read_as_far_as_it_goes(files: Path, tmp_path: Path) -> None:
+def test_a_growing_log_is_read_to_its_end(files: Path, tmp_path: Path) -> None:
     content = (files / "talk.jsonl").read_bytes()
     (tmp_path / "half.jsonl").write_bytes(content[:-20])
     opened = work.read_file(tmp_path / "half.jsonl")
@@ -59,7 +59,7 @@ def test_a_large_recording_shows_its_end(files: Path, monkeypatch: pytest.Monkey
     assert len(opened.items) + opened.passed == len(list(Recording(files / "talk.requests")))
 
 
-def test_what_holds_no_requests_is_said(tmp_path: Path) -> None:
+def test_a_file_without_requests_is_reported(tmp_path: Path) -> None:
     (tmp_path / "no").write_text("hello")
     with pytest.raises(CannotRead, match="holds no requests"):
         work.read_file(tmp_path / "no")
@@ -70,7 +70,7 @@ def test_what_holds_no_requests_is_said(tmp_path: Path) -> None:
         work.read_file(tmp_path / "absent")
 
 
-def test_what_is_shown_is_written_as_lines_and_as_a_recording(files: Path, tmp_path: Path) -> None:
+def test_shown_rows_are_written_as_lines_and_as_a_recording(files: Path, tmp_path: Path) -> None:
     opened = work.read_file(files / "talk.requests")
     log = RequestLog()
     log.take(opened.items)
@@ -87,7 +87,7 @@ def test_what_is_shown_is_written_as_lines_and_as_a_recording(files: Path, tmp_p
     assert work.read_file(tmp_path / "out.requests").items == opened.items
 
 
-def test_a_recording_is_sent_again_into_a_new_store(files: Path, tmp_path: Path) -> None:
+def test_a_recording_is_replayed_into_a_new_store(files: Path, tmp_path: Path) -> None:
     exchanges = exchanges_of(work.read_file(files / "talk.requests").items)
     result = work.replay_into(tmp_path / "again", exchanges)
     assert (result.sent, result.differs, result.unanswered) == (11, 0, 0)

@@ -1,4 +1,4 @@
-"""Bookmarks: put, removed, brought back, kept outside of the store; what cannot be read counts as none."""
+"""Bookmarks: added, removed, restored, saved outside of the store. An unreadable file counts as no bookmarks."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from viewer.runtime.bookmarks import Bookmark, Bookmarks, SavedBookmarks, file_o
 from viewer.runtime.edit import Edit
 from viewer.runtime.places import queue
 
-HERE = Bookmark("log:1310900", "flipped", "error", "byte 79", 5)
-THERE = Bookmark("queue:A/0/7", "entry", made=6)
+LOG_MARK = Bookmark("log:1310900", "flipped", "error", "byte 79", 5)
+QUEUE_MARK = Bookmark("queue:A/0/7", "entry", made=6)
 
 
 @pytest.fixture
 def marks(monkeypatch: pytest.MonkeyPatch, themed_app: object) -> Bookmarks:
-    """The bookmarks of a store that is not there."""
+    """Return the bookmarks of a missing store."""
     return Bookmarks(None)  # type: ignore[arg-type]
 
 
 def test_a_place_has_one_bookmark(marks: Bookmarks) -> None:
     counts: list[int] = []
     marks.saveRequested.connect(lambda saved: counts.append(len(saved.marks)))
-    marks.put(HERE)
-    marks.put(THERE)
+    marks.put(LOG_MARK)
+    marks.put(QUEUE_MARK)
     marks.put(Bookmark("log:1310900", "renamed", made=99))
     assert [item.name for item in marks.list] == ["renamed", "entry"]
     assert marks.list[0].made == 5, "it keeps the time at which it was made"
@@ -36,59 +36,59 @@ def test_a_place_has_one_bookmark(marks: Bookmarks) -> None:
     assert Bookmark("no such place of any kind:", "x").goal is None
 
 
-def test_every_edit_tells_what_stood_before_and_puts_it_back(marks: Bookmarks) -> None:
+def test_every_edit_has_its_old_value_and_can_restore_it(marks: Bookmarks) -> None:
     emitted: list[Edit] = []
     marks.edited.connect(emitted.append)
-    marks.put(HERE)
-    marks.put(THERE)
-    marks.remove(HERE.place)
+    marks.put(LOG_MARK)
+    marks.put(QUEUE_MARK)
+    marks.remove(LOG_MARK.place)
     marks.remove("log:0")
-    assert marks.list == (THERE,)
-    assert [(item.title, len(item.old_value), len(item.new_value)) for item in emitted] == [
+    assert marks.list == (QUEUE_MARK,)
+    assert [(edit.title, len(edit.old_value), len(edit.new_value)) for edit in emitted] == [
         ("bookmark flipped", 0, 1),
         ("bookmark entry", 1, 2),
         ("bookmark flipped", 2, 1),
     ]
     emitted[-1].put(emitted[-1].old_value)
-    assert marks.list == (HERE, THERE)
+    assert marks.list == (LOG_MARK, QUEUE_MARK)
     marks.set_notes("a")
     marks.set_notes("ab")
-    assert [(one.old_value, one.new_value, one.run) for one in emitted[3:]] == [
+    assert [(edit.old_value, edit.new_value, edit.run) for edit in emitted[3:]] == [
         ("", "a", "notes"),
         ("a", "ab", "notes"),
     ]
     marks.set_notes("")
 
 
-def test_merged_ones_leave_what_is_there(marks: Bookmarks) -> None:
-    marks.put(HERE)
-    marks.put(THERE)
+def test_merged_bookmarks_keep_existing_ones(marks: Bookmarks) -> None:
+    marks.put(LOG_MARK)
+    marks.put(QUEUE_MARK)
     marks.set_notes("mine")
-    marks.merge(SavedBookmarks((Bookmark(HERE.place, "other"), Bookmark("positions", "ruler")), "theirs"))
+    marks.merge(SavedBookmarks((Bookmark(LOG_MARK.place, "other"), Bookmark("positions", "ruler")), "theirs"))
     assert marks.notes == "mine\ntheirs"
     assert [item.name for item in marks.list] == ["flipped", "entry", "ruler"]
 
 
-def test_they_are_kept_in_a_file_of_the_settings(tmp_path: Path) -> None:
+def test_bookmarks_are_saved_in_the_settings_folder(tmp_path: Path) -> None:
     store = tmp_path / "store"
     file = file_of(tmp_path / "config", store)
     assert read(file) == SavedBookmarks()
     write(file, store, SavedBookmarks())
     assert not file.exists(), "a store without bookmarks leaves no file"
-    write(file, store, SavedBookmarks((HERE, THERE), "both"))
-    assert read(file) == SavedBookmarks((HERE, THERE), "both")
+    write(file, store, SavedBookmarks((LOG_MARK, QUEUE_MARK), "both"))
+    assert read(file) == SavedBookmarks((LOG_MARK, QUEUE_MARK), "both")
     assert json.loads(file.read_text("utf-8"))["store"] == str(store)
     assert file != file_of(tmp_path / "config", tmp_path / "other")
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"bookmarks": 7}', '{"bookmarks": [1, {"place": 3}, {"name": "x"}]}'])
-def test_a_broken_file_holds_none(tmp_path: Path, text: str) -> None:
+def test_a_broken_file_has_no_bookmarks(tmp_path: Path, text: str) -> None:
     file = tmp_path / "x.json"
     file.write_text(text, "utf-8")
     assert read(file) == SavedBookmarks()
 
 
 def test_an_unknown_mark_becomes_a_dot() -> None:
-    (results,) = from_records([{**records([HERE])[0], "kind": "purple", "more": 1}])
+    (results,) = from_records([{**records([LOG_MARK])[0], "kind": "purple", "more": 1}])
     assert results.kind == "note"
     assert bookmarks.KINDS[0] == "note"

@@ -1,4 +1,4 @@
-"""Command lines that ask as the window does: the store that is open, with its configuration."""
+"""Command lines that use the window's store and its configuration."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ NAMED = "--config '/etc/broker one.conf'"
     ],
 )
 def test_a_command_names_the_store_and_its_configuration(words, config, line):
-    """A copied command answered otherwise than the window: it did not know of the broker.conf that is in force."""
+    """A copied command gave other answers than the window, because it lacked the broker.conf in use."""
     assert command_line(words, "/my store", config) == line
 
 

@@ -1,4 +1,4 @@
-"""What the window keeps is written by one thread in order; the newest state lands last, errors are told."""
+"""The window's files are written by one thread in order: the newest state is written last, and errors are reported."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ A, B = Path("a"), Path("b")
 
 
 def nothing(_error: Exception | None) -> None:
-    """Whoever kept it does not ask."""
+    """Ignore the result."""
 
 
-def test_of_states_that_wait_only_the_newest_is_written() -> None:
+def test_only_the_newest_waiting_state_is_written() -> None:
     file_saver, gate, written, finished = FileSaver(), threading.Event(), [], []
     file_saver.keep(B, gate.wait, nothing)
     for number in range(5):
@@ -60,11 +60,11 @@ def test_a_state_that_is_being_written_is_followed_by_the_next() -> None:
 
 
 def test_three_windows_write_marks_of_one_store(tmp_path: Path) -> None:
-    """Three threads of the quick pool wrote marks through one name beside the file: some failed, an older state could
-    land last.
+    """Three threads of the quick pool wrote marks through one temporary name: some writes failed, and an older state
+    could be written last.
     """
     file_saver, failed = FileSaver(), []
-    file, last = tmp_path / "marks" / "x.json", RowMarks(frozenset({7}))
+    file, last_marks = tmp_path / "marks" / "x.json", RowMarks(frozenset({7}))
 
     def window(number: int) -> None:
         for position in range(100):
@@ -76,12 +76,12 @@ def test_three_windows_write_marks_of_one_store(tmp_path: Path) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    file_saver.keep(file, lambda: write_marks(file, tmp_path, last), failed.append)
+    file_saver.keep(file, lambda: write_marks(file, tmp_path, last_marks), failed.append)
     file_saver.settle()
-    assert (set(failed), read_marks(file)) == ({None}, last)
+    assert (set(failed), read_marks(file)) == ({None}, last_marks)
 
 
-def test_an_error_is_told_on_the_loop_and_the_next_state_is_written(run, tmp_path: Path) -> None:
+def test_an_error_is_reported_on_the_loop_and_the_next_state_is_written(run, tmp_path: Path) -> None:
     jobs, calls = Jobs(), []
 
     def refuse() -> None:
@@ -107,7 +107,7 @@ def test_an_error_is_told_on_the_loop_and_the_next_state_is_written(run, tmp_pat
 
 
 def test_closing_the_window_loses_no_state(run, tmp_path: Path) -> None:
-    """What waited for its turn when the window closed was dropped with the short reads."""
+    """States that waited for their turn when the window closed were dropped with the short reads."""
     from viewer.runtime.file_saver import file_saver
 
     jobs, gate = Jobs(), threading.Event()
@@ -123,7 +123,7 @@ def test_closing_the_window_loses_no_state(run, tmp_path: Path) -> None:
     assert (tmp_path / "y").read_text() == "there"
 
 
-def test_what_fails_behind_a_closed_window_is_said_on_stderr(run, tmp_path: Path, capfd) -> None:
+def test_errors_after_a_closed_window_go_to_stderr(run, tmp_path: Path, capfd) -> None:
     from viewer.runtime.file_saver import file_saver
 
     jobs, gate = Jobs(), threading.Event()
@@ -142,8 +142,8 @@ def test_what_fails_behind_a_closed_window_is_said_on_stderr(run, tmp_path: Path
     assert "no room for marks" in capfd.readouterr().err
 
 
-def test_kept_things_that_cannot_be_read_are_an_error_not_nothing(tmp_path: Path) -> None:
-    """An unreadable file of marks counted as none; the next mark took its place."""
+def test_an_unreadable_saved_file_is_an_error(tmp_path: Path) -> None:
+    """An unreadable file of marks counted as no marks, and the next mark overwrote it."""
     from viewer.runtime import bookmarks
 
     (tmp_path / "x.json").mkdir()
@@ -154,7 +154,7 @@ def test_kept_things_that_cannot_be_read_are_an_error_not_nothing(tmp_path: Path
 
 
 @pytest.mark.parametrize("text", ["", "[1]", "{", "null", '{"a": 1}'])
-def test_kept_text_that_is_no_object_is_nothing(tmp_path: Path, text: str) -> None:
+def test_saved_text_that_is_no_object_is_ignored(tmp_path: Path, text: str) -> None:
     assert read_kept(tmp_path / "x.json") == {}
     (tmp_path / "x.json").write_text(text)
     assert read_kept(tmp_path / "x.json") == ({"a": 1} if "a" in text else {})

@@ -1,6 +1,6 @@
-"""Cycles with Qt objects die on the loop's thread, whoever allocates.
+"""Cycles with Qt objects are collected on the loop's thread, whatever thread allocates.
 
-A closed store's session was collected by a reading thread; its timer stayed registered and the next tick ended the
+A closed store's session was collected by a reading thread. Its timer stayed registered, and the next tick crashed the
 process.
 """
 
@@ -19,7 +19,7 @@ from viewer.runtime.garbage import LoopGarbage, set_aside, take_back_later
 
 
 class ThreadWitness:
-    """Notes in which thread it ended."""
+    """Records the thread in which it was deleted."""
 
     ended: list[threading.Thread] = []  # noqa: RUF012 (shared on purpose)
 
@@ -29,7 +29,7 @@ class ThreadWitness:
 
 @pytest.fixture
 def automatic() -> Iterator[None]:
-    """Python collects by itself, as at the program's start."""
+    """Let Python collect automatically, as at the program's start."""
     gc.enable()
     yield
     gc.disable()
@@ -51,17 +51,17 @@ def test_threads_collect_nothing(themed_app: QApplication, automatic: None) -> N
     assert gc.isenabled()
 
 
-def test_what_was_off_stays_off() -> None:
-    """The tests themselves collect between them; a window that ends must not bring other threads back to it."""
+def test_disabled_collection_stays_disabled() -> None:
+    """The tests collect between each other. A window that ends must not enable collection in other threads again."""
     assert not gc.isenabled()
     LoopGarbage().end()
     assert not gc.isenabled()
 
 
-def test_what_was_set_aside_and_thrown_away_is_collected_when_nobody_is_at_the_program(
+def test_frozen_garbage_is_collected_while_the_user_is_idle(
     themed_app: QApplication,
 ) -> None:
-    """A change of language looked at everything again, five windows' 400,000 objects: 0.2 to 0.4 s for a click."""
+    """A change of language traversed the 400,000 objects of five windows: a click took 0.2 to 0.4 s."""
     ThreadWitness.ended.clear()
     garbage = LoopGarbage()
     holder = QObject()

@@ -1,4 +1,4 @@
-"""Work off the loop: results come back to the loop's thread, jobs can be stopped, errors reach who waits."""
+"""Work off the loop: results return to the loop's thread, jobs can be stopped, errors reach the caller."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_read_calls_back_on_the_loops_thread(run: Run, jobs: Jobs) -> None:
     assert observed == [(7, threading.current_thread())]
 
 
-def test_error_reaches_who_waits(run: Run, jobs: Jobs) -> None:
+def test_error_reaches_the_caller(run: Run, jobs: Jobs) -> None:
     def work() -> None:
         raise OSError("gone")
 
@@ -47,7 +47,7 @@ def test_error_reaches_who_waits(run: Run, jobs: Jobs) -> None:
     assert jobs.idle
 
 
-def test_job_is_listed_while_it_runs_and_tells_its_progress(run: Run, jobs: Jobs) -> None:
+def test_job_is_listed_with_its_progress_while_it_runs(run: Run, jobs: Jobs) -> None:
     observed: list[tuple[str, float | None]] = []
     reported = threading.Event()
 
@@ -106,7 +106,7 @@ def test_closing_the_pane_stops_its_job(run: Run, jobs: Jobs) -> None:
     assert ended.wait(60)
 
 
-def test_error_that_nobody_waits_for_is_told(run: Run, jobs: Jobs) -> None:
+def test_error_without_a_caller_is_reported(run: Run, jobs: Jobs) -> None:
     emitted: list[Exception] = []
     jobs.failed.connect(emitted.append)
 
@@ -123,20 +123,20 @@ def test_error_that_nobody_waits_for_is_told(run: Run, jobs: Jobs) -> None:
 
 
 @pytest.mark.parametrize(
-    ("begun", "done", "total", "left", "ends"),
+    ("elapsed_s", "done", "total", "remaining_s", "ends"),
     [
         (0.1, 1, 1000, 0.1, True),  # too early to tell
-        (10, 0, None, 1, True),  # nobody knows how much there is
+        (10, 0, None, 1, True),  # the total is unknown
         (10, 0, 100, 60, False),
         (10, 50, 100, 11, True),
         (10, 50, 100, 9, False),
         (10, 100, 100, 0.5, True),
     ],
 )
-def test_a_jobs_pace_says_whether_it_ends_in_time(
-    monkeypatch: pytest.MonkeyPatch, begun: float, done: float, total: float | None, left: float, ends: bool
+def test_a_jobs_pace_shows_whether_it_ends_in_time(
+    monkeypatch: pytest.MonkeyPatch, elapsed_s: float, done: float, total: float | None, remaining_s: float, ends: bool
 ) -> None:
     now = 5000.0
     monkeypatch.setattr("viewer.runtime.jobs.time.monotonic", lambda: now)
-    job = Job(1, "Counting", lambda: None, done, total, begun=now - begun)
-    assert job.ends_by(now + left) is ends
+    job = Job(1, "Counting", lambda: None, done, total, begun=now - elapsed_s)
+    assert job.ends_by(now + remaining_s) is ends

@@ -1,4 +1,4 @@
-"""The lab's process, asked as the window asks it: real processes, few of them."""
+"""Requests to the lab's process, sent like by the window: real processes, few of them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TINY = PRESETS[3].config
 
 
 def walk(work: Callable[[], Awaitable[None]]) -> None:
-    """Run a coroutine on a loop of its own; nothing may hang."""
+    """Run a coroutine on a new loop with a time limit."""
     asyncio.run(asyncio.wait_for(work(), 120))
 
 
@@ -44,7 +44,7 @@ def test_a_message_is_put_and_its_bytes_come_back(tmp_path: Path) -> None:
         assert (sample.positions.wrote, sample.positions.committed) == (answer.size, 0)
         assert sample.services["commit"].paused
         assert sample.services["commit"].waiting_bytes == answer.size
-        await asyncio.sleep(0.25)  # commitCommitLogThoroughInterval: a round takes so little only now and then
+        await asyncio.sleep(0.25)  # commitCommitLogThoroughInterval: a round commits so little only now and then
         step = await client.step("commit")
         assert (step.positions_before.committed, step.positions_after.committed) == (0, answer.size)
         assert await client.flush() == answer.size
@@ -66,7 +66,7 @@ def test_a_message_is_put_and_its_bytes_come_back(tmp_path: Path) -> None:
         assert store.recovery_plan.exit == "normal"
 
 
-def test_looks_are_answered_under_full_load_and_the_plug_can_be_pulled(tmp_path: Path) -> None:
+def test_polls_are_answered_under_full_load_and_the_power_can_be_cut(tmp_path: Path) -> None:
     async def work() -> None:
         client = LabClient()
         await client.start(tmp_path / "lab", replace(TINY, mapped_file_size_commit_log=1 << 24))
@@ -97,7 +97,7 @@ def test_looks_are_answered_under_full_load_and_the_plug_can_be_pulled(tmp_path:
     walk(work)
 
 
-def test_a_process_that_dies_is_told_to_whoever_waits_and_asks(tmp_path: Path) -> None:
+def test_a_dead_process_is_an_error_for_waiting_and_later_requests(tmp_path: Path) -> None:
     async def work() -> None:
         calls: list[LabDied] = []
         client = LabClient(calls.append)
@@ -121,7 +121,7 @@ def test_a_process_that_dies_is_told_to_whoever_waits_and_asks(tmp_path: Path) -
     walk(work)
 
 
-def test_closing_under_load_is_clean_and_time_outs_are_counted(tmp_path: Path) -> None:
+def test_closing_under_load_is_clean_and_timeouts_are_counted(tmp_path: Path) -> None:
     async def work() -> None:
         client = LabClient()
         config = replace(TINY, flush_disk_type="SYNC_FLUSH", sync_flush_timeout=50)
@@ -139,7 +139,7 @@ def test_closing_under_load_is_clean_and_time_outs_are_counted(tmp_path: Path) -
     repeated.close()
 
 
-def test_what_is_in_the_way_is_said(tmp_path: Path) -> None:
+def test_obstacles_are_reported(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine/notes.txt").write_text("mine")
 
@@ -153,7 +153,7 @@ def test_what_is_in_the_way_is_said(tmp_path: Path) -> None:
     assert (tmp_path / "mine/notes.txt").read_text() == "mine"
 
 
-def test_somebodys_own_store_is_opened_with_its_own_sizes_and_has_no_plug(tmp_path: Path) -> None:
+def test_a_users_own_store_keeps_its_sizes_and_cannot_lose_power(tmp_path: Path) -> None:
     with MessageStore(tmp_path / "store", TINY) as store:
         store.put_message(Message("T", b"theirs", keys="a"))
         store.wait_dispatched()
@@ -168,9 +168,9 @@ def test_somebodys_own_store_is_opened_with_its_own_sizes_and_has_no_plug(tmp_pa
         with pytest.raises(UsageError, match="only a store that the lab made can lose its power"):
             await client.cut_power(1)
         assert client.alive
-        other = LabClient()
+        second_client = LabClient()
         with pytest.raises(StoreLocked, match=f"process {opened.pid} has the store open"):
-            await other.open_store(tmp_path / "store")
+            await second_client.open_store(tmp_path / "store")
         assert (await client.put(Message("T", b"ours"))).queue_offset == 1
         await client.close()
 
@@ -180,7 +180,7 @@ def test_somebodys_own_store_is_opened_with_its_own_sizes_and_has_no_plug(tmp_pa
         LabStore.open(tmp_path)
 
 
-def test_two_stores_side_by_side_take_the_same_load_each_in_its_own_way(tmp_path: Path) -> None:
+def test_two_stores_under_the_same_load_lose_messages_by_their_settings(tmp_path: Path) -> None:
     async def work() -> None:
         sync, pool = LabClient(), LabClient()
         await asyncio.gather(
@@ -190,12 +190,12 @@ def test_two_stores_side_by_side_take_the_same_load_each_in_its_own_way(tmp_path
         load = LoadSettings(producers=2, keys=20, body_size=300, seed=3)
         await asyncio.gather(sync.load(load), pool.load(load))
         await pool.pause("commit")
-        while min([(await item.sample()).statuses.get("PUT_OK", 0) for item in (sync, pool)]) < 200:
+        while min([(await client.sample()).statuses.get("PUT_OK", 0) for client in (sync, pool)]) < 200:
             await asyncio.sleep(0.02)
-        lost = [(await one.cut_power(4, keep=0.0)).loss for one in (sync, pool)]
-        assert (lost[0].messages, lost[0].allowed) == (0, True)
-        assert lost[1].messages > 0
-        assert (lost[1].below_flushed, lost[1].allowed) == (0, True)
+        losses = [(await client.cut_power(4, keep=0.0)).loss for client in (sync, pool)]
+        assert (losses[0].messages, losses[0].allowed) == (0, True)
+        assert losses[1].messages > 0
+        assert (losses[1].below_flushed, losses[1].allowed) == (0, True)
         await asyncio.gather(sync.close(), pool.close())
 
     walk(work)

@@ -1,4 +1,4 @@
-"""The desk of a lab store over a client that only pretends."""
+"""The desk of a lab store, with a fake client."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ POSITIONS = Positions(0, 90, 60, 40, 60, 60, 60, 59, Checkpoint(1, 1, 1), None, 
 
 
 class FakeEngine:
-    """Answers at once; notes what it was asked."""
+    """A fake engine that answers at once and records its requests."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[Any, ...]] = []
         self.stopped = ""
 
-    async def start(self, folder: Path, *_more: object) -> SimpleNamespace:
-        self.asked.append(("start", *_more))
+    async def start(self, folder: Path, *_arguments: object) -> SimpleNamespace:
+        self.asked.append(("start", *_arguments))
         return SimpleNamespace(root=folder / "store", folder=folder, is_lab=True, config=PRESETS[0].config, like="5.3")
 
     async def sample(self) -> PositionSample:
@@ -58,10 +58,10 @@ def client(monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
     return engine
 
 
-async def until(true: Callable[[], object]) -> None:
-    """Until it is so; the desk looks by itself."""
+async def until(condition: Callable[[], object]) -> None:
+    """Wait until the condition is true; the desk polls by itself."""
     async with asyncio.timeout(60):
-        while not true():
+        while not condition():
             await asyncio.sleep(0.01)
 
 
@@ -77,7 +77,7 @@ def _in_lab(tmp_path: Path, walk: Callable[[LabSession], Any]) -> None:
     asyncio.run(main())
 
 
-def test_it_looks_on_its_own_and_is_found_by_the_directory(qapp: object, client: FakeEngine, tmp_path: Path) -> None:
+def test_the_desk_polls_and_is_found_by_its_directory(qapp: object, client: FakeEngine, tmp_path: Path) -> None:
     async def walk(lab: LabSession) -> None:
         emitted: list[PositionSample] = []
         lab.sampled.connect(emitted.append)
@@ -93,7 +93,7 @@ def test_it_looks_on_its_own_and_is_found_by_the_directory(qapp: object, client:
     _in_lab(tmp_path, walk)
 
 
-def test_puts_are_kept_with_their_answers(qapp: object, client: FakeEngine, tmp_path: Path) -> None:
+def test_puts_are_listed_with_their_results(qapp: object, client: FakeEngine, tmp_path: Path) -> None:
     async def walk(lab: LabSession) -> None:
         emitted: list[object] = []
         lab.putDone.connect(emitted.append)
@@ -106,7 +106,7 @@ def test_puts_are_kept_with_their_answers(qapp: object, client: FakeEngine, tmp_
     _in_lab(tmp_path, walk)
 
 
-def test_a_load_pauses_goes_on_and_tells_why_it_stopped(qapp: object, client: FakeEngine, tmp_path: Path) -> None:
+def test_a_load_pauses_continues_and_reports_why_it_stopped(qapp: object, client: FakeEngine, tmp_path: Path) -> None:
     async def walk(lab: LabSession) -> None:
         settings = LoadSettings(rate=100)
         await lab.set_load(settings)
@@ -128,7 +128,7 @@ def test_a_load_pauses_goes_on_and_tells_why_it_stopped(qapp: object, client: Fa
     _in_lab(tmp_path, walk)
 
 
-def test_a_client_that_dies_is_told_once_and_nothing_hangs(qapp: object, client: FakeEngine, tmp_path: Path) -> None:
+def test_a_dead_client_is_reported_once_and_nothing_hangs(qapp: object, client: FakeEngine, tmp_path: Path) -> None:
     async def walk(lab: LabSession) -> None:
         emitted: list[str] = []
         lab.died.connect(emitted.append)
@@ -141,7 +141,7 @@ def test_a_client_that_dies_is_told_once_and_nothing_hangs(qapp: object, client:
     _in_lab(tmp_path, walk)
 
 
-def test_what_fails_is_said(qapp: object, client: FakeEngine, tmp_path: Path) -> None:
+def test_failures_are_reported(qapp: object, client: FakeEngine, tmp_path: Path) -> None:
     async def walk(lab: LabSession) -> None:
         words: list[str] = []
         lab.failed.connect(words.append)

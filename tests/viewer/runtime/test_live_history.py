@@ -1,4 +1,4 @@
-"""What a history says of looks: gaps, rates, marks, and the way back."""
+"""Values that a history derives from samples: gaps, rates, marks, and the samples read back."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def test_gaps_are_as_rocketmq_counts_them() -> None:
     assert outside.dispatch == 2000
 
 
-def test_what_waits_for_a_flush_does_not_jump_to_the_checkpoint() -> None:
-    """Between the plug and its note the gap to flush stood at 5.4 MiB for a second, where 65 KiB had been open. The
-    files spoke in the engine's place, and their checkpoint is minutes older.
+def test_the_flush_gap_does_not_jump_to_the_checkpoint() -> None:
+    """Between a power loss and its mark, the gap to flush was 5.4 MiB for a second, although it had been 65 KiB. The
+    files were read instead of the engine, and their checkpoint is minutes older.
     """
     files = [look(n, lab=False, flushed=None, confirm=None) for n in range(10, 20)]
     history = fill(LiveHistory(), [*(look(n) for n in range(10)), *files])
@@ -40,7 +40,7 @@ def test_what_waits_for_a_flush_does_not_jump_to_the_checkpoint() -> None:
     assert all(np.isfinite(list(alone.gaps["flush"].values))), "of a store of files it is what is known"
 
 
-def test_rates_and_the_way_back() -> None:
+def test_rates_and_read_back_samples() -> None:
     history = fill(LiveHistory(), [look(n) for n in range(50)])
     assert history.rate("wrote", history.last) == pytest.approx(10_000)
     assert history.puts.values[-1] == pytest.approx(100)
@@ -54,7 +54,7 @@ def test_rates_and_the_way_back() -> None:
     assert unknown not in rows
 
 
-def test_puts_of_a_lab_are_what_was_answered_as_stored() -> None:
+def test_puts_of_a_lab_are_those_answered_as_stored() -> None:
     def told(number: int) -> PositionReading:
         return look(number, statuses={"PUT_OK": 20 * number, "FLUSH_DISK_TIMEOUT": number, "OS_PAGE_CACHE_BUSY": 7})
 
@@ -63,7 +63,7 @@ def test_puts_of_a_lab_are_what_was_answered_as_stored() -> None:
     assert look(3, lab=False, statuses={"PUT_OK": 5}).puts == 30
 
 
-def test_what_nobody_knew_stays_unknown_on_the_way_back() -> None:
+def test_unknown_values_stay_unknown_when_read_back() -> None:
     history = fill(LiveHistory(), [look(n, flushed=None) for n in range(5)])
     then = history.look_at(START + 200)
     assert then.offset("flushed") is None
@@ -83,8 +83,8 @@ def test_rolls_files_and_a_log_that_was_cut_are_marked() -> None:
 
 def test_dispatch_that_falls_behind_is_marked_once_and_when_it_is_back() -> None:
     history = LiveHistory()
-    for behind in (0, DISPATCH_ALARM + 1, DISPATCH_ALARM + 2, DISPATCH_ALARM // 2 + 1, 10, 0):
-        history.add(look(5, confirm=1 << 24, dispatched=(1 << 24) - behind, lab=False))
+    for gap_bytes in (0, DISPATCH_ALARM + 1, DISPATCH_ALARM + 2, DISPATCH_ALARM // 2 + 1, 10, 0):
+        history.add(look(5, confirm=1 << 24, dispatched=(1 << 24) - gap_bytes, lab=False))
     assert [name for name in names(history) if "dispatch" in name] == ["dispatch behind", "dispatch catches up"]
 
 
@@ -97,7 +97,7 @@ def test_a_checkpoint_that_ages_is_marked() -> None:
 
 
 def test_a_mark_calls_the_dispatch_as_the_lab_does() -> None:
-    """The lab said "Dispatch", the mark of its pause "reput paused"."""
+    """The lab showed "Dispatch", but the mark of its pause "reput paused"."""
     history = LiveHistory()
     history.add(look(1, services={"reput": Service(False)}))
     history.add(look(2, services={"reput": Service(True)}))
@@ -115,7 +115,7 @@ def test_services_flushes_and_brokers_are_marked() -> None:
     assert names(stopped) == ["broker stopped"]
 
 
-def test_marks_speak_chinese() -> None:
+def test_marks_are_in_chinese() -> None:
     history = fill(LiveHistory(), [look(1, lab=False), look(2, lab=False, live=False)])
     assets.set_language("zh_CN")
     try:
@@ -124,30 +124,30 @@ def test_marks_speak_chinese() -> None:
         assets.set_language("en")
 
 
-def test_every_position_has_a_place_in_a_look() -> None:
+def test_every_position_is_in_a_sample() -> None:
     assert len(look(3).offsets()) == len(KEYS) == 9
 
 
-def test_nothing_leads_over_a_time_in_which_nobody_sampled() -> None:
+def test_nothing_is_drawn_over_a_time_without_samples() -> None:
     history = fill(LiveHistory(), [look(n) for n in (*range(30), *range(600, 630))])
-    last, later = (START + 2900) / 1000, (START + 60_000) / 1000
-    assert list(history.breaks) == [(last, later)]
+    before_gap, after_gap = (START + 2900) / 1000, (START + 60_000) / 1000
+    assert list(history.breaks) == [(before_gap, after_gap)]
     for width in (40, 4000):
-        xs, ys = history.torn(*history.positions["wrote"].columns(later + 3, 120, width))
+        xs, ys = history.torn(*history.positions["wrote"].columns(after_gap + 3, 120, width))
         assert (np.diff(xs) >= 0).all()
         gap = np.flatnonzero(np.isnan(ys))
         assert len(gap) == 1
-        assert xs[gap[0] + 1] > last + 50 - 120 / width
+        assert xs[gap[0] + 1] > before_gap + 50 - 120 / width
     assert np.nanmax(history.bytes.values) < 20_000, "no rate is taken over the break"
-    assert not history.sampled_at(last + 30)
-    assert history.sampled_at(later + 1)
-    drawn = rate_frame(history, Range(later + 3, 120), 400, messages=False)
+    assert not history.sampled_at(before_gap + 30)
+    assert history.sampled_at(after_gap + 1)
+    drawn = rate_frame(history, Range(after_gap + 3, 120), 400, messages=False)
     assert np.isnan(drawn.traces[0].ys).any()
     assert len(drawn.breaks) == 1
 
 
-def test_rates_are_not_taken_from_files_to_the_engine() -> None:
-    """Messages are counted from another start by each."""
+def test_no_rate_is_computed_between_files_and_engine() -> None:
+    """Files and engine count messages from different starts."""
     history = fill(LiveHistory(), [replace(look(n, lab=False), units=1_000_000) for n in range(20)])
     fill(history, [look(n, statuses={"PUT_OK": 5}) for n in range(20, 40)])
     assert np.nanmax(history.puts.values) == 0

@@ -1,4 +1,4 @@
-"""Calls for the loop's thread: in their order, in short slices, errors carried along."""
+"""Calls for the loop's thread run in order, in short slices, and return errors."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from viewer.runtime import loop_calls
 
 
-def test_calls_of_other_threads_are_done_on_the_loops_in_their_order(qtbot):
+def test_calls_of_other_threads_run_on_the_loops_thread_in_order(qtbot):
     loop_calls.open_mailbox()
     done: list[tuple[int, bool]] = []
 
@@ -23,7 +23,7 @@ def test_calls_of_other_threads_are_done_on_the_loops_in_their_order(qtbot):
     assert done == [(number, True) for number in range(20)]
 
 
-def test_the_loop_comes_round_between_long_calls(qtbot):
+def test_the_loop_runs_between_long_calls(qtbot):
     loop_calls.open_mailbox()
     done: list[int] = []
 
@@ -41,7 +41,7 @@ def test_the_loop_comes_round_between_long_calls(qtbot):
     qtbot.waitUntil(lambda: done == [0, 1, 2], timeout=60_000)
 
 
-def test_an_answer_or_an_error_comes_back(qtbot):
+def test_a_result_or_an_error_is_returned(qtbot):
     loop_calls.open_mailbox()
     reports: list[tuple[object, object]] = []
     with ThreadPoolExecutor(1) as pool:

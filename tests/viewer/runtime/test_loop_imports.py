@@ -49,9 +49,9 @@ print(*wrong, sep="\\n")
 """
 
 
-def test_the_first_visit_of_no_view_imports_qt_in_a_thread(tmp_path):
-    """The window ended with a segmentation fault when the Lab was opened for the first time. A thread was importing
-    pyqtgraph, which makes Qt's Python types, while the loop's thread was inside Qt.
+def test_no_first_visit_of_a_view_imports_qt_in_a_thread(tmp_path):
+    """The window crashed with a segmentation fault when the Lab was opened for the first time. A thread imported
+    pyqtgraph, which creates Qt's Python types, while the loop's thread was inside Qt.
     """
     support = Path(__file__).resolve().parents[2] / "support"
     environment_path = f"import sys; sys.path.insert(0, {str(support)!r})\n"
@@ -82,8 +82,8 @@ def test_a_pane_is_refused_to_a_thread():
 
 
 @pytest.mark.parametrize("kind", BY_KIND)
-def test_modules_stand_behind_those_that_they_import(kind, monkeypatch):
-    """Each step of the loop then loads one module, not a whole tree of them."""
+def test_modules_come_after_those_they_import(kind, monkeypatch):
+    """Each step of the loop then loads one module, not a whole tree of modules."""
     monkeypatch.setattr(loop_imports, "sys", type("NothingLoaded", (), {"modules": {}}))
     modules = loop_imports.load_engine_parts(pane_module(kind))
     assert modules[-1] == pane_module(kind)
@@ -91,7 +91,7 @@ def test_modules_stand_behind_those_that_they_import(kind, monkeypatch):
     assert modules.index("viewer.look.theme") < modules.index("viewer.widgets.basics")
 
 
-def test_modules_are_imported_one_a_turn(run, monkeypatch):
+def test_modules_are_imported_one_per_turn(run, monkeypatch):
     import asyncio
 
     loaded, turns = [], []
@@ -109,7 +109,7 @@ def test_modules_are_imported_one_a_turn(run, monkeypatch):
 
 
 def test_modules_for_the_worker_need_no_qt():
-    """What the worker process answers is unpacked in a thread, which loads the module of the answer's class."""
+    """The worker's results are unpickled in a thread, which imports the module of the result's class."""
     assert uses_qt("viewer.lab.pane")
     assert uses_qt("viewer.pane.plot_library")
     assert not uses_qt("viewer.space.work")

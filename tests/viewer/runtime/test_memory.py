@@ -1,4 +1,4 @@
-"""Free memory goes back to the system."""
+"""Free memory is returned to the system."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ print(full - resident())
 """
 
 
-def test_what_is_freed_below_what_is_held_goes_back() -> None:
+def test_memory_freed_below_used_blocks_is_returned() -> None:
     root = Path(__file__).resolve().parents[3]
     run = [sys.executable, "-c", PROGRAM]
     done = subprocess.run(
@@ -37,7 +37,7 @@ def test_what_is_freed_below_what_is_held_goes_back() -> None:
     assert int(done.stdout) > 80_000_000
 
 
-def test_the_library_takes_the_settings() -> None:
+def test_the_library_accepts_the_settings() -> None:
     assert memory.keep_little()
 
 
@@ -56,8 +56,8 @@ print(told, full - resident(), read[:3] + written[-3:])
 """
 
 
-def test_code_that_was_only_read_leaves_memory_and_what_was_written_stays(tmp_path: Path) -> None:
-    """A file of its own: pages that other programs hold too stay where they are."""
+def test_read_only_pages_leave_memory_and_written_ones_stay(tmp_path: Path) -> None:
+    """The test uses its own file: pages that other programs map too stay in memory."""
     code = tmp_path / "code"
     code.write_bytes(b"abc" + bytes(48 << 20))
     done = subprocess.run(

@@ -20,7 +20,7 @@ def test_memory_is_bounded_and_peaks_stay() -> None:
     assert np.allclose(np.diff(young), 0.1)
 
 
-def test_what_was_not_known_is_not_made_up() -> None:
+def test_unknown_values_are_not_invented() -> None:
     series = PeakSeries(16)
     for number in range(100):
         series.append(number, None if number % 2 else number)
@@ -53,8 +53,8 @@ def test_columns_of_a_plot_keep_every_peak_and_are_no_more_than_it_is_wide() -> 
     assert len(PeakSeries(10).columns(1.0, 1.0, 10)[0]) == 0
 
 
-def test_columns_that_were_kept_are_those_made_anew() -> None:
-    """While it grows, and after the older half became coarser."""
+def test_cached_columns_equal_fresh_ones() -> None:
+    """This is checked while the series grows, and after its older half became coarser."""
     rng = np.random.default_rng(4)
     series, times, values = PeakSeries(900), [], []
     for number in range(3000):
@@ -64,11 +64,11 @@ def test_columns_that_were_kept_are_those_made_anew() -> None:
         if number > 300 and number % 7 == 0:
             end = times[-1]
             columns = series.columns(end, 60.0, 40)
-            anew = PeakSeries(900)
+            fresh_series = PeakSeries(900)
             for time, value in zip(series.times, series.values, strict=True):
-                anew.append(float(time), float(value))
-            for item, other in zip(columns, anew.columns(end, 60.0, 40), strict=True):
-                assert np.array_equal(item, other), number
+                fresh_series.append(float(time), float(value))
+            for column, fresh_column in zip(columns, fresh_series.columns(end, 60.0, 40), strict=True):
+                assert np.array_equal(column, fresh_column), number
     assert columns[0][2] % 1.5 == 0, "columns begin at whole multiples of their length"
 
 
@@ -81,7 +81,7 @@ def test_the_median_of_many_values_follows_them_closely() -> None:
     assert series.middle(0.0, 1011.0) == (5054.5, 10_109.0)
 
 
-def test_rows_of_long_ago_are_fewer_but_in_order() -> None:
+def test_old_rows_are_fewer_but_in_order() -> None:
     ring = RowRing(2, 100)
     for number in range(1000):
         ring.append([number, 1 << 60 | number])

@@ -1,4 +1,4 @@
-"""Times, ids and keys become places."""
+"""Times, ids and keys are resolved to places."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ def store(golden: Golden) -> Iterator[StoreSnapshot]:
 def test_time_leads_to_the_first_unit_stored_then_or_later(store: StoreSnapshot) -> None:
     units = [item for item in store.units() if isinstance(item, Unit)]
     for unit in units[:: len(units) // 40]:
-        first = next(u.offset for u in units if u.store_timestamp >= unit.store_timestamp)
-        assert offset_at_time(store, unit.store_timestamp) == first
+        first_offset = next(u.offset for u in units if u.store_timestamp >= unit.store_timestamp)
+        assert offset_at_time(store, unit.store_timestamp) == first_offset
 
 
-def test_time_before_and_behind_the_log_leads_to_its_ends(store: StoreSnapshot) -> None:
+def test_time_before_and_after_the_log_leads_to_its_ends(store: StoreSnapshot) -> None:
     units = [item for item in store.units() if isinstance(item, Unit)]
     assert offset_at_time(store, 0) == units[0].offset
     assert offset_at_time(store, 1 << 60) == units[-1].offset
@@ -48,29 +48,31 @@ def test_ids_and_keys_lead_to_their_unit(store: StoreSnapshot) -> None:
     assert resolve(store, Search("id", unit.unique_key)).place == places.log(unit.offset)
     place = resolve(store, Search("key", unit.keys[0])).place
     assert place.offset is not None
-    other = store.log.unit_at(place.offset)
-    assert isinstance(other, Unit)
-    assert unit.keys[0] in other.keys
+    keyed_unit = store.log.unit_at(place.offset)
+    assert isinstance(keyed_unit, Unit)
+    assert unit.keys[0] in keyed_unit.keys
 
 
 def test_topic_leads_to_its_queues(store: StoreSnapshot) -> None:
     assert resolve(store, Search("key", "OrderEvents")).place == places.queue("OrderEvents")
 
 
-def test_nothing_found_says_where_was_looked(store: StoreSnapshot) -> None:
+def test_a_failed_search_names_the_searched_parts(store: StoreSnapshot) -> None:
     with pytest.raises(NothingFound, match="16 index files"):
         resolve(store, Search("key", "no such key"))
 
 
-def test_a_place_that_is_not_there_says_which_ones_are(store: StoreSnapshot) -> None:
-    """An offset behind the end of a queue or of the log became the last crumb. Nothing was chosen, and no word said
-    that there is no such entry or byte.
+def test_a_missing_place_is_reported_with_the_existing_range(store: StoreSnapshot) -> None:
+    """An offset after the end of a queue or the log became the last crumb. Nothing was chosen, and no message said that
+    the entry or byte does not exist.
     """
     queue = store.topics()["OrderEvents"][0]
-    last = queue.max_offset - 1
-    assert checked(store, places.queue("OrderEvents", 0, last)).place.queue_offset == last
-    with pytest.raises(NothingFound, match=f"OrderEvents/0 has no queue offset {last + 1:,}: it has 0 to {last:,}"):
-        checked(store, places.queue("OrderEvents", 0, last + 1))
+    last_offset = queue.max_offset - 1
+    assert checked(store, places.queue("OrderEvents", 0, last_offset)).place.queue_offset == last_offset
+    with pytest.raises(
+        NothingFound, match=f"OrderEvents/0 has no queue offset {last_offset + 1:,}: it has 0 to {last_offset:,}"
+    ):
+        checked(store, places.queue("OrderEvents", 0, last_offset + 1))
     with pytest.raises(NothingFound, match="OrderEvents has no queue 77: it has 0, 1"):
         checked(store, places.queue("OrderEvents", 77, 0))
     with pytest.raises(NothingFound, match="There is no topic Nope"):
@@ -79,16 +81,16 @@ def test_a_place_that_is_not_there_says_which_ones_are(store: StoreSnapshot) -> 
         checked(store, places.log(999_999_999))
 
 
-def test_a_time_without_a_day_is_of_the_days_of_the_store(store: StoreSnapshot) -> None:
-    """08:20:48 in a store of last week was taken for today, and led to the last unit without a word."""
+def test_a_time_without_a_date_means_the_days_of_the_store(store: StoreSnapshot) -> None:
+    """08:20:48 in a store of last week was interpreted as today, and went to the last unit without a message."""
     units = [item for item in store.units() if isinstance(item, Unit)]
     middle = units[len(units) // 2].store_timestamp
-    first = next(unit.offset for unit in units if unit.store_timestamp >= middle)
+    first_offset = next(unit.offset for unit in units if unit.store_timestamp >= middle)
     for text in (clock(middle), moment(middle)[5:]):
         search = places.parse(text)
         assert isinstance(search, Search)
         assert not search.dated
-        assert resolve(store, search).place == places.log(first), text
+        assert resolve(store, search).place == places.log(first_offset), text
     with pytest.raises(NothingFound, match="No message was stored at 2099-01-01 00:00:00"):
         resolve(store, Search("time", "2099-01-01", 4_070_908_800_000 - _local_offset_ms()))
 
@@ -99,8 +101,8 @@ def _local_offset_ms() -> int:
     return round(offset.total_seconds() * 1000)
 
 
-def test_of_several_units_with_an_id_the_one_that_consumers_read_leads(golden: Golden) -> None:
-    """An id with several units led silently to the newest, a copy under a topic of the broker's own."""
+def test_an_id_with_several_units_leads_to_the_consumers_copy(golden: Golden) -> None:
+    """An id with several units went silently to the newest, a copy under one of the broker's own topics."""
     with open_store(golden("broker-transactions")) as store:
         units = [item for item in store.units() if isinstance(item, Unit) and item.unique_key]
         ids = Counter(unit.unique_key for unit in units)
@@ -120,8 +122,8 @@ def test_of_several_units_with_an_id_the_one_that_consumers_read_leads(golden: G
 @pytest.mark.parametrize(
     "text", ["findings:ZZ99", "index:nope", "groups:nope", "config:nope", "queue:Nope", "index:nope/entry/5"]
 )
-def test_a_name_that_nothing_has_is_no_place(store: StoreSnapshot, text: str) -> None:
-    """The picture of such a place was one of the view, and the command ended with 0."""
+def test_an_unknown_name_is_no_place(store: StoreSnapshot, text: str) -> None:
+    """The picture of such a place showed the plain view, and the command exited with 0."""
     place = places.parse(text)
     assert isinstance(place, places.Place)
     assert place.may_be_missing

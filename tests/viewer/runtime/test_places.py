@@ -1,4 +1,4 @@
-"""Places are written and read, and the go-to box understands what people type."""
+"""Places are written and read, and the go-to box accepts common input."""
 
 from __future__ import annotations
 
@@ -68,13 +68,13 @@ TYPED = [
 ]
 
 
-@pytest.mark.parametrize(("text", "meant"), TYPED)
-def test_understands_what_is_typed(text: str, meant: Place | Search) -> None:
-    assert parse(text) == meant
+@pytest.mark.parametrize(("text", "expected"), TYPED)
+def test_typed_input_is_understood(text: str, expected: Place | Search) -> None:
+    assert parse(text) == expected
 
 
 @pytest.mark.parametrize("text", ["", "  ", "log:nowhere", "trace:Orders", "trace:/key"])
-def test_says_what_it_expected(text: str) -> None:
+def test_an_error_names_the_expected_form(text: str) -> None:
     with pytest.raises(UnknownPlace, match="expected"):
         parse(text)
 
@@ -92,7 +92,7 @@ def test_time_without_a_zone_is_the_machines() -> None:
 
 
 @pytest.mark.parametrize("text", ["2026-13-01", "25:00", "2026-11-20 9", "yesterday", "2026-11"])
-def test_what_is_no_time_is_none(text: str) -> None:
+def test_an_invalid_time_is_none(text: str) -> None:
     assert parse_time(text) is None
 
 
@@ -102,7 +102,7 @@ def test_every_offset_is_read_in_every_form(offset: int) -> None:
 
 
 @given(st.text(max_size=80))
-def test_any_text_means_something_or_is_refused(text: str) -> None:
+def test_any_text_is_understood_or_refused(text: str) -> None:
     try:
         meant = parse(text)
     except UnknownPlace:
@@ -117,7 +117,7 @@ def test_entry_of_any_topic_comes_back(topic: str, queue_id: int, offset: int) -
         assert parse(text_of(place)) == place
 
 
-def test_back_and_forward_lead_where_one_was() -> None:
+def test_back_and_forward_lead_to_earlier_places() -> None:
     history = History()
     for offset in (1, 2, 3):
         history.visit(places.log(offset))
@@ -128,7 +128,7 @@ def test_back_and_forward_lead_where_one_was() -> None:
     assert history.can_go_forward
 
 
-def test_new_step_forgets_what_lay_ahead() -> None:
+def test_new_step_drops_the_forward_steps() -> None:
     history = History()
     history.visit(places.log(1))
     history.visit(places.log(2))
@@ -154,7 +154,7 @@ def test_moving_the_selection_changes_the_step() -> None:
     assert history.forward() == places.queue("T", 0, 9)
 
 
-def test_does_not_grow_without_end() -> None:
+def test_history_is_bounded() -> None:
     history = History()
     for offset in range(3 * LONGEST):
         history.visit(places.log(offset))

@@ -1,4 +1,4 @@
-"""A look as the window takes it: gaps where both ends are known, and nothing where nobody can tell."""
+"""A sample for the window: gaps where both ends are known, and none otherwise."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ def test_gaps_are_the_distances_of_positions_and_never_below_zero():
     assert gaps_of(look(10, wrote=8000)).commit == 0
 
 
-def test_of_a_pool_nothing_is_said_from_outside():
+def test_a_pool_is_unknown_from_outside():
     assert gaps_of(look(10, lab=False, live=True)).commit is None
     assert gaps_of(look(10, lab=False, live=False)).commit == 1000
 
 
-def test_where_a_flush_is_not_told_the_checkpoint_s_time_is():
+def test_the_checkpoints_time_replaces_an_unknown_flush():
     item = look(10, flushed=None)
     assert known_flushed(item.positions) == 100
     assert gaps_of(item).flush == 8900
@@ -38,7 +38,7 @@ def test_every_position_has_an_offset_or_a_reason():
     assert bare.position("checkpoint") == Position(None, why="there is no checkpoint file")
 
 
-def test_puts_are_those_that_the_lab_stored():
+def test_puts_are_those_stored_by_the_lab():
     reported = {"PUT_OK": 5, "FLUSH_DISK_TIMEOUT": 2, "MESSAGE_ILLEGAL": 9}
     assert look(3, statuses=reported).puts == 7
     assert look(3, lab=False, statuses=reported).puts == 30

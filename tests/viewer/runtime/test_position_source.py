@@ -1,4 +1,4 @@
-"""Positions of a lab store come from the engine's sample; what files tell later never runs ahead of it."""
+"""Positions of a lab store come from the engine's sample. Later values from files never exceed it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_the_index_end_of_a_file_counts_only_where_the_sample_had_been_dispatche
         assert positions_of_sample(sample(), files(later)).index_end.offset == 900
 
 
-def test_an_index_that_the_engine_does_not_know_yet_has_no_end() -> None:
+def test_an_index_unknown_to_the_engine_has_no_end() -> None:
     assert positions_of_sample(sample(index_end=-1), files(1000)).index_end.offset is None
 
 
@@ -63,9 +63,11 @@ def test_no_field_of_the_checkpoint_runs_ahead_of_what_it_follows() -> None:
     assert (checkpoint["confirmPhyOffset"].offset, checkpoint["masterFlushedOffset"].offset) == (1200, 2000)
 
 
-def test_queues_that_are_looked_at_for_the_first_time_are_no_growth() -> None:
-    """Of many queues each look takes some: a store at rest was called growing for half a minute after it was opened."""
-    observed = PositionReading(files(900), (), (), 0, False, units=64)
-    other = replace(observed, units=128)
-    assert _places(observed, all_queues=False) == _places(other, all_queues=False)
-    assert _places(observed, all_queues=True) != _places(other, all_queues=True)
+def test_queues_read_for_the_first_time_are_no_growth() -> None:
+    """Each poll reads only some of many queues: a store at rest was reported as growing for half a minute after
+    opening.
+    """
+    first_look = PositionReading(files(900), (), (), 0, False, units=64)
+    next_look = replace(first_look, units=128)
+    assert _places(first_look, all_queues=False) == _places(next_look, all_queues=False)
+    assert _places(first_look, all_queues=True) != _places(next_look, all_queues=True)

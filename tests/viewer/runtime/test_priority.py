@@ -1,4 +1,4 @@
-"""Beside a broker that writes, every thread of the window is behind it in the queue for the processor."""
+"""Beside a writing broker, every thread of the window has a lower priority."""
 
 from __future__ import annotations
 
@@ -22,5 +22,5 @@ assert os.getpriority(os.PRIO_PROCESS, 0) == max(before, BACKGROUND_NICENESS)
 """
 
 
-def test_all_threads_stand_back_and_those_that_come() -> None:
+def test_all_present_and_later_threads_get_a_low_priority() -> None:
     subprocess.run([sys.executable, "-c", WORDS], check=True, timeout=60)

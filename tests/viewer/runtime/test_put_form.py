@@ -1,4 +1,4 @@
-"""What is typed into the put form, and the messages it means."""
+"""The text in the put form, and the resulting messages."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_batch_numbers_its_keys() -> None:
         (PutForm(kind="batch", extra="many"), "extra"),
     ],
 )
-def test_what_means_nothing_names_its_field(form: PutForm, field: str) -> None:
+def test_invalid_input_names_its_field(form: PutForm, field: str) -> None:
     with pytest.raises(FormFault) as caught:
         form.messages()
     assert caught.value.field == field

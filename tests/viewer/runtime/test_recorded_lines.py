@@ -1,4 +1,4 @@
-"""A recording grows line by line, and a line that was cut off holds nothing."""
+"""A recording grows line by line, and a truncated line is ignored."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from viewer.runtime.recorded_lines import RecordedLines, object_of
 
 
-def test_lines_come_to_the_end_of_the_file_in_their_order(tmp_path) -> None:
+def test_lines_are_appended_in_order(tmp_path) -> None:
     file = tmp_path / "looks.jsonl"
     recorded = RecordedLines(file)
     recorded.keep('{"at": 1}\n', '{"at": 2}\n')
@@ -19,7 +19,7 @@ def test_lines_come_to_the_end_of_the_file_in_their_order(tmp_path) -> None:
     assert recorded.bytes == file.stat().st_size
 
 
-def test_a_place_that_cannot_be_written_is_told(tmp_path) -> None:
+def test_an_unwritable_file_is_reported(tmp_path) -> None:
     recorded = RecordedLines(tmp_path / "nowhere" / "looks.jsonl")
     recorded.keep("{}\n")
     with pytest.raises(FileNotFoundError):
@@ -27,6 +27,6 @@ def test_a_place_that_cannot_be_written_is_told(tmp_path) -> None:
     assert recorded.bytes == 0
 
 
-@pytest.mark.parametrize(("line", "found"), [('{"at": 1}\n', {"at": 1}), ('{"at": ', {}), ("", {}), ("[1]", {})])
-def test_a_line_is_an_object_or_nothing(line: str, found: dict[str, int]) -> None:
-    assert object_of(line) == found
+@pytest.mark.parametrize(("line", "expected"), [('{"at": 1}\n', {"at": 1}), ('{"at": ', {}), ("", {}), ("[1]", {})])
+def test_a_line_is_an_object_or_nothing(line: str, expected: dict[str, int]) -> None:
+    assert object_of(line) == expected

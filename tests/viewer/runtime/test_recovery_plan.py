@@ -1,4 +1,4 @@
-"""The plan of a recovery as the window knows it."""
+"""The recovery plan in the window."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from viewer.runtime.recovery_plan import recovery_of
 
 
 @pytest.mark.golden
-def test_recovery_says_what_goes_in_numbers(qapp, golden) -> None:
+def test_recovery_reports_losses_in_numbers(qapp, golden) -> None:
     async def drive(pane, session) -> None:
         plan = recovery_of(session).plan
         lines = {row.what: row for row in pane.recovery.plan.source.rows}
@@ -30,7 +30,7 @@ def test_recovery_says_what_goes_in_numbers(qapp, golden) -> None:
 
 
 @pytest.mark.golden
-def test_a_healthy_store_says_that_nothing_is_wrong(qapp, golden) -> None:
+def test_a_healthy_store_has_no_losses(qapp, golden) -> None:
     async def drive(pane, session) -> None:
         assert not [finding for finding in session.findings if finding.severity in {"warn", "error"}]
         assert session.findings_complete

@@ -1,4 +1,4 @@
-"""What is remembered comes back, and a file that somebody spoiled counts as empty."""
+"""Settings are saved and loaded, and a spoiled file counts as empty."""
 
 from __future__ import annotations
 
@@ -18,12 +18,17 @@ def test_a_portable_copy_keeps_everything_beside_the_program(tmp_path: Path, mon
     assert default_cache() == tmp_path / "storescope-data" / "cache"
 
 
-def test_values_come_back(tmp_path: Path) -> None:
-    first = Settings(tmp_path)
-    first.theme, first.language, first.zoom, first.tree_shown = "dark", "zh_CN", 130, False
-    first.set_splitter("side", QByteArray(b"\0\1\2"))
-    first.remember_filter('topic == "Orders, and more"')
-    first.sync()
+def test_values_are_saved_and_loaded(tmp_path: Path) -> None:
+    first_settings = Settings(tmp_path)
+    first_settings.theme, first_settings.language, first_settings.zoom, first_settings.tree_shown = (
+        "dark",
+        "zh_CN",
+        130,
+        False,
+    )
+    first_settings.set_splitter("side", QByteArray(b"\0\1\2"))
+    first_settings.remember_filter('topic == "Orders, and more"')
+    first_settings.sync()
     second_settings = Settings(tmp_path)
     assert (second_settings.theme, second_settings.language, second_settings.zoom, second_settings.tree_shown) == (
         "dark",
@@ -94,13 +99,13 @@ def test_layout_can_be_forgotten(tmp_path: Path) -> None:
     assert settings.zoom == 120
 
 
-def test_named_layouts_come_back_and_outlive_the_reset(tmp_path: Path) -> None:
-    first = Settings(tmp_path)
+def test_named_layouts_are_saved_and_survive_the_reset(tmp_path: Path) -> None:
+    first_settings = Settings(tmp_path)
     layouts = [NamedLayout("wide, 宽", "queue", False, {"side": b"\0\xff\1"}), NamedLayout("b", "log", True, {})]
-    first.named_layouts = layouts
-    first.set_splitter("side", QByteArray(b"\1"))
-    first.reset_layout()
-    first.sync()
+    first_settings.named_layouts = layouts
+    first_settings.set_splitter("side", QByteArray(b"\1"))
+    first_settings.reset_layout()
+    first_settings.sync()
     second_settings = Settings(tmp_path)
     assert second_settings.named_layouts == layouts
     assert second_settings.splitter("side").isEmpty()

@@ -1,4 +1,4 @@
-"""One open store as the window knows it: chosen once for all, counted, and looked at again as it grows."""
+"""An open store in the window: one selection for all views, counted findings, and growth."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def small_store():
     return store
 
 
-def test_a_choice_is_told_once(qapp, small_store, tmp_path):
+def test_a_choice_is_signalled_once(qapp, small_store, tmp_path):
     async def drive(_pane, session):
         emitted = []
         session.selectionChanged.connect(emitted.append)
@@ -29,7 +29,7 @@ def test_a_choice_is_told_once(qapp, small_store, tmp_path):
     on_store(qapp, Pane, small_store.write(tmp_path / "s"), drive)
 
 
-def test_findings_are_counted_and_say_what_is_harmed(qapp, small_store, tmp_path):
+def test_findings_are_counted_and_name_the_damaged_parts(qapp, small_store, tmp_path):
     async def drive(_pane, session):
         assert not session.harmed
         session.set_findings([catalogue.CL03.finding("Wrong"), catalogue.CL10.finding("Blank")], complete=True)
@@ -41,7 +41,7 @@ def test_findings_are_counted_and_say_what_is_harmed(qapp, small_store, tmp_path
     on_store(qapp, Pane, small_store.write(tmp_path / "s"), drive)
 
 
-def test_work_is_kept_back_until_the_first_rows_stand(qapp, small_store, tmp_path):
+def test_work_is_delayed_until_the_first_rows_are_shown(qapp, small_store, tmp_path):
     async def drive(_pane, session):
         done = []
         session.later(lambda: done.append("at once"))
@@ -56,7 +56,7 @@ def test_work_is_kept_back_until_the_first_rows_stand(qapp, small_store, tmp_pat
     on_store(qapp, Pane, small_store.write(tmp_path / "s"), drive)
 
 
-def test_a_store_that_grew_is_told(qapp, small_store, tmp_path):
+def test_growth_is_signalled(qapp, small_store, tmp_path):
     root = small_store.write(tmp_path / "s")
 
     async def drive(_pane, session):
@@ -66,7 +66,7 @@ def test_a_store_that_grew_is_told(qapp, small_store, tmp_path):
         file = max((root / "commitlog").iterdir())
         data = bytes(small_store.log[int(file.name) :])
         write_in_place(file, data)
-        while not grown or grown[-1] != unit.offset + unit.size:  # a look that was under way already does not see it
+        while not grown or grown[-1] != unit.offset + unit.size:  # a poll that was already running does not see it
             session.look(anyway=True)
             await settled(session.jobs)
 

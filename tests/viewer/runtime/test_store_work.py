@@ -1,4 +1,4 @@
-"""The plan and the check of a whole store, as the worker process makes them."""
+"""The plan and the check of a whole store, as computed by the worker process."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def small_store():
     return store
 
 
-def test_a_plan_is_told_with_the_other_release_beside_it(small_store, tmp_path):
+def test_a_plan_includes_the_other_release(small_store, tmp_path):
     actual_plan = plan(FakeControl(), small_store.write(tmp_path / "s", abort=True), None, "5.3")
     assert (actual_plan.plan.like, actual_plan.plan.exit, actual_plan.plan.end_offset) == (
         "5.3",
@@ -38,7 +38,7 @@ def test_a_check_gives_its_findings_and_the_incident(small_store, tmp_path):
     assert lost.incident is not None
 
 
-def test_one_that_is_stopped_is_not_complete(small_store, tmp_path):
+def test_a_stopped_check_is_incomplete(small_store, tmp_path):
     control = FakeControl(at=1)
     control.checks = 1
     assert control.cancelled

@@ -1,4 +1,4 @@
-"""The card and the tree get their facts from heads and tails."""
+"""The card and the tree get their facts from the heads and tails of files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from viewer.runtime.survey import survey
 Golden = Callable[..., Path]
 
 
-def test_tells_topics_queues_and_times(golden: Golden) -> None:
+def test_the_survey_has_topics_queues_and_times(golden: Golden) -> None:
     with open_store(golden("broker-orders")) as store:
         facts = survey(store)
         assert facts.topics_by_bytes[0] == "OrderEvents"
@@ -31,7 +31,7 @@ def test_tells_topics_queues_and_times(golden: Golden) -> None:
     assert facts.state == ("ok", "closed")
 
 
-def test_what_is_special_about_a_store_is_said_in_words_and_in_chinese(golden: Golden) -> None:
+def test_special_features_of_a_store_have_texts_in_both_languages(golden: Golden) -> None:
     with open_store(golden("broker-lmq")) as store:
         facts = survey(store)
     assert "lmq" in facts.flavour
@@ -44,14 +44,14 @@ def test_what_is_special_about_a_store_is_said_in_words_and_in_chinese(golden: G
     [("clean-4.9.8", "4.9"), ("clean-5.3.3", "5.3"), ("broker-transactions-5.4.0", "5.4"), ("clean-5.5.1", "5.5")],
 )
 def test_the_release_that_seems_to_have_written_the_store_is_named(golden: Golden, name: str, release: str) -> None:
-    """The status bar said "RocketMQ 5.x" of each store with a timer wheel, and nothing of the others."""
+    """The status bar said "RocketMQ 5.x" for each store with a timer wheel, and nothing for the others."""
     with open_store(golden(name)) as store:
         facts = survey(store)
     assert facts.kinds.startswith(f"RocketMQ {release}")
     assert facts.written_by.startswith(f"RocketMQ {release} probably wrote this store: it")
 
 
-def test_says_how_a_store_was_left(golden: Golden) -> None:
+def test_the_survey_shows_how_a_store_was_closed(golden: Golden) -> None:
     with open_store(golden("broker-crash")) as store:
         assert survey(store).state == ("warn", "not closed")
 
@@ -74,7 +74,7 @@ def test_empty_store_has_no_times(tmp_path: Path) -> None:
 
 
 def test_groups_stay_where_only_the_bak_of_their_table_is_left(golden: Golden, tmp_path: Path) -> None:
-    """consumerOffset.json was gone, the check said that its .bak counts, and the groups had left the tree."""
+    """consumerOffset.json was missing and the check used its .bak, but the tree showed no groups."""
     store_copy = tmp_path / "store"
     shutil.copytree(golden("broker-retries"), store_copy)
     table = store_copy / "config" / "consumerOffset.json"

@@ -1,4 +1,4 @@
-"""What could not be read outlives the look that met it, and ends when it can be read."""
+"""A read error stays listed after the read that met it, and ends when the file is readable again."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ B = Unread("/a/store/consumequeue", "Input/output error", "list")
 C = Unread("/elsewhere/x", "Stale file handle", "read")
 
 
-def test_it_says_the_first_and_how_many_more(ledger: UnreadLedger) -> None:
+def test_the_text_names_the_first_and_counts_the_others(ledger: UnreadLedger) -> None:
     reports: list[int] = []
     ledger.changed.connect(lambda: reports.append(1))
     assert (bool(ledger), ledger.words, ledger.count, ledger.beside("done")) == (False, "", "", "done")
@@ -40,14 +40,14 @@ def test_it_says_the_first_and_how_many_more(ledger: UnreadLedger) -> None:
     assert (ledger.list, len(reports)) == ((B,), 3)
 
 
-def test_it_speaks_chinese(ledger: UnreadLedger) -> None:
+def test_the_text_is_in_chinese(ledger: UnreadLedger) -> None:
     assets.set_language("zh_CN")
     ledger.note((A, B))
     assert ledger.words == "commitlog/0：无法读取：权限不足 · 另有 1 个"
     assert ledger.entry_text(B) == "consumequeue：无法列出：输入/输出错误"
 
 
-def test_what_can_be_read_again_is_no_longer_unread(tmp_path: Path) -> None:
+def test_a_file_that_is_readable_again_is_removed(tmp_path: Path) -> None:
     file, folder = tmp_path / "file", tmp_path / "folder"
     file.write_bytes(b"x")
     folder.mkdir()

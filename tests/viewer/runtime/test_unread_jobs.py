@@ -1,4 +1,4 @@
-"""Every job of the worker tells what it could not read, and no result is clean over it."""
+"""Every job of the worker reports what it could not read, and no result with read errors counts as clean."""
 
 from __future__ import annotations
 
@@ -56,15 +56,20 @@ def orders(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def functions() -> set[str]:
-    """What the worker may be asked for: public functions of the modules of work that open a store by its path."""
-    texts = set()
+    """Return the jobs of the worker: public functions of the work modules that open a store by its path."""
+    names = set()
     root = Path(viewer.__path__[0])
     for file in root.rglob("*work.py"):
         name = ".".join(file.relative_to(root).with_suffix("").parts)
-        for function, made in inspect.getmembers(importlib.import_module(f"viewer.{name}"), inspect.isfunction):
-            if not function.startswith("_") and list(inspect.signature(made).parameters)[:2] == ["control", "path"]:
-                texts.add(f"{name}:{function}")
-    return texts
+        for function, function_object in inspect.getmembers(
+            importlib.import_module(f"viewer.{name}"), inspect.isfunction
+        ):
+            if not function.startswith("_") and list(inspect.signature(function_object).parameters)[:2] == [
+                "control",
+                "path",
+            ]:
+                names.add(f"{name}:{function}")
+    return names
 
 
 def test_no_job_is_forgotten() -> None:
@@ -74,9 +79,9 @@ def test_no_job_is_forgotten() -> None:
 @pytest.mark.full_form(keep=16)
 @pytest.mark.parametrize("how", ["EACCES", "EIO", "vanish"])
 @pytest.mark.parametrize("name", JOBS)
-def test_a_job_tells_what_it_could_not_read(name: str, how: str, orders: Path, tmp_path: Path) -> None:
-    """With the log's files unreadable the window's jobs answered as for an empty store: nothing found, no finding, a
-    clean plan.
+def test_a_job_reports_what_it_could_not_read(name: str, how: str, orders: Path, tmp_path: Path) -> None:
+    """With unreadable log files, the window's jobs answered as for an empty store: no rows, no finding, a clean
+    plan.
     """
     part, args = JOBS[name]
     store = tmp_path / "store"
@@ -94,7 +99,7 @@ def test_a_job_tells_what_it_could_not_read(name: str, how: str, orders: Path, t
         assert value is None, "no plan is made over what was not seen"
 
 
-def test_the_window_hears_of_it_before_the_result(run: Any, tmp_path: Path) -> None:
+def test_the_window_gets_the_error_before_the_result(run: Any, tmp_path: Path) -> None:
     jobs, emitted = Jobs(), []
     jobs.unreadReported.connect(emitted.append)
     missing = str(tmp_path / "commitlog" / "00000000000000000000")

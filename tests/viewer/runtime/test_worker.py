@@ -1,4 +1,4 @@
-"""The worker process: streams what it finds, can be stopped, and its death is an error, not a hang."""
+"""The worker process streams results and can be stopped, and its death is an error, not a hang."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_runs_in_another_process_without_qt(run: Run, jobs: Jobs) -> None:
     assert run(jobs.in_worker("Looking", f"{worker_tasks.__name__}:has_qt")) is False
 
 
-def test_error_of_the_work_reaches_who_waits(run: Run, jobs: Jobs) -> None:
+def test_error_of_the_work_reaches_the_caller(run: Run, jobs: Jobs) -> None:
     with pytest.raises(ValueError, match="what was wrong"):
         run(jobs.in_worker("Failing", f"{worker_tasks.__name__}:fail", "what was wrong"))
 
@@ -55,14 +55,14 @@ def test_can_be_stopped(run: Run, jobs: Jobs) -> None:
         run(stop())
 
 
-def test_death_fails_the_work_and_the_next_request_starts_anew(run: Run, jobs: Jobs) -> None:
+def test_death_fails_the_work_and_the_next_request_starts_a_new_process(run: Run, jobs: Jobs) -> None:
     with pytest.raises(WorkerDied):
         run(jobs.in_worker("Dying", f"{worker_tasks.__name__}:die"))
     assert run(jobs.in_worker("Counting", f"{worker_tasks.__name__}:count", 3)) == 3
 
 
 def test_a_window_that_is_gone_leaves_no_process() -> None:
-    """A window was terminated while it watched a cluster: its worker went on and read the cluster every second."""
+    """A window was killed while it watched a cluster. Its worker kept running and read the cluster every second."""
     context = multiprocessing.get_context("spawn")
     pipe, other_end = context.Pipe()
     process = context.Process(target=worker.serve, args=(other_end,), daemon=True)
@@ -106,9 +106,9 @@ LOST = {
 
 
 @pytest.mark.parametrize("case", LOST.values(), ids=LOST.keys())
-def test_what_cannot_travel_is_an_error_of_its_job_alone(run: Run, jobs: Jobs, case: tuple[Any, ...]) -> None:
-    """A result that no pickle held was never answered, and its job stood in the status bar for ever; one message that
-    could not be unpacked ended the thread that listens, and all later jobs hung.
+def test_an_unpicklable_result_is_an_error_of_its_job_only(run: Run, jobs: Jobs, case: tuple[Any, ...]) -> None:
+    """A result that could not be pickled was never answered, and its job stayed in the status bar. A message that could
+    not be unpickled ended the listening thread, and all later jobs hung.
     """
     name, *args = case
 
@@ -127,10 +127,8 @@ def test_what_cannot_travel_is_an_error_of_its_job_alone(run: Run, jobs: Jobs, c
     assert jobs.worker._requests == {}
 
 
-def test_death_answers_everybody_who_waits(run: Run, jobs: Jobs) -> None:
-    """Also those whose requests were kept back when they asked: they belonged to no process, so none of its ends was
-    theirs.
-    """
+def test_death_answers_every_waiting_request(run: Run, jobs: Jobs) -> None:
+    """This includes requests that were delayed: they belonged to no process, so no process's end answered them."""
     jobs.worker.hold()
 
     async def ask() -> list[object]:
@@ -147,7 +145,7 @@ def test_death_answers_everybody_who_waits(run: Run, jobs: Jobs) -> None:
 
 
 def test_memory_goes_back_once_after_the_last_of_many_requests(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each request did it for itself, three seconds later: beside a broker that was several times a second."""
+    """Each request did this separately, three seconds later: beside a broker that was several times a second."""
     semaphore = threading.Semaphore(0)
     monkeypatch.setattr(worker, "RESTS_AFTER", 1.0)
     monkeypatch.setattr(worker.memory, "give_back", semaphore.release)
@@ -161,7 +159,9 @@ def test_memory_goes_back_once_after_the_last_of_many_requests(monkeypatch: pyte
 
 
 def test_the_search_is_prepared_once_in_the_first_idle_moment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first text filter on a machine took 2.5 s instead of 0.35: its code was compiled while somebody waited."""
+    """The first text filter on a machine took 2.5 s instead of 0.35 s, because its code was compiled while the user
+    waited.
+    """
     prepared = []
     monkeypatch.setattr("engine.codec.block_texts.prepare", lambda: prepared.append("search"))
     monkeypatch.setattr(worker.memory, "give_back", lambda: None)
@@ -172,8 +172,8 @@ def test_the_search_is_prepared_once_in_the_first_idle_moment(monkeypatch: pytes
     assert prepared == ["search"]
 
 
-def test_whoever_waits_for_a_compiler_is_told_so(run: Run, jobs: Jobs) -> None:
-    """The first filter on a machine stood at 0 for seconds, and nothing said why."""
+def test_callers_that_wait_for_compiling_are_notified(run: Run, jobs: Jobs) -> None:
+    """The first filter on a machine stayed at 0 for seconds, without an explanation."""
     notes: list[str] = []
 
     async def ask() -> None:
@@ -183,7 +183,7 @@ def test_whoever_waits_for_a_compiler_is_told_so(run: Run, jobs: Jobs) -> None:
             await asyncio.sleep(0.01)
         assert [job.note for job in jobs.list] == [PREPARING]
         later = asyncio.ensure_future(jobs.in_worker("Filtering", f"{TASKS}:endless", on_note=notes.append))
-        while notes.count(PREPARING) < 2:  # who comes while it is compiled is told, too
+        while notes.count(PREPARING) < 2:  # later callers during the compilation are notified, too
             await asyncio.sleep(0.01)
         for job in list(jobs.list):
             job.cancel()

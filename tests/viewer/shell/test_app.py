@@ -1,4 +1,4 @@
-"""The program around the window: what a start may hand over, modes that end by themselves, and last words."""
+"""The program around the window: command line handover, modes that end by themselves, and crash notes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from viewer.shell.app import (
 
 
 class Jobs(QObject):
-    """Work under way: what is listed."""
+    """A fake list of running jobs."""
 
     failed = Signal(object)
 
@@ -49,7 +49,7 @@ class Jobs(QObject):
 
 
 class Window(QWidget):
-    """As much of a window as the program asks for."""
+    """A fake window with the parts that the program uses."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -80,11 +80,11 @@ def fake_window(themed_app: object) -> Iterator[Window]:
 # ---- a start ---------------------------------------------------------------------------------------------------------
 
 
-def test_what_ends_by_itself_or_has_looks_of_its_own_is_not_handed_over() -> None:
+def test_starts_with_their_own_mode_or_look_are_not_handed_over() -> None:
     assert Start(store=Path("store")).hands_over
     assert Start(at="log:5").hands_over
     assert Start(config_dir=Path("elsewhere")).hands_over
-    for own in (
+    for start in (
         Start(new_window=True),
         Start(screenshot=Path("a.png")),
         Start(drive=Path("a.py")),
@@ -93,11 +93,11 @@ def test_what_ends_by_itself_or_has_looks_of_its_own_is_not_handed_over() -> Non
         Start(size=(800, 600)),
         Start(config=MessageStoreConfig()),
     ):
-        assert not own.hands_over
+        assert not start.hands_over
 
 
 @pytest.mark.parametrize(
-    ("there", "picture", "chosen"),
+    ("environment", "picture", "chosen"),
     [
         ({}, False, "offscreen"),
         ({"DISPLAY": ":0"}, False, None),
@@ -107,12 +107,12 @@ def test_what_ends_by_itself_or_has_looks_of_its_own_is_not_handed_over() -> Non
     ],
 )
 def test_without_a_display_and_for_a_picture_it_draws_into_memory(
-    monkeypatch: pytest.MonkeyPatch, there: dict[str, str], picture: bool, chosen: str | None
+    monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], picture: bool, chosen: str | None
 ) -> None:
     monkeypatch.setattr(sys, "platform", "linux")
     for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"):
         monkeypatch.delenv(name, raising=False)
-    for name, value in there.items():
+    for name, value in environment.items():
         monkeypatch.setenv(name, value)
     choose_platform(picture=picture)
     assert os.environ.get("QT_QPA_PLATFORM") == chosen
@@ -125,9 +125,7 @@ def test_there_is_one_application_and_its_last_window_does_not_end_it(qapp: QApp
     assert qapp.applicationDisplayName() == "Storescope"
 
 
-def test_the_command_line_s_looks_count_before_those_of_the_settings(
-    themed_app: QApplication, settings: Settings
-) -> None:
+def test_looks_of_the_command_line_override_the_settings(themed_app: QApplication, settings: Settings) -> None:
     settings.language, settings.theme, settings.zoom = "zh_CN", "light", 100
     apply_settings(themed_app, settings, Start())
     assert (assets.language(), theme.scheme) == ("zh_CN", "light")
@@ -139,7 +137,7 @@ def test_the_command_line_s_looks_count_before_those_of_the_settings(
 # ---- pictures --------------------------------------------------------------------------------------------------------
 
 
-def test_a_picture_of_a_store_ends_with_nought_when_all_that_is_quick_is_there(
+def test_a_picture_of_a_store_exits_with_0_when_all_quick_parts_are_shown(
     fake_window: Window, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fake_window.session = SimpleNamespace(unread=SimpleNamespace(list=(), unreadable=()))
@@ -157,7 +155,7 @@ def test_a_picture_that_cannot_be_written_is_one_line(
     assert capsys.readouterr().err == f"storescope: {target}: the picture cannot be written\n"
 
 
-def test_a_picture_of_an_error_is_made_and_ends_with_three(
+def test_a_picture_of_an_error_is_made_and_exits_with_3(
     fake_window: Window, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert asyncio.run(take_picture(fake_window, tmp_path / "a.png", opened=False)) == 3  # type: ignore[arg-type]
@@ -165,31 +163,31 @@ def test_a_picture_of_an_error_is_made_and_ends_with_three(
     assert capsys.readouterr().err == "storescope: expected a store, found nothing\n"
 
 
-def test_what_a_picture_lacks_is_told_work_under_way_and_files_that_cannot_be_read(
+def test_a_picture_reports_running_work_and_unreadable_files(
     fake_window: Window, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fake_window.jobs.list = [SimpleNamespace(title="Counting", part=0.25), SimpleNamespace(title="Checking", part=None)]
     unread = Unread("/store/commitlog/0", "Permission denied", "open")
     fake_window.session = SimpleNamespace(unread=SimpleNamespace(list=(unread,), unreadable=(unread,)))
     assert asyncio.run(take_picture(fake_window, tmp_path / "a.png", opened=True)) == 3  # type: ignore[arg-type]
-    first, second, third = capsys.readouterr().err.splitlines()
-    assert first == "storescope: the picture did not wait for: Counting (25.0% done)"
-    assert second == "storescope: the picture did not wait for: Checking"
-    assert "/store/commitlog/0" in third
+    first_line, second_line, third_line = capsys.readouterr().err.splitlines()
+    assert first_line == "storescope: the picture did not wait for: Counting (25.0% done)"
+    assert second_line == "storescope: the picture did not wait for: Checking"
+    assert "/store/commitlog/0" in third_line
 
 
 # ---- driven runs -----------------------------------------------------------------------------------------------------
 
 
-def driven(made: Window, tmp_path: Path, text: str | None) -> int:
+def exit_code_of_drive(window: Window, tmp_path: Path, text: str | None) -> int:
     file = tmp_path / "drive.py"
     if text is not None:
         file.write_text(text)
-    return asyncio.run(drive(made, file))  # type: ignore[arg-type]
+    return asyncio.run(drive(window, file))  # type: ignore[arg-type]
 
 
 def test_a_file_drives_the_window_once_it_is_ready(fake_window: Window, tmp_path: Path) -> None:
-    assert driven(fake_window, tmp_path, "async def drive(window):\n    window.say(__name__)\n") == 0
+    assert exit_code_of_drive(fake_window, tmp_path, "async def drive(window):\n    window.say(__name__)\n") == 0
     assert fake_window.said == ["ready", "drive"]
 
 
@@ -207,11 +205,11 @@ def test_a_file_drives_the_window_once_it_is_ready(fake_window: Window, tmp_path
     ],
     ids=["raises", "no Python", "raises at once", "no file", "no such function"],
 )
-def test_what_is_wrong_with_it_is_one_line_that_names_the_file(
+def test_an_error_in_a_drive_file_is_one_line_with_its_name(
     fake_window: Window, tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str | None, words: str
 ) -> None:
-    """A file without ``drive`` ended with the words "KeyError: 'drive'"."""
-    assert driven(fake_window, tmp_path, text) == 1
+    """A file without ``drive`` failed with the message "KeyError: 'drive'"."""
+    assert exit_code_of_drive(fake_window, tmp_path, text) == 1
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith(f"storescope: {tmp_path / 'drive.py'}: ")
     assert words in line
@@ -233,14 +231,14 @@ def test_a_window_that_was_closed_ends_the_run_once(fake_window: Window, qtbot: 
     loop.close()
 
 
-def test_ctrl_c_closes_the_window_and_means_what_it_did_before_behind_it(fake_window: Window) -> None:
-    before = signal.getsignal(signal.SIGINT)
+def test_ctrl_c_closes_the_window_and_its_handler_is_restored(fake_window: Window) -> None:
+    handler_before = signal.getsignal(signal.SIGINT)
     fake_window.show()
     with _interruptible(fake_window):  # type: ignore[arg-type]
         assert fake_window.isVisible()
         signal.raise_signal(signal.SIGINT)
         assert not fake_window.isVisible()
-    assert signal.getsignal(signal.SIGINT) is before
+    assert signal.getsignal(signal.SIGINT) is handler_before
 
 
 @pytest.mark.parametrize("slow", [False, True])
@@ -256,12 +254,12 @@ def test_a_disk_that_does_not_answer_is_named_at_the_end(
     assert ("the disk does not answer" in capsys.readouterr().err) is slow
 
 
-# ---- last words ------------------------------------------------------------------------------------------------------
+# ---- crash notes -----------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
 def own_faults() -> Iterator[None]:
-    """Whatever had the last words of this process has them again."""
+    """Restore this process's fault handler after the test."""
     was = faulthandler.is_enabled()
     yield
     faulthandler.disable()
@@ -269,7 +267,7 @@ def own_faults() -> Iterator[None]:
         faulthandler.enable()
 
 
-def test_last_words_go_behind_those_that_are_there_until_they_are_many(
+def test_crash_notes_are_appended_up_to_a_limit(
     tmp_path: Path, own_faults: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "LARGEST_LAST_WORDS", 100)
@@ -284,12 +282,12 @@ def test_last_words_go_behind_those_that_are_there_until_they_are_many(
     assert (folder / "last-words.old.txt").read_text() == "one\n" + "two\n" * 50
 
 
-def test_where_last_words_cannot_be_written_the_program_starts_all_the_same(tmp_path: Path, own_faults: None) -> None:
+def test_the_program_starts_even_if_crash_notes_cannot_be_written(tmp_path: Path, own_faults: None) -> None:
     (tmp_path / "settings").write_text("a file")
     assert open_last_words(tmp_path / "settings") is None
 
 
-def test_an_error_that_nobody_caught_is_written_down_and_said_and_the_window_stays(
+def test_an_uncaught_error_is_logged_and_shown_and_the_window_stays(
     fake_window: Window, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys, "excepthook", sys.excepthook)

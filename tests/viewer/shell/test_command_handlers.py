@@ -1,4 +1,4 @@
-"""What commands do that no part of the window does by itself, over windows with as much as each command asks for."""
+"""Commands that no single part of the window handles, tested with fake windows."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from viewer.shell.command_handlers import (
 
 
 class Window(QWidget):
-    """A window that notes what is asked of it."""
+    """A fake window that records its calls."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -84,7 +84,7 @@ def fake_window(themed_app: object) -> Iterator[Any]:
 
 
 class Action:
-    """A command's tick."""
+    """A fake command with a tick."""
 
     def __init__(self, on: bool = False) -> None:
         self.on = on
@@ -96,10 +96,10 @@ class Action:
         self.on = on
 
 
-# ---- what the view in front answers ----------------------------------------------------------------------------------
+# ---- commands of the front view ----------------------------------------------------------------------------------
 
 
-def test_a_command_of_the_findings_is_answered_there_from_anywhere(fake_window: Any) -> None:
+def test_a_findings_command_works_from_any_view(fake_window: Any) -> None:
     in_findings(fake_window, "check.run")
     assert fake_window.asked == ["findings"], "it comes to the front, though it has no answer"
     fake_window.answers["check.run"] = lambda: fake_window.asked.append("checked")
@@ -107,7 +107,7 @@ def test_a_command_of_the_findings_is_answered_there_from_anywhere(fake_window: 
     assert fake_window.asked[1:] == ["findings", "checked"]
 
 
-def test_looking_again_asks_the_store_and_the_view_in_front(fake_window: Any) -> None:
+def test_refresh_reaches_the_store_and_the_front_view(fake_window: Any) -> None:
     refresh_view(fake_window)
     assert fake_window.asked == []
     fake_window.session = SimpleNamespace(look=lambda *, anyway: fake_window.asked.append(anyway))
@@ -116,7 +116,7 @@ def test_looking_again_asks_the_store_and_the_view_in_front(fake_window: Any) ->
     assert fake_window.asked == [True, "refreshed"], "also where nothing seems to have changed"
 
 
-def test_the_filter_of_the_view_in_front_comes_before_the_log_s(fake_window: Any) -> None:
+def test_the_front_views_filter_comes_before_the_logs(fake_window: Any) -> None:
     def show_log(view: str) -> None:
         fake_window.asked.append(view)
         fake_window.answers["filter.focus"] = lambda: fake_window.asked.append("the log's")
@@ -129,7 +129,7 @@ def test_the_filter_of_the_view_in_front_comes_before_the_log_s(fake_window: Any
     assert fake_window.asked == ["log", "the log's", "its own"]
 
 
-def test_the_key_to_trace_is_asked_for_in_the_index(fake_window: Any) -> None:
+def test_the_key_to_trace_is_entered_in_the_index(fake_window: Any) -> None:
     trace_key(fake_window)
     assert fake_window.asked == ["index"], "without the field nothing breaks"
     fake_window.answers["trace.open"] = lambda: fake_window.asked.append("focused")
@@ -137,7 +137,7 @@ def test_the_key_to_trace_is_asked_for_in_the_index(fake_window: Any) -> None:
     assert fake_window.asked == ["index", "index", "focused"]
 
 
-def test_a_store_is_closed_before_the_welcome_page_comes(fake_window: Any) -> None:
+def test_a_store_is_closed_before_the_welcome_page_is_shown(fake_window: Any) -> None:
     close_store(SimpleNamespace(window=fake_window, lab=SimpleNamespace(ask_leave=lambda agreed: agreed())))
     assert fake_window.asked == ["closed", "welcome"]
 
@@ -155,30 +155,30 @@ def test_a_place_is_copied_as_the_command_line_writes_it(fake_window: Any) -> No
     assert fake_window.asked == ["Copied queue:Orders/0/42"]
 
 
-def follow_answers(made: Any, *, on: bool) -> list[bool]:
-    """What the session was told about following once the command is ticked or not."""
+def follow_answers(window: Any, *, on: bool) -> list[bool]:
+    """Return the calls that the session gets when the command is ticked or not."""
     answers: list[bool] = []
 
     def follow(expected: bool) -> None:
         answers.append(expected)
-        made.asked.append(f"follow {expected}")
+        window.asked.append(f"follow {expected}")
 
-    made.session = SimpleNamespace(follow=follow)
-    made.actions_by_id["view.follow"] = Action(on)
-    follow_end(made)
+    window.session = SimpleNamespace(follow=follow)
+    window.actions_by_id["view.follow"] = Action(on)
+    follow_end(window)
     return answers
 
 
 def test_following_brings_the_log_to_the_front_first(fake_window: Any) -> None:
-    """A jump to a row ends Follow, so the log comes to the front as a whole before Follow begins. The log itself then
-    chooses its newest unit.
+    """A jump to a row ends Follow, so the log comes to the front as a whole before Follow begins. The log then chooses
+    its newest unit itself.
     """
     assert follow_answers(fake_window, on=True) == [True]
     assert fake_window.asked == [Place("log"), "follow True"]
     assert not fake_window.asked[0].names_row
 
 
-def test_following_ends_where_one_is(fake_window: Any) -> None:
+def test_following_ends_at_the_current_place(fake_window: Any) -> None:
     assert follow_answers(fake_window, on=False) == [False]
     assert fake_window.asked == ["follow False"]
     fake_window.session = None
@@ -187,7 +187,7 @@ def test_following_ends_where_one_is(fake_window: Any) -> None:
 
 @pytest.fixture
 def parts(fake_window: Any) -> list[QWidget]:
-    """Go-to box, tree and a part of the view, in their order, and a field besides."""
+    """Return the go-to box, the tree and a part of the view, in their order, and another field."""
     box = QVBoxLayout(fake_window)
     fields = [QLineEdit() for _ in range(4)]
     for field in fields:
@@ -210,18 +210,18 @@ def test_from_part_to_part_and_round(parts: list[QWidget], fake_window: Any, qtb
     assert fake_window.focusWidget() is parts[0], "what is not seen is passed over"
 
 
-@pytest.mark.parametrize(("step", "at"), [(1, 0), (-1, 2)])
-def test_from_elsewhere_one_comes_to_the_first_or_backwards_to_the_last(
-    parts: list[QWidget], fake_window: Any, qtbot: Any, step: int, at: int
+@pytest.mark.parametrize(("step", "expected_index"), [(1, 0), (-1, 2)])
+def test_the_focus_enters_at_the_first_part_or_backwards_at_the_last(
+    parts: list[QWidget], fake_window: Any, qtbot: Any, step: int, expected_index: int
 ) -> None:
-    """Backwards it was the last but one."""
+    """Going backwards led to the last but one."""
     qtbot.waitUntil(fake_window.isActiveWindow, timeout=60_000)
     parts[3].setFocus()
     next_pane(fake_window, step)
-    assert fake_window.focusWidget() is parts[at]
+    assert fake_window.focusWidget() is parts[expected_index]
 
 
-def test_where_no_part_is_seen_the_focus_stays(fake_window: Any) -> None:
+def test_without_visible_parts_the_focus_stays(fake_window: Any) -> None:
     next_pane(fake_window, 1)
     assert fake_window.focusWidget() is None
 
@@ -233,7 +233,7 @@ def test_where_no_part_is_seen_the_focus_stays(fake_window: Any) -> None:
     ("ask", "mode"),
     [(ask_directory, QFileDialog.FileMode.Directory), (ask_file, QFileDialog.FileMode.ExistingFile)],
 )
-def test_another_store_is_asked_for_beside_the_last_one_and_opened(
+def test_another_store_is_chosen_beside_the_last_one_and_opened(
     fake_window: Any, tmp_path: Path, ask: Callable[[Any], None], mode: Any
 ) -> None:
     fake_window.settings.recent = [SimpleNamespace(path=str(tmp_path / "stores" / "one"))]
@@ -262,11 +262,11 @@ def test_settings_are_shown_in_the_desktop_s_own_way(fake_window: Any, monkeypat
     assert opened == ["/settings"]
 
 
-# ---- looks -----------------------------------------------------------------------------------------------------------
+# ---- appearance ------------------------------------------------------------------------------------------------------
 
 
 class Theme:
-    """What is in force."""
+    """A fake theme."""
 
     def __init__(self) -> None:
         self.scheme, self.contrast, self.still, self.contrast_follows = "light", False, False, True
@@ -301,44 +301,44 @@ def looks(fake_window: Any, monkeypatch: pytest.MonkeyPatch) -> Theme:
     return theme
 
 
-def ticked(made: Any) -> set[str]:
-    return {name for name, action in made.actions_by_id.items() if action.isChecked()}
+def ticked_commands(window: Any) -> set[str]:
+    return {name for name, action in window.actions_by_id.items() if action.isChecked()}
 
 
-def test_colours_are_kept_and_ticked_in_every_window(fake_window: Any, looks: Theme) -> None:
+def test_colours_are_saved_and_ticked_in_every_window(fake_window: Any, looks: Theme) -> None:
     set_scheme(fake_window, "dark")
     assert (fake_window.settings.theme, looks.scheme) == ("dark", "dark")
-    assert ticked(fake_window) == {"theme.dark", "language.en", "view.tree"}
+    assert ticked_commands(fake_window) == {"theme.dark", "language.en", "view.tree"}
     fake_window.settings.tree_shown, fake_window.settings.restore = False, True
     tick(fake_window)
-    assert ticked(fake_window) == {"theme.dark", "language.en", "session.restore"}
+    assert ticked_commands(fake_window) == {"theme.dark", "language.en", "session.restore"}
 
 
 @pytest.mark.parametrize(
-    ("desktop", "on", "kept"), [(False, True, True), (True, False, False), (True, True, None), (False, False, None)]
+    ("desktop", "on", "saved"), [(False, True, True), (True, False, False), (True, True, None), (False, False, None)]
 )
-def test_contrast_that_the_desktop_wants_too_goes_on_following_it(
-    fake_window: Any, looks: Theme, monkeypatch: pytest.MonkeyPatch, desktop: bool, on: bool, kept: bool | None
+def test_contrast_equal_to_the_desktops_keeps_following_it(
+    fake_window: Any, looks: Theme, monkeypatch: pytest.MonkeyPatch, desktop: bool, on: bool, saved: bool | None
 ) -> None:
     monkeypatch.setattr(module, "desktop_contrast", lambda: desktop)
     set_contrast(fake_window, on)
-    assert (looks.contrast, looks.contrast_follows) == (on, kept is None)
-    assert fake_window.settings.contrast is kept
+    assert (looks.contrast, looks.contrast_follows) == (on, saved is None)
+    assert fake_window.settings.contrast is saved
 
 
 @pytest.mark.parametrize(
-    ("still", "on", "kept"), [(False, False, False), (True, True, True), (False, True, None), (True, False, None)]
+    ("is_reduced", "on", "saved"), [(False, False, False), (True, True, True), (False, True, None), (True, False, None)]
 )
-def test_motion_that_the_desktop_wants_too_goes_on_following_it(
-    fake_window: Any, looks: Theme, monkeypatch: pytest.MonkeyPatch, still: bool, on: bool, kept: bool | None
+def test_motion_equal_to_the_desktops_keeps_following_it(
+    fake_window: Any, looks: Theme, monkeypatch: pytest.MonkeyPatch, is_reduced: bool, on: bool, saved: bool | None
 ) -> None:
-    monkeypatch.setattr(module, "desktop_still", lambda: still)
+    monkeypatch.setattr(module, "desktop_still", lambda: is_reduced)
     set_motion(fake_window, on)
-    assert fake_window.settings.motion is kept
-    assert looks.motion is kept
+    assert fake_window.settings.motion is saved
+    assert looks.motion is saved
 
 
-def test_every_window_speaks_another_language_and_the_same_one_changes_nothing(fake_window: Any, looks: Theme) -> None:
+def test_every_window_changes_its_language_and_the_same_one_changes_nothing(fake_window: Any, looks: Theme) -> None:
     spoken: list[str] = []
     fake_window.speak_anew = lambda: spoken.append(assets.language())
     set_language(fake_window, "en")
@@ -346,4 +346,4 @@ def test_every_window_speaks_another_language_and_the_same_one_changes_nothing(f
     set_language(fake_window, "zh_CN")
     assert spoken == ["zh_CN"]
     assert fake_window.settings.language == "zh_CN"
-    assert ticked(fake_window) == {"theme.light", "language.zh_CN", "view.tree"}
+    assert ticked_commands(fake_window) == {"theme.light", "language.zh_CN", "view.tree"}

@@ -1,6 +1,6 @@
-"""Commands: ids that others rely on, keys that do not collide, every one with a deed.
+"""Commands: stable ids, unique keys, and a handler for every command.
 
-The commands as Qt's actions: one each, in their menus, greyed without a store.
+The commands as Qt's actions: one each, in their menus, disabled without a store.
 """
 
 from __future__ import annotations
@@ -26,21 +26,23 @@ def test_ids_and_keys_are_unique() -> None:
     assert [key for key, times in keys.items() if times > 1] == []
 
 
-def test_every_command_stands_in_a_menu_and_has_words() -> None:
+def test_every_command_is_in_a_menu_and_has_a_text() -> None:
     assert {command.menu for command in COMMANDS} <= set(MENUS)
     assert all(command.text for command in COMMANDS)
     assert [command.id for command in COMMANDS if not command.palette] == ["palette.open"]
 
 
-def test_every_command_is_said_in_chinese() -> None:
+def test_every_command_has_a_chinese_text() -> None:
     assets.set_language("zh_CN")
-    own = {"language.en", "language.zh_CN"}
+    language_commands = {"language.en", "language.zh_CN"}
     assert [
-        c.id for c in COMMANDS if c.id not in own and (tr(c.text) == c.text or (c.tip and tr(c.tip) == c.tip))
+        c.id
+        for c in COMMANDS
+        if c.id not in language_commands and (tr(c.text) == c.text or (c.tip and tr(c.tip) == c.tip))
     ] == []
 
 
-def test_a_command_line_is_one_that_there_is() -> None:
+def test_every_command_line_exists() -> None:
     lines = {command.id: command.cli for command in COMMANDS if command.cli}
     assert {"check.run", "recovery.preview", "view.units"} <= lines.keys()
     assert all(line[0] in {*CLI_COMMANDS, "view"} and line[1] == "STORE" for line in lines.values())
@@ -68,8 +70,8 @@ NOT_YET = {
 """What a view answers only once there is something to do it with."""
 
 
-def test_what_the_view_in_front_does_is_done_by_some_view(run, window: MainWindow, golden) -> None:
-    """A command that no view answers is grey for ever."""
+def test_every_view_command_is_handled_by_a_view(run, window: MainWindow, golden) -> None:
+    """A command that no view handles is always disabled."""
     assert run(window.open(golden("broker-orders")))
     window.stages.make_all()
     answered = {name for view in window.panes for name in window.awake(view).commands()}
@@ -84,7 +86,7 @@ def test_every_command_is_an_action_of_the_window(window: MainWindow) -> None:
     assert window.actions_by_id.keys() == BY_ID.keys()
 
 
-def test_a_command_that_is_given_is_done_and_noted(window: MainWindow, monkeypatch) -> None:
+def test_a_triggered_command_runs_and_is_logged(window: MainWindow, monkeypatch) -> None:
     done = []
     monkeypatch.setattr(window.workspace, "close", lambda: done.append("close"))
     monkeypatch.setattr(window, "zoom", done.append)
@@ -97,13 +99,13 @@ def test_a_command_that_is_given_is_done_and_noted(window: MainWindow, monkeypat
     assert [finding.id for finding in window.changes.operations.list] == ["window.close", "zoom.reset", "help.keys"]
 
 
-def test_without_a_store_only_what_needs_none_can_be_done(window: MainWindow) -> None:
+def test_without_a_store_only_independent_commands_are_enabled(window: MainWindow) -> None:
     window.show_welcome()
     able = {command.id for command in COMMANDS if window.actions_by_id[command.id].isEnabled()}
     assert able == {command.id for command in COMMANDS if not command.needs and command.does is not None}
 
 
-def test_key_caps_are_what_stands_on_keys() -> None:
+def test_key_caps_are_the_labels_of_keys() -> None:
     assert key_caps("Ctrl+Shift+P") == "Ctrl Shift P"
     assert key_caps("Alt+Left") == "Alt ←"
     assert key_caps("Ctrl++") == "Ctrl +"
@@ -134,13 +136,13 @@ def test_every_command_has_its_action_in_its_menu(window):
 
 
 def _lines(window: MainWindow, menu: str) -> list[str]:
-    """The commands that a menu shows now."""
+    """Return the commands that a menu shows now."""
     menus = next(item for item in menus_of(window.actions_by_id) if item.name == menu)
     return [line.action.objectName() for line in menus.lines if line.action.isVisible()]
 
 
 def test_commands_of_views_that_are_not_in_front_are_not_in_their_menus(run, window, golden):
-    """Analyse had thirty lines in the Log, twenty of them grey, and the Lab menu 23 grey ones of 27."""
+    """In the Log, Analyse had thirty lines, twenty of them disabled, and the Lab menu 23 disabled ones of 27."""
     run(window.open(golden("broker-orders")))
     run(window.settled())
     assert len(_lines(window, "Analyse")) <= 12
@@ -158,7 +160,7 @@ def test_commands_of_views_that_are_not_in_front_are_not_in_their_menus(run, win
 
 
 def test_the_view_menu_begins_with_all_views_in_the_order_of_the_rail(window):
-    """View listed eight of fourteen views, and not those that the rail has below its line."""
+    """View listed eight of fourteen views, without those below the rail's line."""
     view = next(menu for menu in menus_of(window.actions_by_id) if menu.name == "View")
     opening = [line.action.objectName() for line in view.lines if line.group == 0]
     assert opening == [view.command for view in VIEWS]
@@ -166,7 +168,7 @@ def test_the_view_menu_begins_with_all_views_in_the_order_of_the_rail(window):
     assert [view.kind for view in VIEWS if view.kind in shown] == shown
 
 
-def test_a_submenu_without_a_command_that_can_be_given_leaves_its_menu(run, window, golden):
+def test_a_submenu_without_enabled_commands_is_hidden(run, window, golden):
     run(window.open(golden("broker-orders")))
     run(window.settled())
     edit = window.strip.menus[MENUS.index("Edit")]
@@ -179,14 +181,14 @@ def test_a_submenu_without_a_command_that_can_be_given_leaves_its_menu(run, wind
     assert not submenu.menuAction().isVisible()
 
 
-def test_a_view_answers_only_commands_that_there_are(run, window, golden):
-    """Requests answered same.next, which no menu and no key gives: Ctrl+. did nothing there."""
+def test_a_view_handles_only_existing_commands(run, window, golden):
+    """Requests handled same.next, which no menu and no key offers: Ctrl+. did nothing there."""
     run(window.open(golden("broker-orders")))
     window.stages.make_all()
     assert {name for view in window.panes for name in window.awake(view).commands()} <= BY_ID.keys()
 
 
-def test_what_needs_a_store_is_grey_without_one(run, window, golden):
+def test_commands_that_need_a_store_are_disabled_without_one(run, window, golden):
     window.enable()
     assert not window.actions_by_id["find.next"].isEnabled()
     assert run(window.open(golden("broker-orders")))
@@ -194,11 +196,11 @@ def test_what_needs_a_store_is_grey_without_one(run, window, golden):
     assert window.actions_by_id["find.next"].isEnabled()
 
 
-def test_they_are_said_in_the_language_in_force(window):
-    before = window.actions_by_id["go.to"].text()
+def test_commands_have_the_current_language(window):
+    english_text = window.actions_by_id["go.to"].text()
     set_language("zh_CN")
     retranslate_actions(window.actions_by_id)
     text = window.actions_by_id["go.to"].text()
     set_language("en")
     retranslate_actions(window.actions_by_id)
-    assert text != before == window.actions_by_id["go.to"].text()
+    assert text != english_text == window.actions_by_id["go.to"].text()

@@ -1,4 +1,4 @@
-"""Two windows that go together until they are untied."""
+"""Two windows that are linked until the user unlinks them."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Window(QObject):
         return True
 
     def start(self, work: Any) -> None:
-        """A job that the test does not wait for."""
+        """Start a job that the test does not wait for."""
         work.close()
         self.begun += 1
 
@@ -109,14 +109,14 @@ def test_either_of_two_windows_leads_the_other_through_the_log(windows: list[Win
     assert [place.offset for place in window.history.places if place.kind == "log"] == [640, 700], "each step once"
 
 
-def test_where_there_is_no_room_nothing_is_tied(windows: list[Window]) -> None:
+def test_windows_are_not_linked_without_room(windows: list[Window]) -> None:
     window = windows[0]
     assert window.workspace.comparison.begin(Path("/other")) is None
     assert window.workspace.comparison.other is None
     assert window.over is None
 
 
-def test_each_says_what_it_is_tied_to_and_both_stop_when_it_is_untied(windows: list[Window]) -> None:
+def test_each_window_shows_its_link_and_both_end_it(windows: list[Window]) -> None:
     first_window, second_window, _ = windows
     second_window.session.shown_path = "/other"
     tied(first_window, second_window)
@@ -134,9 +134,9 @@ def test_each_says_what_it_is_tied_to_and_both_stop_when_it_is_untied(windows: l
     assert second_window.history.current is None
 
 
-def test_a_window_that_was_untied_opens_another_store_without_moving_the_first(windows: list[Window]) -> None:
-    """The first window went to its first difference with a third one, or said that there is nothing to compare with,
-    as often as a store was opened in a window that had been tied to it once.
+def test_an_unlinked_window_opens_a_store_without_moving_the_first(windows: list[Window]) -> None:
+    """Whenever a store was opened in a window that had once been linked, the first window went to its first difference,
+    or said that there is nothing to compare with.
     """
     window, other_window, third = windows
     tied(window, other_window)
@@ -150,8 +150,8 @@ def test_a_window_that_was_untied_opens_another_store_without_moving_the_first(w
     assert window.begun == 1
 
 
-def test_a_window_that_was_untied_takes_no_later_tie_with_it_when_it_closes(windows: list[Window]) -> None:
-    """Its end untied the two that were tied since then, without a word over either."""
+def test_an_unlinked_window_ends_no_later_link_when_it_closes(windows: list[Window]) -> None:
+    """Closing it unlinked the two windows that were linked since then, without a message."""
     window, other_window, third = windows
     tied(window, other_window)
     window.workspace.comparison.untie()
@@ -166,8 +166,8 @@ def test_a_window_that_was_untied_takes_no_later_tie_with_it_when_it_closes(wind
     assert window.workspace.comparison.other is None
 
 
-def test_a_third_window_takes_the_second_one_s_place(windows: list[Window]) -> None:
-    """The second one went on leading the first, which did not say so any more."""
+def test_a_third_window_replaces_the_second(windows: list[Window]) -> None:
+    """The second window still moved the first, which no longer showed the link."""
     window, other_window, third = windows
     tied(window, other_window)
     tied(window, third)
@@ -179,7 +179,7 @@ def test_a_third_window_takes_the_second_one_s_place(windows: list[Window]) -> N
     assert third.history.current == places.log(700)
 
 
-def test_both_windows_go_to_the_difference_and_say_it(tmp_path: Path, windows: list[Window]) -> None:
+def test_both_windows_go_to_the_difference_and_show_it(tmp_path: Path, windows: list[Window]) -> None:
     healthy_store = healthy()
     path = healthy_store.write(tmp_path / "one")
     other_path = Path(shutil.copytree(path, tmp_path / "other"))
@@ -202,7 +202,7 @@ def test_alone_there_is_nothing_to_compare_with(windows: list[Window]) -> None:
     assert window.said == ["Nothing to compare with: open another store beside this one."]
 
 
-def test_a_comparison_that_fails_says_why_and_goes_nowhere(windows: list[Window]) -> None:
+def test_a_failed_comparison_shows_a_reason_and_moves_nothing(windows: list[Window]) -> None:
     window, other_window, _ = windows
     tied(window, other_window)
 

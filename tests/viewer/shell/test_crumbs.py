@@ -1,4 +1,4 @@
-"""Crumbs: the way from the store to a place, each of them a place itself."""
+"""Crumbs: the path from the store to a place. Each crumb is a place itself."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from viewer.shell.crumbs import CrumbDrop, crumbs_of, siblings
 
 
 @pytest.mark.parametrize(
-    ("place", "wanted"),
+    ("place", "expected"),
     [
         (places.queue("Orders", 2, 5), ["Orders", "Queue 2", "5"]),
         (places.queue(""), ["Queues"]),
@@ -22,8 +22,8 @@ from viewer.shell.crumbs import CrumbDrop, crumbs_of, siblings
         (Place("config", name="topics.json"), ["Config", "topics.json"]),
     ],
 )
-def test_the_way_to_a_place(place, wanted):
-    assert [words for words, _place in crumbs_of(place, None)] == wanted
+def test_the_path_to_a_place(place, expected):
+    assert [words for words, _place in crumbs_of(place, None)] == expected
 
 
 def test_every_crumb_leads_somewhere_and_the_last_to_the_place_itself():
@@ -34,7 +34,7 @@ def test_every_crumb_leads_somewhere_and_the_last_to_the_place_itself():
     assert crumbs[0][1] == places.queue("Orders")
 
 
-def test_without_a_store_nothing_lies_beside():
+def test_without_a_store_there_are_no_siblings():
     assert siblings(1, places.log(), None) == []
 
 
@@ -57,7 +57,7 @@ def test_typing_narrows_down_and_enter_takes(drop, qtbot):
     assert drop.heard == [20]
 
 
-def test_what_is_left_out_is_said(drop, monkeypatch):
+def test_omitted_entries_are_counted(drop, monkeypatch):
     monkeypatch.setattr(crumb_drop, "MAX_SIBLINGS", 10)
     drop._narrow("")
     assert drop.list.count() == 11

@@ -1,4 +1,4 @@
-"""What runs, or was recorded and stands in no file, is asked about before it ends."""
+"""Running work and unsaved recordings are confirmed before they end."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from viewer.shell.lab_stores import running_in_words
 
 
 class FrameCloseEvent(QCloseEvent):
-    """The cross of the window's frame."""
+    """A close event of the window's frame."""
 
     def spontaneous(self) -> bool:
         return True
@@ -45,8 +45,8 @@ def test_the_cross_of_the_window_asks_first(qtbot) -> None:
     assert not ending.eventFilter(window, QCloseEvent()), "code that closes a window has asked"
 
 
-def test_quitting_with_a_lab_that_serves_and_what_was_recorded_asks(run, window) -> None:
-    """Ctrl+Q ended a lab with two clients and 17 MiB of recorded requests without a word."""
+def test_quitting_with_a_serving_lab_and_a_recording_asks(run, window) -> None:
+    """Ctrl+Q ended a lab with two clients and 17 MiB of recorded requests without a question."""
 
     async def quit_it() -> None:
         window.show_view("requests")
@@ -68,8 +68,8 @@ def test_quitting_with_a_lab_that_serves_and_what_was_recorded_asks(run, window)
     run(quit_it())
 
 
-def test_another_store_in_place_of_a_lab_that_serves_is_asked_about(run, window) -> None:
-    """To make a lab store closed the one that served clients."""
+def test_replacing_a_serving_lab_asks(run, window) -> None:
+    """Creating a lab store closed the one that served clients."""
 
     async def ask() -> None:
         lab = window.lab.session

@@ -1,4 +1,4 @@
-"""What stands in the window instead of a store: the error taken apart, with advice by what is there."""
+"""The error page in place of a store: expected and found values, with advice for each kind of path."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""What a view does as the tail of the store moves comes at a pace."""
+"""Updates of a view when the tail of the store moves are limited in rate."""
 
 from __future__ import annotations
 
 from viewer.shell.following import Throttle
 
 
-def test_deeds_come_at_their_pace_and_none_is_lost(qtbot, qapp) -> None:
+def test_updates_are_limited_in_rate_and_none_is_lost(qtbot, qapp) -> None:
     done = []
     pace = Throttle(qapp, lambda: done.append(1), 60)
     for _ in range(10):

@@ -1,4 +1,4 @@
-"""Where a jump ended: a frame around the chosen row, and none where motion is to be reduced."""
+"""The end of a jump: a frame around the chosen row, and none with reduced motion."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def frames(window):
 
 @pytest.fixture
 def frame_geometries(monkeypatch):
-    """Every frame that was made, also those that have gone."""
+    """Record every frame, also those that have disappeared."""
     geometries = []
 
     class RecordedJumpFrame(JumpFrame):
@@ -39,7 +39,7 @@ def frame_geometries(monkeypatch):
 
 
 async def looked(window):
-    """Until the jump's row was looked for to the end."""
+    """Wait until the search for the jump's row ends."""
     await until(lambda: not window.workspace.jumps._timer.isActive(), "the row was looked for")
 
 
@@ -50,16 +50,16 @@ def test_the_row_of_a_jump_is_framed_for_a_moment(run, window, golden, frame_geo
     async def jump():
         assert await window.open(golden("broker-orders"))
         await window.settled()
-        before = len(frame_geometries)
+        frames_before = len(frame_geometries)
         window.go(ROW)
-        await until(lambda: len(frame_geometries) > before, "the row is framed")
+        await until(lambda: len(frame_geometries) > frames_before, "the row is framed")
         await until(lambda: not frames(window), "the frame goes by itself")
-        assert len(frame_geometries) == before + 1
+        assert len(frame_geometries) == frames_before + 1
 
     run(jump())
 
 
-def test_nothing_moves_where_that_is_wanted(run, window, golden, frame_geometries, monkeypatch):
+def test_no_frame_with_reduced_motion(run, window, golden, frame_geometries, monkeypatch):
     monkeypatch.setattr(theme, "motion", False)
     assert run(window.open(golden("broker-orders")))
     run(window.settled())
@@ -69,7 +69,7 @@ def test_nothing_moves_where_that_is_wanted(run, window, golden, frame_geometrie
     assert frame_geometries == []
 
 
-def test_a_second_jump_takes_the_frame_of_the_first_away(run, window, golden, monkeypatch):
+def test_a_second_jump_removes_the_first_frame(run, window, golden, monkeypatch):
     monkeypatch.setattr(jump_highlight, "LASTS_MS", 600_000)
     monkeypatch.setattr(theme, "motion", True)
     assert run(window.open(golden("broker-orders")))
@@ -81,8 +81,8 @@ def test_a_second_jump_takes_the_frame_of_the_first_away(run, window, golden, mo
     run(until(lambda: len(frames(window)) == 1, "the second row is framed"))
 
 
-def test_the_frame_waits_for_a_read_that_takes_long(run, window, golden, frame_geometries, monkeypatch):
-    """A slow disk is no reason to leave the frame out."""
+def test_the_frame_waits_for_a_slow_read(run, window, golden, frame_geometries, monkeypatch):
+    """A slow disk must not prevent the frame."""
     monkeypatch.setattr(jump_highlight, "LOOKS", 2)
     monkeypatch.setattr(theme, "motion", True)
 
@@ -92,14 +92,14 @@ def test_the_frame_waits_for_a_read_that_takes_long(run, window, golden, frame_g
         units = window.findChild(RecordView, "units.table").model()
         column = next(n for n in range(units.columnCount()) if units.headerData(n, HORIZONTAL) == "Physical offset")
         second = int(units.index(1, column).data().replace(",", ""))
-        before, may_end = len(frame_geometries), threading.Event()
+        frames_before, may_end = len(frame_geometries), threading.Event()
         read = asyncio.ensure_future(window.jobs.quick(lambda: may_end.wait(60)))
         await until(lambda: not window.jobs.quick_idle, "the read has begun")
         window.go(replace(places.log(second), field="bodyCRC"))
         await asyncio.sleep(10 * jump_highlight.LOOK_MS / 1000)
-        assert len(frame_geometries) == before
+        assert len(frame_geometries) == frames_before
         may_end.set()
         await read
-        await until(lambda: len(frame_geometries) > before, "the row is framed")
+        await until(lambda: len(frame_geometries) > frames_before, "the row is framed")
 
     run(jump())

@@ -1,4 +1,4 @@
-"""What the window does for the lab: what can be done when, what is said, and what is closed with what."""
+"""The window's part of the lab: enabled commands, messages, and what is closed together."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LOAD = LoadSettings(rate=100)
 
 
 class FakeLabDesk(QObject):
-    """A desk whose engine only pretends."""
+    """A lab desk with a fake engine."""
 
     changed = Signal()
     sampled = Signal(object)
@@ -96,7 +96,7 @@ class FakeLabDesk(QObject):
 
 
 class Window(QMainWindow):
-    """As much of a window as the lab asks for."""
+    """A fake window with the parts that the lab uses."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__()
@@ -117,7 +117,7 @@ class Window(QMainWindow):
         self.say = self.said.append
 
     def enable(self) -> None:
-        """What can be done now has changed."""
+        """Record that the enabled commands changed."""
 
     def close_store(self) -> None:
         assert self.room is not None
@@ -127,9 +127,9 @@ class Window(QMainWindow):
     def show_error(self, path: Path, words: str) -> None:
         self.errors.append((path, words))
 
-    async def open(self, store: Path, at: str, config: Any = None) -> bool:
+    async def open(self, store: Path, place: str, config: Any = None) -> bool:
         self.close_store()
-        self.opened.append((store, at))
+        self.opened.append((store, place))
         followed: list[bool] = []
         if self.opens:
             self.session = SimpleNamespace(path=store, config=config, follow=followed.append, followed=followed)
@@ -161,7 +161,7 @@ def desk(room: WindowLab) -> Any:
 # ---- folders ---------------------------------------------------------------------------------------------------------
 
 
-def test_the_first_name_that_is_free_is_offered(tmp_path: Path) -> None:
+def test_the_first_free_name_is_offered(tmp_path: Path) -> None:
     assert free_name(tmp_path) == "lab-1"
     for name in ("lab-1", "lab-2", "lab-4"):
         (tmp_path / name).mkdir()
@@ -169,8 +169,8 @@ def test_the_first_name_that_is_free_is_offered(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["mine", "store"])
-def test_a_lab_store_is_known_by_its_folder_and_by_its_store(tmp_path: Path, name: str) -> None:
-    """One that somebody had called ``store`` was taken for the inside of another, and not found."""
+def test_a_lab_store_is_found_by_its_folder_and_by_its_store(tmp_path: Path, name: str) -> None:
+    """A lab named ``store`` was taken for the inner folder of another one, and not found."""
     folder = tmp_path / name
     LabStore.create(folder, SMALL).close()
     assert lab_of_folder(folder) == folder
@@ -179,16 +179,14 @@ def test_a_lab_store_is_known_by_its_folder_and_by_its_store(tmp_path: Path, nam
     assert lab_of_folder(tmp_path) is None
 
 
-# ---- what can be done ------------------------------------------------------------------------------------------------
+# ---- enabled commands ------------------------------------------------------------------------------------------------
 
 
 def possible(room: WindowLab) -> set[str]:
     return {name for name, on in room.able().items() if on}
 
 
-def test_nothing_can_be_done_before_a_store_is_there_but_open_one_for_writing(
-    room: WindowLab, fake_window: Window
-) -> None:
+def test_without_a_store_only_opening_for_writing_is_enabled(room: WindowLab, fake_window: Window) -> None:
     assert possible(room) == set()
     fake_window.session = SimpleNamespace(path=Path("/data/store"))
     assert possible(room) == {"lab.write"}
@@ -212,14 +210,14 @@ def test_each_state_of_a_lab_store_has_its_commands(
     assert possible(room) == {"lab.serve.show"}, "a recovery is neither begun twice nor cut"
 
 
-def test_the_plug_of_somebody_s_own_store_is_never_pulled(room: WindowLab, desk: FakeLabDesk) -> None:
+def test_a_users_own_store_never_loses_power(room: WindowLab, desk: FakeLabDesk) -> None:
     desk.store = Path("/data/store")
     assert "lab.plug" not in possible(room)
     room.ask_to_cut_power()
     assert desk.asked == []
 
 
-def test_words_at_the_top_are_of_the_store_that_is_shown(
+def test_the_message_at_the_top_is_about_the_shown_store(
     room: WindowLab, desk: FakeLabDesk, fake_window: Window
 ) -> None:
     desk.store = Path("/data/store")
@@ -234,7 +232,7 @@ def test_words_at_the_top_are_of_the_store_that_is_shown(
     assert fake_window.promised == [False, True, False, False]
 
 
-def test_a_load_and_a_recovery_stand_among_the_work_under_way(
+def test_a_load_and_a_recovery_are_listed_as_running_work(
     room: WindowLab, desk: FakeLabDesk, fake_window: Window, run: Any
 ) -> None:
     desk.store = Path("/data/store")
@@ -261,13 +259,13 @@ def test_a_load_and_a_recovery_stand_among_the_work_under_way(
     assert fake_window.jobs.list == []
 
 
-def test_to_a_window_that_is_closed_nothing_is_shown(room: WindowLab, desk: FakeLabDesk, fake_window: Window) -> None:
+def test_a_closed_window_gets_no_messages(room: WindowLab, desk: FakeLabDesk, fake_window: Window) -> None:
     fake_window.closed, desk.load = True, LOAD
     desk.changed.emit()
     assert fake_window.jobs.list == []
 
 
-def test_the_end_of_an_engine_is_told(room: WindowLab, desk: FakeLabDesk, fake_window: Window) -> None:
+def test_the_end_of_an_engine_is_reported(room: WindowLab, desk: FakeLabDesk, fake_window: Window) -> None:
     desk.died.emit("killed by signal 9")
     assert fake_window.said == ["The lab's engine has ended: killed by signal 9"]
 
@@ -275,7 +273,7 @@ def test_the_end_of_an_engine_is_told(room: WindowLab, desk: FakeLabDesk, fake_w
 # ---- opening and leaving ---------------------------------------------------------------------------------------------
 
 
-def test_a_store_that_was_made_is_shown_and_followed_and_its_place_remembered(
+def test_a_new_store_is_shown_and_followed_and_its_folder_remembered(
     room: WindowLab, desk: FakeLabDesk, fake_window: Window, run: Any, tmp_path: Path
 ) -> None:
     folder = tmp_path / "elsewhere" / "lab-1"
@@ -289,7 +287,7 @@ def test_a_store_that_was_made_is_shown_and_followed_and_its_place_remembered(
 def test_a_store_that_cannot_be_made_is_an_error_page(
     room: WindowLab, desk: FakeLabDesk, fake_window: Window, run: Any, tmp_path: Path
 ) -> None:
-    before = fake_window.settings.lab_folder
+    folder_before = fake_window.settings.lab_folder
     for error in (StoreError("something is there"), OSError(28, "No space left on device"), EOFError("gone")):
         desk.error = error
         assert not run(room.start(tmp_path / "lab-1", SMALL, "5.3"))
@@ -298,10 +296,10 @@ def test_a_store_that_cannot_be_made_is_an_error_page(
         "[Errno 28] No space left on device",
         "gone",
     ]
-    assert (fake_window.opened, fake_window.settings.lab_folder) == ([], before)
+    assert (fake_window.opened, fake_window.settings.lab_folder) == ([], folder_before)
 
 
-def test_a_lab_store_is_opened_again_by_its_store_too_and_anything_else_as_it_is(
+def test_a_lab_store_is_reopened_by_its_inner_store_too(
     room: WindowLab, desk: FakeLabDesk, run: Any, tmp_path: Path
 ) -> None:
     folder = tmp_path / "mine"
@@ -311,7 +309,7 @@ def test_a_lab_store_is_opened_again_by_its_store_too_and_anything_else_as_it_is
     assert [request[1] for request in desk.asked if request != "close"] == [folder, folder, tmp_path]
 
 
-def test_opening_for_writing_says_what_is_kept_or_why_it_is_refused(
+def test_opening_for_writing_names_the_backup_or_the_refusal(
     room: WindowLab, desk: FakeLabDesk, fake_window: Window, run: Any, tmp_path: Path
 ) -> None:
     store = tmp_path / "store"
@@ -327,7 +325,7 @@ def test_opening_for_writing_says_what_is_kept_or_why_it_is_refused(
     )
 
 
-def test_a_store_of_the_lab_s_own_is_opened_without_a_question(
+def test_a_lab_store_is_opened_without_a_question(
     room: WindowLab, desk: FakeLabDesk, fake_window: Window, run: Any, tmp_path: Path
 ) -> None:
     folder = tmp_path / "mine"
@@ -337,7 +335,7 @@ def test_a_store_of_the_lab_s_own_is_opened_without_a_question(
     assert ("open", folder, None, "5.5") in desk.asked
 
 
-def test_a_pulled_plug_and_a_recovery_are_said_and_their_directory_shown(
+def test_a_power_cut_and_a_recovery_are_reported_and_shown(
     room: WindowLab, desk: FakeLabDesk, fake_window: Window, run: Any, tmp_path: Path
 ) -> None:
     desk.store, desk.folder = tmp_path / "store", tmp_path
@@ -348,7 +346,7 @@ def test_a_pulled_plug_and_a_recovery_are_said_and_their_directory_shown(
     assert fake_window.opened == [(tmp_path / "store", "lab")] * 2
 
 
-def test_a_window_that_lets_go_of_its_store_closes_its_engine_but_not_to_show_it(
+def test_a_window_that_leaves_its_store_closes_the_engine(
     room: WindowLab, desk: FakeLabDesk, fake_window: Window, run: Any, tmp_path: Path
 ) -> None:
     async def leave() -> None:
@@ -362,7 +360,7 @@ def test_a_window_that_lets_go_of_its_store_closes_its_engine_but_not_to_show_it
     assert desk.asked == ["close"]
 
 
-def test_closing_looks_at_what_is_there_then(
+def test_closing_uses_the_current_state(
     room: WindowLab, desk: FakeLabDesk, fake_window: Window, run: Any, tmp_path: Path
 ) -> None:
     looks: list[bool] = []
@@ -376,7 +374,7 @@ def test_closing_looks_at_what_is_there_then(
     assert looks == [True]
 
 
-def test_a_load_goes_on_or_is_held_and_stops(room: WindowLab, desk: FakeLabDesk, run: Any) -> None:
+def test_a_load_continues_or_pauses_and_stops(room: WindowLab, desk: FakeLabDesk, run: Any) -> None:
     desk.load = LOAD
     room.pause()
     run(desk.begun.pop())
@@ -389,7 +387,7 @@ def test_a_load_goes_on_or_is_held_and_stops(room: WindowLab, desk: FakeLabDesk,
     assert desk.load is None
 
 
-def test_a_lab_store_to_open_is_looked_for_where_the_last_one_was(
+def test_the_dialog_for_a_lab_store_starts_in_the_last_folder(
     room: WindowLab, fake_window: Window, tmp_path: Path
 ) -> None:
     room.open_folder()
@@ -399,7 +397,7 @@ def test_a_lab_store_to_open_is_looked_for_where_the_last_one_was(
     dialog.reject()
 
 
-def test_frames_are_there_while_something_is_served(room: WindowLab, desk: FakeLabDesk) -> None:
+def test_frames_are_available_while_serving(room: WindowLab, desk: FakeLabDesk) -> None:
     assert room.feed() is None
     desk.serving = object()
     assert room.feed() is not None

@@ -1,4 +1,4 @@
-"""The window as people use it: open, go, come back, fail, drop, zoom, speak, close with work under way."""
+"""The main window in use: open, go, back, errors, drop, zoom, language, and closing during work."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ NAMES = (
 )
 
 
-async def opened(window: MainWindow, path: Path, at: str | None = None) -> None:
+async def opened(window: MainWindow, path: Path, place: str | None = None) -> None:
     """Open and wait for the first rows."""
-    assert await window.open(path, at)
+    assert await window.open(path, place)
     assert await window.settled()
 
 
@@ -65,15 +65,15 @@ def table(window: MainWindow, name: str) -> RecordView:
 
 
 def test_another_window_has_the_same_settings_and_no_store(window, settings):
-    other = window.another()
+    second_window = window.another()
     try:
-        assert type(other) is type(window)
-        assert other.settings is settings
-        assert other.session is None
-        assert other.topic_colours is None
+        assert type(second_window) is type(window)
+        assert second_window.settings is settings
+        assert second_window.session is None
+        assert second_window.topic_colours is None
     finally:
-        other.close()
-        other.deleteLater()
+        second_window.close()
+        second_window.deleteLater()
 
 
 def test_every_promised_widget_is_there_with_a_name_to_speak(run: Run, window: MainWindow, golden: Golden) -> None:
@@ -99,7 +99,7 @@ def test_store_opens_with_its_first_rows_and_says_read_only(run: Run, window: Ma
     assert str(path) in window.windowTitle()
 
 
-def test_looking_changes_no_byte(
+def test_reading_changes_no_byte(
     run: Run, window: MainWindow, golden: Golden, unchanged: Callable[[Path], Path]
 ) -> None:
     path = unchanged(golden("broker-crash"))
@@ -133,7 +133,7 @@ def test_places_are_shown_and_history_leads_back(run: Run, window: MainWindow, g
     run(walk())
 
 
-def test_go_to_box_finds_a_key_and_says_when_there_is_none(run: Run, window: MainWindow, golden: Golden) -> None:
+def test_go_to_box_finds_a_key_or_reports_that_there_is_none(run: Run, window: MainWindow, golden: Golden) -> None:
     async def ask() -> None:
         await opened(window, golden("broker-orders"))
         assert await window.go_to_text("K24")
@@ -171,12 +171,12 @@ def test_a_search_that_ends_late_does_not_move_the_view_away_from_a_later_jump(
     run(ask())
 
 
-@pytest.mark.parametrize("what", ["nothing", "empty directory", "text file"])
-def test_error_page_says_what_was_found_instead(run: Run, window: MainWindow, tmp_path: Path, what: str) -> None:
+@pytest.mark.parametrize("kind", ["nothing", "empty directory", "text file"])
+def test_error_page_shows_what_was_found_instead(run: Run, window: MainWindow, tmp_path: Path, kind: str) -> None:
     path = tmp_path / "here"
-    if what == "empty directory":
+    if kind == "empty directory":
         path.mkdir()
-    elif what == "text file":
+    elif kind == "text file":
         path.write_text("no store")
     assert run(window.open(path)) is False
     page = window.findChild(ErrorPage, "error.page")
@@ -189,24 +189,24 @@ def test_error_page_says_what_was_found_instead(run: Run, window: MainWindow, tm
     assert not action(window, "view.queues").isEnabled()
 
 
-@pytest.mark.parametrize("what", ["store", "archive", "nothing"])
+@pytest.mark.parametrize("kind", ["store", "archive", "nothing"])
 def test_a_path_with_dots_is_shown_without_them(
-    run: Run, window: MainWindow, golden: Golden, tmp_path: Path, what: str
+    run: Run, window: MainWindow, golden: Golden, tmp_path: Path, kind: str
 ) -> None:
-    """From a terminal in another folder the title was "/data/x/../backup/s.tar"; a second start with such a path did
+    """From a terminal in another folder the title was "/data/x/../backup/s.tar". A second start with such a path did
     not find the window that showed the store.
     """
     (tmp_path / "a").mkdir()
-    path = tmp_path / what
-    if what == "store":
+    path = tmp_path / kind
+    if kind == "store":
         shutil.copytree(golden("clean-5.3.3"), path)
-    elif what == "archive":
+    elif kind == "archive":
         path = tmp_path / "s.tar"
         with tarfile.open(path, "w") as packed:
             packed.add(golden("clean-5.3.3"), "store")
     dotted = Path(f"{tmp_path}/a/../{path.name}")
-    assert run(window.open(dotted)) is (what != "nothing")
-    if what == "nothing":
+    assert run(window.open(dotted)) is (kind != "nothing")
+    if kind == "nothing":
         page = window.findChild(ErrorPage, "error.page")
         assert page is not None
         shown = " ".join(label.text() for label in page.findChildren(QLabel))
@@ -214,7 +214,7 @@ def test_a_path_with_dots_is_shown_without_them(
         assert ".." not in shown
     else:
         assert window.windowTitle() == f"{path} – Storescope"
-    if what == "store":
+    if kind == "store":
         assert shows_store(window, dotted)
 
 
@@ -238,12 +238,12 @@ def test_stores_follow_each_other_and_close(run: Run, window: MainWindow, golden
     run(three())
 
 
-def test_newest_request_wins_where_two_stores_are_asked_for(run: Run, window: MainWindow, golden: Golden) -> None:
+def test_the_newest_of_two_open_requests_wins(run: Run, window: MainWindow, golden: Golden) -> None:
     async def race() -> None:
-        first = asyncio.ensure_future(window.open(golden("broker-orders")))
+        first_open = asyncio.ensure_future(window.open(golden("broker-orders")))
         await asyncio.sleep(0)
-        second = asyncio.ensure_future(window.open(golden("clean-4.9.8")))
-        assert [await first, await second] == [False, True]
+        second_open = asyncio.ensure_future(window.open(golden("clean-4.9.8")))
+        assert [await first_open, await second_open] == [False, True]
         assert window.session is not None
         assert "clean-4.9.8" in str(window.session.path)
 
@@ -282,7 +282,7 @@ def test_directory_can_be_dropped(run: Run, window: MainWindow, golden: Golden) 
 
 
 def test_growth_is_followed(run: Run, window: MainWindow, golden: Golden, tmp_path: Path) -> None:
-    """A unit that a broker appends is seen without anybody asking."""
+    """A unit appended by a broker is shown without a user action."""
     store = tmp_path / "store"
     shutil.copytree(golden("broker-orders"), store)
     log = max((store / "commitlog").iterdir())
@@ -291,14 +291,14 @@ def test_growth_is_followed(run: Run, window: MainWindow, golden: Golden, tmp_pa
         await opened(window, store)
         session = window.session
         assert session is not None
-        before = session.snapshot.log.max_offset
-        last = session.snapshot.log.items_before(before, 1)[0]
-        unit = bytearray(session.snapshot.log.read(last.offset, last.size))
-        unit[28:36] = before.to_bytes(8, "big")
+        end_before = session.snapshot.log.max_offset
+        last_unit = session.snapshot.log.items_before(end_before, 1)[0]
+        unit = bytearray(session.snapshot.log.read(last_unit.offset, last_unit.size))
+        unit[28:36] = end_before.to_bytes(8, "big")
         with log.open("r+b") as file:
-            file.seek(before - int(log.name))
+            file.seek(end_before - int(log.name))
             file.write(unit)
-        await wait_for(lambda: session.survey is not None and session.survey.max_offset == before + last.size)
+        await wait_for(lambda: session.survey is not None and session.survey.max_offset == end_before + last_unit.size)
 
     run(grow())
 
@@ -346,7 +346,7 @@ def test_ctrl_and_the_wheel_scale_everything(run: Run, window: MainWindow, golde
     async def scale() -> None:
         await opened(window, golden("broker-orders"))
         view = table(window, "units.table")
-        before = view.row_height()
+        height_before = view.row_height()
         wheel = QWheelEvent(
             QPointF(50, 50),
             QPointF(50, 50),
@@ -358,10 +358,10 @@ def test_ctrl_and_the_wheel_scale_everything(run: Run, window: MainWindow, golde
             False,
         )
         QApplication.sendEvent(view.viewport(), wheel)
-        while (theme.zoom, view.row_height() > before) != (110, True):
+        while (theme.zoom, view.row_height() > height_before) != (110, True):
             await asyncio.sleep(0.01)
         action(window, "zoom.reset").trigger()
-        while (theme.zoom, view.row_height()) != (100, before):
+        while (theme.zoom, view.row_height()) != (100, height_before):
             await asyncio.sleep(0.01)
 
     run(scale())
@@ -413,7 +413,7 @@ def test_layout_is_kept_and_can_be_reset(run: Run, window: MainWindow, golden: G
     run(drag())
 
 
-def test_closes_at_once_with_work_under_way(run: Run, window: MainWindow, golden: Golden) -> None:
+def test_closes_at_once_during_running_work(run: Run, window: MainWindow, golden: Golden) -> None:
     def endless(control: Any) -> None:
         while not control.cancelled:
             time.sleep(0.01)
@@ -423,13 +423,13 @@ def test_closes_at_once_with_work_under_way(run: Run, window: MainWindow, golden
         window.jobs.start(window.jobs.run("Endless", endless))
         await wait_for(lambda: any(job.title == "Endless" for job in window.jobs.list))
         assert window.findChild(QWidget, "jobs.list").accessibleName()
-        window.close()  # without an end it would be for ever
+        window.close()  # without a stop it would run forever
 
     run(work())
 
 
 def test_loop_never_waits_for_the_disk(run: Run, window: MainWindow, golden: Golden) -> None:
-    """Who reads the log is another thread than the loop's, whatever is gone to."""
+    """Another thread than the loop's reads the log, for every place."""
     readers: list[threading.Thread] = []
 
     async def slow() -> None:
@@ -459,9 +459,9 @@ def action(window: MainWindow, name: str) -> QAction:
     return actual_action
 
 
-async def wait_for(true: Callable[[], bool], seconds: float = 60) -> None:
+async def wait_for(condition: Callable[[], bool], seconds: float = 60) -> None:
     end = time.monotonic() + seconds
-    while not true():
+    while not condition():
         assert time.monotonic() < end, "timed out"
         await asyncio.sleep(0.01)
 
@@ -478,8 +478,8 @@ def test_a_filter_chosen_in_the_palette_is_applied(run: Run, window: MainWindow,
 
 
 @pytest.mark.golden
-def test_the_keys_of_who_walks_by_keys_are_for_what_a_view_is_about(run, window, golden) -> None:
-    """Ctrl+5 put the focus on the Line over the findings: arrows moved along the log."""
+def test_view_keys_put_the_focus_on_the_main_widget(run, window, golden) -> None:
+    """Ctrl+5 put the focus on the Line above the findings, so the arrow keys moved along the log."""
 
     async def walk() -> None:
         assert await window.open(golden("crash-flip-5.3.3"))

@@ -1,4 +1,4 @@
-"""The strip of menus: letters, the stores of last time, and the one promise."""
+"""The menu bar: mnemonics, recent stores, and the write-protection note."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from viewer.shell.menu_strip import Menu, MenuLine, MenuStrip
 
 @pytest.fixture
 def strip(qtbot):
-    opened, other = QAction("Open file"), QAction("Other")
+    opened, other_action = QAction("Open file"), QAction("Other")
     opened.setObjectName("store.openFile")
-    menu_strip = MenuStrip([Menu("File", "F", [MenuLine(0, opened), MenuLine(1, other)])])
-    menu_strip.kept = (opened, other)
+    menu_strip = MenuStrip([Menu("File", "F", [MenuLine(0, opened), MenuLine(1, other_action)])])
+    menu_strip.kept = (opened, other_action)
     qtbot.addWidget(menu_strip)
     return menu_strip
 
 
-def test_a_menu_opens_by_its_letter_and_groups_are_apart(strip):
+def test_a_menu_opens_by_its_letter_and_groups_are_separated(strip):
     assert strip.menus[0].title() == "&File"
     assert [action.isSeparator() for action in strip.menus[0].actions()] == [False, False, True, False]
 
 
-def test_stores_that_were_opened_are_offered(strip):
+def test_recent_stores_are_offered(strip):
     strip._fill_recent()
     assert [action.isEnabled() for action in strip._recent.actions()] == [False]
     strip._recent_stores = lambda: [RecentStore("/s/a&b", "a&b", 0)]
@@ -36,7 +36,7 @@ def test_stores_that_were_opened_are_offered(strip):
     assert (action.text(), emitted) == ("/s/a&&b", ["/s/a&b"])
 
 
-def test_it_says_what_may_be_written_and_leaves_the_path_out_where_it_is_narrow(strip):
+def test_the_note_about_writing_omits_the_path_if_narrow(strip):
     strip.show_store("/data/store")
     assert (strip.promise.text(), strip.path.isHidden()) == ("Read-only", False)
     strip.set_slim(True)

@@ -1,11 +1,11 @@
-"""Layouts with names: kept, taken up, replaced and forgotten."""
+"""Named layouts can be saved, applied, replaced and deleted."""
 
 from __future__ import annotations
 
 from viewer.shell import named_layouts
 
 
-def test_a_layout_is_kept_taken_up_and_forgotten(run, window, golden):
+def test_a_layout_is_saved_applied_and_deleted(run, window, golden):
     layouts = window.layouts
     assert not named_layouts.save(window, layouts, "early")  # no store is open
     assert run(window.open(golden("broker-orders")))

@@ -1,4 +1,4 @@
-"""How far dispatch is behind is one figure in every place: confirm − dispatched."""
+"""The dispatch gap has one value everywhere: confirm − dispatched."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from viewer.runtime.position_reading import PositionReading
 MIB = 1 << 20
 
 
-def test_status_and_ruler_say_the_same_of_dispatch() -> None:
+def test_status_and_ruler_show_the_same_dispatch_gap() -> None:
     reported = {
         "wrote": 9 * MIB,
         "committed": 6 * MIB,

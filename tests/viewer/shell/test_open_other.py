@@ -1,4 +1,4 @@
-"""What can be opened beside a store: archives are unpacked to the cache, a configuration names its store."""
+"""Other inputs than a store: archives are unpacked to the cache, and a configuration names its store."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from viewer.shell.session_file import Session, write
 
 
 class CountingControl:
-    """Counts what is reported."""
+    """Counts progress reports."""
 
     def __init__(self) -> None:
         self.done = 0.0
@@ -37,7 +37,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def take_with_control(path: Path, cache: Path) -> Any:
-    """``take`` with a control of its own."""
+    """Call ``take`` with a new control."""
     return take(CountingControl(), path, cache)  # type: ignore[arg-type]
 
 
@@ -51,7 +51,7 @@ def take_with_control(path: Path, cache: Path) -> Any:
         ("store", ""),
     ],
 )
-def test_the_name_says_what_it_is(name: str, kind: str) -> None:
+def test_the_name_shows_the_kind(name: str, kind: str) -> None:
     assert kind_of(Path(name)) == kind
 
 
@@ -62,7 +62,7 @@ def test_archives_are_unpacked_once_and_elsewhere(tmp_path: Path, folder: Path) 
     with zipfile.ZipFile(packed[1], "w") as zipped:
         for file in folder.rglob("*"):
             zipped.write(file, file.relative_to(tmp_path))
-    before = sorted(tmp_path.iterdir())
+    entries_before = sorted(tmp_path.iterdir())
     for file in packed:
         cache = tmp_path / "cache" / file.name
         store = take_with_control(file, cache).store
@@ -70,7 +70,7 @@ def test_archives_are_unpacked_once_and_elsewhere(tmp_path: Path, folder: Path) 
         assert store.is_relative_to(cache)
         assert take_with_control(file, cache).store == store
         assert [part for part in store.parent.iterdir() if part.suffix == ".part"] == []
-    assert sorted(set(tmp_path.iterdir()) - {tmp_path / "cache"}) == before
+    assert sorted(set(tmp_path.iterdir()) - {tmp_path / "cache"}) == entries_before
 
 
 def test_an_archive_cannot_reach_out_of_its_folder(tmp_path: Path) -> None:

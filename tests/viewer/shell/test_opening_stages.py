@@ -1,4 +1,4 @@
-"""What comes first when a store opens: rows on the screen; the survey, the other panes and the worker behind them."""
+"""The order when a store opens: rows on the screen first, then the survey, the other panes and the worker."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ def test_rows_are_painted_before_the_store_is_surveyed(
     assert not worker
 
 
-def test_rows_are_painted_before_it_is_asked_what_stood_in_unreadable_bytes(
+def test_rows_are_painted_before_unreadable_bytes_are_identified(
     run: Run, window: MainWindow, golden: Golden, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A store whose first rows hold damage showed them 0.1 s later: all its queues were asked first."""
+    """A store with damage in its first rows showed them 0.1 s later, because all its queues were read first."""
     store = tmp_path / "store"
     shutil.copytree(golden("broker-orders"), store)
     newest = min((store / "commitlog").iterdir())
@@ -73,7 +73,7 @@ def test_rows_are_painted_before_it_is_asked_what_stood_in_unreadable_bytes(
     assert all(requests)
 
 
-def test_parts_of_views_are_found_though_nobody_looked_at_them_yet(
+def test_parts_of_unvisited_views_can_be_found(
     run: Run, window: MainWindow, golden: Golden, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(window.stages, "_make_next", lambda: None)
@@ -104,7 +104,7 @@ def test_a_change_of_language_before_the_check_began_does_not_lose_it(
     run(changed())
 
 
-def test_a_store_closed_before_its_rows_came_is_let_go_at_once(run: Run, window: MainWindow, golden: Golden) -> None:
+def test_a_store_closed_before_its_rows_is_released_at_once(run: Run, window: MainWindow, golden: Golden) -> None:
     async def closed_early() -> bool:
         window.hide()
         window.stages.first_rows_painted = closing  # type: ignore[method-assign]
@@ -117,7 +117,7 @@ def test_a_store_closed_before_its_rows_came_is_let_go_at_once(run: Run, window:
     assert window.session is None
 
 
-def test_threads_that_ask_for_queues_share_one_listing(golden: Golden, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_concurrent_listings_of_queues_are_shared(golden: Golden, monkeypatch: pytest.MonkeyPatch) -> None:
     from engine.inspection import open_store
 
     listed: list[int] = []
@@ -139,7 +139,7 @@ def test_threads_that_ask_for_queues_share_one_listing(golden: Golden, monkeypat
 def test_a_picture_does_not_wait_for_a_count_that_takes_long(
     run: Run, window: MainWindow, golden: Golden, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of a log of 1 TiB it waited the longest it may, and drew what had stood there long before."""
+    """For a log of 1 TiB it waited for the maximum time, and drew what had been complete long before."""
     assert run(window.open(golden("broker-orders")))
     run(window.settled())
     job = window.jobs.announce("Counting units", lambda: None)
@@ -155,6 +155,6 @@ def test_a_picture_does_not_wait_for_a_count_that_takes_long(
     window.jobs.retire(job)
 
 
-def _counted(real: Callable[[float], Any], most: int, then: Callable[[], float]) -> Callable[[float], Any]:
-    remaining = iter(range(most))
-    return lambda seconds: real(seconds) if next(remaining, None) is not None else then()
+def _counted(function: Callable[[float], Any], max_calls: int, then: Callable[[], float]) -> Callable[[float], Any]:
+    remaining = iter(range(max_calls))
+    return lambda seconds: function(seconds) if next(remaining, None) is not None else then()

@@ -1,4 +1,4 @@
-"""The operation log: commands as they are given, with the command line that does the same."""
+"""The operation log: commands as they are run, with the equal command line."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from viewer.shell.views import BY_COMMAND
 
 
 def give(log: Operations, *names: str) -> None:
-    """Give these commands."""
+    """Run these commands."""
     for name in names:
         action = QAction(name)
         action.setObjectName(name)
@@ -23,7 +23,7 @@ def give(log: Operations, *names: str) -> None:
         action.trigger()
 
 
-def test_commands_are_noted_with_their_command_line(qtbot) -> None:
+def test_commands_are_logged_with_their_command_line(qtbot) -> None:
     log = Operations(partial(command_line, path="/a store"))
     give(log, "check.run", "view.queues", "zoom.in")
     log.note(
@@ -65,16 +65,18 @@ NO_VIEW = {
 
 
 def test_every_view_that_can_be_opened_has_its_equal_command_line(qtbot) -> None:
-    """Opening the lab, "where is my message" or the bookmarks left no command line: the list of views was a copy."""
+    """Opening the lab, "where is my message" or the bookmarks left no command line, because the list of views was a
+    copy.
+    """
     named = {command.id for command in COMMANDS if command.id.startswith("view.")}
     assert named == BY_COMMAND.keys() | NO_VIEW.keys()
     log = Operations(partial(command_line, path="/store"))
     give(log, *BY_COMMAND)
-    assert {one.id for one in log.list if one.cli} == BY_COMMAND.keys()
-    for item in log.list:
-        *command, last = item.cli.split()
+    assert {operation.id for operation in log.list if operation.cli} == BY_COMMAND.keys()
+    for logged in log.list:
+        *command, last_word = logged.cli.split()
         if command == ["storescope", "view", "/store", "--at"]:
-            results = places.parse(last)
-            assert getattr(results, "view", "") == BY_COMMAND[item.id].kind, item.cli
+            results = places.parse(last_word)
+            assert getattr(results, "view", "") == BY_COMMAND[logged.id].kind, logged.cli
         else:
-            assert [*command, last] == ["storescope", BY_COMMAND[item.id].cli, "/store"]
+            assert [*command, last_word] == ["storescope", BY_COMMAND[logged.id].cli, "/store"]

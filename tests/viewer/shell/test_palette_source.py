@@ -1,4 +1,4 @@
-"""What the palette offers: commands, places of the open store, filters; the sign in front chooses."""
+"""Entries of the palette: commands, places of the open store, filters. A prefix selects among them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ def entries_for(window, text):
     return [(entry.section, entry.text) for entry in entries(window, text)]
 
 
-def test_a_sign_chooses_what_is_offered(run, window, golden):
+def test_a_prefix_selects_the_entries(run, window, golden):
     assert run(window.open(golden("broker-orders")))
     run(window.settled())
     assert {section for section, _ in entries_for(window, ">find")} == {"Commands"}

@@ -1,4 +1,4 @@
-"""Pipeline jobs as the window sees them: listed while they run, asked about at the end, and opened where they led."""
+"""Pipeline jobs in the window: listed while they run, confirmed at the end, and their results opened."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from viewer.shell.pipeline_jobs import PipelineRoom
 
 
 class FakeJobRuns(QObject):
-    """Jobs that stand as a test says."""
+    """Jobs whose states the test sets."""
 
     jobsChanged = Signal()  # noqa: N815  Qt spells signals so
     jobChanged = Signal(object)  # noqa: N815  Qt spells signals so
@@ -55,7 +55,7 @@ class FakeJobRuns(QObject):
 
 
 class Window(QMainWindow):
-    """As much of a window as the room asks for."""
+    """A fake window with the parts that pipeline jobs use."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -87,7 +87,7 @@ def fake_window(run: object, monkeypatch: pytest.MonkeyPatch) -> Iterator[Window
 
 @pytest.fixture
 def beside() -> list[Path]:
-    """Stores that were to be opened beside the window's."""
+    """Return the list of stores to open beside the window's."""
     return []
 
 
@@ -101,7 +101,7 @@ def runs(room: PipelineRoom) -> Any:
     return room.runs
 
 
-def test_a_job_is_listed_among_the_work_under_way_until_it_ends(
+def test_a_job_is_listed_as_running_work_until_it_ends(
     room: PipelineRoom, runs: FakeJobRuns, fake_window: Window
 ) -> None:
     job = runs.start("verify")
@@ -115,14 +115,14 @@ def test_a_job_is_listed_among_the_work_under_way_until_it_ends(
     assert "58 of 108 tasks" in shown.note
     shown.cancel()
     assert runs.cancelled == [job]
-    before = fake_window.enabled
+    enabled_before = fake_window.enabled
     runs.over(job, 130)
     assert fake_window.jobs.list == []
     assert fake_window.said == ["verify has ended: cancelled"]
-    assert fake_window.enabled == before + 1
+    assert fake_window.enabled == enabled_before + 1
 
 
-def test_a_job_that_had_ended_before_is_not_listed(room: PipelineRoom, runs: FakeJobRuns, fake_window: Window) -> None:
+def test_an_ended_job_is_not_listed(room: PipelineRoom, runs: FakeJobRuns, fake_window: Window) -> None:
     job = runs.start("verify")
     runs.over(job)
     runs.jobsChanged.emit()
@@ -132,7 +132,7 @@ def test_a_job_that_had_ended_before_is_not_listed(room: PipelineRoom, runs: Fak
     assert fake_window.jobs.list == [], "what comes late harms nothing"
 
 
-def test_to_a_window_that_is_closed_nothing_is_said(room: PipelineRoom, runs: FakeJobRuns, fake_window: Window) -> None:
+def test_a_closed_window_gets_no_messages(room: PipelineRoom, runs: FakeJobRuns, fake_window: Window) -> None:
     job = runs.start("verify")
     fake_window.closed = True
     runs.over(job)
@@ -142,7 +142,7 @@ def test_to_a_window_that_is_closed_nothing_is_said(room: PipelineRoom, runs: Fa
 # ---- the end of the window -------------------------------------------------------------------------------------------
 
 
-def test_each_job_that_runs_is_a_sentence_of_the_question(
+def test_each_running_job_is_a_sentence_of_the_question(
     room: PipelineRoom, runs: FakeJobRuns, fake_window: Window
 ) -> None:
     assert room.running_in_words() == []
@@ -155,9 +155,7 @@ def test_each_job_that_runs_is_a_sentence_of_the_question(
     assert not any(line.startswith("export") for line in running)
 
 
-def test_jobs_are_ended_behind_a_window_that_closes(
-    room: PipelineRoom, runs: FakeJobRuns, fake_window: Window, run: Any
-) -> None:
+def test_jobs_end_after_the_window_closes(room: PipelineRoom, runs: FakeJobRuns, fake_window: Window, run: Any) -> None:
     runs.start("verify")
 
     async def close() -> None:
@@ -169,10 +167,10 @@ def test_jobs_are_ended_behind_a_window_that_closes(
     assert runs.ends == 1
 
 
-# ---- what a view asks for --------------------------------------------------------------------------------------------
+# ---- requests of a view --------------------------------------------------------------------------------------------
 
 
-def test_a_view_shows_these_jobs_and_what_it_asks_for_opens(
+def test_a_view_shows_these_jobs_and_opens_its_requests(
     room: PipelineRoom, runs: FakeJobRuns, fake_window: Window, beside: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Pane(QObject):

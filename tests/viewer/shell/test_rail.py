@@ -1,4 +1,4 @@
-"""The rail: every view a button, one of them in front, slim where the window is narrow."""
+"""The rail: one button per view, one of them active, slim in a narrow window."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_one_view_is_in_front(rail):
     assert [name for name, button in rail.buttons.items() if button.isChecked()] == ["log"]
 
 
-def test_a_click_is_told_and_keys_stand_in_the_tooltip(rail):
+def test_a_click_is_signalled_and_keys_are_in_the_tooltip(rail):
     chosen: list[str] = []
     rail.chosen.connect(chosen.append)
     rail.buttons["help"].click()
@@ -31,7 +31,7 @@ def test_a_click_is_told_and_keys_stand_in_the_tooltip(rail):
     assert rail.buttons["queue"].accessibleName() == "Queues"
 
 
-def test_it_is_slim_and_wide_again(rail):
+def test_the_rail_becomes_slim_and_wide_again(rail):
     wide = rail.width()
     rail.set_slim(True)
     assert rail.width() < wide

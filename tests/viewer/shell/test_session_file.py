@@ -1,4 +1,4 @@
-"""The session file: read as it was written, refused where it is none, found again when it moved with its store."""
+"""The session file: written and read back, other files refused, and found again after it moved with its store."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from engine.errors import StoreError
 from viewer.runtime.bookmarks import Bookmark
 from viewer.shell.session_file import Session, from_text, read, to_text, write
 
-WHOLE = Session(
+COMPLETE_SESSION = Session(
     "/data/store",
     "log:1310900",
     ("log", "queue:A/0/7"),
@@ -24,9 +24,9 @@ WHOLE = Session(
 )
 
 
-def test_what_is_written_is_read() -> None:
-    assert from_text(to_text(WHOLE), "x") == WHOLE
-    assert json.loads(to_text(WHOLE))["bookmarks"][0]["name"] == "五", "a person can read it"
+def test_a_written_session_is_read_back() -> None:
+    assert from_text(to_text(COMPLETE_SESSION), "x") == COMPLETE_SESSION
+    assert json.loads(to_text(COMPLETE_SESSION))["bookmarks"][0]["name"] == "五", "a person can read it"
 
 
 @pytest.mark.parametrize(
@@ -39,13 +39,18 @@ def test_what_is_written_is_read() -> None:
         ('{"format": "storescope-session", "store": "/s"}', "found None"),
     ],
 )
-def test_what_is_no_session_is_refused_with_what_was_found(text: str, words: str) -> None:
+def test_another_file_is_refused_with_its_content(text: str, words: str) -> None:
     with pytest.raises(StoreError, match=words):
         from_text(text, "x.storescope")
 
 
-def test_parts_that_cannot_be_read_count_as_absent() -> None:
-    record = json.loads(to_text(WHOLE)) | {"bookmarks": 3, "places": [1, "log"], "saved": "now", "filter": None}
+def test_unreadable_parts_count_as_absent() -> None:
+    record = json.loads(to_text(COMPLETE_SESSION)) | {
+        "bookmarks": 3,
+        "places": [1, "log"],
+        "saved": "now",
+        "filter": None,
+    }
     record["window"] = {"size": [0, -1], "splitters": {"a": "***", "b": 3}}
     results = from_text(json.dumps(record), "x")
     assert (results.bookmarks, results.places, results.saved, results.filter) == ((), ("log",), 0, "")

@@ -1,4 +1,4 @@
-"""What second starts say, who hears it, and that no start is kept waiting or from happening by it."""
+"""A second start sends its request to the running window, and is never delayed or prevented by it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Run = Callable[[Any], Any]
 
 
 def called(folder: Path, start: SecondStart) -> bool:
-    """Hand over from a process of its own: waiting in Qt holds the interpreter."""
+    """Hand over from another process, because waiting in Qt blocks the interpreter."""
     code = (
         "import sys; from pathlib import Path; from viewer.shell.single_instance import SecondStart, hand_over\n"
         "store, at = (text or None for text in sys.argv[2:])\n"
@@ -36,21 +36,21 @@ def called(folder: Path, start: SecondStart) -> bool:
 
 @pytest.fixture
 def short_runtime_folder(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A run-time folder of the test's own whose name leaves room for that of a socket."""
+    """Use a runtime folder of the test whose name leaves room for the socket's name."""
     with tempfile.TemporaryDirectory(prefix="ss") as folder:
         monkeypatch.setenv("XDG_RUNTIME_DIR", folder)
         monkeypatch.setattr(second_start, "ANSWER_MS", 300)
         yield Path(folder)
 
 
-def test_what_is_said_is_read_again() -> None:
+def test_a_request_round_trips() -> None:
     start = SecondStart(Path("/data/主题 store"), "queue:Orders/0/42")
     assert read_line(start.line()) == start
     assert read_line(SecondStart().line()) == SecondStart()
 
 
 @pytest.mark.parametrize("line", [b"", b"\xff\n", b"[]\n", b"7\n", b'{"store": 5, "at": null}\n', b'{"at": "log"}\n'])
-def test_anything_else_is_nothing(line: bytes) -> None:
+def test_any_other_line_is_ignored(line: bytes) -> None:
     assert read_line(line) is None
 
 
@@ -59,13 +59,13 @@ def test_a_relative_path_is_sent_from_its_root(tmp_path: Path, monkeypatch: pyte
     assert json.loads(SecondStart(Path("store")).line())["store"] == str(tmp_path / "store")
 
 
-def test_settings_elsewhere_are_another_address(short_runtime_folder: Path) -> None:
+def test_other_settings_have_another_address(short_runtime_folder: Path) -> None:
     assert address(short_runtime_folder / "a") != address(short_runtime_folder / "b")
     assert address(short_runtime_folder / "a") == address(short_runtime_folder / "a")
     assert address(short_runtime_folder / "a").startswith(str(short_runtime_folder))
 
 
-def test_the_window_that_runs_hears_it(run: Run, short_runtime_folder: Path) -> None:
+def test_the_running_window_gets_the_request(run: Run, short_runtime_folder: Path) -> None:
     bell = SecondStartListener(short_runtime_folder / "settings")
     emitted: list[SecondStart] = []
     bell.startReceived.connect(emitted.append)
@@ -77,19 +77,22 @@ def test_the_window_that_runs_hears_it(run: Run, short_runtime_folder: Path) -> 
     assert not hand_over(short_runtime_folder / "settings", start)
 
 
-def test_where_nobody_runs_nothing_is_handed_over(short_runtime_folder: Path) -> None:
+def test_without_a_running_window_nothing_is_handed_over(short_runtime_folder: Path) -> None:
     assert not hand_over(short_runtime_folder / "settings", SecondStart())
 
 
-def test_a_second_bell_leaves_the_first_one_alone(run: Run, short_runtime_folder: Path) -> None:
-    first, second = SecondStartListener(short_runtime_folder), SecondStartListener(short_runtime_folder)
-    assert (first.listening, second.listening) == (True, False)
+def test_a_second_listener_does_not_disturb_the_first(run: Run, short_runtime_folder: Path) -> None:
+    first_listener, second_listener = (
+        SecondStartListener(short_runtime_folder),
+        SecondStartListener(short_runtime_folder),
+    )
+    assert (first_listener.listening, second_listener.listening) == (True, False)
     assert run(asyncio.to_thread(called, short_runtime_folder, SecondStart()))
-    first.close()
-    second.close()
+    first_listener.close()
+    second_listener.close()
 
 
-def test_what_a_dead_process_left_behind_is_taken_away(run: Run, short_runtime_folder: Path) -> None:
+def test_leftovers_of_a_dead_process_are_removed(run: Run, short_runtime_folder: Path) -> None:
     with socket.socket(socket.AF_UNIX) as remaining:
         remaining.bind(address(short_runtime_folder))
     assert Path(address(short_runtime_folder)).exists()
@@ -100,14 +103,14 @@ def test_what_a_dead_process_left_behind_is_taken_away(run: Run, short_runtime_f
     bell.close()
 
 
-def test_whoever_takes_the_call_and_says_nothing_keeps_no_start_waiting(short_runtime_folder: Path) -> None:
+def test_a_silent_listener_does_not_delay_a_start(short_runtime_folder: Path) -> None:
     with socket.socket(socket.AF_UNIX) as mute:
         mute.bind(address(short_runtime_folder))
         mute.listen(1)
         assert not hand_over(short_runtime_folder, SecondStart())
 
 
-def test_a_caller_who_says_something_else_is_cut_off(run: Run, short_runtime_folder: Path) -> None:
+def test_a_caller_with_an_invalid_request_is_disconnected(run: Run, short_runtime_folder: Path) -> None:
     bell = SecondStartListener(short_runtime_folder)
     emitted: list[SecondStart] = []
     bell.startReceived.connect(emitted.append)

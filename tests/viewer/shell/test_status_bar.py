@@ -1,4 +1,4 @@
-"""The status bar: what it says, and for how long."""
+"""The status bar: its messages, and how long they are shown."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QApplication
 from viewer.shell.status_bar import StatusStrip
 
 
-def test_the_status_bar_says_it_on_the_inverse_chip(themed_app: QApplication) -> None:
+def test_unread_files_are_on_the_inverse_chip(themed_app: QApplication) -> None:
     strip = StatusStrip()
     strip.set_unread("7 files cannot be read")
     assert strip.unread.accessibleName() == "7 files cannot be read"

@@ -1,4 +1,4 @@
-"""What changes under the window is said where it belongs: counters, rail, status, and a replaced store."""
+"""Changes under the window are shown at their places: counters, rail, status, and a replaced store."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ def test_findings_are_counted_and_marked_on_the_rail(run, window, golden):
     assert marks[-1] == ("findings", "")
 
 
-def test_the_survey_says_what_kind_of_store_it_is(run, window, golden):
+def test_the_survey_shows_the_kind_of_store(run, window, golden):
     assert run(window.open(golden("broker-orders")))
     run(window.settled())
     assert window.status.format.text() == window.session.survey.kinds
     assert window.settings.recent[0].path == str(window.session.path)
 
 
-def test_files_that_were_replaced_are_told(run, window, golden, tmp_path):
+def test_replaced_files_are_reported(run, window, golden, tmp_path):
     store = shutil.copytree(golden("broker-orders"), tmp_path / "store")
     assert run(window.open(store))
     run(window.settled())

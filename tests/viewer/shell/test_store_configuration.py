@@ -1,4 +1,4 @@
-"""A broker's configuration belongs to the one store that it was named with, is shown, and can be dropped."""
+"""A broker's configuration belongs to the store that was opened with it, is shown, and can be dropped."""
 
 from __future__ import annotations
 
@@ -55,15 +55,15 @@ def session_of(store: Path, folder: Path) -> Path:
 
 
 @pytest.mark.full_form(keep=3)
-@pytest.mark.parametrize("door", ["store", "archive", "session", "second start", "beside"])
+@pytest.mark.parametrize("entry", ["store", "archive", "session", "second start", "beside"])
 def test_the_next_store_does_not_inherit_it(
-    run: Run, window: MainWindow, golden: Golden, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, door: str
+    run: Run, window: MainWindow, golden: Golden, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, entry: str
 ) -> None:
-    """`view broker-crash --config b.conf`, then another store in the same program: that healthy store had two errors,
-    five queue files "deleted" and no start, by the first one's file sizes.
+    """After `view broker-crash --config b.conf`, another healthy store in the same program had two errors, five queue
+    files "deleted" and no start, because the first store's file sizes were used.
     """
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    other = golden("clean-5.3.3")
+    other_store = golden("clean-5.3.3")
 
     async def journey() -> None:
         assert await window.open(golden("broker-crash"), None, conf())
@@ -72,17 +72,17 @@ def test_the_next_store_does_not_inherit_it(
         assert window.session.config is not None
         assert chip(window) == "broker.conf: b.conf ×"
         shown: Any = window
-        match door:
+        match entry:
             case "store":
-                assert await window.open(other)
+                assert await window.open(other_store)
             case "archive":
-                assert await window.open(archive_of(other, tmp_path))
+                assert await window.open(archive_of(other_store, tmp_path))
             case "session":
-                assert await window.open(session_of(other, tmp_path))
+                assert await window.open(session_of(other_store, tmp_path))
             case "second start":
-                shown = answer(window, SecondStart(other))
+                shown = answer(window, SecondStart(other_store))
             case "beside":
-                shown = open_beside(window, other)
+                shown = open_beside(window, other_store)
         await settled(shown)
         assert shown.session.config is None
         assert shown.session.snapshot.config is None
@@ -106,30 +106,28 @@ def test_the_same_store_in_a_window_of_its_own_keeps_it(run: Run, window: MainWi
     run(journey())
 
 
-def test_the_chip_drops_it_and_the_store_is_read_again_at_the_same_place(
-    run: Run, window: MainWindow, golden: Golden
-) -> None:
+def test_the_chip_drops_the_configuration_and_keeps_the_place(run: Run, window: MainWindow, golden: Golden) -> None:
     async def journey() -> None:
         assert await window.open(golden("broker-crash"), "queue:OrderEvents/0", conf())
         assert await window.settled()
         drop = window.actions_by_id["store.dropConfig"]
         assert drop.isEnabled()
         assert drop.isVisible()
-        before = window.session
+        session_before = window.session
         window.status.config.clicked.emit()
-        while window.session is None or window.session is before:
+        while window.session is None or window.session is session_before:
             await window.settled()
         assert await window.settled()
         assert window.session.config is None
         assert chip(window) == ""
         assert window.view == "queue"
         assert not drop.isEnabled()
-        assert not drop.isVisible(), "a grey line about a file that nobody named"
+        assert not drop.isVisible(), "no disabled menu line about a file that was not given"
 
     run(journey())
 
 
-def test_the_chip_stays_with_another_language_and_goes_with_the_store(
+def test_the_chip_survives_a_language_change_and_ends_with_the_store(
     run: Run, window: MainWindow, golden: Golden
 ) -> None:
     async def journey() -> None:
@@ -163,22 +161,25 @@ def test_try_again_on_the_error_page_takes_the_same_configuration(
 
 def test_a_configuration_without_a_store_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "b.conf").write_text("mappedFileSizeCommitLog=2097152\n")
-    before, sys.argv = sys.argv, ["view", "--config", str(tmp_path / "b.conf"), "--screenshot", str(tmp_path / "p.png")]
+    argv_before, sys.argv = (
+        sys.argv,
+        ["view", "--config", str(tmp_path / "b.conf"), "--screenshot", str(tmp_path / "p.png")],
+    )
     try:
         assert main() == 2
     finally:
-        sys.argv = before
+        sys.argv = argv_before
     assert "expected STORE" in capsys.readouterr().err
 
 
-def test_a_copy_with_the_live_store_s_configuration_is_looked_at_alone(
+def test_a_copy_with_the_live_stores_configuration_is_read_alone(
     run: Run, window: MainWindow, golden: Golden, tmp_path: Path
 ) -> None:
-    """The window's doors: every view, opening for writing, and a trial of the plan leave the live store as it is."""
+    """Every view, opening for writing, and a trial of the plan leave the live store unchanged."""
     live = shutil.copytree(golden("clean-5.3.3"), tmp_path / "live")
     copy = shutil.copytree(golden("crash-5.3.3"), tmp_path / "copy")
     text = f"storePathRootDir={live}\nstorePathCommitLog={live}/commitlog\nstorePathIndex={live}/index\n"
-    before = golden_stores.fingerprint(live), golden_stores.fingerprint(copy)
+    fingerprints_before = golden_stores.fingerprint(live), golden_stores.fingerprint(copy)
 
     async def journey() -> None:
         assert await window.open(copy, None, conf(text))
@@ -198,4 +199,4 @@ def test_a_copy_with_the_live_store_s_configuration_is_looked_at_alone(
         assert tried.as_expected
 
     run(journey())
-    assert (golden_stores.fingerprint(live), golden_stores.fingerprint(copy)) == before
+    assert (golden_stores.fingerprint(live), golden_stores.fingerprint(copy)) == fingerprints_before

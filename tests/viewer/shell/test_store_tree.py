@@ -1,4 +1,4 @@
-"""The tree of a store that is not whole."""
+"""The tree of an incomplete store."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HOLE = Broken(1 << 20, 2 << 20, "missing")
 
 @pytest.fixture
 def holed(golden: Callable[..., Path], tmp_path: Path) -> Path:
-    """A store that was closed cleanly, its second log file gone."""
+    """A cleanly closed store without its second log file."""
     shutil.copytree(golden("broker-orders"), tmp_path / "store")
     (tmp_path / "store" / "commitlog" / f"{HOLE.start:020d}").unlink()
     return tmp_path / "store"
@@ -44,17 +44,17 @@ def test_a_store_without_its_log_is_not_called_closed(holed: Path) -> None:
 
 
 @pytest.mark.golden
-def test_a_folder_that_holds_only_a_log_tells_what_its_units_tell(
+def test_a_log_alone_shows_the_facts_of_its_units(
     run: Any, window: MainWindow, golden: Callable[..., Path], tmp_path: Path
 ) -> None:
-    """Card and tree said "0 topics · 0 messages" over a table full of topics."""
+    """Card and tree showed "0 topics · 0 messages" above a table full of topics."""
     shutil.copytree(golden("clean-5.3.3") / "commitlog", tmp_path / "store" / "commitlog")
 
     async def walk() -> None:
         assert await window.open(tmp_path / "store", "findings")
         session, side = window.session, window.side
         assert session is not None
-        for _ in range(2000):  # the units are counted behind the first rows
+        for _ in range(2000):  # the units are counted after the first rows
             if session.counted_topics and session.survey is not None:
                 break
             assert "0 topics" not in side.card.facts.text()
@@ -83,7 +83,7 @@ def test_a_folder_that_holds_only_a_log_tells_what_its_units_tell(
 
 
 @pytest.mark.golden
-def test_before_its_units_are_counted_a_log_without_queues_says_no_number(golden: Callable[..., Path]) -> None:
+def test_a_log_without_queues_shows_no_number_before_the_count(golden: Callable[..., Path]) -> None:
     actual_survey = survey(open_store(golden("queues-gone-5.3.3")))
     assert _facts_of(actual_survey, {}, 0) == ["1.28 MiB · 2 files"]
     topics = next(node for node in store_nodes(actual_survey, places, is_system_topic) if node.name == "topics")

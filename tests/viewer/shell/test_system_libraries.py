@@ -1,7 +1,7 @@
-"""Where Qt lacks something of the system, ``view`` says what in words: no traceback, no abort.
+"""If Qt lacks a system library, ``view`` prints a message: no traceback, no abort.
 
-On a server ``storescope view STORE`` ended with a traceback that named ``libglib-2.0.so.0`` in its last line, and with
-a display that is not there, or without ``libxcb-cursor.so.0``, with an abort.
+On a server, ``storescope view STORE`` ended with a traceback that named ``libglib-2.0.so.0`` in its last line. With a
+missing display, or without ``libxcb-cursor.so.0``, it aborted.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def view(tmp_path: Path, *args: str, **environment: str) -> subprocess.Completed
 
 
 def refused(done: subprocess.CompletedProcess[str]) -> list[str]:
-    """The lines on standard error of a run that ended as it should where nothing can be drawn."""
+    """Return the lines on standard error of a run that correctly refused to draw."""
     assert done.returncode == 3, done
     assert done.stdout == ""
     for word in ("Traceback", "Aborted", "qt.qpa", "ImportError"):
@@ -43,7 +43,7 @@ def refused(done: subprocess.CompletedProcess[str]) -> list[str]:
 
 @pytest.fixture
 def without_glib(tmp_path: Path) -> str:
-    """A PySide6 that fails as on a machine without GLib, with the loader's own words."""
+    """A PySide6 that fails like on a machine without GLib, with the loader's own message."""
     folder = tmp_path / "site" / "PySide6"
     folder.mkdir(parents=True)
     (folder / "__init__.py").write_text("", "utf-8")
@@ -74,7 +74,7 @@ def test_an_error_of_our_own_in_the_import_keeps_its_traceback(tmp_path: Path) -
 
 @pytest.fixture
 def qt_without_cursor(tmp_path: Path) -> str:
-    """Qt's plug-in for X displays, linked to a library that is not there: as one without ``libxcb-cursor0`` sees it."""
+    """Qt's plug-in for X displays, linked to a missing library, like on a machine without ``libxcb-cursor0``."""
     plugins = tmp_path / "qt" / "plugins"
     (plugins / "platforms").mkdir(parents=True)
     (tmp_path / "qt" / "lib").symlink_to(QT / "Qt/lib")
@@ -108,14 +108,14 @@ def test_a_library_that_the_display_lacks_is_named_where_qt_would_abort(
     ]
 
 
-def test_a_display_that_is_not_there_is_named_where_qt_would_abort(tmp_path: Path) -> None:
+def test_a_missing_display_is_named_instead_of_an_abort(tmp_path: Path) -> None:
     assert refused(view(tmp_path, DISPLAY=":60077")) == [
         "storescope: the display :60077 cannot be opened",
         f"  {PICTURE}",
     ]
 
 
-def test_a_platform_that_qt_does_not_know_is_told_in_its_words(tmp_path: Path) -> None:
+def test_an_unknown_platform_is_reported_with_qts_message(tmp_path: Path) -> None:
     lines = refused(view(tmp_path, QT_QPA_PLATFORM="sand"))
     assert "sand" in lines[0]
     assert lines[1:] == [f"  {PICTURE}"]
@@ -128,7 +128,7 @@ def test_a_picture_is_drawn_although_the_display_cannot_be_opened(tmp_path: Path
     assert (tmp_path / "x.png").stat().st_size > 1000, done
 
 
-def test_all_that_is_missing_is_said_at_once_and_what_is_enough_for_a_picture(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_missing_libraries_are_listed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     lacks = {"xcb": ["libEGL.so.1", "libxcb-cursor.so.0", "libxcb.so.1"], "offscreen": ["libEGL.so.1"]}
     monkeypatch.setattr(system_libraries, "_lacking_for", lacks.__getitem__)
     monkeypatch.setattr(system_libraries, "_window_platform", lambda: "xcb")
@@ -144,18 +144,18 @@ def test_all_that_is_missing_is_said_at_once_and_what_is_enough_for_a_picture(mo
     )
 
 
-def test_the_packages_are_those_that_the_set_up_installs() -> None:
-    """One list in words and one in the script: neither may forget what the other knows."""
+def test_the_packages_are_those_of_the_setup_script() -> None:
+    """The list in the messages and the list in the script must agree."""
     script = (ROOT / "packaging" / "environment.sh").read_text("utf-8")
     lists = re.findall(r'^qt_(?:offscreen|display)="([^"]*)"', script, re.MULTILINE)
-    installed = {name for results in lists for name in results.split()}
-    # libbrotli1 comes with libfreetype6; who has a Wayland display has Wayland's libraries.
-    others = {"libbrotli1", "libwayland-client0", "libwayland-cursor0"}
-    assert set(PACKAGES.values()) - others == installed
+    installed = {name for package_list in lists for name in package_list.split()}
+    # libbrotli1 comes with libfreetype6; a machine with a Wayland display has Wayland's libraries.
+    indirect_packages = {"libbrotli1", "libwayland-client0", "libwayland-cursor0"}
+    assert set(PACKAGES.values()) - indirect_packages == installed
 
 
-def test_every_library_that_the_plug_ins_ask_the_system_for_has_its_package() -> None:
-    """Read from the files that are installed: a new Qt that needs one more is told here."""
+def test_every_library_of_the_plug_ins_has_its_package() -> None:
+    """The libraries are read from the installed files, so a new Qt that needs one more fails here."""
     needed: set[str] = set()
     files = [QT / f"Qt/plugins/platforms/libq{name}.so" for name in ("offscreen", "xcb", "wayland")]
     for name in ("Core", "Gui", "Widgets", "Network", "Svg", "DBus", "OpenGL", "XcbQpa", "WaylandClient"):

@@ -1,4 +1,4 @@
-"""A fault stands under its field."""
+"""An error is shown below its field."""
 
 from __future__ import annotations
 
@@ -23,10 +23,8 @@ async def opened(window: MainWindow, path: Path) -> None:
     assert await window.settled(60)
 
 
-def test_a_fault_stands_under_the_field_and_goes_with_the_next_key(
-    run: Run, window: MainWindow, golden: Golden
-) -> None:
-    """It stood in the far lower left corner, and the red text stayed when the view was changed."""
+def test_an_error_is_below_the_field_until_the_next_key(run: Run, window: MainWindow, golden: Golden) -> None:
+    """It was in the far lower left corner, and the red text stayed after the view changed."""
 
     async def go() -> None:
         await opened(window, golden("broker-orders"))

@@ -1,4 +1,4 @@
-"""The guided tour: five steps over the damaged sample, each a place that is there, ended by Escape."""
+"""The guided tour: five steps over the damaged sample, each at an existing place, ended by Escape."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_every_step_names_a_place(step):
     assert step.text
 
 
-def test_it_goes_on_back_and_ends(run, window, qtbot):
+def test_the_tour_goes_forward_and_back_and_ends(run, window, qtbot):
     assert run(window.open(sample(SAMPLE)))
     run(window.settled())
     tour = Tour(window)
@@ -37,7 +37,7 @@ def test_it_goes_on_back_and_ends(run, window, qtbot):
     assert tour.isHidden()
 
 
-def test_the_card_leaves_the_bytes_in_sight_that_it_speaks_of(run, window, qtbot):
+def test_the_card_does_not_cover_the_described_bytes(run, window, qtbot):
     window.resize(1280, 720)
     assert run(window.open(sample(SAMPLE)))
     run(window.settled())

@@ -1,4 +1,4 @@
-"""What cannot be read has its own mark, the struck ring, and the only inverse chip, wherever it is said."""
+"""Unread files have their own mark, the struck ring, and the only inverse chip, everywhere."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Index:
     whole = False
 
 
-def test_the_tree_tells_what_cannot_be_read_from_what_is_wrong(themed_app: QApplication) -> None:
+def test_the_tree_distinguishes_unread_from_damaged_parts(themed_app: QApplication) -> None:
     topic, index = _topic_node(Topic(), places), _index_nodes(Index(), places)
     assert [node.own_mark for node in topic.children] == ["unread", "error"]
     assert [node.own_mark for node in index.children] == ["unread", "error"]

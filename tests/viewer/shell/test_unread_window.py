@@ -1,4 +1,4 @@
-"""A window on a store that cannot all be read says so over every view, and shows nothing clean."""
+"""A window on a store with unreadable files says so in every view, and shows no part as clean."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def orders(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(params=["commitlog", "consumequeue", "index"])
 def part(request: pytest.FixtureRequest, orders: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A part of the store whose files this process cannot open; the worker, another process, can."""
+    """Select a part of the store whose files this process cannot open; the worker, another process, can."""
     system, folder = SystemDisk.open, str(orders / request.param)
 
     def refuse(self: SystemDisk, path: str) -> int:
@@ -54,7 +54,7 @@ def part(request: pytest.FixtureRequest, orders: Path, monkeypatch: pytest.Monke
 
 
 def texts(window: QWidget) -> list[str]:
-    """Everything that stands in labels and chips on the screen, and what they say aloud."""
+    """Return all visible texts in labels and chips, and their accessible names."""
     parts = [*QWidget.findChildren(window, QLabel), *QWidget.findChildren(window, Chip)]
     return [
         text for item in parts if item.isVisible() for text in (getattr(item, "text", str)(), item.accessibleName())
@@ -62,10 +62,10 @@ def texts(window: QWidget) -> list[str]:
 
 
 @pytest.mark.full_form(keep=2)
-def test_every_view_says_what_cannot_be_read(
+def test_every_view_reports_unread_files(
     run: Any, window: MainWindow, orders: Path, part: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """With the log's files unreadable the window showed "✓ nothing would be lost"."""
+    """With unreadable log files the window showed "✓ nothing would be lost"."""
 
     async def walk() -> None:
         assert await window.open(orders)

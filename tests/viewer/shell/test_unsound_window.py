@@ -1,4 +1,4 @@
-"""A window on a store of which a file of the log is gone calls nothing sound, and hatches the hole in every view."""
+"""A window on a store without one log file reports no part as healthy, and hatches the gap in every view."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ SOUND = ("nothing would be lost", "nothing is lost", "closed", "The files show e
 
 @pytest.fixture
 def holed(golden: Callable[..., Path], tmp_path: Path) -> Path:
-    """A store that was closed cleanly, its second log file gone."""
+    """A cleanly closed store without its second log file."""
     shutil.copytree(golden("broker-orders"), tmp_path / "store")
     (tmp_path / "store" / "commitlog" / f"{HOLE.start:020d}").unlink()
     return tmp_path / "store"
 
 
 def texts(window: QWidget) -> list[str]:
-    """What stands in labels and chips on the screen."""
+    """Return the visible texts in labels and chips."""
     parts = [*QWidget.findChildren(window, QLabel), *QWidget.findChildren(window, Chip)]
     return [
         text for part in parts if part.isVisible() for text in (getattr(part, "text", str)(), part.accessibleName())
@@ -41,7 +41,7 @@ def texts(window: QWidget) -> list[str]:
 
 
 @pytest.mark.golden
-def test_no_view_calls_it_sound(run: Any, window: MainWindow, holed: Path) -> None:
+def test_no_view_reports_it_as_healthy(run: Any, window: MainWindow, holed: Path) -> None:
     async def walk() -> None:
         assert await window.open(holed)
         window.show_view("findings")
@@ -82,7 +82,7 @@ def test_no_view_calls_it_sound(run: Any, window: MainWindow, holed: Path) -> No
 
 
 @pytest.mark.golden
-def test_the_incident_stays_in_log_and_findings_as_it_was_left(run: Any, window: MainWindow, holed: Path) -> None:
+def test_the_incident_stays_folded_or_open_in_log_and_findings(run: Any, window: MainWindow, holed: Path) -> None:
     async def walk() -> None:
         assert await window.open(holed)
         window.show_view("findings")
@@ -118,7 +118,7 @@ def test_the_incident_stays_in_log_and_findings_as_it_was_left(run: Any, window:
 
 
 @pytest.mark.golden
-def test_the_card_is_green_only_when_all_was_looked_at(golden: Callable[..., Path], holed: Path) -> None:
+def test_the_card_is_green_only_after_a_complete_check(golden: Callable[..., Path], holed: Path) -> None:
     with open_store(golden("broker-orders")) as store:
         sound = survey(store)
     assert card_status(sound, {}, complete=False) == ("chat", "closed")
@@ -136,7 +136,7 @@ def test_the_card_is_green_only_when_all_was_looked_at(golden: Callable[..., Pat
 def test_a_file_missing_at_the_very_end_is_hatched_in_every_line(
     run: Any, window: MainWindow, golden: Callable[..., Path], tmp_path: Path
 ) -> None:
-    """Findings told of it, and every Line ended where the file before it did."""
+    """Findings reported it, but every Line ended where the file before it did."""
     store = tmp_path / "cut"
     shutil.copytree(golden("broker-orders"), store)
     (store / "commitlog" / f"{2 << 20:020d}").unlink()

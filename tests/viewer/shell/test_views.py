@@ -1,4 +1,4 @@
-"""The table of views: whatever names a view elsewhere says the same."""
+"""The table of views: every other place that names a view agrees with it."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ def test_every_kind_of_place_is_a_view_or_is_shown_in_one() -> None:
 
 
 @each
-def test_a_view_is_opened_by_one_command_of_its_own(view: View) -> None:
+def test_each_view_has_exactly_one_command(view: View) -> None:
     command = BY_ID[view.command]
     assert (command.text, command.icon, command.keys) == (view.asks or view.title, view.icon, (view.keys,))
     assert command.cli == view.command_line
-    assert sum(other.command == view.command for other in VIEWS) == 1
+    assert sum(listed_view.command == view.command for listed_view in VIEWS) == 1
 
 
 @each
@@ -50,7 +50,7 @@ def test_the_rail_shows_views_with_icons() -> None:
     assert all(view.icon for view in (*ON_RAIL, *LISTENING, *AT_FOOT))
 
 
-def test_a_view_beside_another_lights_that_one_on_the_rail() -> None:
+def test_a_view_without_an_icon_marks_its_neighbour_on_the_rail() -> None:
     on_rail = {view.kind for view in VIEWS if view.rail}
     assert [view.kind for view in VIEWS if view.within] == ["requests"]
     assert {view.within for view in VIEWS if view.within} <= on_rail

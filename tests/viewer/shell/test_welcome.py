@@ -1,4 +1,4 @@
-"""The welcome page: stores of last time, samples, and what is asked from there."""
+"""The welcome page: recent stores, samples, and its requests."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def page(qtbot, tmp_path):
     return welcome_page
 
 
-def test_a_store_of_last_time_and_a_sample_are_chosen_by_key_and_one_that_is_gone_is_not(page, qtbot, tmp_path):
+def test_recent_stores_and_samples_are_chosen_by_key_except_missing_ones(page, qtbot, tmp_path):
     chosen = []
     page.storeChosen.connect(chosen.append)
     page.sampleChosen.connect(lambda sample: chosen.append(sample.name))
@@ -34,14 +34,14 @@ def test_a_store_of_last_time_and_a_sample_are_chosen_by_key_and_one_that_is_gon
     assert chosen == [str(tmp_path), sample.name]
 
 
-def test_a_sample_is_unpacked_once_and_whole(tmp_path):
+def test_a_sample_is_unpacked_once_and_completely(tmp_path):
     sample = next(item for item in samples() if item.name == "orders")
-    first = unpacked(sample, tmp_path)
-    assert (first / "commitlog").is_dir()
-    assert unpacked(sample, tmp_path) == first
+    first_path = unpacked(sample, tmp_path)
+    assert (first_path / "commitlog").is_dir()
+    assert unpacked(sample, tmp_path) == first_path
 
 
-def test_when_a_store_was_opened_is_said_by_how_long_that_is_ago():
+def test_the_time_since_a_store_was_opened_is_shown():
     now = int(time.time() * 1000)
     assert welcome._when(0) == ""
     assert welcome._when(now).startswith("today ")
@@ -49,13 +49,13 @@ def test_when_a_store_was_opened_is_said_by_how_long_that_is_ago():
     assert welcome._when(1_700_000_000_000)[:4] == "2023"
 
 
-def test_the_own_folder_is_short(monkeypatch):
+def test_the_home_folder_is_shortened(monkeypatch):
     monkeypatch.setenv("HOME", "/home/me")
     assert welcome._short_home("/home/me/store") == "~/store"
     assert welcome._short_home("/home/meister/store") == "/home/meister/store"
 
 
-def test_a_store_is_remembered_once_it_is_known(run, window, golden):
+def test_a_store_is_remembered_after_its_survey(run, window, golden):
     remember_store(window.settings, None)
     assert list(window.settings.recent) == []
     assert run(window.open(golden("broker-orders")))

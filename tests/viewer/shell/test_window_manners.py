@@ -1,4 +1,6 @@
-"""The window behaves as windows do: keys and menus, faults under their field, default buttons, names and titles."""
+"""The window follows common conventions: keys and menus, errors below their field, default buttons, names and
+titles.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,7 @@ async def opened(window: MainWindow, path: Path) -> None:
     assert await window.settled(60)
 
 
-def test_ctrl_and_figures_follow_the_rail_from_the_top() -> None:
+def test_ctrl_and_digits_follow_the_rail_from_the_top() -> None:
     """Ctrl+7 opened the Lab, the last of the rail, and Ctrl+9 the Cluster above it."""
     keys = [view.keys for view in (*ON_RAIL, *LISTENING, *AT_FOOT)]
     assert keys == [f"Ctrl+{number % 10}" for number in range(1, len(keys) + 1)]
@@ -51,7 +53,7 @@ def test_every_menu_opens_by_its_letter_and_f10_opens_the_first(run: Run, window
     window.strip.menus[0].close()
 
 
-def test_stores_that_were_opened_stand_in_the_file_menu(run: Run, window: MainWindow, golden: Golden) -> None:
+def test_recent_stores_are_in_the_file_menu(run: Run, window: MainWindow, golden: Golden) -> None:
     async def look() -> None:
         path = golden("broker-orders")
         await opened(window, path)
@@ -68,8 +70,8 @@ def test_stores_that_were_opened_stand_in_the_file_menu(run: Run, window: MainWi
     run(look())
 
 
-def test_the_tree_has_no_line_chosen_for_a_view_that_is_not_in_it(run: Run, window: MainWindow, golden: Golden) -> None:
-    """Config stayed chosen in the tree while Findings stood beside it."""
+def test_the_tree_has_no_chosen_line_for_a_view_outside_it(run: Run, window: MainWindow, golden: Golden) -> None:
+    """Config stayed chosen in the tree while Findings was shown beside it."""
 
     async def look() -> None:
         await opened(window, golden("broker-orders"))
@@ -81,8 +83,8 @@ def test_the_tree_has_no_line_chosen_for_a_view_that_is_not_in_it(run: Run, wind
     run(look())
 
 
-def test_an_archive_is_called_by_its_own_name(run: Run, window: MainWindow, golden: Golden, tmp_path: Path) -> None:
-    """The card said store-21dda5abf9dc, and the note spoke of a directory of the cache that nobody had given."""
+def test_an_archive_is_shown_under_its_own_name(run: Run, window: MainWindow, golden: Golden, tmp_path: Path) -> None:
+    """The card showed store-21dda5abf9dc, and the note named a cache directory that the user had not given."""
 
     async def look() -> None:
         archive = tmp_path / "from-the-broker.tar.gz"
@@ -101,7 +103,7 @@ def test_an_archive_is_called_by_its_own_name(run: Run, window: MainWindow, gold
     run(look())
 
 
-def test_the_title_has_no_steps_back(run: Run, window: MainWindow, golden: Golden) -> None:
+def test_the_title_has_no_parent_references(run: Run, window: MainWindow, golden: Golden) -> None:
     async def look() -> None:
         path = golden("broker-orders")
         await opened(window, path / ".." / path.name)
@@ -112,7 +114,7 @@ def test_the_title_has_no_steps_back(run: Run, window: MainWindow, golden: Golde
 
 
 def test_the_shadow_of_the_palette_leaves_nothing_behind(run: Run) -> None:
-    """The box grew smaller with each letter, and parts of its shadow stayed over the view below."""
+    """The box became smaller with each letter, and parts of its shadow stayed over the view below."""
     window, painted = QWidget(), []
     window.resize(1000, 800)
 
@@ -133,8 +135,8 @@ def test_the_shadow_of_the_palette_leaves_nothing_behind(run: Run) -> None:
     window.close()
 
 
-def test_half_of_a_small_screen_is_enough_for_a_tied_window(run: Run, window: MainWindow, golden: Golden) -> None:
-    """Below 1,800 px tied windows overlapped: none could be made narrower than 900 px."""
+def test_half_of_a_small_screen_fits_a_linked_window(run: Run, window: MainWindow, golden: Golden) -> None:
+    """Below 1,800 px linked windows overlapped, because none could be narrower than 900 px."""
 
     async def narrow() -> None:
         await opened(window, golden("broker-orders"))
@@ -156,18 +158,18 @@ def test_half_of_a_small_screen_is_enough_for_a_tied_window(run: Run, window: Ma
 
 
 def test_no_name_in_a_view_moves_the_splitter_of_the_tree(run: Run, window: MainWindow, golden: Golden) -> None:
-    """A group with a name of 142 letters made the tree 40 px narrower, and it stayed so."""
+    """A group name of 142 letters made the tree 40 px narrower, permanently."""
 
     async def widen() -> None:
         await opened(window, golden("broker-orders"))
         window.resize(1000, 700)
         await asyncio.sleep(0.05)
-        before = window.side.width()
+        width_before = window.side.width()
         wide = QWidget(window.panes["log"])
         wide.setMinimumWidth(1500)
         window.panes["log"].layout().addWidget(wide)
         await asyncio.sleep(0.05)
-        assert window.side.width() == before
+        assert window.side.width() == width_before
 
     run(widen())
 
@@ -175,8 +177,8 @@ def test_no_name_in_a_view_moves_the_splitter_of_the_tree(run: Run, window: Main
 def test_the_first_window_comes_inside_the_screen_though_its_frame_comes_late(
     run: Run, window: MainWindow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A window manager frames a window after it is shown: the title lay above the screen, or the status bar below it;
-    a size that was asked for was never looked at.
+    """A window manager adds the frame after the window is shown: the title was above the screen, or the status bar
+    below it. A requested size was never checked.
     """
 
     screen = SimpleNamespace(availableGeometry=lambda: QRect(0, 0, 1280, 720))

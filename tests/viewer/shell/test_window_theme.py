@@ -1,4 +1,4 @@
-"""A new theme is put on part by part, the front window first; nothing waits for windows behind."""
+"""A new theme is applied part by part, the front window first; nothing waits for other windows."""
 
 from __future__ import annotations
 
@@ -29,18 +29,19 @@ async def opened(window: MainWindow, path: Path) -> None:
     assert await window.settled(60)
 
 
-async def _until(true: Callable[[], bool]) -> None:
+async def _until(condition: Callable[[], bool]) -> None:
     for _ in range(15_000):  # 150 s: a machine may be busy
-        if true():
+        if condition():
             return
         await asyncio.sleep(0.01)
     raise AssertionError("it did not come true")
 
 
-def test_windows_are_dressed_part_by_part(run: Run, window: MainWindow, golden: Golden, monkeypatch) -> None:
-    """The application's style sheet dressed every widget of all windows in one go: seconds in which no click was taken.
+def test_windows_get_a_new_style_part_by_part(run: Run, window: MainWindow, golden: Golden, monkeypatch) -> None:
+    """The application's style sheet was applied to every widget of all windows at once, so no click was accepted for
+    seconds.
 
-    The picture stood still for six seconds with five windows open, and dialogs piled up that had been asked for.
+    With five windows open the screen froze for six seconds, and requested dialogs piled up.
     """
     turns: list[tuple[MainWindow, bool]] = []
     before_front: list[tuple[MainWindow, QWidget]] = []
@@ -48,45 +49,55 @@ def test_windows_are_dressed_part_by_part(run: Run, window: MainWindow, golden: 
     async def change() -> None:
         path = golden("broker-orders")
         await opened(window, path)
-        other = windows.open_beside(window, path, "log")
-        assert other is not None
-        await other.settled(60)
+        second_window = windows.open_beside(window, path, "log")
+        assert second_window is not None
+        await second_window.settled(60)
         assert QApplication.instance().styleSheet() == ""
-        front = other if other.isActiveWindow() else window
+        front = second_window if second_window.isActiveWindow() else window
         front.activateWindow()
         await _until(lambda: all_windows_themed() and front.isActiveWindow())
         stale = window_theme.WindowTheme.stale
 
-        def noted(one: window_theme.WindowTheme, *, visible: bool) -> QWidget | None:
-            part = stale(one, visible=visible)
+        def noted(window_style: window_theme.WindowTheme, *, visible: bool) -> QWidget | None:
+            part = stale(window_style, visible=visible)
             if part is not None:
-                turns.append((one._window, visible))
-                in_front = next((other for other in window_theme._all if other.holds(QApplication.activeWindow())), one)
-                if visible and in_front is not one and stale(in_front, visible=True) is not None:
-                    before_front.append((one._window, part))
+                turns.append((window_style._window, visible))
+                in_front = next(
+                    (
+                        second_window
+                        for second_window in window_theme._all
+                        if second_window.holds(QApplication.activeWindow())
+                    ),
+                    window_style,
+                )
+                if visible and in_front is not window_style and stale(in_front, visible=True) is not None:
+                    before_front.append((window_style._window, part))
             return part
 
         monkeypatch.setattr(window_theme.WindowTheme, "stale", noted)
         theme.set_scheme("dark")
-        assert not turns, "nothing is dressed in the turn of the click"
+        assert not turns, "no style is applied in the turn of the click"
         await _until(all_windows_themed)
-        assert not before_front, "the front window is dressed first"
-        assert {of for of, observed in turns if observed} == {window, other}
-        for item in (window, other):
-            assert item.updatesEnabled()
-            assert {item.panes[view].styleSheet() for view in item.panes} == {style_sheet()}
-            labels = [label for label in item.findChildren(Label) if label.isVisible() and label.text()]
+        assert not before_front, "the front window gets the style first"
+        assert {themed for themed, observed in turns if observed} == {window, second_window}
+        for shown_window in (window, second_window):
+            assert shown_window.updatesEnabled()
+            assert {shown_window.panes[view].styleSheet() for view in shown_window.panes} == {style_sheet()}
+            labels = [label for label in shown_window.findChildren(Label) if label.isVisible() and label.text()]
             assert len(labels) > 5
             assert {label.palette().windowText().color().name() for label in labels} <= {
                 colour.lower() for colour in DARK.values()
             }
-            assert {part.styleSheet() for part in (item.top, item.rail, item.side, item.strip)} == {style_sheet()}
+            assert {
+                part.styleSheet()
+                for part in (shown_window.top, shown_window.rail, shown_window.side, shown_window.strip)
+            } == {style_sheet()}
         await windows.close_all()
 
     run(change())
 
 
-def test_what_is_opened_later_wears_the_theme(run: Run, window: MainWindow, golden: Golden) -> None:
+def test_windows_opened_later_have_the_theme(run: Run, window: MainWindow, golden: Golden) -> None:
     async def look() -> None:
         await opened(window, golden("broker-orders"))
         theme.set_scheme("dark")
@@ -104,8 +115,8 @@ def test_what_is_opened_later_wears_the_theme(run: Run, window: MainWindow, gold
     run(look())
 
 
-def test_zoom_steps_that_come_fast_are_one(run: Run, window: MainWindow, golden: Golden, tmp_path: Path) -> None:
-    """Four steps queued eight seconds of work; now they are put together, and the keys are heard in between."""
+def test_fast_zoom_steps_are_joined(run: Run, window: MainWindow, golden: Golden, tmp_path: Path) -> None:
+    """Four steps queued eight seconds of work. Now they are joined, and keys are handled in between."""
     zooms: list[int] = []
 
     async def scale() -> None:
@@ -122,21 +133,21 @@ def test_zoom_steps_that_come_fast_are_one(run: Run, window: MainWindow, golden:
 
 
 def _late(window: MainWindow) -> list[QWidget]:
-    """What follows the theme in ``window`` and has not heard of the one in force."""
+    """Return the widgets in ``window`` that follow the theme and do not have the current one yet."""
     return [item.parent() for item in QWidget.findChildren(window, _Follower) if item.version != theme.version]
 
 
-def test_nothing_follows_in_the_turn_of_the_click_and_all_of_it_does_in_the_end(
+def test_no_widget_is_updated_in_the_turn_of_the_click_and_all_are_in_the_end(
     run: Run, window: MainWindow, golden: Golden
 ) -> None:
-    """All widgets of all windows followed in the turn of the click: fonts, icons and heights of 9,000 of them."""
+    """All widgets of all windows were updated in the turn of the click: fonts, icons and heights of 9,000 widgets."""
 
     async def change() -> None:
         path = golden("broker-orders")
         await opened(window, path)
-        other = windows.open_beside(window, path, "log")
-        assert other is not None
-        await other.settled(60)
+        second_window = windows.open_beside(window, path, "log")
+        assert second_window is not None
+        await second_window.settled(60)
         boxes = (
             "help.keys",
             "help.about",
@@ -152,25 +163,28 @@ def test_nothing_follows_in_the_turn_of_the_click_and_all_of_it_does_in_the_end(
         await _until(all_windows_themed)
         assert not _late(window)
         for step in (lambda: theme.set_contrast(True), lambda: theme.set_scheme("dark"), lambda: theme.set_zoom(130)):
-            count = {one: len(QWidget.findChildren(one, _Follower)) for one in (window, other)}
+            count = {
+                each_window: len(QWidget.findChildren(each_window, _Follower))
+                for each_window in (window, second_window)
+            }
             step()
-            for item in (window, other):
-                assert len(_late(item)) == count[item] > 500
+            for shown_window in (window, second_window):
+                assert len(_late(shown_window)) == count[shown_window] > 500
             await _until(all_windows_themed)
-            assert not [*_late(window), *_late(other)]
-        for item in (window, other):
+            assert not [*_late(window), *_late(second_window)]
+        for shown_window in (window, second_window):
             for view in BY_KIND:
-                item.show_view(view)
+                shown_window.show_view(view)
                 await asyncio.sleep(0.02)
-                assert item.panes[view].styleSheet() == style_sheet()
-            assert not _late(item)
-            labels = [label for label in item.findChildren(Label) if type(label) in {Label, Elided}]
+                assert shown_window.panes[view].styleSheet() == style_sheet()
+            assert not _late(shown_window)
+            labels = [label for label in shown_window.findChildren(Label) if type(label) in {Label, Elided}]
             assert len(labels) > 100
             for label in labels:
                 fonts = (ui, mono)[label._code](label._size, label._weight)
                 assert label.font().pixelSize() == fonts.pixelSize(), label.text()
                 assert label.palette().windowText().color() == C(label._role), label.text()
-            heads = [head for head in item.findChildren(PaneHead) if head.isVisible()]
+            heads = [head for head in shown_window.findChildren(PaneHead) if head.isVisible()]
             assert heads
             for head in heads:
                 assert head.minimumHeight() == px(32)
@@ -179,8 +193,8 @@ def test_nothing_follows_in_the_turn_of_the_click_and_all_of_it_does_in_the_end(
     run(change())
 
 
-def test_what_is_said_between_the_turns_is_right_afterwards(run: Run, window: MainWindow, golden: Golden) -> None:
-    """A text, a role and a piece that are new while the window is half dressed wear the theme in the end."""
+def test_changes_during_the_update_have_the_new_theme(run: Run, window: MainWindow, golden: Golden) -> None:
+    """A text, a role and a chip that are set while the window is half updated have the new theme in the end."""
 
     async def change() -> None:
         await opened(window, golden("broker-orders"))
@@ -189,7 +203,7 @@ def test_what_is_said_between_the_turns_is_right_afterwards(run: Run, window: Ma
         pane = window.panes["config"]
         head = pane.findChild(PaneHead)
         assert head is not None
-        await _until(lambda: head.note.text() != "")  # the table's values are there: nobody writes it later
+        await _until(lambda: head.note.text() != "")  # the table has its values, so it is not written later
         theme.set_scheme("dark")
         theme.set_zoom(120)
         head.note.setText("said in between")
@@ -210,21 +224,24 @@ def test_what_is_said_between_the_turns_is_right_afterwards(run: Run, window: Ma
     run(change())
 
 
-def test_another_language_is_spoken_step_by_step_and_what_comes_between_is_right(
+def test_a_language_change_runs_step_by_step_despite_other_changes(
     run: Run, window: MainWindow, golden: Golden
 ) -> None:
-    """Windows were made anew in the turn of the click, 0.4 s for one, and old ones thrown away in another."""
+    """Windows were rebuilt in the turn of the click, 0.4 s each, and the old ones were deleted in another turn."""
 
     async def speak() -> None:
         path = golden("broker-orders")
         await opened(window, path)
-        other = windows.open_beside(window, path, "log")
-        assert other is not None
-        await other.settled(60)
-        before = {one: (one.stack, list(one.panes.values())) for one in (window, other)}
+        second_window = windows.open_beside(window, path, "log")
+        assert second_window is not None
+        await second_window.settled(60)
+        parts_before = {
+            each_window: (each_window.stack, list(each_window.panes.values()))
+            for each_window in (window, second_window)
+        }
         window.actions_by_id["language.zh_CN"].trigger()
-        for item, (stack, panes) in before.items():
-            assert item.stack is stack, "nothing is made in the turn of the click"
+        for shown_window, (stack, panes) in parts_before.items():
+            assert shown_window.stack is stack, "nothing is rebuilt in the turn of the click"
             assert [isValid(pane) for pane in panes] == [True] * len(panes)
         for number in range(24):
             window.show_view(("index", "queue", "log")[number % 3])
@@ -235,24 +252,24 @@ def test_another_language_is_spoken_step_by_step_and_what_comes_between_is_right
             if number == 9:
                 window.actions_by_id["language.zh_CN"].trigger()
         await _until(all_windows_themed)
-        for item, (stack, panes) in before.items():
-            assert item.updatesEnabled()
+        for shown_window, (stack, panes) in parts_before.items():
+            assert shown_window.updatesEnabled()
             assert not isValid(stack)
             assert not any(isValid(pane) for pane in panes)
-            assert item.rail.buttons["findings"].text() == "诊断"
-            assert item.actions_by_id["language.zh_CN"].isChecked()
+            assert shown_window.rail.buttons["findings"].text() == "诊断"
+            assert shown_window.actions_by_id["language.zh_CN"].isChecked()
             for view in BY_KIND:
-                item.show_view(view)
-                await item.settled(60)
-                assert item.panes[view].session is item.session
-            heads = item.findChild(RecordView, "units.table").model()
+                shown_window.show_view(view)
+                await shown_window.settled(60)
+                assert shown_window.panes[view].session is shown_window.session
+            heads = shown_window.findChild(RecordView, "units.table").model()
             assert "物理偏移量" in [heads.head(n) for n in range(heads.columnCount())]
         await windows.close_all()
 
     run(speak())
 
 
-def test_a_window_without_a_store_speaks_the_other_language(run: Run, window: MainWindow) -> None:
+def test_a_window_without_a_store_changes_its_language(run: Run, window: MainWindow) -> None:
     async def speak() -> None:
         window.show_welcome()
         window.actions_by_id["language.zh_CN"].trigger()
@@ -264,9 +281,7 @@ def test_a_window_without_a_store_speaks_the_other_language(run: Run, window: Ma
     run(speak())
 
 
-def test_a_dialog_that_was_made_before_the_theme_wears_it_when_it_is_shown(
-    run: Run, window: MainWindow, golden: Golden
-) -> None:
+def test_a_dialog_made_before_the_theme_has_it_when_it_is_shown(run: Run, window: MainWindow, golden: Golden) -> None:
     async def look() -> None:
         await opened(window, golden("broker-orders"))
         box = QDialog(window)
@@ -281,8 +296,8 @@ def test_a_dialog_that_was_made_before_the_theme_wears_it_when_it_is_shown(
     run(look())
 
 
-def test_a_state_that_stands_there_takes_the_colours_of_the_new_theme(themed_app: QApplication) -> None:
-    """A banner that was said in light colours was hardly to be read in dark ones."""
+def test_a_shown_banner_takes_the_colours_of_the_new_theme(themed_app: QApplication) -> None:
+    """A banner shown in light colours was hardly readable in dark ones."""
     holder = QWidget()
     line = StateLine(holder)
     line.show_state(State("note", "Linked to another store"))
@@ -292,7 +307,7 @@ def test_a_state_that_stands_there_takes_the_colours_of_the_new_theme(themed_app
     assert label.palette().windowText().color().name() == C("text2").name()
 
 
-def test_icons_of_menus_have_the_colour_of_the_theme_in_force(run: Run, window: MainWindow, golden: Golden) -> None:
+def test_menu_icons_have_the_colour_of_the_current_theme(run: Run, window: MainWindow, golden: Golden) -> None:
     """They kept the colour of the theme in which they were made: dark grey on black, nearly invisible."""
 
     async def change() -> None:
@@ -308,7 +323,7 @@ def test_icons_of_menus_have_the_colour_of_the_theme_in_force(run: Run, window: 
 
 
 def _colour_of(icon: QIcon) -> str:
-    """The colour of the strokes of an icon: that of its pixel which covers most."""
+    """Return the stroke colour of an icon: that of its most opaque pixel."""
     picture = icon.pixmap(18, 18).toImage()
     pixels = [picture.pixelColor(x, y) for x in range(picture.width()) for y in range(picture.height())]
     return max(pixels, key=lambda pixel: pixel.alpha()).name()

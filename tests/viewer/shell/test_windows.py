@@ -37,11 +37,11 @@ def test_quit_closes_every_window_and_ctrl_w_one(run: Run, window: MainWindow, g
             await other.settled(60)
         assert others[0] is not None
         others[0].actions_by_id["window.close"].trigger()
-        assert [item is not None and item.closed for item in others] == [True, False]
+        assert [window is not None and window.closed for window in others] == [True, False]
         assert not window.closed
         window.actions_by_id["app.quit"].trigger()
         assert window.closed
-        assert all(one is not None and one.closed for one in others)
+        assert all(window is not None and window.closed for window in others)
         await windows.close_all()
 
     assert BY_ID["window.close"].keys == ("Ctrl+W",)
@@ -55,14 +55,16 @@ def test_tied_windows_say_so_until_they_are_untied(
         path = golden("broker-orders")
         await opened(window, path)
         store = Path(shutil.copytree(path, tmp_path / "other"))
-        other = window.workspace.comparison.begin(store)
-        assert other is not None
-        await until(lambda: other.session is not None and str(store) in window.tied.accessibleName(), "they are tied")
-        await until(lambda: str(path) in other.tied.accessibleName(), "the other says so too")
+        other_window = window.workspace.comparison.begin(store)
+        assert other_window is not None
+        await until(
+            lambda: other_window.session is not None and str(store) in window.tied.accessibleName(), "they are tied"
+        )
+        await until(lambda: str(path) in other_window.tied.accessibleName(), "the other says so too")
         assert not window.tied.isHidden()
         window.tied.step(1)
         assert window.tied.isHidden()
-        assert other.tied.isHidden()
+        assert other_window.tied.isHidden()
         assert window.workspace.comparison.other is None
         await windows.close_all()
 

@@ -1,4 +1,4 @@
-"""What a window keeps beside its store: the way to findings, the session and its file, what a path leads to."""
+"""Workspace of a window: the way from finding to finding, the session and its file, the store behind a path."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from viewer.shell.workspace import LAST, Workspace
 
 
 class Jobs:
-    """Work that is done at once, or when the test says so."""
+    """Jobs that run at once, or when the test opens their gate."""
 
     def __init__(self) -> None:
         self.gates: dict[str, asyncio.Event] = {}
@@ -69,7 +69,7 @@ class FakeOpenStore(QObject):
 
 
 class Window(QMainWindow):
-    """As much of a window as a workspace asks for."""
+    """The part of a window that a workspace uses."""
 
     opened = Signal()
 
@@ -94,7 +94,7 @@ class Window(QMainWindow):
         self.history.visit(place)
 
     def enable(self) -> None:
-        """What can be done now has changed."""
+        """The fake has no commands to update."""
 
     def close(self) -> bool:
         self.closes += 1
@@ -111,7 +111,7 @@ def fake_window(themed_app: object, tmp_path: Path) -> Iterator[Window]:
 
 
 class Layouts:
-    """Where everything stands, as it is given and taken."""
+    """Layout of a window, as it is saved and restored."""
 
     def __init__(self) -> None:
         self.taken: list[Any] = []
@@ -147,12 +147,12 @@ def finding(rule: str, file: str | None = "/store/commitlog/00000000000000000000
     return Finding(rule, "error", "log", file, offset, rule, {}, (), "")
 
 
-def walked(space: Workspace, made: Window, *steps: int) -> list[str]:
-    """The rules that are said on the way."""
-    made.said.clear()
+def walked(space: Workspace, window: Window, *steps: int) -> list[str]:
+    """Return the rules that the window names on the way."""
+    window.said.clear()
     for step in steps:
         space.next_finding(step)
-    return [words.split()[0] for words in made.said]
+    return [words.split()[0] for words in window.said]
 
 
 def test_findings_follow_the_log_and_then_the_other_files_and_begin_again(
@@ -170,7 +170,7 @@ def test_findings_follow_the_log_and_then_the_other_files_and_begin_again(
 def test_several_findings_at_one_place_are_all_gone_through(
     space: Workspace, fake_window: Window, session: FakeOpenStore
 ) -> None:
-    """The second of three came again and again: where one stood was known by the place alone."""
+    """The second of three came again and again: the current finding was known by its place alone."""
     session.findings = (
         finding("CL01"),
         finding("CL02", offset=640),
@@ -194,7 +194,9 @@ def test_the_first_byte_of_a_log_is_not_passed_over(
 def test_a_finding_that_is_seen_nowhere_else_is_seen_among_the_findings(
     space: Workspace, fake_window: Window, session: FakeOpenStore
 ) -> None:
-    """Where all of them were about the store as a whole, the key ended in an error; else it passed them over."""
+    """Findings about the store as a whole ended the key in an error when there were no others, else they were
+    skipped.
+    """
     session.findings = (finding("ST01", None, None),)
     assert walked(space, fake_window, 1) == ["ST01"]
     assert fake_window.history.current == Place("findings", name="ST01")
@@ -280,11 +282,11 @@ def test_a_window_beside_the_first_leaves_the_last_session_alone(
     file = fake_window.settings.folder / LAST
     fake_window.settings.restore = True
     space.keep_last()
-    before = file.read_bytes()
+    last_session = file.read_bytes()
     fake_window.remembers = False
     fake_window.session = None
     space.keep_last()
-    assert file.read_bytes() == before
+    assert file.read_bytes() == last_session
 
 
 def test_a_last_session_that_leads_nowhere_is_none(
@@ -314,21 +316,27 @@ def test_a_last_session_that_cannot_be_kept_is_said(
 
 
 @pytest.fixture
-def takes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, StoreToOpen]:
-    """What files lead to, by their names."""
-    results: dict[str, StoreToOpen] = {}
-    monkeypatch.setattr(module, "take", lambda _control, path, _cache: results[path.name])
+def stores_by_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, StoreToOpen]:
+    """Return a dictionary: name of a file → store that it leads to."""
+    stores_by_name: dict[str, StoreToOpen] = {}
+    monkeypatch.setattr(module, "take", lambda _control, path, _cache: stores_by_name[path.name])
     monkeypatch.setattr(module, "default_cache", lambda: tmp_path / "cache")
-    return results
+    return stores_by_name
 
 
-def test_a_store_is_meant_itself_and_begins_with_its_log(space: Workspace, takes: dict[str, StoreToOpen]) -> None:
+def test_a_store_is_meant_itself_and_begins_with_its_log(
+    space: Workspace, stores_by_file: dict[str, StoreToOpen]
+) -> None:
     assert asyncio.run(space.taken(Path("/data/store"))) == StoreToOpen(Path("/data/store"))
     assert space.first_place() == "log"
 
 
 def test_a_session_file_brings_its_place_its_bookmarks_and_its_layout(
-    space: Workspace, fake_window: Window, session: FakeOpenStore, layouts: Layouts, takes: dict[str, StoreToOpen]
+    space: Workspace,
+    fake_window: Window,
+    session: FakeOpenStore,
+    layouts: Layouts,
+    stores_by_file: dict[str, StoreToOpen],
 ) -> None:
     actual_session = Session(
         str(session.path),
@@ -339,7 +347,7 @@ def test_a_session_file_brings_its_place_its_bookmarks_and_its_layout(
         size=(900, 600),
         layout={"split.side": b"ab"},
     )
-    takes["a.storescope"] = StoreToOpen(session.path, session=actual_session)
+    stores_by_file["a.storescope"] = StoreToOpen(session.path, session=actual_session)
     asyncio.run(space.taken(Path("a.storescope")))
     assert space.first_place() == "queue:Orders/0/5"
     space.began(session)  # type: ignore[arg-type]
@@ -351,13 +359,13 @@ def test_a_session_file_brings_its_place_its_bookmarks_and_its_layout(
 
 
 def test_an_older_answer_does_not_become_the_newer_store_s(
-    space: Workspace, fake_window: Window, session: FakeOpenStore, takes: dict[str, StoreToOpen]
+    space: Workspace, fake_window: Window, session: FakeOpenStore, stores_by_file: dict[str, StoreToOpen]
 ) -> None:
     """A session file that took long to read came after another store had been asked for: that store got the file's
     bookmarks and notes, and kept them.
     """
-    other = Session("/data/other", "log:5", bookmarks=(Bookmark("log:5", "of another store"),), notes="of another")
-    takes["slow.storescope"] = StoreToOpen(Path("/data/other"), session=other)
+    older = Session("/data/other", "log:5", bookmarks=(Bookmark("log:5", "of another store"),), notes="of another")
+    stores_by_file["slow.storescope"] = StoreToOpen(Path("/data/other"), session=older)
 
     async def opened() -> None:
         gate = fake_window.jobs.gates["slow.storescope"] = asyncio.Event()
@@ -365,7 +373,7 @@ def test_an_older_answer_does_not_become_the_newer_store_s(
         await asyncio.sleep(0)
         assert await space.taken(session.path) == StoreToOpen(session.path)
         gate.set()
-        assert (await slow).session is other, "whoever asked for it is told"
+        assert (await slow).session is older, "whoever asked for it is told"
 
     asyncio.run(opened())
     assert space.first_place() == "log"
@@ -399,15 +407,15 @@ def test_a_place_of_its_own_window_opens_there_and_any_other_does_not(
         return fake_window if room.pop(0) else None
 
     monkeypatch.setattr(module, "show_beside", beside)
-    own = Place("log", offset=640, new_window=True)
+    in_new_window = Place("log", offset=640, new_window=True)
     assert not space.shown_beside(places.log(640))
-    assert space.shown_beside(own)
-    assert (shown, fake_window.said) == ([own], [])
-    assert space.shown_beside(own)
+    assert space.shown_beside(in_new_window)
+    assert (shown, fake_window.said) == ([in_new_window], [])
+    assert space.shown_beside(in_new_window)
     assert fake_window.said == ["There are too many windows: close one first."]
     fake_window.session = None
     space.show_here_beside()
-    assert space.shown_beside(own), "without a store nothing opens, and nothing happens here"
+    assert space.shown_beside(in_new_window), "without a store nothing opens, and nothing happens here"
     assert len(shown) == 2
 
 

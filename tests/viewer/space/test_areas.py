@@ -1,4 +1,4 @@
-"""Every grouping is the same directory: areas add up to all of its bytes."""
+"""Every grouping covers the whole directory: areas add up to all of its bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of Space adds up; its words are those of the account; the forecast is said in sentences."""
+"""The table of Space adds up and uses the words of the account; the forecast is in sentences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The line of a log's files, by what retention does to them."""
+"""Line of the files of a log: retention deletes, keeps or waits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The state of the Space view, without a window: counts and forecasts that come, and what is chosen with what."""
+"""State of the Space view, without a window: counts, forecasts, and what is selected together."""
 
 from __future__ import annotations
 

@@ -21,8 +21,8 @@ class RecordingControl:
     def check(self) -> None:
         """Never stopped."""
 
-    def report(self, *_told: object) -> None:
-        """Nobody looks."""
+    def report(self, *_progress: object) -> None:
+        """Progress is not recorded."""
 
     def emit(self, items: Any) -> None:
         self.emitted.append(items)

@@ -1,4 +1,4 @@
-"""A message's life in one line: what is said of each step, and where it leads."""
+"""History of a message on one line: the text of each step, and the place it leads to."""
 
 from __future__ import annotations
 

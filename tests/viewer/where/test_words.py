@@ -1,4 +1,4 @@
-"""Verdicts and evidence in words; what rests on an absence is not knowable where something could not be read."""
+"""Verdicts and evidence in words; an absence proves nothing where something could not be read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The question of the view: its answer, and where each piece of evidence is seen."""
+"""A search answers the question of the view, and each piece of evidence has its place."""
 
 from __future__ import annotations
 

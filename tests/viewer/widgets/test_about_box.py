@@ -1,4 +1,4 @@
-"""What runs here, ready to copy."""
+"""Versions of the program and its parts, ready to copy."""
 
 from __future__ import annotations
 

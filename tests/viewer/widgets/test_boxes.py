@@ -1,4 +1,4 @@
-"""Rows and columns of widgets, and the parts that take what room is left."""
+"""Rows and columns of widgets, and the parts that take the remaining room."""
 
 from __future__ import annotations
 

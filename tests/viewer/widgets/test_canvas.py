@@ -1,4 +1,4 @@
-"""Painted widgets take extreme values without failing, and their keys and clicks say 64-bit offsets."""
+"""Painted widgets take extreme values without failing, and their keys and clicks emit 64-bit offsets."""
 
 from __future__ import annotations
 

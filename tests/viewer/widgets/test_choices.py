@@ -1,4 +1,4 @@
-"""A field with a few choices and a box that is ticked show what they are."""
+"""A combo box shows its arrow and a ticked box its tick."""
 
 from __future__ import annotations
 

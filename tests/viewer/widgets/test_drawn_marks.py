@@ -1,4 +1,4 @@
-"""What is drawn and can be asked for its menu."""
+"""Marks that are drawn by hand, and their menus."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from viewer.widgets.treemap import Treemap
 
 
 def reasons(mark):
-    """Command → why it cannot be done."""
+    """Return a dictionary: command → reason why it is impossible."""
     return {
         row_command.id: reason
         for row_command in row_commands_of(mark.facts.kind)

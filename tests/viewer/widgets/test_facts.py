@@ -1,4 +1,4 @@
-"""Facts whose texts alone change keep their lines; others are made anew."""
+"""Facts keep their lines when only their texts change; other facts are laid out anew."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def test_places_and_long_values_are_lines_too(qtbot) -> None:
     facts.show_facts(
         [Fact("unit", "12", place="log:12"), Fact("id", "x" * 60), Fact("", "words that wrap", code=False)]
     )
-    other = Fact("", "other words", code=False)
-    facts.show_facts([Fact("unit", "13", place="log:13"), Fact("id", "y" * 60), other])
+    other_words = Fact("", "other words", code=False)
+    facts.show_facts([Fact("unit", "13", place="log:13"), Fact("id", "y" * 60), other_words])
     emitted = []
     facts.placeRequested.connect(emitted.append)
     facts._labels[0][0].clicked.emit()

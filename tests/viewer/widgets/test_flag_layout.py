@@ -1,4 +1,4 @@
-"""Flags of a line stand so that no two touch: by side, then by level; what has no room is left out."""
+"""Flags of a line never touch: they stand side by side, then on levels; a flag without room is left out."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def test_a_row_of_flags_at_the_right_edge_steps_down_without_touching() -> None:
     requests = [FlagRequest(x, 150, -1) for x in (900, 910, 960, 990)]
     places = place_flags(requests, 0, 1000, 6)
     boxes = [(p.left, p.left + w.width, p.level) for w, p in zip(requests, places, strict=True)]
-    for n, (low, high, level) in enumerate(boxes):
-        for other_low, other_high, other_level in boxes[n + 1 :]:
-            assert level != other_level or high <= other_low or other_high <= low
+    for n, (left, right, level) in enumerate(boxes):
+        for other_left, other_right, other_level in boxes[n + 1 :]:
+            assert level != other_level or right <= other_left or other_right <= left
 
 
 def test_equal_positions_share_a_flag_in_the_order_given() -> None:
@@ -56,10 +56,10 @@ def test_a_scale_keeps_offsets_beyond_the_precision_of_a_float_apart() -> None:
 
 def test_words_of_two_narrow_gaps_at_one_place_do_not_touch() -> None:
     gaps = [(503.0, 507.0, 60.0), (500.0, 503.0, 70.0)]
-    first, second = place_words(gaps, 4, 1000)
-    assert first + 60 <= second or second + 70 <= first
-    assert first >= 4
-    assert second >= 4
+    left_begin, right_begin = place_words(gaps, 4, 1000)
+    assert left_begin + 60 <= right_begin or right_begin + 70 <= left_begin
+    assert left_begin >= 4
+    assert right_begin >= 4
 
 
 def test_words_stand_in_a_wide_gap_and_beside_a_narrow_one_off_its_neighbours_arrow() -> None:
@@ -77,8 +77,8 @@ def test_words_stay_on_the_line_where_nothing_is_free() -> None:
 
 def test_flags_a_pixel_apart_at_the_right_edge_take_two_levels() -> None:
     """Two groups of which one was a message behind the other covered each other's names: "ware|billing"."""
-    for first, second in ((600.2, 601.5), (601.5, 600.2)):
+    for first_x, second_x in ((600.2, 601.5), (601.5, 600.2)):
         places = place_flags(
-            [FlagRequest(13, 40), FlagRequest(first, 145, -1), FlagRequest(second, 105, -1)], 2, 669, 2
+            [FlagRequest(13, 40), FlagRequest(first_x, 145, -1), FlagRequest(second_x, 105, -1)], 2, 669, 2
         )
         assert {place.level for place in places[1:]} == {0, 1}

@@ -1,4 +1,4 @@
-"""A flag of a very long name stays within its Line."""
+"""A flag with a very long name stays within its Line."""
 
 from __future__ import annotations
 

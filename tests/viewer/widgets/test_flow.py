@@ -1,4 +1,4 @@
-"""Rows that wrap: where a line ends, what grows, and how high the widget becomes."""
+"""Rows that wrap: the end of a line, the parts that grow, the height of the widget."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ def test_a_row_takes_further_lines_and_gives_them_back(shown, qtbot):
     host = shown(column(line, None))
     for width, tops in ((500, 1), (250, 2), (120, 4), (500, 1)):
         host.resize(width, 300)
-        qtbot.waitUntil(lambda tops=tops: len({item.y() for item in parts}) == tops)
-        assert line.height() >= max(one.geometry().bottom() for one in parts)
-        assert all(one.geometry().right() < width for one in parts)
+        qtbot.waitUntil(lambda tops=tops: len({widget.y() for widget in parts}) == tops)
+        assert line.height() >= max(widget.geometry().bottom() for widget in parts)
+        assert all(widget.geometry().right() < width for widget in parts)
     parts[0].hide()
     host.resize(340, 300)
-    qtbot.waitUntil(lambda: len({one.y() for one in parts[1:]}) == 1)
+    qtbot.waitUntil(lambda: len({widget.y() for widget in parts[1:]}) == 1)
 
 
 def test_what_expands_takes_what_is_left_of_its_line(shown):

@@ -1,4 +1,4 @@
-"""Places of the columns of bytes: each byte under the pointer is the one that is painted there."""
+"""Columns of bytes: the byte found under the pointer is the byte that is painted there."""
 
 from __future__ import annotations
 

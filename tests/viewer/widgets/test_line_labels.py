@@ -25,13 +25,13 @@ def test_no_label_touches_another_or_leaves_the_plot(lines: list[tuple[float, fl
     extents = [extent for _, extent in lines]
     actual_place_labels = place_labels([place for place, _ in lines], extents, 0.0, 800.0, rows)
     boxes = [
-        (item.row, item.begin, item.begin + wide)
-        for item, wide in zip(actual_place_labels, extents, strict=True)
-        if item
+        (label.row, label.begin, label.begin + wide)
+        for label, wide in zip(actual_place_labels, extents, strict=True)
+        if label
     ]
     assert all(begin >= 0 and end <= 800 and row < rows for row, begin, end in boxes)
-    for (row, begin, end), (other, low, high) in combinations(boxes, 2):
-        assert row != other or end + GAP <= low or begin >= high + GAP
+    for (row, begin, end), (other_row, other_begin, other_end) in combinations(boxes, 2):
+        assert row != other_row or end + GAP <= other_begin or begin >= other_end + GAP
 
 
 def test_a_label_that_fits_is_not_left_out() -> None:

@@ -114,7 +114,7 @@ def test_files_on_both_sides_of_the_frame_keep_their_labels(strip):
 
 
 def test_pieces_of_a_line_that_was_read_whole_leave_no_seam(qtbot):
-    """A piece that came after its right neighbour took a pixel of that: white lines stood there, as if files began."""
+    """A piece that came after its right neighbour took a pixel of it: white lines looked like beginnings of files."""
     line_strip = LineStrip()
     qtbot.addWidget(line_strip)
     line_strip.resize(1201, 62)
@@ -133,9 +133,9 @@ def test_pieces_of_a_line_that_was_read_whole_leave_no_seam(qtbot):
 def test_the_focus_is_a_frame_and_no_fill(strip, qtbot):
     """The brush of the table's place was left over: the whole Line was tinted."""
     strip.hasFocus = lambda: False
-    still = strip.grab().toImage().pixelColor(600, 8)
+    without_focus = strip.grab().toImage().pixelColor(600, 8)
     strip.hasFocus = lambda: True
-    assert strip.grab().toImage().pixelColor(600, 8) == still
+    assert strip.grab().toImage().pixelColor(600, 8) == without_focus
 
 
 def test_samples_of_a_small_log_in_large_files_stay_apart(qtbot):

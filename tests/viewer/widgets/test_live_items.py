@@ -69,7 +69,7 @@ def pixels(image: QImage) -> np.ndarray:
 
 @pytest.mark.parametrize("points", [(0, 5, 20, 60, 99), (3, 3.5, 3.9, 50, 51, 98)])
 def test_a_curve_lies_where_a_painter_draws_it(qapp, points) -> None:
-    """Within one px: every pixel of one has one of the other beside it."""
+    """The two pictures agree within one pixel."""
     xs = np.array(points, float)
     ys = np.array([5, 44, 20, 30, 2, 47][: len(xs)], float)
     sheet = Sheet(100, 50)
@@ -83,13 +83,13 @@ def test_a_curve_lies_where_a_painter_draws_it(qapp, points) -> None:
     p.drawPolyline(QPolygonF([QPointF(x, y) for x, y in zip(xs.tolist(), ys.tolist(), strict=True)]))
     p.end()
     theirs = pixels(image) != 0
-    for item, other in ((ours, theirs), (theirs, ours)):
-        wide = np.pad(other, 1)
-        near = np.zeros_like(item)
+    for pixels_of_one, pixels_of_other in ((ours, theirs), (theirs, ours)):
+        wide = np.pad(pixels_of_other, 1)
+        near = np.zeros_like(pixels_of_one)
         for down in range(3):
             for right in range(3):
                 near |= wide[down : down + 50, right : right + 100]
-        assert not (item & ~near).any()
+        assert not (pixels_of_one & ~near).any()
 
 
 def test_tall_strokes_and_single_pixels_give_the_same(qapp, monkeypatch) -> None:
@@ -135,14 +135,14 @@ def test_bars_stand_on_the_foot_and_stay_inside(qapp) -> None:
 def frame_at(now: float, times: np.ndarray, values: np.ndarray, kinds: tuple[str, ...], span: float) -> LiveFrame:
     column = span / 150
     edge = (np.floor(now / column) + 1) * column
-    low = max(0, int(np.searchsorted(times, edge - span)) - 1)
-    high = int(np.searchsorted(times, now, "right"))
-    xs, ys = np.clip(times[low:high] - now, edge - now - span, edge - now), values[low:high]
+    first = max(0, int(np.searchsorted(times, edge - span)) - 1)
+    last = int(np.searchsorted(times, now, "right"))
+    xs, ys = np.clip(times[first:last] - now, edge - now - span, edge - now), values[first:last]
     traces = tuple(
         Trace(kind, role, xs, ys * scale, kind=kind, filled=kind == "line", late=0.9)
         for kind, role, scale in zip(kinds, ("posLog", "posBuild", "posLog3"), (1.0, 0.5, 0.8), strict=False)
     )
-    ticks = times[low + low % 2 : high : 2] - now
+    ticks = times[first + first % 2 : last : 2] - now
     return LiveFrame(traces, edge - now - span, edge - now, 1.0, ticks=ticks, right_edge_s=edge)
 
 
@@ -152,14 +152,14 @@ def test_frame_after_frame_is_the_picture_drawn_anew(qapp, kinds) -> None:
     times = 1_795_280_000 + np.cumsum(rng.random(1500) * 0.1)
     values = rng.random(1500)
     values[400:440] = np.nan
-    curves, few = LiveCurves(300, 60, 1), 0
+    curves, cheap_frames = LiveCurves(300, 60, 1), 0
     for number in range(700, 1500, 3):
         frame = frame_at(times[number], times[: number + 1], values[: number + 1], kinds, 30.0)
-        item, other = pixels(curves.image(frame)), pixels(LiveCurves(300, 60, 1).image(frame))
-        wrong = np.flatnonzero((item != other).any(0))
+        drawn_on, drawn_anew = pixels(curves.image(frame)), pixels(LiveCurves(300, 60, 1).image(frame))
+        wrong = np.flatnonzero((drawn_on != drawn_anew).any(0))
         assert not len(wrong[wrong > 2]), f"frame {number}: columns {wrong}"  # the edge that goes is cut elsewhere
-        few += curves.drawn < 60
-    assert few > 200, "most frames draw only what is new"
+        cheap_frames += curves.drawn < 60
+    assert cheap_frames > 200, "most frames draw only what is new"
 
 
 def test_another_scale_draws_everything_anew(qapp) -> None:
@@ -172,8 +172,8 @@ def test_another_scale_draws_everything_anew(qapp) -> None:
 
 
 def test_a_look_behind_a_newer_one_is_drawn(qapp) -> None:
-    """A file look and the engine's sample of a moment before were added in this order when a service was paused just
-    after the store was opened: times fell, a wide plot had no columns for them, and drawing raised IndexError.
+    """Pausing a service just after the store was opened added a look at files and an older sample of the engine in this
+    order: times fell, a wide plot had no columns for them, and drawing raised IndexError.
     """
     series = PeakSeries(100)
     for time, value in ((100.0, None), (101.0, 5.0), (100.5, 7.0), (100.5, None)):

@@ -26,8 +26,8 @@ def test_the_line_maps_offsets_to_shares_and_back(flipped):
 def test_samples_cover_the_line_once_and_name_topics(flipped):
     line = line_of(flipped.log)
     places = sample_places(line, 40)
-    assert min(low for low, _ in places) == line.low
-    assert sum(high - low for low, high in places) == line.written - line.low
+    assert min(begin for begin, _ in places) == line.low
+    assert sum(end - begin for begin, end in places) == line.written - line.low
     mix = sample(flipped.log, *places[0])
     assert abs(sum(part for _, part in mix.shares) - 1) < 1e-9
 
@@ -39,14 +39,14 @@ def test_of_pins_that_would_overlap_the_worst_is_drawn():
 
 def test_joined_samples_keep_every_byte_and_its_share() -> None:
     mixes = [Mix(n * 10, n * 10 + 10, (("a", 1.0),) if n % 2 else (("a", 0.5), ("b", 0.5)), n) for n in range(8)]
-    results = joined([mixes[3], *mixes[:3], *mixes[4:]], 20)
-    assert [(item.start, item.end, item.time) for item in results] == [
+    samples = joined([mixes[3], *mixes[:3], *mixes[4:]], 20)
+    assert [(mix.start, mix.end, mix.time) for mix in samples] == [
         (0, 20, 0),
         (20, 40, 2),
         (40, 60, 4),
         (60, 80, 6),
     ]
-    assert all(dict(one.shares) == {"a": 0.75, "b": 0.25} for one in results)
+    assert all(dict(mix.shares) == {"a": 0.75, "b": 0.25} for mix in samples)
     apart = [Mix(0, 10, ()), Mix(20, 30, (("a", 1.0),), 5)]
     assert joined(apart, 100) == apart, "what does not touch stays apart"
     assert joined([Mix(0, 10, ()), Mix(10, 20, (("a", 1.0),), 5)], 20) == [Mix(0, 20, (("a", 1.0),), 5)]

@@ -1,4 +1,4 @@
-"""A bar over 64 bits of positions: Qt's own would count them in 32."""
+"""Scroll bar over positions of 64 bits: Qt's own counts in 32."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def test_showing_a_place_moves_nobody_and_a_step_asks_its_owner(bar):
     bar.stepped.connect(lambda kind, sign: stepped.append((kind, sign)))
     bar.show_place(0, FAR, FAR // 2, 1000)
     assert (placed, stepped) == ([], [])
-    before = bar.value()
+    value_before = bar.value()
     bar.triggerAction(QAbstractSlider.SliderAction.SliderPageStepAdd)
     bar.triggerAction(QAbstractSlider.SliderAction.SliderSingleStepSub)
     assert stepped == [("page", 1), ("line", -1)]
-    assert bar.value() == before
+    assert bar.value() == value_before
     assert placed == []

@@ -1,4 +1,4 @@
-"""What is painted by hand."""
+"""Painting by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever paints records, fields or marks has their menu: a part that is drawn and has none is named here."""
+"""Every part that paints records, fields or marks has their menu; the exceptions are named here."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ NO_MARKS = {
 
 
 def drawn() -> list[type[QWidget]]:
-    """Every class of the viewer that paints itself."""
+    """Return every class of the viewer that paints itself."""
     results = set()
     for item in pkgutil.walk_packages(viewer.__path__, "viewer."):
         if item.name == "viewer.__main__":
@@ -71,18 +71,18 @@ def drawn() -> list[type[QWidget]]:
     return sorted(results, key=lambda store: store.__qualname__)
 
 
-def names_of(made: type[QWidget]) -> set[str]:
-    """Its module's and its own."""
-    return {made.__module__.rpartition(".")[2], made.__qualname__}
+def names_of(widget_class: type[QWidget]) -> set[str]:
+    """Return the name of the module and of the class."""
+    return {widget_class.__module__.rpartition(".")[2], widget_class.__qualname__}
 
 
-def has_menu(made: type[QWidget]) -> bool:
-    """Whether it opens one: by a door of its own, or in Qt's own way."""
-    own = [item for item in made.__mro__ if item.__module__.startswith("viewer.")]
+def has_menu(widget_class: type[QWidget]) -> bool:
+    """Return True if the class opens a menu: by a door of its own, or in Qt's own way."""
+    classes = [cls for cls in widget_class.__mro__ if cls.__module__.startswith("viewer.")]
     return any(
-        "contextMenuEvent" in vars(one) or "MarkMenu(" in source or "MenuOpener(" in source
-        for one in own
-        for source in [inspect.getsource(one)]
+        "contextMenuEvent" in vars(cls) or "MarkMenu(" in source or "MenuOpener(" in source
+        for cls in classes
+        for source in [inspect.getsource(cls)]
     )
 
 
@@ -185,16 +185,16 @@ def shown(qtbot):
 
 
 def menu_by_key(widget: QWidget) -> QMenu:
-    """What Shift+F10 opens."""
+    """Press Shift+F10 and return the menu that opens."""
     QTest.keyClick(widget, Qt.Key.Key_F10, Qt.KeyboardModifier.ShiftModifier)
-    active_popup_widget = QApplication.activePopupWidget()
-    assert isinstance(active_popup_widget, QMenu)
-    return active_popup_widget
+    popup = QApplication.activePopupWidget()
+    assert isinstance(popup, QMenu)
+    return popup
 
 
 @pytest.mark.parametrize("make", [entry_bytes, cells, strip, slots, lengths, line, days, skew])
 def test_the_menu_comes_by_key_whole_and_every_mark_can_be_asked(shown, make) -> None:
-    """These had none: a right click on a cell of a queue, a slot or a day did nothing."""
+    """A right click on a cell of a queue, a slot or a day did nothing."""
     widget = shown(make())
     actual_mark = widget.mark_at(None)
     assert actual_mark is not None

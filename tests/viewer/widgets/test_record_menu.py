@@ -79,7 +79,7 @@ FILES = (LineFile("00000000000000000000", 0, 1000), LineFile("000000000000000010
 
 
 def reasons(mark):
-    """Command → why it cannot be done."""
+    """Return a dictionary: command → reason why it is impossible."""
     return {
         command.id: reason for command in row_commands_of(mark.facts.kind) if (reason := command.without(mark.facts))
     }

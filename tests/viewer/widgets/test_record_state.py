@@ -1,4 +1,4 @@
-"""What a table says while it has no rows."""
+"""Text of a table while it has no rows."""
 
 from __future__ import annotations
 

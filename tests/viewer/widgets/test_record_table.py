@@ -90,8 +90,8 @@ def test_terms_for_the_filter_name_field_and_value():
 
 
 def test_a_row_never_wears_the_texts_of_another_one():
-    """Rows of the positions wore name and number of other rows for seconds. Texts were kept by the address of a row
-    that had been replaced, and a new row of another name was given that address.
+    """Rows of the positions showed name and number of other rows for seconds. Texts were kept by the address of a row
+    that had been replaced, and a new row with another name got that address.
     """
     table = RecordTable(KIND, [Entry(1, "T"), Entry(2, "T")])
     for number in (0, 1):

@@ -178,7 +178,7 @@ def test_of_numbers_asked_for_meanwhile_only_the_last_is_gone_to() -> None:
     answers: list = []
     calls: list[int] = []
     finder = RowFinder(
-        lambda n, results, failed: (requests.append(n), answers.append((results, failed))), calls.append, print
+        lambda n, done, failed: (requests.append(n), answers.append((done, failed))), calls.append, print
     )
     for number in (5, 6, 7):
         finder.ask(number)
@@ -191,7 +191,7 @@ def test_of_numbers_asked_for_meanwhile_only_the_last_is_gone_to() -> None:
     finder.forget()
     answers[2][0](800)
     assert calls == [700]
-    actual_calls: list[Exception] = []
-    other = RowFinder(lambda _n, _found, failed: failed(OSError("gone")), calls.append, actual_calls.append)
-    other.ask(1)
-    assert [str(item) for item in actual_calls] == ["gone"]
+    errors: list[Exception] = []
+    failing_finder = RowFinder(lambda _n, _done, failed: failed(OSError("gone")), calls.append, errors.append)
+    failing_finder.ask(1)
+    assert [str(error) for error in errors] == ["gone"]

@@ -1,4 +1,4 @@
-"""Flags of the recovery Line never run into each other, and a hole lies where its bytes would be."""
+"""Flags of the recovery Line never run into each other, and a hole lies at the place of its bytes."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def test_flags_that_would_touch_stand_one_above_the_other(qtbot, width: int) -> 
     ]
     line.show_parts([Part(0.5, "keep"), Part(0.5, "again")], flags)
     line.show()
-    placed = sorted(line._placed(), key=lambda one: (one[1].level, one[1].left))
-    for (wide, item), (_, other) in pairwise(placed):
-        assert item.level != other.level or item.left + wide.width <= other.left
+    placed = sorted(line._placed(), key=lambda pair: (pair[1].level, pair[1].left))
+    for (wide, place), (_, next_place) in pairwise(placed):
+        assert place.level != next_place.level or place.left + wide.width <= next_place.left
     line.grab()
 
 

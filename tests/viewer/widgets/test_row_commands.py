@@ -25,7 +25,7 @@ ALL = Facts(
 
 
 def test_every_kind_of_row_has_its_menu():
-    """The kinds are those that the sources name: a new table cannot come without a menu."""
+    """The sources name the kinds: a new table cannot come without a menu."""
     sources = [path.read_text("utf-8") for path in Path(viewer.__file__).parent.rglob("*.py")]
     named = {name for text in sources for name in re.findall(r'RecordKind\(\s*"(\w+)"', text)}
     assert len(named) > 25

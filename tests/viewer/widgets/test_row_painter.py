@@ -1,4 +1,4 @@
-"""The painter of rows: what is drawn in one go looks as if it had been drawn text by text."""
+"""Painter of rows: texts drawn in one call look like texts drawn one by one."""
 
 import pytest
 from PySide6.QtCore import QSize

@@ -1,7 +1,4 @@
-"""Rows in one pass: links under the pointer and by key, the menu of a cell, and rows that fit.
-
-Glow comes at once, is held, fades, and ends by itself.
-"""
+"""Rows in one pass: links by pointer and key, the menu of a cell, rows that fit, and a glow that fades."""
 
 from __future__ import annotations
 
@@ -55,8 +52,8 @@ def test_a_click_on_a_link_follows_it_and_shift_f10_opens_the_menu(table, qtbot)
     table.placeRequested.connect(emitted.append)
     table.menuRequested.connect(lambda row, column, _at: menus.append((row["name"], column)))
     slot = next(item for item in table.slots_on_screen() if item.column.key == "offset")
-    remaining, width = table.painter.text_span(table.table, 0, slot)
-    point = QPoint(remaining + width // 2, table.row_height() // 2)
+    left_edge, width = table.painter.text_span(table.table, 0, slot)
+    point = QPoint(left_edge + width // 2, table.row_height() // 2)
     qtbot.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, pos=point)
     assert emitted == [("log", 640)]
     qtbot.keyClick(table, Qt.Key.Key_F10, Qt.KeyboardModifier.ShiftModifier)
@@ -64,10 +61,10 @@ def test_a_click_on_a_link_follows_it_and_shift_f10_opens_the_menu(table, qtbot)
 
 
 def test_rows_that_fit_are_whole_ones_and_two_lines_take_more_room(table):
-    before = table.row_height()
-    assert table.visible_rows() == table.viewport().height() // before
+    height_before = table.row_height()
+    assert table.visible_rows() == table.viewport().height() // height_before
     table.set_lines(2)
-    assert table.row_height() > before
+    assert table.row_height() > height_before
 
 
 def test_more_rows_are_chosen_with_shift(table, qtbot):
@@ -81,7 +78,7 @@ def test_more_rows_are_chosen_with_shift(table, qtbot):
 
 
 class Clock:
-    """A clock that stands until it is moved."""
+    """A clock that stands still until the test moves it."""
 
     def __init__(self) -> None:
         self.now = 100.0

@@ -15,7 +15,7 @@ FAR = 1 << 41
 
 @dataclass(frozen=True)
 class NumberedRows:
-    """A hundred thousand million rows that nobody holds; row n stands at ``base`` + n."""
+    """A hundred thousand million rows that are never held; row n stands at ``base`` + n."""
 
     base: int = FAR
     count: int = 100_000_000_000
@@ -33,8 +33,8 @@ class NumberedRows:
         return self.count
 
     def read(self, position, before, after):
-        low, high = max(self.base, position - before), min(self.end, position + after)
-        return Page(list(range(low, high)), position - low, low == self.base, high == self.end)
+        first, last = max(self.base, position - before), min(self.end, position + after)
+        return Page(list(range(first, last)), position - first, first == self.base, last == self.end)
 
     def position(self, row):
         return row
@@ -84,9 +84,9 @@ def test_scrolling_down_and_up_never_shows_another_row_than_the_next(step):
     window, top = filled(FAR + 10_000_000)
     for direction in (step, -step):
         for _ in range(60):
-            before = window.rows[top]
+            row_before = window.rows[top]
             top = read_on(window, top + direction)
-            assert window.rows[top] == before + direction
+            assert window.rows[top] == row_before + direction
             assert len(window.rows) <= window.capacity + 2 * window.chunk + 200
 
 

@@ -26,9 +26,9 @@ def test_the_ruler_draws_nothing_and_everything(shown) -> None:
     )
     ruler.show_view(view)
     ruler.grab()
-    low, high = ruler.lens()
-    assert low <= HUGE - 8
-    assert high > HUGE
+    begin, end = ruler.lens()
+    assert begin <= HUGE - 8
+    assert end > HUGE
 
 
 def test_enter_on_a_flag_of_the_ruler_goes_to_its_whole_offset(shown, qtbot) -> None:
@@ -59,8 +59,8 @@ def test_the_wheel_zooms_the_ruler_and_f_fits_it(shown, qtbot) -> None:
         False,
     )
     ruler.wheelEvent(event)
-    low, high = ruler.lens()
-    assert high - low < lens[1] - lens[0]
+    begin, end = ruler.lens()
+    assert end - begin < lens[1] - lens[0]
     qtbot.keyClick(ruler, Qt.Key.Key_F)
     assert ruler.lens() == lens
 

@@ -1,4 +1,4 @@
-"""Text, hex, expressions and numbers as they are typed, and what cannot be looked for."""
+"""Search terms as they are typed: text, hex, expressions, numbers, and terms that cannot be searched."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_numbers_and_ranges(text: str, span: tuple[int, int]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "text", "said"),
+    ("kind", "text", "reason"),
     [
         ("text", "", "Nothing"),
         ("hex", "DA A", "hex"),
@@ -46,6 +46,6 @@ def test_numbers_and_ranges(text: str, span: tuple[int, int]) -> None:
         ("number", "9..3", "ends before"),
     ],
 )
-def test_what_cannot_be_looked_for_says_why(kind: str, text: str, said: str) -> None:
-    with pytest.raises(NotSought, match=said):
+def test_a_term_that_cannot_be_searched_says_why(kind: str, text: str, reason: str) -> None:
+    with pytest.raises(NotSought, match=reason):
         SearchTerm(kind, text).check()  # type: ignore[arg-type]

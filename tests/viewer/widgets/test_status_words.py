@@ -1,4 +1,4 @@
-"""Newer figures take the place of older ones, never of what somebody else has said meanwhile."""
+"""Newer figures replace older ones in the status bar, never the words of another part."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Work that is done step by step."""
+"""Work in steps."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QApplication
 from viewer.widgets.stepwise import Turns, run_here
 
 
-def test_what_is_new_takes_the_place_of_what_waits(themed_app: QApplication) -> None:
+def test_newer_work_replaces_waiting_work(themed_app: QApplication) -> None:
     done: list[int] = []
     turns = Turns(themed_app)
     turns.take([lambda: done.append(1), lambda: done.append(2)])
@@ -21,7 +21,7 @@ def test_what_is_new_takes_the_place_of_what_waits(themed_app: QApplication) -> 
     assert not turns.busy
 
 
-def test_the_answer_or_what_stood_in_the_way_comes_at_once():
+def test_an_answer_or_an_os_error_comes_at_once():
     calls: list[object] = []
     run_here(lambda: 42, calls.append, calls.append)
     run_here(lambda: int("x"), calls.append, calls.append)
@@ -29,6 +29,6 @@ def test_the_answer_or_what_stood_in_the_way_comes_at_once():
     assert isinstance(calls[1], ValueError)
 
 
-def test_a_mistake_of_ours_flies():
+def test_a_programming_error_is_raised():
     with pytest.raises(ZeroDivisionError):
         run_here(lambda: 1 // 0, print, print)

@@ -1,4 +1,4 @@
-"""The tree while a store grows: the same lines with other words are not built anew."""
+"""Tree of a growing store: the same lines with other words are not built anew."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ def test_lines_stay_where_they_are_while_the_store_grows(qapp, survey: Survey) -
     model.dataChanged.connect(lambda first, _last: changed.append(model.node(first).name))
     model.modelReset.connect(lambda: built.append(1))
     assert model.set_nodes(store_nodes(survey, places, is_system_topic))
-    held = model.find("topic/Alpha")
+    alpha = model.find("topic/Alpha")
     grown = replace(survey, log_bytes=1 << 30, topics=(topic("Alpha", 10, 500), topic("Beta", 50, 900)))
     assert not model.set_nodes(store_nodes(grown, places, is_system_topic, names(model)))
     assert built == [1]
     assert "log" in changed
     assert "topic/Beta" in changed
     assert "topic/Alpha" not in changed
-    assert model.find("topic/Alpha") is held
+    assert model.find("topic/Alpha") is alpha
     assert names(model) == ["Alpha", "Beta"], "no line changes its place"
 
 
@@ -89,7 +89,7 @@ def test_a_log_by_itself_has_the_topics_that_its_units_tell(qapp, survey: Survey
     model = StoreTree()
     model.set_nodes(store_nodes(alone, places, is_system_topic, (), {"Beta": 5, 'A"b': 2048}))
     assert names(model) == ['A"b', "Beta"]
-    first = model.find('topic/A"b')
-    assert first is not None
-    assert first.badge == "2.00 KiB"
-    assert first.place.name == 'topic = "A\\"b"'
+    node_ = model.find('topic/A"b')
+    assert node_ is not None
+    assert node_.badge == "2.00 KiB"
+    assert node_.place.name == 'topic = "A\\"b"'

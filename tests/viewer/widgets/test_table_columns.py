@@ -1,4 +1,4 @@
-"""Columns of a table on the screen: sized by what is in sight, folded, dragged, ordered, remembered."""
+"""Columns of a table on the screen: sized by the visible rows, folded, dragged, ordered, remembered."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def test_a_dragged_width_wins_and_is_remembered_and_reset(view, qtbot):
     records = []
     view.fitting.changed.connect(lambda: records.append(view.fitting.kept.record()))
     view.set_rows([row(n, tags="x", why="y") for n in range(50)])
-    before = width(view, "topic")
+    width_before = width(view, "topic")
     view.horizontalHeader().resizeSection(section(view, "topic"), 333)
     assert records[-1] == {"widths": {"topic": 333}}
     view.set_rows([row(n, "another-topic", tags="x", why="y") for n in range(80)])
@@ -149,7 +149,7 @@ def test_a_dragged_width_wins_and_is_remembered_and_reset(view, qtbot):
     second_view.set_rows([row(n, tags="x", why="y") for n in range(50)])
     assert width(second_view, "topic") == 333
     next(action for action in second_view.fitting.menu(2).actions() if action.objectName() == "columns.reset").trigger()
-    assert width(second_view, "topic") == before
+    assert width(second_view, "topic") == width_before
     assert second_view.fitting.kept.record() == {}
 
 

@@ -1,4 +1,4 @@
-"""A table at the end of a source that grows: it follows until the hand goes up, and what is new glows."""
+"""A table at the end of a growing source follows it until the user scrolls up; new rows glow."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Row:
 
 
 class GrowingRows:
-    """As many rows as ``end`` says."""
+    """Rows whose number ``end`` can grow."""
 
     start, total = 0, None
 
@@ -29,8 +29,8 @@ class GrowingRows:
         self.end = end
 
     def read(self, position, before, after):
-        low, high = max(0, position - before), min(self.end, position + after)
-        return Page([Row(n) for n in range(low, high)], position - low, low == 0, high == self.end)
+        first, last = max(0, position - before), min(self.end, position + after)
+        return Page([Row(n) for n in range(first, last)], position - first, first == 0, last == self.end)
 
     def position(self, row):
         return row.offset
@@ -56,7 +56,7 @@ def view(qtbot):
 
 
 class FakeTailSettings:
-    """What the user wants."""
+    """Fake settings of a user."""
 
     def __init__(self) -> None:
         self.following, self.left = True, 0

@@ -37,7 +37,7 @@ def test_each_kind_has_its_own_mark_and_nothing_is_a_hollow_box(themed_app: QApp
     drawn = {KINDS[topic]: _lead_picture(topic) for topic in KINDS}
     pictures = [*drawn.values(), _lead_picture("Orders"), _lead_picture("Orders", QColor("#1054C6"))]
     for index, picture in enumerate(pictures):
-        assert all(picture != other for other in pictures[index + 1 :]), "each looks different"
+        assert all(picture != later_picture for later_picture in pictures[index + 1 :]), "each looks different"
     bar = _lead_picture("Orders")
     inside = {bar.pixelColor(x, y).name() for x in range(9, 23) for y in range(18, 62)}
     assert inside == {C("disabled").name()}, "a user's topic behind the eighth is a filled bar"

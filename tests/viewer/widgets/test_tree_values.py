@@ -22,11 +22,11 @@ def test_a_tree_without_a_bottom_ends() -> None:
     assert only.path.count("inner") == MAX_DEPTH
 
 
-def test_what_differs_in_the_order_of_the_first_then_what_only_the_second_has() -> None:
-    item, other = {"a": 1, "b": {"c": "x"}, "d": True}, {"b": {"c": "y"}, "a": 1, "e": [None]}
-    assert changes(item, other) == [Change("b.c", "x", "y"), Change("d", "true", None), Change("e[0]", None, "null")]
-    assert [change.kind for change in changes(item, other)] == ["differs", "here", "there"]
-    assert changes(item, item) == []
+def test_differences_follow_the_first_table_then_values_of_the_second_alone() -> None:
+    left, right = {"a": 1, "b": {"c": "x"}, "d": True}, {"b": {"c": "y"}, "a": 1, "e": [None]}
+    assert changes(left, right) == [Change("b.c", "x", "y"), Change("d", "true", None), Change("e[0]", None, "null")]
+    assert [change.kind for change in changes(left, right)] == ["differs", "here", "there"]
+    assert changes(left, left) == []
     assert len(changes({str(n): n for n in range(9)}, {}, max_values=3)) == 4, "the first three, and the empty other"
 
 

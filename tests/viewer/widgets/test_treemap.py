@@ -1,4 +1,4 @@
-"""The treemap, the Line of files, the strip of one file, days and skew: chosen by pointer and keys, said in words."""
+"""Treemap: chosen by pointer and keys, described in words; areas in proportion that never overlap."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def treemap(qtbot):
     return new_treemap
 
 
-def middle(made: Treemap, path: tuple[str, ...]) -> QPoint:
-    x, y = next(item.box for item in made.placed() if item.path == path).middle
+def middle(treemap: Treemap, path: tuple[str, ...]) -> QPoint:
+    x, y = next(area.box for area in treemap.placed() if area.path == path).middle
     return QPoint(round(x), round(y))
 
 
@@ -124,9 +124,9 @@ def test_areas_are_in_proportion_and_inside(sizes: list[int]) -> None:
 def test_boxes_do_not_overlap() -> None:
     boxes = squarify([90, 50, 40, 30, 20, 10, 5, 1], ROOM)
     for n, box in enumerate(boxes):
-        for other in boxes[n + 1 :]:
-            beside = box.x + box.width <= other.x + 1e-6 or other.x + other.width <= box.x + 1e-6
-            below = box.y + box.height <= other.y + 1e-6 or other.y + other.height <= box.y + 1e-6
+        for later_box in boxes[n + 1 :]:
+            beside = box.x + box.width <= later_box.x + 1e-6 or later_box.x + later_box.width <= box.x + 1e-6
+            below = box.y + box.height <= later_box.y + 1e-6 or later_box.y + later_box.height <= box.y + 1e-6
             assert beside or below
 
 

@@ -1,4 +1,4 @@
-"""Words of which one is chosen: by pointer, by arrow keys, by name."""
+"""Tabs of words, one of them chosen: by pointer, by arrow keys, by name."""
 
 from __future__ import annotations
 

@@ -114,8 +114,7 @@ def test_serving_beyond_this_machine_requires_accounts(tmp_path: Path) -> None:
 
 def test_an_occupied_port_is_reported_with_its_purpose(tmp_path: Path) -> None:
     """If the HA port next to the broker's port was taken, the command named a number that the user had not given, and
-    did
-    not say that it is the HA port. After port 65,535 the system silently chose another port.
+    did not say that it is the HA port. After port 65,535 the system silently chose another port.
     """
     for _ in range(20):
         with socket.socket() as received:

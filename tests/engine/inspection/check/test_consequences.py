@@ -1,6 +1,5 @@
 """Incidents on many kinds of stores, some with two harms at once: findings, their order, their causes and the losses.
-Each
-state is a golden store with some bytes changed.
+Each state is a golden store with some bytes changed.
 """
 
 from __future__ import annotations

@@ -63,8 +63,7 @@ def test_units_that_only_the_other_release_leaves_out_are_reported_for_it(golden
 @pytest.mark.parametrize("is_declared", [True, False])
 def test_two_topics_in_one_folder_of_a_file_system_that_ignores_case(is_declared, tmp_path):
     """A copy merged the folders of two topics. Without topics.json, check reported one as deleted with no action
-    needed, and
-    where advised to rename the folder, which belongs to the other topic.
+    needed, and where advised to rename the folder, which belongs to the other topic.
     """
     handmade_store = HandmadeStore()
     for _ in range(12):

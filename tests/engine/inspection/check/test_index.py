@@ -92,8 +92,7 @@ def with_tag_entries(first_number: int, stop: int) -> HandmadeStore:
 @pytest.mark.parametrize(("first_number", "stop"), [(0, 80), (33, 80), (0, 33), (20, 50)])
 def test_tag_entries_are_valid_present_or_absent(tmp_path, first_number, stop):
     """Since 5.4 each message with tags has one more index entry. The check reported every such store as having the
-    index of
-    another store, and its advice removed the entries.
+    index of another store, and its advice removed the entries.
     """
     root = with_tag_entries(first_number, stop).write(tmp_path / "s")
     with open_store(root) as store:

@@ -143,8 +143,7 @@ def test_a_retry_queue_without_its_offset_is_consumed_again(store):
 
 def test_a_group_that_never_consumed_what_it_sent_back_lost_no_offset(store):
     """A consumer of 5.5 sent 59 messages back and stopped before the first was delivered again. The check warned of a
-    lost
-    offset in a healthy store.
+    lost offset in a healthy store.
     """
     root = store("broker-retries-5.5.1")
     assert grave(root) == []

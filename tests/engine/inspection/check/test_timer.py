@@ -206,8 +206,7 @@ def test_no_finding_while_a_broker_moves_the_timers(store, monkeypatch):
 
 def test_a_time_that_the_wheel_has_not_reached_is_an_error(store):
     """The timer of a real 5.3.3 whose timercheck was ten minutes ahead did not deliver the messages due meanwhile, and
-    check
-    reported no problems. With the time of the printed command it delivered all of them.
+    check reported no problems. With the time of the printed command it delivered all of them.
     """
     waiting = [unit.due for unit in units(store) if unit.due >= checked(store).last_read_time]
     patch(store / "config" / "timercheck", 0, struct.pack(">q", max(waiting) + 3_600_000))
@@ -264,8 +263,7 @@ def test_a_message_may_have_been_delivered_where_the_log_is_damaged(store):
 
 def test_a_skipped_message_is_reported(store):
     """A real 5.5.1 skipped a timer message larger than its buffer. It was never delivered, not even after a restart
-    with a
-    larger buffer, and check reported no problems.
+    with a larger buffer, and check reported no problems.
     """
     key = forget_delivery(store)
     finding = passed_over(store)

@@ -75,8 +75,7 @@ def test_every_key_of_a_valid_unit_leads_to_it(opened):
 @pytest.mark.parametrize("damage", ["self", "past"])
 def test_a_key_whose_own_chain_is_broken_does_not_lead_to_its_message(spoiled, damage):
     """For K540 the view reported "It is there, index ✓": it had followed the chain of the unique key, although a
-    broker's query
-    by K540 found nothing. An operator would have looked for the fault elsewhere.
+    broker's query by K540 found nothing. An operator would have looked for the fault elsewhere.
     """
     path = spoiled("broker-orders")
     with reopened(path) as store:

@@ -160,8 +160,7 @@ def test_the_store_does_not_open_without_the_option(healthy_path, case, locked):
 @pytest.mark.parametrize("by", ["recover", "a start", "dispatch"])
 def test_the_option_is_required_once(healthy_path, tmp_path, case, by):
     """Recovery with the option deleted the queues. The checkpoint, the index and a consumer's offset still referred to
-    the
-    messages, so each later start without a put required the option again.
+    the messages, so each later start without a put required the option again.
     """
     case(healthy_path)
     config = from_mapping(SIZES)[0]
@@ -355,8 +354,7 @@ def test_a_first_page_of_zeros_is_damage_and_no_empty_log(healthy_path):
 
 def test_a_completely_expired_log_is_not_missing(tmp_path):
     """All files but the newest were deleted, and the newest has no message yet. Its offset shows that the others are
-    not
-    missing.
+    not missing.
     """
     root = make(tmp_path / "store")
     end = max(int(file.name) for file in (root / "commitlog").iterdir()) + LOG

@@ -37,8 +37,7 @@ def test_units_after_the_logs_end_are_dropped_except_the_first_of_a_file(opened)
 
 def test_appended_entries_overlay_the_file(opened):
     """A unit with a wrong offset gave that offset to every entry appended with it. A start by 5.4 or later then seemed
-    to
-    cut the whole queue, but it drops one entry.
+    to cut the whole queue, but it drops one entry.
     """
     data, units = opened
     file = data.files[1]
