@@ -178,7 +178,7 @@ class UndecodedPart:
             )
         content_words = with_and(PURPOSE_WORDS[subject] for subject in PURPOSE_WORDS if subject in self.subjects)
         return sentence(
-            "{folder}/ is a {kind} of {what}, which is not decoded: nothing is written into this store",
+            "{folder}/ is a {kind} of {what}, which Storescope does not change: nothing is written into this store",
             folder=self.folder,
             kind=sentence(self.format),
             what=content_words or sentence("data"),
