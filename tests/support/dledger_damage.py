@@ -99,14 +99,22 @@ def copy_store(source: Path, target: Path) -> Path:
 
 
 def as_dledger(root: Path, **spoilt: int) -> None:
-    """Write the units of a store into a DLedger log of the member n0, with its index, checkpoint and vote; the store
-    has no queues and no index then. ``spoilt`` replaces a field of the last entry's header.
+    """Write the units of a store into a DLedger log of the member n0, with its index, checkpoint and vote, and the
+    queues for it; the store has no index files then. ``spoilt`` replaces a field of the last entry's header.
     """
     with open_store(root) as store:
-        units = [store.log.read(item.offset, item.size) for item in store.units() if isinstance(item, Unit)]
+        items = [item for item in store.units() if isinstance(item, Unit)]
+        units = [store.log.read(item.offset, item.size) for item in items]
+        queues = {
+            f"{topic}/{number}": [(entry.physical_offset, entry.size, entry.tags_code) for entry in queue.entries()]
+            for topic, by_id in store.topics().items()
+            for number, queue in by_id.items()
+        }
     data, rows = bytearray(), bytearray()
+    bodies: dict[int, int] = {}
     for number, unit in enumerate(units):
         position = len(data)
+        bodies[items[number].offset] = position + 48
         header = dledger.EntryHeader(1, 48 + len(unit), number, 0, position, 0, 0, 0, len(unit))
         rows += dledger.encode_index_row(dledger.IndexRow(1, position, header.size, number, 0))
         if number == len(units) - 1:
@@ -114,6 +122,10 @@ def as_dledger(root: Path, **spoilt: int) -> None:
         data += dledger.encode_header(header) + unit[:28] + struct.pack(">q", position + 48) + unit[36:]
     for folder in ("commitlog", "consumequeue", "index"):
         shutil.rmtree(root / folder)
+    for name, entries in queues.items():
+        (root / "consumequeue" / name).mkdir(parents=True)
+        rows_of_queue = b"".join(struct.pack(">qiq", bodies[offset], size, code) for offset, size, code in entries)
+        (root / "consumequeue" / name / f"{0:020d}").write_bytes(rows_of_queue.ljust(len(rows_of_queue) + 400, b"\0"))
     member = root / "dledger-n0"
     for part in ("data", "index"):
         (member / part).mkdir(parents=True)

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QApplication
 from engine.codec.flipped_bits import Flip
 from engine.codec.json_dialect import parse
 from engine.codec.words import duration_text
-from engine.errors import BadFilter, cause_of
+from engine.errors import BadFilter, UsageError, cause_of
 from engine.inspection.findings import check
 from engine.inspection.recovery import plan
 from engine.inspection.snapshot import open_store
@@ -160,7 +160,11 @@ def test_a_plan_is_in_chinese(themed_app: QApplication, rule: str, like: Release
     root = new_store.write(tmp_path / "store")
     BROKEN[rule](root, new_store)
     with open_store(root, CONFIG.get(rule)) as store:
-        actual_plan = plan(store, like)
+        try:
+            actual_plan = plan(store, like)
+        except UsageError as error:  # 4.9 and 5.3 do not read queues in a RocksDB
+            assert_chinese([error.what])
+            return
     assert_chinese(
         [
             actual_plan.why,
