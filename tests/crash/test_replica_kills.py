@@ -31,7 +31,7 @@ TOPIC, QUEUES = "Orders", 4
 TIMEOUT_S = 60.0
 SIZES = (
     "mappedFileSizeCommitLog=65536\nmappedFileSizeConsumeQueue=6000\nmaxHashSlotNum=1000\nmaxIndexNum=4000\n"
-    "maxMessageSize=8192\n"
+    "maxMessageSize=8192\ncommitLogRecoverMaxNum=10000\n"
 )
 MASTER = SIZES + "brokerRole=SYNC_MASTER\ninSyncReplicas=2\nslaveTimeout=1000\n"
 SLAVE = SIZES + "brokerRole=SLAVE\nbrokerId=1\nhaMasterAddress=127.0.0.1:{port}\n"
