@@ -31,8 +31,8 @@ SIZES: dict[str, Any] = {
     "max_message_size": 16_384,
     "commit_log_recover_max_num": 10_000,
 }
-"""Small files. A start of 5.4 or later looks back at ten log files only, and a busy machine writes more than that before
-it dispatches them: messages in front of these would be in no queue.
+"""Small files. A start of 5.4 or later looks back at ten log files only, and a busy machine may write more than that
+before it dispatches them: messages in front of these would be in no queue.
 """
 
 

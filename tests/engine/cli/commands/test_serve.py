@@ -19,7 +19,6 @@ from engine.mapped.reading import read_through
 from engine.message_store import MessageStore
 from engine.remoting.frame import Command
 
-
 LONGEST_S = 60.0
 
 
