@@ -54,9 +54,9 @@ def decode_key(key: bytes) -> IndexKeyRow | None:
     """Return what a key says; None for that of a row with a name, or one of another form."""
     if len(key) < 2 * _LONG.size + 2 or key[_LONG.size : _LONG.size + 1] != b"@" or key[-_LONG.size - 1 :][:1] != b"@":
         return None
-    topic, _, rest = key[_LONG.size + 1 : -_LONG.size - 1].decode("utf-8", "replace").partition("@")
-    index_type, _, rest = rest.partition("@")
-    text, separator, unique_key = rest.rpartition("@")
+    topic, _, after_topic = key[_LONG.size + 1 : -_LONG.size - 1].decode("utf-8", "replace").partition("@")
+    index_type, _, after_type = after_topic.partition("@")
+    text, separator, unique_key = after_type.rpartition("@")
     (offset,) = _LONG.unpack(key[-_LONG.size :])
     if index_type == UNIQUE_KEY and not separator:
         return IndexKeyRow(topic, UNIQUE_KEY, unique_key, unique_key, offset)

@@ -65,8 +65,8 @@ class DLedgerInfo:
 
     folder: str
     member: str
-    first: EntryHeader | None
-    last: EntryHeader | None
+    first_header: EntryHeader | None
+    last_header: EntryHeader | None
     committed_index: int | None
     term: int | None
     voted_for: str
@@ -76,9 +76,9 @@ class DLedgerInfo:
         return {
             "folder": self.folder,
             "member": self.member,
-            "firstIndex": self.first.index if self.first is not None else None,
-            "lastIndex": self.last.index if self.last is not None else None,
-            "lastTerm": self.last.term if self.last is not None else None,
+            "firstIndex": self.first_header.index if self.first_header is not None else None,
+            "lastIndex": self.last_header.index if self.last_header is not None else None,
+            "lastTerm": self.last_header.term if self.last_header is not None else None,
             "committedIndex": self.committed_index,
             "currentTerm": self.term,
             "votedFor": self.voted_for,
@@ -88,12 +88,12 @@ class DLedgerInfo:
 def dledger_info(store: StoreSnapshot, log: DLedgerLog) -> DLedgerInfo:
     """Gather it. Raises :class:`CannotRead`."""
     checkpoint, vote = log.checkpoint(), log.vote()
-    first = next((file for file in store.log.files if store.log.has_entries(file)), None)
+    first_file = next((file for file in store.log.files if store.log.has_entries(file)), None)
     newest = next(iter(store.log.items_before(store.log.max_offset, 1, crc=False)), None)
     return DLedgerInfo(
         log.folders.label,
         log.folders.member.name.removeprefix(FOLDER_PREFIX),
-        store.log.entry_header(first.start_offset + HEADER_SIZE) if first is not None else None,
+        store.log.entry_header(first_file.start_offset + HEADER_SIZE) if first_file is not None else None,
         store.log.entry_header(newest.offset) if isinstance(newest, Unit) else None,
         checkpoint.committed_index if checkpoint is not None else None,
         vote.term if vote is not None else None,

@@ -145,7 +145,7 @@ def _log(info: StoreInfo) -> str:
 
 def _dledger(dledger: DLedgerInfo) -> str:
     """Describe the entries of a DLedger log."""
-    first, last, committed = dledger.first, dledger.last, dledger.committed_index
+    first, last, committed = dledger.first_header, dledger.last_header, dledger.committed_index
     entries = "no entries" if first is None or last is None else f"entries {first.index:,} to {last.index:,}"
     term = f", term {last.term:,}" if last is not None else ""
     state = "committed index not known" if committed is None else f"committed up to {committed:,}"

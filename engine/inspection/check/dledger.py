@@ -24,7 +24,7 @@ from engine.store.recovery.dledger import (
     row_of,
 )
 
-MOST = 20
+MAX_FINDINGS = 20
 """Most findings of one rule."""
 
 
@@ -32,7 +32,7 @@ MOST = 20
 class _Entries:
     """What a walk over all entries found."""
 
-    last: EntryHeader | None = None
+    last_header: EntryHeader | None = None
     faults: list[EntryFault] = field(default_factory=list)
     wrong_rows: int = 0
     first_wrong: EntryHeader | None = None
@@ -47,7 +47,7 @@ def findings(store: StoreSnapshot) -> Iterator[Finding]:
     recovered = recover_entries(source)
     entries = _walk(store, source, recovered.end_offset)
     begins = source.files[recovered.start_number].start_offset
-    for fault in entries.faults[:MOST]:
+    for fault in entries.faults[:MAX_FINDINGS]:
         ends_here = recovered.fault is not None and fault.offset == recovered.fault.offset
         text = sentence(
             "The next start ends the log at the entry at {n:,}: {reason}"
@@ -64,7 +64,7 @@ def findings(store: StoreSnapshot) -> Iterator[Finding]:
     yield from _of_index(log, entries)
     if recovered.refusal is None:
         yield from _of_checkpoint(log, recovered.last_index, recovered.end_offset)
-    yield from _of_vote(log, entries.last)
+    yield from _of_vote(log, entries.last_header)
 
 
 def _walk(store: StoreSnapshot, source: DLedgerSource, log_end: int) -> _Entries:
@@ -86,13 +86,13 @@ def _walk_file(
         if header is None or isinstance(header, int):
             return None
         offset = file.start_offset + position
-        reason = entry_fault(header, offset, file, entries.last)
+        reason = entry_fault(header, offset, file, entries.last_header)
         if reason is None:
             if rows.row(header.index) != row_of(header):
                 entries.wrong_rows += 1
                 entries.first_wrong = entries.first_wrong or header
                 entries.last_wrong = header.index
-            entries.last = header
+            entries.last_header = header
             continue
         was_written = (header.magic, header.size) != (0, 0)
         next_offset = _next_entry(store, file, offset)
@@ -100,7 +100,7 @@ def _walk_file(
             entries.faults.append(EntryFault(offset, reason))
         if next_offset is None:
             return None
-        entries.last = None if next_offset != offset else header
+        entries.last_header = None if next_offset != offset else header
         return next_offset - file.start_offset + (header.size if next_offset == offset else 0)
     return None
 
@@ -123,10 +123,10 @@ def _path(store: StoreSnapshot, offset: int) -> str:
 
 
 def _of_index(log: DLedgerLog, entries: _Entries) -> Iterator[Finding]:
-    first = entries.first_wrong
-    if first is None:
+    wrong_header = entries.first_wrong
+    if wrong_header is None:
         return
-    row = log.index_row(first.index)
+    row = log.index_row(wrong_header.index)
     is_missing = row is None or not any((row.magic, row.size, row.position))
     what = sentence("is missing") if is_missing else sentence("differs")
     text = plural(
@@ -134,14 +134,14 @@ def _of_index(log: DLedgerLog, entries: _Entries) -> Iterator[Finding]:
         "{n:,} entries between {entry:,} and {last:,} have no fitting row in the index: the row of entry {entry:,} "
         "{what}",
         n=entries.wrong_rows,
-        entry=first.index,
+        entry=wrong_header.index,
         last=entries.last_wrong,
         what=what,
     )
-    file = log.index.find(first.index * INDEX_UNIT_SIZE)
+    file = log.index.find(wrong_header.index * INDEX_UNIT_SIZE)
     path = file.path if file is not None else str(log.folders.index)
-    offset = first.index * INDEX_UNIT_SIZE - (file.start_offset if file is not None else 0)
-    evidence = {"entry": first.index, "entries": entries.wrong_rows, "expected": row_of(first).hex()}
+    offset = wrong_header.index * INDEX_UNIT_SIZE - (file.start_offset if file is not None else 0)
+    evidence = {"entry": wrong_header.index, "entries": entries.wrong_rows, "expected": row_of(wrong_header).hex()}
     yield catalogue.DL02.finding(text, path, offset, evidence)
 
 
@@ -161,15 +161,15 @@ def _of_checkpoint(log: DLedgerLog, last_index: int, end: int) -> Iterator[Findi
     yield catalogue.DL03.finding(text, str(log.folders.member / "checkpoint"), None, evidence)
 
 
-def _of_vote(log: DLedgerLog, last: EntryHeader | None) -> Iterator[Finding]:
+def _of_vote(log: DLedgerLog, last_header: EntryHeader | None) -> Iterator[Finding]:
     vote = log.vote()
     term = vote.term if vote is not None else None
-    if last is None or last.term < 1 or (term is not None and term >= last.term):
+    if last_header is None or last_header.term < 1 or (term is not None and term >= last_header.term):
         return
     text = (
-        sentence("There is no currterm, and the newest entry is of term {n:,}", n=last.term)
+        sentence("There is no currterm, and the newest entry is of term {n:,}", n=last_header.term)
         if term is None
-        else sentence("currterm says {m:,}, and the newest entry is of term {n:,}", m=term, n=last.term)
+        else sentence("currterm says {m:,}, and the newest entry is of term {n:,}", m=term, n=last_header.term)
     )
     path = Path(log.folders.member / "currterm")
-    yield catalogue.DL04.finding(text, str(path), None, {"expected": last.term, "found": term})
+    yield catalogue.DL04.finding(text, str(path), None, {"expected": last_header.term, "found": term})

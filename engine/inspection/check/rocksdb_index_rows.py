@@ -34,13 +34,13 @@ def findings(store: StoreSnapshot) -> Iterator[Finding]:
         return
     folder = rows.folder("index")
     with rows.open_database("index") as database:
-        last = codec.decode_offset(database.get(codec.FAMILY, codec.LAST_OFFSET_KEY) or b"")
+        last_offset = codec.decode_offset(database.get(codec.FAMILY, codec.LAST_OFFSET_KEY) or b"")
         start = codec.hour_key(min(unit.store_timestamp for unit in units.values()))
-        first, wrong = _wrong_rows(store, database, start, units)
+        first_offset, wrong = _wrong_rows(store, database, start, units)
         if wrong:
             yield _leading_nowhere(wrong, folder)
-        if first is not None and last is not None:
-            indexed = [unit for offset, unit in units.items() if first <= offset <= last]
+        if first_offset is not None and last_offset is not None:
+            indexed = [unit for offset, unit in units.items() if first_offset <= offset <= last_offset]
             missing = [(unit, key) for unit in indexed for key in _missing_keys(database, unit)]
             if missing:
                 yield _without_row(missing, folder)
@@ -50,17 +50,17 @@ def _wrong_rows(
     store: StoreSnapshot, database: RocksDatabase, start: bytes, units: dict[int, Unit]
 ) -> tuple[int | None, list[codec.IndexKeyRow]]:
     """The smallest offset to which a row leads, and the rows that lead to no unit with their key."""
-    first: int | None = None
+    first_offset: int | None = None
     wrong = []
     for key, _ in database.rows(codec.FAMILY, start, codec.END_OF_HOURS):
         row = codec.decode_key(key)
         if row is None or row.physical_offset < max(store.log.min_offset, 0):
             continue
-        first = row.physical_offset if first is None else min(first, row.physical_offset)
+        first_offset = row.physical_offset if first_offset is None else min(first_offset, row.physical_offset)
         unit = units.get(row.physical_offset) or store.log.seen_at(row.physical_offset, crc=False)
         if not isinstance(unit, Unit) or not leads_to(row, unit):
             wrong.append(row)
-    return first, wrong
+    return first_offset, wrong
 
 
 def leads_to(row: codec.IndexKeyRow, unit: Unit) -> bool:

@@ -169,7 +169,7 @@ def headers(file: ReadOnlyFile, position: int = 0) -> Iterator[tuple[int, EntryH
 
 def _walk(source: DLedgerSource, start_number: int) -> RecoveredEntries:
     rows = IndexRows(source.index)
-    last: EntryHeader | None = None
+    last_header: EntryHeader | None = None
     end = source.files[start_number].start_offset
     count = 0
     rebuilt_from: int | None = None
@@ -184,14 +184,14 @@ def _walk(source: DLedgerSource, start_number: int) -> RecoveredEntries:
                 is_full = True
                 end = file.end_offset
                 break
-            reason = entry_fault(header, offset, file, last)
+            reason = entry_fault(header, offset, file, last_header)
             if reason is not None or header is None:
                 was_written = header is not None and (header.magic, header.size) != (0, 0)
                 fault = EntryFault(offset, reason or "") if was_written else None
                 break
             if rebuilt_from is None and rows.row(header.index) != row_of(header):
                 rebuilt_from = header.index
-            last, end, count = header, offset + header.size, count + 1
+            last_header, end, count = header, offset + header.size, count + 1
         if not is_full:
             break
     refusal = None
@@ -201,8 +201,8 @@ def _walk(source: DLedgerSource, start_number: int) -> RecoveredEntries:
             "The entries end at {end:,}, more than one file before the last data file: the broker ends itself", end=end
         )
         refusal = (text, "[MONITOR]The processOffset is too small, you should check it manually", newest.path)
-    last_index, last_term = (last.index, last.term) if last is not None else (-1, -1)
-    committed_end = _committed_end(source, last, rebuilt_from)
+    last_index, last_term = (last_header.index, last_header.term) if last_header is not None else (-1, -1)
+    committed_end = _committed_end(source, last_header, rebuilt_from)
     return RecoveredEntries(
         start_number, end, count, last_index, last_term, fault, rebuilt_from, committed_end, refusal
     )
@@ -213,7 +213,9 @@ def row_of(header: EntryHeader) -> bytes:
     return encode_index_row(IndexRow(header.magic, header.position, header.size, header.index, header.term))
 
 
-def entry_fault(header: EntryHeader | None, offset: int, file: ReadOnlyFile, last: EntryHeader | None) -> str | None:
+def entry_fault(
+    header: EntryHeader | None, offset: int, file: ReadOnlyFile, last_header: EntryHeader | None
+) -> str | None:
     """Why a start ends the log at this header; None if it takes the entry."""
     if header is None:
         return sentence("end of the file")
@@ -227,21 +229,21 @@ def entry_fault(header: EntryHeader | None, offset: int, file: ReadOnlyFile, las
         return sentence("its size {n:,} leads beyond the file", n=header.size)
     if header.magic != MAGIC:
         return sentence("magic code {n}", n=header.magic)
-    if last is not None and header.index != last.index + 1:
-        return sentence("its index is {n:,}, expected {m:,}", n=header.index, m=last.index + 1)
-    if last is not None and header.term < last.term:
-        return sentence("its term is {n:,}, that of the entry before {m:,}", n=header.term, m=last.term)
+    if last_header is not None and header.index != last_header.index + 1:
+        return sentence("its index is {n:,}, expected {m:,}", n=header.index, m=last_header.index + 1)
+    if last_header is not None and header.term < last_header.term:
+        return sentence("its term is {n:,}, that of the entry before {m:,}", n=header.term, m=last_header.term)
     if header.size <= HEADER_SIZE:
         return sentence("it has no body")
     return None
 
 
-def _committed_end(source: DLedgerSource, last: EntryHeader | None, rebuilt_from: int | None) -> int:
+def _committed_end(source: DLedgerSource, last_header: EntryHeader | None, rebuilt_from: int | None) -> int:
     committed = source.committed_index
-    if committed is None or committed == -1 or last is None:
+    if committed is None or committed == -1 or last_header is None:
         return -1
-    if committed >= last.index:
-        return last.position + last.size
+    if committed >= last_header.index:
+        return last_header.position + last_header.size
     if rebuilt_from is not None and committed >= rebuilt_from:
         return -1 if (header := _find(source, committed)) is None else header.position + header.size
     row = index_row(source.index, committed)
