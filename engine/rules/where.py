@@ -460,6 +460,9 @@ DELETED_STEP = sentence(
     "Its topic was deleted, and no dispatch gives it a queue again. Until retention deletes it, you can read it from "
     "the log and send it again."
 )
+NOT_COMPACTED_STEP = sentence(
+    "Consumers read its topic from compaction/, which lacks it: follow the steps of CM02 and CM03 in check."
+)
 COMPACTED_STEP = sentence(
     "The log has deleted it; its topic is compacted, and damaged bytes of the compaction log may hold it: follow the "
     "step of CM02 in check."

@@ -40,7 +40,6 @@ class _Fault(NamedTuple):
     """Something that a consumer does not get as it was stored; ``offset`` is in the compacted log."""
 
     offset: int
-    queue_offset: int | None
     words: str
 
 
@@ -49,9 +48,9 @@ def _damage(queue: CompactedQueue) -> Iterator[Finding]:
     faults: list[_Fault] = []
     for item in queue.items():
         if isinstance(item, Damage):
-            faults.append(_Fault(item.offset, None, item.reason))
+            faults.append(_Fault(item.offset, item.reason))
         elif item.crc == "bad":
-            faults.append(_Fault(item.offset, item.queue_offset, sentence("the body is not what was stored")))
+            faults.append(_Fault(item.offset, sentence("the body is not what was stored")))
         else:
             units[item.offset] = item
     faults += filter(None, (_entry_fault(entry, units) for entry in queue.entries()))
@@ -86,7 +85,7 @@ def _entry_fault(entry: CqEntry, units: dict[int, Unit]) -> _Fault | None:
         words = sentence("entry {n:,} leads to no intact message", n=entry.queue_offset)
     else:
         words = sentence("entry {n:,} leads to message {other:,}", n=entry.queue_offset, other=unit.queue_offset)
-    return _Fault(entry.physical_offset, entry.queue_offset, words)
+    return _Fault(entry.physical_offset, words)
 
 
 def _missing(store: StoreSnapshot, compacted: dict[str, CompactedQueue]) -> Iterator[Finding]:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from engine.inspection.snapshot import StoreSnapshot
 
 _LOST: frozenset[rules.Verdict] = frozenset({"expired", "neverSeen"})
+_MOST_EVIDENCE = 8
 _IN_LOG: frozenset[rules.Verdict] = frozenset({"found", "notInIndex", "consumed", "notConsumed"})
 
 
@@ -56,16 +57,17 @@ def _unless_it_lives_on(text: str, result: WhereResult, queues: list[CompactedQu
         for item in queue.items():
             if isinstance(item, Damage):
                 damage.append(_evidence(queue, _damage_words(queue, item.offset)))
-            elif _is_named(item, text, result) and item.crc != "bad":
+            elif not _is_named(item, text, result):
+                continue
+            elif item.crc == "bad":
+                damage.append(_evidence(queue, _damage_words(queue, item.offset)))
+            else:
                 return _living_on(result, queue, item)
     if damage:
-        evidence = [*result.evidence, *damage]
+        evidence = [*result.evidence, *damage[:_MOST_EVIDENCE]]
         return replace(result, verdict="unknown", evidence=evidence, next_step=rules.COMPACTED_STEP)
     absent = [_evidence(queue, _absent_words(queue)) for queue in queues if result.verdict == "expired"]
-    return replace(result, evidence=[*result.evidence, *absent[:_MOST_QUEUES]])
-
-
-_MOST_QUEUES = 8
+    return replace(result, evidence=[*result.evidence, *absent[:_MOST_EVIDENCE]])
 
 
 def _is_named(unit: Unit, text: str, result: WhereResult) -> bool:
@@ -98,19 +100,22 @@ def _unless_replaced(store: StoreSnapshot, result: WhereResult) -> WhereResult:
     if topic is None or queue_id is None or queue_offset is None or not is_compacted(store, topic):
         return result
     queue = store.compacted_queue(topic, queue_id)
-    if queue is None or queue_offset >= queue.max_offset or queue.entry(queue_offset) is not None:
+    if queue is None or queue.entry(queue_offset) is not None:
         return result
+    if queue_offset >= queue.max_offset and (store.abort or store.lock_state == "held"):
+        return result  # dispatch may not have reached it yet
     physical = result.physical_offset
     unit = store.log.seen_at(physical, crc=False) if physical is not None else None
     newer = newer_with_key(queue, unit) if isinstance(unit, Unit) else None
     if newer is None:
         statement = sentence("{folder} does not have it: consumers do not get it", folder=_place(queue))
-    else:
-        statement = sentence(
-            "{folder} has a later message with the same key, at queue offset {offset:,}: consumers get only that one",
-            folder=_place(queue),
-            offset=newer.queue_offset,
-        )
+        evidence = [*result.evidence, _evidence(queue, statement)]
+        return replace(result, verdict="notInQueue", evidence=evidence, next_step=rules.NOT_COMPACTED_STEP)
+    statement = sentence(
+        "{folder} has a later message with the same key, at queue offset {offset:,}: consumers get only that one",
+        folder=_place(queue),
+        offset=newer.queue_offset,
+    )
     evidence = [*result.evidence, _evidence(queue, statement)]
     return replace(result, verdict="replaced", evidence=evidence, next_step=rules.NEXT_STEPS["replaced"])
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.codec.epoch_file import Epoch, decode, encode
+from engine.codec.epoch_file import Epoch, EpochFile, decode, encode
 
 EPOCHS = [Epoch(1, 0), Epoch(2, 4096), Epoch(5, 1_000_000)]
 WRITTEN = b"3\n1544922653\n1-0\n2-4096\n5-1000000\n"
@@ -34,6 +34,8 @@ def test_what_a_broker_does_not_load(data, problem, stops_start):
     assert (actual.problem, actual.stops_start) == (problem, stops_start)
 
 
-@given(st.binary(max_size=200))
+@given(st.binary(max_size=200) | st.lists(st.sampled_from([b"2", b"0", b"1-0", b"7-9", b"x"])).map(b"\n".join))
 def test_any_bytes_are_decoded(raw):
-    decode(raw)
+    table = decode(raw)
+    assert table.problem or not table.stops_start
+    assert decode(encode(list(table.epochs))) == EpochFile(table.epochs)

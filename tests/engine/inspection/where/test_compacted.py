@@ -64,3 +64,25 @@ def test_damaged_bytes_may_hold_it(golden, tmp_path):
     assert result.evidence[-1].holds.endswith("in damaged bytes at 1,503")
     assert {item.offset for item in result.evidence if item.what == "compaction"} == {None}
     assert "CM02" in result.next_step
+
+
+def test_a_named_message_with_another_body_is_no_absent_one(golden, golden_account, tmp_path):
+    """Its body was changed in the compaction log: then nothing says that a later message replaced it."""
+    root = without_first_files(golden, tmp_path)
+    patch(min((root / "compaction" / "compactionLog" / "StockLevels" / "0").iterdir()), 120, b"\xff\xff")
+    with open_store(root) as store:
+        (result,) = where(store, "StockLevels/0/86")
+    assert result.verdict == "unknown"
+    assert result.evidence[-1].holds.endswith("in damaged bytes at 0")
+
+
+def test_a_message_that_lost_files_lack_is_not_called_replaced(golden, tmp_path):
+    root = tmp_path / "store"
+    shutil.copytree(golden(STORE), root, ignore=shutil.ignore_patterns("timerwheel"))
+    for part in ("compactionLog", "compactionCq"):
+        max((root / "compaction" / part / "StockLevels" / "0").iterdir()).unlink()
+    with open_store(root) as store:
+        (lost,) = where(store, "StockLevels/0/399")
+        (replaced,) = where(store, "StockLevels/0/3")
+    assert (lost.verdict, "CM03" in lost.next_step) == ("notInQueue", True)
+    assert replaced.verdict == "replaced"
