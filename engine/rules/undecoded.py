@@ -201,7 +201,6 @@ MODES = (
     Mode("timerRocksDBEnable", "true", sentence("timers in a RocksDB")),
     Mode("timerWheelSnapshotFlush", "true", sentence("a timer wheel in snapshot files instead of timerwheel")),
     Mode("transRocksDBEnable", "true", sentence("open transactions in a RocksDB")),
-    Mode("popConsumerKVServiceInit", "true", sentence("popped messages in a RocksDB that is opened and revived")),
     Mode("popConsumerKVServiceEnable", "true", sentence("popped messages in a RocksDB")),
     Mode("configManagerVersion", "v2", sentence("topics, groups and offsets in a RocksDB")),
     Mode("enableDLegerCommitLog", "true", sentence("messages in a DLedger log")),
@@ -209,7 +208,8 @@ MODES = (
 """Settings with which a broker keeps a part of its store in a form that is not decoded or written here.
 
 ``useSeparateStorePathForRocksdbCQ`` and ``useSingleRocksDBForAllConfigs`` are not among them: a broker asks for both in
-a store of RocksDB queues only, which the first two rows mean.
+a store of RocksDB queues only, which the first two rows mean. Nor is ``popConsumerKVServiceInit``: alone it stores
+nothing. A store whose RocksDB has rows that it would revive is refused for these.
 """
 
 
