@@ -75,6 +75,7 @@ _NEEDS_5: dict[int, tuple[tuple[str, ...], str]] = {
     RequestCode.QUERY_CONSUMER_OFFSET: (("Sub", "Get"), "topic consumerGroup"),
     RequestCode.UPDATE_CONSUMER_OFFSET: (("Sub", "Update"), "topic consumerGroup"),
     RequestCode.UPDATE_AND_CREATE_TOPIC: (("Create",), "topic"),
+    RequestCode.UPDATE_AND_CREATE_STATIC_TOPIC: (("Create",), "topic"),
     RequestCode.SEARCH_OFFSET_BY_TIMESTAMP: (("Get",), "topic"),
     RequestCode.GET_MAX_OFFSET: (("Get",), "topic"),
     RequestCode.GET_MIN_OFFSET: (("Get",), "topic"),

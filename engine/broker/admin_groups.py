@@ -111,11 +111,12 @@ def queue_progress(broker: Broker, group: str, topic: str, queue_id: int) -> tup
     ``pullOffset`` is where its last pull ended, or the committed offset where that is larger.
     """
     end = max(broker.store.max_offset_in_queue(topic, queue_id), 0)
-    read = max(broker.store.tables.consumer_offset(group, topic, queue_id), 0)
+    least = -1 if topic in broker.static_topics.mappings else 0  # none is not 0: the offset may be in another broker
+    read = max(broker.store.tables.consumer_offset(group, topic, queue_id), least)
     last_timestamp = store_time_at(broker, topic, queue_id, read - 1) if read > 0 else 0
     row = {"brokerOffset": end, "consumerOffset": read, "lastTimestamp": max(last_timestamp, 0)}
     if broker.store.rules.major >= 5:
-        row["pullOffset"] = max(read, broker.pulled.get((group, topic, queue_id), 0))
+        row["pullOffset"] = max(read, broker.pulled.get((group, topic, queue_id), least))
     return queue_key(broker, topic, queue_id), row
 
 

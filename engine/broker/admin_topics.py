@@ -4,12 +4,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from engine.broker.json_bodies import as_number, as_objects, as_text, read_object, write, write_table
 from engine.broker.query_message import store_time_at
 from engine.broker.registration import topic_row
+from engine.broker.static_topics import put_mapping
 from engine.broker.topics import wrong_name
 from engine.codec.config_tables import TopicConfig
 from engine.codec.pop import retry_topic
@@ -58,6 +60,26 @@ def declare(broker: Broker, request: Command, header: Header, _connection: Conne
         broker.topics.declare(topic)
     except UsageError as error:
         raise Refused(ResponseCode.SYSTEM_ERROR, str(error)) from error
+    return answer_to(request, remark=NOT_SET)
+
+
+def declare_static(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
+    """UPDATE_AND_CREATE_STATIC_TOPIC: declare a static topic, with the logical queues that this broker knows. A mapping
+    that is refused leaves the declared topic, as in RocketMQ.
+    """
+    name, kind = str(header["topic"]), str(header["topicFilterType"])
+    _check_name(broker, name)
+    if kind not in FILTER_TYPES:
+        raise Refused(ResponseCode.SYSTEM_ERROR, f"topicFilterType = [{kind}] value invalid")
+    old = broker.topics.get(name)
+    numbers = int(header["readQueueNums"]), int(header["writeQueueNums"]), int(header["perm"])
+    attributes = old.attributes if old else {}
+    topic = TopicConfig(name, *numbers, False, int(header["topicSysFlag"] or 0), kind, attributes)
+    try:
+        broker.topics.declare(topic)
+    except UsageError as error:
+        raise Refused(ResponseCode.SYSTEM_ERROR, str(error)) from error
+    put_mapping(broker, request, force=bool(header["force"]))
     return answer_to(request, remark=NOT_SET)
 
 
@@ -157,6 +179,7 @@ def delete(broker: Broker, request: Command, header: Header, _connection: Connec
         raise Refused(invalid(broker.store.release), f"The topic[{name}] is conflict with system topic.")
     groups = broker.store.tables.groups_of(name)
     retry_topics = [retry_topic(name, group, v2=v2) for group in groups for v2 in (False, True)]
+    broker.static_topics.delete(name)
     broker.store.delete_topics([name, *(retry for retry in retry_topics if broker.topics.get(retry) is not None)])
     broker.forget_readers(topics=[name, *retry_topics])
     broker.topics.changed([])
@@ -165,15 +188,27 @@ def delete(broker: Broker, request: Command, header: Header, _connection: Connec
 
 def all_topics(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
     """GET_ALL_TOPIC_CONFIG: the table of topics, as its file has it."""
-    return answer_to(request, body=broker.store.tables.text(TOPICS).encode())
+    text = broker.store.tables.text(TOPICS)
+    mappings = broker.static_topics.mappings
+    if mappings:
+        table = {name: mapping.record() for name, mapping in mappings.items()}
+        extra_members = {
+            "mappingDataVersion": dict(broker.static_topics.data_version),
+            "topicQueueMappingDetailMap": table,
+            "topicQueueMappingInfoMap": {},
+        }
+        text = json.dumps(extra_members)[:-1] + "," + text[1:]  # with quoted numbers as keys, which all clients read
+    return answer_to(request, body=text.encode())
 
 
 def one_topic(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
-    """GET_TOPIC_CONFIG: a declared topic."""
+    """GET_TOPIC_CONFIG: a declared topic; with ``lo`` also the mapping of a static topic."""
     topic = broker.topics.get(str(header["topic"]))
     if topic is None:
         raise Refused(ResponseCode.TOPIC_NOT_EXIST, f"No topic in this broker. topic: {header['topic']}")
-    return answer_to(request, body=write(topic_row(topic)))
+    mapping = broker.static_topics.mappings.get(topic.name) if header["lo"] else None
+    detail = {} if mapping is None else {"mappingDetail": mapping.record()}
+    return answer_to(request, body=write({**topic_row(topic), **detail}))
 
 
 def statistics(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
@@ -207,6 +242,7 @@ def system_topics(broker: Broker, request: Command, _header: Header, _connection
 HANDLERS: dict[int, Processor] = {
     RequestCode.UPDATE_AND_CREATE_TOPIC: declare,
     RequestCode.UPDATE_AND_CREATE_TOPIC_LIST: declare_many,
+    RequestCode.UPDATE_AND_CREATE_STATIC_TOPIC: declare_static,
     RequestCode.GET_ALL_TOPIC_CONFIG: all_topics,
     RequestCode.GET_TOPIC_STATS_INFO: statistics,
     RequestCode.DELETE_TOPIC_IN_BROKER: delete,

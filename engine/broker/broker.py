@@ -24,16 +24,26 @@ from engine.broker.pull_message import HeldPulls
 from engine.broker.queue_locks import QueueLocks
 from engine.broker.send_message import PendingSends
 from engine.broker.slave_waits import SlaveWaits
+from engine.broker.static_topics import AskBroker, StaticTopics
 from engine.broker.stats import HALF_COUNTS, BrokerStats, Rates
 from engine.broker.topics import READ, Topics
 from engine.broker.transactions import OpMessages
 from engine.callbacks import Clock, system_clock
+from engine.codec.queue_mappings import MAPPINGS_FILE
 from engine.message_store import MessageStore
 from engine.remoting.codes import RequestCode
 from engine.remoting.connection import Connection
 from engine.remoting.frame import ONE_WAY, Command
 from engine.store.config_tables import ConfigTable
 from engine.store.timers.messages import TimerMessages
+
+
+async def _ask_nobody(name: str, _request: Command) -> Command:
+    raise ConnectionError(f"cannot find addr for broker {name}")
+
+
+async def _no_leaders(_topic: str) -> dict[int, str]:
+    return {}
 
 
 def timers_of(store: MessageStore, now: Clock) -> TimerMessages | None:
@@ -86,11 +96,14 @@ class Broker:
         self.orders = PopOrders(ConfigTable(store.parts.paths.config / ORDERS, store.parts.disk), clock)
         self.request_modes = ConfigTable(store.parts.paths.config / REQUEST_MODES, store.parts.disk)
         """Which groups pop, by topic."""
+        mappings_table = ConfigTable(store.parts.paths.config / MAPPINGS_FILE, store.parts.disk)
+        self.static_topics = StaticTopics(mappings_table, clock)
         self.filters = ConsumerFilters(ConfigTable(store.parts.paths.config / FILTERS, store.parts.disk), clock)
         self.filters.load()
         if store.rules.major >= 5:
             self.orders.load()
             self.request_modes.load()
+            self.static_topics.load()
         self.cold_thresholds: dict[str, int] = {}
         """Bytes a second that groups may read from pages that are not in memory (2001)."""
         self.access: Access | None = None
@@ -125,6 +138,10 @@ class Broker:
         """Called behind a put: held pulls may have their messages now."""
         self.route_of: Callable[[str], Awaitable[dict[str, int] | None]] = self._own_route
         """Returns the brokers of a topic with their number of readable queues; None where it is unknown."""
+        self.ask_broker: AskBroker = _ask_nobody
+        """Sends a request to the master of a broker name, and returns its answer."""
+        self.leaders_of: Callable[[str], Awaitable[dict[int, str]]] = _no_leaders
+        """Returns the broker that leads each logical queue of a static topic, as a name server knows them."""
         self.tasks: set[asyncio.Task[None]] = set()
         """Tasks of answers that come later."""
         self._connect_tables()

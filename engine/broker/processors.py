@@ -25,6 +25,7 @@ from engine.broker import (
     recall_message,
     reply_message,
     send_message,
+    static_topics,
     transactions,
     users,
 )
@@ -34,7 +35,7 @@ from engine.remoting.frame import Command
 from engine.system_names import is_system_topic
 
 if TYPE_CHECKING:
-    from engine.broker.broker import Broker, Processor
+    from engine.broker.broker import Broker, Header, Processor
 
 
 MODULES = (
@@ -71,7 +72,12 @@ _SENDS = frozenset(
 )
 _PULLS = frozenset({RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE})
 DECLARES_TOPICS = frozenset(
-    {RequestCode.UPDATE_AND_CREATE_TOPIC, RequestCode.UPDATE_AND_CREATE_TOPIC_LIST, RequestCode.DELETE_TOPIC_IN_BROKER}
+    {
+        RequestCode.UPDATE_AND_CREATE_TOPIC,
+        RequestCode.UPDATE_AND_CREATE_TOPIC_LIST,
+        RequestCode.UPDATE_AND_CREATE_STATIC_TOPIC,
+        RequestCode.DELETE_TOPIC_IN_BROKER,
+    }
 )
 """Requests of administrators that change topics: answered once name servers know the change."""
 _DECLARES = frozenset(
@@ -106,7 +112,12 @@ def answer(broker: Broker, request: Command, connection: Connection) -> Command 
         return not_supported(request)
     if broker.is_slave:
         _refuse_on_slave(broker, request.code)
-    header = _REQUESTS[request.code].read(request)
+    header: Header = _REQUESTS[request.code].read(request)
+    if broker.static_topics.mappings and request.code in static_topics.TRANSLATED:
+        translated = static_topics.translate(broker, request, header, connection)
+        if translated is None:
+            return None
+        header = translated
     if request.code not in _DECLARES_ANY:
         return processor(broker, request, header, connection)
     start, succeeded = time.monotonic(), False

@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING
 
 from engine.broker.clients import BROADCASTING
 from engine.broker.json_bodies import write
+from engine.broker.static_topics import logical_pull_answer, physical_pull, pull_elsewhere, pulled_queue
 from engine.broker.stats import ms_since
 from engine.broker.topics import READ
 from engine.broker.transactions import text_as_stored
 from engine.codec import properties
+from engine.codec.config_tables import TopicConfig
 from engine.codec.encode import Message
 from engine.errors import BadFilter
 from engine.remoting.codes import Refused, RequestCode, ResponseCode, invalid, see
@@ -47,6 +49,8 @@ class HeldPull:
     retry: Callable[[], Command | None]
     matches: Callable[[int, int], bool] | None = None
     """Returns True if an entry between two queue offsets matches; None: every entry matches."""
+    is_logical: bool = False
+    """True for a queue of a static topic: its answers have logical offsets."""
 
 
 class HeldPulls:
@@ -127,14 +131,29 @@ _NOTHING_THERE = {_Status.NO_MATCHED_LOGIC_QUEUE, _Status.NO_MESSAGE_IN_QUEUE}
 
 def pull_message(broker: Broker, request: Command, header: Header, connection: Connection) -> Command | None:
     """PULL_MESSAGE, LITE_PULL_MESSAGE: return messages, or hold the request until there are some."""
-    _check(broker, request, header, connection)
+    topic_config = _check(broker, request, header)
+    logical = current = None
+    if broker.static_topics.mappings:
+        logical = pulled_queue(broker, request, header)
+    if logical is not None:
+        current = logical.range_at(int(header["queueOffset"]))
+        if not logical.is_local(current):
+            pull_elsewhere(broker, request, header, connection, logical, current)
+            return None
+        logical_header, header = header, physical_pull(current, header)
+    _check_queue(broker, header, topic_config, connection)
     subscription = _subscription(broker, header)
     message_filter = _filter(broker, header, subscription)
     flags, group, topic = int(header["sysFlag"]), str(header["consumerGroup"]), str(header["topic"])
-    queue_id, offset = int(header["queueId"]), int(header["queueOffset"])
+    queue_id = int(header["queueId"])
     commits = flags & COMMIT_OFFSET and not (broker.is_slave and broker.store.rules.major < 5)
     if commits and broker.resets.offset(group, topic, queue_id) is None:
-        broker.store.tables.commit_consumer_offset(group, topic, queue_id, int(header["commitOffset"]))
+        commit_offset = int(header["commitOffset"])
+        committed = current if logical is None else logical.range_at(commit_offset)
+        if committed is None:
+            broker.store.tables.commit_consumer_offset(group, topic, queue_id, commit_offset)
+        elif committed is current:  # the other ranges' offsets are those of other queues
+            broker.store.tables.commit_consumer_offset(group, topic, queue_id, committed.physical(commit_offset))
 
     def get(start_offset: int) -> Command:
         reset = broker.resets.take(group, topic, queue_id)
@@ -153,17 +172,41 @@ def pull_message(broker: Broker, request: Command, header: Header, connection: C
             broker.stats.got_ms[group, topic, queue_id].add(0, ms_since(start_ns))
         return answer
 
+    def get_logical(start_offset: int) -> Command:
+        """:func:`get` for a queue of a static topic. Raises :class:`Refused` once another broker leads it."""
+        assert logical is not None
+        assert current is not None
+        pulled_queue(broker, request, logical_header)
+        return logical_pull_answer(logical, current, start_offset, get(start_offset))
+
+    if logical is not None:
+        return _answer_or_hold(broker, connection, request, header, get_logical, is_logical=True)
+    return _answer_or_hold(broker, connection, request, header, get)
+
+
+def _answer_or_hold(
+    broker: Broker,
+    connection: Connection,
+    request: Command,
+    header: Header,
+    get: Callable[[int], Command],
+    *,
+    is_logical: bool = False,
+) -> Command | None:
+    flags, offset = int(header["sysFlag"]), int(header["queueOffset"])
+    queue = str(header["topic"]), int(header["queueId"])
     answer = get(offset)
     if answer.code != ResponseCode.PULL_NOT_FOUND or not flags & SUSPEND:
         return answer
     hold_ms = int(header["suspendTimeoutMillis"] or 0) if broker.config.long_polling else broker.config.short_polling_ms
-    pull = HeldPull(request, connection, (topic, queue_id), offset, broker.now() + hold_ms, lambda: get(pull.offset))
+    pull = HeldPull(request, connection, queue, offset, broker.now() + hold_ms, lambda: get(pull.offset))
+    pull.is_logical = is_logical
     broker.held.hold(pull)
     return None
 
 
-def _check(broker: Broker, request: Command, header: Header, connection: Connection) -> None:
-    """Check that the group may read the queue. Raises :class:`Refused` in RocketMQ's order."""
+def _check(broker: Broker, request: Command, header: Header) -> TopicConfig:
+    """Return the topic, if the group may read it. Raises :class:`Refused` in RocketMQ's order."""
     config, name, release = broker.config, str(header["topic"]), broker.store.release
     if not config.permission & READ:
         raise Refused(ResponseCode.NO_PERMISSION, f"the broker[{config.broker_ip}] pulling message is forbidden")
@@ -184,11 +227,16 @@ def _check(broker: Broker, request: Command, header: Header, connection: Connect
         raise Refused(
             ResponseCode.NO_PERMISSION, f"the topic[{name}] pulling message is forbidden", _forbidden(broker, OF_TOPIC)
         )
+    return topic
+
+
+def _check_queue(broker: Broker, header: Header, topic: TopicConfig, connection: Connection) -> None:
+    """Check the number of the queue. Raises :class:`Refused`."""
     queue_id = int(header["queueId"])
     if not 0 <= queue_id < topic.read_queue_nums:
         raise Refused(
-            invalid(release),
-            f"queueId[{queue_id}] is illegal, topic:[{name}] topicConfig.readQueueNums:[{topic.read_queue_nums}] "
+            invalid(broker.store.release),
+            f"queueId[{queue_id}] is illegal, topic:[{topic.name}] topicConfig.readQueueNums:[{topic.read_queue_nums}] "
             f"consumer:[/{connection.peer}]",
         )
 
@@ -371,7 +419,7 @@ def _retry(broker: Broker, pull: HeldPull, end: int, *, is_late: bool) -> None:
         answer = answer_to(pull.request, error.code, fields=error.fields, remark=str(error))
     if answer is None:
         return
-    if answer.code == ResponseCode.PULL_RETRY_IMMEDIATELY and not is_late:
+    if answer.code == ResponseCode.PULL_RETRY_IMMEDIATELY and not is_late and not pull.is_logical:
         # The new entries do not match: the pull waits behind them, at the latest until its deadline.
         pull.offset = int(answer.fields["nextBeginOffset"])
         return

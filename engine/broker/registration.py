@@ -15,6 +15,7 @@ import contextlib
 import logging
 import ssl
 import zlib
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 
 TIMEOUT_S = 6.0
 """Longest wait for a response of a name server."""
+FORWARD_TIMEOUT_S = 3.0
+"""Longest wait for another broker's response (``forwardTimeout``)."""
 DELETION_PAUSE_S = 1.0
 """Pause between a deletion and the registration of everything: one registration serves several deletions."""
 _log = logging.getLogger(__name__)
@@ -118,8 +121,10 @@ class Registration:
         self._name_servers = tuple(name_servers)
         self._tls = tls
         self._connections: dict[str, Connection] = {}
-        self._connecting = {address: asyncio.Lock() for address in self._name_servers}
+        self._connecting: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         """Callers wait while another one connects: a second connection would never be closed."""
+        self._masters: dict[str, str] = {}
+        """Addresses of other brokers' masters by name, as name servers last reported them."""
         self._version = 0
         self._asked = asyncio.Event()
         self._changed: set[str] = set()
@@ -221,6 +226,50 @@ class Registration:
                 self._record_refusal(address, cause_of(error, type(error).__name__))
         return None
 
+    async def leaders_of(self, topic: str) -> dict[int, str]:
+        """Return the broker that leads each logical queue of a static topic, as the first name server that answers
+        reports them.
+        """
+        for address in self._name_servers:
+            try:
+                answer = await (await self._connection(address)).ask(
+                    Command(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": topic}), TIMEOUT_S
+                )
+                if answer.code != ResponseCode.SUCCESS:
+                    return {}
+                with reading(RequestCode.GET_ROUTEINFO_BY_TOPIC):
+                    return _leaders(answer.body)
+            except (OSError, TimeoutError, ValueError) as error:
+                self._record_refusal(address, cause_of(error, type(error).__name__))
+        return {}
+
+    async def ask_broker(self, name: str, request: Command) -> Command:
+        """Send a request to the master of a broker name. Raises ``OSError`` and ``TimeoutError`` as
+        :meth:`Connection.ask`.
+        """
+        for is_fresh in (False, True):
+            address = self._masters.get(name)
+            if address is None or is_fresh:
+                address = self._masters[name] = await self._master_address(name)
+            try:
+                connection = await self._connection(address)
+                return await connection.ask(replace(request, fields=dict(request.fields)), FORWARD_TIMEOUT_S)
+            except ConnectionError:
+                if is_fresh:
+                    raise
+        raise ConnectionError(name)
+
+    async def _master_address(self, name: str) -> str:
+        for address in self._name_servers:
+            try:
+                master = (await ask_routes(await self._connection(address))).get(name, {}).get(0)
+            except (OSError, TimeoutError, ValueError) as error:
+                self._record_refusal(address, cause_of(error, type(error).__name__))
+                continue
+            if master is not None:
+                return master
+        raise ConnectionError(f"cannot find addr for broker {name}")
+
     async def end(self) -> None:
         """Remove the broker from the tables of every name server whose route is its own, and close the connections."""
         self.on_change = None
@@ -246,6 +295,10 @@ class Registration:
         rows = {name: {**topic_row(topic), "perm": topic.perm & (permission | 1)} for name, topic in topics.items()}
         version = {"counter": self._version, "stateVersion": 0, "timestamp": self._broker.started}
         wrapper = {"dataVersion": version, "topicConfigTable": rows}
+        mappings = self._broker.static_topics.mappings
+        infos = {name: mappings[name].info() for name in topics if name in mappings}
+        if infos:
+            wrapper["topicQueueMappingInfoMap"] = infos
         return write({"filterServerList": [], "topicConfigSerializeWrapper": wrapper})
 
     async def _register(self, address: str, request: Command, *, is_complete: bool = True) -> bool:
@@ -317,4 +370,16 @@ def _queues(body: bytes | memoryview) -> dict[str, int]:
         str(row["brokerName"]): int(row.get("readQueueNums") or 0)
         for row in member_objects(json_object(body), "queueDatas")
         if int(row.get("perm") or 0) & READ
+    }
+
+
+def _leaders(body: bytes | memoryview) -> dict[int, str]:
+    """Return the broker of each logical queue of a route: that of the newest mappings."""
+    infos = member_object(json_object(body), "topicQueueMappingByBroker")
+    rows = sorted(infos.values(), key=lambda row: int(row.get("epoch") or 0))
+    return {
+        int(number): str(row["bname"])
+        for row in rows
+        if int(row.get("epoch") or 0) == int(rows[-1].get("epoch") or 0)
+        for number in member_object(row, "currIdMap")
     }

@@ -21,6 +21,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from engine.broker.recall_message import handle_of
+from engine.broker.static_topics import LogicalQueue, queue_of
 from engine.broker.stats import NORMAL, TIMERS, TRANSACTION, kind_of, ms_since
 from engine.broker.topics import INHERIT, READ, WRITE, wrong_name
 from engine.broker.transactions import as_half, is_half, text_as_stored
@@ -54,6 +55,8 @@ class Pending:
     answer: Callable[[PutMessageResult], Command | None] | None = None
     """Returns the answer if this is no send of a client; None for no answer (yet)."""
     received_ns: int = field(default_factory=time.perf_counter_ns)
+    logical: LogicalQueue | None = None
+    """The queue of a static topic that the send names."""
 
 
 @dataclass(slots=True)
@@ -115,8 +118,11 @@ def send_message(broker: Broker, request: Command, header: Header, connection: C
     """SEND_MESSAGE, SEND_MESSAGE_V2, SEND_BATCH_MESSAGE: put one message, or a batch: the header's ``batch`` tells
     which, not the code.
     """
+    logical = queue_of(broker, request, header, any_queue=True) if broker.static_topics.mappings else None
+    if logical is not None:
+        header = {**header, "queueId": logical.leader.queue_id}
     if header["batch"]:
-        return _send_batch(broker, request, header, connection)
+        return _send_batch(broker, request, header, connection, logical)
     topic, queue_id = check(broker, header, connection)
     message_properties = with_broker_properties(broker, properties.decode((header["properties"] or "").encode()))
     if properties.UNIQUE_KEY not in message_properties and broker.store.rules.major >= 5:
@@ -147,7 +153,8 @@ def send_message(broker: Broker, request: Command, header: Header, connection: C
                 f"the broker[{broker.config.broker_ip}] sending transaction message is forbidden",
             )
         message = as_half(message, broker.store.release)
-    put_later(broker, Pending(request, connection, message, queue_id, _answer_fields(broker, message_properties)))
+    answer_fields = _answer_fields(broker, message_properties)
+    put_later(broker, Pending(request, connection, message, queue_id, answer_fields, logical=logical))
     return None
 
 
@@ -255,7 +262,9 @@ def _answer_fields(broker: Broker, message_properties: dict[str, str]) -> dict[s
     return {**key, **_region(broker)}
 
 
-def _send_batch(broker: Broker, request: Command, header: Header, connection: Connection) -> Command | None:
+def _send_batch(
+    broker: Broker, request: Command, header: Header, connection: Connection, logical: LogicalQueue | None
+) -> Command | None:
     """Put messages of one topic and queue, which follow each other in the body."""
     topic, queue_id = check(broker, header, connection)
     if topic.name.startswith(RETRY_PREFIX):
@@ -282,12 +291,12 @@ def _send_batch(broker: Broker, request: Command, header: Header, connection: Co
         answer_fields["batchUniqId"] = shared[
             properties.UNIQUE_KEY
         ]  # its members are one unit, and have no ids of their own
-    if not waits_for_slaves(broker, batch, result):
-        return answer_of(broker, request, result, queue_id, answer_fields, received_ns=received_ns)
 
     def answer() -> Command:
-        return answer_of(broker, request, result, queue_id, answer_fields, received_ns=received_ns)
+        return answer_of(broker, request, result, queue_id, answer_fields, received_ns=received_ns, logical=logical)
 
+    if not waits_for_slaves(broker, batch, result):
+        return answer()
     when_slaves_have_it(broker, result, lambda: _send(connection, request, answer()))
     return None
 
@@ -415,6 +424,7 @@ def _answer_to(broker: Broker, pending: Pending, result: PutMessageResult) -> Co
         pending.answer_fields,
         pending.message.properties,
         received_ns=pending.received_ns,
+        logical=pending.logical,
     )
 
 
@@ -431,9 +441,11 @@ def answer_of(
     recallable: dict[str, str] | None = None,
     *,
     received_ns: int | None = None,
+    logical: LogicalQueue | None = None,
 ) -> Command:
     """Return the answer to the sender for the result of a put (docs/protocol/broker.md#send); ``recallable`` are the
-    properties of a single message, ``received_ns`` when it came (``perf_counter_ns``; None: it is no send of a client).
+    properties of a single message, ``received_ns`` when it came (``perf_counter_ns``; None: it is no send of a client),
+    ``logical`` the queue of a static topic, whose offset the answer names.
     """
     code, append = STORED_CODES.get(result.status), result.append
     if code is None or append is None:
@@ -456,6 +468,7 @@ def answer_of(
         "msgId": append.msg_id,
         "queueId": str(queue_id),
         "queueOffset": str(append.queue_offset),
+        **(logical.sent_fields(append.queue_offset) if logical is not None else {}),
         **answer_fields,
     }
     if recallable is not None and (handle := handle_of(broker, recallable, result)) is not None:

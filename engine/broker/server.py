@@ -116,12 +116,15 @@ class ListeningBroker:
             a topic is declared or changed ─────► registration with the name servers
             a topic was declared by a send ─────► it is saved at the end of this turn of the loop
             queues are assigned (pop) ──────────► registration.route_of: the route of a name server
+            a range of a static topic lies elsewhere ► registration.ask_broker: that broker is asked
         """
         broker = self.broker
         broker.topics.changed = self.registration.ask
         broker.topics.soon = loop.call_soon
         if self.registration.names_servers:
             broker.route_of = self.registration.route_of
+            broker.ask_broker = self.registration.ask_broker
+            broker.leaders_of = self.registration.leaders_of
         broker.orders.freed = self._queue_is_free_at
         broker.orders.tell()
         broker.dispatched = self._dispatch_for_held

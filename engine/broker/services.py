@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from engine.broker.delays import PAUSE, deliver_due
 from engine.broker.pop_revive import revive
 from engine.broker.pull_message import wake_held
+from engine.broker.static_topics import CLEAN_INTERVAL_S, clean_later
 from engine.broker.transactions import check_transactions, write_ops
 from engine.store.timers.messages import MOST_AT_ONCE
 
@@ -118,5 +119,6 @@ SERVICES = (
     Service("half messages counted", _metric_pause, _keep_half_counts, _keep_half_counts),
     Service("decided transactions", lambda _: 1.0, write_ops, lambda broker: write_ops(broker, all_decisions=True)),
     Service("open transactions", lambda broker: broker.config.transaction_check_interval_ms / 1000, check_transactions),
+    Service("mappings of static topics", lambda _: CLEAN_INTERVAL_S, clean_later),
     Service("silent clients", lambda _: 10.0, _expire, on_slave=True),
 )

@@ -100,7 +100,7 @@ class NameServer:
 
     def _register(self, request: Command, header: _Header, connection: Hashable) -> Command:
         check_crc(request.body, header["bodyCrc32"] or 0)
-        version, topics, servers = read_body(request.body, compressed=bool(header["compressed"]))
+        version, topics, servers, mappings = read_body(request.body, compressed=bool(header["compressed"]))
         registration = Registration(
             header["clusterName"],
             header["brokerName"],
@@ -113,6 +113,7 @@ class NameServer:
             header["heartbeatTimeoutMillis"],
             header["enableActingMaster"],
             request.fields.get("__ZONE_NAME"),
+            mappings,
         )
         is_new = (registration.cluster, registration.address) not in self.routes.live_brokers
         result = self.routes.register(registration, self._now(), connection)

@@ -120,6 +120,8 @@ class Registration:
     acting_master: bool | None = None
     """None: a broker of before 5.0, which does not say."""
     zone: str | None = None
+    mappings: Mapping[str, Mapping[Any, Any]] = field(default_factory=dict)
+    """The broker's part of each static topic, as it is sent (Java: ``TopicQueueMappingInfo``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +153,8 @@ class Routes:
         self.live_brokers: dict[tuple[str, str], LiveBroker] = {}
         """By (cluster, address)."""
         self.filter_servers: dict[tuple[str, str], tuple[str, ...]] = {}
+        self.mappings: dict[str, dict[str, Mapping[Any, Any]]] = {}
+        """Parts of static topics by topic and broker name. They stay when a broker or a topic goes, as in RocketMQ."""
 
     def register(self, registration: Registration, now: int, connection: Hashable) -> MasterAddresses | None:
         """Apply a broker's registration at ``now`` (ms); return None where it is refused.
@@ -202,7 +206,7 @@ class Routes:
         )
         if registration.topics is None or not (is_master or stands_in):
             return
-        if self.drop_topics:
+        if self.drop_topics and not registration.mappings:
             for topic in [
                 name for name, by in self.topics.items() if broker.name in by and name not in registration.topics
             ]:
@@ -214,6 +218,9 @@ class Routes:
                 without = stands_in and broker.acting_master
                 permission = queues.permission & ~WRITE if without else queues.permission
                 self.topics.setdefault(topic, {})[broker.name] = replace(queues, permission=permission)
+        if is_new or changed:
+            for topic, info in registration.mappings.items():
+                self.mappings.setdefault(topic, {})[str(info.get("bname"))] = info
 
     def _master_of(self, broker: Broker, registration: Registration) -> MasterAddresses:
         master = broker.addresses.get(MASTER)
@@ -318,10 +325,12 @@ class Routes:
             for address in broker.addresses.values()
             if (broker.cluster, address) in self.filter_servers
         }
+        mappings = self.mappings.get(topic)
         return {
             "brokerDatas": [broker.record() for broker in brokers],
             "filterServerTable": servers,
             "queueDatas": [queues.record(name) for name, queues in by.items()],
+            **({} if mappings is None else {"topicQueueMappingByBroker": mappings}),
         }
 
     def cluster_info(self) -> dict[str, Any]:
@@ -340,14 +349,14 @@ class Routes:
 LARGEST_BODY_BYTES = 64 << 20
 """Bytes that a packed body unpacks to at most."""
 
-Body = tuple[DataVersion, dict[str, Queues], tuple[str, ...]]
-"""What the broker's topics are a state of, its topics, its filter servers."""
+Body = tuple[DataVersion, dict[str, Queues], tuple[str, ...], dict[str, Mapping[Any, Any]]]
+"""What the broker's topics are a state of, its topics, its filter servers, its parts of static topics."""
 
 
 def read_body(body: bytes | memoryview, *, compressed: bool) -> Body:
     """Decode the body of a registration. Raises :class:`WrongRequest`, whose text is the answer."""
     if not body:
-        return DataVersion(), {}, ()
+        return DataVersion(), {}, (), {}
     return _packed(bytes(body)) if compressed else _plain(bytes(body))
 
 
@@ -376,7 +385,15 @@ def _plain(body: bytes) -> Body:
         {str(name): _queues(config) for name, config in table.items() if isinstance(config, Mapping)} if table else {}
     )
     servers = fields.get("filterServerList")
-    return DataVersion.of(wrapper.get("dataVersion")), topics, tuple(map(str, servers)) if servers else ()
+    server_names = tuple(map(str, servers)) if servers else ()
+    return DataVersion.of(wrapper.get("dataVersion")), topics, server_names, _mappings(wrapper)
+
+
+def _mappings(wrapper: Mapping[Any, Any]) -> dict[str, Mapping[Any, Any]]:
+    """Return the broker's parts of static topics."""
+    table = wrapper.get("topicQueueMappingInfoMap")
+    rows = table.items() if isinstance(table, Mapping) else ()
+    return {str(name): info for name, info in rows if isinstance(info, Mapping)}
 
 
 def _queues(config: Mapping[Any, Any]) -> Queues:
@@ -405,7 +422,9 @@ def _packed(body: bytes) -> Body:
     version = DataVersion.of(_json(pieces.text()))
     topics = dict(_topic(pieces.text()) for _ in range(pieces.number()))
     servers = _json(pieces.text())
-    return version, topics, tuple(map(str, servers or ()))
+    infos = [_json(pieces.text()) for _ in range(0 if pieces.is_at_end else pieces.number())]
+    mappings = {str(info.get("topic")): info for info in infos if isinstance(info, Mapping)}
+    return version, topics, tuple(map(str, servers or ())), mappings
 
 
 class _Pieces:
@@ -413,6 +432,11 @@ class _Pieces:
 
     def __init__(self, data: bytes) -> None:
         self._data, self._position = data, 0
+
+    @property
+    def is_at_end(self) -> bool:
+        """True behind the last piece; brokers of before 5.0 end here."""
+        return self._position == len(self._data)
 
     def number(self) -> int:
         if self._position + 4 > len(self._data):

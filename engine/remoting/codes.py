@@ -115,6 +115,7 @@ class RequestCode(IntEnum):
     QUERY_ASSIGNMENT = 400
     SET_MESSAGE_REQUEST_MODE = 401
     GET_ALL_MESSAGE_REQUEST_MODE = 402
+    UPDATE_AND_CREATE_STATIC_TOPIC = 513
     GET_BROKER_MEMBER_GROUP = 901
     BROKER_HEARTBEAT = 904
     GET_BROKER_HA_STATUS = 907
@@ -184,6 +185,7 @@ class ResponseCode(IntEnum):
     DELETE_ACL_CONFIG_FAILED = 210
     UPDATE_GLOBAL_WHITE_ADDRS_CONFIG_FAILED = 211
     FLOW_CONTROL = 215
+    NOT_LEADER_FOR_QUEUE = 501
     ILLEGAL_OPERATION = 604
     GO_AWAY = 1500
 
@@ -415,7 +417,13 @@ SINCE_5 = (
     _row(RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP_LIST, "docs/protocol/mqadmin.md"),
     _row(RequestCode.QUERY_TOPICS_BY_CONSUMER, "docs/protocol/broker.md#admin", "group"),
     _row(RequestCode.QUERY_SUBSCRIPTION_BY_CONSUMER, "docs/protocol/broker.md#admin", "group topic"),
-    _row(RequestCode.GET_TOPIC_CONFIG, "docs/protocol/broker.md#admin", "topic"),
+    _row(RequestCode.GET_TOPIC_CONFIG, "docs/protocol/broker.md#admin", "topic lo:bool?"),
+    _row(
+        RequestCode.UPDATE_AND_CREATE_STATIC_TOPIC,
+        "docs/protocol/static-topics.md#requests",
+        "topic defaultTopic readQueueNums:int writeQueueNums:int perm:int topicFilterType topicSysFlag:int? "
+        "order:bool attributes? force:bool?",
+    ),
     _row(RequestCode.GET_SUBSCRIPTIONGROUP_CONFIG, "docs/protocol/broker.md#admin", "group"),
     _row(RequestCode.LITE_PULL_MESSAGE, "docs/protocol/broker.md#pull", _PULL, is_strict=True),
     _row(RequestCode.RECALL_MESSAGE, "docs/protocol/broker.md#send", "producerGroup? topic? recallHandle?"),

@@ -122,6 +122,7 @@ def test_a_topic_is_deleted_everywhere_or_in_one_cluster():
 
 
 VERSION = {"stateVersion": 0, "timestamp": 1_700_000_000_000, "counter": 3}
+MAPPING = {"topic": "T", "bname": "a", "totalQueues": 1, "epoch": 1, "currIdMap": {"0": 0}}
 
 
 def text(value):
@@ -129,21 +130,29 @@ def text(value):
     return struct.pack(">i", len(raw)) + raw
 
 
-def packed(*topics, servers=()):
+def packed(*topics, servers=(), mappings=()):
     data = text(VERSION) + struct.pack(">i", len(topics)) + b"".join(map(text, topics)) + text(list(servers))
+    if mappings:
+        data += struct.pack(">i", len(mappings)) + b"".join(map(text, mappings))
     return zlib.compress(data)
 
 
 def test_plain_and_compressed_bodies_are_equal():
     table = {"T": {"topicName": "T", "readQueueNums": 4, "writeQueueNums": 8, "perm": 6}}
     plain = {
-        "topicConfigSerializeWrapper": {"topicConfigTable": table, "dataVersion": VERSION},
+        "topicConfigSerializeWrapper": {
+            "topicConfigTable": table,
+            "dataVersion": VERSION,
+            "topicQueueMappingInfoMap": {"T": MAPPING},
+        },
         "filterServerList": ["f:1"],
     }
-    expected = (DataVersion(0, VERSION["timestamp"], 3), {"T": Queues(4, 8, 6)}, ("f:1",))
+    expected = (DataVersion(0, VERSION["timestamp"], 3), {"T": Queues(4, 8, 6)}, ("f:1",), {"T": MAPPING})
     assert read_body(json.dumps(plain).encode(), compressed=False) == expected
-    assert read_body(packed(b"T 4 8 6 SINGLE_TAG", servers=["f:1"]), compressed=True) == expected
-    assert read_body(b"", compressed=True) == (DataVersion(), {}, ())
+    assert read_body(packed(b"T 4 8 6 SINGLE_TAG", servers=["f:1"], mappings=[MAPPING]), compressed=True) == expected
+    before_5 = packed(b"T 4 8 6 SINGLE_TAG", servers=["f:1"])
+    assert read_body(before_5, compressed=True) == (*expected[:3], {})
+    assert read_body(b"", compressed=True) == (DataVersion(), {}, (), {})
 
 
 def test_missing_topic_fields_have_javas_defaults():
@@ -178,3 +187,11 @@ def test_the_crc_of_the_body_is_checked_if_given():
     check_crc(b"body", zlib.crc32(b"body") & 0x7FFFFFFF)
     with pytest.raises(routes.WrongRequest, match="crc32 not match"):
         check_crc(b"body", 5)
+
+
+def test_parts_of_static_topics_are_in_the_route_and_keep_its_topics():
+    routes = Routes(drop_topics=True)
+    routes.register(registration(), 0, "x")
+    routes.register(registration(topics={"Payments": T["Payments"]}, version=2, mappings={"Orders": MAPPING}), 0, "x")
+    assert routes.route("Orders")["topicQueueMappingByBroker"] == {"a": MAPPING}
+    assert "topicQueueMappingByBroker" not in routes.route("Payments")

@@ -1,0 +1,247 @@
+"""Static topics over two brokers and a name server: logical queues and offsets, before and after a queue moves."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from brokers import Asking, asking_broker, run
+
+from engine.broker.config import BrokerConfig
+from engine.broker.serving import serving_store
+from engine.broker.static_topics import clean
+from engine.codec.json_dialect import parse
+from engine.codec.queue_mappings import MappedRange, TopicMapping
+from engine.namesrv.server import ListeningNameServer
+from engine.remoting.codes import RequestCode, ResponseCode
+from engine.remoting.connection import connect
+from engine.remoting.frame import Command
+
+FIRST = MappedRange(0, 0, "a", 0)
+MOVED = (replace(FIRST, end_offset=3), MappedRange(1, 0, "b", 10_000))
+PLAIN = {"consumerGroup": "readers", "topic": "T", "queueId": 0}
+
+
+async def declare(client: Asking, queues, *, epoch: int = 1, count: int = 1, **options: object) -> Command:
+    """Send 513 with the broker's part of topic T, which has two logical queues."""
+    mapping = TopicMapping("T", client.server.broker.config.broker_name, 2, epoch, queues)
+    fields = {
+        "topic": "T",
+        "defaultTopic": "TBW102",
+        "readQueueNums": count,
+        "writeQueueNums": count,
+        "perm": 6,
+        "topicFilterType": "SINGLE_TAG",
+        "order": False,
+    }
+    return await client.ask(513, json.dumps(mapping.record()).encode(), **{**fields, **options})
+
+
+async def pulled(client: Asking, offset: int, **options: object) -> tuple[int, int, int, int]:
+    """Return code, next, least and last offset of a pull from logical queue 0."""
+    answer = await client.pull("T", offset, **options)
+    return answer.code, *(int(answer.fields[name]) for name in ("nextBeginOffset", "minOffset", "maxOffset"))
+
+
+async def offset(client: Asking, code: int, **fields: object) -> int:
+    answer = await client.ask(code, **{**PLAIN, **fields})
+    return int(answer.fields.get("offset", -answer.code))
+
+
+@contextlib.asynccontextmanager
+async def two_brokers(path: Path) -> AsyncIterator[tuple[Asking, Asking, str]]:
+    """Brokers a and b behind one name server, with one client each."""
+    async with contextlib.AsyncExitStack() as stack:
+        names = await stack.enter_async_context(ListeningNameServer(port=0))
+        clients = []
+        for name in ("a", "b"):
+            config = BrokerConfig(broker_name=name)
+            serving = serving_store(path / name, config, name_servers=[names.address], port=0)
+            client = Asking(await stack.enter_async_context(serving))
+            await client.open()
+            stack.callback(client.close)
+            clients.append(client)
+        yield clients[0], clients[1], names.address
+
+
+@contextlib.asynccontextmanager
+async def moved_queue(path: Path) -> AsyncIterator[tuple[Asking, Asking, str]]:
+    """Logical queue 0 has three messages in broker a and two in broker b, which leads it now."""
+    async with two_brokers(path) as (first, second, names):
+        await declare(first, {0: (FIRST,)})
+        await declare(second, {}, count=0)
+        for _ in range(3):
+            await first.send("T", b"x")
+        assert (await declare(second, {0: MOVED}, epoch=2)).code == 0
+        assert (await declare(first, {0: MOVED}, epoch=2)).code == 0
+        for _ in range(2):
+            answer = await second.send("T", b"y")
+        assert (answer.fields["queueId"], answer.fields["queueOffset"]) == ("0", "10001")
+        for client in (first, second):
+            client.server.broker.store.wait_dispatched()
+        yield first, second, names
+
+
+def test_a_logical_queue_is_another_queue_of_its_broker(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with asking_broker(tmp_path, BrokerConfig(broker_name="a")) as client:
+            queues = {0: (MappedRange(0, 1, "a", 0),), 1: (MappedRange(0, 0, "b", 0),)}
+            assert (await declare(client, queues, count=2)).code == 0
+            answer = await client.send("T", b"x")
+            assert (answer.fields["queueId"], answer.fields["queueOffset"]) == ("0", "0")
+            answer = await client.send("T", b"x", -1)
+            assert (answer.fields["queueId"], answer.fields["queueOffset"]) == ("0", "1")
+            client.server.broker.store.wait_dispatched()
+            assert client.server.broker.store.max_offset_in_queue("T", 1) == 2
+            assert await pulled(client, 0) == (0, 2, 0, 2)
+            assert await pulled(client, 9) == (ResponseCode.PULL_NOT_FOUND, 2, 0, 2)
+            assert [await offset(client, code) for code in (30, 31)] == [2, 0]
+            assert await offset(client, 30, lo=False) == 0
+            await client.ask(15, **PLAIN, commitOffset=1)
+            assert await offset(client, 14) == 1
+            assert client.server.broker.store.tables.consumer_offset("readers", "T", 1) == 1
+
+    run(scenario)
+
+
+def test_requests_for_a_queue_of_another_broker_are_refused_in_rocketmqs_words(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with asking_broker(tmp_path, BrokerConfig(broker_name="b")) as client:
+            await declare(client, {})
+            refused = "T-0 does not exit in request process of current broker b"
+            for code, fields in ((30, {}), (29, {"timestamp": 0}), (32, {}), (14, {}), (15, {"commitOffset": 1})):
+                answer = await client.ask(code, **PLAIN, **fields)
+                assert (answer.code, answer.remark) == (ResponseCode.NOT_LEADER_FOR_QUEUE, refused)
+            answer = await client.send("T", b"x")
+            assert (answer.code, answer.remark) == (501, refused)
+            answer = await client.pull("T", 0)
+            expected = "T-0 cannot find mapping item in request process of current broker b"
+            assert (answer.code, answer.remark) == (501, expected)
+            answer = await client.ask(31, **PLAIN)
+            assert answer.remark == "T-0 is not leader in broker b, request code 31"
+
+    run(scenario)
+
+
+def test_messages_of_a_moved_queue_are_read_through_its_new_broker(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with moved_queue(tmp_path) as (first, second, _):
+            assert await pulled(second, 0) == (0, 3, 0, 10_000)
+            assert await pulled(second, 3) == (ResponseCode.PULL_RETRY_IMMEDIATELY, 10_000, 10_000, 10_000)
+            assert await pulled(second, 10_000) == (0, 10_002, 10_000, 10_002)
+            assert (await second.pull("T", 10_000)).fields["offsetDelta"] == "10000"
+            assert await pulled(second, 10_002) == (ResponseCode.PULL_NOT_FOUND, 10_002, 10_000, 10_002)
+            assert [await offset(second, code) for code in (30, 31)] == [10_002, 0]
+            assert await offset(second, 29, timestamp=10**15) == 10_002
+            assert await offset(first, 30) == -ResponseCode.NOT_LEADER_FOR_QUEUE
+
+    run(scenario)
+
+
+def test_a_groups_offset_is_kept_by_the_broker_that_has_the_message(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with moved_queue(tmp_path) as (first, second, _):
+            await first.pull("T", 0, lo=False)  # declares the group
+            assert await offset(second, 14) == -ResponseCode.QUERY_NOT_FOUND
+            await second.ask(15, **PLAIN, commitOffset=2)
+            assert await offset(second, 14) == 2
+            assert first.server.broker.store.tables.consumer_offset("readers", "T", 0) == 2
+            await second.pull("T", 10_001, sysFlag=5, commitOffset=10_001)
+            assert await offset(second, 14) == 10_001
+            assert second.server.broker.store.tables.consumer_offset("readers", "T", 0) == 1
+
+    run(scenario)
+
+
+def test_a_pull_waits_at_a_logical_queue_until_a_message_comes(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with moved_queue(tmp_path) as (_, second, _):
+            other = Asking(second.server)
+            await other.open()
+            waiting = asyncio.create_task(pulled(other, 10_002, sysFlag=6, suspendTimeoutMillis=30_000))
+            while not len(second.server.broker.held):
+                await asyncio.sleep(0.01)
+            await second.send("T", b"z")
+            assert await waiting == (0, 10_003, 10_000, 10_003)
+            other.close()
+
+    run(scenario)
+
+
+def test_mappings_are_kept_over_a_restart_and_go_with_their_topic(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        config, file = BrokerConfig(broker_name="a"), tmp_path / "config/topicQueueMapping.json"
+        async with asking_broker(tmp_path, config) as client:
+            await declare(client, {0: (MappedRange(0, 0, "a", 500),)})
+        table = parse(file.read_bytes()).value
+        assert table["dataVersion"]["counter"] == 1
+        assert table["topicQueueMappingInfoMap"]["T"]["hostedQueues"][0][0]["logicOffset"] == 500
+        async with asking_broker(tmp_path, config) as client:
+            assert (await client.send("T", b"x")).fields["queueOffset"] == "500"
+            detail = parse(bytes((await client.ask(351, topic="T", lo=True)).body)).value["mappingDetail"]
+            assert detail["totalQueues"] == 2
+            assert "mappingDetail" not in parse(bytes((await client.ask(351, topic="T")).body)).value
+            assert "T" in json.loads(bytes((await client.ask(21)).body))["topicQueueMappingDetailMap"]
+            await client.ask(215, topic="T")
+            assert parse(file.read_bytes()).value["topicQueueMappingInfoMap"] == {}
+
+    run(scenario)
+
+
+def test_a_refused_mapping_changes_no_queue(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with asking_broker(tmp_path, BrokerConfig(broker_name="a")) as client:
+            await declare(client, {0: (FIRST,)}, epoch=2)
+            answer = await declare(client, {0: MOVED}, epoch=1)
+            assert (answer.code, answer.remark) == (1, "Can't accept data with small epoch 1 < 2")
+            assert client.server.broker.static_topics.mappings["T"].queues == {0: (FIRST,)}
+            assert (await client.ask(513, topic="T")).code == 1
+
+    run(scenario)
+
+
+def test_name_servers_know_which_broker_leads_each_logical_queue(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with moved_queue(tmp_path) as (_, second, names):
+            host, _, port = names.rpartition(":")
+            connection = await connect(host, int(port))
+            answer = await connection.ask(Command(105, {"topic": "T", "acceptStandardJsonOnly": "true"}), 5)
+            parts = json.loads(bytes(answer.body))["topicQueueMappingByBroker"]
+            assert {name: part["currIdMap"] for name, part in parts.items()} == {"a": {}, "b": {"0": 0}}
+            assert await second.server.registration.leaders_of("T") == {0: "b"}
+            connection.close()
+
+    run(scenario)
+
+
+def test_cleaning_forgets_empty_ranges_and_queues_that_moved_on(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with moved_queue(tmp_path) as (first, second, _):
+            await clean(second.server.broker)
+            assert second.server.broker.static_topics.mappings["T"].queues == {0: MOVED}
+            back = (*MOVED, MappedRange(2, 1, "a", 20_000))
+            again = MappedRange(3, 2, "b", 30_000)
+            await declare(first, {0: back}, epoch=3, count=2)
+            empty = (replace(MOVED[0], queue_id=5), *back[1:], again)  # a has no messages in queue 5
+            await declare(second, {0: empty}, epoch=4, count=6)
+            await declare(first, {0: MOVED}, epoch=4, count=6)
+            await clean(second.server.broker)
+            assert second.server.broker.static_topics.mappings["T"].queues == {0: empty[1:]}
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("code", [RequestCode.GET_MAX_OFFSET, RequestCode.PULL_MESSAGE])
+def test_a_range_whose_broker_is_unknown_is_an_error_not_an_answer(tmp_path: Path, code: int) -> None:
+    async def scenario() -> None:
+        async with asking_broker(tmp_path, BrokerConfig(broker_name="b")) as client:
+            await declare(client, {0: (MOVED[0], MappedRange(1, 0, "b", -1))})
+            answer = await (client.pull("T", 0) if code == RequestCode.PULL_MESSAGE else client.ask(code, **PLAIN))
+            assert (answer.code, answer.remark) == (1, "cannot find addr for broker a")
+
+    run(scenario)
