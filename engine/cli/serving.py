@@ -15,7 +15,7 @@ from engine.cli.options import number
 from engine.cli.output import Output
 from engine.namesrv.server import LOOPBACK
 from engine.remoting.connection import MAX_PORT
-from engine.remoting.tls import Tls, read_tls
+from engine.remoting.tls import DEFAULT_TLS, Tls, read_tls
 
 if TYPE_CHECKING:
     from engine.message_store import MessageStore
@@ -37,16 +37,19 @@ def add_address(parser: argparse.ArgumentParser, default_port: int) -> None:
         metavar="PORT",
         help=f"the port to listen on; 0 takes a free one (default: the configuration's, or {default_port})",
     )
-    tls_help = "RocketMQ's TLS settings: certificate, key, required or not (default: no TLS)"
+    tls_help = (
+        "RocketMQ's TLS settings: certificate, key, required or not (default: clients may use TLS, with a certificate "
+        "that is made at the start)"
+    )
     parser.add_argument("--tls", metavar="tls.properties", help=tls_help)
 
 
-def read_tls_option(args: argparse.Namespace, out: Output) -> Tls | None:
+def read_tls_option(args: argparse.Namespace, out: Output) -> Tls:
     """Read the file of ``--tls``; keys that have no effect here are reported. Raises :class:`CannotRead` and
     :class:`UsageError`.
     """
     if args.tls is None:
-        return None
+        return DEFAULT_TLS
     tls, unknown = read_tls(args.tls)
     if unknown:
         out.say(f"{args.tls}: without effect here: {', '.join(unknown)}")

@@ -577,6 +577,8 @@ class Server:
         self._tls = tls
         self._servers: list[asyncio.Server] = []
         self._accepting: list[asyncio.Task[None]] = []
+        self._bound: list[socket.socket] = []
+        """Sockets on which the tasks of ``_accepting`` accept."""
         self._beginning: set[asyncio.Task[None]] = set()
         """Connections that have not said yet whether they speak TLS."""
         self.connections: set[Connection] = set()
@@ -593,6 +595,7 @@ class Server:
         for listener in bound:
             listener.listen(BACKLOG)
             listener.setblocking(False)
+            self._bound.append(listener)
             self._accepting.append(asyncio.create_task(self._accept(listener, self._tls)))
 
     async def _accept(self, bound: socket.socket, tls: Tls) -> None:
@@ -626,7 +629,7 @@ class Server:
                 await asyncio.get_running_loop().connect_accepted_socket(
                     self._made,
                     accepted,
-                    ssl=tls.context if secret else None,
+                    ssl=tls.server_context() if secret else None,
                     ssl_handshake_timeout=HANDSHAKE_TIMEOUT_S if secret else None,
                 )
                 is_handed_over = True
@@ -650,6 +653,8 @@ class Server:
         for task in going:
             task.cancel()
         await asyncio.gather(*going, return_exceptions=True)
+        for listener in self._bound:
+            listener.close()
         ending = list(self.connections)
         for connection in ending:
             connection.close()

@@ -16,6 +16,7 @@ from pathlib import Path
 from engine.errors import CannotRead, UsageError
 from engine.files.properties_file import read_text
 from engine.remoting.frame import TLS_HELLO
+from engine.remoting.own_certificate import own_context
 from engine.remoting.settings import key, overlay
 from engine.sentences import sentence
 
@@ -44,7 +45,7 @@ class TlsSettings:
     servers_trust_path: str = key("tls.client.trustCertPath", "")
     """Whose certificates the name servers show."""
     test_mode: bool = key("tls.test.mode.enable", default=True)
-    """RocketMQ makes a certificate of its own then; here a configured one is used, and without one there is no TLS."""
+    """RocketMQ makes a certificate of its own then; here a configured one is used, and only without one an own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +54,14 @@ class Tls:
 
     mode: str
     context: ssl.SSLContext | None
+    makes_own: bool = False
+    """Without a configured certificate, TLS begins with one of the server's own making."""
     asking: ssl.SSLContext | None = None
     """With what the broker itself asks name servers; None: plainly. As RocketMQ's: TLS where its own clients must."""
+
+    def server_context(self) -> ssl.SSLContext | None:
+        """Return the context of a connection that begins with TLS; the first call may make the certificate."""
+        return own_context() if self.context is None and self.makes_own else self.context
 
     def why_not(self, initial_byte: bytes) -> str:
         """Return why a connection that begins with this byte is refused, in RocketMQ's words; empty where it is
@@ -63,7 +70,9 @@ class Tls:
         if initial_byte == TLS_HELLO:
             if self.mode == "disabled":
                 return "the client intends to establish an SSL connection while this server runs in SSL disabled mode"
-            return "" if self.context else "the client begins with TLS, and no certificate is configured"
+            return (
+                "" if self.context or self.makes_own else "the client begins with TLS, and no certificate is configured"
+            )
         if self.mode == "enforcing":
             return "the client intends to establish an insecure connection while this server runs in SSL enforcing mode"
         return ""
@@ -93,14 +102,19 @@ def read_tls(path: Path | str) -> tuple[Tls, list[str]]:
             ),
             file=file,
         )
-    if not settings.cert_path and settings.mode == "enforcing":
+    makes_own = settings.test_mode and not settings.cert_path
+    if not settings.cert_path and settings.mode == "enforcing" and not makes_own:
         raise UsageError(
             sentence("tls.server.certPath: expected a certificate where every client must use TLS"), file=file
         )
     without_effect = [key for key in unknown if not key.startswith("tls.client.")]
     context = _server_context(settings, file) if settings.cert_path and settings.mode != "disabled" else None
     asks = settings.asks_over_tls or settings.mode == "enforcing"
-    return Tls(settings.mode, context, _client_context(settings, file) if asks else None), without_effect
+    return Tls(settings.mode, context, makes_own, _client_context(settings, file) if asks else None), without_effect
+
+
+DEFAULT_TLS = Tls("permissive", None, makes_own=True)
+"""Without a ``tls.properties``: plain or TLS, as the client begins."""
 
 
 def _client_context(settings: TlsSettings, file: str) -> ssl.SSLContext:

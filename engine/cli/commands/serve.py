@@ -215,7 +215,8 @@ def _check_listening(args: argparse.Namespace, broker: BrokerConfig, out: Output
     )
     out.say(f"listening on {args.host}: {access_words}; everyone who can reach the HA port can copy the log")
     if args.tls is None:
-        out.say(f"listening on {args.host}: nothing is encrypted")
+        words = "nothing is encrypted unless the client begins with TLS, and then it cannot tell who answers"
+        out.say(f"listening on {args.host}: {words}")
     return broker if args.host in EVERYWHERE else replace(broker, broker_ip=args.host)
 
 

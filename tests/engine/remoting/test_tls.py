@@ -14,7 +14,7 @@ from certificates import self_signed, tls_properties
 from engine.errors import CannotRead, StoreError
 from engine.remoting.connection import Connection, Limits, Server, bind, connect, port_of
 from engine.remoting.frame import Command, answer_to
-from engine.remoting.tls import Tls, read_tls
+from engine.remoting.tls import DEFAULT_TLS, Tls, read_tls
 
 PLAIN, SECRET = False, True
 
@@ -77,7 +77,8 @@ def test_the_mode_decides_which_clients_are_answered(tmp_path: Path, mode: str, 
 
 def test_without_a_certificate_tls_is_refused_and_plain_requests_are_answered(tmp_path: Path) -> None:
     file = tmp_path / "tls.properties"
-    file.write_text("tls.server.mode=permissive\ntls.client.keyPath=x\ntls.server.nonsense=1\n")
+    text = "tls.server.mode=permissive\ntls.client.keyPath=x\ntls.server.nonsense=1\ntls.test.mode.enable=false\n"
+    file.write_text(text)
     tls, without_effect = read_tls(file)
     assert without_effect == ["tls.server.nonsense"]
     assert tls.context is None
@@ -85,6 +86,20 @@ def test_without_a_certificate_tls_is_refused_and_plain_requests_are_answered(tm
     async def both(port: int, _: Server) -> None:
         assert await answer_or_none(port, PLAIN) == b"asked"
         assert await answer_or_none(port, SECRET) is None
+
+    run(tls, both)
+
+
+@pytest.mark.parametrize("mode", ["", "permissive", "enforcing"])
+def test_without_a_certificate_a_server_makes_its_own_as_rocketmqs_do(tmp_path: Path, mode: str) -> None:
+    """RocketMQ's TlsIT and TlsMixIT failed: connections that began with TLS were closed."""
+    file = tmp_path / "tls.properties"
+    file.write_text(f"tls.server.mode={mode}\n")
+    tls = read_tls(file)[0] if mode else DEFAULT_TLS
+
+    async def both(port: int, _: Server) -> None:
+        assert await answer_or_none(port, PLAIN) == (None if mode == "enforcing" else b"asked")
+        assert await answer_or_none(port, SECRET) == b"asked"
 
     run(tls, both)
 
@@ -145,7 +160,7 @@ def test_clients_show_a_certificate_where_they_must(tmp_path: Path) -> None:
     ("text", "words"),
     [
         ("tls.server.mode=always", "tls.server.mode: expected disabled, permissive, enforcing, found 'always'"),
-        ("tls.server.mode=enforcing", "tls.server.certPath: expected a certificate"),
+        ("tls.server.mode=enforcing\ntls.test.mode.enable=false", "tls.server.certPath: expected a certificate"),
         ("tls.server.need.client.auth=maybe", "tls.server.need.client.auth: expected none, optional, require"),
         ("tls.server.certPath=/nowhere/x.pem", "No such file"),
         ("tls.test.mode.enable=yes", "expected true or false"),
