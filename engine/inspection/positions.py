@@ -55,7 +55,7 @@ class Positions:
 
 def positions(store: StoreSnapshot) -> Positions:
     """All positions at one moment; a position that depends on unreadable bytes is unknown and says so."""
-    queue_end, index_end = if_read(lambda: _queue_end(store)), if_read(lambda: index_position(store))
+    queue_end, index_end = if_read(lambda: queue_end_position(store)), if_read(lambda: index_position(store))
     try:
         store.require("log")
         end, is_locked, abort = store.log.max_offset, store.lock_state == "held", store.abort
@@ -179,7 +179,8 @@ def _confirm(store: StoreSnapshot, end: int, is_locked: bool) -> Position:
     return Position(end, name_next_start(start, release_of(store)))
 
 
-def _queue_end(store: StoreSnapshot) -> Position:
+def queue_end_position(store: StoreSnapshot) -> Position:
+    """The end of the newest unit that a queue entry points to. Raises :class:`CannotRead`."""
     best: tuple[int, str] | None = None
     store.require_queues()
     for topic, queues in store.queues_by_topic().items():

@@ -50,6 +50,8 @@ class QueueReader:
     ``ends_with_log=False``: where the log ends is not known, so every readable entry counts.
     """
 
+    in_rocksdb = False
+
     def __init__(
         self,
         topic: str,
@@ -180,6 +182,31 @@ class QueueReader:
             return None
         unit = self._unit(end - self.unit_size)
         return (unit.physical_offset, unit.size) if unit and unit.state == "entry" else None
+
+    @property
+    def first_number(self) -> int:
+        """Number of the first entry that a file holds whole, whether a broker serves it or not (in a batch queue: of
+        the first unit).
+        """
+        return -(-max(self.sequence.min_offset, 0) // self.unit_size)
+
+    @property
+    def free_slots(self) -> int:
+        """Entries for which the files have room behind :attr:`raw_end`."""
+        return max(0, (self.sequence.end_offset - self.raw_end) // self.unit_size) if self.files else 0
+
+    def stored_entries(self, start: int, stop: int) -> Iterator[CqEntry]:
+        """Entries of a simple queue by number, [start, stop), also those that do not count; over gaps."""
+        return self.entries(start, stop)
+
+    def stored_bytes(self, number: int) -> tuple[bytes, str, int]:
+        """(bytes, file name, number in that file) of the entry ``number``; empty where no file holds it."""
+        offset = number * self.unit_size
+        file = self.sequence.find(offset)
+        if file is None:
+            return b"", "", 0
+        position = offset - file.start_offset
+        return file.read(position, self.unit_size), file.name, position // self.unit_size
 
     def is_written(self, number: int) -> bool:
         """Return True if ``number``, counted from the queue's very first entry, holds an entry (in a batch queue: a

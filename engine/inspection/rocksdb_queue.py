@@ -44,6 +44,10 @@ class RocksQueueReader:
     kind: Literal["simple", "batch"] = "simple"
     unit_size = cq.CQ_UNIT_SIZE
     ext = None
+    files = ()
+    in_rocksdb = True
+    free_slots = 0
+    """There are no files with room for entries."""
 
     def __init__(
         self,
@@ -183,6 +187,21 @@ class RocksQueueReader:
         for name in CQ_UNIT.names or ():
             entries[name][numbers - start] = rows[name]
         return entries
+
+    @property
+    def first_number(self) -> int:
+        """Queue offset of the first row, whether a broker serves it or not; that of the end without one."""
+        row = self.first_row
+        return self.raw_end // self.unit_size if row is None else row
+
+    def stored_entries(self, start: int, stop: int) -> Iterator[CqEntry]:
+        """Entries [start, stop), over gaps, also those that do not count."""
+        for number, value in self._numbered_values(max(start, 0), stop):
+            yield _entry(number, codec.decode_entry(value))
+
+    def stored_bytes(self, number: int) -> tuple[bytes, str, int]:
+        """(value of the row, "", 0) of the entry at queue offset ``number``; no bytes without a row."""
+        return self._value(number) or b"", "", 0
 
     def _numbered_values(self, start: int, stop: int) -> Iterator[tuple[int, bytes]]:
         keys = (codec.entry_key(self.topic, self.queue_id, number) for number in (start, stop))
@@ -332,7 +351,7 @@ class RocksQueueReader:
 
 def _entry(number: int, row: codec.QueueRow) -> CqEntry:
     state = cq.CqUnit(row.physical_offset, row.size, row.tags_code).state
-    return CqEntry(number, row.physical_offset, row.size, row.tags_code, state)
+    return CqEntry(number, row.physical_offset, row.size, row.tags_code, state, store_timestamp=row.store_timestamp)
 
 
 class RocksQueues:
@@ -402,7 +421,8 @@ class RocksQueues:
                 entries = unflushed.get((topic, queue_id))
                 reader = RocksQueueReader(topic, queue_id, database, self._log, entries)
                 topics.setdefault(topic, {})[queue_id] = reader
-            self._topics = topics
+            if self._database is database:  # else another thread has refreshed meanwhile
+                self._topics = topics
         return topics
 
     def written_offset(self) -> int:
@@ -435,6 +455,11 @@ class RocksQueues:
         for queues in (self._topics or {}).values():
             for queue in queues.values():
                 queue.forget_bounds()
+
+    def has_changed(self) -> bool:
+        """Return True if files of the opened database changed. Raises :class:`CannotRead`."""
+        database = self._database
+        return database is None or database.has_changed()
 
     def refresh(self) -> bool:
         """Close the database if its files changed, so that the next question opens it anew; return True then."""

@@ -25,6 +25,7 @@ from engine.inspection.positions import (
     if_read,
     index_position,
     positions_of,
+    queue_end_position,
     queue_position,
 )
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from engine.codec.checkpoint import Checkpoint
     from engine.inspection.log_reader import LogReader
     from engine.inspection.queue_reader import QueueReader
+    from engine.inspection.rocksdb_queue import RocksQueues
     from engine.inspection.snapshot import StoreSnapshot
     from engine.mapped.read_only import ReadOnlyFile
 
@@ -279,6 +281,8 @@ class StoreTail:
         self._queues: dict[int, QueueTail] = {}
         self._listed: object = None
         self._turn: list[QueueTail] = []
+        self._rocksdb: tuple[int, int, Position] | None = None
+        """End of the log, entries and newest entry of queues in a RocksDB as of the last look at them."""
         self._page: Checkpoint | None = None
         self._times: dict[str, Position] = {}
         self._searched_to: int | None = None
@@ -306,6 +310,8 @@ class StoreTail:
     @property
     def entries(self) -> int:
         """Entries of all queues read so far, including deleted ones: grows with the messages dispatched."""
+        if self._rocksdb is not None:
+            return self._rocksdb[1]
         return sum(tail.count for tail in list(self._queues.values()))
 
     @property
@@ -319,6 +325,9 @@ class StoreTail:
 
     def queue_end(self, topic: str, queue_id: int) -> int | None:
         """Number behind the last entry of a queue as of the last look; None if it was not read yet."""
+        if self._store.rocksdb_queues is not None:
+            row_queue = self._store.find_queue(topic, queue_id)
+            return row_queue.max_offset if row_queue is not None else None
         queue = self._store.queue(topic, queue_id)
         tail = self._queues.get(id(queue)) if queue is not None else None
         return tail.count if tail is not None else None
@@ -327,7 +336,31 @@ class StoreTail:
         self._store.log.refresh()
         return self._store.log.max_offset
 
+    def _rocksdb_end(self, queues: RocksQueues) -> Position:
+        """The newest entry in a RocksDB. It is opened anew only if its files or the end of the log have changed: a
+        running broker keeps the newest entries in memory.
+        """
+        log_end = self._store.log.max_offset
+        last = self._rocksdb
+        try:
+            if last is not None and last[0] == log_end and not queues.has_changed():
+                return last[2]
+            if last is not None:
+                queues.refresh()
+            readers = [queue for by_id in queues.by_topic().values() for queue in by_id.values()]
+            position = queue_end_position(self._store)
+            entries = sum(queue.raw_end // queue.unit_size for queue in readers)
+        except CannotRead as error:
+            self._rocksdb = None
+            return Position(None, why=str(error))
+        self._rocksdb = (log_end, entries, position)
+        return position
+
     def _queue_end(self) -> Position:
+        rocksdb_queues = self._store.rocksdb_queues
+        if rocksdb_queues is not None:
+            return self._rocksdb_end(rocksdb_queues)
+        self._rocksdb = None
         for tail in self._queues_to_read():
             tail.trouble = None
             try:

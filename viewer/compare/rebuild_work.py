@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from engine.config import MessageStoreConfig
     from engine.inspection.index_reader import IndexReader
     from engine.inspection.queue_reader import QueueReader
-    from engine.inspection.snapshot import StoreSnapshot
+    from engine.inspection.snapshot import AnyQueue, StoreSnapshot
     from engine.rebuilding import Rebuilt
     from viewer.runtime.control import Control
 
@@ -172,12 +172,12 @@ def _queues_below(store: StoreSnapshot, folder: Path, cache: Any) -> dict[tuple[
     return queues
 
 
-def span(queue: QueueReader | None) -> tuple[int, int]:
+def span(queue: AnyQueue | None) -> tuple[int, int]:
     """Return [first, end) of the entries that a broker would serve; for a batch queue, of its units by number."""
     if queue is None:
         return 0, 0
     if queue.kind == "batch":
-        first_entry = max(queue.sequence.min_offset, 0) // queue.unit_size
+        first_entry = queue.first_number
         return first_entry, max(first_entry, queue.valid_end // queue.unit_size)
     first_entry = max(queue.min_offset, 0)
     return first_entry, max(first_entry, queue.max_offset)

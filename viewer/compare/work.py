@@ -21,8 +21,7 @@ from viewer.runtime.places import Place
 from viewer.widgets.tree_values import changes
 
 if TYPE_CHECKING:
-    from engine.inspection.queue_reader import QueueReader
-    from engine.inspection.snapshot import StoreSnapshot
+    from engine.inspection.snapshot import AnyQueue, StoreSnapshot
     from viewer.runtime.control import Control
 
 Kind = Literal["unit", "queue", "index", "config", "checkpoint", "state"]
@@ -341,7 +340,11 @@ def _add_one_sided_range(control: Control, store: StoreSnapshot, start: int, sto
 
 def _queues(control: Control, store: StoreSnapshot, other_store: StoreSnapshot, add: AddRow) -> None:
     queues_here, queues_there = (
-        {(topic, number): queue for topic, queues in side_store.topics().items() for number, queue in queues.items()}
+        {
+            (topic, number): queue
+            for topic, queues in side_store.queues_by_topic().items()
+            for number, queue in queues.items()
+        }
         for side_store in (store, other_store)
     )
     names = sorted(queues_here.keys() | queues_there.keys())
@@ -352,7 +355,7 @@ def _queues(control: Control, store: StoreSnapshot, other_store: StoreSnapshot, 
 
 
 def _queue(
-    control: Control, name: tuple[str, int], queue: QueueReader | None, other_queue: QueueReader | None, add: AddRow
+    control: Control, name: tuple[str, int], queue: AnyQueue | None, other_queue: AnyQueue | None, add: AddRow
 ) -> None:
     entries, other_entries = span(queue), span(other_queue)
 
@@ -392,8 +395,8 @@ def _queue(
 def _entries(
     control: Control,
     name: tuple[str, int],
-    queue: QueueReader,
-    other_queue: QueueReader,
+    queue: AnyQueue,
+    other_queue: AnyQueue,
     start: int,
     end: int,
     add: AddRow,

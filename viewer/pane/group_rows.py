@@ -153,7 +153,9 @@ def unread_place(store: StoreSnapshot, progress: GroupProgress) -> int | None:
     from engine.errors import StoreError
 
     queue = (
-        store.queue(progress.topic, progress.queue_id) if progress.state in {"behind", "notBegun", "belowMin"} else None
+        store.find_queue(progress.topic, progress.queue_id)
+        if progress.state in {"behind", "notBegun", "belowMin"}
+        else None
     )
     if queue is None:
         return None

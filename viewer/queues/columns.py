@@ -34,6 +34,7 @@ VERDICTS = {  # verdict or state: shape, words
     "belowMinOffset": ("out", words("below min offset")),
     "prefilled": ("chat", words("pre-filled")),
     "gap": ("error", words("no file")),
+    "noRow": ("error", words("no row")),
     "unread": ("unread", words("unit cannot be read")),
 }
 ToUnit = Callable[[int], object]
@@ -109,12 +110,17 @@ def queue_kind(
 def look(row: QueueRow) -> RowLook | None:
     """Return the style of a row: a queue's end stands out, expired and pre-filled entries are dimmed."""
     if isinstance(row, EndRow):
-        text = tr_plural(
-            "end of queue {queue} at {end:,} · {n:,} empty slot here",
-            "end of queue {queue} at {end:,} · {n:,} empty slots here",
-            queue=f"{row.topic}/{row.queue_id}",
-            end=row.queue_offset,
-            n=row.room,
+        queue = f"{row.topic}/{row.queue_id}"
+        text = (
+            tr("end of queue {queue} at {end:,}", queue=queue, end=row.queue_offset)
+            if row.room is None
+            else tr_plural(
+                "end of queue {queue} at {end:,} · {n:,} empty slot here",
+                "end of queue {queue} at {end:,} · {n:,} empty slots here",
+                queue=queue,
+                end=row.queue_offset,
+                n=row.room,
+            )
         )
         if row.stale:
             text += " · " + tr_plural(

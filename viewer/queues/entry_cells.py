@@ -28,6 +28,7 @@ VERDICTS = {  # verdict: shape, fill, words
     "wrongTopic": ("error", "errorFill", "wrong topic"),
     "wrongQueue": ("error", "errorFill", "wrong queue"),
     "gap": ("error", "errorFill", "no file"),
+    "noRow": ("error", "errorFill", "no row"),
     "wrongQueueOffset": ("error", "errorFill", "wrong queue offset"),
     "wrongSize": ("error", "errorFill", "wrong size"),
     "wrongTag": ("error", "errorFill", "wrong tag"),

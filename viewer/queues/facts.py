@@ -12,7 +12,7 @@ from engine.errors import CannotRead
 from engine.inspection.groups import GroupProgress, find_group_waits, group_progress, queue_progress, waits_of
 from engine.inspection.queue_place import bounds_around, units_at
 from engine.inspection.queue_reader import QueueReader
-from engine.inspection.snapshot import StoreSnapshot
+from engine.inspection.snapshot import AnyQueue, StoreSnapshot
 from engine.system_names import SCHEDULE_TOPIC
 from viewer.queues.columns import state_of
 from viewer.queues.queue_line import QueueFile
@@ -45,6 +45,7 @@ class QueueFacts:
     min_physical: int | None
     groups: tuple[GroupProgress, ...]
     has_ext: bool
+    in_rocksdb: bool = False
 
     @property
     def delayed(self) -> bool:
@@ -52,14 +53,13 @@ class QueueFacts:
         return self.topic == SCHEDULE_TOPIC
 
 
-def queue_facts(store: StoreSnapshot, queue: QueueReader, progress: Iterable[GroupProgress]) -> QueueFacts:
+def queue_facts(store: StoreSnapshot, queue: AnyQueue, progress: Iterable[GroupProgress]) -> QueueFacts:
     """Return all facts about one queue and the groups that read it; needs a few reads, whatever its length."""
     unit = queue.unit_size
-    batch = queue.kind == "batch"
     files = tuple(QueueFile(f.name, f.start_offset // unit, f.end_offset // unit) for f in queue.files)
-    first_offset = files[0].start if files else 0
+    first_offset = files[0].start if files else queue.first_number if queue.in_rocksdb else 0
     raw_end = queue.raw_end // unit
-    if batch:
+    if isinstance(queue, QueueReader) and queue.kind == "batch":
         files = _by_message(queue, files, raw_end)
         first_offset, raw_end = files[0].start if files else 0, queue.max_offset
     why, physical = _minimum(store, queue)
@@ -77,6 +77,7 @@ def queue_facts(store: StoreSnapshot, queue: QueueReader, progress: Iterable[Gro
         physical,
         groups,
         queue.ext is not None,
+        queue.in_rocksdb,
     )
 
 
@@ -96,19 +97,18 @@ def _by_message(queue: QueueReader, files: tuple[QueueFile, ...], end: int) -> t
     return tuple(message_files)
 
 
-def _minimum(store: StoreSnapshot, queue: QueueReader) -> tuple[str, int | None]:
+def _minimum(store: StoreSnapshot, queue: AnyQueue) -> tuple[str, int | None]:
     """Return why the queue's minimum is what it is, as a key for the pane's sentences, and the offset of its unit."""
     entry = queue.entry(queue.min_offset) if queue.max_offset > max(queue.min_offset, 0) else None
-    if not queue.files:
+    if not queue.files and not queue.in_rocksdb:
         return "noFiles", None
     if entry is None:
         return "nothing", None
     if entry.physical_offset < store.log.min_offset:
         return "kept", entry.physical_offset
-    first_offset = max(queue.sequence.min_offset, 0) // queue.unit_size
-    if queue.kind == "simple" and queue.min_offset > first_offset:
+    if queue.kind == "simple" and queue.min_offset > queue.first_number:
         return "corrected", entry.physical_offset
-    return "first", entry.physical_offset
+    return "firstRow" if queue.in_rocksdb else "first", entry.physical_offset
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ class Loaded:
 
 def look(store: StoreSnapshot, keys: list[QueueKey]) -> Loaded:
     """Return the facts of those queues that exist, and the rows of all of them."""
-    readers = [reader for key in dict.fromkeys(keys) if (reader := store.queue(*key)) is not None]
+    readers = [reader for key in dict.fromkeys(keys) if (reader := store.find_queue(*key)) is not None]
     progress = _progress(store, [(reader.topic, reader.queue_id) for reader in readers])
     progress = _with_waits(store, progress)
     facts = {key: queue_facts(store, reader, progress[key]) for key, reader in zip(progress, readers, strict=True)}
@@ -154,7 +154,7 @@ def own_unit(store: StoreSnapshot, row: EntryRow) -> int | None:
     """Return the offset of the unit that a wrong entry should lead to, searched between the units of the good
     entries around it; None if the entry is right or the log has no unit with its queue offset.
     """
-    queue = store.queue(row.topic, row.queue_id)
+    queue = store.find_queue(row.topic, row.queue_id)
     if queue is None or queue.kind != "simple" or state_of(row) not in LEADS_ELSEWHERE:
         return None
     start, stop = bounds_around(store.log, queue, row.queue_offset)

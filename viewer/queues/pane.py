@@ -14,7 +14,6 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 
-from engine.rocksdb.database import is_available
 from viewer.look.assets import plural_words, tr
 from viewer.look.engine_words import engine_words
 from viewer.look.theme import px
@@ -445,13 +444,7 @@ def _no_queues(session: StoreSession) -> State:
     """Return why no queue is shown: there is none, or queues are not decoded."""
     for subject in ("log", "queues"):
         part = session.snapshot.undecoded_part(subject)
-        if part is not None and subject == "queues" and session.snapshot.rocksdb_queues is not None and is_available():
-            words = tr(
-                "The queues are in a RocksDB ({folder}/), which this view does not read. The commands queue, get, "
-                "where, groups and check do.",
-                folder=part.folder,
-            )
-            return State("unread", words)
-        if part is not None:
-            return State("unread", engine_words(part.reason(subject)))
+        reason = session.snapshot.why_unknown(subject) if part is not None else None
+        if reason is not None:
+            return State("unread", engine_words(reason))
     return State("empty", tr("The store has no consume queues."))

@@ -95,14 +95,15 @@ class QueuesModel:
     def missing_words(self) -> str:
         """Return the sentence for chosen queues that the store does not have."""
         missing = ", ".join(f"{topic}/{queue}" for topic, queue in self.queues[:3])
-        return tr("No folder of the queue {queue} was found in this store.", queue=missing)
+        return tr("This store has no queue {queue}.", queue=missing)
 
     def head_note(self) -> str:
         """Return what the head of the table says of the current queue."""
         if self.current is None:
             return ""
         facts = self.facts[self.current]
-        note = tr("{size} bytes each", size="46" if facts.kind == "batch" else "20")
+        size = "46" if facts.kind == "batch" else "28" if facts.in_rocksdb else "20"
+        note = tr("{size} bytes each", size=size)
         if facts.groups:
             count = len(facts.groups)
             drawn = tr("offset of 1 group drawn where it reads next")

@@ -14,13 +14,19 @@ from dataclasses import dataclass
 from engine.codec.message import Unit
 from engine.inspection.entry_verdict import Resolved, resolve
 from engine.inspection.log_reader import LogReader
-from engine.inspection.queue_reader import CqEntry, QueueReader
+from engine.inspection.snapshot import AnyQueue
+from engine.sentences import sentence
+from engine.store.queue_entry import CqEntry
 from engine.system_names import SCHEDULE_TOPIC
 from viewer.widgets.row_window import Page
 
-PROBLEMS = frozenset({"missing", "wrongTopic", "wrongQueue", "wrongQueueOffset", "wrongSize", "wrongTag", "gap"})
+PROBLEMS = frozenset(
+    {"missing", "wrongTopic", "wrongQueue", "wrongQueueOffset", "wrongSize", "wrongTag", "gap", "noRow"}
+)
 """Verdicts of entries that disagree with the log; expired and pre-filled entries do not."""
-NO_ENTRY = "zero bytes between entries: no message is read from here"
+NO_FILE = sentence("no file of the queue holds this entry")
+NO_ROW = sentence("the RocksDB has no row for this entry: no message is read from here")
+NO_ENTRY = sentence("zero bytes between entries: no message is read from here")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +67,15 @@ class EntryRow:
 class EndRow:
     """The edge of a queue.
 
-    ``room``: empty slots behind it in the files; ``stale``: entries that stand behind the end of the log and do not
-    count.
+    ``room``: empty slots behind it in the files, None in a RocksDB; ``stale``: entries that stand behind the end of the
+    log and do not count.
     """
 
     number: int
     topic: str
     queue_id: int
     queue_offset: int
-    room: int
+    room: int | None
     stale: int
 
 
@@ -82,10 +88,9 @@ class _Part:
     ``count`` entries from ``first`` on, then its end row. Batches are counted, not offsets.
     """
 
-    def __init__(self, queue: QueueReader) -> None:
+    def __init__(self, queue: AnyQueue) -> None:
         self.queue = queue
-        start = max(queue.sequence.min_offset, 0)
-        self.first = -(-start // queue.unit_size)
+        self.first = queue.first_number
         self.count = max(0, queue.raw_end // queue.unit_size - self.first)
 
     @property
@@ -104,7 +109,7 @@ class QueueSource:
     def __init__(
         self,
         log: LogReader,
-        queues: Sequence[QueueReader],
+        queues: Sequence[AnyQueue],
         groups: dict[tuple[str, int], dict[int, tuple[str, ...]]] | None = None,
         levels: tuple[int, ...] | None = None,
     ) -> None:
@@ -180,13 +185,7 @@ class QueueSource:
         """(bytes, file name, number in that file) of the entry in row ``number``; empty where no file holds it."""
         part_index = bisect_right(self._starts, number) - 1
         part = self._parts[min(max(part_index, 0), len(self._parts) - 1)]
-        unit = part.queue.unit_size
-        offset = (part.first + number - self._starts[part_index]) * unit
-        file = part.queue.sequence.find(offset)
-        if file is None:
-            return b"", "", 0
-        position = offset - file.start_offset
-        return file.read(position, unit), file.name, position // unit
+        return part.queue.stored_bytes(part.first + number - self._starts[part_index])
 
     def _unit_number(self, part: _Part, queue_offset: int) -> int | None:
         """Number of the entry that holds ``queue_offset``: in a batch queue found by bisection."""
@@ -210,7 +209,9 @@ class QueueSource:
         if queue.kind == "batch":
             entries = dict(enumerate(batches(queue, first_unit, end_unit), number))
         else:
-            entries = {start + entry.queue_offset - part.first: entry for entry in queue.entries(first_unit, end_unit)}
+            entries = {
+                start + entry.queue_offset - part.first: entry for entry in queue.stored_entries(first_unit, end_unit)
+            }
         rows: list[QueueRow] = [
             self._row(queue, n, entries[n]) if n in entries else _gap(queue, n, part.first + n - start)
             for n in range(number, min(stop, start + part.count))
@@ -219,7 +220,7 @@ class QueueSource:
             rows.append(_end_row(part, stop - 1))
         return rows
 
-    def _row(self, queue: QueueReader, number: int, entry: CqEntry) -> EntryRow:
+    def _row(self, queue: AnyQueue, number: int, entry: CqEntry) -> EntryRow:
         resolved = resolve(self._log, queue.topic, queue.queue_id, entry, self._levels)
         groups = self._groups.get((queue.topic, queue.queue_id), {}).get(entry.queue_offset, ())
         return entry_row(queue.topic, queue.queue_id, number, resolved, groups)
@@ -275,10 +276,9 @@ def entry_row(topic: str, queue_id: int, number: int, resolved: Resolved, groups
 def _end_row(part: _Part, number: int) -> EndRow:
     queue = part.queue
     end = part.first + part.count
-    room = max(0, queue.sequence.end_offset // queue.unit_size - end) if queue.files else 0
     stale = max(0, end - queue.valid_end // queue.unit_size) if part.count else 0
     offset = end if queue.kind == "simple" else queue.max_offset
-    return EndRow(number, queue.topic, queue.queue_id, offset, room, stale)
+    return EndRow(number, queue.topic, queue.queue_id, offset, None if queue.in_rocksdb else queue.free_slots, stale)
 
 
 def _keys_of(unit: Unit | None) -> str:
@@ -287,7 +287,7 @@ def _keys_of(unit: Unit | None) -> str:
     return " ".join(unit.keys) or (unit.unique_key or "")
 
 
-def batches(queue: QueueReader, first_number: int, end_number: int) -> list[CqEntry]:
+def batches(queue: AnyQueue, first_number: int, end_number: int) -> list[CqEntry]:
     """The entries of a batch queue by number, [first, last)."""
     entries = []
     for raw in queue.array(first_number, end_number):
@@ -304,7 +304,6 @@ def batches(queue: QueueReader, first_number: int, end_number: int) -> list[CqEn
     return entries
 
 
-def _gap(queue: QueueReader, number: int, offset: int) -> EntryRow:
-    return EntryRow(
-        number, queue.topic, queue.queue_id, offset, 0, 0, 0, "gap", None, "no file of the queue holds this entry"
-    )
+def _gap(queue: AnyQueue, number: int, offset: int) -> EntryRow:
+    state, what = ("noRow", NO_ROW) if queue.in_rocksdb else ("gap", NO_FILE)
+    return EntryRow(number, queue.topic, queue.queue_id, offset, 0, 0, 0, state, None, what)

@@ -32,6 +32,8 @@ from viewer.widgets.skew_bars import SkewBars, skew_words
 
 _ALWAYS = ("ok", "missing", "wrongSize", "wrongTag", "wrongTopic", "wrongQueue", "wrongQueueOffset", "belowMinOffset")
 _MOST_GROUP_ROWS = 8
+_ROW_BYTES = 28
+"""Length of an entry in a RocksDB."""
 _NOTES = {
     "ok": words("unit found, all fields agree"),
     "missing": words("there is no message"),
@@ -186,9 +188,12 @@ class QueueSide(QWidget):
             self._entry_head.set_note(tr("choose one in the table"))
             self._facts.show_facts(())
             return
-        position = "" if entry.batch_size is not None else tr("byte {at:,}", at=entry.queue_offset * 20)
+        is_row = len(raw) == _ROW_BYTES
+        position = "" if entry.batch_size is not None or is_row else tr("byte {at:,}", at=entry.queue_offset * 20)
         self._entry_head.set_note(" · ".join(part for part in (number(entry.queue_offset), position) if part))
         fields = batch_fields(entry) if entry.batch_size is not None else simple_fields(entry)
+        if is_row:
+            fields = [*fields, _row_time(raw)]
         unit = (entry.physical_offset, entry.size, entry.keys) if entry.state == "entry" else None
         words = f"{entry.topic}/{entry.queue_id}/{entry.queue_offset}"
         mark = entry_mark(entry.topic, entry.queue_id, entry.queue_offset, words, unit=unit)
@@ -328,6 +333,12 @@ def minimum_words(facts: QueueFacts) -> str:
             first=facts.first,
             last=facts.minimum - 1,
         )
+    if facts.why_min == "firstRow":
+        return tr(
+            "min (computed) is {n:,}: the first entry in the RocksDB, and its unit at {at:,} is in the log.",
+            n=facts.minimum,
+            at=physical_offset,
+        )
     if facts.why_min == "kept":
         return tr(
             "min (computed) is {n:,}, although its unit at {at:,} is before the log's beginning.",
@@ -356,6 +367,12 @@ def simple_fields(entry: EntryRow) -> list[ByteField]:
         ByteField("size", 8, 4, "frame", number(entry.size)),
         ByteField("tagsCode", 12, 8, "topic", code, note),
     ]
+
+
+def _row_time(raw: bytes) -> ByteField:
+    """The last field of a row in a RocksDB (docs/formats/consume-queue.md#rocksdb)."""
+    stored = int.from_bytes(raw[20:_ROW_BYTES], "big", signed=True)
+    return ByteField("storeTimestamp", 20, 8, "time", clock(stored))
 
 
 def batch_fields(entry: EntryRow) -> list[ByteField]:

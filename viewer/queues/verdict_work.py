@@ -17,7 +17,7 @@ from viewer.queues.rows import PROBLEMS, batches, in_other_queue, shown_verdict
 if TYPE_CHECKING:
     from engine.config import MessageStoreConfig
     from engine.inspection.log_reader import LogReader
-    from engine.inspection.queue_reader import QueueReader
+    from engine.inspection.snapshot import AnyQueue
     from viewer.runtime.control import Control
     from viewer.runtime.worker import WorkerControl
 
@@ -56,7 +56,7 @@ def count(
 
     with open_store(path, config) as store:
         for key, so_far in tasks:
-            queue = store.queue(*key)
+            queue = store.find_queue(*key)
             if queue is None:
                 continue
             verdicts = count_verdicts(control, store.log, queue, so_far, max_entries)
@@ -66,12 +66,10 @@ def count(
                 return
 
 
-def count_verdicts(
-    control: Control, log: LogReader, queue: QueueReader, so_far: Verdicts, max_entries: int
-) -> Verdicts:
+def count_verdicts(control: Control, log: LogReader, queue: AnyQueue, so_far: Verdicts, max_entries: int) -> Verdicts:
     """Resolve up to ``max_entries`` more entries of a queue that is open."""
     unit = queue.unit_size
-    first_number = max(queue.sequence.min_offset, 0) // unit
+    first_number = queue.first_number
     end = queue.raw_end // unit
     verdicts = Verdicts(Counter(so_far.counts), list(so_far.problems), max(so_far.reached, first_number), end)
     stop = min(end, verdicts.reached + max_entries)

@@ -94,9 +94,9 @@ def _tables(store: StoreSnapshot) -> set[str]:
 
 
 def _check_entry(store: StoreSnapshot, place: Place) -> None:
-    if place.queue_id is None and store.undecoded_part("queues") is not None:
+    if place.queue_id is None and store.why_unknown("queues") is not None:
         return
-    queues = store.topics().get(place.topic)
+    queues = store.queues_by_topic().get(place.topic)
     if queues is None:
         raise NothingFound(tr("There is no topic {topic} in this store.", topic=place.topic))
     if place.queue_id is None:
@@ -142,7 +142,7 @@ def _find_message(store: StoreSnapshot, search: Search) -> Resolved:
         if len(readable) == 1:
             note += ", " + tr("the one that consumers read")
         return Resolved(log(chosen.offset), note)
-    if search.text in store.topics():
+    if search.text in store.queues_by_topic():
         return Resolved(queue(search.text))
     files = len(store.index_files())
     raise NothingFound(
@@ -150,7 +150,7 @@ def _find_message(store: StoreSnapshot, search: Search) -> Resolved:
             "No message, key or topic {text} in {files} and {topics}.",
             text=search.text,
             files=tr_plural("{n:,} index file", "{n:,} index files", n=files),
-            topics=tr_plural("{n:,} topic", "{n:,} topics", n=len(store.topics())),
+            topics=tr_plural("{n:,} topic", "{n:,} topics", n=len(store.queues_by_topic())),
         )
     )
 
@@ -159,7 +159,7 @@ def _is_readable(store: StoreSnapshot, unit: Unit) -> bool:
     """True if consumers find the unit: its topic is a user's, and its queue's entry leads to it."""
     if is_system_topic(unit.topic):
         return False
-    reader = store.topics().get(unit.topic, {}).get(unit.queue_id)
+    reader = store.queues_by_topic().get(unit.topic, {}).get(unit.queue_id)
     entry = reader.entry(unit.queue_offset) if reader is not None and reader.kind == "simple" else None
     return reader is not None and (
         reader.kind != "simple" or (entry is not None and entry.physical_offset == unit.offset)

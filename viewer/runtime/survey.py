@@ -14,8 +14,7 @@ from viewer.look.engine_words import engine_words
 from viewer.look.formats import store_name
 
 if TYPE_CHECKING:
-    from engine.inspection.queue_reader import QueueReader
-    from engine.inspection.snapshot import StoreSnapshot
+    from engine.inspection.snapshot import AnyQueue, StoreSnapshot
 
 T = TypeVar("T")
 MESSAGES_KNOWN = 4096
@@ -246,7 +245,7 @@ def _last_time(store: StoreSnapshot) -> int | None:
 
 def _topics(store: StoreSnapshot, *, log_gone: bool) -> Iterator[TopicFacts]:
     queues_asked = 0
-    for topic, queues in store.topics().items():
+    for topic, queues in store.queues_by_topic().items():
         facts, size = [], 0
         for number, queue in queues.items():
             queue_facts = _queue(number, queue, log_gone=log_gone)
@@ -257,12 +256,11 @@ def _topics(store: StoreSnapshot, *, log_gone: bool) -> Iterator[TopicFacts]:
         yield TopicFacts(topic, tuple(facts), size)
 
 
-def _queue(number: int, queue: QueueReader, *, log_gone: bool) -> QueueFacts:
+def _queue(number: int, queue: AnyQueue, *, log_gone: bool) -> QueueFacts:
     """Its bounds; where the log is gone none of its entries counts for a broker, and what its files hold is told."""
     try:
         if log_gone and queue.kind == "simple":
-            size = queue.unit_size
-            return QueueFacts(number, max(queue.sequence.min_offset, 0) // size, queue.raw_end // size)
+            return QueueFacts(number, queue.first_number, queue.raw_end // queue.unit_size)
         return QueueFacts(number, queue.min_offset, queue.max_offset)
     except StoreError as error:
         return QueueFacts(number, 0, 0, str(error), isinstance(error, CannotRead))

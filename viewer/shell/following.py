@@ -13,6 +13,7 @@ from typing import Any
 
 from PySide6.QtCore import QObject, QTimer
 
+from engine.inspection.queue_reader import QueueReader
 from viewer.index.pane import IndexPane
 from viewer.log.pane import UnitsPane
 from viewer.pane import Pane
@@ -117,9 +118,11 @@ class QueueFollow(Follower):
 
         def work() -> None:
             for topic, queue_id in keys:
-                queue = store.queue(topic, queue_id)
-                if queue is not None:
+                queue = store.find_queue(topic, queue_id)
+                if isinstance(queue, QueueReader):
                     queue.refresh()
+            if store.rocksdb_queues is not None:
+                store.rocksdb_queues.refresh()
 
         session.jobs.read(work, lambda _answer: pane.refresh() if pane.session is session else None)
 

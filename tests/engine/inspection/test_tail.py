@@ -6,8 +6,9 @@ import random
 import shutil
 from pathlib import Path
 
+import made_rocksdb
 import pytest
-from handmade_stores import HandmadeStore
+from handmade_stores import HandmadeStore, healthy
 
 from engine.codec.encode import Message
 from engine.config import from_mapping
@@ -145,3 +146,25 @@ def test_positions_of_real_stores_at_rest_do_not_change(golden, name: str) -> No
         expected = store.positions()
         tail = StoreTail(store)
         assert [tail.look() for _ in range(3)] == [expected] * 3
+
+
+def test_queues_in_a_rocksdb_are_followed(tmp_path: Path) -> None:
+    """The position of the queues was unknown, with the reason that a RocksDB is not decoded."""
+    made_rocksdb.binding()
+    made = healthy(60)
+    path = made.write(tmp_path / "store")
+    shutil.rmtree(path / "consumequeue")
+    rows = made_rocksdb.rows_of_store(made)
+    made_rocksdb.make_database(path / "consumequeue", rows)
+    with open_store(path) as watched, open_store(path) as fresh:
+        tail = StoreTail(watched)
+        assert tail.look() == fresh.positions()
+        assert tail.entries == 60
+        assert tail.queue_end("Orders", 0) == fresh.find_queue("Orders", 0).max_offset
+        changed = made_rocksdb.QueueRows(path / "consumequeue")
+        changed.forget_from(made.units[30].offset)
+        changed.write()
+        with open_store(path) as newer:
+            assert tail.look() == newer.positions()
+        assert tail.entries == 30
+        assert not watched.unread

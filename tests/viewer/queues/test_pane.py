@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 
 import pytest
 from panes import on_store, settled, write_in_place
@@ -234,13 +235,34 @@ def test_a_growing_queue_keeps_the_visible_rows(qapp, golden, tmp_path) -> None:
 
 
 @pytest.mark.golden
-def test_queues_in_a_rocksdb_name_the_commands_that_read_them(qapp, golden) -> None:
-    """It said that they are not decoded, while five commands read them."""
+def test_queues_in_a_rocksdb_are_shown_as_those_in_files(qapp, golden) -> None:
+    """The view named commands that read them."""
     pytest.importorskip("rocksdict")
 
     async def drive(pane, session) -> None:
-        text = _no_queues(session).text
-        assert "consumequeue/" in text
-        assert "The commands queue, get, where, groups and check do" in text
+        pane.show_place(places.queue("TopicA", 2, 100))
+        await settled(session.jobs)
+        row = pane.table.current_row()
+        assert (row.topic, row.queue_id, row.queue_offset, row.verdict) == ("TopicA", 2, 100, "ok")
+        assert session.selection == row.physical_offset
+        source = pane.model.source
+        assert pane._counter.of(("TopicA", 2)).counts.keys() == {"ok"}
+        assert "all agree with the log" in pane.status()
+        raw, file, _ = source.raw(row.number)
+        assert (len(raw), file) == (28, "")
+        assert int.from_bytes(raw[:8], "big") == row.physical_offset
+        end = source.row(source.end - 1)
+        assert isinstance(end, EndRow)
+        assert (end.room, end.queue_offset) == (None, session.snapshot.find_queue("TopicA", 2).max_offset)
+
+    on_store(qapp, QueuesPane, golden("rocks-5.5.1"), drive)
+
+
+@pytest.mark.golden
+def test_without_the_extra_the_view_names_it(qapp, golden, monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "rocksdict", None)
+
+    async def drive(pane, session) -> None:
+        assert "pip install 'storescope[rocksdb]'" in _no_queues(session).text
 
     on_store(qapp, QueuesPane, golden("rocks-5.5.1"), drive)

@@ -103,7 +103,7 @@ def test_the_queue_of_the_place_or_the_first_one_is_shown():
     assert model.take(look, None) == ("Orders", 0)
     model.choose([("Gone", 3)])
     assert model.take(loaded(), None) is None
-    assert model.missing_words() == "No folder of the queue Gone/3 was found in this store."
+    assert model.missing_words() == "This store has no queue Gone/3."
 
 
 def test_a_queue_that_grows_keeps_the_choice():

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from engine.config import from_mapping
 from engine.inspection import open_store
 from engine.inspection.info import FLAVOURS
 from viewer.look.assets import catalogue
@@ -83,3 +84,18 @@ def test_groups_stay_where_only_the_bak_of_their_table_is_left(golden: Golden, t
     table.replace(table.with_name("consumerOffset.json.bak"))
     with open_store(store_copy) as store:
         assert survey(store).groups == groups > 0
+
+
+@pytest.mark.golden
+def test_queues_in_a_rocksdb_have_the_same_facts_as_queues_in_files(golden: Golden) -> None:
+    """The card said that not everything was readable, and the tree had no topics. This store has its queues twice."""
+    pytest.importorskip("rocksdict")
+    facts = []
+    for store_type in ("default", "defaultRocksDB"):
+        config = from_mapping({"storeType": store_type})[0]
+        with open_store(golden("combine-5.5.1"), config) as store:
+            facts.append(survey(store))
+    in_files, in_rocksdb = facts
+    assert in_rocksdb.state == ("ok", "closed")
+    assert in_files.topics
+    assert in_rocksdb.topics == in_files.topics
