@@ -51,6 +51,7 @@ COMMANDS = (
     "config",
     "rows",
     "recover",
+    "compat",
     "dispatch",
     "bench",
     "snapshot",

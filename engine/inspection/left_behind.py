@@ -185,7 +185,9 @@ class _PlanLosses:
         self.stop = min(ends, default=plan.end_offset)
         """Start of the last span in which everything is dispatched."""
         self._known: _QueueStates | _RowStates = (
-            _QueueStates(store, plan) if store.rocksdb_queues is None else _RowStates(store, plan)
+            _RowStates(store, plan)
+            if store.rocksdb_queues is not None or store.queue_source == "new rocksdb"
+            else _QueueStates(store, plan)
         )
         self._light = _has_light_queues(store, plan)
         self.tally = _Tally()
@@ -309,8 +311,8 @@ class _RowStates:
     """The rows of a RocksDB before the start dispatches anything; the interface of :class:`_QueueStates`."""
 
     def __init__(self, store: StoreSnapshot, plan: RecoveryPlan) -> None:
-        assert store.rocksdb_queues is not None
-        self._readers = store.rocksdb_queues.by_topic()
+        queues = store.rocksdb_queues
+        self._readers = queues.by_topic() if queues is not None else {}
         states = {(queue.topic, queue.queue_id): queue.cut or queue.current_state for queue in plan.queues}
         self._ends = {key: state.end_bytes // CQ_UNIT.itemsize for key, state in states.items() if state is not None}
         self._exists = existing_topics(store)

@@ -138,7 +138,7 @@ def source_of(store: StoreSnapshot) -> RecoverySource:
         root=store.path,
         log=store.log.sequence,
         log_file_size=_log_file_size(store),
-        queues=tuple(QueueFiles(q.topic, q.queue_id, q.kind, q.sequence, q.ext) for q in readers),
+        queues=tuple(QueueFiles(q.topic, q.queue_id, q.kind, q.sequence, q.ext) for q in readers if rocksdb is None),
         queue_file_size=_size(store, "mappedFileSizeConsumeQueue", "simple", config.consume_queue_file_size),
         batch_queue_file_size=_size(
             store, "mapperFileSizeBatchConsumeQueue", "batch", config.mapper_file_size_batch_consume_queue
@@ -181,6 +181,8 @@ def _rocksdb_queues(store: StoreSnapshot) -> RocksdbQueues | None:
 
     Raises :class:`CannotRead`.
     """
+    if store.queue_source == "new rocksdb":
+        return RocksdbQueues(0, ())
     queues = store.rocksdb_queues
     if queues is None:
         return None

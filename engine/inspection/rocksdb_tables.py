@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from engine.codec import rocksdb_tables as codec
 from engine.codec.config_tables import BACKUP, Table, TableFile, load_table
 from engine.errors import CannotRead, CorruptUnit, MissingExtra, Undecoded
+from engine.inspection import undecoded
 from engine.rocksdb.database import RocksDatabase, open_rocksdb
 from engine.rocksdb.private_copy import damaged
 from engine.rules.undecoded import TABLE_SUBJECTS, UndecodedPart
@@ -118,7 +119,7 @@ class RocksTables:
         """Return True if a broker uses the rows and leaves the file alone: it has RocksDB queues, so these tables too,
         and the file has no higher counter. Only layout v1 compares them.
         """
-        if part.folder == _VERSION_2 or self._store.rocksdb_queues is None:
+        if part.folder == _VERSION_2 or not undecoded.has_rocksdb_queues(self._store):
             return False
         return _counter(self._file_value(name)) <= _counter(value)
 

@@ -40,6 +40,7 @@ from engine.inspection.rocksdb_tables import RocksTables
 from engine.mapped.read_only import DescriptorCache, FileSequence, LoneFile, ReadOnlyFile
 from engine.mapped.reading import Reading, Unread
 from engine.releases import Release
+from engine.rules.compatibility import QueueSource
 from engine.rules.undecoded import TABLE_SUBJECTS, Subject, UndecodedPart, in_the_way_of_writing
 from engine.sentences import plural, sentence
 from engine.system_names import LMQ_PREFIX
@@ -102,6 +103,8 @@ class StoreSnapshot:
         self.config = config
         self.release: Release | None = None
         """The requested release (--release); None: the one that probably wrote the store."""
+        self.queue_source: QueueSource | None = None
+        """The queues of a supposed storage mode; set it before the first question. None: those of the store's mode."""
         self.notes = list(opening.notes)
         self.paths = StorePaths(opening.path) if opening.kind == "store" else None
         self.folders = settle_folders(opening.path, config, reading=True) if opening.kind == "store" else None

@@ -54,6 +54,13 @@ def undecoded_parts(reading: Reading, root: Path) -> tuple[UndecodedPart, ...]:
 
 def part_answering(store: StoreSnapshot, subject: Subject) -> UndecodedPart | None:
     """The undecoded part that a question about ``subject`` would need, or None."""
+    if subject != "queues" or store.queue_source is None:
+        return own_part(store, subject)
+    return answering(store.undecoded, subject, files_count=False) if store.queue_source == "rocksdb" else None
+
+
+def own_part(store: StoreSnapshot, subject: Subject) -> UndecodedPart | None:
+    """:func:`part_answering` in the store's own storage mode, whatever mode is supposed."""
     if subject == "log" and store.dledger is not None:
         return None
     part = answering(store.undecoded, subject, files_count=False)
@@ -88,6 +95,12 @@ def first_behind_dispatch(store: StoreSnapshot, offset: int) -> Unit | None:
         if isinstance(item, Unit) and item.transaction_type not in (0x4, 0xC):
             return item
     return None
+
+
+def has_rocksdb_queues(store: StoreSnapshot) -> bool:
+    """Return True if the last broker kept its queues in a RocksDB."""
+    part = own_part(store, "queues")
+    return part is not None and part.format == "RocksDB" and not part.may_hold_queues
 
 
 def rocksdb_queues(store: StoreSnapshot) -> bool:
@@ -347,7 +360,7 @@ def undecoded_modes(path: Path | str | None) -> list[Mode]:
     """Settings in a broker's properties file with which it keeps a part of its store in a form that is not decoded;
     none without a file. Raises :class:`CannotRead`, :class:`UsageError`.
     """
-    return modes_in(_settings(path)) if path is not None else []
+    return modes_in(read_settings(path)) if path is not None else []
 
 
 def refuse_undecoded_modes(path: Path | str | None) -> None:
@@ -364,7 +377,7 @@ def refuse_undecoded_modes(path: Path | str | None) -> None:
 
 def refused_by_releases(path: Path | str | None) -> str | None:
     """Why a broker of 5.5 does not start with a properties file, or None."""
-    if path is None or not refuses_double_write(_settings(path)):
+    if path is None or not refuses_double_write(read_settings(path)):
         return None
     return sentence(
         "rocksdbCQDoubleWriteEnable=true without combineCQUseRocksdbForLmq=true: a broker of 5.4 starts with this, one "
@@ -372,5 +385,6 @@ def refused_by_releases(path: Path | str | None) -> str | None:
     )
 
 
-def _settings(path: Path | str) -> dict[str, str]:
+def read_settings(path: Path | str) -> dict[str, str]:
+    """Every setting of a broker's properties file. Raises :class:`CannotRead`, :class:`UsageError`."""
     return {item.key: item.value for item in parse(read_text(path), str(path))}

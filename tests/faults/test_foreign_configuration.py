@@ -45,6 +45,7 @@ COMMANDS: dict[str, list[tuple[str, list[str]]]] = {
     "check": [(READS, ["STORE"])],
     "config": [(READS, ["STORE"])],
     "rows": [(READS, ["STORE"])],
+    "compat": [(READS, ["STORE"])],
     "recover": [(READS, ["STORE", "--plan"]), (WRITES, ["STORE", "--apply", "--yes"])],
     "dispatch": [(WRITES, ["STORE", "--yes"]), (WRITES, ["STORE", "--to", "NEW"])],
     "snapshot": [(WRITES, ["STORE", "NEW"]), (WRITES, ["STORE", "NEW", "--recovery-set"])],
@@ -173,7 +174,7 @@ def test_no_command_follows_a_foreign_configuration(place: Path, command: str, k
         assert "--ignore-config-paths" in line
         assert output == ""
     else:
-        assert code in {0, 1}
+        assert code in {0, 1} or (command, code) == ("compat", 3)  # the configuration lacks the log's file size
         without_paths = run_command(place, command, words, "--ignore-config-paths")
         assert str(place / "live") not in without_paths[2]
         if command not in {"check", "recover", "info", "pipeline verify"}:  # these say it in their answer, too

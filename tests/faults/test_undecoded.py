@@ -55,6 +55,7 @@ READERS = {
     "space",
     "check",
     "config",
+    "compat",
     "snapshot",
     "mqadmin",
 }

@@ -59,6 +59,7 @@ COMMAND_LINES = {
     "check": [["check", "STORE"]],
     "config": [["config", "STORE"]],
     "rows": [["rows", "STORE"]],
+    "compat": [["compat", "STORE"]],
     "recover": [["recover", "STORE", "--plan"], ["recover", "STORE", "--apply", "--yes"]],
     "dispatch": [["dispatch", "STORE", "--yes"], ["dispatch", "STORE", "--to", "NEW", "--yes"]],
     "snapshot": [["snapshot", "STORE", "NEW"], ["snapshot", "STORE", "NEW", "--recovery-set"]],

@@ -39,6 +39,8 @@ def reading_commands(path: Path) -> list[Arguments]:
         ["check", path],
         ["recover", path, "--plan"],
         ["recover", path, "--plan", "--like", "4.9"],
+        ["compat", path],
+        ["compat", path, "--to", "4.9"],
         ["queryMsgByKey", "-s", path, "-t", topic, "-k", key],
         ["queryMsgById", "-s", path, "-i", unit.offset_msg_id],
         ["queryMsgByUniqueKey", "-s", path, "-t", topic, "-i", unique_key],

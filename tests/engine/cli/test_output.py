@@ -153,7 +153,7 @@ def test_tables_are_written_in_any_encoding(encoding):
     assert raw.getvalue().isascii() == (encoding != "utf-8")
 
 
-LONG = {"message", "queryMsgById", "queryMsgByOffset", "config", "where", "recover", "trace", "space"}
+LONG = {"message", "queryMsgById", "queryMsgByOffset", "config", "where", "recover", "compat", "trace", "space"}
 """Commands that print sentences, and values that are as long as they are."""
 
 
