@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.codec import rocksdb_tables as codec
 from engine.codec.config_tables import BACKUP, Table, TableFile, load_table
 from engine.errors import CannotRead, CorruptUnit, MissingExtra, Undecoded
 from engine.inspection import undecoded
+from engine.mapped.reading import Reading
 from engine.rocksdb.database import RocksDatabase, open_rocksdb
 from engine.rocksdb.private_copy import damaged
 from engine.rules.undecoded import TABLE_SUBJECTS, UndecodedPart
@@ -91,18 +93,12 @@ class RocksTables:
 
     def _value(self, name: str, part: UndecodedPart, database: RocksDatabase) -> codec.Value:
         try:
-            if part.folder == _VERSION_2:
-                return codec.version_2_values(database.rows("default"))[name]
-            families = codec.SINGLE[name] if part.folder == _SINGLE else codec.SEPARATE[name]
-            if part.folder not in {_SINGLE, _SEPARATE[name]} or families.rows not in database.families:
-                raise self._cannot_tell(name, part)
-            has_version = families.version in database.families
-            version = database.get(families.version, codec.VERSION_KEY) if has_version else None
-            forbidden = families.forbidden if families.forbidden in database.families else None
-            rows = database.rows(families.rows)
-            return codec.table_value(name, rows, version, database.rows(forbidden) if forbidden is not None else ())
+            value = _value_in(database, part.folder, name)
         except ValueError as error:
             raise damaged(self._store.reading, self._store.path / part.folder, str(error)) from error
+        if value is None:
+            raise self._cannot_tell(name, part)
+        return value
 
     @contextmanager
     def _open(self, part: UndecodedPart) -> Iterator[RocksDatabase]:
@@ -138,6 +134,43 @@ class RocksTables:
 
     def _cannot_tell(self, name: str, part: UndecodedPart) -> CannotRead:
         return Undecoded(part.reason(TABLE_SUBJECTS[name]), file=str(self._store.path / part.folder))
+
+
+def read_config_folder(config: Path, name: str, reading: Reading) -> dict[str, codec.Value]:
+    """Return the table ``name`` of each RocksDB below ``config``, a broker's folder of tables, that has it.
+
+    The key is the database's folder. The one that mqadmin reads is the first. Raises :class:`CannotRead`.
+    """
+    values = {}
+    for folder in (_SEPARATE[name], _SINGLE, _VERSION_2):
+        path = config / folder.removeprefix("config/")
+        if not reading.exists(path / "CURRENT"):
+            continue
+        with open_rocksdb(path, reading) as database:
+            try:
+                value = _value_in(database, folder, name)
+            except ValueError as error:
+                raise damaged(reading, path, str(error)) from error
+        if value is not None:
+            values[str(path)] = value
+    return values
+
+
+def _value_in(database: RocksDatabase, folder: str, name: str) -> codec.Value | None:
+    """Return the table ``name``; None if the database in ``folder`` is not one with that table.
+
+    Raises ``ValueError`` for a row that cannot be decoded.
+    """
+    if folder == _VERSION_2:
+        return codec.version_2_values(database.rows("default"))[name]
+    families = codec.SINGLE[name] if folder == _SINGLE else codec.SEPARATE[name]
+    if folder not in {_SINGLE, _SEPARATE[name]} or families.rows not in database.families:
+        return None
+    has_version = families.version in database.families
+    version = database.get(families.version, codec.VERSION_KEY) if has_version else None
+    forbidden = families.forbidden if families.forbidden in database.families else None
+    rows = database.rows(families.rows)
+    return codec.table_value(name, rows, version, database.rows(forbidden) if forbidden is not None else ())
 
 
 def _counter(value: codec.Value) -> int:

@@ -9,7 +9,7 @@ import shlex
 from datetime import datetime
 from typing import Any
 
-from engine.cli.commands import groups
+from engine.cli.commands import groups, mqadmin_files
 from engine.cli.commands.message import show
 from engine.cli.commands.units import print_unit
 from engine.cli.options import add_command, add_release, common_options, count, number, open_named_store
@@ -76,6 +76,7 @@ def register(commands: Any) -> None:
     parser.add_argument("-g", "--groupName", dest="group", metavar="GROUP", help="the consumer group (default: all)")
     add_release(parser, "judge the start of this RocketMQ release (default: the one that probably wrote the store)")
     _add(commands, "topicStatus", _topic_status, "show offsets and times of a topic's queues", "-t Orders")
+    mqadmin_files.register(commands)
 
 
 def _add(commands: Any, name: str, run: Any, summary: str, *options: str) -> argparse.ArgumentParser:

@@ -78,7 +78,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
                     out.json_lines(item.text)
                     continue
                 if not isinstance(item, Unit):
-                    _print_other(store, item, out)
+                    print_other(store, item, out)
                     continue
                 if args.limit is not None and units >= args.limit:
                     out.record(
@@ -144,7 +144,8 @@ def print_unit(store: StoreSnapshot, unit: Unit, out: Output, kind: str = "unit"
     out.record(records.unit(unit, store.log.file_name(unit.offset), kind, body), COLUMNS)
 
 
-def _print_other(store: StoreSnapshot, item: Blank | Damage, out: Output) -> None:
+def print_other(store: StoreSnapshot, item: Blank | Damage, out: Output) -> None:
+    """Write a blank or damage as a record or a row."""
     file = store.log.file_name(item.offset)
     if isinstance(item, Blank):
         out.record(records.blank(item, file), COLUMNS if not out.as_json else None)
