@@ -248,6 +248,9 @@ class MessageStoreConfig:
     flush_delay_offset_interval: int = _int("flushDelayOffsetInterval", 10_000, "ms", "pause between saves", 1, _I64)
     enable_schedule_async_deliver: bool = _flag("enableScheduleAsyncDeliver", "deliver without waiting", default=False)
     timer_wheel_enable: bool = _flag("timerWheelEnable", "timer messages of any time", default=True)
+    timer_wheel_snapshot_flush: bool = _flag(
+        "timerWheelSnapshotFlush", "keep the wheel in snapshots (5.3.4 and later)", default=False
+    )
     timer_precision_ms: int = _int("timerPrecisionMs", 1000, "ms", "one slot of the wheel", 1)
     timer_max_delay_sec: int = _int("timerMaxDelaySec", 259_200, "s", "furthest delivery time")
     timer_roll_window_slot: int = _int("timerRollWindowSlot", 172_800, "slots", "further messages are rolled", 2)
@@ -621,7 +624,7 @@ _OTHER_STORE_KEYS = """
     timerReputServiceCorePoolSize timerReputServiceMaxPoolSize timerReputServiceQueueCapacity timerRocksDBEnable
     timerRocksDBPrecisionMs timerRocksDBRollIntervalHours timerRocksDBRollMaxTps timerRocksDBRollRangeHours
     timerRocksDBStopScan timerRocksDBTimeExpiredMaxTps timerSkipUnknownError timerStopDequeue timerStopEnqueue
-    timerWarmEnable timerWheelSnapshotFlush timerWheelSnapshotIntervalMs transRocksDBEnable
+    timerWarmEnable timerWheelSnapshotIntervalMs transRocksDBEnable
     transWriteOriginTransHalfEnable useSeparateStorePathForRocksdbCQ writeWithoutMmap
 """
 OTHER_STORE_KEYS = frozenset(_OTHER_STORE_KEYS.split())

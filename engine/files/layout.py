@@ -34,6 +34,16 @@ def queue_file_name(start_offset: int) -> str:
     return f"{start_offset:0{FILE_NAME_DIGITS}d}"
 
 
+def wheel_snapshot_position(name: str) -> int | None:
+    """Return the position (bytes of the timer log) in the name of a snapshot of the timer wheel; None for another file,
+    such as one that is still being written.
+    """
+    prefix, _, digits = name.partition(".")
+    if prefix != "timerwheel" or not (digits.isascii() and digits.isdigit()) or len(digits) > 19:
+        return None
+    return int(digits) if int(digits) < 1 << 63 else None
+
+
 def parse_file_name(name: str) -> int | None:
     """Return the start offset (bytes) in a file's name, or None if Java's ``Long.parseLong`` refuses it.
 

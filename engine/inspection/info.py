@@ -21,6 +21,7 @@ from engine.errors import CannotRead, StoreError
 from engine.inspection import undecoded
 from engine.inspection.dledger import DLedgerInfo, dledger_info
 from engine.inspection.epochs import EpochTable, read_epochs
+from engine.inspection.timer_wheel import WheelInfo, wheel_infos
 from engine.releases import name_next_start
 from engine.rules.undecoded import SUBJECT_WORDS
 from engine.sentences import sentence
@@ -99,6 +100,7 @@ class StoreInfo:
     dledger: DLedgerInfo | None = None
     compacted: list[CompactedInfo] = field(default_factory=list)
     epochs: EpochTable | None = None
+    timer_wheels: list[WheelInfo] = field(default_factory=list)
 
 
 def store_info(store: StoreSnapshot) -> StoreInfo:
@@ -141,6 +143,8 @@ def store_info(store: StoreSnapshot) -> StoreInfo:
     parts = tuple(part for part in store.undecoded if not undecoded.is_read_log(store, part))
     dledger = _dledger(store, notes)
     epochs = _epochs(store, notes)
+    with contextlib.suppress(CannotRead):
+        about = replace(about, timer_wheels=wheel_infos(store))
     return replace(about, unread=store.unread, undecoded=parts, unknown=unknown, dledger=dledger, epochs=epochs)
 
 

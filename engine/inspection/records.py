@@ -326,6 +326,10 @@ def store(info: StoreInfo) -> Json:
             for part in info.undecoded
         ],
         "epochs": info.epochs.record() if info.epochs is not None else None,
+        "timerWheels": [
+            {"file": wheel.name, "position": wheel.position, "messages": wheel.messages, "isTaken": wheel.is_taken}
+            for wheel in info.timer_wheels
+        ],
         "dledger": info.dledger.record() if info.dledger is not None else None,
         "unknown": dict(info.unknown),
         "compacted": [

@@ -11,6 +11,7 @@ from engine.english import number_of
 from engine.inspection import records
 from engine.inspection.dledger import DLedgerInfo
 from engine.inspection.info import QueueInfo, StoreInfo, messages_in, store_info
+from engine.inspection.timer_wheel import WheelInfo
 
 _QUEUES = (
     Column("Topic", "topic"),
@@ -81,6 +82,7 @@ def _for_people(info: StoreInfo, out: Output) -> None:
             ("Commit log", _log(info)),
             *([("Terms of masters", info.epochs.words)] if info.epochs is not None else []),
             *([("DLedger", _dledger(info.dledger))] if info.dledger is not None else []),
+            *(("Timer wheel", _wheel(wheel)) for wheel in info.timer_wheels),
             ("Topics", info.unknown.get("log") or info.unknown.get("queues") or f"{len(info.topics)}, {messages}"),
             ("Bytes", ", ".join(f"{kind} {size_text(size)}" for kind, size in info.bytes.items())),
             *((f"Size: {name}", source) for name, source in info.sizes.items()),
@@ -131,6 +133,14 @@ def _for_people(info: StoreInfo, out: Output) -> None:
         out.line()
     for name, header in info.index:
         out.record(records.index_header(name, header) | {"entries": header.entries}, _INDEX)
+
+
+def _wheel(wheel: WheelInfo) -> str:
+    """Describe a snapshot of the timer wheel."""
+    words = f"{wheel.name}: {number_of(wheel.messages, 'message waits', 'messages wait')}"
+    if wheel.is_taken:
+        words += "; a start with timerWheelSnapshotFlush=true takes it"
+    return words
 
 
 def _log(info: StoreInfo) -> str:

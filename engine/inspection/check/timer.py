@@ -6,7 +6,6 @@ its last two files. A message that is not due and in neither of them is never de
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,8 +24,8 @@ from engine.errors import CorruptUnit
 from engine.inspection.check.timer_deliveries import TimerDeliveries
 from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.tables import release_of
+from engine.inspection.timer_wheel import WheelFile, wheel_taken
 from engine.mapped.read_only import FileSequence
-from engine.rules import catalogue
 from engine.rules import catalogue_tables as rules
 from engine.rules.findings import HAPPENED, STORE, Finding, Severity
 from engine.sentences import join, plural, sentence
@@ -36,7 +35,6 @@ MAX_LISTED = 20
 MAX_WAITING = 20_000
 """Waiting messages that are looked up one by one."""
 _CHUNK = 1 << 16
-_SNAPSHOT = re.compile(r"timerwheel\.[0-9]+")
 _READ_TIME_AT = 0
 _QUEUE_OFFSET_AT = 16
 _SETTLE_MS = 5_000
@@ -55,7 +53,6 @@ def findings(store: StoreSnapshot, newest: int = 0, deliveries: TimerDeliveries 
     if store.paths is None or store.lock_state == "held":
         return
     timers = _Timers(store, newest, deliveries)
-    yield from timers.snapshots()
     if store.rocksdb_rows.has_timers:
         return  # timercheck counts the messages with rows too: what the timer log lacks is no fault
     if timers.log is None or (timers.queue_end == 0 and timers.log.units == 0):
@@ -114,22 +111,17 @@ class _Timers:
         return _read_log(sequence, self.check.last_read_time if self.check is not None else 0, self.newest)
 
     @cached_property
-    def snapshot_names(self) -> list[str]:
-        """Snapshots of the wheel, which a broker with ``timerWheelSnapshotFlush`` writes and reads."""
-        names = (entry.name for entry in self.store.reading.entries(self.store.path))
-        return sorted(name for name in names if _SNAPSHOT.fullmatch(name))
+    def wheel(self) -> WheelFile:
+        """The wheel that a start takes."""
+        wheel = wheel_taken(self.store)
+        assert wheel is not None
+        return wheel
 
-    def snapshots(self) -> Iterator[Finding]:
-        """DK02: the wheel that counts may be in a snapshot."""
-        if self.snapshot_names:
-            name = self.snapshot_names[-1]
-            text = sentence(
-                "{name} is a snapshot of the timer wheel: a broker with timerWheelSnapshotFlush=true reads it instead "
-                "of timerwheel; it is not looked at here",
-                name=name,
-            )
-            evidence = {"found": self.snapshot_names[:MAX_LISTED]}
-            yield catalogue.DK02.finding(text, str(self.store.path / name), None, evidence, "note")
+    @property
+    def _flush_position(self) -> int:
+        """Position in the timer log up to which the wheel is in its file."""
+        assert self.check is not None
+        return self.wheel.position or self.check.flush_position
 
     @property
     def _light(self) -> Severity | None:
@@ -450,18 +442,22 @@ class _Timers:
         """TM03: the timer log ends before the position in timercheck."""
         assert self.log is not None
         assert self.store.paths is not None
-        if self.check is None or self.check.flush_position <= self.log.end:
+        if self.check is None:
+            return
+        position = max(self.check.flush_position, self.wheel.position or 0)
+        if position <= self.log.end:
             return
         lost = self._not_due()
         path = str(self.store.paths.timerlog)
         text = sentence(
-            "The timer log ends at {end:,}; timercheck knows of {n:,} bytes"
+            "The timer log ends at {end:,}; {name} knows of {n:,} bytes"
             if self.log.units
-            else "The timer log is gone; timercheck knows of {n:,} bytes",
+            else "The timer log is gone; {name} knows of {n:,} bytes",
             end=self.log.end,
-            n=self.check.flush_position,
+            name=self.wheel.name if position > self.check.flush_position else "timercheck",
+            n=position,
         )
-        evidence: dict[str, Any] = {"expected": self.check.flush_position, "found": self.log.end, "messages": len(lost)}
+        evidence: dict[str, Any] = {"expected": position, "found": self.log.end, "messages": len(lost)}
         if not lost:
             text += "; " + sentence("no message is known to wait")
             yield rules.TM03.finding(text, path, None, evidence, "note")
@@ -493,11 +489,11 @@ class _Timers:
         """TM03: slots of the wheel that lack messages waiting for their time."""
         assert self.log is not None
         assert self.store.paths is not None
-        if self.check is None or not len(self.log.waiting) or self.snapshot_names:
+        if self.check is None or not len(self.log.waiting):
             return
-        wheel = self.store.paths.timerwheel
-        data = self._wheel()
-        is_flushed = self.log.waiting_at < self.check.flush_position
+        wheel = self.wheel.path
+        data = self.store.small_file(wheel) or b""
+        is_flushed = self.log.waiting_at < self._flush_position
         precision = self.store.config.timer_precision_ms if self.store.config is not None else 1000
         due = (self.log.waiting["write_time"] + self.log.waiting["delay"])[is_flushed]
         times = np.unique(due // precision)
@@ -505,7 +501,7 @@ class _Timers:
         if not missing:
             return
         lost = int(np.isin(due // precision, missing).sum())
-        rebuilt = max(self.check.flush_position - self.log.file_size, 0) // self.log.file_size * self.log.file_size
+        rebuilt = max(self._flush_position - self.log.file_size, 0) // self.log.file_size * self.log.file_size
         older = int((np.isin(due // precision, missing) & (self.log.waiting_at[is_flushed] < rebuilt)).sum())
         text = sentence(
             "The timer wheel lacks slots ({slots:,}): messages wait there for their time ({n:,})"
@@ -527,14 +523,13 @@ class _Timers:
                 start=rebuilt,
                 older=older,
             )
-            yield rules.TM03.finding(text, str(wheel), None, evidence, kind="wheel", command=_patch(_FLUSH_AT, 0))
+            command = _patch(_FLUSH_AT, 0)
+            if self.wheel.position is not None:  # a start takes the position from the name of the snapshot
+                command = f"mkdir {STORE}.wheels && mv {STORE}/timerwheel.[0-9]* {STORE}.wheels/ && {command}"
+            yield rules.TM03.finding(text, str(wheel), None, evidence, kind="wheel", command=command)
         else:
             text += "; " + sentence("the next start rebuilds it from the timer log")
             yield rules.TM03.finding(text, str(wheel), None, evidence, kind="again")
-
-    def _wheel(self) -> bytes:
-        assert self.store.paths is not None
-        return self.store.small_file(self.store.paths.timerwheel) or b""
 
     # -- places
 

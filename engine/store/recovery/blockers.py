@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from engine.files.layout import StorePaths, parse_file_name
+from engine.files.layout import StorePaths, parse_file_name, wheel_snapshot_position
 from engine.mapped.read_only import ReadOnlyFile
 from engine.releases import Release, of
 from engine.sentences import plural, sentence
@@ -210,20 +210,26 @@ def _tables(source: RecoverySource, release: Release) -> Iterator[Blocker]:
 def _timer(paths: StorePaths, source: RecoverySource) -> Iterator[Blocker]:
     if not source.config.timer_wheel_enable:
         return
-    size = next((entry.size for entry in source.listing(paths.root) if entry.name == paths.timerwheel.name), 0)
+    sizes = {entry.name: entry.size for entry in source.listing(paths.root)}
+    path = paths.timerwheel
+    if source.config.timer_wheel_snapshot_flush:
+        positions = [position for name in sizes if (position := wheel_snapshot_position(name)) is not None]
+        if positions:
+            path = path.with_name(f"{path.name}.{max(positions)}")
+    size = sizes.get(path.name, 0)
     if size not in (0, TIMER_WHEEL_SIZE):
         yield Blocker(
             "TM04",
             plural(
                 "{path}: expected {n:,} byte, found {found:,}",
                 "{path}: expected {n:,} bytes, found {found:,}",
-                path=paths.timerwheel,
+                path=path,
                 n=TIMER_WHEEL_SIZE,
                 found=size,
             ),
             f"BrokerController#initialize: unexpected error occurs java.lang.RuntimeException: "
             f"Timer wheel length:{size} != expected:{TIMER_WHEEL_SIZE}",
-            str(paths.timerwheel),
+            str(path),
         )
 
 
