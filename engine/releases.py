@@ -115,7 +115,19 @@ class ReleaseRules:
     nameless_groups: bool
     """A group whose name is empty is declared like any other, and groups may be declared under any name."""
 
+    # Messages that a broker stores
+    appends_batch_properties: bool
+    """Each message of a batch gets the batch's properties besides its own (to 5.3.3)."""
+    keeps_real_topic: bool
+    """A committed message keeps REAL_TOPIC and REAL_QID of its half message (to 5.3.4)."""
+    marks_popping_group: bool
+    """A message that returns to the retry topic of a pop has ORIGIN_GROUP, and wakes that group's waiting pops."""
+
     # Broker
+    pages_tables: bool
+    """Topics and groups are answered in pages where a request asks for them, with their total (since 5.3.4)."""
+    checks_viewed_topic: bool
+    """VIEW_MESSAGE_BY_ID refuses a message of another topic than the request's (since 5.5.1)."""
     tells_version_number: bool  # GET_BROKER_RUNTIME_INFO has brokerVersion, besides brokerVersionDesc
     timers: bool
     pop: bool
@@ -194,6 +206,11 @@ _4_9 = ReleaseRules(
     quotes_wrong_topics=False,
     faq="http://rocketmq.apache.org/docs/faq/",
     nameless_groups=True,
+    appends_batch_properties=True,
+    keeps_real_topic=True,
+    marks_popping_group=False,
+    pages_tables=False,
+    checks_viewed_topic=False,
     tells_version_number=True,
     timers=False,
     pop=False,
@@ -263,6 +280,10 @@ _5_4 = replace(
     longest_retry_topic=255,
     quotes_wrong_topics=True,
     nameless_groups=False,
+    appends_batch_properties=False,  # since 5.3.4
+    keeps_real_topic=False,
+    marks_popping_group=True,
+    pages_tables=True,  # since 5.3.4
     tells_version_number=False,
     timer_skips_large_messages=True,
 )
@@ -280,6 +301,7 @@ _5_5 = replace(
     checkpoint_numbers=6,
     logics_time_at_thorough_flush=True,
     faq="https://rocketmq.apache.org/docs/faq/",
+    checks_viewed_topic=True,
     timer_buffer_extra_bytes=65_536,
 )
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from engine.broker.json_bodies import read_object
+from engine.broker.json_bodies import read_object, read_object_or_none
 from engine.broker.plain_acl import Account, PlainAcl, read_acl
 from engine.broker.users import DISABLED, SUPER, Users, deny_reason
 from engine.errors import StoreError
@@ -124,6 +124,12 @@ _NEEDS_5: dict[int, tuple[tuple[str, ...], str]] = {
 """Permissions of 5.x: actions of which one is needed, and the header fields that name topics and groups; none: the
 cluster. Other requests need only a signature, or are in :func:`_needs_5`.
 """
+
+_NAMED_IN_BODY: dict[int, tuple[str, str]] = {
+    RequestCode.DELETE_TOPIC_IN_BROKER_LIST: ("topicList", "Topic"),
+    RequestCode.DELETE_SUBSCRIPTIONGROUP_LIST: ("groupNameList", "Group"),
+}
+"""Requests that delete what their body lists."""
 
 
 def _consumers(body: bytes | memoryview) -> Iterator[tuple[str, list[str]]]:
@@ -305,8 +311,17 @@ def _needs_5(request: Command, cluster: str) -> Iterator[Need]:
             yield Need("Topic", fields["topic"], (PUB,))
     elif code in _LOCKS:
         yield from _locked(read_object(request.body))
+    elif code in _NAMED_IN_BODY:
+        member, kind = _NAMED_IN_BODY[code]
+        for name in _listed(request.body, member):
+            yield Need("Topic", name, ("Delete",)) if kind == "Topic" else _group(name, "Delete")
     elif code in _NEEDS_5:
         yield from _by_fields(request, cluster)
+
+
+def _listed(body: bytes | memoryview, member: str) -> list[str]:
+    names = read_object_or_none(body).get(member)
+    return [str(name) for name in names] if isinstance(names, list) else [str(names)] if names else []
 
 
 def _by_fields(request: Command, cluster: str) -> Iterator[Need]:

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from engine.broker.admin_topics import queue_key
+from engine.broker.admin_topics import as_names, queue_key
 from engine.broker.json_bodies import as_number, as_objects, as_text, read_object, write, write_table
 from engine.broker.query_message import store_time_at
+from engine.broker.table_pages import PagedTable, table_answer
 from engine.broker.topics import wrong_group_name
 from engine.errors import UsageError
 from engine.remoting.codes import Refused, RequestCode, ResponseCode, WrongRequest, invalid
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from engine.broker.broker import Broker, Header, Processor
 
 
+_GROUP_PAGES = PagedTable(GROUPS, "subscriptionGroupTable", "groupSeq", "maxGroupNum", "totalGroupNum")
 _SWITCHES = frozenset(
     {
         "consumeEnable",
@@ -78,9 +80,21 @@ def delete(broker: Broker, request: Command, header: Header, _connection: Connec
     return answer_to(request)
 
 
-def all_groups(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
-    """GET_ALL_SUBSCRIPTIONGROUP_CONFIG: the table of groups, as its file has it."""
-    return answer_to(request, body=broker.store.tables.text(GROUPS).encode())
+def delete_many(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
+    """DELETE_SUBSCRIPTIONGROUP_LIST: delete several groups, each as with 207."""
+    parser = broker.store.rules.json_parser
+    names = as_names(request.body, "groupNameList", "group name", parser)
+    cleans_offsets = read_object(request.body).get("cleanOffset") is True
+    for name in names:
+        broker.store.tables.delete_group(name, offsets=cleans_offsets)
+        broker.forget_readers(group=name)
+    return answer_to(request)
+
+
+def all_groups(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
+    """GET_ALL_SUBSCRIPTIONGROUP_CONFIG: the table of groups, as its file has it, or a page of it."""
+    body, fields = table_answer(broker, header, _GROUP_PAGES)
+    return answer_to(request, body=body, fields=fields)
 
 
 def one_group(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
@@ -163,6 +177,7 @@ HANDLERS: dict[int, Processor] = {
     RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP: declare,
     RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG: all_groups,
     RequestCode.DELETE_SUBSCRIPTIONGROUP: delete,
+    RequestCode.DELETE_SUBSCRIPTIONGROUP_LIST: delete_many,
     RequestCode.GET_CONSUME_STATS: progress,
     RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP_LIST: declare_many,
     RequestCode.CLONE_GROUP_OFFSET: clone_offsets,

@@ -6,16 +6,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from engine.broker.json_bodies import as_number, as_objects, as_text, read_object, write, write_table
+from engine.broker.json_bodies import (
+    as_number,
+    as_objects,
+    as_text,
+    read_object,
+    read_object_or_none,
+    write,
+    write_table,
+)
 from engine.broker.query_message import store_time_at
 from engine.broker.registration import topic_row
 from engine.broker.static_topics import put_mapping
+from engine.broker.table_pages import PagedTable, table_answer
 from engine.broker.topics import wrong_name
 from engine.codec.config_tables import TopicConfig
 from engine.codec.pop import retry_topic
 from engine.errors import UsageError
+from engine.releases import JsonParser
 from engine.remoting.codes import NOT_SET, Refused, RequestCode, ResponseCode, invalid
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
@@ -25,6 +35,7 @@ if TYPE_CHECKING:
     from engine.broker.broker import Broker, Header, Processor
 
 
+_TOPIC_PAGES = PagedTable(TOPICS, "topicConfigTable", "topicSeq", "maxTopicNum", "totalTopicNum")
 FILTER_TYPES = ("SINGLE_TAG", "MULTI_TAG")
 ATTRIBUTES = {
     "queue.type": ("SimpleCQ", "BatchCQ"),
@@ -177,28 +188,58 @@ def delete(broker: Broker, request: Command, header: Header, _connection: Connec
         raise Refused(ResponseCode.SYSTEM_ERROR, wrong)
     if broker.topics.is_own(name):
         raise Refused(invalid(broker.store.release), f"The topic[{name}] is conflict with system topic.")
+    _delete(broker, name)
+    broker.topics.changed([])
+    return answer_to(request)
+
+
+def _delete(broker: Broker, name: str) -> None:
     groups = broker.store.tables.groups_of(name)
     retry_topics = [retry_topic(name, group, v2=v2) for group in groups for v2 in (False, True)]
     broker.static_topics.delete(name)
     broker.store.delete_topics([name, *(retry for retry in retry_topics if broker.topics.get(retry) is not None)])
     broker.forget_readers(topics=[name, *retry_topics])
+
+
+def delete_many(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
+    """DELETE_TOPIC_IN_BROKER_LIST: delete several topics, each as with 215; none if one cannot be deleted."""
+    names = as_names(request.body, "topicList", "topic", broker.store.rules.json_parser)
+    for name in names:
+        if broker.topics.is_own(name):
+            raise Refused(invalid(broker.store.release), f"The topic[{name}] is conflict with system topic.")
+    for name in names:
+        _delete(broker, name)
     broker.topics.changed([])
     return answer_to(request)
 
 
-def all_topics(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
-    """GET_ALL_TOPIC_CONFIG: the table of topics, as its file has it."""
-    text = broker.store.tables.text(TOPICS)
+def as_names(body: bytes | memoryview, member: str, kind: str, parser: JsonParser) -> list[str]:
+    """Return the names in a body's list, each once. Raises :class:`Refused` for a list that is empty or has a blank
+    name.
+    """
+    names = read_object_or_none(body).get(member)
+    if not names:
+        raise Refused(ResponseCode.INVALID_PARAMETER, f"The specified {kind} list is blank.")
+    if not isinstance(names, list):
+        names = [names]
+    texts = [as_text(name, parser) or "" for name in names]
+    if not all(text.strip() for text in texts):
+        raise Refused(ResponseCode.INVALID_PARAMETER, f"The specified {kind} is blank.")
+    return list(dict.fromkeys(texts))
+
+
+def all_topics(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
+    """GET_ALL_TOPIC_CONFIG: the table of topics, as its file has it, or a page of it."""
     mappings = broker.static_topics.mappings
+    extra_members: dict[str, Any] = {}
     if mappings:
-        table = {name: mapping.record() for name, mapping in mappings.items()}
         extra_members = {
             "mappingDataVersion": dict(broker.static_topics.data_version),
-            "topicQueueMappingDetailMap": table,
+            "topicQueueMappingDetailMap": {name: mapping.record() for name, mapping in mappings.items()},
             "topicQueueMappingInfoMap": {},
         }
-        text = json.dumps(extra_members)[:-1] + "," + text[1:]  # with quoted numbers as keys, which all clients read
-    return answer_to(request, body=text.encode())
+    body, fields = table_answer(broker, header, _TOPIC_PAGES, extra_members, extra_rows="topicQueueMappingDetailMap")
+    return answer_to(request, body=body, fields=fields)
 
 
 def one_topic(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
@@ -246,6 +287,7 @@ HANDLERS: dict[int, Processor] = {
     RequestCode.GET_ALL_TOPIC_CONFIG: all_topics,
     RequestCode.GET_TOPIC_STATS_INFO: statistics,
     RequestCode.DELETE_TOPIC_IN_BROKER: delete,
+    RequestCode.DELETE_TOPIC_IN_BROKER_LIST: delete_many,
     RequestCode.GET_SYSTEM_TOPIC_LIST_FROM_BROKER: system_topics,
     RequestCode.GET_TOPIC_CONFIG: one_topic,
 }

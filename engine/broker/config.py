@@ -31,6 +31,9 @@ class BrokerConfig:
     trace_on: bool = key("traceOn", default=True)
     trace_topic_enable: bool = key("traceTopicEnable", default=False)
     trace_topic: str = key("msgTraceTopicName", TRACE_TOPIC)
+    pages_tables: bool = key("enableSplitMetadata", default=True)
+    """Answer topics and groups in pages, where the store's release does and the request asks for one."""
+    table_page_size: int = key("splitMetadataSize", 2_000)
     default_topic_queues: int = key("defaultTopicQueueNums", 8)
     auto_create_topic: bool = key("autoCreateTopicEnable", default=True)
     auto_create_group: bool = key("autoCreateSubscriptionGroup", default=True)

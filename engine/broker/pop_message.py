@@ -391,14 +391,17 @@ def may_hold(table: PopHolds, key: Key, until: int, *, may_wait: bool) -> int | 
 
 
 def queues_of(broker: Broker, key: Key) -> dict[Queue, int]:
-    """Return the queues whose new messages wake requests that wait at ``key``, with their ends. Messages in a retry
-    topic of the first form wake nobody, as with RocketMQ: the next pop finds them.
+    """Return the queues whose new messages wake requests that wait at ``key``, with their ends. Before 5.4 messages in
+    a retry topic of the first form wake nobody, as with RocketMQ: the next pop finds them.
     """
     topic = broker.topics.get(key.topic)
     count = topic.read_queue_nums if topic else 0
     queues = [(key.topic, queue_id) for queue_id in (range(count) if key.queue_id < 0 else [key.queue_id])]
-    if key.queue_id < 0 or key.queue_id == 0:
-        queues.append((codec.retry_topic(key.topic, key.group, v2=True), 0))
+    for v2 in (True, False) if broker.store.rules.marks_popping_group else (True,):
+        retry = codec.retry_topic(key.topic, key.group, v2=v2)
+        declared = broker.topics.get(retry)
+        retry_queues = range(max(declared.read_queue_nums if declared else 1, 1))
+        queues += [(retry, queue_id) for queue_id in retry_queues if key.queue_id in (-1, queue_id)]
     return {queue: broker.store.max_offset_in_queue(*queue) for queue in queues}
 
 

@@ -347,7 +347,13 @@ def _revive_message(broker: Broker, point: codec.CheckPoint, offset: int, queue_
             units = []
     if not units:
         return False
-    retry_message = make_retry_message(units[0], point, own_host(broker), v2=broker.config.retry_topic_v2)
+    retry_message = make_retry_message(
+        units[0],
+        point,
+        own_host(broker),
+        v2=broker.config.retry_topic_v2,
+        marks_group=broker.store.rules.marks_popping_group,
+    )
     _create_retry_topic(broker, retry_message.topic, point.group)
     result = broker.store.put_message(retry_message)
     broker.stats.revived[point.group, point.topic, result.status.name] += 1
@@ -358,11 +364,15 @@ def _revive_message(broker: Broker, point: codec.CheckPoint, offset: int, queue_
     return False
 
 
-def make_retry_message(unit: Unit, point: codec.CheckPoint, born_host: str, *, v2: bool = False) -> Message:
+def make_retry_message(
+    unit: Unit, point: codec.CheckPoint, born_host: str, *, v2: bool = False, marks_group: bool = False
+) -> Message:
     """Return a popped message as it is put into the retry topic. One from a retry topic stays in its topic."""
     unit_properties = unit.properties
     if unit.reconsume_times == 0 or properties.FIRST_POP_TIME not in unit_properties:
         unit_properties[properties.FIRST_POP_TIME] = str(point.pop_time)
+    if marks_group:
+        unit_properties[properties.ORIGIN_GROUP] = point.group
     topic = point.topic if point.topic.startswith(RETRY_PREFIX) else codec.retry_topic(point.topic, point.group, v2=v2)
     return Message(
         topic,

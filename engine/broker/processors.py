@@ -29,7 +29,8 @@ from engine.broker import (
     transactions,
     users,
 )
-from engine.remoting.codes import BROKER, NOT_SET, SINCE_5, UNTIL_4_9, Refused, RequestCode, ResponseCode, by_code
+from engine.releases import NAMES
+from engine.remoting.codes import BROKER, NOT_SET, Refused, RequestCode, ResponseCode, by_code, unknown_requests
 from engine.remoting.connection import Connection, not_supported
 from engine.remoting.frame import Command
 from engine.system_names import is_system_topic
@@ -60,7 +61,7 @@ MODULES = (
 )
 HANDLERS: dict[int, Processor] = {code: answer for module in MODULES for code, answer in module.HANDLERS.items()}
 _REQUESTS = by_code(BROKER)
-_UNKNOWN = {4: frozenset(request.code for request in SINCE_5), 5: frozenset(request.code for request in UNTIL_4_9)}
+_UNKNOWN = {release: unknown_requests(release) for release in NAMES}
 """Requests that a release does not know."""
 _SENDS = frozenset(
     {
@@ -77,6 +78,7 @@ DECLARES_TOPICS = frozenset(
         RequestCode.UPDATE_AND_CREATE_TOPIC_LIST,
         RequestCode.UPDATE_AND_CREATE_STATIC_TOPIC,
         RequestCode.DELETE_TOPIC_IN_BROKER,
+        RequestCode.DELETE_TOPIC_IN_BROKER_LIST,
     }
 )
 """Requests of administrators that change topics: answered once name servers know the change."""
@@ -108,7 +110,7 @@ def answer(broker: Broker, request: Command, connection: Connection) -> Command 
     if broker.access is not None:
         broker.access.check(request, connection.peer)
     processor = HANDLERS.get(request.code)
-    if processor is None or request.code in _UNKNOWN[broker.store.rules.major]:
+    if processor is None or request.code in _UNKNOWN[broker.store.release]:
         return not_supported(request)
     if broker.is_slave:
         _refuse_on_slave(broker, request.code)

@@ -8,14 +8,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine.broker.json_bodies import write
+from engine.codec import properties
 from engine.codec.index_keys import TAG, key_text
 from engine.codec.message import decode
 from engine.errors import CorruptUnit
 from engine.remoting.codes import NOT_SET, Refused, RequestCode, ResponseCode, WrongRequest
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
+from engine.store.put_message import may_have_light_queues
 from engine.store.query_message import lend_message_by_offset
 from engine.store.queue_entry import entries_of_file
+from engine.system_names import CHECK_MAX_TOPIC, HALF_TOPIC, LMQ_PREFIX, SCHEDULE_TOPIC, TIMER_TOPIC
 
 if TYPE_CHECKING:
     from engine.broker.broker import Broker, Header, Processor
@@ -78,7 +81,30 @@ def view_message(broker: Broker, request: Command, header: Header, _connection: 
     with lend_message_by_offset(broker.store.parts.log, offset) as result:
         if not result.messages:
             raise Refused(ResponseCode.SYSTEM_ERROR, f"can not find message by the offset, {offset}")
-        return answer_to(request, body=bytes(result.messages[0]))
+        message = bytes(result.messages[0])
+    topic = str(header["topic"] or "")
+    if broker.store.rules.checks_viewed_topic and topic.strip() and not _belongs_to(message, topic):
+        raise Refused(ResponseCode.NO_PERMISSION, "The topic does not match the message")
+    return answer_to(request, body=message)
+
+
+_REPLACED_TOPICS = frozenset({SCHEDULE_TOPIC, TIMER_TOPIC, HALF_TOPIC, CHECK_MAX_TOPIC})
+"""Topics whose messages belong to the topic in their REAL_TOPIC."""
+
+
+def _belongs_to(message: bytes, topic: str) -> bool:
+    """Return True if a message belongs to a topic, or is in that light queue. Raises :class:`Refused` for a unit that
+    cannot be decoded.
+    """
+    try:
+        unit = decode(message, 0, 0, crc=False)
+    except CorruptUnit:
+        raise Refused(ResponseCode.SYSTEM_ERROR, "decode message by the offset failed") from None
+    own_topic = unit.properties.get(properties.REAL_TOPIC, "") if unit.topic in _REPLACED_TOPICS else unit.topic
+    if topic == own_topic:
+        return True
+    dispatched = unit.properties.get(properties.INNER_MULTI_DISPATCH, "").split(",")
+    return topic.startswith(LMQ_PREFIX) and may_have_light_queues(own_topic) and topic in dispatched
 
 
 def query_message(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:

@@ -67,6 +67,9 @@ IMMUNITY = "CHECK_IMMUNITY_TIME_IN_SECONDS"
 """Property: seconds since its birth for which a half message is not asked about."""
 
 
+_REAL_PLACE = frozenset({properties.REAL_TOPIC, properties.REAL_QUEUE_ID})
+
+
 def is_half(sent_properties: dict[str, str], reconsume_times: int) -> bool:
     """Return True if a sender's properties mark a half message; one that is sent again is none."""
     if sent_properties.get(properties.TRANSACTION_PREPARED, "").lower() != "true":
@@ -119,7 +122,7 @@ def end_transaction(broker: Broker, request: Command, header: Header, _connectio
     if half.physical_offset != offset:
         raise Refused(ResponseCode.SYSTEM_ERROR, "The commit log offset wrong")
     if decision == COMMIT:
-        result = broker.store.put_message(committed(half))
+        result = broker.store.put_message(committed(half, broker.store.release))
         if not result.ok:
             raise Refused(ResponseCode.SYSTEM_ERROR, result.status.value)
         broker.dispatched()
@@ -156,22 +159,23 @@ def immunity_ms(text: str, min_ms: int) -> int:
     return max(seconds * 1000, min_ms)
 
 
-def committed(half: Unit) -> Message:
-    """Return the message of a committed transaction: its property text still has those of the half message, its
-    rules do not.
+def committed(half: Unit, release: Release) -> Message:
+    """Return the message of a committed transaction: its property text still has those of the half message (since 5.4
+    without the real topic and queue), its rules do not.
     """
     half_properties = half.properties
+    stored = {name: value for name, value in half_properties.items() if name not in _REAL_PLACE}
     rules = {
         name: value
         for name, value in half_properties.items()
-        if name not in {properties.REAL_TOPIC, properties.REAL_QUEUE_ID, properties.TRANSACTION_PREPARED}
+        if name not in _REAL_PLACE and name != properties.TRANSACTION_PREPARED
     }
     return Message(
         half_properties.get(properties.REAL_TOPIC, ""),
         half.body,
         int(half_properties.get(properties.REAL_QUEUE_ID, "0")),
         rules,
-        half.properties_raw,
+        half.properties_raw if of(release).keeps_real_topic else text_as_stored(stored, release),
         flag=half.flag,
         sys_flag=half.sys_flag & ~HOST_BITS & ~TRANSACTION_MASK | COMMIT,
         born_timestamp=half.born_timestamp,

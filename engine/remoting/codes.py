@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property, lru_cache
 
-from engine.releases import Release, of
+from engine.releases import NAMES, Release, of
 from engine.remoting.frame import Command
 
 
@@ -133,6 +133,8 @@ class RequestCode(IntEnum):
     AUTH_DELETE_ACL = 3008
     AUTH_GET_ACL = 3009
     AUTH_LIST_ACL = 3010
+    DELETE_TOPIC_IN_BROKER_LIST = 5002
+    DELETE_SUBSCRIPTIONGROUP_LIST = 5003
     POP_MESSAGE = 200050
     ACK_MESSAGE = 200051
     PEEK_MESSAGE = 200052
@@ -463,6 +465,12 @@ UNTIL_4_9 = (
 )
 """Requests that no broker of 5.x supports."""
 
+SINCE_5_5 = (
+    _row(RequestCode.DELETE_TOPIC_IN_BROKER_LIST, "docs/protocol/broker.md#admin"),
+    _row(RequestCode.DELETE_SUBSCRIPTIONGROUP_LIST, "docs/protocol/broker.md#admin"),
+)
+"""Requests that no broker before 5.5 supports."""
+
 ADMIN_ONLY = (
     _row(RequestCode.CLEAN_EXPIRED_CONSUMEQUEUE, "docs/protocol/mqadmin.md"),
     _row(RequestCode.VIEW_BROKER_STATS_DATA, "docs/protocol/mqadmin.md", "statsName? statsKey?"),
@@ -497,7 +505,11 @@ BROKER = (
         "topic defaultTopic? readQueueNums:int writeQueueNums:int perm:int topicFilterType? topicSysFlag:int? "
         "order:bool? attributes?",
     ),
-    _row(RequestCode.GET_ALL_TOPIC_CONFIG, "docs/protocol/broker.md#admin"),
+    _row(
+        RequestCode.GET_ALL_TOPIC_CONFIG,
+        "docs/protocol/broker.md#admin",
+        "topicSeq:int? maxTopicNum:int? dataVersion?",
+    ),
     _row(RequestCode.UPDATE_BROKER_CONFIG, "docs/protocol/broker.md#admin"),
     _row(RequestCode.GET_BROKER_CONFIG, "docs/protocol/broker.md#admin"),
     _row(RequestCode.GET_BROKER_RUNTIME_INFO, "docs/protocol/broker.md#admin"),
@@ -530,7 +542,11 @@ BROKER = (
     _row(RequestCode.GET_ALL_DELAY_OFFSET, "docs/protocol/broker.md#admin"),
     _row(RequestCode.CHECK_CLIENT_CONFIG, "docs/protocol/broker.md#clients"),
     _row(RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, "docs/protocol/broker.md#admin"),
-    _row(RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG, "docs/protocol/broker.md#admin"),
+    _row(
+        RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG,
+        "docs/protocol/broker.md#admin",
+        "groupSeq:int? maxGroupNum:int? dataVersion?",
+    ),
     _row(RequestCode.GET_TOPIC_STATS_INFO, "docs/protocol/broker.md#admin", "topic"),
     _row(RequestCode.GET_CONSUMER_CONNECTION_LIST, "docs/protocol/broker.md#admin", "consumerGroup"),
     _row(RequestCode.GET_PRODUCER_CONNECTION_LIST, "docs/protocol/broker.md#admin", "producerGroup"),
@@ -563,6 +579,7 @@ BROKER = (
     *_PASSED_ON,
     *SINCE_5,
     *UNTIL_4_9,
+    *SINCE_5_5,
     *ADMIN_ONLY,
 )
 """Requests that a broker answers."""
@@ -584,6 +601,13 @@ TO_CLIENTS = (
     _row(RequestCode.PUSH_REPLY_MESSAGE_TO_CLIENT, "docs/protocol/broker.md#send"),
 )
 """Requests that a broker sends to clients."""
+
+
+def unknown_requests(release: Release) -> frozenset[int]:
+    """Return the codes of requests in the tables that a broker of ``release`` does not support."""
+    major, since_5_5 = of(release).major, NAMES.index(release) >= NAMES.index("5.5")
+    unknown = (UNTIL_4_9 if major >= 5 else SINCE_5) + (() if since_5_5 else SINCE_5_5)
+    return frozenset(request.code for request in unknown)
 
 
 def by_code(requests: tuple[Request, ...]) -> dict[int, Request]:

@@ -350,5 +350,9 @@ def wants_light_queues(message: Message) -> bool:
     named = (message.properties or {}).get(props.INNER_MULTI_DISPATCH)
     if not named or named.isspace():
         return False
-    topic = message.topic
+    return may_have_light_queues(message.topic)
+
+
+def may_have_light_queues(topic: str) -> bool:
+    """Return True if messages of the topic go to light queues, too (Java: ``MixAll.topicAllowsLMQ``)."""
     return not topic.startswith((RETRY_PREFIX, SYSTEM_PREFIX)) and topic != SCHEDULE_TOPIC

@@ -302,7 +302,7 @@ def put_batch(
 
 def put_encoded_batch(log: CommitLog, batch: Message) -> PutMessageResult:
     """Put a batch as SEND_BATCH_MESSAGE brings it: its members are the body, each with its flag and properties, to
-    which the batch's own are added.
+    which the batch's own are added (to 5.3.3).
 
     In a topic of batch queues, with UNIQ_KEY among the batch's properties, they become one unit; else a unit each, all
     in one file.
@@ -324,7 +324,7 @@ def put_encoded_batch(log: CommitLog, batch: Message) -> PutMessageResult:
         run = UnitRun(
             batch,
             members,
-            property_text(batch),
+            property_text(batch) if of(log.like).appends_batch_properties else b"",
             stored_host=host,
             property_crc=log.property_crc,
             auto_version=log.auto_version,

@@ -12,7 +12,8 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from engine.remoting.codes import BROKER, SINCE_5, UNTIL_4_9, HeaderField, Request
+from engine.releases import Release
+from engine.remoting.codes import BROKER, HeaderField, Request, unknown_requests
 from engine.remoting.connection import Connection, connect
 from engine.remoting.frame import Command
 
@@ -313,6 +314,8 @@ USUAL: dict[int, tuple[dict[str, str], object]] = {
     200151: ({}, ACKS),
     207: ({"groupName": "made", "cleanOffset": "true"}, b""),
     215: ({"topic": "Made"}, b""),
+    5002: ({}, {"topicList": ["Made"]}),
+    5003: ({}, {"groupNameList": ["made"], "cleanOffset": True}),
 }
 """Each request as it should be, in the order in which they are asked: fields, and what the body is."""
 OTHER_CODES = (0, -5, 39, 40, 4711, 105, 70000)
@@ -327,9 +330,9 @@ class MalformedRequest(NamedTuple):
     body: bytes
 
 
-def malformed_requests(like: str) -> Iterator[MalformedRequest]:
-    """Yield all requests for a broker of a release (``4.9``, ``5.3``)."""
-    unknown = {request.code for request in (SINCE_5 if like == "4.9" else UNTIL_4_9)}
+def malformed_requests(like: Release) -> Iterator[MalformedRequest]:
+    """Yield all requests for a broker of a release (as the table of releases names it)."""
+    unknown = unknown_requests(like)
     rows = {request.code: request for request in BROKER}
     assert set(USUAL) | NOT_ASKED >= set(rows), sorted(set(rows) - set(USUAL) - NOT_ASKED)
     for code in (*OTHER_CODES, *sorted(unknown)):

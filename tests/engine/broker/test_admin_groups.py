@@ -172,3 +172,24 @@ def test_several_groups_are_declared_at_once(tmp_path: Path) -> None:
             assert (await client.ask(225, b"{}")).code == 1
 
     run(scenario)
+
+
+def test_several_groups_are_deleted(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with asking_broker(tmp_path, release="5.5") as client:
+            tables = client.server.broker.store.tables
+            for name in ("a", "b", "c"):
+                tables.create_group(name)
+                tables.commit_consumer_offset(name, "Orders", 0, 1)
+            for body, remark in (
+                (b"", "The specified group name list is blank."),
+                (b'{"groupNameList":["a",""]}', "The specified group name is blank."),
+            ):
+                answer = await client.ask(5003, body)
+                assert (answer.code, answer.remark) == (29, remark)
+            assert (await client.ask(5003, b'{"groupNameList":["a","nobody"]}')).code == 0
+            assert (await client.ask(5003, b'{"groupNameList":["b"],"cleanOffset":true}')).code == 0
+            assert tables.groups().keys() & {"a", "b", "c"} == {"c"}
+            assert [tables.consumer_offset(name, "Orders", 0) for name in ("a", "b", "c")] == [1, -1, 1]
+
+    run(scenario)

@@ -55,6 +55,27 @@ def test_a_deleted_topic_has_no_queues_and_no_offsets(tmp_path: Path) -> None:
     run(scenario)
 
 
+def test_several_topics_are_deleted_or_none(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with asking_broker(tmp_path, release="5.5") as client:
+            for name in ("A", "B"):
+                await client.send(name, b"one")
+            refusals = [
+                (b"", "The specified topic list is blank."),
+                (b'{"topicList":[]}', "The specified topic list is blank."),
+                (b'{"topicList":["A"," "]}', "The specified topic is blank."),
+                (b'{"topicList":["A","TBW102"]}', "The topic[TBW102] is conflict with system topic."),
+            ]
+            for body, remark in refusals:
+                answer = await client.ask(5002, body)
+                assert (answer.code, answer.remark) == (29, remark)
+            assert (await client.ask(351, topic="A")).code == 0
+            assert (await client.ask(5002, b'{"topicList":["A","B","Nowhere"]}')).code == 0
+            assert {(await client.ask(351, topic=name)).code for name in ("A", "B")} == {17}
+
+    run(scenario)
+
+
 def test_statistics_have_a_row_for_each_queue_that_is_written(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with asking_broker(tmp_path) as client:

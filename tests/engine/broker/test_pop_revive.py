@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from brokers import Asking, asking_broker, run, units
 from pops import GROUP, pop, popped, sent
 
@@ -16,6 +17,7 @@ from engine.broker.serving import serving_store
 from engine.callbacks import system_clock
 from engine.codec.pop import Ack
 from engine.config import MessageStoreConfig
+from engine.releases import Release
 from engine.store.put_message import PutMessageResult, PutMessageStatus
 from engine.system_names import REVIVE_GROUP
 
@@ -180,9 +182,28 @@ def test_a_third_delivery_stays_in_the_retry_topic(tmp_path: Path) -> None:
     run(scenario)
 
 
-def test_retry_topics_of_the_second_form_wake_held_pops(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("release", "group"), [("5.3", None), ("5.4", "popping")])
+def test_a_redelivered_message_has_its_group_since_5_4(tmp_path: Path, release: Release, group: str | None) -> None:
+    """RocketMQ 5.4 and later store ORIGIN_GROUP with a message that is delivered again. Ours did not."""
+
     async def scenario() -> None:
-        async with asking_broker(tmp_path, BrokerConfig(retry_topic_v2=True, pop_from_retry_v1=False)) as client:
+        async with asking_broker(tmp_path, release=release) as client:
+            await sent(client, b"one")
+            await pop(client, invisibleTime=5_000)
+            later(client, 9_000)
+            (unit,) = units(client, RETRY)
+            assert unit.properties.get("ORIGIN_GROUP") == group
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(("release", "v2"), [("5.3", True), ("5.4", True), ("5.4", False)])
+def test_retry_topics_wake_held_pops(tmp_path: Path, release: Release, *, v2: bool) -> None:
+    """Those of the first form do since 5.4, where messages carry their group."""
+
+    async def scenario() -> None:
+        config = BrokerConfig(retry_topic_v2=v2, pop_from_retry_v1=False)
+        async with asking_broker(tmp_path, config, release=release) as client:
             await sent(client, b"one")
             await pop(client, invisibleTime=1_500)
             waiting = asyncio.create_task(pop(client, pollTime=60_000))
@@ -190,7 +211,7 @@ def test_retry_topics_of_the_second_form_wake_held_pops(tmp_path: Path) -> None:
                 await asyncio.sleep(0.001)
             later(client, 5_000)
             answer = await waiting
-            assert answer.fields["startOffsetInfo"] == "2 0 0"
+            assert answer.fields["startOffsetInfo"] == ("2 0 0" if v2 else "1 0 0")
             assert [unit.topic for unit in popped(answer)] == ["Orders"]
 
     run(scenario)

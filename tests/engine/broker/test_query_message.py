@@ -7,11 +7,14 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from brokers import asking_broker, run
 
 from engine.codec.message import decode
+from engine.config import MessageStoreConfig
 from engine.inspection.derived_config import derived_config
 from engine.inspection.snapshot import open_store
+from engine.releases import Release
 
 QUEUE = {"topic": "Orders", "queueId": 0}
 
@@ -79,6 +82,30 @@ def test_a_query_by_tag_uses_the_tag_entries_of_the_index(golden: Callable[[str]
             assert [unit.tags for unit in units] == ["open"] * 5
             for index_type in ("K", "U", "X"):
                 assert (await client.ask(12, **request_fields, indexType=index_type)).code == 22
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(("release", "code"), [("5.4", 0), ("5.5", 16)])
+def test_a_message_of_another_topic_is_not_shown_since_5_5_1(tmp_path: Path, release: Release, code: int) -> None:
+    """A client that may read one topic could read every message by its id."""
+
+    async def scenario() -> None:
+        async with asking_broker(tmp_path, store_config=MessageStoreConfig(enable_lmq=True), release=release) as client:
+            light = "INNER_MULTI_DISPATCH\x01%LMQ%a,%LMQ%b\x02"
+            offsets = [
+                (await client.send(*message)).fields["msgId"][16:]
+                for message in (("Orders", b"one", 0, light), ("Orders", b"later", 0, "DELAY\x013\x02"))
+            ]
+            for offset in (int(text, 16) for text in offsets):
+                assert {(await client.ask(33, offset=offset, topic=topic)).code for topic in ("Orders", "", " ")} == {0}
+                assert (await client.ask(33, offset=offset)).code == 0
+                assert (await client.ask(33, offset=offset, topic="Payments")).code == code
+                assert (await client.ask(33, offset=offset, topic="SCHEDULE_TOPIC_XXXX")).code == code
+            of_light_queues = [
+                (await client.ask(33, offset=int(offsets[0], 16), topic=f"%LMQ%{name}")).code for name in "abc"
+            ]
+            assert of_light_queues == [0, 0, code]
 
     run(scenario)
 

@@ -135,8 +135,10 @@ def test_invalid_units_are_not_stored_again(tmp_path) -> None:
         put.log.append_raw(big.files.read(0, big.log.wrote))
 
 
-def test_a_classic_batch_becomes_a_unit_each(tmp_path) -> None:
-    put = PutLog(tmp_path)
+@pytest.mark.parametrize(("release", "shared"), [("5.3", b"WAIT\x01true\x02"), ("5.4", b"")])
+def test_a_classic_batch_becomes_a_unit_each(tmp_path, release, shared) -> None:
+    """Since 5.3.4 the properties of the batch are not added to those of its messages. Ours added them always."""
+    put = PutLog(tmp_path, like=release)
     put.log.put_message(Message("T", b"before", 2))
     many = [
         Message("T", b"one", 2, {"TAGS": "a"}, flag=1, reconsume_times=3, born_host="10.0.0.1:1"),
@@ -156,9 +158,9 @@ def test_a_classic_batch_becomes_a_unit_each(tmp_path) -> None:
         "the batch's, not their own"
     )
     assert [unit.properties_raw for unit in units] == [
-        b"TAGS\x01a\x02WAIT\x01true\x02",
-        b"KEYS\x01k\x02WAIT\x01true\x02",
-        b"WAIT\x01true\x02",
+        b"TAGS\x01a\x02" + shared,
+        b"KEYS\x01k\x02" + shared if shared else b"KEYS\x01k",
+        shared,
     ]
     assert put.log.put_message(Message("T", b"after", 2)).append.queue_offset == 4
 
@@ -204,7 +206,7 @@ def test_no_batch(tmp_path, many, shared) -> None:
 
 
 def test_properties_of_a_batch_count_for_each_element(tmp_path) -> None:
-    put = PutLog(tmp_path)
+    put = PutLog(tmp_path, like="5.3")
     many = [Message("T", b"x"), Message("T", b"x", 0, {"p": "v" * 20_000})]
     assert put.log.put_batch(many, {"q": "v" * 20_000}).status is Status.PROPERTIES_SIZE_EXCEEDED
 
@@ -245,7 +247,7 @@ def test_a_ready_inner_batch_may_be_put_as_a_message(tmp_path) -> None:
 
 def test_a_batch_is_stored_as_the_client_encoded_it(tmp_path) -> None:
     """This includes properties without a terminator, which a map could not reproduce."""
-    put = PutLog(tmp_path)
+    put = PutLog(tmp_path, like="5.3")
     members = batch.encode_member(7, b"one", b"a\x01b") + batch.encode_member(0, b"two", b"")
     result = put.log.put_encoded_batch(Message("T", members, 3, {"UNIQ_KEY": "U"}))
     units = put.units()
