@@ -123,6 +123,14 @@ class ReleaseRules:
     marks_popping_group: bool
     """A message that returns to the retry topic of a pop has ORIGIN_GROUP, and wakes that group's waiting pops."""
 
+    # Topics of a kind
+    message_types: tuple[str, ...]
+    """Values of a topic's message.type, in the order in which a refusal names them."""
+    priorities: bool
+    """The priority of a message decides its queue, and a pop of a PRIORITY topic reads the highest queue first."""
+    lite_topics: bool
+    """A message with __LITE_TOPIC goes to a light queue of its topic."""
+
     # Broker
     pages_tables: bool
     """Topics and groups are answered in pages where a request asks for them, with their total (since 5.3.4)."""
@@ -209,6 +217,9 @@ _4_9 = ReleaseRules(
     appends_batch_properties=True,
     keeps_real_topic=True,
     marks_popping_group=False,
+    message_types=("UNSPECIFIED", "TRANSACTION", "FIFO", "MIXED", "DELAY", "NORMAL"),
+    priorities=False,
+    lite_topics=False,
     pages_tables=False,
     checks_viewed_topic=False,
     tells_version_number=True,
@@ -283,6 +294,8 @@ _5_4 = replace(
     appends_batch_properties=False,  # since 5.3.4
     keeps_real_topic=False,
     marks_popping_group=True,
+    message_types=("UNSPECIFIED", "MIXED", "TRANSACTION", "PRIORITY", "FIFO", "DELAY", "NORMAL"),
+    priorities=True,
     pages_tables=True,  # since 5.3.4
     tells_version_number=False,
     timer_skips_large_messages=True,
@@ -302,6 +315,8 @@ _5_5 = replace(
     logics_time_at_thorough_flush=True,
     faq="https://rocketmq.apache.org/docs/faq/",
     checks_viewed_topic=True,
+    message_types=("UNSPECIFIED", "MIXED", "TRANSACTION", "PRIORITY", "FIFO", "DELAY", "LITE", "NORMAL"),
+    lite_topics=True,
     timer_buffer_extra_bytes=65_536,
 )
 

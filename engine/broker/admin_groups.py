@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from engine.broker.admin_topics import as_names, queue_key
+from engine.broker.attributes import changed_attributes, group_attributes
 from engine.broker.json_bodies import as_number, as_objects, as_text, read_object, write, write_table
 from engine.broker.query_message import store_time_at
 from engine.broker.table_pages import PagedTable, table_answer
@@ -65,11 +66,21 @@ def _declare(broker: Broker, row: Mapping[Any, Any]) -> None:
         if not isinstance(row[key], int):
             raise WrongRequest(f"{key}: expected true or false, found {row[key]!r}")
         row[key] = row[key] == 1
+    if broker.store.rules.tables_of_5:
+        row["attributes"] = _attributes(broker, name, row.get("attributes"))
     row |= {key: number for key, number in (("retryQueueNums", queues), ("retryMaxTimes", times)) if key in row}
     try:
         broker.store.tables.create_group(name, retry_queues=queues, retry_max_times=times, extra_members=row)
     except UsageError as error:
         raise WrongRequest(str(error)) from error
+
+
+def _attributes(broker: Broker, name: str, changes: Any) -> dict[str, str]:
+    """Return the group's attributes with the changes of a request. Raises :class:`Refused`."""
+    declared = broker.store.tables.groups().get(name)
+    texts = {str(word): str(value) for word, value in changes.items()} if isinstance(changes, Mapping) else {}
+    known = group_attributes(broker.store.release)
+    return changed_attributes(declared.attributes if declared else {}, texts, known)
 
 
 def delete(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:

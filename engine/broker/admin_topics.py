@@ -8,6 +8,7 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from engine.broker.attributes import FIXED_OF_TOPICS, changed_attributes, topic_attributes
 from engine.broker.json_bodies import (
     as_number,
     as_objects,
@@ -25,7 +26,7 @@ from engine.broker.topics import wrong_name
 from engine.codec.config_tables import TopicConfig
 from engine.codec.pop import retry_topic
 from engine.errors import UsageError
-from engine.releases import JsonParser
+from engine.releases import JsonParser, Release
 from engine.remoting.codes import NOT_SET, Refused, RequestCode, ResponseCode, invalid
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
@@ -37,15 +38,6 @@ if TYPE_CHECKING:
 
 _TOPIC_PAGES = PagedTable(TOPICS, "topicConfigTable", "topicSeq", "maxTopicNum", "totalTopicNum")
 FILTER_TYPES = ("SINGLE_TAG", "MULTI_TAG")
-ATTRIBUTES = {
-    "queue.type": ("SimpleCQ", "BatchCQ"),
-    "cleanup.policy": ("DELETE", "COMPACTION"),
-    "reserve.time": (),
-    "message.type": ("UNSPECIFIED", "TRANSACTION", "FIFO", "MIXED", "DELAY", "NORMAL"),
-}
-"""Attributes of a topic (5.x) and their allowed values; none: any number."""
-_FIXED = frozenset({"queue.type", "cleanup.policy"})
-"""Attributes that only a new topic can get."""
 
 
 def declare(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
@@ -56,7 +48,9 @@ def declare(broker: Broker, request: Command, header: Header, _connection: Conne
     if kind not in FILTER_TYPES:
         raise Refused(ResponseCode.SYSTEM_ERROR, f"topicFilterType = [{kind}] value invalid")
     old = broker.topics.get(name)
-    attributes = {} if broker.store.rules.major < 5 else _attributes(old, str(header["attributes"] or ""))
+    attributes = (
+        {} if broker.store.rules.major < 5 else _attributes(old, str(header["attributes"] or ""), broker.store.release)
+    )
     topic = TopicConfig(
         name,
         int(header["readQueueNums"]),
@@ -126,7 +120,7 @@ def declare_many(broker: Broker, request: Command, _header: Header, _connection:
                 bool(row.get("order")),
                 flag,
                 str(row.get("topicFilterType") or "SINGLE_TAG"),
-                _attributes(old, text),
+                _attributes(old, text, broker.store.release),
             )
         )
     try:
@@ -136,11 +130,10 @@ def declare_many(broker: Broker, request: Command, _header: Header, _connection:
     return answer_to(request, remark=NOT_SET)
 
 
-def _attributes(old: TopicConfig | None, text: str) -> dict[str, str]:
+def _attributes(old: TopicConfig | None, text: str, release: Release) -> dict[str, str]:
     """Apply ``+key=value,-key`` to the attributes of the old topic. Raises :class:`Refused`. Java:
     ``AttributeParser``, ``AttributeUtil``.
     """
-    attributes = dict(old.attributes) if old else {}
     changes: dict[str, str | None] = {}
     for word in filter(None, text.split(",")):
         key, equals, value = word.partition("=")
@@ -152,29 +145,12 @@ def _attributes(old: TopicConfig | None, text: str) -> dict[str, str]:
         if len(key) < len(sign) + 1:
             raise Refused(ResponseCode.SYSTEM_ERROR, "kv string format wrong.")
         changes[key] = value if equals else None
-    for word, new in changes.items():
-        key = word[1:]
-        if key not in ATTRIBUTES:
-            raise Refused(ResponseCode.SYSTEM_ERROR, f"unsupported key: {key}")
-        if old is not None and key in _FIXED:
-            raise Refused(ResponseCode.SYSTEM_ERROR, f"attempt to update an unchangeable attribute. key: {key}")
-        if new is None:
-            attributes.pop(key, None)
-            continue
-        _check_value(key, new)
-        attributes[key] = new
+    attributes = changed_attributes(
+        old.attributes if old else {}, changes, topic_attributes(release), FIXED_OF_TOPICS if old else frozenset()
+    )
     if attributes.get("message.type") == "MIXED":
         raise Refused(ResponseCode.INVALID_PARAMETER, "MIXED message type is not supported.")
     return attributes
-
-
-def _check_value(key: str, value: str) -> None:
-    """Check the value of an attribute. Raises :class:`Refused`."""
-    values = ATTRIBUTES[key]
-    if values and value not in values:
-        raise Refused(ResponseCode.SYSTEM_ERROR, f"value is not in set: [{', '.join(values)}]")
-    if not values and not value.removeprefix("-").isdecimal():
-        raise Refused(ResponseCode.SYSTEM_ERROR, f'For input string: "{value}"')
 
 
 def delete(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:

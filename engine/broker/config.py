@@ -71,6 +71,12 @@ class BrokerConfig:
     """After this many messages a held pop is woken without a look at its filter."""
     pop_from_retry: int = key("popFromRetryProbability", 20)
     """Percentage of pops that read the retry topic first."""
+    pop_from_retry_for_priority: int = key("popFromRetryProbabilityForPriority", 0)
+    """The same for pops that read the highest priority first."""
+    priority_ascending: bool = key("priorityOrderAsc", default=True)
+    """The highest queue is read first; False: queue 0."""
+    separate_retry_queues: bool = key("useSeparateRetryQueue", default=False)
+    """The retry topic of a pop has the queues of its topic, and a message returns to the queue that it came from."""
     pop_from_retry_v1: bool = key("retrieveMessageFromPopRetryTopicV1", default=True)
     retry_topic_v2: bool = key("enableRetryTopicV2", default=False)
     return_retry_topic: bool = key("popResponseReturnActualRetryTopic", default=False)

@@ -452,9 +452,11 @@ def _collect(broker: Broker, pop: Pop) -> CollectedMessages:
         revive_queue = broker.popped.count % config.revive_queues
         broker.popped.count += 1
     collected = CollectedMessages(broker.now(), revive_queue)
-    reads_retry_first = chance < config.pop_from_retry
+    by_priority = _reads_by_priority(broker, pop, chance)
+    reads_retry_first = chance < (config.pop_from_retry_for_priority if by_priority else config.pop_from_retry)
     v2 = config.retry_topic_v2 and not (config.pop_from_retry_v1 and chance % 2 == 0)
     retry = codec.retry_topic(pop.topic, pop.group, v2=v2)
+    chance = 0 if by_priority else chance
     if reads_retry_first and not pop.order:
         _collect_topic(broker, pop, retry, collected, chance)
     if pop.queue_id < 0:
@@ -469,8 +471,22 @@ def _collect(broker: Broker, pop: Pop) -> CollectedMessages:
 def _collect_topic(broker: Broker, pop: Pop, name: str, collected: CollectedMessages, first_queue: int) -> None:
     topic = broker.topics.get(name)
     count = topic.read_queue_nums if topic else 0
-    for step in range(count):
-        _collect_queue(broker, pop, name, (first_queue + step) % count, collected)
+    queues = range(count)
+    if broker.store.rules.priorities and broker.config.priority_ascending:
+        queues = queues[::-1]
+    for queue_id in queues:
+        _collect_queue(broker, pop, name, (first_queue + queue_id) % count, collected)
+
+
+def _reads_by_priority(broker: Broker, pop: Pop, chance: int) -> bool:
+    """Return True if this pop reads the queues of a PRIORITY topic in the order of priority: so many of a hundred pops
+    as the group's ``priority.factor`` says, all by default.
+    """
+    topic, group = broker.topics.get(pop.topic), broker.topics.group(pop.group)
+    if not broker.store.rules.priorities or pop.order or topic is None:
+        return False
+    factor = group.attributes.get("priority.factor", "100") if group is not None else "100"
+    return topic.attributes.get("message.type") == "PRIORITY" and chance < int(factor)
 
 
 def _collect_queue(broker: Broker, pop: Pop, topic: str, queue_id: int, collected: CollectedMessages) -> None:

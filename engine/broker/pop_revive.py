@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from engine.broker.send_message import STORED_CODES, Pending, put_later
-from engine.broker.topics import READ, WRITE
+from engine.broker.topics import plain_topic
 from engine.codec import pop as codec
 from engine.codec import properties
 from engine.codec.encode import HOST_BITS, Message
@@ -354,7 +354,9 @@ def _revive_message(broker: Broker, point: codec.CheckPoint, offset: int, queue_
         v2=broker.config.retry_topic_v2,
         marks_group=broker.store.rules.marks_popping_group,
     )
-    _create_retry_topic(broker, retry_message.topic, point.group)
+    queue_count = _create_retry_topic(broker, retry_message.topic, point.group)
+    if _has_separate_queues(broker) and units[0].queue_id < queue_count:
+        retry_message = retry_message.changed(queue_id=units[0].queue_id)
     result = broker.store.put_message(retry_message)
     broker.stats.revived[point.group, point.topic, result.status.name] += 1
     if result.append is not None:
@@ -387,12 +389,27 @@ def make_retry_message(
     )
 
 
-def _create_retry_topic(broker: Broker, topic: str, group: str) -> None:
-    """Create the retry topic if it does not exist yet, with the group's offset at its beginning."""
-    if broker.topics.get(topic) is None:
-        broker.topics.create_plain(topic, 1, READ | WRITE)
-        if broker.store.tables.consumer_offset(group, topic, 0) < 0:
-            broker.store.tables.commit_consumer_offset(group, topic, 0, 0)
+def _has_separate_queues(broker: Broker) -> bool:
+    return broker.store.rules.priorities and broker.config.separate_retry_queues
+
+
+def _create_retry_topic(broker: Broker, topic: str, group: str) -> int:
+    """Create the retry topic if it does not exist yet, with the group's offsets at its beginning; return the number of
+    its queues: one, or with ``useSeparateRetryQueue`` those of the normal topic.
+    """
+    declared, queue_count = broker.topics.get(topic), 1
+    if _has_separate_queues(broker):
+        normal = broker.topics.get(codec.normal_topic(topic, group))
+        queue_count = normal.write_queue_nums if normal is not None else 1
+        if declared is not None and declared.write_queue_nums != queue_count:
+            declared = None
+    if declared is not None:
+        return declared.write_queue_nums
+    broker.topics.declare(plain_topic(topic, queue_count))
+    for queue_id in range(queue_count):
+        if broker.store.tables.consumer_offset(group, topic, queue_id) < 0:
+            broker.store.tables.commit_consumer_offset(group, topic, queue_id, 0)
+    return queue_count
 
 
 def _put_again(broker: Broker, point: codec.CheckPoint, offset: int, queue_id: int) -> None:

@@ -29,6 +29,7 @@ from engine.codec import properties
 from engine.codec.config_tables import SubscriptionGroup, TopicConfig
 from engine.codec.encode import Message
 from engine.codec.message import Unit
+from engine.codec.priority import is_priority_message, priority_of
 from engine.releases import Release, of
 from engine.remoting.codes import Refused, RequestCode, ResponseCode, WrongRequest, invalid, see
 from engine.remoting.connection import Connection
@@ -132,6 +133,7 @@ def send_message(broker: Broker, request: Command, header: Header, connection: C
     name, reconsumed = topic.name, int(header["reconsumeTimes"] or 0)
     if name.startswith(RETRY_PREFIX):
         name, queue_id = retry_target(broker, request, header, name, queue_id, reconsumed)
+    queue_id = _queue_of_priority(broker, message_properties, topic, queue_id)
     if not _DELAY.fullmatch(message_properties.get(properties.DELAY, "0")):
         raise WrongRequest(f"{properties.DELAY}: expected a number, found {message_properties[properties.DELAY]}")
     message = Message(
@@ -156,6 +158,19 @@ def send_message(broker: Broker, request: Command, header: Header, connection: C
     answer_fields = _answer_fields(broker, message_properties)
     put_later(broker, Pending(request, connection, message, queue_id, answer_fields, logical=logical))
     return None
+
+
+def _queue_of_priority(broker: Broker, message_properties: dict[str, str], topic: TopicConfig, queue_id: int) -> int:
+    """Return the queue of a message: since 5.4 the one of its priority, in topics of every type. A priority that does
+    not count is taken out of the properties.
+    """
+    priority = priority_of(message_properties)
+    if not broker.store.rules.priorities or priority < 0:
+        return queue_id
+    if is_priority_message(message_properties):
+        return min(priority, topic.write_queue_nums - 1)
+    del message_properties[properties.PRIORITY]
+    return queue_id
 
 
 def check(broker: Broker, fields: Header, connection: Connection) -> tuple[TopicConfig, int]:

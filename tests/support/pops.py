@@ -41,3 +41,19 @@ async def sent(client: Asking, *bodies: bytes, queue_id: int = 0, properties: st
     for body in bodies:
         assert (await client.send("Orders", body, queue_id, properties)).code == 0
     client.server.broker.store.wait_dispatched()
+
+
+async def queues_popped(client: Asking, group: str, count: int = 8) -> list[int]:
+    """Return the queues of ``count`` messages, popped one by one."""
+    answers = [await pop(client, consumerGroup=group, maxMsgNums=1) for _ in range(count)]
+    return [int(answer.fields["msgOffsetInfo"].split()[1]) for answer in answers]
+
+
+async def send_priorities(client: Asking) -> None:
+    """Send two messages of each priority from 0 to 3 into the PRIORITY topic ``Orders``."""
+    topic = {"topic": "Orders", "defaultTopic": "TBW102", "perm": 6, "topicFilterType": "SINGLE_TAG"}
+    attributes = "+message.type=PRIORITY"
+    assert (await client.ask(17, **topic, readQueueNums=4, writeQueueNums=4, attributes=attributes)).code == 0
+    for priority in (0, 3, 1, 2, 0, 3, 1, 2):
+        await client.send("Orders", b"x", 0, f"_SYS_MSG_PRIORITY_\x01{priority}\x02")
+    client.server.broker.store.wait_dispatched()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from brokers import asking_broker, run, units
-from pops import GROUP, pop, popped, sent
+from pops import GROUP, pop, popped, queues_popped, send_priorities, sent
 
 from engine.broker import pop_message as module
 from engine.broker.config import BrokerConfig
@@ -345,5 +345,22 @@ def test_an_orderly_pop_blocks_its_queue(tmp_path: Path) -> None:
             assert (freed.fields["startOffsetInfo"], freed.fields["msgOffsetInfo"]) == ("0 0 1", "0 0 1,2,3")
             assert freed.fields["orderCountInfo"] == "0 qo0%1 1;0 qo0%2 1;0 0 0"
             assert units(client, "rmq_sys_wheel_timer") == []
+
+    run(scenario)
+
+
+def test_pops_of_a_priority_topic_read_the_highest_queue_first(tmp_path: Path) -> None:
+    """``priorityOrderAsc=false`` turns the order; a group with ``priority.factor`` 0 has none."""
+
+    async def scenario() -> None:
+        async with asking_broker(tmp_path, release="5.5") as client:
+            await send_priorities(client)
+            assert await queues_popped(client, "high") == [3, 3, 2, 2, 1, 1, 0, 0]
+            broker = client.server.broker
+            broker.config = replace(broker.config, priority_ascending=False)
+            assert await queues_popped(client, "low") == [0, 0, 1, 1, 2, 2, 3, 3]
+            row = {"groupName": "any", "attributes": {"+priority.factor": "0"}}
+            assert (await client.ask(200, json.dumps(row).encode())).code == 0
+            assert sorted(await queues_popped(client, "any")) == [0, 0, 1, 1, 2, 2, 3, 3]
 
     run(scenario)

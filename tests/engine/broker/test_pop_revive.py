@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from brokers import Asking, asking_broker, run, units
-from pops import GROUP, pop, popped, sent
+from pops import GROUP, pop, popped, queues_popped, send_priorities, sent
 
 from engine.broker.config import BrokerConfig
 from engine.broker.pop_revive import PopState, Step, commit, put_unstored, reached, revive
@@ -283,5 +283,23 @@ def test_a_batch_acknowledgement_prevents_redelivery(tmp_path: Path) -> None:
             assert (await client.ask(200151, body % ack.pop_time)).code == 0
             later(client, 9_000)
             assert units(client, RETRY) == []
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(("separate", "queues"), [(True, [3, 3, 2, 2, 1, 1, 0, 0]), (False, [0] * 8)])
+def test_messages_return_to_their_queues_of_the_retry_topic(
+    tmp_path: Path, queues: list[int], *, separate: bool
+) -> None:
+    async def scenario() -> None:
+        config = BrokerConfig(separate_retry_queues=separate)
+        async with asking_broker(tmp_path, config, release="5.5") as client:
+            await send_priorities(client)
+            await pop(client, maxMsgNums=32, invisibleTime=5_000)
+            later(client, 9_000)
+            retry_topic = client.server.broker.topics.get(RETRY)
+            assert retry_topic is not None
+            assert retry_topic.read_queue_nums == (4 if separate else 1)
+            assert await queues_popped(client, GROUP) == queues
 
     run(scenario)

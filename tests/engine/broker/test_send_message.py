@@ -352,3 +352,24 @@ def test_redelivery_works_with_the_longest_group_and_topic_names(tmp_path: Path,
             assert (unit.topic, unit.body, unit.reconsume_times) == (topic, b"again", 1)
 
     run(scenario)
+
+
+@pytest.mark.parametrize(("release", "queues"), [("5.3", [1] * 5), ("5.4", [0, 3, 3, 1, 1])])
+def test_the_priority_of_a_message_decides_its_queue_since_5_4(
+    tmp_path: Path, release: Release, queues: list[int]
+) -> None:
+    """In topics of every type. A priority that does not count is taken out. Ours took the queue of the request."""
+
+    async def scenario() -> None:
+        async with asking_broker(tmp_path, release=release) as client:
+            sent = []
+            for number, text in enumerate(("0", "3", "9", "-1", "x")):
+                answer = await client.send("Orders", b"%d" % number, 1, f"_SYS_MSG_PRIORITY_\x01{text}\x02")
+                sent.append(int(answer.fields["queueId"]))
+            assert sent == queues
+            await client.send("Orders", b"in order", 1, "_SYS_MSG_PRIORITY_\x013\x02__SHARDINGKEY\x01a\x02")
+            kept = {unit.body: "_SYS_MSG_PRIORITY_" in unit.properties for unit in units(client, "Orders", 1)}
+            assert kept[b"in order"] == (release == "5.3")
+            assert all(kept[body] for body in (b"3", b"4"))
+
+    run(scenario)
