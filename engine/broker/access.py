@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from engine.broker.json_bodies import read_object, read_object_or_none
+from engine.broker.json_bodies import as_objects, read_object, read_object_or_none
 from engine.broker.plain_acl import Account, PlainAcl, read_acl
 from engine.broker.users import DISABLED, SUPER, Users, deny_reason
 from engine.errors import StoreError
@@ -115,6 +115,13 @@ _NEEDS_5: dict[int, tuple[tuple[str, ...], str]] = {
     ),
     RequestCode.RECALL_MESSAGE: (("Pub",), "topic"),
     RequestCode.POP_MESSAGE: (("Sub",), "consumerGroup topic"),
+    RequestCode.POP_LITE_MESSAGE: (("Sub",), "consumerGroup topic"),
+    RequestCode.GET_BROKER_LITE_INFO: (("Get",), ""),
+    RequestCode.GET_PARENT_TOPIC_INFO: (("Get",), "topic"),
+    RequestCode.GET_LITE_TOPIC_INFO: (("Get",), ""),
+    RequestCode.GET_LITE_CLIENT_INFO: (("Get",), "group"),
+    RequestCode.GET_LITE_GROUP_INFO: (("Get",), "group"),
+    RequestCode.TRIGGER_LITE_DISPATCH: (("Update",), "group"),
     RequestCode.ACK_MESSAGE: (("Sub",), "consumerGroup topic"),
     RequestCode.PEEK_MESSAGE: (("Sub",), "topic consumerGroup"),
     RequestCode.CHANGE_MESSAGE_INVISIBLETIME: (("Sub",), "consumerGroup topic"),
@@ -311,6 +318,11 @@ def _needs_5(request: Command, cluster: str) -> Iterator[Need]:
             yield Need("Topic", fields["topic"], (PUB,))
     elif code in _LOCKS:
         yield from _locked(read_object(request.body))
+    elif code == RequestCode.LITE_SUBSCRIPTION_CTL:
+        rows = read_object_or_none(request.body).get("subscriptionSet")
+        for row in as_objects(rows, "subscriptionSet") if rows else ():
+            yield _group(str(row.get("group") or ""), SUB)
+            yield Need("Topic", str(row.get("topic") or ""), (SUB,))
     elif code in _NAMED_IN_BODY:
         member, kind = _NAMED_IN_BODY[code]
         for name in _listed(request.body, member):

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from engine.broker.json_bodies import read_object_or_none
+from engine.broker.lite_topics import acknowledge_lite, names_lite_topic, postpone_lite
 from engine.broker.pop_message import wake_orderly, wrong_queue
 from engine.broker.pop_revive import ack_message, check_point_message, count, is_stored, put_for
 from engine.codec import pop as codec
@@ -37,6 +38,8 @@ def acknowledge(broker: Broker, request: Command, header: Header, connection: Co
     topic, group, queue_id = str(header["topic"]), str(header["consumerGroup"]), int(header["queueId"])
     offset = int(header["offset"])
     _check_queue(broker, topic, queue_id, connection)
+    if names_lite_topic(broker, header):
+        return acknowledge_lite(broker, request, header)
     min_offset, end = _bounds(broker, topic, queue_id)
     if not min_offset <= offset <= end:
         words = f"offset is illegal, key:{topic}@{queue_id}, commit:{offset}, store:{min_offset}~{end}"
@@ -192,6 +195,8 @@ def change_invisible_time(broker: Broker, request: Command, header: Header, conn
     offset, invisible = int(header["offset"]), int(header["invisibleTime"])
     try:
         _check_queue(broker, topic, queue_id, connection)
+        if names_lite_topic(broker, header):
+            return postpone_lite(broker, request, header)
         min_offset, end = _bounds(broker, topic, queue_id)
         if not min_offset <= offset < end:
             return answer_to(request, ResponseCode.NO_MESSAGE, fields=_ZEROS, remark=NOT_SET)

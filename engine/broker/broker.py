@@ -16,6 +16,7 @@ from engine.broker.config import BrokerConfig
 from engine.broker.consumer_offsets import Resets
 from engine.broker.filters import FILE as FILTERS
 from engine.broker.filters import ConsumerFilters
+from engine.broker.lite_topics import LiteTopics
 from engine.broker.pop_message import PopHolds
 from engine.broker.pop_orders import FILE as ORDERS
 from engine.broker.pop_orders import PopOrders
@@ -94,6 +95,8 @@ class Broker:
         self.notices = PopHolds(clock, lambda: (self.config.pop_holds, self.config.pop_holds_at))
         self.popped = PopState()
         self.orders = PopOrders(ConfigTable(store.parts.paths.config / ORDERS, store.parts.disk), clock)
+        self.lite = LiteTopics(PopOrders(ConfigTable(store.parts.paths.config / ORDERS, store.parts.disk), clock))
+        """Subscriptions to lite topics. What is popped of them is in memory only: its table is never saved."""
         self.request_modes = ConfigTable(store.parts.paths.config / REQUEST_MODES, store.parts.disk)
         """Which groups pop, by topic."""
         mappings_table = ConfigTable(store.parts.paths.config / MAPPINGS_FILE, store.parts.disk)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING
 
+from engine.broker.lite_topics import ends_of, has_lite_message, key_of
 from engine.broker.pop_message import (
     FOUND,
     NOTHING,
@@ -103,14 +104,20 @@ def notify(broker: Broker, request: Command, header: Header, connection: Connect
 
 def _look(broker: Broker, request: Command, header: Header, connection: Connection, born: int) -> Command | None:
     key, hold, is_full = _key(header), int(header["pollTime"] or 0), False
-    has_message = any(_has_message(broker, key, header, *queue) for queue in _queues(broker, key))
+    lite_client = str(header["clientId"]) if header["isLiteConsumer"] and broker.store.rules.lite_topics else None
+    if lite_client is None:
+        has_message = any(_has_message(broker, key, header, *queue) for queue in _queues(broker, key))
+    else:
+        key = key_of(lite_client, key.group)
+        has_message = has_lite_message(broker, lite_client)
     if not has_message:
         code = may_hold(broker.notices, key, born + hold, may_wait=hold > 0)
         if code is None:
             held_notice = HeldPop(
                 request, connection, key, born + hold, lambda: _look(broker, request, header, connection, born)
             )
-            broker.notices.hold(held_notice, queues_of(broker, key))
+            ends = queues_of(broker, key) if lite_client is None else ends_of(broker, lite_client)
+            broker.notices.hold(held_notice, ends)
             return None
         is_full = code == ResponseCode.POLLING_FULL
     return answer_to(

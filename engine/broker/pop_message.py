@@ -615,7 +615,7 @@ def _next_offset(broker: Broker, pop: Pop, topic: str, queue_id: int) -> int:
     group, tables = pop.group, broker.store.tables
     offset = tables.consumer_offset(group, topic, queue_id)
     if offset < 0:
-        offset = _first_offset(broker, topic, queue_id, pop.init_mode)
+        offset = first_offset(broker, topic, queue_id, pop.init_mode)
         tables.commit_consumer_offset(group, topic, queue_id, offset)
     reset = broker.resets.take(group, topic, queue_id)
     if reset is not None:
@@ -626,7 +626,7 @@ def _next_offset(broker: Broker, pop: Pop, topic: str, queue_id: int) -> int:
     return max(offset, broker.popped.latest(group, topic, queue_id))
 
 
-def _first_offset(broker: Broker, topic: str, queue_id: int, init_mode: int) -> int:
+def first_offset(broker: Broker, topic: str, queue_id: int, init_mode: int) -> int:
     """Return where a group without an offset begins: with the queue's first message, or with its last. A young
     queue, whose first message is still in memory, is read from its first message.
     """
@@ -686,6 +686,9 @@ def wake_orderly(broker: Broker, topic: str, group: str, queue_id: int) -> None:
             broker.pops.wake_first(Key(topic, group, queue_id))
         for waiting_queue_id in (-1, queue_id):
             broker.notices.wake_first(Key(topic, group, waiting_queue_id))
+        for key in broker.lite.waiting_keys(topic, group):
+            broker.pops.wake_first(key)
+            broker.notices.wake_first(key)
 
 
 HANDLERS: dict[int, Processor] = {

@@ -115,6 +115,9 @@ class PopOrders:
             }
             self._table[names[0], names[1]] = rows
 
+    def __len__(self) -> int:
+        return len(self._table)
+
     def tell(self) -> None:
         """Call ``freed`` for every queue that is not free now: after a start."""
         for (topic, group), queues in self._table.items():
@@ -203,11 +206,23 @@ class PopOrders:
         self._record_change(topic, group, queue_id, info)
         return info.following
 
-    def postponed(self, topic: str, group: str, queue_id: int, offset: int, pop_time: int, visible_at: int) -> None:
-        """Make a message visible again at ``visible_at`` (ms); nothing changes if the group has popped again since."""
+    def postponed(
+        self,
+        topic: str,
+        group: str,
+        queue_id: int,
+        offset: int,
+        pop_time: int,
+        visible_at: int,
+        *,
+        suspends: bool = False,
+    ) -> None:
+        """Make a message visible again at ``visible_at`` (ms), or with ``suspends`` all of its pop; nothing changes if
+        the group has popped again since.
+        """
         info = self.get(topic, group, queue_id)
         if info is not None and info.pop_time == pop_time:
-            info.visible[offset] = visible_at
+            info.visible |= dict.fromkeys(info.offsets if suspends else (offset,), visible_at)
             self._record_change(topic, group, queue_id, info)
 
 

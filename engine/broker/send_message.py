@@ -28,6 +28,7 @@ from engine.broker.transactions import as_half, is_half, text_as_stored
 from engine.codec import properties
 from engine.codec.config_tables import SubscriptionGroup, TopicConfig
 from engine.codec.encode import Message
+from engine.codec.lite_topics import lite_queue_name
 from engine.codec.message import Unit
 from engine.codec.priority import is_priority_message, priority_of
 from engine.releases import Release, of
@@ -133,6 +134,8 @@ def send_message(broker: Broker, request: Command, header: Header, connection: C
     name, reconsumed = topic.name, int(header["reconsumeTimes"] or 0)
     if name.startswith(RETRY_PREFIX):
         name, queue_id = retry_target(broker, request, header, name, queue_id, reconsumed)
+    if broker.store.rules.lite_topics and (lite_topic := message_properties.get(properties.LITE_TOPIC)):
+        message_properties[properties.INNER_MULTI_DISPATCH] = lite_queue_name(str(header["topic"]), lite_topic)
     queue_id = _queue_of_priority(broker, message_properties, topic, queue_id)
     if not _DELAY.fullmatch(message_properties.get(properties.DELAY, "0")):
         raise WrongRequest(f"{properties.DELAY}: expected a number, found {message_properties[properties.DELAY]}")

@@ -125,7 +125,7 @@ class ListeningBroker:
             broker.route_of = self.registration.route_of
             broker.ask_broker = self.registration.ask_broker
             broker.leaders_of = self.registration.leaders_of
-        broker.orders.freed = self._queue_is_free_at
+        broker.orders.freed = broker.lite.orders.freed = self._queue_is_free_at
         broker.orders.tell()
         broker.dispatched = self._dispatch_for_held
         if broker.store.config.flush_disk_type == "SYNC_FLUSH":

@@ -1,4 +1,4 @@
-"""Priority of a message, and whether it is a priority message (docs/formats/transactions.md#priority).
+"""Priority of a message, and whether it is a priority message (docs/protocol/broker.md#priority).
 
 Java: ``Message.getPriority``, ``TopicMessageType.parseFromMessageProperty``.
 """

@@ -142,6 +142,15 @@ class RequestCode(IntEnum):
     NOTIFICATION = 200054
     POLLING_INFO = 200055
     POP_ROLLBACK = 200056
+    POP_LITE_MESSAGE = 200070
+    LITE_SUBSCRIPTION_CTL = 200071
+    NOTIFY_UNSUBSCRIBE_LITE = 200073
+    GET_BROKER_LITE_INFO = 200074
+    GET_PARENT_TOPIC_INFO = 200075
+    GET_LITE_TOPIC_INFO = 200076
+    GET_LITE_CLIENT_INFO = 200077
+    GET_LITE_GROUP_INFO = 200078
+    TRIGGER_LITE_DISPATCH = 200079
     BATCH_ACK_MESSAGE = 200151
 
 
@@ -396,13 +405,17 @@ POP_FAMILY = (
         f"{_QUEUE_OF_GROUP} maxMsgNums:int? invisibleTime:long? pollTime:long? bornTime:long? initMode:int? "
         "expType? exp? order:bool? attemptId?",
     ),
-    _row(RequestCode.ACK_MESSAGE, "docs/protocol/pop.md#ack", _POPPED),
+    _row(RequestCode.ACK_MESSAGE, "docs/protocol/pop.md#ack", f"{_POPPED} liteTopic?"),
     _row(RequestCode.PEEK_MESSAGE, "docs/protocol/pop.md#notification", f"{_QUEUE_OF_GROUP} maxMsgNums:int?"),
-    _row(RequestCode.CHANGE_MESSAGE_INVISIBLETIME, "docs/protocol/pop.md#change", f"{_POPPED} invisibleTime:long"),
+    _row(
+        RequestCode.CHANGE_MESSAGE_INVISIBLETIME,
+        "docs/protocol/pop.md#change",
+        f"{_POPPED} invisibleTime:long liteTopic? suspend:bool?",
+    ),
     _row(
         RequestCode.NOTIFICATION,
         "docs/protocol/pop.md#notification",
-        f"{_QUEUE_OF_GROUP} pollTime:long? bornTime:long? order:bool? attemptId?",
+        f"{_QUEUE_OF_GROUP} pollTime:long? bornTime:long? order:bool? attemptId? isLiteConsumer:bool? clientId?",
     ),
     _row(RequestCode.POLLING_INFO, "docs/protocol/pop.md#notification", _QUEUE_OF_GROUP),
     _row(RequestCode.POP_ROLLBACK, "docs/protocol/pop.md#rocksdb"),
@@ -468,6 +481,18 @@ UNTIL_4_9 = (
 SINCE_5_5 = (
     _row(RequestCode.DELETE_TOPIC_IN_BROKER_LIST, "docs/protocol/broker.md#admin"),
     _row(RequestCode.DELETE_SUBSCRIPTIONGROUP_LIST, "docs/protocol/broker.md#admin"),
+    _row(
+        RequestCode.POP_LITE_MESSAGE,
+        "docs/protocol/broker.md#lite",
+        "clientId consumerGroup topic maxMsgNum:int invisibleTime:long pollTime:long bornTime:long? attemptId?",
+    ),
+    _row(RequestCode.LITE_SUBSCRIPTION_CTL, "docs/protocol/broker.md#lite"),
+    _row(RequestCode.GET_BROKER_LITE_INFO, "docs/protocol/broker.md#lite"),
+    _row(RequestCode.GET_PARENT_TOPIC_INFO, "docs/protocol/broker.md#lite", "topic"),
+    _row(RequestCode.GET_LITE_TOPIC_INFO, "docs/protocol/broker.md#lite", "parentTopic liteTopic"),
+    _row(RequestCode.GET_LITE_CLIENT_INFO, "docs/protocol/broker.md#lite", "parentTopic group clientId maxCount:int?"),
+    _row(RequestCode.GET_LITE_GROUP_INFO, "docs/protocol/broker.md#lite", "group liteTopic? topK:int?"),
+    _row(RequestCode.TRIGGER_LITE_DISPATCH, "docs/protocol/broker.md#lite", "group clientId?"),
 )
 """Requests that no broker before 5.5 supports."""
 
@@ -599,6 +624,7 @@ TO_CLIENTS = (
     ),
     *_PASSED_ON,
     _row(RequestCode.PUSH_REPLY_MESSAGE_TO_CLIENT, "docs/protocol/broker.md#send"),
+    _row(RequestCode.NOTIFY_UNSUBSCRIBE_LITE, "docs/protocol/broker.md#lite", "clientId consumerGroup liteTopic"),
 )
 """Requests that a broker sends to clients."""
 

@@ -311,6 +311,37 @@ USUAL: dict[int, tuple[dict[str, str], object]] = {
     200054: ({**WHERE, "pollTime": "0", "bornTime": "0"}, b""),
     200055: (WHERE, b""),
     200056: ({}, b""),
+    200070: (
+        {
+            "clientId": "one",
+            "consumerGroup": "readers",
+            "topic": "Orders",
+            "maxMsgNum": "1",
+            "invisibleTime": "1000",
+            "pollTime": "0",
+        },
+        b"",
+    ),
+    200071: (
+        {},
+        {
+            "subscriptionSet": [
+                {
+                    "action": "PARTIAL_ADD",
+                    "clientId": "one",
+                    "group": "readers",
+                    "topic": "Orders",
+                    "liteTopicSet": ["a"],
+                }
+            ]
+        },
+    ),
+    200074: ({}, b""),
+    200075: ({"topic": "Orders"}, b""),
+    200076: ({"parentTopic": "Orders", "liteTopic": "a"}, b""),
+    200077: ({"parentTopic": "Orders", "group": "readers", "clientId": "one", "maxCount": "1"}, b""),
+    200078: ({"group": "readers", "liteTopic": "a"}, b""),
+    200079: ({"group": "readers", "clientId": "one"}, b""),
     200151: ({}, ACKS),
     207: ({"groupName": "made", "cleanOffset": "true"}, b""),
     215: ({"topic": "Made"}, b""),
