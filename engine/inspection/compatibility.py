@@ -495,8 +495,7 @@ def _answer(
 ) -> Compatibility:
     release, contents = start.release, facts.contents
     refusals = [blocker.message for blocker in (start.plan.blockers if start.plan is not None else ())]
-    for why in (rules.refusal(release, mode, given), rules.missing_size(contents, given)):
-        refusals += [why] if why is not None else []
+    refusals += rules.refusals(contents, release, mode, given)
     settings = rules.settings_for(contents, release, mode, given)
     unknown = list(facts.unknown)
     notes = list(start.plan.notes) if start.plan is not None else []

@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 
 from engine.releases import NAMES, Release, of
 from engine.rules.undecoded import refuses_double_write
-from engine.sentences import plural, sentence
+from engine.sentences import join, plural, sentence
 
 ModeName = Literal["files", "files-v2", "combined", "rocksdb", "rocksdb-v2"]
 QueueForm = Literal["files", "rocksdb"]
@@ -172,7 +172,7 @@ def settings_for(
     if mode.name == "combined" and release == "5.5":
         without = sentence("a broker of 5.5 ends at once (exit 253)")
         settings.append(Setting(*_LIGHT_IN_ROCKSDB, without, is_needed_to_start=True))
-    if _has_separate_rows(contents) and mode.queues == "rocksdb" and release == "5.5":
+    if _has_separate_rows(contents) and _opens_queue_rows(mode) and release == "5.5":
         without = sentence("a broker of 5.5 ends at once: the RocksDB is in the other folder")
         settings.append(Setting(*_SEPARATE_FOLDER, without, is_needed_to_start=True))
     if (single := table_setting(contents, mode, release)) is not None:
@@ -181,15 +181,17 @@ def settings_for(
         without = sentence("the broker does not read the DLedger log")
         settings.append(Setting("enableDLegerCommitLog", "true", without, is_needed_to_start=True))
     for key, size in contents.sizes.items():
-        settings.append(Setting(key, str(size), _without_size(key), key == "mappedFileSizeCommitLog"))
+        settings.append(Setting(key, str(size), _without_size(key), key in _NEEDED_SIZES))
     settings += _kind_settings(contents, release)
     return [setting for setting in settings if not _is_given(setting, given)]
 
 
 def _without_size(key: str) -> str:
-    if key in {"maxHashSlotNum", "maxIndexNum"}:
+    if key in _INDEX_SIZES:
         return sentence("the broker misreads the index")
-    return sentence("the broker does not start, or reads these files wrongly")
+    if key in _NEEDED_SIZES:
+        return sentence("the broker does not start")
+    return sentence("the broker misreads these files")
 
 
 def _kind_settings(contents: StoreContents, release: Release) -> Iterator[Setting]:
@@ -231,28 +233,45 @@ def reads_queue_rows(contents: StoreContents, release: Release, mode: StorageMod
     return release == "5.5" or not _has_separate_rows(contents)
 
 
-def refusal(release: Release, mode: StorageMode, given: Mapping[str, str] | None) -> str | None:
-    """Return why a broker does not start with the configuration ``given``; None if nothing is known against it."""
-    if given is None or release != "5.5" or mode.name != "combined":
-        return None
-    if not refuses_double_write({**given, **dict(mode.settings)}):
-        return None
-    return sentence(
-        "rocksdbCQDoubleWriteEnable=true without combineCQUseRocksdbForLmq=true: a broker of 5.4 starts with this, one "
-        "of 5.5 ends at once (exit 253)"
-    )
+def refusals(
+    contents: StoreContents, release: Release, mode: StorageMode, given: Mapping[str, str] | None
+) -> Iterator[str]:
+    """Yield why a broker does not start with the configuration ``given``; nothing without one."""
+    if given is None:
+        return
+    if mode.name == "combined" and release == "5.5" and refuses_double_write({**given, **dict(mode.settings)}):
+        yield sentence(
+            "rocksdbCQDoubleWriteEnable=true without combineCQUseRocksdbForLmq=true: a broker of 5.4 starts with this, "
+            "one of 5.5 ends at once (exit 253)"
+        )
+    folder = contents.queue_rows_folder
+    if folder in _ROWS_FOLDERS and release == "5.5" and _opens_queue_rows(mode):
+        key, value = _SEPARATE_FOLDER
+        is_separate = given.get(key, "").strip().lower() == value
+        if is_separate != _has_separate_rows(contents):
+            text = sentence(
+                "the RocksDB of the queues is in {folder}, and {key} is {value}: 5.5 refuses this",
+                folder=folder,
+                key=key,
+                value="true" if is_separate else "false",
+            )
+            yield text
+    for key in _NEEDED_SIZES if mode.queues == "files" else _NEEDED_SIZES[:1]:
+        if key in contents.sizes and key not in given:
+            yield sentence(
+                "the configuration lacks {key}={value}, the size of the store's files",
+                key=key,
+                value=contents.sizes[key],
+            )
 
 
-def missing_size(contents: StoreContents, given: Mapping[str, str] | None) -> str | None:
-    """Return the size of log files that the configuration ``given`` lacks: a broker uses 1 GiB then; None if it has
-    it, or without a configuration.
-    """
-    key = "mappedFileSizeCommitLog"
-    if given is None or key in given or key not in contents.sizes:
-        return None
-    return sentence(
-        "the configuration lacks {key}={value}, the size of the store's files", key=key, value=contents.sizes[key]
-    )
+_NEEDED_SIZES = ("mappedFileSizeCommitLog", "mappedFileSizeConsumeQueue", "mapperFileSizeBatchConsumeQueue")
+_INDEX_SIZES = ("maxHashSlotNum", "maxIndexNum")
+_ROWS_FOLDERS = ("consumequeue", "consumequeue_rocksdb")
+
+
+def _opens_queue_rows(mode: StorageMode) -> bool:
+    return mode.queues == "rocksdb" or mode.name == "combined"
 
 
 def hidden(
@@ -266,6 +285,10 @@ def hidden(
     yield from _hidden_rows(contents, release, given)
     yield from _hidden_queues(contents, release, mode)
     yield from _hidden_topics(contents, release)
+    lacking = [key for key in _INDEX_SIZES if given is not None and key in contents.sizes and key not in given]
+    if lacking and contents.has_index_files:
+        text = sentence("the index is misread: the configuration lacks {keys}", keys=join(", ", lacking))
+        yield Hidden("index", None, text)
     if contents.has_tag_entries and not of(release).writes_tag_entries:
         yield Hidden(
             "tagEntries",

@@ -11,7 +11,7 @@ from engine.rules.compatibility import (
     hidden,
     mode_in,
     modes_of,
-    refusal,
+    refusals,
     settings_for,
 )
 
@@ -106,9 +106,37 @@ def test_going_on_hides_groups_with_long_names():
     assert (item.kind, item.count) == ("longGroups", 1)
 
 
+def why_not(contents, release, mode, given):
+    return list(refusals(contents, release, MODES[mode], given))
+
+
 def test_5_5_refuses_queues_written_twice_without_light_queues_in_the_rocksdb():
     given = {"rocksdbCQDoubleWriteEnable": "true"}
-    assert refusal("5.5", MODES["combined"], given) is not None
-    assert refusal("5.4", MODES["combined"], given) is None
-    assert refusal("5.5", MODES["combined"], {**given, "combineCQUseRocksdbForLmq": "true"}) is None
+    assert len(why_not(StoreContents(), "5.5", "combined", given)) == 1
+    assert why_not(StoreContents(), "5.4", "combined", given) == []
+    assert why_not(StoreContents(), "5.5", "combined", {**given, "combineCQUseRocksdbForLmq": "true"}) == []
+    assert why_not(StoreContents(), "5.5", "combined", None) == []
     assert "combineCQUseRocksdbForLmq" in keys(StoreContents(), "5.5", "combined")
+
+
+def test_5_5_refuses_a_rocksdb_in_the_other_folder():
+    """5.5.1 ends with "find RocksDBConsumeQueue in original/separate path"; 5.4.0 makes a new one."""
+    separate = {"storeType": "defaultRocksDB", "useSeparateStorePathForRocksdbCQ": "true"}
+    for folder, given, count in (
+        ("consumequeue_rocksdb", separate, 0),
+        ("consumequeue_rocksdb", {}, 1),
+        ("consumequeue", separate, 1),
+        ("consumequeue", {}, 0),
+    ):
+        contents = StoreContents(queue_rows_folder=folder)
+        assert len(why_not(contents, "5.5", "rocksdb", given)) == count
+        assert why_not(contents, "5.4", "rocksdb", given) == []
+        assert why_not(contents, "5.5", "files", given) == []
+
+
+def test_sizes_that_a_configuration_lacks_keep_a_broker_from_starting_or_hide_the_index():
+    contents = StoreContents(sizes={"mappedFileSizeCommitLog": 1, "mappedFileSizeConsumeQueue": 2, "maxIndexNum": 3})
+    assert len(why_not(contents, "5.5", "files", {})) == 2
+    assert len(why_not(contents, "5.5", "rocksdb", {})) == 1
+    assert kinds(contents, "5.5", "files", {}) == {"index"}
+    assert kinds(contents, "5.5", "files") == set()

@@ -53,7 +53,7 @@ def test_a_mode_that_a_release_does_not_have_is_wrong_usage(golden, capsys):
 
 def test_the_configuration_decides_on_mode_and_settings(golden, capsys, tmp_path):
     conf = tmp_path / "broker.conf"
-    sizes = "mappedFileSizeCommitLog=98304\n"
+    sizes = "mappedFileSizeCommitLog=98304\nmappedFileSizeConsumeQueue=6000000\n"
     conf.write_text(f"{sizes}rocksdbCQDoubleWriteEnable=true\n")
     code, (answer,) = records(capsys, golden(PAST_TEN), "--to", "5.5", "--config", conf)
     assert (code, answer["mode"], answer["verdict"]) == (3, "combined", "refused")
