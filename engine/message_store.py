@@ -53,7 +53,7 @@ from engine.store.offset_by_time import offset_by_time, offset_by_time_49
 from engine.store.positions import Positions
 from engine.store.put_message import PutMessageResult, PutMessageResults, PutMessageStatus
 from engine.store.query_message import (
-    LAST_TIME,
+    MAX_TIME_MS,
     QueryMessageResult,
     by_offset_id,
     by_unique_key,
@@ -336,7 +336,7 @@ class MessageStore:
         return offset_by_time(queue, self._parts.log, timestamp, boundary)
 
     def query_message(
-        self, topic: str, key: str, max_count: int = 32, begin: int = 0, end: int = LAST_TIME
+        self, topic: str, key: str, max_count: int = 32, begin: int = 0, end: int = MAX_TIME_MS
     ) -> QueryMessageResult:
         """Return messages that the index has under a key, stored from ``begin`` to ``end`` (ms), lent until released.
 

@@ -24,7 +24,7 @@ from engine.callbacks import Clock
 from engine.codec import pop as codec
 from engine.codec.encode import HEAD_FORMATS, HOST_BITS, TopicField, encode_properties, host_raw
 from engine.codec.message import decode
-from engine.codec.unit_flavours import LONGEST_PROPERTIES
+from engine.codec.unit_flavours import MAX_PROPERTIES_BYTES
 from engine.errors import BadFilter, CorruptUnit
 from engine.remoting.codes import Refused, RequestCode, ResponseCode, WrongRequest, see
 from engine.remoting.connection import Connection
@@ -578,7 +578,7 @@ def rename_retry_unit(message: bytes, topic: str, handle: str) -> bytes:
         born, stored = host_raw(unit.born_host), host_raw(unit.store_host)
     except (CorruptUnit, ValueError):
         return message
-    if len(raw) > LONGEST_PROPERTIES:
+    if len(raw) > MAX_PROPERTIES_BYTES:
         return message
     body = unit.body
     return b"".join(

@@ -14,7 +14,7 @@ from engine.broker.pop_revive import revive
 from engine.broker.pull_message import wake_held
 from engine.broker.static_topics import CLEAN_INTERVAL_S, clean_later
 from engine.broker.transactions import check_transactions, write_ops
-from engine.store.timers.messages import MOST_AT_ONCE
+from engine.store.timers.messages import MAX_PER_STEP
 
 if TYPE_CHECKING:
     from engine.broker.broker import Broker
@@ -47,7 +47,7 @@ def _run_timers(broker: Broker) -> None:
     if broker.timers is None:
         return
     handled = broker.timers.step()
-    broker.timers_wait = handled >= MOST_AT_ONCE
+    broker.timers_wait = handled >= MAX_PER_STEP
     if handled and not broker.is_slave:
         broker.dispatched()
 

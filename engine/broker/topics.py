@@ -14,7 +14,7 @@ from functools import lru_cache, partial
 from engine.broker.config import BrokerConfig
 from engine.codec.config_tables import SubscriptionGroup, TopicConfig
 from engine.codec.pop import revive_topic
-from engine.files.layout import LONGEST_GROUP, LONGEST_TOPIC
+from engine.files.layout import MAX_GROUP_BYTES, MAX_TOPIC_BYTES
 from engine.releases import NEWEST, Release, of
 from engine.store.config_tables import ConfigTables
 from engine.system_names import (
@@ -56,7 +56,7 @@ def wrong_name(topic: str, release: Release) -> str | None:
     """Return why no topic can have this name, in RocketMQ's words (Java: ``TopicValidator.validateTopic``). Each send
     asks: valid names are remembered.
     """
-    return (_wrong_name if len(topic) <= LONGEST_GROUP else _wrong_name.__wrapped__)(topic, release)
+    return (_wrong_name if len(topic) <= MAX_GROUP_BYTES else _wrong_name.__wrapped__)(topic, release)
 
 
 @lru_cache(maxsize=4096)
@@ -67,15 +67,15 @@ def _wrong_name(topic: str, release: Release) -> str | None:
         return "The specified topic is blank."
     if not _NAME.fullmatch(topic):
         return f"The specified topic{quoted} contains illegal characters, allowing only ^[%|a-zA-Z0-9_-]+$"
-    if rules.longest_retry_topic > LONGEST_TOPIC and topic.startswith((RETRY_PREFIX, DLQ_PREFIX)):
+    if rules.longest_retry_topic > MAX_TOPIC_BYTES and topic.startswith((RETRY_PREFIX, DLQ_PREFIX)):
         if len(topic) > rules.longest_retry_topic:
             return (
                 f"The specified topic is DLQ or Retry topic: {topic}, and it's longer than topic max length: "
                 f"{rules.longest_retry_topic}"
             )
         return None
-    if len(topic) > LONGEST_TOPIC:  # also if a broker declared it for a group: nobody can send to it
-        end = f": {LONGEST_TOPIC}" if quoted else "."
+    if len(topic) > MAX_TOPIC_BYTES:  # also if a broker declared it for a group: nobody can send to it
+        end = f": {MAX_TOPIC_BYTES}" if quoted else "."
         return f"The specified topic{quoted} is longer than topic max length{end}"
     return None
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _MEASURED_ROWS = 200
 _COMFORTABLE_WIDTHS = {"text": 16, "path": 20, "prose": 32}
-_SMALLEST_WIDTHS = {"text": 8, "path": 12, "prose": 14}
+_MIN_WIDTHS = {"text": 8, "path": 12, "prose": 14}
 """Cells below which columns of words are not narrowed: while others can be left out, and at last."""
 _REDRAW_INTERVAL_S = 0.2
 
@@ -259,12 +259,12 @@ class _Table:
         cells = list(self._widths)
         self._widths = natural = [max(w, cell_width(c.title)) for w, c in zip(cells, self.columns, strict=True)]
         if not self._fits(room):
-            heads = [[c.title] if c.kind in _SMALLEST_WIDTHS else _split_title(c.title) for c in self.columns]
+            heads = [[c.title] if c.kind in _MIN_WIDTHS else _split_title(c.title) for c in self.columns]
             natural = [max(w, *map(cell_width, head)) for w, head in zip(cells, heads, strict=True)]
         while not self._narrowed(natural, room, _COMFORTABLE_WIDTHS):
             spare = [i for i in self._shown if self.columns[i].spare]
             if not spare:
-                self._narrowed(natural, room, _SMALLEST_WIDTHS)
+                self._narrowed(natural, room, _MIN_WIDTHS)
                 break
             least = max(spare, key=lambda i: self.columns[i].spare)
             self._shown.remove(least)

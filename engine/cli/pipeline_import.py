@@ -34,7 +34,7 @@ MAX_EMPTY_FILES = 64
 """Log files without a unit that an import makes, to give units the place they had: a filter, or damage, took what was
 there. More than that no log of a broker has between two units, and each costs 8 MiB of the disk.
 """
-_LARGEST = (1 << 63) - 1
+_MAX_INT64 = (1 << 63) - 1
 _WAIT_MS = 1000.0
 
 
@@ -234,7 +234,7 @@ class _Writer:
 
     def _must_follow(self, offset: int, size: int) -> None:
         """Raise :class:`StoreError` where a log cannot hold a unit of ``size`` bytes there behind those before it."""
-        if not 0 <= offset <= _LARGEST - 2 * self._config.mapped_file_size_commit_log:
+        if not 0 <= offset <= _MAX_INT64 - 2 * self._config.mapped_file_size_commit_log:
             raise StoreError(
                 sentence("expected an offset in a log, found a unit with the physicalOffset {offset:,}", offset=offset)
             )

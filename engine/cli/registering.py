@@ -24,7 +24,7 @@ from engine.errors import UsageError, cause_of
 from engine.remoting.tls import Tls
 from engine.sentences import sentence
 
-EVERYWHERE = frozenset({"0.0.0.0", "::", ""})  # noqa: S104  what is refused, or told
+WILDCARD_ADDRESSES = frozenset({"0.0.0.0", "::", ""})  # noqa: S104  what is refused, or told
 """Addresses that stand for all of a machine's."""
 
 
@@ -60,7 +60,9 @@ def within_reach(args: argparse.Namespace, broker: BrokerConfig, store: MessageS
     if broker.namesrv_addr:
         left_out.append("namesrvAddr")
         broker = replace(broker, namesrv_addr="")
-    if not is_loopback(broker.broker_ip) and not (args.host in EVERYWHERE and _is_own_address(broker.broker_ip)):
+    if not is_loopback(broker.broker_ip) and not (
+        args.host in WILDCARD_ADDRESSES and _is_own_address(broker.broker_ip)
+    ):
         left_out.append("brokerIP1")
         broker = replace(broker, broker_ip=BrokerConfig().broker_ip)
     if store is not None and store.ha_master_address:

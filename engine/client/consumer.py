@@ -45,12 +45,12 @@ CONSUME_START_TIME = "CONSUME_START_TIME"
 INNER_PRODUCER = "CLIENT_INNER_PRODUCER"
 USUAL_RETRIES = 16
 """Default number of times that a message comes again."""
-AGAIN_HERE = 5.0
+LOCAL_RETRY_DELAY_S = 5.0
 """Seconds until a message that no broker accepted back is consumed here again."""
 FIRST_RETRY_LEVEL = 3
 _EXPIRED_AT_ONCE = 16
 _OWN_FIELDS = (props.TAGS, props.KEYS, props.WAIT, props.DELAY, props.UNIQUE_KEY, props.TRANSACTION_PREPARED)
-_BREATH = 64
+_MESSAGES_PER_TURN = 64
 """Messages that one task hands out before others get their turn."""
 _log = logging.getLogger(__name__)
 
@@ -187,7 +187,7 @@ class Consumer(QueueConsumer):
             except Exception:  # noqa: BLE001  the next messages are consumed all the same
                 _log.exception("messages of %s", process_queue.queue)
             done += 1
-            if done % _BREATH == 0:
+            if done % _MESSAGES_PER_TURN == 0:
                 await asyncio.sleep(0)
 
     async def _consume(self, process_queue: ProcessQueue, messages: list[ReceivedMessage]) -> None:
@@ -278,7 +278,7 @@ class Consumer(QueueConsumer):
         return [message for message in messages if message not in retried_here]
 
     async def _again_here(self, process_queue: ProcessQueue, messages: list[ReceivedMessage]) -> None:
-        await asyncio.sleep(AGAIN_HERE)
+        await asyncio.sleep(LOCAL_RETRY_DELAY_S)
         self._ready.put_nowait((process_queue, messages))
 
     async def _send_back(self, message: ReceivedMessage, delay_level: int) -> bool:
@@ -397,7 +397,7 @@ class Consumer(QueueConsumer):
                 await asyncio.sleep(self.config.suspend if context.suspend is None else context.suspend)
                 continue
             done += 1
-            if done % _BREATH == 0:
+            if done % _MESSAGES_PER_TURN == 0:
                 await asyncio.sleep(0)
 
     async def _consume_batch_in_order(

@@ -54,7 +54,7 @@ rebalance if a queue could not be taken.
 """
 LOCK_RENEWAL = 20.0
 _HALF_AN_HOUR = 1_800_000
-_LOOKS = 10
+_QUICK_LOOKUPS = 10
 """Number of quick lookups of a retry topic that brokers have not created yet."""
 _log = logging.getLogger(__name__)
 
@@ -421,7 +421,7 @@ class QueueConsumer(ClientPart):
         plan = await self._plan(topic)
         if plan is None:
             self._unplanned += 1
-            return topic.startswith(RETRY_PREFIX) and self._unplanned > _LOOKS
+            return topic.startswith(RETRY_PREFIX) and self._unplanned > _QUICK_LOOKUPS
         stale = [
             process_queue
             for queue, process_queue in self._held.items()

@@ -22,8 +22,8 @@ from engine.codec import properties as props
 from engine.codec.compression import unpack
 from engine.codec.encode import HEAD_FORMATS, HEAD_SIZE
 from engine.codec.message import Unit
-from engine.codec.unit_flavours import BY_VERSION, LONGEST_PROPERTIES
-from engine.files.layout import LONGEST_TOPIC
+from engine.codec.unit_flavours import BY_VERSION, MAX_PROPERTIES_BYTES
+from engine.files.layout import MAX_TOPIC_BYTES
 from engine.remoting.unique_ids import unique_id
 from engine.system_names import NOT_SENT_TO, RETRY_PREFIX
 
@@ -49,7 +49,7 @@ _WAITS, _WAITS_NOT = (
     f"{props.WAIT}{props.NAME_END}{word}{props.PAIR_END}{props.UNIQUE_KEY}{props.NAME_END}"
     for word in ("true", "false")
 )
-_OURS = frozenset({props.KEYS, props.TAGS, props.WAIT, props.DELAY, props.UNIQUE_KEY})
+_RESERVED_PROPERTIES = frozenset({props.KEYS, props.TAGS, props.WAIT, props.DELAY, props.UNIQUE_KEY})
 
 
 @dataclass(slots=True)
@@ -100,8 +100,8 @@ def check_topic(topic: str) -> None:
     """Check a topic's name. Raises :class:`WrongMessage` if no broker accepts it."""
     if not topic.strip():
         raise WrongMessage("The specified topic is blank")
-    if len(topic) > LONGEST_TOPIC:
-        raise WrongMessage(f"The specified topic is longer than topic max length {LONGEST_TOPIC}")
+    if len(topic) > MAX_TOPIC_BYTES:
+        raise WrongMessage(f"The specified topic is longer than topic max length {MAX_TOPIC_BYTES}")
     if not _NAME.match(topic):
         raise WrongMessage(
             f"The specified topic[{topic}] contains illegal characters, allowing only ^[%|a-zA-Z0-9_-]+$"
@@ -130,7 +130,7 @@ def _check_all_but_topic(message: Message, max_body: int) -> None:
     if len(message.body) > max_body:
         raise WrongMessage(f"the message body size over max value, MAX: {max_body}, found {len(message.body)}")
     for name, value in message.properties.items():
-        if name in _OURS:
+        if name in _RESERVED_PROPERTIES:
             raise WrongMessage(f"{name} is no property of one's own: Message has a field for it")
         if not name or not value:
             raise WrongMessage("The name or value of property can not be null or blank string!")
@@ -141,8 +141,8 @@ def property_text(properties: Mapping[str, str]) -> str:
     text = "".join([f"{name}{props.NAME_END}{value}{props.PAIR_END}" for name, value in properties.items()])
     if text.count(props.NAME_END) != len(properties) or text.count(props.PAIR_END) != len(properties):
         raise WrongMessage("a property holds the character 0x01 or 0x02, with which names and values end")
-    if len(text) > LONGEST_PROPERTIES:
-        raise WrongMessage(f"properties of {len(text):,} characters, at most {LONGEST_PROPERTIES:,} can be stored")
+    if len(text) > MAX_PROPERTIES_BYTES:
+        raise WrongMessage(f"properties of {len(text):,} characters, at most {MAX_PROPERTIES_BYTES:,} can be stored")
     return text
 
 

@@ -62,7 +62,7 @@ from engine.sentences import plural
 
 BACKOFF = (10, 30, 60, 120, 180, 240, 300, 360, 420, 480, 540, 600, 1200, 1800, 3600, 7200)
 """Seconds until a failed message comes again, by the number of earlier tries."""
-_SAID_NOTHING = 1.0
+_ASSIGNMENT_RETRY_S = 1.0
 """Seconds until a broker that could not tell the assignment is asked again."""
 _AHEAD, _RENEWED_FOR = 10.0, 3 * 3600.0
 """Orderly: seconds before its end at which an invisible time is renewed, and for how many seconds at most. Java's
@@ -267,7 +267,7 @@ class PopConsumer(ClientPart):
         """Look for queues as often as the settings say, and when members come or go where a broker shares out."""
         while True:
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(self.config.rebalance_interval if is_assigned else _SAID_NOTHING):
+                async with asyncio.timeout(self.config.rebalance_interval if is_assigned else _ASSIGNMENT_RETRY_S):
                     await self._news.wait()
             self._news.clear()
             try:

@@ -27,7 +27,7 @@ Answers = npt.NDArray[np.int8]
 NULL, FALSE, TRUE = -1, 0, 1
 NUMBER, NO_NUMBER, UNSURE = 0, 1, 2
 ODD, PLAIN, PLAIN_WIDE = 0, 1, 2
-_MOST_PAIRS = 48
+_MAX_PAIRS = 48
 _MATCH_KINDS: dict[str, int] = {"equal": 0, "contains": 1, "startswith": 2, "endswith": 3}
 _COMMON = b' etaoinsrhldcumfpgwybvkxjqz":,{}0123456789-_.'
 """Frequent bytes, the most frequent first. A search compares the other bytes first."""
@@ -129,7 +129,7 @@ def judge_pairs(block: UnitColumns, rows: Rows) -> Answers | None:
     if twin is None:
         return None
     kinds = np.empty(len(rows), np.int8)
-    address, names = _span(block.buffer)[0], np.empty((_MOST_PAIRS, 2), np.int64)
+    address, names = _span(block.buffer)[0], np.empty((_MAX_PAIRS, 2), np.int64)
     twin.judge_pairs(block.properties_position[rows], block.properties_length[rows], address, names, kinds)
     return kinds
 

@@ -17,13 +17,13 @@ from engine.codec.intrinsics_crc import crc32
 from engine.codec.machine_code import FULL, GROW_TOPICS, MARKED_TAGS, PATCH, STOPPED
 from engine.codec.message import MAGIC_BLANK
 from engine.codec.unit_fields import COLUMNS
-from engine.codec.unit_flavours import BY_MAGIC, LONGEST_PROPERTIES, MAGICS
+from engine.codec.unit_flavours import BY_MAGIC, MAGICS, MAX_PROPERTIES_BYTES
 from engine.system_names import SCHEDULE_TOPIC
 
 _V1, _V2 = (np.uint32(magic) for magic in MAGICS)
 _LONGEST_V1, _LONGEST_V2 = (BY_MAGIC[magic].longest_topic for magic in MAGICS)
 _BLANK = np.uint32(MAGIC_BLANK)
-_LARGEST = 128 << 20
+_MAX_UNIT_BYTES = 128 << 20
 ENTRY_HEADER = HEADER_SIZE
 _ENTRY_MAGIC = np.uint32(MAGIC)
 _TAGS = np.uint32(int.from_bytes(b"TAGS", "little"))
@@ -99,7 +99,7 @@ def scan(buffer, n, position, base, columns, k, capacity, table, levels, columns
         m = buffer + position
         total = int64(int32(be32(m)))
         magic = be32(m + 4)
-        if not _is_unit(magic) or total < 91 or total > _LARGEST or total > room:
+        if not _is_unit(magic) or total < 91 or total > _MAX_UNIT_BYTES or total > room:
             if columns_to_read & ENTRIES and _is_entry(m, room, base + position):
                 position += ENTRY_HEADER
                 continue
@@ -122,7 +122,7 @@ def scan(buffer, n, position, base, columns, k, capacity, table, levels, columns
             return position, k, STOPPED
         t += wide
         q = t + topic + 2
-        if int64(be16(q - 2)) != variable_bytes - body - topic or variable_bytes - body - topic > LONGEST_PROPERTIES:
+        if int64(be16(q - 2)) != variable_bytes - body - topic or variable_bytes - body - topic > MAX_PROPERTIES_BYTES:
             return position, k, STOPPED
         number = int64(-1)
         if columns_to_read & NAMES:

@@ -24,7 +24,7 @@ from engine.codec.object_put import (
     TOPIC_WIDTH,
     UNKNOWN_TOPIC_OR_HOST,
 )
-from engine.codec.unit_flavours import LONGEST_PROPERTIES
+from engine.codec.unit_flavours import MAX_PROPERTIES_BYTES
 
 _get_item = types.ExternalFunction("PyList_GetItem", types.intp(types.intp, types.intp))
 _bytes_at = types.ExternalFunction("PyBytes_AsString", types.intp(types.intp))
@@ -223,7 +223,7 @@ def _put_unit(sheet, message):
             return NOT_PLAIN
         properties_size = int64(_bytes_size(raw))
     size = int64(_bytes_size(body))
-    if size > _get(sheet, _LONGEST) or properties_size > LONGEST_PROPERTIES:
+    if size > _get(sheet, _LONGEST) or properties_size > MAX_PROPERTIES_BYTES:
         return NOT_PLAIN
     # Row of a topic: text, address and length of the field, magic, address and length of the places.
     # Row of a host: text, address and length of the raw host, SYSFLAG bits.

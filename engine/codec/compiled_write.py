@@ -12,7 +12,7 @@ from numba import int16, int32, int64, njit, uint32
 
 from engine.codec.intrinsics import be32, be64, copy_bytes, le32, le64, put64, put_be16, put_be32, put_be64
 from engine.codec.intrinsics_crc import crc32
-from engine.codec.unit_flavours import LONGEST_PROPERTIES
+from engine.codec.unit_flavours import MAX_PROPERTIES_BYTES
 from engine.codec.write_job import DONE, NAMES, NO_PLACE, NO_ROOM, RULED
 
 _AT = {name: 8 * number for number, name in enumerate(NAMES)}
@@ -25,7 +25,7 @@ _BODY_LENGTH, _PROPERTIES_LENGTH = _AT["body_length"], _AT["properties_length"]
 _TOPICS, _TOPIC_COUNT, _HOSTS, _HOST_COUNT = _AT["topics"], _AT["topic_count"], _AT["hosts"], _AT["host_count"]
 _NUMBERS, _STORE_DEFAULT = _AT["numbers"], _AT["store_default"]
 _OUT_OFFSET, _OUT_QUEUE_OFFSET, _OUT_SIZE = _AT["out_offset"], _AT["out_queue_offset"], _AT["out_size"]
-_LONGEST_BODY = _AT["longest_body"]
+_MAX_BODY_BYTES = _AT["longest_body"]
 
 _RULED_BITS = np.uint32(0x10 | 0x20 | 0x40 | 0x80)
 _OUTSIDE_QUEUES = np.uint32(0x4)  # set in PREPARED (0x4) and ROLLBACK (0xC), not in COMMIT (0x8)
@@ -124,7 +124,7 @@ def encode_rows(sheet):
     hosts, host_count, numbers = _get(sheet, _HOSTS), _get(sheet, _HOST_COUNT), _get(sheet, _NUMBERS)
     out_offset, out_queue_offset = _get(sheet, _OUT_OFFSET), _get(sheet, _OUT_QUEUE_OFFSET)
     out_size, store_default = _get(sheet, _OUT_SIZE), _get(sheet, _STORE_DEFAULT)
-    longest = _get(sheet, _LONGEST_BODY)
+    longest = _get(sheet, _MAX_BODY_BYTES)
     cached_topic, cached_born_host, cached_store_host, outcome = int64(-1), int64(-1), int64(-1), DONE
     field, field_size, magic, places, place_count = int64(0), int64(0), int32(0), int64(0), int64(0)
     born_raw, store_raw, born_size, store_size, host_bits = int64(0), int64(0), int64(0), int64(0), uint32(0)
@@ -137,7 +137,7 @@ def encode_rows(sheet):
             int64(_i32(born_host, row)),
             int64(_i32(store_host, row)) if store_host else store_default,
         )
-        if size > longest or properties_size > LONGEST_PROPERTIES or queue < 0 or flags & _RULED_BITS:
+        if size > longest or properties_size > MAX_PROPERTIES_BYTES or queue < 0 or flags & _RULED_BITS:
             outcome = RULED
             break
         if (

@@ -18,10 +18,10 @@ from engine.codec import batch
 from engine.codec import properties as props
 from engine.codec.crc import crc31
 from engine.codec.message import BORN_HOST_V6, STORE_HOST_V6, Unit
-from engine.codec.unit_flavours import BY_VERSION, LONGEST_PROPERTIES
+from engine.codec.unit_flavours import BY_VERSION, MAX_PROPERTIES_BYTES
 from engine.sentences import sentence
 
-LONGEST_V1_TOPIC = BY_VERSION[1].longest_topic
+MAX_V1_TOPIC_BYTES = BY_VERSION[1].longest_topic
 """Maximum UTF-16 units, and bytes, of a topic in a unit of version 1."""
 CRC_TAIL_BYTES = 20
 """Bytes that the property CRC takes at the end of a unit (docs/formats/commit-log.md#property-crc)."""
@@ -43,7 +43,7 @@ _PLACE, _TIME = struct.Struct(">qq"), struct.Struct(">q")
 _PLACE_AT, _BORN_AT, _BORN_HOST_AT = 20, 40, 48
 """Positions of QUEUEOFFSET with PHYSICALOFFSET, BORNTIMESTAMP and BORNHOST in a unit."""
 _CRC_NAME = b"__CRC32#\x01"
-_MOST_TEMPLATES = 4096
+_MAX_TEMPLATES = 4096
 
 
 class Message:
@@ -163,7 +163,7 @@ class TopicField:
 
     def __init__(self, topic: str, auto_version: bool = True) -> None:
         raw = topic.encode()
-        needs_version_2 = auto_version and utf16_length(topic) > LONGEST_V1_TOPIC
+        needs_version_2 = auto_version and utf16_length(topic) > MAX_V1_TOPIC_BYTES
         flavour = BY_VERSION[2 if needs_version_2 else 1]
         if len(raw) > flavour.longest_topic:
             raise ValueError(sentence("a topic of {count} bytes does not fit its length field", count=len(raw)))
@@ -223,7 +223,7 @@ def template_of(names: tuple[str, ...]) -> str:
         if not name or props.NAME_END in name or props.PAIR_END in name:
             raise ValueError(sentence("{name} cannot be the name of a property", name=repr(name)))
     template = "".join(f"{name.replace('%', '%%')}{props.NAME_END}%s{props.PAIR_END}" for name in names)
-    if len(_templates) >= _MOST_TEMPLATES:
+    if len(_templates) >= _MAX_TEMPLATES:
         _templates.clear()
     _templates[names] = template
     return template
@@ -282,7 +282,7 @@ def encode_unit(
     """
     topic = TopicField(message.topic, auto_version)
     raw = stored_properties(property_text(message), property_crc)
-    if len(raw) > LONGEST_PROPERTIES:
+    if len(raw) > MAX_PROPERTIES_BYTES:
         raise ValueError(sentence("properties of {count:,} bytes do not fit their length field", count=len(raw)))
     born, stored = host_raw(message.born_host), host_raw(message.store_host or store_host)
     sys_flag = message.sys_flag & ~HOST_BITS | host_bits(born, stored)
@@ -420,7 +420,7 @@ def encode_batch(messages: Iterable[Message]) -> bytes:
     pieces = []
     for message in messages:
         raw = property_text(message)
-        if len(raw) > LONGEST_PROPERTIES:
+        if len(raw) > MAX_PROPERTIES_BYTES:
             raise ValueError(sentence("properties of {count:,} bytes do not fit their length field", count=len(raw)))
         pieces.append(batch.encode_member(message.flag, message.body, raw))
     return b"".join(pieces)

@@ -23,7 +23,7 @@ from engine.codec.crc import crc31
 from engine.codec.encode import HEAD_FORMATS, HOST_BITS, Message, host_bits, host_raw
 from engine.codec.machine_code_build import import_compiled
 from engine.codec.message import INNER_BATCH, NEED_UNWRAP, PREPARED, ROLLBACK, TRANSACTION_MASK
-from engine.codec.unit_flavours import LONGEST_PROPERTIES
+from engine.codec.unit_flavours import MAX_PROPERTIES_BYTES
 
 I32: TypeAlias = "npt.NDArray[np.int32] | array[int]"
 I64: TypeAlias = "npt.NDArray[np.int64] | array[int]"
@@ -349,7 +349,7 @@ def encode_rows_plain(
     while run.row < run.rows:
         row, size, text_length = run.row, int(columns.body_length[run.row]), run.text_length()
         queue, flags = _number(columns.queue_id, row), _number(columns.sys_flag, row)
-        if not _plain_row(run, queue, flags, size <= longest_body and text_length <= LONGEST_PROPERTIES):
+        if not _plain_row(run, queue, flags, size <= longest_body and text_length <= MAX_PROPERTIES_BYTES):
             return write_job.RULED, position
         topic = run.topics[run.topic_id]
         total = run.unit_size()

@@ -30,13 +30,13 @@ from engine.codec.message import (
     list_fields,
 )
 from engine.codec.unit_flavours import BY_MAGIC, FLAVOURS, MAGICS
-from engine.files.layout import LONGEST_NAME
+from engine.files.layout import MAX_NAME_BYTES
 from engine.sentences import sentence
 
 _I32, _I16, _U32 = struct.Struct(">i"), struct.Struct(">h"), struct.Struct(">I")
 _I64 = struct.Struct(">q")
 _SIZE, _MAGIC, _CRC, _QUEUE_ID, _QUEUE_OFFSET, _PHYSICAL, _SYS_FLAG = 0, 4, 8, 12, 20, 28, 36
-_LONGEST_TOPICS = {form.topic_width: min(form.longest_topic, LONGEST_NAME) for form in FLAVOURS}
+_MAX_TOPIC_BYTES = {form.topic_width: min(form.longest_topic, MAX_NAME_BYTES) for form in FLAVOURS}
 """Width of the topic's length → the longest name that is tried: a topic is a folder."""
 _FORBIDDEN_IN_NAMES = frozenset('<>:"\\|?*')
 _IN_HEX = frozenset(("magicCode", "bodyCRC", "sysFlag"))
@@ -405,7 +405,7 @@ def _other_names(
                     FieldFault("propertiesLength", stored_properties_length, properties_length),
                 ),
             )
-    for length in range(1, _LONGEST_TOPICS[width] + 1):
+    for length in range(1, _MAX_TOPIC_BYTES[width] + 1):
         topic_end = topic + width + length
         if topic_end + 2 <= size and _I16.unpack_from(raw, topic_end)[0] == size - topic_end - 2:
             data = length.to_bytes(width, "big")

@@ -58,7 +58,7 @@ MAGICS = tuple(flavour.magic for flavour in FLAVOURS)
 MAGIC_BYTES = tuple(magic.to_bytes(4, "big") for magic in MAGICS)
 PREFIX = bytes(column[0] for column in zip(*MAGIC_BYTES, strict=True) if len(set(column)) == 1)
 """The bytes with which every magic number begins."""
-LONGEST_PROPERTIES = 32_767
+MAX_PROPERTIES_BYTES = 32_767
 """Maximum bytes of property text in every flavour: PROPLEN is a signed 16-bit field."""
 READ_BY = {
     release: frozenset(flavour.magic for flavour in FLAVOURS if release not in flavour.unread_by) for release in NAMES

@@ -9,10 +9,10 @@ from pathlib import Path
 
 FILE_NAME_DIGITS = 20
 INDEX_NAME_DIGITS = 17
-LONGEST_NAME = 255
+MAX_NAME_BYTES = 255
 """Bytes of a file's or folder's name."""
-LONGEST_TOPIC = 127
-LONGEST_GROUP = 255
+MAX_TOPIC_BYTES = 127
+MAX_GROUP_BYTES = 255
 """Characters that brokers and clients take (Java: ``TopicValidator``, ``Validators``); %RETRY% and %DLQ% topics may be
 as long as a folder's name.
 """
@@ -64,7 +64,7 @@ def is_folder_name(topic: str) -> bool:
     if topic in {"", ".", ".."} or "/" in topic or "\0" in topic:
         return False
     try:
-        return len(topic.encode()) <= LONGEST_NAME
+        return len(topic.encode()) <= MAX_NAME_BYTES
     except UnicodeEncodeError:
         return False
 

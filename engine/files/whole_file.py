@@ -21,7 +21,7 @@ from typing import BinaryIO, TextIO
 SUFFIX = ".part"
 PRIVATE = 0o600
 """Rights of a file that only its owner may read, for example store content in a cache."""
-_LONGEST = 200
+_MAX_FILE_NAME_BYTES = 200
 """Maximum bytes of a file's name that its temporary file's name contains: names have at most 255 bytes."""
 _BUFFER = 1 << 20
 
@@ -57,7 +57,7 @@ def whole_file(target: Path, mode: int = 0o666) -> Iterator[BinaryIO]:
 
     """
     target.parent.mkdir(parents=True, exist_ok=True)
-    name = os.fsencode(target.name)[:_LONGEST].decode("utf-8", "ignore")
+    name = os.fsencode(target.name)[:_MAX_FILE_NAME_BYTES].decode("utf-8", "ignore")
     growing = target.with_name(f".{name}.{secrets.token_hex(6)}{SUFFIX}")
     with open(growing, "xb", _BUFFER, opener=lambda path, flags: os.open(path, flags, mode)) as file:
         try:

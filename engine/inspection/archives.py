@@ -31,7 +31,7 @@ _PIECE = 1 << 20
 _ZEROS = bytes(_PIECE)
 _ZIP_BEGINS = (b"PK\3\4", b"PK\5\6")
 _NOTES = (tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK, tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE)
-_LONGEST_NOTE = 1 << 20  # bytes of metadata on the next member, which Python reads at once
+_MAX_METADATA_BYTES = 1 << 20  # bytes of metadata on the next member, which Python reads at once
 _DAMAGE = (
     tarfile.TarError,
     zipfile.BadZipFile,
@@ -94,7 +94,7 @@ class _StrictTarInfo(tarfile.TarInfo):
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
         member = super().frombuf(buf, encoding, errors)
-        if member.size < 0 or (member.type in _NOTES and member.size > _LONGEST_NOTE):
+        if member.size < 0 or (member.type in _NOTES and member.size > _MAX_METADATA_BYTES):
             raise tarfile.HeaderError(f"a length of {member.size:,} bytes")
         return member
 

@@ -17,8 +17,8 @@ from engine.rules.undecoded import TABLE_SUBJECTS
 from engine.sentences import plural, sentence
 from engine.system_names import CLUSTER_PROPERTY, DLQ_PREFIX, RETRY_PREFIX, SCHEDULE_TOPIC, is_system_group
 
-MOST_UNITS = 64
-MOST_NAMED = 20
+MAX_UNITS = 64
+MAX_NAMED = 20
 
 
 @dataclass
@@ -69,7 +69,7 @@ class BrokerTraces:
         if self.store.reading.exists(self.store.paths.timerwheel):
             witnesses.append("timerwheel")
         group_topics = [name for name in self.store.queues_by_topic() if name.startswith((RETRY_PREFIX, DLQ_PREFIX))]
-        return witnesses + [sentence("topic {name}", name=name) for name in group_topics[:MOST_NAMED]]
+        return witnesses + [sentence("topic {name}", name=name) for name in group_topics[:MAX_NAMED]]
 
     def _marked(self) -> int:
         """Return how many of the first units bear the mark of a whole broker."""
@@ -78,7 +78,7 @@ class BrokerTraces:
             if isinstance(item, Unit):
                 units += 1
                 marked += CLUSTER_PROPERTY in item.properties
-                if units >= MOST_UNITS:
+                if units >= MAX_UNITS:
                     break
         return marked
 

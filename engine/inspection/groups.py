@@ -199,7 +199,7 @@ def _oldest_unread(store: StoreSnapshot, queue: AnyQueue, next_offset: int) -> i
     return time if time >= 0 else None
 
 
-MOST_RECORDS = 20_000
+MAX_RECORDS = 20_000
 """Number of newest records of each revive queue, and of the timer topic, that are read: checkpoints live minutes."""
 QueueKey = tuple[str, str, int]
 """Group, topic and queue id."""
@@ -341,7 +341,7 @@ def _key(record: pop.CheckPoint | pop.Ack) -> PopKey:
 def _newest_records(store: StoreSnapshot, queue: AnyQueue) -> Iterator[tuple[Unit, int]]:
     """The newest records of a queue with their queue offsets; damaged ones are skipped."""
     end = queue.max_offset
-    for entry in queue.entries(max(queue.first_in_log, end - MOST_RECORDS), end):
+    for entry in queue.entries(max(queue.first_in_log, end - MAX_RECORDS), end):
         item = store.log.unit_at(entry.physical_offset, crc=False)
         if isinstance(item, Unit):
             yield item, entry.queue_offset

@@ -160,7 +160,7 @@ class IndexReader:
 
 
 PIECE = 1 << 20
-LONGEST_BAR = 10
+MAX_BAR_LENGTH = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +222,7 @@ def count_slots(
         done += got
         if progress is not None:
             progress(done, total)
-    bars = np.bincount(np.minimum(lengths, LONGEST_BAR), minlength=LONGEST_BAR + 1)
+    bars = np.bincount(np.minimum(lengths, MAX_BAR_LENGTH), minlength=MAX_BAR_LENGTH + 1)
     count = max(1, min(cells, slots))
     edges = np.linspace(0, slots, count + 1).astype(np.int64)
     means = np.add.reduceat(lengths, edges[:-1]) / np.maximum(np.diff(edges), 1)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from engine.codec import index as index_codec
 from engine.codec import unit_flavours
 from engine.codec.checkpoint import Checkpoint
-from engine.codec.encode import LONGEST_V1_TOPIC
+from engine.codec.encode import MAX_V1_TOPIC_BYTES
 from engine.codec.message import BORN_HOST_V6, STORE_HOST_V6, Unit
 from engine.codec.unit_flavours import BY_VERSION, MAGICS
 from engine.errors import CannotRead, StoreError
@@ -297,7 +297,7 @@ def _sample(store: StoreSnapshot) -> Iterator[Unit]:
     unit_count = 0
     for topic, queues in store.queues_by_topic().items():
         for queue in queues.values():
-            if unit_count >= _SAMPLED_QUEUES and len(topic.encode()) <= LONGEST_V1_TOPIC:
+            if unit_count >= _SAMPLED_QUEUES and len(topic.encode()) <= MAX_V1_TOPIC_BYTES:
                 continue
             try:
                 newest = queue.newest()

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from engine.inspection.snapshot import StoreSnapshot
 
 
-LAST_TIME = (1 << 63) - 1
-MOST_LOOKED_BEHIND = 100_000
+MAX_TIME_MS = (1 << 63) - 1
+MAX_FOLLOWED_ENTRIES = 100_000
 """Entries of a chain that are followed."""
 DEFAULT_MAX = 32
 
@@ -90,7 +90,7 @@ def trace(
     topic: str,
     key: str,
     begin: int = 0,
-    end: int = LAST_TIME,
+    end: int = MAX_TIME_MS,
     max_count: int = DEFAULT_MAX,
     index_type: IndexType | None = None,
 ) -> Iterator[Traced]:
@@ -246,7 +246,7 @@ class _Walk:
         The broker misses them, because an entry's time counts from the file's first unit in whole seconds.
         """
         header = reader.header
-        while number > 0 and number not in visited and len(visited) < MOST_LOOKED_BEHIND:
+        while number > 0 and number not in visited and len(visited) < MAX_FOLLOWED_ENTRIES:
             visited.add(number)
             entry = reader.entry(number)
             if entry is None:

@@ -33,9 +33,9 @@ from engine.sentences import sentence
 
 BULK = 16 << 20
 """Bytes from which on a walk uses columns: below, loading that code takes longer than walking."""
-FIRST_LOOK_BYTES = 4096
+FIRST_READ_BYTES = 4096
 BACK_STEP_BYTES = 1 << 16
-LEG = 512
+UNITS_BETWEEN_TAIL_SEARCHES = 512
 """Units walked towards the end of the log before the zero tail is searched again."""
 
 Hints = Callable[[], Iterable[tuple[int, int]]]
@@ -221,7 +221,7 @@ class LogReader:
         if file is None:
             return Stop(offset, "end", sentence("no file of the log holds this offset"))
         try:
-            return self._look(file, offset - file.start_offset, crc, FIRST_LOOK_BYTES)
+            return self._look(file, offset - file.start_offset, crc, FIRST_READ_BYTES)
         except CannotRead as error:
             return Stop(offset, "unread", str(error))
 
@@ -391,18 +391,18 @@ class LogReader:
         for offset, size in hints:
             if not file.start_offset <= offset < file.end_offset:
                 continue
-            unit = self._look(file, offset - file.start_offset, False, FIRST_LOOK_BYTES)
+            unit = self._look(file, offset - file.start_offset, False, FIRST_READ_BYTES)
             if isinstance(unit, Unit) and unit.size == size and not unit.stale:
                 start = offset
                 break
         else:
             if file.size > 8 * BLOCK_BYTES:
                 start = self._unit_near_zero_tail(file)
-        end, log_continues = self._walked(start, LEG)
+        end, log_continues = self._walked(start, UNITS_BETWEEN_TAIL_SEARCHES)
         while log_continues:
             # A writer is faster than this walk: if the queues lag far behind it, the zero tail is nearer.
             near = self._unit_near_zero_tail(file) if file.size > 8 * BLOCK_BYTES else end
-            end, log_continues = self._walked(near, LEG) if near > end else self._walked(end)
+            end, log_continues = self._walked(near, UNITS_BETWEEN_TAIL_SEARCHES) if near > end else self._walked(end)
         return end
 
     def _walked(self, start: int, max_items: int | None = None) -> tuple[int, bool]:

@@ -19,11 +19,11 @@ from engine.inspection.rocksdb_queue import RocksQueueReader
 if TYPE_CHECKING:
     from engine.inspection.snapshot import AnyQueue, StoreSnapshot
 
-MOST_READ = 8 << 20
+MAX_READ_BYTES = 8 << 20
 """Bytes of one stretch that are parsed."""
-MOST_UNITS = 64
+MAX_UNITS = 64
 """Number of units of one stretch that are reported."""
-MOST_QUEUES = 4000
+MAX_QUEUES = 4000
 """Number of queues that are searched for entries; with more queues only the bytes are used."""
 
 
@@ -68,12 +68,12 @@ def lost_units(store: StoreSnapshot, offset: int, size: int) -> list[LostUnit]:
     end = offset + size
     entries = {queue_entry.offset: queue_entry for queue_entry in _entries_into(store, offset, end)}
     try:
-        data = memoryview(store.log.read(offset, min(size, MOST_READ)))  # slices of it make no copies
+        data = memoryview(store.log.read(offset, min(size, MAX_READ_BYTES)))  # slices of it make no copies
     except CannotRead:
         data = memoryview(b"")
     starts = sorted({offset, *entries})
     units: list[LostUnit] = []
-    while starts and len(units) < MOST_UNITS:
+    while starts and len(units) < MAX_UNITS:
         unit_offset = starts.pop(0)
         entry, next_start = entries.get(unit_offset), starts[0] if starts else end
         sizes = [*([entry.size] if entry else []), next_start - unit_offset]
@@ -132,7 +132,7 @@ def _entries_into(store: StoreSnapshot, start: int, stop: int) -> Iterator[_Entr
     queues = [
         queue for queues in store.queues_by_topic().values() for queue in queues.values() if queue.kind == "simple"
     ]
-    for queue in queues if len(queues) <= MOST_QUEUES else ():
+    for queue in queues if len(queues) <= MAX_QUEUES else ():
         try:
             yield from _of_queue(queue, start, stop)
         except CannotRead:
@@ -152,7 +152,7 @@ def _of_queue(queue: AnyQueue, start: int, stop: int) -> Iterator[_Entry]:
             lower = middle + 1
         else:
             upper = middle
-    for entry in queue.entries(lower, min(end, lower + MOST_UNITS)):
+    for entry in queue.entries(lower, min(end, lower + MAX_UNITS)):
         if entry.state != "entry" or entry.physical_offset >= stop:
             return
         if entry.physical_offset >= start and entry.size > 0:

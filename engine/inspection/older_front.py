@@ -18,7 +18,7 @@ from engine.mapped.read_only import ReadOnlyFile
 if TYPE_CHECKING:
     from engine.inspection.snapshot import StoreSnapshot
 
-MOST_UNITS = 4096
+MAX_UNITS = 4096
 """Units of a file that are compared with their queues."""
 
 
@@ -66,7 +66,7 @@ def older_front(store: StoreSnapshot) -> OlderFront | None:
 def _units(store: StoreSnapshot, files: Sequence[ReadOnlyFile]) -> Iterator[Unit]:
     """The first units of the last of these files, and of the first one."""
     for file in {file.start_offset: file for file in (files[-1], files[0])}.values():
-        for item in islice(store.units(file.start_offset, crc=False), MOST_UNITS):
+        for item in islice(store.units(file.start_offset, crc=False), MAX_UNITS):
             if not file.start_offset <= item.offset < file.end_offset:
                 break
             if isinstance(item, Unit) and item.physical_offset == item.offset:

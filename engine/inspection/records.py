@@ -31,9 +31,9 @@ _UNIT: Json = dict.fromkeys(["type", *(field.name for field in OF_RECORDS if fie
 """A record of a unit: its fields in order."""
 UNIT_NAMES = tuple(_UNIT)
 """The fields that every unit's record has, in order."""
-_TOLD = tuple(field.name for field in OF_RECORDS if field.always and field.attribute)
-_VALUES = attrgetter(*(BY_NAME[name].attribute for name in _TOLD))
-"""Returns the values of a unit for the fields :data:`_TOLD`."""
+_FIELD_NAMES = tuple(field.name for field in OF_RECORDS if field.always and field.attribute)
+_VALUES = attrgetter(*(BY_NAME[name].attribute for name in _FIELD_NAMES))
+"""Returns the values of a unit for the fields :data:`_FIELD_NAMES`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Lines:
 def unit(item: Unit, file: str | None, kind: str = "unit", body: bool = False) -> Json:
     """A unit; ``file`` is the name of the file that holds it; with ``body`` the stored bytes in base64."""
     record = _UNIT.copy()
-    record.update(zip(_TOLD, _VALUES(item), strict=False))
+    record.update(zip(_FIELD_NAMES, _VALUES(item), strict=False))
     record["type"], record["file"], record["bodySha256"] = kind, file, hashlib.sha256(item.body).hexdigest()
     if item.stale:
         record["physicalOffsetField"] = item.physical_offset

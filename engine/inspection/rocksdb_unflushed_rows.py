@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from engine.inspection.snapshot import StoreSnapshot
 
-MOST_ENTRIES = 200_000
+MAX_ENTRIES = 200_000
 """Newest queue entries of which rows are made."""
 SETTLE_MS = 10_000
 """Time within which a timer wheel has certainly taken a message in."""
@@ -95,7 +95,7 @@ def _units(store: StoreSnapshot, topic: str, start: int) -> Iterator[Unit]:
     queue = store.queues_by_topic().get(topic, {}).get(0)
     if queue is None:
         return
-    for entry in queue.entries(max(start, queue.first_in_log, queue.max_offset - MOST_ENTRIES)):
+    for entry in queue.entries(max(start, queue.first_in_log, queue.max_offset - MAX_ENTRIES)):
         unit = store.log.seen_at(entry.physical_offset, crc=False)
         if isinstance(unit, Unit) and unit.topic == topic:
             yield unit

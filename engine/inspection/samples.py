@@ -21,7 +21,7 @@ from engine.errors import BadArchive, CannotRead, UsageError
 from engine.inspection.archives import unpack
 from engine.sentences import sentence
 
-LARGEST = 1 << 28
+MAX_UNPACKED_BYTES = 1 << 28
 """Largest unpacked size of an archive, in bytes."""
 _DONE = "unpacked"
 
@@ -103,7 +103,7 @@ def _unpack(packed: bytes, home: Path) -> None:
     with tempfile.TemporaryDirectory(prefix=f"{home.name}.", dir=home.parent) as scratch:
         half = Path(scratch) / "half"
         half.mkdir()
-        sizes = unpack(io.BytesIO(packed), half, LARGEST)
+        sizes = unpack(io.BytesIO(packed), half, MAX_UNPACKED_BYTES)
         if len(_stores(half)) != 1:
             raise ValueError(sentence("one store is expected in it as its only folder"))
         (half / _DONE).write_text(json.dumps(sizes), "utf-8")

@@ -37,11 +37,11 @@ from engine.files.whole_file import PRIVATE, put_whole
 from engine.inspection.log_reader import LogReader
 from engine.mapped.read_only import ReadOnlyFile
 
-EVERY = 4096
+ROWS_PER_ANCHOR = 4096
 """Rows between two anchors: the longest walk to find a row's exact number."""
 CACHE_LIMIT = 256 << 20
 """Bytes that all side indexes together may take; the least recently used are deleted first."""
-MOST_DAMAGES = 64
+MAX_DAMAGES = 64
 FORMAT = 2
 _HEAD = 4096
 _ANCHOR = struct.Struct("<qq")
@@ -273,7 +273,7 @@ class _Counter:
         self._segment = segment
         self._topics = topics
         self._bytes: dict[int, int] = {}
-        self._next_anchor = segment.anchors[-1][0] + EVERY if segment.anchors else 0
+        self._next_anchor = segment.anchors[-1][0] + ROWS_PER_ANCHOR if segment.anchors else 0
 
     def block(self, block: object) -> None:
         import numpy as np
@@ -287,7 +287,7 @@ class _Counter:
         offsets = block["offset"][:count]
         while self._next_anchor < segment.rows + count:
             segment.anchors.append((self._next_anchor, int(offsets[self._next_anchor - segment.rows])))
-            self._next_anchor += EVERY
+            self._next_anchor += ROWS_PER_ANCHOR
         units = block["kind"][:count] != BLANK
         numbers, sizes = block["topic_id"][:count][units], block["size"][:count][units]
         if len(numbers):
@@ -305,10 +305,10 @@ class _Counter:
         segment = self._segment
         if self._next_anchor <= segment.rows:
             segment.anchors.append((segment.rows, item.offset))
-            self._next_anchor = segment.rows + EVERY
+            self._next_anchor = segment.rows + ROWS_PER_ANCHOR
         segment.rows += 1
         segment.end = item.offset + item.size
-        if len(segment.damages) < MOST_DAMAGES and not item.unread:
+        if len(segment.damages) < MAX_DAMAGES and not item.unread:
             segment.damages.append((item.offset, item.size))
 
     def close(self) -> None:

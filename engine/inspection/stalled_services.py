@@ -49,7 +49,7 @@ ALIVE_MS = 60_000
 """Time for which a broker must have stored messages after the due time."""
 SLOW_SERVICE_MS = 600_000
 """The same for the transaction check and the revive of pops, which run every minute or more often."""
-MOST_COUNTED = 100_000
+MAX_COUNTED = 100_000
 _NO_OFFSET = -1
 
 
@@ -262,7 +262,7 @@ def _first_undelivered(
     were not put into it.
     """
     read_to = check.last_read_time
-    start = max(queue.min_offset, queue.max_offset - MOST_COUNTED, 0)
+    start = max(queue.min_offset, queue.max_offset - MAX_COUNTED, 0)
     if read_to > newest - ALIVE_MS:
         start, read_to = max(start, check.queue_offset), 0
     earliest: tuple[int, int] | None = None
@@ -451,7 +451,7 @@ def _settled_halves(store: StoreSnapshot) -> frozenset[int]:
     """Half-queue offsets that op messages name: their transactions were committed or rolled back."""
     settled: set[int] = set()
     for queue in store.queues_by_topic().get(OP_TOPIC, {}).values():
-        for entry in _entries(queue, max(queue.min_offset, queue.max_offset - MOST_COUNTED, 0)):
+        for entry in _entries(queue, max(queue.min_offset, queue.max_offset - MAX_COUNTED, 0)):
             unit = store.log.seen_at(entry.physical_offset, crc=False)
             if isinstance(unit, Unit):
                 pieces = unit.body.decode("ascii", "replace").split(",")
@@ -537,8 +537,8 @@ def _newer_half(store: StoreSnapshot, queue: AnyQueue, half: Unit, number: int) 
 
 
 def _entries(queue: AnyQueue, start: int) -> Iterator[CqEntry]:
-    """Entries from ``start`` on, at most :data:`MOST_COUNTED`."""
-    for entry in queue.entries(start, min(queue.max_offset, start + MOST_COUNTED)):
+    """Entries from ``start`` on, at most :data:`MAX_COUNTED`."""
+    for entry in queue.entries(start, min(queue.max_offset, start + MAX_COUNTED)):
         if entry.state == "entry":
             yield entry
 

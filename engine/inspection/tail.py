@@ -42,7 +42,7 @@ STEP_BYTES = 1 << 16
 PROBE_BYTES = 512
 HEAD_BYTES = 36
 _HEAD = struct.Struct(">iI20xq")
-WARM_LOOKS = 64
+WARM_ROUNDS = 64
 """Number of looks in which a queue that grew is always read."""
 COLD_AT_ONCE = 64
 """Number of idle queues that are read in one look, in turn."""
@@ -251,7 +251,7 @@ class QueueTail:
             self._end = self._skip_gap(number) * size
         self._last = queue.read_bytes(self._end - size, size) if self._end else b""
         self.newest = queue.entry_place(self._last)
-        self.warm = WARM_LOOKS
+        self.warm = WARM_ROUNDS
         return True
 
     def _skip_gap(self, number: int) -> int:

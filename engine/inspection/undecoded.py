@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from engine.mapped.reading import Reading
 
 
-MOST_ENTRIES = 256
+MAX_ENTRIES = 256
 """Number of newest entries of an index file that are searched for tag entries."""
 _DISPATCH_LAG_MS = 60_000
 """Dispatch lag that a running or crashed broker may have had."""
@@ -334,11 +334,11 @@ def sample_tag_entries(store: StoreSnapshot) -> TagEntries | None:
     for reader in reversed(store.index_files(note_undecoded=False)):
         try:
             newest = reader.header.entries
-            numbers = range(max(newest - MOST_ENTRIES, 0) + 1, newest + 1)
+            numbers = range(max(newest - MAX_ENTRIES, 0) + 1, newest + 1)
             entries = [entry for number in numbers if (entry := reader.entry(number))]
         except CorruptUnit:
             continue
-        if entries and newest > MOST_ENTRIES:  # the first unit may have only some of its entries here
+        if entries and newest > MAX_ENTRIES:  # the first unit may have only some of its entries here
             entries = [entry for entry in entries if entry.phy_offset != entries[0].phy_offset]
         hashes: dict[int, set[int]] = {}
         for entry in entries:

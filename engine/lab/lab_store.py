@@ -29,7 +29,7 @@ MARKER: Final = LAB_MARKER
 DISK_BYTES: Final = 16 << 30
 """Bytes of the disk that a lab store believes to have: retention and refusals follow from it."""
 _PARTS: Final = ("store", "durable", "before", "kept", "again")
-_LARGEST_MARKER: Final = 1 << 20
+_MAX_MARKER_BYTES: Final = 1 << 20
 
 
 class NotALab(StoreError):
@@ -136,7 +136,7 @@ def read_marker(folder: Path) -> LabMarker:
     """Read the marker of a lab store; raises :class:`NotALab` without a good one."""
     path = folder / MARKER
     try:
-        if path.is_symlink() or path.stat().st_size > _LARGEST_MARKER:
+        if path.is_symlink() or path.stat().st_size > _MAX_MARKER_BYTES:
             raise NotALab(sentence("the marker of a lab store is no plain small file"), file=str(path))
         document = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:

@@ -120,12 +120,12 @@ def _topics(settings: LoadSettings, pick: random.Random) -> list[str]:
 
 TURN_SECONDS: Final = 0.004
 """A producer looks at its settings and the clock this often."""
-LEAST_FREE: Final = 1 << 30
+MIN_FREE_BYTES: Final = 1 << 30
 """Bytes of free disk below which a load stops by itself."""
 _REFUSED_PAUSE_MS: Final = 20.0
 _REFUSED: Final = 8
 """Refusals in one turn after which a producer pauses."""
-_LOOK_AT_DISK: Final = 1.0
+_DISK_CHECK_INTERVAL_S: Final = 1.0
 _OK = PutMessageStatus.PUT_OK
 
 
@@ -237,13 +237,13 @@ class Load:
                 )
             )
             return
-        if free < LEAST_FREE:
+        if free < MIN_FREE_BYTES:
             self.give_up(
                 sentence(
                     "the load has stopped: the disk of {folder} has {n:,} MiB left, {kept:,} MiB are kept free",
                     folder=self._folder,
                     n=free >> 20,
-                    kept=LEAST_FREE >> 20,
+                    kept=MIN_FREE_BYTES >> 20,
                 )
             )
 
@@ -288,7 +288,7 @@ class _Producer:
             self._take_over(self._wanted)
         settings = self._wanted
         now = time.perf_counter()
-        if self._number == 0 and now - self._looked > _LOOK_AT_DISK:
+        if self._number == 0 and now - self._looked > _DISK_CHECK_INTERVAL_S:
             self._looked = now
             self._load.check_room()
         if len(self.acknowledged.ends) > self._prune_at:

@@ -43,12 +43,12 @@ TIMEOUT_S = 10.0
 """Seconds that the thread may take to answer, to begin or to end."""
 PIECE = 1 << 20
 """Bytes of frames that are handed out at a time."""
-LAST_PORT = 65_535
+MAX_PORT = 65_535
 LATENCIES = 512
 """Answers of each code whose times are kept."""
 BEGINNING = 60.0
 """Seconds that a further broker may take to open its store."""
-MOST_QUEUES = 1024
+MAX_QUEUES = 1024
 """Queues of a topic at one broker."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 T = TypeVar("T")
@@ -245,7 +245,7 @@ class LabServing:
         if self._ha_port is not None:
             return self._ha_port
         beside = port_of(bound) + 1
-        return 0 if self._port == 0 or beside > LAST_PORT else beside
+        return 0 if self._port == 0 or beside > MAX_PORT else beside
 
     def _vip_of(self, bound: socket.socket, opened: contextlib.AsyncExitStack) -> tuple[socket.socket | None, str]:
         """The second port of RocketMQ's brokers, where it is wanted and free; else why there is none."""
@@ -414,8 +414,8 @@ class LabServing:
         wrong = wrong_name(topic, broker.store.release)
         if wrong is not None or topic in broker.topics.own_names():
             raise UsageError(wrong or sentence("{topic} is a topic of the broker's own", topic=topic))
-        if not 0 <= queues <= MOST_QUEUES:
-            raise UsageError(sentence("expected 0 to {most:,} queues, found {n:,}", most=MOST_QUEUES, n=queues))
+        if not 0 <= queues <= MAX_QUEUES:
+            raise UsageError(sentence("expected 0 to {most:,} queues, found {n:,}", most=MAX_QUEUES, n=queues))
         topic_config = broker.topics.get(topic)
         old_count = topic_config.write_queue_nums if topic_config is not None else 0
         if queues < old_count:
@@ -544,7 +544,7 @@ def _asked(
         java = config_field.metadata.get("java", "")
         if (
             java in store_config.given
-            and config_field.name not in _TAKEN
+            and config_field.name not in _BROKER_ROLE_KEYS
             and getattr(store_config, config_field.name) != getattr(open_with, config_field.name)
         ):
             without.append(java)
@@ -559,5 +559,5 @@ def _asked(
     return broker, port, ha, tuple(dict.fromkeys(without))
 
 
-_TAKEN = frozenset({"broker_role", "ha_listen_port"})
+_BROKER_ROLE_KEYS = frozenset({"broker_role", "ha_listen_port"})
 """What a file may say of the store that is open: everything else was settled as it was opened."""

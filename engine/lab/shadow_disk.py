@@ -226,7 +226,7 @@ def _begins_with_zeros(path: Path, start: int) -> bool:
         return not any(os.pread(file.fileno(), _HEAD, start))
 
 
-LEAST_FREE: Final = 512 << 20
+MIN_FREE_BYTES: Final = 512 << 20
 """Bytes of room on the real disk below which a lab's disk counts as full."""
 
 
@@ -392,7 +392,7 @@ class ShadowDisk(RealDisk):
             free = shutil.disk_usage(self.root).free
         except OSError:
             return -1.0
-        if free < LEAST_FREE:
+        if free < MIN_FREE_BYTES:
             return 1.0
         return min(1.0, -(-self._used() * 100 // self.capacity) / 100)
 

@@ -89,7 +89,7 @@ class DescriptorCache:
         return descriptor
 
 
-LARGEST_OFFSET = (1 << 63) - 1
+MAX_OFFSET = (1 << 63) - 1
 
 
 class ReadOnlyFile:
@@ -306,7 +306,7 @@ class FileSequence:
                 )
             elif not stat.S_ISREG(info.st_mode):
                 oddities.append(Oddity("name", entry.path, sentence("expected a regular file")))
-            elif start > LARGEST_OFFSET - info.st_size:
+            elif start > MAX_OFFSET - info.st_size:
                 oddities.append(
                     Oddity("name", entry.path, sentence("the file would end beyond the offsets that 64 bits hold"))
                 )

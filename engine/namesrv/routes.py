@@ -346,7 +346,7 @@ class Routes:
         return [topic for topic, by in self.topics.items() if names & by.keys()]
 
 
-LARGEST_BODY_BYTES = 64 << 20
+MAX_BODY_BYTES = 64 << 20
 """Bytes that a packed body unpacks to at most."""
 
 Body = tuple[DataVersion, dict[str, Queues], tuple[str, ...], dict[str, Mapping[Any, Any]]]
@@ -413,11 +413,11 @@ _TOPIC_DEFAULTS = (("readQueueNums", 16), ("writeQueueNums", 16), ("perm", 6), (
 def _packed(body: bytes) -> Body:
     unpacking = zlib.decompressobj()
     try:
-        data = unpacking.decompress(body, LARGEST_BODY_BYTES)
+        data = unpacking.decompress(body, MAX_BODY_BYTES)
     except zlib.error as error:
         raise WrongRequest(f"the body cannot be unpacked: {error}") from error
     if unpacking.unconsumed_tail:
-        raise WrongRequest(f"the body unpacks to more than {LARGEST_BODY_BYTES:,} bytes")
+        raise WrongRequest(f"the body unpacks to more than {MAX_BODY_BYTES:,} bytes")
     pieces = _Pieces(data)
     version = DataVersion.of(_json(pieces.text()))
     topics = dict(_topic(pieces.text()) for _ in range(pieces.number()))

@@ -20,7 +20,7 @@ from engine.files.layout import FILE_NAME_DIGITS, parse_file_name
 from engine.pipeline.storage import Listed, LocalStorage, Storage, join, storage_of
 from engine.sentences import sentence
 
-LARGEST_OFFSET = (1 << 63) - 1
+MAX_OFFSET = (1 << 63) - 1
 MAX_CONCURRENT_LOOKS = 16
 """Folders that are listed side by side."""
 _SPECIAL = frozenset("*?[{")
@@ -155,7 +155,7 @@ def log_files(store: StorePlace) -> list[LogFile]:
         storage, local = storage_of(folder)
         for entry in storage.listing(local):
             start = parse_file_name(entry.name)
-            if start is not None and entry.size >= 0 and 0 <= start <= LARGEST_OFFSET - entry.size:
+            if start is not None and entry.size >= 0 and 0 <= start <= MAX_OFFSET - entry.size:
                 listed.append((entry.name, LogFile(entry.path, start, entry.size)))
     for _, file in sorted(listed, key=lambda item: (item[0], item[1].path)):
         files.setdefault(file.start, file)

@@ -156,7 +156,7 @@ Unit = tuple[int, str, bytes]
 """Physical offset, what is known of the CRC, and the unit's bytes."""
 _NUMBERS: Final = tuple(name for name in NEEDED if name in NUMBERS)
 _BYTES: Final = ("body", "propertiesRaw")
-_LONGEST_CELL_CHARS: Final = 1 << 30
+_MAX_CELL_CHARS: Final = 1 << 30
 _BATCH_ROWS: Final = 4096
 
 
@@ -225,7 +225,7 @@ def _json(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def _csv(path: Path) -> Iterator[dict[str, Any]]:
-    old_limit = csv.field_size_limit(_LONGEST_CELL_CHARS)
+    old_limit = csv.field_size_limit(_MAX_CELL_CHARS)
     try:
         with path.open(encoding="utf-8", newline="") as file:
             for row in csv.DictReader(file):

@@ -220,7 +220,7 @@ def _ms(text: str | None) -> int | None:
 
 
 _MARKS = "<told>", "</told>"
-_LONGEST_TEXT_CHARS = 300
+_MAX_TEXT_CHARS = 300
 """Characters of one list: ``IN`` may have a million values."""
 
 
@@ -250,4 +250,4 @@ def _condition(condition: Condition) -> str:
 
 
 def _shorten(text: str) -> str:
-    return text if len(text) <= _LONGEST_TEXT_CHARS else f"{text[:_LONGEST_TEXT_CHARS]}…"
+    return text if len(text) <= _MAX_TEXT_CHARS else f"{text[:_MAX_TEXT_CHARS]}…"

@@ -43,7 +43,7 @@ LARGE_UNIT_BYTES = 128 << 10
 of it."""
 MAX_CHECKED_UNITS = 100_000
 """Units of a store that are asked at most."""
-MOST_QUEUE_BYTES = 1 << 29
+MAX_QUEUE_BYTES = 1 << 29
 """Bytes of queue entries that are laid over a log at most."""
 _ENTRIES_AT_ONCE = 1 << 18
 """Entries of a queue that are held at once."""
@@ -74,7 +74,7 @@ def skippable_ranges(store: StorePlace, limits: QueryLimits, trust: bool) -> lis
         log_bytes = sum(file.size for file in files)
         if (
             log_bytes < MIN_STRETCH_BYTES
-            or sum(sizes) > MOST_QUEUE_BYTES
+            or sum(sizes) > MAX_QUEUE_BYTES
             or not (trust or log_bytes >= LARGE_UNIT_BYTES * entries)
         ):
             return []

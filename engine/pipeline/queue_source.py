@@ -36,7 +36,7 @@ from engine.pipeline.undecoded import rocksdb_queues
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_LONGEST_EXT = 1 << 15
+_MAX_EXT_BYTES = 1 << 15
 _EXT_BYTES = 1 << 20
 
 
@@ -240,12 +240,12 @@ class _ExtFiles:
         file = next((file for file in self._files if file.start <= offset < file.end), None)
         if file is None:
             return None
-        if not self._start <= offset < self._end or min(offset + _LONGEST_EXT, file.end) > self._end:
+        if not self._start <= offset < self._end or min(offset + _MAX_EXT_BYTES, file.end) > self._end:
             with opened(file.path) as opened_file:
                 self._data = opened_file.read(offset - file.start, _EXT_BYTES)
             self._start, self._end = offset, offset + len(self._data)
         position = offset - self._start
-        ext_unit = decode_ext(self._data[position : position + _LONGEST_EXT], 0, offset)
+        ext_unit = decode_ext(self._data[position : position + _MAX_EXT_BYTES], 0, offset)
         if isinstance(ext_unit, CqExtStop):
             return None
         return {

@@ -43,7 +43,7 @@ OTHERS = "\x00others"
 """Stands for the names beyond :data:`MAX_TOPICS`."""
 MAX_TOPICS = 60_000
 MAX_TAGS = 1 << 18
-MEET = 256
+MAX_SINGLE_STAGE_TASKS = 256
 """Tasks whose rows the driver takes as they are; those of more meet in a second stage, and count hours only."""
 _BIAS = 1 << 42
 _QUEUES = 1 << 31
@@ -387,11 +387,13 @@ def stats(
     shares = tasks.share_out(splits, cores or spark.sparkContext.defaultParallelism)
     if not shares:
         return Sums()
-    if len(shares) > MEET:
+    if len(shares) > MAX_SINGLE_STAGE_TASKS:
         groups = [group for group in groups if group != "time"]
     frame = tasks.run_tasks(spark, shares, partial(_task, tuple(groups), counter), SPARK_SCHEMA)
-    if len(shares) > MEET:
-        meeting = frame.repartition(max(len(shares) // MEET, 1), "store", "kind", "topic", "number", "text")
+    if len(shares) > MAX_SINGLE_STAGE_TASKS:
+        meeting = frame.repartition(
+            max(len(shares) // MAX_SINGLE_STAGE_TASKS, 1), "store", "kind", "topic", "number", "text"
+        )
         frame = meeting.mapInArrow(merge, SPARK_SCHEMA)
     return from_batches(frame.toArrow().to_batches())
 

@@ -35,7 +35,7 @@ SCHEMA = "store string, broker string, `key` string, place bigint, start bigint,
 """``start`` is null for a unit at ``place``; else the key stands at ``place`` in damage that begins at ``start``."""
 _WORDS = re.compile(rb"[^\x00-\x20\x7f]+")
 _PIECE_BYTES = 1 << 20
-_LONGEST_KEY_BYTES = 1 << 10
+_MAX_KEY_BYTES = 1 << 10
 Store = tuple[str, str | None]
 
 
@@ -176,7 +176,7 @@ def _in_damage(split: Split, block: Damage, keys: KeySet) -> Iterator[Row]:
     try:
         with opened(split.path) as file:
             for offset in range(block.offset, end, _PIECE_BYTES):
-                data = file.read(offset - split.file_start, min(_PIECE_BYTES + _LONGEST_KEY_BYTES, end - offset))
+                data = file.read(offset - split.file_start, min(_PIECE_BYTES + _MAX_KEY_BYTES, end - offset))
                 for word in _WORDS.finditer(data):
                     if word.start() < _PIECE_BYTES and word[0] in keys:
                         yield (split.store, split.broker, utf8(word[0]), offset + word.start(), block.offset, None)

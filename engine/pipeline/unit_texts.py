@@ -27,7 +27,7 @@ Longs = npt.NDArray[np.int64]
 
 _HOSTS = 48
 """Bytes in front of the born host."""
-_LARGEST = (1 << 31) - 1
+_MAX_INT32 = (1 << 31) - 1
 _CRC = {UNCHECKED: "unchecked", OK: "ok", BAD: "bad"}
 _HEX = np.frombuffer("".join(f"{byte:02X}" for byte in range(256)).encode(), np.uint8).reshape(256, 2)
 
@@ -224,7 +224,7 @@ def _ranges(
     cuts = np.empty(2 * count, np.int64)
     cuts[0::2] = starts - base
     cuts[1::2] = cuts[0::2] + lengths
-    if int(cuts[-1]) > _LARGEST or (np.diff(cuts) < 0).any():
+    if int(cuts[-1]) > _MAX_INT32 or (np.diff(cuts) < 0).any():
         pairs = zip(starts.tolist(), lengths.tolist(), strict=True)
         return pa.array([buffer[start : start + length].tobytes() for start, length in pairs], pa.binary())
     buffers = [None, pa.py_buffer(cuts.astype(np.int32)), pa.py_buffer(buffer[base : base + int(cuts[-1])])]

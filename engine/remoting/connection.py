@@ -46,7 +46,7 @@ LINGER_S = 10.0
 """Seconds that a connection which is closed has for what was written and is not read yet."""
 _KEEN_AFTER_ARRIVALS = 16
 """Reads that have to come one soon behind the other before they are looked for all the time."""
-_TURNS = 3
+_ACCEPT_ITERATIONS = 3
 """Of the loop, from a connection that is accepted to one that stands: its task begins, it is made, it is told."""
 
 Handler = Callable[[Command, "Connection"], Command | None]
@@ -562,7 +562,7 @@ async def stop_accepting(*servers: asyncio.Server) -> None:
         for listening in server.sockets:
             with contextlib.suppress(RuntimeError):  # another loop than asyncio's own
                 loop.remove_reader(listening.fileno())
-    for _ in range(_TURNS):
+    for _ in range(_ACCEPT_ITERATIONS):
         await asyncio.sleep(0)
     for server in servers:
         server.close()

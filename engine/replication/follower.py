@@ -21,7 +21,7 @@ from engine.store.put_raw_units import append_replicated
 if TYPE_CHECKING:
     from engine.replication.master import Master
 
-_LONGEST_PAUSE_S = 5.0
+_MAX_PAUSE_S = 5.0
 _FIRST_PAUSE_S = 0.2
 """Seconds before a link is begun again: twice as many each time, up to the longer pause."""
 _SILENCE_TIMEOUT_S = 20.0
@@ -86,7 +86,7 @@ class Follower:
         pause, last_error = _FIRST_PAUSE_S, ""
         while True:
             try:
-                async with asyncio.timeout(_LONGEST_PAUSE_S):
+                async with asyncio.timeout(_MAX_PAUSE_S):
                     reader, writer = await asyncio.open_connection(*self._address)
             except (TimeoutError, OSError) as error:
                 host, port = self._address
@@ -111,8 +111,8 @@ class Follower:
                     writer.close()
                     with contextlib.suppress(OSError):
                         await writer.wait_closed()
-            await asyncio.sleep(min(pause, _LONGEST_PAUSE_S))
-            pause = min(pause * 2, _LONGEST_PAUSE_S)
+            await asyncio.sleep(min(pause, _MAX_PAUSE_S))
+            pause = min(pause * 2, _MAX_PAUSE_S)
 
     async def _follow(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         store, start_offset = self._store, self._choose_start_offset()
@@ -259,7 +259,7 @@ class Follower:
         reported_offset = -1
         while True:
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(_LONGEST_PAUSE_S):
+                async with asyncio.timeout(_MAX_PAUSE_S):
                     await self._data_received.wait()
             self._data_received.clear()
             if self._store.parts.files.wrote_offset > self.progress.flushed:

@@ -22,7 +22,7 @@ _FLAGS, _FLAGS_AT = struct.Struct(">i"), 36
 _STORED, _STORED_V6 = 56, 68
 """Where the store time stands in a unit (docs/formats/commit-log.md#unit): behind a host of 8 bytes, or of 20."""
 REPORT_SIZE = _OFFSET.size
-_LARGEST_TRANSFER_BYTES = 64 << 20
+_MAX_TRANSFER_BYTES = 64 << 20
 """Bytes of one transfer: a master sends 32 KiB at once unless it is told otherwise."""
 
 
@@ -63,7 +63,7 @@ class Receiver:
         position = 0
         while len(buffer) - position >= _HEADER.size:
             offset, size = _HEADER.unpack_from(buffer, position)
-            if offset < 0 or not 0 <= size <= _LARGEST_TRANSFER_BYTES:
+            if offset < 0 or not 0 <= size <= _MAX_TRANSFER_BYTES:
                 raise CorruptUnit(
                     sentence(
                         "expected a transfer of an HA port, found offset {offset:,} and size {size:,}",

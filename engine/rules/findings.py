@@ -67,7 +67,7 @@ SNAPSHOT_FIRST = sentence("Take a snapshot first (storescope snapshot STORE DST)
 """Beginning of every step for a damaged store."""
 STORE = "{store}"
 """Placeholder for the store's path in a rule's command."""
-_OURS = re.compile(rf"storescope [a-z]+ {re.escape(STORE)}(?![^ ])")
+_STORESCOPE_COMMAND = re.compile(rf"storescope [a-z]+ {re.escape(STORE)}(?![^ ])")
 
 
 def at_least(severity: Severity, limit: Severity) -> bool:
@@ -149,7 +149,7 @@ class Finding:
 def of_store(command: str, path: str, config: str | None = None) -> str:
     """Return ``command`` with the store's path in it; a storescope command also gets the options ``config``."""
     if config is not None:
-        command = _OURS.sub(lambda match: f"{match[0]} {config}", command)
+        command = _STORESCOPE_COMMAND.sub(lambda match: f"{match[0]} {config}", command)
     return command.replace(STORE, shlex.quote(path))
 
 

@@ -58,7 +58,7 @@ TABLE_SUBJECTS: dict[str, Subject] = {
 _DOUBLE_WRITE, _LIGHT_IN_ROCKSDB = "rocksdbCQDoubleWriteEnable", "combineCQUseRocksdbForLmq"
 _QUEUE_FOLDERS = ("consumequeue", "consumequeue_rocksdb")
 _FILE_QUEUES = ("consumequeue", "batchconsumequeue")
-_NOT_LOOKED_INTO = frozenset({"commitlog", "index", "timerlog", "consumequeue_ext", "batchconsumequeue", "lost+found"})
+_SKIPPED_FOLDERS = frozenset({"commitlog", "index", "timerlog", "consumequeue_ext", "batchconsumequeue", "lost+found"})
 _COMPACTION = "compaction/compactionLog"
 _TABLES: frozenset[Subject] = frozenset({"topics", "groups", "offsets"})
 _BY_NAME: dict[str, frozenset[Subject]] = {
@@ -77,8 +77,8 @@ _BY_NAME: dict[str, frozenset[Subject]] = {
 """Subjects by folder, for a RocksDB whose column families do not show them."""
 _ALWAYS_COUNT: frozenset[Subject] = frozenset({"queues", "topics", "groups", "offsets"})
 """Subjects that exist only in such a RocksDB, however little it holds on disk: a broker keeps the rest in memory."""
-_MOST_FOLDERS = 2_000
-_DEEPEST = 4
+_MAX_FOLDERS = 2_000
+_MAX_DEPTH = 4
 _MANIFEST_BYTES = 64 << 20
 _FIRST_FILES = 8
 _LAST_FILES = 3
@@ -258,7 +258,7 @@ def _find(listing: FolderListing) -> Iterator[UndecodedPart]:
         yield found_log
     looked_at = 0
     pending = [("", 0)]
-    while pending and looked_at < _MOST_FOLDERS:
+    while pending and looked_at < _MAX_FOLDERS:
         folder, depth = pending.pop(0)
         looked_at += 1
         entries = [Entry(*entry) for entry in listing.entries(folder)]
@@ -270,11 +270,11 @@ def _find(listing: FolderListing) -> Iterator[UndecodedPart]:
             if part is not None:
                 yield part
                 continue
-        if folder in _QUEUE_FOLDERS or depth == _DEEPEST:
+        if folder in _QUEUE_FOLDERS or depth == _MAX_DEPTH:
             continue
         for name in folders:
             below = f"{folder}/{name}" if folder else name
-            if below not in _NOT_LOOKED_INTO:
+            if below not in _SKIPPED_FOLDERS:
                 pending.append((below, depth + 1))
 
 

@@ -426,11 +426,11 @@ def _by_queue(unit: Unit, place: QueuePlace) -> Route:
 def next_step(verdict: Verdict, unit: Unit, facts: Facts) -> str:
     """The recommended next step, in one sentence."""
     if facts.stalled and verdict in {"delayed", "retried"}:
-        return STANDING_STEP
+        return STALLED_SERVICE_STEP
     if facts.level_beyond_queue and verdict in {"delayed", "retried"}:
         return LEVEL_BEYOND_QUEUE_STEP
     if facts.stalled and verdict == "half":
-        return STANDING_CHECK_STEP
+        return STALLED_CHECK_STEP
     if facts.unrevived and verdict in {"found", "notInIndex", "consumed", "notConsumed", "retried"}:
         return UNREVIVED_STEP
     if facts.barred and verdict in {"found", "notInIndex", "notConsumed", "retried"}:
@@ -482,7 +482,7 @@ GROUP_UNKNOWN_STEP = sentence(
     "read."
 )
 RULED_OUT_STEP = sentence("Bytes that cannot be read may hold it: take a snapshot, and compare them with a replica.")
-STANDING_CHECK_STEP = sentence(
+STALLED_CHECK_STEP = sentence(
     "The broker does not ask its producer, because the check of transactions makes no progress: follow the steps of "
     "CF13 in check."
 )
@@ -490,7 +490,7 @@ LEVEL_BEYOND_QUEUE_STEP = sentence(
     "Its delay level stands still, because the level's offset is beyond the end of its queue: follow the step of CF09 "
     "in check."
 )
-STANDING_STEP = sentence("The service that delivers it makes no progress: follow the steps of CF13 in check.")
+STALLED_SERVICE_STEP = sentence("The service that delivers it makes no progress: follow the steps of CF13 in check.")
 UNREVIVED_STEP = sentence(
     "It comes again to the group that popped it only when the revive of pops makes progress: follow the steps of CF13 "
     "in check."

@@ -31,7 +31,7 @@ from engine.codec.object_put import NOT_PLAIN, ObjectPut, object_put
 from engine.codec.object_put import NOW as _NOW
 from engine.codec.object_put import POSITION as _POSITION
 from engine.codec.object_put import QUEUE_OFFSET as _QUEUE_OFFSET
-from engine.codec.unit_flavours import LONGEST_PROPERTIES
+from engine.codec.unit_flavours import MAX_PROPERTIES_BYTES
 from engine.config import MessageStoreConfig
 from engine.errors import NotWriteable, StoreClosed, StoreError
 from engine.mapped.mapped_file import MappedFile
@@ -57,7 +57,7 @@ MAX_BUSY_MS = 10_000_000
 PUTS_UNTIL_COMPILED = 1000
 """Puts of one message until compiled code is worth loading."""
 _BLANK = struct.Struct(">iI")
-_U16 = [number.to_bytes(2, "big") for number in range(LONGEST_PROPERTIES + 1)]
+_U16 = [number.to_bytes(2, "big") for number in range(MAX_PROPERTIES_BYTES + 1)]
 _RULED_BITS = TRANSACTION_MASK | INNER_BATCH | NEED_UNWRAP | HOST_BITS
 _unruled = RULED.isdisjoint
 _new = object.__new__
@@ -324,7 +324,7 @@ class CommitLog:
             return PutMessageResult(_ILLEGAL)
         body_length = len(body)
         properties_length = len(raw_properties)
-        if properties_length > LONGEST_PROPERTIES or body_length > self.max_message_size:
+        if properties_length > MAX_PROPERTIES_BYTES or body_length > self.max_message_size:
             return put_ruled.put_ruled(self, message)
         size = topic.fixed + body_length + properties_length
         if len(born_host) != 8 or len(stored_host) != 8:

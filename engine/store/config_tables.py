@@ -18,7 +18,7 @@ from engine.codec import config_tables as codec
 from engine.codec.config_tables import BACKUP, SubscriptionGroup, TopicConfig, load_table
 from engine.codec.json_dialect import RowTexts, render
 from engine.errors import CannotRead, StoreError, UsageError
-from engine.files.layout import LONGEST_NAME, LONGEST_TOPIC, StorePaths
+from engine.files.layout import MAX_NAME_BYTES, MAX_TOPIC_BYTES, StorePaths
 from engine.mapped.disk import Disk, put_file
 from engine.releases import NEWEST, Release, of
 from engine.sentences import sentence
@@ -30,7 +30,7 @@ CONSUMER_OFFSETS = "consumerOffset.json"
 LIGHT_OFFSETS = "lmqConsumerOffset.json"
 LIGHT_TABLE = "lmqOffsetTable"
 DELAY_OFFSETS = "delayOffset.json"
-MOST_QUEUES = 65_536
+MAX_QUEUES = 65_536
 _log = logging.getLogger(__name__)
 
 
@@ -481,7 +481,7 @@ def _group_topics(offsets: Mapping[str | int, Any]) -> dict[str, list[str]]:
 
 def _refuse_topic(name: str, queues: int) -> None:
     length = len(name.encode("utf-8", "replace"))
-    longest = LONGEST_NAME if name.startswith((RETRY_PREFIX, DLQ_PREFIX)) else LONGEST_TOPIC
+    longest = MAX_NAME_BYTES if name.startswith((RETRY_PREFIX, DLQ_PREFIX)) else MAX_TOPIC_BYTES
     if not 1 <= length <= longest or name in {".", ".."} or any(sign in name for sign in "/\0@"):
         raise UsageError(
             sentence(
@@ -491,7 +491,7 @@ def _refuse_topic(name: str, queues: int) -> None:
                 length=length,
             )
         )
-    if not 1 <= queues <= MOST_QUEUES:
+    if not 1 <= queues <= MAX_QUEUES:
         raise UsageError(
-            sentence("queues: expected 1 to {most_queues:,}, found {queues:,}", most_queues=MOST_QUEUES, queues=queues)
+            sentence("queues: expected 1 to {most_queues:,}, found {queues:,}", most_queues=MAX_QUEUES, queues=queues)
         )

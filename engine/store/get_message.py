@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from engine.store.mapped_log import LentBytes, ReadableLog, Releasable
     from engine.store.message_filter import MessageFilter
 
-LARGEST_PULL = 128 << 20
-SMALLEST_PULL = 100
+MAX_PULL_BYTES = 128 << 20
+MIN_PULL_BYTES = 100
 _CQ_UNIT_SIZE = 20
 _PLACE = struct.Struct(">qi8x")
 _PREPARED = 65
@@ -213,7 +213,7 @@ def get_message(
     max_count: int = 32,
     message_filter: MessageFilter | None = None,
     limits: Limits | None = None,
-    max_bytes: int = LARGEST_PULL,
+    max_bytes: int = MAX_PULL_BYTES,
 ) -> GetMessageResult:
     """Return messages from queue offset ``offset`` on: at most ``max_count`` that the filter lets pass, within the
     limits.
@@ -319,7 +319,7 @@ class _Scan:
         self._filter, self._limits = message_filter, limits
         least_bytes = 0 if limits.scans_by_count else limits.filter_bytes
         self._scan_bytes = max(least_bytes, max_count * queue.unit_size)
-        self._pull_bytes = min(max(max_bytes, SMALLEST_PULL), LARGEST_PULL)
+        self._pull_bytes = min(max(max_bytes, MIN_PULL_BYTES), MAX_PULL_BYTES)
         self._log_end = log.max_offset
         self._lent: list[LentBytes] = []
         self._messages: list[memoryview] = []

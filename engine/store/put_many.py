@@ -18,7 +18,7 @@ from engine.codec.message_columns import MessageColumns, Run
 from engine.codec.object_put import ObjectPut
 from engine.errors import NotWriteable
 from engine.store.put_message import BLANK_SIZE, PutMessageResult, PutMessageResults, PutMessageStatus
-from engine.store.queue_offsets import MOST_QUEUES
+from engine.store.queue_offsets import MAX_QUEUES
 
 if TYPE_CHECKING:
     from engine.mapped.mapped_file import MappedFile
@@ -111,7 +111,7 @@ def _fill_file(log: CommitLog, run: Run, now: int) -> int:
 def _enter_queue(log: CommitLog, run: Run) -> bool:
     """Add the next row's queue to the table of queue offsets. Return False if its id is too large."""
     topic = log.topic(run.columns.topics[run.topic_id])
-    if run.queue_id >= MOST_QUEUES:
+    if run.queue_id >= MAX_QUEUES:
         return False
     run.set_place(log.place(topic, run.queue_id))
     return True
@@ -167,7 +167,7 @@ def _learn_names(log: CommitLog, compiled: ObjectPut, message: Message) -> bool:
 
 
 def _learn_queue(log: CommitLog, compiled: ObjectPut, message: Message) -> bool:
-    if message.queue_id >= MOST_QUEUES:
+    if message.queue_id >= MAX_QUEUES:
         return False
     topic = log.topic(message.topic)
     place = log.place(topic, message.queue_id)

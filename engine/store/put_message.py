@@ -18,7 +18,7 @@ from engine.codec.encode import Message, encode_properties, utf16_length
 from engine.codec.java import divide
 from engine.codec.message import COMMIT, INNER_BATCH, TRANSACTION_MASK, offset_message_id
 from engine.config import MessageStoreConfig
-from engine.files.layout import LONGEST_NAME, LONGEST_TOPIC
+from engine.files.layout import MAX_NAME_BYTES, MAX_TOPIC_BYTES
 from engine.releases import Release, of
 from engine.sentences import sentence
 from engine.system_names import RETRY_PREFIX, SCHEDULE_TOPIC, SYSTEM_PREFIX, TIMER_TOPIC
@@ -244,10 +244,10 @@ def check_topic(topic: str, like: Release) -> bool:
         return False
     units = utf16_length(topic)
     if not of(like).long_retry_topics:
-        return units <= LONGEST_TOPIC and size <= LONGEST_TOPIC
-    if size > LONGEST_TOPIC and not topic.startswith(RETRY_PREFIX):
+        return units <= MAX_TOPIC_BYTES and size <= MAX_TOPIC_BYTES
+    if size > MAX_TOPIC_BYTES and not topic.startswith(RETRY_PREFIX):
         return False
-    return size <= LONGEST_NAME
+    return size <= MAX_NAME_BYTES
 
 
 def check_inner_batch(message: Message, is_batch_topic: Callable[[str], bool]) -> bool:

@@ -31,7 +31,7 @@ from engine.codec.encode import (
     write_property_crc,
 )
 from engine.codec.java import split
-from engine.codec.unit_flavours import LONGEST_PROPERTIES
+from engine.codec.unit_flavours import MAX_PROPERTIES_BYTES
 from engine.errors import CorruptUnit, NotWriteable, UsageError
 from engine.releases import of
 from engine.sentences import sentence
@@ -57,8 +57,8 @@ if TYPE_CHECKING:
 _OUTSIDE_QUEUES = (codec.PREPARED, codec.ROLLBACK)
 _PHYSICAL_OFFSET = struct.Struct(">q")
 _PHYSICAL_POSITION = 28
-_MOST_LIGHT_QUEUES = 20_000
-_MOST_COUNT = 32_767
+_MAX_LIGHT_QUEUES = 20_000
+_MAX_MESSAGE_COUNT = 32_767
 Status = PutMessageStatus
 
 
@@ -82,7 +82,7 @@ def put_ruled(log: CommitLog, message: Message) -> PutMessageResult:
     size_status = _too_long(log, stored_message, b"" if light_queues else raw_properties)
     if size_status is not None:
         return PutMessageResult(size_status)
-    if light_queues and of(log.like).light_queue_limit and _light_queue_count(log) > _MOST_LIGHT_QUEUES:
+    if light_queues and of(log.like).light_queue_limit and _light_queue_count(log) > _MAX_LIGHT_QUEUES:
         return PutMessageResult(Status.LMQ_CONSUME_QUEUE_NUM_EXCEEDED)
     return in_turn(log, lambda now: _append(log, stored_message, light_queues, host, count, now))
 
@@ -174,9 +174,12 @@ def _encode(log: CommitLog, message: Message, queue_offset: int, offset: int, no
 
 def _too_long(log: CommitLog, message: Message, raw: bytes) -> PutMessageStatus | None:
     """The status that the sizes of a message ask for, None where they are fine (docs/formats/writing.md#checks)."""
-    if of(log.like).limits_properties_by_letters and utf16_length(raw.decode("utf-8", "replace")) > LONGEST_PROPERTIES:
+    if (
+        of(log.like).limits_properties_by_letters
+        and utf16_length(raw.decode("utf-8", "replace")) > MAX_PROPERTIES_BYTES
+    ):
         return Status.MESSAGE_ILLEGAL
-    if len(stored_properties(raw, log.property_crc)) > LONGEST_PROPERTIES:
+    if len(stored_properties(raw, log.property_crc)) > MAX_PROPERTIES_BYTES:
         return Status.PROPERTIES_SIZE_EXCEEDED
     return Status.MESSAGE_ILLEGAL if len(message.body) > log.max_message_size else None
 
@@ -189,12 +192,12 @@ def _message_count(log: CommitLog, message: Message) -> int:
     if text is None or not (message.sys_flag & codec.INNER_BATCH or log.is_batch_topic(message.topic)):
         return 1
     count = int(text)
-    if count > _MOST_COUNT:
+    if count > _MAX_MESSAGE_COUNT:
         raise ValueError(
             sentence(
                 "INNER_NUM says {count:,}, a unit holds at most {most_count:,} messages",
                 count=count,
-                most_count=_MOST_COUNT,
+                most_count=_MAX_MESSAGE_COUNT,
             )
         )
     return max(1, count)
@@ -231,7 +234,7 @@ def _light_too_long(log: CommitLog, message: Message) -> AppendMessageStatus | N
     step 1).
     """
     raw = stored_properties(property_text(message), log.property_crc)
-    if len(raw) > LONGEST_PROPERTIES:
+    if len(raw) > MAX_PROPERTIES_BYTES:
         return AppendMessageStatus.PROPERTIES_SIZE_EXCEEDED
     if len(_encode(log, message, 0, 0, 0)) > log.max_message_size:
         return AppendMessageStatus.MESSAGE_SIZE_EXCEEDED
@@ -331,7 +334,7 @@ def put_encoded_batch(log: CommitLog, batch: Message) -> PutMessageResult:
         )
     except ValueError:
         return PutMessageResult(_ILLEGAL)
-    if run.longest_properties > LONGEST_PROPERTIES:
+    if run.longest_properties > MAX_PROPERTIES_BYTES:
         return PutMessageResult(PutMessageStatus.PROPERTIES_SIZE_EXCEEDED)
     if log.is_busy:
         return PutMessageResult(PutMessageStatus.OS_PAGE_CACHE_BUSY)

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from engine.store.index_service import IndexService
 
 
-LAST_TIME = (1 << 63) - 1
-MOST_ROUNDS = 3
+MAX_TIME_MS = (1 << 63) - 1
+MAX_ROUNDS = 3
 _SIZE = struct.Struct(">i")
 SIZE_BYTES = 4
 _EARLIEST_SIZE = 64
@@ -58,7 +58,7 @@ def query_message(
     key: str,
     max_count: int = 32,
     begin: int = 0,
-    end: int = LAST_TIME,
+    end: int = MAX_TIME_MS,
 ) -> QueryMessageResult:
     """Messages stored in [begin, end] ms under ``topic`` and ``key``, as the index has them.
 
@@ -70,7 +70,7 @@ def query_message(
     places: list[int] = []
     lent: Sequence[Releasable] = ()
     last_timestamp = last_offset = 0
-    for _ in range(MOST_ROUNDS):
+    for _ in range(MAX_ROUNDS):
         offsets, timestamp, offset = index.query_offset(topic, key, max_count, begin, end)
         if not offsets:
             break
@@ -179,7 +179,7 @@ def query_messages(
     keys: list[str],
     max_count: int = 32,
     begin: int = 0,
-    end: int = LAST_TIME,
+    end: int = MAX_TIME_MS,
 ) -> QueryMessagesResult:
     """Return messages stored in [begin, end] ms under ``topic`` and each of ``keys``, as the index has them.
 

@@ -83,7 +83,7 @@ class QueueOffsetTable:
         }
 
 
-MOST_QUEUES = 1 << 16
+MAX_QUEUES = 1 << 16
 """Queue ids from this one on go the long way: no table of their places is made."""
 
 

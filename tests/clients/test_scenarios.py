@@ -23,7 +23,7 @@ from served_stores import served_to_clients
 from engine.cli.main import main
 
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(900)]
-LONGEST_TOPIC = 127
+MAX_TOPIC_BYTES = 127
 RECORDS = Path(__file__).parent / "records"
 SMALL = (
     "mappedFileSizeCommitLog=1048576\nmappedFileSizeConsumeQueue=6000\nmaxHashSlotNum=100\nmaxIndexNum=400\n"
@@ -51,7 +51,7 @@ def _of_time(differences: list[dict[str, Any]]) -> list[dict[str, Any]]:
     in its count.
     """
     of_long_names = [
-        difference for difference in differences if len("%RETRY%" + difference.get("group", "")) > LONGEST_TOPIC
+        difference for difference in differences if len("%RETRY%" + difference.get("group", "")) > MAX_TOPIC_BYTES
     ]
     late_deliveries = [
         record

@@ -27,7 +27,7 @@ from engine.message_store import MessageStore
 
 pytestmark = pytest.mark.crash
 LIVES_OF_A_STORE = 5
-LONGEST_LIFE = 0.4  # seconds until the kill, at most
+MAX_SECONDS_TO_KILL = 0.4  # seconds until the kill, at most
 REPOSITORY = Path(__file__).resolve().parent.parent.parent
 
 
@@ -100,7 +100,7 @@ def test_a_killed_store_keeps_its_promises(killer, tmp_path, mode, seed):
         life = seed * LIVES_OF_A_STORE + number
         order = {"store": str(tmp_path), "config": MODES[mode], "life": life, "threads": threads}
         since = rng.choice(["pid", "open", "open"])
-        live = killer.live({**order, "puts": rng.choice([20, 5000, 5000])}, rng.random() * LONGEST_LIFE, since)
+        live = killer.live({**order, "puts": rng.choice([20, 5000, 5000])}, rng.random() * MAX_SECONDS_TO_KILL, since)
         note(ledger, live, life, threads, in_buffers="pool" in mode)
         store = MessageStore(tmp_path, config, services=False)
         try:

@@ -33,7 +33,7 @@ pytestmark = [pytest.mark.fuzz, pytest.mark.timeout(0)]
 FRAMES = 25
 SECONDS = 5
 GROWTH = 128 * 1024  # KiB
-LARGEST = 1 << 20
+MAX_FRAME_BYTES = 1 << 20
 LOGS = ("engine", "asyncio")
 VALUES = (
     "",
@@ -179,7 +179,7 @@ def spoiled(pick: random.Random, frame: bytes, how: str) -> bytes:
 async def send_random_frames(server: ListeningBroker, pick: random.Random, counts: dict[str, int]) -> None:
     """Send frames over one connection in pieces of any length, until it ends."""
     wire = CountingTransport()
-    connection = Connection(server._answer, Limits(largest_frame=LARGEST))
+    connection = Connection(server._answer, Limits(largest_frame=MAX_FRAME_BYTES))
     connection.connection_made(wire)
     how = pick.choice(("whole", "whole", "inside", "bytes"))
     stream = b"".join(spoiled(pick, a_request(pick), how) for _ in range(FRAMES))
@@ -191,7 +191,7 @@ async def send_random_frames(server: ListeningBroker, pick: random.Random, count
     await asyncio.sleep(0)
     counts["ended"] += wire.closed
     counts["answered"] += wire.written > 0
-    assert len(connection._reader._bytes) <= LARGEST + 4
+    assert len(connection._reader._bytes) <= MAX_FRAME_BYTES + 4
     connection.connection_lost(None)
 
 

@@ -27,7 +27,7 @@ from viewer.shell.app import SWITCH_SECONDS
 from viewer.shell.main_window import MainWindow
 from viewer.shell.windows import close_all
 
-LONGEST = 240
+TIMEOUT_S = 240
 """Seconds a walk may take where the machine is busy with other things."""
 
 
@@ -104,7 +104,7 @@ def window(
 @pytest.fixture
 def run(loop: qasync.QEventLoop) -> Run:
     """``run(coroutine)``: await it in Qt's loop."""
-    return lambda work: loop.run_until_complete(asyncio.wait_for(work, LONGEST))
+    return lambda work: loop.run_until_complete(asyncio.wait_for(work, TIMEOUT_S))
 
 
 @pytest.fixture

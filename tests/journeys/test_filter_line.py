@@ -133,7 +133,7 @@ def test_row_80_a_long_answer_has_its_first_rows_stops_and_goes_on(
     run: Run, walker: Walker, orders: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(log_filter, "FIRST_BYTES", 1 << 16)
-    monkeypatch.setattr(log_filter, "AT_ONCE", 500)
+    monkeypatch.setattr(log_filter, "MATCHES_PER_ROUND", 500)
 
     async def walk() -> None:
         await walker.open(orders)

@@ -93,13 +93,13 @@ def test_section_7_a_frame_stands_for_a_moment_where_a_jump_ended(
     async def walk() -> None:
         await walker.open(damaged)
         await walker.until(lambda: walker.window.findChild(QWidget, "pulse") is None, "no frame stands")
-        monkeypatch.setattr(jump_highlight, "LASTS_MS", 600_000)
+        monkeypatch.setattr(jump_highlight, "DURATION_MS", 600_000)
         walker.window.go(places.log(1_310_900))
         await walker.until(lambda: walker.window.findChild(QWidget, "pulse") is not None, "the frame stands")
         assert walker.value("units.table", "Physical offset") == 1_310_900
         walker.window.go(replace(places.log(1_310_900), field="bodyCRC"))
         await walker.until(lambda: framed() == position, "the field is framed in the bytes")
-        monkeypatch.setattr(jump_highlight, "LASTS_MS", 10)
+        monkeypatch.setattr(jump_highlight, "DURATION_MS", 10)
         frame, observed = walker.hex.set_hits, []
         monkeypatch.setattr(walker.hex, "set_hits", lambda *spans: (frame(*spans), observed.append(framed())))
         walker.window.go(replace(places.log(1_310_900), field="bodyCRC"))

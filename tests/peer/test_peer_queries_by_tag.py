@@ -18,7 +18,7 @@ from engine.message_store import MessageStore
 
 pytestmark = [pytest.mark.peer, pytest.mark.golden, pytest.mark.timeout(600)]
 NAME = "clean-5.5.1"
-MOST_ANSWERED = 64
+MAX_ANSWERED = 64
 """maxMsgsNumBatch: the newest that a query answers."""
 
 
@@ -61,7 +61,7 @@ def test_the_real_query_by_tags_finds_what_we_indexed(golden, tmp_path, capsys, 
     account = peer.Peer("5.5.1", tmp_path).dump(plan | {"tags": True}, store)
     rows = [row for row in account if row["t"] == "key" and row["key"].startswith("T#")]
     answers = {(row["topic"], row["key"].removeprefix("T#")): set(row["phys"]) for row in rows}
-    expected = {key: set(sorted(offsets)[-MOST_ANSWERED:]) for key, offsets in tagged(store).items()}
+    expected = {key: set(sorted(offsets)[-MAX_ANSWERED:]) for key, offsets in tagged(store).items()}
     assert answers == expected
     assert sum(map(len, expected.values())) > 200
     assert make is not put or len(answers["TopicA", "put by us"]) == 20

@@ -10,7 +10,7 @@ import pytest
 
 from engine.errors import StoreError
 from engine.pipeline.spark_internals import worker_process
-from engine.pipeline.spark_internals.worker_process import MANY_MODULES, in_one_line, settling
+from engine.pipeline.spark_internals.worker_process import MIN_NEW_MODULES, in_one_line, settling
 
 
 @pytest.fixture
@@ -76,7 +76,7 @@ def test_what_is_loaded_is_set_aside_once_behind_the_last_item(collections):
 
 
 def test_many_more_modules_are_set_aside_again(collections, monkeypatch):
-    monkeypatch.setattr(worker_process._settled, "modules", len(sys.modules) - MANY_MODULES + 1)
+    monkeypatch.setattr(worker_process._settled, "modules", len(sys.modules) - MIN_NEW_MODULES + 1)
     assert list(settling([1])) == [1]
     assert collections == []
     worker_process._settled.modules -= 1

@@ -32,7 +32,7 @@ WARM_UP = 0.6
 SHARE = min(SECONDS / 3600, 1.0)
 """What is kept is bounded by half an hour; in a shorter run by half of its time."""
 STEP = 2.0 if FULL else 0.2
-MOST_CLIENTS = 6
+MAX_CLIENTS = 6
 GROUP, TOPIC = "readers", "Orders"
 
 
@@ -80,7 +80,7 @@ class ClusterChurn:
         return [row for row in self._own.rows.values() if row.status == "running" and row.spec.kind == "consumer"]
 
     async def _join(self) -> None:
-        if len(self._running()) < MOST_CLIENTS:
+        if len(self._running()) < MAX_CLIENTS:
             self._own.add("consumer", self._model.addresses, GROUP, TOPIC, 0)
             self.done["came"] += 1
 

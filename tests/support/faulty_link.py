@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from engine.remoting.connection import bind, port_of
 
-LARGEST, SMALLEST = 1 << 16, 700
+MAX_READ_BYTES, SLOW_READ_BYTES = 1 << 16, 700
 """Bytes that are carried at a time, usually and where it is ``slow``."""
 REST = 0.005
 """Seconds between two pieces where it is ``slow``."""
@@ -97,7 +97,7 @@ class Link:
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, answers: bool = False
     ) -> None:
         try:
-            while data := await reader.read(SMALLEST if self.slow else LARGEST):
+            while data := await reader.read(SLOW_READ_BYTES if self.slow else MAX_READ_BYTES):
                 if answers and self.answers_are_lost:
                     self.lost += 1
                     continue

@@ -19,7 +19,7 @@ from engine.inspection import archives
 from engine.releases import Release
 
 GOLDEN = Path(__file__).resolve().parent.parent / "golden"
-LARGEST = 1 << 32
+MAX_UNPACKED_BYTES = 1 << 32
 
 Fingerprint = dict[str, tuple[object, ...]]
 Digests = dict[tuple[int, ...], str]
@@ -125,7 +125,7 @@ class GoldenStores:
             shutil.rmtree(staging, ignore_errors=True)  # of a test that was ended in the middle of it
             staging.mkdir(parents=True)
             with (GOLDEN / name / f"{archive}.tar.xz").open("rb") as packed:
-                archives.unpack(packed, staging, LARGEST)
+                archives.unpack(packed, staging, MAX_UNPACKED_BYTES)
             staging.rename(target)
             inner = target / ("client-offsets" if archive == "client-offsets" else "store")
             self._stores[key] = inner

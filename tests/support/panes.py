@@ -16,12 +16,12 @@ from viewer.runtime.jobs import Jobs
 from viewer.runtime.store_session import StoreSession
 
 P = TypeVar("P", bound=Pane)
-LONGEST = 120.0
+TIMEOUT_S = 120.0
 
 
 async def until(true: Callable[[], object], what: str = "it comes true") -> None:
     """Wait for an effect of a timer, a thread or a process; fail if it does not come."""
-    end = time.monotonic() + LONGEST
+    end = time.monotonic() + TIMEOUT_S
     while not true():
         assert time.monotonic() < end, f"timed out waiting until {what}"
         await asyncio.sleep(0.01)
@@ -35,7 +35,7 @@ def write_in_place(file: Path, data: bytes) -> None:
 
 async def settled(jobs: Jobs, quiet: int = 3) -> None:
     """Wait until no job runs; fail if that takes too long."""
-    end = time.monotonic() + LONGEST
+    end = time.monotonic() + TIMEOUT_S
     calm = 0
     while calm < quiet:
         await asyncio.sleep(0.02)

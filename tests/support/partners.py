@@ -35,7 +35,7 @@ def no_spark() -> str | None:
 
 
 PARTNERS: dict[str, Callable[[], str | None]] = {"peer": peer.missing, "display": no_display, "spark": no_spark}
-LONGEST = {"--spark-full": "spark_full", "--clients-full": "clients_full"}
+LONG_RUN_OPTIONS = {"--spark-full": "spark_full", "--clients-full": "clients_full"}
 """Options, and the tests that run with them only."""
 FULL_FORM = "--full-form"
 """Option with which all cases of tests marked ``full_form`` run."""
@@ -46,7 +46,7 @@ def leave_out(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Remove tests that cannot run here from ``items``, unless CI is set, and the longest tests without their option;
     pytest's closing line counts both.
     """
-    for option, marker in LONGEST.items():
+    for option, marker in LONG_RUN_OPTIONS.items():
         long_tests = [item for item in items if item.get_closest_marker(marker)] if not config.getoption(option) else []
         if long_tests:
             config.hook.pytest_deselected(items=long_tests)

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-LONGEST = 40
+REPORTED_FILES = 40
 """How many files are told."""
 SUITES = {
     "engine": "unit",
@@ -69,7 +69,7 @@ def minutes(reports: dict[str, list[pytest.TestReport]]) -> list[str]:
 def longest(reports: dict[str, list[pytest.TestReport]]) -> list[str]:
     """Return one line for each of the files that took longest."""
     seconds, worked = _seconds(reports, lambda nodeid: nodeid.partition("::")[0])
-    files = sorted(seconds, key=lambda file: -seconds[file])[:LONGEST]
+    files = sorted(seconds, key=lambda file: -seconds[file])[:REPORTED_FILES]
     return [f"{seconds[file]:>7.1f} s{worked[file]:>8.1f} of a processor  {file}" for file in files]
 
 

@@ -20,7 +20,7 @@ import pytest
 from partners import leave_out
 from suite_minutes import folder_of
 
-LONGEST_FIRST = (
+FOLDERS_SLOWEST_FIRST = (
     "clients",
     "peer",
     "cluster",
@@ -85,7 +85,7 @@ def _seconds(tests: list[pytest.Item]) -> float:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Hook: leave out tests that cannot run here, then sort the files; within one, tests stay in order."""
     leave_out(config, items)
-    rank = {folder: number for number, folder in enumerate(LONGEST_FIRST)}
+    rank = {folder: number for number, folder in enumerate(FOLDERS_SLOWEST_FIRST)}
     files: dict[str, list[pytest.Item]] = {}
     for item in sorted(items, key=lambda item: rank.get(folder_of(item.nodeid), len(rank))):
         files.setdefault(item.nodeid.partition("::")[0], []).append(item)

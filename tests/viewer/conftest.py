@@ -21,7 +21,7 @@ from viewer.runtime.settings import Settings
 from viewer.shell.main_window import MainWindow
 
 Run = Callable[[Coroutine[Any, Any, Any]], Any]
-LONGEST = 240
+TIMEOUT_S = 240
 """Seconds a test's coroutine may take where the machine is busy with other things."""
 
 
@@ -71,14 +71,14 @@ def themed_app(qapp: QApplication) -> Iterator[QApplication]:
 
 @pytest.fixture
 def run(themed_app: QApplication) -> Iterator[Run]:
-    """``run(coroutine)``: await it in Qt's loop, at most :data:`LONGEST` seconds."""
+    """``run(coroutine)``: await it in Qt's loop, at most :data:`TIMEOUT_S` seconds."""
     import qasync
 
     with garbage_on_main_thread.what_is_new():
         garbage = LoopGarbage()
         loop = qasync.QEventLoop(themed_app, already_running=False)
         asyncio.set_event_loop(loop)
-        yield lambda work: loop.run_until_complete(asyncio.wait_for(work, LONGEST))
+        yield lambda work: loop.run_until_complete(asyncio.wait_for(work, TIMEOUT_S))
         loop.close()
         asyncio.set_event_loop(None)
         garbage.end()

@@ -53,7 +53,7 @@ and comparing them costs time.
 """
 INTERVALS_S = (0.5, 1.0, 2.0, 5.0, 10.0)
 """Selectable seconds between two readings."""
-TROUBLE_FILTERS = ("behind", "orphan", "idle", "two")
+PROBLEM_FILTERS = ("behind", "orphan", "idle", "two")
 ModelStatus = Literal["off", "connecting", "live", "paused", "failed", "replay"]
 SelectionKind = Literal["", "names", "broker", "topic", "queue", "group", "client", "producer"]
 
@@ -418,7 +418,7 @@ class ClusterModel:
     # ---- what is in sight --------------------------------------------------------------------------------------------
 
     def show(self, text: str, only: str = "") -> None:
-        """Filter by ``text`` in names, and by one kind of trouble (:data:`TROUBLE_FILTERS`)."""
+        """Filter by ``text`` in names, and by one kind of trouble (:data:`PROBLEM_FILTERS`)."""
         self.text, self.only = text.strip(), only
         self._draw()
 

@@ -20,7 +20,7 @@ MIN_SHOWN_LAG = 50
 """Lag from which a queue's line shows the unconsumed part."""
 SMALL_QUEUES, SMALL_CLIENTS = 24, 12
 """Maximum number of queues and clients that are drawn individually; above, a topic is a row of cells."""
-TROUBLES = ("error", "warn", "")
+SEVERITIES_WORST_FIRST = ("error", "warn", "")
 """The worst first."""
 INTERNAL_PRODUCER_GROUP = "CLIENT_INNER_PRODUCER"
 """Group of the internal producer that every Java client has."""
@@ -306,7 +306,7 @@ def topic_rows(index: Index, shown: str = "") -> tuple[TopicRow, ...]:
         sorted(
             rows,
             key=lambda row: (
-                TROUBLES.index(row.trouble),
+                SEVERITIES_WORST_FIRST.index(row.trouble),
                 -(row.worst or 0) if row.trouble else 0,
                 -(row.in_rate or 0),
                 row.name,
@@ -358,7 +358,7 @@ def group_rows(
         sorted(
             rows,
             key=lambda row: (
-                TROUBLES.index(row.trouble),
+                SEVERITIES_WORST_FIRST.index(row.trouble),
                 -(row.lag or 0) if row.trouble else 0,
                 row.broadcast,
                 row.name,
@@ -423,7 +423,7 @@ def sum_if_all_known(values: Iterable[int | None]) -> int | None:
 def worst_trouble(troubles: Iterable[str]) -> str:
     """Return the worst of several troubles."""
     present = set(troubles)
-    return next((trouble for trouble in TROUBLES if trouble in present), "")
+    return next((trouble for trouble in SEVERITIES_WORST_FIRST if trouble in present), "")
 
 
 def queue_lines(picture: Picture) -> list[QueueRow]:

@@ -30,7 +30,7 @@ from viewer.widgets.facts import Fact, Facts
 from viewer.widgets.hex_view import HexView
 from viewer.widgets.record_state import State, StateLine
 
-HEX_ROWS, MOST_HEX_ROWS = 5, 16
+HEX_ROWS, MAX_HEX_ROWS = 5, 16
 
 
 class FindingDetail(Paper):
@@ -189,7 +189,7 @@ class FindingDetail(Paper):
         words = (self._words, self._safe, self.state)
         used_height = sum(part.height() for part in words if not part.isHidden())
         free = self.height() - self.head.height() - used_height - 2
-        rows = max(HEX_ROWS, min(MOST_HEX_ROWS, self.hex.rows_in(free)))
+        rows = max(HEX_ROWS, min(MAX_HEX_ROWS, self.hex.rows_in(free)))
         self.hex.setFixedHeight(self.hex.height_of(rows))
 
     def resizeEvent(self, event: QResizeEvent) -> None:

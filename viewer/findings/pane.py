@@ -43,11 +43,11 @@ if TYPE_CHECKING:
     from viewer.runtime.settings import Settings
 
 
-UNASKED = 2 << 30
+MAX_AUTOMATIC_CHECK_BYTES = 2 << 30
 """Bytes of log up to which the check runs by itself."""
 CHECKING = words("Checking the store")
 STEP_WORDS = {CHECK_AGAIN: words("Check again"), CHECK_NOW: words("Check now"), STOP: words("Stop")}
-GRAVE_FIRST = tuple(reversed(SEVERITIES))
+WORST_FIRST = tuple(reversed(SEVERITIES))
 
 
 class FindingsPane(Pane):
@@ -72,7 +72,7 @@ class FindingsPane(Pane):
         self._run.setObjectName("findings.run")
         self._run.clicked.connect(self.check)
         self._head = PaneHead(tr("Findings"), "", back, forward, self._run)
-        self._chips = {kind: SeverityChip(kind) for kind in GRAVE_FIRST}
+        self._chips = {kind: SeverityChip(kind) for kind in WORST_FIRST}
         for chip in self._chips.values():
             chip.toggled.connect(self._filter)
         self._chip_row = row(*self._chips.values(), None, gap=8, margins=(12, 8, 12, 8))
@@ -126,7 +126,7 @@ class FindingsPane(Pane):
         self._survey.look()
         if session.findings_complete:
             self._findings_changed()
-        elif session.snapshot.log.sequence.total_size <= UNASKED:
+        elif session.snapshot.log.sequence.total_size <= MAX_AUTOMATIC_CHECK_BYTES:
             self.check()
         if self.isVisible():
             self.recovery.ask_unasked()

@@ -42,7 +42,7 @@ from viewer.widgets.record_state import State
 from viewer.widgets.record_view import RecordView
 from viewer.widgets.recovery_line import LineFlag, Part, RecoveryLine, share_at, shares
 
-ROOM_FOR_TAIL = 300
+MIN_HEIGHT_WITH_TAIL = 300
 """Height in px at 100 % below which the close look at the tail leaves."""
 
 
@@ -340,6 +340,6 @@ class RecoveryPanel(Paper):
         self.tail.show_parts(parts, [flag], [(0.0, number(plan.end_offset - kept_bytes)), (1.0, number(log_max))])
 
     def _show_tail(self) -> None:
-        shown = self._has_tail and self.height() >= px(ROOM_FOR_TAIL)
+        shown = self._has_tail and self.height() >= px(MIN_HEIGHT_WITH_TAIL)
         self.tail.setVisible(shown)
         self._tail_words.setVisible(shown)

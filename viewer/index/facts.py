@@ -16,7 +16,7 @@ from engine.rules.findings import Finding
 
 LOOP = "IX03"
 """The rule of chains that go round."""
-MOST_CHAIN = 5_000
+MAX_CHAIN_ENTRIES = 5_000
 """Entries of a chain that are listed; the last row says where the list was cut off."""
 
 
@@ -134,7 +134,7 @@ def chain_rows(store: StoreSnapshot, name: str, slot: int) -> list[ChainRow]:
             verdict = "loop" if number in visited else "beyondCount"
             rows.append(ChainRow(name, slot, number, verdict=verdict))
             break
-        if len(rows) >= MOST_CHAIN:
+        if len(rows) >= MAX_CHAIN_ENTRIES:
             rows.append(ChainRow(name, slot, number, verdict="cut"))
             break
         visited.add(number)

@@ -265,9 +265,9 @@ def short_count(count: int) -> str:
     return f"{count / 1_000_000:,.1f}M"
 
 
-MOST_HELD = 8
+MAX_CACHED_FILES = 8
 """Files whose load is kept."""
-GROWN = 256
+MIN_NEW_ENTRIES = 256
 """Entries (or a fiftieth, if that is more) by which a file may grow before its slots are counted again."""
 
 
@@ -312,7 +312,7 @@ class SlotPanel(Paper):
         self._head.set_title(tr("Slots of {file}", file=name) if name else tr("Slots"))
         load = self._loads.get(name)
         self._show(load, "" if not name else tr("counting the entries of every slot …"))
-        is_counted = load is not None and abs(count - load.entries) <= max(GROWN, load.entries // 50)
+        is_counted = load is not None and abs(count - load.entries) <= max(MIN_NEW_ENTRIES, load.entries // 50)
         if not is_counted and name and self._session is not None and self._asked != name:
             self._asked = name
             self._session.jobs.start(self._count_load(self._session, name))
@@ -354,7 +354,7 @@ class SlotPanel(Paper):
             return
         self._asked = ""
         if load is not None:
-            while len(self._loads) >= MOST_HELD:
+            while len(self._loads) >= MAX_CACHED_FILES:
                 del self._loads[next(iter(self._loads))]
             self._loads[name] = load
         if name == self._file:

@@ -18,7 +18,7 @@ from viewer.widgets.basics import Button, Elided, Field, Label, Paper
 from viewer.widgets.boxes import fill, fixed_row, wrapped_row
 from viewer.widgets.choices import ChoiceField
 
-MOST_MATCHES = 32
+DEFAULT_MATCHES = 32
 """Matches that a trace shows where the field says nothing."""
 
 
@@ -137,7 +137,7 @@ class TraceForm(Paper):
         self._show_faults(faults)
         if faults:
             return None
-        max_matches = parse_number(self.most.text()) if self.most.text().strip() else MOST_MATCHES
+        max_matches = parse_number(self.most.text()) if self.most.text().strip() else DEFAULT_MATCHES
         assert max_matches is not None
         return Question(
             self.topic.text().strip(),
@@ -161,7 +161,7 @@ class TraceForm(Paper):
         begin, end = _time_of(self.begin), _time_of(self.end)
         if begin is not None and end is not None and begin > end:
             yield self.end, tr("Expected a time that is not before the first one.")
-        max_matches = parse_number(self.most.text()) if self.most.text().strip() else MOST_MATCHES
+        max_matches = parse_number(self.most.text()) if self.most.text().strip() else DEFAULT_MATCHES
         if max_matches is None or not 1 <= max_matches <= 1_000_000:
             yield self.most, tr("Expected a number from 1 to 1,000,000.")
 

@@ -4,7 +4,7 @@ Takes the records of :mod:`engine.inspection.key_trace` in the order they come.
 
 And where each card stands. A lane is an index file in the order the query walks (newest first); its cards are the
 entries of the chain. Long runs of entries that only share the slot are folded into one card, and a lane shows at most
-:data:`MOST_CARDS` cards: the table below the canvas has every step.
+:data:`MAX_CARDS` cards: the table below the canvas has every step.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from viewer.look.assets import tr, tr_plural
 from viewer.look.engine_words import engine_words
 from viewer.look.formats import clock, day
 
-MOST_STEPS = 100_000
-AROUND = 60_000
+MAX_STEPS = 100_000
+WINDOW_MS = 60_000
 """Ms before and after a unit that a trace is narrowed to where it would not reach the unit otherwise."""
 """Steps after which a trace is cut off: a chain is as long as its file has entries at most."""
 
@@ -128,7 +128,7 @@ def ask_near(store: StoreSnapshot, question: Question, cancel: threading.Event) 
         return answer
     if len(answer.matches) < question.most or near[0] in {match.unit.offset for match in answer.matches}:
         return answer
-    return ask(store, replace(question, begin=max(0, near[1] - AROUND), end=near[1] + AROUND), cancel)
+    return ask(store, replace(question, begin=max(0, near[1] - WINDOW_MS), end=near[1] + WINDOW_MS), cancel)
 
 
 def collect(question: Question, records: Iterable[object], cancel: threading.Event | None = None) -> Answer:
@@ -143,7 +143,7 @@ def collect(question: Question, records: Iterable[object], cancel: threading.Eve
             answer.matches.append(record)
         elif isinstance(record, TraceEnd):
             answer.end = record
-        if len(answer.steps) >= MOST_STEPS or (cancel is not None and cancel.is_set()):
+        if len(answer.steps) >= MAX_STEPS or (cancel is not None and cancel.is_set()):
             answer.cut = True
             break
     return answer
@@ -259,7 +259,7 @@ def time_span(begin: int, end: int) -> str:
     return f"{first_day} {clock(begin)[:keep]} – {tail}"
 
 
-MOST_CARDS = 48
+MAX_CARDS = 48
 FOLD_FROM = 3
 LANE_WALKED = 106
 LANE_PASSED = 40
@@ -357,7 +357,7 @@ def fold(cards: Sequence[ChainCard]) -> tuple[list[ChainCard], int]:
         close_run()
         folded.append(card)
     close_run()
-    return folded[:MOST_CARDS], max(0, len(folded) - MOST_CARDS)
+    return folded[:MAX_CARDS], max(0, len(folded) - MAX_CARDS)
 
 
 def place_lanes(lanes: Sequence[ChainLane], width: float, zoom: float = 1.0) -> tuple[list[LanePlace], float]:

@@ -102,8 +102,8 @@ def differences(config: MessageStoreConfig) -> list[ConfigRow]:
     return [row for row in config_rows(config) if row.changed]
 
 
-LARGEST_INTEGER = "2,147,483,647"
-LONGEST_VALUE, LONGEST_RANGE = 12, 24
+MAX_INTEGER_TEXT = "2,147,483,647"
+MAX_VALUE_LETTERS, MAX_RANGE_LETTERS = 12, 24
 """Letters of a value and of a range in the table. The tool tip and the line below it have all of a longer one."""
 
 
@@ -111,7 +111,7 @@ def _in_cell(text: str) -> str:
     """Return a number with separators; the beginning of a long text."""
     if text.isascii() and text.isdecimal():
         return number(int(text))
-    return _beginning(text, LONGEST_VALUE)
+    return _beginning(text, MAX_VALUE_LETTERS)
 
 
 def _beginning(text: str, letters: int) -> str:
@@ -125,8 +125,8 @@ def _range_of(row: ConfigRow) -> str:
 def _range_in_cell(row: ConfigRow) -> str:
     """Return the range without Java's largest integer, which takes the room of the meaning."""
     smallest, separator, largest = row.span.partition(" … ")
-    is_open = bool(separator) and largest == LARGEST_INTEGER
-    return f"≥ {smallest} {row.unit}".strip() if is_open else _beginning(_range_of(row), LONGEST_RANGE)
+    is_open = bool(separator) and largest == MAX_INTEGER_TEXT
+    return f"≥ {smallest} {row.unit}".strip() if is_open else _beginning(_range_of(row), MAX_RANGE_LETTERS)
 
 
 def row_kind() -> RecordKind:

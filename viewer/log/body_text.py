@@ -1,7 +1,7 @@
 """A message body as text: in a charset, as pretty JSON, unpacked; every cut is said. No Qt.
 
-Nothing here trusts the bytes: text is cut at :data:`MOST_TEXT` characters, JSON is laid out only up to
-:data:`MOST_JSON` bytes, and what is packed unpacks to a cap.
+Nothing here trusts the bytes: text is cut at :data:`MAX_TEXT_BYTES` characters, JSON is laid out only up to
+:data:`MAX_JSON_BYTES` bytes, and what is packed unpacks to a cap.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from viewer.look.assets import tr, tr_plural
 from viewer.look.formats import number, size
 
 CHARSETS = ("UTF-8", "GB18030", "Big5", "Shift_JIS", "EUC-KR", "Latin-1", "UTF-16-BE", "UTF-16-LE", "ASCII")
-MOST_TEXT = 1 << 20
-MOST_JSON = 4 << 20
+MAX_TEXT_BYTES = 1 << 20
+MAX_JSON_BYTES = 4 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +57,11 @@ def open_body(stored: bytes, sys_flag: int, cap: int = MAX_UNPACKED_BYTES) -> Bo
 
 def as_text(data: bytes, charset: str = "UTF-8") -> tuple[str, str]:
     """``data`` in ``charset`` and a note; bytes that are no text there show as �."""
-    cut = data[: MOST_TEXT * 4]
+    cut = data[: MAX_TEXT_BYTES * 4]
     text = cut.decode(charset, "replace")
     notes = []
-    if len(text) > MOST_TEXT or len(cut) < len(data):
-        text = text[:MOST_TEXT]
+    if len(text) > MAX_TEXT_BYTES or len(cut) < len(data):
+        text = text[:MAX_TEXT_BYTES]
         notes.append(tr_plural("the first {n:,} character", "the first {n:,} characters", n=len(text)))
     wrong = text.count("�")
     if wrong:
@@ -75,8 +75,10 @@ def as_text(data: bytes, charset: str = "UTF-8") -> tuple[str, str]:
 
 def as_json(data: bytes, charset: str = "UTF-8") -> tuple[str, str]:
     """``data`` as JSON, laid out; the note says where it is none. Numbers and the order of names stay as written."""
-    if len(data) > MOST_JSON:
-        return "", tr("JSON is laid out up to {size}; this has {actual}", size=size(MOST_JSON), actual=size(len(data)))
+    if len(data) > MAX_JSON_BYTES:
+        return "", tr(
+            "JSON is laid out up to {size}; this has {actual}", size=size(MAX_JSON_BYTES), actual=size(len(data))
+        )
     try:
         text = data.decode(charset)
         value = json.loads(text, parse_float=_Exact, parse_int=_Exact, parse_constant=_Exact)
@@ -108,7 +110,7 @@ def as_messages(members: Sequence[Member | MemberDamage], charset: str, *, as_la
     pieces: list[str] = []
     length = 0
     for member in members:
-        if length > MOST_TEXT:
+        if length > MAX_TEXT_BYTES:
             return "\n\n".join(pieces), tr_plural("the first {n:,} message", "the first {n:,} messages", n=len(pieces))
         head = tr("message {n:,} of the batch", n=member.index + 1)
         if isinstance(member, MemberDamage):

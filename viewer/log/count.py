@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 FOLDER = "side-index"
 REST_MS = 5000
 """At least so long between two counts of a log that grows."""
-MOST_AT_ONCE = 64 << 20
+MAX_BYTES_IN_WINDOW = 64 << 20
 """Bytes up to which rows that came are counted at once; more are left to the worker."""
 SHARE = 20
 """And so many times what the last one took."""
@@ -78,7 +78,7 @@ class LogCount(QObject):
             model.upto = -1  # the log was cut
         counted, rows = model.upto, model.rows if model.upto >= 0 else 0
         start = counted if counted >= 0 else max(log.min_offset, 0)
-        if end is None or not 0 < end - start <= MOST_AT_ONCE:
+        if end is None or not 0 < end - start <= MAX_BYTES_IN_WINDOW:
             self.grew.emit()
             return
         self._growing = True

@@ -33,7 +33,7 @@ def count(control: Control, path: Path, config: MessageStoreConfig | None, cache
 
 MAX_VALUES = 20_000
 """Distinct values that are told apart."""
-LONGEST = 200
+MAX_VALUE_LETTERS = 200
 """Characters of a value that count: bodies differ in their first ones."""
 MINUTE = 60_000
 
@@ -139,8 +139,8 @@ class _Counter:
             self._count(value, 1)
 
     def _count(self, value: Any, times: int, units: int | None = None) -> None:
-        if isinstance(value, str) and len(value) > LONGEST:
-            value = value[:LONGEST]
+        if isinstance(value, str) and len(value) > MAX_VALUE_LETTERS:
+            value = value[:MAX_VALUE_LETTERS]
         if value in self._counts or len(self._counts) < MAX_VALUES:
             self._counts[value] += times
         else:

@@ -19,7 +19,7 @@ from viewer.runtime.jobs import Cancelled
 from viewer.runtime.store_session import StoreSession
 from viewer.widgets.record_state import State
 
-AT_ONCE = 5000
+MATCHES_PER_ROUND = 5000
 """Matches after which a filter waits for a word to go on."""
 WORK = "viewer.log.filter_work:scan"
 FIRST_BYTES = 2 << 20
@@ -53,13 +53,13 @@ class LogFilter(QObject):
             return
         self._now = time.time_ns() // 1_000_000
         self.filterStarted.emit(self._state.begin(text, log))
-        self._run(AT_ONCE)
+        self._run(MATCHES_PER_ROUND)
 
     def go_on(self) -> None:
         """Look further from where it stopped."""
         state = self._state
         if state.source is not None and not state.running and not state.complete:
-            self._run(AT_ONCE)
+            self._run(MATCHES_PER_ROUND)
 
     def stop(self, *, quiet: bool = False) -> None:
         """Stop looking; what was found stays."""
@@ -179,7 +179,7 @@ class LogFilter(QObject):
         else:
             outcome = (
                 tr_plural("First {n:,} match.", "First {n:,} matches.", n=count)
-                if count >= AT_ONCE
+                if count >= MATCHES_PER_ROUND
                 else tr_plural("Stopped at {n:,} match.", "Stopped at {n:,} matches.", n=count)
             )
             text = outcome + " " + tr("{done} of {all} were looked at.", done=now.scanned, all=size(total_bytes))

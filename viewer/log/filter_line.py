@@ -41,7 +41,7 @@ Values = Callable[[str], Iterable[str]]
 NARROW = 1120
 ROOM = 760
 """Px at 100 % that the field keeps before the buttons get any."""
-MOST_OFFERED = 9
+MAX_SUGGESTIONS = 9
 
 
 class FilterLine(QWidget):
@@ -191,7 +191,7 @@ class FilterLine(QWidget):
         from engine.query import complete
 
         cursor = self.field.cursorPosition()
-        offers = complete(self.text(), cursor, self._values, MOST_OFFERED) if self.text() else []
+        offers = complete(self.text(), cursor, self._values, MAX_SUGGESTIONS) if self.text() else []
         typed = self.text()[:cursor]
         offers = [offer for offer in offers if self.text()[offer.start : offer.end] != offer.text]
         if not offers or not typed.strip():

@@ -26,10 +26,10 @@ STEP_BACK = 4 << 20
 """Bytes that a search backwards looks at before the ones in front of them."""
 DAMAGE_PIECE = 1 << 20
 NEAR_ROWS = 256
-MOST_HITS = 100_000
+MAX_HITS = 100_000
 """Hits in the chosen rows that are counted."""
 BODY = "body"
-MOST_SPANS = 64
+MAX_SPANS = 64
 NUMBERS = tuple(field.attribute for field in FIELDS if field.column in {"i4", "i8"})
 """Columns of a scan in which numbers are looked for."""
 
@@ -80,7 +80,7 @@ def find(
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """All rows of a stretch that hold what was sought, and whether these are all: at most :data:`MOST_HITS`."""
+    """All rows of a stretch that hold what was sought, and whether these are all: at most :data:`MAX_HITS`."""
 
     offsets: tuple[int, ...]
     complete: bool
@@ -105,7 +105,7 @@ def hits(
         search = _Search(control, store.log, sought, within, now_ms, max(end_offset - first_offset, 1))
         offsets: list[int] = []
         for offset in search.rows(first_offset, end_offset):
-            if len(offsets) == MOST_HITS:
+            if len(offsets) == MAX_HITS:
                 return Hits(tuple(offsets), False)
             offsets.append(offset)
         return Hits(tuple(offsets), not control.cancelled)
@@ -192,7 +192,7 @@ def spans_in(log: LogReader, sought: SearchTerm, offset: int, size: int) -> tupl
         return [(offset + position, offset + position + count) for _, position, count in named], named[0][
             0
         ] if named else ""
-    spans = [(offset + start, offset + end) for start, end in sought.find_all(raw, MOST_SPANS)]
+    spans = [(offset + start, offset + end) for start, end in sought.find_all(raw, MAX_SPANS)]
     if not spans:
         return [], BODY
     first_position = spans[0][0] - offset

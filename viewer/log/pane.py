@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from viewer.pane.incident_card import IncidentCard
     from viewer.runtime.settings import Settings
 
-LARGEST_JSON = 16 << 20
+MAX_JSON_BYTES = 16 << 20
 
 
 class UnitsPane(Pane):

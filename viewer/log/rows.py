@@ -31,7 +31,7 @@ FRAME = MIN_MEMBER_BYTES - 2
 """Bytes of a batch's message in front of its body."""
 READ_AT_ONCE = 32 << 20
 """Bytes after which one read of rows ends early, large bodies being large."""
-FEWEST = 24
+MIN_ROWS = 24
 MAX_DAMAGE_SPANS = 256
 """Stretches of damage whose lost messages are kept."""
 
@@ -268,14 +268,14 @@ class LogSource:
                 return [*rows, edge] if edge is not None else rows, True
             rows.append(self.row(item))
             read += item.size
-            if len(rows) >= count or (read > READ_AT_ONCE and len(rows) >= FEWEST):
+            if len(rows) >= count or (read > READ_AT_ONCE and len(rows) >= MIN_ROWS):
                 return rows, False
         return rows, True
 
     def _rows_before(self, offset: int, count: int) -> list[LogRow]:
-        near = self.reader.items_before(offset, min(count, FEWEST))
+        near = self.reader.items_before(offset, min(count, MIN_ROWS))
         rows = [self.row(item) for item in near]
-        if len(near) < FEWEST or count <= FEWEST or sum(item.size for item in near) > READ_AT_ONCE // 8:
+        if len(near) < MIN_ROWS or count <= MIN_ROWS or sum(item.size for item in near) > READ_AT_ONCE // 8:
             return rows
         return [self.row(item) for item in self.reader.items_before(near[0].offset, count - len(near))] + rows
 
@@ -358,6 +358,6 @@ class MatchSource:
                 continue
             rows.append(self.log.row(item))
             read += item.size
-            if read > READ_AT_ONCE and len(rows) > position - start + FEWEST:
+            if read > READ_AT_ONCE and len(rows) > position - start + MIN_ROWS:
                 break
         return Page(rows, max(0, position - start), start == 0, start + len(rows) == count)

@@ -181,7 +181,7 @@ PLACES, AT_EACH = 24, 40
 """Places of the log that are looked at, and units read at each: some hundred milliseconds on a cold disk."""
 MAX_SAMPLES = 200
 """Values a field keeps: the most frequent ones."""
-LONGEST = 80
+MAX_VALUE_LETTERS = 80
 Values = dict[str, tuple[str, ...]]
 
 
@@ -204,7 +204,7 @@ def sample(log: LogReader) -> Values:
 
 def _add(counters: dict[str, Counter[str]], unit: Unit) -> None:
     def add(field: str, text: str | None) -> None:
-        if text and len(text) <= LONGEST:
+        if text and len(text) <= MAX_VALUE_LETTERS:
             counters.setdefault(field, Counter())[text] += 1
 
     add("topic", unit.topic)
@@ -218,7 +218,11 @@ def _add(counters: dict[str, Counter[str]], unit: Unit) -> None:
         add(f"properties.{name}", value)
 
 
-WHATS = {"key": words("the same key"), "queue": words("the same queue"), "transaction": words("the same transaction")}
+SAME_WORDS = {
+    "key": words("the same key"),
+    "queue": words("the same queue"),
+    "transaction": words("the same transaction"),
+}
 WITHOUT = {
     "key": words("This row has no key."),
     "queue": words("This row is no message."),
@@ -270,7 +274,7 @@ class LogSame(QObject):
     def commands(self) -> dict[str, Callable[[], object]]:
         """Next, previous, and all."""
         commands: dict[str, Callable[[], object]] = {}
-        for relation in WHATS:
+        for relation in SAME_WORDS:
             commands[f"same.{relation}.next"] = partial(self._with_unit, relation, partial(self._step, relation, 1))
             commands[f"same.{relation}.previous"] = partial(
                 self._with_unit, relation, partial(self._step, relation, -1)
@@ -295,7 +299,7 @@ class LogSame(QObject):
         session.jobs.read(lambda: log.unit_at(row.offset, crc=False), done)
 
     def _step(self, relation: str, step: int, term: str) -> None:
-        self.stepRequested.emit(term, tr(WHATS[relation]), step > 0)
+        self.stepRequested.emit(term, tr(SAME_WORDS[relation]), step > 0)
 
     def _all(self, term: str) -> None:
         self.filterRequested.emit(term)

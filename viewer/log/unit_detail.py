@@ -44,7 +44,7 @@ from viewer.widgets.row_commands import Facts
 
 ROW = 24
 NAMES = 216
-LEAST_NAMES = 112
+MIN_NAMES_WIDTH = 112
 LINE_ROLE = int(Qt.ItemDataRole.UserRole) + 10
 GROUP_ROLE = int(Qt.ItemDataRole.UserRole) + 11
 Index = QModelIndex | QPersistentModelIndex
@@ -217,7 +217,9 @@ class UnitDetail(QTreeView):
     def _fit(self) -> None:
         moment = QFontMetrics(mono(12)).horizontalAdvance("2026-11-20 09:41:07.225") + px(22)
         names = self._names_width()
-        self.header().resizeSection(0, max(px(LEAST_NAMES), min(px(NAMES), names, self.viewport().width() - moment)))
+        self.header().resizeSection(
+            0, max(px(MIN_NAMES_WIDTH), min(px(NAMES), names, self.viewport().width() - moment))
+        )
 
     def _names_width(self) -> int:
         """Px that the longest name of a field in the tree needs: what is left is the values'."""

@@ -27,7 +27,7 @@ from viewer.runtime import places
 
 MEMBER = "member."
 """Begins the name of the lines of a batch's message; its number follows."""
-MOST_MEMBERS = 200
+MAX_MEMBERS = 200
 """Messages of a batch that are listed."""
 LINKED_TOPICS = (properties.REAL_TOPIC, properties.RETRY_TOPIC)
 
@@ -417,7 +417,7 @@ def _batch_words(decoded: Decoded) -> str:
 
 def _members(decoded: Decoded) -> tuple[Line, ...]:
     lines = []
-    for member in decoded.members[:MOST_MEMBERS]:
+    for member in decoded.members[:MAX_MEMBERS]:
         if isinstance(member, MemberDamage):
             lines.append(
                 Line(
@@ -430,8 +430,8 @@ def _members(decoded: Decoded) -> tuple[Line, ...]:
             )
             continue
         lines.append(_member(decoded.unit, member))
-    if len(decoded.members) > MOST_MEMBERS:
-        lines.append(Line("", tr("{count:,} more", count=len(decoded.members) - MOST_MEMBERS), label="…"))
+    if len(decoded.members) > MAX_MEMBERS:
+        lines.append(Line("", tr("{count:,} more", count=len(decoded.members) - MAX_MEMBERS), label="…"))
     return tuple(lines)
 
 

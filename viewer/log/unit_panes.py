@@ -46,11 +46,11 @@ from viewer.widgets.hex_pages import HexField, hex_fields
 from viewer.widgets.hex_view import HexView
 from viewer.widgets.word_tabs import WordTabs
 
-MOST_LOST = 16
+MAX_LOST = 16
 """Messages of one damaged stretch that are listed."""
 GRACE_MS = 80
 """How long the old picture may stand while the next row is read; what is in the widgets is gone at once."""
-LEAST_DETAIL = 280
+MIN_DETAIL_WIDTH = 280
 """Px at 100 % that the tree of fields keeps beside the bytes and the inspector."""
 
 
@@ -129,7 +129,7 @@ class UnitPanes(QObject):
     def _place_inspector(self) -> None:
         """Right of the bytes where their text stays whole and the tree wide enough, else below the tree."""
         shown, bytes_width = not self.inspector.isHidden(), self.hex.full_width()
-        aside = self._split.width() - bytes_width - self.inspector.full_width() >= px(LEAST_DETAIL)
+        aside = self._split.width() - bytes_width - self.inspector.full_width() >= px(MIN_DETAIL_WIDTH)
         host = self._right if aside else self._left
         if self.inspector.parentWidget() is not host:
             box = host.layout()
@@ -488,7 +488,7 @@ def _edge_groups(row: LogRow, sentence: str, problem: str, lost: Sequence[LostUn
             lines.append(Line("", row.next_file, "", places.log(row.end), label=tr("continues in")))
         elif row.kind in {"damage", "hole"}:
             lines.append(Line("", number(row.end), tr("→ next unit"), places.log(row.end), label=tr("continues at")))
-    for index, lost_unit in enumerate(lost[:MOST_LOST]):
+    for index, lost_unit in enumerate(lost[:MAX_LOST]):
         place = places.queue(lost_unit.topic, lost_unit.queue_id, lost_unit.queue_offset)
         lines.append(Line(f"lost.{index}", plain(was(lost_unit)), tr("→ queue entry"), place, label=tr("was")))
     if problem:

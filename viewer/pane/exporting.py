@@ -27,7 +27,7 @@ from viewer.widgets.columns import Record, RecordKind
 from viewer.widgets.record_view import RecordView
 from viewer.widgets.row_window import RowSource
 
-AT_A_TIME = 500
+ROWS_PER_ROUND = 500
 ToRecord = Callable[[Record], dict[str, Any]]
 Say = Callable[[str], object]
 """Shows a sentence in the status bar."""
@@ -97,7 +97,7 @@ def _write_all(control: Control, source: RowSource[Record], write: Callable[[Rec
     position, count = source.start, 0
     while True:
         control.check()
-        page = source.read(position, 0, AT_A_TIME)
+        page = source.read(position, 0, ROWS_PER_ROUND)
         for record in page.rows:
             write(record)
         count += len(page.rows)

@@ -29,7 +29,7 @@ from viewer.widgets.record_state import State
 from viewer.widgets.record_view import RecordView
 from viewer.widgets.row_painter import BarPainter
 
-AT_A_TIME = 500
+ROWS_PER_ROUND = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,7 @@ def count_rows(control: Control, source: Any, column: Column) -> tuple[Counter[A
     position, rows = source.start, 0
     while True:
         control.check()
-        page = source.read(position, 0, AT_A_TIME)
+        page = source.read(position, 0, ROWS_PER_ROUND)
         for record in page.rows:
             value = column.value(record)
             counts[tuple(value) if isinstance(value, list) else value] += 1
@@ -217,7 +217,7 @@ def first_row(control: Control, source: Any, column: Column, value: object) -> i
     position = source.start
     while True:
         control.check()
-        page = source.read(position, 0, AT_A_TIME)
+        page = source.read(position, 0, ROWS_PER_ROUND)
         for record in page.rows:
             cell_value = column.value(record)
             if (tuple(cell_value) if isinstance(cell_value, list) else cell_value) == value:

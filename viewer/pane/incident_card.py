@@ -38,7 +38,7 @@ ROOM, ROOM_FOR_BOTH = 840, 1080
 """Heights of a view (px at 100 %). From the first on, the incident is first shown in full. From the second on, the
 table is shown below the answers instead of replacing them. Findings and the recovery plan below keep their room.
 """
-LOOKS = ("line", "card", "table")
+INCIDENT_VIEWS = ("line", "card", "table")
 ROLES = {"error": "error", "warn": "warn", "": "text3"}
 
 
@@ -135,9 +135,9 @@ class IncidentCard(Paper):
 
     @property
     def look(self) -> str:
-        """The current form, one of :data:`LOOKS`."""
+        """The current form, one of :data:`INCIDENT_VIEWS`."""
         chosen_look = self._session.incident_look if self._session is not None else ""
-        if chosen_look in LOOKS:
+        if chosen_look in INCIDENT_VIEWS:
             return chosen_look
         return self._given_look or self._initial_look
 

@@ -22,7 +22,7 @@ from viewer.runtime import places
 from viewer.runtime.places import Place
 from viewer.widgets.columns import Column, RecordKind, moment_column, number_column, topic_column
 
-MOST_TOPICS = 4
+MAX_TOPICS = 4
 Summary = Mapping[str, Any]
 
 
@@ -166,7 +166,7 @@ def _topics(queues: Iterable[Summary]) -> str:
     counts: Counter[str] = Counter()
     for queue in queues:
         counts[queue["topic"]] += queue["messages"]
-    listed = [f"{topic} {count:,}" for topic, count in counts.most_common(MOST_TOPICS)]
+    listed = [f"{topic} {count:,}" for topic, count in counts.most_common(MAX_TOPICS)]
     unlisted = len(counts) - len(listed)
     return " · ".join([*listed, *([tr("and {n:,} more", n=unlisted)] if unlisted > 0 else [])])
 

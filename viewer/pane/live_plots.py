@@ -21,7 +21,7 @@ GAPS = (
     ("flush", "posLog3", words("to flush")),
     ("dispatch", "posBuild", words("to dispatch")),
 )
-MOST_LINES = 24
+MAX_LINES = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,14 +209,14 @@ def _cursor(shown: Range) -> float | None:
 
 def _lines(history: LiveHistory, shown: Range) -> Iterable[Line]:
     """Return file rolls as dashed violet lines and other marks as short lines, the newest if there are many."""
-    for time_s in list(history.rolls)[-MOST_LINES:]:
+    for time_s in list(history.rolls)[-MAX_LINES:]:
         if shown.begin <= time_s <= shown.end:
             yield Line(time_s - shown.end, "posTime", tr("roll"))
     roles = {"warn": "warn", "live": "live", "error": "error"}
     drawn = 0
     for mark in reversed(history.marks):
         time_s = mark.time_ms / 1000
-        if drawn == MOST_LINES or time_s < shown.begin:
+        if drawn == MAX_LINES or time_s < shown.begin:
             break
         if mark.upright and mark.shape in roles and time_s <= shown.end:
             drawn += 1

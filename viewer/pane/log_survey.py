@@ -22,12 +22,12 @@ from viewer.widgets.log_line import LinePin, LogLine, Mix, line_of, sample, samp
 if TYPE_CHECKING:
     from engine.inspection.snapshot import StoreSnapshot
 
-AT_A_TIME = 24
-WORTH = 100
-"""The log is sampled again when it has grown by 1/WORTH."""
-LOOK_SECONDS = 3.0
+SAMPLES_PER_ROUND = 24
+GROWTH_DIVISOR = 100
+"""The log is sampled again when it has grown by 1/GROWTH_DIVISOR."""
+LINE_INTERVAL_S = 3.0
 """Shortest time between two looks at a growing line."""
-REST_SECONDS = 2.0
+SAMPLING_INTERVAL_S = 2.0
 """Shortest time between two samplings of a growing log."""
 CACHED_FILES = 32
 """Number of newest files whose cached pages are counted."""
@@ -50,7 +50,7 @@ class LogSurvey(QObject):
         self._pause = QTimer(self, interval=PAUSE_MS, singleShot=True)
         self._pause.timeout.connect(self._sample_next)
         self._rest = 0.0
-        self._looked = -LOOK_SECONDS
+        self._looked = -LINE_INTERVAL_S
         self._due = QTimer(self, singleShot=True)
         self._due.timeout.connect(self.look)
         self._late = False
@@ -73,7 +73,7 @@ class LogSurvey(QObject):
         self._todo, self._sampled = [], set()
         self._pause.stop()
         self._due.stop()
-        self._rest, self._late, self._looked = 0.0, False, -LOOK_SECONDS
+        self._rest, self._late, self._looked = 0.0, False, -LINE_INTERVAL_S
         self._line = LogLine(0, 0, 0)
         self._times = {}
         self._strip.set_times({})
@@ -87,8 +87,8 @@ class LogSurvey(QObject):
             bookmarks_of(session).changed.connect(self.show_findings)
 
     def grown(self) -> None:
-        """Look again, because the log may have grown, at most every :data:`LOOK_SECONDS`."""
-        wait = self._looked + LOOK_SECONDS - time.monotonic()
+        """Look again, because the log may have grown, at most every :data:`LINE_INTERVAL_S`."""
+        wait = self._looked + LINE_INTERVAL_S - time.monotonic()
         if wait <= 0:
             self.look()
         elif not self._due.isActive():
@@ -170,7 +170,7 @@ class LogSurvey(QObject):
             self._todo, self._sampled = [], set()
         covered = max((end for _, end in self._sampled), default=line.low)
         unsampled_bytes = line.written - covered
-        if self._sampled and unsampled_bytes < max(1, (line.written - line.low) // WORTH):
+        if self._sampled and unsampled_bytes < max(1, (line.written - line.low) // GROWTH_DIVISOR):
             return  # a store in use grows at each look, so its end is sampled only now and then
         if self._todo or (not self._sampled and line == old_line):
             return  # the running sampling comes first
@@ -178,7 +178,7 @@ class LogSurvey(QObject):
         if self._sampled and wait > 0:
             self._due.start(round(wait * 1000) + 1)
             return
-        self._rest = time.monotonic() + REST_SECONDS
+        self._rest = time.monotonic() + SAMPLING_INTERVAL_S
         self._todo = [(max(start, covered), end) for start, end in sample_places(line) if end > covered]
         self._read_times()
         self._pause.start()
@@ -216,7 +216,7 @@ class LogSurvey(QObject):
             self._ask_cache()
             return
         turn, log = self._turn, self._session.snapshot.log
-        places = self._todo[:AT_A_TIME]
+        places = self._todo[:SAMPLES_PER_ROUND]
 
         def done(mixes: list[Mix]) -> None:
             if turn != self._turn:

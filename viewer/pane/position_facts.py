@@ -20,11 +20,11 @@ from viewer.runtime.live_history import LiveHistory
 from viewer.runtime.position_reading import KEYS, PositionReading, gaps_of, known_flushed
 from viewer.widgets.ruler import RulerBand, RulerFlag, RulerGap, RulerView
 
-MOST_EPOCHS = 8
+MAX_EPOCHS = 8
 """Largest number of masters' terms in the list and on the ruler, the newest of them."""
-MOST_SLAVES = 3
+MAX_SLAVES = 3
 """Largest number of slaves on the ruler."""
-MOST_HEADS = 400
+MAX_FILE_TIMES = 400
 """Largest number of files whose first unit's time is read. Of more files every n-th is read."""
 
 ROLES = {
@@ -93,7 +93,7 @@ def read_positions(store: StoreSnapshot, now: int) -> PositionReading:
 
 def _heads(store: StoreSnapshot, end: int) -> list[tuple[int, int]]:
     files = [f for f in store.log.files if f.start_offset < end]
-    step = max(1, len(files) // MOST_HEADS)
+    step = max(1, len(files) // MAX_FILE_TIMES)
     heads = []
     for file in files[::step]:
         unit = store.log.unit_at(file.start_offset, crc=False)
@@ -116,7 +116,7 @@ def rows(reading: PositionReading, history: LiveHistory | None = None) -> list[P
         return _live_rows(reading, history)
     position_rows = [_row(key, getattr(positions, key), ROLES[key], wrote) for key in (*LOG_FLAGS, *BUILT_FLAGS)]
     position_rows += [_row(name, position, "posTime", wrote) for name, position in positions.checkpoint.items()]
-    for epoch, position in list(positions.epochs.items())[-MOST_EPOCHS:]:
+    for epoch, position in list(positions.epochs.items())[-MAX_EPOCHS:]:
         row = _row(f"epoch.{epoch}", position, "posTime", wrote)
         position_rows.append(replace(row, name=tr("term {n}", n=epoch)))
     return [*position_rows, _row("min", positions.min, "posMin", wrote)]
@@ -213,7 +213,7 @@ def ruler_view(
         if plan.end_offset < wrote:
             flags.append(RulerFlag(tr("recovery ends"), plan.end_offset, "error", True))
     gaps = list(_gaps(reading, wrote))
-    for slave in slaves[:MOST_SLAVES]:
+    for slave in slaves[:MAX_SLAVES]:
         flags.append(RulerFlag(tr("slave has"), slave.acknowledged, "live", False, slave.peer))
         if slave.sent != slave.acknowledged:
             flags.append(RulerFlag(tr("sent to slave"), slave.sent, "live", False, slave.peer))
@@ -234,7 +234,7 @@ def _time_flags(positions: Positions) -> list[RulerFlag]:
         if position is not None and position.offset is not None:
             time = clock(position.timestamp)[:8] if position.timestamp else ""
             flags.append(RulerFlag(tr(NAMES[name]), position.offset, "posTime", False, time))
-    for epoch, position in list(positions.epochs.items())[-MOST_EPOCHS:]:
+    for epoch, position in list(positions.epochs.items())[-MAX_EPOCHS:]:
         if position.offset is not None:
             flags.append(RulerFlag(tr("term {n}", n=epoch), position.offset, "posTime", False))
     return flags

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 COMMANDS = {"follow.next": "same.key.next", "keep.mark": "mark.toggle"}
 """The view's command for each menu command with another name."""
-MOST_BYTES = 64 << 20
+MAX_EXPORT_BYTES = 64 << 20
 """Longest exported stretch (bytes). A damaged one can be as long as a file."""
 
 
@@ -54,7 +54,7 @@ class RowCommands:
         return frozenset(self._pane.commands())
 
     def filter(self, how: str, term: str) -> None:
-        """Filter the log by a condition, or use it in another way of :data:`viewer.widgets.cell_filter.HOWS`."""
+        """Filter the log by a condition. ``how`` is one of :data:`viewer.widgets.cell_filter.CONDITION_KINDS`."""
         self._pane.placeRequested.emit(places.filtered(how, term))
 
     def say(self, words: str) -> None:
@@ -151,7 +151,7 @@ class RowCommands:
             if size is None:
                 item = log.unit_at(offset, crc=False)
                 size = item.size if isinstance(item, Unit) else 0
-            content = log.read(offset, min(size, MOST_BYTES))
+            content = log.read(offset, min(size, MAX_EXPORT_BYTES))
             put_whole(target, content)
             return len(content)
 

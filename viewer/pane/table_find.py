@@ -23,7 +23,7 @@ from viewer.widgets.record_view import RecordView
 from viewer.widgets.row_window import Bounds, ListSource, RowSource
 from viewer.widgets.search_term import SearchTerm
 
-AT_A_TIME = 500
+ROWS_PER_ROUND = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +169,7 @@ def find_row(
         position = start_position if not wrapped else (source.start if forward else source.end)
         while True:
             control.check()
-            page = source.read(position, 0 if forward else AT_A_TIME, AT_A_TIME if forward else 0)
+            page = source.read(position, 0 if forward else ROWS_PER_ROUND, ROWS_PER_ROUND if forward else 0)
             rows = page.rows if forward else [row for row in reversed(page.rows) if source.position(row) < position]
             for row in rows:
                 row_position = source.position(row)
@@ -198,7 +198,7 @@ def _of_all(
     rows_read, position = 0, span[0]
     while True:
         control.check()
-        page = source.read(position, 0, AT_A_TIME)
+        page = source.read(position, 0, ROWS_PER_ROUND)
         for row in page.rows:
             row_position = source.position(row)
             if row_position > span[1]:

@@ -21,7 +21,7 @@ from viewer.widgets.basics import Button, Field, Label
 from viewer.widgets.boxes import row
 from viewer.widgets.stepwise import Runner
 
-MOST_NUMBERED = 1000
+MAX_NUMBER = 1000
 
 
 def propose_target(store: Path, suffix: str) -> Path:
@@ -32,7 +32,7 @@ def propose_target(store: Path, suffix: str) -> Path:
     if not os.access(parent, os.W_OK):
         parent = Path.home()
     name = f"{store_folder.name or 'store'}-{suffix}"
-    numbered = (parent / f"{name}-{number}" for number in range(2, MOST_NUMBERED))
+    numbered = (parent / f"{name}-{number}" for number in range(2, MAX_NUMBER))
     return next((path for path in (parent / name, *numbered) if not path.exists()), parent / name)
 
 

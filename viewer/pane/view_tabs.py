@@ -57,12 +57,12 @@ class ClusterTabs(ViewTabs):
 
 
 MESSAGE, CHAIN = "message", "chain"
-LOOKED_FOR_TITLES = ((MESSAGE, words("One message")), (CHAIN, words("Key's chain")))
+TRACE_TAB_TITLES = ((MESSAGE, words("One message")), (CHAIN, words("Key's chain")))
 
 
 class LookForTabs(ViewTabs):
     """The tabs of Where and Trace: look for a message, or for the chain of a key in the index."""
 
     def __init__(self, name: str, own_key: str) -> None:
-        super().__init__(name, LOOKED_FOR_TITLES, (own_key,))
+        super().__init__(name, TRACE_TAB_TITLES, (own_key,))
         self.setToolTip(tr("Look for one message by any name of it, or for the chain of a key in the index files"))

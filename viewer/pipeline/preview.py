@@ -11,7 +11,7 @@ from engine.errors import StoreError
 from engine.pipeline.defaults import NEEDED, SPLIT_BYTES
 from viewer.pipeline.request import JobRequest
 
-MOST_FILES = 200_000
+MAX_FILES = 200_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ def _built(store: Path) -> int:
     for folder in ("consumequeue", "batchconsumequeue", "index"):
         for path in (store / folder).rglob("*"):
             files += 1
-            if files > MOST_FILES:
+            if files > MAX_FILES:
                 return total
             if path.is_file():
                 total += path.stat().st_size

@@ -19,7 +19,7 @@ from viewer.look.topic_colours import TopicColours, colours_of
 from viewer.pane.plot_library import plot_library
 from viewer.pipeline.stats_figures import HOUR, MEASURES, Measure, Rates
 from viewer.widgets.basics import Label, PaneHead, Paper
-from viewer.widgets.topic_lead import ROOM, draw_lead
+from viewer.widgets.topic_lead import NAME_INDENT, draw_lead
 from viewer.widgets.word_tabs import WordTabs
 
 
@@ -90,7 +90,7 @@ class Legend(QWidget):
 
     def sizeHint(self) -> QSize:
         metrics = QFontMetrics(ui(12))
-        wide = sum(metrics.horizontalAdvance(_name(name)) + px(ROOM + 13) for name in self._names)
+        wide = sum(metrics.horizontalAdvance(_name(name)) + px(NAME_INDENT + 13) for name in self._names)
         return QSize(wide, px(20))
 
     def minimumSizeHint(self) -> QSize:
@@ -102,12 +102,12 @@ class Legend(QWidget):
         metrics, x = QFontMetrics(p.font()), 0
         colors = series_colors(self._names, colours_of(self))
         for name in self._names:
-            wide = metrics.horizontalAdvance(_name(name)) + px(ROOM + 13)
+            wide = metrics.horizontalAdvance(_name(name)) + px(NAME_INDENT + 13)
             if x + wide > self.width() + px(14):
                 return
             draw_lead(p, name, colors[name], x, px(10), scale())
             p.setPen(C("text2"))
-            p.drawText(QRectF(x + px(ROOM), 0, wide, px(20)), int(Qt.AlignmentFlag.AlignVCenter), _name(name))
+            p.drawText(QRectF(x + px(NAME_INDENT), 0, wide, px(20)), int(Qt.AlignmentFlag.AlignVCenter), _name(name))
             x += wide
 
 

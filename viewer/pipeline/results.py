@@ -14,7 +14,7 @@ from viewer.look.engine_words import engine_words
 from viewer.look.formats import plain
 from viewer.look.theme import px
 from viewer.pipeline.job_rows import when
-from viewer.pipeline.state import MOST_ROWS, JobState
+from viewer.pipeline.state import MAX_ROWS, JobState
 from viewer.pipeline.tables import TABLES, store_of
 from viewer.pipeline.words import INSTALL, lasted, outcome
 from viewer.widgets.basics import Button, Chip, Label, Mark, PaneHead, Paper
@@ -235,13 +235,13 @@ class ResultPanel(QWidget):
         if job.running:
             return None if self.table.total_rows() else State("hint", tr("The results come at the end of the job."))
         table = KINDS.get(self.table_key(), self.table_key())
-        if job.counts[table] > MOST_ROWS:
+        if job.counts[table] > MAX_ROWS:
             return State(
                 "cut",
                 tr_plural(
                     "The first {shown:,} of {n:,} row; the command line gives all of them.",
                     "The first {shown:,} of {n:,} rows; the command line gives all of them.",
-                    shown=MOST_ROWS,
+                    shown=MAX_ROWS,
                     n=job.counts[table],
                 ),
             )

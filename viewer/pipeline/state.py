@@ -14,9 +14,9 @@ from viewer.pipeline.request import LOCAL, JobRequest
 
 JobStatus = Literal["running", "done", "failed", "cancelled"]
 CardState = Literal["waits", "running", "done", "failed", "cancelled"]
-MOST_ROWS = 20_000
+MAX_ROWS = 20_000
 """Rows of one kind of record that are kept for a table; further ones are counted."""
-MOST_WORDS = 60
+MAX_TEXT_LINES = 60
 """Lines for people that are kept."""
 START = "start"
 """Key of the first card, and its step where Spark is started: Java and a session."""
@@ -107,13 +107,13 @@ class JobState:
         self.counts[kind] += 1
         if kind == "finding":
             self._take_finding(record)
-        if len(self.rows[kind]) < MOST_ROWS:
+        if len(self.rows[kind]) < MAX_ROWS:
             self.rows[kind].append(record)
 
     def say(self, line: str) -> None:
         """Take one line for people, from the process's standard error."""
         if line:
-            self.spark_lines = [*self.spark_lines, line][-MOST_WORDS:]
+            self.spark_lines = [*self.spark_lines, line][-MAX_TEXT_LINES:]
 
     def end(self, code: int, now: float) -> None:
         """The process has ended; exit code 1 tells of findings, which is an answer."""

@@ -12,8 +12,8 @@ from viewer.pipeline.state import JobState, Record
 from viewer.widgets.areas import Area
 
 HOUR = 3_600_000
-MOST_AREAS = 48
-MOST_SERIES = 8
+MAX_AREAS = 48
+MAX_SERIES = 8
 Grouping = Literal["statsQueue", "statsTag", "statsProducer"]
 GROUPINGS: tuple[tuple[Grouping, str], ...] = (
     ("statsQueue", words("Topic › Queue")),
@@ -63,16 +63,16 @@ def _sum(top: str, areas: list[Area], *, named: bool) -> Area:
 def _few(areas: Sequence[Area]) -> tuple[Area, ...]:
     """Sort areas by size; those too small to be seen become one area."""
     ordered = sorted((area for area in areas if area.bytes), key=lambda area: (-area.bytes, area.name))
-    if len(ordered) <= MOST_AREAS:
+    if len(ordered) <= MAX_AREAS:
         return tuple(ordered)
-    small_areas = ordered[MOST_AREAS - 1 :]
+    small_areas = ordered[MAX_AREAS - 1 :]
     summary_area = Area(
         "\x00more",
         tr("{n:,} more", n=len(small_areas)),
         sum(area.bytes for area in small_areas),
         sum(area.messages or 0 for area in small_areas),
     )
-    return tuple(sorted([*ordered[: MOST_AREAS - 1], summary_area], key=lambda area: (-area.bytes, area.name)))
+    return tuple(sorted([*ordered[: MAX_AREAS - 1], summary_area], key=lambda area: (-area.bytes, area.name)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class Rates:
         return max((sum(values) for values in zip(*(series.rates for series in self.series), strict=True)), default=0.0)
 
 
-MOST_SPANS = 24 * 366
+MAX_SPANS = 24 * 366
 
 
 def rates(job: JobState, measure: Measure) -> Rates | None:
@@ -113,15 +113,15 @@ def rates(job: JobState, measure: Measure) -> Rates | None:
     if not begins:
         return None
     first, spans = min(begins), (max(begins) - min(begins)) // span_ms + 1
-    if spans > MOST_SPANS:
+    if spans > MAX_SPANS:
         return None
     sums: dict[str, int] = defaultdict(int)
     for row in rows:
         sums[str(row.get("topic") or "")] += int(row["bytes"])
     ordered = sorted(sums, key=lambda topic: (-sums[topic], topic))
-    own = set(ordered[:MOST_SERIES])
-    by_topic: dict[str, list[float]] = {topic: [0.0] * spans for topic in ordered[:MOST_SERIES]}
-    if len(ordered) > MOST_SERIES:
+    own = set(ordered[:MAX_SERIES])
+    by_topic: dict[str, list[float]] = {topic: [0.0] * spans for topic in ordered[:MAX_SERIES]}
+    if len(ordered) > MAX_SERIES:
         by_topic[""] = [0.0] * spans
     for row in rows:
         topic = str(row.get("topic") or "")

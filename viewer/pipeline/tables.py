@@ -298,17 +298,17 @@ BUILT = RecordKind(
 
 def _difference_place(row: Record) -> Place | None:
     if row.get("what") == "index":
-        offset = next((row[key] for key in _FIRSTS if isinstance(row.get(key), int)), None)
+        offset = next((row[key] for key in _FIRST_PLACE_FIELDS if isinstance(row.get(key), int)), None)
         return places.log(offset) if offset is not None else places.index()
-    queue_offset = next((row[key] for key in _FIRSTS if isinstance(row.get(key), int)), None)
+    queue_offset = next((row[key] for key in _FIRST_PLACE_FIELDS if isinstance(row.get(key), int)), None)
     return places.queue(row["topic"], row.get("queueId"), queue_offset) if row.get("topic") else None
 
 
-_FIRSTS = ("firstDifferent", "firstMissing", "firstExtra")
+_FIRST_PLACE_FIELDS = ("firstDifferent", "firstMissing", "firstExtra")
 
 
 def _difference_text(row: Record) -> str:
-    first_number = next((row[key] for key in _FIRSTS if isinstance(row.get(key), int)), None)
+    first_number = next((row[key] for key in _FIRST_PLACE_FIELDS if isinstance(row.get(key), int)), None)
     return number(first_number)
 
 

@@ -36,7 +36,7 @@ from viewer.widgets.live_plot import LivePlot
 from viewer.widgets.stepwise import Step, Turns
 from viewer.widgets.time_bar import Tick, TimeBar
 
-MOST_TICKS = 200
+MAX_TICKS = 200
 _ROLES = {"warn": "warn", "error": "error", "ok": "ok", "note": "posLog", "live": "live", "chat": "text3"}
 
 
@@ -271,7 +271,7 @@ class LivePositions(QObject):
         bar = self.bar
         bar.clock.setText(self.time.clock())
         bar.note.setText(self.time.note())
-        marks = [m for m in history.marks if m.upright][-MOST_TICKS:]
+        marks = [m for m in history.marks if m.upright][-MAX_TICKS:]
         ticks = [Tick(m.time_ms, _ROLES.get(m.shape, "text3"), m.words()[0]) for m in marks]
         bar.track.show_time(history.span, round(shown.end * 1000), ticks)
         for button, on in (

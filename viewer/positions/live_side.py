@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from viewer.runtime.peak_series import PeakSeries
 
 
-MOST_SHOWN = 200
-EVERY = 0.25
+MAX_SHOWN = 200
+TEXT_INTERVAL_S = 0.25
 """Seconds between two changes of the words while everything moves."""
 
 
@@ -129,7 +129,7 @@ class LiveSide(QWidget):
     def show_reading(self, reading: PositionReading, live: LivePositions) -> None:
         """Say what ``reading`` means, and what stands at the cursor; a few times a second is enough to read."""
         now = time.monotonic()
-        if live.at_end and live.cursor is None and now - self._said < EVERY:
+        if live.at_end and live.cursor is None and now - self._said < TEXT_INTERVAL_S:
             return
         self._said = now
         history = live.shown
@@ -148,7 +148,7 @@ class LiveSide(QWidget):
         if state == self._listed and self.marks.total_rows():
             return
         last_listed, self._listed = self._listed[0], state
-        listed = list(marks)[-MOST_SHOWN:][::-1]
+        listed = list(marks)[-MAX_SHOWN:][::-1]
         self.marks.set_rows(listed)
         self.marks.set_state(None if listed else State("hint", tr("Nothing has happened yet.")))
         for number, mark in enumerate(listed[:8]):

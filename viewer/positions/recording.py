@@ -20,7 +20,7 @@ from viewer.runtime.position_reading import KEYS, Flush, PositionReading, Servic
 from viewer.runtime.recorded_lines import RecordedLines, object_of
 
 VERSION = 1
-NOT_KNOWN = "it was not known when this was recorded"
+UNKNOWN_WHEN_RECORDED = "it was not known when this was recorded"
 
 
 class NoRecording(StoreError):
@@ -127,7 +127,7 @@ def _readings(head: dict[str, Any], lines: Iterable[str]) -> Iterator[PositionRe
 
 def _position(key: str, offset: int | None, how: dict[str, str], why: dict[str, str]) -> Position:
     if offset is None:
-        return Position(None, why=why.get(key) or NOT_KNOWN)
+        return Position(None, why=why.get(key) or UNKNOWN_WHEN_RECORDED)
     return Position(int(offset), how.get(key) or "as recorded")
 
 

@@ -12,7 +12,7 @@ from viewer.runtime.position_reading import PositionReading
 
 SPAN = 60.0
 """Seconds that are shown at first."""
-SHORTEST, LONGEST = 2.0, 7 * 86_400.0
+MIN_SPAN_S, MAX_SPAN_S = 2.0, 7 * 86_400.0
 REPLAY_MS = 100
 """Milliseconds of one step of playing."""
 
@@ -127,7 +127,7 @@ class ShownTime:
     def zoom(self, factor: float, seconds: float) -> None:
         """Show ``factor`` times as much time. The place ``seconds`` from the right edge stays where it is."""
         span_before, end = self._span, self.range().end
-        self._span = min(max(self._span * factor, SHORTEST), LONGEST)
+        self._span = min(max(self._span * factor, MIN_SPAN_S), MAX_SPAN_S)
         if self._end is not None:
             self._end = end + seconds - seconds * self._span / span_before
 
@@ -139,7 +139,7 @@ class ShownTime:
     def fit(self) -> None:
         """Show all the time that is held."""
         oldest, newest = self._held
-        self._span = min(max(newest - oldest, SHORTEST), LONGEST)
+        self._span = min(max(newest - oldest, MIN_SPAN_S), MAX_SPAN_S)
         self._end = None if self._recording is None else newest
 
     # ---- the cursor --------------------------------------------------------------------------------------------------

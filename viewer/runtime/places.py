@@ -114,7 +114,7 @@ def trace(topic: str, key: str, offset: int | None = None, time: int | None = No
 
 
 def filtered(how: str, term: str) -> Place:
-    """The log under a filter: ``how`` is one of :data:`viewer.widgets.cell_filter.HOWS`, ``only`` for it alone."""
+    """The log under a filter. ``how`` is one of :data:`viewer.widgets.cell_filter.CONDITION_KINDS`."""
     return Place("filter", name=term, part=how)
 
 

@@ -36,7 +36,7 @@ QUIET_SECONDS = 15.0
 """How long a picture waits for short reads after the first rows."""
 SWITCH_SECONDS = 0.0001
 """Longest time that a reading or decoding thread keeps the window's thread waiting for the interpreter."""
-LARGEST_LAST_WORDS = 1 << 20
+MAX_CRASH_NOTES_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +258,7 @@ def open_last_words(folder: Path) -> TextIO | None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / "last-words.txt"
-        if path.exists() and path.stat().st_size > LARGEST_LAST_WORDS:
+        if path.exists() and path.stat().st_size > MAX_CRASH_NOTES_BYTES:
             path.replace(folder / "last-words.old.txt")
         stream = path.open("a", encoding="utf-8")
     except OSError:

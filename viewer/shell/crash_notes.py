@@ -19,7 +19,7 @@ from viewer.widgets.boxes import row
 
 NAME = "last-words.txt"
 OLD = "last-words.old.txt"
-LARGEST = 1 << 20
+MAX_NOTES_BYTES = 1 << 20
 SIGNS = ("Fatal Python error", "Windows fatal exception", "uncaught at ")
 """Texts in the notes after a crash or an uncaught error."""
 
@@ -29,7 +29,7 @@ def take(folder: Path) -> str:
     file = folder / NAME
     try:
         with file.open("rb") as stream:
-            stream.seek(max(0, file.stat().st_size - LARGEST))
+            stream.seek(max(0, file.stat().st_size - MAX_NOTES_BYTES))
             text = stream.read().decode("utf-8", "replace")
         if not any(sign in text for sign in SIGNS):
             return ""

@@ -18,11 +18,11 @@ from viewer.widgets.record_view import RecordView
 if TYPE_CHECKING:
     from viewer.shell.main_window import MainWindow
 
-LASTS_MS = 300
-LOOK_MS = 30
+DURATION_MS = 300
+POLL_INTERVAL_MS = 30
 FIELD = "text"
 """Colour role of the frame around a field, whose background is the accent colour."""
-LOOKS = 40
+MAX_POLLS = 40
 """How often the row is looked for when nothing more is being read."""
 
 
@@ -35,7 +35,7 @@ class JumpFrame(QWidget):
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.setGeometry(box)
         self.show()
-        QTimer.singleShot(LASTS_MS, self, self.deleteLater)
+        QTimer.singleShot(DURATION_MS, self, self.deleteLater)
 
     def paintEvent(self, _event: QPaintEvent) -> None:
         """Paint a frame of two px in the accent colour."""
@@ -52,7 +52,7 @@ class Jumps:
         self._left = 0
         self._field = ""
         self._frame: JumpFrame | None = None
-        self._timer = QTimer(window, interval=LOOK_MS)
+        self._timer = QTimer(window, interval=POLL_INTERVAL_MS)
         self._timer.timeout.connect(self._look)
 
     def jumped(self, place: Place) -> None:
@@ -66,7 +66,7 @@ class Jumps:
         self._frame = None
         if theme.still:
             return
-        self._left, self._field = LOOKS, place.field
+        self._left, self._field = MAX_POLLS, place.field
         self._timer.start()
 
     def _look(self) -> None:
@@ -92,5 +92,5 @@ class Jumps:
         hex_view = next((view for view in pane.findChildren(HexView) if view.chosen_field == self._field), None)
         if hex_view is not None:
             hex_view.set_hits([hex_view.selection()], FIELD)
-            QTimer.singleShot(LASTS_MS, hex_view, lambda: hex_view.set_hits((), FIELD))
+            QTimer.singleShot(DURATION_MS, hex_view, lambda: hex_view.set_hits((), FIELD))
         return hex_view is not None

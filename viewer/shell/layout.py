@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from viewer.shell.main_window import MainWindow
 
 
-SMALLEST = (900, 600)
-TIED_SMALLEST = (600, 480)
+MIN_WINDOW_SIZE = (900, 600)
+MIN_TIED_WINDOW_SIZE = (600, 480)
 """Minimum size of tied windows, which fit side by side on any screen."""
-STEP = 32
+WINDOW_SHIFT_PX = 32
 """Shift (px) to the right and down of a window that has no room beside the first."""
 
 
@@ -55,23 +55,23 @@ def beside(frame: QRect, room: QRect, *, tied: bool) -> tuple[QRect, QRect]:
     step, inside the screen.
     """
     frame = inside(frame, room)
-    if tied and room.width() >= 2 * TIED_SMALLEST[0]:
+    if tied and room.width() >= 2 * MIN_TIED_WINDOW_SIZE[0]:
         half = room.width() // 2
         left_half = QRect(room.left(), room.top(), half, room.height())
         return left_half, left_half.translated(half, 0)
-    if tied and room.height() >= 2 * TIED_SMALLEST[1]:
+    if tied and room.height() >= 2 * MIN_TIED_WINDOW_SIZE[1]:
         half = room.height() // 2
         upper_half = QRect(room.left(), room.top(), room.width(), half)
         return upper_half, upper_half.translated(0, half)
     space_right = room.right() - frame.right()
     space_left = frame.left() - room.left()
-    if max(space_right, space_left) >= SMALLEST[0]:
+    if max(space_right, space_left) >= MIN_WINDOW_SIZE[0]:
         width = min(max(space_right, space_left), frame.width())
         left_edge = frame.right() + 1 if space_right >= space_left else frame.left() - width
         return frame, QRect(left_edge, frame.top(), width, frame.height())
-    second = QRect(frame.topLeft(), frame.size()).translated(STEP, STEP)
+    second = QRect(frame.topLeft(), frame.size()).translated(WINDOW_SHIFT_PX, WINDOW_SHIFT_PX)
     shrunk = second.intersected(room)
-    if shrunk.width() >= SMALLEST[0] and shrunk.height() >= SMALLEST[1]:
+    if shrunk.width() >= MIN_WINDOW_SIZE[0] and shrunk.height() >= MIN_WINDOW_SIZE[1]:
         return frame, shrunk
     return frame, inside(second, room)
 
@@ -99,7 +99,7 @@ class Layout:
     def tie(self, on: bool) -> None:
         """Share the screen with another window, so that a narrow half is enough; or use the whole screen again."""
         self.tied = on
-        self._window.setMinimumSize(*(TIED_SMALLEST if on else SMALLEST))
+        self._window.setMinimumSize(*(MIN_TIED_WINDOW_SIZE if on else MIN_WINDOW_SIZE))
         self.fit()
         if not on:
             QTimer.singleShot(0, self._window, self.keep_inside)
@@ -107,7 +107,7 @@ class Layout:
     @property
     def tree_fits(self) -> bool:
         """True if there is room for the tree beside the views."""
-        return not self.tied or self._window.width() >= SMALLEST[0]
+        return not self.tied or self._window.width() >= MIN_WINDOW_SIZE[0]
 
     def first_size(self, size: tuple[int, int] | None) -> None:
         """Set the window's size: the requested one, the last one, or the default."""
@@ -124,7 +124,7 @@ class Layout:
         """Move the window, with its frame, inside the screen. Do nothing if the screen is too small."""
         window = self._window
         room, frame = window.screen().availableGeometry(), window.frameGeometry()
-        fits = room.width() >= SMALLEST[0] and room.height() >= SMALLEST[1]
+        fits = room.width() >= MIN_WINDOW_SIZE[0] and room.height() >= MIN_WINDOW_SIZE[1]
         if fits and not window.isMaximized() and not room.contains(frame):
             window.setGeometry(inside(frame, room).marginsRemoved(margins_of(window)))
 
@@ -143,8 +143,8 @@ class Layout:
         slim = window.width() < px(SLIM_BELOW)
         for part in (window.rail, window.top, window.strip):
             part.set_slim(slim)
-        window.top.set_folded(window.width() < SMALLEST[0])
-        window.status.set_folded(window.width() < SMALLEST[0])
+        window.top.set_folded(window.width() < MIN_WINDOW_SIZE[0])
+        window.status.set_folded(window.width() < MIN_WINDOW_SIZE[0])
         window.side.setMinimumWidth(px(SLIM_TREE))
         window.fit_side()
 

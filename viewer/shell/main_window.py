@@ -33,7 +33,7 @@ from viewer.shell.commands import draw_icons, enable_actions, in_words, make_act
 from viewer.shell.crumbs import crumbs_of, siblings
 from viewer.shell.error_page import error_page
 from viewer.shell.lab_stores import WindowLab
-from viewer.shell.layout import SMALLEST, Layout
+from viewer.shell.layout import MIN_WINDOW_SIZE, Layout
 from viewer.shell.menu_strip import MenuStrip
 from viewer.shell.opening_stages import Stages
 from viewer.shell.rail import Rail
@@ -98,7 +98,7 @@ class MainWindow(QMainWindow):
         self.setWindowTitle("Storescope")
         self.setAccessibleName("Storescope")
         self._drops, self._zooms = _DropFilter(self), _ZoomFilter(self)
-        self.setMinimumSize(*SMALLEST)
+        self.setMinimumSize(*MIN_WINDOW_SIZE)
         self.jobs.changed.connect(self.changes.jobs)
         self._jumps_begun = 0
         self.jobs.failed.connect(lambda error: self.say(str(error)))

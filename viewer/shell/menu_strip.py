@@ -17,7 +17,7 @@ from viewer.widgets.basics import Elided, Glyph, Label, Paper
 if TYPE_CHECKING:
     from viewer.runtime.settings import RecentStore
 
-MOST_RECENT = 10
+MAX_RECENT = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ class MenuStrip(Paper):
     def _fill_recent(self) -> None:
         """List the last opened stores by their paths."""
         self._recent.clear()
-        stores = self._recent_stores()[:MOST_RECENT]
+        stores = self._recent_stores()[:MAX_RECENT]
         for store in stores:
             action = self._recent.addAction(store.path.replace("&", "&&"))
             action.triggered.connect(lambda _on=False, path=store.path: self.storeRequested.emit(path))

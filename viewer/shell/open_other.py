@@ -20,7 +20,7 @@ from viewer.shell import session_file
 from viewer.shell.session_file import Session
 
 ARCHIVES = (".zip", ".tar", ".tgz", ".tar.gz", ".tar.xz", ".txz", ".tar.bz2")
-LARGEST_UNPACKED = 64 << 30
+MAX_UNPACKED_BYTES = 64 << 30
 """Largest content (bytes) of an archive that is unpacked without asking."""
 
 
@@ -87,7 +87,7 @@ def unpack(control: Control, archive: Path, cache: Path) -> Path:
     partial = Path(tempfile.mkdtemp(prefix=folder.name, suffix=".part", dir=folder.parent))
     try:
         with archive.open("rb") as packed:
-            archives.unpack(packed, partial, LARGEST_UNPACKED, on_progress)
+            archives.unpack(packed, partial, MAX_UNPACKED_BYTES, on_progress)
         try:
             partial.rename(folder)
         except OSError:

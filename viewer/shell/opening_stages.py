@@ -34,12 +34,12 @@ WORKER_AFTER_MS = 500
 """The worker process starts after the first rows are on the screen."""
 FINDINGS_AFTER_MS = 1200
 """The check starts after the first rows are on the screen."""
-USED_LATER = ("viewer.shell.palette_box",)
+MODULES_USED_LATER = ("viewer.shell.palette_box",)
 """Modules that a key press needs. They are loaded with the hidden panes."""
-LONGEST_WAIT = 1.0
+MAX_WAIT_S = 1.0
 """Longest wait (s) for the first rows. A hidden window never paints them."""
-LOOK_EVERY = 0.015
-SOON = 1.5
+POLL_INTERVAL_S = 0.015
+MAX_JOB_WAIT_S = 1.5
 """A background job is waited for only if it will end within this time (s)."""
 GRACE = 0.15
 """Longest wait (s) for the survey after the first rows, before a drive file begins."""
@@ -52,7 +52,7 @@ def _load_filters() -> None:
 
 def _load_ahead(view: str) -> list[str]:
     """Load the engine modules of ``view`` in a thread, and return the viewer modules that its pane needs."""
-    return [name for module in (*USED_LATER, pane_module(view)) for name in load_engine_parts(module)]
+    return [name for module in (*MODULES_USED_LATER, pane_module(view)) for name in load_engine_parts(module)]
 
 
 class Stages:
@@ -81,7 +81,7 @@ class Stages:
         links = [view.rowsDrawn.connect(lambda view=view: drawn(view)) for view in views]
         if not waiting:
             asyncio.get_running_loop().call_soon(self.stop_waiting)
-        await asyncio.wait({wait}, timeout=LONGEST_WAIT)
+        await asyncio.wait({wait}, timeout=MAX_WAIT_S)
         for view, link in zip(views, links, strict=True):
             view.rowsDrawn.disconnect(link)
 
@@ -190,8 +190,8 @@ class Stages:
             await self.settled(10.0, quiet=False)
             return
         end = time.monotonic() + GRACE
-        for _ in range(round(GRACE / LOOK_EVERY)):
-            await asyncio.sleep(LOOK_EVERY)
+        for _ in range(round(GRACE / POLL_INTERVAL_S)):
+            await asyncio.sleep(POLL_INTERVAL_S)
             if time.monotonic() > end or (self.first_rows() and window.jobs.quick_idle):
                 return
 
@@ -203,8 +203,8 @@ class Stages:
         """
         end, calm_looks = time.monotonic() + seconds, 0
         while calm_looks < 3 and time.monotonic() < end:
-            await asyncio.sleep(LOOK_EVERY)
-            soon = min(end, time.monotonic() + SOON)
+            await asyncio.sleep(POLL_INTERVAL_S)
+            soon = min(end, time.monotonic() + MAX_JOB_WAIT_S)
             late = [job for job in self._window.jobs.list if not job.ends_by(soon if job.is_background else end)]
             jobs_idle = not quiet or self._window.jobs.idle_but_for(len(late))
             calm_looks = calm_looks + 1 if self.first_rows() and all_windows_themed() and jobs_idle else 0

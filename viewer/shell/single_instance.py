@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 ANSWER_MS = 2000
 """How long a second start waits for the answer of the first."""
-LONGEST_LINE = 1 << 16
+MAX_LINE_BYTES = 1 << 16
 ACCEPTED = b"taken\n"
 
 
@@ -131,10 +131,10 @@ def _reader(socket: QLocalSocket, ring: Callable[[SecondStart], object]) -> Call
 
     def read() -> None:
         if not socket.canReadLine():
-            if socket.bytesAvailable() > LONGEST_LINE:
+            if socket.bytesAvailable() > MAX_LINE_BYTES:
                 socket.abort()
             return
-        request = read_line(bytes(socket.readLine(LONGEST_LINE).data()))
+        request = read_line(bytes(socket.readLine(MAX_LINE_BYTES).data()))
         if request is None:
             socket.abort()
             return

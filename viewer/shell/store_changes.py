@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from viewer.shell.following import Follower
     from viewer.shell.main_window import MainWindow
 
-MOST_NAMED = 40
+MAX_NAMED = 40
 """Largest number of files in a tooltip."""
 
 
@@ -116,7 +116,7 @@ class StoreChanges:
             (tr("Refresh"), lambda: session.look(anyway=True)),
         )
         window.unread.show_state(State("unread", sentence, steps=steps))
-        window.unread.setToolTip("\n".join(noted.entry_text(entry) for entry in noted.list[:MOST_NAMED]))
+        window.unread.setToolTip("\n".join(noted.entry_text(entry) for entry in noted.list[:MAX_NAMED]))
 
     def found(self) -> None:
         """Show new findings: counters, and a mark on the rail."""

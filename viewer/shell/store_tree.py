@@ -34,7 +34,7 @@ from viewer.widgets.focus import FocusRing
 from viewer.widgets.paint import chip_width, mark
 from viewer.widgets.record_menu import MarkMenu
 from viewer.widgets.store_tree_rows import RANK, Node, NodeRole, StoreTree, node_of_file, short_count, store_nodes
-from viewer.widgets.topic_lead import ROOM, draw_lead
+from viewer.widgets.topic_lead import NAME_INDENT, draw_lead
 
 if TYPE_CHECKING:
     from viewer.look.topic_colours import TopicColours
@@ -428,7 +428,7 @@ class TreeDelegate(QStyledItemDelegate):
             return x + px(23)
         if node.topic:
             draw_lead(p, node.topic, colours_of(tree).color(node.topic), x, inner.center().y() + 1, scale())
-            return x + px(ROOM)
+            return x + px(NAME_INDENT)
         return x
 
     def _paint_badge(self, p: QPainter, node: Node, inner: QRect, role: str) -> int:

@@ -18,12 +18,12 @@ from shiboken6 import isValid
 from viewer.look.theme import C, px
 from viewer.widgets.stepwise import Turns
 
-LARGEST = 6
-"""A part larger than 1/LARGEST of its view is painted in parts if it has any."""
-LEAST = 400
+LARGE_PART_DIVISOR = 6
+"""A part larger than 1/LARGE_PART_DIVISOR of its view is painted in parts if it has any."""
+MIN_VIEWS_WIDTH = 400
 """Smallest width (px) of the views beside the tree."""
-SMALLEST = 100
-"""Parts smaller than 1/SMALLEST of the view are painted with the background."""
+SMALL_PART_DIVISOR = 100
+"""Parts smaller than 1/SMALL_PART_DIVISOR of the view are painted with the background."""
 
 
 class ViewStack(QStackedWidget):
@@ -37,7 +37,7 @@ class ViewStack(QStackedWidget):
 
     def minimumSizeHint(self) -> QSize:
         """Return no minimum, so that a long name or sentence in a view does not change the tree's width."""
-        return QSize(px(LEAST), super().minimumSizeHint().height())
+        return QSize(px(MIN_VIEWS_WIDTH), super().minimumSizeHint().height())
 
     def setCurrentWidget(self, view: QWidget) -> None:
         """Bring ``view`` to the front: its background at once, its parts in the next turns of the loop."""
@@ -65,10 +65,10 @@ def parts(view: QWidget) -> Iterator[QWidget]:
     while pending:
         part = pending.pop(0)
         area = part.width() * part.height()
-        inner = _shown_in(part) if area * LARGEST > view_area else []
+        inner = _shown_in(part) if area * LARGE_PART_DIVISOR > view_area else []
         if inner:
             pending[:0] = inner
-        elif area * SMALLEST > view_area:
+        elif area * SMALL_PART_DIVISOR > view_area:
             yield part
 
 

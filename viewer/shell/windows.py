@@ -15,7 +15,7 @@ from PySide6.QtCore import QEvent, QObject, Qt
 
 from viewer.runtime import places
 from viewer.runtime.places import Place
-from viewer.shell.layout import SMALLEST, beside, margins_of
+from viewer.shell.layout import MIN_WINDOW_SIZE, beside, margins_of
 
 if TYPE_CHECKING:
     from engine.config import MessageStoreConfig
@@ -65,7 +65,7 @@ def _place(window: MainWindow, second: MainWindow, *, tied: bool) -> None:
     """Put ``second`` beside the first window, inside the screen. Do nothing if the screen is too small."""
     room = window.screen().availableGeometry()
     second.resize(window.size())
-    if room.width() < SMALLEST[0] or room.height() < SMALLEST[1]:
+    if room.width() < MIN_WINDOW_SIZE[0] or room.height() < MIN_WINDOW_SIZE[1]:
         return
     edge = margins_of(window)
     window_frame, second_frame = beside(window.frameGeometry(), room, tied=tied)

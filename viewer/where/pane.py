@@ -21,7 +21,7 @@ from viewer.runtime import places
 from viewer.runtime.jobs import Cancelled
 from viewer.runtime.places import Place
 from viewer.where.history_line import HistoryLine
-from viewer.where.where_model import LOOKING, WhereModel
+from viewer.where.where_model import SEARCHING, WhereModel
 from viewer.where.words import (
     EVIDENCE,
     RESULTS,
@@ -254,7 +254,7 @@ class WherePane(Pane):
         answer, error = None, ""
         try:
             answer = await session.jobs.in_worker(
-                tr(LOOKING), "viewer.where.work:where_of", session.path, session.config, question
+                tr(SEARCHING), "viewer.where.work:where_of", session.path, session.config, question
             )
         except Cancelled:
             error = tr("The search was stopped.")

@@ -16,7 +16,7 @@ from viewer.widgets.table_state import TableState
 if TYPE_CHECKING:
     from engine.inspection.where.evidence import WhereResult
 
-LOOKING = words("Looking for the message")
+SEARCHING = words("Looking for the message")
 EMPTY_HINT = words(
     "An id, a unique key, a key, T# and tags, an offset, or topic/queue/offset. Storescope searches the whole store "
     "for it."
@@ -94,7 +94,7 @@ class WhereModel:
     def table_state(self) -> TableState | None:
         """Return what the table of messages says. None if its rows say all."""
         if self.running:
-            return TableState("loading", tr(LOOKING))
+            return TableState("loading", tr(SEARCHING))
         if self.error:
             return TableState("error", self.error, tr("Try again"))
         if self.lacks_tags:

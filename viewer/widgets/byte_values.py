@@ -13,12 +13,12 @@ from typing import Literal
 from viewer.look.assets import tr, tr_plural
 from viewer.look.formats import full_moment, plain
 
-SANE = (946_684_800_000, 4_102_444_800_000)
+PLAUSIBLE_TIMES_MS = (946_684_800_000, 4_102_444_800_000)
 """Times from 2000 to 2100, in ms. Others are shown as a dash."""
 INTEGERS = ((8, "int64"), (4, "int32"), (2, "int16"), (1, "int8"))
 Order = Literal["big", "little"]
 ORDERS: tuple[tuple[Order, str], ...] = (("big", "BE"), ("little", "LE"))
-LONGEST_TEXT = 48
+MAX_TEXT_BYTES = 48
 MASK = 0x7FFFFFFF
 
 
@@ -81,12 +81,12 @@ def _time(data: bytes, size: int, name: str, order: Order, scale: int) -> Readin
     if len(data) < size:
         return Reading(name, "")
     ms = int.from_bytes(data[:size], order, signed=True) * scale
-    return Reading(name, full_moment(ms) if SANE[0] <= ms <= SANE[1] else "–")
+    return Reading(name, full_moment(ms) if PLAUSIBLE_TIMES_MS[0] <= ms <= PLAUSIBLE_TIMES_MS[1] else "–")
 
 
 def _text(data: bytes, charset: str) -> str:
-    text = data[: LONGEST_TEXT * 4].decode(charset, "replace")
-    return plain(text if len(text) <= LONGEST_TEXT else text[:LONGEST_TEXT] + "…")
+    text = data[: MAX_TEXT_BYTES * 4].decode(charset, "replace")
+    return plain(text if len(text) <= MAX_TEXT_BYTES else text[:MAX_TEXT_BYTES] + "…")
 
 
 def _java_hash(data: bytes) -> int:

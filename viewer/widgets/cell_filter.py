@@ -14,7 +14,7 @@ from engine.errors import BadFilter
 from viewer.look.assets import words
 from viewer.widgets.columns import Column, Record, field_of
 
-HOWS = (
+CONDITION_KINDS = (
     ("only", words("Only {term}")),
     ("not", words("All but {term}")),
     ("and", words("… and {term}")),

@@ -15,7 +15,7 @@ from viewer.widgets.paint import hatch
 
 ROW = 20
 HEAD = 22
-MOST_GLYPHS = 4096
+MAX_GLYPHS = 4096
 _GLYPHS: dict[tuple[str, int, int, int, float], QPixmap] = {}
 
 
@@ -243,7 +243,7 @@ class HexPainter:
             painter.setPen(self.c[tone])
             painter.drawText(QRect(0, 0, width, self.m.row), Qt.AlignmentFlag.AlignCenter, text)
             painter.end()
-            if len(_GLYPHS) >= MOST_GLYPHS:
+            if len(_GLYPHS) >= MAX_GLYPHS:
                 _GLYPHS.clear()
             _GLYPHS[key] = picture
         return picture

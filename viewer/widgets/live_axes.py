@@ -12,7 +12,7 @@ from viewer.look.theme import C, mono, px
 
 SECONDS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200)
 DAY = 86_400
-APART = 96
+MIN_LABEL_DISTANCE_PX = 96
 """Minimum px between two labels on the time axis."""
 ABOVE = 26
 """Minimum px between two labels on the value axis."""
@@ -37,7 +37,7 @@ def ago(value: float, spacing: float) -> str:
 
 def time_step(span: float, room: float) -> float:
     """Seconds between two labels on a time axis of ``room`` px that shows ``span`` seconds."""
-    least = span * px(APART) / max(room, 1.0)
+    least = span * px(MIN_LABEL_DISTANCE_PX) / max(room, 1.0)
     return next((step for step in SECONDS if step >= least), math.ceil(least / DAY) * DAY)
 
 

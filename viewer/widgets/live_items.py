@@ -44,13 +44,13 @@ DENSE = 700
 """Curves with more points are drawn with a thin line."""
 TRIANGLES = 90
 """Up to this number each tick is a triangle. More ticks become strokes, which are drawn here."""
-ROUND = 240
+MAX_ROUND_DOTS = 240
 """Up to this number dots are round and drawn elsewhere."""
 TICK, LOW_TICK = 7, 3
 """Height in px of a tick's stroke. It is low where the strokes form a band, so that they cover no curve."""
 REACH = 4
 """Maximum width in px of a bar or a dot."""
-NEAR = 0.05
+MOVE_TOLERANCE_PX = 0.05
 """Tolerance in px for a place that has moved with the time."""
 
 
@@ -68,7 +68,7 @@ class _Points:
         old_start = int(np.searchsorted(moved_xs, 0.0))
         if old_start == len(moved_xs):
             return 0.0
-        new_start = int(np.searchsorted(self.xs, moved_xs[old_start] - NEAR))
+        new_start = int(np.searchsorted(self.xs, moved_xs[old_start] - MOVE_TOLERANCE_PX))
         common_count = min(len(moved_xs) - old_start, len(self.xs) - new_start)
         old_ys, new_ys = (
             previous.ys[old_start : old_start + common_count],
@@ -77,7 +77,7 @@ class _Points:
         same = (old_ys == new_ys) | (np.isnan(old_ys) & np.isnan(new_ys))
         same &= (
             np.abs(moved_xs[old_start : old_start + common_count] - self.xs[new_start : new_start + common_count])
-            < NEAR
+            < MOVE_TOLERANCE_PX
         )
         first_changed = common_count if same.all() else int(same.argmin())
         if first_changed <= 1:
@@ -128,7 +128,7 @@ class LiveCurves:
                 early = np.isfinite(ys)
                 early[early] = ~late_of(trace)
                 xs, ys, point_count = xs[early], ys[early], int(np.isfinite(trace.ys).sum())
-                kind = "dots" if point_count > ROUND else "round"
+                kind = "dots" if point_count > MAX_ROUND_DOTS else "round"
             traces_in_px.append(_Points((kind, trace.role, trace.filled, point_count > DENSE), xs, ys))
         if len(frame.ticks) > TRIANGLES:
             xs = (np.asarray(frame.ticks) - frame.begin) * px_per_second
@@ -150,7 +150,7 @@ class LiveCurves:
         ) > 1e-6:
             return 0, 0
         moved = (frame.right_edge_s - previous.right_edge_s) * self._sheet.width / span
-        if not -NEAR <= moved < self._sheet.width or abs(moved - round(moved)) > NEAR:
+        if not -MOVE_TOLERANCE_PX <= moved < self._sheet.width or abs(moved - round(moved)) > MOVE_TOLERANCE_PX:
             return 0, 0
         first_column = min(
             (new_curve.changed_from(old_curve, moved) for new_curve, old_curve in zip(points, old_points, strict=True)),
@@ -550,7 +550,7 @@ class _Over:
         xs, ys = self._x(np.asarray(trace.xs)[finite]), self._y(np.asarray(trace.ys)[finite])
         late = late_of(trace)
         p = self._p
-        if len(xs) <= ROUND:
+        if len(xs) <= MAX_ROUND_DOTS:
             half = dot.deviceIndependentSize().width() / 2
             for x, y in zip((xs[~late] - half).tolist(), (ys[~late] - half).tolist(), strict=True):
                 p.drawPixmap(QPointF(x, y), dot)

@@ -10,7 +10,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QAbstractSlider, QScrollBar, QWidget
 
 STEPS = 100_000_000
-SMALLEST_HANDLE = 0.02
+MIN_HANDLE_SHARE = 0.02
 _STEP_ACTIONS = {
     QAbstractSlider.SliderAction.SliderSingleStepAdd: ("line", 1),
     QAbstractSlider.SliderAction.SliderSingleStepSub: ("line", -1),
@@ -49,7 +49,7 @@ class LongScrollBar(QScrollBar):
         self._room = max(1, end - start - page)
         share = min(0.95, page / max(1, end - start))
         blocked = self.blockSignals(True)
-        self.setPageStep(int(STEPS * max(SMALLEST_HANDLE, share / (1 - share))))
+        self.setPageStep(int(STEPS * max(MIN_HANDLE_SHARE, share / (1 - share))))
         self.setSingleStep(max(1, self.pageStep() // 20))
         if not self.isSliderDown():
             self.setValue(STEPS if at_end else max(0, min(STEPS, (position - start) * STEPS // self._room)))

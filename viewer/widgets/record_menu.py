@@ -34,7 +34,7 @@ from viewer.look.help_pages import reference_title
 from viewer.look.theme import px
 from viewer.widgets.basics import Button, Label
 from viewer.widgets.boxes import row
-from viewer.widgets.cell_filter import HOWS
+from viewer.widgets.cell_filter import CONDITION_KINDS
 from viewer.widgets.columns import Record, RecordKind, elsewhere
 from viewer.widgets.drawn_marks import Mark
 from viewer.widgets.row_commands import (
@@ -249,7 +249,7 @@ def add_terms(menu: QMenu, term: str, use: Callable[[str, str], object]) -> None
     """Add every way to use a condition as an action that calls ``use(how, term)``."""
     shown = (term if len(term) <= 60 else term[:59] + "…").replace("&", "&&")
     submenu = None
-    for how, text in HOWS:
+    for how, text in CONDITION_KINDS:
         if how in {"and", "prepare"}:
             submenu = menu.addMenu(tr("Add to the filter")) if how == "and" else None
         action = (submenu or menu).addAction(tr(text, term=shown), partial(use, how, term))

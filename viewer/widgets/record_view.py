@@ -18,7 +18,7 @@ from viewer.widgets.record_menu import MenuTable, copy_text
 from viewer.widgets.row_window import JUMPS, Bounds, ListSource, Page, RowRequest, RowSource, Window
 from viewer.widgets.stepwise import Runner, run_here
 
-WHOLE = 20_000
+MAX_LOADED_ROWS = 20_000
 """Up to this number of rows a list is held completely."""
 Then = Callable[[], None] | None
 
@@ -40,7 +40,7 @@ class RecordView(MenuTable):
     def __init__(self, name: str, kind: RecordKind, parent: QWidget | None = None, runner: Runner = run_here) -> None:
         super().__init__(name, kind, parent)
         self.runner = runner
-        self._window: Window[Record] = Window(ListSource(), whole=WHOLE)
+        self._window: Window[Record] = Window(ListSource(), whole=MAX_LOADED_ROWS)
         self._asked: tuple[RowRequest, Then] | None = None
         self._next: tuple[RowRequest, Then] | None = None
         self._turn = 0
@@ -86,7 +86,7 @@ class RecordView(MenuTable):
             self.fitting.forget()
         self.drawn = False
         self._asked = self._next = None
-        self._window = Window(source, whole=WHOLE if isinstance(source, ListSource) else 0)
+        self._window = Window(source, whole=MAX_LOADED_ROWS if isinstance(source, ListSource) else 0)
         self._current = None
         self.span.end()
         self._finder.forget()
@@ -459,7 +459,7 @@ class RecordView(MenuTable):
         self.fit_columns()
         self._current = source.position(row) if row is not None else None
         self.span.end()
-        self._window = Window(source, whole=WHOLE)
+        self._window = Window(source, whole=MAX_LOADED_ROWS)
         self._ask(self._window.jump(0, self.visible_rows()), None)
 
 

@@ -16,7 +16,7 @@ from viewer.widgets.flag_layout import FlagPlace, FlagRequest, place_flags
 from viewer.widgets.paint import broken_box, draw_flag, free_part, hatch
 from viewer.widgets.record_menu import Found
 
-NEVER_BELOW = 0.012
+MIN_SHARE = 0.012
 LEVEL = 19
 """Px at 100 % from one level of flags to the next."""
 
@@ -55,7 +55,7 @@ def shares(lengths: Sequence[int]) -> list[float]:
     total = sum(lengths)
     if total <= 0:
         return [0.0 for _ in lengths]
-    raw = [0.0 if length <= 0 else max(NEVER_BELOW, length / total) for length in lengths]
+    raw = [0.0 if length <= 0 else max(MIN_SHARE, length / total) for length in lengths]
     return [share / sum(raw) for share in raw]
 
 

@@ -31,7 +31,7 @@ from viewer.look.topic_kinds import alike_at_the_start
 from viewer.widgets.columns import Chip, Column, Record, RowLook
 from viewer.widgets.paint import CHIP_FILL, CHIP_INK, mark
 from viewer.widgets.record_table import RecordTable
-from viewer.widgets.topic_lead import ROOM, draw_lead
+from viewer.widgets.topic_lead import NAME_INDENT, draw_lead
 
 PAD = 8
 TEXTS = 8192
@@ -313,7 +313,7 @@ class RowPainter:
         if column.paint == "topic":
             self._paint_topic_bar(p, text, text_x, rect)
             pen.tone = ""
-            text_x, room = text_x + round(ROOM * self._zoom), room - round(ROOM * self._zoom)
+            text_x, room = text_x + round(NAME_INDENT * self._zoom), room - round(NAME_INDENT * self._zoom)
         name = "mono" if column.mono else "ui"
         if column.wrap and rect.height() >= self.lines_height(2):
             self._paint_lines(pen, QRect(text_x, rect.top(), room, rect.height()), column, row, text, look, state)
@@ -396,7 +396,7 @@ class RowPainter:
             return slot.x, 0
         text_x, room = slot.x + PAD, slot.width - 2 * PAD
         if slot.column.paint == "topic":
-            text_x, room = text_x + round(ROOM * self._zoom), room - round(ROOM * self._zoom)
+            text_x, room = text_x + round(NAME_INDENT * self._zoom), room - round(NAME_INDENT * self._zoom)
         _, width, _ = self._fit(slot, text, "mono" if slot.column.mono else "ui", room)
         return (text_x + room - width if slot.column.right else text_x), width
 
@@ -410,7 +410,7 @@ class RowPainter:
         if column.paint == "letters":
             metrics = self._metrics["letter"]
             return 2 * PAD + sum(round(metrics.horizontalAdvance(letter) + 13 * z) for letter in text)
-        inset = round(ROOM * z) if column.paint == "topic" else 0
+        inset = round(NAME_INDENT * z) if column.paint == "topic" else 0
         if column.mono and text.isascii():
             return 2 * PAD + inset + self._digit * len(text)
         return 2 * PAD + inset + self._metrics["mono" if column.mono else "ui"].horizontalAdvance(text) + 1
@@ -421,7 +421,7 @@ class RowPainter:
 
     def shortened(self, column: Column, text: str, width: int) -> str:
         """The text that a column of ``width`` px shows of a name."""
-        inset = round(ROOM * self._zoom) if column.paint == "topic" else 0
+        inset = round(NAME_INDENT * self._zoom) if column.paint == "topic" else 0
         return self._fitted(text, "mono" if column.mono else "ui", width - 2 * PAD - inset, column.elide)[0]
 
     def _fit(self, slot: Slot, text: str, name: str, room: int) -> tuple[str, int, str]:

@@ -16,7 +16,7 @@ KINDS: tuple[Kind, ...] = ("text", "hex", "regex", "number")
 Span = tuple[int, int]
 _DIGITS = r"\s*(-?(?:0[xX][0-9A-Fa-f]+|[0-9][0-9_,]*))\s*"
 _NUMBER = re.compile(_DIGITS + r"(?:(?:\.\.|…|–)" + _DIGITS + ")?")
-LARGEST = 4096
+MAX_MATCH_BYTES = 4096
 """Maximum bytes of one occurrence of an expression: more would be the rest of the file."""
 
 
@@ -89,7 +89,7 @@ class SearchTerm:
             index = (data if self.case else data.lower()).find(needle, start)
             return None if index < 0 else (index, index + len(needle))
         match = needle.search(data, start)
-        return None if match is None else (match.start(), min(match.end(), match.start() + LARGEST))
+        return None if match is None else (match.start(), min(match.end(), match.start() + MAX_MATCH_BYTES))
 
     def folded(self, data: bytes) -> tuple[bytes, SearchTerm]:
         """``data`` and this term, both in lower case unless case matters."""

@@ -31,8 +31,8 @@ HALF = 620
 """The same for columns that are hidden when a window has half a screen."""
 SHORT_NAME = 160
 """Px at 100 % that a name keeps beside titles and the sentence of a row, if it still differs from other names then."""
-MOST_LINES = 6
-FEWEST_LINES = 2
+MAX_LINES = 6
+MIN_LINES = 2
 """Lines of wrapped text that a row may have even if other rows are then out of sight."""
 """Maximum text lines of a row. Longer texts are in the tool tip."""
 NAMES = 400
@@ -119,7 +119,7 @@ class TableColumns(QObject):
         count, visible = len(self._view.table.rows), self._view.visible_rows() + 1
         if not count:
             return
-        span = visible if self._rows_seen else max(visible, IN_SIGHT)
+        span = visible if self._rows_seen else max(visible, MEASURED_ROWS)
         start_row = max(0, min(top, count - span))
         self.look(start_row, min(count, start_row + span))
 
@@ -214,15 +214,15 @@ class TableColumns(QObject):
         for n, column in wrapped:
             width = widths[n] - (view.bar_width() if n == self._rightmost(list(widths)) else 0)
             if self._seen[n].width > width:
-                texts = {view.table.texts(number)[n] for number in range(min(IN_SIGHT, len(view.table.rows)))}
+                texts = {view.table.texts(number)[n] for number in range(min(MEASURED_ROWS, len(view.table.rows)))}
                 lines = max([lines, *(view.painter.lines_of(column, text, width) for text in texts)])
-        return min(lines, MOST_LINES, max(FEWEST_LINES, self._lines_in_sight()))
+        return min(lines, MAX_LINES, max(MIN_LINES, self._lines_in_sight()))
 
     def _lines_in_sight(self) -> int:
         """Number of text lines that each row may have so that all rows are in sight."""
         view = self._view
         height = view.viewport().height() // max(1, len(view.table.rows))
-        return next((lines for lines in range(MOST_LINES, 1, -1) if view.painter.lines_height(lines) <= height), 1)
+        return next((lines for lines in range(MAX_LINES, 1, -1) if view.painter.lines_height(lines) <= height), 1)
 
     def _widths(self, shown: list[int], room: int) -> dict[int, int]:
         """Titles and names are shortened last. Only then is it computed how short names can be without looking
@@ -262,7 +262,7 @@ class TableColumns(QObject):
         if kept_width is not None:
             return Need(round(kept_width * z), round(kept_width * z), WHOLE)
         full, rank, measured = self._full(section), rank_of(column), self._seen[section]
-        least = round((LEAST_TOPIC if column.paint == "topic" else LEAST[rank]) * z)
+        least = round((MIN_TOPIC_WIDTH if column.paint == "topic" else MIN_WIDTHS[rank]) * z)
         if not measured.any:
             return Need(full, min(full, least), rank, round(LONG_NAME * z) if rank == NAME else 0)
         least = max(measured.width, least) if rank == WHOLE else min(measured.width, least)
@@ -457,15 +457,15 @@ class TableColumns(QObject):
 
 FOLDED = 24
 """Width in px at 100 % of a column without a visible value."""
-IN_SIGHT = 200
+MEASURED_ROWS = 200
 """Rows that are measured when a source is new. Later rows are measured when they come on the screen."""
 BODY, SENTENCE, NAME, WHOLE = range(4)
 """The ranks of columns. Of WHOLE columns only the titles are shortened."""
 LONG_NAME = 220
 """Px at 100 % to which a name shrinks before it is computed how short it can be without looking like another."""
-LEAST = {BODY: 72, SENTENCE: 88, NAME: 64, WHOLE: 68}
+MIN_WIDTHS = {BODY: 72, SENTENCE: 88, NAME: 64, WHOLE: 68}
 """Minimum px at 100 % of the columns of a rank, unless their values are shorter. Short titles stay complete."""
-LEAST_TOPIC = 110
+MIN_TOPIC_WIDTH = 110
 """The same for topics: their coloured bar and about ten letters. Two letters of each tell nothing."""
 
 

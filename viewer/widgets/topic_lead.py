@@ -11,7 +11,7 @@ from PySide6.QtGui import QColor, QPainter, QPainterPath, QPen
 from viewer.look.theme import C
 from viewer.look.topic_kinds import Kind, kind_of
 
-ROOM = 15
+NAME_INDENT = 15
 """Px at 100 % from the left edge to the name."""
 _SIDE = 9.0
 

@@ -33,7 +33,7 @@ Path = tuple[str, ...]
 SIDE, TOP, GAP = 12, 8, 3
 HEAD = 24
 LIGHTEST, DARKEST, PLAIN = 0.22, 0.62, 0.36
-SMALLEST = 3.0
+MIN_AREA_PX = 3.0
 """Minimum px of an area that is drawn."""
 
 
@@ -116,11 +116,11 @@ class Treemap(Canvas):
             placed.append(Placed((area.key,), area, inside, head))
             body = inside.inset(0, HEAD * z if head else 0, 0, 0)
             below = area.children
-            if min(body.width, body.height) < 4 * SMALLEST:
+            if min(body.width, body.height) < 4 * MIN_AREA_PX:
                 continue
             for inner, place in zip(below, squarify([child.bytes for child in below], body), strict=True):
                 inner_box = place.inset(1, 1, 1, 1)
-                if min(inner_box.width, inner_box.height) < SMALLEST:
+                if min(inner_box.width, inner_box.height) < MIN_AREA_PX:
                     continue
                 placed.append(Placed((area.key, inner.key), inner, inner_box))
                 days = inner.children

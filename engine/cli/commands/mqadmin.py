@@ -21,7 +21,7 @@ from engine.errors import StoreError
 from engine.inspection import records
 from engine.inspection.entry_verdict import resolve
 from engine.inspection.get_message import store_time
-from engine.inspection.key_trace import DEFAULT_MAX, LAST_TIME, Match, TraceStep, trace
+from engine.inspection.key_trace import DEFAULT_MAX, MAX_TIME_MS, Match, TraceStep, trace
 from engine.inspection.lookup import by_key, by_offset_id
 from engine.inspection.queue_reader import CqEntry
 from engine.inspection.snapshot import AnyQueue, StoreSnapshot
@@ -43,7 +43,7 @@ def register(commands: Any) -> None:
     text = "earliest store time, ms since 1970 (default: 0)"
     parser.add_argument("-b", "--beginTimestamp", dest="begin", type=number, default=0, metavar="MS", help=text)
     text = "latest store time, ms since 1970 (default: none)"
-    parser.add_argument("-e", "--endTimestamp", dest="end", type=number, default=LAST_TIME, metavar="MS", help=text)
+    parser.add_argument("-e", "--endTimestamp", dest="end", type=number, default=MAX_TIME_MS, metavar="MS", help=text)
     text = "stop after N messages (default: %(default)s)"
     parser.add_argument(
         "-c", "-m", "--maxNum", dest="max_count", type=count, default=DEFAULT_MAX, metavar="N", help=text
@@ -115,7 +115,7 @@ def _window(parser: argparse.ArgumentParser) -> None:
     text = f"earliest store time: {form} (default: 0)"
     parser.add_argument("-b", "--beginTimestamp", dest="begin", type=moment, default=0, metavar="TIME", help=text)
     text = f"latest store time: {form} (default: none)"
-    parser.add_argument("-e", "--endTimestamp", dest="end", type=moment, default=LAST_TIME, metavar="TIME", help=text)
+    parser.add_argument("-e", "--endTimestamp", dest="end", type=moment, default=MAX_TIME_MS, metavar="TIME", help=text)
     text = "print at most N messages (default: %(default)s)"
     parser.add_argument("--count", dest="max_count", type=count, default=_PRINT_LIMIT, metavar="N", help=text)
 

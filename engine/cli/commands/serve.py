@@ -23,7 +23,7 @@ from engine.cli.backup import Backup, add_opening, backed_up, refuse_empty, remo
 from engine.cli.options import add_command, add_release, apply_path_choice, common_options, number, read_named_config
 from engine.cli.output import Output
 from engine.cli.registering import (
-    EVERYWHERE,
+    WILDCARD_ADDRESSES,
     add_register,
     ask_name_servers,
     ask_to_register,
@@ -192,7 +192,7 @@ def _check_listening(args: argparse.Namespace, broker: BrokerConfig, out: Output
     """
     if is_loopback(args.host):
         return broker
-    if args.host in EVERYWHERE and broker.broker_ip == BrokerConfig().broker_ip:
+    if args.host in WILDCARD_ADDRESSES and broker.broker_ip == BrokerConfig().broker_ip:
         raise UsageError(
             sentence(
                 "--listen {host}: clients cannot use this address; give an address of this machine, or brokerIP1 "
@@ -217,7 +217,7 @@ def _check_listening(args: argparse.Namespace, broker: BrokerConfig, out: Output
     if args.tls is None:
         words = "nothing is encrypted unless the client begins with TLS, and then it cannot tell who answers"
         out.say(f"listening on {args.host}: {words}")
-    return broker if args.host in EVERYWHERE else replace(broker, broker_ip=args.host)
+    return broker if args.host in WILDCARD_ADDRESSES else replace(broker, broker_ip=args.host)
 
 
 def _access(args: argparse.Namespace, broker: BrokerConfig, release: Release, out: Output) -> Access | None:

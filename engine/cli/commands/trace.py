@@ -11,7 +11,7 @@ from engine.codec.index_keys import INDEX_TYPES, TAG, IndexType, key_text
 from engine.codec.java import index_key_hash
 from engine.english import number_of
 from engine.inspection import records
-from engine.inspection.key_trace import DEFAULT_MAX, LAST_TIME, Match, TraceEnd, TraceFile, TraceStep, trace
+from engine.inspection.key_trace import DEFAULT_MAX, MAX_TIME_MS, Match, TraceEnd, TraceFile, TraceStep, trace
 
 _STEPS = (
     Column("File", "file", "plain"),
@@ -58,7 +58,7 @@ def register(commands: Any) -> None:
         "--begin", type=number, default=0, metavar="MS", help="earliest store time, ms since 1970 (default: 0)"
     )
     parser.add_argument(
-        "--end", type=number, default=LAST_TIME, metavar="MS", help="latest store time, ms since 1970 (default: none)"
+        "--end", type=number, default=MAX_TIME_MS, metavar="MS", help="latest store time, ms since 1970 (default: none)"
     )
     parser.add_argument(
         "--max",

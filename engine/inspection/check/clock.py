@@ -31,7 +31,7 @@ TOLERANCE_MS = 5 * 60_000
 """ms by which the clocks of two machines may differ without a finding."""
 STEADY_MS = 60_000
 """ms within which the differences between birth and store time lie if only the clocks differ."""
-MOST_LEAPS = 1000
+MAX_JUMPS = 1000
 MAX_REPORTED = 20
 MAX_CLOCK_OFFSET_MS = 30 * DAY_MS
 """Largest clock difference of a producer, in ms; older messages were born elsewhere and copied."""
@@ -100,11 +100,11 @@ class Clock:
             if int(previous_times[step.row]) - int(times[step.row]) < DAY_MS:
                 self._step(int(offsets[step.row]), int(times[step.row]), step.milliseconds)
         edges = np.flatnonzero(np.abs(times - previous_times) >= DAY_MS)
-        for row in edges[: MOST_LEAPS - len(self._time_jumps)]:
+        for row in edges[: MAX_JUMPS - len(self._time_jumps)]:
             self._time_jumps.append(TimeJump(int(offsets[row]), int(previous_times[row]), int(times[row])))
         cuts = [0, *edges.tolist(), len(times)]
         for number, (start_row, end_row) in enumerate(pairwise(cuts)):
-            if number and len(self._clock_ranges) <= MOST_LEAPS:
+            if number and len(self._clock_ranges) <= MAX_JUMPS:
                 self._clock_ranges.append(ClockRange(int(offsets[start_row])))
             self._add_range(offsets[start_row:end_row], times[start_row:end_row])
         self._last = int(times[-1])

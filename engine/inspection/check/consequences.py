@@ -30,15 +30,15 @@ from engine.rules.findings import HAPPENED, Finding, Severity
 from engine.sentences import join, plural, sentence
 from engine.system_names import LMQ_PREFIX
 
-MOST_LOOKS = 256
-MOST_OWNERS = 8
-MOST_SPANS = 8
+MAX_LOOKUPS = 256
+MAX_OWNERS = 8
+MAX_SPANS = 8
 """Number of damaged spans before a unit that are searched for a unit without an entry."""
-MOST_READ = 1 << 20
+MAX_READ_BYTES = 1 << 20
 """Bytes of a queue's file behind an empty entry that are searched for pages of zeros."""
 
 
-MOST_HIDDEN = 1 << 20
+MAX_HIDDEN_ENTRIES = 1 << 20
 """Number of entries in front of a queue's minimum that are looked at."""
 FAILS = sentence("every request whose range reaches it fails in a broker, so consumers stand still in front of it")
 
@@ -223,7 +223,7 @@ class QueueConsequences:
         minimum, oldest = walk.rows.min_offset, walk.rows.bound("min")
         if oldest is None or oldest.queue_offset != minimum or minimum <= walk.first:
             return ()  # found by a search, which missing rows mislead
-        numbers, rows = walk.rows.numbered_rows(max(walk.first, minimum - MOST_HIDDEN), minimum)
+        numbers, rows = walk.rows.numbered_rows(max(walk.first, minimum - MAX_HIDDEN_ENTRIES), minimum)
         in_log = np.flatnonzero((rows["physical_offset"] >= self._least) & (rows["physical_offset"] < self._log.end))
         return (int(numbers[in_log[0]]),) if len(in_log) else ()
 
@@ -351,7 +351,7 @@ class QueueConsequences:
             return None
         if entry.size <= 0:
             return self._hole(walk, number)
-        if self._looks >= MOST_LOOKS:
+        if self._looks >= MAX_LOOKUPS:
             return None
         self._looks += 1
         item = self._store.log.unit_at(entry.physical, crc=False)
@@ -520,7 +520,7 @@ class QueueConsequences:
     def _other_queue(self, walk: QueueWalk, suspects: list[Suspect]) -> str:
         """Name the queue whose entries these are, if all that are checked stand at their numbers of one other queue."""
         names = set()
-        for suspect in suspects[:MOST_OWNERS]:
+        for suspect in suspects[:MAX_OWNERS]:
             item = self._store.log.unit_at(suspect.entry.physical, crc=False) if suspect.entry.size > 0 else None
             if not isinstance(item, Unit) or item.queue_offset != suspect.number:
                 return ""
@@ -534,7 +534,7 @@ class QueueConsequences:
         """Describe the cause of the zeroed entries from ``number`` on: whole zero pages mean a lost write."""
         file = walk.reader.sequence.find(number * walk.unit_size)
         place = number * walk.unit_size - file.start_offset if file is not None else 0
-        zeros = zero_pages(file.read(place, MOST_READ), place) if file is not None else None
+        zeros = zero_pages(file.read(place, MAX_READ_BYTES), place) if file is not None else None
         if zeros is None or zeros[0] - place >= PAGE:
             return sentence("entry {entry:,} of the queue {queue} was never written", entry=number, queue=walk.name)
         return sentence(
@@ -580,7 +580,7 @@ class QueueConsequences:
         earlier_damage = [
             span for span in self._log.spans.spans if span.kind == "damage" and span.end <= suspect.unit.physical
         ]
-        for span in earlier_damage[-MOST_SPANS:]:
+        for span in earlier_damage[-MAX_SPANS:]:
             for lost in lost_units(self._store, span.start, span.end - span.start):
                 if (lost.topic, lost.queue_id, lost.queue_offset) == place:
                     return lost.offset
@@ -703,7 +703,7 @@ def _lost_tail_finding(
     file = store.log.sequence.find(max(log.end - 1, 0))
     messages = [f.message for f in witnesses]
     evidence: dict[str, Any] = {"found": log.end, "witnesses": messages}
-    tail_bytes = store.log.read(log.end, MOST_READ)
+    tail_bytes = store.log.read(log.end, MAX_READ_BYTES)
     evidence[HAPPENED] = damage_causes.of_lost_tail(tail_bytes, log.end, torn=log.tail_is_broken)
     evidence |= between(log.newest_time or -1, -1)
     for witness in witnesses:

@@ -27,7 +27,7 @@ from engine.store.recovery.plan import RecoveryPlan, file_limit_words
 from engine.system_names import HALF_TOPIC, LMQ_PREFIX, OP_TOPIC, SCHEDULE_TOPIC, SYSTEM_PREFIX
 
 MAX_LISTED = 20
-MOST_NAMED = 3
+MAX_NAMED = 3
 DEFAULT_QUEUES = 16
 """Number of queues of a topic whose row in topics.json does not say it (Java: ``TopicConfig``)."""
 SYSTEM_TOPICS = frozenset({HALF_TOPIC, OP_TOPIC, SCHEDULE_TOPIC})
@@ -348,8 +348,8 @@ class Undispatched:
             )
             evidence = {"units": units, "queues": names[:MAX_LISTED], "firstUnit": home.first_offset}
         evidence |= self._left_out(left_out)
-        names = [f"{key[0]}/{key[1]}" for key in lost][: MOST_NAMED + 1]
-        named = ", ".join(names[:MOST_NAMED]) + (" …" if len(names) > MOST_NAMED else "")
+        names = [f"{key[0]}/{key[1]}" for key in lost][: MAX_NAMED + 1]
+        named = ", ".join(names[:MAX_NAMED]) + (" …" if len(names) > MAX_NAMED else "")
         if self._in_rocksdb:
             fate = " · " + NO_END + fate
             evidence[HAPPENED] = plural(

@@ -37,7 +37,7 @@ from engine.system_names import (
 )
 
 MAX_LISTED = 20
-SMALLEST_UNIT_BYTES = 91
+MIN_UNIT_BYTES = 91
 """Size of a unit with a one-letter topic and nothing else: limits the number of entries of a queue."""
 _NO_TOPIC = "mqadmin updateTopic -b BROKER -t {topic} -r {queues} -w {queues} -p 6"
 
@@ -382,7 +382,7 @@ def _has_delivered(store: StoreSnapshot, queue: AnyQueue, newest: int) -> bool:
     return not isinstance(unit, Unit) or not unit.unique_key or was_delivered(store, unit)
 
 
-LEAST_SHORTER_QUEUES = 2
+MIN_SHORTER_QUEUES = 2
 """Least number of queues shorter than their groups' offsets: a single one may be one wrong offset."""
 _EXPLAINED_BY_NEW_LOG = frozenset({"CF02", "CF08"})
 _LOST_TAIL = frozenset({"CL01", "CL11", "CL12", "CQ10", "CQ13"})
@@ -419,7 +419,7 @@ def of_new_log(store: StoreSnapshot, units: int, findings: list[Finding]) -> lis
                 place = f"{row.topic}/{queue_id}@{row.group}"
                 beyond.append(sentence("{place}: {n:,} of {end:,}", place=place, n=offset, end=queue.max_offset))
     read = sum(furthest.values())
-    if len(shorter) < LEAST_SHORTER_QUEUES or read <= 2 * units:
+    if len(shorter) < MIN_SHORTER_QUEUES or read <= 2 * units:
         return findings
     text = sentence(
         "Groups have read more than this log ever held: it holds {n:,} messages from byte 0 on, they have read "
@@ -536,7 +536,7 @@ def _offset_finding(
         "queueId": queue.queue_id,
         "queues": [beyond_end.words for beyond_end in queues[:MAX_LISTED]],
     }
-    longest = store.log.end_offset // SMALLEST_UNIT_BYTES
+    longest = store.log.end_offset // MIN_UNIT_BYTES
     kind = "impossible" if cause is None and all(beyond_end.offset > longest for beyond_end in queues) else ""
     if cause is None and not store.abort and group == TRANSACTION_GROUP and queue.topic == OP_TOPIC:
         kind = "answers"

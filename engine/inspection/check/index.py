@@ -26,8 +26,8 @@ from engine.rules.proofs import KeyDigest, Proof
 from engine.sentences import sentence
 
 CHUNK = 1 << 17
-MOST_SUSPECTS = 256
-MOST_LANES = 8
+MAX_SUSPECTS = 256
+MAX_LANES = 8
 _DEFAULT = codec.Geometry(INDEX_SLOTS, INDEX_ENTRIES)
 Int64 = NDArray[np.int64]
 
@@ -218,7 +218,7 @@ def _ascending_lanes(accounts: list[IndexAccount]) -> list[list[int]]:
     for number in sorted(filled, key=lambda number: accounts[number].ends):
         first_physical, last_physical = accounts[number].ends
         lane = next((lane for lane, end in enumerate(ends) if first_physical >= end), None)
-        if lane is None and len(lanes) >= MOST_LANES:
+        if lane is None and len(lanes) >= MAX_LANES:
             lane = len(lanes) - 1
         if lane is None:
             lane = len(lanes)
@@ -334,14 +334,14 @@ class IndexCheck:
         for piece, part in (run for lane in self._lanes for run in lane.take(1 << 62)):
             for row in range(part.start, part.stop):
                 number = piece.first + row
-                if self.bad_count > 100 * MOST_SUSPECTS:
+                if self.bad_count > 100 * MAX_SUSPECTS:
                     self.bad_count += part.stop - row
                     break
                 self._note(BadEntry(piece.file, number, int(piece.physical[row]), int(piece.key_hash[row]), False))
 
     def _note(self, bad: BadEntry) -> None:
         self.bad_count += 1
-        if len(self.bad) < 16 * MOST_SUSPECTS:
+        if len(self.bad) < 16 * MAX_SUSPECTS:
             self.bad.append(bad)
 
     def _read(self, numbers: list[int]) -> Iterator[_Piece]:

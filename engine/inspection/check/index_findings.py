@@ -251,12 +251,12 @@ def _beyond(log: LogCheck, account: IndexAccount, bad: list[BadEntry], lighter: 
     )
 
 
-MOST_UNITS = 64
-MOST_NAMED = 20
+MAX_UNITS = 64
+MAX_NAMED = 20
 FOREIGN_FILES = 2
 FOREIGN_SHARE = 0.5
 """Share of an index's entries that point nowhere if it belongs to another store."""
-LEAST_WRONG = 0.25
+MIN_WRONG_SHARE = 0.25
 """Share of these that point into the log: if a log lost its tail, all point behind its end."""
 
 
@@ -269,7 +269,7 @@ def missing(store: StoreSnapshot, index: IndexCheck) -> list[Finding]:
     store.require_index_files()
     if store.index_files() or _builds_no_files(store.config):
         return []
-    units = (item for item in islice(store.units(crc=False), MOST_UNITS) if isinstance(item, Unit))
+    units = (item for item in islice(store.units(crc=False), MAX_UNITS) if isinstance(item, Unit))
     keys = sum(bool(index_keys(unit.properties, tags=False)) for unit in units)
     if not keys:
         return []
@@ -278,7 +278,7 @@ def missing(store: StoreSnapshot, index: IndexCheck) -> list[Finding]:
         "expected": sentence("index files"),
         "found": sentence("none"),
         "unitsWithKeys": keys,
-        "looked": MOST_UNITS,
+        "looked": MAX_UNITS,
     }
     evidence[HAPPENED] = sentence("the index files are missing, or were never created")
     cause = None if store.queues_by_topic() else "CQ10"
@@ -349,7 +349,7 @@ def misnamed(store: StoreSnapshot, index: IndexCheck) -> list[Finding]:
         n=len(paths) - 1,
     )
     evidence: dict[str, Any] = {"expected": sentence("a name of 17 digits, as 20260131080000000"), "found": name}
-    evidence |= {"files": [PurePath(path).name for path in paths[:MOST_NAMED]]}
+    evidence |= {"files": [PurePath(path).name for path in paths[:MAX_NAMED]]}
     evidence[HAPPENED] = sentence("the index file {name} was renamed", name=name)
     return [rules.IX10.finding(text, paths[0], None, evidence, kind="name")]
 
@@ -392,7 +392,7 @@ def out_of_order(store: StoreSnapshot, index: IndexCheck) -> Iterator[Finding]:
             **where,
         )
     names = [filled[number].reader.name for number in misplaced]
-    evidence: dict[str, Any] = {"expected": own_name, "found": reader.name, "files": names[:MOST_NAMED]}
+    evidence: dict[str, Any] = {"expected": own_name, "found": reader.name, "files": names[:MAX_NAMED]}
     evidence |= {"firstUnit": file.start, "lastUnit": file.end, "beginTimestamp": file.begin_ms}
     evidence[HAPPENED] = sentence("the index file {file} has the name {name}", file=own_name, name=reader.name)
     if all(index_rules.is_of_the_clock(files[number], ordered) for number in misplaced):
@@ -437,7 +437,7 @@ def folded(blank: Mapping[int, Finding]) -> list[Finding]:
         first=names[0],
         last=names[-1],
     )
-    evidence = {**findings[0].evidence, "files": names[:MOST_NAMED]}
+    evidence = {**findings[0].evidence, "files": names[:MAX_NAMED]}
     evidence[HAPPENED] = plural(
         "{n:,} index file is empty or all zero, the first is {first}",
         "{n:,} index files are empty or all zero, the first is {first}",
@@ -454,7 +454,7 @@ def of_another_store(index: IndexCheck, wrong: Mapping[int, Sequence[BadEntry]])
     if (
         len(wrong) < FOREIGN_FILES
         or index.bad_count < entries * FOREIGN_SHARE
-        or sample_count < len(index.bad) * LEAST_WRONG
+        or sample_count < len(index.bad) * MIN_WRONG_SHARE
     ):
         return None
     names = [index.accounts[number].reader.name for number in sorted(wrong)]
@@ -473,7 +473,7 @@ def of_another_store(index: IndexCheck, wrong: Mapping[int, Sequence[BadEntry]])
         "found": {"keyHash": first_bad.key_hash, "phyOffset": first_bad.physical},
         "entries": entries,
         "wrong": index.bad_count,
-        "files": names[:MOST_NAMED],
+        "files": names[:MAX_NAMED],
     }
     folder = str(index.accounts[0].reader.path).rsplit("/", 1)[0]
     return catalogue.IX06.finding(text, folder, None, evidence, kind="foreign")

@@ -32,13 +32,13 @@ from engine.rules.findings import HAPPENED, RESTORABLE, STORE, Finding, Rule, Se
 from engine.rules.proofs import Proof
 from engine.sentences import join, plural, sentence
 
-MOST_OF_A_RULE = 20
-MOST_KEPT = 10_000
-MOST_SALVAGED = 64 << 10
+MAX_FINDINGS_PER_RULE = 20
+MAX_RETAINED = 10_000
+MAX_SALVAGED_BYTES = 64 << 10
 """Largest damaged stretch (bytes) that is treated as one changed unit."""
-MOST_READ = 4 << 20
+MAX_READ_BYTES = 4 << 20
 """Bytes of a damaged stretch that are searched for pages of zeros."""
-MOST_IN_A_COMMAND = 8
+MAX_FILES_PER_COMMAND = 8
 """Files that a command names one by one."""
 _GAP = sentence("no file holds these bytes")
 
@@ -345,7 +345,7 @@ class LogCheck:
     def _report_each(self, columns: UnitColumns, broken: log_rules.Rows, unit_rule: log_rules.UnitRule) -> None:
         for row in broken.tolist():
             offset = int(columns.offset[row])
-            if unit_rule.rule is catalogue.CL03 and len(self.bad_crc) < MOST_KEPT:
+            if unit_rule.rule is catalogue.CL03 and len(self.bad_crc) < MAX_RETAINED:
                 self.bad_crc.append(offset)
             if unit_rule.rule is catalogue.CL03 and log_rules.without_crc(columns, row):
                 self._no_crc += 1
@@ -491,7 +491,7 @@ class LogCheck:
         yield from self._roomy_blanks()
         shown = 0
         for span in self.spans.spans:
-            if span.kind == "gap" or shown >= MOST_OF_A_RULE:
+            if span.kind == "gap" or shown >= MAX_FINDINGS_PER_RULE:
                 continue
             if span.kind == "older" and self._older is not None:
                 yield self._older_finding(self._older)
@@ -525,7 +525,7 @@ class LogCheck:
         )
         if len(self._roomy) > 1:
             text += "; " + sentence("so would {n:,} more", n=len(self._roomy) - 1)
-        evidence = {"blank": size, "unit": unit, "places": [blank[0] for blank in self._roomy[:MOST_OF_A_RULE]]}
+        evidence = {"blank": size, "unit": unit, "places": [blank[0] for blank in self._roomy[:MAX_FINDINGS_PER_RULE]]}
         yield catalogue.CL10.finding(text, self._file(offset), offset, evidence)
 
     def _file_finding(self, fault: log_rules.FileFault, span: Span) -> Finding:
@@ -560,8 +560,8 @@ class LogCheck:
         files = self._store.log.files
         if span.entries or self.end > fault.missing or any(file.start_offset > fault.offset for file in files):
             return False
-        for offset in range(max(self.end, fault.offset), fault.missing, MOST_READ):
-            block = self._store.log.read(offset, min(MOST_READ, fault.missing - offset))
+        for offset in range(max(self.end, fault.offset), fault.missing, MAX_READ_BYTES):
+            block = self._store.log.read(offset, min(MAX_READ_BYTES, fault.missing - offset))
             if block.count(0) != len(block):
                 return False
         return True
@@ -630,7 +630,7 @@ class LogCheck:
         )
         evidence = {"expected": sentence("a unit or a blank"), **span.evidence()}
         data = self._bytes(span)
-        wrong = self._wrong_fields(span) if size <= MOST_SALVAGED else ()
+        wrong = self._wrong_fields(span) if size <= MAX_SALVAGED_BYTES else ()
         evidence[HAPPENED] = damage_causes.of_damaged_range(data, span.start, size, [field.field for field in wrong])
         if wrong and wrong[0].is_overflow:
             length = wrong[0].likely or 0
@@ -684,7 +684,7 @@ class LogCheck:
         )
         evidence: dict[str, Any] = {
             "expected": queue_file_name(older.start),
-            "found": names[:MOST_OF_A_RULE],
+            "found": names[:MAX_FINDINGS_PER_RULE],
             "begins": older.start,
             "queue": older.queue,
             "firstEntry": older.first_entry,
@@ -698,7 +698,7 @@ class LogCheck:
         )
         folders = {Path(file.path).parent for file in older.files}
         command: str | None = None
-        if folders == {self._store.path / LOG_FOLDER} and count <= MOST_IN_A_COMMAND:
+        if folders == {self._store.path / LOG_FOLDER} and count <= MAX_FILES_PER_COMMAND:
             command = f"mv {' '.join(f'{STORE}/{LOG_FOLDER}/{name}' for name in names)} ELSEWHERE"
         return catalogue.CL07.finding(text, older.files[0].path, older.begin, evidence, kind="older", command=command)
 
@@ -729,7 +729,7 @@ class LogCheck:
         return catalogue.CL05.finding(text, file, span.start, evidence, kind="file")
 
     def _bytes(self, span: Span) -> bytes:
-        return self._store.log.read(span.start, min(span.end - span.start, MOST_READ))
+        return self._store.log.read(span.start, min(span.end - span.start, MAX_READ_BYTES))
 
     def _wrong_fields(self, span: Span) -> Sequence[FieldFault]:
         """Wrong fields of the only unit in a broken place."""
@@ -757,7 +757,7 @@ class LogCheck:
         self._found = [f for f in self._found if not (f.id == rule.id and f.offset is not None and f.offset >= offset)]
 
     def _room(self, rule: Rule) -> bool:
-        return self._counts.get(rule.id, 0) < MOST_OF_A_RULE
+        return self._counts.get(rule.id, 0) < MAX_FINDINGS_PER_RULE
 
     def _add(
         self,

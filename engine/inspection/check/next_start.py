@@ -13,7 +13,7 @@ from typing import Any
 
 from engine.codec import properties
 from engine.codec.checkpoint import Checkpoint
-from engine.codec.encode import LONGEST_V1_TOPIC
+from engine.codec.encode import MAX_V1_TOPIC_BYTES
 from engine.codec.message import Unit
 from engine.english import small
 from engine.errors import CannotRead, StoreError
@@ -236,8 +236,8 @@ def _refusal_words(releases: Sequence[Release], releases_asked: Sequence[Release
     )
 
 
-MOST_NAMED = 20
-MOST_TIMERS = 20_000
+MAX_NAMED = 20
+MAX_TIMERS = 20_000
 """Number of newest timer messages that are looked at."""
 
 
@@ -258,7 +258,7 @@ def _timers_that_wait(store: StoreSnapshot) -> Iterator[Finding]:
     last_items = store.log.items_before(store.log.max_offset, 1, crc=False)
     newest = last_items[-1].store_timestamp if last_items and isinstance(last_items[-1], Unit) else 0
     waiting = []
-    for entry in queue.entries(max(queue.first_in_log, queue.max_offset - MOST_TIMERS), queue.max_offset):
+    for entry in queue.entries(max(queue.first_in_log, queue.max_offset - MAX_TIMERS), queue.max_offset):
         unit = store.log.seen_at(entry.physical_offset, crc=False)
         due = unit.properties.get(properties.TIMER_OUT_MS, "") if isinstance(unit, Unit) else ""
         if due.isdecimal() and int(due) > newest:
@@ -280,7 +280,7 @@ def _long_topics(store: StoreSnapshot) -> Iterator[Finding]:
     firsts: dict[str, int] = {}
     units = 0
     for topic, queues in store.queues_by_topic().items():
-        if len(topic.encode()) <= LONGEST_V1_TOPIC:
+        if len(topic.encode()) <= MAX_V1_TOPIC_BYTES:
             continue
         for queue in queues.values():
             first_number = queue.first_in_log
@@ -297,12 +297,12 @@ def _long_topics(store: StoreSnapshot) -> Iterator[Finding]:
         "Topics with names over {bytes} bytes ({topics:,}) have version 2 units ({n:,}): a 4.9 "
         "broker takes the first one for the end of the log and cuts everything after it; the first "
         "is at {at:,}",
-        bytes=LONGEST_V1_TOPIC,
+        bytes=MAX_V1_TOPIC_BYTES,
         topics=len(firsts),
         n=units,
         at=first_offset,
     )
-    evidence = {"topics": list(firsts)[:MOST_NAMED], "units": units, "firstUnit": first_offset}
+    evidence = {"topics": list(firsts)[:MAX_NAMED], "units": units, "firstUnit": first_offset}
     yield rules.DK03.finding(text, file.path if file is not None else None, first_offset, evidence)
 
 

@@ -9,9 +9,9 @@ from typing import Any
 from engine.rules.findings import STORED_FROM, STORED_TO
 from engine.sentences import join, plural, sentence
 
-MOST_SPANS = 10_000
-MOST_NAMED = 3
-MOST_LISTED = 256
+MAX_SPANS = 10_000
+MAX_NAMED = 3
+MAX_LISTED = 256
 
 
 @dataclass(slots=True)
@@ -56,18 +56,18 @@ class Span:
         if not self.queues:
             return ""
         by_loss = sorted(self.queues.items(), key=lambda item: -item[1][2])
-        named = join(", ", (_lost_offsets(name, *lost_range) for name, lost_range in by_loss[:MOST_NAMED]))
-        if len(by_loss) > MOST_NAMED:
+        named = join(", ", (_lost_offsets(name, *lost_range) for name, lost_range in by_loss[:MAX_NAMED]))
+        if len(by_loss) > MAX_NAMED:
             named = plural(
                 "{queues} and {n:,} more queue",
                 "{queues} and {n:,} more queues",
-                n=len(by_loss) - MOST_NAMED,
+                n=len(by_loss) - MAX_NAMED,
                 queues=named,
             )
         lost = plural("{n:,} message lost: {queues}", "{n:,} messages lost: {queues}", n=self.entries, queues=named)
         if not self.groups:
             return lost
-        waiting = sentence("the next message of {groups} is one of them", groups=", ".join(self.groups[:MOST_NAMED]))
+        waiting = sentence("the next message of {groups} is one of them", groups=", ".join(self.groups[:MAX_NAMED]))
         return join("; ", [lost, waiting])
 
     def stand(self, group: str, queue: str, offset: int) -> None:
@@ -86,10 +86,10 @@ class Span:
             evidence["firstQueueEntry"] = self.first_entry
             evidence["lost"] = [
                 {"queue": name, "first": lowest, "last": highest, "messages": count}
-                for name, (lowest, highest, count) in list(self.queues.items())[:MOST_LISTED]
+                for name, (lowest, highest, count) in list(self.queues.items())[:MAX_LISTED]
             ]
         if self.groups:
-            evidence["groups"] = self.groups[:MOST_LISTED]
+            evidence["groups"] = self.groups[:MAX_LISTED]
         if self.keys:
             evidence["indexEntries"] = self.keys
         return evidence | between(self.time_before, self.time_after)
@@ -111,7 +111,7 @@ def _lost_offsets(queue: str, start: int, end: int, count: int) -> str:
 
 
 class Spans:
-    """All broken places in the order of the log; at most :data:`MOST_SPANS` are kept apart."""
+    """All broken places in the order of the log; at most :data:`MAX_SPANS` are kept apart."""
 
     def __init__(self) -> None:
         self.spans: list[Span] = []
@@ -120,9 +120,7 @@ class Spans:
     def add(self, start: int, end: int, kind: str, reason: str, units: int = 0) -> Span:
         """Add a place; neighbours of the same kind are merged."""
         previous = self.spans[-1] if self.spans else None
-        if previous is not None and (
-            (previous.end == start and previous.kind == kind) or len(self.spans) >= MOST_SPANS
-        ):
+        if previous is not None and ((previous.end == start and previous.kind == kind) or len(self.spans) >= MAX_SPANS):
             previous.end = max(previous.end, end)
             previous.units += units
             return previous

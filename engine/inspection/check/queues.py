@@ -35,8 +35,8 @@ from engine.rules.queue_rules import Entries, Side, Verdict
 from engine.store.recovery.plan import RecoveryPlan
 from engine.system_names import LMQ_PREFIX, SCHEDULE_TOPIC
 
-MOST_SUSPECTS = 32
-MOST_RANGES = 512
+MAX_SUSPECTS = 32
+MAX_RANGES = 512
 NOWHERE = 1 << 62
 """An offset behind all logs."""
 _EXT_WINDOW = 1 << 16
@@ -139,7 +139,7 @@ class QueueWalk:
         """Entries [start, stop) had no unit in the log."""
         if start >= stop:
             return
-        if (self.skipped and self.skipped[-1][1] == start) or len(self.skipped) >= MOST_RANGES:
+        if (self.skipped and self.skipped[-1][1] == start) or len(self.skipped) >= MAX_RANGES:
             self.skipped[-1] = (self.skipped[-1][0], stop)
         else:
             self.skipped.append((start, stop))
@@ -149,7 +149,7 @@ class QueueWalk:
         self.wrong += 1
         self.lacks = min(self.lacks, unit.physical)
         self.last_wrong = number
-        if len(self.suspects) < MOST_SUSPECTS:
+        if len(self.suspects) < MAX_SUSPECTS:
             self.suspects.append(Suspect(number, unit, entry, verdict))
 
     def begin_anew(self, number: int, physical: int) -> None:
@@ -283,7 +283,7 @@ def _walk_of(reader: AnyQueue) -> QueueWalk:
 
 
 _INNER = re.compile(rb"INNER_")
-MOST_HOMELESS = 4096
+MAX_UNDISPATCHED = 4096
 MAX_NUMBER_GAP = 1 << 20
 LOOKAHEAD_ENTRIES = 256
 
@@ -424,7 +424,7 @@ class QueueCheck:
     def _without_queue(self, key: tuple[str, int], units: int, first_offset: int, last_offset: int) -> None:
         home = self.queues_without_folder.get(key)
         if home is None:
-            if len(self.queues_without_folder) < MOST_HOMELESS:
+            if len(self.queues_without_folder) < MAX_UNDISPATCHED:
                 self.queues_without_folder[key] = QueueWithoutFolder(units, first_offset, last_offset)
             else:
                 self._lacks = min(self._lacks, first_offset)

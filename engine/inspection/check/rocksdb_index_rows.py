@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from engine.inspection.snapshot import StoreSnapshot
     from engine.rocksdb.database import RocksDatabase
 
-MOST_UNITS = 20_000
+MAX_UNITS = 20_000
 """Newest messages whose rows are compared."""
-MOST_NAMED = 20
+MAX_NAMED = 20
 
 
 def findings(store: StoreSnapshot) -> Iterator[Finding]:
@@ -28,7 +28,7 @@ def findings(store: StoreSnapshot) -> Iterator[Finding]:
         return
     if store.why_unknown("index") is not None:
         return
-    items = store.log.items_before(store.log.max_offset, MOST_UNITS, crc=False)
+    items = store.log.items_before(store.log.max_offset, MAX_UNITS, crc=False)
     units = {item.offset: item for item in items if isinstance(item, Unit)}
     if not units:
         return
@@ -90,9 +90,9 @@ def _leading_nowhere(wrong: list[codec.IndexKeyRow], folder: str | None) -> Find
     )
     evidence = {
         "rows": len(wrong),
-        "offsets": sorted({row.physical_offset for row in wrong})[:MOST_NAMED],
+        "offsets": sorted({row.physical_offset for row in wrong})[:MAX_NAMED],
         "expected": sentence("a unit with this key"),
-        "looked": MOST_UNITS,
+        "looked": MAX_UNITS,
     }
     return rules.IX12.finding(text, folder, None, evidence)
 
@@ -111,6 +111,6 @@ def _without_row(missing: list[tuple[Unit, str]], folder: str | None) -> Finding
         "keys": len(missing),
         "firstUnit": unit.offset,
         "lastUnit": missing[-1][0].offset,
-        "looked": MOST_UNITS,
+        "looked": MAX_UNITS,
     }
     return rules.IX12.finding(text, folder, None, evidence, kind="key")

@@ -23,9 +23,9 @@ from engine.rules.findings import Finding
 from engine.sentences import plural, sentence
 from engine.system_names import ROCKSDB_HALF_TOPIC, ROCKSDB_OP_TOPIC, TIMER_TOPIC
 
-MOST_UNITS = 20_000
+MAX_UNITS = 20_000
 """Newest messages of a topic that are looked up one by one."""
-MOST_NAMED = 20
+MAX_NAMED = 20
 SETTLE_MS = 5_000
 """Time by which a service may be behind, and a delivery early."""
 IMMUNE_MS = 6_000
@@ -107,7 +107,7 @@ class _Timers(_Rows):
             "messages": len(rows),
             "expected": sentence("a unit of {topic}", topic=TIMER_TOPIC),
             "found": self.place(rows[0]),
-            "uniqueKeys": [row.unique_key for row in rows[:MOST_NAMED]],
+            "uniqueKeys": [row.unique_key for row in rows[:MAX_NAMED]],
         }
         yield rules.TM06.finding(text, self.folder, None, evidence)
 
@@ -119,7 +119,7 @@ class _Timers(_Rows):
                 "The log has deleted {n:,} messages that wait for their time: they are never delivered",
                 n=len(rows),
             )
-            evidence = {"messages": len(rows), "uniqueKeys": [row.unique_key for row in rows[:MOST_NAMED]]}
+            evidence = {"messages": len(rows), "uniqueKeys": [row.unique_key for row in rows[:MAX_NAMED]]}
             yield rules.TM06.finding(text, self.folder, None, evidence, kind="expired")
 
     def _without_row(self) -> Iterator[Finding]:
@@ -131,7 +131,7 @@ class _Timers(_Rows):
         with_row = {(row.time, row.unique_key) for row in self.rows}
         waiting: dict[tuple[int, str | None], Unit] = {}
         stop = min(scanned, queue.max_offset)
-        for entry in queue.entries(max(queue.first_in_log, stop - MOST_UNITS), stop):
+        for entry in queue.entries(max(queue.first_in_log, stop - MAX_UNITS), stop):
             unit = self.store.log.seen_at(entry.physical_offset, crc=False)
             due = unit.properties.get(props.TIMER_OUT_MS, "") if isinstance(unit, Unit) else ""
             if not isinstance(unit, Unit) or not due.isdecimal():
@@ -158,7 +158,7 @@ class _Timers(_Rows):
             evidence = {
                 "messages": len(units),
                 "queueOffset": units[0].queue_offset,
-                "queueOffsets": [unit.queue_offset for unit in units[:MOST_NAMED]],
+                "queueOffsets": [unit.queue_offset for unit in units[:MAX_NAMED]],
                 "found": None,
             }
             yield rules.TM06.finding(text, self.folder, None, evidence, kind="unit")
@@ -178,7 +178,7 @@ class _Timers(_Rows):
                 offset=first,
                 due=time_text(int(rows["due"][0])),
             )
-            evidence = {"messages": len(rows), "offsets": rows["offset"][:MOST_NAMED].tolist()}
+            evidence = {"messages": len(rows), "offsets": rows["offset"][:MAX_NAMED].tolist()}
             yield rules.TM06.finding(text, self.folder, None, evidence, kind="passed")
 
     def _before_the_first_delivery(self) -> Iterator[Finding]:
@@ -221,7 +221,7 @@ class _Transactions(_Rows):
                 "messages": len(bad),
                 "expected": sentence("a unit of {topic}", topic=ROCKSDB_HALF_TOPIC),
                 "found": self.place(bad[0]),
-                "uniqueKeys": [row.unique_key for row in bad[:MOST_NAMED]],
+                "uniqueKeys": [row.unique_key for row in bad[:MAX_NAMED]],
             }
             kind = "expired" if all(row.verdict == "deleted" for row in bad) else ""
             yield rules.CF17.finding(text, self.folder, None, evidence, kind=kind)
@@ -251,7 +251,7 @@ class _Transactions(_Rows):
                 topic=units[0].properties.get(props.REAL_TOPIC, ""),
                 offset=units[0].offset,
             )
-            evidence = {"messages": len(units), "offsets": [unit.offset for unit in units[:MOST_NAMED]], "found": None}
+            evidence = {"messages": len(units), "offsets": [unit.offset for unit in units[:MAX_NAMED]], "found": None}
             yield rules.CF17.finding(text, self.folder, None, evidence, kind="unit")
 
     def _settled(self) -> Iterator[int]:
@@ -271,7 +271,7 @@ def _newest_units(store: StoreSnapshot, topic: str) -> Iterator[Unit]:
     queue = store.queues_by_topic().get(topic, {}).get(0)
     if queue is None:
         return
-    for entry in queue.entries(max(queue.first_in_log, queue.max_offset - MOST_UNITS)):
+    for entry in queue.entries(max(queue.first_in_log, queue.max_offset - MAX_UNITS)):
         unit = store.log.seen_at(entry.physical_offset, crc=False)
         if isinstance(unit, Unit) and unit.topic == topic:
             yield unit
@@ -291,7 +291,7 @@ def _pops(store: StoreSnapshot) -> Iterator[Finding]:
             n=len(unreadable),
             time=time_text(unreadable[0].time or 0),
         )
-        keys = [row.key.hex() for row in unreadable[:MOST_NAMED]]
+        keys = [row.key.hex() for row in unreadable[:MAX_NAMED]]
         yield rules.CF18.finding(text, where.folder, None, {"rows": len(unreadable), "keys": keys})
     lost = [row for row in rows if row.state != "unreadable" and row.verdict in {"missing", "other", "deleted"}]
     if lost:

@@ -21,7 +21,7 @@ from engine.codec.message import Unit
 from engine.errors import CannotRead
 from engine.inspection import tables
 from engine.inspection import tables as table_rows
-from engine.inspection.broker_traces import MOST_NAMED, BrokerTraces
+from engine.inspection.broker_traces import MAX_NAMED, BrokerTraces
 from engine.inspection.snapshot import AnyQueue, StoreSnapshot
 from engine.inspection.tables import read_backup
 from engine.releases import of
@@ -30,7 +30,7 @@ from engine.rules.findings import HAPPENED, STORE, Finding, Severity
 from engine.sentences import join, msgid, plural, sentence
 from engine.system_names import CLUSTER_PROPERTY, DLQ_PREFIX, LMQ_PREFIX, RETRY_PREFIX, is_system_group, is_system_topic
 
-MOST_LOOKED_AT = 256
+MAX_RETRIED_MESSAGES = 256
 """Number of newest messages of a retry queue whose retry count is read."""
 PERIODIC = ("consumerFilter.json", "consumerOrderInfo.json")
 """Tables written every 10 s, right after the offsets, and when a broker is closed."""
@@ -169,7 +169,7 @@ def _missing_table(store: StoreSnapshot, traces: BrokerTraces, table: Table) -> 
         return
     evidence[HAPPENED] = happened
     if table.name == "subscriptionGroup.json":
-        evidence["groups"] = traces.groups[:MOST_NAMED]
+        evidence["groups"] = traces.groups[:MAX_NAMED]
     lighter: Severity | None = None if table.name in GRAVE and store.lock_state != "held" else "note"
     command = f"cp REPLICA/config/{table.name} {STORE}/config/"
     yield catalogue_tables.CF03.finding(text, path, None, evidence, lighter, command=command)
@@ -213,9 +213,9 @@ def _witnesses(store: StoreSnapshot, traces: BrokerTraces, table: Table) -> list
         case "consumerOffset.json":
             return [] if "lmqConsumerOffset.json" in traces.there else periodic
         case "subscriptionGroup.json":
-            return [sentence("group {name}", name=name) for name in traces.groups[:MOST_NAMED]]
+            return [sentence("group {name}", name=name) for name in traces.groups[:MAX_NAMED]]
         case "delayOffset.json":
-            return traces.delayed[:MOST_NAMED] if periodic else []
+            return traces.delayed[:MAX_NAMED] if periodic else []
     return []
 
 
@@ -239,9 +239,9 @@ def _behind_backup(store: StoreSnapshot, table: Table) -> Iterator[Finding]:
         rest=join(", ", (step.words for step in back[:3])),
     )
     evidence: dict[str, Any] = {
-        "expected": {step.place: step.before for step in back[:MOST_NAMED]},
-        "found": {step.place: step.now for step in back[:MOST_NAMED]},
-        "groups": groups[:MOST_NAMED],
+        "expected": {step.place: step.before for step in back[:MAX_NAMED]},
+        "found": {step.place: step.now for step in back[:MAX_NAMED]},
+        "groups": groups[:MAX_NAMED],
     }
     command = f"diff {STORE}/config/{table.name}{BACKUP} {STORE}/config/{table.name}"
     path = str(store.paths.config / table.name)
@@ -277,7 +277,7 @@ def lost_retries(store: StoreSnapshot) -> Iterator[Finding]:
         evidence = {
             "group": group,
             "expected": f"{retry}@{group}",
-            "found": sorted(topics)[:MOST_NAMED],
+            "found": sorted(topics)[:MAX_NAMED],
             "messages": waiting,
         }
         path = tables.table_place(store, "consumerOffset.json")
@@ -303,7 +303,7 @@ def had_retry_offset(store: StoreSnapshot, group: str, queues: Mapping[int, AnyQ
         if (isinstance(named, list) and retry in named) or (isinstance(rows, dict) and f"{retry}@{group}" in rows):
             return True
     for queue in queues.values():
-        for entry in queue.entries(max(queue.max_offset - MOST_LOOKED_AT, queue.min_offset, 0)):
+        for entry in queue.entries(max(queue.max_offset - MAX_RETRIED_MESSAGES, queue.min_offset, 0)):
             unit = store.log.seen_at(entry.physical_offset) if entry.state == "entry" else None
             if isinstance(unit, Unit) and unit.reconsume_times > 1:
                 return True
@@ -324,7 +324,7 @@ def unknown_groups(store: StoreSnapshot) -> Iterator[Finding]:
             n=len(missing),
             rest=", ".join(missing[:5]),
         )
-        evidence = {"groups": missing[:MOST_NAMED], "expected": len(missing), "found": 0, "declared": len(declared)}
+        evidence = {"groups": missing[:MAX_NAMED], "expected": len(missing), "found": 0, "declared": len(declared)}
         path = tables.table_place(store, "subscriptionGroup.json")
         yield catalogue_tables.CF03.finding(text, path, None, evidence, kind="group")
 
@@ -394,13 +394,13 @@ def _differences(table: Table) -> dict[str, list[str]]:
     main = table.main.parsed.value if table.main.parsed is not None else None
     if table.used != "bak" or not isinstance(main, dict):
         return {}
-    return {"differences": table_rows.differences(main, table.value, MOST_NAMED)}
+    return {"differences": table_rows.differences(main, table.value, MAX_NAMED)}
 
 
-LEAST_TOPICS = 2
+MIN_MISSING_TOPICS = 2
 """Fewer topics that are missing in a table may be deleted ones."""
-MOST_UNFITTING_NAMED = 20
-MOST_UNITS = 64
+MAX_UNFITTING_NAMED = 20
+MAX_UNITS = 64
 """Number of the log's first units whose cluster is read."""
 FOLLOWERS = frozenset({"CQ14", "CF02", "CF06", "CF07", "CF08", "CF09", "CF12", "CF13"})
 """Rules whose findings follow from tables of another store."""
@@ -414,7 +414,7 @@ def explained(store: StoreSnapshot, findings: list[Finding], undispatched: Colle
     ``undispatched``: topics without a queue of which the log has units. Raises :class:`CannotRead`.
     """
     witnesses = [finding for finding in findings if finding.id in ("CQ14", "CF08") and finding.caused_by is None]
-    if store.paths is None or store.lock_state == "held" or len(witnesses) < LEAST_TOPICS:
+    if store.paths is None or store.lock_state == "held" or len(witnesses) < MIN_MISSING_TOPICS:
         return findings
     declared = tables.topics(store) or {}
     with_messages = _topics_with_messages(store)
@@ -427,8 +427,8 @@ def explained(store: StoreSnapshot, findings: list[Finding], undispatched: Colle
     }
     unknown = sorted(read - there)
     dead = sorted(name for name in declared if name.startswith(DLQ_PREFIX) and name not in there)
-    lacks_most = len(lacking) >= LEAST_TOPICS and 2 * len(lacking) >= len(with_messages)
-    reads_others = len(unknown) >= LEAST_TOPICS and 2 * len(unknown) > len(read)
+    lacks_most = len(lacking) >= MIN_MISSING_TOPICS and 2 * len(lacking) >= len(with_messages)
+    reads_others = len(unknown) >= MIN_MISSING_TOPICS and 2 * len(unknown) > len(read)
     if not lacks_most and not (reads_others and (lacking or dead)):
         return findings
     if declared.keys() <= there and not unknown:
@@ -496,8 +496,8 @@ def _finding(
     evidence: dict[str, Any] = {
         "expected": sentence("the topics of the store"),
         "found": sentence("{n} of {all}", n=topic_count - len(lacking), all=topic_count),
-        "lacking": lacking[:MOST_UNFITTING_NAMED],
-        "withoutQueues": unknown[:MOST_UNFITTING_NAMED],
+        "lacking": lacking[:MAX_UNFITTING_NAMED],
+        "withoutQueues": unknown[:MAX_UNFITTING_NAMED],
         "clusters": clusters,
         HAPPENED: sentence(
             "the tables in config/ do not fit this store: they are of another broker, or of another time"
@@ -510,7 +510,7 @@ def _finding(
 def _foreign_clusters(store: StoreSnapshot) -> list[str]:
     """Clusters that the first units bear and topics.json does not declare; a broker declares its own cluster."""
     declared = tables.topics(store) or {}
-    units = (item for item in islice(store.units(crc=False), MOST_UNITS) if isinstance(item, Unit))
+    units = (item for item in islice(store.units(crc=False), MAX_UNITS) if isinstance(item, Unit))
     clusters = {cluster for unit in units if (cluster := unit.properties.get(CLUSTER_PROPERTY))}
     return sorted(clusters - declared.keys())
 

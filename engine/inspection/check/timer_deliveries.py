@@ -23,7 +23,7 @@ from engine.system_names import TIMER_TOPIC
 
 Int64 = npt.NDArray[np.int64]
 
-_MOST_ROWS = 1 << 20
+_MAX_ROWS = 1 << 20
 """Units whose hashes are collected before those that were delivered are removed."""
 _PENDING = np.dtype([("key", np.int64), ("offset", np.int64), ("due", np.int64)])
 
@@ -53,7 +53,7 @@ class TimerDeliveries:
         self._collect_waiting(columns, np.flatnonzero(good & in_timer))
         if self._pending:
             self._collect_delivered(columns, np.flatnonzero(good & ~in_timer))
-        if self._rows > _MOST_ROWS:
+        if self._rows > _MAX_ROWS:
             self._remove_delivered()
 
     def damage(self) -> None:

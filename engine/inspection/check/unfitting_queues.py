@@ -28,18 +28,18 @@ from engine.rules.findings import HAPPENED, RESTORABLE, STORE, Finding
 from engine.sentences import join, plural, sentence
 from engine.system_names import LMQ_PREFIX
 
-MOST_QUEUES = 256
-MOST_ENTRIES = 16
+MAX_QUEUES = 256
+MAX_ENTRIES = 16
 """Number of a queue's entries that are looked up, evenly spread over those that point into the log."""
-LEAST_ENTRIES = 8
+MIN_ENTRIES = 8
 """Fewer entries that lead nowhere may be faults of a queue."""
 FITTING_SHARE = 16
 """If fewer than one in this many entries leads to its unit, queues and log do not fit together."""
-MOST_UNREADABLE_SHARE = 4
+MAX_UNREADABLE_SHARE = 4
 """If more than one in this many bytes of the log is no unit, its damage explains the entries."""
-MOST_INDEX_FILES = 16
-MOST_INDEX_ENTRIES = 4
-MOST_NAMED = 20
+MAX_INDEX_FILES = 16
+MAX_INDEX_ENTRIES = 4
+MAX_NAMED = 20
 WITNESSES = frozenset({"CQ03", "CQ04", "CQ05", "CQ12", "CL09"})
 """Findings without which every queue fits."""
 FOLLOWERS = frozenset(
@@ -83,10 +83,10 @@ def explained(store: StoreSnapshot, findings: Sequence[Finding], log: LogCheck, 
     if _is_mostly_unreadable(log, max(store.log.min_offset, 0)):
         return list(findings)
     walks = (walk for walk in queues.walks.values() if _counts(walk))
-    samples = [sample for walk in islice(walks, MOST_QUEUES) if (sample := _look_up(store, log, walk)).entries]
+    samples = [sample for walk in islice(walks, MAX_QUEUES) if (sample := _look_up(store, log, walk)).entries]
     strays = [sample for sample in samples if not sample.owner]
     entries, fitting = sum(sample.entries for sample in strays), sum(sample.fitting for sample in strays)
-    if entries >= LEAST_ENTRIES and fitting * FITTING_SHARE <= entries:
+    if entries >= MIN_ENTRIES and fitting * FITTING_SHARE <= entries:
         fit = _fit_of_index(store, log, [sample.walk for sample in samples])
         cause = _whole(store, log, samples, fit)
         rules = FOLLOWERS if fit == "log" else FOLLOWERS | INDEX_FOLLOWERS
@@ -102,7 +102,7 @@ def explained(store: StoreSnapshot, findings: Sequence[Finding], log: LogCheck, 
 def _is_mostly_unreadable(log: LogCheck, start: int) -> bool:
     """Return True if damage is so widespread that entries into the log say nothing of their queues."""
     unreadable = sum(min(span.end, log.end) - span.start for span in log.spans.spans if span.start < log.end)
-    return unreadable * MOST_UNREADABLE_SHARE > log.end - start
+    return unreadable * MAX_UNREADABLE_SHARE > log.end - start
 
 
 def is_about_all_queues(finding: Finding) -> bool:
@@ -120,10 +120,10 @@ def _counts(walk: QueueWalk) -> bool:
 def _look_up(store: StoreSnapshot, log: LogCheck, walk: QueueWalk) -> QueueSample:
     """Look up entries of one queue that point into the log, without those that point to broken places."""
     start, end = _position_of(walk, max(store.log.min_offset, 0)), _position_of(walk, log.end)
-    step = max((end - start) // MOST_ENTRIES, 1)
+    step = max((end - start) // MAX_ENTRIES, 1)
     entries = fitting = 0
     owners: set[str] = set()
-    for number in islice(range(start, end, step), MOST_ENTRIES):
+    for number in islice(range(start, end, step), MAX_ENTRIES):
         entry = walk.entry(number)
         if entry.size <= 0 or not store.log.min_offset <= entry.physical < log.end or log.spans.find(entry.physical):
             continue
@@ -169,18 +169,18 @@ def _fit_of_index(store: StoreSnapshot, log: LogCheck, walks: Sequence[QueueWalk
         unit = store.log.unit_at(physical, crc=False)
         in_log += isinstance(unit, Unit) and key_hash in _hashes(unit)
         in_queues += any(_points_to(walk, physical) for walk in walks)
-    if looked < LEAST_ENTRIES:
+    if looked < MIN_ENTRIES:
         return ""
     return "log" if in_log * 2 > looked else "queues" if in_queues * 2 > looked else ""
 
 
 def _index_entries(store: StoreSnapshot) -> Iterator[tuple[int, int]]:
     """(offset, key hash) of a few entries of each index file."""
-    for reader in store.index_files()[:MOST_INDEX_FILES]:
+    for reader in store.index_files()[:MAX_INDEX_FILES]:
         try:
             last_entry = reader.last_entry
-            step = max(last_entry // MOST_INDEX_ENTRIES, 1)
-            for number in islice(range(1, last_entry + 1, step), MOST_INDEX_ENTRIES):
+            step = max(last_entry // MAX_INDEX_ENTRIES, 1)
+            for number in islice(range(1, last_entry + 1, step), MAX_INDEX_ENTRIES):
                 entry = reader.entry(number)
                 if entry is not None:
                     yield entry.phy_offset, entry.key_hash
@@ -224,7 +224,7 @@ def _whole(store: StoreSnapshot, log: LogCheck, samples: Sequence[QueueSample], 
         "found": fitting,
         "entries": entries,
         "fits": fit or "unknown",
-        "queues": [sample.walk.name for sample in unfitting[:MOST_NAMED]],
+        "queues": [sample.walk.name for sample in unfitting[:MAX_NAMED]],
         "logUnits": log.units,
         RESTORABLE: True,
     }
@@ -261,8 +261,8 @@ def _some(foreign: Sequence[QueueSample], queue_count: int) -> Finding:
             ", ",
             [sentence("{queue} has the entries of {owner}", queue=name, owner=owner) for name, owner in named_owners],
         )
-    evidence: dict[str, Any] = {"expected": sentence("units of these queues"), "found": 0, "queues": names[:MOST_NAMED]}
-    evidence["entriesOf"] = dict(list(owners.items())[:MOST_NAMED])
+    evidence: dict[str, Any] = {"expected": sentence("units of these queues"), "found": 0, "queues": names[:MAX_NAMED]}
+    evidence["entriesOf"] = dict(list(owners.items())[:MAX_NAMED])
     evidence[HAPPENED] = plural(
         "{n:,} queue stands in the store of which its commit log has no unit ({names})",
         "{n:,} queues stand in the store of which its commit log has no unit ({names})",
@@ -290,7 +290,7 @@ def _in_other_case(foreign: Sequence[QueueSample]) -> Finding:
         folder=folder,
         topic=topic,
     )
-    evidence: dict[str, Any] = {"expected": list(names.values())[:MOST_NAMED], "found": list(names)[:MOST_NAMED]}
+    evidence: dict[str, Any] = {"expected": list(names.values())[:MAX_NAMED], "found": list(names)[:MAX_NAMED]}
     evidence[HAPPENED] = sentence(
         "folders of topics have their names in another case than their topics ({folder} for {topic})",
         folder=folder,
@@ -298,7 +298,7 @@ def _in_other_case(foreign: Sequence[QueueSample]) -> Finding:
     )
     path = foreign[0].walk.reader.sequence.folders[0].parent
     command = f"cd {STORE}/consumequeue"
-    for name, own_name in list(names.items())[:MOST_NAMED]:
+    for name, own_name in list(names.items())[:MAX_NAMED]:
         command += f" && mv {shlex.quote(name)} {shlex.quote(own_name)}"
     return catalogue.CL14.finding(text, str(path), None, evidence, kind="case", command=command)
 

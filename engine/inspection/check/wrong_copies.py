@@ -23,13 +23,13 @@ from engine.rules import catalogue
 from engine.rules.findings import HAPPENED, RESTORABLE, Finding
 from engine.sentences import plural, sentence
 
-LEAST_EMPTY = 4
+MIN_EMPTY_FILES = 4
 EMPTY_SHARE = 0.25
 """Share of a store's files that have no byte if a copy made names only; a broker that dies leaves a single one."""
-LEAST_LINE_FEEDS = 64
+MIN_LINE_FEEDS = 64
 """Number of line feeds that must all have a carriage return in front of them."""
 SAMPLE_BYTES = 4 << 20
-MOST_NAMED = 20
+MAX_NAMED = 20
 _BROKEN_LOG = frozenset({"CL01", "CL05", "CL06", "CL07"})
 _NEVER_TEXT = frozenset({"CF01", "CF03", "CF04", "CF05", "CF10", "AB01"})
 """Rules that do not follow from a copy in text mode: tables are text."""
@@ -50,7 +50,7 @@ def explained(store: StoreSnapshot, findings: list[Finding]) -> list[Finding]:
         return [_text_mode(text_files), *(_following_text(finding) for finding in findings)]
     files = [path for path, _ in _every_file(store)]
     empty = {path for path, size in _every_file(store) if not size}
-    if len(empty) < LEAST_EMPTY or len(empty) < EMPTY_SHARE * len(files):
+    if len(empty) < MIN_EMPTY_FILES or len(empty) < EMPTY_SHARE * len(files):
         return findings
     return [_empty(store, sorted(empty), len(files)), *(_following_empty(finding, empty) for finding in findings)]
 
@@ -84,7 +84,7 @@ def _empty(store: StoreSnapshot, empty: Sequence[str], file_count: int) -> Findi
     evidence: dict[str, Any] = {
         "expected": sentence("files with content"),
         "found": len(empty),
-        "files": empty[:MOST_NAMED],
+        "files": empty[:MAX_NAMED],
         RESTORABLE: True,
     }
     evidence[HAPPENED] = plural(
@@ -110,7 +110,7 @@ def _in_text_mode(store: StoreSnapshot) -> Iterator[ReadOnlyFile]:
     for file in store.log.files:
         data = file.read(0, min(file.size, SAMPLE_BYTES))
         line_feeds = data.count(b"\n")
-        if line_feeds >= LEAST_LINE_FEEDS and data.count(b"\r\n") == line_feeds:
+        if line_feeds >= MIN_LINE_FEEDS and data.count(b"\r\n") == line_feeds:
             yield file
 
 
@@ -125,7 +125,7 @@ def _text_mode(files: Sequence[ReadOnlyFile]) -> Finding:
         "found": sentence("0D 0A for each 0A"),
         RESTORABLE: True,
     }
-    evidence["files"] = [file.name for file in files[:MOST_NAMED]]
+    evidence["files"] = [file.name for file in files[:MAX_NAMED]]
     evidence[HAPPENED] = sentence(
         "the files of the commit log were transferred in text mode: every line feed became two bytes"
     )
@@ -137,11 +137,11 @@ def _following_text(finding: Finding) -> Finding:
     return finding.follows("DK04") if is_explained else finding
 
 
-MOST_FILES = 16
-MOST_QUEUES = 64
-MOST_ENTRIES = 16
+MAX_FILES = 16
+MAX_QUEUES = 64
+MAX_ENTRIES = 16
 """Number of a queue's entries that are compared with a file."""
-LEAST_ENTRIES = 8
+MIN_ENTRIES = 8
 """Fewer entries that point nowhere may be faults of a queue."""
 OF_THIS_LOG = 0.5
 """Share of the entries into a file that point to units if the queues belong to this log."""
@@ -223,20 +223,20 @@ def _suspects(store: StoreSnapshot, findings: Sequence[Finding]) -> list[ReadOnl
         file = store.log.sequence.find(offset) if isinstance(offset, int) and offset >= 0 else None
         if file is not None:
             files[file.start_offset] = file
-    return [files[start] for start in sorted(files)][:MOST_FILES]
+    return [files[start] for start in sorted(files)][:MAX_FILES]
 
 
 def _by_queues(store: StoreSnapshot, suspects: Iterable[ReadOnlyFile], known_starts: set[int]) -> Iterator[OtherFile]:
     """Those of ``suspects`` in which no queue entry finds its unit, while entries into other files find theirs."""
     every = chain.from_iterable(queues.values() for queues in store.file_topics().values())
-    readers = list(islice((reader for reader in every if reader.kind == "simple"), MOST_QUEUES))
+    readers = list(islice((reader for reader in every if reader.kind == "simple"), MAX_QUEUES))
     candidates = []
     for file in suspects:
         entry_count = _count_entries(store, readers, file)
-        if entry_count.entries >= LEAST_ENTRIES and entry_count.units * MOST_ENTRIES <= entry_count.entries:
+        if entry_count.entries >= MIN_ENTRIES and entry_count.units * MAX_ENTRIES <= entry_count.entries:
             candidates.append((file, entry_count))
     doubtful = {file.start_offset for file, _ in candidates} | known_starts
-    sound = [file for file in store.log.files if file.start_offset not in doubtful][:MOST_FILES]
+    sound = [file for file in store.log.files if file.start_offset not in doubtful][:MAX_FILES]
     if not candidates or not any(_is_of_this_log(_count_entries(store, readers, file)) for file in sound):
         return  # the queues may be the other store's
     for file, entry_count in candidates:
@@ -253,7 +253,7 @@ def _by_queues(store: StoreSnapshot, suspects: Iterable[ReadOnlyFile], known_sta
 
 
 def _is_of_this_log(entry_count: EntryCount) -> bool:
-    return entry_count.entries >= LEAST_ENTRIES and entry_count.units >= entry_count.entries * OF_THIS_LOG
+    return entry_count.entries >= MIN_ENTRIES and entry_count.units >= entry_count.entries * OF_THIS_LOG
 
 
 def _count_entries(store: StoreSnapshot, readers: Iterable[QueueReader], file: ReadOnlyFile) -> EntryCount:
@@ -277,7 +277,7 @@ def _entries_into(reader: QueueReader, file: ReadOnlyFile) -> Iterator[tuple[int
             upper = middle
         else:
             lower = middle + 1
-    rows = reader.array(lower, min(lower + MOST_ENTRIES, end))
+    rows = reader.array(lower, min(lower + MAX_ENTRIES, end))
     for physical, size in zip(rows["physical_offset"].tolist(), rows["size"].tolist(), strict=True):
         if file.start_offset <= physical < file.end_offset and size > 0:
             yield physical, size

@@ -26,7 +26,7 @@ FORMAT = 2
 SUFFIX = ".space"
 CACHE_LIMIT = 128 << 20
 """Bytes that the accounts of all logs together may take; the least recently used are deleted first."""
-MOST_ROWS = 20_000
+MAX_ROWS = 20_000
 """Largest number of rows of a log file's account that is cached; larger files are walked each time."""
 
 
@@ -62,7 +62,7 @@ class SpaceCache:
     def keep(self, file: ReadOnlyFile, log_space: LogSpace, stamp: list[Any]) -> None:
         """Keep the account of a file that was walked to its end; ``stamp`` was taken before the walk."""
         rows = len(log_space.cells) + len(log_space.tags) + len(log_space.producers)
-        if rows <= MOST_ROWS and stamp[-1] and stamp == _stamp(file):
+        if rows <= MAX_ROWS and stamp[-1] and stamp == _stamp(file):
             self._used[file.name] = json.dumps({"name": file.name, "stamp": stamp, **_encoded(log_space)})
             self._changed = True
 

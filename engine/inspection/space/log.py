@@ -33,14 +33,14 @@ if TYPE_CHECKING:
     from engine.mapped.read_only import ReadOnlyFile
 
 
-MOST_NAMES = 20_000
+MAX_NAMES = 20_000
 """Number of tags, and of producers, that are counted by name; further ones are counted together."""
 EXACT_TAGS = 200_000
 """Number of units whose tag text is read one by one; of later ones, one per hash code in a block."""
 OTHERS = "\x00others"
-"""Stands for the names beyond :data:`MOST_NAMES`."""
-MOST_TOPICS = 60_000
-"""Like :data:`MOST_NAMES`, for topics; a number of this size fits into 63 bits with the other fields."""
+"""Stands for the names beyond :data:`MAX_NAMES`."""
+MAX_TOPICS = 60_000
+"""Like :data:`MAX_NAMES`, for topics; a number of this size fits into 63 bits with the other fields."""
 _TAGS = b"TAGS\x01"
 _BORN_HOST = 48
 _QUARTER_HOUR_MS = 900_000
@@ -173,10 +173,10 @@ def _merge(total: LogSpace, file_account: LogSpace) -> None:
     for cell, count in file_account.cells.items():
         total.cells.setdefault(cell, Count()).add(count.bytes, count.messages)
     for (topic, tag), count in file_account.tags.items():
-        named = (topic, tag) if (topic, tag) in total.tags or len(total.tags) < MOST_NAMES else (topic, OTHERS)
+        named = (topic, tag) if (topic, tag) in total.tags or len(total.tags) < MAX_NAMES else (topic, OTHERS)
         total.tags.setdefault(named, Count()).add(count.bytes, count.messages)
     for (host, topic), count in file_account.producers.items():
-        full = (host, topic) not in total.producers and len(total.producers) >= MOST_NAMES
+        full = (host, topic) not in total.producers and len(total.producers) >= MAX_NAMES
         total.producers.setdefault((OTHERS if full else host, topic), Count()).add(count.bytes, count.messages)
     for topic, count in file_account.compressed.items():
         total.compressed.setdefault(topic, Count()).add(count.bytes, count.messages)
@@ -189,7 +189,7 @@ class _Walk:
 
     def __init__(self, end: int, live: bool) -> None:
         self._end, self._live = end, live
-        self._topics = TopicTable(MOST_TOPICS)
+        self._topics = TopicTable(MAX_TOPICS)
         self._begin()
         self._tag_names: dict[tuple[int, int], str | None] = {}
         self._days: list[str | None] = [None]
@@ -367,7 +367,7 @@ class _Walk:
         places = rows[not_delayed][first_rows]
         for value, row in zip(unique_keys.tolist(), places.tolist(), strict=True):
             name = (value >> 32, value & 0xFFFFFFFF)
-            if name not in self._tag_names and len(self._tag_names) < MOST_NAMES:
+            if name not in self._tag_names and len(self._tag_names) < MAX_NAMES:
                 self._tag_names[name] = tag_of(block.raw_properties(row))
         for value, size, number in _sums(key, sizes[not_delayed]):
             topic = value >> 32
@@ -375,7 +375,7 @@ class _Walk:
 
     def _count_tag(self, topic: int, tag: str | None, size: int, messages: int) -> None:
         key = (topic, tag)
-        if key not in self._tags and len(self._tags) >= MOST_NAMES:
+        if key not in self._tags and len(self._tags) >= MAX_NAMES:
             key = (topic, OTHERS)
         self._tags.setdefault(key, Count()).add(size, messages)
 
@@ -404,7 +404,7 @@ class _Walk:
 
     def _count_host(self, host: str, topic: int, size: int, messages: int) -> None:
         key = (host, topic)
-        if key not in self._hosts and len(self._hosts) >= MOST_NAMES:
+        if key not in self._hosts and len(self._hosts) >= MAX_NAMES:
             key = (OTHERS, topic)
         self._hosts.setdefault(key, Count()).add(size, messages)
 

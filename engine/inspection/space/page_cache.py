@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 CELLS = 2048
 """Largest number of stretches into which the log is divided."""
-MOST_FILES = 4096
+MAX_FILES = 4096
 """Number of files of one kind that are examined."""
 
 
@@ -59,7 +59,7 @@ class PageCache:
 
 def page_cache(store: StoreSnapshot, cells: int = CELLS) -> PageCache:
     """Ask the system now. Files that disappear meanwhile are left out; nothing is read, nothing is raised."""
-    log_pages = log_cache(store, MOST_FILES, cells)
+    log_pages = log_cache(store, MAX_FILES, cells)
     if log_pages.why:
         return log_pages
     try:
@@ -74,7 +74,7 @@ def page_cache(store: StoreSnapshot, cells: int = CELLS) -> PageCache:
     return PageCache(log_pages.files, tuple(kind for kind in (log, *kinds) if kind.files))
 
 
-def log_cache(store: StoreSnapshot, max_files: int = MOST_FILES, cells: int = CELLS) -> PageCache:
+def log_cache(store: StoreSnapshot, max_files: int = MAX_FILES, cells: int = CELLS) -> PageCache:
     """The page cache of the newest ``max_files`` files of the log alone."""
     files = list(store.log.files)[-max_files:]
     total = sum(file.size for file in files) or 1
@@ -96,7 +96,7 @@ def log_cache(store: StoreSnapshot, max_files: int = MOST_FILES, cells: int = CE
 def _kind(store: StoreSnapshot, kind: str, paths: Iterable[str]) -> KindCache:
     files = size = resident = 0
     for path in paths:
-        if files >= MOST_FILES:
+        if files >= MAX_FILES:
             break
         try:
             pages = page_map(path, store.reading)

@@ -189,7 +189,7 @@ def index_parts(store: StoreSnapshot, files: list[StoreFile]) -> Iterator[PartSp
 
 
 PIECE = 4096
-WHOLE = 64 * PIECE
+MAX_FULLY_READ_ENTRIES = 64 * PIECE
 """Number of entries up to which a queue is read completely; of longer ones 64 evenly spaced pieces are read."""
 
 
@@ -255,7 +255,7 @@ def _bytes_of(queue: AnyQueue, log_start: int, log_end: int) -> tuple[tuple[int,
         first_number = max(queue.sequence.min_offset, 0) // queue.unit_size
     end = max(queue.valid_end // queue.unit_size, first_number)
     starts = list(range(first_number, end, PIECE))
-    is_exact = end - first_number <= WHOLE
+    is_exact = end - first_number <= MAX_FULLY_READ_ENTRIES
     if not is_exact:
         starts = [first_number + (end - first_number) * n // 64 for n in range(64)]
     size = messages = entries_read = 0

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from engine.inspection.snapshot import StoreSnapshot
 
 _LOST: frozenset[rules.Verdict] = frozenset({"expired", "neverSeen"})
-_MOST_EVIDENCE = 8
+_MAX_EVIDENCE = 8
 _IN_LOG: frozenset[rules.Verdict] = frozenset({"found", "notInIndex", "consumed", "notConsumed"})
 
 
@@ -64,10 +64,10 @@ def _unless_it_lives_on(text: str, result: WhereResult, queues: list[CompactedQu
             else:
                 return _living_on(result, queue, item)
     if damage:
-        evidence = [*result.evidence, *damage[:_MOST_EVIDENCE]]
+        evidence = [*result.evidence, *damage[:_MAX_EVIDENCE]]
         return replace(result, verdict="unknown", evidence=evidence, next_step=rules.COMPACTED_STEP)
     absent = [_evidence(queue, _absent_words(queue)) for queue in queues if result.verdict == "expired"]
-    return replace(result, evidence=[*result.evidence, *absent[:_MOST_EVIDENCE]])
+    return replace(result, evidence=[*result.evidence, *absent[:_MAX_EVIDENCE]])
 
 
 def _is_named(unit: Unit, text: str, result: WhereResult) -> bool:

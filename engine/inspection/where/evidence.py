@@ -41,20 +41,20 @@ WHOLE_SCAN_BYTES = 4 << 30
 """Bytes of a log that are searched for a key that the index knows; for an unknown key all are."""
 FAMILY_SCAN_BYTES = 256 << 20
 """Bytes of a log that are searched for the units of one message; in a larger log the index is trusted."""
-SOME = 16
+MAX_SINGLE_SEARCHES = 16
 """Number of messages whose units are searched one message at a time; for more, all are found in one pass."""
-SEEN: frozenset[rules.Verdict] = frozenset({"found", "consumed"})
+PROVEN_VERDICTS: frozenset[rules.Verdict] = frozenset({"found", "consumed"})
 """Verdicts that the read bytes prove; every other one states that something is missing."""
 _NOT_REACHED: frozenset[rules.Verdict] = frozenset({"notInQueue", "notYetDispatched", "notInIndex", "damaged"})
 _GONE: frozenset[rules.Verdict] = frozenset({"expired", "damaged", "truncated", "neverSeen"})
 """Verdicts on a message of which the log has no unit."""
-MOST_UNREAD = 8
+MAX_UNREAD = 8
 """Number of unreadable files that the evidence names."""
-MOST_BATCHES = 100_000
+MAX_BATCHES = 100_000
 """Number of batch units of a queue that are searched for a key of a message inside them."""
-MOST_NAMES = 10_000
+MAX_NAMES = 10_000
 """Number of names beginning with half an id that are counted."""
-AT_HAND = 16
+MAX_CACHED_UNITS = 16
 """Number of units that a question keeps in memory: it returns to those of one message."""
 
 __all__ = ["Evidence", "KnownPlaces", "WhereResult", "where", "where_tagged"]
@@ -126,7 +126,7 @@ def _unknown_if_misnamed(store: StoreSnapshot, result: WhereResult) -> WhereResu
     """
     if result.verdict not in _GONE or result.life:
         return result
-    files = list(islice(misnamed_log_files(store), MOST_UNREAD))
+    files = list(islice(misnamed_log_files(store), MAX_UNREAD))
     if not files:
         return result
     evidence = [
@@ -151,15 +151,15 @@ def _unknown_if_misnamed(store: StoreSnapshot, result: WhereResult) -> WhereResu
 def _unknown_if_unread(store: StoreSnapshot, result: WhereResult) -> WhereResult:
     """Replace the verdict by ``unknown`` if an unreadable file or an undecoded part may hold the answer."""
     unread_parts = (*store.unread, *store.reading.undecoded)
-    if not unread_parts or result.verdict in SEEN:
+    if not unread_parts or result.verdict in PROVEN_VERDICTS:
         return result
     listed = {(item.file, item.holds) for item in result.evidence}
     unread = [
         Evidence("not read", item.file, None, item.error)
-        for item in unread_parts[:MOST_UNREAD]
+        for item in unread_parts[:MAX_UNREAD]
         if (item.file, item.error) not in listed
     ]
-    routes = [item if item.verdict in SEEN else replace(item, verdict="unknown") for item in result.routes]
+    routes = [item if item.verdict in PROVEN_VERDICTS else replace(item, verdict="unknown") for item in result.routes]
     has_special_step = result.next_step in (rules.UNDECODED_STEP, rules.COMPACTED_STEP)
     step = result.next_step if has_special_step else rules.NEXT_STEPS["unknown"]
     unread_files = {item.file for item in unread_parts}
@@ -217,7 +217,7 @@ class _Beginning:
 
     def take(self, unit: Unit) -> None:
         """Look at the names of one unit."""
-        if len(self.names) < MOST_NAMES:
+        if len(self.names) < MAX_NAMES:
             names = {unit.unique_key, rules.own_key(unit), *unit.keys}
             self.names |= {name for name in names if name is not None and name.startswith(self.text)}
 
@@ -306,7 +306,7 @@ class _Search:
         """Look into the packed batches of one queue: their keys do not stand in the bytes of the log."""
         if self._topic not in {None, queue.topic}:
             return
-        for entry in islice(queue.entries(max(queue.min_offset, 0)), MOST_BATCHES):
+        for entry in islice(queue.entries(max(queue.min_offset, 0)), MAX_BATCHES):
             unit = self._store.log.seen_at(entry.physical_offset, crc=False) if entry.state == "entry" else None
             if isinstance(unit, Unit) and unit.sys_flag & COMPRESSED:
                 self._note_member(unit, text)
@@ -394,7 +394,7 @@ class _Search:
             if text in {unit.unique_key, rules.own_key(unit)}:
                 own_offsets.add(unit.offset)
         offsets = sorted(own_offsets or key_of_unit, reverse=True)
-        if len(offsets) > SOME and self._known is None:
+        if len(offsets) > MAX_SINGLE_SEARCHES and self._known is None:
             self._gather({key for offset in offsets if (key := key_of_unit[offset])})
         done_offsets: set[int] = set()
         for offset in offsets:
@@ -431,11 +431,11 @@ class _Search:
                     yield item
 
     def _unit_at(self, offset: int) -> Unit | None:
-        """The unit at ``offset`` with its body's CRC checked; the last :data:`AT_HAND` are not read again."""
+        """The unit at ``offset`` with its body's CRC checked; the last :data:`MAX_CACHED_UNITS` are not read again."""
         if offset in self._at_hand:
             return self._at_hand[offset]
         item = self._store.log.seen_at(offset)
-        if len(self._at_hand) == AT_HAND:
+        if len(self._at_hand) == MAX_CACHED_UNITS:
             del self._at_hand[next(iter(self._at_hand))]
         unit = self._at_hand[offset] = item if isinstance(item, Unit) else None
         return unit

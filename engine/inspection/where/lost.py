@@ -39,11 +39,11 @@ MAX_SCAN_BYTES = 4 << 30
 """Bytes of the log that are searched for the first message of a queue."""
 NAMED_KEYS = 20
 """Number of keys beginning with half an id that are named; the others are counted."""
-MOST_SPANS = 8
+MAX_SPANS = 8
 """Number of unreadable stretches that the evidence lists."""
 _DAY_MS = 86_400_000
 _HOUR_MS = 3_600_000
-_LONGEST_MONTH_MS = 32 * _DAY_MS
+_MAX_MONTH_MS = 32 * _DAY_MS
 
 
 @dataclass(frozen=True, slots=True)
@@ -351,7 +351,7 @@ class LostFinder:
         if undecoded.has_dledger_log(self._store):
             return self._beginning(text, longer, evidence) or _without_unit("unknown", evidence)
         parsed_key = parse_unique_key(text)
-        if parsed_key is not None and parsed_key.ms_in_month < _LONGEST_MONTH_MS and self._client_is_known(text):
+        if parsed_key is not None and parsed_key.ms_in_month < _MAX_MONTH_MS and self._client_is_known(text):
             return self._by_time(parsed_key.ms_in_month, evidence)
         return self._beginning(text, longer, evidence) or self._never_seen(evidence)
 
@@ -419,7 +419,7 @@ class LostFinder:
     @cached_property
     def _unreadable(self) -> UnreadableSpans:
         """Bytes of the log that are no unit."""
-        return unreadable_spans(self._store.log, MOST_SPANS, self._progress)
+        return unreadable_spans(self._store.log, MAX_SPANS, self._progress)
 
     def _lost_entries(self, key: str) -> Iterator[tuple[rules.Verdict, Evidence]]:
         """Index entries with the key's hash whose target no longer holds the unit."""

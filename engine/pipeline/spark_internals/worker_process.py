@@ -31,7 +31,7 @@ def in_one_line(do: Callable[_Params, _Item]) -> Callable[_Params, _Item]:
     return done
 
 
-MANY_MODULES = 50
+MIN_NEW_MODULES = 50
 """Modules that are worth another look at what is loaded."""
 
 
@@ -41,10 +41,10 @@ def settling(items: Iterable[_Item]) -> Iterator[_Item]:
 
     ``pyspark`` collects garbage after every task, and with numpy, pyarrow and the engine loaded that took 45 ms each.
     What was loaded is looked at no more (:func:`gc.freeze`): 1 ms. A process that serves other queries in between loads
-    more; from :data:`MANY_MODULES` on that is taken away, too.
+    more; from :data:`MIN_NEW_MODULES` on that is taken away, too.
     """
     yield from items
-    if len(sys.modules) - _settled.modules >= MANY_MODULES and _in_a_task():
+    if len(sys.modules) - _settled.modules >= MIN_NEW_MODULES and _in_a_task():
         gc.collect()
         gc.freeze()
         _settled.modules = len(sys.modules)

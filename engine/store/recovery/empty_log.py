@@ -28,7 +28,7 @@ from engine.codec.checkpoint import CHECKPOINT_SIZE, Checkpoint
 from engine.codec.consume_queue import PREFILLED_SIZE
 from engine.codec.dledger import FOLDER_PREFIX
 from engine.errors import StoreError
-from engine.mapped.read_only import LARGEST_OFFSET, ReadOnlyFile
+from engine.mapped.read_only import MAX_OFFSET, ReadOnlyFile
 from engine.mapped.sparse import last_byte
 from engine.sentences import sentence
 from engine.store.recovery.plan import EmptyLog
@@ -89,7 +89,7 @@ def _has_expired(source: RecoverySource, start: int, queues: Iterable[RecoveredQ
     """
     if start <= 0 or any(head.header.end_phy_offset >= start for head in source.index):
         return False
-    return not any(_entries_in(queue, [(start, LARGEST_OFFSET)]) for queue in queues)
+    return not any(_entries_in(queue, [(start, MAX_OFFSET)]) for queue in queues)
 
 
 def _evidence_of_whole_log(source: RecoverySource, queues: Iterable[RecoveredQueue]) -> EmptyLog | None:
@@ -155,7 +155,7 @@ def _uncovered_spans(files: Sequence[ReadOnlyFile], *, from_zero: bool) -> Itera
     for number, file in enumerate(files[1:]):
         if file.start_offset > files[number].end_offset:
             yield files[number].end_offset, file.start_offset
-    yield files[-1].end_offset, LARGEST_OFFSET
+    yield files[-1].end_offset, MAX_OFFSET
 
 
 def _entries_in(queue: RecoveredQueue, spans: Spans) -> int:

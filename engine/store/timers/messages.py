@@ -36,9 +36,9 @@ from engine.store.store_parts import StoreParts
 from engine.store.timers.wheel import TimerLog, TimerWheel
 from engine.system_names import TIMER_TOPIC
 
-MOST_AT_ONCE = 256
+MAX_PER_STEP = 256
 """Messages of one step: the caller has other work in between."""
-AT_ONCE = (1 << 63) - 1
+DUE_ON_ARRIVAL = (1 << 63) - 1
 """TIMER_ENQUEUE_MS of a message that was due when it reached the wheel."""
 _DAYS_KEPT, _SLOTS_FREE = 7 * 86_400, 60
 _PAUSE_MS = 500
@@ -198,7 +198,7 @@ class TimerMessages:
         begun, end = self.queue_offset, queue.max_offset
         if self._is_slave:
             end = min(end, self._master.master_queue_offset if self._master is not None else 0)
-        while self.queue_offset < min(end, begun + MOST_AT_ONCE):
+        while self.queue_offset < min(end, begun + MAX_PER_STEP):
             entry = unit_at(queue, self.queue_offset)
             if entry is None or entry.state != "entry":
                 break
@@ -220,7 +220,7 @@ class TimerMessages:
             return True
         if due >= self.write_time or self._is_slave:
             self._to_wheel(message, due)
-        elif self._now() >= self._not_before and self._deliver(message, AT_ONCE, rolls=False):
+        elif self._now() >= self._not_before and self._deliver(message, DUE_ON_ARRIVAL, rolls=False):
             self.left(topic)
         else:
             return False
@@ -260,7 +260,7 @@ class TimerMessages:
     def dequeue(self) -> int:
         """Put what is due: to its topic, or once more into the timer topic; returns how many messages."""
         put = 0
-        while put < MOST_AT_ONCE and self._now() >= self._not_before:
+        while put < MAX_PER_STEP and self._now() >= self._not_before:
             if not self._waiting:
                 due = self.wheel.next_used(self.read_time, self.write_time)
                 if due is None:
@@ -268,7 +268,7 @@ class TimerMessages:
                     break
                 self.read_time = due
                 self._open_slot()
-            while self._waiting and put < MOST_AT_ONCE and self._leave(self._waiting[0]):
+            while self._waiting and put < MAX_PER_STEP and self._leave(self._waiting[0]):
                 self._waiting.popleft()
                 put += 1
             if self._waiting:

@@ -22,7 +22,7 @@ from engine.config import MessageStoreConfig
 from engine.message_store import MessageStore
 from engine.releases import Release
 from engine.remoting.subscriptions import Subscription
-from engine.store.timers.messages import MOST_AT_ONCE
+from engine.store.timers.messages import MAX_PER_STEP
 
 NOW = 1_800_000_000_000
 
@@ -57,7 +57,7 @@ def test_the_configuration_sets_the_intervals(broker: Broker) -> None:
     assert named("timers kept").seconds(broker) == broker.store.config.timer_flush_interval_ms / 1000
 
 
-@pytest.mark.parametrize(("message_count", "waits"), [(0, False), (3, False), (MOST_AT_ONCE, True)])
+@pytest.mark.parametrize(("message_count", "waits"), [(0, False), (3, False), (MAX_PER_STEP, True)])
 def test_a_full_step_of_timers_is_followed_by_the_next_at_once(broker: Broker, message_count: int, waits: bool) -> None:
     events: list[str] = []
     broker.timers = SimpleNamespace(step=lambda: message_count)  # type: ignore[assignment]

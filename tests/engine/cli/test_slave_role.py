@@ -44,7 +44,7 @@ def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(slave_role, "_POLL_INTERVAL_S", 0.02)
     monkeypatch.setattr(slave_role, "TABLE_DELAYS_S", {5: (0.1, 0.1), 4: (0.1, 0.1)})
     monkeypatch.setattr(slave_role, "TIMER_INTERVAL_S", 0.05)
-    monkeypatch.setattr(follower, "_LONGEST_PAUSE_S", 0.05)
+    monkeypatch.setattr(follower, "_MAX_PAUSE_S", 0.05)
 
 
 @contextlib.asynccontextmanager

@@ -26,7 +26,7 @@ from engine.errors import BadArchive
 from engine.inspection.archives import unpack
 
 ROOT = Path(__file__).resolve().parents[3]
-LARGEST = 1 << 27
+MAX_UNPACKED_BYTES = 1 << 27
 THEN = 1_700_000_000
 FILTERS = ("fully_trusted_filter", "tar_filter", "data_filter")
 
@@ -92,7 +92,7 @@ def contents_of(folder: Path) -> dict[str, tuple[object, ...]]:
 
 def unpacked(packed: bytes, folder: Path) -> dict[str, int]:
     folder.mkdir()
-    return unpack(io.BytesIO(packed), folder, LARGEST)
+    return unpack(io.BytesIO(packed), folder, MAX_UNPACKED_BYTES)
 
 
 @pytest.mark.parametrize("mode", ["w", "w:gz", "w:bz2", "w:xz"])
@@ -272,7 +272,7 @@ def test_any_bytes_are_unpacked_inside_or_refused(
         for changed_position in (position, *further_positions):
             packed[changed_position % len(packed)] = byte
         with contextlib.suppress(BadArchive):
-            unpack(io.BytesIO(packed), home / "in", LARGEST)
+            unpack(io.BytesIO(packed), home / "in", MAX_UNPACKED_BYTES)
         assert [path.name for path in home.iterdir()] == ["in"]
 
 

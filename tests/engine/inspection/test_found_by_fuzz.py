@@ -90,7 +90,7 @@ def test_the_messages_of_a_shared_key_are_found_in_one_pass(tmp_path, monkeypatc
     with open_store(root) as store:
         at_once = list(where(store, "same"))
         assert len(passes) == 2
-        monkeypatch.setattr("engine.inspection.where.evidence.SOME", 1000)
+        monkeypatch.setattr("engine.inspection.where.evidence.MAX_SINGLE_SEARCHES", 1000)
         assert list(where(store, "same")) == at_once
         assert len(passes) == 2 + 1 + 90
         assert len(at_once) == 90

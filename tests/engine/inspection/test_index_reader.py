@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from engine.codec.index import Geometry, IndexEntry, IndexHeader, encode_entry
 from engine.errors import CorruptUnit
 from engine.inspection import open_store
-from engine.inspection.index_reader import LONGEST_BAR, cell_of, count_slots, misnamed, stored_count
+from engine.inspection.index_reader import MAX_BAR_LENGTH, cell_of, count_slots, misnamed, stored_count
 from engine.mapped.read_only import DescriptorCache
 
 
@@ -83,7 +83,7 @@ def test_every_entry_counts_for_its_slot_once(hashes: list[int], slots: int, cel
     assert load.longest == max(lengths)
     assert lengths[load.longest_slot] == load.longest
     assert sum(load.histogram) == slots
-    assert load.histogram[LONGEST_BAR] == sum(length >= LONGEST_BAR for length in lengths)
+    assert load.histogram[MAX_BAR_LENGTH] == sum(length >= MAX_BAR_LENGTH for length in lengths)
     assert load.complete
     for slot in range(slots):
         assert 0 <= cell_of(slot, slots, len(load.cells)) < len(load.cells)

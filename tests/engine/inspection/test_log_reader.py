@@ -14,7 +14,7 @@ from raw_units import raw_unit
 
 from engine.errors import CannotRead
 from engine.inspection import log_reader
-from engine.inspection.log_reader import LEG, LogReader
+from engine.inspection.log_reader import UNITS_BETWEEN_TAIL_SEARCHES, LogReader
 from engine.mapped.read_only import DescriptorCache, FileSequence
 
 SIZE = 16 << 20
@@ -51,10 +51,20 @@ def test_a_far_end_costs_little(tmp_path: Path) -> None:
     data = units(7000)
     log = opened(tmp_path, data)
     assert log.max_offset == len(data)
-    assert log.walked < 3 * LEG
+    assert log.walked < 3 * UNITS_BETWEEN_TAIL_SEARCHES
 
 
-@pytest.mark.parametrize("count", [1, LEG - 1, LEG, LEG + 1, 3 * LEG, 4100])
+@pytest.mark.parametrize(
+    "count",
+    [
+        1,
+        UNITS_BETWEEN_TAIL_SEARCHES - 1,
+        UNITS_BETWEEN_TAIL_SEARCHES,
+        UNITS_BETWEEN_TAIL_SEARCHES + 1,
+        3 * UNITS_BETWEEN_TAIL_SEARCHES,
+        4100,
+    ],
+)
 def test_the_end_equals_that_of_a_walk_at_every_length(tmp_path: Path, count: int) -> None:
     data = units(count)
     assert opened(tmp_path, data).max_offset == len(data)
@@ -66,7 +76,7 @@ def test_a_file_without_a_zero_tail_ends_at_its_last_unit(tmp_path: Path) -> Non
 
 
 def test_a_writer_faster_than_the_walk_does_not_hold_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(log_reader, "LEG", 64)
+    monkeypatch.setattr(log_reader, "UNITS_BETWEEN_TAIL_SEARCHES", 64)
     data = units(7000)
     shown = 200
     log = opened(tmp_path, data[: shown * len(data) // 7000])

@@ -172,7 +172,7 @@ def test_a_foreign_archive_leaves_no_files(tmp_path, monkeypatch, archive):
 
 def test_an_archive_that_would_fill_the_disk_is_refused(tmp_path, monkeypatch):
     planted(tmp_path, monkeypatch, packed("store/file", 5000))
-    monkeypatch.setattr(samples, "LARGEST", 4999)
+    monkeypatch.setattr(samples, "MAX_UNPACKED_BYTES", 4999)
     with pytest.raises(CannotRead, match="5,000 bytes"):
         samples.sample("bad", tmp_path / "cache")
 

@@ -22,7 +22,7 @@ STORES = ["clean-5.3.3", "crash-flip-5.3.3", "crash-4.9.8", "first-files-deleted
 
 @pytest.fixture(autouse=True)
 def few_rows_between_anchors(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "EVERY", 64)
+    monkeypatch.setattr(module, "ROWS_PER_ANCHOR", 64)
 
 
 @pytest.mark.parametrize("name", STORES)

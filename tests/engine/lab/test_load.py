@@ -116,7 +116,7 @@ def test_a_lock_that_is_held_too_long_is_counted_as_a_busy_page_cache(tmp_path: 
 
 
 def test_a_load_stops_before_the_disk_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(load_module, "LEAST_FREE", 1 << 62)
+    monkeypatch.setattr(load_module, "MIN_FREE_BYTES", 1 << 62)
     with MessageStore(tmp_path, TINY) as store:
         load = Load(store, LoadSettings())
         load.start()

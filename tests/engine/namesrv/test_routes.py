@@ -177,7 +177,7 @@ def test_an_invalid_body_is_refused_with_a_message(body, compressed, message):
 
 
 def test_a_body_that_unpacks_too_large_is_refused(monkeypatch):
-    monkeypatch.setattr(routes, "LARGEST_BODY_BYTES", 1000)
+    monkeypatch.setattr(routes, "MAX_BODY_BYTES", 1000)
     with pytest.raises(routes.WrongRequest, match="unpacks to more than 1,000 bytes"):
         read_body(zlib.compress(bytes(5000)), compressed=True)
 

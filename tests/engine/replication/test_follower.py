@@ -54,7 +54,7 @@ def test_the_copy_has_the_masters_bytes_and_its_queues(tmp_path: Path) -> None:
 
 
 def test_a_broken_link_is_opened_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_LONGEST_PAUSE_S", 0.01)
+    monkeypatch.setattr(module, "_MAX_PAUSE_S", 0.01)
 
     async def scenario() -> None:
         async with master(tmp_path / "a") as (real, port):

@@ -52,7 +52,7 @@ def test_a_chain_ends_at_a_loop_and_at_the_most_rows(root, monkeypatch):
         number, position = reader.slot(slot), reader.geometry.entry_position(reader.slot(slot)) + 16
         patch(min((root / "index").iterdir()), position, struct.pack(">i", number))
         assert [row.verdict for row in chain_rows(store, reader.name, slot)] == ["ok", "loop"]
-        monkeypatch.setattr(facts, "MOST_CHAIN", 0)
+        monkeypatch.setattr(facts, "MAX_CHAIN_ENTRIES", 0)
         assert [row.verdict for row in chain_rows(store, reader.name, slot)] == ["cut"]
 
 

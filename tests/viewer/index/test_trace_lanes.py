@@ -13,7 +13,7 @@ from engine.codec.message import Unit
 from engine.inspection import open_store
 from viewer.index import trace_lanes
 from viewer.index.pane import IndexPane
-from viewer.index.trace_lanes import MOST_CARDS, ChainCard, ChainLane, fold, lanes, place_lanes
+from viewer.index.trace_lanes import MAX_CARDS, ChainCard, ChainLane, fold, lanes, place_lanes
 from viewer.runtime import places
 
 
@@ -60,7 +60,7 @@ def test_a_looping_chain_is_drawn_and_reported(qapp, golden, tmp_path) -> None:
 @pytest.mark.golden
 def test_a_trace_from_an_old_unit_reaches_it_behind_newer_ones(qapp, golden, monkeypatch) -> None:
     """The result is limited to the newest matches, like a broker's, but the key's own unit is older than those."""
-    monkeypatch.setattr(trace_lanes, "AROUND", 2_000)
+    monkeypatch.setattr(trace_lanes, "WINDOW_MS", 2_000)
 
     async def drive(pane, session) -> None:
         uses = [u for u in session.snapshot.units() if isinstance(u, Unit) and "AaAa" in u.keys]
@@ -115,8 +115,8 @@ def test_two_other_hashes_in_a_row_stay_two_cards() -> None:
 
 
 def test_a_long_chain_is_cut_with_a_count() -> None:
-    folded, left_out = fold([card(n) for n in range(MOST_CARDS + 7)])
-    assert len(folded) == MOST_CARDS
+    folded, left_out = fold([card(n) for n in range(MAX_CARDS + 7)])
+    assert len(folded) == MAX_CARDS
     assert left_out == 7
 
 

@@ -8,7 +8,7 @@ import zlib
 import pytest
 
 from engine.codec.batch import encode
-from viewer.log.body_text import MOST_TEXT, as_json, as_text, looks_like_json, open_body
+from viewer.log.body_text import MAX_TEXT_BYTES, as_json, as_text, looks_like_json, open_body
 
 
 def test_a_compressed_body_is_unpacked_and_its_sizes_are_shown():
@@ -40,8 +40,8 @@ def test_bytes_that_are_no_text_are_counted():
 
 
 def test_long_text_is_cut_with_a_note():
-    text, note = as_text(b"a" * (MOST_TEXT + 5))
-    assert len(text) == MOST_TEXT
+    text, note = as_text(b"a" * (MAX_TEXT_BYTES + 5))
+    assert len(text) == MAX_TEXT_BYTES
     assert "1,048,576" in note
 
 

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from viewer.log.filter import AT_ONCE, LogFilter
+from viewer.log.filter import MATCHES_PER_ROUND, LogFilter
 from viewer.log.log_model import LogModel
 from viewer.log.rows import LogSource
 
@@ -67,9 +67,9 @@ def test_a_running_filter_can_be_stopped_and_continued(filtering: LogFilter) -> 
 
 def test_after_many_matches_the_filter_waits_for_the_user(filtering: LogFilter) -> None:
     state = begin(filtering)
-    state.source.offsets.extend(range(AT_ONCE))
+    state.source.offsets.extend(range(MATCHES_PER_ROUND))
     filtering.stop()
-    assert last_filter(filtering)[0].text.startswith(f"First {AT_ONCE:,} matches.")
+    assert last_filter(filtering)[0].text.startswith(f"First {MATCHES_PER_ROUND:,} matches.")
 
 
 def test_a_filter_without_matches_can_be_cleared(filtering: LogFilter, qtbot: Any) -> None:

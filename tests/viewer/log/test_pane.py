@@ -133,7 +133,7 @@ def test_a_filter_shows_its_hits_and_can_be_removed(on):
 
 
 def test_a_long_filter_is_stopped_with_a_message_and_continues(on, monkeypatch):
-    monkeypatch.setattr("viewer.log.filter.AT_ONCE", 40)
+    monkeypatch.setattr("viewer.log.filter.MATCHES_PER_ROUND", 40)
     monkeypatch.setattr("viewer.log.filter.FIRST_BYTES", 0)
 
     async def drive(pane, session):

@@ -7,7 +7,7 @@ import pytest
 from pipeline_lines import ended_job, job
 
 from viewer.pipeline.request import JobRequest
-from viewer.pipeline.state import MOST_ROWS
+from viewer.pipeline.state import MAX_ROWS
 
 FAR = (1 << 62) + 3
 
@@ -29,11 +29,11 @@ def test_stages_become_cards_in_order_with_retried_tasks() -> None:
 def test_findings_are_counted_by_rule_and_kept_up_to_a_limit() -> None:
     item = {"type": "finding", "id": "CQ02", "severity": "error", "group": "queue", "offset": FAR}
     new_job = job(JobRequest("verify", ("/s",)))
-    new_job.take_all([{**item, "offset": FAR + n} for n in range(MOST_ROWS + 7)], 101.0)
+    new_job.take_all([{**item, "offset": FAR + n} for n in range(MAX_ROWS + 7)], 101.0)
     rule = new_job.rules["CQ02"]
-    assert (rule.count, rule.first_finding["offset"]) == (MOST_ROWS + 7, FAR)
-    assert len(new_job.rows["finding"]) == MOST_ROWS
-    assert new_job.severities == {"error": MOST_ROWS + 7}
+    assert (rule.count, rule.first_finding["offset"]) == (MAX_ROWS + 7, FAR)
+    assert len(new_job.rows["finding"]) == MAX_ROWS
+    assert new_job.severities == {"error": MAX_ROWS + 7}
 
 
 @pytest.mark.parametrize(

@@ -270,7 +270,7 @@ def own_faults() -> Iterator[None]:
 def test_crash_notes_are_appended_up_to_a_limit(
     tmp_path: Path, own_faults: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "LARGEST_LAST_WORDS", 100)
+    monkeypatch.setattr(module, "MAX_CRASH_NOTES_BYTES", 100)
     folder = tmp_path / "settings"
     for text in ("one\n", "two\n" * 50, "three\n"):
         stream = open_last_words(folder)

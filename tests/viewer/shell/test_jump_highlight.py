@@ -44,7 +44,7 @@ async def looked(window):
 
 
 def test_the_row_of_a_jump_is_framed_for_a_moment(run, window, golden, frame_geometries, monkeypatch):
-    monkeypatch.setattr(jump_highlight, "LASTS_MS", 50)
+    monkeypatch.setattr(jump_highlight, "DURATION_MS", 50)
     monkeypatch.setattr(theme, "motion", True)
 
     async def jump():
@@ -70,7 +70,7 @@ def test_no_frame_with_reduced_motion(run, window, golden, frame_geometries, mon
 
 
 def test_a_second_jump_removes_the_first_frame(run, window, golden, monkeypatch):
-    monkeypatch.setattr(jump_highlight, "LASTS_MS", 600_000)
+    monkeypatch.setattr(jump_highlight, "DURATION_MS", 600_000)
     monkeypatch.setattr(theme, "motion", True)
     assert run(window.open(golden("broker-orders")))
     run(window.settled())
@@ -83,7 +83,7 @@ def test_a_second_jump_removes_the_first_frame(run, window, golden, monkeypatch)
 
 def test_the_frame_waits_for_a_slow_read(run, window, golden, frame_geometries, monkeypatch):
     """A slow disk must not prevent the frame."""
-    monkeypatch.setattr(jump_highlight, "LOOKS", 2)
+    monkeypatch.setattr(jump_highlight, "MAX_POLLS", 2)
     monkeypatch.setattr(theme, "motion", True)
 
     async def jump():
@@ -96,7 +96,7 @@ def test_the_frame_waits_for_a_slow_read(run, window, golden, frame_geometries, 
         read = asyncio.ensure_future(window.jobs.quick(lambda: may_end.wait(60)))
         await until(lambda: not window.jobs.quick_idle, "the read has begun")
         window.go(replace(places.log(second), field="bodyCRC"))
-        await asyncio.sleep(10 * jump_highlight.LOOK_MS / 1000)
+        await asyncio.sleep(10 * jump_highlight.POLL_INTERVAL_MS / 1000)
         assert len(frame_geometries) == frames_before
         may_end.set()
         await read

@@ -7,7 +7,7 @@ import itertools
 import pytest
 from PySide6.QtCore import QByteArray, QRect
 
-from viewer.shell.layout import FIRST_SIZE, SMALLEST, TIED_SMALLEST, beside, inside
+from viewer.shell.layout import FIRST_SIZE, MIN_TIED_WINDOW_SIZE, MIN_WINDOW_SIZE, beside, inside
 
 SCREENS = [QRect(0, 0, 1280, 720), QRect(0, 28, 1600, 972), QRect(0, 0, 1920, 1080), QRect(1920, 0, 3840, 2160)]
 FIRST_WINDOWS = [
@@ -28,7 +28,7 @@ def test_no_window_crosses_the_edge_of_the_screen(screen: QRect, geometry: QRect
     first_window, second_window = beside(geometry, screen, tied=linked)
     assert screen.contains(first_window)
     assert screen.contains(second_window)
-    least = TIED_SMALLEST if linked else SMALLEST
+    least = MIN_TIED_WINDOW_SIZE if linked else MIN_WINDOW_SIZE
     assert second_window.width() >= least[0]
     assert second_window.height() >= least[1]
     if linked:
@@ -50,11 +50,11 @@ def test_the_free_side_is_used() -> None:
 
 def test_a_linked_window_may_be_narrower_without_a_tree(window):
     window.layouts.tie(True)
-    window.resize(*TIED_SMALLEST)
-    assert (window.minimumWidth(), window.minimumHeight()) == TIED_SMALLEST
+    window.resize(*MIN_TIED_WINDOW_SIZE)
+    assert (window.minimumWidth(), window.minimumHeight()) == MIN_TIED_WINDOW_SIZE
     assert not window.layouts.tree_fits
     window.layouts.tie(False)
-    assert (window.minimumWidth(), window.minimumHeight()) == SMALLEST
+    assert (window.minimumWidth(), window.minimumHeight()) == MIN_WINDOW_SIZE
     assert window.layouts.tree_fits
 
 

@@ -91,7 +91,7 @@ def test_broken_and_huge_archives_are_refused(tmp_path: Path, folder: Path, monk
     packed = tmp_path / "big.tar"
     with tarfile.open(packed, "w") as out:
         out.add(folder, "broker")
-    monkeypatch.setattr(taking, "LARGEST_UNPACKED", 10)
+    monkeypatch.setattr(taking, "MAX_UNPACKED_BYTES", 10)
     with pytest.raises(StoreError, match="unpack it yourself"):
         take_with_control(packed, tmp_path / "cache")
     assert not any((tmp_path / "cache" / "opened").iterdir())

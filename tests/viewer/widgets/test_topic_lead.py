@@ -6,7 +6,7 @@ from PySide6.QtGui import QColor, QImage, QPainter
 from PySide6.QtWidgets import QApplication
 
 from viewer.look.theme import C
-from viewer.widgets.topic_lead import ROOM, draw_lead
+from viewer.widgets.topic_lead import NAME_INDENT, draw_lead
 
 KINDS = {
     "%RETRY%billing": "retry",
@@ -24,7 +24,7 @@ KINDS = {
 
 
 def _lead_picture(topic: str, color: QColor | None = None) -> QImage:
-    picture = QImage(ROOM * 4, 80, QImage.Format.Format_RGB32)
+    picture = QImage(NAME_INDENT * 4, 80, QImage.Format.Format_RGB32)
     picture.fill(C("pane"))
     p = QPainter(picture)
     draw_lead(p, topic, color, 0, 40, 4)

@@ -19,7 +19,7 @@ from engine.mapped.reading import read_through
 from engine.message_store import MessageStore
 from engine.remoting.frame import Command
 
-LONGEST_S = 60.0
+TIMEOUT_S = 60.0
 
 
 def run_serve(*words: str) -> tuple[int, str]:
@@ -30,7 +30,7 @@ def run_serve(*words: str) -> tuple[int, str]:
 
 def route_of(topic: str, namesrv: str) -> Command:
     """The answer of the name server: the broker registers a topic that a send creates a moment later."""
-    end = time.monotonic() + LONGEST_S
+    end = time.monotonic() + TIMEOUT_S
     while True:
         (answer,) = responses_of(namesrv, Command(105, {"topic": topic}))
         if answer.code == 0 or time.monotonic() > end:

@@ -32,7 +32,7 @@ def test_a_place_added_early_is_sorted():
 
 
 def test_places_over_the_limit_are_joined_with_the_last(monkeypatch):
-    monkeypatch.setattr(places, "MOST_SPANS", 2)
+    monkeypatch.setattr(places, "MAX_SPANS", 2)
     spans = Spans()
     for position in range(0, 50, 10):
         spans.add(position, position + 5, "damage", "bad")

@@ -8,7 +8,7 @@ from handmade_stores import QUEUE_SIZE, HandmadeStore
 
 from engine.inspection import open_store
 from engine.inspection.check import queues as check_queues
-from engine.inspection.check.queues import MOST_RANGES, MOST_SUSPECTS, NOWHERE, GatheredRows, QueueWalk
+from engine.inspection.check.queues import MAX_RANGES, MAX_SUSPECTS, NOWHERE, GatheredRows, QueueWalk
 from engine.inspection.findings import check
 from engine.rules.queue_rules import Side
 
@@ -49,16 +49,16 @@ def test_wrong_entries_are_bounded_and_reset_for_each_topic(small_store, tmp_pat
     with open_store(small_store.write(tmp_path / "s")) as store:
         walk = QueueWalk(store.queue("Orders", 0))
     assert walk.lacks == NOWHERE
-    for number in range(MOST_SUSPECTS + 5):
+    for number in range(MAX_SUSPECTS + 5):
         walk.suspect(number, Side(100 + number, 10, 0), Side(7, 10, 0), "otherUnit")
-    assert (walk.wrong, len(walk.suspects), walk.lacks, walk.last_wrong) == (37, MOST_SUSPECTS, 100, 36)
+    assert (walk.wrong, len(walk.suspects), walk.lacks, walk.last_wrong) == (37, MAX_SUSPECTS, 100, 36)
     walk.skip(0, 3)
     walk.skip(3, 5)
     walk.skip(9, 9)
     assert walk.skipped == [(0, 5)]
-    for number in range(10, 10 + 3 * MOST_RANGES, 2):
+    for number in range(10, 10 + 3 * MAX_RANGES, 2):
         walk.skip(number, number + 1)
-    assert len(walk.skipped) == MOST_RANGES
+    assert len(walk.skipped) == MAX_RANGES
     walk.begin_anew(30, 8)
     assert ([suspect.number for suspect in walk.suspects], walk.skipped[0]) == ([30, 31], (0, 5))
 

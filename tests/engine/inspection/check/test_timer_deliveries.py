@@ -49,7 +49,7 @@ def numbers_of_skipped(
 
 @pytest.mark.parametrize("most_rows", [1 << 20, 1])
 def test_delivered_recalled_and_future_messages_were_not_skipped(most_rows, tmp_path, monkeypatch):
-    monkeypatch.setattr(timer_deliveries, "_MOST_ROWS", most_rows)
+    monkeypatch.setattr(timer_deliveries, "_MAX_ROWS", most_rows)
     store = HandmadeStore()
     put_waiting(store, "LOST")
     put_waiting(store, "DELIVERED")

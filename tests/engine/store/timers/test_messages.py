@@ -17,7 +17,7 @@ from engine.codec.message import Unit
 from engine.config import MessageStoreConfig
 from engine.message_store import MessageStore
 from engine.store.put_message import PutMessageResult, PutMessageStatus
-from engine.store.timers.messages import AT_ONCE, TimerMessages
+from engine.store.timers.messages import DUE_ON_ARRIVAL, TimerMessages
 
 BEGAN = 1_795_300_000_000
 CONFIG = MessageStoreConfig(
@@ -102,7 +102,7 @@ def test_a_message_due_before_it_reaches_the_wheel_is_put_at_once(tmp_path: Path
         timer_store.send(b"late", TIMER_DELAY_SEC=2)
         timer_store.now_ms += 60_000
         timer_store.go(0)
-        assert timer_store.delivered()[0].properties[properties.TIMER_ENQUEUE_MS] == str(AT_ONCE)
+        assert timer_store.delivered()[0].properties[properties.TIMER_ENQUEUE_MS] == str(DUE_ON_ARRIVAL)
         assert timer_store.timers.log.files.last is None
 
 
