@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from engine.pipeline.files import StorePlace
     from engine.pipeline.progress import Watch
-    from engine.pipeline.rebuild import Run
+    from engine.pipeline.rebuild import TaskRunner
     from engine.pipeline.splits import Split
     from engine.pipeline.verify import PackedProof, VerifyFacts
 
@@ -109,7 +109,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
 
 
 def verify(
-    run: Run,
+    run: TaskRunner,
     places: Sequence[StorePlace],
     splits: Sequence[Split],
     config: MessageStoreConfig | None = None,

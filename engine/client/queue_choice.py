@@ -48,7 +48,7 @@ TABLES = {
 
 
 @dataclass(slots=True)
-class Fault:
+class BrokerFault:
     """State of a broker: ms that the last send took, and until when it is avoided."""
 
     latency: float
@@ -67,7 +67,7 @@ class QueueChoice:
         self._avoid_slow = avoid_slow
         self._turns: dict[str, int] = {}
         self._worst = self._chance.randrange(1 << 20)
-        self.faults: dict[str, Fault] = {}
+        self.faults: dict[str, BrokerFault] = {}
         """By broker name."""
 
     def turn(self, topic: str, number: int) -> None:
@@ -86,7 +86,7 @@ class QueueChoice:
         """Record that a send to ``broker`` took ``latency`` ms, or ``failed``."""
         if self._avoid_slow:
             avoid = self._table.avoid_for(self._table.failure if failed else latency)
-            self.faults[broker] = Fault(latency, now + avoid, reachable)
+            self.faults[broker] = BrokerFault(latency, now + avoid, reachable)
 
     def is_available(self, broker: str, now: float) -> bool:
         """Return True if ``broker`` is not avoided now."""

@@ -30,7 +30,7 @@ MAX_BYTE_SEARCH_BYTES = 64 << 10
 
 
 @dataclass(frozen=True, slots=True)
-class Flip:
+class FlippedBits:
     """The byte at ``position`` of the body (from 0) has the bits of ``mask`` inverted."""
 
     position: int
@@ -58,7 +58,9 @@ class Flip:
 class Explanation:
     """Possible causes of a wrong CRC. All empty and ``note`` None: more than one place has changed."""
 
-    flips: tuple[Flip, ...]  # single bits, first byte first; several bits of a byte only if no single bit explains it
+    flips: tuple[
+        FlippedBits, ...
+    ]  # single bits, first byte first; several bits of a byte only if no single bit explains it
     field_bit: int | None  # bit of the stored CRC field that alone explains the difference
     note: str | None  # why the body was not searched
 
@@ -100,7 +102,7 @@ def explain(body: bytes, stored: int) -> Explanation:
     return Explanation(flips, field_bit, None)
 
 
-def _search(syndrome: int, length: int, stride: int, masks: tuple[int, ...]) -> tuple[Flip, ...]:
+def _search(syndrome: int, length: int, stride: int, masks: tuple[int, ...]) -> tuple[FlippedBits, ...]:
     backward = _functions()[1]
     baby_steps = _baby_steps(stride, masks)
     flips = []
@@ -110,7 +112,7 @@ def _search(syndrome: int, length: int, stride: int, masks: tuple[int, ...]) -> 
         while stepped_back < length:
             step = baby_steps.get(state)
             if step is not None and stepped_back + step[0] <= length:
-                flips.append(Flip(length - stepped_back - step[0], step[1]))
+                flips.append(FlippedBits(length - stepped_back - step[0], step[1]))
             state = backward(zeros, state)
             stepped_back += stride
     return tuple(sorted(set(flips), key=lambda flip: (flip.position, flip.mask)))

@@ -253,14 +253,14 @@ def salvage_overflow(raw: bytes, base: int) -> Salvage | None:
     )
 
 
-class Shortened(NamedTuple):
+class ShortenedUnit(NamedTuple):
     """A unit whose properties were too long for their 16-bit length, without the longest of them."""
 
     data: bytes
     left_out: tuple[str, ...]  # names of properties
 
 
-def shorten(buf: bytes | memoryview, overflowed: Salvage) -> Shortened:
+def shorten(buf: bytes | memoryview, overflowed: Salvage) -> ShortenedUnit:
     """Return the unit as a broker reads it: body and short properties as they are, and of the longest as few left out
     as there must be.
     """
@@ -280,7 +280,7 @@ def shorten(buf: bytes | memoryview, overflowed: Salvage) -> Shortened:
     head = bytearray(buf[: unit.size - len(raw)])
     _I16.pack_into(head, len(head) - 2, len(remaining))
     _I32.pack_into(head, _SIZE, len(head) + len(remaining))
-    return Shortened(bytes(head) + remaining, tuple(pairs[number][0] for number in sorted(left_out)))
+    return ShortenedUnit(bytes(head) + remaining, tuple(pairs[number][0] for number in sorted(left_out)))
 
 
 def _pairs(raw: bytes) -> Iterator[tuple[str, int, int]]:

@@ -1,7 +1,7 @@
 """Describe a unit's properties in words: what this message is, and what has happened to it
 (docs/formats/commit-log.md#sysflag, #properties, docs/formats/delays.md, docs/formats/transactions.md).
 
-Each :class:`Word` is a kind with facts, so that a window can translate it; ``text`` is the English sentence.
+Each :class:`UnitNote` is a kind with facts, so that a window can translate it; ``text`` is the English sentence.
 No I/O. Made for single units that a user inspects. Only bodies that RocketMQ itself wrote are interpreted.
 
 """
@@ -144,7 +144,7 @@ ROLES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
+class UnitNote:
     """A statement about a unit: ``kind`` is a key of :data:`TEXTS`; times among the facts are ms since the epoch."""
 
     kind: str
@@ -156,7 +156,9 @@ class Word:
         return TEXTS[self.kind].format_map({name: _fact_text(name, value) for name, value in self.facts.items()})
 
 
-def words(unit: Unit, levels: tuple[int, ...] = DEFAULT_DELAY_LEVELS, property_crc: bool | None = None) -> list[Word]:
+def words(
+    unit: Unit, levels: tuple[int, ...] = DEFAULT_DELAY_LEVELS, property_crc: bool | None = None
+) -> list[UnitNote]:
     """Return all statements about ``unit``; ``levels`` are the delay levels in ms.
 
     ``property_crc`` is :func:`engine.codec.properties.verify_crc` of the unit's bytes, if the caller has them.
@@ -195,48 +197,48 @@ def op_offsets(body: bytes) -> list[int] | None:
     return offsets or None
 
 
-def _transaction(unit: Unit) -> Iterator[Word]:
+def _transaction(unit: Unit) -> Iterator[UnitNote]:
     properties = unit.properties
     place = {"topic": properties.get(props.REAL_TOPIC), "queue": _number(unit, props.REAL_QUEUE_ID)}
     checks = _number(unit, props.TRANSACTION_CHECK_TIMES)
     if unit.topic == HALF_TOPIC:
         put_back = _number(unit, "TRAN_PREPARED_QUEUE_OFFSET")
         if checks is not None:
-            yield Word("halfAgain", {"checks": checks, **place})
+            yield UnitNote("halfAgain", {"checks": checks, **place})
         else:
-            yield Word("half", {"group": properties.get(props.PRODUCER_GROUP), **place})
+            yield UnitNote("half", {"group": properties.get(props.PRODUCER_GROUP), **place})
         if put_back is not None:
-            yield Word("halfPutBack", {"original": put_back})
+            yield UnitNote("halfPutBack", {"original": put_back})
         if (_number(unit, props.DELAY) or 0) > 0:
-            yield Word("delayLater", {"level": _number(unit, props.DELAY)})
+            yield UnitNote("delayLater", {"level": _number(unit, props.DELAY)})
     elif unit.topic == OP_TOPIC:
         offsets = op_offsets(unit.body)
         if offsets is None:
-            yield Word("opUnclear")
+            yield UnitNote("opUnclear")
         else:
-            yield Word("op", {"count": len(offsets), "offsets": offsets})
+            yield UnitNote("op", {"count": len(offsets), "offsets": offsets})
     elif unit.topic == CHECK_MAX_TOPIC:
-        yield Word("givenUp", {"checks": checks, **place})
+        yield UnitNote("givenUp", {"checks": checks, **place})
     if unit.transaction_type == COMMIT:
-        yield Word("committed", {"half": unit.prepared_transaction_offset})
+        yield UnitNote("committed", {"half": unit.prepared_transaction_offset})
         if checks is not None:
-            yield Word("checked", {"checks": checks})
+            yield UnitNote("checked", {"checks": checks})
     elif unit.transaction_type in {PREPARED, ROLLBACK}:
-        yield Word("preparedFlag" if unit.transaction_type == PREPARED else "rollbackFlag")
+        yield UnitNote("preparedFlag" if unit.transaction_type == PREPARED else "rollbackFlag")
 
 
-def _delay(unit: Unit, levels: tuple[int, ...]) -> Iterator[Word]:
+def _delay(unit: Unit, levels: tuple[int, ...]) -> Iterator[UnitNote]:
     level = _number(unit, props.DELAY) or 0
     real = unit.properties.get(props.REAL_TOPIC)
     if unit.topic == SCHEDULE_TOPIC:
         capped = min(level, len(levels))  # a level above the last one waits in the queue of the last
         facts = {"level": capped, "due": _due(unit, levels)}
-        yield Word("delayed", {**facts, "topic": real, "queue": _number(unit, props.REAL_QUEUE_ID)})
+        yield UnitNote("delayed", {**facts, "topic": real, "queue": _number(unit, props.REAL_QUEUE_ID)})
     elif level > 0 and real == unit.topic:
-        yield Word("delayDelivered", {"level": level})
+        yield UnitNote("delayDelivered", {"level": level})
 
 
-def _timer(unit: Unit) -> Iterator[Word]:
+def _timer(unit: Unit) -> Iterator[UnitNote]:
     properties = unit.properties
     due = _number(unit, props.TIMER_OUT_MS)
     rolled = _number(unit, props.TIMER_ROLL_TIMES)
@@ -245,74 +247,76 @@ def _timer(unit: Unit) -> Iterator[Word]:
     if unit.topic == TIMER_TOPIC:
         if recalled is not None:
             topic, _, key = recalled.rpartition("+")
-            yield Word("recall", {"key": key, "topic": topic, "due": due})
+            yield UnitNote("recall", {"key": key, "topic": topic, "due": due})
         elif rolled is not None:
-            yield Word("timerRolled", {"times": rolled, **place})
+            yield UnitNote("timerRolled", {"times": rolled, **place})
         else:
-            yield Word("timerWaiting", place)
+            yield UnitNote("timerWaiting", place)
     elif due is not None:
         at_once = _number(unit, props.TIMER_ENQUEUE_MS) == _DELIVERED_AT_ONCE
         dequeued = _number(unit, props.TIMER_DEQUEUE_MS)
         yield (
-            Word("timerAtOnce", {"due": due}) if at_once else Word("timerDelivered", {"due": due, "dequeued": dequeued})
+            UnitNote("timerAtOnce", {"due": due})
+            if at_once
+            else UnitNote("timerDelivered", {"due": due, "dequeued": dequeued})
         )
     elif unit.topic != SCHEDULE_TOPIC and any(
         name in properties for name in (props.TIMER_DELAY_SEC, props.TIMER_DELAY_MS, props.TIMER_DELIVER_MS)
     ):
-        yield Word("timerPast")
+        yield UnitNote("timerPast")
 
 
-def _retry(unit: Unit, levels: tuple[int, ...]) -> Iterator[Word]:
+def _retry(unit: Unit, levels: tuple[int, ...]) -> Iterator[UnitNote]:
     properties = unit.properties
     real = properties.get(props.REAL_TOPIC, "")
     origin = {"times": unit.reconsume_times, "topic": properties.get(props.RETRY_TOPIC)}
     if unit.topic == SCHEDULE_TOPIC and real.startswith(RETRY_PREFIX):
         level = _number(unit, props.DELAY)
         group = real.removeprefix(RETRY_PREFIX)
-        yield Word("retryWaiting", {"group": group, "level": level, "due": _due(unit, levels), **origin})
+        yield UnitNote("retryWaiting", {"group": group, "level": level, "due": _due(unit, levels), **origin})
     elif unit.topic.startswith(DLQ_PREFIX):
-        yield Word("deadLetter", {"group": unit.topic.removeprefix(DLQ_PREFIX), **origin})
+        yield UnitNote("deadLetter", {"group": unit.topic.removeprefix(DLQ_PREFIX), **origin})
     elif unit.topic.startswith(RETRY_PREFIX) and props.FIRST_POP_TIME not in properties:
         group = unit.topic.removeprefix(RETRY_PREFIX)
         yield (
-            Word("retryDelivered", {"group": group, **origin})
+            UnitNote("retryDelivered", {"group": group, **origin})
             if props.RETRY_TOPIC in properties
-            else Word("retryTopic", {"group": group})
+            else UnitNote("retryTopic", {"group": group})
         )
     if props.ORIGIN_MESSAGE_ID in properties:
-        yield Word("origin", {"id": properties[props.ORIGIN_MESSAGE_ID]})
+        yield UnitNote("origin", {"id": properties[props.ORIGIN_MESSAGE_ID]})
 
 
-def _pop(unit: Unit) -> Iterator[Word]:
+def _pop(unit: Unit) -> Iterator[UnitNote]:
     properties = unit.properties
     if props.FIRST_POP_TIME in properties:
         name = unit.topic.removeprefix(RETRY_PREFIX)
-        yield Word("popRetry", {"name": name, "popped": _number(unit, props.FIRST_POP_TIME)})
+        yield UnitNote("popRetry", {"name": name, "popped": _number(unit, props.FIRST_POP_TIME)})
     target_topic = properties.get(props.REAL_TOPIC, "") if unit.topic == TIMER_TOPIC else unit.topic
     if not target_topic.startswith(REVIVE_PREFIX) or unit.tags not in POP_TAGS:
         return
     record = _json(unit.body)
     if record is None:
-        yield Word("popUnclear", {"tag": unit.tags})
+        yield UnitNote("popUnclear", {"tag": unit.tags})
         return
     common = {"group": record.get("c"), "topic": record.get("t"), "queue": record.get("q"), "popped": record.get("pt")}
     if unit.tags == "ck":
         facts = {"count": record.get("n"), "start": record.get("so"), "revived": record.get("reviveTime")}
-        yield Word("popCheckpoint", {**common, **facts})
+        yield UnitNote("popCheckpoint", {**common, **facts})
     elif unit.tags == "ack":
-        yield Word("popAck", {**common, "offset": record.get("ao")})
+        yield UnitNote("popAck", {**common, "offset": record.get("ao")})
     else:
-        yield Word("popAcks", {**common, "offsets": record.get("aol")})
+        yield UnitNote("popAcks", {**common, "offsets": record.get("aol")})
 
 
-def _broker_event(unit: Unit) -> Iterator[Word]:
+def _broker_event(unit: Unit) -> Iterator[UnitNote]:
     if unit.topic != OFFSET_MOVED_TOPIC:
         return
     record = _json(unit.body)
     if record is not None:
         queue = record.get("messageQueue")
         queue = queue if isinstance(queue, dict) else {}
-        yield Word(
+        yield UnitNote(
             "offsetMoved",
             {
                 "group": record.get("consumerGroup"),
@@ -324,48 +328,48 @@ def _broker_event(unit: Unit) -> Iterator[Word]:
         )
 
 
-def _queues(unit: Unit) -> Iterator[Word]:
+def _queues(unit: Unit) -> Iterator[UnitNote]:
     properties = unit.properties
     dispatch = properties.get(props.INNER_MULTI_DISPATCH)
     if dispatch:
         names, offsets = split(dispatch, ","), split(properties.get(props.INNER_MULTI_QUEUE_OFFSET, ""), ",")
         if len(names) == len(offsets):
             paired = [f"{name}/{offset}" if offset else name for name, offset in zip(names, offsets, strict=True)]
-            yield Word("light", {"queues": paired})
+            yield UnitNote("light", {"queues": paired})
         else:
-            yield Word("lightBroken", {"names": len(names), "offsets": len([text for text in offsets if text])})
+            yield UnitNote("lightBroken", {"names": len(names), "offsets": len([text for text in offsets if text])})
     if unit.sys_flag & INNER_BATCH:
         count, first_offset = _number(unit, props.INNER_NUM), _number(unit, props.INNER_BASE)
         if count is None or first_offset is None or count <= 0 or first_offset < 0:
-            yield Word("innerBatchUnclear")
+            yield UnitNote("innerBatchUnclear")
         else:
-            yield Word("innerBatch", {"count": count, "first": first_offset, "last": first_offset + count - 1})
+            yield UnitNote("innerBatch", {"count": count, "first": first_offset, "last": first_offset + count - 1})
     elif unit.sys_flag & NEED_UNWRAP:
-        yield Word("needUnwrap")
+        yield UnitNote("needUnwrap")
 
 
-def _form(unit: Unit, property_crc: bool | None) -> Iterator[Word]:
+def _form(unit: Unit, property_crc: bool | None) -> Iterator[UnitNote]:
     if unit.sys_flag & compression.COMPRESSED:
         kind = compression.kind_of(unit.sys_flag)
         if kind:
-            yield Word("compressed", {"by": kind})
+            yield UnitNote("compressed", {"by": kind})
         else:
-            yield Word("compressedUnclear", {"type": (unit.sys_flag & compression.KIND_MASK) >> 8})
+            yield UnitNote("compressedUnclear", {"type": (unit.sys_flag & compression.KIND_MASK) >> 8})
     if unit.sys_flag & BORN_HOST_V6:
-        yield Word("bornIpv6")
+        yield UnitNote("bornIpv6")
     if unit.sys_flag & STORE_HOST_V6:
-        yield Word("storeIpv6")
+        yield UnitNote("storeIpv6")
     if property_crc is not None or props.CRC32 in unit.properties:
-        yield Word("propertyCrcBad" if property_crc is False else "propertyCrc")
+        yield UnitNote("propertyCrcBad" if property_crc is False else "propertyCrc")
     if unit.version == 2:
-        yield Word("version2")
+        yield UnitNote("version2")
     if unit.stale:
-        yield Word("stale", {"field": unit.physical_offset})
+        yield UnitNote("stale", {"field": unit.physical_offset})
     if unit.properties_raw and not unit.properties:
-        yield Word("notText", {"length": len(unit.properties_raw)})
+        yield UnitNote("notText", {"length": len(unit.properties_raw)})
     empty = _empty_values(unit.properties_raw)
     if empty:
-        yield Word("emptyValues", {"names": empty})
+        yield UnitNote("emptyValues", {"names": empty})
 
 
 def _empty_values(raw: bytes) -> list[str]:

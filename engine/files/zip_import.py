@@ -28,10 +28,10 @@ def import_from(archive: str, digest: str) -> None:
     """Import modules of ``engine`` from ``archive`` from now on; ``digest`` identifies the engine in it."""
     places = (user_cache() / "storescope", Path(archive).parent, for_a_while())
     folder = own_folder(places, "engine", digest)
-    sys.meta_path.insert(0, Shipped(archive, folder))
+    sys.meta_path.insert(0, ZipFinder(archive, folder))
 
 
-class Shipped(MetaPathFinder):
+class ZipFinder(MetaPathFinder):
     """Finds the modules of one zip; ``folder`` holds the files after which they are named."""
 
     def __init__(self, archive: str, folder: Path) -> None:

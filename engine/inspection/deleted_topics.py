@@ -9,13 +9,13 @@ from collections.abc import Mapping
 from engine.inspection.broker_traces import is_of_a_broker
 from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.tables import read_table, table_topics
-from engine.rules.dispatch_rules import TopicsKnown
+from engine.rules.dispatch_rules import KnownTopics
 
 _BEYOND = 1 << 62
 
 
 def deleted_topics(store: StoreSnapshot, first_of: Mapping[str, int]) -> list[str]:
-    """The topics that :meth:`TopicsKnown.deleted` returns for this store."""
+    """The topics that :meth:`KnownTopics.deleted` returns for this store."""
     return topics_known(store).deleted(first_of)
 
 
@@ -25,7 +25,7 @@ def is_listed(store: StoreSnapshot) -> bool:
     return table is not None and isinstance(table.value.get("topicConfigTable"), dict)
 
 
-def topics_known(store: StoreSnapshot) -> TopicsKnown:
+def topics_known(store: StoreSnapshot) -> KnownTopics:
     """The topics that the store's folders and tables know. Raises :class:`CannotRead`."""
     assert store.paths is not None
     folders, listed = store.queues_by_topic(), frozenset(table_topics(store))
@@ -40,4 +40,4 @@ def topics_known(store: StoreSnapshot) -> TopicsKnown:
         ),
         default=_BEYOND,
     )
-    return TopicsKnown(frozenset(folders), listed, newest, is_reliable)
+    return KnownTopics(frozenset(folders), listed, newest, is_reliable)

@@ -43,7 +43,7 @@ from engine.inspection.check import unfitting_queues as check_unfitting
 from engine.inspection.check.consequences import QueueConsequences
 from engine.inspection.check.index import IndexCheck
 from engine.inspection.check.log import LogCheck, OtherFile
-from engine.inspection.check.next_start import Starts, agree
+from engine.inspection.check.next_start import StartEffects, agree
 from engine.inspection.check.queues import QueueCheck
 from engine.inspection.check.timer_deliveries import TimerDeliveries
 from engine.inspection.older_front import older_front
@@ -82,13 +82,13 @@ def check(
         now: time in ms; this machine's time by default.
     """
     for tries_left in reversed(range(MAX_TRIES)):
-        starts = Starts(store)
+        starts = StartEffects(store)
         clock = check_clock.Clock(check_clock.latest_credible(store, now))
         items = list(_all_findings(store, cancel, progress, proofs, starts, clock))
         if not (tries_left and store.refresh_if_vanished()):
             foreign_files = _foreign_files(store, items, starts)
             if foreign_files:
-                starts = Starts(store)
+                starts = StartEffects(store)
                 clock = check_clock.Clock(check_clock.latest_credible(store, now))
                 items = list(_all_findings(store, cancel, progress, (), starts, clock, foreign_files))
             break
@@ -125,7 +125,7 @@ def check(
     yield summary if not store.unread else replace(summary, complete=False, incident=None)
 
 
-def _foreign_files(store: StoreSnapshot, items: list[Finding | int | None], starts: Starts) -> list[OtherFile]:
+def _foreign_files(store: StoreSnapshot, items: list[Finding | int | None], starts: StartEffects) -> list[OtherFile]:
     """Return files that belong to another log. If there are any, the check is repeated with them."""
     if starts.log is None or None in items:
         return []
@@ -177,7 +177,7 @@ def _all_findings(
     cancel: Cancel | None,
     progress: Progress | None,
     proofs: Iterable[Proof],
-    starts: Starts,
+    starts: StartEffects,
     clock: check_clock.Clock,
     foreign_files: Sequence[OtherFile] = (),
 ) -> Iterator[Finding | int | None]:

@@ -18,7 +18,7 @@ from engine.errors import CannotRead, StoreError
 from engine.inspection.groups import group_progress
 from engine.inspection.tables import broken_offsets, read_table
 from engine.mapped.disk import disk_use
-from engine.rules.retention_rules import Expiry, Levels, Pressure, delete_hours, forecast, levels, pressure
+from engine.rules.retention_rules import DiskLevels, DiskPressure, Expiry, delete_hours, forecast, levels, pressure
 from engine.rules.undecoded import Subject
 from engine.system_names import SCHEDULE_TOPIC
 
@@ -63,8 +63,8 @@ class Retention:
     """
 
     at: int
-    rule: Pressure
-    levels: Levels
+    rule: DiskPressure
+    levels: DiskLevels
     log_used: float
     queue_used: float
     reserved_hours: int

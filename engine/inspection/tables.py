@@ -214,7 +214,7 @@ def groups(store: StoreSnapshot) -> set[str] | None:
     return None if table is None else {row.name for row in config_tables.subscription_groups(table).rows}
 
 
-class ThrownFilters(NamedTuple):
+class DiscardedFilters(NamedTuple):
     """Filters by expression that a broker throws away when it starts, and the one because of which it does."""
 
     topic: str
@@ -235,7 +235,7 @@ class ThrownFilters(NamedTuple):
         )
 
 
-def thrown_filters(store: StoreSnapshot) -> ThrownFilters | None:
+def thrown_filters(store: StoreSnapshot) -> DiscardedFilters | None:
     """The filters that a start loses; None if it keeps them (Java: ``ConsumerFilterManager.decode``).
 
     None also if all filters have data of the same other size: the broker's configuration may differ
@@ -259,11 +259,11 @@ def thrown_filters(store: StoreSnapshot) -> ThrownFilters | None:
         if not row.bit_positions:
             why = sentence("has no bloom filter data")
         groups = dict.fromkeys(filter_row.group for filter_row in rows)
-        return ThrownFilters(row.topic, row.group, why, len(rows), tuple(groups))
+        return DiscardedFilters(row.topic, row.group, why, len(rows), tuple(groups))
     return None
 
 
-class Step(NamedTuple):
+class OffsetDecrease(NamedTuple):
     """An offset that is lower than it was."""
 
     group: str
@@ -276,7 +276,7 @@ class Step(NamedTuple):
         return f"{self.place} {self.before:,} → {self.now:,}"
 
 
-def stepped_back(now: Mapping[str | int, Any], previous: Mapping[str | int, Any]) -> list[Step]:
+def stepped_back(now: Mapping[str | int, Any], previous: Mapping[str | int, Any]) -> list[OffsetDecrease]:
     """Offsets of ``now`` that are lower than in ``previous``, by queue and group."""
     older = {row.key: row for row in config_tables.consumer_offsets(previous).rows}
     steps = []
@@ -284,7 +284,7 @@ def stepped_back(now: Mapping[str | int, Any], previous: Mapping[str | int, Any]
         was = older[row.key].offsets if row.key in older else {}
         for queue_id, offset in sorted(row.offsets.items()):
             if queue_id in was and offset < was[queue_id]:
-                steps.append(Step(row.group, f"{row.topic}/{queue_id}@{row.group}", was[queue_id], offset))
+                steps.append(OffsetDecrease(row.group, f"{row.topic}/{queue_id}@{row.group}", was[queue_id], offset))
     return steps
 
 

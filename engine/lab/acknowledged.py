@@ -21,7 +21,7 @@ _SINGLE_STEP: Final = (1, 0)
 
 
 @dataclass(frozen=True, slots=True)
-class LostBehind:
+class LostAcknowledged:
     """Messages that had been acknowledged and do not end at or before an offset.
 
     ``cut`` is where a call began whose messages (they are counted) lie on both sides of it, −1 where none does.
@@ -67,7 +67,7 @@ class Acknowledged:
                 (oldest_ends[0], oldest_ends[-1], sum(self._many.pop(end, _SINGLE_STEP)[0] for end in oldest_ends))
             )
 
-    def lost_behind(self, offset: int) -> LostBehind:
+    def lost_behind(self, offset: int) -> LostAcknowledged:
         """Return what would be lost if the log were cut at ``offset``."""
         lost_ends = self.ends[bisect_right(self.ends, offset) :]
         many = self._many
@@ -80,15 +80,15 @@ class Acknowledged:
             if end > offset:
                 messages += count
                 exact = exact and begin > offset
-        return LostBehind(messages, cut, exact)
+        return LostAcknowledged(messages, cut, exact)
 
 
-def lost_behind(everybody: Iterable[Acknowledged], offset: int) -> LostBehind:
+def lost_behind(everybody: Iterable[Acknowledged], offset: int) -> LostAcknowledged:
     """Return the losses of several producers together. At most one call is cut, since a call is one range of the
     log.
     """
     losses = [acknowledged.lost_behind(offset) for acknowledged in everybody]
-    return LostBehind(
+    return LostAcknowledged(
         sum(lost.messages for lost in losses),
         max((lost.cut for lost in losses), default=-1),
         all(lost.exact for lost in losses),

@@ -19,7 +19,7 @@ from engine.sentences import sentence
 _HEAD = struct.Struct(">qB")  # number, bytes of the kind
 
 
-class CannotTravel(StoreError):
+class NotSendable(StoreError):
     """An argument or a result of a call cannot be sent to the other process."""
 
 
@@ -32,22 +32,22 @@ class Frame:
     packed: bytes
 
     def content(self) -> tuple[Any, ...]:
-        """Return the arguments of :func:`pack`; raises :class:`CannotTravel`."""
+        """Return the arguments of :func:`pack`; raises :class:`NotSendable`."""
         try:
             return tuple(pickle.loads(self.packed))  # noqa: S301 (made by the other end, a process of this program)
         except Exception as error:
-            raise CannotTravel(
+            raise NotSendable(
                 sentence("what the other process said cannot be unpacked: {words}", words=_words(error))
             ) from error
 
 
 def pack(number: int, kind: str, *content: object) -> bytes:
-    """Return a frame as it is sent; raises :class:`CannotTravel`."""
+    """Return a frame as it is sent; raises :class:`NotSendable`."""
     name = kind.encode("ascii")
     try:
         return _HEAD.pack(number, len(name)) + name + pickle.dumps(content)
     except Exception as error:
-        raise CannotTravel(
+        raise NotSendable(
             sentence("what the other process should be told cannot be packed: {words}", words=_words(error))
         ) from error
 
@@ -69,9 +69,9 @@ def portable(error: BaseException) -> Exception:
         try:
             pickle.loads(pickle.dumps(error))  # noqa: S301 (bytes made in the line itself)
         except Exception:  # noqa: BLE001 (whatever a foreign class does when it is copied)
-            return CannotTravel(_words(error))
+            return NotSendable(_words(error))
         return error
-    return CannotTravel(_words(error))
+    return NotSendable(_words(error))
 
 
 def _words(error: BaseException) -> str:

@@ -36,7 +36,7 @@ from engine.lab.pipe_frames import Frame
 from engine.lab.power_cut import cut_power, finish_report, keep_disk, recover_again, timed_open
 from engine.lab.power_loss_report import PowerLossReport
 from engine.lab.samples import LoadCounts, PositionSample, PutAnswer, ServeSettings, StepAnswer, TopicPutCounts
-from engine.lab.watch import Watch
+from engine.lab.watch import StoreWatch
 from engine.mapped.backup import BackupDisk, BackupWriter
 from engine.mapped.disk import RealDisk
 from engine.mapped.undo import take_back
@@ -61,7 +61,7 @@ _OTHER_CALL_THREADS: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenedStore:
     """A store that is open now. ``is_lab`` says whether its power may be cut; ``plan`` is the recovery that opening
     it carried out, ``kept`` where what that changed is kept of somebody's own store.
     """
@@ -89,14 +89,14 @@ class Lab:
         self._earlier: dict[str, int] = {}  # statuses of loads that were ended
         self._acknowledged = Acknowledged()
         self._ended_loads: list[Acknowledged] = []
-        self._watches: dict[str, Watch] = {}
+        self._watches: dict[str, StoreWatch] = {}
         self._serving: LabServing | None = None
         self.power_was_cut = False
         self._lock = threading.Lock()
 
     # -- life
 
-    def start(self, folder: Path, config: MessageStoreConfig | None, like: Release, disk_bytes: int) -> Opened:
+    def start(self, folder: Path, config: MessageStoreConfig | None, like: Release, disk_bytes: int) -> OpenedStore:
         """Open the lab store at ``folder``, or make one there."""
         self._refuse_second()
         if is_lab(folder):
@@ -106,7 +106,7 @@ class Lab:
         self._store = self._lab.store
         return self._opened(self._lab.folder, is_lab=True)
 
-    def open_store(self, path: Path, config: MessageStoreConfig, like: Release | None) -> Opened:
+    def open_store(self, path: Path, config: MessageStoreConfig, like: Release | None) -> OpenedStore:
         """Open a store that the lab did not make for writing. Its power cannot be cut. ``like`` None: as the release
         that wrote it.
         """
@@ -150,7 +150,7 @@ class Lab:
             self.power_was_cut = True
             return report
 
-    def recover(self, folder: Path, report: PowerLossReport | None) -> tuple[Opened, PowerLossReport | None]:
+    def recover(self, folder: Path, report: PowerLossReport | None) -> tuple[OpenedStore, PowerLossReport | None]:
         """Open a lab store after its power was cut, and complete the report."""
         self._refuse_second()
         if report is not None:
@@ -310,7 +310,7 @@ class Lab:
         watch = self._watches.get(reader)
         if watch is None:
             seems = self._lab.disk.capacity if self._lab is not None else 0
-            watch = self._watches[reader] = Watch(store, self._statuses, seems)
+            watch = self._watches[reader] = StoreWatch(store, self._statuses, seems)
         return watch.look()
 
     def put_counts(self, max_topics: int) -> tuple[TopicPutCounts, ...]:
@@ -336,9 +336,9 @@ class Lab:
         if self._store is not None:
             raise UsageError(sentence("a store is open in this lab already"))
 
-    def _opened(self, folder: Path, *, is_lab: bool) -> Opened:
+    def _opened(self, folder: Path, *, is_lab: bool) -> OpenedStore:
         store = self._open
-        return Opened(
+        return OpenedStore(
             folder,
             store.paths.root,
             is_lab,

@@ -16,7 +16,7 @@ from engine.store.running_flags import DISK_FULL
 _MILLION = 1_000_000
 
 
-class Watch:
+class StoreWatch:
     """The looks of one reader at ``store``; ``statuses`` gives messages by the answer of their put. ``disk_bytes`` is
     how large the store's disk seems to be, 0 where it is as large as it is.
 

@@ -169,7 +169,7 @@ STRAY_HEAD_BYTES = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Oddity:
+class UnexpectedEntry:
     """Something in a queue's folder that RocketMQ does not create.
 
     ``kind`` is ``name``, ``empty``, ``size``, ``gap``, ``folder``, ``double``, ``stray`` or ``link``.
@@ -207,7 +207,7 @@ class FileSequence:
         self.last_folder: Path | None = None
         """The folder whose files continue those of the others. Files of others behind its first one do not count."""
         self.files: list[ReadOnlyFile] = []
-        self.oddities: list[Oddity] = []
+        self.oddities: list[UnexpectedEntry] = []
         self.doubles: list[tuple[ReadOnlyFile, ReadOnlyFile]] = []
         """Files that begin at the same offset, in several folders: the one that is read, and the one that is not."""
         self.trouble: CannotRead | None = None
@@ -220,7 +220,7 @@ class FileSequence:
         old_state = self._seen()
         old_files = {f.path: f for f in self.files}
         new_files: list[ReadOnlyFile] = []
-        oddities: list[Oddity] = []
+        oddities: list[UnexpectedEntry] = []
         self.trouble = None
         for folder in self.folders:
             for path, start, info in self._list_folder(folder, oddities):
@@ -234,7 +234,7 @@ class FileSequence:
         self.oddities = oddities
         return old_state != self._seen()
 
-    def _without_outdated(self, files: list[ReadOnlyFile], oddities: list[Oddity]) -> list[ReadOnlyFile]:
+    def _without_outdated(self, files: list[ReadOnlyFile], oddities: list[UnexpectedEntry]) -> list[ReadOnlyFile]:
         """Leave out files of other folders that begin at or behind the first file of :attr:`last_folder`."""
         prefix = f"{self.last_folder}{os.sep}"
         start = min((f.start_offset for f in files if f.path.startswith(prefix)), default=None)
@@ -246,10 +246,10 @@ class FileSequence:
                 kept_files.append(file)
             else:
                 text = sentence("the files of {folder} begin before it: a broker does not read it", folder=prefix)
-                oddities.append(Oddity("stray", file.path, text, file.start_offset))
+                oddities.append(UnexpectedEntry("stray", file.path, text, file.start_offset))
         return kept_files
 
-    def _exclude_strays(self, oddities: list[Oddity]) -> None:
+    def _exclude_strays(self, oddities: list[UnexpectedEntry]) -> None:
         """Leave out files of another length, at a place where none of the others ends, that hold something else."""
         size = self.file_size
         first = next((file.start_offset for file in self.files if file.size == size), 0)
@@ -262,7 +262,7 @@ class FileSequence:
                 continue
             self.files.remove(file)
             what = sentence("its length and its name do not fit to the files beside it, and it holds no messages")
-            oddities.append(Oddity("stray", file.path, what, file.start_offset))
+            oddities.append(UnexpectedEntry("stray", file.path, what, file.start_offset))
 
     def whole(self) -> None:
         """Raise :class:`CannotRead` if a folder or a file could not be examined: then nothing is known to be absent."""
@@ -281,34 +281,38 @@ class FileSequence:
         file.size = info.st_size
         return file
 
-    def _list_folder(self, folder: Path, oddities: list[Oddity]) -> list[tuple[str, int, os.stat_result]]:
+    def _list_folder(self, folder: Path, oddities: list[UnexpectedEntry]) -> list[tuple[str, int, os.stat_result]]:
         reading = self._cache.reading
         listed_files = []
         try:
             listed = reading.entries(folder)
         except CannotRead as error:
             self.trouble = error
-            oddities.append(Oddity("folder", str(folder), error.what))
+            oddities.append(UnexpectedEntry("folder", str(folder), error.what))
             return []
         for entry in listed:
             try:
                 info = reading.look_at(entry)
             except CannotRead as error:
                 self.trouble = error
-                oddities.append(Oddity("link", entry.path, error.what))
+                oddities.append(UnexpectedEntry("link", entry.path, error.what))
                 continue
             start = parse_file_name(entry.name)
             if stat.S_ISDIR(info.st_mode):
                 continue
             if start is None or start < 0:
                 oddities.append(
-                    Oddity("name", entry.path, sentence("the name is not a number: a broker does not start with it"))
+                    UnexpectedEntry(
+                        "name", entry.path, sentence("the name is not a number: a broker does not start with it")
+                    )
                 )
             elif not stat.S_ISREG(info.st_mode):
-                oddities.append(Oddity("name", entry.path, sentence("expected a regular file")))
+                oddities.append(UnexpectedEntry("name", entry.path, sentence("expected a regular file")))
             elif start > MAX_OFFSET - info.st_size:
                 oddities.append(
-                    Oddity("name", entry.path, sentence("the file would end beyond the offsets that 64 bits hold"))
+                    UnexpectedEntry(
+                        "name", entry.path, sentence("the file would end beyond the offsets that 64 bits hold")
+                    )
                 )
             else:
                 listed_files.append((entry.path, start, info))
@@ -370,14 +374,14 @@ class FileSequence:
 
 
 def _split_doubles(
-    files: list[ReadOnlyFile], oddities: list[Oddity]
+    files: list[ReadOnlyFile], oddities: list[UnexpectedEntry]
 ) -> tuple[list[ReadOnlyFile], list[tuple[ReadOnlyFile, ReadOnlyFile]]]:
     unique: list[ReadOnlyFile] = []
     doubles: list[tuple[ReadOnlyFile, ReadOnlyFile]] = []
     for file in sorted(files, key=lambda f: f.start_offset):
         if unique and unique[-1].start_offset == file.start_offset:
             oddities.append(
-                Oddity(
+                UnexpectedEntry(
                     "double",
                     file.path,
                     sentence("begins at the same offset as {path}", path=unique[-1].path),
@@ -407,7 +411,7 @@ class LoneFile(FileSequence):
             info = self._cache.reading.look(self._path, listed=True)
         except CannotRead as error:
             self.trouble = error
-            self.oddities.append(Oddity("link", self._path, error.what))
+            self.oddities.append(UnexpectedEntry("link", self._path, error.what))
             info = None
         old_file = self.files[0] if self.files else None
         self.files = [self._known(old_file, self._path, self._start, info)] if info is not None else []

@@ -73,9 +73,9 @@ from engine.pipeline.spark_internals.worker_process import in_one_line, settling
 from engine.pipeline.splits import Ranges, Split, SplitPlan, plan
 from engine.pipeline.stream_offsets import (
     Log,
-    Lost,
+    LostRange,
+    NextRange,
     Position,
-    Step,
     deleted_range,
     find_moved_store,
     plan_step,
@@ -179,7 +179,7 @@ class CommitLogStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 for path, followed in followed_logs.items()
                 if path in until
             }
-        steps: dict[str, Step] = {}
+        steps: dict[str, NextRange] = {}
         for path, followed in followed_logs.items():
             position = old_positions.get(path)
             if position is not None and position.offset and not followed.end:
@@ -221,14 +221,14 @@ class CommitLogStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _missing(self, path: str, position: Position, why: str) -> Any:
         if self.read_options.following.fail:
-            raise _loss_error(path, Lost(position.offset, position.offset, why))
+            raise _loss_error(path, LostRange(position.offset, position.offset, why))
         return (position if position.is_missing else position.as_missing(why)).to_checkpoint()
 
-    def _step(self, followed: _FollowedLog, position: Position | None) -> Step:
+    def _step(self, followed: _FollowedLog, position: Position | None) -> NextRange:
         log, following = followed.log, self.read_options.following
         if position is None:
             begin = log.first if following.since is None else log.since(following.since, log.first, followed.end)
-            return Step(begin, followed.end)
+            return NextRange(begin, followed.end)
         next_step = plan_step(log, followed.end, position)
         if next_step.lost is not None and following.fail:
             raise _loss_error(log.store.path, next_step.lost)
@@ -285,7 +285,9 @@ class CommitLogStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 parts += self._splits(store, start_offset, position.offset)
         return [*(Parts((loss,)) for loss in loss_parts), *group_parts(parts, self.read_options.split_bytes)]
 
-    def _range(self, store: StorePlace | None, start_offset: Any, end_position: Position) -> tuple[int, list[Lost]]:
+    def _range(
+        self, store: StorePlace | None, start_offset: Any, end_position: Position
+    ) -> tuple[int, list[LostRange]]:
         """Return the start of the batch that ends at ``end_position``, and the ranges of it that cannot be read any
         more.
         """
@@ -298,17 +300,17 @@ class CommitLogStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 if start_position is not None
                 else 0
             )
-            return end_position.offset, [Lost(begin, end_position.offset, GONE)]
+            return end_position.offset, [LostRange(begin, end_position.offset, GONE)]
         log = Log(store)
         if end_position.begin is not None:
-            next_step = Step(end_position.begin, end_position.offset)
+            next_step = NextRange(end_position.begin, end_position.offset)
         elif start_position is None:
             next_step = self._step(_FollowedLog(log, end_position.offset), None)
         else:
             next_step = plan_step(log, end_position.offset, start_position)
         losses = [next_step.lost] if next_step.lost is not None else []
         if end_position.marks and log.holds(end_position.marks[-1]) is False:
-            return end_position.offset, [*losses, Lost(next_step.begin, end_position.offset, REPLACED)]
+            return end_position.offset, [*losses, LostRange(next_step.begin, end_position.offset, REPLACED)]
         if next_step.begin < log.first:
             losses.append(deleted_range(next_step.begin, min(log.first, end_position.offset)))
         return max(next_step.begin, log.first), losses
@@ -338,7 +340,7 @@ class CommitLogStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 def _limit_batch(
-    steps: Mapping[str, Step], followed_logs: Mapping[str, _FollowedLog], limit_bytes: int | None
+    steps: Mapping[str, NextRange], followed_logs: Mapping[str, _FollowedLog], limit_bytes: int | None
 ) -> dict[str, int]:
     """Return the end of the batch in each log with new bytes or a loss: ``limit_bytes`` bytes in all, at least a unit
     of each log.
@@ -359,7 +361,7 @@ def _limit_batch(
     return ends
 
 
-def _loss_error(path: str, lost: Lost) -> StoreError:
+def _loss_error(path: str, lost: LostRange) -> StoreError:
     go_on = "with failOnDataLoss=false the query tells it in a row of the type damage and goes on"
     return StoreError(sentence("this query missed data: {why}; {go_on}", why=lost.why, go_on=go_on), file=path)
 
@@ -403,7 +405,7 @@ class PlainLogReader(DataSourceReader):
         return settling(itertools.chain(unread, rows_of(parts, self.columns, self.read_options, self.conditions)))
 
 
-class CommitLogReader(filters.Pushed, PlainLogReader):
+class CommitLogReader(filters.PushdownReader, PlainLogReader):
     """A reader that also gets the query's conditions."""
 
 

@@ -17,7 +17,7 @@ from typing import TypeVar
 from engine.codec.dledger import FOLDER_PREFIX
 from engine.errors import CannotRead, NotAStore, UsageError
 from engine.files.layout import FILE_NAME_DIGITS, parse_file_name
-from engine.pipeline.storage import Listed, LocalStorage, Storage, join, storage_of
+from engine.pipeline.storage import FolderEntry, LocalStorage, Storage, join, storage_of
 from engine.sentences import sentence
 
 MAX_OFFSET = (1 << 63) - 1
@@ -199,7 +199,7 @@ def _is_folder(storage: Storage, path: str) -> bool:
         return True  # what it is cannot be told: whoever looks into it is told why
 
 
-def _named(inside: Iterable[Listed], part: str) -> list[str]:
+def _named(inside: Iterable[FolderEntry], part: str) -> list[str]:
     """The folders of ``inside`` that ``part`` stands for; without ``*`` and ``?`` one that is called so is alone."""
     names = [entry.name for entry in inside if entry.may_be_folder]
     if part in names and not {"*", "?"} & set(part):
@@ -217,7 +217,7 @@ def _expand_braces(part: str) -> list[str]:
     return [each for way in ways for each in _expand_braces(f"{part[: braces.start()]}{way}{part[braces.end() :]}")]
 
 
-def _list_folder(storage: Storage, folder: str, lost: dict[str, CannotRead]) -> list[Listed]:
+def _list_folder(storage: Storage, folder: str, lost: dict[str, CannotRead]) -> list[FolderEntry]:
     try:
         return storage.listing(folder)
     except CannotRead as error:
@@ -261,9 +261,9 @@ def _store_at(storage: Storage, path: str) -> StorePlace | None:
     return None
 
 
-def _holds_folder(storage: Storage, names: dict[str, Listed], path: str, name: str) -> bool:
+def _holds_folder(storage: Storage, names: dict[str, FolderEntry], path: str, name: str) -> bool:
     return name in names and (names[name].may_be_folder or storage.is_folder(join(path, name)))
 
 
-def _is_log_file(entry: Listed) -> bool:
+def _is_log_file(entry: FolderEntry) -> bool:
     return len(entry.name) == FILE_NAME_DIGITS and parse_file_name(entry.name) is not None and entry.size >= 0

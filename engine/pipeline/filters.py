@@ -52,7 +52,7 @@ class Condition:
     values: tuple[Any, ...] = ()
 
 
-class Pushed:
+class PushdownReader:
     """Base of readers that get Spark's conditions. This is correct only if each place of a query has its own plan."""
 
     conditions: list[Condition]

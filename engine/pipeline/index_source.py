@@ -27,8 +27,8 @@ from engine.pipeline.files import StorePlace
 from engine.pipeline.filters import QueryLimits
 from engine.pipeline.part_source import BATCH_ROWS, PartReader, PartSource, batch_of, damage_batch, whole
 from engine.pipeline.pruning import SLACK_MS
-from engine.pipeline.splits import Skipped
-from engine.pipeline.storage import Listed, OpenFile, join, opened, storage_of
+from engine.pipeline.splits import SkippedRange
+from engine.pipeline.storage import FolderEntry, OpenFile, join, opened, storage_of
 from engine.pipeline.undecoded import rocksdb_index
 from engine.sentences import sentence
 
@@ -60,7 +60,7 @@ class PlainIndexReader(PartReader):
     NAME = "rocketmq-index"
     COLUMNS = schema.INDEX
 
-    def parts_of(self, store: StorePlace, limits: QueryLimits, skipped: list[Skipped]) -> Iterator[IndexPart]:
+    def parts_of(self, store: StorePlace, limits: QueryLimits, skipped: list[SkippedRange]) -> Iterator[IndexPart]:
         """See :func:`index_parts`."""
         return index_parts(store, limits if self.read_options.headers else QueryLimits(), skipped)
 
@@ -69,7 +69,7 @@ class PlainIndexReader(PartReader):
         return rows_of(part, self.columns, self.read_options.fails)
 
 
-class IndexReader(filters.Pushed, PlainIndexReader):
+class IndexReader(filters.PushdownReader, PlainIndexReader):
     """A reader that also gets the query's conditions."""
 
 
@@ -96,7 +96,7 @@ class _OpenIndexFile:
         return self.file.read(position, size)
 
 
-def index_parts(store: StorePlace, limits: QueryLimits, skipped: list[Skipped]) -> Iterator[IndexPart]:
+def index_parts(store: StorePlace, limits: QueryLimits, skipped: list[SkippedRange]) -> Iterator[IndexPart]:
     """Yield parts of at most :data:`PART_BYTES` of a store's index files, in the order of their names; files that
     hold nothing the query asks for are put into ``skipped``.
     """
@@ -127,7 +127,7 @@ def index_parts(store: StorePlace, limits: QueryLimits, skipped: list[Skipped]) 
             continue
         if not _may_hold(header, limits, file is not files[-1]):
             why = "nothing of the store time or offset asked for lies there"
-            skipped.append(Skipped(file.path, file.size, why))
+            skipped.append(SkippedRange(file.path, file.size, why))
             continue
         end = min(entries, geometry.entries - 1) + 1
         step = PART_BYTES // ENTRY_SIZE
@@ -151,7 +151,7 @@ def _may_hold(header: IndexHeader, limits: QueryLimits, finished: bool) -> bool:
     return not too_early and not 0 < header.end_phy_offset < places[0]
 
 
-def _inspect_file(file: Listed) -> tuple[Geometry | None, str, int]:
+def _inspect_file(file: FolderEntry) -> tuple[Geometry | None, str, int]:
     """The geometry that a file gives away, how, and how many entries it says that it has; −1 where it cannot
     be read.
     """

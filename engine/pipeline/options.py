@@ -17,8 +17,8 @@ from engine.pipeline import schema, splits
 from engine.pipeline.defaults import LOG_BYTES, PART_BYTES
 from engine.pipeline.files import StorePlace, find_stores, refuse_other_storage, seen_from_anywhere
 from engine.pipeline.filters import Condition
-from engine.pipeline.pruning import Trust
-from engine.pipeline.splits import Skipped
+from engine.pipeline.pruning import TrustedFacts
+from engine.pipeline.splits import SkippedRange
 from engine.sentences import sentence
 
 KNOWN = {
@@ -138,11 +138,11 @@ class LogOptions(Options):
         self.body = self.yes("body", False)
         self.blanks = self.yes("blanks", False)
         queues = self.word("queues", "prove", "trust", "off", true="prove", false="off")
-        self.trust = Trust(queues, self.word("times", "off", "trust") == "trust")
+        self.trust = TrustedFacts(queues, self.word("times", "off", "trust") == "trust")
         self.following = Following.of(options, self)
 
 
-def report_skipped(name: str, left_out: Iterable[splits.Skipped]) -> None:
+def report_skipped(name: str, left_out: Iterable[splits.SkippedRange]) -> None:
     """Report in Spark's log what the format ``name`` leaves unread."""
     for skipped in left_out:
         sys.stderr.write(f"{name}: {skipped.path}: {skipped.bytes:,} bytes are left unread: {skipped.why}\n")
@@ -225,7 +225,11 @@ _MAX_TEXT_CHARS = 300
 
 
 def describe_read(
-    columns: Iterable[str], conditions: Iterable[Condition], parts: Sequence[Any], skipped: Iterable[Skipped], crc: bool
+    columns: Iterable[str],
+    conditions: Iterable[Condition],
+    parts: Sequence[Any],
+    skipped: Iterable[SkippedRange],
+    crc: bool,
 ) -> str:
     """Describe a read: the decoded columns, the conditions, the bytes to read, and the bytes passed over with the
     reasons.

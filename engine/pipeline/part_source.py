@@ -21,7 +21,7 @@ from engine.pipeline.filters import QueryLimits
 from engine.pipeline.options import Options, Parts, describe_read, make_partitions, report_skipped
 from engine.pipeline.schema import user_columns
 from engine.pipeline.spark_internals.worker_process import in_one_line, settling
-from engine.pipeline.splits import Skipped
+from engine.pipeline.splits import SkippedRange
 from engine.sentences import plural, sentence
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class PartReader(DataSourceReader):
         self.conditions: list[filters.Condition] = []
 
     @abstractmethod
-    def parts_of(self, store: StorePlace, limits: QueryLimits, skipped: list[Skipped]) -> Iterable[Any]:
+    def parts_of(self, store: StorePlace, limits: QueryLimits, skipped: list[SkippedRange]) -> Iterable[Any]:
         """Return the parts that can hold what the query asks for, 16 MiB at most each, and :class:`Unread` for what
         cannot be read; others are put into ``skipped``. Raises :class:`CannotRead`.
         """
@@ -58,7 +58,7 @@ class PartReader(DataSourceReader):
     def partitions(self) -> Sequence[InputPartition]:
         """Return one partition for each task; bytes that are left unread are reported in Spark's log."""
         limits = filters.plan_limits(self.conditions)
-        skipped: list[Skipped] = []
+        skipped: list[SkippedRange] = []
         stores = filters.select_stores(self.conditions, self.read_options.stores())
         parts = [part for store in stores for part in self._parts(store, limits, skipped)]
         report_skipped(self.NAME, skipped)
@@ -73,7 +73,7 @@ class PartReader(DataSourceReader):
         assert isinstance(partition, Parts)
         return settling(batch for part in partition.parts for batch in self._rows(part))
 
-    def _parts(self, store: StorePlace, limits: QueryLimits, skipped: list[Skipped]) -> list[Any]:
+    def _parts(self, store: StorePlace, limits: QueryLimits, skipped: list[SkippedRange]) -> list[Any]:
         parts: list[Any] = []
         try:
             parts.extend(self.parts_of(store, limits, skipped))

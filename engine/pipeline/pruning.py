@@ -4,9 +4,9 @@ entries of queues tile them without a gap, none of them for a topic or queue of 
 
 A part is skipped only if it is proven that none of its rows can meet the conditions: a filter must never change which
 rows exist. Offsets prove this by themselves. For topics the units prove it; queue entries alone are believed only if a
-:class:`Trust` says so. For store times nothing but reading all units is a proof. That they never fall, except by a
-minute of a clock that was set back (:data:`SLACK_MS`), is believed only if the trust says so. Nothing is concluded from
-parts that cannot be read.
+:class:`TrustedFacts` says so. For store times nothing but reading all units is a proof. That they never fall, except by
+a minute of a clock that was set back (:data:`SLACK_MS`), is believed only if the trusted facts say so. Nothing is
+concluded from parts that cannot be read.
 
 A stretch that entries tile holds one unit behind the other, and nothing that no queue knows of. Whose units they are is
 another question: an entry may be wrong, or left over from an earlier life of the queue, and lie over a unit of another
@@ -300,7 +300,7 @@ SLACK_MS = 60_000
 
 
 @dataclass(frozen=True, slots=True)
-class Trust:
+class TrustedFacts:
     """Facts that a plan may trust in order to read less. ``queues``: nothing (``off``), where all units confirm it
     (``prove``), or entries that tile the log (``trust``). ``times``: that files are in the order of the clock.
     """
@@ -309,10 +309,10 @@ class Trust:
     times: bool = False
 
 
-EXACT = Trust()
+EXACT = TrustedFacts()
 
 
-def needed_ranges(stores: Sequence[StorePlace], limits: QueryLimits, trust: Trust = EXACT) -> dict[str, Ranges]:
+def needed_ranges(stores: Sequence[StorePlace], limits: QueryLimits, trust: TrustedFacts = EXACT) -> dict[str, Ranges]:
     """Return the parts of each log that can hold what the query asks for, by the path of the store, for
     :func:`engine.pipeline.splits.plan`. A store that cannot be read has none.
     """
@@ -327,7 +327,7 @@ def needed_ranges(stores: Sequence[StorePlace], limits: QueryLimits, trust: Trus
     return ranges
 
 
-def _needed_spans(store: StorePlace, limits: QueryLimits, trust: Trust) -> tuple[list[Span], list[str]]:
+def _needed_spans(store: StorePlace, limits: QueryLimits, trust: TrustedFacts) -> tuple[list[Span], list[str]]:
     spans: list[Span] = [(0, EVERYWHERE[1])]
     whys: list[str] = []
     if limits.physical_offsets != EVERYWHERE:

@@ -20,7 +20,7 @@ from engine.files.layout import parse_file_name
 from engine.pipeline.anchors import ErrorNotingFile, SplitBytes
 from engine.pipeline.files import LogFile, StorePlace, log_files
 from engine.pipeline.splits import NEAR_BYTES, Split, edge_of_zeros, first_in
-from engine.pipeline.storage import Listed, join, opened, storage_of
+from engine.pipeline.storage import FolderEntry, join, opened, storage_of
 
 BATCH_UNIT_SIZE = 46
 _NO_LIMIT = 1 << 63
@@ -56,7 +56,7 @@ def files_of(folder: str) -> tuple[LogFile, ...]:
     return tuple(sorted(files, key=lambda file: file.start))
 
 
-def _file(entry: Listed) -> LogFile | None:
+def _file(entry: FolderEntry) -> LogFile | None:
     start = parse_file_name(entry.name)
     return LogFile(entry.path, start, entry.size) if start is not None and start >= 0 and entry.size >= 0 else None
 
@@ -68,7 +68,7 @@ def list_queues(store: StorePlace, unread: list[CannotRead] | None = None) -> It
     if store.unread is not None:
         raise store.unread
     for name, batch in (("consumequeue", False), ("batchconsumequeue", True)):
-        nothing: list[Listed] = []
+        nothing: list[FolderEntry] = []
         for topic in _or_default(partial(_listing, join(store.path, name)), nothing, unread):
             if not topic.may_be_folder:
                 continue
@@ -79,7 +79,7 @@ def list_queues(store: StorePlace, unread: list[CannotRead] | None = None) -> It
                     yield Queue(topic.name, queue_id, batch, files)
 
 
-def _listing(folder: str) -> list[Listed]:
+def _listing(folder: str) -> list[FolderEntry]:
     storage, local = storage_of(folder)
     return storage.listing(local)
 

@@ -29,7 +29,7 @@ from engine.pipeline.files import LogFile, StorePlace, Unread
 from engine.pipeline.filters import QueryLimits
 from engine.pipeline.part_source import BATCH_ROWS, PartReader, PartSource, batch_of, whole
 from engine.pipeline.queue_files import Queue, files_of, queues_with_ends
-from engine.pipeline.splits import Skipped
+from engine.pipeline.splits import SkippedRange
 from engine.pipeline.storage import join, opened
 from engine.pipeline.undecoded import rocksdb_queues
 
@@ -61,7 +61,9 @@ class PlainQueueReader(PartReader):
     NAME = "rocketmq-consumequeue"
     COLUMNS = schema.CQ
 
-    def parts_of(self, store: StorePlace, limits: QueryLimits, skipped: list[Skipped]) -> Iterator[QueuePart | Unread]:
+    def parts_of(
+        self, store: StorePlace, limits: QueryLimits, skipped: list[SkippedRange]
+    ) -> Iterator[QueuePart | Unread]:
         """The parts of the store's queues, in the order of their files."""
         left_out: list[int] = []
         if store.unread is not None:
@@ -73,14 +75,14 @@ class PlainQueueReader(PartReader):
         yield from _parts(store, limits, left_out)
         if any(left_out):
             why = "nothing of the topic, queue or offset asked for lies there"
-            skipped.append(Skipped(join(store.path, "consumequeue"), sum(left_out), why))
+            skipped.append(SkippedRange(join(store.path, "consumequeue"), sum(left_out), why))
 
     def rows_of(self, part: QueuePart) -> Iterator[pa.RecordBatch]:
         """See :func:`rows_of`."""
         return rows_of(part, self.columns, self.read_options.fails)
 
 
-class QueueReader(filters.Pushed, PlainQueueReader):
+class QueueReader(filters.PushdownReader, PlainQueueReader):
     """A reader that also gets the query's conditions."""
 
 

@@ -37,7 +37,7 @@ from engine.pipeline.progress import Counter, Watch
 from engine.pipeline.rebuild_files import IndexPlan, build_index, build_queues, plan_index
 from engine.pipeline.rebuild_parts import Key, PartWriter, StoreFacts, path_of, read_part
 from engine.pipeline.splits import Split, SplitEnd, broken_seams, read_split
-from engine.rules.dispatch_rules import TopicsKnown
+from engine.rules.dispatch_rules import KnownTopics
 from engine.sentences import sentence
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 RANGE_BYTES = 64 << 20
 """Bytes of queue entries that one task builds, except for a single larger queue."""
-_NO_TOPICS_KNOWN = TopicsKnown(frozenset(), frozenset(), 0, are_known=False)
+_NO_TOPICS_KNOWN = KnownTopics(frozenset(), frozenset(), 0, are_known=False)
 _SCHEMA = "store int, kind string, queues bigint, entries bigint"
 
 
@@ -118,7 +118,7 @@ class IndexTask:
 
 
 def rebuild(
-    run: Run,
+    run: TaskRunner,
     stores: Sequence[StoreFacts],
     splits: Sequence[Split],
     out: Path,
@@ -148,7 +148,7 @@ def rebuild(
     return done
 
 
-class Run(Protocol):
+class TaskRunner(Protocol):
     """Runs tasks. Each share is one task, for which ``work`` yields batches of rows."""
 
     @property
@@ -193,7 +193,7 @@ def _plan_text(stores: Sequence[StoreFacts], by_store: Sequence[Sequence[Split]]
 
 
 def _make_parts(
-    run: Run,
+    run: TaskRunner,
     stores: Sequence[StoreFacts],
     by_store: Sequence[Sequence[Split]],
     staging: Path,
@@ -354,7 +354,9 @@ def group_pieces(pieces: Sequence[QueueTask | IndexTask], cores: int) -> list[li
     return groups
 
 
-def _build(run: Run, pieces: Sequence[QueueTask | IndexTask], done: Sequence[Rebuilt], watch: Watch | None) -> None:
+def _build(
+    run: TaskRunner, pieces: Sequence[QueueTask | IndexTask], done: Sequence[Rebuilt], watch: Watch | None
+) -> None:
     if watch is not None:
         watch.step("building queues and index")
     pending = []

@@ -329,7 +329,7 @@ KEYS_AT_ONCE = 1 << 18
 """Keys that are in memory together."""
 
 
-class Counted(Protocol):
+class PartCounts(Protocol):
     """Facts of a part: its units, its keys, whether units stand behind the one with the last key."""
 
     units: int
@@ -346,7 +346,7 @@ class IndexPlan:
     stop: int
 
 
-def plan_index(parts: Sequence[Counted], geometry: Geometry, now: int) -> list[IndexPlan]:
+def plan_index(parts: Sequence[PartCounts], geometry: Geometry, now: int) -> list[IndexPlan]:
     """The files that a dispatch of these parts makes, named from ``now`` (ms) on.
 
     A file is made for the first unit, and whenever a key, or a unit behind the last key, finds the last one full.
@@ -365,7 +365,7 @@ def plan_index(parts: Sequence[Counted], geometry: Geometry, now: int) -> list[I
     return plans
 
 
-def _units_behind_the_last_key(parts: Sequence[Counted]) -> bool:
+def _units_behind_the_last_key(parts: Sequence[PartCounts]) -> bool:
     for part in reversed(parts):
         if part.keys:
             return part.later_units

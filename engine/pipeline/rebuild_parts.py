@@ -31,7 +31,7 @@ from engine.files.layout import is_folder_name
 from engine.files.whole_file import put_whole
 from engine.pipeline.splits import SplitEnd
 from engine.rules import unit_check
-from engine.rules.dispatch_rules import TopicsKnown, light_entries, names_light_queues, units_of
+from engine.rules.dispatch_rules import KnownTopics, light_entries, names_light_queues, units_of
 from engine.rules.unit_check import Request, Rules
 
 ROWS = 1 << 17
@@ -71,7 +71,7 @@ class StoreFacts:
     stop: int | None
     config: MessageStoreConfig
     batch_topics: frozenset[str]
-    topics: TopicsKnown
+    topics: KnownTopics
     tag_entries: bool  # whether the store's release puts tags into the index
 
 

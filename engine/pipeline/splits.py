@@ -84,7 +84,7 @@ Block = UnitColumns | Damage | SplitEnd
 
 
 @dataclass(frozen=True, slots=True)
-class Skipped:
+class SkippedRange:
     """Bytes of a file that need not be read, and why."""
 
     path: str
@@ -107,7 +107,7 @@ class SplitPlan:
     """
 
     splits: tuple[Split, ...]
-    skipped: tuple[Skipped, ...] = ()
+    skipped: tuple[SkippedRange, ...] = ()
     unread: tuple[Unread, ...] = ()
 
     @property
@@ -132,7 +132,7 @@ def plan(
     split then, however it would be cut or asked for: its task tells it, once.
     """
     splits: list[Split] = []
-    skipped: list[Skipped] = []
+    skipped: list[SkippedRange] = []
     unread: list[Unread] = []
     parts: list[tuple[Split, int]] = []
     for store, file_splits in look_concurrently(_files_or_error, stores):
@@ -153,7 +153,7 @@ def plan(
                 edge = edge_of_zeros(file_split)
             parts += [(part, edge) for part in wanted_parts]
             if left_out and ranges is not None:
-                skipped.append(Skipped(file_split.path, left_out, ranges.why))
+                skipped.append(SkippedRange(file_split.path, left_out, ranges.why))
     while sum(-(-(part.stop - part.start) // split_bytes) for part, _ in parts) > max(MAX_SPLITS, len(parts)):
         split_bytes *= 2
     for part, edge in parts:

@@ -30,7 +30,7 @@ _NOWHERE = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP}
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class FolderEntry:
     """Something in a folder: its name, its whole path, and its length in bytes, −1 for a folder.
 
     If it could not be examined, ``why`` says why, and :attr:`size` raises that.
@@ -75,7 +75,7 @@ class OpenFile(Protocol):
 class Storage(Protocol):
     """Folders and files by path, links followed."""
 
-    def listing(self, folder: str) -> list[Listed]:
+    def listing(self, folder: str) -> list[FolderEntry]:
         """Return the entries of ``folder``, by name; [] without it; raises :class:`CannotRead` where it cannot be
         listed.
         """
@@ -115,7 +115,7 @@ def opened(path: str) -> Iterator[OpenFile]:
 class LocalStorage:
     """Disks of this machine."""
 
-    def listing(self, folder: str) -> list[Listed]:
+    def listing(self, folder: str) -> list[FolderEntry]:
         """Return the entries of ``folder``, by name; files and folders only."""
         try:
             with os.scandir(folder) as entries:
@@ -160,21 +160,21 @@ class LocalStorage:
         raise CannotRead(sentence("expected a regular file"), file=path)
 
 
-def _listed(entry: os.DirEntry[str]) -> Listed | None:
+def _listed(entry: os.DirEntry[str]) -> FolderEntry | None:
     try:
         info = entry.stat()
     except OSError as error:
         if error.errno in _NOWHERE:
             return None  # a link to nothing, or gone since it was listed
-        return Listed(
+        return FolderEntry(
             entry.name,
             entry.path,
             0,
             sentence("cannot be looked at: {error}", error=sentence(error.strerror or str(error))),
         )
     if stat.S_ISDIR(info.st_mode):
-        return Listed(entry.name, entry.path, -1)
-    return Listed(entry.name, entry.path, info.st_size) if stat.S_ISREG(info.st_mode) else None
+        return FolderEntry(entry.name, entry.path, -1)
+    return FolderEntry(entry.name, entry.path, info.st_size) if stat.S_ISREG(info.st_mode) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +229,7 @@ class ObjectStorage:
     def __init__(self, scheme: str) -> None:
         self._scheme = scheme
 
-    def listing(self, folder: str) -> list[Listed]:
+    def listing(self, folder: str) -> list[FolderEntry]:
         """Return the objects and prefixes right below ``folder``, by name."""
         from pyarrow import fs
 
@@ -238,7 +238,7 @@ class ObjectStorage:
             infos = system.get_file_info(fs.FileSelector(path, allow_not_found=True))
         except OSError as error:
             raise CannotRead(sentence("cannot be listed: {error}", error=_first_line(error)), file=folder) from error
-        entries = [Listed(i.base_name, join(folder, i.base_name), -1 if i.size is None else i.size) for i in infos]
+        entries = [FolderEntry(i.base_name, join(folder, i.base_name), -1 if i.size is None else i.size) for i in infos]
         return sorted(entries, key=lambda listed: listed.name)
 
     def is_folder(self, path: str) -> bool:

@@ -1,8 +1,8 @@
 """Offsets of followed logs in a checkpoint, losses of a log since, and the lag of a query.
 
-A position is the absolute offset behind the last unit that was delivered, with a few units (:class:`Mark`) by which the
-log is recognised: the first, the newest, and some between, at growing distances. The log is the one that was read if
-its newest mark is still in its place and the log ends no earlier than the position. Everything else is a loss,
+A position is the absolute offset behind the last unit that was delivered, with a few units (:class:`KnownUnit`) by
+which the log is recognised: the first, the newest, and some between, at growing distances. The log is the one that was
+read if its newest mark is still in its place and the log ends no earlier than the position. Everything else is a loss,
 described in words: a recovery cut the log, the store was made anew, files were deleted unread. Behind a cut, reading
 goes on at the newest mark that is still there: no new unit is skipped, and the units between that mark and the cut come
 a second time. Store times cannot tell old units from new ones: a clock may have been set back, and a new master has
@@ -36,7 +36,7 @@ NEAREST_MARK_BYTES = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
+class LostRange:
     """A loss of bytes [``start``, ``stop``) of a log, absolute, that were or should have been delivered."""
 
     start: int
@@ -51,9 +51,9 @@ class Position:
     """
 
     offset: int
-    marks: tuple[Mark, ...] = ()
+    marks: tuple[KnownUnit, ...] = ()
     begin: int | None = None
-    lost: Lost | None = None
+    lost: LostRange | None = None
     is_missing: bool = False
 
     @classmethod
@@ -61,8 +61,8 @@ class Position:
         """Parse a position of a checkpoint; those of earlier releases hold the offset alone."""
         if isinstance(stored, int):
             return cls(stored)
-        marks = tuple(Mark(*mark) for mark in stored.get("marks", ()))
-        lost = Lost(*stored["lost"]) if "lost" in stored else None
+        marks = tuple(KnownUnit(*mark) for mark in stored.get("marks", ()))
+        lost = LostRange(*stored["lost"]) if "lost" in stored else None
         return cls(stored["offset"], marks, stored.get("begin"), lost, stored.get("gone", False))
 
     def to_checkpoint(self) -> dict[str, Any]:
@@ -80,7 +80,7 @@ class Position:
 
     def as_missing(self, why: str) -> Position:
         """Return this position for a log that is not there: it is recognised when it is back."""
-        return replace(self, begin=None, lost=Lost(self.offset, self.offset, why), is_missing=True)
+        return replace(self, begin=None, lost=LostRange(self.offset, self.offset, why), is_missing=True)
 
 
 def positions(checkpoint: Mapping[str, Any]) -> dict[str, Position]:
@@ -89,38 +89,38 @@ def positions(checkpoint: Mapping[str, Any]) -> dict[str, Position]:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class NextRange:
     """The next range of a log: bytes [``begin``, ``end``), and what was lost before them."""
 
     begin: int
     end: int
-    lost: Lost | None = None
+    lost: LostRange | None = None
 
 
-def plan_step(log: Log, end: int, position: Position) -> Step:
+def plan_step(log: Log, end: int, position: Position) -> NextRange:
     """Return the range to deliver after ``position`` in a log that now ends at ``end``."""
     if position.offset < log.first:
-        return Step(
+        return NextRange(
             log.first, max(end, log.first), deleted_range(position.offset, min(log.first, max(end, position.offset)))
         )
     newest = position.marks[-1] if position.marks else None
     is_same_log = newest is None or log.holds(newest) is not False
     if is_same_log and end >= position.offset:
-        return Step(position.offset, end)
+        return NextRange(position.offset, end)
     same = next((mark for mark in reversed(position.marks) if mark.end <= end and log.holds(mark)), None)
     if newest is None or same is None:
         why = f"another log stands here than the one that was read up to {position.offset:,}; all of this one comes"
-        return Step(log.first, end, Lost(log.first, max(position.offset, log.first), why))
+        return NextRange(log.first, end, LostRange(log.first, max(position.offset, log.first), why))
     why = (
         f"the log was cut back; it had been read up to {position.offset:,}, and goes on at {same.end:,}: "
         "units that stand there since before the cut come a second time"
     )
-    return Step(same.end, end, Lost(same.end, max(position.offset, same.end), why))
+    return NextRange(same.end, end, LostRange(same.end, max(position.offset, same.end), why))
 
 
-def deleted_range(start: int, stop: int) -> Lost:
+def deleted_range(start: int, stop: int) -> LostRange:
     """Return the loss of files that retention deleted before they were read."""
-    return Lost(start, stop, "the files were deleted before they were read")
+    return LostRange(start, stop, "the files were deleted before they were read")
 
 
 def position_at(log: Log, offset: int, old_position: Position | None) -> Position:
@@ -142,7 +142,7 @@ def position_at(log: Log, offset: int, old_position: Position | None) -> Positio
     return Position(offset, _thin_out(marks))
 
 
-def _marks_between(log: Log, start: int, offset: int) -> Iterator[Mark]:
+def _marks_between(log: Log, start: int, offset: int) -> Iterator[KnownUnit]:
     """Yield marks in [``start``, ``offset``), each :data:`MARK_DISTANCE_FACTOR` times as far from its end as the one
     before.
     """
@@ -154,7 +154,7 @@ def _marks_between(log: Log, start: int, offset: int) -> Iterator[Mark]:
         distance *= MARK_DISTANCE_FACTOR
 
 
-def _thin_out(marks: list[Mark]) -> tuple[Mark, ...]:
+def _thin_out(marks: list[KnownUnit]) -> tuple[KnownUnit, ...]:
     """Return the first, the newest, and those between that lie :data:`MARK_DISTANCE_FACTOR` times as far from it as the
     one before.
     """
@@ -208,7 +208,7 @@ DIGESTED_BYTES = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class KnownUnit:
     """A unit of a log by which the log is known again: ``offset`` and ``size`` in bytes, ``time`` of storing in ms."""
 
     offset: int
@@ -233,20 +233,20 @@ class Log:
         """Absolute offset of the first byte, 0 without files."""
         return self.files[0].start if self.files else 0
 
-    def holds(self, mark: Mark) -> bool | None:
+    def holds(self, mark: KnownUnit) -> bool | None:
         """Return whether the unit is still where it was; None where no file holds that place any more."""
         file = self._file_at(mark.offset)
         if file is None:
             return None
         return self._digest(file, mark.offset, mark.size) == mark.digest
 
-    def first_mark(self) -> Mark | None:
+    def first_mark(self) -> KnownUnit | None:
         """Return the first unit; None where the first file has none."""
         file = self.files[0] if self.files else None
         first_unit = next(self._units(file, 0, file.end), None) if file is not None else None
         return self._mark(file, first_unit) if file is not None and first_unit is not None else None
 
-    def last_before(self, offset: int) -> Mark | None:
+    def last_before(self, offset: int) -> KnownUnit | None:
         """Return the last unit that begins before ``offset``, in the file of ``offset`` or one before it."""
         for file in reversed(self.files):
             top, back = min(offset, file.end), NEAR_BYTES
@@ -322,8 +322,8 @@ class Log:
                 if isinstance(item, Unit):
                     yield item
 
-    def _mark(self, file: LogFile, unit: Unit) -> Mark:
-        return Mark(unit.offset, unit.size, unit.store_timestamp, self._digest(file, unit.offset, unit.size))
+    def _mark(self, file: LogFile, unit: Unit) -> KnownUnit:
+        return KnownUnit(unit.offset, unit.size, unit.store_timestamp, self._digest(file, unit.offset, unit.size))
 
     def _digest(self, file: LogFile, offset: int, size: int) -> str:
         with opened(file.path) as opened_file:

@@ -9,7 +9,7 @@ from engine.codec.dledger import NamedFile
 from engine.codec.rocksdb import RocksFolder, rocks_folder
 from engine.errors import CannotRead
 from engine.pipeline.files import StorePlace
-from engine.pipeline.storage import Listed, join, storage_of
+from engine.pipeline.storage import FolderEntry, join, storage_of
 from engine.sentences import sentence
 
 QUEUE_FOLDERS = ("consumequeue", "consumequeue_rocksdb")
@@ -53,6 +53,6 @@ def _has_folders(folder: str) -> bool:
     return any(entry.may_be_folder for entry in _listing(folder))
 
 
-def _listing(folder: str) -> list[Listed]:
+def _listing(folder: str) -> list[FolderEntry]:
     storage, path = storage_of(folder)
     return storage.listing(path)

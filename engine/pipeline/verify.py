@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from engine.pipeline.progress import Watch
-    from engine.pipeline.rebuild import Run
+    from engine.pipeline.rebuild import TaskRunner
 
 BUFFER_ROWS = 1 << 17
 """Rows that are held against queue entries together."""
@@ -105,7 +105,7 @@ class PackedProof:
 
 
 def prove_stores(
-    run: Run, stores: Sequence[VerifyFacts], splits: Sequence[Split], watch: Watch | None = None
+    run: TaskRunner, stores: Sequence[VerifyFacts], splits: Sequence[Split], watch: Watch | None = None
 ) -> list[list[PackedProof]]:
     """Return the proofs of each store's splits in the order of its log. A log's last split is left to the check: the
     log's end is judged there.
@@ -184,7 +184,7 @@ class _Prover:
 
     def _take_units(self, columns: UnitColumns, rows: int) -> None:
         times = columns.store_timestamp[:rows]
-        previous = log_rules.Before(self._last_time, self._last_time)
+        previous = log_rules.PrecedingUnits(self._last_time, self._last_time)
         if log_rules.first_broken(columns, rows, previous) is not None or int(columns.topic_id[:rows].min()) < 0:
             raise _Unproven
         if not self._units:

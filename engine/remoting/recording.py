@@ -190,7 +190,7 @@ _PLACES: dict[int, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class ResentRequest:
     """A request that was sent again. ``before`` and ``now`` are the codes of its answers; None: there was none."""
 
     exchange: Exchange
@@ -204,7 +204,7 @@ class Sent:
 
 
 @dataclass
-class Replayed:
+class ReplayResult:
     """Result of a replay. ``answered_now``: requests with an answer that was not recorded, such as a pull that was
     held to the end. ``left_out``: requests of the other side, to a name server, or of a kind that was not asked
     for.
@@ -239,7 +239,7 @@ class Replay:
         self,
         exchanges: Iterable[Exchange],
         address: str,
-        on_sent: Callable[[Sent], None] = lambda _sent: None,
+        on_sent: Callable[[ResentRequest], None] = lambda _sent: None,
         only: Collection[str] = (),
     ) -> None:
         self._exchanges = exchanges
@@ -252,9 +252,9 @@ class Replay:
         """Physical offsets of messages: where they were, and are now."""
         self._entries: dict[int, str] = {}
         """Of half messages, by where they were: the queue offsets that they have now."""
-        self.result = Replayed()
+        self.result = ReplayResult()
 
-    async def run(self) -> Replayed:
+    async def run(self) -> ReplayResult:
         """Send all requests again. Raises ``OSError`` where nothing listens."""
         late: set[asyncio.Task[None]] = set()
         try:
@@ -325,9 +325,9 @@ class Replay:
                 answer = await connection.ask(command, ANSWER_TIMEOUT_S)
         except (TimeoutError, ConnectionError) as error:
             self.result.unanswered += 1
-            self._on_sent(Sent(exchange, old_code, None, cause_of(error, "no answer came in time")))
+            self._on_sent(ResentRequest(exchange, old_code, None, cause_of(error, "no answer came in time")))
             return
-        sent = Sent(exchange, old_code, answer.code, answer.remark or "")
+        sent = ResentRequest(exchange, old_code, answer.code, answer.remark or "")
         if old_code is None:
             self.result.answered_now += 1
         else:

@@ -24,7 +24,7 @@ _NO_MULTI_DISPATCH = (RETRY_PREFIX, SYSTEM_PREFIX)
 
 
 @dataclass(frozen=True, slots=True)
-class TopicsKnown:
+class KnownTopics:
     """Topics with a folder of queues, topics in the topics table, and the offset of the newest unit that is in a queue.
 
     ``are_known``: a topic that is in neither was deleted and not lost (docs/formats/cleaning.md).

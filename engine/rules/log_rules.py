@@ -67,14 +67,14 @@ def wrong_property_crc(columns: UnitColumns, rows: int) -> list[int]:
     return wrong_rows
 
 
-class StepBack(NamedTuple):
+class ClockStepBack(NamedTuple):
     """A unit stored before the one in front of it, by the clock."""
 
     row: int
     milliseconds: int
 
 
-def backward_times(times: NDArray[np.int64], newest: int, last_time: int | None = None) -> list[StepBack]:
+def backward_times(times: NDArray[np.int64], newest: int, last_time: int | None = None) -> list[ClockStepBack]:
     """Steps back of the clock in ``times`` (ms, in the order of the log).
 
     ``newest`` is the latest earlier time, ``last_time`` the time of the previous unit if that differs.
@@ -84,21 +84,21 @@ def backward_times(times: NDArray[np.int64], newest: int, last_time: int | None 
     newest_before = np.maximum.accumulate(np.concatenate([[newest], times]))[:-1]
     previous = np.concatenate([[newest if last_time is None else last_time], times[:-1]])
     steps = np.flatnonzero((times < newest_before) & (times < previous))
-    return [StepBack(int(row), int(newest_before[row]) - int(times[row])) for row in steps]
+    return [ClockStepBack(int(row), int(newest_before[row]) - int(times[row])) for row in steps]
 
 
-class Before(NamedTuple):
+class PrecedingUnits(NamedTuple):
     """State of the units before a block: the latest store time, and the last one's (ms, −1 for none)."""
 
     newest: int = -1
     last: int = -1
 
 
-def steps_back(columns: UnitColumns, rows: int, previous: Before) -> list[StepBack]:
+def steps_back(columns: UnitColumns, rows: int, previous: PrecedingUnits) -> list[ClockStepBack]:
     """:func:`backward_times` of a block's units that are at their own offset."""
     good = np.flatnonzero(~stale(columns, rows))
     times = columns.store_timestamp[:rows][good]
-    return [StepBack(int(good[row]), ms) for row, ms in backward_times(times, *previous)]
+    return [ClockStepBack(int(good[row]), ms) for row, ms in backward_times(times, *previous)]
 
 
 def broken_properties(columns: UnitColumns, rows: int) -> Rows:
@@ -115,12 +115,12 @@ class UnitRule(NamedTuple):
     """A rule about single units.
 
     ``broken`` returns the rows of a block's first ``rows`` units that break ``rule``; ``describe`` returns the fault of
-    one of them. A rule uses no more than the block and :class:`Before`: a proof of a range must hold wherever the
-    range begins.
+    one of them. A rule uses no more than the block and :class:`PrecedingUnits`: a proof of a range must hold wherever
+    the range begins.
     """
 
     rule: Rule
-    broken: Callable[[UnitColumns, int, Before], Rows]
+    broken: Callable[[UnitColumns, int, PrecedingUnits], Rows]
     describe: Callable[[UnitColumns, int], TextAndEvidence]
 
 
@@ -209,7 +209,7 @@ UNIT_RULES: tuple[UnitRule, ...] = (
 )
 
 
-def first_broken(columns: UnitColumns, rows: int, previous: Before) -> Rule | None:
+def first_broken(columns: UnitColumns, rows: int, previous: PrecedingUnits) -> Rule | None:
     """The first of :data:`UNIT_RULES` that a block's first ``rows`` units break; None if they break none."""
     return next((unit_rule.rule for unit_rule in UNIT_RULES if len(unit_rule.broken(columns, rows, previous))), None)
 

@@ -35,7 +35,7 @@ class Entries(NamedTuple):
     tags: Int64
 
 
-class Side(NamedTuple):
+class ComparedEntry(NamedTuple):
     """A queue entry, or the entry that a unit requires."""
 
     physical: int
@@ -57,7 +57,7 @@ def plausible_delay(code: int, store_timestamp: int) -> bool:
     return 0 < delay <= 40 * 86_400_000 and delay % 1000 == 0
 
 
-def verdict(entry: Side, required: Side, previous: Side | None) -> Verdict:
+def verdict(entry: ComparedEntry, required: ComparedEntry, previous: ComparedEntry | None) -> Verdict:
     """Explain why ``entry`` is not the one of its unit; ``previous`` is the entry in front of it."""
     if entry.physical < 0:
         return "missing"
@@ -75,7 +75,7 @@ def verdict(entry: Side, required: Side, previous: Side | None) -> Verdict:
     return "offset"
 
 
-def words(reason: Verdict, entry: Side, required: Side, *, in_rocksdb: bool = False) -> str:
+def words(reason: Verdict, entry: ComparedEntry, required: ComparedEntry, *, in_rocksdb: bool = False) -> str:
     """Describe the expected and the actual entry in one clause."""
     match reason:
         case "missing":

@@ -22,7 +22,7 @@ Hold = Literal["goes", "age", "hour", "order", "newest", "off"]
 
 
 @dataclass(frozen=True, slots=True)
-class Levels:
+class DiskLevels:
     """Shares of a disk, as RocketMQ bounds them: ``full`` 75 %, ``force`` 85 %, ``warn`` 90 % by default."""
 
     full: float
@@ -31,7 +31,7 @@ class Levels:
 
 
 @dataclass(frozen=True, slots=True)
-class Pressure:
+class DiskPressure:
     """The rule in force: ``needed``: room is needed (any hour will do); ``at_once``: files are deleted at any age;
     ``refused``: puts are refused meanwhile; ``of``: the disk that causes it.
     """
@@ -53,23 +53,23 @@ class Pressure:
         return self.rule == "warn"
 
 
-def levels(config: MessageStoreConfig) -> Levels:
+def levels(config: MessageStoreConfig) -> DiskLevels:
     """The three levels of a configuration, within RocketMQ's bounds."""
-    return Levels(
+    return DiskLevels(
         full=min(max(config.disk_max_used_space_ratio, 10), 95) / 100,
         force=min(max(config.disk_space_clean_forcibly_ratio, 30), 85) / 100,
         warn=min(max(config.disk_space_warning_level_ratio, 35), 90) / 100,
     )
 
 
-def grade_of(used: float, levels: Levels) -> Grade:
+def grade_of(used: float, levels: DiskLevels) -> Grade:
     """Grade a disk with this use: whether files are deleted at once, and whether puts are refused."""
     return "warn" if used > levels.warn else "force" if used > levels.force else ""
 
 
 def pressure(
-    log: float, queues: float, levels: Levels, share: float | None = None, share_force: float = 0.8
-) -> Pressure:
+    log: float, queues: float, levels: DiskLevels, share: float | None = None, share_force: float = 0.8
+) -> DiskPressure:
     """The deletion rule in force.
 
     ``log`` and ``queues`` are the use of their disks, ``share`` the use of the part that one of several stores on a
@@ -78,14 +78,14 @@ def pressure(
     for used, disk in ((log, "log"), (queues, "queues")):
         grade = grade_of(used, levels)
         if grade:
-            return Pressure(grade, used, "log" if disk == "log" else "queues")
+            return DiskPressure(grade, used, "log" if disk == "log" else "queues")
     if share is not None:
         rule: Rule = "shareForce" if share > share_force else "share" if share > levels.full else "none"
-        return Pressure(rule, share, "share")
+        return DiskPressure(rule, share, "share")
     for used, disk in ((log, "log"), (queues, "queues")):
         if used < 0 or used > levels.full:
-            return Pressure("unknown" if used < 0 else "max", used, "log" if disk == "log" else "queues")
-    return Pressure("none", max(log, queues), "log" if log >= queues else "queues")
+            return DiskPressure("unknown" if used < 0 else "max", used, "log" if disk == "log" else "queues")
+    return DiskPressure("none", max(log, queues), "log" if log >= queues else "queues")
 
 
 def delete_hours(delete_when: str) -> tuple[int, ...]:
@@ -131,7 +131,7 @@ def forecast(
     *,
     reserved_hours: int,
     hours: Sequence[int],
-    rule: Pressure,
+    rule: DiskPressure,
     forcibly: bool = True,
 ) -> list[Expiry]:
     """Forecast for each file of the log, oldest first, when it is deleted, as long as nothing else changes.

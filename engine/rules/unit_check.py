@@ -65,7 +65,7 @@ class Refusal(NamedTuple):
     reason: str
 
 
-class MoreBytes(NamedTuple):
+class NeedsMoreBytes(NamedTuple):
     """The unit's ``size`` bytes are not all in the buffer, though the file may hold them."""
 
     size: int
@@ -73,7 +73,7 @@ class MoreBytes(NamedTuple):
 
 BLANK: Literal["blank"] = "blank"
 STANDARD = Rules()
-Answer = Request | Refusal | MoreBytes | Literal["blank"]
+Answer = Request | Refusal | NeedsMoreBytes | Literal["blank"]
 
 
 def check(buf: Bytes, position: int, room: int, rules: Rules = STANDARD, body: bool = True) -> Answer:
@@ -85,7 +85,7 @@ def check(buf: Bytes, position: int, room: int, rules: Rules = STANDARD, body: b
     if room <= 4 or room < 8:
         return Refusal(-1, plural("{n} byte left in the file", "{n} bytes left in the file", n=room))
     if len(buf) - position < 8:
-        return MoreBytes(8)
+        return NeedsMoreBytes(8)
     total, magic = _PAIR.unpack_from(buf, position)
     release = of(rules.release)
     if (release.checks_length_before_magic and room < total) or (release.refuses_negative_length and total < 0):
@@ -116,7 +116,7 @@ def check(buf: Bytes, position: int, room: int, rules: Rules = STANDARD, body: b
             ),
         )
     if len(buf) - position < total:
-        return MoreBytes(total)
+        return NeedsMoreBytes(total)
     try:
         return _parse(buf, position, min(len(buf), position + room), rules, body)
     except (struct.error, ValueError, IndexError) as error:

@@ -143,7 +143,7 @@ class LogFlush:
             _log.warning("a flush of the commit log took %d ms", nanoseconds // 1_000_000)
 
 
-class FlushRhythm:
+class FlushSchedule:
     """Decides how much a turn must flush: usually at least ``pages``, and once per ``interval`` ms everything."""
 
     __slots__ = ("_clock", "_interval", "_last", "_pages")
@@ -175,7 +175,7 @@ class FlushRealTime:
     def __init__(self, log: LogFlush, config: MessageStoreConfig, clock: Clock) -> None:
         self._log = log
         self._interval = config.flush_interval_commit_log
-        self._rhythm = FlushRhythm(
+        self._rhythm = FlushSchedule(
             config.flush_commit_log_least_pages, config.flush_commit_log_thorough_interval, clock
         )
         self.timed = config.flush_commit_log_timed  # nothing ends the pause early
@@ -198,7 +198,7 @@ class CommitRealTime:
     def __init__(self, log: LogFlush, config: MessageStoreConfig, clock: Clock, moved: Callable[[], None]) -> None:
         self._log = log
         self._interval = config.commit_interval_commit_log
-        self._rhythm = FlushRhythm(
+        self._rhythm = FlushSchedule(
             config.commit_commit_log_least_pages, config.commit_commit_log_thorough_interval, clock
         )
         self._moved = moved
@@ -244,7 +244,7 @@ class FlushConsumeQueue:
         self._flags = flags
         self._interval = config.flush_interval_consume_queue
         least, thorough = config.flush_consume_queue_least_pages, config.flush_consume_queue_thorough_interval
-        self._rhythm = FlushRhythm(least, thorough, clock)
+        self._rhythm = FlushSchedule(least, thorough, clock)
         self._round: Iterator[None] | None = None
         self.failure: str | None = None
         """Why a queue could not be flushed: that stops the store."""

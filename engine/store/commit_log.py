@@ -66,7 +66,7 @@ _APPENDED = AppendMessageStatus.PUT_OK
 _log = logging.getLogger(__name__)
 
 
-class Appending:
+class HeldAppendLock:
     """The append lock, held for one append. ``ask`` is called under it and raises :class:`NotWriteable` where the
     log takes nothing; the lock is free then.
     """
@@ -121,9 +121,9 @@ class CommitLog:
         self.is_batch_topic = is_batch_topic
         self.lock = threading.Lock()
         self._acquire, self._release = self.lock.acquire, self.lock.release
-        self.appending = Appending(self, self.ask)
+        self.appending = HeldAppendLock(self, self.ask)
         """``with log.appending as now``: the append lock, and the store time (ms) of what is appended under it."""
-        self.copying = Appending(self, self.ask_copy)
+        self.copying = HeldAppendLock(self, self.ask_copy)
         """Like :attr:`appending`, for bytes of a master's log: a slave takes those, and nothing else."""
         self.locked_since = 0
         """Time (ms) at which the append lock was taken, 0 while it is free."""

@@ -28,7 +28,7 @@ from engine.files.layout import queue_file_name
 from engine.pipeline import files, storage
 from engine.pipeline.defaults import SPLIT_BYTES
 from engine.pipeline.splits import Split, plan
-from engine.pipeline.storage import Listed
+from engine.pipeline.storage import FolderEntry
 from engine.pipeline.tasks import run_tasks, share_out
 
 GIB = 1 << 30
@@ -41,16 +41,16 @@ class Fleet:
         self._brokers, self._files, self._wait = brokers, files_each, wait
         self.calls = 0
 
-    def listing(self, folder: str) -> list[Listed]:
+    def listing(self, folder: str) -> list[FolderEntry]:
         self._call()
         parts = folder.strip("/").split("/")
         if len(parts) == 1:
-            return [Listed(f"broker-{n:04}", f"{folder}/broker-{n:04}", -1) for n in range(self._brokers)]
+            return [FolderEntry(f"broker-{n:04}", f"{folder}/broker-{n:04}", -1) for n in range(self._brokers)]
         if parts[-1] == "commitlog":
             names = (queue_file_name(n * GIB) for n in range(self._files))
-            return [Listed(name, f"{folder}/{name}", GIB) for name in names]
+            return [FolderEntry(name, f"{folder}/{name}", GIB) for name in names]
         names = ("store",) if len(parts) == 2 else ("commitlog", "config", "consumequeue", "index")
-        return [Listed(name, f"{folder}/{name}", -1) for name in names]
+        return [FolderEntry(name, f"{folder}/{name}", -1) for name in names]
 
     def is_folder(self, path: str) -> bool:
         return True

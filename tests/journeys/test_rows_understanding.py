@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QDialog, QLabel, QLineEdit, QPushButton
 from walker import Run, Walker
 
 from viewer.shell.commands import COMMANDS
-from viewer.shell.crumbs import CrumbDrop
+from viewer.shell.crumbs import SiblingList
 
 pytestmark = pytest.mark.journey
 LOG = "units.table"
@@ -115,13 +115,13 @@ def test_row_7_crumbs_drop_down_what_lies_beside(run: Run, walker: Walker, order
     async def walk() -> None:
         await walker.open(orders, "queue:OrderPaid/1/3")
         drop = walker.window.top.crumbs.drop(1)
-        assert isinstance(drop, CrumbDrop)
+        assert isinstance(drop, SiblingList)
         drop.field.setText("ship")
         walker.press(drop.field, Qt.Key.Key_Return)
         await walker.rest()
         assert "ShipmentEvents" in walker.place
         await walker.act("go.beside")
-        drop = walker.find(CrumbDrop, "crumb.drop")
+        drop = walker.find(SiblingList, "crumb.drop")
         assert drop.list.count() >= 1
         walker.press(drop.field, Qt.Key.Key_Escape)
 

@@ -12,7 +12,7 @@ from planted_faults import patch
 from engine.pipeline import pruning
 from engine.pipeline.files import find_stores
 from engine.pipeline.filters import QueryLimits
-from engine.pipeline.pruning import EXACT, SLACK_MS, Trust, needed_ranges, skippable_ranges
+from engine.pipeline.pruning import EXACT, SLACK_MS, TrustedFacts, needed_ranges, skippable_ranges
 
 WANTED = QueryLimits(topics=frozenset({"Paid"}))
 
@@ -141,11 +141,11 @@ def test_times_spare_a_file_only_where_they_are_trusted(places, timed_store):
     last_unit = max(timed_store.units, key=lambda unit: unit.offset)
     wanted_ranges = QueryLimits(store_timestamps=(last_unit.store_timestamp, last_unit.store_timestamp))
     assert needed_spans(places, wanted_ranges) is None
-    ((begin, _),) = needed_spans(places, wanted_ranges, Trust(times=True))
+    ((begin, _),) = needed_spans(places, wanted_ranges, TrustedFacts(times=True))
     assert (
         begin == last_unit.offset // LOG_SIZE * LOG_SIZE or begin == last_unit.offset // LOG_SIZE * LOG_SIZE - LOG_SIZE
     )
 
 
 def test_a_topic_that_no_unit_has_is_read_nowhere_when_queues_are_off(places):
-    assert needed_spans(places, QueryLimits(topics=frozenset({"Nobody"})), Trust(queues="off")) is None
+    assert needed_spans(places, QueryLimits(topics=frozenset({"Nobody"})), TrustedFacts(queues="off")) is None

@@ -27,9 +27,9 @@ from engine.pipeline.rebuild_parts import (
     read_entries,
     read_part,
 )
-from engine.rules.dispatch_rules import TopicsKnown
+from engine.rules.dispatch_rules import KnownTopics
 
-KNOWN = TopicsKnown(frozenset(), frozenset(), 0, are_known=False)
+KNOWN = KnownTopics(frozenset(), frozenset(), 0, are_known=False)
 
 
 def facts(min_offset=0, end=None, batch_topics=frozenset(), **config):

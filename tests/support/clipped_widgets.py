@@ -16,7 +16,7 @@ from PySide6.QtWidgets import (
 )
 
 from viewer.queues.check_list import CheckList
-from viewer.widgets.basics import Chip, Elided
+from viewer.widgets.basics import Chip, ElidedLine
 from viewer.widgets.record_state import ElidedSentence
 from viewer.widgets.word_tabs import WordTabs
 
@@ -50,7 +50,7 @@ def clipped_widgets(window: QWidget) -> list[str]:
 
 def _needed_width(part: QWidget) -> int:
     """Return the px that its words need; 0 for parts that shorten their text visibly."""
-    if isinstance(part, (Elided, CheckList, ElidedSentence)) or (isinstance(part, QLabel) and part.wordWrap()):
+    if isinstance(part, (ElidedLine, CheckList, ElidedSentence)) or (isinstance(part, QLabel) and part.wordWrap()):
         return 0
     if isinstance(part, (QLineEdit, QComboBox)) or (isinstance(part, QAbstractButton) and not part.text()):
         return 0

@@ -8,7 +8,7 @@ import os
 from handmade_stores import healthy
 
 from engine.errors import CannotRead
-from engine.pipeline.storage import Listed, LocalStorage
+from engine.pipeline.storage import FolderEntry, LocalStorage
 
 
 class FailingDisks:
@@ -37,7 +37,7 @@ class FailingDisks:
                 self.strike("looked at", item.path)
                 results.append(item)
             except CannotRead as error:
-                results.append(Listed(item.name, item.path, 0, error.what))
+                results.append(FolderEntry(item.name, item.path, 0, error.what))
         return results
 
     def is_folder(self, path):

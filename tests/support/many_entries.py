@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from viewer.widgets.columns import Chip, RecordKind, RowLook, chip_column, gutter, number_column, text_column
+from viewer.widgets.columns import Chip, RecordKind, RowAppearance, chip_column, gutter, number_column, text_column
 from viewer.widgets.row_window import Page
 
 MANY = 100_000_000
@@ -58,7 +58,7 @@ KIND = RecordKind(
         ),
         text_column("topic", "Topic", 100),
     ),
-    look=lambda row: RowLook("error") if row.verdict != "ok" else None,
+    look=lambda row: RowAppearance("error") if row.verdict != "ok" else None,
     verdict=lambda row: row.verdict,
     command=lambda row: ["storescope", "queue", "a b", str(row.queue_offset)],
 )

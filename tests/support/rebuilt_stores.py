@@ -12,7 +12,7 @@ from engine.inspection.derived_config import derived_config
 from engine.inspection.snapshot import open_store
 from engine.pipeline.defaults import SPLIT_BYTES
 from engine.pipeline.files import find_stores
-from engine.pipeline.rebuild import Rebuilt, Run, rebuild
+from engine.pipeline.rebuild import Rebuilt, TaskRunner, rebuild
 from engine.pipeline.splits import plan
 from engine.rebuilding import Rebuilt as Dispatched
 from engine.rebuilding import rebuild_beside
@@ -33,7 +33,7 @@ class InProcessRunner:
         return rows
 
 
-def rebuilt(store: Path, out: Path, split_bytes: int = SPLIT_BYTES, run: Run | None = None) -> Rebuilt:
+def rebuilt(store: Path, out: Path, split_bytes: int = SPLIT_BYTES, run: TaskRunner | None = None) -> Rebuilt:
     """Build queues and index of one store below ``out``, from splits of so many bytes."""
     places = find_stores(str(store))
     facts = list(facts_of(places, None, out))

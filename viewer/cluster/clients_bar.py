@@ -15,10 +15,10 @@ from shiboken6 import isValid
 
 from viewer.cluster.cluster_model import ClusterModel, Selection
 from viewer.cluster.lab_actions import LabActions
-from viewer.cluster.own_clients import OwnClients, OwnRow
+from viewer.cluster.own_clients import OwnClientRow, OwnClients
 from viewer.look.assets import tr, tr_plural, words
 from viewer.look.engine_words import engine_words
-from viewer.widgets.basics import Button, Field, Label, Paper, Tool
+from viewer.widgets.basics import Button, Field, Label, ThemedPanel, ToolButton
 from viewer.widgets.boxes import BoxWidget, row
 
 SLOW_S = 0.025
@@ -30,7 +30,7 @@ KINDS = {"producer": words("producer"), "consumer": words("consumer"), "broker":
 """Names of the kinds of clients."""
 
 
-class ClientsBar(Paper):
+class ClientsBar(ThemedPanel):
     """The bar of the user's own clients.
 
     Emits ``operationDone(command, words, parameters)`` for the operation log, ``ownershipDeclared()`` once the user has
@@ -110,8 +110,8 @@ class ClientsBar(Paper):
         self.refresh()
 
     @staticmethod
-    def _tool(icon: str, name: str, text: str, tip: str) -> Tool:
-        tool = Tool(icon, tip, text)
+    def _tool(icon: str, name: str, text: str, tip: str) -> ToolButton:
+        tool = ToolButton(icon, tip, text)
         tool.setObjectName(name)
         return tool
 
@@ -256,7 +256,7 @@ class ClientsBar(Paper):
         return True
 
     @property
-    def chosen(self) -> OwnRow | None:
+    def chosen(self) -> OwnClientRow | None:
         """Selected client if it is one of the user's own."""
         chosen: Selection = self.model.chosen
         if self.own is None or chosen.kind not in {"client", "producer"}:
@@ -357,7 +357,7 @@ class ClientsBar(Paper):
         action = tr("Kill a client of your own") if kill else tr("Stop a client of your own")
         self._emit_action("cluster.kill" if kill else "cluster.stop", action, chosen)
 
-    def _emit_action(self, command: str, action: str, chosen: OwnRow) -> None:
+    def _emit_action(self, command: str, action: str, chosen: OwnClientRow) -> None:
         self.operationDone.emit(
             command, action, {"client": self.model.name_of(chosen.client_id), "group": chosen.spec.group}
         )

@@ -15,7 +15,7 @@ from typing import Literal
 
 from engine.cluster.state import ClusterState, Queue
 from viewer.cluster.deliveries import Deliveries
-from viewer.cluster.rebalance import MAX_MOMENTS, Moment, moment_of
+from viewer.cluster.rebalance import MAX_MOMENTS, GroupState, moment_of
 from viewer.cluster.rows import (
     LARGE_LAG,
     SMALL_CLIENTS,
@@ -180,7 +180,7 @@ class ClusterModel:
         """Shown time (ms); None: the newest."""
         self.recording = ""
         """Name of the shown recording, "" if none."""
-        self.moments: dict[str, deque[Moment]] = {}
+        self.moments: dict[str, deque[GroupState]] = {}
         """Moments of each group's timeline."""
         self._badges: dict[str, Badge] = {}
         self._all_badges: dict[str, Badge] = {}

@@ -11,7 +11,16 @@ from viewer.cluster.rows import queue_lines
 from viewer.cluster.words import UNKNOWN, owner_words
 from viewer.look.assets import tr, words
 from viewer.look.engine_words import engine_words
-from viewer.widgets.columns import Chip, Column, RecordKind, RowLook, chip_column, gutter, number_column, text_column
+from viewer.widgets.columns import (
+    Chip,
+    Column,
+    RecordKind,
+    RowAppearance,
+    chip_column,
+    gutter,
+    number_column,
+    text_column,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +166,7 @@ LINES = RecordKind(
         _figure("came", words("In /s"), 80, lambda row: row.in_rate),
         _figure("went", words("Out /s"), 80, lambda row: row.out_rate),
     ),
-    look=lambda row: RowLook(mark=row.trouble),
+    look=lambda row: RowAppearance(mark=row.trouble),
     command=lambda row: ["storescope", "cluster", row.address],
     verdict=lambda row: row.owner,
 )

@@ -16,7 +16,7 @@ from viewer.cluster.rows import Badge
 from viewer.cluster.words import client_words, queue_name, queue_words
 from viewer.look.theme import TOPICS_DARK, TOPICS_LIGHT, C, ink, mono, scale, theme, ui
 from viewer.widgets.canvas import Canvas
-from viewer.widgets.drawn_marks import Mark
+from viewer.widgets.drawn_marks import DrawnMark
 from viewer.widgets.record_menu import Found, MarkMenu
 from viewer.widgets.row_commands import Facts
 
@@ -237,7 +237,7 @@ def item_words(model: ClusterModel, item: Selection) -> str:
     return f"{name}  {note}".strip()
 
 
-def item_mark(model: ClusterModel, item: Selection, link: object | None) -> Mark:
+def item_mark(model: ClusterModel, item: Selection, link: object | None) -> DrawnMark:
     """Return the mark of an item for its menu."""
     queue, field = item.queue, {"queue": "queueId", "topic": "topic", "group": "group"}.get(item.kind, "")
     topic = queue.topic if queue is not None else item.name if item.kind == "topic" else ""
@@ -252,4 +252,4 @@ def item_mark(model: ClusterModel, item: Selection, link: object | None) -> Mark
         group=item.name if item.kind == "group" else item.group if item.kind == "client" else "",
         command=shlex.join(["storescope", "cluster", model.address]),
     )
-    return Mark(facts, queue_name(queue) if queue is not None else item.name, item_words(model, item))
+    return DrawnMark(facts, queue_name(queue) if queue is not None else item.name, item_words(model, item))

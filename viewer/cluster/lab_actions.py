@@ -18,7 +18,7 @@ from viewer.cluster.cluster_model import ClusterModel
 from viewer.look.assets import tr, tr_plural
 from viewer.look.engine_words import engine_words
 from viewer.runtime.edit import Edit
-from viewer.widgets.basics import Button, Field, Label, Tool
+from viewer.widgets.basics import Button, Field, Label, ToolButton
 from viewer.widgets.boxes import BoxWidget, row
 from viewer.widgets.choices import ChoiceField
 
@@ -61,8 +61,8 @@ class LabActions(QObject):
         self.form = self._form()
 
     @staticmethod
-    def _tool(icon: str, name: str, text: str) -> Tool:
-        tool = Tool(icon, "", text)
+    def _tool(icon: str, name: str, text: str) -> ToolButton:
+        tool = ToolButton(icon, "", text)
         tool.setObjectName(name)
         tool.setAccessibleName(text)
         return tool

@@ -15,7 +15,7 @@ from viewer.cluster.rebalance_words import Impact
 from viewer.cluster.side import FoldedStrip
 from viewer.look.assets import tr
 from viewer.look.theme import follow, px
-from viewer.widgets.basics import Button, Elided, Hairline, Label, Mark, PaneHead, Paper, Tool
+from viewer.widgets.basics import Button, ElidedLine, Hairline, Label, PaneHead, StatusMark, ThemedPanel, ToolButton
 from viewer.widgets.boxes import BoxWidget, column, empty, row, scrolling
 
 PANEL_WIDTH = 290
@@ -38,11 +38,11 @@ class LessonEntry(QWidget):
     def __init__(self, lesson: Lesson) -> None:
         super().__init__()
         self.lesson = lesson
-        self.mark = Mark("")
-        self.fold = Tool("chevron", tr("About this lesson: {name}", name=tr(lesson.title)), tr(lesson.title))
+        self.mark = StatusMark("")
+        self.fold = ToolButton("chevron", tr("About this lesson: {name}", name=tr(lesson.title)), tr(lesson.title))
         self.fold.setObjectName(f"cluster.lesson.{lesson.key}.about")
         self.fold.clicked.connect(lambda _on: self.chosen.emit())
-        self.line = Elided(tr("not run yet"), 12, "text3")
+        self.line = ElidedLine(tr("not run yet"), 12, "text3")
         self.result = Label("", 12, "text2", wrap=True, select=True)
         self.button = Button(tr("Run"), "primary")
         self.button.setObjectName(f"cluster.lesson.{lesson.key}")
@@ -87,16 +87,16 @@ class LessonEntry(QWidget):
     def _fill(self) -> None:
         empty(self._figures.box)
         for impact in self._shown:
-            name = Elided(impact.name, 12, "text", 600)
+            name = ElidedLine(impact.name, 12, "text", 600)
             name.setAccessibleName(f"{impact.name}: {impact.figure}, {impact.note}")
             figure_label = Label(impact.figure, 12, "text", 600, code=True)
-            self._figures.box.addWidget(row(Mark(impact.kind), name, None, figure_label, gap=6))
+            self._figures.box.addWidget(row(StatusMark(impact.kind), name, None, figure_label, gap=6))
             self._figures.box.addWidget(
                 column(Label(impact.note, 12, "text2", wrap=True, select=True), margins=(22, 0, 0, 3))
             )
 
 
-class LessonsPanel(Paper):
+class LessonsPanel(ThemedPanel):
     """Emits ``groupRequested(group)`` to show the group of a lesson, ``operationDone(words)`` for the operation log."""
 
     groupRequested = Signal(str)
@@ -124,7 +124,7 @@ class LessonsPanel(Paper):
             "removed with it."
         )
         parts.append(column(Label(explanation, 12, "text3", wrap=True), margins=(12, 10, 12, 10)))
-        ground = Paper("pane")
+        ground = ThemedPanel("pane")
         box = QVBoxLayout(ground)
         box.setContentsMargins(0, 0, 0, 0)
         box.setSpacing(0)
@@ -214,7 +214,7 @@ class LessonsPanel(Paper):
             entry.button.setEnabled(self.model.is_own or (run is not None and run.status == "running"))
 
 
-class LessonsBeside(QWidget):
+class LessonsSidebar(QWidget):
     """Lessons at the left of the rebalance; in narrow windows, a strip that opens them."""
 
     def __init__(self, link_of: LinkOf = no_link) -> None:

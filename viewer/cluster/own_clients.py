@@ -24,7 +24,7 @@ GOODBYE_TIMEOUT_S = 3.0
 
 
 @dataclass(frozen=True, slots=True)
-class OwnRow:
+class OwnClientRow:
     """A client as the window knows it."""
 
     spec: ClientSpec
@@ -52,7 +52,7 @@ class OwnClients(QObject):
     def __init__(self, parent: QObject | None = None, post_: Callable[..., None] = post) -> None:
         super().__init__(parent)
         open_mailbox()
-        self.rows: dict[int, OwnRow] = {}
+        self.rows: dict[int, OwnClientRow] = {}
         self._post = post_
         self._number = 0
         self._process: BaseProcess | None = None
@@ -68,16 +68,16 @@ class OwnClients(QObject):
         """Names of brokers of lessons that have ended."""
         return {row.spec.group for row in self.rows.values() if row.spec.kind == "broker" and not row.runs}
 
-    def find(self, client_id: str) -> OwnRow | None:
+    def find(self, client_id: str) -> OwnClientRow | None:
         """Return the running client of ours with this id."""
         return next((row for row in self.rows.values() if client_id and row.client_id == client_id and row.runs), None)
 
-    def ended(self, client_id: str) -> OwnRow | None:
+    def ended(self, client_id: str) -> OwnClientRow | None:
         """Return the ended client of ours with this id."""
         rows = (row for row in self.rows.values() if client_id and row.client_id == client_id and not row.runs)
         return next(rows, None)
 
-    def row(self, number: int) -> OwnRow:
+    def row(self, number: int) -> OwnClientRow:
         """Return the status of a client. Raises ``KeyError``."""
         return self.rows[number]
 
@@ -94,7 +94,7 @@ class OwnClients(QObject):
         topic: str,
         amount: float,
         options: Options = DEFAULT_OPTIONS,
-    ) -> OwnRow:
+    ) -> OwnClientRow:
         """Start a producer of ``amount`` messages a second, a consumer that takes ``amount`` ms for each, or a
         broker.
         """
@@ -109,7 +109,7 @@ class OwnClients(QObject):
             delay=amount / 1000 if kind == "consumer" else 0.0,
             options=options,
         )
-        row = self.rows[spec.number] = OwnRow(spec, delay=spec.delay)
+        row = self.rows[spec.number] = OwnClientRow(spec, delay=spec.delay)
         self._ask("add", spec)
         self.changed.emit()
         return row

@@ -31,7 +31,7 @@ from viewer.cluster.cluster_model import INTERVALS_S, ClusterModel, NoAddress, S
 from viewer.cluster.columns import LINES, REQUESTS, LineRow, RequestRow, line_rows, request_rows
 from viewer.cluster.details import breadcrumb_words
 from viewer.cluster.drawing import same
-from viewer.cluster.lessons_panel import LessonsBeside
+from viewer.cluster.lessons_panel import LessonsSidebar
 from viewer.cluster.lines_canvas import LinesCanvas
 from viewer.cluster.links import item_links, link_of, why_not
 from viewer.cluster.markdown import lessons_markdown, markdown
@@ -48,7 +48,7 @@ from viewer.pane import Pane
 from viewer.pane.table_commands import command_copier, table_commands
 from viewer.pane.view_tabs import OF_CLUSTER, ClusterTabs
 from viewer.runtime.places import Place
-from viewer.widgets.basics import Button, Field, Glyph, Key, Label, Link, PaneHead, Paper, Tool, icon
+from viewer.widgets.basics import Button, Field, Glyph, Key, Label, Link, PaneHead, ThemedPanel, ToolButton, icon
 from viewer.widgets.boxes import column, row, stacked, wrapped_row
 from viewer.widgets.choices import ChoiceField
 from viewer.widgets.record_state import State, StateLine
@@ -126,7 +126,7 @@ class ClusterPane(Pane):
         )
         tables.layout().setStretch(4, 1)  # type: ignore[union-attr]
         self.pages = QStackedWidget()
-        self.beside = LessonsBeside(self.link_of)
+        self.beside = LessonsSidebar(self.link_of)
         self.rebalance, self.lessons = self.beside.rebalance, self.beside.lessons
         self.rebalance.timeRequested.connect(self.go_to)
         self.rebalance.groupChosen.connect(lambda name: self.choose(Selection("group", name)))
@@ -169,7 +169,7 @@ class ClusterPane(Pane):
         self.go = Button(tr("Connect"), "primary")
         self.go.setObjectName("cluster.go")
         self.go.clicked.connect(self.connect_or_end)
-        self.again = Tool("refresh", tr("Read now"))
+        self.again = ToolButton("refresh", tr("Read now"))
         self.again.setObjectName("cluster.again.tool")
         self.again.clicked.connect(self.read_again)
         self.every = ChoiceField()
@@ -178,13 +178,13 @@ class ClusterPane(Pane):
         for seconds in INTERVALS_S:
             self.every.addItem(tr("every {n} s", n=f"{seconds:g}"), seconds)
         self.every.activated.connect(lambda _at: self._every_chosen())
-        self.copy = Tool("save", tr("Export as Markdown…"), tr("Markdown"))
+        self.copy = ToolButton("save", tr("Export as Markdown…"), tr("Markdown"))
         self.copy.setObjectName("cluster.markdown")
         self.copy.clicked.connect(lambda _on: self.ask_markdown())
         self.tabs = ClusterTabs("cluster.tabs", OF_CLUSTER)
         self.tabs.placeRequested.connect(self.placeRequested)
         self.tabs.chosen.connect(lambda _key: self._tab_chosen())
-        bar = Paper("pane", ("bottom",))
+        bar = ThemedPanel("pane", ("bottom",))
         line = wrapped_row(
             self.address, self.go, self.again, self.every, None, self.copy, 8, self.tabs, 8, margins=(12, 6, 10, 6)
         )
@@ -214,7 +214,7 @@ class ClusterPane(Pane):
             pill.setCheckable(True)
             pill.clicked.connect(lambda _on, key=key: self._pill(key))
         self.troubles = Label("", 12, "text3")
-        self.filters = Paper("pane", ("bottom",))
+        self.filters = ThemedPanel("pane", ("bottom",))
         line = wrapped_row(
             self.filter, Key("Ctrl L"), *self.pills.values(), None, self.troubles, margins=(12, 6, 12, 6)
         )
@@ -232,7 +232,7 @@ class ClusterPane(Pane):
             row(Glyph("cluster", "accent", 28), self.empty_title, None, gap=12), self.empty_words, self.recent, gap=12
         )
         inner.setFixedWidth(px(480))
-        ground = Paper("window")
+        ground = ThemedPanel("window")
         box = QVBoxLayout(ground)
         box.setContentsMargins(px(24), px(48), px(24), px(24))
         box.addWidget(inner, 0, Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop)

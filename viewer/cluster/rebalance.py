@@ -32,7 +32,7 @@ MAX_MOMENTS = 3_600
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class GroupState:
     """A group at one reading: clients, owners of each queue, committed and max offsets (−1: unknown)."""
 
     time_ms: int
@@ -45,7 +45,9 @@ class Moment:
     """True if every client reported what it owns."""
 
 
-def moment_of(state: ClusterState, name: str, queues: Sequence[Queue], previous: Moment | None) -> Moment | None:
+def moment_of(
+    state: ClusterState, name: str, queues: Sequence[Queue], previous: GroupState | None
+) -> GroupState | None:
     """Return the group at a reading; None if it does not consume then. Parts equal to ``previous`` are shared with
     it.
     """
@@ -57,7 +59,7 @@ def moment_of(state: ClusterState, name: str, queues: Sequence[Queue], previous:
         for queue in client_queues:
             owned.setdefault(queue, []).append(client_id)
     committed, ends = state.offsets(name), state.queues
-    moment = Moment(
+    moment = GroupState(
         state.time_ms,
         tuple(client.client_id for client in group.clients),
         tuple(queues),
@@ -117,7 +119,7 @@ class Burst:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class AllocationStep:
     """A change of allocation: owners before and after by queue, clients that joined and left, its impact.
 
     ``begin`` is the last reading before, ``end`` the first with the new allocation.
@@ -184,13 +186,13 @@ class Timeline:
     """A group over all readings."""
 
     group: str = ""
-    moments: tuple[Moment, ...] = ()
+    moments: tuple[GroupState, ...] = ()
     queues: tuple[Queue, ...] = ()
     clients: tuple[str, ...] = ()
     """In the order in which they joined."""
     lanes: dict[str, tuple[OwnershipInterval, ...]] = field(default_factory=dict)
     pieces: dict[Queue, tuple[OwnerInterval, ...]] = field(default_factory=dict)
-    steps: tuple[Step, ...] = ()
+    steps: tuple[AllocationStep, ...] = ()
     breaks: tuple[tuple[int, int], ...] = ()
     """Time ranges without a reading."""
     rates: dict[str, tuple[Ints, NDArray[np.float64]]] = field(default_factory=dict)
@@ -205,7 +207,7 @@ class Timeline:
         return self.moments[-1].time_ms if self.moments else 0
 
 
-def timeline(group: str, moments: Sequence[Moment]) -> Timeline:
+def timeline(group: str, moments: Sequence[GroupState]) -> Timeline:
     """Build the timeline of one group from its moments."""
     if not moments:
         return Timeline(group)
@@ -239,7 +241,7 @@ def _distinct(values: Sequence[tuple[object, ...]]) -> Iterator[tuple]:  # type:
             yield value
 
 
-def _breaks(moments: Sequence[Moment]) -> Iterator[tuple[int, int]]:
+def _breaks(moments: Sequence[GroupState]) -> Iterator[tuple[int, int]]:
     steps = np.diff([moment.time_ms for moment in moments])
     median_ms = float(np.median(steps)) if steps.size else 0.0
     for number, step in enumerate(steps.tolist()):
@@ -247,7 +249,7 @@ def _breaks(moments: Sequence[Moment]) -> Iterator[tuple[int, int]]:
             yield moments[number].time_ms, moments[number + 1].time_ms
 
 
-def _offset_table(moments: Sequence[Moment], queues: tuple[Queue, ...]) -> Ints:
+def _offset_table(moments: Sequence[GroupState], queues: tuple[Queue, ...]) -> Ints:
     """Return the committed offsets: a row for each moment, a column for each queue; −1 if unknown."""
     places = {queue: number for number, queue in enumerate(queues)}
     table = np.full((len(moments), len(queues)), -1, np.int64)
@@ -284,10 +286,10 @@ class _Segment:
     end: int
     start_index: int
     stop_index: int
-    moment: Moment
+    moment: GroupState
 
 
-def _segments(moments: Sequence[Moment], breaks: Sequence[tuple[int, int]]) -> list[_Segment]:
+def _segments(moments: Sequence[GroupState], breaks: Sequence[tuple[int, int]]) -> list[_Segment]:
     """Return all segments in order. A reading is valid until the next one, but not across a break."""
     ends = {begin for begin, _ in breaks}
     bounds = [0]
@@ -378,13 +380,15 @@ def _rates(
 # ---- steps and their impact ----------------------------------------------------------------------------------------
 
 
-def _steps(moments: Sequence[Moment], queues: tuple[Queue, ...], offsets: Ints, times: Ints) -> Iterator[Step]:
+def _steps(
+    moments: Sequence[GroupState], queues: tuple[Queue, ...], offsets: Ints, times: Ints
+) -> Iterator[AllocationStep]:
     bounds = list(_changes(moments))
     for number, (start, stop) in enumerate(bounds):
         last_index = bounds[number + 1][0] - 1 if number + 1 < len(bounds) else len(moments) - 1
         previous = moments[start - 1] if start else None
         current = moments[stop]
-        yield Step(
+        yield AllocationStep(
             number + 1,
             previous.time_ms if previous is not None else current.time_ms,
             current.time_ms,
@@ -402,7 +406,7 @@ def _steps(moments: Sequence[Moment], queues: tuple[Queue, ...], offsets: Ints, 
         )
 
 
-def _changes(moments: Sequence[Moment]) -> Iterator[tuple[int, int]]:
+def _changes(moments: Sequence[GroupState]) -> Iterator[tuple[int, int]]:
     """Yield the start and the final moment of each step; the first step is the initial allocation."""
     yield 0, 0
     number = 1
@@ -438,7 +442,7 @@ def _reverts_membership(before: set[str], current: set[str], following: set[str]
     return bool((current - before) - following) or bool((before - current) & following)
 
 
-def _is_same_allocation(moment: Moment, other_moment: Moment) -> bool:
+def _is_same_allocation(moment: GroupState, other_moment: GroupState) -> bool:
     """Compare owners, clients and queues; fast if the parts are shared, as in successive readings."""
     return (
         (moment.owners is other_moment.owners or moment.owners == other_moment.owners)
@@ -448,7 +452,7 @@ def _is_same_allocation(moment: Moment, other_moment: Moment) -> bool:
 
 
 def _spans(
-    moments: Sequence[Moment], start: int, stop: int, queues: tuple[Queue, ...], condition: object
+    moments: Sequence[GroupState], start: int, stop: int, queues: tuple[Queue, ...], condition: object
 ) -> Iterator[tuple[Queue, DurationBounds]]:
     """Yield the queues for which a condition held during a step, with its duration.
 

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QComboBox, QFrame, QScrollArea, QVBoxLayout, QWidg
 from viewer.cluster.cluster_model import ClusterModel
 from viewer.cluster.drawing import LinkOf, no_link
 from viewer.cluster.lanes_canvas import LanesCanvas
-from viewer.cluster.rebalance import Step, Timeline, timeline
+from viewer.cluster.rebalance import AllocationStep, Timeline, timeline
 from viewer.cluster.rebalance_words import (
     Impact,
     ListRow,
@@ -23,7 +23,7 @@ from viewer.cluster.rebalance_words import (
 from viewer.look.assets import tr, tr_plural, words
 from viewer.look.formats import clock
 from viewer.look.theme import follow, px
-from viewer.widgets.basics import Hairline, Label, Mark, PaneHead, Paper, Tool
+from viewer.widgets.basics import Hairline, Label, PaneHead, StatusMark, ThemedPanel, ToolButton
 from viewer.widgets.boxes import column, fill, row, splitter, stacked
 from viewer.widgets.choices import ChoiceField
 from viewer.widgets.columns import RecordKind, number_column, text_column, time_column
@@ -82,7 +82,7 @@ class _ImpactLine(QWidget):
 
     def __init__(self, *, is_first: bool) -> None:
         super().__init__()
-        self._mark = Mark("")
+        self._mark = StatusMark("")
         self._name = Label("", 13, "text", 600)
         self._figure = Label("", 15, "text", 600, code=True)
         self._note = Label("", 12, "text2", wrap=True)
@@ -122,13 +122,13 @@ class RebalancePanel(QWidget):
         self.group.setMaximumWidth(px(240))
         self.group.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
         self.group.activated.connect(lambda _at: self._group_chosen())
-        self.before, self.after = Tool("back", tr("Step before ([)")), Tool("forward", tr("Next step (])"))
+        self.before, self.after = ToolButton("back", tr("Step before ([)")), ToolButton("forward", tr("Next step (])"))
         self.before.setObjectName("cluster.step.owners_before")
         self.after.setObjectName("cluster.step.owners_after")
         self.before.clicked.connect(lambda _on: self.walk(-1))
         self.after.clicked.connect(lambda _on: self.walk(1))
         self.at = Label("", 12, "text2", 600)
-        self.whole = Tool("go-to", tr("Everything that was recorded"))
+        self.whole = ToolButton("go-to", tr("Everything that was recorded"))
         self.whole.setObjectName("cluster.rebalance.fit")
         self.whole.clicked.connect(lambda _on: self.fit())
         self.head = PaneHead(tr("Rebalance"), "", self.group, self.before, self.at, self.after, self.whole)
@@ -146,7 +146,7 @@ class RebalancePanel(QWidget):
         self._no_impact = Label(no_impact_text, 12, "text3", wrap=True)
         self._impacts = column(self._no_impact, gap=5, margins=(14, 6, 14, 6))
         self._impact_lines: list[_ImpactLine] = []
-        ground = Paper("pane")
+        ground = ThemedPanel("pane")
         box = QVBoxLayout(ground)
         box.setContentsMargins(0, 0, 0, 0)
         box.addWidget(self._impacts)
@@ -211,7 +211,7 @@ class RebalancePanel(QWidget):
         return max(self.line.end - LIVE_WINDOW_MS, min(self.line.begin, self.line.end - MIN_WINDOW_MS)), self.line.end
 
     @property
-    def chosen_step(self) -> Step | None:
+    def chosen_step(self) -> AllocationStep | None:
         """Selected step; the last one while the newest time is followed."""
         steps = self.line.steps
         if not steps:
@@ -252,7 +252,7 @@ class RebalancePanel(QWidget):
             table.set_rows(list(rows))
         table.set_state(None if rows else State("empty", tr("No group has consumed during the readings.")))
 
-    def _show_impacts(self, step: Step | None) -> None:
+    def _show_impacts(self, step: AllocationStep | None) -> None:
         model, line = self.model, self.line
         step_impacts = []
         if step is not None and step.number > 1:

@@ -9,7 +9,7 @@ from engine.cluster.state import Queue
 from viewer.cluster.cluster_model import ClusterModel, TimeMark
 from viewer.cluster.deliveries import Deliveries
 from viewer.cluster.markdown import markdown_table
-from viewer.cluster.rebalance import DurationBounds, Step, Timeline
+from viewer.cluster.rebalance import AllocationStep, DurationBounds, Timeline
 from viewer.cluster.words import UNKNOWN, queue_name
 from viewer.look.assets import tr, tr_plural, words
 from viewer.look.formats import clock, full_moment
@@ -83,7 +83,7 @@ def names(model: ClusterModel, clients: Sequence[str]) -> str:
     return " ".join(model.name_of(client_id) for client_id in clients)
 
 
-def step_words(model: ClusterModel, step: Step) -> str:
+def step_words(model: ClusterModel, step: AllocationStep) -> str:
     """Describe a step: clients that joined or left, or only moved queues."""
     parts = []
     if step.number == 1:
@@ -121,7 +121,7 @@ def mark_words(model: ClusterModel, time_mark: TimeMark) -> str:
     return tr(MARKS["killed" if killed else time_mark.kind], name=model.name_of(time_mark.name))
 
 
-def until(model: ClusterModel, line: Timeline, step: Step) -> int:
+def until(model: ClusterModel, line: Timeline, step: AllocationStep) -> int:
     """Return the time (ms) up to which events belong to a step.
 
     That is the next step, the end of the group's lesson, or shortly after the last reading.
@@ -131,7 +131,7 @@ def until(model: ClusterModel, line: Timeline, step: Step) -> int:
 
 
 def impacts(
-    step: Step, every: float, deliveries: Deliveries | None = None, group: str = "", end: int = 0
+    step: AllocationStep, every: float, deliveries: Deliveries | None = None, group: str = "", end: int = 0
 ) -> list[Impact]:
     """Return the four impacts of a step.
 
@@ -170,13 +170,13 @@ def impacts(
     return step_impacts
 
 
-def _idle(step: Step) -> Impact:
+def _idle(step: AllocationStep) -> Impact:
     queues = tr_plural("{n:,} queue", "{n:,} queues", n=len(step.owners_after))
     note = tr_plural("{n:,} consumer for {queues}", "{n:,} consumers for {queues}", n=len(step.clients), queues=queues)
     return Impact(tr("Idle consumers"), f"{step.idle_before} → {step.idle}", note, "warn" if step.idle else "ok")
 
 
-def _counted_impacts(step: Step, deliveries: Deliveries, group: str, end: int) -> Iterator[Impact]:
+def _counted_impacts(step: AllocationStep, deliveries: Deliveries, group: str, end: int) -> Iterator[Impact]:
     """Yield pause, duplicates and burst, from the deliveries to our clients."""
     pauses = deliveries.pauses(group, step.begin, step.end, end)
     ongoing_pauses = dict[Queue, int]()
@@ -231,7 +231,7 @@ class ListRow:
     reason: str
 
 
-def list_rows(model: ClusterModel, line: Timeline, step: Step) -> list[ListRow]:
+def list_rows(model: ClusterModel, line: Timeline, step: AllocationStep) -> list[ListRow]:
     """Return the rebalances that our clients saw around a step."""
     rebalances = model.deliveries.lists(
         line.group, step.begin - LISTS_BEFORE_MS, max(step.end + LISTS_BEFORE_MS, step.begin + LISTS_AFTER_MS)
@@ -259,7 +259,7 @@ def _short(queues: Sequence[Queue]) -> str:
     return ", ".join(short(queue) for queue in queues) or "–"
 
 
-def _duplicates(step: Step) -> Impact:
+def _duplicates(step: AllocationStep) -> Impact:
     notes = []
     if step.doubles:
         queue, span = max(step.doubles.items(), key=lambda item: item[1].max_ms)
@@ -287,7 +287,7 @@ def step_rows(model: ClusterModel, line: Timeline) -> list[StepRow]:
     ]
 
 
-def move_rows(model: ClusterModel, step: Step) -> list[MoveRow]:
+def move_rows(model: ClusterModel, step: AllocationStep) -> list[MoveRow]:
     """Return a row for each queue of a step."""
     rows = []
     has_several_topics = len({queue.topic for queue in step.owners_after}) > 1

@@ -14,7 +14,7 @@ from viewer.cluster.details import Detail, details_of, title_of
 from viewer.cluster.drawing import RIGHT, client_colour
 from viewer.look.assets import icon_pixmap, tr, tr_plural
 from viewer.look.theme import C, follow, mono, px, ui
-from viewer.widgets.basics import Hairline, Label, Link, PaneHead, Paper
+from viewer.widgets.basics import Hairline, Label, Link, PaneHead, ThemedPanel
 from viewer.widgets.boxes import column, scrolling
 from viewer.widgets.canvas import Canvas
 from viewer.widgets.facts import Fact, Facts
@@ -82,7 +82,7 @@ def _round_up(value: float) -> float:
     return step
 
 
-class SidePanel(Paper):
+class SidePanel(ThemedPanel):
     """Emits ``chosen(Selection)`` when a line is clicked, ``followed(place)`` when a link is clicked."""
 
     chosen = Signal(object)
@@ -109,7 +109,7 @@ class SidePanel(Paper):
             None,
             gap=0,
         )
-        ground = Paper("pane")
+        ground = ThemedPanel("pane")
         box = QVBoxLayout(ground)
         box.setContentsMargins(0, 0, 0, 0)
         box.addWidget(body)

@@ -24,7 +24,7 @@ from viewer.pane.log_survey import in_log
 from viewer.pane.plan_words import release_name
 from viewer.runtime.recovery_plan import recovery_of
 from viewer.runtime.store_session import StoreSession
-from viewer.widgets.basics import Button, Elided, Hairline, Label, PaneHead, Paper
+from viewer.widgets.basics import Button, ElidedLine, Hairline, Label, PaneHead, ThemedPanel
 from viewer.widgets.boxes import column, empty, fill, row
 from viewer.widgets.facts import Fact, Facts
 from viewer.widgets.hex_view import HexView
@@ -33,7 +33,7 @@ from viewer.widgets.record_state import State, StateLine
 HEX_ROWS, MAX_HEX_ROWS = 5, 16
 
 
-class FindingDetail(Paper):
+class FindingDetail(ThemedPanel):
     """``placeRequested(place)`` to go to the bytes, ``planRequested()`` for the recovery plan, ``statusText(text)``."""
 
     placeRequested = Signal(object)
@@ -85,7 +85,7 @@ class FindingDetail(Paper):
         )
         self._hex_box = column(Hairline(), self.hex, Hairline(), gap=0)
         self._words = column(self._message, self._why, self._facts, gap=8, margins=(14, 10, 14, 8))
-        inner = Paper()
+        inner = ThemedPanel()
         box = QVBoxLayout(inner)
         box.setContentsMargins(0, 0, 0, 0)
         box.setSpacing(0)
@@ -149,7 +149,7 @@ class FindingDetail(Paper):
     def _show_steps(self, finding: Finding, path: str) -> None:
         empty(self._steps)
         for number, (step, words) in enumerate(next_steps(finding, path), 1):
-            note = Elided("" if words == finding.command else words, 12, "text2")  # a command stands below, whole
+            note = ElidedLine("" if words == finding.command else words, 12, "text2")  # a command stands below, whole
             sentence = Label(step, 13, "text", 600 if words else 400, wrap=not words)
             line = row(Label(str(number), 13, "accent", 600), sentence, *([note] if words else []))
             line.box.setStretch(2 if words else 1, 1)

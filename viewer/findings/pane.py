@@ -31,7 +31,7 @@ from viewer.runtime.places import log as log_place
 from viewer.runtime.recovery_plan import recovery_of
 from viewer.runtime.store_session import StoreSession
 from viewer.runtime.store_work import Checked
-from viewer.widgets.basics import Button, Hairline, PaneHead, Paper, Tool
+from viewer.widgets.basics import Button, Hairline, PaneHead, ThemedPanel, ToolButton
 from viewer.widgets.boxes import fill, row, splitter
 from viewer.widgets.line_strip import LineStrip
 from viewer.widgets.paint import chip_width, draw_chip
@@ -65,7 +65,7 @@ class FindingsPane(Pane):
         self.strip = LineStrip("findings.line")
         self.strip.placed.connect(lambda offset: self.placeRequested.emit(log_place(offset)))
         self._survey = LogSurvey(self.strip)
-        back, forward = Tool("back", tr("Previous problem")), Tool("forward", tr("Next problem"))
+        back, forward = ToolButton("back", tr("Previous problem")), ToolButton("forward", tr("Next problem"))
         back.clicked.connect(lambda: self.table.choose_next(-1))
         forward.clicked.connect(lambda: self.table.choose_next(1))
         self._run = Button(tr("Check the whole store"))
@@ -85,7 +85,7 @@ class FindingsPane(Pane):
             part.placeRequested.connect(self.placeRequested)
         self.detail.statusText.connect(self.statusMessage)
         self.recovery.tools.statusText.connect(self.statusMessage)
-        list_paper = Paper()
+        list_paper = ThemedPanel()
         box = QVBoxLayout(list_paper)
         box.setContentsMargins(0, 0, 0, 0)
         box.setSpacing(0)

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QStackedWidget, QVBoxLayout
 from viewer.findings.recovery_trial import Trial
 from viewer.look.assets import tr, tr_plural, words
 from viewer.look.formats import number, span
-from viewer.widgets.basics import Button, PaneHead, Paper
+from viewer.widgets.basics import Button, PaneHead, ThemedPanel
 from viewer.widgets.basics import Chip as ChipPart
 from viewer.widgets.boxes import stacked
 from viewer.widgets.columns import Chip as ChipValue
@@ -36,7 +36,7 @@ NAMES = {
 }
 
 
-class TriedRow(NamedTuple):
+class TrialRow(NamedTuple):
     """One figure: what was expected, what there is, and whether they are equal."""
 
     what: str
@@ -46,17 +46,17 @@ class TriedRow(NamedTuple):
     verdict: str
 
 
-def tried_rows(trial: Trial) -> list[TriedRow]:
+def tried_rows(trial: Trial) -> list[TrialRow]:
     """Every figure; what differs stands first."""
     rows = [_row(figure) for figure in trial.figures]
     return sorted(rows, key=lambda row: row.mark != "error")
 
 
-def _row(figure: Figure) -> TriedRow:
+def _row(figure: Figure) -> TrialRow:
     name = tr(NAMES[figure.name]) if figure.name in NAMES else figure.name.replace("/", " / ")
     if figure.equal:
-        return TriedRow(name, figure.planned, figure.done, "ok", tr("equal"))
-    return TriedRow(name, figure.planned, figure.done, "error", tr("differs"))
+        return TrialRow(name, figure.planned, figure.done, "ok", tr("equal"))
+    return TrialRow(name, figure.planned, figure.done, "error", tr("differs"))
 
 
 def tried_note(trial: Trial) -> str:
@@ -108,7 +108,7 @@ def _figure(key: str, title: str) -> Column:
     )
 
 
-class Outcome(Paper):
+class Outcome(ThemedPanel):
     """The table of files as planned. After a trial a second tab has the files as recovered.
 
     Emits ``againRequested()`` to recover the copy once more, ``openRequested(Path)`` to open it.

@@ -35,7 +35,7 @@ from viewer.pane.table_commands import command_copier
 from viewer.runtime.lab_session import lab_of
 from viewer.runtime.recovery_plan import RecoveryJob, recovery_of
 from viewer.runtime.store_session import StoreSession
-from viewer.widgets.basics import Button, Chip, Hairline, Label, PaneHead, Paper
+from viewer.widgets.basics import Button, Chip, Hairline, Label, PaneHead, ThemedPanel
 from viewer.widgets.boxes import column, empty, fill, row, splitter
 from viewer.widgets.choices import ChoiceField
 from viewer.widgets.record_state import State
@@ -46,7 +46,7 @@ MIN_HEIGHT_WITH_TAIL = 300
 """Height in px at 100 % below which the close look at the tail leaves."""
 
 
-class RecoveryPanel(Paper):
+class RecoveryPanel(ThemedPanel):
     """The recovery plan, its outcome and their commands.
 
     Emits ``placeRequested(place)`` when a line of the plan is followed, ``openRequested(Path)`` to open a recovered

@@ -8,7 +8,7 @@ from typing import Literal
 
 from viewer.look.assets import tr, tr_plural
 from viewer.look.engine_words import engine_words
-from viewer.pane.group_rows import OFFSETS, GroupRow, GroupsRead, GroupSum, order, sentence, sum_sentence, sums
+from viewer.pane.group_rows import OFFSETS, GroupRow, GroupSum, GroupTable, order, sentence, sum_sentence, sums
 from viewer.widgets.table_state import TableState
 
 Grouping = Literal["queues", "topics", "groups"]
@@ -28,13 +28,13 @@ class GroupsModel:
     pending_group: str = ""
     """The group that a place names. It is chosen whenever the queues are shown."""
     error: str = ""
-    _groups: GroupsRead | None = None
+    _groups: GroupTable | None = None
 
     def forget_store(self) -> None:
         """Forget what was read, for another store."""
         self.queue_rows, self.error, self._groups = [], "", None
 
-    def take(self, groups: GroupsRead) -> None:
+    def take(self, groups: GroupTable) -> None:
         """Take the newest offsets."""
         self._groups, self.error = groups, ""
         self.queue_rows = order(groups.rows)

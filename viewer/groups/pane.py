@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 from viewer.groups.groups_model import Grouping, GroupsModel, sentences
 from viewer.look.assets import tr
 from viewer.pane import Pane
-from viewer.pane.group_rows import GroupRow, GroupsRead, GroupSum, groups_kind, read_groups, sentence, sums_kind
+from viewer.pane.group_rows import GroupRow, GroupSum, GroupTable, groups_kind, read_groups, sentence, sums_kind
 from viewer.pane.log_survey import LogSurvey
 from viewer.pane.table_commands import command_copier, table_commands
 from viewer.runtime import places
@@ -78,7 +78,7 @@ class GroupsPane(Pane):
             return
         self._survey.grown()
 
-        def done(groups_read: GroupsRead) -> None:
+        def done(groups_read: GroupTable) -> None:
             if session is self.session:
                 self._fill(groups_read)
 
@@ -89,7 +89,7 @@ class GroupsPane(Pane):
 
         session.jobs.read(lambda: read_groups(session.snapshot), done, failed)
 
-    def _fill(self, groups_read: GroupsRead) -> None:
+    def _fill(self, groups_read: GroupTable) -> None:
         chosen = self.table.current_row()
         self.model.take(groups_read)
         self.head.set_note(self.model.head_note())

@@ -12,7 +12,7 @@ from viewer.widgets.columns import (
     Chip,
     Column,
     RecordKind,
-    RowLook,
+    RowAppearance,
     chip_column,
     field_of,
     number_column,
@@ -70,10 +70,10 @@ def file_kind(to_unit: ToUnit) -> RecordKind:
         ),
     )
 
-    def look(row: Any) -> RowLook | None:
+    def look(row: Any) -> RowAppearance | None:
         if row.begin_timestamp is None:
-            return RowLook("error", "errorFill", "error", row.trouble, words_from=1)
-        return RowLook("warn") if row.trouble else None
+            return RowAppearance("error", "errorFill", "error", row.trouble, words_from=1)
+        return RowAppearance("warn") if row.trouble else None
 
     return RecordKind("indexFile", columns, look, lambda row: row.trouble, _file_record, _file_command)
 
@@ -121,10 +121,10 @@ def chain_kind(to_unit: ToUnit) -> RecordKind:
         text_column("key", words("Key of the unit"), 140, mono=True, elide="middle", filterable=False),
     )
 
-    def look(row: Any) -> RowLook | None:
+    def look(row: Any) -> RowAppearance | None:
         if row.verdict == "cut":
             text = tr("The list is cut off here: the chain continues with entry {n:,}.", n=row.entry)
-            return RowLook("warn", "", "warn", text, words_from=2, strong=True)
+            return RowAppearance("warn", "", "warn", text, words_from=2, strong=True)
         return None
 
     return RecordKind("indexEntry", columns, look, _spoken)

@@ -11,7 +11,7 @@ from PySide6.QtGui import QFont, QFontMetrics, QPainter, QPaintEvent, QPen
 from viewer.look.assets import tr
 from viewer.look.theme import C, mono, scale, ui
 from viewer.widgets.canvas import Boxes, MarkCanvas
-from viewer.widgets.drawn_marks import Mark
+from viewer.widgets.drawn_marks import DrawnMark
 
 TALL = 46
 
@@ -27,7 +27,7 @@ class StripPart:
     role: str = "text"
     follows: bool = False
     code: bool = True
-    mark: Mark | None = None
+    mark: DrawnMark | None = None
 
 
 class HashStrip(MarkCanvas):

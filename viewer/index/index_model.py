@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from engine.rules.findings import Finding
 from viewer.index.facts import FileRow, with_health
-from viewer.index.trace_lanes import Answer, StepRow
+from viewer.index.trace_lanes import StepRow, TraceResult
 from viewer.index.trace_words import sentence
 from viewer.look.assets import tr, tr_plural
 from viewer.runtime.places import Place
@@ -35,7 +35,7 @@ class IndexModel:
 
     files: list[FileRow] = field(default_factory=list)
     """Newest first, as a query walks them."""
-    answer: Answer | None = None
+    answer: TraceResult | None = None
     """The trace that is shown."""
     slot: tuple[str, int] | None = None
     """File and number of the slot whose chain is shown."""
@@ -113,7 +113,7 @@ class IndexModel:
         """Return True if no other trace has begun since."""
         return turn == self._trace_turn
 
-    def take_answer(self, answer: Answer) -> None:
+    def take_answer(self, answer: TraceResult) -> None:
         """Show a trace: its chains above, its steps below."""
         self.answer = answer
         self.show_page(CHAIN, STEPS)

@@ -23,7 +23,7 @@ from viewer.index.hash_strip import HashStrip
 from viewer.index.index_model import CHAIN, FILES, STEPS, IndexModel
 from viewer.index.slot_map import SlotPanel
 from viewer.index.trace_form import TraceForm
-from viewer.index.trace_lanes import Answer, ChainLane, Question, StepRow, ask_near, with_lanes
+from viewer.index.trace_lanes import ChainLane, StepRow, TraceQuery, TraceResult, ask_near, with_lanes
 from viewer.index.trace_words import command_of, sentence, strip_parts, verdict_links
 from viewer.look.assets import tr
 from viewer.look.theme import px
@@ -34,7 +34,7 @@ from viewer.runtime import places
 from viewer.runtime.jobs import Cancelled
 from viewer.runtime.places import Place
 from viewer.runtime.store_session import StoreSession
-from viewer.widgets.basics import Button, Link, Mark, PaneHead
+from viewer.widgets.basics import Button, Link, PaneHead, StatusMark
 from viewer.widgets.boxes import empty, fill, row, splitter, stacked
 from viewer.widgets.record_menu import build_menu
 from viewer.widgets.record_state import State, state_of
@@ -331,12 +331,12 @@ class IndexPane(Pane):
             near = None if place.offset is None or place.time is None else (place.offset, place.time)
             self.trace(replace(question, near=near))
 
-    def trace(self, question: Question) -> None:
+    def trace(self, question: TraceQuery) -> None:
         """Walk the index for a key, off the loop; an older trace under way is dropped."""
         if self.session is not None:
             self.session.jobs.start(self._trace(self.session, question, self.model.begin_trace()))
 
-    async def _trace(self, session: StoreSession, question: Question, turn: int) -> None:
+    async def _trace(self, session: StoreSession, question: TraceQuery, turn: int) -> None:
         self.strip.show_parts(strip_parts(question))
         self.steps.set_rows([])
         self.steps.set_state(State("loading", tr("Walking the chains of {key}", key=question.text)))
@@ -352,7 +352,7 @@ class IndexPane(Pane):
         if self.model.is_trace_turn(turn) and session is self.session:
             self.show_answer(answer, drawn)
 
-    def show_answer(self, answer: Answer, drawn: list[ChainLane]) -> None:
+    def show_answer(self, answer: TraceResult, drawn: list[ChainLane]) -> None:
         self.model.take_answer(answer)
         question = answer.question
         if question.near and question.begin is not None and question.end is not None:
@@ -422,13 +422,13 @@ class IndexPane(Pane):
             head.set_note(note)
         self._chips.setVisible(self.model.top_page == CHAIN)
 
-    def _show_chips(self, answer: Answer | None) -> None:
+    def _show_chips(self, answer: TraceResult | None) -> None:
         layout = self._chips.box
         empty(layout)
         for shape, words, step in verdict_links(answer) if answer is not None else ():
             link = Link(words)
             link.clicked.connect(lambda n=step: self._go_to_step(n))
-            layout.addWidget(row(Mark(shape, 5), link, gap=4))
+            layout.addWidget(row(StatusMark(shape, 5), link, gap=4))
 
     def _go_to_step(self, step: int) -> None:
         """Choose a step in the table, and its card."""

@@ -19,7 +19,7 @@ from viewer.look.theme import C, follow, mono, px, scale, ui
 from viewer.runtime import places
 from viewer.runtime.jobs import Cancelled, Control
 from viewer.runtime.store_session import StoreSession
-from viewer.widgets.basics import Label, PaneHead, Paper
+from viewer.widgets.basics import Label, PaneHead, ThemedPanel
 from viewer.widgets.canvas import Boxes, MarkCanvas
 from viewer.widgets.drawn_marks import slot_mark
 from viewer.widgets.focus import FocusRing
@@ -271,7 +271,7 @@ MIN_NEW_ENTRIES = 256
 """Entries (or a fiftieth, if that is more) by which a file may grow before its slots are counted again."""
 
 
-class SlotPanel(Paper):
+class SlotPanel(ThemedPanel):
     """``slotChosen(slot)`` when a cell of the map is chosen."""
 
     slotChosen = Signal(object)

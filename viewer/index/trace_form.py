@@ -9,12 +9,12 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QCompleter, QLineEdit, QSizePolicy, QVBoxLayout
 
 from engine.codec.index_keys import KEY, TAG, TAG_PREFIX, UNIQUE_KEY, key_text
-from viewer.index.trace_lanes import Question
+from viewer.index.trace_lanes import TraceQuery
 from viewer.look.assets import tr
 from viewer.look.theme import follow, px
-from viewer.pane.view_tabs import CHAIN, LookForTabs
+from viewer.pane.view_tabs import CHAIN, SearchTabs
 from viewer.runtime.places import parse_number, parse_time
-from viewer.widgets.basics import Button, Elided, Field, Label, Paper
+from viewer.widgets.basics import Button, ElidedLine, Field, Label, ThemedPanel
 from viewer.widgets.boxes import fill, fixed_row, wrapped_row
 from viewer.widgets.choices import ChoiceField
 
@@ -26,7 +26,7 @@ WIDE = 1180
 """Px at 100 % from which the form has room for the number of matches, and the button that copies the command."""
 
 
-class TraceForm(Paper):
+class TraceForm(ThemedPanel):
     """``traceRequested(question)`` on the button and on Enter in any field; ``copyRequested()`` for the equal command;
     ``messageRequested()`` where the text of the field is to be looked for as a message.
     """
@@ -62,7 +62,7 @@ class TraceForm(Paper):
         button.clicked.connect(self.ask)
         self._command = Button(tr("Copy as command"), "flat")
         self._command.clicked.connect(self.copyRequested)
-        tabs = LookForTabs("trace.tabs", CHAIN)
+        tabs = SearchTabs("trace.tabs", CHAIN)
         tabs.otherViewChosen.connect(lambda _key: self.messageRequested.emit())
         self.index_type.setSizeAdjustPolicy(ChoiceField.SizeAdjustPolicy.AdjustToContents)
         max_label = _name(tr("At most"))
@@ -79,7 +79,7 @@ class TraceForm(Paper):
             self._command,
         )
         self._where_wide = (max_label, self.most, self._command)
-        self._fault = Elided("", 12, "error")
+        self._fault = ElidedLine("", 12, "error")
         self._fault.setObjectName("trace.fault")
         self._fault.hide()
         lay = QVBoxLayout(self)
@@ -129,7 +129,7 @@ class TraceForm(Paper):
         if question is not None:
             self.traceRequested.emit(question)
 
-    def question(self) -> Question | None:
+    def question(self) -> TraceQuery | None:
         """Return the question in the fields. None if a field cannot be understood: it is marked, and the reason is
         shown below.
         """
@@ -139,7 +139,7 @@ class TraceForm(Paper):
             return None
         max_matches = parse_number(self.most.text()) if self.most.text().strip() else DEFAULT_MATCHES
         assert max_matches is not None
-        return Question(
+        return TraceQuery(
             self.topic.text().strip(),
             self.key.text().strip(),
             _time_of(self.begin),

@@ -50,7 +50,7 @@ class StepRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class TraceQuery:
     """The question of a trace: times in ms, None for an open end."""
 
     topic: str
@@ -79,10 +79,10 @@ class Question:
 
 
 @dataclass(slots=True)
-class Answer:
+class TraceResult:
     """The result of a trace; ``cut`` if it was stopped or grew too long."""
 
-    question: Question
+    question: TraceQuery
     files: list[TraceFile] = field(default_factory=list)
     steps: list[StepRow] = field(default_factory=list)
     matches: list[Match] = field(default_factory=list)
@@ -105,7 +105,7 @@ class Answer:
         return None if self.slots is None else HEADER_SIZE + SLOT_SIZE * (self.question.key_hash % self.slots)
 
 
-def ask(store: StoreSnapshot, question: Question, cancel: threading.Event) -> Answer:
+def ask(store: StoreSnapshot, question: TraceQuery, cancel: threading.Event) -> TraceResult:
     """Trace a key; reads the disk. Ends early, and says so, when ``cancel`` is set."""
     end_of_time = (1 << 63) - 1
     begin = 0 if question.begin is None else question.begin
@@ -117,7 +117,7 @@ def ask(store: StoreSnapshot, question: Question, cancel: threading.Event) -> An
     return answer
 
 
-def ask_near(store: StoreSnapshot, question: Question, cancel: threading.Event) -> Answer:
+def ask_near(store: StoreSnapshot, question: TraceQuery, cancel: threading.Event) -> TraceResult:
     """:func:`ask`; where the newest matches do not reach the unit that the key came from, the window closes around it.
 
     A broker gives so many matches and no more; an old unit of a key in use would be out of reach.
@@ -131,9 +131,9 @@ def ask_near(store: StoreSnapshot, question: Question, cancel: threading.Event) 
     return ask(store, replace(question, begin=max(0, near[1] - WINDOW_MS), end=near[1] + WINDOW_MS), cancel)
 
 
-def collect(question: Question, records: Iterable[object], cancel: threading.Event | None = None) -> Answer:
+def collect(question: TraceQuery, records: Iterable[object], cancel: threading.Event | None = None) -> TraceResult:
     """The records of a trace as one answer."""
-    answer = Answer(question)
+    answer = TraceResult(question)
     for record in records:
         if isinstance(record, TraceFile):
             answer.files.append(record)
@@ -155,7 +155,7 @@ def _row(number: int, s: TraceStep) -> StepRow:
     )
 
 
-def lanes(answer: Answer) -> list[ChainLane]:
+def lanes(answer: TraceResult) -> list[ChainLane]:
     """Return a lane for each file, newest first, in the words of the window's language."""
     by_file: dict[str, list[StepRow]] = {}
     for step in answer.steps:
@@ -164,12 +164,12 @@ def lanes(answer: Answer) -> list[ChainLane]:
     return [_lane(answer, file, by_file.get(file.file, []), many) for file in answer.files]
 
 
-def with_lanes(answer: Answer) -> tuple[Answer, list[ChainLane]]:
+def with_lanes(answer: TraceResult) -> tuple[TraceResult, list[ChainLane]]:
     """An answer and its lanes, worked out in one go off the loop: a chain may have a hundred thousand steps."""
     return answer, lanes(answer)
 
 
-def _lane(answer: Answer, file: TraceFile, steps: list[StepRow], many: bool) -> ChainLane:
+def _lane(answer: TraceResult, file: TraceFile, steps: list[StepRow], many: bool) -> ChainLane:
     span = time_span(file.begin_timestamp, file.end_timestamp)
     if not file.chosen:
         form = "damaged, not walked: {why}" if file.damaged else "skipped: {why}"
@@ -211,7 +211,7 @@ def _quiet(slot: StepRow | None, entries: list[StepRow]) -> str:
     )
 
 
-def _card(answer: Answer, step: StepRow) -> ChainCard:
+def _card(answer: TraceResult, step: StepRow) -> ChainCard:
     key_text = step.key or (answer.question.text if step.verdict in {"match", "outOfTime"} else "")
     note = {
         "collision": tr("same hash, other key"),
@@ -224,7 +224,7 @@ def _card(answer: Answer, step: StepRow) -> ChainCard:
     return ChainCard(step.step, step.entry, step.verdict, key_text, step.phy_offset, when, note)
 
 
-def _out_of_time(question: Question, step: StepRow) -> str:
+def _out_of_time(question: TraceQuery, step: StepRow) -> str:
     time = step.store_timestamp
     if time is not None and question.end is not None and time > question.end:
         return tr("after the window")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from viewer.index.hash_strip import StripPart
-from viewer.index.trace_lanes import Answer, Question
+from viewer.index.trace_lanes import TraceQuery, TraceResult
 from viewer.look.assets import plural_words, tr, tr_plural
 from viewer.look.formats import clock, day
 from viewer.runtime import places
-from viewer.widgets.drawn_marks import Mark, step_mark
+from viewer.widgets.drawn_marks import DrawnMark, step_mark
 
 _CHIPS = (
     ("match", "ok", plural_words("{n:,} match", "{n:,} matches")),
@@ -18,7 +18,7 @@ _CHIPS = (
 )
 
 
-def strip_parts(question: Question | None, answer: Answer | None = None) -> list[StripPart]:
+def strip_parts(question: TraceQuery | None, answer: TraceResult | None = None) -> list[StripPart]:
     """The way from the key to its slot as far as it is known."""
     if question is None:
         return [StripPart(tr("key text"), tr("topic#key, as RocketMQ hashes it"), "text3", code=False)]
@@ -53,12 +53,12 @@ def strip_parts(question: Question | None, answer: Answer | None = None) -> list
     return parts
 
 
-def _mark(question: Question, field: str, value: str, words: str = "") -> Mark:
+def _mark(question: TraceQuery, field: str, value: str, words: str = "") -> DrawnMark:
     link = places.trace(question.topic, question.indexed_text)
     return step_mark(field, question.topic, question.indexed_text, link, value, words or value)
 
 
-def verdict_links(answer: Answer) -> list[tuple[str, str, int]]:
+def verdict_links(answer: TraceResult) -> list[tuple[str, str, int]]:
     """(shape, words with the count, number of its first step) of every verdict that is worth a link."""
     links = []
     for verdict, shape, counted in _CHIPS:
@@ -68,7 +68,7 @@ def verdict_links(answer: Answer) -> list[tuple[str, str, int]]:
     return links
 
 
-def sentence(answer: Answer) -> str:
+def sentence(answer: TraceResult) -> str:
     """The result for the status bar; says whether it is all."""
     parts = [
         tr("Trace of {topic} / {key}", topic=answer.question.topic, key=answer.question.indexed_text),
@@ -83,7 +83,7 @@ def sentence(answer: Answer) -> str:
     return " · ".join(parts)
 
 
-def command_of(question: Question) -> list[str]:
+def command_of(question: TraceQuery) -> list[str]:
     """The words of the command that asks the same."""
     parts = ["storescope", "trace", "STORE"]
     if question.begin is not None:

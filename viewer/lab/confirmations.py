@@ -19,7 +19,7 @@ from viewer.look.formats import size
 from viewer.look.theme import px
 from viewer.pane.plan_words import plan_kind, plan_rows, release_name
 from viewer.runtime.recovery_plan import RecoveryJob, recovery_of
-from viewer.widgets.basics import Button, Elided, Label, Mark
+from viewer.widgets.basics import Button, ElidedLine, Label, StatusMark
 from viewer.widgets.boxes import row
 from viewer.widgets.facts import Fact, Facts
 from viewer.widgets.record_state import State
@@ -55,7 +55,7 @@ class Confirmation(QDialog):
         self.box.setSpacing(px(10))
         self.box.addWidget(Label(title, 18, "text", 600))
         if place:
-            self.box.addWidget(Elided(place, 12, "text2", code=True, middle=True))
+            self.box.addWidget(ElidedLine(place, 12, "text2", code=True, middle=True))
 
     def finish(self) -> None:
         """Add the buttons below the body."""
@@ -73,7 +73,10 @@ class WriteConfirmation(Confirmation):
         self._session = session
         self._job: RecoveryJob = recovery_of(session)
         self._has_holder, self._is_closed = True, False
-        self._mark, self._holder_label = Mark(""), Label(tr("Checking who has the store open …"), 13, "text", wrap=True)
+        self._mark, self._holder_label = (
+            StatusMark(""),
+            Label(tr("Checking who has the store open …"), 13, "text", wrap=True),
+        )
         self._holder_label.setObjectName("lab.write.holder")
         line = row(self._mark, self._holder_label, gap=8)
         line.box.setStretch(1, 1)

@@ -15,7 +15,7 @@ from engine.releases import NEWEST, NEWEST_FIRST, Release, of
 from viewer.lab.values import ValuesEditor, values_words
 from viewer.look.assets import tr
 from viewer.look.theme import px
-from viewer.widgets.basics import Button, Elided, Field, Label
+from viewer.widgets.basics import Button, ElidedLine, Field, Label
 from viewer.widgets.boxes import column, row
 from viewer.widgets.stepwise import Runner, run_here
 
@@ -52,7 +52,7 @@ class CreateDialog(QDialog):
         cancel = Button(tr("Cancel"))
         cancel.setObjectName("lab.create.cancel")
         cancel.clicked.connect(self.reject)
-        self._summary = Elided("", 12, "text2")
+        self._summary = ElidedLine("", 12, "text2")
         self._summary.setObjectName("lab.create.summary")
         box = QVBoxLayout(self)
         box.setContentsMargins(px(20), px(16), px(20), px(14))
@@ -72,7 +72,7 @@ class CreateDialog(QDialog):
                 gap=2,
             )
         )
-        self._replaced_note = Elided("", 12, "text2", middle=True)
+        self._replaced_note = ElidedLine("", 12, "text2", middle=True)
         self._replaced_note.setObjectName("lab.create.replaced")
         self._replaced_note.hide()
         box.addWidget(self._replaced_note)

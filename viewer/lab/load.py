@@ -17,7 +17,7 @@ from viewer.look.assets import tr, words
 from viewer.look.formats import number, short_ms, size
 from viewer.look.theme import follow, px, ui
 from viewer.pane.live_plots import Range, rate_frame
-from viewer.widgets.basics import Button, Chip, Elided, Label, PaneHead, Paper, Tool
+from viewer.widgets.basics import Button, Chip, ElidedLine, Label, PaneHead, ThemedPanel, ToolButton
 from viewer.widgets.boxes import column
 from viewer.widgets.choices import TickBox
 from viewer.widgets.facts import Fact, Facts
@@ -35,7 +35,7 @@ CHANGE_DELAY_MS = 150
 """Ms that a slider must rest before the running load changes."""
 
 
-class LoadPanel(Paper):
+class LoadPanel(ThemedPanel):
     """Emits ``startRequested(LoadSettings)``, ``changed(LoadSettings)`` during a load, ``pauseRequested(bool)``,
     ``stopRequested()``.
     """
@@ -51,13 +51,13 @@ class LoadPanel(Paper):
         self._able = self._running = self._paused = False
         self.sliders: dict[str, QSlider] = {}
         self._slim = False
-        self._value_labels: dict[str, Elided] = {}
+        self._value_labels: dict[str, ElidedLine] = {}
         self._chip = Chip("live", "")
         self._chip.hide()
         self.start = Button(tr("Start the load"), "pill")
         self.start.setObjectName(name)
         self.start.clicked.connect(self.toggle)
-        self.pause = Tool("pause", tr("Pause the load"))
+        self.pause = ToolButton("pause", tr("Pause the load"))
         self.pause.setObjectName(f"{name}.pause")
         self.pause.clicked.connect(lambda: self.pauseRequested.emit(not self._paused))
         self.plot = LivePlot(f"{name}.plot", tr("Messages a second"))
@@ -96,7 +96,7 @@ class LoadPanel(Paper):
             slider.setValue(knob.step_of(knob.initial))
             slider.setPageStep(1)
             slider.valueChanged.connect(lambda _value: self._moved())
-            value_label = Elided("", 12, code=True)
+            value_label = ElidedLine("", 12, code=True)
             self.sliders[knob.key], self._value_labels[knob.key] = slider, value_label
             grid.addWidget(Label(tr(knob.name), 12, "text2"), line, 0)
             grid.addWidget(slider, line, 1)

@@ -31,7 +31,7 @@ from viewer.pane.plot_library import plot_library
 from viewer.pane.table_commands import table_commands
 from viewer.runtime.places import REQUESTS_LIVE, Place
 from viewer.runtime.put_form import FormFault, PutForm
-from viewer.widgets.basics import Button, Card, Chip, Glyph, Hairline, Label, PaneHead, Paper
+from viewer.widgets.basics import Button, Card, Chip, Glyph, Hairline, Label, PaneHead, ThemedPanel
 from viewer.widgets.boxes import row, scrolling, splitter, stacked
 from viewer.widgets.hex_pages import hex_fields
 from viewer.widgets.hex_view import HexView
@@ -40,7 +40,7 @@ from viewer.widgets.word_tabs import WordTabs
 
 if TYPE_CHECKING:
     from engine.lab.samples import LoadCounts, PositionSample, ServeSettings
-    from viewer.lab.two_ways_page import TwoWays
+    from viewer.lab.two_ways_page import TwoWaysPage
     from viewer.runtime.lab_session import LabSession, PutDone
     from viewer.runtime.store_session import StoreSession
 
@@ -97,7 +97,7 @@ class LabPane(Pane):
         self.deck.chosen.connect(lambda key: self._lower.setCurrentIndex(int(key == "serve")))
         self._lower.addWidget(self.power_loss)
         self._lower.addWidget(self.serve)
-        tabs = Paper("pane", ("bottom",))
+        tabs = ThemedPanel("pane", ("bottom",))
         tabs_box = QVBoxLayout(tabs)
         tabs_box.setContentsMargins(0, 0, 0, 1)
         tabs_box.addWidget(row(self.deck, None, margins=(14, 2, 12, 2)))
@@ -109,7 +109,7 @@ class LabPane(Pane):
         self._pages = QStackedWidget()
         self._pages.addWidget(self._empty_page())
         self._pages.addWidget(self._columns)
-        self.two: TwoWays | None = None
+        self.two: TwoWaysPage | None = None
         box = QVBoxLayout(self)
         box.setContentsMargins(0, 0, 0, 0)
         box.addWidget(self._pages)
@@ -154,7 +154,7 @@ class LabPane(Pane):
             pad=20,
         )
         card.setMaximumWidth(px(620))
-        ground = Paper("window")
+        ground = ThemedPanel("window")
         box = QVBoxLayout(ground)
         box.setContentsMargins(px(24), px(48), px(24), px(24))
         box.addWidget(card, 0, Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop)
@@ -311,9 +311,9 @@ class LabPane(Pane):
     def show_two_ways(self) -> None:
         """Show the page of two stores side by side; it is made at first use."""
         if self.two is None:
-            from viewer.lab.two_ways_page import TwoWays
+            from viewer.lab.two_ways_page import TwoWaysPage
 
-            self.two = TwoWays()
+            self.two = TwoWaysPage()
             self.two.folder = self.lab_folder
             self.two.leaveRequested.connect(self._leave_two)
             self.two.statusText.connect(self.statusMessage)

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 from viewer.lab.power_loss_words import PowerLossLine, PowerLossView, compare_kind, power_loss_view, waiting_view
 from viewer.look.assets import tr
 from viewer.look.theme import C, follow, px
-from viewer.widgets.basics import Button, Chip, Elided, Hairline, Label, PaneHead, Paper
+from viewer.widgets.basics import Button, Chip, ElidedLine, Hairline, Label, PaneHead, ThemedPanel
 from viewer.widgets.boxes import column, row
 from viewer.widgets.record_state import State
 from viewer.widgets.record_view import RecordView
@@ -42,7 +42,7 @@ class Swatch(QWidget):
         p.drawRect(0, 0, self.width() - 1, self.height() - 1)
 
 
-class PowerLossPanel(Paper):
+class PowerLossPanel(ThemedPanel):
     """Emits ``powerLossRequested()``, ``recoverRequested()``, ``againRequested()``; the window confirms and acts."""
 
     powerLossRequested = Signal()
@@ -69,13 +69,13 @@ class PowerLossPanel(Paper):
         note = tr("as a power loss would: only what was flushed is kept · not to scale")
         self.head = PaneHead(tr("Cut the power"), note, self._legend, self.recover, self.again, self.cut)
         self._names: list[Label] = []
-        self._notes: list[Elided] = []
+        self._notes: list[ElidedLine] = []
         self.lines: list[RecoveryLine] = []
         parts = []
         for number, name in enumerate((tr("Before"), tr("What the disk kept"), tr("After recovery"))):
             title, about, line = (
                 Label(name, 13, "text", 600),
-                Elided("", 12, "text2"),
+                ElidedLine("", 12, "text2"),
                 RecoveryLine(f"lab.plug.line.{number}", name, 18),
             )
             label_column = column(title, about, None, gap=0)

@@ -23,7 +23,7 @@ from viewer.look.assets import tr, tr_plural
 from viewer.look.formats import clock
 from viewer.look.theme import follow, mono, px, ui
 from viewer.runtime.put_form import EXTRA, KINDS, FormFault, PutForm
-from viewer.widgets.basics import Button, Elided, Field, Key, Label, Mark, PaneHead, Paper, Tool
+from viewer.widgets.basics import Button, ElidedLine, Field, Key, Label, PaneHead, StatusMark, ThemedPanel, ToolButton
 from viewer.widgets.boxes import row
 from viewer.widgets.choices import ChoiceField, TickBox
 from viewer.widgets.word_tabs import WordTabs
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 MAX_LISTED = 20
 
 
-class PutPanel(Paper):
+class PutPanel(ThemedPanel):
     """Emits ``putRequested(PutForm)`` to put a message, ``earlierPutChosen(PutDone)`` to show an earlier one."""
 
     putRequested = Signal(object)
@@ -54,15 +54,15 @@ class PutPanel(Paper):
         self.again.setObjectName("lab.put.again")
         self.again.setToolTip(tr("Put the last message again, unchanged"))
         self.again.clicked.connect(self.put_again)
-        self.earlier = Tool("chevron-down", tr("Messages put before: choose one to edit it again"))
+        self.earlier = ToolButton("chevron-down", tr("Messages put before: choose one to edit it again"))
         self.earlier.setObjectName("lab.put.earlier")
         self.earlier.clicked.connect(self._show_earlier_menu)
         self._size = Label("", 12, "text3", code=True)
         self._key = Key("Ctrl ↵")
-        self._mark = Mark("")
+        self._mark = StatusMark("")
         self._status = Label("", 12, "text", 600, code=True)
         self._status.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Preferred)
-        self.answer = Elided("", 12, "text2", code=True)
+        self.answer = ElidedLine("", 12, "text2", code=True)
         self.answer.setObjectName("lab.put.answer")
         self.answer.setAccessibleName(tr("Answer to the put"))
         box = QVBoxLayout(self)

@@ -13,7 +13,7 @@ from viewer.lab.power_loss_words import MEANINGS
 from viewer.look.assets import tr, tr_plural
 from viewer.look.formats import number
 from viewer.look.theme import follow, px, ui
-from viewer.widgets.basics import Elided, Hairline, Label, PaneHead, Paper
+from viewer.widgets.basics import ElidedLine, Hairline, Label, PaneHead, ThemedPanel
 from viewer.widgets.boxes import column, row, scrolling
 from viewer.widgets.choices import ChoiceField
 from viewer.widgets.facts import Fact, Facts
@@ -44,7 +44,7 @@ def status_facts(statuses: Mapping[str, int]) -> list[Fact]:
     ]
 
 
-class RightColumn(Paper):
+class RightColumn(ThemedPanel):
     """Services, and behind a tab the put results and the distribution over queues."""
 
     def __init__(self, services: ServicesPanel, statistics: PutStatisticsPanel) -> None:
@@ -70,7 +70,7 @@ class RightColumn(Paper):
         self._tools.setVisible(key == "services")
 
 
-class PutStatisticsPanel(Paper):
+class PutStatisticsPanel(ThemedPanel):
     """Put results and distribution over queues; asked once a second while visible."""
 
     def __init__(self) -> None:
@@ -81,14 +81,14 @@ class PutStatisticsPanel(Paper):
         self.answers = Facts(0)
         self.answers.setObjectName("lab.answers")
         self.answers.setAccessibleName(tr("Answers since the store was opened"))
-        self._none = Elided("", 12, "text3")
+        self._none = ElidedLine("", 12, "text3")
         self.topic = ChoiceField()
         self.topic.setObjectName("lab.fed.topic")
         self.topic.setAccessibleName(tr("Topic whose queues are shown"))
         self.topic.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.topic.setMinimumContentsLength(12)
         self.topic.currentIndexChanged.connect(lambda _n: self._show_topic())
-        self.words = Elided("", 12, "text2")
+        self.words = ElidedLine("", 12, "text2")
         self.words.setObjectName("lab.fed.words")
         self.bars = SkewBars("lab.skew")
         box = QVBoxLayout(self)

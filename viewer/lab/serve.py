@@ -16,7 +16,7 @@ from viewer.lab.serve_rows import CLIENTS, CODES, CodeRow
 from viewer.look.assets import tr
 from viewer.look.engine_words import engine_words
 from viewer.look.theme import follow, px, ui
-from viewer.widgets.basics import Button, Chip, Field, Label, Link, PaneHead, Paper
+from viewer.widgets.basics import Button, Chip, Field, Label, Link, PaneHead, ThemedPanel
 from viewer.widgets.boxes import column, row, scrolling, splitter, stacked
 from viewer.widgets.choices import TickBox
 from viewer.widgets.facts import Facts
@@ -31,7 +31,7 @@ LEGEND_WIDTH, LEGEND_MARGIN = 190, 300
 """Px of a code in the plot's legend, and of the legend's other parts."""
 
 
-class ServePanel(Paper):
+class ServePanel(ThemedPanel):
     """Emits ``serveRequested(ServeSettings)``, ``stopRequested()``, ``cutRequested()``.
 
     ``requestsRequested(filter)`` shows requests in their view; ``placeRequested(place)`` follows a link.
@@ -145,7 +145,7 @@ class ServePanel(Paper):
         copy.clicked.connect(self._copy)
         self.facts = Facts(88)
         self.facts.placeRequested.connect(self.placeRequested)
-        ground = Paper("pane")
+        ground = ThemedPanel("pane")
         box = QVBoxLayout(ground)
         box.setContentsMargins(px(14), px(8), px(12), px(8))
         box.addWidget(self.facts)

@@ -20,7 +20,7 @@ from viewer.pane.live_plots import Range, nice_top
 from viewer.runtime import places
 from viewer.runtime.peak_series import PeakSeries
 from viewer.runtime.places import REQUESTS_LIVE, Place
-from viewer.widgets.columns import Column, RecordKind, RowLook, gutter, number_column, text_column
+from viewer.widgets.columns import Column, RecordKind, RowAppearance, gutter, number_column, text_column
 from viewer.widgets.facts import Fact
 from viewer.widgets.live_frame import LiveFrame, Trace
 
@@ -252,7 +252,7 @@ CODES = RecordKind(
             filterable=False,
         ),
     ),
-    look=lambda row: RowLook("warn") if row.not_ok else None,
+    look=lambda row: RowAppearance("warn") if row.not_ok else None,
 )
 CLIENTS = RecordKind(
     "servedClient",

@@ -16,7 +16,7 @@ from viewer.lab.lines import now_line
 from viewer.look.assets import plural_words, tr, tr_plural, words
 from viewer.look.formats import size, span
 from viewer.look.theme import follow, px, theme
-from viewer.widgets.basics import Button, Elided, Label, Mark, Paper, Tool
+from viewer.widgets.basics import Button, ElidedLine, Label, StatusMark, ThemedPanel, ToolButton
 from viewer.widgets.boxes import column, row
 from viewer.widgets.recovery_line import RecoveryLine
 
@@ -57,18 +57,18 @@ class ServiceLine(QWidget):
         self._paused = self._exists = self._slim = False
         self.setObjectName(f"lab.service.{service.key}")
         self.words = tr(service.name)
-        self._lamp = Mark("")
+        self._lamp = StatusMark("")
         self._name = Label(tr(service.name), 13, "text", 600)
         self._state = Label("", 12, "warn", 500)
-        self._last_work = Elided("", 12, "text2")
-        self._backlog = Elided("", 12, "text3")
-        self.pause = Tool("pause", tr("Pause {service}", service=tr(service.name)))
+        self._last_work = ElidedLine("", 12, "text2")
+        self._backlog = ElidedLine("", 12, "text3")
+        self.pause = ToolButton("pause", tr("Pause {service}", service=tr(service.name)))
         self.pause.setObjectName(f"lab.service.{service.key}.pause")
         self.pause.clicked.connect(lambda: self.pauseRequested.emit(self.key, not self._paused))
-        self.step = Tool("step", tr("One step of {service}", service=tr(service.name)))
+        self.step = ToolButton("step", tr("One step of {service}", service=tr(service.name)))
         self.step.setObjectName(f"lab.service.{service.key}.step")
         self.step.clicked.connect(self._step)
-        self._path_label = Elided(tr(service.data_path), 12, "text3")
+        self._path_label = ElidedLine(tr(service.data_path), 12, "text3")
         name_column = column(None, row(self._name, self._state, None, gap=6), self._path_label, None, gap=0)
         self._left, self._right = name_column, column(None, self._last_work, self._backlog, None, gap=0)
         line = row(self._lamp, name_column, self._right, self.pause, self.step, gap=4)
@@ -130,7 +130,7 @@ class ServiceLine(QWidget):
         self._lamp.set_kind("warn" if self._paused else "live" if self._exists else "out")
 
 
-class ServicesPanel(Paper):
+class ServicesPanel(ThemedPanel):
     """Emits ``pauseRequested(name, on)``, ``stepRequested(name)``, ``flushRequested()``, ``commitRequested()``,
     ``reopenRequested(changes)``.
 
@@ -157,7 +157,7 @@ class ServicesPanel(Paper):
         self.commit.clicked.connect(self.commitRequested)
         self.lines = {service.key: ServiceLine(service) for service in SERVICES}
         self.now = RecoveryLine("lab.now", tr("Log positions now"), 18)
-        self._mode, self._has_pool = Elided("", 12, "text2", code=True), Elided("", 12, "text2")
+        self._mode, self._has_pool = ElidedLine("", 12, "text2", code=True), ElidedLine("", 12, "text2")
         self.mode = Button("", "pill")
         self.mode.setObjectName("lab.mode")
         self.mode.clicked.connect(self._ask_mode)

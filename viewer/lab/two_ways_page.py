@@ -28,7 +28,7 @@ from viewer.look.formats import size
 from viewer.look.theme import follow, px, ui
 from viewer.runtime.lab_session import LabSession
 from viewer.runtime.live_history import LONG_PAUSE
-from viewer.widgets.basics import Button, Elided, Hairline, Label, PaneHead, Paper
+from viewer.widgets.basics import Button, ElidedLine, Hairline, Label, PaneHead, ThemedPanel
 from viewer.widgets.boxes import column, row, splitter, stacked
 from viewer.widgets.choices import ChoiceField
 from viewer.widgets.live_plot import Curve, LivePlot
@@ -52,7 +52,7 @@ MAX_POOLED_FILE_BYTES = 64 << 20
 """Maximum file size with a pool, unless the user chooses more: a pool has five buffers of a file's size."""
 
 
-class SidePanel(Paper):
+class SidePanel(ThemedPanel):
     """Panel of one of the two stores: its configuration, and the status of its log."""
 
     def __init__(self, number: int, preset_number: int) -> None:
@@ -83,7 +83,7 @@ class SidePanel(Paper):
         self.values.setToolTip(tr("Every value of the configuration, with default, range and meaning"))
         self.values.clicked.connect(self.ask_values)
         self.words = Label("", 12, "text3", wrap=True)
-        self.state = Elided("", 12, "text2")
+        self.state = ElidedLine("", 12, "text2")
         self.line = RecoveryLine(f"lab.two.line.{key}", tr("Log positions of store {name}", name=name), 18)
         self.state.hide()
         self.line.hide()
@@ -170,7 +170,7 @@ class SidePanel(Paper):
 class _SessionListener(QObject):
     """Passes the signals of one lab session to the page; ends with the page, which its engine may outlive."""
 
-    def __init__(self, page: TwoWays, number: int) -> None:
+    def __init__(self, page: TwoWaysPage, number: int) -> None:
         super().__init__(page)
         self._page, self._number = page, number
         lab = page.labs[number]
@@ -193,7 +193,7 @@ class _SessionListener(QObject):
         self._page.show_state()
 
 
-class TwoWays(Paper):
+class TwoWaysPage(ThemedPanel):
     """The page that compares two ways to write.
 
     Emits ``leaveRequested()`` to return to the lab, ``statusText(words)`` for the status bar, ``changed()`` when other
@@ -247,7 +247,7 @@ class TwoWays(Paper):
         self.table = RecordView("lab.two.table", comparison_kind())
         self.table.setAccessibleName(tr("Both ways compared"))
         self.table.set_state(State("hint", tr("The figures of both appear here while the load runs.")))
-        self.summary_line = Elided("", 12, "text", 600)
+        self.summary_line = ElidedLine("", 12, "text", 600)
         self.summary_line.setObjectName("lab.two.short")
         self.summary_line.setAccessibleName(tr("In short"))
         left_column = column(self.load, None, gap=0)

@@ -15,11 +15,11 @@ from engine.lab.presets import NOT_IN_A_LAB
 from viewer.look.assets import tr, tr_plural, words
 from viewer.look.formats import number
 from viewer.look.theme import px
-from viewer.widgets.basics import Button, Elided, Field, Hairline, Label, Mark
+from viewer.widgets.basics import Button, ElidedLine, Field, Hairline, Label, StatusMark
 from viewer.widgets.boxes import row
 from viewer.widgets.choices import ChoiceField
 from viewer.widgets.columns import Column, RecordKind, gutter, text_column
-from viewer.widgets.columns import RowLook as Look
+from viewer.widgets.columns import RowAppearance as Look
 from viewer.widgets.record_state import State
 from viewer.widgets.record_view import RecordView
 
@@ -201,8 +201,8 @@ class ValuesEditor(QWidget):
         self._editor.addWidget(self.value)
         self._editor.addWidget(self.choice)
         self._editor.setFixedSize(px(224), px(30))
-        self._note = Elided("", 12, "text3")
-        self._note_mark = Mark("")
+        self._note = ElidedLine("", 12, "text3")
+        self._note_mark = StatusMark("")
         self.reset = Button(tr("Default"), "flat")
         self.reset.setObjectName(f"{name}.default")
         self.reset.clicked.connect(self._reset_value)
@@ -325,7 +325,7 @@ class ValuesDialog(QDialog):
         self.setWindowTitle(title)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.editor = ValuesEditor(name, config)
-        self._summary = Elided("", 12, "text2")
+        self._summary = ElidedLine("", 12, "text2")
         self.agree = Button(tr("Use these values"), "primary")
         self.agree.setObjectName(f"{name}.deed")
         self.agree.clicked.connect(self._accept)

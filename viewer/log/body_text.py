@@ -81,7 +81,7 @@ def as_json(data: bytes, charset: str = "UTF-8") -> tuple[str, str]:
         )
     try:
         text = data.decode(charset)
-        value = json.loads(text, parse_float=_Exact, parse_int=_Exact, parse_constant=_Exact)
+        value = json.loads(text, parse_float=_ExactNumber, parse_int=_ExactNumber, parse_constant=_ExactNumber)
         return _lay_out(value), ""
     except UnicodeDecodeError as error:
         return "", tr("not valid {charset} at byte {at:,}", charset=charset, at=error.start)
@@ -123,7 +123,7 @@ def as_messages(members: Sequence[Member | MemberDamage], charset: str, *, as_la
     return "\n\n".join(pieces), ""
 
 
-class _Exact(str):
+class _ExactNumber(str):
     """A number as its author wrote it: 1.10 stays 1.10, and 19 digits stay 19 digits."""
 
     __slots__ = ()
@@ -137,7 +137,7 @@ def _lay_out(value: object) -> str:
 
 def _write(value: object, indent: str, out: list[str]) -> None:
     inner = indent + "  "
-    if isinstance(value, _Exact):
+    if isinstance(value, _ExactNumber):
         out.append(str(value))
     elif isinstance(value, dict) and value:
         out.append("{\n")

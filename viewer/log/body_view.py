@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QStackedWidget, QVBox
 from viewer.log.body_text import CHARSETS, Body, as_json_or_text, as_messages, as_text
 from viewer.look.assets import tr
 from viewer.look.theme import follow, mono, px, ui
-from viewer.widgets.basics import Label, Paper
+from viewer.widgets.basics import Label, ThemedPanel
 from viewer.widgets.choices import ChoiceField
 from viewer.widgets.hex_view import HexView
 
@@ -47,7 +47,7 @@ class BodyView(QWidget):
         self.charset.addItems(list(CHARSETS))
         self.charset.currentTextChanged.connect(lambda _text: self._show())
         self._note = Label("", 12, "text3")
-        foot = Paper("pane", ("top",))
+        foot = ThemedPanel("pane", ("top",))
         line = QHBoxLayout(foot)
         line.setContentsMargins(px(12), 2, px(8), 2)
         line.addWidget(self._note, 1)

@@ -15,7 +15,7 @@ from typing import Any
 from engine.codec.message import Unit
 from engine.codec.unit_fields import BY_NAME, INSTEAD, Field
 from viewer.log.row_markings import RowMarkings
-from viewer.log.rows import EdgeRow, LogRow, UnitRow
+from viewer.log.rows import LogRow, NonUnitRow, UnitRow
 from viewer.look.assets import tr, tr_plural, words
 from viewer.look.engine_words import engine_words
 from viewer.look.formats import full_moment, hexadecimal, moment, number, plain, size
@@ -25,7 +25,7 @@ from viewer.widgets.columns import (
     Column,
     Record,
     RecordKind,
-    RowLook,
+    RowAppearance,
     chip_column,
     gutter,
     number_column,
@@ -122,25 +122,29 @@ def unit_kind(
     )
 
 
-def look(row: LogRow) -> RowLook | None:
+def look(row: LogRow) -> RowAppearance | None:
     """Return the style of a row: blanks, damage and edges stand out; doubtful units get a mark."""
     if isinstance(row, UnitRow):
         if row.crc == "bad":
-            return RowLook(mark="error")
-        return RowLook(mark="warn") if row.stale else None
+            return RowAppearance(mark="error")
+        return RowAppearance(mark="warn") if row.stale else None
     if row.kind == "blank":
         if row.next_file:
             text = tr("End of file · the next message did not fit · the log continues in {file}", file=row.next_file)
         else:
             text = tr("End of file · the next message did not fit · no file follows")
-        return RowLook("chat", "sunken", "text3", text)
+        return RowAppearance("chat", "sunken", "text3", text)
     if row.kind == "zero":
-        return RowLook("out", "", "text3", tr("Zero tail · end of the log · nothing was written after this place"))
+        return RowAppearance(
+            "out", "", "text3", tr("Zero tail · end of the log · nothing was written after this place")
+        )
     if row.kind == "hole":
-        return RowLook("error", "errorFill", "error", tr("Missing · no file of the log has these bytes"), strong=True)
+        return RowAppearance(
+            "error", "errorFill", "error", tr("Missing · no file of the log has these bytes"), strong=True
+        )
     if row.kind == "error":
         text = tr("Cannot be read · {reason}", reason=engine_words(row.reason))
-        return RowLook("unread", "sunken", "text2", text, strong=True)
+        return RowAppearance("unread", "sunken", "text2", text, strong=True)
     reason = engine_words(row.reason)
     if row.was and row.more:
         text = tr(
@@ -155,7 +159,7 @@ def look(row: LogRow) -> RowLook | None:
         text = tr_plural(
             "Damaged · {reason} · {n:,} byte", "Damaged · {reason} · {n:,} bytes", n=row.size, reason=reason
         )
-    return RowLook("error", "errorFill", "error", text, strong=True)
+    return RowAppearance("error", "errorFill", "error", text, strong=True)
 
 
 def verdict(row: LogRow) -> str:
@@ -169,7 +173,7 @@ def verdict(row: LogRow) -> str:
 
 def record(row: LogRow, shown: Sequence[Field]) -> dict[str, Any]:
     """Return the row as far as it is known without reading its unit again: the fields that are ``shown``."""
-    if isinstance(row, EdgeRow):
+    if isinstance(row, NonUnitRow):
         document: dict[str, Any] = {
             "type": "blank" if row.kind == "blank" else "damage",
             "physicalOffset": row.offset,

@@ -36,7 +36,7 @@ from viewer.widgets.choices import ChoiceField, TickBox
 from viewer.widgets.record_view import RecordView
 
 if TYPE_CHECKING:
-    from viewer.log.export_work import Exported, Plan
+    from viewer.log.export_work import ExportPlan, ExportResult
 
 
 WORK = "viewer.log.export_work:export"
@@ -67,13 +67,15 @@ class LogExport(QObject):
         text, marked, row = self._model.filter.text, len(self._model.markings.marked), self._table.current_row()
         span, chosen = self._span(), []
         if span is not None:
-            chosen.append(Scope("span", tr("The chosen rows, {first:,} to {last:,}", first=span[0], last=span[1])))
+            chosen.append(
+                ExportScope("span", tr("The chosen rows, {first:,} to {last:,}", first=span[0], last=span[1]))
+            )
         scopes = (
-            Scope("row", tr("The chosen row"), row is not None and span is None),
+            ExportScope("row", tr("The chosen row"), row is not None and span is None),
             *chosen,
-            Scope("marked", tr("Marked rows: {n:,}", n=marked), bool(marked)),
-            Scope("filter", tr("All rows of the filter: {text}", text=text or tr("none")), bool(text)),
-            Scope("all", tr("The whole log")),
+            ExportScope("marked", tr("Marked rows: {n:,}", n=marked), bool(marked)),
+            ExportScope("filter", tr("All rows of the filter: {text}", text=text or tr("none")), bool(text)),
+            ExportScope("all", tr("The whole log")),
         )
         box = ExportBox(scopes, "span" if span else "filter" if text else "all", Path.home(), self._over)
         box.exportRequested.connect(self.begin)
@@ -90,26 +92,26 @@ class LogExport(QObject):
             return
         session.jobs.start(self._work(choice, self.plan(choice)))
 
-    def plan(self, choice: Choice) -> Plan:
+    def plan(self, choice: Choice) -> ExportPlan:
         """The choice with its rows."""
         offsets, where = self._model.to_export(choice.scope, self._table.current_row(), self._span())
         from engine.rules.masking import Masking
-        from viewer.log.export_work import Plan
+        from viewer.log.export_work import ExportPlan
 
         masking = Masking.of(",".join(choice.masked))
         if choice.visible_properties:
             masking = masking.except_for(choice.visible_properties)
-        return Plan(choice.target, choice.form, where, offsets, choice.body, masking)
+        return ExportPlan(choice.target, choice.form, where, offsets, choice.body, masking)
 
     def _span(self) -> tuple[int, int] | None:
         """Offsets of the first and the last chosen row; None where it is one row."""
         return self._model.chosen_span(self._table.chosen_span())
 
-    async def _work(self, choice: Choice, plan: Plan) -> None:
+    async def _work(self, choice: Choice, plan: ExportPlan) -> None:
         session, (start, end) = self.session, self._model.span
         assert session is not None
         try:
-            done: Exported = await session.jobs.in_worker(
+            done: ExportResult = await session.jobs.in_worker(
                 tr("Exporting {name}", name=plan.target.name),
                 WORK,
                 session.path,
@@ -128,7 +130,7 @@ class LogExport(QObject):
         self.statusText.emit(self.result_text(done, plan))
         self._note(choice, plan, done)
 
-    def result_text(self, done: Exported, plan: Plan) -> str:
+    def result_text(self, done: ExportResult, plan: ExportPlan) -> str:
         """``1,204 units written to … · scanned 38.0 GiB · complete · 3 cells cut``."""
         parts = [
             tr_plural("{n:,} row written to {path}", "{n:,} rows written to {path}", n=done.rows, path=str(plan.target))
@@ -146,7 +148,7 @@ class LogExport(QObject):
             parts.append(tr_plural("{n:,} ignored row left out", "{n:,} ignored rows left out", n=ignored))
         return " · ".join(parts)
 
-    def _note(self, choice: Choice, plan: Plan, done: Exported) -> None:
+    def _note(self, choice: Choice, plan: ExportPlan, done: ExportResult) -> None:
         """For the operation log, with the command that gives the same rows."""
         session = self.session
         command = ["storescope", "units", "STORE", "--json", *(["--where", plan.where] if plan.where else [])]
@@ -180,7 +182,7 @@ FORMS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class ExportScope:
     """Rows that may be exported: a key, what they are in words, and whether there are any."""
 
     key: str
@@ -207,7 +209,9 @@ class ExportBox(QDialog):
 
     exportRequested = Signal(object)
 
-    def __init__(self, scopes: Sequence[Scope], first_scope: str, folder: Path, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, scopes: Sequence[ExportScope], first_scope: str, folder: Path, parent: QWidget | None = None
+    ) -> None:
         super().__init__(parent)
         self.setObjectName("export.box")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)

@@ -51,7 +51,7 @@ MAX_CELL_LETTERS = 80
 
 
 @dataclass(frozen=True)
-class Plan:
+class ExportPlan:
     """What to export: units that match ``where``, or those at ``offsets`` (None: all that match)."""
 
     target: Path
@@ -63,7 +63,7 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Exported:
+class ExportResult:
     """Rows written, spans of damage and blanks among them, cells that were cut, bytes of log read, why it ended."""
 
     rows: int
@@ -75,8 +75,8 @@ class Exported:
 
 
 def export(
-    control: Control, path: Path, config: MessageStoreConfig | None, plan: Plan, now_ms: int, start: int, end: int
-) -> Exported:
+    control: Control, path: Path, config: MessageStoreConfig | None, plan: ExportPlan, now_ms: int, start: int, end: int
+) -> ExportResult:
     """Write ``plan``; ``start`` and ``end`` are the log as the window knows it, for the bar only."""
     from engine.inspection import open_store
 
@@ -95,7 +95,9 @@ def export(
 Item = Unit | Blank | Damage | Stop
 
 
-def _text(control: Control, log: LogReader, plan: Plan, now_ms: int, start: int, end: int, out: IO[str]) -> Exported:
+def _text(
+    control: Control, log: LogReader, plan: ExportPlan, now_ms: int, start: int, end: int, out: IO[str]
+) -> ExportResult:
     from engine.inspection import records  # not before somebody exports
 
     writer = _Writer(out, plan)
@@ -115,7 +117,7 @@ def _text(control: Control, log: LogReader, plan: Plan, now_ms: int, start: int,
     complete = ended.kind in {"end", "zero", "cut", "damage"}
     if plan.form == "jsonl" and plan.offsets is None:
         writer.write(records.end(ended, rows, complete))
-    return Exported(rows, odd, writer.cut, _held(log, start, ended.offset), ended.reason, complete)
+    return ExportResult(rows, odd, writer.cut, _held(log, start, ended.offset), ended.reason, complete)
 
 
 def _held(log: LogReader, start: int, end: int) -> int:
@@ -123,7 +125,9 @@ def _held(log: LogReader, start: int, end: int) -> int:
     return sum(max(0, min(end, file.end_offset) - max(start, file.start_offset)) for file in log.files)
 
 
-def _raw(control: Control, log: LogReader, plan: Plan, now_ms: int, start: int, end: int, out: IO[bytes]) -> Exported:
+def _raw(
+    control: Control, log: LogReader, plan: ExportPlan, now_ms: int, start: int, end: int, out: IO[bytes]
+) -> ExportResult:
     rows = 0
     last_stop: Stop | None = None
     for item in _items(control, log, plan, now_ms, start, end):
@@ -133,10 +137,10 @@ def _raw(control: Control, log: LogReader, plan: Plan, now_ms: int, start: int, 
             rows += 1
             out.write(log.read(item.offset, item.size))
     ended = last_stop if last_stop is not None else Stop(end, "end", "every row was written")
-    return Exported(rows, 0, 0, _held(log, start, ended.offset), ended.reason, ended.kind != "limit")
+    return ExportResult(rows, 0, 0, _held(log, start, ended.offset), ended.reason, ended.kind != "limit")
 
 
-def _items(control: Control, log: LogReader, plan: Plan, now_ms: int, start: int, end: int) -> Iterator[Item]:
+def _items(control: Control, log: LogReader, plan: ExportPlan, now_ms: int, start: int, end: int) -> Iterator[Item]:
     """The units that are wanted, what is no unit where all is wanted, and the stop."""
     if plan.offsets is not None:
         for number, offset in enumerate(plan.offsets):
@@ -179,7 +183,7 @@ def _matches(control: Control, log: LogReader, where: str, now_ms: int, start: i
 class _Writer:
     """Records as lines of one form; ``cut`` counts the cells that were too long."""
 
-    def __init__(self, out: IO[str], plan: Plan) -> None:
+    def __init__(self, out: IO[str], plan: ExportPlan) -> None:
         self.cut = 0
         columns = (*COLUMNS, "body") if plan.body else COLUMNS
         self.write = self._begin(out, plan.form, columns)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from PySide6.QtCore import QObject, Signal
 
 from engine.errors import StoreError
-from viewer.log.filter_work import Hits, Scanned, first_look
+from viewer.log.filter_work import Hits, ScanEnd, first_look
 from viewer.log.log_model import LogModel
 from viewer.log.rows import LogSource
 from viewer.look.assets import tr, tr_plural
@@ -107,7 +107,7 @@ class LogFilter(QObject):
 
         try:
             if state.looked == state.start and await self._look_first(turn, hits):
-                ended = Scanned(state.looked, 0, True)
+                ended = ScanEnd(state.looked, 0, True)
             else:
                 ended = await session.jobs.in_worker(
                     tr("Filtering the log"),
@@ -123,7 +123,7 @@ class LogFilter(QObject):
                     on_note=take_note,
                 )
         except (Cancelled, asyncio.CancelledError):
-            ended = Scanned(state.looked, 0, False)
+            ended = ScanEnd(state.looked, 0, False)
         except (StoreError, OSError, RuntimeError) as error:
             if turn == self._turn:
                 state.running = False

@@ -35,7 +35,7 @@ class Hits:
 
 
 @dataclass(frozen=True, slots=True)
-class Scanned:
+class ScanEnd:
     """End of a scan: ``looked`` is where to continue; ``complete`` if nothing is left to search."""
 
     looked: int
@@ -52,7 +52,7 @@ def scan(
     start: int,
     end: int,
     max_hits: int,
-) -> Scanned:
+) -> ScanEnd:
     """Search units that match ``text`` from ``start`` on; stops after ``max_hits`` hits, or when cancelled.
 
     ``end`` is the end of the log as the window knows it, for the bar only. Emits :class:`Hits`.
@@ -73,7 +73,7 @@ def scan(
         for block in scan_log(store.log, start, crc=crc, topics=topics):
             if isinstance(block, Stop):
                 sender.flush(max(looked, block.offset))
-                return Scanned(max(looked, block.offset), units, True)
+                return ScanEnd(max(looked, block.offset), units, True)
             if not isinstance(block, UnitColumns):
                 looked = block.offset + block.size
                 continue
@@ -85,15 +85,15 @@ def scan(
                 looked = _behind(block, hits[-1]) if hits else looked
                 sender.add(hits)
                 sender.flush(looked)
-                return Scanned(looked, units, False)
+                return ScanEnd(looked, units, False)
             hit_count += len(hits)
             sender.add(hits)
             sender.send_now_and_then(looked)
             control.report(looked - start, max(end - start, 1))
             if control.cancelled:
                 sender.flush(looked)
-                return Scanned(looked, units, False)
-    return Scanned(looked, units, True)
+                return ScanEnd(looked, units, False)
+    return ScanEnd(looked, units, True)
 
 
 def first_look(log: LogReader, text: str, now_ms: int, start: int, stop: int) -> tuple[Hits, bool]:

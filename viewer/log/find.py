@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Signal
 
 from engine.errors import StoreError
-from viewer.log.find_work import BODY, Found, Hits, find_near, find_near_back, spans_in
+from viewer.log.find_work import BODY, FindResult, Hits, find_near, find_near_back, spans_in
 from viewer.log.log_model import LogModel
 from viewer.log.unit_panes import UnitPanes
 from viewer.look.assets import tr, tr_plural
@@ -255,7 +255,7 @@ class LogFind(QObject):
     def _filter_words(self) -> str:
         return tr("in the rows of the filter") if self._model.filter.text else ""
 
-    def _tell(self, result: Found, sought: SearchTerm, total_bytes: int, seconds: float) -> None:
+    def _tell(self, result: FindResult, sought: SearchTerm, total_bytes: int, seconds: float) -> None:
         """Show the hit, or say where nothing was found."""
         looked = tr(
             "scanned {done} of {all} in {seconds:.1f} s",
@@ -325,10 +325,10 @@ async def _nearest(
     offset: int,
     span: tuple[int, int],
     forward: bool,
-) -> Found:
+) -> FindResult:
     """The next hit behind ``offset``, or the one before: looked for here nearby, and by the worker from there on."""
     log, (start, end) = session.snapshot.log, span
-    hit: Found = await session.jobs.quick(
+    hit: FindResult = await session.jobs.quick(
         lambda: (
             find_near(log, sought, within, now, offset, min(offset + NEAR, end))
             if forward

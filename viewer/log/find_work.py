@@ -35,7 +35,7 @@ NUMBERS = tuple(field.attribute for field in FIELDS if field.column in {"i4", "i
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FindResult:
     """Result of a search: ``offset`` of the row with a hit (None: nothing), bytes searched, whether it wrapped
     around, and whether it searched everything it was asked to.
     """
@@ -57,7 +57,7 @@ def find(
     start: int,
     end: int,
     forward: bool,
-) -> Found:
+) -> FindResult:
     """Find the next row after (or before) ``start_offset`` with ``sought`` (None: any), in units that match ``within``.
 
     ``start`` and ``end`` bound the log as the window knows it. A forward search begins at ``start_offset`` itself, a
@@ -74,8 +74,8 @@ def find(
         for number, (span_start, span_end) in enumerate(spans):
             offset = search.first(span_start, span_end) if forward else search.last(span_start, span_end)
             if offset is not None or control.cancelled:
-                return Found(offset, search.looked, bool(number), not control.cancelled)
-        return Found(None, search.looked, True, True)
+                return FindResult(offset, search.looked, bool(number), not control.cancelled)
+        return FindResult(None, search.looked, True, True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ def _boundary(log: LogReader, offset: int) -> int:
     return begin + item.size if isinstance(item, Unit) else offset
 
 
-def find_near(log: LogReader, sought: SearchTerm | None, within: str, now_ms: int, start: int, stop: int) -> Found:
+def find_near(log: LogReader, sought: SearchTerm | None, within: str, now_ms: int, start: int, stop: int) -> FindResult:
     """The first row from ``start`` to ``stop`` that holds ``sought``, unit by unit without numba: an answer at once."""
     matches_filter = _filter(log, within, now_ms)
     looked = start
@@ -135,14 +135,14 @@ def find_near(log: LogReader, sought: SearchTerm | None, within: str, now_ms: in
             and (matches_filter is None or matches_filter(item))
             and unit_holds(log, sought, item)
         ):
-            return Found(item.offset, looked - start, False, True)
+            return FindResult(item.offset, looked - start, False, True)
         damaged = isinstance(item, Damage) and matches_filter is None and sought is not None
         if damaged and sought is not None and sought.find(log.read(item.offset, item.size)) is not None:
-            return Found(item.offset, looked - start, False, True)
-    return Found(None, looked - start, False, False)
+            return FindResult(item.offset, looked - start, False, True)
+    return FindResult(None, looked - start, False, False)
 
 
-def find_near_back(log: LogReader, sought: SearchTerm | None, within: str, now_ms: int, end: int) -> Found:
+def find_near_back(log: LogReader, sought: SearchTerm | None, within: str, now_ms: int, end: int) -> FindResult:
     """The last row in front of ``end`` that holds ``sought``, among the :data:`NEAR_ROWS` before it."""
     matches_filter = _filter(log, within, now_ms)
     looked = end
@@ -153,10 +153,10 @@ def find_near_back(log: LogReader, sought: SearchTerm | None, within: str, now_m
             and (matches_filter is None or matches_filter(item))
             and unit_holds(log, sought, item)
         ):
-            return Found(item.offset, end - looked, False, True)
+            return FindResult(item.offset, end - looked, False, True)
         if isinstance(item, Damage) and matches_filter is None:
             break
-    return Found(None, end - looked, False, False)
+    return FindResult(None, end - looked, False, False)
 
 
 def unit_holds(log: LogReader, sought: SearchTerm | None, unit: Unit) -> bool:

@@ -16,7 +16,7 @@ from viewer.log.columns import readers
 from viewer.log.row_markings import RowMarkings, RowMarks
 from viewer.log.rows import LogRow, LogSource, MatchSource, UnitRow
 from viewer.look.assets import tr, tr_plural
-from viewer.look.broken import Broken, bytes_within
+from viewer.look.broken import UnreadableRange, bytes_within
 from viewer.look.formats import size
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class FilterState:
     """Seconds that it took so far."""
     note: str = ""
     """Why nothing is looked at yet, where that takes long."""
-    broken: Callable[[], Iterable[Broken]] = tuple
+    broken: Callable[[], Iterable[UnreadableRange]] = tuple
     """Stretches of the log that are missing or cannot be read: nobody looks at them."""
 
     def begin(self, text: str, log: LogSource) -> MatchSource:
@@ -162,7 +162,7 @@ class LogModel:
     offset_before_filter: int = -1
     """Offset of the row that was chosen when the filter began."""
 
-    def open(self, log: LogSource, broken: Callable[[], Iterable[Broken]]) -> None:
+    def open(self, log: LogSource, broken: Callable[[], Iterable[UnreadableRange]]) -> None:
         """Take the log of a store. ``broken`` returns the parts of it that are missing or cannot be read."""
         self.log, self.filter.broken = log, broken
 

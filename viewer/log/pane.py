@@ -27,8 +27,8 @@ from viewer.log.find import LogFind
 from viewer.log.frequency import LogFrequency
 from viewer.log.log_model import LogModel, next_of
 from viewer.log.marks import LogMarks
-from viewer.log.rows import EdgeRow, LogRow, LogSource, MatchSource, UnitRow
-from viewer.log.tools import LogSame, LogTools
+from viewer.log.rows import LogRow, LogSource, MatchSource, NonUnitRow, UnitRow
+from viewer.log.tools import LogTools, SameValueCommands
 from viewer.log.unit_panes import UnitPanes
 from viewer.look.assets import tr, tr_plural
 from viewer.pane import Pane
@@ -74,7 +74,7 @@ class UnitsPane(Pane):
         self.finding = LogFind(model, table, self.unit)
         self.upper.insertWidget(1, self.finding.line)
         self.marks = LogMarks(model, table, self)
-        self.same = LogSame(table)
+        self.same = SameValueCommands(table)
         self.exports = LogExport(model, table, self)
         self.frequency = LogFrequency(model, table, self.unit, self.tools.known_values)
         self._connect()
@@ -203,14 +203,14 @@ class UnitsPane(Pane):
             self._tell_again()
 
     def _tell_again(self) -> None:
-        if any(isinstance(row, EdgeRow) and row.kind == "damage" for row in self.table.table.rows):
+        if any(isinstance(row, NonUnitRow) and row.kind == "damage" for row in self.table.table.rows):
             self.table.filled.connect(self._tell_chosen, Qt.ConnectionType.SingleShotConnection)
             self.table.reload(anew=True)
 
     def _tell_chosen(self) -> None:
         """The chosen row says now which messages stood in it: so does its detail."""
         row, loaded = self.table.current_row(), self.unit.current
-        if isinstance(row, EdgeRow) and row.was and loaded is not None and not loaded.lost:
+        if isinstance(row, NonUnitRow) and row.was and loaded is not None and not loaded.lost:
             self.unit.show_row(row)
 
     def _tell_incident(self) -> None:

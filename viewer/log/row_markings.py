@@ -13,7 +13,7 @@ from viewer.look.assets import tr
 from viewer.look.formats import clock
 from viewer.runtime.bookmarks import file_of
 from viewer.runtime.file_saver import read_kept
-from viewer.widgets.columns import RowLook
+from viewer.widgets.columns import RowAppearance
 
 
 @dataclass
@@ -30,7 +30,7 @@ class RowMarkings:
         self.ignored.clear()
         self.reference = None
 
-    def style(self, row: LogRow, row_style: RowLook | None) -> RowLook | None:
+    def style(self, row: LogRow, row_style: RowAppearance | None) -> RowAppearance | None:
         """Add the user's marks to ``row_style``. Marks of problems win, then the user's marks, then rules."""
         style = row_style
         if isinstance(row, UnitRow) and row.tint:
@@ -38,16 +38,16 @@ class RowMarkings:
             style = (
                 replace(row_style, fill=row_style.fill or fill)
                 if row_style is not None
-                else RowLook(f"rule.{row.tint}", fill)
+                else RowAppearance(f"rule.{row.tint}", fill)
             )
         if row.offset in self.ignored:
-            return replace(style, tone="text3", mark="out") if style is not None else RowLook("out", tone="text3")
+            return replace(style, tone="text3", mark="out") if style is not None else RowAppearance("out", tone="text3")
         mark = "mark" if row.offset in self.marked else ""
         if self.reference is not None and self.reference[0] == row.offset:
             mark = "clock"
         if not mark or (row_style is not None and row_style.mark in {"error", "warn"}):
             return style
-        return replace(style, mark=mark) if style is not None else RowLook(mark)
+        return replace(style, mark=mark) if style is not None else RowAppearance(mark)
 
     def verdict(self, row: LogRow, row_verdict: str) -> str:
         """Return what a screen reader says first, with the marks of the row."""

@@ -70,7 +70,7 @@ class UnitRow:
 
 
 @dataclass(frozen=True, slots=True)
-class EdgeRow:
+class NonUnitRow:
     """A row that is no unit: ``kind`` is blank, damage, zero (nothing written), hole (no file) or error
     (unreadable).
 
@@ -92,7 +92,7 @@ class EdgeRow:
         return self.offset
 
 
-LogRow = UnitRow | EdgeRow
+LogRow = UnitRow | NonUnitRow
 Item = Unit | Blank | Damage
 
 
@@ -232,7 +232,7 @@ class LogSource:
 
     def _whole_now(self, row: LogRow) -> bool:
         """Return whether a unit is complete now that was not before."""
-        hurt = row.kind == "damage" if isinstance(row, EdgeRow) else row.crc == "bad"
+        hurt = row.kind == "damage" if isinstance(row, NonUnitRow) else row.crc == "bad"
         if not hurt:
             return False
         now = self.reader.unit_at(row.offset, crc=isinstance(row, UnitRow))
@@ -288,12 +288,12 @@ class LogSource:
             end = file.end_offset if file is not None else item.offset + max(item.size, 8)
             following = self.reader.sequence.find(end)
             name = f"{following.start_offset:020d}" if following is not None else ""
-            return EdgeRow("blank", item.offset, end - item.offset, end, next_file=name)
+            return NonUnitRow("blank", item.offset, end - item.offset, end, next_file=name)
         kind = "hole" if self.reader.sequence.find(item.offset) is None else "error" if item.unread else "damage"
         lost = self._lost(item) if kind == "damage" else ()
         was_text = was(lost[0]) if lost else ""
         more_count = max(len(lost) - 1, 0)
-        return EdgeRow(
+        return NonUnitRow(
             kind, item.offset, item.size, item.offset + item.size, item.reason, was=was_text, more=more_count
         )
 
@@ -307,13 +307,13 @@ class LogSource:
             self._lost_by_damage[place] = self.lost(*place)
         return self._lost_by_damage[place]
 
-    def _last_edge(self, stop: Stop, end: int) -> EdgeRow | None:
+    def _last_edge(self, stop: Stop, end: int) -> NonUnitRow | None:
         size = self.reader.end_offset - end
         if size <= 0 or stop.kind == "limit":
             return None
         if stop.kind == "damage" and stop.offset >= end:
-            return EdgeRow("error", end, size, end + size, stop.reason)
-        return EdgeRow("zero", end, size, end + size, stop.reason)
+            return NonUnitRow("error", end, size, end + size, stop.reason)
+        return NonUnitRow("zero", end, size, end + size, stop.reason)
 
 
 class MatchSource:
@@ -354,7 +354,7 @@ class MatchSource:
         for offset in self.offsets[start:stop]:
             item = self.log.reader.unit_at(offset)
             if isinstance(item, Stop):
-                rows.append(EdgeRow("error", offset, 0, offset, item.reason))
+                rows.append(NonUnitRow("error", offset, 0, offset, item.reason))
                 continue
             rows.append(self.log.row(item))
             read += item.size

@@ -257,7 +257,7 @@ def same_term(relation: str, unit: Unit) -> str | None:
     return or_(term, condition("uniqueKey", unit.unique_key)) if unit.unique_key else term
 
 
-class LogSame(QObject):
+class SameValueCommands(QObject):
     """The commands over one table of units: ``stepRequested(filter, what, forward)``, ``filterRequested(filter)``,
     ``statusText(sentence)``.
     """

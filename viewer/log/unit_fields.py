@@ -19,7 +19,7 @@ from engine.codec.java import jhash
 from engine.codec.message import Unit
 from engine.codec.salvage import FieldFault
 from engine.codec.unit_flavours import BY_VERSION
-from engine.codec.words import MAX_LISTED, TEXTS, TIMES, Word, op_offsets
+from engine.codec.words import MAX_LISTED, TEXTS, TIMES, UnitNote, op_offsets
 from engine.system_names import HALF_TOPIC, OP_TOPIC
 from viewer.look.assets import tr, tr_plural, words
 from viewer.look.formats import full_moment, hexadecimal, moment, number, plain, span
@@ -63,7 +63,7 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Decoded:
+class DecodedUnit:
     """A unit with what was found out about it off the loop: positions of its fields, why its CRC is wrong, its
     members.
     """
@@ -74,14 +74,14 @@ class Decoded:
     property_crc: bool | None = None
     members: Sequence[Member | MemberDamage] = field(default=())
     levels: tuple[int, ...] = message.DEFAULT_DELAY_LEVELS
-    words: Sequence[Word] = ()
+    words: Sequence[UnitNote] = ()
     wrong: Sequence[FieldFault] = ()
     """Fields that contradict the rest: the unit is as it would be with them mended."""
     entry: EntryHeader | None = None
     """In a DLedger log: the header of the entry around the unit."""
 
 
-def describe(decoded: Decoded) -> list[Group]:
+def describe(decoded: DecodedUnit) -> list[Group]:
     """All groups of a unit in the order they are read."""
     unit = decoded.unit
     groups = [
@@ -131,12 +131,12 @@ def _wrong_line(line: Line, wrong: FieldFault) -> Line:
     )
 
 
-def _entry_summary(decoded: Decoded) -> str:
+def _entry_summary(decoded: DecodedUnit) -> str:
     entry = decoded.entry
     return "" if entry is None else tr("{index:,} of term {term:,}", index=entry.index, term=entry.term)
 
 
-def _entry(decoded: Decoded) -> tuple[Line, ...]:
+def _entry(decoded: DecodedUnit) -> tuple[Line, ...]:
     """Return the fields of the header around a unit of a DLedger log."""
     entry = decoded.entry
     if entry is None:
@@ -154,7 +154,7 @@ def _entry(decoded: Decoded) -> tuple[Line, ...]:
     )
 
 
-def _identity(decoded: Decoded) -> tuple[Line, ...]:
+def _identity(decoded: DecodedUnit) -> tuple[Line, ...]:
     unit = decoded.unit
     if unit.stale:
         where = Line(
@@ -204,7 +204,7 @@ def _queue_note(unit: Unit) -> str:
     return tr("→ queue entry")
 
 
-def _crc_line(decoded: Decoded) -> Line:
+def _crc_line(decoded: DecodedUnit) -> Line:
     unit = decoded.unit
     stored = hexadecimal(unit.body_crc)
     if unit.crc == "ok":
@@ -296,7 +296,7 @@ def _topic(unit: Unit) -> tuple[Line, ...]:
     )
 
 
-def _properties(decoded: Decoded) -> tuple[Line, ...]:
+def _properties(decoded: DecodedUnit) -> tuple[Line, ...]:
     unit = decoded.unit
     lines = [Line("propertiesLength", number(len(unit.properties_raw)), tr("bytes"))]
     order = (properties.KEYS, properties.UNIQUE_KEY, properties.TAGS)
@@ -309,7 +309,7 @@ def _trace_of(unit: Unit, key: str) -> object:
     return places.trace(unit.topic, key, unit.offset, unit.store_timestamp)
 
 
-def _property(decoded: Decoded, name: str) -> Line:
+def _property(decoded: DecodedUnit, name: str) -> Line:
     unit = decoded.unit
     value = unit.properties[name]
     key, label, shown = f"properties.{name}", plain(name), plain(value)
@@ -357,7 +357,7 @@ def _unique_key(value: str, born: int) -> tuple[Line, ...]:
     return tuple(lines)
 
 
-def _property_note(decoded: Decoded, name: str, value: str) -> tuple[str, object | None]:
+def _property_note(decoded: DecodedUnit, name: str, value: str) -> tuple[str, object | None]:
     if name == properties.TAGS:
         return tr("hash {hash:,}", hash=jhash(value)), None
     if name == properties.DELAY:
@@ -410,12 +410,12 @@ def _level_words(value: str, levels: tuple[int, ...]) -> str:
     )
 
 
-def _batch_words(decoded: Decoded) -> str:
+def _batch_words(decoded: DecodedUnit) -> str:
     count = len(decoded.members)
     return tr_plural("{n:,} message in this unit", "{n:,} messages in this unit", n=count) if count else ""
 
 
-def _members(decoded: Decoded) -> tuple[Line, ...]:
+def _members(decoded: DecodedUnit) -> tuple[Line, ...]:
     lines = []
     for member in decoded.members[:MAX_MEMBERS]:
         if isinstance(member, MemberDamage):
@@ -451,7 +451,7 @@ def _member(unit: Unit, member: Member) -> Line:
     return Line(name, label, note, place, label=offset, lines=tuple(inner), folded=True)
 
 
-def _in_words(decoded: Decoded) -> tuple[Line, ...]:
+def _in_words(decoded: DecodedUnit) -> tuple[Line, ...]:
     """Sentences, then the places that they speak of."""
     unit = decoded.unit
     lines = [Line("", say(word)) for word in decoded.words]
@@ -462,7 +462,7 @@ def _in_words(decoded: Decoded) -> tuple[Line, ...]:
     return tuple(lines)
 
 
-def say(word: Word) -> str:
+def say(word: UnitNote) -> str:
     """Return one sentence, without a full stop."""
     return tr(TEXTS[word.kind]).format_map({name: _fact_text(name, value) for name, value in word.facts.items()})
 

@@ -30,9 +30,9 @@ from viewer.log.body_text import Body, looks_like_json, open_body
 from viewer.log.body_view import BodyView
 from viewer.log.columns import look
 from viewer.log.data_inspector import AT_CURSOR, DataInspector
-from viewer.log.rows import EdgeRow, LogRow, UnitRow
+from viewer.log.rows import LogRow, NonUnitRow, UnitRow
 from viewer.log.unit_detail import UnitDetail
-from viewer.log.unit_fields import MEMBER, Decoded, Group, Line, describe
+from viewer.log.unit_fields import MEMBER, DecodedUnit, Group, Line, describe
 from viewer.look.assets import tr, tr_plural
 from viewer.look.engine_words import engine_words
 from viewer.look.formats import number, plain
@@ -55,11 +55,11 @@ MIN_DETAIL_WIDTH = 280
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class LoadedRow:
     """A row with all that was read of it."""
 
     row: LogRow
-    decoded: Decoded | None
+    decoded: DecodedUnit | None
     fields: Sequence[HexField]
     problem: str = ""
     lost: Sequence[LostUnit] = ()
@@ -80,7 +80,7 @@ class UnitPanes(QObject):
         self.detail = UnitDetail("unit.detail", shown_columns)
         self.hex = HexView("unit.hex", fill_menu=self.detail.fill_menu)
         self.body = BodyView()
-        self.current: Loaded | None = None
+        self.current: LoadedRow | None = None
         self._row: LogRow | None = None
         self._turn = 0
         self._settings: Settings | None = None
@@ -205,7 +205,7 @@ class UnitPanes(QObject):
         self.session.jobs.read(
             lambda: load(snapshot, row),
             lambda loaded: self._show(turn, loaded),
-            lambda error: self._show(turn, Loaded(row, None, (), str(error))),
+            lambda error: self._show(turn, LoadedRow(row, None, (), str(error))),
         )
 
     def choose_field(self, name: str) -> None:
@@ -242,7 +242,7 @@ class UnitPanes(QObject):
         for widget in (self.detail.viewport(), self.hex.viewport(), self.detail_head, self.bytes_head):
             widget.setUpdatesEnabled(True)
 
-    def _show(self, turn: int, loaded: Loaded) -> None:
+    def _show(self, turn: int, loaded: LoadedRow) -> None:
         if turn != self._turn or self.session is None:
             return
         self.current = loaded
@@ -250,7 +250,7 @@ class UnitPanes(QObject):
         self._show_words(loaded)
         row, log = loaded.row, self.session.snapshot.log
         damage: list[tuple[int, int]] = []
-        if isinstance(row, EdgeRow) and row.kind == "damage":
+        if isinstance(row, NonUnitRow) and row.kind == "damage":
             damage = _damaged(loaded, row)
         size = row.size if isinstance(row, UnitRow) or row.kind == "damage" else min(row.size, 1 << 16)
         lead_bytes = HEADER_SIZE if loaded.decoded is not None and loaded.decoded.entry is not None else 0
@@ -268,9 +268,9 @@ class UnitPanes(QObject):
             self._load_body()
         self.loaded.emit(loaded)
 
-    def _show_words(self, loaded: Loaded) -> None:
+    def _show_words(self, loaded: LoadedRow) -> None:
         row = loaded.row
-        if loaded.decoded is not None and isinstance(row, EdgeRow):
+        if loaded.decoded is not None and isinstance(row, NonUnitRow):
             self._show_lost(loaded, loaded.decoded, row)
             return
         if loaded.decoded is not None:
@@ -284,7 +284,7 @@ class UnitPanes(QObject):
         self.detail.unit = None
         self.detail.show_groups(_edge_groups(row, sentence, loaded.problem, loaded.lost))
 
-    def _show_lost(self, loaded: Loaded, decoded: Decoded, row: EdgeRow) -> None:
+    def _show_lost(self, loaded: LoadedRow, decoded: DecodedUnit, row: NonUnitRow) -> None:
         """A unit that cannot be read, as far as it holds."""
         style = look(row)
         sentence = style.words if style is not None else ""
@@ -406,16 +406,16 @@ class UnitPanes(QObject):
         return "json" if looks_like_json(first_body) else "text"
 
 
-def load(store: StoreSnapshot, row: LogRow) -> Loaded:
+def load(store: StoreSnapshot, row: LogRow) -> LoadedRow:
     """Read and decode the row; in a thread."""
     log = store.log
     if not isinstance(row, UnitRow):
-        return _load_lost(store, row) if row.was else Loaded(row, None, ())
+        return _load_lost(store, row) if row.was else LoadedRow(row, None, ())
     item = log.unit_at(row.offset)
     if isinstance(item, Stop):
-        return Loaded(row, None, (), item.reason)
+        return LoadedRow(row, None, (), item.reason)
     if not isinstance(item, Unit):
-        return Loaded(row, None, ())
+        return LoadedRow(row, None, ())
     raw = log.read(item.offset, item.size)
     fields = list_fields(raw)
     explanation = explain(item.body, item.body_crc) if item.crc == "bad" else None
@@ -429,28 +429,28 @@ def load(store: StoreSnapshot, row: LogRow) -> Loaded:
     if entry is not None:
         shifted = [replace(field, position=field.position + HEADER_SIZE) for field in painted]
         painted = [*(HexField(*field) for field in HEADER_FIELDS), *shifted]
-    return Loaded(
-        row, Decoded(item, fields, explanation, property_crc, members, words=unit_words, entry=entry), painted
+    return LoadedRow(
+        row, DecodedUnit(item, fields, explanation, property_crc, members, words=unit_words, entry=entry), painted
     )
 
 
-def _load_lost(store: StoreSnapshot, row: EdgeRow) -> Loaded:
+def _load_lost(store: StoreSnapshot, row: NonUnitRow) -> LoadedRow:
     """Return the first unit that the damaged bytes held, as it would be with its wrong fields mended."""
     lost = lost_units(store, row.offset, row.size)
     salvage = lost[0].salvage if lost else None
     if salvage is None:
-        return Loaded(row, None, (), lost=lost)
+        return LoadedRow(row, None, (), lost=lost)
     lead_bytes = lost[0].offset - row.offset
     fields = [replace(field, position=field.position + lead_bytes) for field in hex_fields(salvage.parts)]
     unit = salvage.unit
     members = open_body(unit.body, unit.sys_flag).members if unit.sys_flag & INNER_BATCH else ()
     from engine.codec.words import words
 
-    decoded = Decoded(unit, salvage.parts, None, None, members, words=words(unit), wrong=lost[0].wrong)
-    return Loaded(row, decoded, fields, lost=lost)
+    decoded = DecodedUnit(unit, salvage.parts, None, None, members, words=words(unit), wrong=lost[0].wrong)
+    return LoadedRow(row, decoded, fields, lost=lost)
 
 
-def _damaged(loaded: Loaded, row: EdgeRow) -> list[tuple[int, int]]:
+def _damaged(loaded: LoadedRow, row: NonUnitRow) -> list[tuple[int, int]]:
     """Return the spans [from, to) of a damaged row that are wrong: its wrong fields and the bytes of no unit; all of
     it if nothing is known.
     """
@@ -465,7 +465,7 @@ def _damaged(loaded: Loaded, row: EdgeRow) -> list[tuple[int, int]]:
     return [span for span in spans if span[1] > span[0]]
 
 
-def _frames(loaded: Loaded) -> list[tuple[int, int, str]]:
+def _frames(loaded: LoadedRow) -> list[tuple[int, int, str]]:
     """The bytes whose flip would explain a wrong CRC."""
     decoded = loaded.decoded
     if decoded is None or decoded.explanation is None:
@@ -481,7 +481,7 @@ def _edge_groups(row: LogRow, sentence: str, problem: str, lost: Sequence[LostUn
         Line("", number(row.offset), label=tr("offset")),
         Line("", number(row.size), tr("bytes"), label=tr("length")),
     ]
-    if isinstance(row, EdgeRow):
+    if isinstance(row, NonUnitRow):
         if row.reason:
             lines.append(Line("", plain(engine_words(row.reason))))
         if row.next_file:

@@ -22,7 +22,7 @@ GAP = "CL07"
 
 
 @dataclass(frozen=True, slots=True)
-class Broken:
+class UnreadableRange:
     """The bytes [start, end) of the log, and why they are not to be had."""
 
     start: int
@@ -36,12 +36,12 @@ class Broken:
         return f"{kind_word} · {number(self.start)} – {number(self.end)} · {size(self.end - self.start)}"
 
 
-def missing_in(files: Iterable[tuple[int, int]]) -> list[Broken]:
+def missing_in(files: Iterable[tuple[int, int]]) -> list[UnreadableRange]:
     """Return the gaps between (start, end) of files that do not follow each other."""
     gaps, previous_end = [], -1
     for start, end in sorted(files):
         if 0 <= previous_end < start:
-            gaps.append(Broken(previous_end, start, "missing"))
+            gaps.append(UnreadableRange(previous_end, start, "missing"))
         previous_end = max(previous_end, end)
     return gaps
 
@@ -51,7 +51,7 @@ def bytes_missing(files: Iterable[tuple[int, int]]) -> int:
     return sum(gap.end - gap.start for gap in missing_in(files))
 
 
-def bytes_within(broken: Iterable[Broken], start: int, end: int, kinds: Container[str]) -> int:
+def bytes_within(broken: Iterable[UnreadableRange], start: int, end: int, kinds: Container[str]) -> int:
     """Return how many bytes of [start, end) lie in ranges of these ``kinds``."""
     return sum(
         max(0, min(broken_range.end, end) - max(broken_range.start, start))
@@ -60,10 +60,10 @@ def bytes_within(broken: Iterable[Broken], start: int, end: int, kinds: Containe
     )
 
 
-def missing_behind(end: int, findings: Iterable[Any]) -> list[Broken]:
+def missing_behind(end: int, findings: Iterable[Any]) -> list[UnreadableRange]:
     """Return the files after ``end``, where the last present one stops, that findings say were there."""
     return [
-        Broken(finding.offset, finding.offset + int(finding.evidence["bytes"]), "missing")
+        UnreadableRange(finding.offset, finding.offset + int(finding.evidence["bytes"]), "missing")
         for finding in findings
         if finding.id == GAP
         and finding.offset is not None
@@ -72,7 +72,7 @@ def missing_behind(end: int, findings: Iterable[Any]) -> list[Broken]:
     ]
 
 
-def damaged_by(findings: Iterable[Any]) -> list[Broken]:
+def damaged_by(findings: Iterable[Any]) -> list[UnreadableRange]:
     """Return the ranges that findings of the log name as damaged."""
     damaged = []
     for finding in findings:
@@ -83,23 +83,23 @@ def damaged_by(findings: Iterable[Any]) -> list[Broken]:
             evidence.get("bytes")
             or evidence.get("bodyOffset", finding.offset) + evidence.get("bodyLength", 1) - finding.offset
         )
-        damaged.append(Broken(finding.offset, finding.offset + max(1, int(length)), "damaged"))
+        damaged.append(UnreadableRange(finding.offset, finding.offset + max(1, int(length)), "damaged"))
     return damaged
 
 
 def broken_in(
     files: Sequence[tuple[int, int, str]], findings: Sequence[Any], counted: Iterable[tuple[int, int]], unread: set[str]
-) -> tuple[Broken, ...]:
+) -> tuple[UnreadableRange, ...]:
     """All of it, in the order of the log. ``files`` as (start, end, path), ``counted`` as (start, end) of stretches
     that whoever counted the rows met, ``unread`` the paths that cannot be read.
     """
     missing = missing_in((start, end) for start, end, _ in files)
     missing += missing_behind(max((end for _, end, _ in files), default=0), findings)
-    blind = [Broken(start, end, "unread") for start, end, path in files if path in unread]
+    blind = [UnreadableRange(start, end, "unread") for start, end, path in files if path in unread]
     damaged = damaged_by(findings)
     known_starts = {broken_range.start for broken_range in damaged}
     damaged += [
-        Broken(span_start, span_end, "damaged")
+        UnreadableRange(span_start, span_end, "damaged")
         for span_start, span_end in counted
         if span_start not in known_starts
         and not any(hole.start <= span_start and span_end <= hole.end for hole in missing)

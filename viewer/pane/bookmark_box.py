@@ -15,7 +15,7 @@ from viewer.look.assets import tr, words
 from viewer.look.theme import mono, px, ui
 from viewer.runtime.bookmarks import Bookmark, bookmarks_of
 from viewer.runtime.places import Place, parse
-from viewer.widgets.basics import Button, Field, Label, Mark
+from viewer.widgets.basics import Button, Field, Label, StatusMark
 from viewer.widgets.boxes import row
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class BookmarkBox(QDialog):
             button.setChecked(mark == kind)
             button.setProperty("mark", mark)
             self._marks.addButton(button)
-            parts.append(row(Mark(mark), button, gap=4))
+            parts.append(row(StatusMark(mark), button, gap=4))
         half = len(parts) // 2
         box = QWidget()
         lines = QVBoxLayout(box)

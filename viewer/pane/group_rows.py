@@ -88,7 +88,7 @@ OFFSETS = "consumerOffset.json"
 
 
 @dataclass(frozen=True, slots=True)
-class GroupsRead:
+class GroupTable:
     """All rows, and the retention rules that apply to them."""
 
     rows: tuple[GroupRow, ...]
@@ -104,7 +104,7 @@ class GroupsRead:
     """The table that a broker would load: the main file or its .bak."""
 
 
-def read_groups(store: StoreSnapshot) -> GroupsRead:
+def read_groups(store: StoreSnapshot) -> GroupTable:
     """Compare every group with its queues and with retention. Reads the disk."""
     from engine.errors import CannotRead
     from engine.inspection.groups import Permissions, find_group_waits, group_progress, read_permissions
@@ -125,7 +125,7 @@ def read_groups(store: StoreSnapshot) -> GroupsRead:
         waiting = waits_of(waits, progress) if waits is not None else None
         barred = permissions.why_barred(progress.group, progress.topic)
         rows.append(GroupRow(progress, unread, goes_at(retention_facts, unread), retention_facts.at, waiting, barred))
-    return GroupsRead(
+    return GroupTable(
         tuple(rows),
         retention_facts.reserved_hours,
         retention_facts.delete_when,
@@ -404,7 +404,7 @@ def _oldest(row: GroupRow) -> int | None:
     return row.progress.oldest_unread_timestamp
 
 
-def sums(groups: GroupsRead, *, by_topic: bool) -> list[GroupSum]:
+def sums(groups: GroupTable, *, by_topic: bool) -> list[GroupSum]:
     """Return the sum of each group, or of each group and topic, the most urgent first.
 
     A retry topic counts with its original topic, if its name says which that is.

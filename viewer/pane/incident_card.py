@@ -20,7 +20,7 @@ from viewer.pane.incident_words import Answer, Incident, LostRow, incident_of, l
 from viewer.pane.plan_words import messages_in_words
 from viewer.runtime.lab_session import lab_of
 from viewer.runtime.places import recovery
-from viewer.widgets.basics import Button, Elided, Label, Link, Mark, PaneHead, Paper, Tool
+from viewer.widgets.basics import Button, ElidedLine, Label, Link, PaneHead, StatusMark, ThemedPanel, ToolButton
 from viewer.widgets.boxes import BoxWidget, column, fill, row, scrolling
 from viewer.widgets.record_view import RecordView
 from viewer.widgets.word_tabs import WordTabs
@@ -42,7 +42,7 @@ INCIDENT_VIEWS = ("line", "card", "table")
 ROLES = {"error": "error", "warn": "warn", "": "text3"}
 
 
-class IncidentCard(Paper):
+class IncidentCard(ThemedPanel):
     """The card.
 
     Emits ``reportRequested()`` to save the report, ``placeRequested(place)`` when a link is followed,
@@ -76,10 +76,10 @@ class IncidentCard(Paper):
         report = Button(tr("Save report…"), "primary")
         report.setObjectName(f"{name}.report")
         report.clicked.connect(self.reportRequested)
-        self._fold_button = Tool("chevron-down", tr("Collapse the incident to one line"))
+        self._fold_button = ToolButton("chevron-down", tr("Collapse the incident to one line"))
         self._fold_button.setObjectName(f"{name}.fold")
         self._fold_button.clicked.connect(lambda _on=False: self._set_look("card" if self.folded else "line"))
-        self._table_button = Tool(
+        self._table_button = ToolButton(
             "queue", tr("What is lost of each topic and queue"), tr("Lost by topic"), checkable=True
         )
         self._table_button.setObjectName(f"{name}.list")
@@ -98,9 +98,9 @@ class IncidentCard(Paper):
         self._inner, self._open = answers, scrolling(answers)
         for part in (answers, self._open.viewport()):
             part.setAutoFillBackground(False)
-        self._line = Elided("", 13, "error", 600)
+        self._line = ElidedLine("", 13, "error", 600)
         self._head = _Head(
-            row(Mark("error"), self._line, self._table_button, self._fold_button, gap=8, margins=(14, 0, 8, 0))
+            row(StatusMark("error"), self._line, self._table_button, self._fold_button, gap=8, margins=(14, 0, 8, 0))
         )
         self._head.clicked.connect(self._fold_button.click)
         box = QVBoxLayout(self)
@@ -310,7 +310,7 @@ class _Answer(QWidget):
     def __init__(self, name: str) -> None:
         super().__init__()
         self._name = name
-        self._mark = Mark("error")
+        self._mark = StatusMark("error")
         self._clause = Label("", 15, "text", 600, wrap=True)
         self._why = Label("", 12, "text2", wrap=True, select=True)
         head: BoxWidget = row(self._mark, self._clause, gap=6)

@@ -17,7 +17,7 @@ from viewer.runtime.bookmarks import bookmarks_of
 from viewer.runtime.places import Place
 from viewer.runtime.store_session import StoreSession
 from viewer.widgets.line_strip import LineStrip
-from viewer.widgets.log_line import LinePin, LogLine, Mix, line_of, sample, sample_places
+from viewer.widgets.log_line import LinePin, LogLine, TopicMix, line_of, sample, sample_places
 
 if TYPE_CHECKING:
     from engine.inspection.snapshot import StoreSnapshot
@@ -218,7 +218,7 @@ class LogSurvey(QObject):
         turn, log = self._turn, self._session.snapshot.log
         places = self._todo[:SAMPLES_PER_ROUND]
 
-        def done(mixes: list[Mix]) -> None:
+        def done(mixes: list[TopicMix]) -> None:
             if turn != self._turn:
                 return
             self._sampled.update(places)
@@ -233,13 +233,13 @@ class LogSurvey(QObject):
 
         self._session.jobs.read(lambda: sampled(log, places), done, go_on)
 
-    def _tell_topics(self, mixes: Sequence[Mix]) -> None:
+    def _tell_topics(self, mixes: Sequence[TopicMix]) -> None:
         """Give colours to topics that no queue names, as in a log without queues."""
         if self._session is not None:
             self._session.colours.fill(topics_of(mixes))
 
 
-def sampled(log: Any, places: Sequence[tuple[int, int]]) -> list[Mix]:
+def sampled(log: Any, places: Sequence[tuple[int, int]]) -> list[TopicMix]:
     """Return the samples at these places. Reads the disk. Unreadable places are left out, and the strip shows this."""
     mixes = []
     for place in places:
@@ -248,7 +248,7 @@ def sampled(log: Any, places: Sequence[tuple[int, int]]) -> list[Mix]:
     return mixes
 
 
-def topics_of(mixes: Sequence[Mix]) -> list[str]:
+def topics_of(mixes: Sequence[TopicMix]) -> list[str]:
     """Return the topics of samples by their bytes, largest first."""
     weights: dict[str, float] = {}
     for mix in mixes:

@@ -13,7 +13,7 @@ from engine.remoting.answers import UnexpectedAnswer
 from engine.replication.master import SlavePosition, ask_slaves
 from engine.store.recovery.plan import RecoveryPlan
 from viewer.look.assets import tr, words
-from viewer.look.broken import Broken, missing_in
+from viewer.look.broken import UnreadableRange, missing_in
 from viewer.look.engine_words import engine_words
 from viewer.look.formats import clock, size
 from viewer.runtime.live_history import LiveHistory
@@ -191,7 +191,7 @@ def _is_here(host: str) -> bool:
 def ruler_view(
     reading: PositionReading,
     plan: RecoveryPlan | None,
-    broken: tuple[Broken, ...] = (),
+    broken: tuple[UnreadableRange, ...] = (),
     slaves: tuple[SlavePosition, ...] = (),
 ) -> RulerView:
     """Return the ruler for a reading.

@@ -60,7 +60,7 @@ MESSAGE, CHAIN = "message", "chain"
 TRACE_TAB_TITLES = ((MESSAGE, words("One message")), (CHAIN, words("Key's chain")))
 
 
-class LookForTabs(ViewTabs):
+class SearchTabs(ViewTabs):
     """The tabs of Where and Trace: look for a message, or for the chain of a key in the index."""
 
     def __init__(self, name: str, own_key: str) -> None:

@@ -12,7 +12,7 @@ from viewer.look.theme import follow, ui
 from viewer.pipeline.preview import JobPreview, look, missing
 from viewer.pipeline.request import FORMATS, JOBS, LOCAL, JobRequest, join_places, split_places
 from viewer.pipeline.words import INSTALL, look_fault, reads_words, writes_words
-from viewer.widgets.basics import Button, Field, Label, Link, PaneHead, Paper
+from viewer.widgets.basics import Button, Field, Label, Link, PaneHead, ThemedPanel
 from viewer.widgets.boxes import column, row
 from viewer.widgets.choices import ChoiceField, TickBox
 from viewer.widgets.stepwise import Runner, run_here
@@ -21,7 +21,7 @@ LOOK_AFTER_MS = 250
 NARROW = QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
 
 
-class JobForm(Paper):
+class JobForm(ThemedPanel):
     """``runRequested(job_request)``, ``copyRequested(job_request)`` as the buttons are pressed."""
 
     runRequested = Signal(object)

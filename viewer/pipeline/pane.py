@@ -31,7 +31,7 @@ from viewer.pipeline.stats_figures import GROUPINGS, byte_areas, rates, topics_b
 from viewer.pipeline.words import card_words, figures, job_status, job_words, note, title
 from viewer.runtime import places
 from viewer.runtime.places import Place
-from viewer.widgets.basics import Button, Chip, Glyph, Hairline, Label, Link, PaneHead, Paper, Tool
+from viewer.widgets.basics import Button, Chip, Glyph, Hairline, Label, Link, PaneHead, ThemedPanel, ToolButton
 from viewer.widgets.boxes import column, row, scrolling, splitter, stacked
 from viewer.widgets.record_view import RecordView
 from viewer.widgets.treemap import Treemap
@@ -77,7 +77,7 @@ class PipelinePane(Pane):
         self.form.copyRequested.connect(self._copy)
         self.list = JobsView(job_words)
         self.list.chosen.connect(self.show_job)
-        clear = Tool("close", tr("Take the jobs that have ended from the list"))
+        clear = ToolButton("close", tr("Take the jobs that have ended from the list"))
         clear.setObjectName("pipeline.clear")
         clear.clicked.connect(lambda: self.runs.forget_ended() if self.runs is not None else None)
         self.jobs_head = PaneHead(tr("Jobs"), "", clear)
@@ -126,7 +126,7 @@ class PipelinePane(Pane):
         self.open_beside = Button(tr("Compare with this store"))
         self.open_beside.setObjectName("pipeline.beside")
         self.open_beside.clicked.connect(lambda: self._open_written(beside=True))
-        bar = Paper("raised", ("bottom",))
+        bar = ThemedPanel("raised", ("bottom",))
         box = QVBoxLayout(bar)
         box.setContentsMargins(0, 0, 0, 1)
         box.addWidget(row(self.written, None, self.open_new, self.open_beside, gap=8, margins=(14, 6, 10, 6)))
@@ -144,7 +144,7 @@ class PipelinePane(Pane):
         head.box.setStretch(1, 1)
         inner = column(head, label, gap=12)
         inner.setMaximumWidth(px(560))
-        ground = Paper("pane")
+        ground = ThemedPanel("pane")
         box = QVBoxLayout(ground)
         box.setContentsMargins(px(24), px(48), px(24), px(24))
         box.addWidget(inner, 0, Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop)
@@ -384,7 +384,7 @@ def _same(text: str, path: Path) -> bool:
 COLUMNS = 6
 
 
-class Figures(Paper):
+class Figures(ThemedPanel):
     """Six figures side by side."""
 
     def __init__(self) -> None:

@@ -18,7 +18,7 @@ from viewer.look.theme import C, follow, over, px, scale, ui
 from viewer.look.topic_colours import TopicColours, colours_of
 from viewer.pane.plot_library import plot_library
 from viewer.pipeline.stats_figures import HOUR, MEASURES, Measure, Rates
-from viewer.widgets.basics import Label, PaneHead, Paper
+from viewer.widgets.basics import Label, PaneHead, ThemedPanel
 from viewer.widgets.topic_lead import NAME_INDENT, draw_lead
 from viewer.widgets.word_tabs import WordTabs
 
@@ -115,7 +115,7 @@ def _name(topic: str) -> str:
     return topic or tr("(all others)")
 
 
-class RatesPlot(Paper):
+class RatesPlot(ThemedPanel):
     """A head with the measure and the legend, and the plot."""
 
     def __init__(self) -> None:

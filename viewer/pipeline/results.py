@@ -17,7 +17,7 @@ from viewer.pipeline.job_rows import when
 from viewer.pipeline.state import MAX_ROWS, JobState
 from viewer.pipeline.tables import TABLES, store_of
 from viewer.pipeline.words import INSTALL, lasted, outcome
-from viewer.widgets.basics import Button, Chip, Label, Mark, PaneHead, Paper
+from viewer.widgets.basics import Button, Chip, Label, PaneHead, StatusMark, ThemedPanel
 from viewer.widgets.boxes import column, row
 from viewer.widgets.columns import Record
 from viewer.widgets.record_state import State, StateLine
@@ -35,7 +35,7 @@ KINDS = {
 """Table → the type of its records, where it has another name."""
 
 
-class Failure(Paper):
+class Failure(ThemedPanel):
     """The reason why a job failed, a link to Spark's own log, and the button "Run again" (``rerunRequested()``)."""
 
     rerunRequested = Signal()
@@ -57,7 +57,7 @@ class Failure(Paper):
         box = QHBoxLayout(self)
         box.setContentsMargins(px(24), px(24), px(24), px(16))
         box.setSpacing(px(10))
-        box.addWidget(Mark("error", 5.5), 0, Qt.AlignmentFlag.AlignTop)
+        box.addWidget(StatusMark("error", 5.5), 0, Qt.AlignmentFlag.AlignTop)
         box.addWidget(words, 1, Qt.AlignmentFlag.AlignTop)
 
     def show_job(self, job: JobState) -> None:

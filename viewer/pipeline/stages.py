@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QSizePolicy, QWi
 from viewer.look.assets import tr, tr_plural
 from viewer.look.theme import C, follow, mono, px, theme, ui
 from viewer.pipeline.state import Card
-from viewer.widgets.basics import Paper
+from viewer.widgets.basics import ThemedPanel
 from viewer.widgets.paint import mark
 
 WIDE, HIGH, ARROW = 214, 190, 22
@@ -140,7 +140,7 @@ class StageStrip(QScrollArea):
         self.setAccessibleName(tr("Stages"))
         self._words = words
         self.cards: list[StageCard] = []
-        self._inner = Paper("pane")
+        self._inner = ThemedPanel("pane")
         self._line = QHBoxLayout(self._inner)
         self._line.setSpacing(0)
         self._line.addStretch(1)

@@ -33,7 +33,7 @@ from viewer.runtime.store_session import StoreSession, in_store
 from viewer.widgets.boxes import splitter
 from viewer.widgets.live_frame import LiveFrame
 from viewer.widgets.live_plot import LivePlot
-from viewer.widgets.stepwise import Step, Turns
+from viewer.widgets.stepwise import Step, StepQueue
 from viewer.widgets.time_bar import Tick, TimeBar
 
 MAX_TICKS = 200
@@ -65,7 +65,7 @@ class LivePositions(QObject):
         self._ready = self._loading = False
         self._recorder: Recorder | None = None
         self._writing = False
-        self._turns = Turns(self)
+        self._turns = StepQueue(self)
         self._player = QTimer(self, interval=REPLAY_MS)
         self._player.timeout.connect(self._play_on)
         self._plots = (self.plot, self.gaps, self.took, self.group, self.rate)

@@ -23,7 +23,7 @@ from viewer.look.theme import px
 from viewer.runtime.live_history import LiveHistory, Mark
 from viewer.runtime.position_reading import KEYS, PositionReading, gaps_of
 from viewer.runtime.store_session import in_store
-from viewer.widgets.basics import Hairline, Label, PaneHead, Paper
+from viewer.widgets.basics import Hairline, Label, PaneHead, ThemedPanel
 from viewer.widgets.boxes import column
 from viewer.widgets.columns import Chip, Column, RecordKind
 from viewer.widgets.facts import Fact, Facts
@@ -106,7 +106,7 @@ class LiveSide(QWidget):
         box = QVBoxLayout(self)
         box.setContentsMargins(0, 0, 0, 0)
         box.setSpacing(0)
-        side = Paper()
+        side = ThemedPanel()
         inner = QVBoxLayout(side)
         inner.setContentsMargins(0, 0, 0, 0)
         inner.setSpacing(0)

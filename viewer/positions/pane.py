@@ -17,7 +17,7 @@ from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 
 from engine.replication.master import SlavePosition
 from viewer.look.assets import tr, words
-from viewer.look.broken import Broken
+from viewer.look.broken import UnreadableRange
 from viewer.look.formats import clock, size
 from viewer.look.theme import px
 from viewer.pane import Pane
@@ -43,7 +43,7 @@ from viewer.runtime.places import Place
 from viewer.runtime.position_reading import PositionReading
 from viewer.runtime.recovery_plan import RecoveryJob, recovery_of
 from viewer.runtime.store_session import StoreSession
-from viewer.widgets.basics import Chip, Hairline, Label, Link, PaneHead, Paper
+from viewer.widgets.basics import Chip, Hairline, Label, Link, PaneHead, ThemedPanel
 from viewer.widgets.boxes import column, empty, fill, row, splitter, wrapped_row
 from viewer.widgets.columns import Column, Record, RecordKind, number_column, text_column
 from viewer.widgets.facts import Facts
@@ -113,7 +113,7 @@ class PositionsPane(Pane):
         self.over_time.loaded.connect(self._draw_all)
         self.over_time.statusText.connect(self.statusMessage)
         self._live_parts = (self.over_time.below, self.over_time.bar)
-        plots_paper = Paper()
+        plots_paper = ThemedPanel()
         box = QVBoxLayout(plots_paper)
         box.setContentsMargins(0, 0, 0, 0)
         box.setSpacing(0)
@@ -151,7 +151,7 @@ class PositionsPane(Pane):
         self._plan_link.setObjectName("positions.plan")
         self._plan_link.clicked.connect(lambda: self.placeRequested.emit(places.recovery()))
         self._unknown.placeRequested.connect(self.placeRequested)
-        side = Paper()
+        side = ThemedPanel()
         box = QVBoxLayout(side)
         box.setContentsMargins(0, 0, 0, 0)
         box.setSpacing(0)
@@ -363,7 +363,7 @@ class PositionsPane(Pane):
         """Show what the files do not tell, and which parts of the log are missing."""
         self._unknown.show_facts(self.model.missing_facts(self._broken()))
 
-    def _broken(self) -> tuple[Broken, ...]:
+    def _broken(self) -> tuple[UnreadableRange, ...]:
         return self.session.broken if self.session is not None else ()
 
     def _row_chosen(self, chosen: PositionRow | None) -> None:

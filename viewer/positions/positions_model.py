@@ -16,7 +16,7 @@ from viewer.widgets.facts import Fact
 from viewer.widgets.table_state import TableState
 
 if TYPE_CHECKING:
-    from viewer.look.broken import Broken
+    from viewer.look.broken import UnreadableRange
     from viewer.runtime.live_history import LiveHistory
 
 SLAVES_INTERVAL_S = 1.0
@@ -114,7 +114,7 @@ class PositionsModel:
         parts.append(tr("as of {time}", time=clock(self.reading.time_ms)[:8]))
         return " · ".join(parts)
 
-    def missing_facts(self, broken: Sequence[Broken]) -> list[Fact]:
+    def missing_facts(self, broken: Sequence[UnreadableRange]) -> list[Fact]:
         """Return the positions that the files do not contain, and the first broken ranges of the log."""
         facts = unknown_facts(self.rows)
         facts += [

@@ -15,7 +15,7 @@ from viewer.widgets.columns import (
     Chip,
     Column,
     RecordKind,
-    RowLook,
+    RowAppearance,
     chip_column,
     moment_column,
     number_column,
@@ -107,7 +107,7 @@ def queue_kind(
     return RecordKind("cq", tuple(columns), look, verdict_words, record, command)
 
 
-def look(row: QueueRow) -> RowLook | None:
+def look(row: QueueRow) -> RowAppearance | None:
     """Return the style of a row: a queue's end stands out, expired and pre-filled entries are dimmed."""
     if isinstance(row, EndRow):
         queue = f"{row.topic}/{row.queue_id}"
@@ -128,9 +128,9 @@ def look(row: QueueRow) -> RowLook | None:
                 "the last {n:,} are after the end of the log and do not count",
                 n=row.stale,
             )
-        return RowLook("out", "", "text3", text, words_from=1)
+        return RowAppearance("out", "", "text3", text, words_from=1)
     if row.state == "prefilled" or row.verdict == "belowMinOffset":
-        return RowLook(tone="text3")
+        return RowAppearance(tone="text3")
     return None
 
 

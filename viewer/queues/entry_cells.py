@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 from viewer.look.assets import tr
 from viewer.look.theme import C, follow, hex_fill, mono, px, scale, ui
 from viewer.widgets.canvas import Boxes, MarkCanvas
-from viewer.widgets.drawn_marks import Mark, Unit, byte_mark, entry_mark
+from viewer.widgets.drawn_marks import DrawnMark, Unit, byte_mark, entry_mark
 from viewer.widgets.focus import FocusRing
 from viewer.widgets.paint import mark
 from viewer.widgets.record_menu import Found, MarkMenu
@@ -240,13 +240,13 @@ class EntryBytes(MarkCanvas):
     def __init__(self) -> None:
         super().__init__("queue.bytes", tr("Bytes of the entry"))
         self._raw = b""
-        self._entry: Mark | None = None
+        self._entry: DrawnMark | None = None
         self._fields: tuple[ByteField, ...] = ()
         self._rows: list[list[ByteField]] = []
         self._fit()
         follow(self, self._arrange)
 
-    def show_entry(self, raw: bytes, fields: Sequence[ByteField], entry: Mark | None = None) -> None:
+    def show_entry(self, raw: bytes, fields: Sequence[ByteField], entry: DrawnMark | None = None) -> None:
         """``raw`` as it lies in the file; fields that it is too short for are drawn with ``··``; ``entry`` says which
         entry it is.
         """

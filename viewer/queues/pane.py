@@ -31,7 +31,7 @@ from viewer.runtime import places
 from viewer.runtime.places import Place
 from viewer.runtime.store_session import StoreSession
 from viewer.runtime.survey import TopicFacts
-from viewer.widgets.basics import Button, Elided, Label, PaneHead, Paper, Tool
+from viewer.widgets.basics import Button, ElidedLine, Label, PaneHead, ThemedPanel, ToolButton
 from viewer.widgets.boxes import fill, row, splitter
 from viewer.widgets.record_state import State
 from viewer.widgets.record_view import RecordView
@@ -40,7 +40,7 @@ NARROW_FORM = 430
 """Px at 100 % below which the form has no room for its command."""
 
 
-class _Form(Paper):
+class _Form(ThemedPanel):
     """The choice of topics and queues. In a narrow pane it hides ``command``, which the menus have, too."""
 
     def __init__(self, command: Button) -> None:
@@ -84,14 +84,14 @@ class QueuesPane(Pane):
         self.table = RecordView("queue.table", queue_kind(places.log), runner=self._read)
         self.table.setAccessibleName(tr("Entries of the queue"))
         self._connect()
-        main_column = Paper()
+        main_column = ThemedPanel()
         box = QVBoxLayout(main_column)
         box.setContentsMargins(0, 0, 0, 0)
         box.setSpacing(0)
         fill(box, (form, self.picture, self._head, self.table, self.table.strip))
         lay = QVBoxLayout(form)
         lay.setContentsMargins(px(12), 0, px(12), 1)
-        topic, queue = Elided(tr("Topic"), 12, "text3"), Elided(tr("Queue"), 12, "text3")
+        topic, queue = ElidedLine(tr("Topic"), 12, "text3"), ElidedLine(tr("Queue"), 12, "text3")
         lay.addWidget(row(topic, self._topic_list, queue, self._queue_list, None, command))
         scroll = QScrollArea()
         scroll.setFrameShape(QFrame.Shape.NoFrame)
@@ -116,8 +116,8 @@ class QueuesPane(Pane):
         self._counter.changed.connect(self._counted)
         self._counter.statusText.connect(self.statusMessage)
 
-    def _step_tool(self, icon_name: str, step: int) -> Tool:
-        button = Tool(icon_name, tr("Next problem") if step > 0 else tr("Previous problem"))
+    def _step_tool(self, icon_name: str, step: int) -> ToolButton:
+        button = ToolButton(icon_name, tr("Next problem") if step > 0 else tr("Previous problem"))
         button.clicked.connect(lambda: self.next_problem(step))
         return button
 

@@ -21,7 +21,7 @@ from viewer.queues.rows import EntryRow
 from viewer.queues.verdict_work import Verdicts
 from viewer.runtime import places
 from viewer.runtime.store_session import StoreSession
-from viewer.widgets.basics import Chip, Elided, Hairline, Label, Link, PaneHead, Paper
+from viewer.widgets.basics import Chip, ElidedLine, Hairline, Label, Link, PaneHead, ThemedPanel
 from viewer.widgets.boxes import column, empty, row
 from viewer.widgets.columns import Column, RecordKind, number_column, text_column
 from viewer.widgets.drawn_marks import entry_mark
@@ -140,7 +140,7 @@ class QueueSide(QWidget):
         verdicts = QWidget()
         verdicts.setLayout(self._verdicts)
         self._verdicts.setContentsMargins(px(12), px(8), px(12), px(4))
-        paper = Paper()
+        paper = ThemedPanel()
         box = QVBoxLayout(paper)
         box.setContentsMargins(0, 0, 0, 0)
         box.setSpacing(0)
@@ -266,7 +266,9 @@ class QueueSide(QWidget):
             if kind not in quiet:
                 self._verdicts.addWidget(self._count_row(kind, verdicts.counts[kind]))
         if quiet:
-            none = Elided(tr("none: {kinds}", kinds=", ".join(tr(VERDICTS[kind][1]) for kind in quiet)), 12, "text3")
+            none = ElidedLine(
+                tr("none: {kinds}", kinds=", ".join(tr(VERDICTS[kind][1]) for kind in quiet)), 12, "text3"
+            )
             self._verdicts.addWidget(none)
 
     def _count_row(self, kind: str, count: int) -> QWidget:
@@ -274,7 +276,7 @@ class QueueSide(QWidget):
         figure = Label(number(count), 12, code=True)
         figure.setFixedWidth(px(84))
         figure.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        note = Elided(tr(_NOTES[kind]) if kind in _NOTES else "", 12, "text3")
+        note = ElidedLine(tr(_NOTES[kind]) if kind in _NOTES else "", 12, "text3")
         line = row(figure, Chip(shape, tr(label)), note)
         line.box.setStretch(2, 1)
         return line

@@ -28,7 +28,7 @@ from viewer.widgets.columns import (
     Chip,
     Column,
     RecordKind,
-    RowLook,
+    RowAppearance,
     gutter,
     number_column,
     text_column,
@@ -90,11 +90,11 @@ def ms_text(row: ShownRow) -> str:
     return tr("held {ms}", ms=text) if row.exchange.held else text
 
 
-def _look(row: ShownRow) -> RowLook | None:
+def _look(row: ShownRow) -> RowAppearance | None:
     exchange = row.exchange
     if exchange.broken:
-        return RowLook("error", words=tr("No frame: {reason}", reason=engine_words(exchange.request.reason)))
-    return RowLook("warn") if is_trouble(exchange) else None
+        return RowAppearance("error", words=tr("No frame: {reason}", reason=engine_words(exchange.request.reason)))
+    return RowAppearance("warn") if is_trouble(exchange) else None
 
 
 EXCHANGES = RecordKind(
@@ -203,7 +203,7 @@ def _other_words(frame: Frame) -> str:
     return tr("not seen") if frame.frame == ANSWER else answer_chip(frame).word
 
 
-def _frame_look(frame: Frame) -> RowLook | None:
+def _frame_look(frame: Frame) -> RowAppearance | None:
     if frame.exchange.broken or frame.frame == ANSWER:
         return _look(frame)
     return None
@@ -515,5 +515,5 @@ FILTER_ENTRIES = RecordKind(
             filterable=False,
         ),
     ),
-    look=lambda row: RowLook(mark=row.mark),
+    look=lambda row: RowAppearance(mark=row.mark),
 )

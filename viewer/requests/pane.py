@@ -17,7 +17,7 @@ from PySide6.QtWidgets import QFileDialog, QVBoxLayout, QWidget
 
 from engine.errors import BadFilter
 from engine.remoting.frame_parts import EXTRA, frame_parts
-from engine.remoting.recording import Replayed
+from engine.remoting.recording import ReplayResult
 from viewer.look.assets import tr, tr_plural, words
 from viewer.look.engine_words import engine_words
 from viewer.look.formats import clock
@@ -42,7 +42,7 @@ from viewer.requests.rate_strip import RateStrip
 from viewer.requests.request_log import Frame, RequestLog, ShownRow
 from viewer.requests.words import SourceStatus, card_words, edge_words, status_words
 from viewer.runtime.places import REQUESTS_LIVE, Place
-from viewer.widgets.basics import Button, Chip, Elided, Field, Key, PaneHead, Paper, Tool
+from viewer.widgets.basics import Button, Chip, ElidedLine, Field, Key, PaneHead, ThemedPanel, ToolButton
 from viewer.widgets.boxes import column, row, splitter, stacked, wrapped_row
 from viewer.widgets.hex_pages import HexField
 from viewer.widgets.hex_view import HexView
@@ -171,7 +171,7 @@ class RequestsPane(Pane):
         self.record = Button(tr("Record"), "primary", "record")
         self.record.setObjectName("requests.record")
         self.record.clicked.connect(self.record_or_end)
-        self.pause = Tool("pause", tr("Pause or resume (Space)"), checkable=True)
+        self.pause = ToolButton("pause", tr("Pause or resume (Space)"), checkable=True)
         self.pause.setObjectName("requests.pause.tool")
         self.pause.clicked.connect(lambda _on: self.pause_now())
         self.open = Button(tr("Open a file…"), "", "open")
@@ -185,7 +185,7 @@ class RequestsPane(Pane):
         self.again.clicked.connect(self.ask_replay)
         self.tabs = ClusterTabs("requests.tabs", (REQUESTS,))
         self.tabs.placeRequested.connect(self.placeRequested)
-        bar = Paper("pane", ("bottom",))
+        bar = ThemedPanel("pane", ("bottom",))
         line = wrapped_row(
             self.record, self.pause, 8, self.open, None, self.export, self.again, 8, self.tabs, margins=(12, 6, 10, 6)
         )
@@ -195,9 +195,9 @@ class RequestsPane(Pane):
         return bar
 
     def _card(self) -> QWidget:
-        card = Paper("side", ("right", "bottom"))
-        self.card_name, self.card_where = Elided("", 15, "text", 600, middle=True), Elided("", 12, "text2")
-        self.card_kept = Elided("", 12, "text3")
+        card = ThemedPanel("side", ("right", "bottom"))
+        self.card_name, self.card_where = ElidedLine("", 15, "text", 600, middle=True), ElidedLine("", 12, "text2")
+        self.card_kept = ElidedLine("", 12, "text3")
         self.chip = Chip("live", tr("recording"))
         top = row(self.card_name, self.chip)
         top.box.setStretch(0, 1)
@@ -222,10 +222,10 @@ class RequestsPane(Pane):
         self.shape = WordTabs("requests.shape", (("exchanges", tr("Exchanges")), ("frames", tr("Frames"))))
         self.shape.setToolTip(tr("One row per request with its response, or one row per frame"))
         self.shape.chosen.connect(lambda key: self.show_frames(key == "frames"))
-        self.filter_fault = Elided("", 12, "error")
+        self.filter_fault = ElidedLine("", 12, "error")
         self.filter_fault.setObjectName("requests.filter.fault")
         self.filter_fault.hide()
-        box_paper = Paper("pane", ("bottom",))
+        box_paper = ThemedPanel("pane", ("bottom",))
         line = row(self.filter, Key("Ctrl L"), self.pill_box, 4, self.shape)
         line.box.setStretch(0, 1)
         box = QVBoxLayout(box_paper)
@@ -420,7 +420,7 @@ class RequestsPane(Pane):
             return
         self.statusMessage.emit(tr("Sending the requests again into {path} …", path=str(folder)))
 
-        def on_result(result: Replayed | Exception) -> None:
+        def on_result(result: ReplayResult | Exception) -> None:
             if isinstance(result, Exception):
                 self.statusMessage.emit(engine_words(str(result)))
                 return

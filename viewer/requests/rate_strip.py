@@ -10,7 +10,7 @@ from PySide6.QtGui import QMouseEvent, QPainter, QPaintEvent
 from viewer.look.assets import tr, words
 from viewer.look.formats import clock
 from viewer.look.theme import C, mono, px
-from viewer.requests.request_log import MINUTE, Second
+from viewer.requests.request_log import MINUTE, SecondCounts
 from viewer.widgets.canvas import Canvas
 from viewer.widgets.paint import mark
 
@@ -29,15 +29,15 @@ class RateStrip(Canvas):
 
     def __init__(self) -> None:
         super().__init__("requests.line", tr("Requests a second"), HEIGHT, Qt.FocusPolicy.NoFocus)
-        self._seconds: list[Second] = []
+        self._seconds: list[SecondCounts] = []
 
-    def show_seconds(self, seconds: Sequence[Second], *, live: bool) -> None:
+    def show_seconds(self, seconds: Sequence[SecondCounts], *, live: bool) -> None:
         """Show these seconds, the newest right; a second without requests between others is a gap."""
         shown = list(seconds)
         if shown and shown[-1].second - shown[0].second < MAX_SECONDS:
             first_second, by_second = shown[0].second, {second.second: second for second in shown}
             shown = [
-                by_second.get(second_number) or Second(second_number)
+                by_second.get(second_number) or SecondCounts(second_number)
                 for second_number in range(first_second, shown[-1].second + 1)
             ]
         if live and len(shown) > 1:
@@ -49,7 +49,7 @@ class RateStrip(Canvas):
         room = self.width() - 2 * px(SIDE)
         return room / max(len(self._seconds), MINUTE)
 
-    def second_at(self, point: QPointF) -> Second | None:
+    def second_at(self, point: QPointF) -> SecondCounts | None:
         """Return the second under a point, or None."""
         index = int((point.x() - px(SIDE)) // self._width())
         return self._seconds[index] if 0 <= index < len(self._seconds) else None

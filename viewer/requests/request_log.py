@@ -204,7 +204,7 @@ class Client:
 
 
 @dataclass(slots=True)
-class Second:
+class SecondCounts:
     """Number of requests in one second by family, and of responses that report a failure."""
 
     second: int
@@ -232,7 +232,7 @@ class RequestLog:
         self.clients: dict[int, Client] = {}
         self.codes: Counter[int] = Counter()
         self.answers: Counter[int] = Counter()
-        self.seconds: list[Second] = []
+        self.seconds: list[SecondCounts] = []
         self.bytes = 0
         self.frames = 0
         """Number of frames seen, stored or not."""
@@ -360,14 +360,14 @@ class RequestLog:
         self._orphans.append(row.response_frame)
         return row.response_frame
 
-    def _second(self, ms: int) -> Second:
+    def _second(self, ms: int) -> SecondCounts:
         second_number = ms // 1000
         for second in reversed(self.seconds):
             if second.second == second_number:
                 return second
             if second.second < second_number:
                 break
-        new_second = Second(second_number)
+        new_second = SecondCounts(second_number)
         self.seconds.append(new_second)
         if len(self.seconds) > 1 and self.seconds[-2].second > second_number:
             self.seconds.sort(key=lambda counted: counted.second)

@@ -15,7 +15,7 @@ from typing import Protocol
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from engine.remoting.exchanges import Exchange
-from engine.remoting.recording import Recording, Replayed, decode_events, encode_events
+from engine.remoting.recording import Recording, ReplayResult, decode_events, encode_events
 from viewer.requests import work
 from viewer.requests.fields import request_filter
 from viewer.requests.request_log import RequestLog, ShownRow
@@ -26,7 +26,7 @@ POLL_INTERVAL_MS = 250
 Done = Callable[[int, int, bytes], None]
 
 
-class Feed(Protocol):
+class FrameFeed(Protocol):
     """A server whose frames can be fetched."""
 
     @property
@@ -41,7 +41,7 @@ class Feed(Protocol):
 
 
 class GrowingFile:
-    """A recording that another process writes, as a :class:`Feed`: from ``storescope serve --record`` of any broker."""
+    """A recording that another process writes (``storescope serve --record``), as a :class:`FrameFeed`."""
 
     def __init__(self, run: Runner, recording: Recording) -> None:
         self._run, self._recording = run, recording
@@ -78,7 +78,7 @@ class RequestWatch(QObject):
         self.log = RequestLog()
         self.source_status = SourceStatus()
         self.text = ""
-        self.feed: Feed | None = None
+        self.feed: FrameFeed | None = None
         self._since = 0
         self._is_fetching = False
         self._saved = False
@@ -116,7 +116,7 @@ class RequestWatch(QObject):
 
         self.run(lambda: work.read_file(path), done, failed)
 
-    def follow(self, feed: Feed) -> None:
+    def follow(self, feed: FrameFeed) -> None:
         """Record the traffic of the server's connections from now on."""
         turn = self._begin(SourceStatus("starting", feed.address))
         self.feed = feed
@@ -251,7 +251,7 @@ class RequestWatch(QObject):
             exported_rows = list(rows)
             self.run(lambda: work.write_lines(path, exported_rows), on_result, on_result)
 
-    def replay(self, folder: Path, on_result: Callable[[Replayed | Exception], None]) -> None:
+    def replay(self, folder: Path, on_result: Callable[[ReplayResult | Exception], None]) -> None:
         """Replay what is stored into a new store."""
         exchanges: list[Exchange] = [row.exchange for row in self.log.stored_rows()]
         self.run(lambda: work.replay_into(folder, exchanges), on_result, on_result)

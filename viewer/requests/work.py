@@ -11,7 +11,7 @@ from pathlib import Path
 from engine.errors import CannotRead, UsageError
 from engine.files.whole_file import whole_text
 from engine.remoting.exchanges import Exchange, FrameEvent, exchange_of, request_record
-from engine.remoting.recording import MAGIC, Recorder, Recording, Replay, Replayed
+from engine.remoting.recording import MAGIC, Recorder, Recording, Replay, ReplayResult
 from engine.sentences import sentence
 from viewer.requests.request_log import Frame, ShownRow, frame_record
 
@@ -116,7 +116,7 @@ def write_recording(path: Path, items: Sequence[FrameEvent]) -> int:
     return len(items)
 
 
-def replay_into(folder: Path, exchanges: Sequence[Exchange]) -> Replayed:
+def replay_into(folder: Path, exchanges: Sequence[Exchange]) -> ReplayResult:
     """Replay the requests into a new store in ``folder``, which is absent or empty.
 
     Raises ``StoreError``, ``OSError``.
@@ -126,7 +126,7 @@ def replay_into(folder: Path, exchanges: Sequence[Exchange]) -> Replayed:
     if folder.exists() and any(folder.iterdir()):
         raise UsageError(sentence("{folder} is not empty: requests are sent again into a new store", folder=folder))
 
-    async def replayed() -> Replayed:
+    async def replayed() -> ReplayResult:
         async with serving_store(folder, port=0) as server:
             return await Replay(exchanges, server.address).run()
 

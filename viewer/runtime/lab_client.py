@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.errors import StoreError, UsageError
 from engine.lab import pipe_frames
-from engine.lab.pipe_frames import CannotTravel
+from engine.lab.pipe_frames import NotSendable
 from engine.releases import NEWEST
 from engine.sentences import sentence
 from viewer.runtime.worker import quiet_main
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from engine.lab.load_settings import LoadSettings
     from engine.lab.power_loss_report import PowerLossReport
     from engine.lab.samples import LoadCounts, PositionSample, PutAnswer, ServeSettings, StepAnswer, TopicPutCounts
-    from engine.lab.server import Opened
+    from engine.lab.server import OpenedStore
     from engine.lab.serving import ServedBroker, ServingState
     from engine.releases import Release
 
@@ -48,7 +48,7 @@ class LabClient:
     """
 
     def __init__(self, died: Callable[[LabDied], None] | None = None) -> None:
-        self.opened: Opened | None = None
+        self.opened: OpenedStore | None = None
         self.error: LabDied | None = None
         self.report: PowerLossReport | None = None
         self._died = died
@@ -74,19 +74,19 @@ class LabClient:
         config: MessageStoreConfig | None = None,
         like: Release = NEWEST,
         disk_bytes: int = DISK_BYTES,
-    ) -> Opened:
+    ) -> OpenedStore:
         """Open the lab store at ``folder``, or make one of ``config`` there (new or empty folder).
 
         ``disk_bytes`` is how large its disk shall seem. Raises ``StoreError`` (``UsageError`` for what is in the way,
         ``CannotRead`` for missing rights, ``StoreLocked``), ``OSError``.
         """
-        opened: Opened = await self._begin("start", Path(folder), config, like, disk_bytes)
+        opened: OpenedStore = await self._begin("start", Path(folder), config, like, disk_bytes)
         self.opened = opened
         return opened
 
     async def open_store(
         self, path: Path, config: MessageStoreConfig | None = None, like: Release | None = None
-    ) -> Opened:
+    ) -> OpenedStore:
         """Open a store that is no lab's for writing; its power is never cut, and nothing in it expires meanwhile.
 
         Sizes that ``config`` does not give are worked out from its files, and so is the release
@@ -94,7 +94,7 @@ class LabClient:
         names the process that has it open.
         """
         writing_config = await asyncio.to_thread(config_for_writing, Path(path), config)
-        opened: Opened = await self._begin("open_store", Path(path), writing_config, like)
+        opened: OpenedStore = await self._begin("open_store", Path(path), writing_config, like)
         self.opened = opened
         return opened
 
@@ -190,7 +190,7 @@ class LabClient:
     # ---- services by hand
 
     async def pause(self, service: str) -> None:
-        """Pause a service (:attr:`Opened.services`) until it is resumed."""
+        """Pause a service (:attr:`OpenedStore.services`) until it is resumed."""
         await self._ask("pause", service)
 
     async def resume(self, service: str) -> None:
@@ -334,7 +334,7 @@ class LabClient:
                 break
             try:
                 value, error = frame.content()
-            except CannotTravel as wrong:
+            except NotSendable as wrong:
                 value, error = None, wrong
             with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
                 self._loop.call_soon_threadsafe(self._take, frame.number, value, error)

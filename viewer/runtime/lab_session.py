@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from engine.lab.load_settings import LoadSettings
     from engine.lab.power_loss_report import PowerLossReport
     from engine.lab.samples import LoadCounts, PositionSample, PutAnswer, ServeSettings, TopicPutCounts
-    from engine.lab.server import Opened
+    from engine.lab.server import OpenedStore
     from engine.lab.serving import ServingState
     from engine.releases import Release
     from viewer.runtime.lab_client import LabClient
@@ -179,7 +179,7 @@ class LabSession(QObject):
         client = LabClient(lambda error: self._fell(client, error))
         return client
 
-    def _take(self, client: LabClient, opened: Opened) -> None:
+    def _take(self, client: LabClient, opened: OpenedStore) -> None:
         self.client, self.store = client, opened.root.absolute()
         self.folder = opened.folder if opened.is_lab else None
         self.config, self.like = opened.config, opened.like

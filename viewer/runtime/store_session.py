@@ -17,7 +17,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from engine.errors import CannotRead
 from viewer.look.assets import tr
-from viewer.look.broken import Broken, broken_in
+from viewer.look.broken import UnreadableRange, broken_in
 from viewer.look.engine_words import engine_words
 from viewer.look.formats import store_name
 from viewer.look.topic_colours import TopicColours
@@ -242,7 +242,7 @@ class StoreSession(QObject):
                 self.surveyed.emit()
 
     @property
-    def broken(self) -> tuple[Broken, ...]:
+    def broken(self) -> tuple[UnreadableRange, ...]:
         """Parts of the log that are missing, damaged or unreadable, as far as is known."""
         files = [(file.start_offset, file.end_offset, file.path) for file in self.snapshot.log.files]
         return broken_in(files, self.findings, self._counted, {file.file for file in self.unread.list})

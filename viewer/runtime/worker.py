@@ -23,7 +23,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from engine.lab import pipe_frames
-from engine.lab.pipe_frames import CannotTravel, Frame
+from engine.lab.pipe_frames import Frame, NotSendable
 from engine.mapped.reading import gather_unread
 from viewer.runtime import memory
 from viewer.runtime.priority import stand_back
@@ -113,7 +113,7 @@ class Worker:
         self._requests[number] = _Request(items, on_progress, finished)
         try:
             self._send(number, pipe_frames.pack(number, "call", target, args))
-        except CannotTravel as error:
+        except NotSendable as error:
             self._post(self._finish, number, None, error)
         return number
 
@@ -153,7 +153,7 @@ class Worker:
                 return
             try:
                 content = frame.content()
-            except CannotTravel as error:
+            except NotSendable as error:
                 self._post(self._lost, frame.number, error)
             else:
                 self._post(self._take, frame.number, frame.kind, content)
@@ -211,7 +211,7 @@ class WorkerControl:
             raise Cancelled
 
     def emit(self, items: object) -> None:
-        """Send results; batch small ones. Raises :class:`CannotTravel`."""
+        """Send results; batch small ones. Raises :class:`NotSendable`."""
         self._send(pipe_frames.pack(self._number, "items", items))
 
     def report(self, done: float, total: float | None = None, note: str = "") -> None:

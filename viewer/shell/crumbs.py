@@ -105,7 +105,7 @@ Siblings = Callable[[int, object], SiblingPlaces]
 """Returns (words, place) of the siblings of a crumb, by its number and place."""
 
 
-class CrumbDrop(QWidget):
+class SiblingList(QWidget):
     """The drop-down list of siblings. Emits ``chosen(place)`` on Enter or a click."""
 
     chosen = Signal(object)
@@ -281,12 +281,12 @@ class Crumbs(QWidget):
                 self.followed.emit(place)
                 return
 
-    def drop(self, number: int | None = None) -> CrumbDrop | None:
+    def drop(self, number: int | None = None) -> SiblingList | None:
         """Drop down the siblings of crumb ``number``, or of the last crumb that has any."""
         for index in range(len(self._parts) - 1, 0, -1) if number is None else (number,):
             sibling_places = self._siblings(index, self._parts[index][1]) if 0 <= index < len(self._parts) else ()
             if sibling_places:
-                drop_list = CrumbDrop(sibling_places, self)
+                drop_list = SiblingList(sibling_places, self)
                 drop_list.chosen.connect(self.followed)
                 box = next((box for box, n in self._chevrons if n == index), QRect(0, 0, 1, self.height()))
                 drop_list.drop(self.mapToGlobal(box.bottomLeft()))

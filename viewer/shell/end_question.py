@@ -36,7 +36,7 @@ def ask_end(
     return True
 
 
-class EndQuestion(QObject):
+class CloseQuestion(QObject):
     """The question of one window, asked when the user closes it. ``window.close()`` from code does not ask."""
 
     def __init__(self, window: QWidget, running: Running) -> None:

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from viewer.look.assets import tr, tr_in
 from viewer.look.theme import px
-from viewer.widgets.basics import Button, Card, Label, Mark, Paper
+from viewer.widgets.basics import Button, Card, Label, StatusMark, ThemedPanel
 from viewer.widgets.boxes import column, row
 
 if TYPE_CHECKING:
@@ -31,14 +31,14 @@ def error_page(window: MainWindow, path: Path, words: str, config: MessageStoreC
 
 def below_the_menus(page: QWidget) -> QWidget:
     """Return ``page`` with a hairline above it, to stand under the menus."""
-    holder = Paper("window", ("top",))
+    holder = ThemedPanel("window", ("top",))
     line = QVBoxLayout(holder)
     line.setContentsMargins(0, 1, 0, 0)
     line.addWidget(page)
     return holder
 
 
-class ErrorPage(Paper):
+class ErrorPage(ThemedPanel):
     """A card in the middle of the window. ``openRequested``, ``againRequested``, ``closeRequested``."""
 
     openRequested = Signal()
@@ -68,7 +68,7 @@ class ErrorPage(Paper):
         back.clicked.connect(self.closeRequested)
         copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(f"{path}: {words}"))
         card = Card(
-            row(Mark("error", 6), column(title, place, gap=2), gap=10),
+            row(StatusMark("error", 6), column(title, place, gap=2), gap=10),
             4,
             *facts,
             *advice_rows,

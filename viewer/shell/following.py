@@ -85,7 +85,7 @@ class Follower(QObject):
         self._table.take()
 
 
-class LogFollow(Follower):
+class LogFollower(Follower):
     """Follows the log. A filter keeps its rows."""
 
     def __init__(self, pane: UnitsPane) -> None:
@@ -101,7 +101,7 @@ class LogFollow(Follower):
         pane.count.grow()
 
 
-class QueueFollow(Follower):
+class QueueFollower(Follower):
     """Follows the shown queues: first their bounds, then their rows."""
 
     def __init__(self, pane: QueuesPane) -> None:
@@ -127,7 +127,7 @@ class QueueFollow(Follower):
         session.jobs.read(work, lambda _answer: pane.refresh() if pane.session is session else None)
 
 
-class IndexFollow(Follower):
+class IndexFollower(Follower):
     """Follows the counts of the index files and the chain of the traced key."""
 
     def __init__(self, pane: IndexPane) -> None:
@@ -177,9 +177,9 @@ class IndexFollow(Follower):
 def follower_of(pane: Pane) -> Follower | None:
     """Return the follower of a view, or None if the view does not follow."""
     if isinstance(pane, UnitsPane):
-        return LogFollow(pane)
+        return LogFollower(pane)
     if isinstance(pane, QueuesPane):
-        return QueueFollow(pane)
+        return QueueFollower(pane)
     if isinstance(pane, IndexPane):
-        return IndexFollow(pane)
+        return IndexFollower(pane)
     return None

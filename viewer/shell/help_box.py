@@ -40,7 +40,7 @@ from viewer.look.help_pages import (
 )
 from viewer.look.rule_pages import rule_index, rule_page
 from viewer.look.theme import px, ui
-from viewer.widgets.basics import Button, Field, Key, Label, Paper
+from viewer.widgets.basics import Button, Field, Key, Label, ThemedPanel
 from viewer.widgets.boxes import column, row
 
 _RULE = re.compile(r"(?<![\w\[:/])([A-Z]{2}\d\d)(?![\w\].])")
@@ -271,7 +271,7 @@ class KeySheet(QDialog):
         self.setWindowTitle(tr("All keys"))
         self.setAccessibleName(tr("All keys"))
         self.resize(px(900), min(px(760), parent.window().height()))
-        ground = Paper("pane")
+        ground = ThemedPanel("pane")
         grid = QHBoxLayout(ground)
         grid.setContentsMargins(px(20), px(16), px(20), px(16))
         grid.setSpacing(px(32))

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QHBoxLayout, QMenu, QMenuBar
 
 from viewer.look.assets import tr
 from viewer.look.theme import follow, px, ui
-from viewer.widgets.basics import Elided, Glyph, Label, Paper
+from viewer.widgets.basics import ElidedLine, Glyph, Label, ThemedPanel
 
 if TYPE_CHECKING:
     from viewer.runtime.settings import RecentStore
@@ -51,7 +51,7 @@ def _hide_empty(submenus: Iterable[QMenu]) -> None:
         submenu.menuAction().setVisible(any(action.isVisible() for action in submenu.actions()))
 
 
-class MenuStrip(Paper):
+class MenuStrip(ThemedPanel):
     """The menus, and at the right the store's access mode and path. ``storeRequested(path)`` from Open recent."""
 
     storeRequested = Signal(str)
@@ -72,7 +72,7 @@ class MenuStrip(Paper):
         self.promise = Label(tr("Read-only"), 12, "ok", 600)
         self.promise.setObjectName("promise")
         self.promise.setToolTip(tr("Files are opened with read rights only. No lock is taken, nothing is created."))
-        self.path = Elided("", 12, "text3", code=True, middle=True)
+        self.path = ElidedLine("", 12, "text3", code=True, middle=True)
         self.path.setObjectName("store.path")
         layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 0, px(12), 0)

@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from viewer.look.assets import icon_pixmap, tr
 from viewer.look.theme import C, follow, px, theme, ui
-from viewer.widgets.basics import Field, Hairline, Key, Label, Paper
+from viewer.widgets.basics import Field, Hairline, Key, Label, ThemedPanel
 from viewer.widgets.boxes import row
 
 WIDTH, ROW, HEAD, MAX_LINES = 720, 34, 26, 12
@@ -212,7 +212,7 @@ class PaletteBox(QWidget):
         self.hide()
 
     def _make_box(self) -> QWidget:
-        box = Paper("pane")
+        box = ThemedPanel("pane")
         box.setParent(self)
         layout = QVBoxLayout(box)
         layout.setContentsMargins(1, 1, 1, px(8))

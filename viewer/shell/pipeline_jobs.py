@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from viewer.shell.main_window import MainWindow
 
 
-class PipelineRoom(QObject):
+class WindowPipeline(QObject):
     """The pipeline of one window. It outlives the panes, which are made again when the language changes."""
 
     def __init__(self, window: MainWindow, compare: Callable[[Path], object]) -> None:
@@ -77,7 +77,7 @@ class PipelineRoom(QObject):
     def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
         """Stop the jobs when the window closes, and wait until their processes have ended.
 
-        If the user closes the window, :class:`~viewer.shell.end_question.EndQuestion` asks first.
+        If the user closes the window, :class:`~viewer.shell.end_question.CloseQuestion` asks first.
         """
         if event.type() == QEvent.Type.Close and self.runs.running and not event.spontaneous():
             self._window.jobs.finish(self.runs.end())

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QAbstractButton, QVBoxLayout
 
 from viewer.look.assets import icon_pixmap
 from viewer.look.theme import C, follow, px, ui
-from viewer.widgets.basics import Hairline, Paper
+from viewer.widgets.basics import Hairline, ThemedPanel
 from viewer.widgets.paint import mark
 
 WIDE, SLIM = 72, 48
@@ -73,7 +73,7 @@ class RailButton(QAbstractButton):
             mark(p, self._mark, QPointF(w / 2 + px(13), top + px(2)), 4 * px(100) / 100)
 
 
-class Rail(Paper):
+class Rail(ThemedPanel):
     """The buttons of all views. ``chosen(view)`` on a click."""
 
     chosen = Signal(str)

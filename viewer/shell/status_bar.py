@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QStatusBar, QWidget
 
 from viewer.look.assets import tr
 from viewer.look.theme import C, follow, px, ui
-from viewer.widgets.basics import Chip, Elided, Label, Progress, Tool
+from viewer.widgets.basics import Chip, ElidedLine, Label, Progress, ToolButton
 from viewer.widgets.boxes import row
 from viewer.widgets.paint import mark
 
@@ -76,7 +76,7 @@ class JobLine(QWidget):
         super().__init__()
         self.words = Label("", 12, "text2")
         self.bar = Progress(120)
-        self.stop = Tool("close", tr("Stop this work"))
+        self.stop = ToolButton("close", tr("Stop this work"))
         self.stop.setFixedSize(px(22), px(22))
         self.stop.clicked.connect(lambda _on: cancel())
         layout = QHBoxLayout(self)
@@ -145,7 +145,7 @@ class StatusStrip(QStatusBar):
         self.setObjectName("status")
         self.setSizeGripEnabled(False)
         self.counters = Counters()
-        self.message = Elided("", 12, "text2")
+        self.message = ElidedLine("", 12, "text2")
         self._grown = ""
         self.message.setObjectName("status.message")
         self.message.setAccessibleName(tr("Status"))

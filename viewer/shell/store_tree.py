@@ -28,8 +28,8 @@ from viewer.runtime import places
 from viewer.runtime.lab_session import lab_of
 from viewer.runtime.places import Place
 from viewer.runtime.survey import card_status
-from viewer.widgets.basics import Chip, Elided, Hairline, Label, Paper
-from viewer.widgets.drawn_marks import Mark, node_mark
+from viewer.widgets.basics import Chip, ElidedLine, Hairline, Label, ThemedPanel
+from viewer.widgets.drawn_marks import DrawnMark, node_mark
 from viewer.widgets.focus import FocusRing
 from viewer.widgets.paint import chip_width, mark
 from viewer.widgets.record_menu import MarkMenu
@@ -54,7 +54,7 @@ STATES = (
 )
 
 
-class StoreCard(Paper):
+class StoreCard(ThemedPanel):
     """Name and state; size, topics, messages; first and last time."""
 
     def __init__(self) -> None:
@@ -63,11 +63,11 @@ class StoreCard(Paper):
         self._facts: list[str] = []
         self._spans: list[str] = []
         self._status = "", ""
-        self.name = Elided("", 15, "text", 600, middle=True)
+        self.name = ElidedLine("", 15, "text", 600, middle=True)
         self.chip = Chip("ok", "")
         self.chip.hide()  # nothing is known yet
-        self.facts = Elided("", 12, "text2")
-        self.span = Elided("", 12, "text3")
+        self.facts = ElidedLine("", 12, "text2")
+        self.span = ElidedLine("", 12, "text3")
         top = QHBoxLayout()
         top.setSpacing(px(8))
         top.addWidget(self.name, 1)
@@ -340,7 +340,7 @@ class StoreTreePane(QWidget):
             if place is not None and not self.tree.underMouse():
                 self.placeRequested.emit(place)
 
-    def _mark_at(self, point: QPointF | None) -> tuple[Mark, QPointF] | None:
+    def _mark_at(self, point: QPointF | None) -> tuple[DrawnMark, QPointF] | None:
         """Return the line under ``point``, or the selected one."""
         index = self.tree.currentIndex() if point is None else self.tree.indexAt(point.toPoint())
         if not index.isValid():

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
 from viewer.look.assets import tr
 from viewer.look.theme import C, follow, px, ui
 from viewer.shell.crumbs import Crumbs, Siblings
-from viewer.widgets.basics import Field, Key, Paper, Tool
+from viewer.widgets.basics import Field, Key, ThemedPanel, ToolButton
 
 
 class GoToField(Field):
@@ -55,7 +55,7 @@ class GoToField(Field):
             super().keyPressEvent(event)
 
 
-class TopBar(Paper):
+class TopBar(ThemedPanel):
     """The whole bar, 44 px high."""
 
     def __init__(self, siblings: Siblings) -> None:
@@ -66,9 +66,9 @@ class TopBar(Paper):
         self.crumbs = Crumbs(siblings)
         self.goto = GoToField()
         self.key = Key("Ctrl G")
-        self.follow = Tool("follow", tr("Follow the end of the log"), tr("Follow"), checkable=True)
+        self.follow = ToolButton("follow", tr("Follow the end of the log"), tr("Follow"), checkable=True)
         self.follow.setObjectName("top.follow")
-        self.close_lab = Tool("stop", tr("Close the store for writing"), tr("Close the store"))
+        self.close_lab = ToolButton("stop", tr("Close the store for writing"), tr("Close the store"))
         self.close_lab.setObjectName("top.lab.close")
         self.close_lab.hide()
         self.bookmark = self._tool("bookmark", "bookmark.here", tr("Bookmark this place…"), "Ctrl+B")
@@ -110,8 +110,8 @@ class TopBar(Paper):
         self.setFixedHeight(px(44))
 
     @staticmethod
-    def _tool(icon: str, name: str, tip: str, keys: str) -> Tool:
-        button = Tool(icon, f"{tip}   {keys}")
+    def _tool(icon: str, name: str, tip: str, keys: str) -> ToolButton:
+        button = ToolButton(icon, f"{tip}   {keys}")
         button.setAccessibleName(tip)
         button.setObjectName(f"top.{name}")
         return button

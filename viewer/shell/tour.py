@@ -14,7 +14,7 @@ from PySide6.QtWidgets import (
 
 from viewer.look.assets import tr, words
 from viewer.look.theme import C, follow, px
-from viewer.widgets.basics import Button, Label, Paper
+from viewer.widgets.basics import Button, Label, ThemedPanel
 from viewer.widgets.boxes import row
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def _shown_rect(part: QWidget, window: QWidget) -> QRect:
     return shown
 
 
-class Tour(Paper):
+class Tour(ThemedPanel):
     """The card over the lower right corner of the window. Escape ends the tour."""
 
     def __init__(self, window: MainWindow) -> None:

@@ -16,7 +16,7 @@ from PySide6.QtWidgets import QAbstractScrollArea, QScrollArea, QSplitter, QSpli
 from shiboken6 import isValid
 
 from viewer.look.theme import C, px
-from viewer.widgets.stepwise import Turns
+from viewer.widgets.stepwise import StepQueue
 
 LARGE_PART_DIVISOR = 6
 """A part larger than 1/LARGE_PART_DIVISOR of its view is painted in parts if it has any."""
@@ -33,7 +33,7 @@ class ViewStack(QStackedWidget):
         super().__init__()
         self.setObjectName("views")
         self._laid_out: WeakSet[QWidget] = WeakSet()
-        self._turns = Turns(self)
+        self._turns = StepQueue(self)
 
     def minimumSizeHint(self) -> QSize:
         """Return no minimum, so that a long name or sentence in a view does not change the tree's width."""

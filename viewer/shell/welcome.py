@@ -33,7 +33,19 @@ from viewer.runtime.store_session import StoreSession
 from viewer.runtime.survey import card_status
 from viewer.shell.error_page import below_the_menus
 from viewer.shell.store_tree import counted
-from viewer.widgets.basics import Button, Card, Chip, Elided, Glyph, Hairline, Key, Label, Link, Paper, Tool
+from viewer.widgets.basics import (
+    Button,
+    Card,
+    Chip,
+    ElidedLine,
+    Glyph,
+    Hairline,
+    Key,
+    Label,
+    Link,
+    ThemedPanel,
+    ToolButton,
+)
 from viewer.widgets.boxes import column, row
 from viewer.widgets.paint import mark
 
@@ -138,7 +150,7 @@ class MiniLine(QWidget):
             mark(p, "error", QPointF(width, self.height() / 2), 5)
 
 
-class Pick(QWidget):
+class ChoosablePart(QWidget):
     """A part of the page that a click or Enter chooses."""
 
     picked = Signal()
@@ -209,7 +221,7 @@ class WelcomePage(QScrollArea):
         self.setFrameShape(QScrollArea.Shape.NoFrame)
         self.setWidgetResizable(True)
         self.drop = DropZone()
-        ground = Paper("window")
+        ground = ThemedPanel("window")
         outer = QHBoxLayout(ground)
         outer.setContentsMargins(px(24), 0, px(24), 0)
         outer.addStretch(1)
@@ -304,16 +316,16 @@ class WelcomePage(QScrollArea):
             if store.word and store.state != "live":  # only an open store knows whether a broker runs
                 chips.append(Chip(store.state or "chat", tr(store.word)))
         name = Label(store.name, 15, "text" if is_there else "disabled", 600)
-        pin = Tool("pin", tr("Unpin") if store.pinned else tr("Pin to the top"), checkable=True)
+        pin = ToolButton("pin", tr("Unpin") if store.pinned else tr("Pin to the top"), checkable=True)
         pin.setObjectName(f"welcome.pin.{store.path}")
         pin.setChecked(store.pinned)
         pin.clicked.connect(lambda: self.pinRequested.emit(store.path))
         head = row(name, *chips, None, Label(_when(store.when), 12, "text3"), pin, gap=8)
-        path = Elided(_short_home(store.path), 12, "text3", code=True, middle=True)
+        path = ElidedLine(_short_home(store.path), 12, "text3", code=True, middle=True)
         line = row(path, None, MiniLine(store.shares, store.errors > 0), gap=8) if is_there else row(path, None)
         facts_text = counted(*store.facts) if any(store.facts) else ""
-        facts = Elided(facts_text if is_there else tr("not there any more"), 12, "text2" if is_there else "text3")
-        pick = Pick(column(head, line, facts, gap=3, margins=(16, 10, 16, 10)), is_there)
+        facts = ElidedLine(facts_text if is_there else tr("not there any more"), 12, "text2" if is_there else "text3")
+        pick = ChoosablePart(column(head, line, facts, gap=3, margins=(16, 10, 16, 10)), is_there)
         pick.setObjectName(f"welcome.recent.{store.path}")
         pick.setAccessibleName(f"{store.name}, {store.path}, {facts_text}")
         pick.picked.connect(lambda: self.storeChosen.emit(store.path))
@@ -323,7 +335,9 @@ class WelcomePage(QScrollArea):
         parts: list[QWidget | int | None] = [Label(tr("Samples"), 15, "text", 600)]
         for sample in samples:
             head = row(Label(tr(sample.title), 13, "text", 600), Chip(sample.state, tr(sample.word)), None, gap=8)
-            pick = Pick(column(head, Label(tr(sample.text), 12, "text2", wrap=True), gap=5, margins=(14, 14, 14, 14)))
+            pick = ChoosablePart(
+                column(head, Label(tr(sample.text), 12, "text2", wrap=True), gap=5, margins=(14, 14, 14, 14))
+            )
             pick.setObjectName(f"welcome.sample.{sample.name}")
             pick.setAccessibleName(f"{tr(sample.title)}, {tr(sample.text)}")
             pick.picked.connect(lambda sample=sample: self.sampleChosen.emit(sample))
@@ -350,7 +364,7 @@ class WelcomePage(QScrollArea):
         )
         line = row(Glyph("lab", "live", 20), lab_words, gap=10, margins=(14, 12, 14, 12))
         line.box.setStretch(1, 1)
-        pick = Pick(line)
+        pick = ChoosablePart(line)
         pick.setObjectName("welcome.lab")
         pick.setAccessibleName(tr("Make a lab store"))
         pick.picked.connect(self.labRequested)

@@ -23,7 +23,7 @@ from viewer.runtime.store_session import StoreSession, in_store
 from viewer.shell import session_file
 from viewer.shell.comparison import Comparison
 from viewer.shell.crumbs import crumbs_of
-from viewer.shell.end_question import EndQuestion
+from viewer.shell.end_question import CloseQuestion
 from viewer.shell.jump_highlight import Jumps
 from viewer.shell.lab_stores import running_in_words
 from viewer.shell.open_other import StoreToOpen, kind_of, take
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from viewer.shell.lab_stores import WindowLab
     from viewer.shell.layout import Layout
     from viewer.shell.main_window import MainWindow
-    from viewer.shell.pipeline_jobs import PipelineRoom
+    from viewer.shell.pipeline_jobs import WindowPipeline
 
 OFFER_AFTER_MS = 1500
 """The last words are offered after the first rows are shown."""
@@ -62,13 +62,13 @@ class Workspace:
         self.jumps = Jumps(window)
         self.edits = Edits(window)
         self.comparison = Comparison(window)
-        self.pipeline: PipelineRoom | None = None
+        self.pipeline: WindowPipeline | None = None
         """The pipeline's jobs. None until that view is first opened."""
         self.cluster: ClusterWatch | None = None
         """The watched cluster. None until that view is first opened."""
         self.requests: RequestWatch | None = None
         """The watched requests. None until that view is first opened."""
-        self.ending = EndQuestion(window, self.what_would_end)
+        self.ending = CloseQuestion(window, self.what_would_end)
         window.opened.connect(self._opened)
 
     def _on_status(self, pane: Pane, words: str) -> None:
@@ -97,11 +97,11 @@ class Workspace:
         pane.edited.connect(self.edits.push)
         pane.undoRequested.connect(self._window.actions_by_id["edit.undo"].trigger)
 
-    def _jobs_of_pipeline(self) -> PipelineRoom:
-        from viewer.shell.pipeline_jobs import PipelineRoom
+    def _jobs_of_pipeline(self) -> WindowPipeline:
+        from viewer.shell.pipeline_jobs import WindowPipeline
 
         if self.pipeline is None:
-            self.pipeline = PipelineRoom(self._window, self.comparison.begin)
+            self.pipeline = WindowPipeline(self._window, self.comparison.begin)
         return self.pipeline
 
     def _wire_cluster(self, pane: Pane) -> None:

@@ -20,7 +20,7 @@ from viewer.look.topic_colours import colours_of
 from viewer.look.topic_kinds import kind_words
 from viewer.runtime.jobs import Cancelled
 from viewer.runtime.worker import WorkerDied
-from viewer.widgets.basics import PaneHead, Paper, Tool
+from viewer.widgets.basics import PaneHead, ThemedPanel, ToolButton
 from viewer.widgets.canvas import Canvas
 from viewer.widgets.drawn_marks import place_mark
 from viewer.widgets.paint import hatch, mark
@@ -200,7 +200,7 @@ def _topic_with_kind(topic: str) -> str:
 CELL_COUNT = 400
 
 
-class FilePanel(Paper):
+class FilePanel(ThemedPanel):
     """Panel with the strip of one file; hidden until a file is selected.
 
     Emits ``placed(offset)`` when the strip is clicked, ``closed()`` when the panel is closed.
@@ -215,7 +215,7 @@ class FilePanel(Paper):
         self._session: StoreSession | None = None
         self._name = ""
         self._maps: dict[str, FileMap] = {}
-        close = Tool("close", tr("Hide the map"))
+        close = ToolButton("close", tr("Hide the map"))
         close.setObjectName("space.fileClose")
         close.clicked.connect(self.put_away)
         self.head = PaneHead("", "", close)

@@ -31,7 +31,7 @@ from viewer.space.rows import NARROW, SLIM, SPACE, SpaceRow, day_bars
 from viewer.space.space_line import Block, SpaceLine
 from viewer.space.space_model import SpaceModel, place_of_key
 from viewer.widgets.areas import Area
-from viewer.widgets.basics import Button, Hairline, Label, PaneHead, Paper
+from viewer.widgets.basics import Button, Hairline, Label, PaneHead, ThemedPanel
 from viewer.widgets.boxes import column, splitter, stacked
 from viewer.widgets.facts import Facts
 from viewer.widgets.log_line import LineFile, LogLine
@@ -123,7 +123,7 @@ class SpacePane(Pane):
         self.retention.setObjectName("space.retention")
         self.cache = Label("", 12, "text2", wrap=True, select=True)
         self.cache.setObjectName("space.cache")
-        details = Paper()
+        details = ThemedPanel()
         box = QVBoxLayout(details)
         box.setContentsMargins(0, 0, 0, 0)
         box.setSpacing(0)

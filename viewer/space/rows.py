@@ -23,7 +23,7 @@ from viewer.space.areas import (
     topic_words,
 )
 from viewer.space.day_bars import MAX_DAYS, DayBar
-from viewer.widgets.columns import Column, RecordKind, RowLook
+from viewer.widgets.columns import Column, RecordKind, RowAppearance
 
 if TYPE_CHECKING:
     from engine.inspection.space.account import Space
@@ -152,11 +152,15 @@ def _bar(day: str, cells: dict[str, int], messages: int, order: dict[str, int]) 
     return DayBar(day, sum(cells.values()), messages, tuple(parts), search_of_day(day[-10:]))
 
 
-def _look(row: SpaceRow) -> RowLook | None:
+def _look(row: SpaceRow) -> RowAppearance | None:
     if row.kind == "sum":
-        return RowLook(fill="raised", tone="ok" if row.equal else "error", words=row.note, words_from=2, strong=True)
+        return RowAppearance(
+            fill="raised", tone="ok" if row.equal else "error", words=row.note, words_from=2, strong=True
+        )
     if row.kind == "rest":
-        return RowLook(tone="error" if row.key.endswith("unreadable") else "text2", words=row.note or " ", words_from=2)
+        return RowAppearance(
+            tone="error" if row.key.endswith("unreadable") else "text2", words=row.note or " ", words_from=2
+        )
     return None
 
 

@@ -10,7 +10,7 @@ from PySide6.QtCore import QPointF, QRect, QRectF, Qt, Signal
 from PySide6.QtGui import QFontMetrics, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 
 from viewer.look.assets import tr, tr_plural
-from viewer.look.broken import Broken
+from viewer.look.broken import UnreadableRange
 from viewer.look.formats import shorten_middle
 from viewer.look.theme import C, mono, px, ui
 from viewer.widgets.canvas import Canvas
@@ -65,7 +65,7 @@ class SpaceLine(Canvas):
         self._blocks: tuple[Block, ...] = ()
         self._flags: tuple[LineFlag, ...] = ()
         self._words = ""
-        self._broken: tuple[Broken, ...] = ()
+        self._broken: tuple[UnreadableRange, ...] = ()
         self._selected: int | None = None
         self.menu = MarkMenu(self, self.mark_at)
 
@@ -81,7 +81,7 @@ class SpaceLine(Canvas):
         )
         self.update()
 
-    def show_broken(self, broken: Sequence[Broken]) -> None:
+    def show_broken(self, broken: Sequence[UnreadableRange]) -> None:
         """Hatch the ranges that are missing or damaged."""
         self._broken = tuple(broken)
         self._line = reaching(self._full_line, self._broken)

@@ -16,7 +16,7 @@ from viewer.look.theme import px
 from viewer.pane import Pane
 from viewer.pane.log_survey import LogSurvey
 from viewer.pane.table_commands import table_commands
-from viewer.pane.view_tabs import MESSAGE, LookForTabs
+from viewer.pane.view_tabs import MESSAGE, SearchTabs
 from viewer.runtime import places
 from viewer.runtime.jobs import Cancelled
 from viewer.runtime.places import Place
@@ -34,8 +34,8 @@ from viewer.where.words import (
     verdict_chip,
     verdict_meaning,
 )
-from viewer.where.work import Question, log_offsets
-from viewer.widgets.basics import Button, Field, Hairline, Label, Link, Mark, PaneHead, Paper
+from viewer.where.work import WhereQuery, log_offsets
+from viewer.widgets.basics import Button, Field, Hairline, Label, Link, PaneHead, StatusMark, ThemedPanel
 from viewer.widgets.boxes import column, empty, fill, fixed_row, row, splitter, stacked
 from viewer.widgets.flow import WrappedRow
 from viewer.widgets.focus import set_reading_order
@@ -99,8 +99,8 @@ class WherePane(Pane):
         self.lead = self.field
         self._show_state()
 
-    def _form(self) -> Paper:
-        form = self._form_paper = Paper("pane", ("bottom",))
+    def _form(self) -> ThemedPanel:
+        form = self._form_paper = ThemedPanel("pane", ("bottom",))
         self.field = self._field(
             "where.field", tr("Message id, unique key, key, T#tags, offset or topic/queue/offset"), 0
         )
@@ -116,7 +116,7 @@ class WherePane(Pane):
         line = WrappedRow(gap=8, line_gap=0, line_height=39)
         form.setLayout(line)
         line.setContentsMargins(px(12), 0, px(8), 1)
-        tabs = LookForTabs("where.tabs", MESSAGE)
+        tabs = SearchTabs("where.tabs", MESSAGE)
         tabs.otherViewChosen.connect(lambda _key: self._ask_trace())
         fill(
             line,
@@ -144,8 +144,8 @@ class WherePane(Pane):
             field.setMinimumWidth(px(160))
         return field
 
-    def _verdict_box(self) -> Paper:
-        self._box = Paper("pane", ("bottom",))
+    def _verdict_box(self) -> ThemedPanel:
+        self._box = ThemedPanel("pane", ("bottom",))
         self._verdict = Label("", 18, "text", 600)
         self._verdict.setObjectName("where.verdict")
         self._chip = row(gap=0)
@@ -196,7 +196,7 @@ class WherePane(Pane):
             self.field.setFocus()
             self.field.selectAll()
             return
-        question = Question(place.key, place.topic, place.name)
+        question = WhereQuery(place.key, place.topic, place.name)
         if self.model.is_new(question):
             self.field.setText(question.text)
             self.topic.setText(question.topic)
@@ -250,7 +250,7 @@ class WherePane(Pane):
             self._fill()
             self.session.jobs.start(self._ask(self.session, question))
 
-    async def _ask(self, session: StoreSession, question: Question) -> None:
+    async def _ask(self, session: StoreSession, question: WhereQuery) -> None:
         answer, error = None, ""
         try:
             answer = await session.jobs.in_worker(
@@ -298,7 +298,7 @@ class WherePane(Pane):
             self._show_sentence(None)
             return
         chip = verdict_chip(result)
-        layout.addWidget(Mark(chip.kind, 6))
+        layout.addWidget(StatusMark(chip.kind, 6))
         self._verdict.setText(chip.word)
         self._entry.setText(entry_text(result))
         meaning = verdict_meaning(result)

@@ -10,7 +10,7 @@ from viewer.look.assets import tr, tr_plural, words
 from viewer.runtime import places
 from viewer.runtime.places import Place
 from viewer.where.words import verdict_chip, without_absence_verdicts
-from viewer.where.work import Question, WhereAnswer
+from viewer.where.work import WhereAnswer, WhereQuery
 from viewer.widgets.table_state import TableState
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ NO_TAG_ENTRY = words(
 class WhereModel:
     """One question and its answer."""
 
-    question: Question = field(default_factory=lambda: Question(""))
+    question: WhereQuery = field(default_factory=lambda: WhereQuery(""))
     results: tuple[WhereResult, ...] = ()
     running: bool = False
     error: str = ""
@@ -42,7 +42,7 @@ class WhereModel:
 
     def forget_store(self) -> None:
         """Forget question and answer, for another store. A search under way is dropped."""
-        self.question, self.summary, self.running = Question(""), "", False
+        self.question, self.summary, self.running = WhereQuery(""), "", False
         self._forget_answer()
 
     def _forget_answer(self) -> None:
@@ -51,16 +51,16 @@ class WhereModel:
 
     # ---- the search --------------------------------------------------------------------------------------------------
 
-    def is_new(self, question: Question) -> bool:
+    def is_new(self, question: WhereQuery) -> bool:
         """Return True if ``question`` is still to be answered."""
         return question != self.question or not self.results
 
-    def begin(self, text: str, topic: str = "", group: str = "") -> Question | None:
+    def begin(self, text: str, topic: str = "", group: str = "") -> WhereQuery | None:
         """Begin a search and return its question. None while one runs, and without a text."""
         if self.running or not text.strip():
             return None
         self._forget_answer()
-        self.question, self.running = Question(text.strip(), topic.strip(), group.strip()), True
+        self.question, self.running = WhereQuery(text.strip(), topic.strip(), group.strip()), True
         return self.question
 
     def end(self, answer: WhereAnswer, *, has_unread: bool) -> None:

@@ -17,7 +17,7 @@ from viewer.widgets.columns import (
     Chip,
     Column,
     RecordKind,
-    RowLook,
+    RowAppearance,
     chip_column,
     gutter,
     number_column,
@@ -295,7 +295,7 @@ EVIDENCE = RecordKind(
             wrap=True,
         ),
     ),
-    look=lambda row: RowLook(mark="warn") if row.is_against else RowLook(mark="ok"),
+    look=lambda row: RowAppearance(mark="warn") if row.is_against else RowAppearance(mark="ok"),
     verdict=lambda row: tr("against it") if row.is_against else "",
     record=lambda row: {
         "what": row.evidence.what,

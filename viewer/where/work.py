@@ -28,7 +28,7 @@ _TRACE = re.compile(r"(?:no entry for |an entry for )?(?P<topic>[^#]+)#(?P<key>.
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class WhereQuery:
     """Search input: an id, key, ``T#`` and tags, offset or ``topic/queue/offset``, with optional topic and group."""
 
     text: str
@@ -53,7 +53,7 @@ class _Stopped(Exception):
     """The search was stopped while it walked the log."""
 
 
-def where_of(control: Control, path: Path, config: MessageStoreConfig | None, question: Question) -> WhereAnswer:
+def where_of(control: Control, path: Path, config: MessageStoreConfig | None, question: WhereQuery) -> WhereAnswer:
     """Search the store at ``path``; runs in the worker process."""
     from engine.inspection import open_store
     from engine.inspection.where.evidence import where, where_tagged

@@ -61,7 +61,7 @@ class Glyph(QWidget):
         QPainter(self).drawPixmap(0, 0, picture)
 
 
-class Mark(QWidget):
+class StatusMark(QWidget):
     """The mark of a status without its word."""
 
     def __init__(self, kind: str, size: float = 4.5) -> None:
@@ -226,7 +226,7 @@ MIN_SHOWN_LETTERS = 5
 """A shortened line with fewer letters than this is not shown."""
 
 
-class Elided(Label):
+class ElidedLine(Label):
     """A line of text that is shortened when there is little room, in its middle (names) or at its end (sentences).
     The tool tip shows the full text.
     """
@@ -342,7 +342,7 @@ def _has_default(box: QDialog) -> bool:
     return any(button.isDefault() for button in box.findChildren(QPushButton))
 
 
-class Tool(QToolButton):
+class ToolButton(QToolButton):
     """A small button with an icon and, where needed, text."""
 
     def __init__(self, icon_name: str, tip: str = "", text: str = "", *, checkable: bool = False) -> None:
@@ -411,7 +411,7 @@ class Hairline(QWidget):
         QPainter(self).fillRect(event.rect(), C("hair"))
 
 
-class Paper(QWidget):
+class ThemedPanel(QWidget):
     """A background in one of the theme's roles, with hairlines at ``edges``: "top", "bottom", "left", "right"."""
 
     def __init__(self, role: str = "pane", edges: Iterable[str] = ()) -> None:
@@ -448,7 +448,7 @@ class Card(QWidget):
         p.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), 6, 6)
 
 
-class _Title(Elided):
+class _Title(ElidedLine):
     """A name that stays readable: the tools beside it go to the next line first."""
 
     def minimumSizeHint(self) -> QSize:
@@ -457,7 +457,7 @@ class _Title(Elided):
         return QSize(min(hint.width(), px(96)), hint.height())
 
 
-class _Note(Elided):
+class _Note(ElidedLine):
     """A line that takes the room that is left and is shortened before its neighbours."""
 
     def __init__(self, text: str, size: int, role: str) -> None:
@@ -469,7 +469,7 @@ class _Note(Elided):
         return self.minimumSizeHint()
 
 
-class PaneHead(Paper):
+class PaneHead(ThemedPanel):
     """The head of a pane: name, note after it, tools at the right. 32 px high, more where the tools need more lines."""
 
     def __init__(self, title: str, note: str = "", *tools: Part) -> None:

@@ -12,7 +12,7 @@ from PySide6.QtGui import QFocusEvent, QHelpEvent, QKeyEvent, QPainter, QPen
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from viewer.look.theme import C, follow, px
-from viewer.widgets.drawn_marks import Mark
+from viewer.widgets.drawn_marks import DrawnMark
 from viewer.widgets.record_menu import Found, MarkMenu
 
 
@@ -70,7 +70,7 @@ class Canvas(QWidget):
         return bool(super().event(event))
 
 
-Boxes = Sequence[tuple[QRectF, Mark]]
+Boxes = Sequence[tuple[QRectF, DrawnMark]]
 """The boxes of the marks, in the order of the arrow keys. Later ones lie above earlier ones."""
 
 

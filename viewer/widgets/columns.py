@@ -1,8 +1,8 @@
 """The columns of a table over its records, and the look of a whole row; no Qt.
 
 A table is a :class:`RecordKind`: a tuple of :class:`Column` plus, for rows that are more than a record (a blank,
-damage, the edge of what was looked at), a :class:`RowLook`. Columns are named after RocketMQ's fields; the head says
-it in words. Records are dataclasses with ``snake_case`` attributes or dictionaries with RocketMQ's spelling:
+damage, the edge of what was looked at), a :class:`RowAppearance`. Columns are named after RocketMQ's fields; the head
+says it in words. Records are dataclasses with ``snake_case`` attributes or dictionaries with RocketMQ's spelling:
 :func:`field_of` reads both.
 """
 
@@ -33,7 +33,7 @@ class Chip:
 
 
 @dataclass(frozen=True, slots=True)
-class RowLook:
+class RowAppearance:
     """The look of a row that differs from the others.
 
     ``mark`` stands in the gutter. ``fill`` and ``tone`` are colour roles of the row's background and text.
@@ -106,7 +106,7 @@ class RecordKind:
 
     name: str
     columns: tuple[Column, ...]
-    look: Callable[[Record], RowLook | None] = field(default=lambda _: None)
+    look: Callable[[Record], RowAppearance | None] = field(default=lambda _: None)
     verdict: Callable[[Record], str] = field(default=lambda _: "")
     record: Callable[[Record], dict[str, object]] | None = None
     command: Callable[[Record], list[str]] | None = None
@@ -137,7 +137,7 @@ class RecordKind:
 _BORDER = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
-class FewOptions(TypedDict, total=False):
+class ColumnOptions(TypedDict, total=False):
     """Options that most columns leave at their default; see :class:`Column`."""
 
     tone: Callable[[Record], str]
@@ -147,7 +147,7 @@ class FewOptions(TypedDict, total=False):
     filterable: bool
 
 
-class Options(FewOptions, total=False):
+class Options(ColumnOptions, total=False):
     """More options, for columns that may set their tool tip and where they are shortened."""
 
     tip: Callable[[Record], str]
@@ -197,7 +197,7 @@ def topic_column(
     return replace(text_column(key, title, width, jump=jump, **options), paint="topic", elide="middle")
 
 
-def time_column(key: str, title: str, width: int = 112, **options: Unpack[FewOptions]) -> Column:
+def time_column(key: str, title: str, width: int = 112, **options: Unpack[ColumnOptions]) -> Column:
     """A time of day. The tool tip shows the date too."""
     from viewer.look.formats import full_moment
 
@@ -215,7 +215,7 @@ def time_column(key: str, title: str, width: int = 112, **options: Unpack[FewOpt
     )
 
 
-def moment_column(key: str, title: str, width: int = 186, **options: Unpack[FewOptions]) -> Column:
+def moment_column(key: str, title: str, width: int = 186, **options: Unpack[ColumnOptions]) -> Column:
     """A date with the time."""
     from viewer.look.formats import full_moment, moment
 

@@ -8,7 +8,7 @@ from datetime import date, timedelta
 from typing import Any
 
 from viewer.look.assets import tr
-from viewer.look.broken import Broken
+from viewer.look.broken import UnreadableRange
 from viewer.look.field_words import FIELDS
 from viewer.widgets.log_line import LineFile, LinePin
 from viewer.widgets.row_commands import Facts
@@ -26,7 +26,7 @@ def condition(field: str, value: object) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class DrawnMark:
     """A drawn thing that has a menu: its ``facts``, and ``value`` and ``words`` for copying."""
 
     facts: Facts
@@ -66,7 +66,7 @@ NODE_FIELDS = {
 """First part of a node's name → the field that explains it. Checkpoint and abort explain themselves."""
 
 
-def node_mark(node: Node) -> Mark:
+def node_mark(node: Node) -> DrawnMark:
     """The mark of a node of the store tree."""
     head, _, tail = node.name.partition("/")
     place: Any = node.place
@@ -84,7 +84,7 @@ def node_mark(node: Node) -> Mark:
         term=term,
         command=_node_command(head, tail, topic, queue_id),
     )
-    return Mark(facts, topic if head == "topic" else tail or node.text, f"{node.text}  {node.badge}".strip())
+    return DrawnMark(facts, topic if head == "topic" else tail or node.text, f"{node.text}  {node.badge}".strip())
 
 
 def _node_command(head: str, tail: str, topic: str, queue_id: int | None) -> str | None:
@@ -110,7 +110,7 @@ def units_from(offset: int, count: int = 1) -> str:
     return shlex.join(["storescope", "units", "STORE", "--from", str(offset), "--limit", str(count), "--json"])
 
 
-def pin_mark(pin: LinePin) -> Mark:
+def pin_mark(pin: LinePin) -> DrawnMark:
     """A finding or a bookmark on a Line."""
     kind, field = ("lineMark", "bookmark") if pin.finding is None else ("findingMark", "")
     facts = Facts(
@@ -122,10 +122,10 @@ def pin_mark(pin: LinePin) -> Mark:
         term=condition("physicalOffset", pin.offset),
         command=units_from(pin.offset),
     )
-    return Mark(facts, str(pin.offset), pin.text or str(pin.offset))
+    return DrawnMark(facts, str(pin.offset), pin.text or str(pin.offset))
 
 
-def range_mark(kind: str, start: int | None, end: int | None, clicked: int | None, words: str) -> Mark:
+def range_mark(kind: str, start: int | None, end: int | None, clicked: int | None, words: str) -> DrawnMark:
     """A part of the recovery Line, clicked at offset ``clicked``. Without offsets it is the room behind the end of
     the log.
     """
@@ -142,17 +142,17 @@ def range_mark(kind: str, start: int | None, end: int | None, clicked: int | Non
         command=units_from(offset) if offset is not None else None,
     )
     value = "" if start is None else f"{start}" if end is None else f"{start}–{end}"
-    return Mark(facts, value, words or value or tr(FIELDS[f"part.{kind}"][0]))
+    return DrawnMark(facts, value, words or value or tr(FIELDS[f"part.{kind}"][0]))
 
 
-def broken_mark(broken: Broken) -> Mark:
+def broken_mark(broken: UnreadableRange) -> DrawnMark:
     """A missing or damaged stretch of the log. Missing stretches have no bytes."""
     size = 0 if broken.kind == "missing" else broken.end - broken.start
     facts = Facts("lineMark", broken.kind, None, broken.start, size, command=units_from(broken.start))
-    return Mark(facts, str(broken.start), broken.words)
+    return DrawnMark(facts, str(broken.start), broken.words)
 
 
-def file_mark(file: LineFile, offset: int) -> Mark:
+def file_mark(file: LineFile, offset: int) -> DrawnMark:
     """The file under ``offset``. Its menu goes to that offset and exports the bytes from there to the end of the
     file.
     """
@@ -165,13 +165,13 @@ def file_mark(file: LineFile, offset: int) -> Mark:
         term=condition("file", file.name),
         command=units_from(offset),
     )
-    return Mark(facts, file.name, f"{file.name}  {file.start} – {file.end}")
+    return DrawnMark(facts, file.name, f"{file.name}  {file.start} – {file.end}")
 
 
-def place_mark(kind: str, name: str, offset: int, words: str, field: str = "offset") -> Mark:
+def place_mark(kind: str, name: str, offset: int, words: str, field: str = "offset") -> DrawnMark:
     """A position in the log: the units from there on."""
     term = f"physicalOffset >= {offset}"
-    return Mark(
+    return DrawnMark(
         Facts(kind, field, None, offset, term=term, command=units_from(offset)),
         str(offset),
         words or f"{name} {offset}",
@@ -189,7 +189,7 @@ def entry_mark(
     group: str = "",
     link: object = None,
     unit: Unit | None = None,
-) -> Mark:
+) -> DrawnMark:
     """A queue entry, or the next offset of a group. A filter by a group shows what the group has not read. ``unit``
     is the offset, the size and the keys of the entry's unit, where they are known.
     """
@@ -211,16 +211,16 @@ def entry_mark(
         term,
         command=shlex.join(command),
     )
-    return Mark(facts, str(offset), words)
+    return DrawnMark(facts, str(offset), words)
 
 
-def byte_mark(entry: Mark, field: str, value: str, note: str) -> Mark:
+def byte_mark(entry: DrawnMark, field: str, value: str, note: str) -> DrawnMark:
     """A field in the bytes of a queue entry: the entry's mark, explained by the field."""
     name = f"cq.{field}" if f"cq.{field}" in FIELDS else field
-    return Mark(replace(entry.facts, field=name), value, " ".join(text for text in (field, value, note) if text))
+    return DrawnMark(replace(entry.facts, field=name), value, " ".join(text for text in (field, value, note) if text))
 
 
-def queue_mark(topic: str, queue_id: int, link: object, words: str) -> Mark:
+def queue_mark(topic: str, queue_id: int, link: object, words: str) -> DrawnMark:
     """A whole queue of a topic."""
     term = f"{condition('topic', topic)} and {condition('queueId', queue_id)}"
     facts = Facts(
@@ -232,33 +232,33 @@ def queue_mark(topic: str, queue_id: int, link: object, words: str) -> Mark:
         term=term,
         command=shlex.join(["storescope", "queue", "STORE", topic, str(queue_id)]),
     )
-    return Mark(facts, str(queue_id), words)
+    return DrawnMark(facts, str(queue_id), words)
 
 
-def slot_mark(file: str, slot: int | None, link: object, words: str, field: str = "slot") -> Mark:
+def slot_mark(file: str, slot: int | None, link: object, words: str, field: str = "slot") -> DrawnMark:
     """A slot of an index file, or slots whose chains are equally long."""
     command = ["storescope", "index", "STORE", *(["--file", file] if file else [])]
     facts = Facts("indexMark", field, link, command=shlex.join(command))
-    return Mark(facts, str(slot) if slot is not None else words, words)
+    return DrawnMark(facts, str(slot) if slot is not None else words, words)
 
 
-def step_mark(field: str, topic: str, key: str, link: object, value: str, words: str) -> Mark:
+def step_mark(field: str, topic: str, key: str, link: object, value: str, words: str) -> DrawnMark:
     """A step on the way from a key to its index slot."""
     command = shlex.join(["storescope", "trace", "STORE", "--", topic, key])
-    return Mark(Facts("indexMark", field, link, topic=topic, key=key, command=command), value, words)
+    return DrawnMark(Facts("indexMark", field, link, topic=topic, key=key, command=command), value, words)
 
 
-def day_mark(day: str, link: object, words: str) -> Mark:
+def day_mark(day: str, link: object, words: str) -> DrawnMark:
     """A day of store times. ``≤ day`` means that day and all days before it."""
     last_day = date.fromisoformat(day[-10:])
     term = f'storeTimestamp < "{last_day + timedelta(days=1)}"'
     if last_day.isoformat() == day:
         term = f'storeTimestamp >= "{last_day}" and {term}'
     command = shlex.join(["storescope", "units", "STORE", "--where", term])
-    return Mark(Facts("dayMark", "storeTimestamp", link, term=term, command=command), day, words)
+    return DrawnMark(Facts("dayMark", "storeTimestamp", link, term=term, command=command), day, words)
 
 
-def area_mark(target: Any, topic: str, value: str, words: str) -> Mark:
+def area_mark(target: Any, topic: str, value: str, words: str) -> DrawnMark:
     """A box of the treemap: its topic, queue, file or day. A name that begins with NUL is a sum of several."""
     topic = "" if topic.startswith("\0") else topic
     kind = getattr(target, "kind", "")
@@ -276,4 +276,4 @@ def area_mark(target: Any, topic: str, value: str, words: str) -> Mark:
         term=term,
         command=shlex.join(["storescope", "space", "STORE"]),
     )
-    return Mark(facts, value, words)
+    return DrawnMark(facts, value, words)

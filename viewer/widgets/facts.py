@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 
 from viewer.look.theme import px
-from viewer.widgets.basics import Elided, Label, Link
+from viewer.widgets.basics import ElidedLine, Label, Link
 from viewer.widgets.boxes import BoxWidget, empty, row
 
 UNBROKEN = 44
@@ -87,7 +87,7 @@ class Facts(QWidget):
                 link.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Preferred)
             return line_row
         if len(fact.value) > UNBROKEN and " " not in fact.value:
-            long = Elided(fact.value, 12, fact.role, code=True)
+            long = ElidedLine(fact.value, 12, fact.role, code=True)
             long.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
             line = self._row(name, long, replace(fact, code=False))  # the value takes the whole width
             line.box.setStretch(1, 1)
@@ -109,7 +109,7 @@ class Facts(QWidget):
     def _note(self, fact: Fact) -> tuple[QWidget | None, ...]:
         if not fact.note:
             return (None,) if fact.code else ()
-        note = Elided(fact.note, 12, "text3")
+        note = ElidedLine(fact.note, 12, "text3")
         note.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         return (note,)
 

@@ -14,12 +14,12 @@ from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QSizePolicy, QWidget
 from viewer.look.assets import tr, words
 from viewer.look.engine_words import engine_words
 from viewer.look.theme import C, follow, px, ui
-from viewer.widgets.basics import Button, Elided, Field, Tool
+from viewer.widgets.basics import Button, ElidedLine, Field, ToolButton
 from viewer.widgets.choices import TickBox
 from viewer.widgets.record_state import unread_of
 from viewer.widgets.row_table import RowTable
 from viewer.widgets.row_window import Bounds
-from viewer.widgets.search_term import KINDS, Kind, NotSought, SearchTerm
+from viewer.widgets.search_term import KINDS, InvalidSearch, Kind, SearchTerm
 from viewer.widgets.word_tabs import WordTabs
 
 NAMES = {"text": words("Text"), "hex": words("Bytes"), "regex": words("Regex"), "number": words("Numbers")}
@@ -63,7 +63,7 @@ class FindLine(QWidget):
         self.next = self._tool("forward", f"{name}.next", tr("Find next"), "F3")
         self.stop = Button(tr("Stop"), "flat")
         self.stop.setObjectName(f"{name}.stop")
-        self.result = Elided("", 12, "text3", middle=True)  # the number of the hit and its field stand at the ends
+        self.result = ElidedLine("", 12, "text3", middle=True)  # the number of the hit and its field stand at the ends
         self.result.setObjectName(f"{name}.result")
         self.result.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.close_tool = self._tool("close", f"{name}.close", tr("Close the find line"), "Esc")
@@ -109,8 +109,8 @@ class FindLine(QWidget):
         return box
 
     @staticmethod
-    def _tool(icon: str, name: str, tip: str, keys: str) -> Tool:
-        tool = Tool(icon, f"{tip}   {keys}")
+    def _tool(icon: str, name: str, tip: str, keys: str) -> ToolButton:
+        tool = ToolButton(icon, f"{tip}   {keys}")
         tool.setObjectName(name)
         tool.setAccessibleName(tip)
         return tool
@@ -123,7 +123,7 @@ class FindLine(QWidget):
         term = SearchTerm(kind, self.field.text(), self.case.isChecked(), self.bodies.isChecked())
         try:
             term.check()
-        except NotSought as error:
+        except InvalidSearch as error:
             self.say(str(error), "error")
             return None
         self._mark("")

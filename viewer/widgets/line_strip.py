@@ -22,13 +22,13 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QWidget
 
 from viewer.look.assets import tr
-from viewer.look.broken import Broken
+from viewer.look.broken import UnreadableRange
 from viewer.look.formats import full_moment, moment, number, size
 from viewer.look.theme import C, dark, mono, px, scale, ui
 from viewer.look.topic_colours import colours_of
 from viewer.widgets.canvas import Canvas
 from viewer.widgets.drawn_marks import broken_mark, file_mark, pin_mark
-from viewer.widgets.log_line import LinePin, LogLine, Mix, joined, reaching, worst_pins
+from viewer.widgets.log_line import LinePin, LogLine, TopicMix, joined, reaching, worst_pins
 from viewer.widgets.paint import broken_box, mark
 from viewer.widgets.record_menu import Found, MarkMenu
 
@@ -57,10 +57,10 @@ class LineStrip(Canvas):
         """The log as it is, and the line that is drawn: up to the end of the missing ranges after its files.
         """
         self._drawn = self._line
-        self._mixes: list[Mix] = []
+        self._mixes: list[TopicMix] = []
         self._times: dict[int, int] = {}
         self._pins: tuple[LinePin, ...] = ()
-        self._broken: tuple[Broken, ...] = ()
+        self._broken: tuple[UnreadableRange, ...] = ()
         self._frame = (0, 0)
         self._words = ""
         self._cached: tuple[tuple[int, int, float], ...] = ()
@@ -105,7 +105,7 @@ class LineStrip(Canvas):
             return False
         return abs(line.share(drawn.written) - drawn.share(drawn.written)) * self.width() < REDRAW_THRESHOLD_PX
 
-    def add_mixes(self, mixes: Sequence[Mix]) -> None:
+    def add_mixes(self, mixes: Sequence[TopicMix]) -> None:
         """Add samples and draw them."""
         self._mixes += mixes
         if len(self._mixes) > MAX_MIXES:
@@ -122,11 +122,11 @@ class LineStrip(Canvas):
         self.update()
 
     @property
-    def broken(self) -> tuple[Broken, ...]:
+    def broken(self) -> tuple[UnreadableRange, ...]:
         """The hatched ranges."""
         return self._broken
 
-    def set_broken(self, broken: Sequence[Broken]) -> None:
+    def set_broken(self, broken: Sequence[UnreadableRange]) -> None:
         """Hatch these missing or damaged ranges."""
         if tuple(broken) != self._broken:
             self._broken = tuple(broken)
@@ -274,7 +274,7 @@ class LineStrip(Canvas):
             p.drawLine(QPointF(x, top - px(4)), QPointF(x, top))
             mark(p, pin.kind, QPointF(x, top - px(9)), 3.6 * scale())
 
-    def _paint_mixes(self, p: QPainter, mixes: Sequence[Mix]) -> None:
+    def _paint_mixes(self, p: QPainter, mixes: Sequence[TopicMix]) -> None:
         """Paint all pieces of one colour in one call; one call for each piece takes ten times as long. Edges are on
         whole pixels, or the background shows between neighbours.
         """

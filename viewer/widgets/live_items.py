@@ -96,7 +96,7 @@ class LiveCurves:
     def __init__(self, width: int, height: int, thin: int) -> None:
         self.size = width, height
         self._thin = thin
-        self._sheet = Sheet(width, height)
+        self._sheet = PlotPicture(width, height)
         self._frame: LiveFrame | None = None
         self._points: list[_Points] = []
         self._image: QImage | None = None
@@ -206,7 +206,7 @@ _FEW = 12
 """Average number of rows in a column up to which single pixels are set."""
 
 
-class Sheet:
+class PlotPicture:
     """A picture of ``width`` × ``height`` px. Fills lie below lines, later lines above earlier ones."""
 
     def __init__(self, width: int, height: int) -> None:

@@ -17,7 +17,7 @@ from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 from viewer.look.assets import tr
 from viewer.look.formats import clock, day
 from viewer.look.theme import C, follow, mono, px, tokens, ui
-from viewer.widgets.basics import Elided, Label, Paper
+from viewer.widgets.basics import ElidedLine, Label, ThemedPanel
 from viewer.widgets.boxes import empty
 from viewer.widgets.line_labels import joined, place_labels
 from viewer.widgets.live_axes import value_words
@@ -49,7 +49,7 @@ class Bar:
     words: str
 
 
-class LivePlot(Paper):
+class LivePlot(ThemedPanel):
     """A plot with a head and a legend. pyqtgraph is imported when the plot is first on the screen.
 
     The owner of a live plot decides which time it shows. The signals ``pointed(seconds or None)``,
@@ -68,7 +68,7 @@ class LivePlot(Paper):
         self.setObjectName(name)
         self.setAccessibleName(title)
         self._title = Label(title, 13, "text", 600)
-        self._note = Elided(note, 12, "text3")
+        self._note = ElidedLine(note, 12, "text3")
         self._note.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self._legend = QHBoxLayout()
         self._legend.setSpacing(px(12))
@@ -254,7 +254,7 @@ class LivePlot(Paper):
         self._keys, self._values = keys, []
         empty(self._legend)
         for name, role, value in entries:
-            swatch = Paper(role)
+            swatch = ThemedPanel(role)
             swatch.setFixedSize(px(12), px(3))
             box = QWidget()
             line = QHBoxLayout(box)

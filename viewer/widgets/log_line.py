@@ -14,7 +14,7 @@ from typing import Any
 from engine.codec.message import Unit
 from engine.codec.unit_scan import Stop
 from engine.errors import CannotRead
-from viewer.look.broken import Broken
+from viewer.look.broken import UnreadableRange
 
 TAIL_SHARE = 0.04
 SAMPLES = 240
@@ -31,7 +31,7 @@ class LineFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Mix:
+class TopicMix:
     """The topics of the bytes around a place. ``shares`` sum to 1; they are empty if nothing there is readable."""
 
     start: int
@@ -92,7 +92,7 @@ class LogLine:
         return None
 
 
-def reaching(line: LogLine, broken: Iterable[Broken]) -> LogLine:
+def reaching(line: LogLine, broken: Iterable[UnreadableRange]) -> LogLine:
     """Extend the line to the end of the stretches that are missing after its files."""
     end = max((damage.end for damage in broken), default=0)
     return replace(line, written=end, high=end) if line.high > line.low and end > line.high else line
@@ -128,7 +128,7 @@ def sample_places(line: LogLine, count: int = SAMPLES) -> list[tuple[int, int]]:
     return [spans[n] for n in [*order, *(n for n in range(count) if n not in ordered)]]
 
 
-def sample(log: Any, start: int, end: int) -> Mix:
+def sample(log: Any, start: int, end: int) -> TopicMix:
     """Read a few units at the beginning of [start, end) from the disk."""
     sizes: Counter[str] = Counter()
     time: int | None = None
@@ -137,7 +137,7 @@ def sample(log: Any, start: int, end: int) -> Mix:
         time = item.store_timestamp if time is None else time
     total = sum(sizes.values())
     shares = tuple((topic, part / total) for topic, part in sizes.most_common()) if total else ()
-    return Mix(start, end, shares, time)
+    return TopicMix(start, end, shares, time)
 
 
 def _units_from(log: Any, span_start: int, span_end: int) -> Iterator[Unit]:
@@ -156,11 +156,11 @@ def _units_from(log: Any, span_start: int, span_end: int) -> Iterator[Unit]:
                 return
 
 
-def joined(mixes: Sequence[Mix], least: int) -> list[Mix]:
+def joined(mixes: Sequence[TopicMix], least: int) -> list[TopicMix]:
     """Merge samples, in the order of the log. Neighbours that touch and together have at most ``least`` bytes become
     one, with shares weighted by bytes. A narrower sample could not be seen on the line.
     """
-    merged: list[Mix] = []
+    merged: list[TopicMix] = []
     for mix in sorted(mixes, key=lambda sampled: sampled.start):
         previous = merged[-1] if merged else None
         if previous is None or previous.end != mix.start or mix.end - previous.start > least:
@@ -173,7 +173,7 @@ def joined(mixes: Sequence[Mix], least: int) -> list[Mix]:
         total = sum(weights.values())
         listed = sorted(weights.items(), key=lambda pair: -pair[1])
         shares = tuple((topic, weight / total) for topic, weight in listed) if total else ()
-        merged[-1] = Mix(previous.start, mix.end, shares, mix.time if previous.time is None else previous.time)
+        merged[-1] = TopicMix(previous.start, mix.end, shares, mix.time if previous.time is None else previous.time)
     return merged
 
 

@@ -36,7 +36,7 @@ from viewer.widgets.basics import Button, Label
 from viewer.widgets.boxes import row
 from viewer.widgets.cell_filter import CONDITION_KINDS
 from viewer.widgets.columns import Record, RecordKind, elsewhere
-from viewer.widgets.drawn_marks import Mark
+from viewer.widgets.drawn_marks import DrawnMark
 from viewer.widgets.row_commands import (
     FILTER,
     NEEDS_STORE,
@@ -302,7 +302,7 @@ def words_of(facts: Facts) -> tuple[str, str, str]:
     return facts.field, tr(explanation[0]), tr("More in the help: {page}", page=reference_title(explanation[1]))
 
 
-Found = tuple[Mark, QPointF]
+Found = tuple[DrawnMark, QPointF]
 """A mark, and the place where its menu opens by key."""
 
 
@@ -351,7 +351,7 @@ class MarkMenu(MenuOpener):
         mark_and_place = self._find(point)
         return (self.menu_of(mark_and_place[0]), mark_and_place[1]) if mark_and_place is not None else None
 
-    def menu_of(self, mark: Mark) -> QMenu:
+    def menu_of(self, mark: DrawnMark) -> QMenu:
         """Build the menu of a mark."""
         menu = QMenu(self._parent)
         menu.setObjectName(f"{self._parent.objectName()}.menu")
@@ -369,7 +369,7 @@ class MarkMenu(MenuOpener):
         elif self.doer is not None:
             self.doer.filter(how, term)
 
-    def _do(self, command: str, facts: Facts, mark: Mark) -> None:
+    def _do(self, command: str, facts: Facts, mark: DrawnMark) -> None:
         texts = {
             "copy.cell": mark.value,
             "copy.row": mark.words,

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
 from viewer.look.assets import tr
-from viewer.widgets.columns import Column, Record, RecordKind, RowLook
+from viewer.widgets.columns import Column, Record, RecordKind, RowAppearance
 
 DISPLAY_ROLE = 0
 TOOL_TIP_ROLE = 3
@@ -41,7 +41,7 @@ class RecordTable(QAbstractTableModel):
         self.kind = kind
         self.rows: list[Record] = list(rows)
         self._texts: dict[int, tuple[Record, list[str]]] = {}
-        self._looks: dict[int, tuple[Record, RowLook | None]] = {}
+        self._looks: dict[int, tuple[Record, RowAppearance | None]] = {}
         """By the row's id, with the row itself: while it is held no other row can have this id."""
         self.sorted_by, self.order = -1, Qt.SortOrder.AscendingOrder
         """The column by which the rows are sorted, −1 for none."""
@@ -106,7 +106,7 @@ class RecordTable(QAbstractTableModel):
             cached = self._texts[id(row)] = (row, [column.text(row) for column in self.kind.columns])
         return cached[1]
 
-    def look(self, number: int) -> RowLook | None:
+    def look(self, number: int) -> RowAppearance | None:
         """The look of row ``number`` if it differs from the others, else None."""
         row = self.rows[number]
         cached = self._looks.get(id(row))

@@ -28,7 +28,7 @@ from viewer.look.formats import shorten_end, shorten_middle, shorten_start
 from viewer.look.theme import C, mono, scale, ui
 from viewer.look.topic_colours import TopicColours
 from viewer.look.topic_kinds import alike_at_the_start
-from viewer.widgets.columns import Chip, Column, Record, RowLook
+from viewer.widgets.columns import Chip, Column, Record, RowAppearance
 from viewer.widgets.paint import CHIP_FILL, CHIP_INK, mark
 from viewer.widgets.record_table import RecordTable
 from viewer.widgets.topic_lead import NAME_INDENT, draw_lead
@@ -280,7 +280,7 @@ class RowPainter:
             if state.chosen and state.focused and section == state.current and column.key:
                 p.fillRect(QRect(slot.x + PAD, rect.bottom() - 1, slot.width - 2 * PAD, 1), self.color("accent"))
 
-    def _paint_ground(self, p: QPainter, rect: QRect, look: RowLook | None, state: RowState) -> None:
+    def _paint_ground(self, p: QPainter, rect: QRect, look: RowAppearance | None, state: RowState) -> None:
         if state.chosen:
             p.fillRect(rect, self.color("select" if state.focused else "idle"))
             p.fillRect(QRect(rect.left(), rect.top(), 3, rect.height()), self.color("accent"))
@@ -297,7 +297,7 @@ class RowPainter:
         fill.setAlphaF(strength)
         p.fillRect(rect if slot is None else QRect(slot.x, rect.top(), slot.width, rect.height()), fill)
 
-    def _tone(self, column: Column, row: object, look: RowLook | None, state: RowState) -> str:
+    def _tone(self, column: Column, row: object, look: RowAppearance | None, state: RowState) -> str:
         tone = look.tone if look is not None else ""
         if not tone and column.tone is not None:
             tone = column.tone(row)
@@ -306,7 +306,7 @@ class RowPainter:
         return tone or "text"
 
     def _paint_text(
-        self, pen: _Pen, rect: QRect, slot: Slot, row: object, text: str, look: RowLook | None, state: RowState
+        self, pen: _Pen, rect: QRect, slot: Slot, row: object, text: str, look: RowAppearance | None, state: RowState
     ) -> None:
         column, p = slot.column, pen.painter
         text_x, room = slot.x + PAD, slot.width - 2 * PAD
@@ -353,7 +353,7 @@ class RowPainter:
         return max(1, round(height / metrics.lineSpacing()))
 
     def _paint_lines(
-        self, pen: _Pen, box: QRect, column: Column, row: object, text: str, look: RowLook | None, state: RowState
+        self, pen: _Pen, box: QRect, column: Column, row: object, text: str, look: RowAppearance | None, state: RowState
     ) -> None:
         link = column.jump is not None and column.jump(row) is not None
         p, name = pen.painter, "mono" if column.mono else "ui"
@@ -415,7 +415,7 @@ class RowPainter:
             return 2 * PAD + inset + self._digit * len(text)
         return 2 * PAD + inset + self._metrics["mono" if column.mono else "ui"].horizontalAdvance(text) + 1
 
-    def words_width(self, look: RowLook) -> int:
+    def words_width(self, look: RowAppearance) -> int:
         """Width in px that the sentence of a whole row needs."""
         return 3 * PAD + self._metrics["strong" if look.strong else "ui"].horizontalAdvance(look.words)
 
@@ -451,7 +451,7 @@ class RowPainter:
             width = metrics.horizontalAdvance(text)
         return text, width
 
-    def _paint_words(self, p: QPainter, rect: QRect, slot: Slot, look: RowLook, state: RowState) -> None:
+    def _paint_words(self, p: QPainter, rect: QRect, slot: Slot, look: RowAppearance, state: RowState) -> None:
         name = "strong" if look.strong else "ui"
         tone = look.tone or "text3"
         p.setFont(self._fonts[name])

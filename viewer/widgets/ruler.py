@@ -25,10 +25,10 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from viewer.look.assets import tr
-from viewer.look.broken import Broken
+from viewer.look.broken import UnreadableRange
 from viewer.look.formats import size as size_text
 from viewer.look.theme import C, dark, follow, ink, mono, over, px, scale, ui
-from viewer.widgets.drawn_marks import Mark, broken_mark, place_mark
+from viewer.widgets.drawn_marks import DrawnMark, broken_mark, place_mark
 from viewer.widgets.flag_layout import (
     SMALL_GAP,
     FlagPlace,
@@ -98,7 +98,7 @@ class RulerView:
     bands: tuple[RulerBand, ...] = ()
     gaps: tuple[RulerGap, ...] = ()
     pins: tuple[tuple[int, str], ...] = ()
-    broken: tuple[Broken, ...] = ()
+    broken: tuple[UnreadableRange, ...] = ()
 
     def lens(self) -> tuple[int, int]:
         """The stretch from 1 MiB before the lowest position of interest to a tenth beyond the written end."""
@@ -240,7 +240,7 @@ class Ruler(QWidget):
         broken = next((damage for damage in view.broken if damage.start <= offset < damage.end), None)
         return (broken_mark(broken) if broken is not None else place_mark("rulerMark", "", offset, "")), point
 
-    def _flag_mark(self, flag: RulerFlag) -> Mark:
+    def _flag_mark(self, flag: RulerFlag) -> DrawnMark:
         return place_mark("rulerMark", flag.name, flag.offset, f"{flag.name} {_figures(flag)}", "position")
 
     def _flag_at(self, point: QPointF) -> RulerFlag | None:

@@ -20,7 +20,7 @@ MAX_MATCH_BYTES = 4096
 """Maximum bytes of one occurrence of an expression: more would be the rest of the file."""
 
 
-class NotSought(ValueError):
+class InvalidSearch(ValueError):
     """The term is invalid. The message says what was expected and found."""
 
 
@@ -34,11 +34,11 @@ class SearchTerm:
     bodies: bool = True
 
     def check(self) -> None:
-        """Raise :class:`NotSought` if the term is invalid."""
+        """Raise :class:`InvalidSearch` if the term is invalid."""
         if not self.text.strip() and self.kind != "text":
             from viewer.look.assets import tr
 
-            raise NotSought(tr("Nothing to search for."))
+            raise InvalidSearch(tr("Nothing to search for."))
         _ = self.range if self.kind == "number" else self._needle
 
     @cached_property
@@ -48,13 +48,13 @@ class SearchTerm:
         if match is None:
             from viewer.look.assets import tr
 
-            raise NotSought(tr("Expected a number or a range like 10..20, found {text}", text=self.text))
+            raise InvalidSearch(tr("Expected a number or a range like 10..20, found {text}", text=self.text))
         lowest = _number(match[1])
         highest = _number(match[2]) if match[2] else lowest
         if highest < lowest:
             from viewer.look.assets import tr
 
-            raise NotSought(tr("The range {text} ends before it begins", text=self.text))
+            raise InvalidSearch(tr("The range {text} ends before it begins", text=self.text))
         return lowest, highest
 
     @cached_property
@@ -62,7 +62,7 @@ class SearchTerm:
         if not self.text:
             from viewer.look.assets import tr
 
-            raise NotSought(tr("Nothing to search for."))
+            raise InvalidSearch(tr("Nothing to search for."))
         if self.kind == "text":
             raw = self.text.encode("utf-8", "surrogatepass")
             return raw if self.case else raw.lower()
@@ -73,11 +73,11 @@ class SearchTerm:
         except re.error as error:
             from viewer.look.assets import tr
 
-            raise NotSought(tr("Not a regular expression: {error}", error=str(error))) from error
+            raise InvalidSearch(tr("Not a regular expression: {error}", error=str(error))) from error
         if pattern.match(b""):
             from viewer.look.assets import tr
 
-            raise NotSought(tr("This expression matches everywhere"))
+            raise InvalidSearch(tr("This expression matches everywhere"))
         return pattern
 
     def find(self, data: bytes, start: int = 0) -> Span | None:
@@ -116,7 +116,7 @@ def _hex_pattern(text: str) -> bytes:
     if not bare or len(bare) % 2 or not re.fullmatch(r"(?:[0-9A-Fa-f]{2}|\?\?)+", bare):
         from viewer.look.assets import tr
 
-        raise NotSought(tr("Expected bytes as hex, like DA A3 20 A7 or DA ?? 20, found {text}", text=text))
+        raise InvalidSearch(tr("Expected bytes as hex, like DA A3 20 A7 or DA ?? 20, found {text}", text=text))
     pairs = [bare[n : n + 2] for n in range(0, len(bare), 2)]
     return b"".join(b"." if pair == "??" else re.escape(bytes.fromhex(pair)) for pair in pairs)
 

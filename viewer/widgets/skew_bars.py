@@ -12,7 +12,7 @@ from viewer.look.formats import number
 from viewer.look.theme import C, mono, px
 from viewer.look.topic_colours import colours_of
 from viewer.widgets.canvas import Boxes, MarkCanvas
-from viewer.widgets.drawn_marks import Mark, queue_mark
+from viewer.widgets.drawn_marks import DrawnMark, queue_mark
 
 TALL = 56
 
@@ -80,7 +80,7 @@ class SkewBars(MarkCanvas):
             for index, (name, count) in enumerate(self._bars)
         ]
 
-    def _mark(self, name: str, words: str) -> Mark:
+    def _mark(self, name: str, words: str) -> DrawnMark:
         link = self._link_of(self._topic, int(name)) if self._link_of is not None else None
         return queue_mark(self._topic, int(name), link, words)
 

@@ -13,7 +13,7 @@ from PySide6.QtCore import QObject, QTimer
 Step = Callable[[], object]
 
 
-class Turns(QObject):
+class StepQueue(QObject):
     """Runs steps one after the other. New steps replace the waiting ones."""
 
     def __init__(self, parent: QObject) -> None:

@@ -89,7 +89,7 @@ class TableColumns(QObject):
     def __init__(self, view: SizedTable) -> None:
         super().__init__(view)
         self._view = view
-        self.kept = KeptColumns()
+        self.kept = SavedColumns()
         self.remembered = False
         """A window remembers the user's changes to these columns."""
         self._seen: list[_Seen] = []
@@ -237,7 +237,7 @@ class TableColumns(QObject):
         self._give_to_words(by_section, room)
         return by_section
 
-    def _before_names_are_compared(self, need: Need) -> Need:
+    def _before_names_are_compared(self, need: ColumnWidth) -> ColumnWidth:
         if need.rank == WHOLE:
             return replace(need, least=need.full)
         return replace(need, least=max(need.least, min(need.full, need.easy))) if need.rank == NAME else need
@@ -256,19 +256,19 @@ class TableColumns(QObject):
                     widths[later_sections[-1]] += moved_px
                     missing_px -= moved_px
 
-    def _need(self, section: int) -> Need:
+    def _need(self, section: int) -> ColumnWidth:
         z, column = scale(), self._view.kind.columns[section]
         kept_width = self.kept.widths.get(column_id(column))
         if kept_width is not None:
-            return Need(round(kept_width * z), round(kept_width * z), WHOLE)
+            return ColumnWidth(round(kept_width * z), round(kept_width * z), WHOLE)
         full, rank, measured = self._full(section), rank_of(column), self._seen[section]
         least = round((MIN_TOPIC_WIDTH if column.paint == "topic" else MIN_WIDTHS[rank]) * z)
         if not measured.any:
-            return Need(full, min(full, least), rank, round(LONG_NAME * z) if rank == NAME else 0)
+            return ColumnWidth(full, min(full, least), rank, round(LONG_NAME * z) if rank == NAME else 0)
         least = max(measured.width, least) if rank == WHOLE else min(measured.width, least)
-        return Need(full, min(full, least), rank, round(LONG_NAME * z) if rank == NAME else 0)
+        return ColumnWidth(full, min(full, least), rank, round(LONG_NAME * z) if rank == NAME else 0)
 
-    def _kept_apart(self, section: int, need: Need) -> Need:
+    def _kept_apart(self, section: int, need: ColumnWidth) -> ColumnWidth:
         if need.rank != NAME or need.full <= need.least:
             return need
         column, painter = self._view.kind.columns[section], self._view.painter
@@ -376,7 +376,7 @@ class TableColumns(QObject):
     def reset(self) -> None:
         """Restore the original columns, widths and order."""
         head = self._view.horizontalHeader()
-        added, self.kept = self.kept.added, KeptColumns()
+        added, self.kept = self.kept.added, SavedColumns()
         if added:
             self.columnsEdited.emit()
         self._fitting = True
@@ -484,7 +484,7 @@ def column_id(column: Column) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Need:
+class ColumnWidth:
     """The width that a column needs: ``full`` px for its title and all visible values. It shrinks to ``least`` px; a
     name shrinks to ``easy`` px before titles do.
     """
@@ -495,7 +495,7 @@ class Need:
     easy: int = 0
 
 
-def fitted(needs: Sequence[Need], room: int) -> list[int]:
+def fitted(needs: Sequence[ColumnWidth], room: int) -> list[int]:
     """The widths in the order of ``needs``. Their sum is more than ``room`` if no column can shrink further."""
     widths = [need.full for need in needs]
     long_names = [replace(need, least=max(need.least, need.easy)) for need in needs]
@@ -507,7 +507,7 @@ def fitted(needs: Sequence[Need], room: int) -> list[int]:
     return widths
 
 
-def _lower(widths: list[int], sections: list[int], needs: Sequence[Need], missing: int) -> None:
+def _lower(widths: list[int], sections: list[int], needs: Sequence[ColumnWidth], missing: int) -> None:
     """Take ``missing`` px from ``sections``, from the widest first. A short column stays complete beside a long one."""
     target = sum(widths[n] for n in sections) - missing
 
@@ -534,7 +534,7 @@ def apart(names: Iterable[str], full: int, least: int, shorten: Callable[[str, i
 
 
 @dataclass
-class KeptColumns:
+class SavedColumns:
     """The user's changes to the columns of one table: dragged widths in px at 100 %, the order, added fields."""
 
     widths: dict[str, int] = field(default_factory=dict)
@@ -547,11 +547,11 @@ class KeptColumns:
         return {name: part for name, part in parts.items() if part}
 
 
-def kept_columns(value: object) -> KeptColumns:
-    """Read what :meth:`KeptColumns.record` wrote; anything else counts as no changes."""
+def kept_columns(value: object) -> SavedColumns:
+    """Read what :meth:`SavedColumns.record` wrote; anything else counts as no changes."""
     settings = value if isinstance(value, dict) else {}
     widths, order, added = (settings.get(part) for part in ("widths", "order", "added"))
-    return KeptColumns(
+    return SavedColumns(
         {k: v for k, v in widths.items() if isinstance(v, int) and 16 <= v <= 4000} if isinstance(widths, dict) else {},
         [name for name in order if isinstance(name, str)] if isinstance(order, list) else [],
         [name for name in added if isinstance(name, str)] if isinstance(added, list) else [],

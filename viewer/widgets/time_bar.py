@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 from viewer.look.assets import tr
 from viewer.look.formats import clock
 from viewer.look.theme import C, follow, px, ui
-from viewer.widgets.basics import Button, Label, Paper, Tool
+from viewer.widgets.basics import Button, Label, ThemedPanel, ToolButton
 
 EDGE = 8
 
@@ -115,7 +115,7 @@ class TimeTrack(QWidget):
             p.drawRoundedRect(QRectF(self.rect()).adjusted(1, 1, -1, -1), 4, 4)
 
 
-class TimeBar(Paper):
+class TimeBar(ThemedPanel):
     """Buttons, the chosen time, the slider, and the way back to now. The names of its parts begin with the view's
     name.
     """
@@ -158,7 +158,7 @@ class TimeBar(Paper):
         self.clock.setMinimumWidth(px(120))
 
     @staticmethod
-    def _tool(icon: str, name: str, tip: str, *, checkable: bool = False) -> Tool:
-        tool = Tool(icon, tip, checkable=checkable)
+    def _tool(icon: str, name: str, tip: str, *, checkable: bool = False) -> ToolButton:
+        tool = ToolButton(icon, tip, checkable=checkable)
         tool.setObjectName(name)
         return tool

@@ -38,7 +38,7 @@ MIN_AREA_PX = 3.0
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class PlacedArea:
     """An area and its box. With ``head`` its name stands in its own strip above its children."""
 
     path: Path
@@ -59,7 +59,7 @@ class Treemap(Canvas):
         self._root = Area("", "", 0)
         self._path: Path = ()
         self._words = ""
-        self._placed: list[Placed] | None = None
+        self._placed: list[PlacedArea] | None = None
         self._order: tuple[str, ...] = ()
         """The topic colours of the drawn background."""
         self._ground: QPixmap | None = None
@@ -91,29 +91,29 @@ class Treemap(Canvas):
         """The path of the chosen area."""
         return self._path
 
-    def placed(self) -> list[Placed]:
+    def placed(self) -> list[PlacedArea]:
         """Every drawn area with its box, outer ones first."""
         if self._placed is None:
             self._placed = list(self._lay_out())
         return self._placed
 
-    def at(self, x: float, y: float) -> Placed | None:
+    def at(self, x: float, y: float) -> PlacedArea | None:
         """The innermost area under a point, or None."""
         return next((placed for placed in reversed(self.placed()) if placed.box.holds(x, y)), None)
 
     # ---- laying out --------------------------------------------------------------------------------------------------
 
-    def _lay_out(self) -> list[Placed]:
+    def _lay_out(self) -> list[PlacedArea]:
         z = scale()
         room = Box(SIDE * z, TOP * z, self.width() - 2 * SIDE * z + GAP, self.height() - 2 * TOP * z + GAP)
-        placed: list[Placed] = []
+        placed: list[PlacedArea] = []
         tops = self._root.children
         for area, box in zip(tops, squarify([child.bytes for child in tops], room), strict=True):
             inside = box.inset(0, 0, GAP, GAP)
             if inside.width < 1 or inside.height < 1:
                 continue
             head = bool(area.children) and inside.height > 60 * z and inside.width > 70 * z
-            placed.append(Placed((area.key,), area, inside, head))
+            placed.append(PlacedArea((area.key,), area, inside, head))
             body = inside.inset(0, HEAD * z if head else 0, 0, 0)
             below = area.children
             if min(body.width, body.height) < 4 * MIN_AREA_PX:
@@ -122,10 +122,10 @@ class Treemap(Canvas):
                 inner_box = place.inset(1, 1, 1, 1)
                 if min(inner_box.width, inner_box.height) < MIN_AREA_PX:
                     continue
-                placed.append(Placed((area.key, inner.key), inner, inner_box))
+                placed.append(PlacedArea((area.key, inner.key), inner, inner_box))
                 days = inner.children
                 for day, band in zip(days, bands([child.bytes for child in days], inner_box), strict=True):
-                    placed.append(Placed((area.key, inner.key, day.key), day, band, band=True))
+                    placed.append(PlacedArea((area.key, inner.key, day.key), day, band, band=True))
         return placed
 
     # ---- painting ----------------------------------------------------------------------------------------------------
@@ -172,7 +172,7 @@ class Treemap(Canvas):
             if not placed.band and (len(placed.path) > 1 or placed.head or placed.path[0] not in filled):
                 self._paint_name(p, placed)  # without room for a head only the children have names
 
-    def _paint_top(self, p: QPainter, placed: Placed) -> None:
+    def _paint_top(self, p: QPainter, placed: PlacedArea) -> None:
         box = _rect(placed.box)
         color = colours_of(self).color(placed.area.topic)
         if color is None:
@@ -188,7 +188,7 @@ class Treemap(Canvas):
                 ground = QRectF(box.left() + 3, box.top() + 3, min(box.width() - 6, 150 * scale()), 38 * scale())
                 p.fillRect(ground & box, C("errorFill" if placed.area.hatch == "error" else "sunken"))
 
-    def _paint_name(self, p: QPainter, placed: Placed) -> None:
+    def _paint_name(self, p: QPainter, placed: PlacedArea) -> None:
         z, box = scale(), placed.box
         top = len(placed.path) == 1
         least = (60, 20) if top else (56, 34)

@@ -19,7 +19,7 @@ from engine.english import number_of
 from engine.errors import CannotRead, UsageError, cause_of
 from engine.message_store import MessageStore
 from engine.remoting.codes import RequestCode, answer_name
-from engine.remoting.recording import Recording, Replay, Replayed, Sent, exchanges_of
+from engine.remoting.recording import Recording, Replay, ReplayResult, ResentRequest, exchanges_of
 from engine.sentences import sentence
 
 DIFFERENCES = (
@@ -75,9 +75,9 @@ def run(args: argparse.Namespace, out: Output) -> int:
             f"{args.recording} was full: {number_of(recording.left_out, 'frame', 'frames')} after its "
             "end were not recorded"
         )
-    differ: list[Sent] = []
+    differ: list[ResentRequest] = []
 
-    def on_sent(sent: Sent) -> None:
+    def on_sent(sent: ResentRequest) -> None:
         if not sent.same and sent.before is not None:
             differ.append(sent)
 
@@ -95,7 +95,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     return 0 if not result.differs and not result.unanswered else 1
 
 
-async def _to_broker(replay: Replay, address: str) -> Replayed:
+async def _to_broker(replay: Replay, address: str) -> ReplayResult:
     try:
         return await replay.run()
     except (OSError, TimeoutError) as error:
@@ -104,7 +104,7 @@ async def _to_broker(replay: Replay, address: str) -> Replayed:
         ) from error
 
 
-def _to_store(args: argparse.Namespace, out: Output, replay: Any, number: int) -> Replayed | None:
+def _to_store(args: argparse.Namespace, out: Output, replay: Any, number: int) -> ReplayResult | None:
     target = find_target(args.store, None, args.release)
     planned = [*target.planned(), f"  {number_of(number, 'request is', 'requests are')} sent to it again"]
     if target.exists and not ask_consent(args, planned, empty_log=target.empty_log):
@@ -112,9 +112,9 @@ def _to_store(args: argparse.Namespace, out: Output, replay: Any, number: int) -
     changes = target.recovery is not None and not target.recovery.changes_nothing
     with backed_up(args, target.path, target.config, enabled=changes) as backup:
 
-        async def served() -> Replayed:
+        async def served() -> ReplayResult:
             async with _broker(args, target, backup) as address:
-                replayed: Replayed = await replay(address).run()
+                replayed: ReplayResult = await replay(address).run()
                 return replayed
 
         result = asyncio.run(served())
@@ -139,7 +139,7 @@ async def _broker(args: argparse.Namespace, target: WriteTarget, backup: Backup)
         yield server.address
 
 
-def _say(out: Output, result: Replayed, differ: list[Sent]) -> None:
+def _say(out: Output, result: ReplayResult, differ: list[ResentRequest]) -> None:
     rows = [
         {
             "type": "replayDifference",

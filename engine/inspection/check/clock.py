@@ -21,7 +21,7 @@ from engine.inspection.snapshot import StoreSnapshot
 from engine.rules import catalogue
 from engine.rules import catalogue_tables as rules
 from engine.rules.findings import HAPPENED, STORED_FROM, STORED_TO, Finding
-from engine.rules.log_rules import CLOCK_STEP, StepBack
+from engine.rules.log_rules import CLOCK_STEP, ClockStepBack
 from engine.rules.proofs import Proof
 from engine.sentences import sentence
 from engine.system_names import DLQ_PREFIX, RETRY_PREFIX, is_system_topic
@@ -91,7 +91,7 @@ class Clock:
         self._longest = 0
         self._first_step: tuple[int, int, int] | None = None
 
-    def block(self, offsets: Int64, times: Int64, steps: list[StepBack]) -> None:
+    def block(self, offsets: Int64, times: Int64, steps: list[ClockStepBack]) -> None:
         """More units; ``steps`` are their steps back by their place in ``times``."""
         if not len(times):
             return

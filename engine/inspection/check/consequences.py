@@ -16,9 +16,9 @@ import numpy as np
 from engine.codec.consume_queue import PREFILLED_SIZE
 from engine.codec.message import COMMIT, Unit, sys_flag_words
 from engine.files.layout import FILE_NAME_DIGITS
-from engine.inspection.check.dispatch import Undispatched
+from engine.inspection.check.dispatch import UndispatchedUnits
 from engine.inspection.check.log import LogCheck
-from engine.inspection.check.next_start import Starts, of_own_release
+from engine.inspection.check.next_start import StartEffects, of_own_release
 from engine.inspection.check.places import between
 from engine.inspection.check.queues import QueueCheck, QueueWalk, RocksdbWalk, Suspect
 from engine.inspection.lost_units import lost_units
@@ -50,8 +50,8 @@ class QueueConsequences:
     too short.
     """
 
-    def __init__(self, store: StoreSnapshot, log: LogCheck, queues: QueueCheck, starts: Starts) -> None:
-        self.undispatched = Undispatched(store, log, queues, starts)
+    def __init__(self, store: StoreSnapshot, log: LogCheck, queues: QueueCheck, starts: StartEffects) -> None:
+        self.undispatched = UndispatchedUnits(store, log, queues, starts)
         self._starts = starts
         self._early: set[tuple[str, int]] = set()
         self._gaps: set[str] = set()
@@ -292,7 +292,9 @@ class QueueConsequences:
                     reported = True
                     yield out_of_step
                 for row in np.flatnonzero(~fine & ~beyond):
-                    entry = queue_rules.Side(int(entries.physical[row]), int(entries.size[row]), int(entries.tags[row]))
+                    entry = queue_rules.ComparedEntry(
+                        int(entries.physical[row]), int(entries.size[row]), int(entries.tags[row])
+                    )
                     finding = self._judge(walk, first_number + int(row), entry)
                     if finding is not None and not reported:
                         reported = True
@@ -341,7 +343,7 @@ class QueueConsequences:
                 self._first_beyond = (walk, first_number + int(remaining[0]), int(physical[remaining[0]]))
         beyond[places] = True
 
-    def _judge(self, walk: QueueWalk, number: int, entry: queue_rules.Side) -> Finding | None:
+    def _judge(self, walk: QueueWalk, number: int, entry: queue_rules.ComparedEntry) -> Finding | None:
         """Explain an entry that no unit asked for."""
         span = self._log.spans.find(entry.physical)
         if span is not None and entry.size > 0:

@@ -13,7 +13,7 @@ from typing import Any
 
 from engine.inspection.broker_traces import is_of_a_broker
 from engine.inspection.check.log import LogCheck
-from engine.inspection.check.next_start import Starts, of_own_release
+from engine.inspection.check.next_start import StartEffects, of_own_release
 from engine.inspection.check.places import between
 from engine.inspection.check.queues import QueueCheck, QueueWalk, QueueWithoutFolder
 from engine.inspection.deleted_topics import is_listed, topics_known
@@ -37,7 +37,7 @@ Key = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Short:
+class ShortQueue:
     """A queue that lacks units: its end, the end that it should have, and the first missing unit."""
 
     key: Key
@@ -52,12 +52,12 @@ class Short:
         return f"{self.key[0]}/{self.key[1]}"
 
 
-class Undispatched:
+class UndispatchedUnits:
     """Units that :class:`QueueCheck` did not find in the queues; afterwards :attr:`short` holds the length that each of
     these queues would have.
     """
 
-    def __init__(self, store: StoreSnapshot, log: LogCheck, queues: QueueCheck, starts: Starts) -> None:
+    def __init__(self, store: StoreSnapshot, log: LogCheck, queues: QueueCheck, starts: StartEffects) -> None:
         self._store = store
         self._log = log
         self._queues = queues
@@ -125,7 +125,7 @@ class Undispatched:
                 [_short_queue(walk) for walk in sorted(walks, key=lambda walk: walk.first_behind)]
             )
 
-    def _report_short_queues(self, short_queues: list[Short]) -> Finding:
+    def _report_short_queues(self, short_queues: list[ShortQueue]) -> Finding:
         units, first_unit = (
             sum(queue.units for queue in short_queues),
             min(queue.first_missing for queue in short_queues),
@@ -414,12 +414,12 @@ def _left_out_by(plan: RecoveryPlan, units: Mapping[Key, int]) -> dict[Key, int]
     return {key: lost_count for key, count in units.items() if (lost_count := count - added.get(key, 0)) > 0}
 
 
-def _short_queue(walk: QueueWalk) -> Short:
+def _short_queue(walk: QueueWalk) -> ShortQueue:
     key = (walk.reader.topic, walk.reader.queue_id)
     path, place = walk.place_of(walk.end)
     if place is None and not walk.in_rocksdb and walk.reader.files:
         place = walk.end * walk.unit_size - walk.reader.files[-1].start_offset
-    return Short(key, walk.end, walk.behind, walk.first_behind, path, place)
+    return ShortQueue(key, walk.end, walk.behind, walk.first_behind, path, place)
 
 
 def _evidence(key: Key, home: QueueWithoutFolder) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from engine.errors import CannotRead
 from engine.inspection import undecoded
 from engine.inspection.check import next_start, unfitting_queues
 from engine.inspection.check.log import LogCheck
-from engine.inspection.check.next_start import Starts
+from engine.inspection.check.next_start import StartEffects
 from engine.inspection.rocksdb_queue import RocksQueueReader
 from engine.inspection.snapshot import AnyQueue, StoreSnapshot
 from engine.inspection.tables import release_of
@@ -39,7 +39,7 @@ _CHUNK = 1 << 16
 Json = dict[str, Any]
 
 
-def of(store: StoreSnapshot, starts: Starts, findings: Sequence[Finding], log: LogCheck) -> Json | None:
+def of(store: StoreSnapshot, starts: StartEffects, findings: Sequence[Finding], log: LogCheck) -> Json | None:
     """The ``incident`` of a ``summary`` record. Raises :class:`CannotRead`."""
     grave = [finding for finding in findings if at_least(finding.severity, "warn")]
     if not grave or store.paths is None or store.unread or store.lock_state == "held":

@@ -24,7 +24,7 @@ from engine.inspection.lost_units import lost_units
 from engine.inspection.misnamed_files import MisnamedFile, misnamed_log_files
 from engine.inspection.older_front import OlderFront
 from engine.inspection.snapshot import StoreSnapshot
-from engine.mapped.read_only import Oddity, ReadOnlyFile
+from engine.mapped.read_only import ReadOnlyFile, UnexpectedEntry
 from engine.mapped.sparse import last_byte
 from engine.rules import catalogue, damage_causes, log_rules
 from engine.rules.damage_causes import PAGE, zero_pages
@@ -200,7 +200,7 @@ class LogCheck:
             span.is_elsewhere |= span.start == file.offset
         self._found.append(catalogue.CL07.finding(text, file.path, None, evidence, kind="misnamed", command=command))
 
-    def _report_stray(self, stray: Oddity) -> None:
+    def _report_stray(self, stray: UnexpectedEntry) -> None:
         """CL07: a file that is none of the log's, such as one of a queue or of the index."""
         path, geometry = Path(stray.path), self._store.geometry
         info = self._store.reading.look(path)
@@ -321,7 +321,7 @@ class LogCheck:
 
     def _units(self, columns: UnitColumns, rows: int, stale: NDArray[np.bool_]) -> None:
         self.units += rows
-        previous = log_rules.Before(self._newest, self._last_time)
+        previous = log_rules.PrecedingUnits(self._newest, self._last_time)
         for rule in log_rules.UNIT_RULES:
             broken = rule.broken(columns, rows, previous)
             if not len(broken):

@@ -46,7 +46,7 @@ _FILES = frozenset({"CL07", "CQ01"})
 Subject = tuple[str, str | None]
 
 
-class Starts:
+class StartEffects:
     """Effects of a broker start, per release; each plan is made at its first use."""
 
     def __init__(self, store: StoreSnapshot) -> None:
@@ -164,7 +164,7 @@ class Starts:
         return refused
 
 
-def agree(starts: Starts, findings: list[Finding]) -> list[Finding]:
+def agree(starts: StartEffects, findings: list[Finding]) -> list[Finding]:
     """Return ``findings`` in which everything that keeps a broker from starting is an error that says so."""
     refused: dict[Subject, tuple[Blocker, list[Release]]] = {}
     with contextlib.suppress(CannotRead):
@@ -202,7 +202,7 @@ def _raise_to_error(
 
 
 def _other_blockers(
-    refused: dict[Subject, tuple[Blocker, list[Release]]], starts: Starts, *, configured: bool
+    refused: dict[Subject, tuple[Blocker, list[Release]]], starts: StartEffects, *, configured: bool
 ) -> Iterator[Finding]:
     """Blockers without a finding of their own; lengths that differ from the configuration are already reported.
 
@@ -311,7 +311,7 @@ QUEUE_UNIT = 20
 _QUEUES = ("CQ", "CF02")
 
 
-def loss_findings(store: StoreSnapshot, starts: Starts, findings_so_far: Sequence[Finding]) -> Iterator[Finding]:
+def loss_findings(store: StoreSnapshot, starts: StartEffects, findings_so_far: Sequence[Finding]) -> Iterator[Finding]:
     """RP01, RP03 and IX04 for a start of the release that wrote the store. Yields nothing if ``findings_so_far`` show
     that nothing is wrong: the start of a cleanly closed store loses nothing.
     """
@@ -329,7 +329,7 @@ def is_troubled(store: StoreSnapshot, findings: Sequence[Finding]) -> bool:
     )
 
 
-def of_own_release(store: StoreSnapshot, starts: Starts) -> RecoveryPlan | None:
+def of_own_release(store: StoreSnapshot, starts: StartEffects) -> RecoveryPlan | None:
     """The plan of the release that probably wrote the store; if that does not start, the plan of the other release."""
     own_release = undecoded.release_of(store)
     plan = starts.losses(own_release)
@@ -383,7 +383,7 @@ def follow(findings: Sequence[Finding]) -> Iterator[Finding]:
         yield finding.follows("RP03") if explained else finding
 
 
-def _misnumbered(store: StoreSnapshot, plan: RecoveryPlan, starts: Starts) -> Iterator[Finding]:
+def _misnumbered(store: StoreSnapshot, plan: RecoveryPlan, starts: StartEffects) -> Iterator[Finding]:
     """RP03: units whose entries a start puts at other numbers than their own."""
     queues = [queue for queue in plan.queues if queue.shifted]
     left_out = plan.undispatched is not None and plan.undispatched.messages > 0
@@ -422,7 +422,7 @@ def _misnumbered(store: StoreSnapshot, plan: RecoveryPlan, starts: Starts) -> It
     yield rules.RP03.finding(text, file.path if file else None, place, evidence)
 
 
-def _undispatched(store: StoreSnapshot, plan: RecoveryPlan, starts: Starts) -> Iterator[Finding]:
+def _undispatched(store: StoreSnapshot, plan: RecoveryPlan, starts: StartEffects) -> Iterator[Finding]:
     """RP01: units that no start brings into their queues. Follows from the rule that has reported them for every
     queue.
     """

@@ -31,7 +31,7 @@ from engine.inspection.tables import light_offsets
 from engine.mapped.sparse import last_byte
 from engine.rules import queue_rules
 from engine.rules.proofs import Proof
-from engine.rules.queue_rules import Entries, Side, Verdict
+from engine.rules.queue_rules import ComparedEntry, Entries, Verdict
 from engine.store.recovery.plan import RecoveryPlan
 from engine.system_names import LMQ_PREFIX, SCHEDULE_TOPIC
 
@@ -60,8 +60,8 @@ class Run:
         piece = slice(start, stop)
         return Run(self.number[piece], self.physical[piece], self.size[piece], self.tags[piece], self.stored[piece])
 
-    def unit(self, row: int) -> Side:
-        return Side(int(self.physical[row]), int(self.size[row]), int(self.tags[row]))
+    def unit(self, row: int) -> ComparedEntry:
+        return ComparedEntry(int(self.physical[row]), int(self.size[row]), int(self.tags[row]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +69,8 @@ class Suspect:
     """A unit whose entry is wrong; batch queues count entries by number."""
 
     number: int
-    unit: Side
-    entry: Side
+    unit: ComparedEntry
+    entry: ComparedEntry
     verdict: Verdict
 
 
@@ -144,7 +144,7 @@ class QueueWalk:
         else:
             self.skipped.append((start, stop))
 
-    def suspect(self, number: int, unit: Side, entry: Side, verdict: Verdict) -> None:
+    def suspect(self, number: int, unit: ComparedEntry, entry: ComparedEntry, verdict: Verdict) -> None:
         """Note a unit that did not find its entry."""
         self.wrong += 1
         self.lacks = min(self.lacks, unit.physical)
@@ -200,10 +200,10 @@ class QueueWalk:
             tags[row] = self._ext_tags(int(tags[row]))
         return Entries(physical, rows["size"].astype(np.int64), tags)
 
-    def entry(self, number: int) -> Side:
+    def entry(self, number: int) -> ComparedEntry:
         """The entry with this number."""
         entries = self.entries(number, 1)
-        return Side(int(entries.physical[0]), int(entries.size[0]), int(entries.tags[0]))
+        return ComparedEntry(int(entries.physical[0]), int(entries.size[0]), int(entries.tags[0]))
 
     def chunks(self, start: int, stop: int, step: int = 1 << 16) -> Iterator[tuple[int, Entries]]:
         """Entries [start, stop) piece by piece, each with the number of its first; holes between files are left out."""
@@ -482,7 +482,7 @@ class QueueCheck:
                 self._jump(walk, run, row)
                 row += 1
 
-    def _is_open(self, walk: QueueWalk, unit: Side, number: int) -> bool:
+    def _is_open(self, walk: QueueWalk, unit: ComparedEntry, number: int) -> bool:
         """Return True if this unit can only be judged with the number of the unit behind it, see :meth:`_jump`."""
         assert walk.next is not None
         if not walk.next < number < walk.next + MAX_NUMBER_GAP or number == walk.end:
@@ -516,7 +516,7 @@ class QueueCheck:
         if len(right):
             self.last_matched = max(self.last_matched, int(run.physical[right[-1]]))
         for row in np.flatnonzero(wrong):
-            entry = Side(int(entries.physical[row]), int(entries.size[row]), int(entries.tags[row]))
+            entry = ComparedEntry(int(entries.physical[row]), int(entries.size[row]), int(entries.tags[row]))
             unit = run.unit(int(row))
             delayed = walk.reader.topic == SCHEDULE_TOPIC and entry[:2] == unit[:2]
             if delayed and queue_rules.plausible_delay(entry.tags, int(run.stored[row])):
@@ -540,7 +540,7 @@ class QueueCheck:
             self.last_matched = max(self.last_matched, unit.physical)
             return
         if walk.first <= walk.next < walk.end and walk.entry(walk.next)[:2] == unit[:2]:
-            walk.suspect(walk.next, unit, Side(unit.physical, unit.size, number), "unit")
+            walk.suspect(walk.next, unit, ComparedEntry(unit.physical, unit.size, number), "unit")
             walk.next += 1
             return
         follows = row + 1 < len(run) and int(run.number[row + 1]) == number + 1
@@ -549,7 +549,7 @@ class QueueCheck:
             walk.next = number
             self._straight(walk, run.part(row, row + 1))
             return
-        entry = entry_of_number if entry_of_number is not None else Side(-1, 0, 0)
+        entry = entry_of_number if entry_of_number is not None else ComparedEntry(-1, 0, 0)
         walk.suspect(number, unit, entry, queue_rules.verdict(entry, unit, None))
 
     # -- queues whose entries are not at their units' numbers: batch queues, light queues
@@ -573,19 +573,19 @@ class QueueCheck:
             unit = run.unit(number)
             if has_entry[number]:
                 entry_row = int(order[place[number]])
-                entry = Side(unit.physical, int(sizes[entry_row]), int(tags[entry_row]))
+                entry = ComparedEntry(unit.physical, int(sizes[entry_row]), int(tags[entry_row]))
                 if entry != unit:
                     walk.suspect(walk.next + entry_row, unit, entry, queue_rules.verdict(entry, unit, None))
                 elif batches is not None and batches.base(entry_row) != int(run.number[number]):
                     verdict: queue_rules.Verdict = "unit" if batches.continues(entry_row) else "offset"
-                    own_entry = Side(unit.physical, unit.size, int(run.number[number]))
+                    own_entry = ComparedEntry(unit.physical, unit.size, int(run.number[number]))
                     walk.suspect(walk.next + entry_row, unit, own_entry, verdict)
                 walk.skip(walk.next + used, walk.next + entry_row)
                 used = max(used, entry_row + 1)
                 walk.matched = max(walk.matched, unit.physical)
                 self.last_matched = max(self.last_matched, unit.physical)
             elif used < len(rows):
-                entry = Side(int(physical[used]), int(sizes[used]), unit.tags)
+                entry = ComparedEntry(int(physical[used]), int(sizes[used]), unit.tags)
                 previous_entry = walk.entry(walk.next + used - 1) if walk.next + used > walk.first else None
                 walk.suspect(walk.next + used, unit, entry, queue_rules.verdict(entry, unit, previous_entry))
                 used += 1

@@ -15,7 +15,7 @@ from engine.errors import CannotRead, CorruptUnit
 from engine.files.layout import FILE_NAME_DIGITS
 from engine.inspection import recovery
 from engine.inspection.check import tables as check_tables
-from engine.inspection.check.next_start import Starts
+from engine.inspection.check.next_start import StartEffects
 from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.tables import release_of
 from engine.mapped.folder_listing import ReadingListing
@@ -72,7 +72,7 @@ def _files_one_folder_deeper(store: StoreSnapshot, folder: str) -> str | None:
 
 
 def checkpoint(
-    store: StoreSnapshot, newest_time: int, log_end: int, credible: int, starts: Starts | None = None
+    store: StoreSnapshot, newest_time: int, log_end: int, credible: int, starts: StartEffects | None = None
 ) -> Iterator[Finding]:
     """CK01–CK05: the checkpoint against the newest unit's store time (ms) and the end of the log (bytes). ``credible``
     is the newest time (ms) that no wrong clock produced; ``starts`` tell what is done with a checkpoint of nonsense.
@@ -129,7 +129,9 @@ def checkpoint(
         yield catalogue.CK04.finding(text, str(path), 32, evidence)
 
 
-def _impossible_numbers(store: StoreSnapshot, numbers: dict[str, int], path: str, starts: Starts | None) -> Finding:
+def _impossible_numbers(
+    store: StoreSnapshot, numbers: dict[str, int], path: str, starts: StartEffects | None
+) -> Finding:
     """CK05: the file has the length of a checkpoint, and was overwritten with something else."""
     first = next(part for part in PARTS if part.name in numbers)
     named = ", ".join(f"{name} {number:,}" for name, number in numbers.items())
@@ -154,7 +156,7 @@ def _impossible_numbers(store: StoreSnapshot, numbers: dict[str, int], path: str
     return catalogue.CK05.finding(text, path, first.position, evidence, kind=kind)
 
 
-def _beginnings(starts: Starts) -> dict[str, str]:
+def _beginnings(starts: StartEffects) -> dict[str, str]:
     """The file at which a start of each release begins."""
     plans = {release: starts.plan(release) for release in NAMES}
     return {release: plan.start_file for release, plan in plans.items() if plan is not None and plan.start_file}

@@ -24,7 +24,7 @@ from engine.codec.words import time_text
 from engine.mapped.read_only import ReadOnlyFile
 from engine.mapped.sparse import last_byte
 from engine.releases import NEWEST, Release, of
-from engine.rules.unit_check import MoreBytes, Request, Rules, check
+from engine.rules.unit_check import NeedsMoreBytes, Request, Rules, check
 from engine.sentences import msgid, plural, sentence
 from engine.store.recovery import blockers as recovery_blockers
 from engine.store.recovery import empty_log
@@ -672,7 +672,7 @@ def _first_unit(file: ReadOnlyFile, rules: Rules) -> Request | None:
     while True:
         head = file.read(0, min(length, file.size))
         answer = check(head, 0, file.size, rules)
-        if not isinstance(answer, MoreBytes):
+        if not isinstance(answer, NeedsMoreBytes):
             return answer if isinstance(answer, Request) else None
         if len(head) < length or answer.size > LARGEST_READ:
             return None

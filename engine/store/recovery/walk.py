@@ -23,7 +23,7 @@ from engine.errors import CannotRead
 from engine.mapped.read_only import ReadOnlyFile
 from engine.releases import of
 from engine.rules import unit_check
-from engine.rules.unit_check import Answer, MoreBytes, Refusal, Request, Rules
+from engine.rules.unit_check import Answer, NeedsMoreBytes, Refusal, Request, Rules
 from engine.sentences import sentence
 from engine.store.recovery.source import Watch
 
@@ -153,7 +153,7 @@ class LogWalk:
             position += unit_position
             if self._watch is not None:
                 self._watch(self._from, file.start_offset + position, self._files[-1].end_offset)
-            if isinstance(answer, MoreBytes):
+            if isinstance(answer, NeedsMoreBytes):
                 if block_size < min(read_size, size - position + unit_position):
                     raise CannotRead(sentence("the file is shorter than it was"), file=file.path, offset=position)
                 if answer.size > LARGEST_READ:
@@ -229,7 +229,7 @@ class LogWalk:
 
 def _with_header(answer: Answer) -> Answer:
     """The answer about an entry, of which ``answer`` is about the unit inside."""
-    return MoreBytes(answer.size + dledger.HEADER_SIZE) if isinstance(answer, MoreBytes) else answer
+    return NeedsMoreBytes(answer.size + dledger.HEADER_SIZE) if isinstance(answer, NeedsMoreBytes) else answer
 
 
 def _within(file: ReadOnlyFile, request: Request) -> Request | Refusal:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from engine.codec import flipped_bits
 from engine.codec.crc import crc31
-from engine.codec.flipped_bits import Flip, explain
+from engine.codec.flipped_bits import FlippedBits, explain
 from engine.codec.java import i32
 from engine.codec.message import Unit
 from engine.codec.unit_scan import walk
@@ -32,7 +32,7 @@ def _inverted(body: bytes, position: int, mask: int) -> bytes:
 def test_any_flipped_bit_is_among_the_candidates(body, data):
     position, bit = data.draw(st.integers(0, len(body) - 1)), data.draw(st.integers(0, 7))
     answer = explain(_damaged(body, position, bit), crc31(body))
-    assert Flip(position, 1 << bit) in answer.flips
+    assert FlippedBits(position, 1 << bit) in answer.flips
     assert len(answer.flips) <= 2
 
 
@@ -41,13 +41,13 @@ def test_first_and_last_bits_at_the_edges_of_a_stride(size):
     body = random.Random(size).randbytes(size)
     for position in {0, 1 % size, size // 2, size - 1}:
         for bit in (0, 7):
-            assert Flip(position, 1 << bit) in explain(_damaged(body, position, bit), crc31(body)).flips
+            assert FlippedBits(position, 1 << bit) in explain(_damaged(body, position, bit), crc31(body)).flips
 
 
 @given(seed=st.integers(0, 1 << 32), position=st.integers(0, 65_535), bit=st.integers(0, 7))
 def test_bodies_of_64_kib(seed, position, bit):
     body = random.Random(seed).randbytes(65_536)
-    assert Flip(position, 1 << bit) in explain(_damaged(body, position, bit), crc31(body)).flips
+    assert FlippedBits(position, 1 << bit) in explain(_damaged(body, position, bit), crc31(body)).flips
 
 
 @given(body=st.binary(min_size=1, max_size=3000), data=st.data())
@@ -55,7 +55,7 @@ def test_several_bits_of_one_byte_are_among_the_candidates(body, data):
     position, mask = data.draw(st.integers(0, len(body) - 1)), data.draw(st.integers(1, 255))
     answer = explain(_inverted(body, position, mask), crc31(body))
     single_bit = mask & (mask - 1) == 0
-    assert Flip(position, mask) in answer.flips or (not single_bit and len(answer.flips[0].bits) == 1)
+    assert FlippedBits(position, mask) in answer.flips or (not single_bit and len(answer.flips[0].bits) == 1)
 
 
 @given(st.binary(min_size=1, max_size=400), st.integers(0, 31))
@@ -121,7 +121,7 @@ def test_oversized_and_empty_bodies_have_a_reason():
 def test_the_search_of_four_mebibytes_is_fast():
     body = bytes(4 << 20)
     began = time.process_time()
-    assert Flip(5, 2) in explain(_damaged(body, 5, 1), crc31(body)).flips
+    assert FlippedBits(5, 2) in explain(_damaged(body, 5, 1), crc31(body)).flips
     assert time.process_time() - began < 2
 
 
@@ -136,5 +136,5 @@ def test_the_inverted_byte_of_a_real_store_is_found(golden):
     ]
     assert len(units) == 1
     answer = explain(units[0].body, units[0].body_crc)
-    assert answer.flips == (Flip(len(units[0].body) // 2, 0xFF),)
+    assert answer.flips == (FlippedBits(len(units[0].body) // 2, 0xFF),)
     assert answer.words.startswith("would be explained by bits 0, 1, 2, 3, 4, 5, 6, 7 of byte")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from engine.codec import properties as props
 from engine.codec.message import Unit
 from engine.codec.unit_scan import walk
-from engine.codec.words import ROLES, TEXTS, Word, op_offsets, role, time_text, words
+from engine.codec.words import ROLES, TEXTS, UnitNote, op_offsets, role, time_text, words
 from engine.system_names import CHECK_MAX_TOPIC, HALF_TOPIC, OFFSET_MOVED_TOPIC, OP_TOPIC, SCHEDULE_TOPIC, TIMER_TOPIC
 
 STORED = 1795248757000
@@ -48,93 +48,99 @@ def unit(topic="OrderEvents", text="", body=b"", **changes):
 REAL = "REAL_TOPIC=OrderEvents;REAL_QID=2;"
 TO = {"topic": "OrderEvents", "queue": 2}
 RETRY = "ORIGIN_MESSAGE_ID=7F00;RETRY_TOPIC=OrderEvents;DELAY=1;WAIT=false;REAL_TOPIC=%RETRY%billing;REAL_QID=0;"
-ORIGIN = Word("origin", {"id": "7F00"})
+ORIGIN = UnitNote("origin", {"id": "7F00"})
 CK = b'{"bm":0,"bn":"broker-a","c":"billing","d":[0],"it":10000,"n":1,"pt":5,"q":0,"reviveTime":9,"so":3,"t":"Orders"}'
 POP = {"group": "billing", "topic": "Orders", "queue": 0, "popped": 5}
 
 CASES = [
     pytest.param(unit(text="KEYS=K1;TAGS=Aa;WAIT=true;"), "plain", [], id="plain"),
     pytest.param(
-        unit(text="KEYS=K1;CLUSTER=c", sys_flag=0x301), "plain", [Word("compressed", {"by": "zlib"})], id="zlib"
+        unit(text="KEYS=K1;CLUSTER=c", sys_flag=0x301),
+        "plain",
+        [UnitNote("compressed", {"by": "zlib"})],
+        id="zlib",
     ),
-    pytest.param(unit(sys_flag=0x101), "plain", [Word("compressed", {"by": "lz4"})], id="lz4"),
-    pytest.param(unit(sys_flag=0x201), "plain", [Word("compressed", {"by": "zstd"})], id="zstd"),
-    pytest.param(unit(sys_flag=0x001), "plain", [Word("compressed", {"by": "zlib"})], id="zlib of old clients"),
-    pytest.param(unit(sys_flag=0x501), "plain", [Word("compressedUnclear", {"type": 5})], id="compressed somehow"),
+    pytest.param(unit(sys_flag=0x101), "plain", [UnitNote("compressed", {"by": "lz4"})], id="lz4"),
+    pytest.param(unit(sys_flag=0x201), "plain", [UnitNote("compressed", {"by": "zstd"})], id="zstd"),
+    pytest.param(unit(sys_flag=0x001), "plain", [UnitNote("compressed", {"by": "zlib"})], id="zlib of old clients"),
+    pytest.param(unit(sys_flag=0x501), "plain", [UnitNote("compressedUnclear", {"type": 5})], id="compressed somehow"),
     pytest.param(
         unit(text="INNER_BASE=4;INNER_NUM=4;UNIQ_KEY=x;", sys_flag=0xC0),
         "innerBatch",
-        [Word("innerBatch", {"count": 4, "first": 4, "last": 7})],
+        [UnitNote("innerBatch", {"count": 4, "first": 4, "last": 7})],
         id="inner batch",
     ),
     pytest.param(
-        unit(text="INNER_NUM=4;", sys_flag=0x80), "plain", [Word("innerBatchUnclear")], id="batch without base"
+        unit(text="INNER_NUM=4;", sys_flag=0x80), "plain", [UnitNote("innerBatchUnclear")], id="batch without base"
     ),
-    pytest.param(unit(sys_flag=0x40), "plain", [Word("needUnwrap")], id="to be unwrapped"),
+    pytest.param(unit(sys_flag=0x40), "plain", [UnitNote("needUnwrap")], id="to be unwrapped"),
     pytest.param(
         unit(text="INNER_MULTI_DISPATCH=%LMQ%user-1,%LMQ%room-2;INNER_MULTI_QUEUE_OFFSET=0,7;"),
         "light",
-        [Word("light", {"queues": ["%LMQ%user-1/0", "%LMQ%room-2/7"]})],
+        [UnitNote("light", {"queues": ["%LMQ%user-1/0", "%LMQ%room-2/7"]})],
         id="light queues",
     ),
     pytest.param(
         unit(text="INNER_MULTI_DISPATCH=%LMQ%a,%LMQ%b,plain;INNER_MULTI_QUEUE_OFFSET=2,1,;"),
         "plain",
-        [Word("lightBroken", {"names": 3, "offsets": 2})],
+        [UnitNote("lightBroken", {"names": 3, "offsets": 2})],
         id="a plain queue as the last name costs all of them",
     ),
     pytest.param(
         unit(SCHEDULE_TOPIC, f"DELAY=3;{REAL}"),
         "delayed",
-        [Word("delayed", {"level": 3, "due": STORED + 10_000, **TO})],
+        [UnitNote("delayed", {"level": 3, "due": STORED + 10_000, **TO})],
         id="delay level, waiting",
     ),
     pytest.param(
         unit(SCHEDULE_TOPIC, f"DELAY=25;{REAL}"),
         "delayed",
-        [Word("delayed", {"level": 18, "due": STORED + 7_200_000, **TO})],
+        [UnitNote("delayed", {"level": 18, "due": STORED + 7_200_000, **TO})],
         id="level above the last",
     ),
     pytest.param(
         unit(SCHEDULE_TOPIC),
         "delayed",
-        [Word("delayed", {"level": 0, "due": None, "topic": None, "queue": None})],
+        [UnitNote("delayed", {"level": 0, "due": None, "topic": None, "queue": None})],
         id="in the schedule topic without anything",
     ),
     pytest.param(
-        unit(text=f"DELAY=1;{REAL}"), "delayDelivered", [Word("delayDelivered", {"level": 1})], id="delay, delivered"
+        unit(text=f"DELAY=1;{REAL}"),
+        "delayDelivered",
+        [UnitNote("delayDelivered", {"level": 1})],
+        id="delay, delivered",
     ),
     pytest.param(
         unit(TIMER_TOPIC, f"TIMER_DELAY_SEC=2;TIMER_OUT_MS=9000;{REAL}"),
         "timerWaiting",
-        [Word("timerWaiting", {"due": 9000, **TO})],
+        [UnitNote("timerWaiting", {"due": 9000, **TO})],
         id="timer, waiting",
     ),
     pytest.param(
         unit(TIMER_TOPIC, f"TIMER_OUT_MS=9000;TIMER_ROLL_TIMES=1;TIMER_ENQUEUE_MS=1;TIMER_DEQUEUE_MS=2;{REAL}"),
         "timerRolled",
-        [Word("timerRolled", {"times": 1, "due": 9000, **TO})],
+        [UnitNote("timerRolled", {"times": 1, "due": 9000, **TO})],
         id="timer, rolled",
     ),
     pytest.param(
         unit(text=f"TIMER_OUT_MS=9000;TIMER_ENQUEUE_MS=8000;TIMER_DEQUEUE_MS=9032;{REAL}"),
         "timerDelivered",
-        [Word("timerDelivered", {"due": 9000, "dequeued": 9032})],
+        [UnitNote("timerDelivered", {"due": 9000, "dequeued": 9032})],
         id="timer, delivered",
     ),
     pytest.param(
         unit(text=f"TIMER_OUT_MS=9000;TIMER_ENQUEUE_MS=9223372036854775807;{REAL}"),
         "timerAtOnce",
-        [Word("timerAtOnce", {"due": 9000})],
+        [UnitNote("timerAtOnce", {"due": 9000})],
         id="timer, due before it reached the wheel",
     ),
-    pytest.param(unit(text="TIMER_DELIVER_MS=5;"), "timerPast", [Word("timerPast")], id="timer, already due"),
+    pytest.param(unit(text="TIMER_DELIVER_MS=5;"), "timerPast", [UnitNote("timerPast")], id="timer, already due"),
     pytest.param(
         unit(TIMER_TOPIC, "TIMER_DEL_UNIQKEY=OrderEvents+7F01;TIMER_OUT_MS=9000;TRACE_CONTEXT=;"),
         "recall",
         [
-            Word("recall", {"key": "7F01", "topic": "OrderEvents", "due": 9000}),
-            Word("emptyValues", {"names": ["TRACE_CONTEXT"]}),
+            UnitNote("recall", {"key": "7F01", "topic": "OrderEvents", "due": 9000}),
+            UnitNote("emptyValues", {"names": ["TRACE_CONTEXT"]}),
         ],
         id="recall",
     ),
@@ -142,8 +148,8 @@ CASES = [
         unit(SCHEDULE_TOPIC, RETRY, reconsume_times=1),
         "retryWaiting",
         [
-            Word("delayed", {"level": 1, "due": STORED + 1000, "topic": "%RETRY%billing", "queue": 0}),
-            Word(
+            UnitNote("delayed", {"level": 1, "due": STORED + 1000, "topic": "%RETRY%billing", "queue": 0}),
+            UnitNote(
                 "retryWaiting",
                 {"group": "billing", "level": 1, "due": STORED + 1000, "times": 1, "topic": "OrderEvents"},
             ),
@@ -155,66 +161,75 @@ CASES = [
         unit("%RETRY%billing", RETRY, reconsume_times=2),
         "retryDelivered",
         [
-            Word("delayDelivered", {"level": 1}),
-            Word("retryDelivered", {"group": "billing", "times": 2, "topic": "OrderEvents"}),
+            UnitNote("delayDelivered", {"level": 1}),
+            UnitNote("retryDelivered", {"group": "billing", "times": 2, "topic": "OrderEvents"}),
             ORIGIN,
         ],
         id="retry, delivered",
     ),
-    pytest.param(unit("%RETRY%g"), "retryTopic", [Word("retryTopic", {"group": "g"})], id="sent to a retry topic"),
+    pytest.param(unit("%RETRY%g"), "retryTopic", [UnitNote("retryTopic", {"group": "g"})], id="sent to a retry topic"),
     pytest.param(
         unit("%DLQ%billing", RETRY.replace("DELAY=1", "DELAY=0"), reconsume_times=3),
         "deadLetter",
-        [Word("deadLetter", {"group": "billing", "times": 3, "topic": "OrderEvents"}), ORIGIN],
+        [UnitNote("deadLetter", {"group": "billing", "times": 3, "topic": "OrderEvents"}), ORIGIN],
         id="dead letter",
     ),
     pytest.param(
         unit(HALF_TOPIC, f"TRAN_MSG=true;PGROUP=tx;__transactionId__=x;{REAL}"),
         "half",
-        [Word("half", {"group": "tx", **TO})],
+        [UnitNote("half", {"group": "tx", **TO})],
         id="half",
     ),
     pytest.param(
         unit(HALF_TOPIC, f"TRAN_MSG=true;PGROUP=tx;DELAY=2;{REAL}"),
         "half",
-        [Word("half", {"group": "tx", **TO}), Word("delayLater", {"level": 2})],
+        [UnitNote("half", {"group": "tx", **TO}), UnitNote("delayLater", {"level": 2})],
         id="half with a delay",
     ),
     pytest.param(
         unit(HALF_TOPIC, f"TRAN_MSG=true;TRANSACTION_CHECK_TIMES=1;{REAL}"),
         "halfAgain",
-        [Word("halfAgain", {"checks": 1, **TO})],
+        [UnitNote("halfAgain", {"checks": 1, **TO})],
         id="half, checked again",
     ),
     pytest.param(
         unit(HALF_TOPIC, f"PGROUP=tx;TRAN_PREPARED_QUEUE_OFFSET=17;{REAL}"),
         "half",
-        [Word("half", {"group": "tx", **TO}), Word("halfPutBack", {"original": 17})],
+        [UnitNote("half", {"group": "tx", **TO}), UnitNote("halfPutBack", {"original": 17})],
         id="half, put back for immunity",
     ),
     pytest.param(
         unit(text=f"TRAN_MSG=true;TRANSACTION_CHECK_TIMES=2;{REAL}", sys_flag=0x309, prepared_transaction_offset=0),
         "committed",
-        [Word("committed", {"half": 0}), Word("checked", {"checks": 2}), Word("compressed", {"by": "zlib"})],
+        [
+            UnitNote("committed", {"half": 0}),
+            UnitNote("checked", {"checks": 2}),
+            UnitNote("compressed", {"by": "zlib"}),
+        ],
         id="committed, half at offset 0",
     ),
-    pytest.param(unit(sys_flag=0x4), "preparedFlag", [Word("preparedFlag")], id="PREPARED by flag"),
-    pytest.param(unit(sys_flag=0xC), "rollbackFlag", [Word("rollbackFlag")], id="ROLLBACK by flag"),
+    pytest.param(unit(sys_flag=0x4), "preparedFlag", [UnitNote("preparedFlag")], id="PREPARED by flag"),
+    pytest.param(unit(sys_flag=0xC), "rollbackFlag", [UnitNote("rollbackFlag")], id="ROLLBACK by flag"),
     pytest.param(
-        unit(OP_TOPIC, "WAIT=true;TAGS=d;", b"0,3,2,"), "op", [Word("op", {"count": 3, "offsets": [0, 3, 2]})], id="op"
+        unit(OP_TOPIC, "WAIT=true;TAGS=d;", b"0,3,2,"),
+        "op",
+        [UnitNote("op", {"count": 3, "offsets": [0, 3, 2]})],
+        id="op",
     ),
-    pytest.param(unit(OP_TOPIC, "TAGS=d;", b"17"), "op", [Word("op", {"count": 1, "offsets": [17]})], id="op of 4.9"),
-    pytest.param(unit(OP_TOPIC, "TAGS=d;", b"x,1"), "opUnclear", [Word("opUnclear")], id="op with another body"),
+    pytest.param(
+        unit(OP_TOPIC, "TAGS=d;", b"17"), "op", [UnitNote("op", {"count": 1, "offsets": [17]})], id="op of 4.9"
+    ),
+    pytest.param(unit(OP_TOPIC, "TAGS=d;", b"x,1"), "opUnclear", [UnitNote("opUnclear")], id="op with another body"),
     pytest.param(
         unit(CHECK_MAX_TOPIC, f"TRANSACTION_CHECK_TIMES=3;{REAL}"),
         "givenUp",
-        [Word("givenUp", {"checks": 3, **TO})],
+        [UnitNote("givenUp", {"checks": 3, **TO})],
         id="given up",
     ),
     pytest.param(
         unit("rmq_sys_REVIVE_LOG_c", f"TAGS=ck;{REAL}", CK),
         "popCheckpoint",
-        [Word("popCheckpoint", {**POP, "count": 1, "start": 3, "revived": 9})],
+        [UnitNote("popCheckpoint", {**POP, "count": 1, "start": 3, "revived": 9})],
         id="pop checkpoint",
     ),
     pytest.param(
@@ -225,27 +240,27 @@ CASES = [
         ),
         "popAck",
         [
-            Word("timerWaiting", {"due": 1, "topic": "rmq_sys_REVIVE_LOG_c", "queue": 1}),
-            Word("popAck", {**POP, "offset": 4}),
+            UnitNote("timerWaiting", {"due": 1, "topic": "rmq_sys_REVIVE_LOG_c", "queue": 1}),
+            UnitNote("popAck", {**POP, "offset": 4}),
         ],
         id="pop ack in the timer topic",
     ),
     pytest.param(
         unit("rmq_sys_REVIVE_LOG_c", "TAGS=bAck;", b'{"aol":[4,6],"c":"billing","pt":5,"q":0,"t":"Orders"}'),
         "popAcks",
-        [Word("popAcks", {**POP, "offsets": [4, 6]})],
+        [UnitNote("popAcks", {**POP, "offsets": [4, 6]})],
         id="pop batch ack",
     ),
     pytest.param(
         unit("rmq_sys_REVIVE_LOG_c", "TAGS=ck;", b"{"),
         "popUnclear",
-        [Word("popUnclear", {"tag": "ck"})],
+        [UnitNote("popUnclear", {"tag": "ck"})],
         id="pop, torn",
     ),
     pytest.param(
         unit("%RETRY%billing_OrderEvents", "1ST_POP_TIME=5;"),
         "popRetry",
-        [Word("popRetry", {"name": "billing_OrderEvents", "popped": 5})],
+        [UnitNote("popRetry", {"name": "billing_OrderEvents", "popped": 5})],
         id="pop retry",
     ),
     pytest.param(
@@ -255,14 +270,14 @@ CASES = [
             b'{"consumerGroup":"g","messageQueue":{"brokerName":"a","queueId":0,"topic":"T"},"offsetNew":3,"offsetRequest":9}',
         ),
         "offsetMoved",
-        [Word("offsetMoved", {"group": "g", "topic": "T", "queue": 0, "asked": 9, "given": 3})],
+        [UnitNote("offsetMoved", {"group": "g", "topic": "T", "queue": 0, "asked": 9, "given": 3})],
         id="offset moved",
     ),
-    pytest.param(unit(sys_flag=0x30), "plain", [Word("bornIpv6"), Word("storeIpv6")], id="IPv6"),
-    pytest.param(unit(text="__CRC32#=6196592561;"), "plain", [Word("propertyCrc")], id="property CRC"),
-    pytest.param(unit("T", version=2), "plain", [Word("version2")], id="version 2"),
-    pytest.param(unit(physical_offset=7), "plain", [Word("stale", {"field": 7})], id="stale"),
-    pytest.param(unit(text="abc"), "plain", [Word("notText", {"length": 3})], id="properties without a pair"),
+    pytest.param(unit(sys_flag=0x30), "plain", [UnitNote("bornIpv6"), UnitNote("storeIpv6")], id="IPv6"),
+    pytest.param(unit(text="__CRC32#=6196592561;"), "plain", [UnitNote("propertyCrc")], id="property CRC"),
+    pytest.param(unit("T", version=2), "plain", [UnitNote("version2")], id="version 2"),
+    pytest.param(unit(physical_offset=7), "plain", [UnitNote("stale", {"field": 7})], id="stale"),
+    pytest.param(unit(text="abc"), "plain", [UnitNote("notText", {"length": 3})], id="properties without a pair"),
 ]
 
 
@@ -301,8 +316,8 @@ def test_levels_of_the_broker_count():
 
 
 def test_the_result_of_a_property_crc_is_reported():
-    assert words(unit(), property_crc=True) == [Word("propertyCrc")]
-    assert words(unit(text="__CRC32#=0000000000;"), property_crc=False) == [Word("propertyCrcBad")]
+    assert words(unit(), property_crc=True) == [UnitNote("propertyCrc")]
+    assert words(unit(text="__CRC32#=0000000000;"), property_crc=False) == [UnitNote("propertyCrcBad")]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from worker_tasks import CannotUnpack
 
 from engine.errors import BadFilter, StoreError
-from engine.lab.pipe_frames import CannotTravel, pack, portable, receive
+from engine.lab.pipe_frames import NotSendable, pack, portable, receive
 
 
 def test_a_frame_round_trips():
@@ -29,13 +29,13 @@ def test_a_frame_with_unreadable_content_still_has_its_number():
     ours.send_bytes(pack(9, "end", CannotUnpack()))
     frame = receive(theirs)
     assert (frame.number, frame.kind) == (9, "end")
-    with pytest.raises(CannotTravel, match="cannot be unpacked: ValueError"):
+    with pytest.raises(NotSendable, match="cannot be unpacked: ValueError"):
         frame.content()
 
 
 @pytest.mark.parametrize("content", [lambda: 1, threading.Lock()], ids=["function", "lock"])
 def test_content_that_cannot_be_packed_is_an_error(content):
-    with pytest.raises(CannotTravel, match="cannot be packed"):
+    with pytest.raises(NotSendable, match="cannot be packed"):
         pack(1, "end", content)
 
 
@@ -47,7 +47,7 @@ class UnknownError(Exception):
 def test_errors_travel_unchanged_or_as_text():
     plain, deep = ValueError("x"), StoreError("x", file="f")
     assert (portable(plain), portable(deep)) == (plain, deep)
-    assert isinstance(portable(UnknownError(1, 2)), CannotTravel)
+    assert isinstance(portable(UnknownError(1, 2)), NotSendable)
     assert [str(portable(e)) for e in (UnknownError(1, 2), SystemExit(3), KeyboardInterrupt())] == [
         "UnknownError: 1 and 2",
         "SystemExit: 3",

@@ -20,7 +20,7 @@ from engine.inspection.derived_config import derived_config
 from engine.inspection.snapshot import open_store
 from engine.lab.lab_store import LabStore
 from engine.lab.load_settings import LoadSettings
-from engine.lab.pipe_frames import CannotTravel, pack, receive
+from engine.lab.pipe_frames import NotSendable, pack, receive
 from engine.lab.presets import PRESETS
 from engine.lab.server import Lab, OwnStore, serve
 from engine.store.recovery.empty_log import LogIsEmpty
@@ -109,7 +109,7 @@ def test_a_process_without_its_client_closes_its_store_cleanly(tmp_path: Path, h
     assert ask(2, "load", LoadSettings(producers=2))[0].running
     assert "knows no 'tea'" in str(ask(3, "tea")[1])
     assert isinstance(ask(4, "_bank")[1], UsageError)
-    assert isinstance(ask(5, "put", CannotUnpack())[1], CannotTravel), "it lives on, with its store open"
+    assert isinstance(ask(5, "put", CannotUnpack())[1], NotSendable), "it lives on, with its store open"
     assert ask(6, "counts")[0].running
     if how == "terminated":
         process.terminate()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engine.config import from_mapping
-from engine.lab.watch import Watch
+from engine.lab.watch import StoreWatch
 from engine.message_store import Message, MessageStore
 
 
@@ -18,7 +18,7 @@ def store(tmp_path):
 
 def test_rates_and_flushes_are_those_since_the_previous_poll(store):
     counts = {"PUT_OK": 0}
-    watch = Watch(store, lambda: counts)
+    watch = StoreWatch(store, lambda: counts)
     first_poll = watch.look()
     assert (first_poll.rates.messages, first_poll.positions.wrote) == (0.0, 0)
     for _ in range(5):
@@ -31,11 +31,11 @@ def test_rates_and_flushes_are_those_since_the_previous_poll(store):
     assert [mark.bytes for mark in second_poll.flushes] == [store.positions().wrote]
     third_poll = watch.look()
     assert (third_poll.rates.messages, third_poll.flushes) == (0.0, ())
-    assert Watch(store, lambda: counts).look().rates.messages == 0.0  # another reader has no previous poll
+    assert StoreWatch(store, lambda: counts).look().rates.messages == 0.0  # another reader has no previous poll
 
 
 def test_waiting_work_is_reported_in_its_own_unit(store):
-    watch = Watch(store, dict)
+    watch = StoreWatch(store, dict)
     store.put_message(Message("T", b"body"))
     states = watch.look().services
     assert states["flush"].unit == "bytes"

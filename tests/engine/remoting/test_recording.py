@@ -24,7 +24,7 @@ from engine.remoting.recording import (
     Recording,
     Replay,
     RequestLog,
-    Sent,
+    ResentRequest,
     decode_events,
     encode_events,
     exchanges_of,
@@ -117,7 +117,7 @@ def entries(store: MessageStore, topic: str) -> list[bytes]:
 
 def test_the_second_store_holds_what_the_first_does(tmp_path: Path) -> None:
     exchanges = exchanges_of(recorded_requests.seen_in_a_talk(tmp_path / "first"))
-    calls: list[Sent] = []
+    calls: list[ResentRequest] = []
 
     async def scenario() -> None:
         async with serving_store(tmp_path / "second", port=0) as server:

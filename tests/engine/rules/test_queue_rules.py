@@ -6,19 +6,19 @@ import numpy as np
 import pytest
 
 from engine.rules import queue_rules
-from engine.rules.queue_rules import Entries, Side
+from engine.rules.queue_rules import ComparedEntry, Entries
 
-UNIT = Side(1000, 200, 7)
-PRECEDING = Side(800, 200, 7)
+UNIT = ComparedEntry(1000, 200, 7)
+PRECEDING = ComparedEntry(800, 200, 7)
 VERDICTS = [
-    pytest.param(Side(-1, 0, 0), "missing", "CQ03", id="no file holds it"),
-    pytest.param(Side(0, 0, 0), "empty", "CQ03", id="zero bytes"),
-    pytest.param(Side(0, 0x7FFFFFFF, 0), "prefilled", "CQ03", id="pre-filled"),
-    pytest.param(Side(1000, 199, 7), "size", "CQ04", id="size"),
-    pytest.param(Side(1000, 200, 8), "tag", "CQ09", id="tag"),
-    pytest.param(Side(800, 200, 7), "duplicate", "CQ05", id="the one before"),
-    pytest.param(Side(600, 100, 7), "backward", "CQ12", id="an older one"),
-    pytest.param(Side(1200, 200, 7), "offset", "CQ04", id="a later one"),
+    pytest.param(ComparedEntry(-1, 0, 0), "missing", "CQ03", id="no file holds it"),
+    pytest.param(ComparedEntry(0, 0, 0), "empty", "CQ03", id="zero bytes"),
+    pytest.param(ComparedEntry(0, 0x7FFFFFFF, 0), "prefilled", "CQ03", id="pre-filled"),
+    pytest.param(ComparedEntry(1000, 199, 7), "size", "CQ04", id="size"),
+    pytest.param(ComparedEntry(1000, 200, 8), "tag", "CQ09", id="tag"),
+    pytest.param(ComparedEntry(800, 200, 7), "duplicate", "CQ05", id="the one before"),
+    pytest.param(ComparedEntry(600, 100, 7), "backward", "CQ12", id="an older one"),
+    pytest.param(ComparedEntry(1200, 200, 7), "offset", "CQ04", id="a later one"),
 ]
 
 

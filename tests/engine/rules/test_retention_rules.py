@@ -9,7 +9,7 @@ import pytest
 from engine.config import MessageStoreConfig, from_mapping
 from engine.rules.retention_rules import (
     HOUR_MS,
-    Levels,
+    DiskLevels,
     delete_hours,
     forecast,
     grade_of,
@@ -20,7 +20,7 @@ from engine.rules.retention_rules import (
     pressure,
 )
 
-LEVELS = Levels(0.75, 0.85, 0.90)
+LEVELS = DiskLevels(0.75, 0.85, 0.90)
 DAY = 24 * HOUR_MS
 
 

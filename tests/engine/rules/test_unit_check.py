@@ -7,7 +7,7 @@ import struct
 import pytest
 from handmade_stores import START, unit_bytes
 
-from engine.rules.unit_check import BLANK, MoreBytes, Refusal, Request, Rules, check
+from engine.rules.unit_check import BLANK, NeedsMoreBytes, Refusal, Request, Rules, check
 
 UNIT = unit_bytes("Orders", 3, 7, 4096, START, b"hello", {"TAGS": "TagA", "KEYS": "k1"})
 
@@ -59,7 +59,7 @@ def test_a_blank_that_reaches_beyond_the_file_is_none_since_5():
 
 
 def test_requests_bytes_that_the_buffer_cut_off():
-    assert check(UNIT[:60], 0, len(UNIT)) == MoreBytes(len(UNIT))
+    assert check(UNIT[:60], 0, len(UNIT)) == NeedsMoreBytes(len(UNIT))
 
 
 def test_a_property_crc_replaces_the_bodys_where_forced():

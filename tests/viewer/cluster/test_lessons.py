@@ -16,7 +16,7 @@ from viewer.cluster.cluster_model import ClusterModel, Reading
 from viewer.cluster.deliveries import Delivery
 from viewer.cluster.lessons import ACTION_TIMEOUT_MS, LESSONS, Action, Lesson, LessonRun, _each_got, _one_got
 from viewer.cluster.markdown import lessons_markdown
-from viewer.cluster.own_clients import OwnRow
+from viewer.cluster.own_clients import OwnClientRow
 from viewer.cluster.rebalance import timeline
 from viewer.cluster.rebalance_words import impacts, until
 
@@ -58,13 +58,13 @@ class FakeOwnClients:
     def __init__(self) -> None:
         self.done: list[tuple[object, ...]] = []
         self.last = 0
-        self.rows: dict[int, OwnRow] = {}
+        self.rows: dict[int, OwnClientRow] = {}
 
     def add(self, kind, addresses, group, topic, amount, options=DEFAULT_OPTIONS):
         self.last += 1
         self.done.append((kind, group, topic, amount))
         spec = ClientSpec(self.last, kind, addresses, group, topic, options=options)
-        self.rows[self.last] = OwnRow(spec, "starting", f"{kind}@{self.last}")
+        self.rows[self.last] = OwnClientRow(spec, "starting", f"{kind}@{self.last}")
 
     def row(self, number):
         return self.rows[number]

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QApplication
 
 from viewer.cluster.cluster_model import Reading
 from viewer.cluster.lessons import LESSONS, LessonRun
-from viewer.cluster.lessons_panel import LessonsBeside, LessonsPanel
+from viewer.cluster.lessons_panel import LessonsPanel, LessonsSidebar
 from viewer.cluster.own_clients import OwnClients
 from viewer.cluster.rebalance_words import Impact
 from viewer.widgets.basics import Label
@@ -84,9 +84,9 @@ def test_figures_are_below_their_lesson(panel):
 
 
 @pytest.fixture
-def beside(shown) -> LessonsBeside:
+def beside(shown) -> LessonsSidebar:
     """Show lessons and rebalance of a cluster on this machine."""
-    made_page = LessonsBeside()
+    made_page = LessonsSidebar()
     made_page.lessons.model = made_page.rebalance.model = made.looked_at(made.small())
     shown(made_page, width=1400)
     made_page.resize(1400, 700)
@@ -94,7 +94,7 @@ def beside(shown) -> LessonsBeside:
     return made_page
 
 
-def shown_parts(page: LessonsBeside) -> tuple[bool, bool, bool]:
+def shown_parts(page: LessonsSidebar) -> tuple[bool, bool, bool]:
     """Return whether strip, lessons and impact are shown."""
     return page.strip.isVisible(), page.lessons.isVisible(), page.rebalance.side.isVisible()
 

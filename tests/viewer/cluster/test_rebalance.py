@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from engine.cluster.state import Queue
-from viewer.cluster.rebalance import Burst, DurationBounds, Moment, Timeline, moment_of, timeline
+from viewer.cluster.rebalance import Burst, DurationBounds, GroupState, Timeline, moment_of, timeline
 
 Q = tuple(Queue("T", "a", number) for number in range(4))
 SECOND = 1_000
@@ -20,7 +20,7 @@ def moment(
 ):
     """Make a moment. Owners are written "AB" for two, "" for none; clients "ABC"."""
     present = tuple(clients or sorted({item for owner in owners for item in owner}))
-    return Moment(
+    return GroupState(
         second * SECOND,
         present,
         Q[: len(owners)],

@@ -10,11 +10,11 @@ from handmade_stores import HandmadeStore
 
 from engine.inspection import open_store
 from viewer.groups.groups_model import GroupsModel, sentences
-from viewer.pane.group_rows import GroupsRead, read_groups
+from viewer.pane.group_rows import GroupTable, read_groups
 
 
 @pytest.fixture(scope="module")
-def groups(tmp_path_factory: pytest.TempPathFactory) -> GroupsRead:
+def groups(tmp_path_factory: pytest.TempPathFactory) -> GroupTable:
     store = HandmadeStore()
     for number in range(8):
         store.put("Orders", queue_id=number % 2)
@@ -26,14 +26,14 @@ def groups(tmp_path_factory: pytest.TempPathFactory) -> GroupsRead:
         return read_groups(opened)
 
 
-def model_of(groups: GroupsRead) -> GroupsModel:
+def model_of(groups: GroupTable) -> GroupsModel:
     filled = GroupsModel()
     filled.take(groups)
     return filled
 
 
 @pytest.fixture
-def model(groups: GroupsRead) -> GroupsModel:
+def model(groups: GroupTable) -> GroupsModel:
     return model_of(groups)
 
 
@@ -60,7 +60,7 @@ def test_groups_are_summed_up_and_another_store_forgets_them(model: GroupsModel)
     assert (model.summary(), list(model.rows)) == ("", [])
 
 
-def test_the_used_table_is_named(groups: GroupsRead):
+def test_the_used_table_is_named(groups: GroupTable):
     """The head named consumerOffset.json although it was missing and its .bak was read."""
     assert model_of(groups).head_note().startswith("config/consumerOffset.json against the queues · ")
     from_backup = replace(groups, file="consumerOffset.json.bak")
@@ -99,7 +99,7 @@ def test_the_group_of_a_removed_queue_stays_chosen(model: GroupsModel):
     assert place(model, model.row_to_choose(removed)) == ("there", 0)
 
 
-def test_an_empty_table_has_a_reason(model: GroupsModel, groups: GroupsRead):
+def test_an_empty_table_has_a_reason(model: GroupsModel, groups: GroupTable):
     model.fail("Permission denied")
     assert model.table_state().kind == "error"
     model.take(groups)

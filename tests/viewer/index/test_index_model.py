@@ -7,7 +7,7 @@ import pytest
 from engine.rules.findings import Finding
 from viewer.index.facts import FileRow
 from viewer.index.index_model import CHAIN, FILES, SLOT, STEPS, IndexModel
-from viewer.index.trace_lanes import Answer, Question, StepRow
+from viewer.index.trace_lanes import StepRow, TraceQuery, TraceResult
 from viewer.runtime import places
 from viewer.widgets.table_state import TableState
 
@@ -30,7 +30,7 @@ STEP_ROWS = [
 
 
 def answer(steps=STEP_ROWS, *, near=None, cut=False, files=(FILE_OF_TRACE,)):
-    return Answer(Question("Orders", "A1", near=near), list(files), list(steps), cut=cut)
+    return TraceResult(TraceQuery("Orders", "A1", near=near), list(files), list(steps), cut=cut)
 
 
 def traced(**options):

@@ -15,7 +15,7 @@ from engine.inspection import open_store
 from engine.inspection.findings import check
 from engine.rules.findings import Finding
 from viewer.index.pane import IndexPane
-from viewer.index.trace_lanes import Question, lanes
+from viewer.index.trace_lanes import TraceQuery, lanes
 from viewer.runtime import places
 from viewer.widgets.basics import Link
 
@@ -128,7 +128,7 @@ def test_a_looping_and_a_cut_file_are_marked_and_the_loop_is_a_link(qapp, golden
             cut.name: "error",
         }
         assert pane.files.table.kind.columns[1].text(rows[looped.name]) == "loop"
-        pane.trace(Question(topic, key))
+        pane.trace(TraceQuery(topic, key))
         await settled(session.jobs)
         lane = next(candidate for candidate in lanes(pane.model.answer) if candidate.name == cut.name)
         assert (lane.chosen, lane.damaged) == (False, True)

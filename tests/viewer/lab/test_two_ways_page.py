@@ -30,7 +30,7 @@ from viewer.lab.two_ways_page import (
     MAX_POOLED_FILE_BYTES,
     SHOWN_SECONDS,
     SidePanel,
-    TwoWays,
+    TwoWaysPage,
     _curve,
     _delete,
 )
@@ -114,9 +114,9 @@ class FakeLabDesk(QObject):
 
 
 @pytest.fixture
-def page(themed_app: object, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[TwoWays]:
+def page(themed_app: object, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[TwoWaysPage]:
     monkeypatch.setattr(module, "LabSession", FakeLabDesk)
-    two_ways = TwoWays()
+    two_ways = TwoWaysPage()
     two_ways.folder = tmp_path
     yield two_ways
     two_ways._timer.stop()
@@ -124,13 +124,13 @@ def page(themed_app: object, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
 
 
 @pytest.fixture
-def desks(page: TwoWays) -> tuple[Any, Any]:
+def desks(page: TwoWaysPage) -> tuple[Any, Any]:
     first_lab, second_lab = page.labs
     return first_lab, second_lab
 
 
 @pytest.fixture
-def messages(page: TwoWays) -> list[str]:
+def messages(page: TwoWaysPage) -> list[str]:
     words: list[str] = []
     page.statusText.connect(words.append)
     return words
@@ -198,7 +198,7 @@ def test_the_logs_folder_is_shown_while_it_exists(panel: SidePanel) -> None:
 
 
 def test_both_stores_are_made_as_chosen_and_get_the_same_load(
-    page: TwoWays, desks: tuple[Any, Any], tmp_path: Path, messages: list[str]
+    page: TwoWaysPage, desks: tuple[Any, Any], tmp_path: Path, messages: list[str]
 ) -> None:
     (tmp_path / "two-ways-1").mkdir()
     page.panels[1].change(flush_disk_type="SYNC_FLUSH")
@@ -214,7 +214,7 @@ def test_both_stores_are_made_as_chosen_and_get_the_same_load(
 
 
 def test_a_store_that_cannot_be_made_leaves_the_page_usable(
-    page: TwoWays, desks: tuple[Any, Any], messages: list[str]
+    page: TwoWaysPage, desks: tuple[Any, Any], messages: list[str]
 ) -> None:
     desks[1].error = StoreError("no room for it")
     with pytest.raises(StoreError):
@@ -228,7 +228,7 @@ def test_a_store_that_cannot_be_made_leaves_the_page_usable(
     assert page.cut.isEnabled()
 
 
-def test_a_second_start_does_nothing(page: TwoWays, desks: tuple[Any, Any]) -> None:
+def test_a_second_start_does_nothing(page: TwoWaysPage, desks: tuple[Any, Any]) -> None:
     page.begin(LOAD)
     page._busy = True
     page.begin(LOAD)
@@ -237,7 +237,7 @@ def test_a_second_start_does_nothing(page: TwoWays, desks: tuple[Any, Any]) -> N
     desks[0].begun[0].close()
 
 
-def test_both_stores_lose_power_alike_and_losses_are_in_the_table(page: TwoWays, desks: tuple[Any, Any]) -> None:
+def test_both_stores_lose_power_alike_and_losses_are_in_the_table(page: TwoWaysPage, desks: tuple[Any, Any]) -> None:
     asyncio.run(page.run(LOAD))
     for desk in desks:
         put_counts(desk, 0, 1000)
@@ -248,7 +248,7 @@ def test_both_stores_lose_power_alike_and_losses_are_in_the_table(page: TwoWays,
     assert "lost at the power cut" in page.markdown()
 
 
-def test_actions_reach_both_running_engines(page: TwoWays, desks: tuple[Any, Any]) -> None:
+def test_actions_reach_both_running_engines(page: TwoWaysPage, desks: tuple[Any, Any]) -> None:
     asyncio.run(page.run(LOAD))
     desks[1].alive = False
     page.load.pauseRequested.emit(True)
@@ -263,7 +263,7 @@ def test_actions_reach_both_running_engines(page: TwoWays, desks: tuple[Any, Any
     assert (desks[0].load_paused, desks[0].load) == (True, None)
 
 
-def test_samples_during_a_paused_load_are_not_counted(page: TwoWays, desks: tuple[Any, Any]) -> None:
+def test_samples_during_a_paused_load_are_not_counted(page: TwoWaysPage, desks: tuple[Any, Any]) -> None:
     asyncio.run(page.run(LOAD))
     put_counts(desks[0], 0, 1000)
     desks[0].load_paused = True
@@ -273,7 +273,7 @@ def test_samples_during_a_paused_load_are_not_counted(page: TwoWays, desks: tupl
     assert len(page._rates[0]) == 2
 
 
-def test_figures_and_curves_restart_with_the_load(page: TwoWays, desks: tuple[Any, Any]) -> None:
+def test_figures_and_curves_restart_with_the_load(page: TwoWaysPage, desks: tuple[Any, Any]) -> None:
     asyncio.run(page.run(LOAD))
     put_counts(desks[0], 0, 1000)
     assert page.has_figures
@@ -284,7 +284,7 @@ def test_figures_and_curves_restart_with_the_load(page: TwoWays, desks: tuple[An
 
 
 def test_the_copied_comparison_uses_the_settings_of_its_run(
-    page: TwoWays, desks: tuple[Any, Any], messages: list[str]
+    page: TwoWaysPage, desks: tuple[Any, Any], messages: list[str]
 ) -> None:
     asyncio.run(page.run(LOAD))
     for desk in desks:
@@ -301,7 +301,7 @@ def test_the_copied_comparison_uses_the_settings_of_its_run(
 
 
 def test_leaving_closes_both_stores_and_deletes_only_their_files(
-    page: TwoWays, desks: tuple[Any, Any], tmp_path: Path
+    page: TwoWaysPage, desks: tuple[Any, Any], tmp_path: Path
 ) -> None:
     asyncio.run(page.run(LOAD))
     folder = page.folder_made
@@ -339,7 +339,7 @@ def test_a_curve_is_a_minute_long_with_gaps_during_pauses() -> None:
 
 
 def test_messages_of_a_store_are_shown_with_its_name(
-    page: TwoWays, desks: tuple[Any, Any], messages: list[str]
+    page: TwoWaysPage, desks: tuple[Any, Any], messages: list[str]
 ) -> None:
     signals: list[str] = []
     page.changed.connect(lambda: signals.append("changed"))

@@ -9,11 +9,11 @@ from engine.codec.message import decode
 from engine.inspection import open_store
 from tests.support.handmade_stores import unit_bytes
 from viewer.log.columns import field_name, look, made_column, readers, unit_kind, verdict
-from viewer.log.rows import EdgeRow, LogSource, UnitRow, unit_row
+from viewer.log.rows import LogSource, NonUnitRow, UnitRow, unit_row
 
 
 def test_an_unreadable_row_is_no_damage(themed_app: QApplication) -> None:
-    results = look(EdgeRow("error", 0, 100, 100, "Permission denied"))
+    results = look(NonUnitRow("error", 0, 100, 100, "Permission denied"))
     assert results is not None
     assert (results.mark, results.fill, results.tone) == ("unread", "sunken", "text2")
 
@@ -39,12 +39,12 @@ def test_a_wrong_crc_is_marked_and_mentioned_first(flipped):
 
 
 def test_edges_have_texts(flipped):
-    rows = [row for row in everything(LogSource(flipped.log)) if isinstance(row, EdgeRow)]
+    rows = [row for row in everything(LogSource(flipped.log)) if isinstance(row, NonUnitRow)]
     assert {row.kind for row in rows} >= {"blank", "zero"}
     blank = next(row for row in rows if row.kind == "blank")
     assert blank.next_file in look(blank).words
-    assert look(EdgeRow("damage", 5, 1874, 1879, "length field says 1,936,422,189")).fill == "errorFill"
-    assert verdict(EdgeRow("damage", 5, 9, 14)) == "damage"
+    assert look(NonUnitRow("damage", 5, 1874, 1879, "length field says 1,936,422,189")).fill == "errorFill"
+    assert verdict(NonUnitRow("damage", 5, 9, 14)) == "damage"
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from viewer.log.count import rows_between
 from viewer.log.pane import UnitsPane
 from viewer.pane import log_survey
 from viewer.runtime.store_session import StoreSession
-from viewer.shell.following import LogFollow
+from viewer.shell.following import LogFollower
 
 MANY = 400
 
@@ -35,7 +35,7 @@ def test_the_figures_grow_with_the_store(
     file.write_bytes(content[: ends[0] - int(file.name)].ljust(len(content), b"\0"))
 
     async def drive(pane: UnitsPane, session: StoreSession) -> None:
-        follow = LogFollow(pane)
+        follow = LogFollower(pane)
         await until(lambda: pane.model.upto >= 0 and bool(pane.line._mixes))
         assert pane.status().endswith(f"0 to {ends[0]:,} · {total_rows - MANY:,} rows")
         for done, end in ((3, ends[3]), (MANY, full)):

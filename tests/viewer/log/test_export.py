@@ -11,7 +11,7 @@ import pytest
 
 from viewer.log.columns import unit_kind
 from viewer.log.export import Choice, LogExport
-from viewer.log.export_work import Exported
+from viewer.log.export_work import ExportResult
 from viewer.log.log_model import LogModel
 from viewer.log.row_markings import RowMarks
 from viewer.log.rows import LogSource, UnitRow
@@ -64,12 +64,12 @@ def test_nothing_is_written_into_the_store(exports: LogExport, tmp_path: Path) -
 
 def test_the_result_is_one_line(exports: LogExport, tmp_path: Path) -> None:
     plan = exports.plan(choice(tmp_path / "rows.jsonl"))
-    done = cast("Exported", SimpleNamespace(rows=12, looked=900, complete=True, reason="", odd=2, cut=0))
+    done = cast("ExportResult", SimpleNamespace(rows=12, looked=900, complete=True, reason="", odd=2, cut=0))
     result_text = exports.result_text(done, plan)
     assert result_text.startswith("12 rows written to ")
     assert "complete" in result_text
     assert "with blanks and spans of damage: 2" in result_text
-    cut = cast("Exported", SimpleNamespace(rows=1, looked=900, complete=False, reason="stopped", odd=0, cut=3))
+    cut = cast("ExportResult", SimpleNamespace(rows=1, looked=900, complete=False, reason="stopped", odd=0, cut=3))
     assert "not complete: stopped" in exports.result_text(cut, plan)
     assert exports.result_text(cut, plan).count("·") >= 2
 
@@ -78,7 +78,7 @@ def test_the_operation_log_gets_the_command_that_gives_the_same(exports: LogExpo
     noted: list[tuple[Any, ...]] = []
     exports.operationDone.connect(lambda *reported: noted.append(reported))
     item = choice(tmp_path / "rows.jsonl", "row")
-    done = cast("Exported", SimpleNamespace(rows=1))
+    done = cast("ExportResult", SimpleNamespace(rows=1))
     exports._note(item, exports.plan(item), done)
     command, _words, parameters, equal = noted[0]
     assert (command, parameters["rows"], parameters["written"]) == ("export.table", "row", 1)

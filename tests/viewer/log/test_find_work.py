@@ -13,7 +13,7 @@ from engine.inspection.samples import sample
 from engine.query import parse
 from tests.support.controls import FakeControl
 from viewer.log import find_work
-from viewer.log.find_work import Found, find, find_near, find_near_back, spans_in, unit_holds
+from viewer.log.find_work import FindResult, find, find_near, find_near_back, spans_in, unit_holds
 from viewer.widgets.search_term import SearchTerm
 
 SOUGHT = (
@@ -45,7 +45,7 @@ def plain(store, sought: SearchTerm, within: str = "") -> list[int]:
     return offsets
 
 
-def find_from(store, sought: SearchTerm, start_offset: int, forward: bool = True, within: str = "") -> Found:
+def find_from(store, sought: SearchTerm, start_offset: int, forward: bool = True, within: str = "") -> FindResult:
     return find(FakeControl(), store.path, None, sought, within, 0, start_offset, 0, store.log.max_offset, forward)
 
 

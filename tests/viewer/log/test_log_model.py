@@ -12,8 +12,8 @@ from viewer.log.colour_rules import Rule
 from viewer.log.find_work import Hits
 from viewer.log.log_model import FilterState, FindState, LogModel, next_of
 from viewer.log.row_markings import RowMarks
-from viewer.log.rows import EdgeRow, LogSource, MatchSource, UnitRow
-from viewer.look.broken import Broken
+from viewer.log.rows import LogSource, MatchSource, NonUnitRow, UnitRow
+from viewer.look.broken import UnreadableRange
 from viewer.widgets.log_line import LogLine
 from viewer.widgets.search_term import SearchTerm
 
@@ -200,7 +200,7 @@ def test_saved_marks_are_merged_with_new_ones(model: LogModel) -> None:
 
 def test_ignored_rows_are_left_out_of_every_filter(model: LogModel) -> None:
     assert model.without_ignored_rows("crcBad") == "crcBad"
-    model.put_marks(model.ignore_turned(EdgeRow("damage", 50, 10, 60)))
+    model.put_marks(model.ignore_turned(NonUnitRow("damage", 50, 10, 60)))
     assert model.without_ignored_rows("") == "not physicalOffset in (50)"
     assert (
         model.without_ignored_rows('topic = "a" or topic = "b"')
@@ -245,5 +245,5 @@ def test_the_next_of_offsets_is_the_nearest_one(offset: int, step: int, expected
 def test_missing_and_unreadable_bytes_are_not_scanned() -> None:
     """A filter over a log with an unread file reported "scanned 2.33 of 2.33 MiB", although a mebibyte was not read."""
     state = FilterState("x", MatchSource(cast("Any", None)), complete=True, start=0, end=3 << 20, looked=3 << 20)
-    state.broken = lambda: (Broken(0, 1 << 20, "unread"), Broken(1 << 20, 2 << 20, "missing"))
+    state.broken = lambda: (UnreadableRange(0, 1 << 20, "unread"), UnreadableRange(1 << 20, 2 << 20, "missing"))
     assert "scanned 1.00 of 2.00 MiB" in state.sentence("incomplete")

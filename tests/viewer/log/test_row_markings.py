@@ -17,7 +17,7 @@ from viewer.log.colour_rules import Rule, kept, read, row_style_function
 from viewer.log.columns import unit_kind
 from viewer.log.row_markings import RowMarkings, RowMarks, marks_file, read_marks, since, write_marks
 from viewer.log.rows import unit_row
-from viewer.widgets.columns import RowLook
+from viewer.widgets.columns import RowAppearance
 
 RULES = [
     Rule("Paid", 'topic = "OrderPaid"', "green"),
@@ -59,7 +59,7 @@ def test_users_marks_are_shown_and_problems_keep_their_mark() -> None:
     row = rows()[0]
     markings.marked.add(row.offset)
     assert markings.style(row, None).mark == "mark"
-    assert markings.style(row, RowLook(mark="error")).mark == "error"
+    assert markings.style(row, RowAppearance(mark="error")).mark == "error"
     markings.ignored.add(row.offset)
     assert markings.style(row, None).tone == "text3"
     assert markings.verdict(row, "CRC ok").startswith("CRC ok, marked, ignored")

@@ -11,7 +11,7 @@ from handmade_stores import LOG_SIZE, healthy
 from engine.inspection import open_store
 from engine.inspection.side_index import SideIndex
 from engine.mapped.reading import SystemDisk
-from viewer.log.rows import EdgeRow, LogSource, MatchSource, UnitRow
+from viewer.log.rows import LogSource, MatchSource, NonUnitRow, UnitRow
 from viewer.widgets.row_window import Window
 
 
@@ -150,6 +150,6 @@ def test_a_last_file_that_cannot_be_read_is_the_last_row(tmp_path, monkeypatch):
         for position in (int(last_file.name), int(last_file.name) + LOG_SIZE // 2, source.end):
             page = source.read(position, 5, 5)
             edge = page.rows[-1]
-            assert isinstance(edge, EdgeRow)
+            assert isinstance(edge, NonUnitRow)
             assert (edge.kind, edge.offset, edge.size) == ("error", int(last_file.name), LOG_SIZE)
             assert "Permission denied" in edge.reason

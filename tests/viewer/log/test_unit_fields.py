@@ -4,11 +4,11 @@ import pytest
 
 from engine.codec.flipped_bits import explain
 from engine.codec.message import Unit, list_fields
-from engine.codec.words import Word, words
+from engine.codec.words import UnitNote, words
 from engine.inspection import open_store
 from viewer.log.columns import unit_kind
 from viewer.log.rows import LogSource, UnitRow, unit_row
-from viewer.log.unit_fields import Decoded, describe, say
+from viewer.log.unit_fields import DecodedUnit, describe, say
 from viewer.runtime import places
 
 
@@ -19,7 +19,7 @@ def units(golden, name):
 
 def decoded(unit, raw):
     wrong = explain(unit.body, unit.body_crc) if unit.crc == "bad" else None
-    return Decoded(unit, list_fields(raw), wrong, words=words(unit))
+    return DecodedUnit(unit, list_fields(raw), wrong, words=words(unit))
 
 
 def lines(groups, title=None):
@@ -104,9 +104,9 @@ def test_a_log_without_files_is_an_empty_table(tmp_path):
 
 
 def test_sentences_show_numbers_with_separators_and_absent_facts_as_such():
-    assert say(Word("checked", {"checks": 15_000})) == "its producer was asked 15,000 times"
+    assert say(UnitNote("checked", {"checks": 15_000})) == "its producer was asked 15,000 times"
     assert (
-        say(Word("op", {"count": 2, "offsets": [1234, 5]}))
+        say(UnitNote("op", {"count": 2, "offsets": [1234, 5]}))
         == "answers for 2 half messages, by half-queue offset: 1,234, 5"
     )
-    assert "?" in say(Word("retryTopic", {"group": None}))
+    assert "?" in say(UnitNote("retryTopic", {"group": None}))

@@ -11,7 +11,7 @@ from broken_stores import BROKEN, CONFIG
 from handmade_stores import healthy
 from PySide6.QtWidgets import QApplication
 
-from engine.codec.flipped_bits import Flip
+from engine.codec.flipped_bits import FlippedBits
 from engine.codec.json_dialect import parse
 from engine.codec.words import duration_text
 from engine.errors import BadFilter, UsageError, cause_of
@@ -36,7 +36,7 @@ TRANSLATIONS = (
     ),
     ("end of the last whole unit in the files", "文件中最后一个完整单元的末尾"),
     (
-        sentence("would be explained by {cause}", cause=Flip(79, 0b100).words),
+        sentence("would be explained by {cause}", cause=FlippedBits(79, 0b100).words),
         "消息体第 79 字节的第 2 位翻转可以解释",
     ),
     (cause_of(PermissionError(13, "Permission denied", "a")), "a：权限不足"),

@@ -11,7 +11,7 @@ from engine.rules import catalogue
 from viewer.log.pane import UnitsPane
 from viewer.pane.log_survey import cached_of, in_log, pins_of, sampled, times_of, topics_of
 from viewer.runtime.places import Place
-from viewer.widgets.log_line import Mix
+from viewer.widgets.log_line import TopicMix
 
 
 def test_findings_with_a_place_in_the_log_are_pins():
@@ -24,7 +24,7 @@ def test_findings_with_a_place_in_the_log_are_pins():
 
 
 def test_topics_of_samples_by_their_bytes():
-    mixes = [Mix(0, 100, (("A", 0.5), ("B", 0.5))), Mix(100, 400, (("B", 1.0),))]
+    mixes = [TopicMix(0, 100, (("A", 0.5), ("B", 0.5))), TopicMix(100, 400, (("B", 1.0),))]
     assert topics_of(mixes) == ["B", "A"]
     assert topics_of([]) == []
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from sample_position_looks import look
 
 from engine.replication.master import SlavePosition
-from viewer.look.broken import Broken
+from viewer.look.broken import UnreadableRange
 from viewer.pane.position_facts import PositionRow
 from viewer.positions.positions_model import MAX_BROKEN, SLAVES_INTERVAL_S, PositionsModel, row_words, unknown_facts
 from viewer.runtime.live_history import LiveHistory
@@ -94,7 +94,7 @@ def test_missing_parts_are_listed_and_nothing_is_complete_before_a_poll():
     assert model.missing_facts(()) == []
     model.rows = [PositionRow("wrote", "wrote", "posLog2", 9, None, "", "", None)]
     assert [fact.value for fact in model.missing_facts(())] == ["The files show every position."]
-    broken = [Broken(n, n + 1, "missing") for n in range(MAX_BROKEN + 3)]
+    broken = [UnreadableRange(n, n + 1, "missing") for n in range(MAX_BROKEN + 3)]
     values = [fact.value for fact in model.missing_facts(broken)]
     assert values == [*(broken_range.words for broken_range in broken[:MAX_BROKEN]), "and 3 more"]
 

@@ -17,12 +17,12 @@ from engine.errors import CannotRead
 from engine.inspection.samples import sample
 from engine.lab.pipe_frames import Frame, pack
 from engine.mapped.reading import Unread, read_through
-from viewer.log.export_work import Plan
+from viewer.log.export_work import ExportPlan
 from viewer.queues.verdict_work import Verdicts
 from viewer.runtime import worker
 from viewer.runtime.jobs import Jobs
 from viewer.runtime.worker import WorkerControl
-from viewer.where.work import Question
+from viewer.where.work import WhereQuery
 from viewer.widgets.search_term import SearchTerm
 
 END = 1 << 40
@@ -30,7 +30,7 @@ NOWHERE = SearchTerm("text", "nowhere to be found")
 Args = Callable[[Path], tuple[Any, ...]]
 JOBS: dict[str, tuple[str, Args]] = {
     "log.count_work:count": ("commitlog", lambda tmp: (tmp / "cache",)),
-    "log.export_work:export": ("commitlog", lambda tmp: (Plan(tmp / "rows.jsonl"), 0, 0, END)),
+    "log.export_work:export": ("commitlog", lambda tmp: (ExportPlan(tmp / "rows.jsonl"), 0, 0, END)),
     "log.filter_work:scan": ("commitlog", lambda _tmp: ("size > 1", 0, 0, END, 100_000)),
     "log.find_work:find": ("commitlog", lambda _tmp: (NOWHERE, "", 0, 0, 0, END, True)),
     "log.find_work:hits": ("commitlog", lambda _tmp: (NOWHERE, "", 0, 0, END)),
@@ -41,7 +41,7 @@ JOBS: dict[str, tuple[str, Args]] = {
     "runtime.store_work:check": ("index", lambda _tmp: ()),
     "runtime.store_work:plan": ("consumequeue", lambda _tmp: ("5.3",)),
     "queues.verdict_work:count": ("commitlog", lambda _tmp: ([(("StockReserved", 0), Verdicts())], 100)),
-    "where.work:where_of": ("commitlog", lambda _tmp: (Question("nowhere to be found"),)),
+    "where.work:where_of": ("commitlog", lambda _tmp: (WhereQuery("nowhere to be found"),)),
 }
 """Each function of the worker: a part of the store that it reads, and what it is asked beside the store."""
 IN_A_THREAD = {

@@ -12,7 +12,7 @@ import pytest
 import worker_tasks
 
 from engine.lab import pipe_frames
-from engine.lab.pipe_frames import CannotTravel
+from engine.lab.pipe_frames import NotSendable
 from viewer.runtime import worker
 from viewer.runtime.jobs import Cancelled, Jobs
 from viewer.runtime.worker import PREPARING, WorkerDied
@@ -115,7 +115,7 @@ def test_an_unpicklable_result_is_an_error_of_its_job_only(run: Run, jobs: Jobs,
     async def work() -> int:
         beside = asyncio.ensure_future(jobs.in_worker("Beside", f"{TASKS}:endless"))
         await asyncio.sleep(0)
-        with pytest.raises(CannotTravel):
+        with pytest.raises(NotSendable):
             await jobs.in_worker("Lost", f"{TASKS}:{name}", *args)
         assert [job.title for job in jobs.list] == ["Beside"]
         jobs.list[0].cancel()

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QWidget
 from viewer.runtime import places
 from viewer.runtime.places import Place
 from viewer.shell import crumbs as crumb_drop
-from viewer.shell.crumbs import CrumbDrop, crumbs_of, siblings
+from viewer.shell.crumbs import SiblingList, crumbs_of, siblings
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_without_a_store_there_are_no_siblings():
 def drop(qtbot):
     parent = QWidget()
     qtbot.addWidget(parent)
-    new_crumb_drop = CrumbDrop([(f"Topic-{n}", n) for n in range(30)], parent)
+    new_crumb_drop = SiblingList([(f"Topic-{n}", n) for n in range(30)], parent)
     new_crumb_drop.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, False)
     new_crumb_drop.heard, new_crumb_drop.file_saver = [], parent
     new_crumb_drop.chosen.connect(new_crumb_drop.heard.append)

@@ -8,7 +8,7 @@ from PySide6.QtGui import QCloseEvent
 from PySide6.QtWidgets import QLabel, QWidget
 
 from viewer.lab.confirmations import Confirmation
-from viewer.shell.end_question import QUESTION, EndQuestion
+from viewer.shell.end_question import QUESTION, CloseQuestion
 from viewer.shell.lab_stores import running_in_words
 
 
@@ -24,7 +24,7 @@ def test_one_question_names_all_that_would_end(qtbot) -> None:
     qtbot.addWidget(window)
     running: list[str] = []
     closed: list[bool] = []
-    ending = EndQuestion(window, lambda: running)
+    ending = CloseQuestion(window, lambda: running)
     assert not ending.ask(lambda: closed.append(True)), "nothing runs: nobody is asked"
     running += ["The lab's load runs.", "verify: 58 of 108 tasks"]
     assert ending.ask(lambda: closed.append(True))
@@ -38,7 +38,7 @@ def test_one_question_names_all_that_would_end(qtbot) -> None:
 def test_the_cross_of_the_window_asks_first(qtbot) -> None:
     window = QWidget()
     qtbot.addWidget(window)
-    ending = EndQuestion(window, lambda: ["The lab's load runs."])
+    ending = CloseQuestion(window, lambda: ["The lab's load runs."])
     event = FrameCloseEvent()
     assert ending.eventFilter(window, event), "nobody else hears of it"
     assert not event.isAccepted()

@@ -17,7 +17,7 @@ from viewer.pipeline.request import JobRequest
 from viewer.pipeline.state import JobState
 from viewer.runtime.jobs import Jobs
 from viewer.shell import pipeline_jobs as module
-from viewer.shell.pipeline_jobs import PipelineRoom
+from viewer.shell.pipeline_jobs import WindowPipeline
 
 
 class FakeJobRuns(QObject):
@@ -92,17 +92,17 @@ def beside() -> list[Path]:
 
 
 @pytest.fixture
-def room(fake_window: Window, beside: list[Path]) -> PipelineRoom:
-    return PipelineRoom(fake_window, beside.append)  # type: ignore[arg-type]
+def room(fake_window: Window, beside: list[Path]) -> WindowPipeline:
+    return WindowPipeline(fake_window, beside.append)  # type: ignore[arg-type]
 
 
 @pytest.fixture
-def runs(room: PipelineRoom) -> Any:
+def runs(room: WindowPipeline) -> Any:
     return room.runs
 
 
 def test_a_job_is_listed_as_running_work_until_it_ends(
-    room: PipelineRoom, runs: FakeJobRuns, fake_window: Window
+    room: WindowPipeline, runs: FakeJobRuns, fake_window: Window
 ) -> None:
     job = runs.start("verify")
     runs.jobsChanged.emit()
@@ -122,7 +122,7 @@ def test_a_job_is_listed_as_running_work_until_it_ends(
     assert fake_window.enabled == enabled_before + 1
 
 
-def test_an_ended_job_is_not_listed(room: PipelineRoom, runs: FakeJobRuns, fake_window: Window) -> None:
+def test_an_ended_job_is_not_listed(room: WindowPipeline, runs: FakeJobRuns, fake_window: Window) -> None:
     job = runs.start("verify")
     runs.over(job)
     runs.jobsChanged.emit()
@@ -132,7 +132,7 @@ def test_an_ended_job_is_not_listed(room: PipelineRoom, runs: FakeJobRuns, fake_
     assert fake_window.jobs.list == [], "what comes late harms nothing"
 
 
-def test_a_closed_window_gets_no_messages(room: PipelineRoom, runs: FakeJobRuns, fake_window: Window) -> None:
+def test_a_closed_window_gets_no_messages(room: WindowPipeline, runs: FakeJobRuns, fake_window: Window) -> None:
     job = runs.start("verify")
     fake_window.closed = True
     runs.over(job)
@@ -143,7 +143,7 @@ def test_a_closed_window_gets_no_messages(room: PipelineRoom, runs: FakeJobRuns,
 
 
 def test_each_running_job_is_a_sentence_of_the_question(
-    room: PipelineRoom, runs: FakeJobRuns, fake_window: Window
+    room: WindowPipeline, runs: FakeJobRuns, fake_window: Window
 ) -> None:
     assert room.running_in_words() == []
     runs.start("verify").take_all(lines.verify([], ended=False), 101.0)
@@ -155,7 +155,9 @@ def test_each_running_job_is_a_sentence_of_the_question(
     assert not any(line.startswith("export") for line in running)
 
 
-def test_jobs_end_after_the_window_closes(room: PipelineRoom, runs: FakeJobRuns, fake_window: Window, run: Any) -> None:
+def test_jobs_end_after_the_window_closes(
+    room: WindowPipeline, runs: FakeJobRuns, fake_window: Window, run: Any
+) -> None:
     runs.start("verify")
 
     async def close() -> None:
@@ -171,7 +173,7 @@ def test_jobs_end_after_the_window_closes(room: PipelineRoom, runs: FakeJobRuns,
 
 
 def test_a_view_shows_these_jobs_and_opens_its_requests(
-    room: PipelineRoom, runs: FakeJobRuns, fake_window: Window, beside: list[Path], monkeypatch: pytest.MonkeyPatch
+    room: WindowPipeline, runs: FakeJobRuns, fake_window: Window, beside: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Pane(QObject):
         besideRequested = Signal(str, str)  # noqa: N815

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from engine.inspection import open_store
-from viewer.look.broken import Broken
+from viewer.look.broken import UnreadableRange
 from viewer.look.topic_kinds import is_system_topic
 from viewer.runtime import places
 from viewer.runtime.survey import card_status, survey
@@ -19,7 +19,7 @@ from viewer.shell.main_window import MainWindow
 from viewer.shell.store_tree import _facts_of
 from viewer.widgets.store_tree_rows import store_nodes
 
-HOLE = Broken(1 << 20, 2 << 20, "missing")
+HOLE = UnreadableRange(1 << 20, 2 << 20, "missing")
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QLabel, QWidget
 from engine.inspection.samples import sample
 from engine.mapped.reading import SystemDisk
 from viewer.log.columns import look
-from viewer.log.rows import EdgeRow
+from viewer.log.rows import NonUnitRow
 from viewer.runtime.recovery_plan import recovery_of
 from viewer.shell.app import take_picture
 from viewer.shell.main_window import MainWindow
@@ -78,7 +78,7 @@ def test_every_view_reports_unread_files(
             table = window.findChild(RecordView, "units.table")
             assert table is not None
             shown = table.current_row()
-            assert isinstance(shown, EdgeRow)
+            assert isinstance(shown, NonUnitRow)
             assert look(shown).mark == "unread", "a file that cannot be read was a red, damaged row"
             line = window.findChild(LineStrip, "units.line")
             assert line is not None

@@ -13,14 +13,14 @@ from panes import until
 from PySide6.QtWidgets import QLabel, QWidget
 
 from engine.inspection import open_store
-from viewer.look.broken import Broken
+from viewer.look.broken import UnreadableRange
 from viewer.runtime.survey import card_status, survey
 from viewer.shell.main_window import MainWindow
 from viewer.shell.views import BY_KIND
 from viewer.widgets.basics import Chip
 from viewer.widgets.line_strip import LineStrip
 
-HOLE = Broken(1 << 20, 2 << 20, "missing")
+HOLE = UnreadableRange(1 << 20, 2 << 20, "missing")
 SOUND = ("nothing would be lost", "nothing is lost", "closed", "The files show every position.")
 
 
@@ -140,7 +140,7 @@ def test_a_file_missing_at_the_very_end_is_hatched_in_every_line(
     store = tmp_path / "cut"
     shutil.copytree(golden("broker-orders"), store)
     (store / "commitlog" / f"{2 << 20:020d}").unlink()
-    hole = Broken(2 << 20, 3 << 20, "missing")
+    hole = UnreadableRange(2 << 20, 3 << 20, "missing")
 
     async def walk() -> None:
         assert await window.open(store)

@@ -16,7 +16,7 @@ from viewer.shell import window_theme, windows
 from viewer.shell.main_window import MainWindow
 from viewer.shell.views import BY_KIND
 from viewer.shell.window_theme import all_windows_themed
-from viewer.widgets.basics import Elided, Label, PaneHead
+from viewer.widgets.basics import ElidedLine, Label, PaneHead
 from viewer.widgets.record_state import State, StateLine
 from viewer.widgets.record_view import RecordView
 
@@ -178,7 +178,7 @@ def test_no_widget_is_updated_in_the_turn_of_the_click_and_all_are_in_the_end(
                 await asyncio.sleep(0.02)
                 assert shown_window.panes[view].styleSheet() == style_sheet()
             assert not _late(shown_window)
-            labels = [label for label in shown_window.findChildren(Label) if type(label) in {Label, Elided}]
+            labels = [label for label in shown_window.findChildren(Label) if type(label) in {Label, ElidedLine}]
             assert len(labels) > 100
             for label in labels:
                 fonts = (ui, mono)[label._code](label._size, label._weight)

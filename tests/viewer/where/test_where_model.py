@@ -7,7 +7,7 @@ import pytest
 from engine.inspection.where.evidence import WhereResult
 from viewer.runtime.places import Place, filtered
 from viewer.where.where_model import WhereModel
-from viewer.where.work import Question, WhereAnswer
+from viewer.where.work import WhereAnswer, WhereQuery
 
 FOUND = WhereResult("found", 640, "Orders", 0, 3)
 ABSENT = WhereResult("neverSeen", None, None, None, None)
@@ -34,7 +34,7 @@ def test_nothing_was_searched_yet():
 def test_a_question_is_trimmed_and_only_one_is_asked_at_a_time():
     model = WhereModel()
     assert model.begin("  ") is None
-    assert model.begin(" K3 ", " Orders", "payers ") == Question("K3", "Orders", "payers")
+    assert model.begin(" K3 ", " Orders", "payers ") == WhereQuery("K3", "Orders", "payers")
     assert model.begin("K4") is None
     assert kinds(model) == ("loading", None)
     assert model.place() == Place("where", topic="Orders", key="K3", name="payers")
@@ -45,16 +45,16 @@ def test_another_store_drops_the_search():
     model.describe(FOUND, "It is intact.")
     model.begin("K4")
     model.forget_store()
-    assert (model.running, model.results, model.summary, model.question) == (False, (), "", Question(""))
+    assert (model.running, model.results, model.summary, model.question) == (False, (), "", WhereQuery(""))
     assert model.begin("K3") is not None
 
 
 def test_an_answer_needs_no_second_search():
     model = model_with("K3", "Orders", "", FOUND)
     assert kinds(model) == (None, None)
-    assert not model.is_new(Question("K3", "Orders"))
-    assert model.is_new(Question("K3"))
-    assert model.is_new(Question("K4", "Orders"))
+    assert not model.is_new(WhereQuery("K3", "Orders"))
+    assert model.is_new(WhereQuery("K3"))
+    assert model.is_new(WhereQuery("K4", "Orders"))
     assert model.head_note() == ""
     assert model_with("K3", "", "", FOUND, FOUND).head_note() == "2 with this name"
 
@@ -72,7 +72,7 @@ def test_a_failed_search_can_be_tried_again_and_leaves_no_old_answer():
     assert (model.running, model.results) == (False, ())
     assert kinds(model) == ("error", "hint")
     assert (model.table_state().text, model.table_state().step) == ("The search was stopped.", "Try again")
-    assert model.is_new(Question("K3"))
+    assert model.is_new(WhereQuery("K3"))
     model.begin("K3")
     assert kinds(model) == ("loading", None)
 

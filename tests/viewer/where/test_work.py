@@ -12,7 +12,7 @@ from engine.rules.where import BEGINS_WITH
 from engine.sentences import sentence
 from viewer.runtime.places import Place, log, queue, trace
 from viewer.where import work as where_work
-from viewer.where.work import Question, log_offsets, place_of, place_of_result, place_words, where_of
+from viewer.where.work import WhereQuery, log_offsets, place_of, place_of_result, place_words, where_of
 
 RESULT = WhereResult("found", 700, "Orders", 2, 17)
 CASES = (
@@ -64,16 +64,16 @@ def test_a_result_leads_to_its_unit_or_its_entry() -> None:
 
 
 def test_every_message_of_a_key_is_answered() -> None:
-    answer = where_of(CancellableControl(), sample("orders-damaged"), None, Question("SO-000749"))
+    answer = where_of(CancellableControl(), sample("orders-damaged"), None, WhereQuery("SO-000749"))
     assert [result.verdict for result in answer.results] == ["truncated", "truncated", "damaged"]
     assert not answer.is_truncated
 
 
 def test_a_search_that_is_stopped_tells_what_it_found(monkeypatch: pytest.MonkeyPatch) -> None:
     store: Path = sample("orders")
-    stopped = where_of(CancellableControl(stop=3), store, None, Question("SO-000300"))
+    stopped = where_of(CancellableControl(stop=3), store, None, WhereQuery("SO-000300"))
     assert stopped.is_truncated
     monkeypatch.setattr(where_work, "MAX_MESSAGES", 1)
-    cut = where_of(CancellableControl(), store, None, Question("SO-000300"))
+    cut = where_of(CancellableControl(), store, None, WhereQuery("SO-000300"))
     assert cut.is_truncated
     assert len(cut.results) == 1

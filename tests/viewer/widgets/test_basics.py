@@ -9,7 +9,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QDialog, QPushButton, QVBoxLayout
 
-from viewer.widgets.basics import Button, Chip, Glyph, Key, Mark, PaneHead, Progress
+from viewer.widgets.basics import Button, Chip, Glyph, Key, PaneHead, Progress, StatusMark
 
 
 def test_in_a_dialog_that_writes_nothing_the_deed_answers_enter(themed_app: object) -> None:
@@ -44,7 +44,7 @@ def pixels(widget):
 
 
 def test_a_mark_without_a_state_draws_nothing(shown):
-    mark = shown(Mark("error"))
+    mark = shown(StatusMark("error"))
     drawn = pixels(mark)
     mark.set_kind("")
     assert pixels(mark) != drawn

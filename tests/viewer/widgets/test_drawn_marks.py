@@ -6,7 +6,7 @@ import json
 from types import SimpleNamespace
 
 from engine.query import parse
-from viewer.look.broken import Broken
+from viewer.look.broken import UnreadableRange
 from viewer.widgets.areas import Area
 from viewer.widgets.drawn_marks import area_mark, broken_mark, entry_mark, node_mark
 from viewer.widgets.row_commands import (
@@ -44,7 +44,7 @@ def test_every_mark_has_conditions_that_can_be_asked_and_reasons_for_the_rest() 
         node_mark(Node('queue/a "b"/3', "Queue 3", place=place)),
         entry_mark("T", 0, 5, "entry 5"),
         entry_mark("T", 0, 5, "g", "g"),
-        broken_mark(Broken(0, 5, "unread")),
+        broken_mark(UnreadableRange(0, 5, "unread")),
         area_mark(None, "", "x", "x"),
     ]
     for mark in marks:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from viewer.widgets.basics import Elided
+from viewer.widgets.basics import ElidedLine
 from viewer.widgets.facts import Fact, Facts
 
 
@@ -43,5 +43,5 @@ def test_a_long_name_is_seen(qtbot):
     facts.show_facts([Fact("File", path), Fact("Found", "tea")])
     facts.resize(400, 60)
     facts.show()
-    (shown,) = facts.findChildren(Elided)
+    (shown,) = facts.findChildren(ElidedLine)
     assert shown.width() > 200

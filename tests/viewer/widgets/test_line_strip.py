@@ -6,10 +6,10 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QFontMetrics
 
-from viewer.look.broken import Broken
+from viewer.look.broken import UnreadableRange
 from viewer.look.theme import mono
 from viewer.widgets.line_strip import LineStrip
-from viewer.widgets.log_line import LineFile, LinePin, LogLine, Mix
+from viewer.widgets.log_line import LineFile, LinePin, LogLine, TopicMix
 
 GIB = 1 << 30
 BASE = 1 << 42
@@ -26,8 +26,8 @@ def strip(qtbot):
     line_strip.set_line(LINE)
     line_strip.add_mixes(
         [
-            Mix(BASE, BASE + GIB, (("orders", 0.6), ("%RETRY%a", 0.4)), 1_763_603_000_000),
-            Mix(BASE + GIB, BASE + 2 * GIB, ()),
+            TopicMix(BASE, BASE + GIB, (("orders", 0.6), ("%RETRY%a", 0.4)), 1_763_603_000_000),
+            TopicMix(BASE + GIB, BASE + 2 * GIB, ()),
         ]
     )
     line_strip.set_pins([LinePin(BASE + 5 * GIB, "error", "LOG01 unreadable")])
@@ -37,7 +37,7 @@ def strip(qtbot):
     return line_strip
 
 
-HURT = Broken(BASE + 5 * GIB, BASE + 5 * GIB + 4096, "damaged")
+HURT = UnreadableRange(BASE + 5 * GIB, BASE + 5 * GIB + 4096, "damaged")
 
 
 def test_a_click_goes_to_the_offset_under_it(strip, qtbot):
@@ -123,7 +123,7 @@ def test_pieces_of_a_line_that_was_read_whole_leave_no_seam(qtbot):
     edges = [round(1000 * n / 173) for n in range(174)]
     line_strip.grab()
     for start, end in reversed(list(itertools.pairwise(edges))):
-        line_strip.add_mixes([Mix(start, end, (("orders", 1.0),))])
+        line_strip.add_mixes([TopicMix(start, end, (("orders", 1.0),))])
     picture = line_strip.grab().toImage()
     ratio = line_strip.devicePixelRatioF()
     row = {picture.pixelColor(round(x * ratio), round(29 * ratio)).name() for x in range(14, 1186)}
@@ -145,7 +145,7 @@ def test_samples_of_a_small_log_in_large_files_stay_apart(qtbot):
     written = 3_000_000
     line_strip.set_line(LogLine(0, written, GIB, (LineFile("0" * 20, 0, GIB),)))
     edges = [written * n // 600 for n in range(601)]
-    line_strip.add_mixes([Mix(start, end, (("orders", 1.0),)) for start, end in itertools.pairwise(edges)])
+    line_strip.add_mixes([TopicMix(start, end, (("orders", 1.0),)) for start, end in itertools.pairwise(edges)])
     assert 200 < len(line_strip._mixes) <= 600
 
 

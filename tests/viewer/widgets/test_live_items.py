@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QApplication
 
 from viewer.runtime.peak_series import PeakSeries
 from viewer.widgets.live_frame import LiveFrame, Trace
-from viewer.widgets.live_items import LiveCurves, LivePlotWidget, Sheet, bars_of, columns_of, runs, strokes_of
+from viewer.widgets.live_items import LiveCurves, LivePlotWidget, PlotPicture, bars_of, columns_of, runs, strokes_of
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def test_a_curve_lies_where_a_painter_draws_it(qapp, points) -> None:
     """The two pictures agree within one pixel."""
     xs = np.array(points, float)
     ys = np.array([5, 44, 20, 30, 2, 47][: len(xs)], float)
-    sheet = Sheet(100, 50)
+    sheet = PlotPicture(100, 50)
     sheet.begin()
     sheet.line([strokes_of(xs, ys, 100, 50, 1)], BLUE)
     ours = pixels(sheet.image()) != 0
@@ -98,7 +98,7 @@ def test_tall_strokes_and_single_pixels_give_the_same(qapp, monkeypatch) -> None
     new_pixels = []
     for few in (0, 1000):
         monkeypatch.setattr("viewer.widgets.live_items._FEW", few)
-        sheet = Sheet(80, 60)
+        sheet = PlotPicture(80, 60)
         sheet.begin()
         sheet.line([strokes], RED)
         new_pixels.append(pixels(sheet.image()))
@@ -107,7 +107,7 @@ def test_tall_strokes_and_single_pixels_give_the_same(qapp, monkeypatch) -> None
 
 
 def test_grounds_mix_and_lines_lie_above_them(qapp) -> None:
-    sheet, pale = Sheet(10, 10), QColor(255, 0, 0, 128)
+    sheet, pale = PlotPicture(10, 10), QColor(255, 0, 0, 128)
     sheet.begin()
     flat = strokes_of(np.array([0.0, 9.0]), np.array([4.0, 4.0]), 10, 10, 1)
     lower = strokes_of(np.array([0.0, 9.0]), np.array([7.0, 7.0]), 10, 10, 1)
@@ -123,7 +123,7 @@ def test_grounds_mix_and_lines_lie_above_them(qapp) -> None:
 
 
 def test_bars_stand_on_the_foot_and_stay_inside(qapp) -> None:
-    sheet = Sheet(20, 10)
+    sheet = PlotPicture(20, 10)
     sheet.begin()
     sheet.line([bars_of(np.array([0.0, 6.0, 6.4, 19.0]), np.array([8.0, 5.0, 2.0, -4.0]), 20, 10, 2)], BLUE)
     drawn = pixels(sheet.image()) != 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engine.inspection import open_store
-from viewer.widgets.log_line import LinePin, LogLine, Mix, joined, line_of, sample, sample_places, worst_pins
+from viewer.widgets.log_line import LinePin, LogLine, TopicMix, joined, line_of, sample, sample_places, worst_pins
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def test_of_pins_that_would_overlap_the_worst_is_drawn():
 
 
 def test_joined_samples_keep_every_byte_and_its_share() -> None:
-    mixes = [Mix(n * 10, n * 10 + 10, (("a", 1.0),) if n % 2 else (("a", 0.5), ("b", 0.5)), n) for n in range(8)]
+    mixes = [TopicMix(n * 10, n * 10 + 10, (("a", 1.0),) if n % 2 else (("a", 0.5), ("b", 0.5)), n) for n in range(8)]
     samples = joined([mixes[3], *mixes[:3], *mixes[4:]], 20)
     assert [(mix.start, mix.end, mix.time) for mix in samples] == [
         (0, 20, 0),
@@ -47,6 +47,6 @@ def test_joined_samples_keep_every_byte_and_its_share() -> None:
         (60, 80, 6),
     ]
     assert all(dict(mix.shares) == {"a": 0.75, "b": 0.25} for mix in samples)
-    apart = [Mix(0, 10, ()), Mix(20, 30, (("a", 1.0),), 5)]
+    apart = [TopicMix(0, 10, ()), TopicMix(20, 30, (("a", 1.0),), 5)]
     assert joined(apart, 100) == apart, "what does not touch stays apart"
-    assert joined([Mix(0, 10, ()), Mix(10, 20, (("a", 1.0),), 5)], 20) == [Mix(0, 20, (("a", 1.0),), 5)]
+    assert joined([TopicMix(0, 10, ()), TopicMix(10, 20, (("a", 1.0),), 5)], 20) == [TopicMix(0, 20, (("a", 1.0),), 5)]

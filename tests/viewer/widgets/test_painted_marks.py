@@ -21,7 +21,7 @@ from viewer.look.theme import theme
 from viewer.queues.entry_cells import PER_ROW, ByteField, EntryBytes, EntryCells
 from viewer.space.day_bars import DayBar, DayBars
 from viewer.widgets.canvas import MarkCanvas
-from viewer.widgets.drawn_marks import Mark, entry_mark
+from viewer.widgets.drawn_marks import DrawnMark, entry_mark
 from viewer.widgets.recovery_line import LineFlag, Part, RecoveryLine
 from viewer.widgets.row_commands import MARKS, row_commands_of
 from viewer.widgets.skew_bars import SkewBars
@@ -204,7 +204,9 @@ def test_the_menu_comes_by_key_whole_and_every_mark_can_be_asked(shown, make) ->
     ]
     assert named == [command.id for command in row_commands_of(actual_mark[0].facts.kind)]
     menu.close()
-    marks: list[Mark] = [mark for _, mark in widget.marks()] if isinstance(widget, MarkCanvas) else [actual_mark[0]]
+    marks: list[DrawnMark] = (
+        [mark for _, mark in widget.marks()] if isinstance(widget, MarkCanvas) else [actual_mark[0]]
+    )
     for mark in marks:
         assert mark.facts.kind in MARKS
         assert mark.words

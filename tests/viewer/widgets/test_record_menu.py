@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QWidget
 
 from engine.inspection.file_map import FileMap, MapCell
 from engine.query import parse
-from viewer.look.broken import Broken
+from viewer.look.broken import UnreadableRange
 from viewer.queues.queue_line import QueueFlag, QueueLine, QueueSpan
 from viewer.space.file_strip import FileStrip
 from viewer.space.space_line import Block, SpaceLine
@@ -91,7 +91,7 @@ def test_the_log_s_line_tells_finding_bookmark_damage_and_file_apart(shown) -> N
     line.set_line(LogLine(0, 2000, 2000, FILES))
     finding, goal = SimpleNamespace(id="CL01", command="storescope check"), SimpleNamespace(kind="log", offset=600)
     line.set_pins([LinePin(300, "error", "CL01 damaged", finding), LinePin(600, "note", "mine", link=goal)])
-    line.set_broken([Broken(1000, 1200, "damaged"), Broken(1500, 1700, "missing")])
+    line.set_broken([UnreadableRange(1000, 1200, "damaged"), UnreadableRange(1500, 1700, "missing")])
     under = {offset: line.mark_at(QPointF(line._x(offset), 30))[0] for offset in (100, 300, 600, 1100, 1600)}
     assert under[300].facts.finding is finding
     assert "copy.step" in {command.id for command in row_commands_of(under[300].facts.kind)} - set(reasons(under[300]))

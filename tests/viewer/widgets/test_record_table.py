@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QAbstractItemModelTester
 
-from viewer.widgets.columns import Chip, RecordKind, RowLook, chip_column, gutter, number_column, text_column
+from viewer.widgets.columns import Chip, RecordKind, RowAppearance, chip_column, gutter, number_column, text_column
 from viewer.widgets.record_table import RecordRole, RecordTable, ValueRole
 
 
@@ -18,7 +18,7 @@ class Entry:
 
 
 def look(row):
-    return RowLook("error", "errorFill", "error", "cut here", 2) if row.verdict == "edge" else None
+    return RowAppearance("error", "errorFill", "error", "cut here", 2) if row.verdict == "edge" else None
 
 
 KIND = RecordKind(

@@ -8,14 +8,14 @@ from PySide6.QtWidgets import QWidget
 
 from viewer.look.theme import theme
 from viewer.positions.pane import renew_rows
-from viewer.widgets.columns import RecordKind, RowLook, number_column, text_column
+from viewer.widgets.columns import RecordKind, RowAppearance, number_column, text_column
 from viewer.widgets.record_view import RecordView
 from viewer.widgets.row_table import WHOLE_ROW, CellGlow
 
 KIND = RecordKind(
     "row",
     (text_column("name", "Name", 200), number_column("offset", "Offset", 120, jump=lambda row: ("log", row["offset"]))),
-    look=lambda row: RowLook("error", words="all over") if row["name"] == "odd" else None,
+    look=lambda row: RowAppearance("error", words="all over") if row["name"] == "odd" else None,
 )
 
 

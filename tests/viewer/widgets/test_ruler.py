@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QPoint, Qt
 
-from viewer.look.broken import Broken
+from viewer.look.broken import UnreadableRange
 from viewer.widgets.ruler import Ruler, RulerBand, RulerFlag, RulerGap, RulerView
 
 HUGE = (1 << 63) - 1
@@ -67,6 +67,6 @@ def test_the_wheel_zooms_the_ruler_and_f_fits_it(shown, qtbot) -> None:
 
 def test_the_overview_reaches_to_the_end_of_a_missing_last_file(shown) -> None:
     ruler = shown(Ruler())
-    ruler.show_view(RulerView(((0, 100, "0"),), 0, 90, broken=(Broken(100, 200, "missing"),)))
+    ruler.show_view(RulerView(((0, 100, "0"),), 0, 90, broken=(UnreadableRange(100, 200, "missing"),)))
     assert ruler._whole() == (0, 200)
     ruler.grab()

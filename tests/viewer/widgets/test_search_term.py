@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from viewer.widgets.search_term import NotSought, SearchTerm
+from viewer.widgets.search_term import InvalidSearch, SearchTerm
 
 
 @pytest.mark.parametrize(
@@ -47,5 +47,5 @@ def test_numbers_and_ranges(text: str, span: tuple[int, int]) -> None:
     ],
 )
 def test_a_term_that_cannot_be_searched_says_why(kind: str, text: str, reason: str) -> None:
-    with pytest.raises(NotSought, match=reason):
+    with pytest.raises(InvalidSearch, match=reason):
         SearchTerm(kind, text).check()  # type: ignore[arg-type]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from PySide6.QtWidgets import QApplication
 
-from viewer.widgets.stepwise import Turns, run_here
+from viewer.widgets.stepwise import StepQueue, run_here
 
 
 def test_newer_work_replaces_waiting_work(themed_app: QApplication) -> None:
     done: list[int] = []
-    turns = Turns(themed_app)
+    turns = StepQueue(themed_app)
     turns.take([lambda: done.append(1), lambda: done.append(2)])
     assert done == [1]
     assert turns.busy

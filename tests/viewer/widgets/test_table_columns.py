@@ -18,8 +18,8 @@ from viewer.widgets.table_columns import (
     NAME,
     SENTENCE,
     WHOLE,
-    KeptColumns,
-    Need,
+    ColumnWidth,
+    SavedColumns,
     apart,
     fitted,
     kept_columns,
@@ -268,10 +268,10 @@ def test_heads_of_one_short_word_stay_whole_where_room_is_short(qtbot):
 
 
 OFFSET, TOPIC, WHY, TEXT = (
-    Need(120, 120, WHOLE),
-    Need(200, 80, NAME),
-    Need(300, 88, SENTENCE),
-    Need(500, 72, BODY),
+    ColumnWidth(120, 120, WHOLE),
+    ColumnWidth(200, 80, NAME),
+    ColumnWidth(300, 88, SENTENCE),
+    ColumnWidth(500, 72, BODY),
 )
 ALL = [OFFSET, TOPIC, WHY, TEXT]
 
@@ -291,20 +291,20 @@ def test_bodies_give_way_before_sentences_and_these_before_names(room, widths):
 
 
 def test_of_two_names_the_longer_one_gives_way():
-    short, long = Need(90, 64, NAME), Need(400, 64, NAME)
+    short, long = ColumnWidth(90, 64, NAME), ColumnWidth(400, 64, NAME)
     assert fitted([short, long], 300) == [90, 210]
     assert fitted([short, long], 160) == [80, 80]
 
 
 def test_a_very_long_name_gives_way_before_the_heads_of_others():
-    head, name = Need(140, 60, WHOLE), Need(900, 80, NAME, easy=220)
+    head, name = ColumnWidth(140, 60, WHOLE), ColumnWidth(900, 80, NAME, easy=220)
     assert fitted([head, name], 400) == [140, 260]
     assert fitted([head, name], 300) == [80, 220]
     assert fitted([head, name], 200) == [60, 140]
 
 
 def test_a_head_longer_than_its_figures_gives_way_before_a_name():
-    assert fitted([Need(140, 60, WHOLE), Need(200, 80, NAME, easy=220)], 280) == [80, 200]
+    assert fitted([ColumnWidth(140, 60, WHOLE), ColumnWidth(200, 80, NAME, easy=220)], 280) == [80, 200]
 
 
 def test_names_are_not_cut_to_where_two_of_them_look_alike():
@@ -323,10 +323,10 @@ def test_names_are_not_cut_to_where_two_of_them_look_alike():
     "value", [None, 5, [], {"widths": [1], "order": "x", "added": {"a": 1}}, {"widths": {"a": "b"}}]
 )
 def test_what_is_no_record_of_columns_counts_as_nothing_done(value):
-    assert kept_columns(value) == KeptColumns()
+    assert kept_columns(value) == SavedColumns()
 
 
 def test_what_was_done_to_columns_comes_back():
-    done = KeptColumns({"topic": 240}, ["queueId", "topic"], ["bornHost"])
+    done = SavedColumns({"topic": 240}, ["queueId", "topic"], ["bornHost"])
     assert kept_columns(done.record()) == done
-    assert KeptColumns().record() == {}
+    assert SavedColumns().record() == {}

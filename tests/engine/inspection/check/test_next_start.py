@@ -18,7 +18,7 @@ from engine.errors import CannotRead, Undecoded
 from engine.inspection import findings, left_behind, open_store, recovery
 from engine.inspection.block_scan import scan_log
 from engine.inspection.check import next_start
-from engine.inspection.check.next_start import Starts
+from engine.inspection.check.next_start import StartEffects
 from engine.inspection.findings import check
 from engine.rules.findings import Finding
 
@@ -45,7 +45,7 @@ LEFT_OUT_ENTRIES = [
 def test_a_finding_about_another_queue_is_not_taken_as_the_cause(built, left_out, expected):
     """The sums of both findings were compared, so a queue's loss could hide behind another queue's."""
     with open_store(built(states.hole)) as store:
-        starts = Starts(store)
+        starts = StartEffects(store)
         items = [item for item in check(store) if isinstance(item, Finding)]
         starts.left_out |= left_out
         (finding,) = of_rule(next_start.loss_findings(store, starts, items), "RP01")
@@ -58,7 +58,7 @@ def handed_over(root, monkeypatch):
     """
     begun, saved = [], []
 
-    class RecordedStarts(next_start.Starts):
+    class RecordedStarts(next_start.StartEffects):
         def __init__(self, store):
             super().__init__(store)
             saved.append(self)
@@ -68,7 +68,7 @@ def handed_over(root, monkeypatch):
         return scan_log(log, start, *args, **options)
 
     with monkeypatch.context() as patch, open_store(root) as store:
-        patch.setattr(findings, "Starts", RecordedStarts)
+        patch.setattr(findings, "StartEffects", RecordedStarts)
         list(check(store))
         starts = saved[-1]
         patch.setattr(left_behind, "scan_log", seen)

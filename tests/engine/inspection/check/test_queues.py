@@ -10,7 +10,7 @@ from engine.inspection import open_store
 from engine.inspection.check import queues as check_queues
 from engine.inspection.check.queues import MAX_RANGES, MAX_SUSPECTS, NOWHERE, GatheredRows, QueueWalk
 from engine.inspection.findings import check
-from engine.rules.queue_rules import Side
+from engine.rules.queue_rules import ComparedEntry
 
 PER_FILE = QUEUE_SIZE // 20
 
@@ -36,7 +36,7 @@ def test_entries_by_number_with_a_missing_file(small_store, tmp_path):
             small_store.units[2 * PER_FILE].offset,
         ]
         unit = small_store.units[3]
-        assert walk.entry(3) == Side(unit.offset, unit.size, unit.tags_code)
+        assert walk.entry(3) == ComparedEntry(unit.offset, unit.size, unit.tags_code)
         assert [(position, len(part.physical)) for position, part in walk.chunks(0, 50, 15)] == [
             (0, 15),
             (15, 15),
@@ -50,7 +50,7 @@ def test_wrong_entries_are_bounded_and_reset_for_each_topic(small_store, tmp_pat
         walk = QueueWalk(store.queue("Orders", 0))
     assert walk.lacks == NOWHERE
     for number in range(MAX_SUSPECTS + 5):
-        walk.suspect(number, Side(100 + number, 10, 0), Side(7, 10, 0), "otherUnit")
+        walk.suspect(number, ComparedEntry(100 + number, 10, 0), ComparedEntry(7, 10, 0), "otherUnit")
     assert (walk.wrong, len(walk.suspects), walk.lacks, walk.last_wrong) == (37, MAX_SUSPECTS, 100, 36)
     walk.skip(0, 3)
     walk.skip(3, 5)
