@@ -162,7 +162,7 @@ class Broker:
         if self.config.calc_bit_map and self.store.config.enable_consume_queue_ext:
             self.store.parts.dispatcher.bit_map = self.filters.bit_map
         if self.timers is not None:
-            self.timers.came, self.timers.left = self.stats.timer_came, self.stats.timer_left
+            self.timers.on_enqueued, self.timers.on_dequeued = self.stats.count_timer_in, self.stats.count_timer_out
 
     @property
     def is_slave(self) -> bool:

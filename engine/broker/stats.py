@@ -167,12 +167,12 @@ class BrokerStats:
         self.rpc: RpcLatency | None = None
         """None while frames are not observed."""
 
-    def timer_came(self, topic: str, seconds: int) -> None:
+    def count_timer_in(self, topic: str, seconds: int) -> None:
         """Count a timer message that reached the wheel; ``seconds`` are those from its birth to its time."""
         self.timers_in[topic] += 1
         self.delays[topic].add(seconds)
 
-    def timer_left(self, topic: str) -> None:
+    def count_timer_out(self, topic: str) -> None:
         """Count a timer message that left the wheel."""
         self.timers_out[topic] += 1
 

@@ -60,10 +60,10 @@ class Tap(Protocol):
     def opened(self, connection: Connection) -> None:
         """The connection was opened."""
 
-    def came(self, connection: Connection, command: Command, frame: bytes) -> None:
+    def received(self, connection: Connection, command: Command, frame: bytes) -> None:
         """A frame of the other side arrived."""
 
-    def went(self, connection: Connection, command: Command, frame: bytes, *, later: bool) -> None:
+    def sent(self, connection: Connection, command: Command, frame: bytes, *, later: bool) -> None:
         """A frame of this side was written; ``later``: not in the turn in which its request came."""
 
     def broke(self, connection: Connection, reason: str, data: bytes) -> None:
@@ -90,7 +90,7 @@ class BusyPolling:
         self._last = 0.0
         self.looking = False
 
-    def came(self, now: float) -> None:
+    def note_arrival(self, now: float) -> None:
         """Note that bytes came at ``now`` (seconds, ``time.monotonic``)."""
         self._soon = (
             min(self._soon + 1, _KEEN_AFTER_ARRIVALS) if now - self._last < self.moment else max(self._soon - 4, 0)
@@ -229,7 +229,7 @@ class Connection(asyncio.Protocol):
         """asyncio: bytes came."""
         self._heard = time.monotonic()
         if self._polling is not None:
-            self._polling.came(self._heard)
+            self._polling.note_arrival(self._heard)
         self._reader.feed(data)
         if not self._has_enough:
             self._take_in()
@@ -307,7 +307,7 @@ class Connection(asyncio.Protocol):
         if isinstance(command, Fault):
             tap.broke(self, command.reason, self._reader.frame)
         else:
-            tap.came(self, command, self._reader.frame)
+            tap.received(self, command, self._reader.frame)
 
     def _answer(self, request: Command) -> Command | None:
         """Return the handler's answer; a one-way request gets none, not even an error."""
@@ -327,7 +327,7 @@ class Connection(asyncio.Protocol):
             answer = answer_to(request, ResponseCode.SYSTEM_ERROR, remark=str(error))
             pieces = encode(answer)
         if self._tap is not None:
-            self._tap.went(self, answer, b"".join(pieces), later=False)
+            self._tap.sent(self, answer, b"".join(pieces), later=False)
         return pieces
 
     def _write_gathered(self) -> None:
@@ -357,7 +357,7 @@ class Connection(asyncio.Protocol):
     def _later(self, command: Command) -> list[bytes | memoryview]:
         pieces = encode(command)
         if self._tap is not None:
-            self._tap.went(self, command, b"".join(pieces), later=True)
+            self._tap.sent(self, command, b"".join(pieces), later=True)
         return pieces
 
     def send_many(self, commands: Iterable[Command]) -> None:

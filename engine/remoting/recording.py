@@ -158,7 +158,7 @@ class Recording:
             self.position = file.tell()
             yield from self._items(file)
 
-    def grown(self, limit_bytes: int = 2 * MAX_FRAME_BYTES) -> list[FrameEvent]:
+    def new_frames(self, limit_bytes: int = 2 * MAX_FRAME_BYTES) -> list[FrameEvent]:
         """Return the events written behind :attr:`position` since then, up to ``limit_bytes`` bytes. Raises as
         ``__iter__`` does.
         """

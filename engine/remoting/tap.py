@@ -46,11 +46,11 @@ class FrameTap:
         self._numbers[connection] = FrameTap._counted
         self._tell(connection, OPENED, f"{connection.peer} {self._server}".encode())
 
-    def came(self, connection: Connection, command: Command, frame: bytes) -> None:
+    def received(self, connection: Connection, command: Command, frame: bytes) -> None:
         """Report a frame that arrived."""
         self._tell(connection, CAME, frame, replace(command, body=b""))
 
-    def went(self, connection: Connection, command: Command, frame: bytes, *, later: bool) -> None:
+    def sent(self, connection: Connection, command: Command, frame: bytes, *, later: bool) -> None:
         """Report a frame that is written."""
         self._tell(connection, LATER if later else WENT, frame, replace(command, body=b""))
 

@@ -150,7 +150,9 @@ def main() -> None:
     start = view.source.start
     bench.run("scroll: wheel, three rows", view, lambda _: _wheel(view, -120))
     bench.run("scroll: page down", view, lambda _: view.bar.stepped.emit("page", 1))
-    bench.run("scroll: drag to any place", view, lambda _: view.bar.placed.emit(start + rng.randrange(args.rows)))
+    bench.run(
+        "scroll: drag to any place", view, lambda _: view.bar.positionChosen.emit(start + rng.randrange(args.rows))
+    )
     bench.run("choice: arrow down", view, lambda _: view.choose_next(1))
     data = bytes(rng.randrange(256) for _ in range(1 << 16))
     shown = HexView()

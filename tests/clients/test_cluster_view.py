@@ -40,14 +40,14 @@ class RequestCodeTap:
     def __init__(self) -> None:
         self.codes: set[int] = set()
 
-    def went(self, _connection: Connection, command: Command, _frame: bytes, *, later: bool) -> None:
+    def sent(self, _connection: Connection, command: Command, _frame: bytes, *, later: bool) -> None:
         if not command.is_answer:
             self.codes.add(command.code)
 
     def opened(self, _connection: Connection) -> None:
         pass
 
-    def came(self, _connection: Connection, _command: Command, _frame: bytes) -> None:
+    def received(self, _connection: Connection, _command: Command, _frame: bytes) -> None:
         pass
 
     def broke(self, _connection: Connection, reason: str, _data: bytes) -> None:

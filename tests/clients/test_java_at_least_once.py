@@ -194,4 +194,4 @@ def test_java_clients_get_every_acknowledged_message_at_least_once(
     assert {code for code, _ in account.refused} <= {1, 14}
     assert report.copies.total() > 0
     assert main(["check", str(life.store)]) == 0, capsys.readouterr().out
-    assert "Traceback" not in life.words
+    assert "Traceback" not in life.output

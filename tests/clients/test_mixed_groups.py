@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 import real_cluster
 from java_members import JavaMember, Member, OurMember
-from served_broker import until
+from served_broker import wait_until
 
 from engine.client.messages import Message
 from engine.client.producer import Producer, ProducerConfig
@@ -140,11 +140,11 @@ def test_members_of_both_kinds_are_killed_and_come_back(release: str, orderly: b
             try:
                 for place in range(4):
                     group.add(place)
-                await until(group.is_shared, SETTLES)
+                await wait_until(group.is_shared, SETTLES)
                 async with sending(producer, "Orders", acknowledged):
                     for number in range(rounds):
                         acknowledged_before = acknowledged.total()
-                        await until(
+                        await wait_until(
                             lambda acknowledged_before=acknowledged_before: (
                                 acknowledged.total() >= acknowledged_before + 200
                             ),
@@ -154,10 +154,10 @@ def test_members_of_both_kinds_are_killed_and_come_back(release: str, orderly: b
                         group.killed.add(group.ever.index(group.living[place]))
                         await asyncio.to_thread(group.living[place].kill)
                         group.add(place)
-                        await until(group.is_shared, SETTLES)
+                        await wait_until(group.is_shared, SETTLES)
                 total = acknowledged.total()
                 with contextlib.suppress(TimeoutError):  # what is missing is named below
-                    await until(lambda: len({row[2:] for row in group.deliveries()}) >= total, 120)
+                    await wait_until(lambda: len({row[2:] for row in group.deliveries()}) >= total, 120)
             finally:
                 for member in group.living.values():
                     await asyncio.to_thread(member.stop)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import real_cluster
 from java_members import JavaMember
-from served_broker import until
+from served_broker import wait_until
 
 from engine.client.broker_api import POP, pop, query_assignment, set_request_mode
 from engine.client.consumer import Consumer
@@ -110,7 +110,7 @@ def test_sends_of_every_kind_come_whole_to_both_kinds_of_consumers(cluster, tmp_
                 async with reader(cluster, "our-readers", topic, received):
                     sent = await send_all(producer, topic, release)
                     with contextlib.suppress(TimeoutError):  # what is missing is named below
-                        await until(lambda: len(received) == len(member.received) == len(sent), 60)
+                        await wait_until(lambda: len(received) == len(member.received) == len(sent), 60)
             finally:
                 await asyncio.to_thread(member.stop)
         ours = {(message.keys, hashlib.sha256(message.body).hexdigest()) for message in received}
@@ -180,20 +180,20 @@ def test_a_mixed_group_shares_queues_without_gap_or_overlap(cluster, tmp_path: P
             try:
                 for our in ours:
                     await our.start()
-                await until(lambda: is_shared(topic, [*members, *ours], 8), 90)
+                await wait_until(lambda: is_shared(topic, [*members, *ours], 8), 90)
                 await send_numbers(producer, topic, 0, 200)
-                await until(lambda: len(keys(observed, members)) == 200, 60)
+                await wait_until(lambda: len(keys(observed, members)) == 200, 60)
                 assert set(keys(observed, members).values()) == {1}
                 assert len(observed) == sum(len(item.received) for item in members) == 100
                 await ours[0].kill()
                 await send_numbers(producer, topic, 200, 400)
-                await until(lambda: is_shared(topic, [*members, ours[1]], 8), 60)
+                await wait_until(lambda: is_shared(topic, [*members, ours[1]], 8), 60)
                 await asyncio.to_thread(members[0].kill)
                 await send_numbers(producer, topic, 400, 600)
-                await until(lambda: is_shared(topic, [members[1], ours[1]], 8), 60)
-                await until(lambda: len(keys(observed, members)) == 600, 60)
+                await wait_until(lambda: is_shared(topic, [members[1], ours[1]], 8), 60)
+                await wait_until(lambda: len(keys(observed, members)) == 600, 60)
                 await ours[1].stop()
-                await until(lambda: is_shared(topic, [members[1]], 8), 60)
+                await wait_until(lambda: is_shared(topic, [members[1]], 8), 60)
             finally:
                 for member in members:
                     await asyncio.to_thread(member.stop)
@@ -231,11 +231,11 @@ def test_in_order_a_mixed_group_keeps_each_queue_s_order(cluster, tmp_path: Path
             member = JavaMember(release, namesrv, group, topic, tmp_path / "home", "orderly")
             try:
                 async with reader(cluster, group, topic, observed, orderly=True) as ours:
-                    await until(lambda: is_shared(topic, [member, ours], 4), 90)
+                    await wait_until(lambda: is_shared(topic, [member, ours], 4), 90)
                     for number in range(100):
                         queue = MessageQueue(topic, "broker-a", number % 4)
                         await producer.send(Message(topic, b"%d" % number, keys=str(number)), queue=queue)
-                    await until(lambda: len(observed) + len(member.received) == 100, 60)
+                    await wait_until(lambda: len(observed) + len(member.received) == 100, 60)
             finally:
                 await asyncio.to_thread(member.stop)
         order: dict[int, list[int]] = {}
@@ -267,10 +267,10 @@ def test_failed_messages_come_again_and_end_as_dead_letters(cluster) -> None:
             async with consumer:
                 await producer.send(Message(topic, b"x", keys="late"))
                 await producer.send(Message(topic, b"x", keys="dead"))
-                await until(lambda: times == {"late": 2, "dead": 2}, 60)
+                await wait_until(lambda: times == {"late": 2, "dead": 2}, 60)
                 dead: list[ReceivedMessage] = []
                 async with reader(cluster, f"{group}-dead", f"%DLQ%{group}", dead):
-                    await until(lambda: dead, 60)
+                    await wait_until(lambda: dead, 60)
             assert [item.keys for item in dead] == ["dead"]
 
     run(scenario)
@@ -303,7 +303,7 @@ def test_members_of_a_group_pop_each_message_once(cluster) -> None:
                 member.subscribe(topic)
             async with members[0], members[1]:
                 await send_numbers(producer, topic, 0, 100)
-                await until(lambda: len(times) == 100 and times["7"] == 2, 60)
+                await wait_until(lambda: len(times) == 100 and times["7"] == 2, 60)
             assert times == {str(number): 2 if number == 7 else 1 for number in range(100)}
 
     run(scenario)
@@ -334,24 +334,24 @@ def test_a_broker_assigns_queues_to_popping_members(cluster) -> None:
             members = [member() for _ in range(4)]
             for member_ in members:
                 await member_.start()
-            await until(lambda: all(not member_.popped_queues for member_ in members))
+            await wait_until(lambda: all(not member_.popped_queues for member_ in members))
             assert await query_assignment(members[0].instance, group, topic) is not None
             await set_request_mode(producer.instance, group, topic, POP)
             all_queues = (MessageQueue(topic, "broker-a", -1),)
-            await until(lambda: all(member_.popped_queues == all_queues for member_ in members), 60)
+            await wait_until(lambda: all(member_.popped_queues == all_queues for member_ in members), 60)
             await send_numbers(producer, topic, 0, 80)
-            await until(lambda: len(times) == 80, 60)
+            await wait_until(lambda: len(times) == 80, 60)
             await set_request_mode(producer.instance, group, topic, POP, share_queues=1)
             queues = (await producer.instance.fresh_route(topic)).subscribe_queues
-            await until(lambda: pops_shares(members, queues), 60)
+            await wait_until(lambda: pops_shares(members, queues), 60)
             await send_numbers(producer, topic, 80, 160)
-            await until(lambda: len(times) == 160, 60)
+            await wait_until(lambda: len(times) == 160, 60)
             await members[0].kill()
             members[0] = member()
             await members[0].start()
-            await until(lambda: pops_shares(members, queues), 60)
+            await wait_until(lambda: pops_shares(members, queues), 60)
             await send_numbers(producer, topic, 160, 240)
-            await until(lambda: len(times) == 240, 60)
+            await wait_until(lambda: len(times) == 240, 60)
             for member_ in members:
                 await member_.stop()
             assert times == {str(number): 1 for number in range(240)}
@@ -395,15 +395,15 @@ def test_a_broker_shares_out_among_java_s_members_and_ours(cluster, tmp_path: Pa
             ]
             ever = list(members)
             try:
-                await until(lambda: is_popped_twice([*ours, *members], 8), 120)
+                await wait_until(lambda: is_popped_twice([*ours, *members], 8), 120)
                 await send_numbers(producer, topic, 0, 200)
-                await until(lambda: observed and all(item.received for item in ever), 60)
+                await wait_until(lambda: observed and all(item.received for item in ever), 60)
                 await asyncio.to_thread(members[0].kill)
                 members[0] = JavaMember(release, namesrv, group, topic, tmp_path / "home2", "pop")
                 ever.append(members[0])
-                await until(lambda: is_popped_twice([*ours, *members], 8), 120)
+                await wait_until(lambda: is_popped_twice([*ours, *members], 8), 120)
                 await send_numbers(producer, topic, 200, 400)
-                await until(lambda: len(keys(observed, ever)) == 400, 180)
+                await wait_until(lambda: len(keys(observed, ever)) == 400, 180)
             finally:
                 for member in members:
                     await asyncio.to_thread(member.stop)
@@ -468,14 +468,14 @@ def test_popped_in_order_each_queue_is_in_one_hand_also_where_messages_fail_and_
             for pop_consumer, _ in members:
                 await pop_consumer.start()
             await send_numbers(producer, topic, 0, 160)
-            await until(lambda: sum(len(set(offsets)) for offsets in done.values()) >= 80, 60)
+            await wait_until(lambda: sum(len(set(offsets)) for offsets in done.values()) >= 80, 60)
             pop_consumer, ours = members[0]
             await pop_consumer.kill()
             hands.subtract(ours)
             members[0] = member()
             await members[0][0].start()
             await send_numbers(producer, topic, 160, 320)
-            await until(lambda: sum(len(set(offsets)) for offsets in done.values()) == 320, 90)
+            await wait_until(lambda: sum(len(set(offsets)) for offsets in done.values()) == 320, 90)
             for pop_consumer, _ in members:
                 await pop_consumer.stop()
         assert crowded == []

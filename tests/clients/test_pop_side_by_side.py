@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 import real_cluster
-from brokers import Asking, asking_broker
+from brokers import BrokerClient, asking_broker
 from pops import GROUP, pop, popped
 
 from engine.broker.config import BrokerConfig
@@ -40,7 +40,7 @@ _ADDRESS = re.compile(r"/?127\.0\.0\.1:\d+")
 class BrokerRecord:
     """Requests to one broker, with its answers."""
 
-    def __init__(self, client: Asking) -> None:
+    def __init__(self, client: BrokerClient) -> None:
         self.client = client
         self.lines: list[tuple[Any, ...]] = []
 
@@ -179,7 +179,7 @@ async def assignments(record: BrokerRecord) -> None:
         await record.ask(400, json.dumps({**request_fields, **extra}).encode())
 
 
-async def everything(client: Asking) -> list[tuple[Any, ...]]:
+async def everything(client: BrokerClient) -> list[tuple[Any, ...]]:
     record = BrokerRecord(client)
     assert (await client.ask(17, **TOPIC)).code == 0
     await asyncio.sleep(1.5)  # until the name server knows the topic
@@ -191,7 +191,7 @@ async def everything(client: Asking) -> list[tuple[Any, ...]]:
 @pytest.fixture(scope="module")
 def theirs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[tuple[Any, ...]]]:
     async def answers_of(addresses: dict[str, str]) -> list[tuple[Any, ...]]:
-        client = Asking(SimpleNamespace(address=addresses["broker"]))  # type: ignore[arg-type]
+        client = BrokerClient(SimpleNamespace(address=addresses["broker"]))  # type: ignore[arg-type]
         await client.open()
         try:
             return await everything(client)

@@ -15,7 +15,7 @@ from types import SimpleNamespace
 
 import pytest
 import real_cluster
-from brokers import Asking, asking_broker
+from brokers import BrokerClient, asking_broker
 from pops import GROUP, pop, popped
 
 from engine.broker.config import BrokerConfig
@@ -30,7 +30,7 @@ INVISIBLE_MS = 20_000
 """Time to acknowledge what was popped: a busy machine needs some seconds for the first answers."""
 
 
-async def left_open(client: Asking) -> None:
+async def left_open(client: BrokerClient) -> None:
     """Pop all eight messages of two queues, acknowledge two of them and change the time of a third."""
     for number, body in enumerate(BODIES):
         answer = await client.send("Orders", body, number % 2)
@@ -57,7 +57,7 @@ async def left_open(client: Asking) -> None:
     assert changed.code == 0
 
 
-async def assert_revived(client: Asking, left_at: float) -> None:
+async def assert_revived(client: BrokerClient, left_at: float) -> None:
     """Assert that messages without acknowledgement come again, once each, and acknowledged ones do not.
 
     ``left_at``: seconds of the monotonic clock at which they were left. The one with the changed time comes last,
@@ -77,7 +77,7 @@ async def assert_revived(client: Asking, left_at: float) -> None:
     assert repeated[-1].body == b"5" or first_at > left_at + INVISIBLE_MS / 1000 + 6
 
 
-async def assert_all_come(client: Asking) -> None:
+async def assert_all_come(client: BrokerClient) -> None:
     """Assert that each comes at least once: after a kill offsets are some seconds old, and popped messages may be
     popped anew.
     """
@@ -88,13 +88,13 @@ async def assert_all_come(client: Asking) -> None:
     assert arrived >= set(BODIES) - {b"0", b"3"}
 
 
-async def real_client(addresses: dict[str, str]) -> Asking:
-    client = Asking(SimpleNamespace(address=addresses["broker"]))  # type: ignore[arg-type]
+async def real_client(addresses: dict[str, str]) -> BrokerClient:
+    client = BrokerClient(SimpleNamespace(address=addresses["broker"]))  # type: ignore[arg-type]
     await client.open()
     return client
 
 
-async def in_hand(client: Asking) -> None:
+async def in_hand(client: BrokerClient) -> None:
     """Pop two of three messages as an orderly group, and acknowledge the first of them."""
     for body in BODIES[:3]:
         assert (await client.send("Orders", body)).code == 0
@@ -107,7 +107,7 @@ async def in_hand(client: Asking) -> None:
     assert (await client.ask(200051, **acked)).code == 0
 
 
-async def assert_in_hand(client: Asking) -> None:
+async def assert_in_hand(client: BrokerClient) -> None:
     """Assert that another attempt gets nothing, and the same attempt gets the open message and the following ones."""
     request_fields = {"order": True, "maxMsgNums": 2, "invisibleTime": 600_000, "queueId": 0}
     assert (await pop(client, **request_fields, attemptId="b", pollTime=300)).code == 210
@@ -144,7 +144,7 @@ def test_a_real_broker_goes_on_where_ours_was_killed(tmp_path: Path) -> None:
         [sys.executable, "-m", "engine.cli", *words, "--release", "5.3"], stdout=subprocess.PIPE, text=True
     )
 
-    async def run_with(addresses: dict[str, str], action: Callable[[Asking], Awaitable[None]]) -> None:
+    async def run_with(addresses: dict[str, str], action: Callable[[BrokerClient], Awaitable[None]]) -> None:
         client = await real_client(addresses)
         await action(client)
         client.close()
@@ -165,11 +165,11 @@ def test_a_real_broker_goes_on_where_ours_was_killed(tmp_path: Path) -> None:
 def test_what_an_orderly_group_has_in_hand_stays_there(tmp_path: Path) -> None:
     """From our broker to a real one, and from that one to ours."""
 
-    async def ours(folder: Path, action: Callable[[Asking], Awaitable[None]]) -> None:
+    async def ours(folder: Path, action: Callable[[BrokerClient], Awaitable[None]]) -> None:
         async with asking_broker(folder / "store", BrokerConfig(cluster=CLUSTER), release="5.3") as client:
             await action(client)
 
-    async def theirs(addresses: dict[str, str], action: Callable[[Asking], Awaitable[None]]) -> None:
+    async def theirs(addresses: dict[str, str], action: Callable[[BrokerClient], Awaitable[None]]) -> None:
         client = await real_client(addresses)
         await action(client)
         client.close()

@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 import pytest
 import real_cluster
-from brokers import run
+from brokers import run_scenario
 from sync_masters import PATIENT, SETTINGS, SLOWLY, TIMEOUT, MessageSender, record
 
 from engine.broker.config import BrokerConfig
@@ -78,7 +78,7 @@ def test_answers_are_those_of_a_real_sync_master(tmp_path: Path) -> None:
             for ours_said, theirs in zip(lines, recorded_lines(*kind), strict=True):
                 assert ours_said == theirs, kind
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 @pytest.mark.peer

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from pipeline_job_runs import JobCommands
-from spark_cluster import PROJECT, Cluster, Driver, assert_elsewhere, kill_all, until
+from spark_cluster import PROJECT, Cluster, Driver, assert_elsewhere, kill_all, wait_until
 
 from engine.cli.commands.pipeline import JOBS
 
@@ -59,7 +59,7 @@ def test_a_driver_killed_in_rebuild_leaves_nothing_half_done(fleet, alone, clust
             words, stdout=output, stderr=output, env=environment, cwd=tmp_path, start_new_session=True
         )
     try:
-        until("the first parts", lambda: killed.poll() is not None or len(parts()) > 3)
+        wait_until("the first parts", lambda: killed.poll() is not None or len(parts()) > 3)
         executors = [cluster.executor_of(worker) for worker in cluster.workers]
         for executor in executors:
             os.kill(executor, signal.SIGSTOP)
@@ -69,7 +69,7 @@ def test_a_driver_killed_in_rebuild_leaves_nothing_half_done(fleet, alone, clust
         os.kill(executor, signal.SIGCONT)
     assert parts(), (tmp_path / "said").read_text()
     assert not (tmp_path / "rebuild").exists()
-    until("a free cluster", cluster.is_free)
+    wait_until("a free cluster", cluster.is_free)
     driver = request.getfixturevalue("driver")
     code, output, written = commands.run(driver, "rebuild")
     assert (code, without_units(output), written) == (same, without_units(expected), files)

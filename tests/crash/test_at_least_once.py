@@ -153,4 +153,4 @@ def test_acknowledged_messages_are_stored_and_delivered_at_least_once(
     assert {code for code, _ in account.refused} <= {1, 14}
     assert report.copies.total() > 0
     assert main(["check", str(life.store)]) == 0, capsys.readouterr().out
-    assert "Traceback" not in life.words
+    assert "Traceback" not in life.output

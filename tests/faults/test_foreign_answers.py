@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from brokers import run
+from brokers import run_scenario
 from served_broker import ServedBroker, served
 
 from engine.broker.registration import ask_routes_at
@@ -152,7 +152,7 @@ def test_clients(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             await _walk_client(forger, producer, beside)
             assert any("the answer to GET_MAX_OFFSET" in words for words in forger.words)
 
-    run(both)
+    run_scenario(both)
 
 
 def test_a_slave_its_tables_and_registration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -178,7 +178,7 @@ def test_a_slave_its_tables_and_registration(tmp_path: Path, monkeypatch: pytest
                 assert await forger.walk(code, ask) > 0, code
             await _walk_tables(forger, host, int(port), tmp_path / "slave")
 
-    run(both)
+    run_scenario(both)
 
 
 async def _walk_tables(forger: Forger, host: str, port: int, root: Path) -> None:
@@ -227,4 +227,4 @@ def test_the_cluster_reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
                 assert not state.refusals
             await asyncio.sleep(0)
 
-    run(both)
+    run_scenario(both)

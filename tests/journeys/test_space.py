@@ -37,7 +37,7 @@ async def counted(walker: Walker) -> SpacePane:
 
 
 def box_of(treemap: Treemap, path: tuple[str, ...]) -> QPoint:
-    x, y = next(item.box for item in treemap.placed() if item.path == path).middle
+    x, y = next(item.box for item in treemap.placed_areas() if item.path == path).middle
     return QPoint(round(x), round(y))
 
 
@@ -83,7 +83,7 @@ def test_row_83_every_grouping_and_measure_and_enter_goes_there(run: Run, walker
         measure.choose("allocated")
         for key in ("tag", "producer", "day", "topic"):
             tabs.choose(key)
-            assert treemap.placed(), key
+            assert treemap.placed_areas(), key
         treemap.setFocus()
         walker.press(treemap, Qt.Key.Key_Home)
         topic = next(area.key for area in pane.model.root.children if area.topic and area.target is not None)

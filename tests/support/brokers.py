@@ -20,14 +20,14 @@ from engine.remoting.connection import Connection, connect
 from engine.remoting.frame import ONE_WAY, Command, answer_to
 
 
-class Asking:
-    """A connection to a broker. ``told`` are the requests that came over it from the broker."""
+class BrokerClient:
+    """A connection to a broker. ``requests`` are those that the broker sent over it."""
 
     def __init__(self, server: ListeningBroker) -> None:
         self.server = server
-        self.told: list[Command] = []
-        self.says: int | None = None
-        """The code with which it answers what it is asked; None: not at all."""
+        self.requests: list[Command] = []
+        self.response_code: int | None = None
+        """Code of its responses to these requests; None: it does not respond."""
         self._connection: Connection | None = None
 
     async def open(self) -> None:
@@ -35,8 +35,8 @@ class Asking:
         self._connection = await connect(host, int(port), self._hear)
 
     def _hear(self, request: Command, _connection: Connection) -> Command | None:
-        self.told.append(request)
-        return None if self.says is None else answer_to(request, self.says)
+        self.requests.append(request)
+        return None if self.response_code is None else answer_to(request, self.response_code)
 
     async def ask(self, code: int, body: bytes = b"", **fields: object) -> Command:
         """Return the answer to one request; fields are spelled like in Java."""
@@ -66,7 +66,7 @@ class Asking:
         }
         return await self.ask(10, body, **{**fields, **options})
 
-    def tell(self, topic: str, body: bytes) -> None:
+    def send_oneway(self, topic: str, body: bytes) -> None:
         """Send SEND_MESSAGE_V2 to queue 0, one-way."""
         assert self._connection is not None
         self._connection.send(a_send(body, topic, flag=ONE_WAY))
@@ -119,10 +119,10 @@ async def asking_broker(
     config: BrokerConfig | None = None,
     store_config: MessageStoreConfig | None = None,
     release: Release | None = None,
-) -> AsyncIterator[Asking]:
+) -> AsyncIterator[BrokerClient]:
     """Run a broker over the store in ``path``, with one client of it."""
     async with serving_store(path, config, store_config, port=0, release=release) as server:
-        client = Asking(server)
+        client = BrokerClient(server)
         await client.open()
         try:
             yield client
@@ -130,7 +130,7 @@ async def asking_broker(
             client.close()
 
 
-def run(scenario: Callable[[], Coroutine[Any, Any, None]]) -> None:
+def run_scenario(scenario: Callable[[], Coroutine[Any, Any, None]]) -> None:
     """Run a test that is a coroutine, for at most four minutes."""
 
     async def timed() -> None:
@@ -140,7 +140,7 @@ def run(scenario: Callable[[], Coroutine[Any, Any, None]]) -> None:
     asyncio.run(timed())
 
 
-def units(client: Asking, topic: str, queue_id: int = 0) -> list[Unit]:
+def units(client: BrokerClient, topic: str, queue_id: int = 0) -> list[Unit]:
     """Return the first units of a queue after everything is dispatched."""
     store = client.server.broker.store
     store.wait_dispatched()
@@ -150,7 +150,7 @@ def units(client: Asking, topic: str, queue_id: int = 0) -> list[Unit]:
         return list(message.units())
 
 
-async def half(client: Asking, number: int = 0, more_properties: str = "") -> dict[str, object]:
+async def half(client: BrokerClient, number: int = 0, more_properties: str = "") -> dict[str, object]:
     """Send a half message and return the fields that END_TRANSACTION needs for it."""
     properties = f"TRAN_MSG\x01true\x02PGROUP\x01payers\x02UNIQ_KEY\x01U{number}\x02TAGS\x01paid\x02{more_properties}"
     answer = await client.send(

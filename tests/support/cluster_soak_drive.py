@@ -36,7 +36,7 @@ MAX_CLIENTS = 6
 GROUP, TOPIC = "readers", "Orders"
 
 
-async def until(true: Any, seconds: float = 120) -> None:
+async def wait_until(true: Any, seconds: float = 120) -> None:
     end = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < end, "timed out"
@@ -149,12 +149,12 @@ async def drive(window: Any) -> None:
     pane = window.panes["cluster"]
     pane.watch.set_every(0.5)
     pane.watch.begin(lab.serving.namesrv)
-    await until(lambda: pane.watch.model.state is not None)
+    await wait_until(lambda: pane.watch.model.state is not None)
     own_clients = pane.watch.own
     own_clients.add("producer", pane.watch.model.addresses, "senders", TOPIC, 200)
     for _ in range(2):
         own_clients.add("consumer", pane.watch.model.addresses, GROUP, TOPIC, 0)
-    await until(lambda: sum(row.status == "running" for row in own_clients.rows.values()) == 3)
+    await wait_until(lambda: sum(row.status == "running" for row in own_clients.rows.values()) == 3)
     churn = ClusterChurn(window, pane)
     begun, warm, minutes, beside = time.monotonic(), 0, [], {}
     while (elapsed := time.monotonic() - begun) < SECONDS or not warm:  # on a busy machine a step may outlast the time

@@ -12,7 +12,7 @@ class FakeControl:
 
     def __init__(self, at: int = 0, error: type[Exception] = StoppedByTest) -> None:
         self.checks, self.at, self._error = 0, at, error
-        self.told: list[tuple[float, float | None]] = []
+        self.progress: list[tuple[float, float | None]] = []
         self.items: list[object] = []
 
     @property
@@ -29,4 +29,4 @@ class FakeControl:
 
     def report(self, done: float, total: float | None = None, note: str = "") -> None:
         assert total is None or done <= total, note
-        self.told.append((done, total))
+        self.progress.append((done, total))

@@ -110,7 +110,7 @@ class ServeProcess:
     """Processes of ``serve``, one after another, over one store, on a disk with faults."""
 
     def __init__(self, folder: Path, namesrv: str, link: Link) -> None:
-        self.store, self._said, self._config = folder / "store", folder / "said.log", folder / "broker.conf"
+        self.store, self._output, self._config = folder / "store", folder / "stderr.log", folder / "broker.conf"
         self.trouble = DiskTrouble(folder / "trouble")
         self.flush = "SYNC_FLUSH"
         self._words = [
@@ -137,7 +137,7 @@ class ServeProcess:
     async def begin(self) -> bool:
         """Start the process; return True if it accepts connections. Otherwise it has ended and printed its reason."""
         self._config.write_text(f"{CONFIG}flushDiskType={self.flush}\n")
-        with self._said.open("ab") as output:
+        with self._output.open("ab") as output:
             self._began = output.tell()
             self._process = await asyncio.create_subprocess_exec(
                 *self._words, stdout=asyncio.subprocess.PIPE, stderr=output, env={**os.environ, "PYTHONPATH": str(ROOT)}
@@ -164,20 +164,20 @@ class ServeProcess:
         """Return the positions of its threads, and its earlier output."""
         assert self._process is not None
         if self._process.returncode is not None:
-            return f"it has ended with {self._process.returncode}: {self.words[-2000:]}"
+            return f"it has ended with {self._process.returncode}: {self.output[-2000:]}"
         self._process.send_signal(signal.SIGUSR1)
         await asyncio.sleep(1.0)
-        return self.words[-26_000:]
+        return self.output[-26_000:]
 
     @property
-    def words(self) -> str:
+    def output(self) -> str:
         """Its output on standard error, over all lives."""
-        return self._said.read_text("utf-8")
+        return self._output.read_text("utf-8")
 
-    def says(self, *troubles: str) -> bool:
+    def reports_any(self, *troubles: str) -> bool:
         """Return True if the process has reported one of these troubles and not its end."""
         current_troubles: set[str] = set()
-        for line in self.words[self._began :].splitlines():
+        for line in self.output[self._began :].splitlines():
             trouble, _, name = line.removeprefix("storescope: ").partition(": ")
             if trouble == "over":
                 current_troubles.discard(name)
@@ -204,7 +204,7 @@ class FaultRounds:
             def goes_on(acknowledged_before=acknowledged_before) -> bool:
                 return all(map(int.__gt__, self._clients.behind, acknowledged_before))
 
-            await self._until(lambda: goes_on() or self._life.says(*FOR_GOOD), fault)
+            await self._until(lambda: goes_on() or self._life.reports_any(*FOR_GOOD), fault)
             if not goes_on():
                 await self._a_restart()
                 await self._until(goes_on, f"{fault}, and a restart")
@@ -213,7 +213,7 @@ class FaultRounds:
         """Wait until the condition holds; if it does not in time, fail with the state of broker and senders."""
         acknowledged_before = list(self._clients.behind)
         try:
-            await until(condition, words)
+            await wait_until(condition, words)
         except AssertionError as error:
             text = f"senders went from {acknowledged_before} to {self._clients.behind}; {self._link}"
             raise AssertionError(f"{error}; {text}; the broker: {await self._life.where()}") from None
@@ -251,14 +251,14 @@ class FaultRounds:
         await asyncio.sleep(self._chance.uniform(0.05, 0.3))
 
     async def _a_kill(self) -> None:
-        assert await self._life.end(signal.SIGKILL) == -signal.SIGKILL, self._life.words
+        assert await self._life.end(signal.SIGKILL) == -signal.SIGKILL, self._life.output
         self._life.flush = self._chance.choice(("SYNC_FLUSH", "ASYNC_FLUSH"))
-        assert await self._life.begin(), self._life.words
+        assert await self._life.begin(), self._life.output
 
     async def _a_restart(self) -> None:
-        assert await self._life.end(signal.SIGINT) == 0, self._life.words
+        assert await self._life.end(signal.SIGINT) == 0, self._life.output
         self._life.flush = self._chance.choice(("SYNC_FLUSH", "ASYNC_FLUSH"))
-        assert await self._life.begin(), self._life.words
+        assert await self._life.begin(), self._life.output
 
     async def _a_cut(self) -> None:
         self._link.cut()
@@ -269,14 +269,14 @@ class FaultRounds:
     async def _lost_answers(self) -> None:
         self._link.answers_are_lost = True
         lost_before = self._link.lost
-        await until(lambda: self._link.lost >= lost_before + QUEUES, "answers are lost")
+        await wait_until(lambda: self._link.lost >= lost_before + QUEUES, "answers are lost")
         self._link.cut()
         self._link.answers_are_lost = False
 
     async def _a_slow_link(self) -> None:
         self._link.slow = True
         acknowledged_before = list(self._clients.behind)
-        await until(lambda: all(map(int.__gt__, self._clients.behind, acknowledged_before)), "a slow link")
+        await wait_until(lambda: all(map(int.__gt__, self._clients.behind, acknowledged_before)), "a slow link")
         if self._chance.random() < 0.5:
             self._link.cut()
         self._link.slow = False
@@ -286,7 +286,7 @@ class FaultRounds:
         timeouts_before = account.statuses["FLUSH_DISK_TIMEOUT"]
         self._life.trouble.be(flush_ms=250)
         if self._life.flush == "SYNC_FLUSH":
-            await until(lambda: account.statuses["FLUSH_DISK_TIMEOUT"] > timeouts_before, "a slow disk")
+            await wait_until(lambda: account.statuses["FLUSH_DISK_TIMEOUT"] > timeouts_before, "a slow disk")
         else:
             await self._moment()
 
@@ -298,8 +298,8 @@ class FaultRounds:
     async def _a_full_disk(self) -> None:
         refused_before = self._account.refused.total()
         self._life.trouble.be(full=True)
-        await until(lambda: self._account.refused.total() > refused_before, "a full disk refuses")
-        await until(lambda: self._life.says(*WITHOUT_ROOM, *FOR_GOOD), "a full disk is told")
+        await wait_until(lambda: self._account.refused.total() > refused_before, "a full disk refuses")
+        await wait_until(lambda: self._life.reports_any(*WITHOUT_ROOM, *FOR_GOOD), "a full disk is told")
 
     async def _a_cut_on_a_full_disk(self) -> None:
         await self._a_full_disk()
@@ -308,10 +308,10 @@ class FaultRounds:
 
     async def _a_kill_on_a_full_disk(self) -> None:
         await self._a_full_disk()
-        assert await self._life.end(signal.SIGKILL) == -signal.SIGKILL, self._life.words
+        assert await self._life.end(signal.SIGKILL) == -signal.SIGKILL, self._life.output
         assert not await self._life.begin(), "it started on a full disk"
         self._life.trouble.be()
-        assert await self._life.begin(), self._life.words
+        assert await self._life.begin(), self._life.output
 
     async def _a_nearly_full_disk(self) -> None:
         def refusals() -> int:
@@ -319,10 +319,12 @@ class FaultRounds:
 
         refused_before = refusals()
         self._life.trouble.be(used=0.95)
-        await until(lambda: refusals() > refused_before, "a nearly full disk refuses")
+        await wait_until(lambda: refusals() > refused_before, "a nearly full disk refuses")
         if self._chance.random() < 0.5:
             await self._a_cut()
-        await until(lambda: self._life.says("messages are refused, disk full"), "a nearly full disk is told")
+        await wait_until(
+            lambda: self._life.reports_any("messages are refused, disk full"), "a nearly full disk is told"
+        )
 
     async def _a_killed_consumer(self) -> None:
         group = self._chance.choice(list(GROUPS)) if len(self._account.faults) > len(FIRST) else "readers"
@@ -356,7 +358,7 @@ ALL = (
 )
 
 
-async def until(condition: Callable[[], object], words: str, timeout_s: float = TIMEOUT_S) -> None:
+async def wait_until(condition: Callable[[], object], words: str, timeout_s: float = TIMEOUT_S) -> None:
     """Wait until the condition holds; fail with ``words`` if it does not in time."""
     try:
         async with asyncio.timeout(timeout_s):
@@ -388,7 +390,7 @@ async def campaign(
     """
     account, chance = Account(), random.Random(seed)
     async with standing(folder) as (life, link, namesrv):
-        assert await life.begin(), life.words
+        assert await life.begin(), life.output
         clients = make_clients(account, namesrv)
         try:
             await clients.start(f"127.0.0.1:{link.port}")
@@ -405,7 +407,7 @@ async def campaign(
                 await rounds_of.until_it_has(group, await rounds_of.all_dispatched())
         finally:
             await clients.stop()
-        assert await life.end(signal.SIGINT) == 0, life.words
+        assert await life.end(signal.SIGINT) == 0, life.output
     return account, life
 
 

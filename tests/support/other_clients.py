@@ -61,7 +61,7 @@ class OtherClient:
             self._ended = True
             self._changed.notify_all()
 
-    def until(self, condition: Callable[[list[Line]], object], words: str) -> None:
+    def wait_until(self, condition: Callable[[list[Line]], object], words: str) -> None:
         """Wait until ``what`` of the lines is true; fail with ``words`` if it never is."""
         with self._changed:
             self._changed.wait_for(lambda: self._ended or condition(self.lines), TIMEOUT_S)
@@ -171,7 +171,7 @@ class ServerPair:
             sets = [word for pair in self._config.items() for word in ("--set", "=".join(pair))]
             options = ("--port", self._port, *where, *sets)
             self._broker.enter_context(real_cluster.real(self._folder, *options, release=self._release, clean_end=True))
-        until(lambda: self.ask_names(105, topic="TBW102").code == 0, "the name server does not know the broker")
+        wait_until(lambda: self.ask_names(105, topic="TBW102").code == 0, "the name server does not know the broker")
 
     def restart(self) -> None:
         """End the broker cleanly and start it again, together with a name server in the same process."""
@@ -200,7 +200,7 @@ class ServerPair:
             order="false",
         )
         assert answer.code == 0, answer
-        until(lambda: self.ask_names(105, topic=name).code == 0, f"no route of {name}")
+        wait_until(lambda: self.ask_names(105, topic=name).code == 0, f"no route of {name}")
 
     def max_offset(self, topic: str, queue: int) -> int:
         """Return the number of entries of a queue (``GET_MAX_OFFSET``); 0 if there is none."""
@@ -241,7 +241,7 @@ def _ended_cleanly(words: list[str]) -> Iterator[Line]:
             process.kill()
 
 
-def until(condition: Callable[[], object], words: str) -> None:
+def wait_until(condition: Callable[[], object], words: str) -> None:
     """Wait until ``what()`` is true; a refused connection is not yet."""
     end = time.monotonic() + TIMEOUT_S
     while True:

@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from other_clients import Line, OtherClient, ServerPair, until
+from other_clients import Line, OtherClient, ServerPair, wait_until
 
 CONFIG = {
     "brokerClusterName": "PeerCluster",
@@ -99,7 +99,7 @@ class ClientTraffic:
         offset_before = self.setting.max_offset(message["topic"], message["queue"]) if mode == "oneway" else 0
         self.client.asked(do="send", id="p", mode=mode, message=message)
         if mode == "oneway":
-            until(
+            wait_until(
                 lambda: self.setting.max_offset(message["topic"], message["queue"]) > offset_before,
                 f"{message['key']} did not arrive",
             )
@@ -112,7 +112,7 @@ class ClientTraffic:
             for topic, queues in topics.items():
                 for queue in range(queues):
                     end = self.setting.max_offset(topic, queue)
-                    until(
+                    wait_until(
                         lambda position=(group, topic, queue), end=end: (self.setting.consumed(*position) or 0) >= end,
                         f"{group} does not get to {end} of {topic}-{queue}",
                     )
@@ -194,7 +194,7 @@ def _broadcast(t: ClientTraffic, topic: str) -> None:
         t.client.asked(do="consumer", id=member, group=t.named("wide"), topics=everything, broadcast=True)
     if not has_own_topic:
         return
-    until(lambda: _all_received(t, topic), "a member of a broadcast does not begin")
+    wait_until(lambda: _all_received(t, topic), "a member of a broadcast does not begin")
     for number in range(6):
         t.send(t.message(topic, 0, f"{WORD}{number}"))
 
@@ -244,7 +244,7 @@ def retries(t: ClientTraffic) -> None:
     for number in range(3):  # levels that nothing comes again by
         t.send(t.message(topic, number % 2, f"d{number}", delay=number + 10))
     t.client.until_received("tries", *t.wanted(topic), ("r1", 2), ("r3", 3), ("r5", tries))
-    until(lambda: t.setting.max_offset(f"%DLQ%{group}", 0) == 1, "no dead letter")
+    wait_until(lambda: t.setting.max_offset(f"%DLQ%{group}", 0) == 1, "no dead letter")
     t.settled({group: {topic: 2, f"%RETRY%{group}": 1}})
     t.client.asked(do="stop", id="tries")
     t.client.asked(do="stop", id="p")
@@ -261,7 +261,9 @@ def transactions(t: ClientTraffic) -> None:
     t.client.asked(do="producer", id="t", group=t.named("deciders"), plan="transactions")
     if "early heartbeat" in t.lacks:
         t.client.asked(do="half", id="t", message=t.message(topic, 0, "first"), plan="rollback")
-        until(lambda: t.setting.ask(204, producerGroup=t.named("deciders")).code == 0, "no heartbeat of the producer")
+        wait_until(
+            lambda: t.setting.ask(204, producerGroup=t.named("deciders")).code == 0, "no heartbeat of the producer"
+        )
     t.client.asked(do="consumer", id="deeds", group=group, topics={topic: {"type": "TAG", "expression": "*"}})
     for number in range(10):
         plan = PLANS[number % len(PLANS)]
@@ -294,7 +296,7 @@ def restart(t: ClientTraffic) -> None:
     for number in range(10, 20):
         message = t.message(topic, number % 2, f"s{number}")
         t.note([message])
-        until(lambda message=message: _stored(t, message), f"{message['key']} could not be sent")
+        wait_until(lambda message=message: _stored(t, message), f"{message['key']} could not be sent")
     t.client.until_received("stays", *t.wanted(topic))
     t.settled({group: {topic: 2}})
     if "stop behind a restart" not in t.lacks:

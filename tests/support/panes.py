@@ -19,7 +19,7 @@ P = TypeVar("P", bound=Pane)
 TIMEOUT_S = 120.0
 
 
-async def until(true: Callable[[], object], what: str = "it comes true") -> None:
+async def wait_until(true: Callable[[], object], what: str = "it comes true") -> None:
     """Wait for an effect of a timer, a thread or a process; fail if it does not come."""
     end = time.monotonic() + TIMEOUT_S
     while not true():
@@ -33,7 +33,7 @@ def write_in_place(file: Path, data: bytes) -> None:
         opened.write(data)
 
 
-async def settled(jobs: Jobs, quiet: int = 3) -> None:
+async def wait_until_idle(jobs: Jobs, quiet: int = 3) -> None:
     """Wait until no job runs; fail if that takes too long."""
     end = time.monotonic() + TIMEOUT_S
     calm = 0
@@ -61,7 +61,7 @@ def on_store(
         try:
             pane.set_session(session)
             session.look(anyway=True)
-            await settled(jobs)
+            await wait_until_idle(jobs)
             await drive(pane, session)
             assert not failures, failures
         finally:

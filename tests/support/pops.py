@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from brokers import Asking
+from brokers import BrokerClient
 
 from engine.codec.message import Unit, decode
 from engine.remoting.frame import Command
@@ -10,7 +10,7 @@ from engine.remoting.frame import Command
 GROUP = "popping"
 
 
-async def pop(client: Asking, **options: object) -> Command:
+async def pop(client: BrokerClient, **options: object) -> Command:
     """Send one pop of :data:`GROUP` that takes everything of ``Orders`` and does not wait."""
     fields: dict[str, object] = {
         "consumerGroup": GROUP,
@@ -36,7 +36,7 @@ def popped(answer: Command) -> list[Unit]:
     return results
 
 
-async def sent(client: Asking, *bodies: bytes, queue_id: int = 0, properties: str = "") -> None:
+async def sent(client: BrokerClient, *bodies: bytes, queue_id: int = 0, properties: str = "") -> None:
     """Send messages of ``Orders`` and dispatch them."""
     for body in bodies:
         assert (await client.send("Orders", body, queue_id, properties)).code == 0

@@ -8,7 +8,7 @@ import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from brokers import Asking, half
+from brokers import BrokerClient, half
 
 from engine.broker.serving import serving_store
 from engine.config import MessageStoreConfig
@@ -34,10 +34,10 @@ HEARTBEAT = {
 
 
 @contextlib.asynccontextmanager
-async def tapped(store: Path, *takes: OnEvent) -> AsyncIterator[Asking]:
+async def tapped(store: Path, *takes: OnEvent) -> AsyncIterator[BrokerClient]:
     """Run a broker over ``store`` whose frames ``takes`` get, and one client of it."""
     async with serving_store(store, None, SMALL, port=0, tap=FrameTap("broker", *takes)) as server:
-        client = Asking(server)
+        client = BrokerClient(server)
         await client.open()
         try:
             yield client
@@ -45,7 +45,7 @@ async def tapped(store: Path, *takes: OnEvent) -> AsyncIterator[Asking]:
             client.close()
 
 
-async def talk(client: Asking) -> None:
+async def talk(client: BrokerClient) -> None:
     """Send a heartbeat, messages, pulls (one of them held until a send), a refused, a one-way request, a
     transaction.
     """

@@ -60,7 +60,7 @@ async def served(
         yield ServedBroker(names.address, server)
 
 
-async def until(condition: Callable[[], object], seconds: float = 60.0) -> None:
+async def wait_until(condition: Callable[[], object], seconds: float = 60.0) -> None:
     """Wait until ``what()`` is true; fail loudly if it is not in time."""
     async with asyncio.timeout(seconds):
         while not condition():

@@ -29,7 +29,7 @@ TIMEOUT_S = 240.0
 """Seconds that anything here may take on a busy machine."""
 
 
-def until(expectation: str, get_value: Callable[[], Any], timeout_s: float = TIMEOUT_S) -> Any:
+def wait_until(expectation: str, get_value: Callable[[], Any], timeout_s: float = TIMEOUT_S) -> Any:
     """Wait for ``holds`` to return something true, and return that."""
     end = time.monotonic() + timeout_s
     while not (value := get_value()):
@@ -65,7 +65,7 @@ def kill_all(leader: subprocess.Popen[Any]) -> None:
                 os.kill(process, signal.SIGKILL)
         leader.poll()
     leader.wait()
-    until(f"the end of what process {leader.pid} started", lambda: not any(family(process) for process in killed))
+    wait_until(f"the end of what process {leader.pid} started", lambda: not any(family(process) for process in killed))
 
 
 def python_without_the_project(folder: Path) -> Path:
@@ -118,7 +118,7 @@ class Cluster:
         listening = ["--host", "127.0.0.1", "--port", str(port), "--webui-port", str(self._pages)]
         self._master = self._start("master.Master", "master", *listening)
         try:
-            until("the master", lambda: self._state() is not None)
+            wait_until("the master", lambda: self._state() is not None)
             self.fill()
         except BaseException:
             self.stop()
@@ -156,7 +156,7 @@ class Cluster:
             name = f"worker-{self._number}"
             words = ["--host", "127.0.0.1", "--webui-port", "0", "-c", "1", "-m", "1g", "-d", str(self.folder / name)]
             self.workers.append(self._start("worker.Worker", name, *words, self.url))
-        until("the workers", lambda: (self._state() or {}).get("aliveworkers") == self._wanted)
+        wait_until("the workers", lambda: (self._state() or {}).get("aliveworkers") == self._wanted)
 
     def is_free(self) -> bool:
         """Return True if no application is on the cluster."""
@@ -166,7 +166,7 @@ class Cluster:
     def executor_of(self, worker: subprocess.Popen[bytes]) -> int:
         """Return the process that runs tasks for ``worker``, as soon as there is one."""
         return int(
-            until(
+            wait_until(
                 "an executor",
                 lambda: [p for p, words in family(worker.pid).items() if "CoarseGrainedExecutorBackend" in words],
             )[0]
@@ -227,7 +227,7 @@ class Driver:
         return self._answer()
 
     def await_executors(self, count: int) -> None:
-        until("executors", lambda: self.ask(executors=True) >= count)
+        wait_until("executors", lambda: self.ask(executors=True) >= count)
 
     def run(
         self, words: Sequence[object], middle: Callable[[], None] | None = None
@@ -240,7 +240,7 @@ class Driver:
         out.touch()
         self._ask(words=["pipeline", *map(str, words), "--json"], out=str(out), err=str(err))
         if middle is not None:
-            until("the middle of the job", lambda: any(_is_middle(record) for record in records(out)))
+            wait_until("the middle of the job", lambda: any(_is_middle(record) for record in records(out)))
             middle()
         return self._answer(), list(records(out)), err.read_text()
 

@@ -48,7 +48,7 @@ class ScriptedSlave:
     """A slave that follows a log through its HA port, and acknowledges it while ``says``."""
 
     def __init__(self) -> None:
-        self.says = True
+        self.acknowledges = True
         self.end = 0
         self._writer: asyncio.StreamWriter | None = None
         self._task: asyncio.Task[None] | None = None
@@ -65,7 +65,7 @@ class ScriptedSlave:
             while data := await reader.read(1 << 16):
                 for transfer in receiver.feed(data):
                     self.end = transfer.offset + len(transfer.data)
-                    if self.says:
+                    if self.acknowledges:
                         writer.write(report(self.end))
 
     def acknowledge(self, offset: int | None = None) -> None:
@@ -131,7 +131,7 @@ async def record(host: str, port: int, ha_port: int, slowly: int = 1) -> list[di
         await slave.link(host, ha_port)
         await asyncio.sleep(slowly)
         await sender.every_kind("it follows")
-        slave.says = False
+        slave.acknowledges = False
         await sender.every_kind("it says nothing")
         sender.step = "it speaks late"
         together = [sender.ask("send") for _ in range(3)]
@@ -144,7 +144,7 @@ async def record(host: str, port: int, ha_port: int, slowly: int = 1) -> list[di
             await sender.ask("wait not", bytes(9000), properties="WAIT\x01false\x02")
         await sender.ask("send")
         await sender.ask("send", bytes(1000))
-        slave.says = True
+        slave.acknowledges = True
         slave.acknowledge()
         await asyncio.sleep(0.3 * slowly)
         await sender.every_kind("it follows again")
@@ -157,7 +157,7 @@ async def record(host: str, port: int, ha_port: int, slowly: int = 1) -> list[di
         await sender.every_kind("it is back, empty")
         second_slave = ScriptedSlave()
         await second_slave.link(host, ha_port, 0)
-        second_slave.says = False
+        second_slave.acknowledges = False
         await asyncio.sleep(0.5 * slowly)
         sender.step = "another says nothing"
         await sender.ask("send")

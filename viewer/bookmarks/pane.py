@@ -57,7 +57,7 @@ class BookmarksPane(Pane):
         super().__init__()
         self.setObjectName("bookmarks.pane")
         self.strip = LineStrip("bookmarks.line")
-        self.strip.placed.connect(lambda offset: self.placeRequested.emit(places.log(offset)))
+        self.strip.offsetChosen.connect(lambda offset: self.placeRequested.emit(places.log(offset)))
         self._survey = LogSurvey(self.strip)
         edit, remove = Button(tr("Edit…"), "flat"), Button(tr("Remove"), "flat")
         edit.setObjectName("bookmarks.edit")
@@ -103,7 +103,7 @@ class BookmarksPane(Pane):
 
     def refresh(self) -> None:
         """Draw the log anew after the store has grown."""
-        self._survey.grown()
+        self._survey.on_log_grown()
 
     def retheme(self) -> None:
         """Apply fonts and colours."""

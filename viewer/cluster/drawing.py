@@ -103,13 +103,13 @@ def no_link(_chosen: Selection) -> None:
 class SelectableCanvas(Canvas):
     """A picture of selectable items.
 
-    Emits ``chosen(Selection)`` on a click or arrow key, ``followed(Selection)`` on a double click or Enter.
+    Emits ``chosen(Selection)`` on a click or arrow key, ``itemFollowed(Selection)`` on a double click or Enter.
     Subclasses implement :meth:`columns`: the items of each column from top to bottom, with their boxes (px at 100
     %).
     """
 
     chosen = Signal(object)
-    followed = Signal(object)
+    itemFollowed = Signal(object)
 
     def __init__(self, name: str, title: str, height: int | None = None, link_of: LinkOf = no_link) -> None:
         super().__init__(name, title, height, Qt.FocusPolicy.StrongFocus, followed=True)
@@ -163,12 +163,12 @@ class SelectableCanvas(Canvas):
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         item = self.item_at(event.position())
         if event.button() == Qt.MouseButton.LeftButton and item.kind:
-            self.followed.emit(item)
+            self.itemFollowed.emit(item)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         key, chosen = Qt.Key(event.key()), self.model.chosen
         if key in {Qt.Key.Key_Return, Qt.Key.Key_Enter} and chosen.kind:
-            self.followed.emit(chosen)
+            self.itemFollowed.emit(chosen)
             return
         target = self._goal(key, chosen)
         if target is None:

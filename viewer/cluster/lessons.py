@@ -30,7 +30,7 @@ from viewer.cluster.lesson_figures import (
     transactions,
 )
 from viewer.cluster.rebalance import timeline
-from viewer.cluster.rebalance_words import Impact, impacts, until
+from viewer.cluster.rebalance_words import Impact, end_of_step_ms, impacts
 from viewer.look.assets import tr, words
 
 if TYPE_CHECKING:
@@ -433,7 +433,7 @@ class LessonRun:
         step = line.steps[-1] if len(line.steps) > 1 else None
         if step is None:
             return []
-        figures = impacts(step, model.interval_s, model.deliveries, self.group, until(model, line, step))
+        figures = impacts(step, model.interval_s, model.deliveries, self.group, end_of_step_ms(model, line, step))
         return figures + again_after_kill(self.record)
 
     def _names(self, model: ClusterModel) -> Callable[[str], str]:

@@ -99,7 +99,7 @@ class ClusterPane(Pane):
         self.topic_queues_head = PaneHead("", "")
         for canvas in (self.lines, self.cells, self.map, self.topic_queues):
             canvas.chosen.connect(self.choose)
-            canvas.followed.connect(self.follow)
+            canvas.itemFollowed.connect(self.follow)
         self._lines_area, self._cells_area = _scrolled(self.lines), _scrolled(self.cells)
         self._cells_area.verticalScrollBar().valueChanged.connect(lambda _at: self._show_map())
         self._cells_area.horizontalScrollBar().valueChanged.connect(lambda _at: self._show_map())
@@ -131,7 +131,7 @@ class ClusterPane(Pane):
         self.rebalance.timeRequested.connect(self.go_to)
         self.rebalance.groupChosen.connect(lambda name: self.choose(Selection("group", name)))
         self.rebalance.lanes.chosen.connect(self.choose)
-        self.rebalance.lanes.followed.connect(self.follow)
+        self.rebalance.lanes.itemFollowed.connect(self.follow)
         self.lessons.groupRequested.connect(self._look_at_group)
         self.lessons.operationDone.connect(
             lambda name: self.operationDone.emit("cluster.lesson", tr("Run a lesson"), {"lesson": name}, "")
@@ -140,7 +140,7 @@ class ClusterPane(Pane):
             self.pages.addWidget(page)
         self.side, self.folded = SidePanel(), FoldedSide()
         self.side.chosen.connect(self.choose)
-        self.side.followed.connect(self.placeRequested)
+        self.side.placeRequested.connect(self.placeRequested)
         self.folded.toggled.connect(lambda _on: self._fit_side())
         body = row(self.pages, self.side, self.folded, gap=0)
         body.box.setStretch(0, 1)

@@ -14,11 +14,11 @@ from viewer.cluster.rebalance_words import (
     ListRow,
     MoveRow,
     StepRow,
+    end_of_step_ms,
     impacts,
     list_rows,
     move_rows,
     step_rows,
-    until,
 )
 from viewer.look.assets import tr, tr_plural, words
 from viewer.look.formats import clock
@@ -256,7 +256,9 @@ class RebalancePanel(QWidget):
         model, line = self.model, self.line
         step_impacts = []
         if step is not None and step.number > 1:
-            step_impacts = impacts(step, model.interval_s, model.deliveries, line.group, until(model, line, step))
+            step_impacts = impacts(
+                step, model.interval_s, model.deliveries, line.group, end_of_step_ms(model, line, step)
+            )
         is_counted = model.deliveries.knows(line.group)
         self.impact_head.set_note(
             tr("of this step, counted from deliveries") if is_counted else tr("of this step, from the readings")

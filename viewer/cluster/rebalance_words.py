@@ -121,7 +121,7 @@ def mark_words(model: ClusterModel, time_mark: TimeMark) -> str:
     return tr(MARKS["killed" if killed else time_mark.kind], name=model.name_of(time_mark.name))
 
 
-def until(model: ClusterModel, line: Timeline, step: AllocationStep) -> int:
+def end_of_step_ms(model: ClusterModel, line: Timeline, step: AllocationStep) -> int:
     """Return the time (ms) up to which events belong to a step.
 
     That is the next step, the end of the group's lesson, or shortly after the last reading.
@@ -251,7 +251,7 @@ def list_rows(model: ClusterModel, line: Timeline, step: AllocationStep) -> list
             tr(REASONS.get(rebalance.reason, rebalance.reason)),
         )
         for rebalance in rebalances
-        if rebalance.time_ms < until(model, line, step)
+        if rebalance.time_ms < end_of_step_ms(model, line, step)
     ]
 
 
@@ -328,7 +328,7 @@ def rebalance_markdown(model: ClusterModel, line: Timeline) -> str:
     )
     for step in line.steps:
         lines += [f"## {step.number}. {step_words(model, step)}", ""]
-        step_impacts = impacts(step, model.interval_s, model.deliveries, line.group, until(model, line, step))
+        step_impacts = impacts(step, model.interval_s, model.deliveries, line.group, end_of_step_ms(model, line, step))
         lines += [f"- {impact.name}: {impact.figure}, {impact.note}" for impact in step_impacts if step.number > 1]
         lines.append("")
         lines += markdown_table(

@@ -83,10 +83,10 @@ def _round_up(value: float) -> float:
 
 
 class SidePanel(ThemedPanel):
-    """Emits ``chosen(Selection)`` when a line is clicked, ``followed(place)`` when a link is clicked."""
+    """Emits ``chosen(Selection)`` when a line is clicked, ``placeRequested(place)`` when a link is clicked."""
 
     chosen = Signal(object)
-    followed = Signal(object)
+    placeRequested = Signal(object)
 
     def __init__(self) -> None:
         super().__init__("pane", ("left",))
@@ -164,7 +164,7 @@ class SidePanel(ThemedPanel):
                 self._links.box.addWidget(Label(words, 12, "text3", wrap=True))
                 continue
             link = Link(words)
-            link.clicked.connect(lambda place=place: self.followed.emit(place))
+            link.clicked.connect(lambda place=place: self.placeRequested.emit(place))
             self._links.box.addWidget(link)
 
 

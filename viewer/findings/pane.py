@@ -63,7 +63,7 @@ class FindingsPane(Pane):
 
     def _build(self) -> None:
         self.strip = LineStrip("findings.line")
-        self.strip.placed.connect(lambda offset: self.placeRequested.emit(log_place(offset)))
+        self.strip.offsetChosen.connect(lambda offset: self.placeRequested.emit(log_place(offset)))
         self._survey = LogSurvey(self.strip)
         back, forward = ToolButton("back", tr("Previous problem")), ToolButton("forward", tr("Next problem"))
         back.clicked.connect(lambda: self.table.choose_next(-1))
@@ -148,7 +148,7 @@ class FindingsPane(Pane):
 
     def refresh(self) -> None:
         """The store has grown: the findings are of an older time now."""
-        self._survey.grown()
+        self._survey.on_log_grown()
         self.model.grow()
         self._show_state()
 

@@ -35,7 +35,7 @@ class GroupsPane(Pane):
         self.setObjectName("groups.pane")
         self.model = GroupsModel()
         self.strip = LineStrip("groups.line")
-        self.strip.placed.connect(lambda offset: self.placeRequested.emit(places.log(offset)))
+        self.strip.offsetChosen.connect(lambda offset: self.placeRequested.emit(places.log(offset)))
         self._survey = LogSurvey(self.strip)
         self._survey.extentKnown.connect(lambda _line: self._set_pins())
         tabs = (("queues", tr("Queues")), ("topics", tr("Topics")), ("groups", tr("Groups")))
@@ -76,7 +76,7 @@ class GroupsPane(Pane):
         session = self.session
         if session is None or not self.isVisible():
             return
-        self._survey.grown()
+        self._survey.on_log_grown()
 
         def done(groups_read: GroupTable) -> None:
             if session is self.session:

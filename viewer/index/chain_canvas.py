@@ -35,10 +35,10 @@ _WORD = {"chat": "text3", "out": "text2", "loop": "error"}
 
 
 class ChainCanvas(QWidget):
-    """Lanes of cards. ``chosen(step)`` as the choice moves, ``followed(step)`` on Enter or a double click."""
+    """Lanes of cards. ``chosen(step)`` as the choice moves, ``stepFollowed(step)`` on Enter or a double click."""
 
     chosen = Signal(object)
-    followed = Signal(object)
+    stepFollowed = Signal(object)
 
     def __init__(self, menu_of: Callable[[int], QMenu | None] = lambda _step: None) -> None:
         """``menu_of`` returns the menu of a step."""
@@ -118,7 +118,7 @@ class ChainCanvas(QWidget):
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         card = self._card_at(event.position().x(), event.position().y())
         if card is not None and card.offset is not None:
-            self.followed.emit(card.step)
+            self.stepFollowed.emit(card.step)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         card = self._card_at(event.position().x(), event.position().y())
@@ -140,7 +140,7 @@ class ChainCanvas(QWidget):
         elif key in (Qt.Key.Key_Down, Qt.Key.Key_Up):
             self._pick(self._neighbour(cards, position, 1 if key == Qt.Key.Key_Down else -1))
         elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and position >= 0:
-            self.followed.emit(cards[position][1].step)
+            self.stepFollowed.emit(cards[position][1].step)
         else:
             super().keyPressEvent(event)
 

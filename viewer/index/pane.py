@@ -116,7 +116,7 @@ class IndexPane(Pane):
         self.files.rowChosen.connect(self._file_chosen)
         self.steps.rowChosen.connect(self._step_chosen)
         self.canvas.chosen.connect(self._card_chosen)
-        self.canvas.followed.connect(self._follow_step)
+        self.canvas.stepFollowed.connect(self._follow_step)
         self.slots.slotChosen.connect(self._slot_picked)
 
     def show_page(self, top: int | None = None, low: int | None = None) -> None:

@@ -30,11 +30,11 @@ SHARE = 20
 
 class LogCount(QObject):
     """Counts the log of a session in the background. ``counted(index)`` when numbers are known, or known anew;
-    ``grew()`` after each :meth:`grow`.
+    ``logGrown()`` after each :meth:`grow`.
     """
 
     counted = Signal(object)
-    grew = Signal()
+    logGrown = Signal()
 
     def __init__(self, model: LogModel, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -66,8 +66,8 @@ class LogCount(QObject):
             session.jobs.start(self._count(session))
 
     def grow(self) -> None:
-        """The log has grown: count the rows that came, where they are few; :attr:`grew` follows in any case. Those of a
-        small log that nobody has counted yet are counted, too: beside a broker the worker may be long in coming.
+        """Count the new rows of a log that has grown, if they are few; emit :attr:`logGrown` in any case. A small log
+        that was not counted yet is counted too: beside a broker the worker may start late.
         """
         session, model = self._session, self._model
         if session is None or self._growing:
@@ -79,7 +79,7 @@ class LogCount(QObject):
         counted, rows = model.upto, model.rows if model.upto >= 0 else 0
         start = counted if counted >= 0 else max(log.min_offset, 0)
         if end is None or not 0 < end - start <= MAX_BYTES_IN_WINDOW:
-            self.grew.emit()
+            self.logGrown.emit()
             return
         self._growing = True
 
@@ -89,7 +89,7 @@ class LogCount(QObject):
                 return
             if model.upto == counted:
                 model.rows, model.upto = rows + many, end
-            self.grew.emit()
+            self.logGrown.emit()
 
         def failed(_error: Exception) -> None:
             self._growing = False

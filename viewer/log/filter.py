@@ -29,12 +29,12 @@ FIRST_BYTES = 2 << 20
 class LogFilter(QObject):
     """Runs the filter of the log view; the hits are in the model.
 
-    Emits ``filterStarted(source)`` with the rows of a new filter, ``grew()`` after new hits, ``stateChanged(state,
+    Emits ``filterStarted(source)`` with the rows of a new filter, ``hitsAdded()`` after new hits, ``stateChanged(state,
     sentence)``, and ``cleared()`` when the filter was removed.
     """
 
     filterStarted = Signal(object)
-    grew = Signal()
+    hitsAdded = Signal()
     stateChanged = Signal(object, str)
     cleared = Signal()
 
@@ -102,7 +102,7 @@ class LogFilter(QObject):
             state.looked = max(state.looked, batch.looked)
             state.spent = seconds_before + time.monotonic() - begun
             if batch.offsets:
-                self.grew.emit()
+                self.hitsAdded.emit()
             self._tell()
 
         try:
@@ -134,7 +134,7 @@ class LogFilter(QObject):
             return
         state.looked, state.complete, state.running = max(state.looked, ended.looked), ended.complete, False
         state.spent = seconds_before + time.monotonic() - begun
-        self.grew.emit()
+        self.hitsAdded.emit()
         self._tell()
 
     async def _look_first(self, turn: int, hits: Callable[[Hits], None]) -> bool:

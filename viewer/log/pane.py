@@ -113,13 +113,13 @@ class UnitsPane(Pane):
         self.table.filled.connect(self._filled)
         self.table.failed.connect(self._failed)
         self.unit.placeRequested.connect(self.placeRequested)
-        self.line.placed.connect(self._line_placed)
+        self.line.offsetChosen.connect(self._on_offset_chosen)
         self.filter.applied.connect(self._filter_applied)
         self.filter.edited.connect(self._filter_edited)
         self.count.counted.connect(self._counted)
-        self.count.grew.connect(self.survey.tail)
+        self.count.logGrown.connect(self.survey.tail)
         self.filtering.filterStarted.connect(self._filter_began)
-        self.filtering.grew.connect(self._filter_grew)
+        self.filtering.hitsAdded.connect(self._on_hits_added)
         self.filtering.stateChanged.connect(self._on_filter_state)
         self.filtering.cleared.connect(lambda: self.filter.apply(""))
 
@@ -247,7 +247,7 @@ class UnitsPane(Pane):
         self._late = not self.isVisible()
         if self.session is None or self._late:
             return
-        self.survey.grown()
+        self.survey.on_log_grown()
         if self.model.filter.source is None:
             if self.session.following:
                 self._go_to_newest()
@@ -425,7 +425,7 @@ class UnitsPane(Pane):
     def _moved(self, start: int, stop: int) -> None:
         self.line.set_frame(*self.model.frame(start, stop))
 
-    def _line_placed(self, offset: int) -> None:
+    def _on_offset_chosen(self, offset: int) -> None:
         self.table.go_to(self.model.place_near(offset), choose=False)
 
     def next_problem(self, step: int) -> None:
@@ -480,7 +480,7 @@ class UnitsPane(Pane):
     def _filter_began(self, source: MatchSource) -> None:
         self.table.set_source(source)
 
-    def _filter_grew(self) -> None:
+    def _on_hits_added(self) -> None:
         self.table.reload()
 
     def _choose_match(self) -> None:

@@ -86,7 +86,7 @@ class LogSurvey(QObject):
             session.findingsChanged.connect(self.show_findings)
             bookmarks_of(session).changed.connect(self.show_findings)
 
-    def grown(self) -> None:
+    def on_log_grown(self) -> None:
         """Look again, because the log may have grown, at most every :data:`LINE_INTERVAL_S`."""
         wait = self._looked + LINE_INTERVAL_S - time.monotonic()
         if wait <= 0:

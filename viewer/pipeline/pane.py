@@ -93,7 +93,7 @@ class PipelinePane(Pane):
         self.group = WordTabs("pipeline.areas.group", [(key, tr(label)) for key, label in GROUPINGS])
         self.group.chosen.connect(lambda _key: self._draw())
         self.map = Treemap("pipeline.treemap")
-        self.map.followed.connect(self._area_followed)
+        self.map.areaFollowed.connect(self._area_followed)
         self._areas = stacked(PaneHead(tr("Bytes"), tr("of all units"), self.group), self.map, room=1)
         self.rates = RatesPlot()
         self.rates.measure.chosen.connect(lambda _key: self._draw())

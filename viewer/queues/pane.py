@@ -55,7 +55,7 @@ class _Form(ThemedPanel):
 class QueuesPane(Pane):
     """The view of the consume queues."""
 
-    grew = Signal()
+    entriesAdded = Signal()
     """The queues in front have more entries, and the table's source knows them."""
     table: RecordView
 
@@ -279,7 +279,7 @@ class QueuesPane(Pane):
         assert self.session is not None
         longer = self.model.grow(loaded)
         self.table.reload()
-        self.grew.emit()
+        self.entriesAdded.emit()
         current = self.model.current
         if current in self.model.facts:
             self.picture.show_queue(self.model.facts[current], self._counter.of(current))

@@ -59,7 +59,7 @@ class GrowingFile:
             frames = result if isinstance(result, list) else []
             done(since, since + len(frames), encode_events(frames))
 
-        self._run(self._recording.grown, read, lambda _error: done(since, since, b""))
+        self._run(self._recording.new_frames, read, lambda _error: done(since, since, b""))
 
     def record(self, on: bool, done: Callable[[], None] = lambda: None) -> None:
         """Do nothing: the other process writes anyway."""

@@ -45,7 +45,7 @@ class RecoveryJob(QObject):
         """How the other release would start."""
         self.written: tuple[Release, str] | None = None
         """Which release seems to have written the store, and why."""
-        session.grown.connect(self._grown)
+        session.logGrown.connect(self._grown)
         session.unread.changed.connect(self._unread)
 
     @property

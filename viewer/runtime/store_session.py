@@ -57,7 +57,7 @@ class StoreSession(QObject):
 
     surveyed = Signal()
     """``survey`` is there, or new."""
-    grown = Signal()
+    logGrown = Signal()
     """Files or offsets changed since the last look; the snapshot is refreshed already."""
     selectionChanged = Signal(object)
     """Offset of the chosen unit, or None."""
@@ -276,7 +276,7 @@ class StoreSession(QObject):
             self.followingChanged.emit(on)
 
     def look(self, *, anyway: bool = False) -> None:
-        """Look at the directory again, off the loop; ``grown`` follows where something changed or ``anyway``."""
+        """Look at the directory again, off the loop; ``logGrown`` follows where something changed or ``anyway``."""
         if self._looking or self._closed:
             self._again = self._again or anyway
             return
@@ -306,7 +306,7 @@ class StoreSession(QObject):
             self._seen = log_end
             if changed or moved or anyway:
                 self._survey()
-                self.grown.emit()
+                self.logGrown.emit()
 
         def failed(_error: Exception) -> None:
             self._looking = False

@@ -271,7 +271,7 @@ def wire(parts: Parts) -> None:
     window.top.follow.clicked.connect(act["view.follow"].trigger)
     window.top.close_lab.clicked.connect(act["lab.close"].trigger)
     window.top.bookmark.clicked.connect(act["bookmark.here"].trigger)
-    window.top.crumbs.followed.connect(window.go)
+    window.top.crumbs.placeRequested.connect(window.go)
     window.top.goto.goRequested.connect(parts.changes.asked)
     window.top.goto.leaveRequested.connect(lambda: window.pane(window.view).setFocus())
     window.rail.chosen.connect(window.show_view)

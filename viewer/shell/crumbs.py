@@ -193,7 +193,7 @@ class Crumbs(QWidget):
     Narrow windows leave out the first crumbs.
     """
 
-    followed = Signal(object)
+    placeRequested = Signal(object)
 
     def __init__(self, siblings: Siblings) -> None:
         super().__init__()
@@ -278,7 +278,7 @@ class Crumbs(QWidget):
                 return
         for box, place in self._boxes:
             if box.contains(event.position().toPoint()):
-                self.followed.emit(place)
+                self.placeRequested.emit(place)
                 return
 
     def drop(self, number: int | None = None) -> SiblingList | None:
@@ -287,7 +287,7 @@ class Crumbs(QWidget):
             sibling_places = self._siblings(index, self._parts[index][1]) if 0 <= index < len(self._parts) else ()
             if sibling_places:
                 drop_list = SiblingList(sibling_places, self)
-                drop_list.chosen.connect(self.followed)
+                drop_list.chosen.connect(self.placeRequested)
                 box = next((box for box, n in self._chevrons if n == index), QRect(0, 0, 1, self.height()))
                 drop_list.drop(self.mapToGlobal(box.bottomLeft()))
                 return drop_list

@@ -107,7 +107,7 @@ class QueueFollower(Follower):
     def __init__(self, pane: QueuesPane) -> None:
         super().__init__(pane, pane.table, SLOW_MS)
         self._queues = pane
-        pane.grew.connect(lambda: self._table.take(reread=False))
+        pane.entriesAdded.connect(lambda: self._table.take(reread=False))
 
     def _act(self) -> None:
         pane, session = self._queues, self._queues.session

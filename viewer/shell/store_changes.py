@@ -39,7 +39,7 @@ class StoreChanges:
     def listen(self, session: StoreSession) -> None:
         """Connect to the signals of ``session``."""
         session.surveyed.connect(self.surveyed)
-        session.grown.connect(self.grown)
+        session.logGrown.connect(self.on_log_grown)
         session.findingsChanged.connect(self.found)
         session.unread.changed.connect(self.unread)
         session.replaced.connect(self.replaced)
@@ -76,7 +76,7 @@ class StoreChanges:
             window.top.crumbs.set_parts(crumbs_of(current, window.session))
         remember_store(window.settings, window.session)
 
-    def grown(self) -> None:
+    def on_log_grown(self) -> None:
         """Refresh every pane, because the store has grown."""
         for pane in self._window.panes.values():
             if pane.session is not None:

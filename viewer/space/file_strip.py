@@ -35,9 +35,9 @@ HEIGHT, TOP, BAND, ALLOCATED_HEIGHT, SIDE = 52, 14, 22, 5, 12
 
 
 class FileStrip(Canvas):
-    """Emits ``placed(offset)`` on a click and on Enter: the first damage of the cell, else its first byte."""
+    """Emits ``offsetChosen(offset)`` on a click and on Enter: the first damage of the cell, else its first byte."""
 
-    placed = Signal(object)
+    offsetChosen = Signal(object)
 
     def __init__(self, name: str = "space.file") -> None:
         super().__init__(name, tr("The file as a strip"), HEIGHT)
@@ -139,7 +139,7 @@ class FileStrip(Canvas):
         if event.button() == Qt.MouseButton.LeftButton and self._map is not None:
             self._selected = self._cell_at(event.position().x())
             self._describe()
-            self.placed.emit(self._target(self._selected))
+            self.offsetChosen.emit(self._target(self._selected))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         key = Qt.Key(event.key())
@@ -151,7 +151,7 @@ class FileStrip(Canvas):
             self._describe()
             self.update()
         elif key in {Qt.Key.Key_Return, Qt.Key.Key_Enter}:
-            self.placed.emit(self._target(self._selected))
+            self.offsetChosen.emit(self._target(self._selected))
         else:
             super().keyPressEvent(event)
 
@@ -203,10 +203,10 @@ CELL_COUNT = 400
 class FilePanel(ThemedPanel):
     """Panel with the strip of one file; hidden until a file is selected.
 
-    Emits ``placed(offset)`` when the strip is clicked, ``closed()`` when the panel is closed.
+    Emits ``offsetChosen(offset)`` when the strip is clicked, ``closed()`` when the panel is closed.
     """
 
-    placed = Signal(object)
+    offsetChosen = Signal(object)
     closed = Signal()
 
     def __init__(self) -> None:
@@ -220,7 +220,7 @@ class FilePanel(ThemedPanel):
         close.clicked.connect(self.put_away)
         self.head = PaneHead("", "", close)
         self.strip = FileStrip()
-        self.strip.placed.connect(self.placed)
+        self.strip.offsetChosen.connect(self.offsetChosen)
         box = QVBoxLayout(self)
         box.setContentsMargins(0, 0, 0, 0)
         box.setSpacing(0)

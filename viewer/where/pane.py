@@ -58,7 +58,7 @@ class WherePane(Pane):
         self.setObjectName("where.pane")
         self.model = WhereModel()
         self.strip = LineStrip("where.line")
-        self.strip.placed.connect(lambda offset: self.placeRequested.emit(places.log(offset)))
+        self.strip.offsetChosen.connect(lambda offset: self.placeRequested.emit(places.log(offset)))
         self._survey = LogSurvey(self.strip)
         self.table = RecordView("where.results", RESULTS)
         self.table.setAccessibleName(tr("Matching messages"))
@@ -205,7 +205,7 @@ class WherePane(Pane):
 
     def refresh(self) -> None:
         """Draw the log anew after the store has grown; earlier results may be outdated."""
-        self._survey.grown()
+        self._survey.on_log_grown()
 
     def retheme(self) -> None:
         """Apply fonts and colours."""

@@ -75,7 +75,7 @@ class HexView(QAbstractScrollArea):
         self._anchor: int | None = None
         self._dragging = False
         self.bar = LongScrollBar(self)
-        self.bar.placed.connect(lambda position: self._scroll_to(position // ROW_BYTES))
+        self.bar.positionChosen.connect(lambda position: self._scroll_to(position // ROW_BYTES))
         self.bar.stepped.connect(self._bar_stepped)
         self.bar.hide()
         follow(self, self._place_bar)

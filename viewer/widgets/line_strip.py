@@ -44,11 +44,11 @@ REDRAW_THRESHOLD_PX = 0.5
 
 
 class LineStrip(Canvas):
-    """Emits ``placed(offset)`` when the user clicks, drags or presses Enter, and ``resized()`` when other labels
+    """Emits ``offsetChosen(offset)`` when the user clicks, drags or presses Enter, and ``resized()`` when other labels
     have room.
     """
 
-    placed = Signal(object)
+    offsetChosen = Signal(object)
     resized = Signal()
 
     def __init__(self, name: str = "units.line", parent: QWidget | None = None) -> None:
@@ -376,21 +376,21 @@ class LineStrip(Canvas):
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         if event.button() == Qt.MouseButton.LeftButton:
-            self.placed.emit(self._offset_at(event.position().x()))
+            self.offsetChosen.emit(self._offset_at(event.position().x()))
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         if event.buttons() & Qt.MouseButton.LeftButton:
-            self.placed.emit(self._offset_at(event.position().x()))
+            self.offsetChosen.emit(self._offset_at(event.position().x()))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         steps = {Qt.Key.Key_Left: -0.01, Qt.Key.Key_Right: 0.01, Qt.Key.Key_PageUp: -0.1, Qt.Key.Key_PageDown: 0.1}
         key = Qt.Key(event.key())
         if key in steps:
-            self.placed.emit(self._line.offset(min(1.0, max(0.0, self._line.share(self._frame[0]) + steps[key]))))
+            self.offsetChosen.emit(self._line.offset(min(1.0, max(0.0, self._line.share(self._frame[0]) + steps[key]))))
         elif key == Qt.Key.Key_Home:
-            self.placed.emit(self._line.low)
+            self.offsetChosen.emit(self._line.low)
         elif key == Qt.Key.Key_End:
-            self.placed.emit(self._log_line.written)
+            self.offsetChosen.emit(self._log_line.written)
         else:
             super().keyPressEvent(event)
 

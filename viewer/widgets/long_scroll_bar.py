@@ -22,13 +22,14 @@ _STEP_ACTIONS = {
 
 
 class LongScrollBar(QScrollBar):
-    """A vertical scroll bar from position ``start`` to ``end``. It emits ``placed(position)`` when the user drags
-    the handle, else ``stepped(kind, sign)``.
+    """A vertical scroll bar from position ``start`` to ``end``.
+
+    It emits ``positionChosen(position)`` when the user drags the handle, else ``stepped(kind, sign)``.
 
     ``kind`` is ``line``, ``page`` or ``end``. The owner moves and then calls :meth:`show_place`.
     """
 
-    placed = Signal(object)
+    positionChosen = Signal(object)
     stepped = Signal(str, int)
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -63,7 +64,7 @@ class LongScrollBar(QScrollBar):
         step = _STEP_ACTIONS.get(QAbstractSlider.SliderAction(action))
         if step is None:
             if QAbstractSlider.SliderAction(action) == QAbstractSlider.SliderAction.SliderMove:
-                self.placed.emit(self.place())
+                self.positionChosen.emit(self.place())
             return
         self.setSliderPosition(self.value())
         self.stepped.emit(*step)

@@ -52,7 +52,7 @@ class RecordView(MenuTable):
         self._held_back = False
         self._finder = RowFinder(self._look_up, self.go_to, self.failed.emit)
         self._sort = (-1, False)
-        self.bar.placed.connect(self._dragged)
+        self.bar.positionChosen.connect(self._dragged)
         self.bar.stepped.connect(self._bar_stepped)
         self.selectionModel().currentChanged.connect(self._current_changed)
         self.verticalScrollBar().valueChanged.connect(self._scrolled)

@@ -48,7 +48,7 @@ class TableTail(QObject):
         self.flooded = False
         """Most rows on the screen are newer than the last look."""
         view.filled.connect(self._filled)
-        view.bar.placed.connect(lambda _position: self._placed())
+        view.bar.positionChosen.connect(lambda _position: self._placed())
         view.bar.stepped.connect(lambda _kind, sign: self._moved() if sign < 0 else self._went_down())
         view.installEventFilter(self)
         view.viewport().installEventFilter(self)

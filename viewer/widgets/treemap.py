@@ -49,10 +49,10 @@ class PlacedArea:
 
 
 class Treemap(Canvas):
-    """Emits ``chosen(path)`` as the choice moves, and ``followed(path)`` on Enter and double click."""
+    """Emits ``chosen(path)`` as the choice moves, and ``areaFollowed(path)`` on Enter and double click."""
 
     chosen = Signal(object)
-    followed = Signal(object)
+    areaFollowed = Signal(object)
 
     def __init__(self, name: str = "space.treemap") -> None:
         super().__init__(name, tr("Bytes as areas"), followed=False)
@@ -91,7 +91,7 @@ class Treemap(Canvas):
         """The path of the chosen area."""
         return self._path
 
-    def placed(self) -> list[PlacedArea]:
+    def placed_areas(self) -> list[PlacedArea]:
         """Every drawn area with its box, outer ones first."""
         if self._placed is None:
             self._placed = list(self._lay_out())
@@ -99,7 +99,7 @@ class Treemap(Canvas):
 
     def at(self, x: float, y: float) -> PlacedArea | None:
         """The innermost area under a point, or None."""
-        return next((placed for placed in reversed(self.placed()) if placed.box.holds(x, y)), None)
+        return next((placed for placed in reversed(self.placed_areas()) if placed.box.holds(x, y)), None)
 
     # ---- laying out --------------------------------------------------------------------------------------------------
 
@@ -142,7 +142,7 @@ class Treemap(Canvas):
             painter.end()
         p = QPainter(self)
         p.drawPixmap(0, 0, self._ground)
-        chosen = next((placed for placed in self.placed() if placed.path == self._path), None)
+        chosen = next((placed for placed in self.placed_areas() if placed.path == self._path), None)
         if chosen is not None:
             p.setPen(QPen(C("accent"), 2.5))
             p.setBrush(Qt.BrushStyle.NoBrush)
@@ -160,15 +160,15 @@ class Treemap(Canvas):
             p.drawText(self.rect().adjusted(px(24), 0, -px(24), 0), alignment, self._words)
             return
         colours = colours_of(self)
-        for placed in self.placed():
+        for placed in self.placed_areas():
             if placed.band:
                 p.fillRect(_rect(placed.box), _shade(placed.area, colours))
             elif len(placed.path) == 1:
                 self._paint_top(p, placed)
             elif not placed.area.children:
                 p.fillRect(_rect(placed.box), _shade(placed.area, colours))
-        filled = {placed.path[0] for placed in self.placed() if len(placed.path) == 2}
-        for placed in self.placed():
+        filled = {placed.path[0] for placed in self.placed_areas() if len(placed.path) == 2}
+        for placed in self.placed_areas():
             if not placed.band and (len(placed.path) > 1 or placed.head or placed.path[0] not in filled):
                 self._paint_name(p, placed)  # without room for a head only the children have names
 
@@ -241,7 +241,7 @@ class Treemap(Canvas):
         hit = self.at(event.position().x(), event.position().y())
         if event.button() == Qt.MouseButton.LeftButton and hit is not None:
             self._take(hit.path[:2])
-            self.followed.emit(self._path)
+            self.areaFollowed.emit(self._path)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         key = Qt.Key(event.key())
@@ -249,7 +249,7 @@ class Treemap(Canvas):
         if key in ways:
             self._take(self._beside(*ways[key]))
         elif key in {Qt.Key.Key_Return, Qt.Key.Key_Enter} and self._path:
-            self.followed.emit(self._path)
+            self.areaFollowed.emit(self._path)
         elif key in {Qt.Key.Key_PageDown, Qt.Key.Key_Plus}:
             area = find(self._root, self._path)
             if area is not None and area.children:
@@ -263,7 +263,7 @@ class Treemap(Canvas):
 
     def _beside(self, right: int, down: int) -> Path:
         """The nearest area of the same level in a direction; the largest one if nothing is chosen yet."""
-        level = [placed for placed in self.placed() if len(placed.path) == max(len(self._path), 1)]
+        level = [placed for placed in self.placed_areas() if len(placed.path) == max(len(self._path), 1)]
         current = next((placed for placed in level if placed.path == self._path), None)
         if current is None:
             return level[0].path if level else ()
@@ -289,7 +289,7 @@ class Treemap(Canvas):
     def mark_at(self, point: QPointF | None) -> Found | None:
         """The mark of the area under the point, or of the chosen area."""
         if point is None:
-            placed = next((placed for placed in self.placed() if placed.path == self._path), None)
+            placed = next((placed for placed in self.placed_areas() if placed.path == self._path), None)
         else:
             placed = self.at(point.x(), point.y())
         if placed is None:

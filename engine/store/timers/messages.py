@@ -80,9 +80,9 @@ class TimerMessages:
         self._not_before = self._cleaned = 0
         self._version = 0
         self._is_slave = config.broker_role == "SLAVE"
-        self.came: Callable[[str, int], None] = lambda _topic, _seconds: None
+        self.on_enqueued: Callable[[str, int], None] = lambda _topic, _seconds: None
         """Called for each message that reaches the wheel: its topic, and the seconds from its birth to its time."""
-        self.left: Callable[[str], None] = lambda _topic: None
+        self.on_dequeued: Callable[[str], None] = lambda _topic: None
         """Called with the topic of each message that leaves the wheel, for its topic or for another round."""
         self._load()
 
@@ -221,10 +221,10 @@ class TimerMessages:
         if due >= self.write_time or self._is_slave:
             self._to_wheel(message, due)
         elif self._now() >= self._not_before and self._deliver(message, DUE_ON_ARRIVAL, rolls=False):
-            self.left(topic)
+            self.on_dequeued(topic)
         else:
             return False
-        self.came(topic, (due - message.born_timestamp) // 1000)
+        self.on_enqueued(topic, (due - message.born_timestamp) // 1000)
         return True
 
     def _to_wheel(self, message: Unit, due: int) -> None:
@@ -311,7 +311,7 @@ class TimerMessages:
         if not self._deliver(message, unit.write_time, rolls=rolls):
             return False
         self._count(topic, -1)
-        self.left(topic)
+        self.on_dequeued(topic)
         return True
 
     def _deliver(self, message: Unit, enqueued: int, *, rolls: bool) -> bool:

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from brokers import Asking, asking_broker, run
+from brokers import BrokerClient, asking_broker, run_scenario
 
 from engine.broker.access import Access
 from engine.remoting.codes import Refused
@@ -185,8 +185,8 @@ def test_a_broker_asks_before_it_answers(tmp_path: Path) -> None:
             assert (await ask_signed(client, 26)).code == 0
             assert (await ask_signed(client, 4711)).code == 3
 
-    async def ask_signed(client: Asking, code: int) -> Command:
+    async def ask_signed(client: BrokerClient, code: int) -> Command:
         fields = signed(code).fields
         return await client.ask(code, **fields)
 
-    run(scenario)
+    run_scenario(scenario)

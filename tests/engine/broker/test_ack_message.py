@@ -6,7 +6,7 @@ import base64
 import json
 from pathlib import Path
 
-from brokers import Asking, asking_broker, run, units
+from brokers import BrokerClient, asking_broker, run_scenario, units
 from pops import GROUP, pop, sent
 
 from engine.codec.pop import Ack, CheckPoint
@@ -14,7 +14,7 @@ from engine.codec.pop import Ack, CheckPoint
 WHERE = {"consumerGroup": GROUP, "topic": "Orders", "queueId": 0}
 
 
-def waiting(client: Asking) -> list[tuple[str, bytes]]:
+def waiting(client: BrokerClient) -> list[tuple[str, bytes]]:
     """Return tag and body of each message for the revive topic that has not been handled yet."""
     return [(unit.tags or "", unit.body) for unit in units(client, "rmq_sys_wheel_timer")]
 
@@ -36,7 +36,7 @@ def test_an_acknowledgement_is_stored_before_it_is_answered(tmp_path: Path) -> N
             timer_unit = units(client, "rmq_sys_wheel_timer")[-1]
             assert timer_unit.properties["TIMER_DELIVER_MS"] == str(int(popped_at) + 60_000)
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_invalid_acknowledgements_are_refused_with_rocketmqs_messages(tmp_path: Path) -> None:
@@ -56,7 +56,7 @@ def test_invalid_acknowledgements_are_refused_with_rocketmqs_messages(tmp_path: 
             zeros = {"popTime": "0", "invisibleTime": "0", "reviveQid": "0"}
             assert (nothing.code, nothing.fields) == (208, zeros)
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_a_batch_is_one_record_for_each_entry(tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_a_batch_is_one_record_for_each_entry(tmp_path: Path) -> None:
                 assert (await client.ask(200151, wrong)).code == 208
             assert (await client.ask(200151, json.dumps({"acks": [{**entry, "r": "7"}]}).encode())).code == 1
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_a_change_stores_the_new_checkpoint_first(tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ def test_a_change_stores_the_new_checkpoint_first(tmp_path: Path) -> None:
             assert done == ("ack", Ack("Orders", GROUP, 0, 0, popped_at, "broker-a", 1).body())
             assert {unit.properties["REAL_QID"] for unit in units(client, "rmq_sys_wheel_timer")[1:]} == {"3"}
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_a_change_that_is_not_stored_acknowledges_nothing(tmp_path: Path) -> None:
@@ -125,7 +125,7 @@ def test_a_change_that_is_not_stored_acknowledges_nothing(tmp_path: Path) -> Non
             assert (changed.code, changed.fields["popTime"]) == (1, "0")
             assert len(waiting(client)) == count_before
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_an_orderly_acknowledgement_moves_the_offset(tmp_path: Path) -> None:
@@ -150,4 +150,4 @@ def test_an_orderly_acknowledgement_moves_the_offset(tmp_path: Path) -> None:
             late = await client.ask(200053, **WHERE, offset=1, extraInfo=f"{handle} 1", invisibleTime=5)
             assert (late.code, late.fields["popTime"]) == (0, "0")
 
-    run(scenario)
+    run_scenario(scenario)

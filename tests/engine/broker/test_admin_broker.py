@@ -8,7 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from brokers import asking_broker, run
+from brokers import asking_broker, run_scenario
 
 from engine.broker.admin_broker import take_request_modes
 from engine.codec.encode import Message
@@ -28,7 +28,7 @@ def test_a_broker_reports_its_runtime_information(tmp_path: Path) -> None:
             table = json.loads(bytes((await client.ask(28)).body))["table"]
             assert all(isinstance(value, str) for value in table.values())
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_a_broker_reports_the_release_of_its_store(tmp_path: Path, release: Rele
             table = json.loads(bytes((await client.ask(28)).body))["table"]
             assert {key: table[key] for key in table if key.startswith("brokerVersion")} == version
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_figures_follow_the_store(tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ def test_figures_follow_the_store(tmp_path: Path) -> None:
             assert (table["putMessageTimesTotal"], table["dispatchBehindBytes"]) == ("2", "0")
             assert table["scheduleMessageOffset_18"] == "0,1"
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_held_pulls_are_reported(tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_held_pulls_are_reported(tmp_path: Path) -> None:
             await client.send("Orders", b"two")
             assert (await waiting).code == 0
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_changeable_settings_are_changed_and_others_refused(tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_changeable_settings_are_changed_and_others_refused(tmp_path: Path) -> N
             assert (await client.ask(25, b"autoCreateTopicEnable=maybe")).code == 1
             assert "autoCreateTopicEnable=false" in bytes((await client.ask(26)).body).decode().splitlines()
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_queues_of_undeclared_topics_are_deleted(tmp_path: Path) -> None:
@@ -126,7 +126,7 @@ def test_queues_of_undeclared_topics_are_deleted(tmp_path: Path) -> None:
                 "rmq_sys_wheel_timer",
             ]
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_cleaning_can_be_requested(tmp_path: Path) -> None:
@@ -137,7 +137,7 @@ def test_cleaning_can_be_requested(tmp_path: Path) -> None:
             assert [(await client.ask(code)).code for code in (306, 329)] == [0, 0]
             assert texts == ["files"]
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_uncounted_figures_are_absent(tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_uncounted_figures_are_absent(tmp_path: Path) -> None:
             answer = await client.ask(315, statsName="TOPIC_PUT_NUMS", statsKey="Orders")
             assert (answer.code, answer.remark) == (1, "The stats <TOPIC_PUT_NUMS> <Orders> not exist")
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_progress_of_every_group(tmp_path: Path) -> None:
@@ -175,7 +175,7 @@ def test_progress_of_every_group(tmp_path: Path) -> None:
             remaining_value = parse((await client.ask(317, isOrder=False)).body).value
             assert {"readers": []} in remaining_value["consumeStatsList"]
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_slaves_are_reported_with_their_lag(tmp_path: Path) -> None:
@@ -197,7 +197,7 @@ def test_slaves_are_reported_with_their_lag(tmp_path: Path) -> None:
             }
             assert (record["master"], record["inSyncSlaveNums"], record["masterCommitLogMaxOffset"]) == (True, 1, end)
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_cold_reads_have_thresholds_while_the_broker_runs(tmp_path: Path) -> None:
@@ -216,7 +216,7 @@ def test_cold_reads_have_thresholds_while_the_broker_runs(tmp_path: Path) -> Non
                 assert (await client.ask(2002, content)).code == 0
             assert await thresholds() == {"g3": 7}
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_rocksdb_requests_succeed_without_rocksdb(tmp_path: Path) -> None:
@@ -225,7 +225,7 @@ def test_rocksdb_requests_succeed_without_rocksdb(tmp_path: Path) -> None:
             assert bytes((await client.ask(354)).body) == b'{"checkStatus":2}'
             assert (await client.ask(200056)).code == 0
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_the_log_is_read_ahead_or_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -250,7 +250,7 @@ def test_the_log_is_read_ahead_or_not(tmp_path: Path, monkeypatch: pytest.Monkey
             assert advices == [1, 0]
             really(client.server.broker.store.parts.files, 1)
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 MODE = {"topic": "Orders", "consumerGroup": "poppers", "mode": "POP", "popShareQueueNum": 2}
@@ -282,7 +282,7 @@ def test_a_slave_receives_timers_and_request_modes(tmp_path: Path) -> None:
             table = json.loads(bytes((await client.ask(402)).body))
             assert table == {"messageRequestModeMap": {"Orders": {"poppers": MODE}}}
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_a_broker_without_timers_reports_it(tmp_path: Path) -> None:
@@ -294,7 +294,7 @@ def test_a_broker_without_timers_reports_it(tmp_path: Path) -> None:
             client.server.broker.timers = None
             assert [(await client.ask(code)).code for code in (60, 61)] == [1, 1]
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_a_slave_saves_the_masters_request_modes(tmp_path: Path) -> None:
@@ -307,4 +307,4 @@ def test_a_slave_saves_the_masters_request_modes(tmp_path: Path) -> None:
             take_request_modes(broker, table)
             assert json.loads((tmp_path / "config" / "messageRequestMode.json").read_text()) == table
 
-    run(scenario)
+    run_scenario(scenario)

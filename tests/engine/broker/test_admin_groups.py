@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from brokers import Asking, asking_broker, run
+from brokers import BrokerClient, asking_broker, run_scenario
 
 from engine.broker.config import BrokerConfig
 from engine.broker.server import ListeningBroker
@@ -31,7 +31,7 @@ def test_a_group_is_declared_with_all_fields_of_its_row(tmp_path: Path) -> None:
             assert (await client.ask(352, group="made now")).code == 26
             assert json.loads(bytes((await client.ask(352, group="made-now")).body))["groupName"] == "made-now"
 
-    run(scenario)
+    run_scenario(scenario)
     with MessageStore(tmp_path) as store:
         assert store.tables.groups()["readers"].retry_max_times == 3
 
@@ -45,7 +45,7 @@ def test_an_invalid_row_is_refused(tmp_path: Path) -> None:
                 answer = await client.ask(200, nameless)
                 assert (answer.code, answer.remark) == (29, "The specified group is blank.")
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 @pytest.mark.parametrize(("release", "longest"), [("5.3", 255), ("5.4", 120), ("5.5", 120)])
@@ -57,7 +57,7 @@ def test_a_group_name_is_limited_as_in_the_release(tmp_path: Path, release: Rele
 
     async def scenario() -> None:
         async with serving_open(opened, BrokerConfig(), port=0) as server:
-            client = Asking(server)
+            client = BrokerClient(server)
             await client.open()
             groups = server.broker.topics.group
             assert groups("g" * longest) is not None
@@ -72,7 +72,7 @@ def test_a_group_name_is_limited_as_in_the_release(tmp_path: Path, release: Rele
             else:
                 assert (response.code, many.code) == (0, 0)
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 @pytest.mark.parametrize(("release", "code"), [("4.9", 0), ("5.3", 0), ("5.5", 29)])
@@ -82,7 +82,7 @@ def test_a_group_without_a_name_is_accepted_as_in_the_release(tmp_path: Path, re
     async def scenario() -> None:
         with bind("127.0.0.1", 0) as position, MessageStore(tmp_path, release=release) as store:
             async with ListeningBroker(store, BrokerConfig(), listening_socket=position) as server:
-                client, tables = Asking(server), store.tables
+                client, tables = BrokerClient(server), store.tables
                 await client.open()
                 await client.send("Orders", b"one")
                 await client.pull("Orders", 0, group="")
@@ -92,7 +92,7 @@ def test_a_group_without_a_name_is_accepted_as_in_the_release(tmp_path: Path, re
                 assert ("[]" in tables.groups()) is (code == 0)
                 client.close()
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_a_deleted_group_keeps_its_offsets_unless_their_deletion_is_requested(tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def test_a_deleted_group_keeps_its_offsets_unless_their_deletion_is_requested(tm
                 assert (await client.ask(207, groupName="readers", cleanOffset=clean)).code == 0
                 assert (await client.ask(14, **offset, setZeroIfNotFound=False)).code == code
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_progress_reports_the_offset_up_to_which_messages_were_pulled(tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_progress_reports_the_offset_up_to_which_messages_were_pulled(tmp_path: 
             assert (moved.fields["nextBeginOffset"], moved.fields["groupSysFlag"]) == ("30", "0")
             assert await offsets() == (30, 30)
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_progress_is_reported_for_each_queue_that_is_read(tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ def test_progress_is_reported_for_each_queue_that_is_read(tmp_path: Path) -> Non
             assert '"topic":"Orders"}:{"brokerOffset":2,"consumerOffset":1,' in text
             assert text.count("brokerOffset") == 4
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_several_groups_are_declared_at_once(tmp_path: Path) -> None:
@@ -171,7 +171,7 @@ def test_several_groups_are_declared_at_once(tmp_path: Path) -> None:
             assert (groups["one"].retry_max_times, groups["two"].retry_max_times) == (16, 3)
             assert (await client.ask(225, b"{}")).code == 1
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_several_groups_are_deleted(tmp_path: Path) -> None:
@@ -192,4 +192,4 @@ def test_several_groups_are_deleted(tmp_path: Path) -> None:
             assert tables.groups().keys() & {"a", "b", "c"} == {"c"}
             assert [tables.consumer_offset(name, "Orders", 0) for name in ("a", "b", "c")] == [1, -1, 1]
 
-    run(scenario)
+    run_scenario(scenario)

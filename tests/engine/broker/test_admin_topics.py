@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from brokers import asking_broker, run
+from brokers import asking_broker, run_scenario
 
 TOPIC = {"defaultTopic": "TBW102", "perm": 6, "topicFilterType": "SINGLE_TAG", "order": False}
 
@@ -24,7 +24,7 @@ def test_a_declared_topic_is_reported_unchanged(tmp_path: Path) -> None:
             assert "Orders" in table["topicConfigTable"]
             assert (await client.ask(351, topic="Nowhere")).code == 17
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_names_that_no_broker_accepts_are_refused(tmp_path: Path) -> None:
@@ -36,7 +36,7 @@ def test_names_that_no_broker_accepts_are_refused(tmp_path: Path) -> None:
             none = await client.ask(17, **TOPIC, topic="Orders", readQueueNums=-1, writeQueueNums=70_000)
             assert none.code == 1
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_a_deleted_topic_has_no_queues_and_no_offsets(tmp_path: Path) -> None:
@@ -52,7 +52,7 @@ def test_a_deleted_topic_has_no_queues_and_no_offsets(tmp_path: Path) -> None:
             assert b"Orders" not in bytes((await client.ask(43)).body)
             assert (await client.ask(215, topic="TBW102")).code == 29
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_several_topics_are_deleted_or_none(tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_statistics_have_a_row_for_each_queue_that_is_written(tmp_path: Path) ->
             assert float(text.rpartition('"topicPutTps":')[2].removesuffix("}")) > 0
             assert (await client.ask(202, topic="Nowhere")).code == 17
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_the_broker_names_its_own_topics(tmp_path: Path) -> None:
@@ -97,7 +97,7 @@ def test_the_broker_names_its_own_topics(tmp_path: Path) -> None:
             names = json.loads(bytes((await client.ask(305)).body))["topicList"]
             assert {"TBW102", "SCHEDULE_TOPIC_XXXX", "DefaultCluster", "broker-a"} <= set(names)
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_several_topics_are_declared_at_once(tmp_path: Path) -> None:
@@ -121,4 +121,4 @@ def test_several_topics_are_declared_at_once(tmp_path: Path) -> None:
             for body in (b"{}", b'{"topicConfigList":[{"topicName":"T","perm":"all"}]}'):
                 assert (await client.ask(18, body)).code == 1
 
-    run(scenario)
+    run_scenario(scenario)

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from brokers import Asking, asking_broker, run
+from brokers import BrokerClient, asking_broker, run_scenario
 
 from engine.broker.assignments import popped_by, share_of
 from engine.broker.queue_locks import QueueName
@@ -38,7 +38,7 @@ def test_clients_that_pop_share_queues() -> None:
     assert queue_ids(popped_by("c4", QUEUES[:2], CLIENTS, 1)) == [1]
 
 
-async def consuming(client: Asking, client_id: str = "me") -> None:
+async def consuming(client: BrokerClient, client_id: str = "me") -> None:
     group = {
         "consumeType": "CONSUME_PASSIVELY",
         "groupName": GROUP,
@@ -49,7 +49,7 @@ async def consuming(client: Asking, client_id: str = "me") -> None:
     assert (await client.ask(34, json.dumps(reported).encode())).code == 0
 
 
-async def assigned(client: Asking, **options: object) -> dict[str, object]:
+async def assigned(client: BrokerClient, **options: object) -> dict[str, object]:
     reported = {
         "clientId": "me",
         "consumerGroup": GROUP,
@@ -89,7 +89,7 @@ def test_a_consumer_gets_its_queues(tmp_path: Path) -> None:
             assert [record["mode"] for record in retry["messageQueueAssignments"]] == ["PULL"]
             assert (await client.ask(400, b"{}")).code == 1
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_invalid_request_modes_are_refused(changed_fields: dict[str, object], co
             assert (await client.ask(401, json.dumps(mode).encode())).code == code
             assert not (tmp_path / "config" / "messageRequestMode.json").exists()
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_request_modes_are_saved_like_a_brokers(tmp_path: Path) -> None:
@@ -121,7 +121,7 @@ def test_request_modes_are_saved_like_a_brokers(tmp_path: Path) -> None:
             await consuming(client)
             assert "POP" in str(await assigned(client))
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_queues_of_all_brokers_are_shared_out(tmp_path: Path) -> None:
@@ -150,4 +150,4 @@ def test_queues_of_all_brokers_are_shared_out(tmp_path: Path) -> None:
             connection.close()
             names.close()
 
-    run(scenario)
+    run_scenario(scenario)

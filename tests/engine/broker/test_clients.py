@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
-from brokers import Asking, asking_broker, run, units
+from brokers import BrokerClient, asking_broker, run_scenario, units
 
 from engine.broker.clients import Clients, ConsumerGroup, Member
 from engine.broker.config import BrokerConfig
@@ -91,24 +91,24 @@ def beat(client_id: str, *topics: str, group: str = "readers") -> bytes:
 def test_members_are_listed_and_notified_of_each_other(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with asking_broker(tmp_path) as first_client:
-            second_client = Asking(first_client.server)
+            second_client = BrokerClient(first_client.server)
             await second_client.open()
             assert (await first_client.ask(38, consumerGroup="readers")).code == 1
             assert (await first_client.ask(34, beat("one", "Orders"))).code == 0
             assert (await second_client.ask(34, beat("two", "Orders"))).code == 0
             listed = json.loads(bytes((await first_client.ask(38, consumerGroup="readers")).body))
             assert listed == {"consumerIdList": ["one", "two"]}
-            told_before = len(first_client.told)
-            assert {command.code for command in first_client.told} == {40}
+            told_before = len(first_client.requests)
+            assert {command.code for command in first_client.requests} == {40}
             second_client.close()
-            while len(first_client.told) == told_before:
+            while len(first_client.requests) == told_before:
                 await asyncio.sleep(0.005)
             listed = json.loads(bytes((await first_client.ask(38, consumerGroup="readers")).body))
             assert listed == {"consumerIdList": ["one"]}
             assert (await first_client.ask(35, clientID="one", consumerGroup="readers")).code == 0
             assert (await first_client.ask(38, consumerGroup="readers")).code == 1
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_a_group_gets_its_retry_topic(tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_a_group_gets_its_retry_topic(tmp_path: Path) -> None:
             await client.ask(34, beat("one", "Orders"))
             assert (await client.ask(351, topic="%RETRY%readers")).code == 0
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_subscriptions_by_sql_are_checked_before_they_apply(tmp_path: Path) -> None:
@@ -139,8 +139,8 @@ def test_subscriptions_by_sql_are_checked_before_they_apply(tmp_path: Path) -> N
             assert (await client.ask(46, asked("SQL92", "a > 1"))).code == 0
             assert (await client.ask(46, asked("SQL92", "a >"))).code == 23
 
-    run(off)
-    run(on)
+    run_scenario(off)
+    run_scenario(on)
 
 
 BEAT = {
@@ -151,17 +151,17 @@ BEAT = {
 READS = b'{"messageQueueTable":{{"brokerName":"broker-a","queueId":0,"topic":"Orders"}:5}}'
 
 
-class Consumer(Asking):
+class Consumer(BrokerClient):
     """A client that answers each request with the body prepared for its code."""
 
     bodies: ClassVar = {221: READS, 307: b'{"jstack":"none"}', 309: b'{"consumeResult":"CR_SUCCESS"}'}
 
     def _hear(self, request: Command, connection: Connection) -> Command | None:
-        self.told.append(request)
-        return answer_to(request, self.says or 0, body=self.bodies.get(request.code, b""))
+        self.requests.append(request)
+        return answer_to(request, self.response_code or 0, body=self.bodies.get(request.code, b""))
 
 
-async def consumer(client: Asking) -> Consumer:
+async def consumer(client: BrokerClient) -> Consumer:
     item = Consumer(client.server)
     await item.open()
     assert (await item.ask(34, json.dumps(BEAT).encode())).code == 0
@@ -174,14 +174,14 @@ def test_a_consumer_reports_its_running_information(tmp_path: Path) -> None:
             item = await consumer(client)
             answer = await client.ask(307, consumerGroup="readers", clientId="c@1", jstackEnable=True)
             assert (answer.code, bytes(answer.body)) == (0, b'{"jstack":"none"}')
-            assert item.told[-1].fields["jstackEnable"] == "true"
-            item.says = 1
+            assert item.requests[-1].fields["jstackEnable"] == "true"
+            item.response_code = 1
             assert (await client.ask(307, consumerGroup="readers", clientId="c@1")).code == 1
             response = await client.ask(307, consumerGroup="readers", clientId="c@2")
             assert (response.code, response.remark) == (1, "The Consumer <readers> <c@2> not online")
             item.close()
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_a_consumer_consumes_one_message_on_request(tmp_path: Path) -> None:
@@ -192,14 +192,14 @@ def test_a_consumer_consumes_one_message_on_request(tmp_path: Path) -> None:
             (unit,) = units(client, "Orders")
             answer = await client.ask(309, consumerGroup="readers", clientId="c@1", msgId=unit.offset_msg_id)
             assert bytes(answer.body) == b'{"consumeResult":"CR_SUCCESS"}'
-            request = item.told[-1]
+            request = item.requests[-1]
             assert decode(bytes(request.body), 0, 0).body == b"tea"
             assert request.fields["brokerName"] == client.server.broker.config.broker_name
             wrong = await client.ask(309, consumerGroup="readers", clientId="c@1", msgId="nonsense")
             assert (wrong.code, wrong.remark) == (1, "no message id: nonsense")
             item.close()
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_members_report_their_queue_offsets(tmp_path: Path) -> None:
@@ -218,7 +218,7 @@ def test_members_report_their_queue_offsets(tmp_path: Path) -> None:
             )
             member_client.close()
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 HELLO = {
@@ -236,7 +236,7 @@ HELLO = {
 }
 
 
-async def body(client: Asking, code: int, **fields: object) -> dict[str, Any]:
+async def body(client: BrokerClient, code: int, **fields: object) -> dict[str, Any]:
     answer = await client.ask(code, **fields)
     assert answer.code == 0
     read: dict[str, Any] = json.loads(bytes(answer.body))
@@ -259,7 +259,7 @@ def test_connections_of_groups(tmp_path: Path) -> None:
             (sender,) = (await body(client, 328))["data"]["senders"]
             assert (sender["clientId"], sender["language"]) == ("one", "JAVA")
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_consumers_are_listed_by_topic(tmp_path: Path) -> None:
@@ -272,4 +272,4 @@ def test_consumers_are_listed_by_topic(tmp_path: Path) -> None:
             assert (await body(client, 300, topic="Orders"))["groupList"] == ["readers", "gone"]
             assert (await body(client, 343, group="gone"))["topicList"] == ["Orders"]
 
-    run(scenario)
+    run_scenario(scenario)

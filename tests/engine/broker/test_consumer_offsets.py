@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from brokers import Asking, asking_broker, run
+from brokers import BrokerClient, asking_broker, run_scenario
 
 from engine import releases
 from engine.broker.consumer_offsets import Resets
@@ -36,7 +36,7 @@ def test_a_group_without_a_commit_begins_at_0_if_the_first_message_exists(tmp_pa
             assert (answer.code, answer.fields["offset"]) == (0, "0")
             assert (await client.ask(14, **QUEUE, setZeroIfNotFound=False)).code == 22
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_a_committed_offset_survives_a_restart(tmp_path: Path) -> None:
@@ -51,7 +51,7 @@ def test_a_committed_offset_survives_a_restart(tmp_path: Path) -> None:
             table = json.loads(bytes((await client.ask(43)).body).replace(b"{0:", b'{"0":'))
             assert table["offsetTable"]["Orders@readers"] == {"0": 1}
 
-    run(scenario)
+    run_scenario(scenario)
     with MessageStore(tmp_path) as store:
         assert store.tables.consumer_offset("readers", "Orders", 0) == 1
 
@@ -64,7 +64,7 @@ def test_a_commit_of_minus_one_is_ignored(tmp_path: Path) -> None:
             await client.ask(15, **QUEUE, commitOffset=-1)
             assert (await client.ask(14, **QUEUE)).fields["offset"] == "0"
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_an_unknown_topic_takes_no_offset(tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_an_unknown_topic_takes_no_offset(tmp_path: Path) -> None:
             answer = await client.ask(15, consumerGroup="readers", topic="Nowhere", queueId=0, commitOffset=1)
             assert (answer.code, answer.remark) == (17, "Topic Nowhere not exist!")
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_delay_offsets_are_returned_as_in_the_file(tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ def test_delay_offsets_are_returned_as_in_the_file(tmp_path: Path) -> None:
             text = bytes((await client.ask(45)).body).decode()
             assert "".join(text.split()).endswith('"offsetTable":{3:17}}')
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_before_5_an_empty_queue_begins_at_0_and_every_client_may_commit(tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_before_5_an_empty_queue_begins_at_0_and_every_client_may_commit(tmp_pat
     async def scenario() -> None:
         with MessageStore(tmp_path, like="4.9") as store, bind("127.0.0.1", 0) as position:
             async with ListeningBroker(store, listening_socket=position) as server:
-                client = Asking(server)
+                client = BrokerClient(server)
                 await client.open()
                 assert (await client.ask(14, **QUEUE)).fields["offset"] == "0"
                 for topic in ("Orders", "Nowhere"):
@@ -101,7 +101,7 @@ def test_before_5_an_empty_queue_begins_at_0_and_every_client_may_commit(tmp_pat
                 assert (await client.ask(14, **QUEUE)).fields["offset"] == "3"
                 client.close()
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 BEAT = (
@@ -111,7 +111,7 @@ BEAT = (
 )
 
 
-async def filled(client: Asking) -> None:
+async def filled(client: BrokerClient) -> None:
     """Send five messages to queue 0 and commit offset 5."""
     for number in range(5):
         await client.send("Orders", b"%d" % number)
@@ -129,7 +129,7 @@ def offsets(body: bytes | memoryview) -> dict[int, int]:
     return {key.value["queueId"]: current for key, current in table.items()}
 
 
-async def reset(client: Asking, timestamp: int = 0, **options: object):
+async def reset(client: BrokerClient, timestamp: int = 0, **options: object):
     return await client.ask(222, topic="Orders", group="readers", timestamp=timestamp, isForce=True, **options)
 
 
@@ -150,7 +150,7 @@ def test_a_reset_applies_to_the_next_pull_and_blocks_commits_until_then(tmp_path
             assert (await client.ask(15, **place, commitOffset=4)).remark in (None, "")
             assert (await client.ask(14, **place)).fields["offset"] == "4"
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_by_time_every_queue_is_set(tmp_path: Path) -> None:
@@ -160,7 +160,7 @@ def test_by_time_every_queue_is_set(tmp_path: Path) -> None:
             assert offsets((await reset(client)).body) == {0: 0, 1: 0, 2: 0, 3: 0}
             assert offsets((await reset(client, -1)).body) == {0: 5, 1: 0, 2: 0, 3: 0}
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,7 @@ def test_an_impossible_reset_is_refused(
             answer = await client.ask(222, **fields)
             assert (answer.code, answer.remark) == (code, words)
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_members_are_notified_of_a_reset_in_4_9(tmp_path: Path) -> None:
@@ -193,7 +193,7 @@ def test_members_are_notified_of_a_reset_in_4_9(tmp_path: Path) -> None:
                 await client.ask(15, consumerGroup="readers", topic="Orders", queueId=queue_id, commitOffset=0)
             answer = await reset(client)
             assert (answer.code, offsets(answer.body)) == (0, {0: 0, 1: 0, 2: 0, 3: 0})
-            requests = [command for command in client.told if command.code == 220]
+            requests = [command for command in client.requests if command.code == 220]
             assert [
                 (request.fields["topic"], request.fields["group"], offsets(request.body)[0]) for request in requests
             ] == [("Orders", "readers", 0)]
@@ -204,4 +204,4 @@ def test_members_are_notified_of_a_reset_in_4_9(tmp_path: Path) -> None:
                 "Consumer not online, so can not reset offse",
             )
 
-    run(scenario)
+    run_scenario(scenario)

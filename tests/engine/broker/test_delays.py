@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from brokers import Asking, asking_broker, run
+from brokers import BrokerClient, asking_broker, run_scenario
 from put_logs import PutLog
 
 from engine.broker.broker import Broker
@@ -23,7 +23,7 @@ def bodies(broker: Broker, topic: str) -> list[bytes]:
         return [unit.body for unit in message.units()]
 
 
-async def send_two(client: Asking) -> Broker:
+async def send_two(client: BrokerClient) -> Broker:
     """Send two messages of level 2 (5 s). From then on the test sets the broker's clock."""
     for number in range(2):
         assert (await client.send("Orders", b"%d" % number, properties=DELAYED)).code == 0
@@ -46,7 +46,7 @@ def test_a_level_delivers_what_is_due_in_order(tmp_path: Path) -> None:
             assert bodies(broker, "Orders") == [b"0", b"1"]
             assert broker.store.tables.delay_offset(2) == 2
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_a_levels_offset_is_saved_in_the_store(tmp_path: Path) -> None:
@@ -67,11 +67,11 @@ def test_a_levels_offset_is_saved_in_the_store(tmp_path: Path) -> None:
             deliver_due(broker)
             assert bodies(broker, "Orders") == [b"0", b"1"]
 
-    run(first)
+    run_scenario(first)
     assert '"offsetTable":{2:2}' in (tmp_path / "config" / "delayOffset.json").read_text().replace("\n", "").replace(
         "\t", ""
     ).replace(" ", "")
-    run(second)
+    run_scenario(second)
 
 
 def test_a_clock_that_went_back_delays_nothing_further(tmp_path: Path) -> None:
@@ -83,7 +83,7 @@ def test_a_clock_that_went_back_delays_nothing_further(tmp_path: Path) -> None:
             deliver_due(broker)
             assert bodies(broker, "Orders") == [b"0", b"1"]
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_a_message_without_a_topic_is_skipped(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from brokers import asking_broker, run
+from brokers import asking_broker, run_scenario
 
 from engine.broker.config import BrokerConfig
 from engine.broker.filters import FILE, ConsumerFilters
@@ -166,7 +166,7 @@ def test_heartbeats_register_filters_and_pulls_use_them(tmp_path: Path) -> None:
             assert item.is_dead
         assert (tmp_path / "config" / FILE).exists()
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_ext_units_carry_the_bits(tmp_path: Path) -> None:
@@ -185,4 +185,4 @@ def test_ext_units_carry_the_bits(tmp_path: Path) -> None:
             bits = [entry.ext.bit_map for entry in entries if entry is not None and entry.ext is not None]
             assert bits == [bit_map([positions("billing", "Orders")]), bytes(14)]
 
-    run(scenario)
+    run_scenario(scenario)

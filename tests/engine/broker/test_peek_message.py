@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from brokers import asking_broker, run
+from brokers import asking_broker, run_scenario
 from pops import GROUP, pop, popped, sent
 
 WHERE = {"consumerGroup": GROUP, "topic": "Orders", "queueId": -1}
@@ -25,7 +25,7 @@ def test_a_peek_changes_nothing(tmp_path: Path) -> None:
             assert nothing.fields == {"popTime": "0", "invisibleTime": "0", "reviveQid": "0", "restNum": "0"}
             assert (await client.ask(200052, **{**WHERE, "topic": "No"}, maxMsgNums=1)).code == 17
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_a_notification_arrives_when_a_message_arrives(tmp_path: Path) -> None:
@@ -43,7 +43,7 @@ def test_a_notification_arrives_when_a_message_arrives(tmp_path: Path) -> None:
             await sent(client, b"two")
             assert (await waiting).fields["hasMsg"] == "true"
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_a_blocked_queue_has_nothing_for_an_orderly_reader(tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ def test_a_blocked_queue_has_nothing_for_an_orderly_reader(tmp_path: Path) -> No
             assert (await client.ask(200054, **request_fields, attemptId="b")).fields["hasMsg"] == "false"
             assert (await client.ask(200054, **request_fields, attemptId="a")).fields["hasMsg"] == "true"
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_waiting_pops_are_counted_by_topic_group_and_queue(tmp_path: Path) -> None:
@@ -71,4 +71,4 @@ def test_waiting_pops_are_counted_by_topic_group_and_queue(tmp_path: Path) -> No
             client.server.broker.pops.end()
             assert {(await waiting_pop).code for waiting_pop in waiting} == {210}
 
-    run(scenario)
+    run_scenario(scenario)

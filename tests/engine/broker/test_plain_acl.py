@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from brokers import Asking, run
+from brokers import BrokerClient, run_scenario
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -165,10 +165,10 @@ NEW = {"accessKey": "newuser", "secretKey": "abcdefgh"}
 
 
 @asynccontextmanager
-async def asking_broker(folder: Path) -> AsyncIterator[Asking]:
+async def asking_broker(folder: Path) -> AsyncIterator[BrokerClient]:
     with MessageStore(folder, like="4.9") as store, bind("127.0.0.1", 0) as position:
         async with ListeningBroker(store, listening_socket=position) as server:
-            client = Asking(server)
+            client = BrokerClient(server)
             await client.open()
             yield client
             client.close()
@@ -177,7 +177,7 @@ async def asking_broker(folder: Path) -> AsyncIterator[Asking]:
 class SigningClient:
     """A client that signs its requests to a broker of 4.9 with the accounts of :data:`FILE`."""
 
-    def __init__(self, client: Asking, path: Path) -> None:
+    def __init__(self, client: BrokerClient, path: Path) -> None:
         self.client, self.path = client, path
 
     async def ask(self, code: int, user: str = "adminuser", **fields: str) -> Command:
@@ -199,7 +199,7 @@ class SigningClient:
 
 
 def guarded(tmp_path: Path, scenario) -> None:
-    async def run_scenario() -> None:
+    async def with_client() -> None:
         path = tmp_path / "plain_acl.yml"
         path.write_text(FILE)
         path.chmod(0o640)
@@ -207,7 +207,7 @@ def guarded(tmp_path: Path, scenario) -> None:
             client.server.broker.access = Access(path, "4.9", "DefaultCluster")
             await scenario(SigningClient(client, path))
 
-    run(run_scenario)
+    run_scenario(with_client)
 
 
 def test_an_account_is_made_changed_and_deleted(tmp_path: Path) -> None:
@@ -342,7 +342,7 @@ def test_without_accounts_all_requests_are_refused(tmp_path: Path) -> None:
                     "no file of accounts: the broker was started without one",
                 )
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from brokers import asking_broker, run, units
+from brokers import asking_broker, run_scenario, units
 from pops import GROUP, pop, popped, queues_popped, send_priorities, sent
 
 from engine.broker import pop_message as module
@@ -55,7 +55,7 @@ def test_the_pop_that_expires_first_is_woken_first() -> None:
         assert [command.code for command in peer.got] == [2, 3, 1]
         assert (len(held_pops), held_pops.keys) == (0, [])
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_a_woken_pop_without_messages_may_wait_again() -> None:
@@ -72,7 +72,7 @@ def test_a_woken_pop_without_messages_may_wait_again() -> None:
         held_pops.release(waiting_pop)
         assert not held_pops.release(waiting_pop)
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_a_congested_client_gets_no_messages_and_others_go_first(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,7 +98,7 @@ def test_a_congested_client_gets_no_messages_and_others_go_first(monkeypatch: py
             await asyncio.sleep(0.005)
         assert [command.code for command in congested_peer.got] == [1]
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_a_refusal_is_an_answer() -> None:
@@ -113,7 +113,7 @@ def test_a_refusal_is_an_answer() -> None:
         (answer,) = peer.got
         assert (answer.code, answer.remark, answer.fields) == (17, "no such topic", {"popTime": "0"})
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_only_queues_that_have_grown_wake() -> None:
@@ -126,7 +126,7 @@ def test_only_queues_that_have_grown_wake() -> None:
         assert list(held_pops.grown(ends.__getitem__)) == []
         held_pops.release(waiting_pop)
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_held_pops_are_limited() -> None:
@@ -141,7 +141,7 @@ def test_held_pops_are_limited() -> None:
         held_pops.forget(peer)
         assert len(held_pops) == 0
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_a_hold_ends_a_little_before_its_time() -> None:
@@ -157,7 +157,7 @@ def test_at_the_end_every_held_pop_is_answered() -> None:
         assert held_pops.ended
         assert [command.code for command in peer.got] == [210]
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_messages_are_handed_out_once_and_remembered(tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ def test_messages_are_handed_out_once_and_remembered(tmp_path: Path) -> None:
             )
             assert repeated.fields["reviveQid"] == "1"
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_messages_that_a_filter_skips_stay_skipped(tmp_path: Path) -> None:
@@ -206,7 +206,7 @@ def test_messages_that_a_filter_skips_stay_skipped(tmp_path: Path) -> None:
             sql = await pop(client, exp="amount > 11", expType="SQL92")
             assert [unit.body for unit in popped(sql)] == [b"gift"]
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_a_pop_waits_for_a_message(tmp_path: Path) -> None:
@@ -224,7 +224,7 @@ def test_a_pop_waits_for_a_message(tmp_path: Path) -> None:
             timed_out = await pop(client, pollTime=120)
             assert (timed_out.code, timed_out.remark) == (210, "NO_MESSAGE_IN_QUEUE")
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_a_pop_over_the_limit_is_refused(tmp_path: Path) -> None:
@@ -238,7 +238,7 @@ def test_a_pop_over_the_limit_is_refused(tmp_path: Path) -> None:
             assert (await pop(client, pollTime=500)).code == 209
             assert (await waiting).code == 210
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_a_stopping_broker_answers_held_pops(tmp_path: Path) -> None:
@@ -252,7 +252,7 @@ def test_a_stopping_broker_answers_held_pops(tmp_path: Path) -> None:
             client.server.broker.pops.end()
             assert (await waiting).code == 210
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_refusals_have_rocketmqs_codes_and_messages(tmp_path: Path) -> None:
@@ -274,7 +274,7 @@ def test_refusals_have_rocketmqs_codes_and_messages(tmp_path: Path) -> None:
             client.server.broker.store.tables.create_group(GROUP, extra_members={"consumeEnable": False})
             assert (await pop(client)).code == 16
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_a_slave_hands_nothing_out(tmp_path: Path) -> None:
@@ -289,7 +289,7 @@ def test_a_slave_hands_nothing_out(tmp_path: Path) -> None:
             store.config = master
             assert (answer.code, answer.remark) == (16, "the broker[127.0.0.1] pop message is forbidden")
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_a_group_begins_at_the_requested_position(tmp_path: Path) -> None:
@@ -307,7 +307,7 @@ def test_a_group_begins_at_the_requested_position(tmp_path: Path) -> None:
             answer = await pop(client, initMode=1, consumerGroup="young")
             assert len(popped(answer)) == 3
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_a_reset_offset_applies_to_the_next_pop(tmp_path: Path) -> None:
@@ -319,7 +319,7 @@ def test_a_reset_offset_applies_to_the_next_pop(tmp_path: Path) -> None:
             assert done.code == 0
             assert [unit.body for unit in popped(await pop(client))] == [b"two"]
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_an_orderly_pop_blocks_its_queue(tmp_path: Path) -> None:
@@ -346,7 +346,7 @@ def test_an_orderly_pop_blocks_its_queue(tmp_path: Path) -> None:
             assert freed.fields["orderCountInfo"] == "0 qo0%1 1;0 qo0%2 1;0 0 0"
             assert units(client, "rmq_sys_wheel_timer") == []
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_pops_of_a_priority_topic_read_the_highest_queue_first(tmp_path: Path) -> None:
@@ -363,4 +363,4 @@ def test_pops_of_a_priority_topic_read_the_highest_queue_first(tmp_path: Path) -
             assert (await client.ask(200, json.dumps(row).encode())).code == 0
             assert sorted(await queues_popped(client, "any")) == [0, 0, 1, 1, 2, 2, 3, 3]
 
-    run(scenario)
+    run_scenario(scenario)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from brokers import Asking, asking_broker, run, units
+from brokers import BrokerClient, asking_broker, run_scenario, units
 from pops import GROUP, pop, popped, queues_popped, send_priorities, sent
 
 from engine.broker.config import BrokerConfig
@@ -45,7 +45,7 @@ def test_offsets_are_committed_from_the_front(tmp_path: Path) -> None:
             assert broker.store.tables.consumer_offset(GROUP, "Orders", 0) == 5
             assert broker.popped.steps == {}
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_a_checkpoint_that_cannot_be_stored_is_retried(tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ def test_a_checkpoint_that_cannot_be_stored_is_retried(tmp_path: Path) -> None:
             assert broker.store.tables.consumer_offset(GROUP, "Orders", 0) == 2
             assert [unit.tags for unit in units(client, "rmq_sys_wheel_timer")] == ["ck", "ck"]
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_a_pop_under_sync_flush_waits_for_the_disk(tmp_path: Path) -> None:
@@ -76,7 +76,7 @@ def test_a_pop_under_sync_flush_waits_for_the_disk(tmp_path: Path) -> None:
     async def scenario() -> None:
         flushing = MessageStoreConfig(flush_disk_type="SYNC_FLUSH")
         async with serving_store(tmp_path, store_config=flushing, port=0) as server:
-            client = Asking(server)
+            client = BrokerClient(server)
             await client.open()
             await sent(client, b"one", b"two")
             answers = await asyncio.gather(pop(client, maxMsgNums=1), pop(client, maxMsgNums=1))
@@ -85,7 +85,7 @@ def test_a_pop_under_sync_flush_waits_for_the_disk(tmp_path: Path) -> None:
             assert server.broker.store.positions().unflushed == 0
             client.close()
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 WHERE = {"consumerGroup": GROUP, "topic": "Orders", "queueId": 0}
@@ -93,7 +93,7 @@ RETRY = f"%RETRY%{GROUP}_Orders"
 REVIVE = "rmq_sys_REVIVE_LOG_DefaultCluster"
 
 
-def later(client: Asking, ms: int) -> None:
+def later(client: BrokerClient, ms: int) -> None:
     """Advance the broker's clock by ``ms``: timers deliver due messages, and popped messages are revived.
 
     The timer service first takes in all earlier records. Otherwise an acknowledgement that is already late could
@@ -108,7 +108,7 @@ def later(client: Asking, ms: int) -> None:
     settle(client)
 
 
-def settle(client: Asking) -> None:
+def settle(client: BrokerClient) -> None:
     broker = client.server.broker
     assert broker.timers is not None
     for _ in range(3):
@@ -142,7 +142,7 @@ def test_open_messages_are_delivered_again_and_acknowledged_ones_are_not(tmp_pat
             assert topic is not None
             assert (topic.read_queue_nums, topic.perm) == (1, 6)
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_a_redelivered_message_carries_its_normal_topic(tmp_path: Path) -> None:
@@ -165,7 +165,7 @@ def test_a_redelivered_message_carries_its_normal_topic(tmp_path: Path) -> None:
             later(client, 9_000)
             assert len(units(client, RETRY)) == 1
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_a_third_delivery_stays_in_the_retry_topic(tmp_path: Path) -> None:
@@ -179,7 +179,7 @@ def test_a_third_delivery_stays_in_the_retry_topic(tmp_path: Path) -> None:
             first_pop_times = {unit.properties["1ST_POP_TIME"] for unit in units(client, RETRY)}
             assert len(first_pop_times) == 1
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 @pytest.mark.parametrize(("release", "group"), [("5.3", None), ("5.4", "popping")])
@@ -194,7 +194,7 @@ def test_a_redelivered_message_has_its_group_since_5_4(tmp_path: Path, release: 
             (unit,) = units(client, RETRY)
             assert unit.properties.get("ORIGIN_GROUP") == group
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 @pytest.mark.parametrize(("release", "v2"), [("5.3", True), ("5.4", True), ("5.4", False)])
@@ -214,7 +214,7 @@ def test_retry_topics_wake_held_pops(tmp_path: Path, release: Release, *, v2: bo
             assert answer.fields["startOffsetInfo"] == ("2 0 0" if v2 else "1 0 0")
             assert [unit.topic for unit in popped(answer)] == ["Orders"]
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_a_checkpoint_of_a_deleted_topic_is_skipped(tmp_path: Path) -> None:
@@ -227,7 +227,7 @@ def test_a_checkpoint_of_a_deleted_topic_is_skipped(tmp_path: Path) -> None:
             assert client.server.broker.store.tables.consumer_offset(REVIVE_GROUP, REVIVE, 0) == 0
             assert client.server.broker.topics.get(RETRY) is None
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_a_retry_that_cannot_be_put_is_repeated_later(tmp_path: Path) -> None:
@@ -252,7 +252,7 @@ def test_a_retry_that_cannot_be_put_is_repeated_later(tmp_path: Path) -> None:
             later(client, 9_000)
             assert [unit.body for unit in units(client, RETRY)] == [b"one"]
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_a_restarted_broker_continues_the_revival(tmp_path: Path) -> None:
@@ -270,7 +270,7 @@ def test_a_restarted_broker_continues_the_revival(tmp_path: Path) -> None:
             bodies = [unit.body for unit in units(client, RETRY)]  # what came back before may come again
             assert list(dict.fromkeys(bodies)) == [b"one", b"two"]
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_a_batch_acknowledgement_prevents_redelivery(tmp_path: Path) -> None:
@@ -284,7 +284,7 @@ def test_a_batch_acknowledgement_prevents_redelivery(tmp_path: Path) -> None:
             later(client, 9_000)
             assert units(client, RETRY) == []
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 @pytest.mark.parametrize(("separate", "queues"), [(True, [3, 3, 2, 2, 1, 1, 0, 0]), (False, [0] * 8)])
@@ -302,4 +302,4 @@ def test_messages_return_to_their_queues_of_the_retry_topic(
             assert retry_topic.read_queue_nums == (4 if separate else 1)
             assert await queues_popped(client, GROUP) == queues
 
-    run(scenario)
+    run_scenario(scenario)

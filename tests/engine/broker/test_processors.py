@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from brokers import Asking, run
+from brokers import BrokerClient, run_scenario
 
 from engine.broker.processors import HANDLERS, MODULES
 from engine.broker.server import ListeningBroker
@@ -35,7 +35,7 @@ def test_a_release_refuses_requests_of_the_other(like: str, codes: list[int], tm
     async def scenario() -> None:
         with MessageStore(tmp_path, like=like) as store, bind("127.0.0.1", 0) as position:  # type: ignore[arg-type]
             async with ListeningBroker(store, listening_socket=position) as server:
-                client = Asking(server)
+                client = BrokerClient(server)
                 await client.open()
                 for code in codes:
                     answer = await client.ask(code)
@@ -45,7 +45,7 @@ def test_a_release_refuses_requests_of_the_other(like: str, codes: list[int], tm
         assert known_values == (like == "5.3")
         assert (tmp_path / "config" / "consumerOrderInfo.json").exists() == (like == "5.3")
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 _SEND = {"b": "Orders", "e": "0", "f": "0", "g": "1700000000000", "h": "0", "i": "", "k": "false"}
@@ -115,7 +115,7 @@ def test_partly_invalid_requests_are_answered_as_by_rocketmq(tmp_path: Path) -> 
     async def scenario() -> None:
         with MessageStore(tmp_path) as store, bind("127.0.0.1", 0) as position:
             async with ListeningBroker(store, listening_socket=position) as server:
-                client = Asking(server)
+                client = BrokerClient(server)
                 await client.open()
                 assert (await client.ask(17, **_TOPIC)).code == 0
                 assert (await client.ask(200, b'{"groupName":"readers"}')).code == 0
@@ -126,7 +126,7 @@ def test_partly_invalid_requests_are_answered_as_by_rocketmq(tmp_path: Path) -> 
                     assert words is None or answer.remark == words, (code, fields, answer)
                 client.close()
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_4_9_returns_zero_as_first_offset_whatever_the_request_says(tmp_path: Path) -> None:
@@ -137,7 +137,7 @@ def test_4_9_returns_zero_as_first_offset_whatever_the_request_says(tmp_path: Pa
     async def scenario() -> None:
         with MessageStore(tmp_path, like="4.9") as store, bind("127.0.0.1", 0) as position:
             async with ListeningBroker(store, listening_socket=position) as server:
-                client = Asking(server)
+                client = BrokerClient(server)
                 await client.open()
                 assert (await client.send("Orders", b"first")).code == 0
                 store.wait_dispatched()
@@ -151,4 +151,4 @@ def test_4_9_returns_zero_as_first_offset_whatever_the_request_says(tmp_path: Pa
                 assert (answer.code, answer.fields) == (0, {"offset": "0"})
                 client.close()
 
-    run(scenario)
+    run_scenario(scenario)

@@ -6,7 +6,7 @@ import asyncio
 import json
 from pathlib import Path
 
-from brokers import Asking, asking_broker, run, units
+from brokers import BrokerClient, asking_broker, run_scenario, units
 
 from engine import releases
 from engine.broker.pull_message import HeldPull, HeldPulls
@@ -76,7 +76,7 @@ def test_a_pull_is_answered_with_the_units_as_stored(tmp_path: Path) -> None:
             assert bodies(bytes(answer.body)) == [b"two", b"three"]
             assert (answer.fields["nextBeginOffset"], answer.fields["maxOffset"]) == ("3", "3")
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_a_pull_by_tag_gets_only_its_tags(tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_a_pull_by_tag_gets_only_its_tags(tmp_path: Path) -> None:
             answer = await client.pull("Orders", 0, subscription="paid || late")
             assert bodies(bytes(answer.body)) == [b"one", b"three"]
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 GO_HASHES = {"paid": 3433164, "标签": -1853217173}
@@ -139,7 +139,7 @@ def test_tags_are_compared_by_the_clients_hashes(tmp_path: Path) -> None:
             table = json.loads(bytes(connections.body))["subscriptionTable"]
             assert (table["Orders"]["tagsSet"], table["Orders"]["codeSet"]) == (["paid", "标签"], [])
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_a_held_pull_is_answered_by_the_next_message(tmp_path: Path) -> None:
@@ -154,7 +154,7 @@ def test_a_held_pull_is_answered_by_the_next_message(tmp_path: Path) -> None:
             assert bodies(bytes((await task).body)) == [b"two"]
             assert not len(client.server.broker.held)
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_a_held_pull_of_a_connection_that_ended_is_forgotten(tmp_path: Path) -> None:
@@ -170,7 +170,7 @@ def test_a_held_pull_of_a_connection_that_ended_is_forgotten(tmp_path: Path) -> 
             while len(client.server.broker.held):
                 await asyncio.sleep(0.005)
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_held_pulls_of_a_congested_client_wait_until_it_reads(tmp_path: Path) -> None:
@@ -183,7 +183,7 @@ def test_held_pulls_of_a_congested_client_wait_until_it_reads(tmp_path: Path) ->
             await client.send("Orders", b"one")
             broker = client.server.broker
             broker.store.wait_dispatched()
-            deaf = Asking(client.server)
+            deaf = BrokerClient(client.server)
             await deaf.open()
             tasks = [
                 asyncio.create_task(deaf.pull("Orders", 1, sysFlag=6, suspendTimeoutMillis=60_000)) for _ in range(100)
@@ -203,7 +203,7 @@ def test_held_pulls_of_a_congested_client_wait_until_it_reads(tmp_path: Path) ->
             assert all(bodies(bytes(answer.body)) == [body] for answer in answers)
             deaf.close()
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_a_pull_without_permission_is_refused(tmp_path: Path) -> None:
@@ -214,7 +214,7 @@ def test_a_pull_without_permission_is_refused(tmp_path: Path) -> None:
             assert (await client.pull("Orders", 0, queue_id=9)).code == 29
             assert (await client.pull("Orders", 0, sysFlag=0)).code == 24
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_beyond_the_end_the_offset_has_moved(tmp_path: Path) -> None:
@@ -225,14 +225,14 @@ def test_beyond_the_end_the_offset_has_moved(tmp_path: Path) -> None:
             answer = await client.pull("Orders", 7)
             assert (answer.code, answer.fields["nextBeginOffset"]) == (21, "1")
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_before_5_a_message_reports_an_illegal_offset(tmp_path: Path) -> None:
     async def scenario() -> None:
         with MessageStore(tmp_path, like="4.9") as store, bind("127.0.0.1", 0) as position:
             async with ListeningBroker(store, listening_socket=position) as server:
-                client = Asking(server)
+                client = BrokerClient(server)
                 await client.open()
                 await client.send("Orders", b"one")
                 store.wait_dispatched()
@@ -248,7 +248,7 @@ def test_before_5_a_message_reports_an_illegal_offset(tmp_path: Path) -> None:
                 assert event.properties_raw == b"KEYS\x01readers\x02DELAY\x010\x02TAGS\x01readers"
                 client.close()
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_a_pull_without_permission_is_refused_with_the_message_of_5(tmp_path: Path) -> None:
@@ -267,4 +267,4 @@ def test_a_pull_without_permission_is_refused_with_the_message_of_5(tmp_path: Pa
             absent = await client.pull("Orders", 0, sysFlag=0)
             assert (absent.code, absent.remark) == (24, "the consumer's group info not exist" + see(releases.NEWEST))
 
-    run(scenario)
+    run_scenario(scenario)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from brokers import asking_broker, run
+from brokers import asking_broker, run_scenario
 
 from engine.codec.message import decode
 from engine.config import MessageStoreConfig
@@ -35,7 +35,7 @@ def test_bounds_and_times_of_a_queue(tmp_path: Path) -> None:
             answer_for_late_time = await client.ask(29, **QUEUE, timestamp=first_timestamp + 3_600_000)
             assert answer_for_late_time.fields["offset"] in {"2", "3"}
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_a_message_by_its_offset_and_by_its_key(tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ def test_a_message_by_its_offset_and_by_its_key(tmp_path: Path) -> None:
             assert missing.code == 22
             assert missing.remark == "can not find message, maybe time range not correct"
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_a_query_by_tag_uses_the_tag_entries_of_the_index(golden: Callable[[str], Path], tmp_path: Path) -> None:
@@ -83,7 +83,7 @@ def test_a_query_by_tag_uses_the_tag_entries_of_the_index(golden: Callable[[str]
             for index_type in ("K", "U", "X"):
                 assert (await client.ask(12, **request_fields, indexType=index_type)).code == 22
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 @pytest.mark.parametrize(("release", "code"), [("5.4", 0), ("5.5", 16)])
@@ -107,7 +107,7 @@ def test_a_message_of_another_topic_is_not_shown_since_5_5_1(tmp_path: Path, rel
             ]
             assert of_light_queues == [0, 0, code]
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_viewing_an_offset_where_no_message_begins_fails(tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_viewing_an_offset_where_no_message_begins_fails(tmp_path: Path) -> None
                 answer = await client.ask(33, offset=offset)
                 assert (answer.code, answer.remark) == (1, f"can not find message by the offset, {offset}")
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_entries_of_a_queue_as_they_are_stored(tmp_path: Path) -> None:
@@ -139,4 +139,4 @@ def test_entries_of_a_queue_as_they_are_stored(tmp_path: Path) -> None:
             response = await client.ask(321, topic="Orders", queueId=0, index=1, count=1, consumerGroup="nobody")
             assert json.loads(bytes(response.body))["filterData"] == "nobody@Orders is not online!"
 
-    run(scenario)
+    run_scenario(scenario)

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from brokers import asking_broker, run
+from brokers import asking_broker, run_scenario
 
 from engine.broker.queue_locks import LIVES_MS, QueueLocks, QueueName
 
@@ -61,7 +61,7 @@ def test_a_client_locks_free_queues_until_it_unlocks_them(tmp_path: Path) -> Non
             assert await locked("two", 0, 1) == [0]
             assert await locked("one", 0, 1) == [1]
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_a_body_without_a_list_of_queues_is_refused(tmp_path: Path) -> None:
@@ -70,4 +70,4 @@ def test_a_body_without_a_list_of_queues_is_refused(tmp_path: Path) -> None:
             for wrong in (b"", b"[]", b'{"mqSet":[1]}', b'{"mqSet":7}'):
                 assert (await client.ask(41, wrong)).code == 1
 
-    run(scenario)
+    run_scenario(scenario)

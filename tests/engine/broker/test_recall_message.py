@@ -6,7 +6,7 @@ import base64
 from pathlib import Path
 
 import pytest
-from brokers import Asking, asking_broker, run
+from brokers import BrokerClient, asking_broker, run_scenario
 
 from engine.broker.config import BrokerConfig
 from engine.broker.services import SERVICES
@@ -14,7 +14,7 @@ from engine.broker.services import SERVICES
 RECALLS = BrokerConfig(recall_message=True)
 
 
-def step(client: Asking) -> None:
+def step(client: BrokerClient) -> None:
     broker = client.server.broker
     broker.store.wait_dispatched()
     for service in SERVICES:
@@ -23,7 +23,7 @@ def step(client: Asking) -> None:
     broker.store.wait_dispatched()
 
 
-async def send_timed(client: Asking, key: str) -> tuple[str, int]:
+async def send_timed(client: BrokerClient, key: str) -> tuple[str, int]:
     """Send a message that is due in a minute; return its handle and due time."""
     due = client.server.broker.now() + 60_000
     answer = await client.send("Orders", key.encode(), 0, f"TIMER_DELIVER_MS\x01{due}\x02UNIQ_KEY\x01{key}\x02")
@@ -51,7 +51,7 @@ def test_a_recalled_message_is_not_delivered_and_others_are(tmp_path: Path) -> N
             late = await client.ask(370, topic="Orders", recallHandle=handle)
             assert (late.code, late.remark) == (604, "recall failed, timestamp invalid")
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_an_invalid_handle_is_refused_with_rocketmqs_message(tmp_path: Path, han
             assert (answer.code, answer.remark) == (604, words)
             assert answer.fields == {"MSG_REGION": "DefaultRegion"}
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_recalling_is_off_unless_it_is_configured_and_needs_a_topic(tmp_path: Path) -> None:
@@ -89,4 +89,4 @@ def test_recalling_is_off_unless_it_is_configured_and_needs_a_topic(tmp_path: Pa
             answer = await client.ask(370, topic="None", recallHandle=handle)
             assert (answer.code, answer.remark) == (17, "recall failed, the topic[None] not exist")
 
-    run(scenario)
+    run_scenario(scenario)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Self
 
 import pytest
-from brokers import run
+from brokers import run_scenario
 
 from engine.broker import registration as module
 from engine.broker.broker import Broker
@@ -33,7 +33,7 @@ class Names:
     """A name server that records requests and answers as the test sets."""
 
     def __init__(self) -> None:
-        self.told: list[Command] = []
+        self.requests: list[Command] = []
         self.code, self.remark = 0, ""
         self.fields: dict[str, str] = {}
         self.body = b""
@@ -62,7 +62,7 @@ class Names:
             connection.close()
 
     def codes(self) -> list[int]:
-        return [item.code for item in self.told]
+        return [item.code for item in self.requests]
 
     def _answer(self, request: Command, _connection: Connection) -> Command | None:
         if self.mute:
@@ -70,7 +70,7 @@ class Names:
         if request.code == RequestCode.GET_BROKER_CLUSTER_INFO:
             self.asked += 1
             return answer_to(request, self.info_code, body=write({"brokerAddrTable": self.brokers}))
-        self.told.append(Command(request.code, dict(request.fields), bytes(request.body)))
+        self.requests.append(Command(request.code, dict(request.fields), bytes(request.body)))
         return answer_to(request, self.code, fields=dict(self.fields), body=self.body, remark=self.remark)
 
 
@@ -111,7 +111,7 @@ def test_every_name_server_receives_broker_and_topics_with_a_checksum(broker: Br
             assert registrar.refused == {}
             for names in (first_server, second_server):
                 assert names.codes() == [RequestCode.REGISTER_BROKER] * 2
-                registration, repeated_registration = names.told
+                registration, repeated_registration = names.requests
                 assert registration.fields["brokerName"] == "north"
                 assert (registration.fields["brokerAddr"], registration.fields["clusterName"]) == (ADDRESS, "C")
                 assert registration.fields["haServerAddr"] == "127.0.0.1:10912", "its own port and one, as Java's"
@@ -124,7 +124,7 @@ def test_every_name_server_receives_broker_and_topics_with_a_checksum(broker: Br
                 counters = [row["dataVersion"]["counter"] for row in wrappers]
                 assert counters[0] < counters[1], "a name server takes what is newer only"
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_a_topics_permission_is_limited_by_the_brokers(tmp_path: Path) -> None:
@@ -136,10 +136,10 @@ def test_a_topics_permission_is_limited_by_the_brokers(tmp_path: Path) -> None:
         async def scenario() -> None:
             async with Names() as names, registering(broker, names) as sample:
                 await sample.step()
-                wrapper = json.loads(bytes(names.told[0].body))["topicConfigSerializeWrapper"]
+                wrapper = json.loads(bytes(names.requests[0].body))["topicConfigSerializeWrapper"]
                 assert wrapper["topicConfigTable"]["Orders"]["perm"] == 4
 
-        run(scenario)
+        run_scenario(scenario)
 
 
 def test_changed_topics_are_pending_until_they_are_registered(broker: Broker) -> None:
@@ -157,12 +157,12 @@ def test_changed_topics_are_pending_until_they_are_registered(broker: Broker) ->
             await sample.step()
             assert not sample.is_due
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def tables(names: Names) -> list[list[str]]:
     """Return the topics of each registration without the broker's own topics."""
-    wrappers = [json.loads(bytes(item.body))["topicConfigSerializeWrapper"] for item in names.told]
+    wrappers = [json.loads(bytes(item.body))["topicConfigSerializeWrapper"] for item in names.requests]
     return [sorted(record["topicConfigTable"]) for record in wrappers]
 
 
@@ -182,14 +182,14 @@ def test_only_changed_topics_are_registered_many_at_once(broker: Broker) -> None
             await asyncio.gather(*(sample.register_changed() for _ in range(5)))
             assert tables(names) == [["A", "B"], ["C", "D"]]
             counters = [
-                json.loads(bytes(item.body))["topicConfigSerializeWrapper"]["dataVersion"] for item in names.told
+                json.loads(bytes(item.body))["topicConfigSerializeWrapper"]["dataVersion"] for item in names.requests
             ]
             assert counters[0]["counter"] < counters[1]["counter"]
             sample.ask([plain_topic("Deleted", 1)])
             await sample.register_changed()
             assert tables(names)[2:] == [[]]
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_a_name_server_that_may_lack_topics_gets_all_of_them(broker: Broker) -> None:
@@ -214,7 +214,7 @@ def test_a_name_server_that_may_lack_topics_gets_all_of_them(broker: Broker) -> 
             await sample.register_changed()
             assert tables(names)[2:] == [["A", "B"], ["A"], ["A", "B"]]
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_a_broker_registers_again_on_request_and_regularly(tmp_path: Path) -> None:
@@ -224,15 +224,15 @@ def test_a_broker_registers_again_on_request_and_regularly(tmp_path: Path) -> No
             async with Names() as names, registering(broker, names) as sample:
                 running = asyncio.create_task(sample.run())
                 for number in (1, 2, 3):
-                    while len(names.told) < number:
+                    while len(names.requests) < number:
                         await asyncio.sleep(0.005)
                     if asks:
                         sample.ask()
                 running.cancel()
                 await asyncio.gather(running, return_exceptions=True)
 
-        run(lambda: count(broker_with_address(store, registration_ms=3_600_000), asks=True))
-        run(lambda: count(broker_with_address(store, registration_ms=10), asks=False))
+        run_scenario(lambda: count(broker_with_address(store, registration_ms=3_600_000), asks=True))
+        run_scenario(lambda: count(broker_with_address(store, registration_ms=10), asks=False))
 
 
 def test_a_silent_name_server_is_logged_once_and_the_others_are_registered(
@@ -257,7 +257,7 @@ def test_a_silent_name_server_is_logged_once_and_the_others_are_registered(
         nobody._bound.close()
 
     with caplog.at_level(logging.WARNING, logger=module.__name__):
-        run(scenario)
+        run_scenario(scenario)
     messages = [record.getMessage() for record in caplog.records]
     assert sum("not here" in line for line in messages) == 1, "each reason once, not every half minute"
 
@@ -269,7 +269,7 @@ def test_an_invalid_address_is_reported_as_the_reason(broker: Broker) -> None:
         assert "localhost" in registration.refused
         await registration.end()
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_simultaneous_requests_share_a_connection_and_the_end_closes_it(broker: Broker) -> None:
@@ -291,9 +291,9 @@ def test_simultaneous_requests_share_a_connection_and_the_end_closes_it(broker: 
             while names.connections:
                 await asyncio.sleep(0.005)
             assert names.codes()[-1] == RequestCode.UNREGISTER_BROKER
-            assert names.told[-1].fields["brokerAddr"] == ADDRESS
+            assert names.requests[-1].fields["brokerAddr"] == ADDRESS
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 ROUTE = {
@@ -311,14 +311,14 @@ def test_a_route_names_the_brokers_that_may_be_read(broker: Broker) -> None:
         async with Names() as names, registering(broker, names) as sample:
             names.body = json.dumps(ROUTE).encode()
             assert await sample.route_of("Orders") == {"north": 4, "south": 2}
-            assert (names.told[-1].code, names.told[-1].fields) == (
+            assert (names.requests[-1].code, names.requests[-1].fields) == (
                 RequestCode.GET_ROUTEINFO_BY_TOPIC,
                 {"topic": "Orders"},
             )
             names.code, names.body = int(ResponseCode.TOPIC_NOT_EXIST), b""
             assert await sample.route_of("Orders") is None
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 @pytest.mark.parametrize(
@@ -345,7 +345,7 @@ def test_the_next_name_server_is_asked_after_a_malformed_route(broker: Broker, b
             assert await registrar.route_of("Orders") == {"north": 4, "south": 2}
             assert registrar.refused.keys() == {bad_server.address}
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_a_slave_keeps_its_master_until_a_name_server_reports_another(tmp_path: Path) -> None:
@@ -358,10 +358,10 @@ def test_a_slave_keeps_its_master_until_a_name_server_reports_another(tmp_path: 
                 await sample.step()
                 names.fields = {}
                 await sample.step()
-                assert names.told[0].fields["brokerId"] == "1"
+                assert names.requests[0].fields["brokerId"] == "1"
                 assert (broker.master_address, broker.master_ha_address) == ("10.0.0.1:10911", "10.0.0.1:10912")
 
-        run(scenario)
+        run_scenario(scenario)
 
 
 def test_a_master_ignores_master_addresses_from_name_servers(broker: Broker) -> None:
@@ -371,7 +371,7 @@ def test_a_master_ignores_master_addresses_from_name_servers(broker: Broker) -> 
             await sample.step()
             assert broker.master_address == ""
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def route_clusters(address: str, broker_id: int = 0) -> dict[str, dict[str, dict[int, str]]]:
@@ -389,14 +389,14 @@ def test_a_route_that_another_address_holds_is_neither_replaced_nor_removed(brok
             async with registering(broker, names) as sample:
                 await sample.step()
                 await sample.step()
-                assert names.told == []
+                assert names.requests == []
                 why = sample.refused[names.address]
                 assert "10.0.0.1:10911" in why
                 assert ADDRESS in why
                 assert sample.registered == set()
-            assert names.told == []
+            assert names.requests == []
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_a_broker_that_takes_the_route_later_keeps_it(broker: Broker) -> None:
@@ -419,7 +419,7 @@ def test_a_broker_that_takes_the_route_later_keeps_it(broker: Broker) -> None:
             assert RequestCode.UNREGISTER_BROKER not in names.codes(), "it is not ours any more"
             assert [why is None for _, why in changes] == [True, False, True]
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_a_route_of_another_broker_id_is_no_conflict_and_our_own_is_removed(broker: Broker) -> None:
@@ -431,7 +431,7 @@ def test_a_route_of_another_broker_id_is_no_conflict_and_our_own_is_removed(brok
                 names.brokers = route_clusters(ADDRESS)
             assert names.codes() == [RequestCode.REGISTER_BROKER, RequestCode.UNREGISTER_BROKER]
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_nothing_is_registered_where_the_owner_of_a_route_is_unknown(broker: Broker) -> None:
@@ -439,7 +439,7 @@ def test_nothing_is_registered_where_the_owner_of_a_route_is_unknown(broker: Bro
         async with Names() as names, registering(broker, names) as sample:
             names.info_code = 1
             await sample.step()
-            assert names.told == []
+            assert names.requests == []
             assert sample.refused.keys() == {names.address}
 
-    run(scenario)
+    run_scenario(scenario)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from brokers import Asking, asking_broker, run, units
+from brokers import BrokerClient, asking_broker, run_scenario, units
 
 from engine import releases
 from engine.broker import server as server_module
@@ -46,7 +46,7 @@ def test_a_send_creates_its_topic_and_returns_the_messages_position(tmp_path: Pa
             assert unit.properties["KEYS"] == "K1"
             assert unit.properties["UNIQ_KEY"] == answer.fields["transactionId"]
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_a_topic_is_on_the_disk_before_its_first_send_is_answered(tmp_path: Path) -> None:
@@ -63,7 +63,7 @@ def test_a_topic_is_on_the_disk_before_its_first_send_is_answered(tmp_path: Path
             await asyncio.gather(*map(one, ("First", "Second", "Batches", "Third")))
             assert observed == dict.fromkeys(("First", "Second", "Batches", "Third"), True)
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_sends_of_one_turn_keep_their_order(tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_sends_of_one_turn_keep_their_order(tmp_path: Path) -> None:
             answers = await asyncio.gather(*(client.send("Orders", b"%d" % number) for number in range(100)))
             assert [int(answer.fields["queueOffset"]) for answer in answers] == list(range(100))
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_invalid_sends_are_refused_with_rocketmqs_messages(tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ def test_invalid_sends_are_refused_with_rocketmqs_messages(tmp_path: Path) -> No
                 "topic[Nowhere] not exist, apply first please!" + see(releases.NEWEST),
             )
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_an_unknown_request_gets_code_3(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_an_unknown_request_gets_code_3(tmp_path: Path) -> None:
             answer = await client.ask(9999)
             assert (answer.code, answer.remark) == (3, " request type 9999 not supported")
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_members_of_a_batch_have_the_brokers_properties_once(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_members_of_a_batch_have_the_brokers_properties_once(tmp_path: Path) -> 
                     1,
                 ]
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_a_batch_in_a_topic_of_batch_queues_is_answered_with_its_own_id(tmp_path: Path) -> None:
@@ -134,7 +134,7 @@ def test_a_batch_in_a_topic_of_batch_queues_is_answered_with_its_own_id(tmp_path
             await client.batch("Batches", members)
             assert [item.unique_key for item in units(client, "Batches")[1:]] == [None, None]
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 @pytest.mark.parametrize("flush", ["ASYNC_FLUSH", "SYNC_FLUSH"])
@@ -143,7 +143,7 @@ def test_a_failed_put_is_reported_to_all_waiting_senders(tmp_path: Path, flush: 
 
     async def scenario() -> None:
         async with serving_store(tmp_path, None, MessageStoreConfig(flush_disk_type=flush), port=0) as server:
-            client = Asking(server)
+            client = BrokerClient(server)
             await client.open()
             store = server.broker.store
             plainly = store.put_messages
@@ -158,7 +158,7 @@ def test_a_failed_put_is_reported_to_all_waiting_senders(tmp_path: Path, flush: 
             assert (await client.send("Orders", b"two")).fields["queueOffset"] == "0"
             client.close()
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_one_way_messages_are_put_while_the_broker_stops(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,7 +170,7 @@ def test_one_way_messages_are_put_while_the_broker_stops(tmp_path: Path, monkeyp
 
     async def scenario() -> None:
         async with serving_store(tmp_path, None, MessageStoreConfig(flush_disk_type="SYNC_FLUSH"), port=0) as server:
-            client = Asking(server)
+            client = BrokerClient(server)
             await client.open()
             store = server.broker.store
             put_messages, began = store.put_messages, threading.Event()
@@ -181,14 +181,14 @@ def test_one_way_messages_are_put_while_the_broker_stops(tmp_path: Path, monkeyp
                 return put_messages(messages)
 
             store.put_messages = put_slowly  # type: ignore[method-assign]
-            client.tell("Orders", b"first")
+            client.send_oneway("Orders", b"first")
             await asyncio.to_thread(began.wait, 30)
-            client.tell("Orders", b"second")
+            client.send_oneway("Orders", b"second")
             await client.ask(26)  # behind this answer it has come
             threading.Timer(0.3, flush_may_end.set).start()
         client.close()
 
-    run(scenario)
+    run_scenario(scenario)
     with MessageStore(tmp_path) as store:
         store.wait_dispatched()
         assert store.max_offset_in_queue("Orders", 0) == 2
@@ -197,7 +197,7 @@ def test_one_way_messages_are_put_while_the_broker_stops(tmp_path: Path, monkeyp
 GROUP = "readers"
 
 
-async def offset_of(client: Asking, body: bytes, **options: object) -> int:
+async def offset_of(client: BrokerClient, body: bytes, **options: object) -> int:
     answer = await client.send("Orders", body, properties="KEYS\x01K\x02", **options)
     return int(str(answer.fields["msgId"])[-16:], 16)
 
@@ -225,7 +225,7 @@ def test_a_returned_message_waits_in_a_delay_level_and_goes_to_the_retry_topic(t
             assert topic is not None
             assert (topic.read_queue_nums, topic.perm) == (1, 6)
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_a_message_is_a_dead_letter_after_its_last_retry(tmp_path: Path) -> None:
@@ -238,7 +238,7 @@ def test_a_message_is_a_dead_letter_after_its_last_retry(tmp_path: Path) -> None
             assert [unit.body for unit in actual_units] == [b"0", b"1"]
             assert [unit.properties["DELAY"] for unit in actual_units] == ["0", "0"]
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_returning_a_missing_message_is_refused(tmp_path: Path) -> None:
@@ -248,7 +248,7 @@ def test_returning_a_missing_message_is_refused(tmp_path: Path) -> None:
             answer = await client.ask(36, offset=offset + 1, group=GROUP, delayLevel=0)
             assert (answer.code, answer.remark) == (1, f"look message by offset failed, {offset + 1}")
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_a_retried_message_is_retried_again(tmp_path: Path) -> None:
@@ -266,7 +266,7 @@ def test_a_retried_message_is_retried_again(tmp_path: Path) -> None:
                 assert (waiting.reconsume_times, waiting.properties["RETRY_TOPIC"]) == (times, "Orders")
                 offset = waiting.physical_offset
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_dead_letters_of_a_group_with_a_long_name_have_a_topic_and_no_message(tmp_path: Path) -> None:
@@ -284,7 +284,7 @@ def test_dead_letters_of_a_group_with_a_long_name_have_a_topic_and_no_message(tm
             refused = await client.send(f"%RETRY%{long_group}", b"two", reconsumeTimes=1)
             assert (refused.code, refused.remark) == (29, "The specified topic is longer than topic max length.")
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 @pytest.mark.parametrize("release", ["5.3", "5.4", "5.5"])
@@ -311,7 +311,7 @@ def test_topics_of_groups_may_be_declared_with_255_letters_since_5_4(tmp_path: P
                 assert sent.code == (26 if kind == "%RETRY%" else 13)
             assert (await client.ask(17, **DECLARED, topic="x" * 128)).code == 29
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 @pytest.mark.parametrize("release", ["5.4", "5.5"])
@@ -351,7 +351,7 @@ def test_redelivery_works_with_the_longest_group_and_topic_names(tmp_path: Path,
             unit = decode(bytes(answer.body))
             assert (unit.topic, unit.body, unit.reconsume_times) == (topic, b"again", 1)
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 @pytest.mark.parametrize(("release", "queues"), [("5.3", [1] * 5), ("5.4", [0, 3, 3, 1, 1])])
@@ -372,4 +372,4 @@ def test_the_priority_of_a_message_decides_its_queue_since_5_4(
             assert kept[b"in order"] == (release == "5.3")
             assert all(kept[body] for body in (b"3", b"4"))
 
-    run(scenario)
+    run_scenario(scenario)

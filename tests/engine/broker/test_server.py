@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from brokers import Asking, asking_broker, run
+from brokers import BrokerClient, asking_broker, run_scenario
 
 from engine.broker import server as module
 from engine.broker.config import BrokerConfig
@@ -24,11 +24,13 @@ from engine.remoting.connection import bind, port_of
 
 
 @contextlib.asynccontextmanager
-async def listening(store: MessageStore, config: BrokerConfig | None = None, **options: Any) -> AsyncIterator[Asking]:
+async def listening(
+    store: MessageStore, config: BrokerConfig | None = None, **options: Any
+) -> AsyncIterator[BrokerClient]:
     """Start a broker over ``store`` and yield a client of it."""
     with bind(LOOPBACK, 0) as position:
         async with ListeningBroker(store, config, listening_socket=position, **options) as server:
-            client = Asking(server)
+            client = BrokerClient(server)
             await client.open()
             try:
                 yield client
@@ -52,7 +54,7 @@ def test_a_broker_reports_the_address_for_routes(tmp_path: Path) -> None:
             async with server:
                 assert server.address == f"10.1.2.3:{port_of(position)}"
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_the_port_of_slaves_and_old_clients_answers_the_same(tmp_path: Path) -> None:
@@ -61,14 +63,14 @@ def test_the_port_of_slaves_and_old_clients_answers_the_same(tmp_path: Path) -> 
             async with listening(store, vip=vip) as client:
                 await client.send("Orders", b"one")
                 store.wait_dispatched()
-                vip_client = Asking(client.server)
+                vip_client = BrokerClient(client.server)
                 client.server.broker.address = f"{LOOPBACK}:{port_of(vip)}"
                 await vip_client.open()
                 assert (await vip_client.ask(30, topic="Orders", queueId=0)).fields["offset"] == "1"
                 assert client.server.connections == 2
                 vip_client.close()
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_connections_are_cut_and_new_ones_accepted(tmp_path: Path) -> None:
@@ -80,12 +82,12 @@ def test_connections_are_cut_and_new_ones_accepted(tmp_path: Path) -> None:
                 await asyncio.sleep(0.005)
             with pytest.raises(ConnectionError):
                 await client.ask(30, topic="Orders", queueId=0)
-            second_asking = Asking(client.server)
+            second_asking = BrokerClient(client.server)
             await second_asking.open()
             assert (await second_asking.send("Orders", b"one")).code == 0
             second_asking.close()
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_a_failed_round_is_logged_and_followed_by_the_next(
@@ -105,7 +107,7 @@ def test_a_failed_round_is_logged_and_followed_by_the_next(
                 await asyncio.sleep(0.001)
 
     with caplog.at_level(logging.ERROR, logger=module.__name__):
-        run(scenario)
+        run_scenario(scenario)
     assert "a round of the broker: a service of the test" in [record.getMessage() for record in caplog.records]
 
 
@@ -141,7 +143,7 @@ def test_a_table_that_cannot_be_saved_at_the_end_stops_nothing_else(
                 assert (await client.send("Orders", b"one")).code == 0
 
         with pytest.raises(OSError, match="No space left"):
-            run(scenario)
+            run_scenario(scenario)
         assert done == ["first", "third"]
         assert loading == [True, False]
         putter = servers[0].broker.sends.putter
@@ -182,7 +184,7 @@ def test_an_interrupted_start_leaves_no_port_open(tmp_path: Path, monkeypatch: p
         names.close()
         await names.wait_closed()
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_a_message_reaches_a_held_pull_without_a_round_of_dispatch(tmp_path: Path) -> None:
@@ -201,7 +203,7 @@ def test_a_message_reaches_a_held_pull_without_a_round_of_dispatch(tmp_path: Pat
                 await client.send("Orders", b"two")
                 assert (await waiting).code == 0
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_dispatch_is_not_reported_after_the_end(tmp_path: Path) -> None:
@@ -214,7 +216,7 @@ def test_dispatch_is_not_reported_after_the_end(tmp_path: Path) -> None:
             server._dispatched_elsewhere()
             assert not server._woken, "nothing is asked of a loop that has ended"
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_each_service_of_a_broker_runs_at_its_own_pace(tmp_path: Path, services: list[Service]) -> None:
@@ -227,6 +229,6 @@ def test_each_service_of_a_broker_runs_at_its_own_pace(tmp_path: Path, services:
             while len(ran) < 5:
                 await asyncio.sleep(0.001)
 
-    run(scenario)
+    run_scenario(scenario)
     assert set(ran) == {"often"}
     assert {service.name for service in SERVICES}.isdisjoint(ran)

@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import replace
 from pathlib import Path
 
-from brokers import Asking, run
+from brokers import BrokerClient, run_scenario
 
 from engine.broker.config import BrokerConfig
 from engine.broker.server import ListeningBroker
@@ -24,7 +24,7 @@ class ScriptedSlaves:
     def __init__(self, config: MessageStoreConfig, like: str = "5.3") -> None:
         self.slaves: list[int] = []
         self.wrote = 0
-        self.told: list[tuple[int, str]] = []
+        self.statuses: list[tuple[int, str]] = []
         self.hurried = 0
         self.waits = SlaveWaits(config, like, lambda: self.wrote)  # type: ignore[arg-type]
         self.waits.acknowledged = lambda: self.slaves
@@ -36,12 +36,12 @@ class ScriptedSlaves:
     def wait(self, *ends: int) -> None:
         for end in ends:
             self.wrote = max(self.wrote, end)
-            self.waits.wait(end, lambda status, end=end: self.told.append((end, status.value)))
+            self.waits.wait(end, lambda status, end=end: self.statuses.append((end, status.value)))
 
     def say(self, *slaves: int) -> list[tuple[int, str]]:
         self.slaves = list(slaves)
         self.waits.look()
-        reported, self.told = self.told, []
+        reported, self.statuses = self.statuses, []
         return reported
 
 
@@ -67,56 +67,56 @@ def test_each_send_is_answered_as_soon_as_enough_slaves_have_it() -> None:
         assert two.say(300) == []
         assert two.say(300, 150) == [(100, "PUT_OK")]
         slaves.wait(200)
-        assert slaves.told == [(200, "PUT_OK")]
+        assert slaves.statuses == [(200, "PUT_OK")]
         for watched in (slaves, two):
             watched.waits.end()
-        assert two.told == [(200, "FLUSH_SLAVE_TIMEOUT"), (300, "FLUSH_SLAVE_TIMEOUT")]
+        assert two.statuses == [(200, "FLUSH_SLAVE_TIMEOUT"), (300, "FLUSH_SLAVE_TIMEOUT")]
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_a_send_that_waits_too_long_is_answered_and_the_others_continue() -> None:
     async def scenario() -> None:
         watched = ScriptedSlaves(replace(CONFIG, slave_timeout=50))
         watched.wait(100)
-        while not watched.told:
+        while not watched.statuses:
             await asyncio.sleep(0.01)
-        assert watched.told == [(100, "FLUSH_SLAVE_TIMEOUT")]
-        watched.told.clear()
+        assert watched.statuses == [(100, "FLUSH_SLAVE_TIMEOUT")]
+        watched.statuses.clear()
         watched.slaves = [100]
         watched.wait(90, 200)
         assert watched.say(200) == [(90, "PUT_OK"), (200, "PUT_OK")]
         watched.waits.end()
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_before_5_no_send_waits_without_a_slave_or_for_one_far_behind() -> None:
     async def scenario() -> None:
         watched = ScriptedSlaves(replace(CONFIG, ha_slave_fallbehind_max=1000), "4.9")
         watched.wait(100)
-        assert watched.told == [(100, "SLAVE_NOT_AVAILABLE")]
-        watched.told.clear()
+        assert watched.statuses == [(100, "SLAVE_NOT_AVAILABLE")]
+        watched.statuses.clear()
         watched.slaves = [0]
         watched.wait(200)
-        assert watched.told == []
+        assert watched.statuses == []
         assert watched.say(200) == [(200, "PUT_OK")]
         watched.wait(1200)
-        assert watched.told == [(1200, "SLAVE_NOT_AVAILABLE")]
-        watched.told.clear()
+        assert watched.statuses == [(1200, "SLAVE_NOT_AVAILABLE")]
+        watched.statuses.clear()
         watched.slaves = [0]  # another slave connects: the first slave's offset is not forgotten
         watched.wait(150)
         watched.wrote = 1199
         watched.waits.end()
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_a_waiting_send_does_not_block_other_requests(tmp_path: Path) -> None:
     async def scenario() -> None:
         with bind("127.0.0.1", 0) as listener, MessageStore(tmp_path, CONFIG) as store:
             async with ListeningBroker(store, BrokerConfig(), listening_socket=listener) as server:
-                client = Asking(server)
+                client = BrokerClient(server)
                 await client.open()
                 waiting_send = asyncio.ensure_future(client.send("Orders", b"x"))
                 assert (await client.send("Orders", b"y", properties="WAIT\x01false\x02")).code == 0
@@ -127,4 +127,4 @@ def test_a_waiting_send_does_not_block_other_requests(tmp_path: Path) -> None:
                 assert (await waiting_send).code == 0
                 client.close()
 
-    run(scenario)
+    run_scenario(scenario)

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
-from brokers import asking_broker, run
+from brokers import asking_broker, run_scenario
 
 from engine.broker.send_message import put_pending
 from engine.broker.stats import (
@@ -62,9 +62,9 @@ def test_values_fall_into_buckets_and_add_up() -> None:
 
 def test_timers_are_counted_as_they_come_and_go() -> None:
     stats = BrokerStats()
-    stats.timer_came("a", 59)
-    stats.timer_came("a", 61)
-    stats.timer_left("a")
+    stats.count_timer_in("a", 59)
+    stats.count_timer_in("a", 61)
+    stats.count_timer_out("a")
     assert (stats.timers_in["a"], stats.timers_out["a"]) == (2, 1)
     assert stats.delays["a"].counts[:2] == [1, 1]
 
@@ -218,7 +218,7 @@ def test_administrators_get_the_counted_rates(tmp_path: Path) -> None:
             answer = await client.ask(315, statsName="GROUP_GET_NUMS", statsKey="Orders@readers")
             assert json.loads(bytes(answer.body))["statsDay"]["avgpt"] == 20.0
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_tables_of_a_new_broker_have_the_version_that_a_slave_asks_for(tmp_path: Path) -> None:
@@ -231,7 +231,7 @@ def test_tables_of_a_new_broker_have_the_version_that_a_slave_asks_for(tmp_path:
             for code in (21, 43, 45, 201):
                 assert b'"dataVersion"' in bytes((await client.ask(code)).body)
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_calls_that_found_and_missed_timers_and_slaves_have_rates() -> None:
@@ -309,7 +309,7 @@ def test_rates_for_administrators_are_counted(tmp_path: Path) -> None:
             )
             assert back["statsMinute"]["sum"] == 1
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_latencies_checkpoints_and_acknowledgements_are_counted(tmp_path: Path) -> None:
@@ -369,7 +369,7 @@ def test_latencies_checkpoints_and_acknowledgements_are_counted(tmp_path: Path) 
             assert broker.stats.got_ms["readers", "Orders", 0].calls == 2
             assert await figures("GROUP_GET_FROM_DISK_NUMS", "0@Orders@readers") is None
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_rows_of_a_brokers_status_are_measured_or_left_out(tmp_path: Path) -> None:
@@ -405,4 +405,4 @@ def test_rows_of_a_brokers_status_are_measured_or_left_out(tmp_path: Path) -> No
             put_pending(broker)
             assert (await waiting).code == 0
 
-    run(scenario)
+    run_scenario(scenario)

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-from brokers import Asking, asking_broker, half, run, units
-from served_broker import until
+from brokers import BrokerClient, asking_broker, half, run_scenario, units
+from served_broker import wait_until
 
 from engine.broker.broker import Broker
 from engine.broker.config import BrokerConfig
@@ -53,7 +53,7 @@ def test_a_commit_puts_the_message_into_its_topic(tmp_path: Path, release: Relea
             assert saved_unit.properties_raw.endswith(place)
             assert unit.properties_raw == saved_unit.properties_raw.removesuffix(b"" if keeps_place else place)
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_decisions_share_one_op_message(tmp_path: Path) -> None:
@@ -72,8 +72,8 @@ def test_decisions_share_one_op_message(tmp_path: Path) -> None:
             (op,) = units(client, OP_TOPIC)
             assert (op.body, op.tags) == (b"0,1,2,", "d")
 
-    run(first)
-    run(second)
+    run_scenario(first)
+    run_scenario(second)
 
 
 def test_a_decision_without_its_half_message_is_refused(tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_a_decision_without_its_half_message_is_refused(tmp_path: Path) -> None:
                 answer = await client.ask(37, commitOrRollback=COMMIT, **{**request, wrong: 17})
                 assert (answer.code, answer.remark) == (1, words)
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_a_message_may_set_its_own_time_for_the_decision(tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_a_message_may_set_its_own_time_for_the_decision(tmp_path: Path) -> None
             response = await client.ask(37, commitOrRollback=COMMIT, fromTransactionCheck=True, **request)
             assert response.code == 0
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_times_and_kinds() -> None:
@@ -119,12 +119,12 @@ def later(broker: Broker, ms: int) -> None:
     broker.now = lambda: began + ms
 
 
-async def say_hello(client: Asking) -> None:
+async def say_hello(client: BrokerClient) -> None:
     reported = {"clientID": "one", "producerDataSet": [{"groupName": "payers"}], "consumerDataSet": []}
     assert (await client.ask(34, json.dumps(reported).encode())).code == 0
 
 
-async def open_transaction(client: Asking, properties: str = "") -> tuple[Broker, dict[str, object]]:
+async def open_transaction(client: BrokerClient, properties: str = "") -> tuple[Broker, dict[str, object]]:
     request = await half(client, 0, properties)
     broker = client.server.broker
     broker.store.wait_dispatched()
@@ -138,8 +138,8 @@ def test_a_producer_answers_a_transaction_check(tmp_path: Path) -> None:
             await say_hello(client)
             broker, _ = await open_transaction(client)
             check_transactions(broker)
-            await until(lambda: any(command.code == 39 for command in client.told))
-            (check_request,) = [command for command in client.told if command.code == 39]
+            await wait_until(lambda: any(command.code == 39 for command in client.requests))
+            (check_request,) = [command for command in client.requests if command.code == 39]
             unit = decode(bytes(check_request.body))
             assert (unit.topic, unit.queue_id, unit.body) == ("Orders", 2, b"0")
             copy = units(client, HALF_TOPIC)[1]
@@ -165,7 +165,7 @@ def test_a_producer_answers_a_transaction_check(tmp_path: Path) -> None:
             check_transactions(broker)
             assert tables.consumer_offset(TRANSACTION_GROUP, "RMQ_SYS_TRANS_OP_HALF_TOPIC", 0) == 1
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_young_half_messages_are_not_checked(tmp_path: Path) -> None:
@@ -176,7 +176,7 @@ def test_young_half_messages_are_not_checked(tmp_path: Path) -> None:
             check_transactions(broker)
             assert len(units(client, HALF_TOPIC)) == 1
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_a_half_message_is_discarded_after_its_last_check(tmp_path: Path) -> None:
@@ -191,7 +191,7 @@ def test_a_half_message_is_discarded_after_its_last_check(tmp_path: Path) -> Non
             assert [unit.properties["TRANSACTION_CHECK_TIMES"] for unit in units(client, HALF_TOPIC)[1:]] == ["1", "2"]
             assert [unit.body for unit in units(client, CHECK_MAX_TOPIC)] == [b"0"]
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_the_broker_checks_without_a_request() -> None:

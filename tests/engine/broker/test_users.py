@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from brokers import Asking, asking_broker, run
+from brokers import BrokerClient, asking_broker, run_scenario
 
 from engine.broker.access import Access
 from engine.broker.plain_acl import PlainAcl, acl_of, parse
@@ -229,7 +229,7 @@ ENTRY = {"resource": "Topic:t", "actions": ["Get"], "decision": "Allow"}
 class SigningClient:
     """A client that signs its requests with a user of :data:`KEYS`."""
 
-    def __init__(self, client: Asking) -> None:
+    def __init__(self, client: BrokerClient) -> None:
         self._client = client
 
     async def ask(self, code: int, body: object = None, user: str = "adminuser", **fields: str) -> Command:
@@ -281,7 +281,7 @@ def test_a_user_is_created_changed_and_deleted(tmp_path: Path) -> None:
             assert await signer.refused(26, user="u1") == (16, "User:u1 is not found.")
             assert await signer.refused(3009, subject="User:u1") == (16, "The subject is not exist.")
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_invalid_users_are_refused(tmp_path: Path) -> None:
@@ -295,7 +295,7 @@ def test_invalid_users_are_refused(tmp_path: Path) -> None:
             assert await signer.refused(3003) == (16, "username can not be blank")
             assert await signer.refused(3004) == (29, "The username is blank")
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_only_a_super_user_changes_super_users(tmp_path: Path) -> None:
@@ -316,7 +316,7 @@ def test_only_a_super_user_changes_super_users(tmp_path: Path) -> None:
             await signer.ask_ok(3002, super_user, username="u1")
             await signer.ask_ok(3003, user="u1", username="adminuser")
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 @pytest.mark.parametrize(
@@ -336,7 +336,7 @@ def test_invalid_policies_are_refused(entries: Sequence[object], words: str, tmp
             assert await signer.refused(3006, acl_body(*entries, subject="User:someuser")) == (16, words)
             assert await signer.ask_ok(3009, subject="User:someuser") is None
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_policies_are_merged_shown_and_deleted(tmp_path: Path) -> None:
@@ -372,7 +372,7 @@ def test_policies_are_merged_shown_and_deleted(tmp_path: Path) -> None:
             assert await signer.refused(3006, acl_body(ENTRY)) == (16, "The subject of User:u1 is not exist.")
             assert await signer.refused(3006) == (1, "The body of acl is null")
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_without_accounts_there_are_no_users(tmp_path: Path) -> None:
@@ -382,7 +382,7 @@ def test_without_accounts_there_are_no_users(tmp_path: Path) -> None:
                 answer = await client.ask(code)
                 assert (answer.code, answer.remark) == (1, "An system error occurred, please try again later.")
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_a_failed_write_of_users_is_reported(tmp_path: Path) -> None:
@@ -397,4 +397,4 @@ def test_a_failed_write_of_users_is_reported(tmp_path: Path) -> None:
                 )
             assert await signer.ask_ok(3004, username="u1") is None
 
-    run(scenario)
+    run_scenario(scenario)

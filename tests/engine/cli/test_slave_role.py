@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
-from brokers import Asking, run, units
+from brokers import BrokerClient, run_scenario, units
 from ha_masters import log_of
 
 from engine.broker.config import BrokerConfig
@@ -50,7 +50,7 @@ def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
 @contextlib.asynccontextmanager
 async def broker(
     path: Path, config: MessageStoreConfig, namesrv: str, like: Release = "5.3", **options: object
-) -> AsyncIterator[Asking]:
+) -> AsyncIterator[BrokerClient]:
     """Start a broker with an HA port, and yield a client of it."""
     broker_config = BrokerConfig(broker_id=int(config.broker_role == "SLAVE"), registration_ms=50, **options)  # type: ignore[arg-type]
     with bind(HOST, 0) as position, bind(HOST, 0) as ha, MessageStore(path, config, like=like) as store:
@@ -60,7 +60,7 @@ async def broker(
                 store, broker_config, name_servers=[namesrv], listening_socket=position, ha=f"{HOST}:{port_of(ha)}"
             ) as server,
         ):
-            client = Asking(server)
+            client = BrokerClient(server)
             await client.open()
             yield client
             client.close()
@@ -73,7 +73,7 @@ async def slave(
     like: Release = "5.3",
     on_message: Callable[[str], None] = lambda _: None,
     **options: object,
-) -> AsyncIterator[Asking]:
+) -> AsyncIterator[BrokerClient]:
     """Start a broker that follows the master named by the name server. ``on_message`` receives its messages."""
     ended = asyncio.Event()
     async with broker(path, SLAVE, namesrv, like, **options) as client:
@@ -118,7 +118,7 @@ def test_a_slave_finds_its_master_and_copies_log_and_tables(tmp_path: Path) -> N
             await master.ask(215, topic="Orders")
             await until(lambda: "Orders" not in our_store.tables.topics())
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_a_slave_serves_without_its_master_and_can_be_started_as_master(tmp_path: Path) -> None:
@@ -140,7 +140,7 @@ def test_a_slave_serves_without_its_master_and_can_be_started_as_master(tmp_path
             async with broker(tmp_path / "slave", STORE, names.address) as now:
                 assert (await now.send("Orders", b"more")).fields["queueOffset"] == "8"
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_a_slave_continues_its_masters_timers(tmp_path: Path) -> None:
@@ -149,7 +149,7 @@ def test_a_slave_continues_its_masters_timers(tmp_path: Path) -> None:
     """
 
     async def scenario() -> None:
-        def bodies(client: Asking) -> list[bytes]:
+        def bodies(client: BrokerClient) -> list[bytes]:
             client.server.broker.store.wait_dispatched()
             return [unit.body for unit in units(client, "Orders")]
 
@@ -181,7 +181,7 @@ def test_a_slave_continues_its_masters_timers(tmp_path: Path) -> None:
                 await asyncio.sleep(0.3)
                 assert bodies(heir) == [b"early", b"late"]
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_timer_positions_apply_only_after_the_log_has_arrived(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,7 +205,7 @@ def test_timer_positions_apply_only_after_the_log_has_arrived(tmp_path: Path, mo
             copy.server.broker.master_address, log_end = "127.0.0.1:2", 0
             await until(lambda: timers.check_point().master_queue_offset == 3)
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_a_slave_with_another_log_ends_with_a_reason(tmp_path: Path) -> None:
@@ -221,7 +221,7 @@ def test_a_slave_with_another_log_ends_with_a_reason(tmp_path: Path) -> None:
                 with pytest.raises(NotAPrefix):
                     await follow_until(asyncio.Event(), copy.server.broker, lambda _: None)
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 @pytest.mark.parametrize("like", ["5.3", "4.9"])
@@ -280,7 +280,7 @@ def test_a_slave_answers_as_real_slaves_did(tmp_path: Path, like: Release) -> No
                 reset = await copy.ask(222, topic="Orders", group="readers", timestamp=0, isForce=True)
                 assert (reset.code, reset.remark) == (1, "Can not reset offset in slave broker")
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 @pytest.mark.parametrize("like", ["5.3", "4.9"])
@@ -290,7 +290,7 @@ def test_without_slave_read_enable_only_slaves_of_5_refuse_pulls(tmp_path: Path,
             answer = await copy.pull("TBW102", 0)
             assert (answer.code, answer.remark) == ((2, BUSY) if like == "5.3" else (19, "NO_MESSAGE_IN_QUEUE"))
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_a_master_suggests_its_slave_to_a_client_that_reads_far_behind(
@@ -316,4 +316,4 @@ def test_a_master_suggests_its_slave_to_a_client_that_reads_far_behind(
             monkeypatch.setattr(store, "get_message", far_behind)
             assert (await master.pull("Orders", 0)).fields["suggestWhichBrokerId"] == "1"
 
-    run(scenario)
+    run_scenario(scenario)

@@ -6,8 +6,8 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from brokers import run
-from served_broker import ServedBroker, served, until
+from brokers import run_scenario
+from served_broker import ServedBroker, served, wait_until
 
 from engine.broker.config import BrokerConfig
 from engine.broker.serving import serving_beside
@@ -25,11 +25,11 @@ NO_TOPICS = BrokerConfig(auto_create_topic=False)
 
 
 def administrating(tmp_path: Path, scenario) -> None:
-    async def run_scenario() -> None:
+    async def with_client() -> None:
         async with served(tmp_path / "store", NO_TOPICS) as beside, Admin(beside.namesrv) as admin:
             await scenario(admin, beside)
 
-    run(run_scenario)
+    run_scenario(with_client)
 
 
 def test_a_topic_is_created_used_listed_and_deleted(tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ def test_the_lag_of_a_group_by_queue(tmp_path: Path) -> None:
             )
             consumer.subscribe("Orders")
             async with consumer:
-                await until(lambda: len(bodies) == 10)
+                await wait_until(lambda: len(bodies) == 10)
                 await consumer.commit()
             for _ in range(3):
                 await producer.send(Message("Orders", b"more"), queue=queues[0])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from brokers import run
+from brokers import run_scenario
 from served_broker import ServedBroker, served
 
 from engine.client import broker_api
@@ -21,14 +21,14 @@ QUEUE = MessageQueue("Orders", "broker-a", 1)
 
 
 def run_with_instance(tmp_path: Path, scenario) -> None:
-    async def run_scenario() -> None:
+    async def with_client() -> None:
         async with served(tmp_path / "store") as beside, Producer("senders", beside.namesrv) as producer:
             for number in range(3):
                 await producer.send(Message("Orders", b"%d" % number, tags="abc"[number]), queue=QUEUE)
             beside.units("Orders")
             await scenario(producer.instance, beside)
 
-    run(run_scenario)
+    run_scenario(with_client)
 
 
 def test_offsets_are_returned(tmp_path: Path) -> None:
@@ -108,14 +108,14 @@ def test_offsets_are_committed_either_way(tmp_path: Path) -> None:
 
 
 def popping(tmp_path: Path, scenario) -> None:
-    async def run_scenario() -> None:
+    async def with_client() -> None:
         async with served(tmp_path / "store") as beside, Producer("senders", beside.namesrv) as producer:
             for number in range(30):
                 await producer.send(Message("Orders", b"%d" % number))
             beside.units("Orders")
             await scenario(producer, beside)
 
-    run(run_scenario)
+    run_scenario(with_client)
 
 
 def test_one_pop_by_hand(tmp_path: Path) -> None:

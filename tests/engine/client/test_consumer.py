@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from brokers import run
-from served_broker import ServedBroker, served, until
+from brokers import run_scenario
+from served_broker import ServedBroker, served, wait_until
 
 from engine.client.consumer import Consumer, ConsumeStatus
 from engine.client.consuming import BROADCASTING, FROM_FIRST, ConsumerConfig
@@ -40,11 +40,11 @@ class RecordingListener:
 def consuming(tmp_path: Path, scenario, broker=None) -> None:
     """Run ``scenario(producer, served)``."""
 
-    async def run_scenario() -> None:
+    async def with_client() -> None:
         async with served(tmp_path / "store", broker) as beside, Producer("senders", beside.namesrv) as producer:
             await scenario(producer, beside)
 
-    run(run_scenario)
+    run_scenario(with_client)
 
 
 def reader(
@@ -60,10 +60,10 @@ def test_each_message_is_delivered_once_and_committed(tmp_path: Path) -> None:
         await producer.send([Message("Orders", b"%d" % number) for number in range(70)])
         listener = RecordingListener()
         async with reader(beside, listener):
-            await until(lambda: len(listener.messages) == 70)
+            await wait_until(lambda: len(listener.messages) == 70)
             for number in range(70, 90):
                 await producer.send(Message("Orders", b"%d" % number, tags="t", keys="k", properties={"p": "1"}))
-            await until(lambda: len(listener.messages) == 90)
+            await wait_until(lambda: len(listener.messages) == 90)
         assert sorted(map(int, listener.bodies)) == list(range(90))
         last_message = listener.messages[-1]
         assert (last_message.tags, last_message.keys, last_message.properties["p"], last_message.queue.broker) == (
@@ -78,7 +78,7 @@ def test_each_message_is_delivered_once_and_committed(tmp_path: Path) -> None:
         second_listener = RecordingListener()
         async with reader(beside, second_listener):
             await producer.send(Message("Orders", b"new"))
-            await until(lambda: second_listener.messages)
+            await wait_until(lambda: second_listener.messages)
         assert second_listener.bodies == [b"new"]
 
     consuming(tmp_path, scenario)
@@ -92,7 +92,7 @@ def test_only_subscribed_tags_are_delivered(tmp_path: Path) -> None:
         consumer = Consumer("readers", listener, beside.namesrv, FROM_FIRST_CONFIG)
         consumer.subscribe("Orders", "a || c")
         async with consumer:
-            await until(lambda: len(listener.messages) == 3)
+            await wait_until(lambda: len(listener.messages) == 3)
         assert Counter(listener.bodies) == {b"a": 2, b"c": 1}
 
     consuming(tmp_path, scenario)
@@ -111,8 +111,8 @@ def test_an_unconsumed_message_is_delivered_again_and_becomes_a_dead_letter(tmp_
         async with consumer:
             for body in (b"good", b"late", b"bad"):
                 await producer.send(Message("Orders", body, keys=body.decode()))
-            await until(lambda: beside.units("%DLQ%readers", 0), 60)
-            await until(lambda: len(listener.messages) == 5)
+            await wait_until(lambda: beside.units("%DLQ%readers", 0), 60)
+            await wait_until(lambda: len(listener.messages) == 5)
         assert Counter(listener.bodies) == {b"good": 1, b"late": 2, b"bad": 2}
         (dead,) = beside.units("%DLQ%readers", 0)
         assert dead.body == b"bad"
@@ -135,7 +135,7 @@ def test_a_message_that_the_broker_does_not_take_back_is_sent_again(tmp_path: Pa
         listener = RecordingListener(lambda message: message.reconsume_times > 0)
         async with reader(beside, listener):
             result = await producer.send(Message("Orders", b"x", tags="t", keys="k"))
-            await until(lambda: len(listener.messages) == 2, 60)
+            await wait_until(lambda: len(listener.messages) == 2, 60)
         second_message = listener.messages[1]
         assert (second_message.topic, second_message.msg_id, second_message.tags, second_message.keys) == (
             "Orders",
@@ -179,7 +179,7 @@ def test_in_order_each_queue_is_consumed_message_after_message(tmp_path: Path) -
             result = await producer.send(Message("Orders", body), key=str(number % 5))
             sent.setdefault(result.queue.queue_id, []).append(body)
         async with reader(beside, listener, ConsumerConfig(start=FROM_FIRST, orderly=True)):
-            await until(lambda: sum(len(set(bodies)) for bodies in order.values()) == 60)
+            await wait_until(lambda: sum(len(set(bodies)) for bodies in order.values()) == 60)
         assert crowded == []
         assert {queue: list(dict.fromkeys(bodies)) for queue, bodies in order.items()} == sent
         assert len(failed) == 6
@@ -194,8 +194,8 @@ def test_in_order_a_message_that_fails_too_often_is_a_dead_letter(tmp_path: Path
         async with reader(beside, listener, config):
             for body in (b"a", b"bad", b"b"):
                 await producer.send(Message("Orders", body), key="one")
-            await until(lambda: b"b" in listener.bodies)
-            await until(lambda: beside.units("%DLQ%readers", 0), 60)
+            await wait_until(lambda: b"b" in listener.bodies)
+            await wait_until(lambda: beside.units("%DLQ%readers", 0), 60)
         assert listener.bodies == [b"a", b"bad", b"bad", b"bad", b"b"]
 
     consuming(tmp_path, scenario)
@@ -208,7 +208,7 @@ def test_broadcast_reaches_all_clients_and_offsets_stay_with_the_client(tmp_path
         async with reader(beside, first_listener, config) as consumer, reader(beside, second_listener, config):
             for number in range(12):
                 await producer.send(Message("Orders", b"%d" % number))
-            await until(lambda: len(first_listener.messages) == len(second_listener.messages) == 12)
+            await wait_until(lambda: len(first_listener.messages) == len(second_listener.messages) == 12)
             assert len(consumer.owned) == 4
         assert beside.server.broker.store.tables.consumer_offset("readers", "Orders", 0) < 0
         assert len(list((tmp_path / "offsets").rglob("offsets.json"))) == 2
@@ -231,7 +231,7 @@ def test_batches_and_plain_functions_in_threads(tmp_path: Path) -> None:
         beside.units("Orders")
         with ThreadPoolExecutor(4) as pool:
             async with reader(beside, listener, ConsumerConfig(start=FROM_FIRST, batch=8), executor=pool):
-                await until(lambda: len(bodies) == 15, 60)
+                await wait_until(lambda: len(bodies) == 15, 60)
         assert max(sizes) == 8
         assert Counter(bodies)[b"0"] == 1
         assert Counter(bodies)[b"7"] == 2
@@ -260,7 +260,7 @@ def test_an_administrator_can_request_consumption_directly(tmp_path: Path) -> No
         listener = RecordingListener(lambda message: message.body != b"bad")
         result = await producer.send(Message("Orders", b"bad"))
         async with reader(beside, listener) as client:
-            await until(lambda: listener.messages)
+            await wait_until(lambda: listener.messages)
             fields = {
                 "consumerGroup": "readers",
                 "clientId": client.client_id,
@@ -285,7 +285,7 @@ def test_slow_listeners_are_counted_and_interrupted_by_a_kill(tmp_path: Path) ->
         ring = killed.events.ring()
         killed.slow_down(0.01)
         await killed.start()
-        await until(lambda: len(killed_listener.messages) >= 10)
+        await wait_until(lambda: len(killed_listener.messages) >= 10)
         await killed.kill()
         delivered_count = len(killed_listener.messages)
         await asyncio.sleep(0.05)
@@ -295,7 +295,7 @@ def test_slow_listeners_are_counted_and_interrupted_by_a_kill(tmp_path: Path) ->
         assert delivered_count - 1 <= sum(isinstance(consumed, Consumed) for consumed in events) <= delivered_count
         next_listener = RecordingListener()
         async with reader(beside, next_listener):
-            await until(lambda: len({*killed_listener.bodies, *next_listener.bodies}) == 40)
+            await wait_until(lambda: len({*killed_listener.bodies, *next_listener.bodies}) == 40)
         assert set(killed_listener.bodies) | set(next_listener.bodies) == {b"%d" % number for number in range(40)}
 
     consuming(tmp_path, scenario)
@@ -319,13 +319,13 @@ def test_a_stop_lets_running_listeners_finish_and_starts_no_new_ones(tmp_path: P
 
         stopped = reader(beside, listener, ConsumerConfig(start=FROM_FIRST, threads=4, orderly=orderly))
         await stopped.start()
-        await until(lambda: begun)
+        await wait_until(lambda: begun)
         await stopped.stop()
         assert ended == begun
         assert len(begun) < 40
         next_listener = RecordingListener()
         async with reader(beside, next_listener):
-            await until(lambda: len(next_listener.messages) == 40 - len(ended))
+            await wait_until(lambda: len(next_listener.messages) == 40 - len(ended))
             await asyncio.sleep(0.2)
         assert Counter(next_listener.bodies + ended) == Counter(b"%d" % number for number in range(40))
 
@@ -352,7 +352,7 @@ def test_a_stop_waits_at_most_its_timeout(tmp_path: Path) -> None:
         assert cancelled.is_set()
         recording_listener = RecordingListener()
         async with reader(beside, recording_listener):
-            await until(lambda: recording_listener.bodies == [b"slow"])
+            await wait_until(lambda: recording_listener.bodies == [b"slow"])
 
     consuming(tmp_path, scenario)
 
@@ -364,7 +364,7 @@ def test_a_stop_does_not_wait_for_the_pause_of_a_slowed_client(tmp_path: Path) -
         slowed = reader(beside, listener, ConsumerConfig(start=FROM_FIRST, stop_timeout=3600))
         slowed.slow_down(1800)
         await slowed.start()
-        await until(lambda: slowed.process_queues and any(queue.held for queue in slowed.process_queues))
+        await wait_until(lambda: slowed.process_queues and any(queue.held for queue in slowed.process_queues))
         await asyncio.sleep(0.1)
         await slowed.stop()
         assert listener.bodies == []

@@ -7,9 +7,9 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from brokers import run
+from brokers import run_scenario
 from real_cluster import free_port
-from served_broker import ServedBroker, served, until
+from served_broker import ServedBroker, served, wait_until
 
 from engine.broker.config import BrokerConfig
 from engine.broker.serving import serving_store
@@ -44,11 +44,11 @@ FROM_FIRST_CONFIG = ConsumerConfig(start=FROM_FIRST)
 def consuming(tmp_path: Path, scenario, broker: BrokerConfig | None = None) -> None:
     """Run ``scenario(producer, served)``."""
 
-    async def run_scenario() -> None:
+    async def with_client() -> None:
         async with served(tmp_path / "store", broker) as beside, Producer("senders", beside.namesrv) as producer:
             await scenario(producer, beside)
 
-    run(run_scenario)
+    run_scenario(with_client)
 
 
 def reader(
@@ -80,18 +80,18 @@ def test_members_always_share_queues_without_gap_or_overlap(tmp_path: Path) -> N
             )
 
         async with first_consumer:
-            await until(lambda: shared(first_consumer))
+            await wait_until(lambda: shared(first_consumer))
             async with second_consumer:
-                await until(lambda: shared(first_consumer, second_consumer))
+                await wait_until(lambda: shared(first_consumer, second_consumer))
                 await third_consumer.start()
-                await until(lambda: shared(first_consumer, second_consumer, third_consumer))
+                await wait_until(lambda: shared(first_consumer, second_consumer, third_consumer))
                 await third_consumer.kill()
-                await until(lambda: shared(first_consumer, second_consumer))
+                await wait_until(lambda: shared(first_consumer, second_consumer))
                 # a killed consumer has not committed its offsets, so its messages may be delivered again
                 for number in range(40):
                     await producer.send(Message("Orders", b"%d" % number))
-                await until(lambda: len({(entry.queue_id, entry.queue_offset) for entry in observed}) == 41)
-            await until(lambda: shared(first_consumer))
+                await wait_until(lambda: len({(entry.queue_id, entry.queue_offset) for entry in observed}) == 41)
+            await wait_until(lambda: shared(first_consumer))
         steps = [entry for entry in rings[0].take() if isinstance(entry, Rebalanced) and entry.topic == "Orders"]
         assert {1, 2} <= {len(step.client_ids) for step in steps} <= {1, 2, 3}
         for rebalance in steps:
@@ -111,7 +111,7 @@ def test_another_strategy_is_used(tmp_path: Path) -> None:
             reader(beside, [], strategy=AveragelyByCircle()) as first_consumer,
             reader(beside, [], strategy=AveragelyByCircle()) as second_consumer,
         ):
-            await until(lambda: sorted([owned(first_consumer), owned(second_consumer)]) == [[0, 2], [1, 3]])
+            await wait_until(lambda: sorted([owned(first_consumer), owned(second_consumer)]) == [[0, 2], [1, 3]])
 
     consuming(tmp_path, scenario)
 
@@ -124,9 +124,9 @@ def test_a_topic_is_read_again_from_a_time_on(tmp_path: Path) -> None:
         await producer.send(Message("Orders", b"new"), queue=orders(0))
         observed: list = []
         async with reader(beside, observed) as item:
-            await until(lambda: len(observed) == 2)
+            await wait_until(lambda: len(observed) == 2)
             await item.reset_to("Orders", middle)
-            await until(lambda: len(observed) == 3)
+            await wait_until(lambda: len(observed) == 3)
         assert [message.body for message in observed] == [b"old", b"new", b"new"]
 
     consuming(tmp_path, scenario)
@@ -153,10 +153,10 @@ def test_without_an_offset_the_start_decides(tmp_path: Path, monkeypatch, start:
         item = reader(beside, [], ConsumerConfig(start=start, start_time=middle))
         ring = item.events.ring()
         async with item:
-            await until(lambda: owned(item) == [0, 1, 2, 3])
+            await wait_until(lambda: owned(item) == [0, 1, 2, 3])
             received = {event.queue: event.offset for event in ring.take() if isinstance(event, QueueTaken)}
             assert received[orders(0)] == offset
-            await until(lambda: len(item.owned) == 5)
+            await wait_until(lambda: len(item.owned) == 5)
 
     consuming(tmp_path, scenario)
 
@@ -167,9 +167,9 @@ def test_a_queue_is_read_again_from_a_sought_offset(tmp_path: Path) -> None:
             await producer.send(Message("Orders", b"%d" % number), queue=orders(1))
         observed: list = []
         async with reader(beside, observed) as item:
-            await until(lambda: len(observed) == 5)
+            await wait_until(lambda: len(observed) == 5)
             await item.seek(orders(1), 3)
-            await until(lambda: len(observed) == 7)
+            await wait_until(lambda: len(observed) == 7)
             assert [message.body for message in observed[5:]] == [b"3", b"4"]
             with pytest.raises(WrongMessage, match="not read"):
                 await item.seek(MessageQueue("Orders", "broker-z", 0), 0)
@@ -187,18 +187,18 @@ def test_an_administrator_resets_the_group(tmp_path: Path) -> None:
         client = reader(beside, observed)
         ring = client.events.ring()
         async with client:
-            await until(lambda: len(observed) == 5)
+            await wait_until(lambda: len(observed) == 5)
             await client.commit()
             fields = {"topic": "Orders", "group": "readers", "timestamp": 0, "isForce": True}
             await producer.instance.call(beside.server.address, 222, fields)
             await producer.send(Message("Orders", b"5"), queue=orders(1))  # this message wakes the held pull
-            await until(lambda: len(observed) == 11)
+            await wait_until(lambda: len(observed) == 11)
             answer = await producer.instance.call(beside.server.address, 223, {"topic": "Orders", "group": "readers"})
             assert client.client_id.encode() in bytes(answer.body)
             (member,) = beside.server.broker.clients.consumers["readers"].members
             body = b'{"offsetTable":{{"brokerName":"broker-a","queueId":1,"topic":"Orders"}:4}}'
             member.send(Command(220, {"topic": "Orders", "group": "readers", "timestamp": "0"}, body, flag=ONE_WAY))
-            await until(lambda: len(observed) == 13)
+            await wait_until(lambda: len(observed) == 13)
         resets = [event.offset for event in ring.take() if isinstance(event, OffsetReset)]
         assert resets == [0, 4]
 
@@ -211,10 +211,10 @@ def test_an_offset_beyond_the_end_is_moved_by_the_broker(tmp_path: Path) -> None
         beside.server.broker.store.tables.commit_consumer_offset("readers", "Orders", 0, 1000)
         observed: list = []
         async with reader(beside, observed) as item:
-            await until(lambda: (item.offsets.known(orders(0)) or 1000) < 1000)
-            await until(lambda: 0 in owned(item))
+            await wait_until(lambda: (item.offsets.known(orders(0)) or 1000) < 1000)
+            await wait_until(lambda: 0 in owned(item))
             await producer.send(Message("Orders", b"y"), queue=orders(0))
-            await until(lambda: any(message.body == b"y" for message in observed))
+            await wait_until(lambda: any(message.body == b"y" for message in observed))
 
     consuming(tmp_path, scenario)
 
@@ -227,13 +227,13 @@ def test_a_paused_consumer_pulls_nothing(tmp_path: Path) -> None:
         ring = off.events.ring()
         async with off:
             await producer.send(Message("Orders", b"x"))
-            await until(lambda: len(owned(off)) == 4)
+            await wait_until(lambda: len(owned(off)) == 4)
             events = ring.take()
-            await until(lambda: events.extend(ring.take()) or any(isinstance(item, PullPutOff) for item in events))
+            await wait_until(lambda: events.extend(ring.take()) or any(isinstance(item, PullPutOff) for item in events))
             await asyncio.sleep(0.1)
             assert observed == []
             off.resume()
-            await until(lambda: observed)
+            await wait_until(lambda: observed)
         events += ring.take()
         assert {event.reason for event in events if isinstance(event, PullPutOff)} == {"paused"}
         assert [event.paused for event in events if isinstance(event, Paced)] == [False]
@@ -255,12 +255,12 @@ def test_the_number_of_held_messages_is_bounded(tmp_path: Path) -> None:
         consumer.subscribe("Orders")
         ring = consumer.events.ring()
         async with consumer:
-            await until(lambda: any(isinstance(event, PullPutOff) for event in ring.take()))
+            await wait_until(lambda: any(isinstance(event, PullPutOff) for event in ring.take()))
             (filled,) = [queue for queue in consumer.process_queues if queue.count]
             assert 50 < filled.count <= 50 + 32
             assert filled.size == filled.count * 100
             may_consume.set()
-            await until(lambda: len(consumed_messages) == 200)
+            await wait_until(lambda: len(consumed_messages) == 200)
 
     consuming(tmp_path, scenario)
 
@@ -299,7 +299,7 @@ def test_sql_selects_by_properties_and_an_invalid_expression_is_refused(tmp_path
         )
         consumer.subscribe("Orders", "n > 1", SQL92)
         async with consumer:
-            await until(lambda: len(actual_messages) == 2)
+            await wait_until(lambda: len(actual_messages) == 2)
         assert sorted(message.body for message in actual_messages) == [b"2", b"3"]
         wrong = Consumer("others", lambda *_: None, beside.namesrv, FROM_FIRST_CONFIG)
         wrong.subscribe("Orders", "n >", SQL92)
@@ -315,11 +315,11 @@ def test_subscriptions_change_while_it_runs(tmp_path: Path) -> None:
             await producer.send(Message(topic, topic.encode()))
         observed: list = []
         async with reader(beside, observed) as item:
-            await until(lambda: observed)
+            await wait_until(lambda: observed)
             item.subscribe("Invoices")
-            await until(lambda: len(observed) == 2)
+            await wait_until(lambda: len(observed) == 2)
             item.unsubscribe("Orders")
-            await until(lambda: not owned(item))
+            await wait_until(lambda: not owned(item))
 
     consuming(tmp_path, scenario)
 
@@ -360,18 +360,18 @@ def test_consumers_reconnect_to_a_restarted_broker(tmp_path: Path) -> None:
                     await producer.send(Message("Orders", b"0"))
                     await plain_consumer.start()
                     await orderly_consumer.start()
-                    await until(lambda: len(plain) == len(ordered) == 1)
+                    await wait_until(lambda: len(plain) == len(ordered) == 1)
                     await plain_consumer.commit()
                     await orderly_consumer.commit()
                 async with serving():
                     for number in range(1, 9):
                         await send_until_accepted(producer, Message("Orders", b"%d" % number))
-                    await until(lambda: len({message.body for message in plain}) == 9, 60)
-                    await until(lambda: len({message.body for message in ordered}) == 9, 60)
+                    await wait_until(lambda: len({message.body for message in plain}) == 9, 60)
+                    await wait_until(lambda: len({message.body for message in ordered}) == 9, 60)
                     await plain_consumer.stop()
                     await orderly_consumer.stop()
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 QUICK_BROKER = BrokerConfig(registration_ms=10_000)

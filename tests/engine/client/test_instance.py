@@ -7,9 +7,9 @@ import ssl
 from pathlib import Path
 
 import pytest
-from brokers import run
+from brokers import run_scenario
 from certificates import tls_properties
-from served_broker import served, until
+from served_broker import served, wait_until
 
 from engine.broker.access import Access
 from engine.client.consumer import Consumer
@@ -31,7 +31,7 @@ def test_an_unreachable_name_server_is_skipped(tmp_path: Path) -> None:
         ):
             assert (await producer.send(Message("T", b"x"))).is_ok
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_routes_are_requested_once_and_unknown_topics_have_none(tmp_path: Path) -> None:
@@ -48,7 +48,7 @@ def test_routes_are_requested_once_and_unknown_topics_have_none(tmp_path: Path) 
             with pytest.raises(NotRunning):
                 await client.fresh_route("TBW102")
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_a_closed_connection_is_opened_again() -> None:
@@ -61,13 +61,13 @@ def test_a_closed_connection_is_opened_again() -> None:
         await client.ask(address, Command(34))
         for connection in tuple(server.connections):
             connection.close()
-        await until(lambda: not server.connections)
+        await wait_until(lambda: not server.connections)
         assert (await client.call(address, 34, {"a": True})).code == 0
         await client.tell(address, 35, {})
         await client.kill()
         await server.close()
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_a_refusal_is_raised_with_its_code(tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ def test_a_refusal_is_raised_with_its_code(tmp_path: Path) -> None:
                 await client.ask("nowhere", Command(34))
             await client.kill()
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_fields_are_spelled_as_java_spells_them() -> None:
@@ -100,7 +100,7 @@ def test_a_paused_pace_blocks_until_it_is_resumed() -> None:
         pace.resume()
         await waiting
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 ACL = """\
@@ -135,9 +135,9 @@ def test_with_an_account_each_request_is_signed(tmp_path: Path, secret: str) -> 
                     return
                 assert (await producer.send(Message("T", b"x"))).is_ok
                 await producer.send_one_way(Message("T", b"y"))
-                await until(lambda: sorted(bodies) == [b"x", b"y"])
+                await wait_until(lambda: sorted(bodies) == [b"x", b"y"])
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_requests_can_use_tls(tmp_path: Path) -> None:
@@ -158,7 +158,7 @@ def test_requests_can_use_tls(tmp_path: Path) -> None:
                 await client.kill()
             await server.close()
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_name_servers_are_read_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

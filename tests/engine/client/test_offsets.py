@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from brokers import run
+from brokers import run_scenario
 from served_broker import served
 
 from engine.client.errors import BrokerRefused
@@ -49,7 +49,7 @@ def test_brokers_keep_offsets(tmp_path: Path) -> None:
             assert await offsets.read(QUEUE) == 5
             assert offsets.known(QUEUE) == 5
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 @pytest.mark.parametrize("name", ["broker-orders", "broker-orders-4.9.7"])
@@ -62,7 +62,7 @@ def test_java_s_file_is_read_and_written(tmp_path: Path, golden, name: str) -> N
     async def scenario() -> None:
         await offsets.load()
 
-    run(scenario)
+    run_scenario(scenario)
     queues = [MessageQueue("ShipmentEvents", "broker-a", number) for number in (1, 0, 3, 2)]
     table = {queue: offsets.known(queue) for queue in queues}
     assert rendered(table) == theirs.read_text()

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from brokers import run
-from served_broker import ServedBroker, served, until
+from brokers import run_scenario
+from served_broker import ServedBroker, served, wait_until
 
 from engine.broker.serving import serving_store
 from engine.callbacks import system_clock
@@ -29,14 +29,14 @@ FROM_FIRST_CONFIG = PopConfig(start=FROM_FIRST, hold=1.0)
 
 
 def popping(tmp_path: Path, scenario) -> None:
-    async def run_scenario() -> None:
+    async def with_client() -> None:
         async with served(tmp_path / "store") as beside, Producer("senders", beside.namesrv) as producer:
             for number in range(30):
                 await producer.send(Message("Orders", b"%d" % number, tags="ab"[number % 2]))
             beside.units("Orders")
             await scenario(producer, beside)
 
-    run(run_scenario)
+    run_scenario(with_client)
 
 
 def reader(beside: ServedBroker, listener, config: PopConfig = FROM_FIRST_CONFIG, expression: str = "*") -> PopConsumer:
@@ -55,11 +55,11 @@ def test_members_get_each_message_once_without_owning_queues(tmp_path: Path) -> 
         )
         ring = first_member.events.ring()
         async with first_member, second_member:
-            await until(lambda: len(first_messages) + len(second_messages) == 30)
+            await wait_until(lambda: len(first_messages) + len(second_messages) == 30)
             for number in range(30, 40):
                 await producer.send(Message("Orders", b"%d" % number))
-            await until(lambda: len(first_messages) + len(second_messages) == 40)
-            await until(lambda: not any(first_member._open.values()) and not any(second_member._open.values()))
+            await wait_until(lambda: len(first_messages) + len(second_messages) == 40)
+            await wait_until(lambda: not any(first_member._open.values()) and not any(second_member._open.values()))
         assert Counter(message.body for message in first_messages + second_messages) == {
             b"%d" % number: 1 for number in range(40)
         }
@@ -81,7 +81,7 @@ def test_tags_select_messages_and_pops_can_be_paused(tmp_path: Path) -> None:
             assert observed == []
             item.slow_down(0.001)
             item.resume()
-            await until(lambda: len(observed) == 15)
+            await wait_until(lambda: len(observed) == 15)
             with pytest.raises(WrongMessage, match="before it starts"):
                 item.subscribe("Invoices")
         assert {message.tags for message in observed} == {"a"}
@@ -99,7 +99,7 @@ def test_failed_messages_and_those_of_a_killed_member_are_delivered_again(tmp_pa
 
         killed = reader(beside, never_finish, PopConfig(start=FROM_FIRST, hold=0.5, invisible=5.0, threads=3))
         await killed.start()
-        await until(lambda: len(stuck_messages) == 3)
+        await wait_until(lambda: len(stuck_messages) == 3)
         await killed.kill()
         attempts: Counter = Counter()
 
@@ -112,7 +112,7 @@ def test_failed_messages_and_those_of_a_killed_member_are_delivered_again(tmp_pa
         consumer = reader(beside, listener)
         ring = consumer.events.ring()
         async with consumer:
-            await until(lambda: len(attempts) == 30 and attempts[b"7"] == 2, 60)
+            await wait_until(lambda: len(attempts) == 30 and attempts[b"7"] == 2, 60)
         assert attempts == {b"%d" % number: 2 if number == 7 else 1 for number in range(30)}
         assert sum(isinstance(event, SentBack) for event in ring.take()) == 1
 
@@ -148,7 +148,7 @@ def test_the_brokers_request_mode_decides_who_pops(tmp_path: Path) -> None:
         assert members[0].popped_queues == ()
         assert await query_assignment(client, "poppers", "Orders") == []
         await members[0].set_request_mode("Orders", POP)
-        await until(lambda: len(counts) == 30)
+        await wait_until(lambda: len(counts) == 30)
         assert members[0].popped_queues == (MessageQueue("Orders", "broker-a", -1),)
         assert set(counts.values()) == {1}
         for member in members[1:]:
@@ -157,12 +157,12 @@ def test_the_brokers_request_mode_decides_who_pops(tmp_path: Path) -> None:
         every = (await client.fresh_route("Orders")).subscribe_queues
         for member in members:
             member._news.set()
-        await until(lambda: shares(members, every))
+        await wait_until(lambda: shares(members, every))
         for number in range(30, 50):
             await producer.send(Message("Orders", b"%d" % number))
-        await until(lambda: len(counts) == 50)
+        await wait_until(lambda: len(counts) == 50)
         await members[0].stop()
-        await until(lambda: shares(members[1:], every))
+        await wait_until(lambda: shares(members[1:], every))
         for member in members[1:]:
             await member.stop()
         assert set(counts.values()) == {1}
@@ -203,11 +203,11 @@ def test_orderly_a_failed_message_is_retried_before_the_following_ones(tmp_path:
         config = PopConfig(start=FROM_FIRST, hold=1.0, orderly=True, pull_batch=4, suspend=0.05)
         first_member, second_member = reader(beside, listener, config), reader(beside, listener, config)
         async with first_member, second_member:
-            await until(lambda: sum(map(len, consumed_offsets.values())) == 30)
+            await wait_until(lambda: sum(map(len, consumed_offsets.values())) == 30)
             for number in range(30, 42):
                 await producer.send(Message("Orders", b"%d" % number))
-            await until(lambda: sum(map(len, consumed_offsets.values())) == 42)
-            await until(lambda: not any(first_member._open.values()) and not any(second_member._open.values()))
+            await wait_until(lambda: sum(map(len, consumed_offsets.values())) == 42)
+            await wait_until(lambda: not any(first_member._open.values()) and not any(second_member._open.values()))
         assert crowded == []
         assert all(offsets == list(range(len(offsets))) for offsets in consumed_offsets.values())
         failed = {key: count for key, count in tries.items() if count > 1}
@@ -228,7 +228,7 @@ def test_orderly_the_messages_of_a_killed_member_are_delivered_again_in_order(tm
         killed = reader(beside, never_finish, config)
         await killed.start()
         queues = {unit.queue_id for unit in beside.units("Orders")}
-        await until(lambda: {message.queue.queue_id for message in stuck_messages} == queues)
+        await wait_until(lambda: {message.queue.queue_id for message in stuck_messages} == queues)
         await killed.kill()
         assert [message.queue_offset for message in stuck_messages] == [0] * len(queues)
         consumed_offsets: dict[int, list[int]] = {}
@@ -237,7 +237,7 @@ def test_orderly_the_messages_of_a_killed_member_are_delivered_again_in_order(tm
             consumed_offsets.setdefault(messages[0].queue.queue_id, []).append(messages[0].queue_offset)
 
         async with reader(beside, listener, PopConfig(start=FROM_FIRST, hold=0.5, orderly=True)):
-            await until(lambda: sum(map(len, consumed_offsets.values())) == 30)
+            await wait_until(lambda: sum(map(len, consumed_offsets.values())) == 30)
         assert all(offsets == list(range(len(offsets))) for offsets in consumed_offsets.values())
 
     popping(tmp_path, scenario)
@@ -258,7 +258,7 @@ def test_orderly_messages_in_work_or_waiting_stay_invisible_as_long_as_needed(tm
             begun.append((message.queue.queue_id, message.queue_offset))
             if len(begun) == 1:
                 due = Handle.parse(message.properties[POP_CK]).due
-                await until(lambda: system_clock() > due, 60)
+                await wait_until(lambda: system_clock() > due, 60)
                 passed_due_times.append(due)
                 assert Handle.parse(message.properties[POP_CK]).due > due, "it has more time"
             consumed_offsets.setdefault(message.queue.queue_id, []).append(message.queue_offset)
@@ -268,10 +268,10 @@ def test_orderly_messages_in_work_or_waiting_stay_invisible_as_long_as_needed(tm
         )
         second_member = reader(beside, slow, PopConfig(start=FROM_FIRST, hold=0.5, orderly=True))
         async with first_member:
-            await until(lambda: len(begun) == 1)
-            await until(lambda: sum(first_member._open.values()) == 30)
+            await wait_until(lambda: len(begun) == 1)
+            await wait_until(lambda: sum(first_member._open.values()) == 30)
             async with second_member:
-                await until(lambda: sum(map(len, consumed_offsets.values())) == 30, 60)
+                await wait_until(lambda: sum(map(len, consumed_offsets.values())) == 30, 60)
             assert passed_due_times
         assert first_member._renewing == set()
         assert Counter(begun).most_common(1)[0][1] == 1, "each came once"
@@ -305,7 +305,7 @@ def test_a_stop_lets_running_listeners_finish_and_acknowledges_them(tmp_path: Pa
         slow = reader(beside, listener, config)
         ring = slow.events.ring()
         await slow.start()
-        await until(lambda: begun)
+        await wait_until(lambda: begun)
         await slow.stop()
         assert ended == begun
         assert len(begun) < 30
@@ -331,14 +331,14 @@ def test_pops_continue_when_a_broker_returns(tmp_path: Path, *, orderly: bool) -
                 consumer = PopConsumer("poppers", lambda got, _: bodies.append(got[0].body), names.address, config)
                 consumer.subscribe("Orders")
                 await consumer.start()
-                await until(lambda: bodies == [b"before"])
+                await wait_until(lambda: bodies == [b"before"])
             consumer._news.set()
-            await until(lambda: not consumer._news.is_set())
+            await wait_until(lambda: not consumer._news.is_set())
             await asyncio.sleep(0.3)
             async with serving_store(tmp_path / "store", name_servers=[names.address], port=port):
                 async with Producer("senders", names.address) as producer:
                     await producer.send(Message("Orders", b"after"))
-                await until(lambda: b"after" in bodies, 30)
+                await wait_until(lambda: b"after" in bodies, 30)
                 await consumer.stop()
 
-    run(scenario)
+    run_scenario(scenario)

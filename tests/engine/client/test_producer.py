@@ -6,8 +6,8 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from brokers import run
-from served_broker import ServedBroker, served, until
+from brokers import run_scenario
+from served_broker import ServedBroker, served, wait_until
 
 from engine.broker.config import BrokerConfig
 from engine.client.errors import BrokerRefused, ClientError, NoReply, NotRunning, NotSent, WrongMessage
@@ -26,14 +26,14 @@ def sending(
 ):
     """Run ``scenario(producer, served)`` with a producer of the group ``senders``."""
 
-    async def run_scenario() -> None:
+    async def with_client() -> None:
         async with (
             served(tmp_path / "store", broker) as beside,
             Producer("senders", beside.namesrv, config, **options) as producer,
         ):
             await scenario(producer, beside)
 
-    run(run_scenario)
+    run_scenario(with_client)
 
 
 def test_a_message_is_stored_as_it_was_sent(tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ def test_many_are_sent_at_once_one_way_and_with_a_call_back(tmp_path: Path) -> N
         assert [error for _, error in reports] == [None] * 50
         for number in range(10):
             await producer.send_one_way(Message("Orders", b"one way %d" % number))
-        await until(lambda: len(beside.units("Orders")) == 60)
+        await wait_until(lambda: len(beside.units("Orders")) == 60)
 
     sending(tmp_path, scenario)
 
@@ -290,7 +290,7 @@ def test_a_transaction_is_decided_by_its_listener(tmp_path: Path, state: Transac
         assert result.is_ok
         assert decision == state
         if stored_count:
-            await until(lambda: beside.units("Orders"))
+            await wait_until(lambda: beside.units("Orders"))
         assert len(beside.units("Orders")) == stored_count
         (ended,) = [event for event in ring.take() if isinstance(event, TransactionEnded)]
         assert (ended.decision, ended.checked) == (state.name, False)
@@ -304,7 +304,7 @@ def test_a_broker_checks_an_undecided_transaction(tmp_path: Path) -> None:
     async def scenario(producer: Producer, beside: ServedBroker) -> None:
         _, state = await producer.send_in_transaction(Message("Orders", b"paid", keys="order-1"), "fails")
         assert state == TransactionState.UNKNOWN
-        await until(lambda: beside.units("Orders"), 60)
+        await wait_until(lambda: beside.units("Orders"), 60)
         assert listener.checked == ["order-1"]
 
     quick = BrokerConfig(transaction_timeout_ms=200, transaction_check_interval_ms=300)
@@ -359,16 +359,16 @@ def test_a_producer_can_be_watched_and_paused(tmp_path: Path) -> None:
             producer.slow_down(0.01)
             await waiting
             await producer.stop()
-            await until(lambda: beside.server.broker.clients.producer(producer.client_id) is None)
+            await wait_until(lambda: beside.server.broker.clients.producer(producer.client_id) is None)
             assert [type(item) for item in ring.take()] == [Started, Paced, Paced, Paced, Sent, Stopped]
             killed = Producer("senders", beside.namesrv)
             await killed.start()
             await killed.kill()
-            await until(lambda: not beside.server.broker.clients.producers)
+            await wait_until(lambda: not beside.server.broker.clients.producers)
             with pytest.raises(NotRunning):
                 await killed.send(Message("Orders", b"x"))
 
-    run(both)
+    run_scenario(both)
 
 
 def test_two_of_one_group_in_one_client_are_refused(tmp_path: Path) -> None:
@@ -381,7 +381,7 @@ def test_two_of_one_group_in_one_client_are_refused(tmp_path: Path) -> None:
                 async with Producer("others", instance=shared) as second_producer:
                     await second_producer.send(Message("Orders", b"x"))
 
-    run(both)
+    run_scenario(both)
 
 
 def test_a_start_without_a_name_server_fails_with_a_message() -> None:
@@ -389,7 +389,7 @@ def test_a_start_without_a_name_server_fails_with_a_message() -> None:
         with pytest.raises(ClientError, match="no name server answers"):
             await Producer("senders", "127.0.0.1:1").start()
 
-    run(both)
+    run_scenario(both)
     with pytest.raises(ClientError, match="no name server address"):
         Producer("senders", "")
     with pytest.raises(WrongMessage):

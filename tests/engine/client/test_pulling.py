@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from brokers import run
-from served_broker import ServedBroker, served, until
+from brokers import run_scenario
+from served_broker import ServedBroker, served, wait_until
 
 from engine.client.consuming import FROM_FIRST, ConsumerConfig
 from engine.client.errors import NoRoute, NotRunning, WrongMessage
@@ -22,7 +22,7 @@ QUEUES = [MessageQueue("Orders", "broker-a", number) for number in range(4)]
 def pulling(tmp_path: Path, scenario) -> None:
     """Run ``scenario(producer, served)`` with ten messages in each of four queues."""
 
-    async def run_scenario() -> None:
+    async def with_client() -> None:
         async with served(tmp_path / "store") as beside, Producer("senders", beside.namesrv) as producer:
             for queue in QUEUES:
                 for number in range(10):
@@ -30,7 +30,7 @@ def pulling(tmp_path: Path, scenario) -> None:
             beside.units("Orders")
             await scenario(producer, beside)
 
-    run(run_scenario)
+    run_scenario(with_client)
 
 
 def lite(beside: ServedBroker, **config) -> LitePullConsumer:
@@ -53,7 +53,7 @@ def test_polls_give_each_message_once_over_all_members(tmp_path: Path) -> None:
             await first_member.poll()
         ring = first_member.events.ring()
         async with first_member, second_member:
-            await until(lambda: len(first_member.owned) == len(second_member.owned) == 2)
+            await wait_until(lambda: len(first_member.owned) == len(second_member.owned) == 2)
             messages = await polled(first_member, 20) + await polled(second_member, 20)
             places = {(message.queue.queue_id, message.queue_offset) for message in messages}
             assert len(places) == 40
@@ -77,7 +77,7 @@ def test_a_later_poll_commits_the_messages_of_the_one_before(tmp_path: Path) -> 
             await polled(item, 40)
             assert sum(max(tables.consumer_offset("readers", "Orders", number), 0) for number in range(4)) < 40
             await item.poll(0.01)
-            await until(
+            await wait_until(
                 lambda: [tables.consumer_offset("readers", "Orders", number) for number in range(4)] == [10] * 4
             )
 
@@ -120,7 +120,7 @@ def test_assigned_queues_are_read_sought_and_paused(tmp_path: Path) -> None:
             with pytest.raises(WrongMessage, match="not read"):
                 await item.seek(QUEUES[1], 0)
             item.assign(QUEUES[1:2])
-            await until(lambda: item.owned == (QUEUES[1],))
+            await wait_until(lambda: item.owned == (QUEUES[1],))
             await polled(item, 10)
             item.pause_queues(QUEUES[1])
             await item.seek(QUEUES[1], 0)

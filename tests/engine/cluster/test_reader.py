@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import ClassVar
 
-from brokers import Asking, run
+from brokers import BrokerClient, run_scenario
 
 from engine.broker.serving import serving_store
 from engine.cluster.reader import ClusterReader, ReadRequest
@@ -34,7 +34,7 @@ OWNS = b'{"mqTable":{{"brokerName":"broker-a","queueId":0,"topic":"Orders"}:{"dr
 QUEUE_0 = Queue("Orders", "broker-a", 0)
 
 
-class Consumer(Asking):
+class Consumer(BrokerClient):
     """A client that answers request 307 and no other."""
 
     bodies: ClassVar = {307: OWNS}
@@ -45,7 +45,7 @@ class Consumer(Asking):
 
 
 @asynccontextmanager
-async def cluster(path: Path) -> AsyncIterator[tuple[str, Asking]]:
+async def cluster(path: Path) -> AsyncIterator[tuple[str, BrokerClient]]:
     """Start a name server and a broker; yield the name server's address and a client of the broker that is no
     consumer.
     """
@@ -53,7 +53,7 @@ async def cluster(path: Path) -> AsyncIterator[tuple[str, Asking]]:
         ListeningNameServer(None, port=0) as names,
         serving_store(path, name_servers=[names.address], port=0) as server,
     ):
-        client = Asking(server)
+        client = BrokerClient(server)
         await client.open()
         try:
             yield names.address, client
@@ -91,7 +91,7 @@ def test_brokers_queues_groups_and_clients(tmp_path: Path) -> None:
             assert (await reader.read()).rates(state)[QUEUE_0] > 0
             consumer.close()
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_a_client_that_does_not_answer_is_a_refusal_and_its_queues_stay_unknown(tmp_path: Path) -> None:
@@ -107,14 +107,14 @@ def test_a_client_that_does_not_answer_is_a_refusal_and_its_queues_stay_unknown(
             assert (refusal.request, refusal.about, refusal.code) == ("GET_CONSUMER_RUNNING_INFO", "readers c@1", 3)
             consumer.close()
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_a_stopped_broker_keeps_its_last_state(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with ListeningNameServer(None, port=0) as names, ClusterReader([names.address]) as reader:
             async with serving_store(tmp_path, name_servers=[names.address], port=0) as server:
-                client = Asking(server)
+                client = BrokerClient(server)
                 await client.open()
                 await client.send("Orders", b"1")
                 server.broker.store.wait_dispatched()
@@ -125,7 +125,7 @@ def test_a_stopped_broker_keeps_its_last_state(tmp_path: Path) -> None:
             assert state_after.brokers[0].time_ms == state_before.brokers[0].time_ms
             assert state_after.queues == state_before.queues
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_no_name_server_answers(tmp_path: Path) -> None:
@@ -139,4 +139,4 @@ def test_no_name_server_answers(tmp_path: Path) -> None:
             assert state.brokers == ()
             assert [refusal.code for refusal in state.refusals] == [-1]
 
-    run(scenario)
+    run_scenario(scenario)

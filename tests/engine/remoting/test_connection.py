@@ -283,7 +283,7 @@ def polling(gaps, processors=2, moment=400e-6):
     busy_polling, now = BusyPolling(moment, processors), 1.0
     for gap in gaps:
         now += gap
-        busy_polling.came(now)
+        busy_polling.note_arrival(now)
     return busy_polling
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import contract_records
 import pytest
 import recorded_requests
-from brokers import run
+from brokers import run_scenario
 
 from engine.broker.serving import serving_store
 from engine.errors import CannotRead
@@ -130,7 +130,7 @@ def test_the_second_store_holds_what_the_first_does(tmp_path: Path) -> None:
             server.broker.store.wait_dispatched()
             assert entries(server.broker.store, "Orders") == [b"cup 0", b"cup 1", b"cup 2", b"cup 3"]
 
-    run(scenario)
+    run_scenario(scenario)
     with MessageStore(tmp_path / "second") as store:
         message = store.get_message("g", "Orders", 2, 0)
         assert message is not None
@@ -154,4 +154,4 @@ def test_only_some_requests_are_sent_again(tmp_path: Path) -> None:
             assert (result.sent, result.same, result.left_out) == (5, 5, 7)
             assert dict(result.by_name) == {"SEND_MESSAGE": 5}
 
-    run(scenario)
+    run_scenario(scenario)

@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 
 import recorded_requests
-from brokers import run
+from brokers import run_scenario
 
 from engine.remoting.exchanges import BROKEN, CAME, CLOSED, LATER, OPENED, WENT, FrameEvent
 from engine.remoting.frame import Command, FrameReader
@@ -42,7 +42,7 @@ def test_invalid_bytes_are_recorded_with_a_reason(tmp_path: Path) -> None:
             assert await reader.read() == b""
             writer.close()
 
-    run(spoken)
+    run_scenario(spoken)
     (broken,) = [item for item in calls if item.kind == BROKEN]
     assert broken.data.startswith(b"GET / HTTP")
     assert "more than" in broken.reason

@@ -10,9 +10,9 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from brokers import run
+from brokers import run_scenario
 from ha_masters import CONFIG, log_of, master, put
-from served_broker import until
+from served_broker import wait_until
 
 from engine.config import MessageStoreConfig
 from engine.errors import CorruptUnit
@@ -50,7 +50,7 @@ def test_the_copy_has_the_masters_bytes_and_its_queues(tmp_path: Path) -> None:
                 for queue_id in range(2):
                     assert copy.max_offset_in_queue("Orders", queue_id) == 20
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_a_broken_link_is_opened_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -61,7 +61,7 @@ def test_a_broken_link_is_opened_again(tmp_path: Path, monkeypatch: pytest.Monke
             with MessageStore(tmp_path / "b", CONFIG) as copy:
                 going = asyncio.ensure_future(follow(copy, port, real.store.positions().wrote + 1000))
                 for _ in range(5):
-                    await until(lambda: real.server._links)
+                    await wait_until(lambda: real.server._links)
                     real.cut()
                     put(real.store, 4)
                 follower = await asyncio.wait_for(going, 60)
@@ -69,7 +69,7 @@ def test_a_broken_link_is_opened_again(tmp_path: Path, monkeypatch: pytest.Monke
                 await follow(copy, port, real.store.positions().wrote)
                 assert log_of(copy) == log_of(real.store)
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_a_stop_works_while_a_broken_link_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,7 +101,7 @@ def test_a_stop_works_while_a_broken_link_is_closed(tmp_path: Path, monkeypatch:
                 await asyncio.wait({following}, timeout=10)
                 assert following.cancelled()
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_a_copy_continues_where_it_ended(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_a_copy_continues_where_it_ended(tmp_path: Path) -> None:
                 assert follower.progress.received == real.store.positions().wrote - end_before
                 assert log_of(copy) == log_of(real.store)
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_an_empty_copy_begins_with_the_last_file_as_a_slave_does(tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_an_empty_copy_begins_with_the_last_file_as_a_slave_does(tmp_path: Path)
                 assert copy.positions().min == last_file.start_offset > 0
                 assert log_of(copy) == last_file.read(0, last_file.wrote)
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_a_store_with_another_log_is_refused_and_unchanged(tmp_path: Path) -> None:
@@ -147,7 +147,7 @@ def test_a_store_with_another_log_is_refused_and_unchanged(tmp_path: Path) -> No
                         await follow(copy, port, 1 << 40)
                     assert log_of(copy) == log_before
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_files_of_another_length_are_refused(tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ def test_files_of_another_length_are_refused(tmp_path: Path) -> None:
             ):
                 await follow(copy, port, 1 << 40)
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_an_unreachable_master_is_reported_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -176,13 +176,13 @@ def test_an_unreachable_master_is_reported_once(tmp_path: Path, monkeypatch: pyt
             follower = Follower(copy, "127.0.0.1", 1)
             follower.on_status = output.append
             going = asyncio.ensure_future(follower.run())
-            await until(lambda: len(tries) > 3)
+            await wait_until(lambda: len(tries) > 3)
             going.cancel()
             with suppress(asyncio.CancelledError):
                 await going
         assert output == ["no link to 127.0.0.1:1: Connection refused; asked again until there is one"]
 
-    run(tried)
+    run_scenario(tried)
 
 
 @pytest.mark.parametrize("start", [None, 0])
@@ -196,16 +196,16 @@ def test_a_copy_waits_for_the_first_message_of_a_master(tmp_path: Path, start: i
             with MessageStore(tmp_path / "b", CONFIG) as copy:
                 follower = Follower(copy, "127.0.0.1", port, start=start)
                 going = asyncio.ensure_future(follower.run())
-                await until(lambda: follower.progress.caught_up or going.done())
+                await wait_until(lambda: follower.progress.caught_up or going.done())
                 assert not going.done()
                 put(real.store, 20)
-                await until(lambda: copy.positions().wrote == real.store.positions().wrote or going.done())
+                await wait_until(lambda: copy.positions().wrote == real.store.positions().wrote or going.done())
                 going.cancel()
                 with suppress(asyncio.CancelledError):
                     await going
                 assert log_of(copy) == log_of(real.store)
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_a_copy_waits_at_the_border_of_two_files(tmp_path: Path) -> None:
@@ -220,17 +220,17 @@ def test_a_copy_waits_at_the_border_of_two_files(tmp_path: Path) -> None:
             with MessageStore(tmp_path / "b", CONFIG) as copy:
                 follower = Follower(copy, "127.0.0.1", port)
                 going = asyncio.ensure_future(follower.run())
-                await until(lambda: follower.progress.caught_up or going.done())
+                await wait_until(lambda: follower.progress.caught_up or going.done())
                 assert not going.done()
                 put(real.store, 20)
-                await until(lambda: copy.positions().wrote == real.store.positions().wrote or going.done())
+                await wait_until(lambda: copy.positions().wrote == real.store.positions().wrote or going.done())
                 going.cancel()
                 with suppress(asyncio.CancelledError):
                     await going
                 assert copy.positions().min == size
                 assert log_of(copy) == log_of(real.store)
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_a_copy_with_an_empty_first_file_begins_with_the_first_byte(tmp_path: Path) -> None:
@@ -245,7 +245,7 @@ def test_a_copy_with_an_empty_first_file_begins_with_the_first_byte(tmp_path: Pa
                 await follow(copy, port, real.store.positions().wrote, start=None)
                 assert log_of(copy) == log_of(real.store)
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 async def answer_of(minimum: int, maximum: int) -> Master:
@@ -267,13 +267,13 @@ def test_a_copy_begins_with_the_masters_first_remaining_file(tmp_path: Path, mon
             with MessageStore(tmp_path / "b", CONFIG) as copy:
                 follower = Follower(copy, "127.0.0.1", port, start=0, ask_master=lambda: answer_of(size, end))
                 going = asyncio.ensure_future(follower.run())
-                await until(lambda: copy.positions().wrote == end or going.done())
+                await wait_until(lambda: copy.positions().wrote == end or going.done())
                 going.cancel()
                 with suppress(asyncio.CancelledError):
                     await going
                 assert log_of(copy) == log_of(real.store)
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_a_copy_that_ends_before_the_masters_log_gets_a_clear_error(tmp_path: Path) -> None:
@@ -292,4 +292,4 @@ def test_a_copy_that_ends_before_the_masters_log_gets_a_clear_error(tmp_path: Pa
                 with pytest.raises(NotAPrefix, match="the master's log begins at 12,288, the store's ends at"):
                     await asyncio.wait_for(follower.run(), 60)
 
-    run(scenario)
+    run_scenario(scenario)

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
-from brokers import asking_broker, run
+from brokers import asking_broker, run_scenario
 
 from engine.replication import master
 from engine.replication.master import Master, SlavePosition, ask_master, ask_slaves
@@ -23,7 +23,7 @@ def test_a_broker_reports_its_log(tmp_path: Path) -> None:
             store = client.server.broker.store
             assert await ask_master(host, int(port)) == Master(0, end, 1 << 30, store.release)
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_a_broker_reports_its_slaves_by_its_own_offsets(tmp_path: Path) -> None:
             assert slave == SlavePosition("127.0.0.1:5", end, end, end - 7)
             assert slave.behind == 7
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_no_server_and_another_server_give_no_answer() -> None:
@@ -104,4 +104,4 @@ def test_no_server_and_another_server_give_no_answer() -> None:
         assert await ask_master("127.0.0.1", port) is None
         assert await ask_slaves("127.0.0.1", port) is None
 
-    run(scenario)
+    run_scenario(scenario)

@@ -8,7 +8,7 @@ import asyncio
 import struct
 from pathlib import Path
 
-from brokers import run
+from brokers import run_scenario
 from ha_masters import log_of, master, put
 
 from engine.replication import source
@@ -40,7 +40,7 @@ def test_bytes_come_from_the_asked_offset_and_never_over_a_files_end(tmp_path: P
             writer.close()
             await writer.wait_closed()
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_an_empty_slave_gets_the_last_file_and_then_heartbeats(tmp_path: Path, monkeypatch) -> None:
@@ -59,7 +59,7 @@ def test_an_empty_slave_gets_the_last_file_and_then_heartbeats(tmp_path: Path, m
             writer.close()
             await writer.wait_closed()
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_a_silent_slave_is_disconnected(tmp_path: Path, monkeypatch) -> None:
@@ -73,4 +73,4 @@ def test_a_silent_slave_is_disconnected(tmp_path: Path, monkeypatch) -> None:
             await writer.wait_closed()
             assert real.server.slaves == []
 
-    run(scenario)
+    run_scenario(scenario)

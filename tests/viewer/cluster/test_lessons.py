@@ -18,7 +18,7 @@ from viewer.cluster.lessons import ACTION_TIMEOUT_MS, LESSONS, Action, Lesson, L
 from viewer.cluster.markdown import lessons_markdown
 from viewer.cluster.own_clients import OwnClientRow
 from viewer.cluster.rebalance import timeline
-from viewer.cluster.rebalance_words import impacts, until
+from viewer.cluster.rebalance_words import end_of_step_ms, impacts
 
 
 @pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.key)
@@ -149,7 +149,7 @@ def test_the_kill_waits_for_its_time_and_is_reported_in_one_line(model):
     model.deliveries.add(Delivery(made.BEGUN + 15_500 + n * 10, "a", run.group, queue, 1_150 + n) for n in range(60))
     line = timeline(run.group, tuple(model.moments[run.group]))
     step = line.steps[-1]
-    shown = impacts(step, model.interval_s, model.deliveries, run.group, until(model, line, step))
+    shown = impacts(step, model.interval_s, model.deliveries, run.group, end_of_step_ms(model, line, step))
     assert shown[1] == run.figures[1]
 
 

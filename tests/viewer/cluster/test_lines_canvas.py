@@ -37,7 +37,7 @@ def test_each_item_is_found_at_its_position(canvas):
 
 def test_a_click_chooses_and_enter_follows(canvas, qtbot):
     chosen, followed = chosen_by(canvas), []
-    canvas.followed.connect(followed.append)
+    canvas.itemFollowed.connect(followed.append)
     box = canvas.box_of(Selection("client", made.C3.client_id, "billing"))
     qtbot.mouseClick(canvas, Qt.MouseButton.LeftButton, pos=box.center().toPoint())
     assert chosen == [Selection("client", made.C3.client_id, "billing")]

@@ -14,6 +14,7 @@ from viewer.cluster.deliveries import Delivery, RebalanceEvent
 from viewer.cluster.rebalance import Burst, DurationBounds, Timeline, timeline
 from viewer.cluster.rebalance_words import (
     REASONS,
+    end_of_step_ms,
     impacts,
     length,
     list_rows,
@@ -22,7 +23,6 @@ from viewer.cluster.rebalance_words import (
     rebalance_markdown,
     step_rows,
     step_words,
-    until,
 )
 
 MODEL = made.looked_at(*made.rebalanced())
@@ -115,7 +115,7 @@ def test_impacts_are_counted_with_our_own_consumers():
         deliveries_of(begin + 612, begin + 8_000, 30, c1, 130),
         [RebalanceEvent(begin + 500, c1, "billing", "OrderPaid", (c1,), made.OWNS[made.C1], (queue,), (), "")],
     )
-    end_ms = until(model, LINE, step)
+    end_ms = end_of_step_ms(model, LINE, step)
     assert end_ms == LINE.steps[2].begin
     pause, repeated, burst, idle = impacts(step, 1.0, model.deliveries, "billing", end_ms)
     assert (pause.figure, pause.kind) == ("712 ms", "warn")
@@ -136,7 +136,7 @@ def test_a_lower_rate_afterwards_is_no_burst():
     step = LINE.steps[1]
     times = [*range(step.begin - 14_000, step.begin, 30), *range(step.end, step.end + 8_000, 100)]
     model.deliveries.add([Delivery(time, "a", "billing", made.A[2], n) for n, time in enumerate(times)])
-    burst = impacts(step, 1.0, model.deliveries, "billing", until(model, LINE, step))[2]
+    burst = impacts(step, 1.0, model.deliveries, "billing", end_of_step_ms(model, LINE, step))[2]
     assert (burst.figure, burst.note, burst.kind) == ("× 1", "no queue became faster afterwards", "ok")
 
 
@@ -150,11 +150,13 @@ def test_a_queue_without_a_new_owner_is_paused_to_the_end():
     model.deliveries.add(
         [Delivery(current, "a", "billing", queue, n) for queue, some in times.items() for n, current in enumerate(some)]
     )
-    pause = impacts(step, 1.0, model.deliveries, "billing", until(model, line, step))[0]
+    pause = impacts(step, 1.0, model.deliveries, "billing", end_of_step_ms(model, line, step))[0]
     assert (pause.figure, pause.kind) == (f"≥ {line.end - times[made.A[2]][-1]:,} ms", "warn")
     assert pause.note == "broker-a q2 has no owner; the others at most 90 ms"
     nobody_knows = replace(step, is_complete=False)
-    assert impacts(nobody_knows, 1.0, model.deliveries, "billing", until(model, line, step))[0].figure == "90 ms"
+    assert (
+        impacts(nobody_knows, 1.0, model.deliveries, "billing", end_of_step_ms(model, line, step))[0].figure == "90 ms"
+    )
 
 
 def test_every_reason_of_a_client_has_a_text():

@@ -30,7 +30,7 @@ def test_the_chosen_item_has_its_facts_and_links(shown, model, qtbot):
     assert len(panel.curve._points) == 10
     chosen, followed = [], []
     panel.chosen.connect(chosen.append)
-    panel.followed.connect(followed.append)
+    panel.placeRequested.connect(followed.append)
     links = panel.findChildren(Link)
     qtbot.mouseClick(next(link for link in links if link.text() == "billing"), Qt.MouseButton.LeftButton)
     qtbot.mouseClick(next(link for link in links if link.text() == "to billing"), Qt.MouseButton.LeftButton)

@@ -6,7 +6,7 @@ import json
 
 import pytest
 from handmade_stores import HandmadeStore
-from panes import on_store, settled
+from panes import on_store, wait_until_idle
 
 from viewer.config.pane import ConfigPane
 from viewer.runtime.places import Place
@@ -28,7 +28,7 @@ def root(tmp_path):
 def test_every_table_shows_which_file_is_used(qapp, root) -> None:
     async def drive(pane, session) -> None:
         pane.refresh()
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         rows = {row.name: row for row in pane.table.source.rows}
         assert {name: row.table.used for name, row in rows.items()} == {
             "topics.json": "main",
@@ -44,7 +44,7 @@ def test_every_table_shows_which_file_is_used(qapp, root) -> None:
 def test_a_place_chooses_a_table_with_its_values_and_changes(qapp, root) -> None:
     async def drive(pane, session) -> None:
         pane.show_place(Place("config", name="topics.json"))
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         assert pane.table.current_row().name == "topics.json"
         assert [(row.path, row.value) for row in pane.values.source.rows][-1][1] == "6"
         (change,) = pane.changes.source.rows

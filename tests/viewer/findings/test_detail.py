@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from broken_stores import group_barred, log
 from handmade_stores import HandmadeStore, healthy
-from panes import on_store, settled
+from panes import on_store, wait_until_idle
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QScrollArea
 
@@ -19,11 +19,11 @@ def test_a_wrong_crc_is_shown_with_its_bytes_and_its_command(qapp, tmp_path) -> 
     log(root, store.units[7].offset + 90, b"\xff")
 
     async def drive(pane, session) -> None:
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         finding = next(actual_finding for actual_finding in session.findings if actual_finding.id == "CL03")
         detail = pane.detail
         detail.show_finding(finding, session)
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         assert "CL03" in detail.head.note.text()
         assert not detail._hex_box.isHidden()
         emitted = []
@@ -46,7 +46,7 @@ def test_a_long_step_is_wrapped(qapp, tmp_path) -> None:
 
     async def drive(pane, session) -> None:
         pane.resize(900, 600)
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         pane.detail.show_finding(next(finding for finding in session.findings if finding.id == "CF15"), session)
         inner = pane.detail.findChild(QScrollArea).widget()
         assert inner.minimumSizeHint().width() < 400

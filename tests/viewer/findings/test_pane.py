@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from panes import on_store, settled
+from panes import on_store, wait_until_idle
 
 from viewer.findings.pane import FindingsPane
 from viewer.pane.plan_words import fates, plan_rows
@@ -54,7 +54,7 @@ def test_a_stopped_check_is_marked_and_can_be_run_again(qapp, golden) -> None:
         session.set_findings((), complete=False)
         assert "has not been checked" in pane.table.note.state.text
         pane.commands()["check.run"]()
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         assert session.findings_complete
 
     on_store(qapp, FindingsPane, golden("clean-5.3.3"), drive)
@@ -96,10 +96,10 @@ def test_the_bytes_of_a_finding_fill_the_free_space_in_whole_rows(qapp, golden) 
     async def drive(pane, _session) -> None:
         hex_view = pane.detail.hex
         pane.resize(1400, 700)
-        await settled(pane.session.jobs)
+        await wait_until_idle(pane.session.jobs)
         small_height = hex_view.height()
         pane.resize(1400, 1300)
-        await settled(pane.session.jobs)
+        await wait_until_idle(pane.session.jobs)
         assert hex_view.height() > small_height
         for height in (small_height, hex_view.height()):
             rows = hex_view.rows_in(height)

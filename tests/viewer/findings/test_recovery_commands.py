@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from panes import on_store, settled
+from panes import on_store, wait_until_idle
 
 from viewer.findings.pane import FindingsPane
 from viewer.pane.plan_words import time_row
@@ -26,17 +26,17 @@ def test_the_plan_is_saved_and_tried_on_a_copy(qapp, golden, tmp_path) -> None:
         assert "Time to read" not in listed, "a rate is told only where it rests on some MiB"
         assert listed[:2] == ["RocketMQ 5.3.3", "RocketMQ 4.9.8"]
         tools.save_to(tmp_path / "plan.json")
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         saved = json.loads((tmp_path / "plan.json").read_text(encoding="utf-8"))
         assert (saved["type"], saved["endOffset"]) == ("recoveryPlan", plan.end_offset)
         tools.save_to(session.path / "plan.json")
         tools.try_in(session.path / "copy")
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         assert not tried
         assert {entry.name for entry in session.path.iterdir()}.isdisjoint({"plan.json", "copy"})
         tools.try_in(tmp_path / "copy")
         assert not tools.attempt.isEnabled()
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         assert [item.folder for item in tried] == [tmp_path / "copy"]
         assert f"{plan.end_offset:,}" in emitted[-1]
         assert tools.attempt.isEnabled()
@@ -45,7 +45,7 @@ def test_the_plan_is_saved_and_tried_on_a_copy(qapp, golden, tmp_path) -> None:
         assert "recovery.again" in pane.commands()
         tools.again()
         assert "recovery.again" not in pane.commands()
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         assert tried[-1].round == 2
         assert "changed nothing" in pane.recovery.outcome._head.note.text()
 
@@ -59,7 +59,7 @@ def test_a_stopped_copy_leaves_no_files(qapp, golden, tmp_path) -> None:
         pane.statusMessage.connect(emitted.append)
         pane.recovery.tools.try_in(tmp_path / "copy")
         session.jobs.changed.connect(lambda: [job.cancel() for job in session.jobs.list])
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         assert emitted[-1] == "Stopped: nothing is left of the copy."
         assert not list(tmp_path.iterdir())
         plan = replace(recovery_of(session).plan, bytes_to_read=10 << 20)

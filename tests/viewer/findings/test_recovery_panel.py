@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 
 import pytest
-from panes import on_store, settled
+from panes import on_store, wait_until_idle
 
 from viewer.findings.pane import FindingsPane
 from viewer.runtime import recovery_plan
@@ -76,7 +76,7 @@ def test_one_field_chooses_the_release_whose_start_is_planned(qapp, golden) -> N
         choice.setCurrentIndex(3)
         choice.activated.emit(3)
         assert not choice.isEnabled()
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         assert recovery_of(session).plan.like == "4.9"
         assert (choice.currentText(), choice.isEnabled()) == ("RocketMQ 4.9.8", True)
         assert "RocketMQ 4.9.8" in panel.head.note.text()
@@ -126,7 +126,7 @@ def test_queues_in_a_rocksdb_have_a_plan_that_is_not_tried_on_a_copy(qapp, golde
 
     async def drive(pane, session) -> None:
         panel, job = pane.recovery, recovery_of(session)
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         assert job.plan.will_start
         assert len(job.plan.queues) == 11
         assert panel.tools.attempt.isHidden()

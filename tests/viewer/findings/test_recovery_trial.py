@@ -44,7 +44,7 @@ def test_the_copy_is_recovered_as_planned_and_the_store_is_unchanged(golden, pla
     ends = {f"{queue.topic}/{queue.queue_id}": (queue.max_offset, queue.max_offset) for queue in plan.queues}
     assert ends.items() <= record.items()
     assert result.as_expected
-    assert control.told
+    assert control.progress
     with open_store(tmp_path / "copy") as copy:
         assert copy.log.max_offset == plan.end_offset
         assert not copy.abort

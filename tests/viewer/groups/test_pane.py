@@ -6,7 +6,7 @@ import json
 
 import pytest
 from handmade_stores import HandmadeStore
-from panes import on_store, settled
+from panes import on_store, wait_until_idle
 
 from viewer.groups.pane import GroupsPane
 from viewer.pane.group_rows import sentence
@@ -28,7 +28,7 @@ def root(tmp_path):
 def test_groups_their_sum_and_the_sentence_of_the_chosen_one(qapp, root) -> None:
     async def drive(pane, session) -> None:
         pane.show_place(Place("groups", name="slow"))
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         assert {row.progress.group for row in pane.table.source.rows} == {"slow", "there"}
         assert pane.status() == "2 groups, 2 offsets, 5 messages behind"
         assert pane.table.current_row().progress.group == "slow"
@@ -44,7 +44,7 @@ def test_a_store_without_offsets_names_the_searched_files(qapp, tmp_path) -> Non
 
     async def drive(pane, session) -> None:
         pane.refresh()
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         assert pane.table.source.rows == []
         assert pane.table.note.state.text.startswith("No group has an offset in this store.")
 
@@ -58,7 +58,7 @@ def test_a_group_with_waiting_retries_has_not_caught_up(qapp, golden) -> None:
 
     async def drive(pane, session) -> None:
         pane.refresh()
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         rows = list(pane.table.source.rows)
         assert rows[0].progress.group == "billing"
         assert rows[-1].progress.group.startswith("CID_RMQ_SYS_")

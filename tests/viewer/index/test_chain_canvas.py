@@ -24,6 +24,6 @@ def test_the_chain_follows_the_arrow_keys_to_a_unit(shown, qtbot) -> None:
     assert blocker.args == [2]
     qtbot.keyClick(canvas, Qt.Key.Key_Right)
     assert "match" in canvas.accessibleDescription()
-    with qtbot.waitSignal(canvas.followed) as blocker:
+    with qtbot.waitSignal(canvas.stepFollowed) as blocker:
         qtbot.keyClick(canvas, Qt.Key.Key_Return)
     assert blocker.args == [6]

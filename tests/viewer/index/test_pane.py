@@ -6,7 +6,7 @@ import shutil
 import struct
 
 import pytest
-from panes import on_store, settled
+from panes import on_store, wait_until_idle
 from PySide6.QtCore import Qt
 
 from engine.codec.java import index_key_hash
@@ -34,7 +34,7 @@ def test_files_are_listed_newest_first_with_the_load_of_their_slots(qapp, golden
         newest = pane.files.current_row()
         assert newest.name == readers[-1].name
         assert pane.slots.map._load.used == readers[-1].header.hash_slot_count
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
 
     on_store(qapp, IndexPane, golden("clean-5.3.3"), drive)
 
@@ -49,7 +49,7 @@ def test_a_key_is_traced_to_its_units_and_every_step_is_a_row(qapp, golden, qtbo
         pane.form.topic.setText(topic)
         pane.form.key.setText(key)
         qtbot.keyClick(pane.form.key, Qt.Key.Key_Return)
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         answer = pane.model.answer
         assert {match.unit.offset for match in answer.matches} <= truth
         assert len(answer.matches) == min(32, len(truth))
@@ -72,13 +72,13 @@ def test_a_slot_shows_its_chain_with_the_keys_of_its_units(qapp, golden) -> None
     async def drive(pane, session) -> None:
         reader = session.snapshot.index_files()[0]
         pane.show_place(places.index(reader.name, "entry", 5))
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         row = pane.chain.current_row()
         assert row.entry == 5
         assert row.key is not None
         assert index_key_hash(*row.key.split("#", 1)) == reader.entry(5).key_hash
         pane.slots.slotChosen.emit(row.slot)
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         assert [r.entry for r in pane.chain.source.rows][0] == reader.slot(row.slot)
 
     on_store(qapp, IndexPane, golden("clean-5.3.3"), drive)
@@ -89,7 +89,7 @@ def test_a_store_without_an_index_has_a_message(qapp, golden) -> None:
     async def drive(pane, session) -> None:
         assert "no index files" in pane.files.note.state.text
         pane.show_place(places.trace("A", "b"))
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         assert "no index files" in pane.steps.note.state.text
 
     on_store(qapp, IndexPane, golden("queues-gone-5.3.3"), drive)
@@ -129,7 +129,7 @@ def test_a_looping_and_a_cut_file_are_marked_and_the_loop_is_a_link(qapp, golden
         }
         assert pane.files.table.kind.columns[1].text(rows[looped.name]) == "loop"
         pane.trace(TraceQuery(topic, key))
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         lane = next(candidate for candidate in lanes(pane.model.answer) if candidate.name == cut.name)
         assert (lane.chosen, lane.damaged) == (False, True)
         assert lane.why.startswith("damaged, not walked: ")

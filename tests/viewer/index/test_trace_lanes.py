@@ -6,7 +6,7 @@ import shutil
 import struct
 
 import pytest
-from panes import on_store, settled
+from panes import on_store, wait_until_idle
 
 from engine.codec.java import index_key_hash
 from engine.codec.message import Unit
@@ -46,7 +46,7 @@ def test_a_looping_chain_is_drawn_and_reported(qapp, golden, tmp_path) -> None:
 
     async def drive(pane, session) -> None:
         pane.show_place(places.trace(topic, key))
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         loops = [step for step in pane.model.answer.steps if step.verdict == "loop"]
         assert [step.entry for step in loops] == [chain[0]]
         lane = next(lane for lane in lanes(pane.model.answer) if lane.loop_to is not None)
@@ -67,11 +67,11 @@ def test_a_trace_from_an_old_unit_reaches_it_behind_newer_ones(qapp, golden, mon
         old, newest = uses[3], uses[-1]
         assert len(uses) > 40
         pane.show_place(places.trace(old.topic, "AaAa", old.offset, old.store_timestamp))
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         assert pane.steps.current_row().phy_offset == old.offset
         assert pane.form.begin.text() == str(old.store_timestamp - 2_000)
         pane.show_place(places.trace(newest.topic, "AaAa", newest.offset, newest.store_timestamp))
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         assert pane.steps.current_row().phy_offset == newest.offset
         assert pane.form.begin.text() == ""
 
@@ -87,7 +87,7 @@ def test_a_time_window_skips_files_and_an_invalid_time_is_marked(qapp, golden) -
         pane.form.begin.setText(str(oldest.begin_timestamp))
         pane.form.end.setText(str(oldest.begin_timestamp))
         pane.form.ask()
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         passed = [lane for lane in lanes(pane.model.answer) if not lane.chosen]
         assert passed
         assert all("skipped" in lane.why for lane in passed)

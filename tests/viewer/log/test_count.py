@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from panes import on_store, settled, until, write_in_place
+from panes import on_store, wait_until, wait_until_idle, write_in_place
 
 from engine.inspection import open_store
 from viewer.log.count import rows_between
@@ -36,34 +36,34 @@ def test_the_figures_grow_with_the_store(
 
     async def drive(pane: UnitsPane, session: StoreSession) -> None:
         follow = LogFollower(pane)
-        await until(lambda: pane.model.upto >= 0 and bool(pane.line._mixes))
+        await wait_until(lambda: pane.model.upto >= 0 and bool(pane.line._mixes))
         assert pane.status().endswith(f"0 to {ends[0]:,} · {total_rows - MANY:,} rows")
         for done, end in ((3, ends[3]), (MANY, full)):
             write_in_place(file, content[: end - int(file.name)])
             session.tail.take_reading()
-            await until(lambda end=end: session.snapshot.log.known_end == end)
+            await wait_until(lambda end=end: session.snapshot.log.known_end == end)
             older = pane.line._line
             with monkeypatch.context() as look:  # started before the follower found the end
                 look.setattr(log_survey, "line_of", lambda _log, older=older: older)
                 pane.survey.look()
                 follow._act()
-                await settled(session.jobs)
+                await wait_until_idle(session.jobs)
             # a directory listing in between may have reset the known end; then the next poll finds it
-            await until(lambda end=end: pane.line._line.written == end)
+            await wait_until(lambda end=end: pane.line._line.written == end)
             assert pane.line._mixes, "samples stay"
             follow._act()
-            await settled(session.jobs)
-            await until(
+            await wait_until_idle(session.jobs)
+            await wait_until(
                 lambda end=end, rows=total_rows - MANY + done: pane.status().endswith(f"0 to {end:,} · {rows:,} rows")
             )
             assert pane.line._line.written == end
         pane.table.tail()
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         line, (frame_start, frame_end) = pane.line._line, pane.line._frame
         assert frame_start < line.written
         assert frame_end <= line.high
         assert line.share(frame_start) < 1.0, "the frame is over the data, not after them"
-        await until(lambda: max(mix.end for mix in pane.line._mixes) == full)
+        await wait_until(lambda: max(mix.end for mix in pane.line._mixes) == full)
         mixes = sorted(pane.line._mixes, key=lambda mix: mix.start)
         assert [mix.start for mix in mixes] == [line.low, *(mix.end for mix in mixes[:-1])], "no gap, no overlap"
         assert mixes[-1].end == full
@@ -80,13 +80,13 @@ def test_rows_are_known_before_the_worker_answers(qapp: object, golden: Callable
 
     async def drive(pane: UnitsPane, session: StoreSession) -> None:
         log = session.snapshot.log
-        await until(lambda: log.known_end is not None and pane.model.extent is not None)
+        await wait_until(lambda: log.known_end is not None and pane.model.extent is not None)
         pane.count.set_session(session)
         pane.model.upto = -1
         pane.count._busy = True  # the worker has not answered yet
         assert "rows" not in pane.status()
         pane.count.grow()
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         assert pane.status().endswith(f" · {rows_between(log, log.min_offset, log.max_offset):,} rows")
 
     on_store(qapp, UnitsPane, store, drive)

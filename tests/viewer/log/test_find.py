@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from handmade_stores import HandmadeStore
-from panes import on_store, settled
+from panes import on_store, wait_until_idle
 
 from viewer.log.pane import UnitsPane
 
@@ -25,13 +25,13 @@ def test_hits_come_in_order_and_wrap_at_the_end(qapp, small_store, tmp_path) -> 
         hits = []
         for _ in range(3):
             find.step(1)
-            await settled(session.jobs)
+            await wait_until_idle(session.jobs)
             text = find.line.result.text()
             hits.append((pane.table.current_row().offset, text.partition(" · ")[0], "other end" in text))
         first_hit, second_hit = small_store.units[5].offset, small_store.units[30].offset
         assert hits == [(first_hit, "1 of 2", False), (second_hit, "2 of 2", False), (first_hit, "1 of 2", True)]
         find.step(-1)
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         assert pane.table.current_row().offset == second_hit
 
     on_store(qapp, UnitsPane, small_store.write(tmp_path / "s"), drive)
@@ -42,7 +42,7 @@ def test_a_search_without_hits_reports_the_searched_amount(qapp, small_store, tm
         pane.finding.open()
         pane.finding.line.field.setText("nowhere in it")
         pane.finding.step(1)
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         assert pane.finding.line.result.text().startswith("Not found · scanned")
         pane.finding.close()
         assert pane.finding.line.isHidden()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from handmade_stores import HandmadeStore
-from panes import on_store, settled
+from panes import on_store, wait_until_idle
 
 from viewer.log.pane import UnitsPane
 
@@ -18,7 +18,7 @@ def test_values_are_counted_and_a_chosen_one_becomes_a_filter(qapp, tmp_path) ->
         pane.frequency.termRequested.connect(lambda how, term: terms.append((how, term)))
         sheet = pane.frequency.ask()
         sheet.fields.setCurrentIndex(sheet.fields.findData("topic"))
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         assert {row.value: row.units for row in sheet.table.source.rows} == {"Paid": 20, "Orders": 10}
         sheet.chosen.emit("Paid")
         assert terms == [("and", 'topic = "Paid"')]

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from panes import on_store, settled
+from panes import on_store, wait_until_idle
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
@@ -65,7 +65,7 @@ def test_row_field_and_bytes_are_selected_together(on):
         emitted = []
         pane.placeMoved.connect(emitted.append)
         pane.show_place(places.log(BAD, "bodyCRC"))
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         assert pane.table.current_row().offset == BAD
         assert session.selection == BAD
         assert emitted[-1] == places.log(BAD)
@@ -78,7 +78,7 @@ def test_row_field_and_bytes_are_selected_together(on):
         pane.unit.detail.setCurrentIndex(pane.unit.detail._find("storeTimestamp"))
         assert pane.unit.hex.chosen_field == "storeTimestamp"
         QTest.keyClick(pane.table, Qt.Key.Key_Down)
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         assert pane.unit.hex.origin == pane.table.current_row().offset > BAD
         assert pane.unit.detail.chosen_field == pane.unit.hex.chosen_field == "storeTimestamp"
 
@@ -88,7 +88,7 @@ def test_row_field_and_bytes_are_selected_together(on):
 def test_a_wrong_crc_names_the_bits_that_explain_it(on):
     async def drive(pane, session):
         pane.show_place(places.log(BAD))
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         group = pane.unit.detail._find("bodyCRC")
         assert pane.unit.detail.model().rowCount(group) >= 1
         assert "byte 287 of the body" in pane.unit.detail.model().index(0, 1, group).data()
@@ -98,14 +98,14 @@ def test_a_wrong_crc_names_the_bits_that_explain_it(on):
 
 def test_the_old_row_is_not_shown_as_the_next_one(on):
     async def drive(pane, session):
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         pane.table.choose_next(1)
         row = pane.table.current_row()
         assert field_value(pane, "physicalOffset") is None
         assert f"{row.offset:,}" in pane.unit.detail_head.note.text()
         for _ in range(30):
             pane.table.choose_next(1)
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         assert field_value(pane, "physicalOffset") == f"{pane.table.current_row().offset:,}"
 
     on("clean-5.3.3", drive)
@@ -114,10 +114,10 @@ def test_the_old_row_is_not_shown_as_the_next_one(on):
 def test_a_filter_shows_its_hits_and_can_be_removed(on):
     async def drive(pane, session):
         pane.show_place(places.log(BAD))
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         pane.filter.apply('topic = "orders" and queueOffset >= 750')
         await until(lambda: pane.model.filter.complete)
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         rows = [pane.model.log.row(item) for item in session.snapshot.log.walk() if hasattr(item, "topic")]
         expected = [r.offset for r in rows if r.topic == "orders" and r.queue_offset >= 750]
         assert pane.model.filter.source.offsets == expected
@@ -125,7 +125,7 @@ def test_a_filter_shows_its_hits_and_can_be_removed(on):
         assert pane.table.current_row().offset == expected[0]
         assert "complete" in pane.status()
         pane.filter.apply("")
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         assert pane.model.filter.source is None
         assert pane.table.current_row().offset == expected[0]
 
@@ -153,11 +153,11 @@ def test_a_filter_without_hits_offers_to_clear_it(on):
     async def drive(pane, session):
         pane.filter.apply("size > 4GiB")
         await until(lambda: pane.model.filter.complete)
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         assert pane.table.note.state.kind == "empty"
         assert pane.unit.current is None
         pane.table.note.step()
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         assert pane.table.note.state is None
         assert pane.table.current_row() is not None
 
@@ -188,16 +188,16 @@ def test_damage_is_a_row_that_leads_to_the_next_unit(qapp, golden, tmp_path):
 
     async def drive(pane, session):
         pane.show_place(places.log(1_200_700))
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         row = pane.table.current_row()
         assert (row.kind, row.offset, row.end) == ("damage", 1_200_606, 1_202_928)
         assert pane.unit.hex._shown.damage == ((1_200_606, 1_202_928),)
         assert pane.unit.detail_head.note.text().startswith("Damaged · was orders/0/757 and 3 more")
         pane.table.choose_next(1)
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         assert pane.table.current_row().offset == 1_202_928
         pane.next_problem(-1)
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         assert pane.table.current_row().offset == 1_200_606
 
     on_store(qapp, UnitsPane, store, drive)
@@ -206,9 +206,9 @@ def test_damage_is_a_row_that_leads_to_the_next_unit(qapp, golden, tmp_path):
 def test_json_and_the_equal_command_are_copied(on):
     async def drive(pane, session):
         pane.show_place(places.log(BAD))
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         pane.commands()["copy.json"]()
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         record = json.loads(QGuiApplication.clipboard().text())
         assert (record["type"], record["physicalOffset"], record["crc"]) == ("unit", BAD, "bad")
         pane.commands()["copy.cli"]()
@@ -223,10 +223,10 @@ def test_the_body_is_shown_as_text_json_and_unpacked(on):
     async def drive(pane, session):
         row = next(r for r in pane.table.table.rows if isinstance(r, UnitRow) and "Z" in r.marks)
         pane.show_place(places.log(row.offset))
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         for key in ("text", "json", "hex"):
             pane.unit.tabs.choose(key)
-            await settled(session.jobs)
+            await wait_until_idle(session.jobs)
             assert "→" in pane.unit.body._note.text()
         pane.unit.tabs.choose("text")
         assert pane.unit.body.text().startswith(row.preview[:40].decode())
@@ -238,9 +238,9 @@ def test_the_body_is_shown_as_text_json_and_unpacked(on):
 
 def test_a_click_on_the_line_goes_there_and_frames_the_screen(on):
     async def drive(pane, session):
-        await settled(session.jobs)
-        pane.line.placed.emit(800_000)
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
+        pane.line.offsetChosen.emit(800_000)
+        await wait_until_idle(session.jobs)
         frame_start, frame_end = pane.line._frame
         assert frame_start <= 800_000 < frame_end
         assert pane.table.current_row().offset == 0 if pane.table.current_row() else True
@@ -260,7 +260,7 @@ def test_every_unit_of_a_store_is_decoded_and_shown(on, name):
         offsets = [r.offset for r in pane.table.table.rows][:120]
         for offset in offsets[:: max(1, len(offsets) // 25)]:
             pane.show_place(places.log(offset))
-            await settled(session.jobs, quiet=1)
+            await wait_until_idle(session.jobs, quiet=1)
             assert pane.unit.current is not None
             assert pane.unit.current.problem == ""
             assert pane.unit.detail.model().rowCount() >= 1
@@ -294,14 +294,14 @@ def test_units_that_are_written_while_it_is_open_appear(qapp, growing_store):
     store, ahead, write_later = growing_store
 
     async def drive(pane, session):
-        session.grown.connect(pane.refresh)
+        session.logGrown.connect(pane.refresh)
         pane.table.last_row()
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         assert (pane.table.current_row().kind, pane.table.current_row().offset) == ("zero", ahead[0].offset)
         write_later()
         session.follow(True)
         session.look(anyway=True)
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         assert pane.table.current_row().offset == ahead[-1].offset
         assert pane.table.table.rows[-1].kind == "zero"
         offsets = [row.offset for row in pane.table.table.rows]
@@ -319,17 +319,17 @@ def test_a_unit_written_after_the_end_was_read_can_be_opened(qapp, growing_store
 
     async def drive(pane, session):
         pane.table.last_row()
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         assert (pane.table.current_row().kind, pane.table.current_row().offset) == ("zero", ahead[0].offset)
         write_later()
         session.look(anyway=True)
         await until(lambda: pane.table.source.end == ahead[-1].end)
         pane.show_place(places.log(ahead[20].offset))
         await until(lambda: pane.table.current_row() is not None)
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         assert pane.table.current_row().offset == ahead[20].offset
         pane.table.last_row()
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         assert pane.table.current_row().offset == ahead[-1].end
 
     on_store(qapp, UnitsPane, store, drive)
@@ -342,13 +342,13 @@ def test_a_chosen_end_that_becomes_a_unit_is_decoded(qapp, growing_store):
     store, ahead, write_later = growing_store
 
     async def drive(pane, session):
-        session.grown.connect(pane.refresh)
+        session.logGrown.connect(pane.refresh)
         pane.table.last_row()
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         write_later()
         session.look(anyway=True)
         await until(lambda: isinstance(pane.table.current_row(), UnitRow))
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         assert pane.table.current_row().offset == ahead[0].offset
         assert field_value(pane, "physicalOffset") == f"{ahead[0].offset:,}"
 
@@ -357,12 +357,12 @@ def test_a_chosen_end_that_becomes_a_unit_is_decoded(qapp, growing_store):
 
 def test_background_counts_update_the_figures_without_replacing_messages(on):
     async def drive(pane, session):
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         emitted, grew = [], []
         pane.statusMessage.connect(emitted.append)
         pane.statusUpdated.connect(grew.append)
         pane._lined(pane.model.extent)
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         assert emitted == []
         assert grew[0].startswith("1")
         assert "of log" in grew[0]
@@ -459,7 +459,7 @@ def test_a_message_of_a_batch_has_its_own_bytes_keys_and_body(on):
     async def drive(pane, session):
         unit = next(item for item in session.snapshot.log.walk(0) if isinstance(item, Unit) and item.sys_flag & 0x80)
         pane.go_to(unit.offset)
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         row = pane.table.current_row()
         decoded = pane.unit.current.decoded
         member_1, member_2 = decoded.members[:2]
@@ -472,10 +472,10 @@ def test_a_message_of_a_batch_has_its_own_bytes_keys_and_body(on):
         assert pane.unit.hex.selection() == (start, start + member_2.size)
         assert pane.unit.bytes_head.note.text().startswith(f"message 2 of the batch · {member_2.size:,} B")
         pane.unit.tabs.choose("text")
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         assert pane.unit.body.text() == member_2.body.decode()
         pane.unit.detail.setCurrentIndex(pane.unit.detail._find("bornTimestamp"))
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         shown = pane.unit.body.text()
         assert all(member.body.decode() in shown for member in decoded.members)
         assert "── message 1 of the batch" in shown
@@ -500,13 +500,13 @@ def test_a_unit_with_an_overwritten_end_is_salvaged(qapp, golden, tmp_path):
 
     async def drive(pane, session):
         pane.go_to(page)
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         loaded = pane.unit.current
         assert loaded.decoded is not None
         assert loaded.decoded.unit.offset < page
         assert field_value(pane, "physicalOffset") == f"{loaded.decoded.unit.offset:,}"
         pane.unit.tabs.choose("text")
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         assert pane.unit.body.text()
         assert "no body here" not in pane.unit.body.text()
         last_lost = len(loaded.lost) - 1
@@ -530,7 +530,7 @@ def test_damage_that_is_shown_first_is_salvaged_too(qapp, golden, tmp_path):
         file.write(bytes(4))
 
     async def drive(pane, session):
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         await until(lambda: pane.unit.current is not None and pane.unit.current.lost)
         assert pane.table.current_row().offset == 0
         assert pane.unit.current.decoded is not None

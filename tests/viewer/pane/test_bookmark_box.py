@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from panes import until
+from panes import wait_until
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QPushButton, QWidget
 
@@ -51,7 +51,7 @@ def test_a_message_is_offered_by_its_queue_entry_and_key(run, window, golden):
         window.workspace.bookmark()
         box = window.findChild(BookmarkBox, "bookmark.box")
         unit = window.session.snapshot.log.unit_at(0)
-        await until(lambda: box.name.text().startswith(f"{unit.topic}/"), "its name came")
+        await wait_until(lambda: box.name.text().startswith(f"{unit.topic}/"), "its name came")
         assert box.name.text() == message_name(unit)
         assert message_name(unit).endswith(f" · {unit.keys[0]}")
         box.name.setModified(True)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from panes import until
+from panes import wait_until
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QPushButton
@@ -87,7 +87,7 @@ def test_a_table_is_exported_by_the_box_of_exports(
         assert box.path.text().endswith(".csv")
         box.path.setText(str(tmp_path / "rows.csv"))
         QTest.keyClick(box.path, Qt.Key.Key_Return)
-        await until((tmp_path / "rows.csv").exists, "the export is there")
+        await wait_until((tmp_path / "rows.csv").exists, "the export is there")
         assert (tmp_path / "rows.csv").read_text("utf-8").startswith("group,topic,queueId,")
 
     run(export())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from broken_stores import zero_log_from
 from handmade_stores import HandmadeStore
-from panes import on_store, settled
+from panes import on_store, wait_until_idle
 from PySide6.QtCore import Qt
 
 from viewer.findings.pane import FindingsPane
@@ -14,7 +14,7 @@ from viewer.runtime.places import recovery
 
 def drive_card(qapp, root, check) -> None:
     async def drive(pane, session) -> None:
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         card = pane.findChild(IncidentCard)
         check(card, session)
 

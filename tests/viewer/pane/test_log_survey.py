@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from handmade_stores import HandmadeStore
-from panes import on_store, settled
+from panes import on_store, wait_until_idle
 
 from engine.errors import CannotRead
 from engine.inspection import open_store
@@ -49,7 +49,7 @@ def test_the_line_reaches_the_end_of_the_log(qapp, tmp_path):
 
     async def drive(pane, session):
         pane.survey.look()
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         assert (pane.survey._line.low, pane.survey._line.written) == (0, store.end)
         pane.survey.set_session(None)
         assert pane.survey._line.high == 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from handmade_stores import HandmadeStore
-from panes import on_store, settled
+from panes import on_store, wait_until_idle
 
 from viewer.pane import Pane
 from viewer.pane.row_commands import RowCommands
@@ -57,7 +57,7 @@ def test_bytes_are_written_outside_of_the_store_only(qapp, tmp_path):
         facts = Facts("unit", offset=unit.offset)
         commands.export_bytes(facts, root / "inside.bin")
         commands.export_bytes(facts, tmp_path / "unit.bin")
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         assert emitted[0] == "Nothing is written into the store: choose another folder."
         assert (tmp_path / "unit.bin").read_bytes() == bytes(store.log[unit.offset : unit.offset + unit.size])
         assert not (root / "inside.bin").exists()

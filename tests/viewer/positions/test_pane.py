@@ -7,7 +7,7 @@ import shutil
 from types import SimpleNamespace
 
 import pytest
-from panes import on_store, settled, until, write_in_place
+from panes import on_store, wait_until, wait_until_idle, write_in_place
 
 from engine.replication.master import SlavePosition
 from viewer.positions import pane as module
@@ -42,7 +42,7 @@ def test_a_clean_store_has_everything_at_the_end(qapp, golden) -> None:
         assert now["wrote"].offset == now["flushed"].offset == now["dispatched"].offset == end
         assert f"{end:,}" in pane.status()
         pane.show_place(Place("checkpoint"))
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         assert pane.now.current_row().key == "physicMsgTimestamp"
         assert pane.now.current_row().timestamp == session.snapshot.checkpoint().physic_msg_timestamp
         assert "end of the log" in pane.plot.accessibleDescription()
@@ -55,7 +55,7 @@ async def poll_once(session) -> None:
     emitted = []
     link = session.tail.sampled.connect(emitted.append)
     session.tail.take_reading()
-    await until(lambda: emitted, "a look came back")
+    await wait_until(lambda: emitted, "a look came back")
     session.tail.sampled.disconnect(link)
     session.tail._timer.stop()
 
@@ -87,17 +87,19 @@ def test_a_store_that_grows_is_followed_over_time(qapp, golden, tmp_path, monkey
                 await poll_once(session)
             ends.append(pane.model.reading.positions.wrote.offset)
         assert ends == sorted(set(ends))
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         await poll_once(session)
-        await until(lambda: "slave has" in [flag.name for flag in pane.ruler._view.flags], "the slave is on the ruler")
+        await wait_until(
+            lambda: "slave has" in [flag.name for flag in pane.ruler._view.flags], "the slave is on the ruler"
+        )
         assert {("slave has", 7000), ("sent to slave", 8000)} <= {(f.name, f.offset) for f in pane.ruler._view.flags}
         assert not pane._live.isHidden()
         assert pane.over_time.bar.isVisible()
-        await until(
+        await wait_until(
             lambda: pane.over_time.ready and "messages/s" in pane.over_time.group.accessibleDescription(),
             "the rates are plotted",
         )
-        await until(lambda: "wrote" in pane.plot.accessibleDescription(), "the positions are plotted")
+        await wait_until(lambda: "wrote" in pane.plot.accessibleDescription(), "the positions are plotted")
         pane.over_time.pause()
         end = pane.over_time.range().end
         await poll_once(session)

@@ -6,7 +6,7 @@ import shutil
 import sys
 
 import pytest
-from panes import on_store, settled, write_in_place
+from panes import on_store, wait_until_idle, write_in_place
 
 from viewer.queues.pane import QueuesPane, _no_queues
 from viewer.queues.rows import EndRow, EntryRow
@@ -32,14 +32,14 @@ def test_a_place_chooses_its_entry_in_table_cells_and_side(qapp, golden) -> None
         moved = []
         pane.placeMoved.connect(moved.append)
         pane.show_place(places.queue("OrderEvents", 1, 100))
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         row = pane.table.current_row()
         assert (row.topic, row.queue_id, row.queue_offset) == ("OrderEvents", 1, 100)
         assert moved[-1] == places.queue("OrderEvents", 1, 100)
         assert session.selection == row.physical_offset
         assert "100" in pane.picture.cells.accessibleDescription()
         pane.picture.entryChosen.emit(120)
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         assert pane.table.current_row().queue_offset == 120
 
     on_store(qapp, QueuesPane, golden("broker-orders"), drive)
@@ -62,15 +62,15 @@ def test_several_queues_follow_each_other_and_the_picture_follows_the_row(qapp, 
     async def drive(pane, session) -> None:
         keys = [("OrderEvents", 0), ("OrderEvents", 1), ("AuditTrail", 0)]
         pane._queues_chosen(keys)
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         counts = [session.snapshot.queue(*key).max_offset for key in keys]
         assert pane.table.total_rows() == sum(counts) + 3
         assert [column.key for column in pane.table.kind.columns][1:3] == ["topic", "queueId"]
         pane.table.go_to_row(counts[0])
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         assert isinstance(pane.table.current_row(), EndRow)
         pane.table.go_to_row(counts[0] + 5)
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         assert pane.model.current == ("OrderEvents", 1)
         assert all(pane._counter.of(key).complete for key in keys)
 
@@ -94,22 +94,22 @@ def test_a_damaged_unit_is_found_by_stepping_to_the_next_problem(qapp, golden, t
 
     async def drive(pane, session) -> None:
         pane.show_place(places.queue("TopicA", 0, 0))
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         counts = pane._counter.of(("TopicA", 0)).counts
         assert (counts["missing"], counts["wrongSize"], counts["wrongTag"]) == (1, 1, 1)
         results = []
         for _ in range(3):
             pane.next_problem(1)
-            await settled(session.jobs)
+            await wait_until_idle(session.jobs)
             results.append((pane.table.current_row().queue_offset, pane.table.current_row().verdict))
         assert results == [(5, "missing"), (9, "wrongSize"), (12, "wrongTag")]
         pane.next_problem(-1)
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         assert pane.table.current_row().queue_offset == 9
         emitted = []
         pane.statusMessage.connect(emitted.append)
         pane.show_place(places.queue("TopicA", 0, 12))
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         pane.next_problem(1)
         assert "No further entry" in emitted[-1]
         assert "do not agree" in pane.status()
@@ -127,7 +127,7 @@ def test_a_batch_queue_shows_batches_with_their_sizes(qapp, golden) -> None:
         assert row.batch_size >= 1
         assert "msgBaseOffset" in pane.side._bytes.accessibleDescription()
         pane.show_place(places.queue(row.topic, row.queue_id, row.next_offset + 1))
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         chosen = pane.table.current_row()
         assert chosen.queue_offset <= row.next_offset + 1 < chosen.next_offset
 
@@ -144,11 +144,11 @@ def test_an_ext_queue_and_a_delay_queue_get_their_columns(qapp, golden) -> None:
             if queue.ext is not None and queue.max_offset
         ]
         pane.show_place(places.queue(*with_ext[0]))
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         assert "extTagsCode" in [column.key for column in pane.table.kind.columns]
         delayed = next(t for t in session.snapshot.topics() if t.startswith("SCHEDULE"))
         pane.show_place(places.queue(delayed))
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         assert "deliveryTime" in [column.key for column in pane.table.kind.columns]
         assert pane.table.current_row().delivery_time > 1_700_000_000_000
 
@@ -160,7 +160,7 @@ def test_a_missing_queue_and_a_store_without_queues_have_a_message(qapp, golden)
     async def drive(pane, session) -> None:
         assert "no consume queues" in pane.table.note.state.text
         pane.show_place(places.queue("Nowhere", 3, 1))
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         assert "Nowhere/3" in pane.table.note.state.text
 
     on_store(qapp, QueuesPane, golden("queues-gone-5.3.3"), drive)
@@ -176,7 +176,7 @@ def test_the_minimum_is_explained_where_files_were_deleted(qapp, golden) -> None
             if queue.max_offset > queue.min_offset > 0
         )
         pane.show_place(places.queue(*key))
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         assert "deleted log file" in pane.side._minimum.text()
         assert pane._counter.of(key).counts["belowMinOffset"] == session.snapshot.queue(*key).min_offset
 
@@ -198,7 +198,7 @@ def test_a_queue_of_a_hundred_million_entries_is_scrolled_by_number(qapp, tmp_pa
     async def drive(pane, session) -> None:
         assert pane.table.total_rows() == count + 1
         assert pane.table.go_to_row(count - 1)
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         row = pane.table.current_row()
         assert (row.queue_offset, row.verdict) == (count - 1, "missing")
         assert not pane._counter.of(("T", 0)).complete
@@ -219,14 +219,14 @@ def test_a_growing_queue_keeps_the_visible_rows(qapp, golden, tmp_path) -> None:
 
     async def drive(pane, session) -> None:
         pane.show_place(places.queue("TopicA", 0, 50))
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         assert pane.table.total_rows() == 101
         counted = sum(pane._counter.of(("TopicA", 0)).counts.values())
         write_in_place(file, content[: 20 * 120])
         session.look(anyway=True)
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         pane.refresh()
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         assert pane.table.total_rows() == 121
         assert pane.table.current_row().queue_offset == 50
         assert sum(pane._counter.of(("TopicA", 0)).counts.values()) == counted + 20

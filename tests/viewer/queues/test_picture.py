@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 
 from handmade_stores import HandmadeStore
-from panes import on_store, settled
+from panes import on_store, wait_until_idle
 from planted_faults import patch
 
 from viewer.queues.pane import QueuesPane
@@ -21,10 +21,10 @@ def test_cells_around_the_chosen_entry_know_their_verdicts(qapp, tmp_path) -> No
 
     async def drive(pane, session) -> None:
         pane.show_place(places.queue("Orders", 0, 9))
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         picture = pane.picture
         picture.choose(9)
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         verdict = picture._verdicts["Orders", 0]
         assert verdict[9] == "ok"
         assert verdict[7] not in {"ok", None}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from panes import on_store, settled
+from panes import on_store, wait_until_idle
 
 from viewer.findings.pane import FindingsPane
 from viewer.pane.plan_words import headline
@@ -22,7 +22,7 @@ def test_recovery_reports_losses_in_numbers(qapp, golden) -> None:
         names = [row.name for row in pane.recovery.files.source.rows if row.mark == "error"]
         assert len(names) == len(plan.files_deleted) + len(plan.index_deleted)
         pane.recovery._choose("4.9")
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         assert recovery_of(session).plan.like == "4.9"
         assert "4.9.8" in pane.recovery.head.note.text()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from handmade_stores import HandmadeStore
-from panes import on_store, settled, write_in_place
+from panes import on_store, wait_until_idle, write_in_place
 
 from engine.rules import catalogue
 from viewer.pane import Pane
@@ -49,7 +49,7 @@ def test_work_is_delayed_until_the_first_rows_are_shown(qapp, small_store, tmp_p
         session.later(lambda: done.append("later"))
         assert done == ["at once"]
         session.begin()
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         assert done == ["at once", "later"]
         assert session.survey.max_offset == small_store.end
 
@@ -61,13 +61,13 @@ def test_growth_is_signalled(qapp, small_store, tmp_path):
 
     async def drive(_pane, session):
         grown = []
-        session.grown.connect(lambda: grown.append(session.snapshot.log.max_offset))
+        session.logGrown.connect(lambda: grown.append(session.snapshot.log.max_offset))
         unit = small_store.put("Orders")
         file = max((root / "commitlog").iterdir())
         data = bytes(small_store.log[int(file.name) :])
         write_in_place(file, data)
         while not grown or grown[-1] != unit.offset + unit.size:  # a poll that was already running does not see it
             session.look(anyway=True)
-            await settled(session.jobs)
+            await wait_until_idle(session.jobs)
 
     on_store(qapp, Pane, root, drive)

@@ -7,7 +7,7 @@ import threading
 from dataclasses import replace
 
 import pytest
-from panes import until
+from panes import wait_until
 from PySide6.QtCore import Qt
 
 from viewer.look.theme import theme
@@ -40,7 +40,7 @@ def frame_geometries(monkeypatch):
 
 async def looked(window):
     """Wait until the search for the jump's row ends."""
-    await until(lambda: not window.workspace.jumps._timer.isActive(), "the row was looked for")
+    await wait_until(lambda: not window.workspace.jumps._timer.isActive(), "the row was looked for")
 
 
 def test_the_row_of_a_jump_is_framed_for_a_moment(run, window, golden, frame_geometries, monkeypatch):
@@ -52,8 +52,8 @@ def test_the_row_of_a_jump_is_framed_for_a_moment(run, window, golden, frame_geo
         await window.settled()
         frames_before = len(frame_geometries)
         window.go(ROW)
-        await until(lambda: len(frame_geometries) > frames_before, "the row is framed")
-        await until(lambda: not frames(window), "the frame goes by itself")
+        await wait_until(lambda: len(frame_geometries) > frames_before, "the row is framed")
+        await wait_until(lambda: not frames(window), "the frame goes by itself")
         assert len(frame_geometries) == frames_before + 1
 
     run(jump())
@@ -75,10 +75,10 @@ def test_a_second_jump_removes_the_first_frame(run, window, golden, monkeypatch)
     assert run(window.open(golden("broker-orders")))
     run(window.settled())
     window.go(ROW)
-    run(until(lambda: len(frames(window)) == 1, "the row is framed"))
+    run(wait_until(lambda: len(frames(window)) == 1, "the row is framed"))
     window.go(places.queue("OrderEvents", 0, 2))
     assert not frames(window)
-    run(until(lambda: len(frames(window)) == 1, "the second row is framed"))
+    run(wait_until(lambda: len(frames(window)) == 1, "the second row is framed"))
 
 
 def test_the_frame_waits_for_a_slow_read(run, window, golden, frame_geometries, monkeypatch):
@@ -94,12 +94,12 @@ def test_the_frame_waits_for_a_slow_read(run, window, golden, frame_geometries, 
         second = int(units.index(1, column).data().replace(",", ""))
         frames_before, may_end = len(frame_geometries), threading.Event()
         read = asyncio.ensure_future(window.jobs.quick(lambda: may_end.wait(60)))
-        await until(lambda: not window.jobs.quick_idle, "the read has begun")
+        await wait_until(lambda: not window.jobs.quick_idle, "the read has begun")
         window.go(replace(places.log(second), field="bodyCRC"))
         await asyncio.sleep(10 * jump_highlight.POLL_INTERVAL_MS / 1000)
         assert len(frame_geometries) == frames_before
         may_end.set()
         await read
-        await until(lambda: len(frame_geometries) > frames_before, "the row is framed")
+        await wait_until(lambda: len(frame_geometries) > frames_before, "the row is framed")
 
     run(jump())

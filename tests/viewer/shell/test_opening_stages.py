@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from panes import until
+from panes import wait_until
 from PySide6.QtWidgets import QWidget
 
 from engine.inspection.snapshot import StoreSnapshot
@@ -65,7 +65,7 @@ def test_rows_are_painted_before_unreadable_bytes_are_identified(
     table = window.panes["log"].findChild(RecordView, "units.table")
 
     async def scenario() -> str:
-        await until(lambda: table.table.rows and table.table.rows[0].was, "it is said what stood there")
+        await wait_until(lambda: table.table.rows and table.table.rows[0].was, "it is said what stood there")
         return str(table.table.rows[0].was)
 
     assert run(scenario()).count("/") == 2
@@ -99,7 +99,7 @@ def test_a_change_of_language_before_the_check_began_does_not_lose_it(
         monkeypatch.setattr(stages, "FINDINGS_AFTER_MS", 50)
         assert not session.findings_complete, "the check has not begun"
         window.rebuild()
-        await until(lambda: session.findings_complete, "the check has ended")
+        await wait_until(lambda: session.findings_complete, "the check has ended")
 
     run(changed())
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from panes import until
+from panes import wait_until
 from PySide6.QtWidgets import QLabel, QWidget
 
 from engine.inspection import open_store
@@ -49,7 +49,7 @@ def test_no_view_reports_it_as_healthy(run: Any, window: MainWindow, holed: Path
         session = window.session
         assert session is not None
         assert session.broken == (HOLE,)
-        await until(lambda: session.findings_complete, "the check has ended")
+        await wait_until(lambda: session.findings_complete, "the check has ended")
         for view in BY_KIND:
             window.show_view(view)
             await window.settled(60)

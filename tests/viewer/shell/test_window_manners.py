@@ -12,7 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from panes import until
+from panes import wait_until
 from PySide6.QtCore import QRect
 from PySide6.QtGui import QKeySequence
 from PySide6.QtTest import QTest
@@ -63,7 +63,7 @@ def test_recent_stores_are_in_the_file_menu(run: Run, window: MainWindow, golden
         assert [action.text() for action in menu.actions()] == [str(path)]
         window.close_store()
         menu.actions()[0].trigger()
-        await until(lambda: window.session is not None, "it is opened")
+        await wait_until(lambda: window.session is not None, "it is opened")
         assert window.session is not None
         assert window.session.path == path
 
@@ -131,7 +131,7 @@ def test_the_shadow_of_the_palette_leaves_nothing_behind(run: Run) -> None:
     assert QTest.qWaitForWindowExposed(window, 60_000)
     painted.clear()
     box.field.setText("Command 29")
-    run(until(lambda: any(rect.contains(box.rect()) for rect in painted), "all of it is painted again"))
+    run(wait_until(lambda: any(rect.contains(box.rect()) for rect in painted), "all of it is painted again"))
     window.close()
 
 
@@ -142,7 +142,9 @@ def test_half_of_a_small_screen_fits_a_linked_window(run: Run, window: MainWindo
         await opened(window, golden("broker-orders"))
         window.layouts.tie(True)
         window.resize(640, 720)
-        await until(lambda: (window.width(), window.height()) == (640, 720) and window.side.isHidden(), "it is narrow")
+        await wait_until(
+            lambda: (window.width(), window.height()) == (640, 720) and window.side.isHidden(), "it is narrow"
+        )
         assert window.top.key.isHidden()
         assert window.top.follow.text() == ""
         table = window.findChild(RecordView, "units.table")
@@ -151,7 +153,7 @@ def test_half_of_a_small_screen_fits_a_linked_window(run: Run, window: MainWindo
         assert "tags" not in shown
         assert {"physicalOffset", "topic", "keys", "storeTimestamp"} <= set(shown)
         window.layouts.tie(False)
-        await until(lambda: window.width() >= 900 and not window.side.isHidden(), "it is wide again")
+        await wait_until(lambda: window.width() >= 900 and not window.side.isHidden(), "it is wide again")
         assert not window.top.key.isHidden()
 
     run(narrow())

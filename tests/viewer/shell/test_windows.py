@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from panes import until
+from panes import wait_until
 
 from viewer.shell import windows
 from viewer.shell.commands import BY_ID
@@ -57,10 +57,10 @@ def test_tied_windows_say_so_until_they_are_untied(
         store = Path(shutil.copytree(path, tmp_path / "other"))
         other_window = window.workspace.comparison.begin(store)
         assert other_window is not None
-        await until(
+        await wait_until(
             lambda: other_window.session is not None and str(store) in window.tied.accessibleName(), "they are tied"
         )
-        await until(lambda: str(path) in other_window.tied.accessibleName(), "the other says so too")
+        await wait_until(lambda: str(path) in other_window.tied.accessibleName(), "the other says so too")
         assert not window.tied.isHidden()
         window.tied.step(1)
         assert window.tied.isHidden()

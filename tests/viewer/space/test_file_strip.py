@@ -39,7 +39,7 @@ def strip(qtbot):
 
 def test_row_85_a_click_goes_to_the_trouble_or_the_first_byte(strip, qtbot):
     for cell, offset in ((1, 100), (3, 333), (5, 520)):
-        with qtbot.waitSignal(strip.placed) as placed:
+        with qtbot.waitSignal(strip.offsetChosen) as placed:
             qtbot.mouseClick(strip, LEFT, pos=QPoint(round(strip._cell_left(cell)) + 6, 25))
         assert placed.args[0] == offset
 
@@ -53,7 +53,7 @@ def test_row_85_the_strip_tells_topics_crcs_and_holes(strip, qtbot):
     for key in (Qt.Key.Key_Right, Qt.Key.Key_Right, Qt.Key.Key_Left):
         qtbot.keyClick(strip, key)
     assert strip.accessibleDescription().startswith("100 – 200")
-    with qtbot.waitSignal(strip.placed):
+    with qtbot.waitSignal(strip.offsetChosen):
         qtbot.keyClick(strip, Qt.Key.Key_Return)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from handmade_stores import HandmadeStore
-from panes import on_store, settled
+from panes import on_store, wait_until_idle
 
 from viewer.runtime.places import Place
 from viewer.space.pane import SpacePane
@@ -17,7 +17,7 @@ def test_the_rows_add_up_to_the_directory_and_a_topic_is_chosen(qapp, tmp_path) 
 
     async def drive(pane, session) -> None:
         pane.show_place(Place("space", name="Orders"))
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         rows = pane.table.source.rows
         total_bytes = sum(path.stat().st_size for path in root.rglob("*") if path.is_file())
         assert [row.equal for row in rows if row.kind == "sum"] == [True]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from handmade_stores import HandmadeStore
-from panes import on_store, settled
+from panes import on_store, wait_until_idle
 from PySide6.QtGui import QGuiApplication
 
 from viewer.runtime.places import Place, filtered
@@ -22,7 +22,7 @@ def root(tmp_path):
 def test_a_key_is_asked_for_and_found(qapp, root) -> None:
     async def drive(pane, session) -> None:
         pane.show_place(Place("where", key="K3"))
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         (result,) = pane.model.results
         assert (result.verdict, result.queue_offset) == ("found", 3)
         assert pane._meaning.text() == "The message is intact, and its queue leads to it."
@@ -37,7 +37,7 @@ def test_what_is_nowhere_is_never_seen(qapp, root) -> None:
     async def drive(pane, session) -> None:
         pane.field.setText("K99")
         pane.ask()
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         assert [result.verdict for result in pane.model.results] == ["neverSeen"]
         assert known_groups(session.snapshot) == []
 
@@ -47,7 +47,7 @@ def test_what_is_nowhere_is_never_seen(qapp, root) -> None:
 def test_tags_are_looked_for_in_the_index(qapp, golden) -> None:
     async def drive(pane, session) -> None:
         pane.show_place(Place("where", key="T#open"))
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         assert len(pane.model.results) > 1
         assert {result.verdict for result in pane.model.results} == {"found"}
         pane._copy_command()
@@ -61,7 +61,7 @@ def test_tags_that_no_entry_has_lead_to_the_filter(qapp, root) -> None:
         places = []
         pane.placeRequested.connect(places.append)
         pane.show_place(Place("where", key="T#open"))
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         assert not pane.model.results
         state = pane.table.note.state
         assert state.text.startswith("The index has no entry for these tags.")

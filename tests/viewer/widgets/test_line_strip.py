@@ -41,7 +41,7 @@ HURT = UnreadableRange(BASE + 5 * GIB, BASE + 5 * GIB + 4096, "damaged")
 
 
 def test_a_click_goes_to_the_offset_under_it(strip, qtbot):
-    with qtbot.waitSignal(strip.placed) as placed:
+    with qtbot.waitSignal(strip.offsetChosen) as placed:
         qtbot.mouseClick(strip, Qt.MouseButton.LeftButton, pos=QPoint(round(strip._x(BASE + 2 * GIB)), 30))
     assert abs(placed.args[0] - (BASE + 2 * GIB)) < GIB // 100
 
@@ -55,10 +55,10 @@ def test_words_under_the_pointer_tell_file_time_topics_and_findings(strip):
 
 
 def test_arrow_keys_move_along_the_line(strip, qtbot):
-    with qtbot.waitSignal(strip.placed) as placed:
+    with qtbot.waitSignal(strip.offsetChosen) as placed:
         qtbot.keyClick(strip, Qt.Key.Key_Right)
     assert placed.args[0] > BASE + 3 * GIB
-    with qtbot.waitSignal(strip.placed) as placed:
+    with qtbot.waitSignal(strip.offsetChosen) as placed:
         qtbot.keyClick(strip, Qt.Key.Key_End)
     assert placed.args[0] == LINE.written
 

@@ -31,7 +31,7 @@ def test_begin_and_end_are_the_ends_of_the_bar(bar):
 
 def test_showing_a_place_moves_nobody_and_a_step_asks_its_owner(bar):
     placed, stepped = [], []
-    bar.placed.connect(placed.append)
+    bar.positionChosen.connect(placed.append)
     bar.stepped.connect(lambda kind, sign: stepped.append((kind, sign)))
     bar.show_place(0, FAR, FAR // 2, 1000)
     assert (placed, stepped) == ([], [])

@@ -55,11 +55,11 @@ def test_home_end_and_the_arrow_keys_walk_the_whole_of_it(entries, qtbot):
 def test_the_long_bar_reaches_every_part_and_tells_the_positions(entries, qtbot):
     observed = []
     entries.moved.connect(lambda first, last: observed.append((first, last)))
-    entries.bar.placed.emit(FAR + MANY // 2)
+    entries.bar.positionChosen.emit(FAR + MANY // 2)
     assert observed[-1][0] == FAR + MANY // 2
     assert observed[-1][1] - observed[-1][0] == entries.visible_rows()
     assert abs(entries.bar.value() / entries.bar.maximum() - 0.5) < 0.001
-    entries.bar.placed.emit(FAR + MANY)
+    entries.bar.positionChosen.emit(FAR + MANY)
     assert observed[-1][1] == FAR + MANY
     assert entries.bar.value() == entries.bar.maximum()
 
@@ -68,7 +68,7 @@ def test_the_choice_stays_while_the_window_moves_away_and_comes_back(entries, qt
     entries.go_to_row(1000)
     chosen = []
     entries.rowChosen.connect(chosen.append)
-    entries.bar.placed.emit(FAR + 90_000_000)
+    entries.bar.positionChosen.emit(FAR + 90_000_000)
     assert entries.current_row() is None
     assert chosen == []
     entries.choose_next(1)

@@ -44,12 +44,12 @@ def treemap(qtbot):
 
 
 def middle(treemap: Treemap, path: tuple[str, ...]) -> QPoint:
-    x, y = next(area.box for area in treemap.placed() if area.path == path).middle
+    x, y = next(area.box for area in treemap.placed_areas() if area.path == path).middle
     return QPoint(round(x), round(y))
 
 
 def test_areas_are_drawn_in_proportion(treemap):
-    boxes = {item.path: item.box for item in treemap.placed()}
+    boxes = {item.path: item.box for item in treemap.placed_areas()}
     ratio = boxes["Orders",].width * boxes["Orders",].height / (boxes["Paid",].width * boxes["Paid",].height)
     assert ratio == pytest.approx(2, rel=0.05)
     assert ("Orders", "0", "2026-11-18") in boxes
@@ -59,7 +59,7 @@ def test_a_click_chooses_and_a_double_click_follows(treemap, qtbot):
     with qtbot.waitSignal(treemap.chosen) as chosen:
         qtbot.mouseClick(treemap, LEFT, pos=middle(treemap, ("Orders", "1")))
     assert chosen.args[0] == ("Orders", "1")
-    with qtbot.waitSignal(treemap.followed) as followed:
+    with qtbot.waitSignal(treemap.areaFollowed) as followed:
         qtbot.mouseDClick(treemap, LEFT, pos=middle(treemap, ("Paid", "0")))
     assert followed.args[0] == ("Paid", "0")
 
@@ -75,7 +75,7 @@ def test_keys_walk_in_out_and_beside(treemap, qtbot):
         qtbot.keyClick(treemap, key)
     assert walked[0] in {("Paid",), ("\x01zero",)}
     assert walked[-1] == ("Orders",)
-    with qtbot.waitSignal(treemap.followed):
+    with qtbot.waitSignal(treemap.areaFollowed):
         qtbot.keyClick(treemap, Qt.Key.Key_Return)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import contract_records
 import recorded_requests
-from brokers import run
+from brokers import run_scenario
 from failing_reads import FailingDisk
 from served_stores import FREE, a_send, bytes_of, responses_of, served
 
@@ -78,7 +78,7 @@ def test_requests_are_replayed_to_a_running_broker(tmp_path: Path) -> None:
             code, records, _ = await asyncio.to_thread(run_replay, "replay", recording, "--to", server.address)
             assert (code, records[-1]["sent"]) == (0, 11), records
 
-    run(sent)
+    run_scenario(sent)
 
 
 def test_an_existing_store_needs_confirmation(tmp_path: Path) -> None:

@@ -202,8 +202,8 @@ def test_timers_in_and_out_are_reported_and_waiting_ones_counted(tmp_path: Path)
     timed = TimerStore(tmp_path)
     with timed.store:
         reports: list[object] = []
-        timed.timers.came = lambda topic, seconds: reports.append((topic, seconds))
-        timed.timers.left = reports.append
+        timed.timers.on_enqueued = lambda topic, seconds: reports.append((topic, seconds))
+        timed.timers.on_dequeued = reports.append
         timed.store.tables.create_topic("Orders", 2)
         timed.send(b"late", TIMER_DELIVER_MS=BEGAN + 3_000)
         timed.store.wait_dispatched()
