@@ -24,6 +24,7 @@ from engine.codec.json_dialect import ObjectKey, parse
 from engine.remoting.answers import UnexpectedAnswer, json_object, member_object, reading
 from engine.remoting.codes import RequestCode
 from engine.remoting.frame import Command
+from engine.sentences import sentence
 from engine.system_names import DLQ_PREFIX, RETRY_PREFIX, TEMPLATE_TOPIC, is_system_topic
 
 QUEUES = 8
@@ -144,7 +145,13 @@ class Admin:
             if route is not None and masters.keys() <= route.brokers.keys():
                 return
             if time.monotonic() > end:
-                raise NoRoute(f"the name servers do not know the topic {topic} of {', '.join(masters)}")
+                raise NoRoute(
+                    sentence(
+                        "the name servers do not know the topic {topic} of {brokers}",
+                        topic=topic,
+                        brokers=", ".join(masters),
+                    )
+                )
             await asyncio.sleep(_ROUTE_RETRY_S)
 
     async def topics(self, *, include_system: bool = False) -> list[str]:
@@ -215,7 +222,9 @@ class Admin:
         masters = {broker.name: broker.master for broker in await self._brokers() if broker.master is not None}
         missing = sorted(set(names) - masters.keys())
         if missing or not masters:
-            raise NoRoute(f"the name servers know no master of {', '.join(missing) or 'any broker'}")
+            if not missing:
+                raise NoRoute(sentence("the name servers know no master of any broker"))
+            raise NoRoute(sentence("the name servers know no master of {brokers}", brokers=", ".join(missing)))
         return {name: address for name, address in sorted(masters.items()) if not names or name in names}
 
     async def _brokers(self) -> list[_Broker]:
@@ -231,7 +240,7 @@ class Admin:
         """Return the answer of the first name server that gives one."""
         if not self._running:
             raise NotRunning("the admin is not started, or has stopped")
-        last_error: Exception = NoRoute("no name server")
+        last_error: Exception = NoRoute(sentence("no name server is configured"))
         for address in self.instance.name_servers:
             try:
                 return await self.instance.call(address, code, {}, timeout_s=_TIMEOUT_S)

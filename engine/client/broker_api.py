@@ -29,6 +29,7 @@ from engine.remoting.answers import json_object, member_object, member_objects, 
 from engine.remoting.codes import RequestCode, ResponseCode
 from engine.remoting.frame import Command
 from engine.remoting.subscriptions import SQL92, TAG, Subscription
+from engine.sentences import sentence
 
 COMMIT_OFFSET, SUSPEND, SUBSCRIPTION, LITE_PULL = 1, 2, 4, 16
 """Bits of a pull's sysFlag (docs/protocol/broker.md#pull)."""
@@ -186,7 +187,7 @@ async def consumer_ids(instance: ClientInstance, group: str, topic: str) -> list
         for address in broker_addresses.values()
     ]
     if not addresses:
-        raise NoRoute(f"no broker serves the topic {topic}")
+        raise NoRoute(sentence("no broker serves the topic {topic}", topic=topic))
     fields = {"consumerGroup": group}
     address = random.choice(addresses)
     answer = await instance.ask(address, Command(RequestCode.GET_CONSUMER_LIST_BY_GROUP, fields))
@@ -391,7 +392,7 @@ async def _addresses(instance: ClientInstance, topic: str) -> list[str]:
     route = await instance.fresh_route(topic)
     addresses = [route.brokers[name][MASTER] for name in masters(route.brokers)] if route is not None else []
     if not addresses:
-        raise NoRoute(f"No route info of this topic: {topic}")
+        raise NoRoute(sentence("No route info of this topic: {topic}", topic=topic))
     return addresses
 
 

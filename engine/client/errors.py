@@ -1,9 +1,14 @@
-"""Errors of a client: the broker refuses, nobody answers, or the caller asked for something impossible."""
+"""Errors of a client: the broker refuses, nobody answers, or the caller asked for something impossible.
+
+The window shows the errors of its own clients. Their texts are sentences, so it can show them in its language. Errors
+that only a caller of the library can cause, for example an option out of its range, are plain English.
+"""
 
 from __future__ import annotations
 
 from engine.remoting.answers import UnexpectedAnswer
 from engine.remoting.codes import ResponseCode
+from engine.sentences import sentence
 
 
 class ClientError(Exception):
@@ -15,7 +20,8 @@ class BrokerRefused(ClientError):
 
     def __init__(self, code: int, remark: str | None, address: str = "") -> None:
         name = ResponseCode(code).name if code in ResponseCode.__members__.values() else str(code)
-        super().__init__(f"{address + ': ' if address else ''}{remark or name} (code {code})")
+        server = f"{address}: " if address else ""
+        super().__init__(sentence("{server}{reason} (code {code})", server=server, reason=remark or name, code=code))
         self.code = code
         self.remark = remark or ""
         self.address = address

@@ -30,6 +30,7 @@ from engine.remoting.codes import RequestCode, ResponseCode
 from engine.remoting.connection import Connection, connect, not_supported
 from engine.remoting.frame import ONE_WAY, Command, answer_to
 from engine.remoting.signing import sign
+from engine.sentences import sentence
 
 LANGUAGE = "PYTHON"
 ROUTE_REFRESH = HEARTBEAT = 30.0
@@ -100,7 +101,11 @@ class ClientInstance:
             other_part.group == part.group and other_part.is_consumer == part.is_consumer for other_part in self._parts
         ):
             kind = "consumer" if part.is_consumer else "producer"
-            raise ClientError(f"The {kind} group[{part.group}] has been created before in this client")
+            raise ClientError(
+                sentence(
+                    "The {kind} group[{group}] has been created before in this client", kind=kind, group=part.group
+                )
+            )
         self._parts.append(part)
         if not self._loops:
             self._loops = [
@@ -183,7 +188,9 @@ class ClientInstance:
             if connection is None or connection.closed.is_set():
                 host, _, port = address.rpartition(":")
                 if not port.isdecimal():
-                    raise ConnectionError(f"{address!r} is not an address: expected HOST:PORT")
+                    raise ConnectionError(
+                        sentence("{address!r} is not an address: expected HOST:PORT", address=address)
+                    )
                 connection = await connect(host.strip("[]"), int(port), self._asked, tls=self._tls)
                 self._connections[address] = connection
                 try:
@@ -282,8 +289,11 @@ class ClientInstance:
             if self._parts and not self._known_brokers() <= old_brokers:
                 self.soon(self.heartbeat())
             return route
-        words = "no try" if last_error is None else cause_of(last_error)
-        raise NoRoute(f"no name server answers ({'; '.join(self.name_servers)}): {words}") from last_error
+        cause = sentence("no name server is configured") if last_error is None else cause_of(last_error)
+        servers = "; ".join(self.name_servers)
+        raise NoRoute(
+            sentence("no name server answers ({servers}): {cause}", servers=servers, cause=cause)
+        ) from last_error
 
     async def _refresh_all(self) -> None:
         topics = {topic for part in self._parts for topic in part.topics()}
@@ -306,7 +316,7 @@ class ClientInstance:
         for route in self._routes.values():
             if (address := route.address(broker, broker_id)) is not None:
                 return address
-        raise NoRoute(f"The broker[{broker}] not exist")
+        raise NoRoute(sentence("The broker[{broker}] not exist", broker=broker))
 
     # Heartbeats
 

@@ -25,6 +25,7 @@ from engine.codec.message import Unit
 from engine.codec.unit_flavours import BY_VERSION, MAX_PROPERTIES_BYTES
 from engine.files.layout import MAX_TOPIC_BYTES
 from engine.remoting.unique_ids import unique_id
+from engine.sentences import sentence
 from engine.system_names import NOT_SENT_TO, RETRY_PREFIX
 
 MAX_BODY = 4 << 20
@@ -99,28 +100,35 @@ class Message:
 def check_topic(topic: str) -> None:
     """Check a topic's name. Raises :class:`WrongMessage` if no broker accepts it."""
     if not topic.strip():
-        raise WrongMessage("The specified topic is blank")
+        raise WrongMessage(sentence("The specified topic is blank"))
     if len(topic) > MAX_TOPIC_BYTES:
-        raise WrongMessage(f"The specified topic is longer than topic max length {MAX_TOPIC_BYTES}")
+        raise WrongMessage(
+            sentence("The specified topic is longer than topic max length {limit}", limit=MAX_TOPIC_BYTES)
+        )
     if not _NAME.match(topic):
         raise WrongMessage(
-            f"The specified topic[{topic}] contains illegal characters, allowing only ^[%|a-zA-Z0-9_-]+$"
+            sentence(
+                "The specified topic[{topic}] contains illegal characters, allowing only ^[%|a-zA-Z0-9_-]+$",
+                topic=topic,
+            )
         )
 
 
 def check_group(group: str) -> None:
     """Check a group's name. Raises :class:`WrongMessage` if no group can have it."""
     if not group.strip():
-        raise WrongMessage("the specified group is blank")
+        raise WrongMessage(sentence("the specified group is blank"))
     if len(group) > 255 or not _NAME.match(group):
-        raise WrongMessage(f"the specified group[{group}] is longer than 255 or contains illegal characters")
+        raise WrongMessage(
+            sentence("the specified group[{group}] is longer than 255 or contains illegal characters", group=group)
+        )
 
 
 def check(message: Message, max_body: int = MAX_BODY) -> None:
     """Check a message. Raises :class:`WrongMessage` if a producer must not send it."""
     check_topic(message.topic)
     if message.topic in NOT_SENT_TO:
-        raise WrongMessage(f"Sending message to topic[{message.topic}] is forbidden.")
+        raise WrongMessage(sentence("Sending message to topic[{topic}] is forbidden.", topic=message.topic))
     _check_all_but_topic(message, max_body)
 
 

@@ -63,6 +63,7 @@ from engine.remoting.codes import RequestCode, ResponseCode
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command
 from engine.remoting.unique_ids import unique_id
+from engine.sentences import sentence
 from engine.system_names import RETRY_PREFIX, TEMPLATE_TOPIC
 
 STATUSES: dict[int, str] = {
@@ -227,7 +228,7 @@ class Producer(ClientPart):
         model = await self.instance.route(TEMPLATE_TOPIC)
         queues = () if model is None else model.for_new_topic(topic, self.config.new_topic_queues).publish_queues
         if not queues:
-            raise NoRoute(f"No route info of this topic: {topic}")
+            raise NoRoute(sentence("No route info of this topic: {topic}", topic=topic))
         return queues
 
     def _known_queues(self, topic: str) -> tuple[MessageQueue, ...]:
@@ -450,11 +451,21 @@ class Producer(ClientPart):
             return result
         if isinstance(failure, BrokerRefused) and (chosen is not None or not self._is_retried(failure)):
             raise failure
-        words = (
-            f"Send [{len(brokers)}] times, still failed, cost [{_now() - start_ms:.0f}]ms, Topic: {first_message.topic}"
-        )
-        cause = "no try" if failure is None else cause_of(failure, f"no answer within {timeout_ms:,.0f} ms")
-        raise NotSent(f"{words}, BrokersSent: {brokers}: {cause}", brokers) from failure
+        last_cause: str = sentence("the time ended before the first try")
+        if failure is not None:
+            last_cause = cause_of(failure, sentence("no answer within {timeout_ms:,.0f} ms", timeout_ms=timeout_ms))
+        raise NotSent(
+            sentence(
+                "Send [{count}] times, still failed, cost [{cost_ms:.0f}]ms, Topic: {topic}, BrokersSent: {brokers}: "
+                "{cause}",
+                count=len(brokers),
+                cost_ms=_now() - start_ms,
+                topic=first_message.topic,
+                brokers=str(brokers),
+                cause=last_cause,
+            ),
+            brokers,
+        ) from failure
 
     def _is_retried(self, error: BrokerRefused) -> bool:
         return error.code in RETRIED_CODES[releases.of(self.config.like).major]

@@ -747,8 +747,8 @@ AB01 = _rule(
 DK02 = _rule(
     "DK02",
     "chat",
-    "A part of the store that Storescope does not decode",
-    "Storescope recognises this part, but does not check its contents or include it in plans.",
+    "A part of the store that was not decoded",
+    "Storescope recognises this part, but its contents are not checked and not included in plans.",
     "ask a running broker, or use the tools of RocksDB.",
     kinds={
         "tables": Kind(
