@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from brokers import Asking, asking_broker, run
+from brokers import BrokerClient, asking_broker, run_scenario
 
 from engine.broker.config import BrokerConfig
 from engine.broker.serving import serving_store
@@ -27,7 +27,7 @@ MOVED = (replace(FIRST, end_offset=3), MappedRange(1, 0, "b", 10_000))
 PLAIN = {"consumerGroup": "readers", "topic": "T", "queueId": 0}
 
 
-async def declare(client: Asking, queues, *, epoch: int = 1, count: int = 1, **options: object) -> Command:
+async def declare(client: BrokerClient, queues, *, epoch: int = 1, count: int = 1, **options: object) -> Command:
     """Send 513 with the broker's part of topic T, which has two logical queues."""
     mapping = TopicMapping("T", client.server.broker.config.broker_name, 2, epoch, queues)
     fields = {
@@ -42,19 +42,19 @@ async def declare(client: Asking, queues, *, epoch: int = 1, count: int = 1, **o
     return await client.ask(513, json.dumps(mapping.record()).encode(), **{**fields, **options})
 
 
-async def pulled(client: Asking, offset: int, **options: object) -> tuple[int, int, int, int]:
+async def pulled(client: BrokerClient, offset: int, **options: object) -> tuple[int, int, int, int]:
     """Return code, next, least and last offset of a pull from logical queue 0."""
     answer = await client.pull("T", offset, **options)
     return answer.code, *(int(answer.fields[name]) for name in ("nextBeginOffset", "minOffset", "maxOffset"))
 
 
-async def offset(client: Asking, code: int, **fields: object) -> int:
+async def offset(client: BrokerClient, code: int, **fields: object) -> int:
     answer = await client.ask(code, **{**PLAIN, **fields})
     return int(answer.fields.get("offset", -answer.code))
 
 
 @contextlib.asynccontextmanager
-async def two_brokers(path: Path) -> AsyncIterator[tuple[Asking, Asking, str]]:
+async def two_brokers(path: Path) -> AsyncIterator[tuple[BrokerClient, BrokerClient, str]]:
     """Brokers a and b behind one name server, with one client each."""
     async with contextlib.AsyncExitStack() as stack:
         names = await stack.enter_async_context(ListeningNameServer(port=0))
@@ -62,7 +62,7 @@ async def two_brokers(path: Path) -> AsyncIterator[tuple[Asking, Asking, str]]:
         for name in ("a", "b"):
             config = BrokerConfig(broker_name=name)
             serving = serving_store(path / name, config, name_servers=[names.address], port=0)
-            client = Asking(await stack.enter_async_context(serving))
+            client = BrokerClient(await stack.enter_async_context(serving))
             await client.open()
             stack.callback(client.close)
             clients.append(client)
@@ -70,7 +70,7 @@ async def two_brokers(path: Path) -> AsyncIterator[tuple[Asking, Asking, str]]:
 
 
 @contextlib.asynccontextmanager
-async def moved_queue(path: Path) -> AsyncIterator[tuple[Asking, Asking, str]]:
+async def moved_queue(path: Path) -> AsyncIterator[tuple[BrokerClient, BrokerClient, str]]:
     """Logical queue 0 has three messages in broker a and two in broker b, which leads it now."""
     async with two_brokers(path) as (first, second, names):
         await declare(first, {0: (FIRST,)})
@@ -106,7 +106,7 @@ def test_a_logical_queue_is_another_queue_of_its_broker(tmp_path: Path) -> None:
             assert await offset(client, 14) == 1
             assert client.server.broker.store.tables.consumer_offset("readers", "T", 1) == 1
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_requests_for_a_queue_of_another_broker_are_refused_in_rocketmqs_words(tmp_path: Path) -> None:
@@ -125,7 +125,7 @@ def test_requests_for_a_queue_of_another_broker_are_refused_in_rocketmqs_words(t
             answer = await client.ask(31, **PLAIN)
             assert answer.remark == "T-0 is not leader in broker b, request code 31"
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_messages_of_a_moved_queue_are_read_through_its_new_broker(tmp_path: Path) -> None:
@@ -140,7 +140,7 @@ def test_messages_of_a_moved_queue_are_read_through_its_new_broker(tmp_path: Pat
             assert await offset(second, 29, timestamp=10**15) == 10_002
             assert await offset(first, 30) == -ResponseCode.NOT_LEADER_FOR_QUEUE
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_a_groups_offset_is_kept_by_the_broker_that_has_the_message(tmp_path: Path) -> None:
@@ -155,13 +155,13 @@ def test_a_groups_offset_is_kept_by_the_broker_that_has_the_message(tmp_path: Pa
             assert await offset(second, 14) == 10_001
             assert second.server.broker.store.tables.consumer_offset("readers", "T", 0) == 1
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_a_pull_waits_at_a_logical_queue_until_a_message_comes(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with moved_queue(tmp_path) as (_, second, _):
-            other = Asking(second.server)
+            other = BrokerClient(second.server)
             await other.open()
             waiting = asyncio.create_task(pulled(other, 10_002, sysFlag=6, suspendTimeoutMillis=30_000))
             while not len(second.server.broker.held):
@@ -170,7 +170,7 @@ def test_a_pull_waits_at_a_logical_queue_until_a_message_comes(tmp_path: Path) -
             assert await waiting == (0, 10_003, 10_000, 10_003)
             other.close()
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_mappings_are_kept_over_a_restart_and_go_with_their_topic(tmp_path: Path) -> None:
@@ -190,7 +190,7 @@ def test_mappings_are_kept_over_a_restart_and_go_with_their_topic(tmp_path: Path
             await client.ask(215, topic="T")
             assert parse(file.read_bytes()).value["topicQueueMappingInfoMap"] == {}
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_a_refused_mapping_changes_no_queue(tmp_path: Path) -> None:
@@ -202,7 +202,7 @@ def test_a_refused_mapping_changes_no_queue(tmp_path: Path) -> None:
             assert client.server.broker.static_topics.mappings["T"].queues == {0: (FIRST,)}
             assert (await client.ask(513, topic="T")).code == 1
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_name_servers_know_which_broker_leads_each_logical_queue(tmp_path: Path) -> None:
@@ -216,7 +216,7 @@ def test_name_servers_know_which_broker_leads_each_logical_queue(tmp_path: Path)
             assert await second.server.registration.leaders_of("T") == {0: "b"}
             connection.close()
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_cleaning_forgets_empty_ranges_and_queues_that_moved_on(tmp_path: Path) -> None:
@@ -233,7 +233,7 @@ def test_cleaning_forgets_empty_ranges_and_queues_that_moved_on(tmp_path: Path) 
             await clean(second.server.broker)
             assert second.server.broker.static_topics.mappings["T"].queues == {0: empty[1:]}
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 @pytest.mark.parametrize("code", [RequestCode.GET_MAX_OFFSET, RequestCode.PULL_MESSAGE])
@@ -244,4 +244,4 @@ def test_a_range_whose_broker_is_unknown_is_an_error_not_an_answer(tmp_path: Pat
             answer = await (client.pull("T", 0) if code == RequestCode.PULL_MESSAGE else client.ask(code, **PLAIN))
             assert (answer.code, answer.remark) == (1, "cannot find addr for broker a")
 
-    run(scenario)
+    run_scenario(scenario)

@@ -241,7 +241,7 @@ def test_queues_in_a_rocksdb_are_shown_as_those_in_files(qapp, golden) -> None:
 
     async def drive(pane, session) -> None:
         pane.show_place(places.queue("TopicA", 2, 100))
-        await settled(session.jobs)
+        await wait_until_idle(session.jobs)
         row = pane.table.current_row()
         assert (row.topic, row.queue_id, row.queue_offset, row.verdict) == ("TopicA", 2, 100, "ok")
         assert session.selection == row.physical_offset
