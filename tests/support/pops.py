@@ -43,13 +43,13 @@ async def sent(client: BrokerClient, *bodies: bytes, queue_id: int = 0, properti
     client.server.broker.store.wait_dispatched()
 
 
-async def queues_popped(client: Asking, group: str, count: int = 8) -> list[int]:
+async def queues_popped(client: BrokerClient, group: str, count: int = 8) -> list[int]:
     """Return the queues of ``count`` messages, popped one by one."""
     answers = [await pop(client, consumerGroup=group, maxMsgNums=1) for _ in range(count)]
     return [int(answer.fields["msgOffsetInfo"].split()[1]) for answer in answers]
 
 
-async def send_priorities(client: Asking) -> None:
+async def send_priorities(client: BrokerClient) -> None:
     """Send two messages of each priority from 0 to 3 into the PRIORITY topic ``Orders``."""
     topic = {"topic": "Orders", "defaultTopic": "TBW102", "perm": 6, "topicFilterType": "SINGLE_TAG"}
     attributes = "+message.type=PRIORITY"

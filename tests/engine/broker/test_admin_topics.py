@@ -73,7 +73,7 @@ def test_several_topics_are_deleted_or_none(tmp_path: Path) -> None:
             assert (await client.ask(5002, b'{"topicList":["A","B","Nowhere"]}')).code == 0
             assert {(await client.ask(351, topic=name)).code for name in ("A", "B")} == {17}
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_statistics_have_a_row_for_each_queue_that_is_written(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from brokers import Asking, asking_broker, run, units
+from brokers import BrokerClient, asking_broker, run_scenario, units
 
 from engine.codec.message import decode
 from engine.config import MessageStoreConfig
@@ -21,7 +21,7 @@ TOPIC = {"defaultTopic": "TBW102", "perm": 6, "topicFilterType": "SINGLE_TAG", "
 
 
 @contextlib.asynccontextmanager
-async def lite_broker(path: Path) -> AsyncIterator[Asking]:
+async def lite_broker(path: Path) -> AsyncIterator[BrokerClient]:
     """A broker with the LITE topic ``Parent``, another one, and two groups of it."""
     async with asking_broker(path, store_config=LIGHT, release="5.5") as client:
         attributes = "+message.type=LITE,+lite.topic.expiration=60"
@@ -33,19 +33,19 @@ async def lite_broker(path: Path) -> AsyncIterator[Asking]:
         yield client
 
 
-async def send(client: Asking, body: bytes, lite_topic: str) -> None:
+async def send(client: BrokerClient, body: bytes, lite_topic: str) -> None:
     await client.send("Parent", body, 0, f"__LITE_TOPIC\x01{lite_topic}\x02")
     client.server.broker.store.wait_dispatched()
 
 
 async def subscribe(
-    client: Asking, action: str, client_id: str, *names: str, group: str = "shared", **more: object
+    client: BrokerClient, action: str, client_id: str, *names: str, group: str = "shared", **more: object
 ) -> Command:
     row = {"action": action, "clientId": client_id, "group": group, "topic": "Parent", "liteTopicSet": names, **more}
     return await client.ask(200071, json.dumps({"subscriptionSet": [row]}).encode())
 
 
-async def pop(client: Asking, client_id: str, group: str = "shared", **options: object) -> Command:
+async def pop(client: BrokerClient, client_id: str, group: str = "shared", **options: object) -> Command:
     fields = {
         "clientId": client_id,
         "consumerGroup": group,
@@ -80,7 +80,7 @@ def test_a_message_of_a_lite_topic_goes_to_its_light_queue(tmp_path: Path) -> No
             (unit,) = units(client, "%LMQ%$Parent$a")
             assert (unit.topic, unit.properties["INNER_MULTI_DISPATCH"]) == ("Parent", "%LMQ%$Parent$a")
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_a_client_pops_the_light_queues_that_it_subscribes_to_in_order(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_a_client_pops_the_light_queues_that_it_subscribes_to_in_order(tmp_path:
             again = await pop(client, "one")
             assert (bodies(again), again.fields["orderCountInfo"]) == ([b"b0"], "0 qo0%0 1")
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_a_pop_waits_for_a_message_and_for_a_subscription(tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_a_pop_waits_for_a_message_and_for_a_subscription(tmp_path: Path) -> Non
                 await change()
                 assert (await waiting).code == 0
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_an_exclusive_group_gives_a_light_queue_to_its_newest_client(tmp_path: Path) -> None:
@@ -135,7 +135,7 @@ def test_an_exclusive_group_gives_a_light_queue_to_its_newest_client(tmp_path: P
             assert notice.code == 200073
             assert notice.fields == {"clientId": "one", "consumerGroup": "exclusive", "liteTopic": "a"}
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_a_complete_subscription_replaces_the_old_one(tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ def test_a_complete_subscription_replaces_the_old_one(tmp_path: Path) -> None:
             await subscribe(client, "PARTIAL_ADD", "two", "a")
             assert list(lite.clients) == ["two"]
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_refusals_have_the_words_of_5_5_1(tmp_path: Path) -> None:
@@ -177,7 +177,7 @@ def test_refusals_have_the_words_of_5_5_1(tmp_path: Path) -> None:
                 answer = await client.ask(200071, body)
                 assert (answer.code, answer.remark) == (604, words)
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_figures_of_lite_topics(tmp_path: Path) -> None:
@@ -219,4 +219,4 @@ def test_figures_of_lite_topics(tmp_path: Path) -> None:
             )
             assert notice.fields["hasMsg"] == "true"
 
-    run(scenario)
+    run_scenario(scenario)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from brokers import Asking, asking_broker, run
+from brokers import BrokerClient, asking_broker, run_scenario
 
 
 def test_topics_are_answered_in_pages_where_a_request_asks_for_one(tmp_path: Path) -> None:
@@ -13,7 +13,7 @@ def test_topics_are_answered_in_pages_where_a_request_asks_for_one(tmp_path: Pat
     without its size, so that a client that waited for the next one never ended.
     """
 
-    async def page(client: Asking, **fields: object) -> tuple[list[str], str]:
+    async def page(client: BrokerClient, **fields: object) -> tuple[list[str], str]:
         answer = await client.ask(21, **fields)
         assert answer.code == 0, answer.remark
         return sorted(json.loads(bytes(answer.body))["topicConfigTable"]), answer.fields.get("totalTopicNum", "")
@@ -37,7 +37,7 @@ def test_topics_are_answered_in_pages_where_a_request_asks_for_one(tmp_path: Pat
         async with asking_broker(tmp_path, release="5.3") as client:
             assert await page(client, topicSeq=0, maxTopicNum=5) == (names, "")
 
-    run(scenario)
+    run_scenario(scenario)
 
 
 def test_groups_are_answered_in_pages_where_a_request_asks_for_one(tmp_path: Path) -> None:
@@ -53,4 +53,4 @@ def test_groups_are_answered_in_pages_where_a_request_asks_for_one(tmp_path: Pat
             assert sorted(json.loads(bytes(page.body))["subscriptionGroupTable"]) == names[2:5]
             assert "forbiddenTable" in json.loads(bytes(page.body))
 
-    run(scenario)
+    run_scenario(scenario)
