@@ -131,7 +131,7 @@ def test_an_exclusive_group_gives_a_light_queue_to_its_newest_client(tmp_path: P
             await subscribe(client, "PARTIAL_ADD", "two", "a", group="exclusive")
             assert (await pop(client, "one", "exclusive")).code == 210
             assert bodies(await pop(client, "two", "exclusive")) == [b"a0"]
-            notice = client.told[-1]
+            notice = client.requests[-1]
             assert notice.code == 200073
             assert notice.fields == {"clientId": "one", "consumerGroup": "exclusive", "liteTopic": "a"}
 
