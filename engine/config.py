@@ -73,6 +73,7 @@ class MessageStoreConfig:
     store_path_dledger_commit_log: str = _path("storePathDLedgerCommitLog", "folder of a DLedger log")
     store_path_epoch_file: str = _path("storePathEpochFile", "epoch table of controller mode")
     store_path_broker_identity: str = _path("storePathBrokerIdentity", "identity file of controller mode")
+    tiered_store_file_path: str = _text("tieredStoreFilePath", "", "folder of tiered storage with the posix provider")
     store_type: str = _text("storeType", "default", "default, or defaultRocksDB for RocksDB queues")
 
     # Lengths of files and units

@@ -143,6 +143,22 @@ def settle_folders(root: Path, config: MessageStoreConfig | None, *, reading: bo
     return StoreFolders(root, folders, read_only, paths, outside, followed, config.file)
 
 
+def tiered_folder(root: Path, config: MessageStoreConfig) -> Path | None:
+    """Return the folder of tiered storage that ``config`` names, None if it names none of this store. Only for reading.
+
+    A folder outside of the store is followed as one of the log is.
+    """
+    path, other_root = config.tiered_store_file_path.strip(), config.store_path_root_dir.strip()
+    if not path:
+        return None
+    place = _within(path, root)
+    if place is None and other_root and not _same_folder(other_root, root) and not _holds_something(other_root):
+        relative_path = _relative(path, other_root)
+        place = root / relative_path if relative_path is not None else None
+    follows = config.paths_from_config or _speaks_of(root, config, _places(root, config))
+    return place or (Path(path) if follows else None)
+
+
 def _followed(logs: list[ConfiguredPath], key: str, follows: bool) -> tuple[Path, ...]:
     places = [path.place or (Path(path.path) if follows else None) for path in logs if path.key == key]
     return tuple(dict.fromkeys(place for place in places if place is not None))

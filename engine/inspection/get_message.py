@@ -25,9 +25,12 @@ from engine.store.queue_entry import CqEntry
 if TYPE_CHECKING:
     from engine.inspection.compaction import CompactedQueue
     from engine.inspection.snapshot import StoreSnapshot
+    from engine.inspection.tiered import TieredQueue
 
 
 _IN_MEMORY_RATIO = 40
+_TIERED_SCAN_COUNT = 4096
+"""Messages that a broker reads ahead from tiered storage."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +58,14 @@ def get_message(
 ) -> GetResult:
     """Run getMessage for one queue from queue offset ``offset`` on.
 
-    A compacted topic is read from its compacted queue, without a filter, as a broker does.
+    A compacted topic is read from its compacted queue, without a filter, as a broker does. What the log has deleted is
+    read from tiered storage.
     """
     if is_compacted(store, topic):
         return _get_compacted(store.compacted_queue(topic, queue_id), offset, max_count)
+    tiered = _tiered_queue(store, topic, queue_id, offset)
+    if tiered is not None:
+        return _get_tiered(store, tiered, offset, max_count, message_filter)
     queue = store.find_queue(topic, queue_id)
     if queue is None:
         return GetResult(GetMessageStatus.NO_MESSAGE_IN_QUEUE, 0, 0, 0)
@@ -106,6 +113,47 @@ def _get_compacted(queue: CompactedQueue | None, offset: int, max_count: int) ->
             next_offset = entries[-1].next_offset
             return GetResult(GetMessageStatus.FOUND, next_offset, minimum, maximum, units)
     return GetResult(GetMessageStatus.OFFSET_FOUND_NULL, offset, minimum, maximum)
+
+
+def _tiered_queue(store: StoreSnapshot, topic: str, queue_id: int, offset: int) -> TieredQueue | None:
+    """The queue in tiered storage, if a broker reads ``offset`` from there: the store's own log does not have it
+    (``TieredMessageStore.fetchFromCurrentStore`` with the level NOT_IN_DISK).
+    """
+    tiered = store.tiered.queue(topic, queue_id) if store.tiered is not None else None
+    if tiered is None or offset >= tiered.max_offset or is_in_log(store, topic, queue_id, offset):
+        return None
+    return tiered
+
+
+def is_in_log(store: StoreSnapshot, topic: str, queue_id: int, offset: int) -> bool:
+    """Return True if the store's own queue and log have the message at ``offset``. Raises :class:`CannotRead`."""
+    queue = store.find_queue(topic, queue_id)
+    entry = queue.entry(offset) if queue is not None and queue.min_offset <= offset < queue.max_offset else None
+    return entry is not None and entry.physical_offset >= store.log.min_offset
+
+
+def _get_tiered(
+    store: StoreSnapshot, tiered: TieredQueue, offset: int, max_count: int, message_filter: MessageFilter | None
+) -> GetResult:
+    """``MessageStoreFetcherImpl.getMessageAsync``: a broker may return fewer messages, as its cache has them."""
+    minimum, maximum = tiered.min_offset, tiered.max_offset
+    own_queue = store.find_queue(tiered.topic, tiered.queue_id)
+    lowest = min(minimum, own_queue.min_offset) if own_queue is not None else minimum
+    if offset < minimum:
+        return GetResult(GetMessageStatus.OFFSET_TOO_SMALL, minimum, lowest, maximum)
+    units: list[Unit] = []
+    next_offset = offset
+    while next_offset < min(maximum, offset + _TIERED_SCAN_COUNT) and len(units) < max_count:
+        unit = tiered.unit(next_offset)
+        if unit is None:
+            break
+        next_offset += 1
+        if message_filter is None or tiered.matches(unit, message_filter):
+            units.append(unit)
+    if next_offset == offset:
+        return GetResult(GetMessageStatus.OFFSET_FOUND_NULL, offset, lowest, maximum)
+    status = GetMessageStatus.FOUND if units else GetMessageStatus.NO_MATCHED_MESSAGE
+    return GetResult(status, next_offset, lowest, maximum, units)
 
 
 def _limits(store: StoreSnapshot) -> Limits:

@@ -71,6 +71,17 @@ class CompactedInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class TieredInfo:
+    """What is in tiered storage: ``folder`` of the cluster (None: its files are not here), ``size`` of all segments in
+    bytes, and its queues as topic, queue id, first offset, offset behind the last message, bytes.
+    """
+
+    folder: str | None
+    size: int
+    queues: list[tuple[str, int, int, int, int]]
+
+
+@dataclass(frozen=True, slots=True)
 class StoreInfo:
     """Everything that ``info`` shows; sizes in bytes, times in ms, offsets of the log in bytes.
 
@@ -101,6 +112,7 @@ class StoreInfo:
     compacted: list[CompactedInfo] = field(default_factory=list)
     epochs: EpochTable | None = None
     timer_wheels: list[WheelInfo] = field(default_factory=list)
+    tiered: TieredInfo | None = None
 
 
 def store_info(store: StoreSnapshot) -> StoreInfo:
@@ -145,7 +157,17 @@ def store_info(store: StoreSnapshot) -> StoreInfo:
     epochs = _epochs(store, notes)
     with contextlib.suppress(CannotRead):
         about = replace(about, timer_wheels=wheel_infos(store))
+    with contextlib.suppress(CannotRead):
+        about = replace(about, tiered=_tiered(store))
     return replace(about, unread=store.unread, undecoded=parts, unknown=unknown, dledger=dledger, epochs=epochs)
+
+
+def _tiered(store: StoreSnapshot) -> TieredInfo | None:
+    tiered = store.tiered
+    if tiered is None:
+        return None
+    queues = [(queue.topic, queue.queue_id, queue.min_offset, queue.max_offset, queue.size) for queue in tiered.queues]
+    return TieredInfo(str(tiered.folder) if tiered.folder is not None else None, tiered.size, queues)
 
 
 def _epochs(store: StoreSnapshot, notes: list[str]) -> EpochTable | None:

@@ -18,7 +18,7 @@ from engine.inspection.key_trace import TraceEnd, TraceFile, TraceStep
 
 if TYPE_CHECKING:
     from engine.inspection.get_message import GetResult
-    from engine.inspection.info import StoreInfo
+    from engine.inspection.info import StoreInfo, TieredInfo
     from engine.inspection.lost_units import LostUnit
     from engine.inspection.positions import Position, Positions
     from engine.inspection.queue_reader import CqEntry
@@ -282,6 +282,12 @@ def checkpoint(page: Checkpoint) -> Json:
     return record
 
 
+def _tiered(info: TieredInfo) -> dict[str, Any]:
+    names = ("topic", "queueId", "minOffset", "maxOffset", "bytes")
+    queues = [dict(zip(names, queue, strict=True)) for queue in info.queues]
+    return {"folder": info.folder, "bytes": info.size, "queues": queues}
+
+
 def store(info: StoreInfo) -> Json:
     """The account of a whole store."""
     unknown_queues = bool({"log", "queues"} & info.unknown.keys())
@@ -326,6 +332,7 @@ def store(info: StoreInfo) -> Json:
             for part in info.undecoded
         ],
         "epochs": info.epochs.record() if info.epochs is not None else None,
+        "tiered": _tiered(info.tiered) if info.tiered is not None else None,
         "timerWheels": [
             {"file": wheel.name, "position": wheel.position, "messages": wheel.messages, "isTaken": wheel.is_taken}
             for wheel in info.timer_wheels

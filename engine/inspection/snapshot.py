@@ -37,6 +37,7 @@ from engine.inspection.rocksdb_index import RocksIndex
 from engine.inspection.rocksdb_queue import RocksQueueReader, RocksQueues
 from engine.inspection.rocksdb_rows import RocksRows, is_row_subject
 from engine.inspection.rocksdb_tables import RocksTables
+from engine.inspection.tiered import TieredStore, open_tiered
 from engine.mapped.read_only import DescriptorCache, FileSequence, LoneFile, ReadOnlyFile
 from engine.mapped.reading import Reading, Unread
 from engine.releases import Release
@@ -127,6 +128,7 @@ class StoreSnapshot:
         self._index: list[IndexReader] | None = None
         self._index_trouble: CannotRead | None = None
         self._compacted: list[CompactedQueue] | None = None
+        self._tiered: tuple[TieredStore | None] | None = None
         self._geometry: Geometry | None = None
         self._settled = False
         self._settle_start: int | None = None
@@ -262,6 +264,7 @@ class StoreSnapshot:
         self._settle_start = None
         self._geometry = None
         self._compacted = None
+        self._tiered = None
         old_index, self._index = self._index, None
         if old_index is not None:
             changed |= self._forget_index(old_index)
@@ -656,6 +659,14 @@ class StoreSnapshot:
         """One queue of a compacted topic; None if there is none. Raises :class:`CannotRead`."""
         named = (queue for queue in self.compacted_queues() if (queue.topic, queue.queue_id) == (topic, queue_id))
         return next(named, None)
+
+    @property
+    def tiered(self) -> TieredStore | None:
+        """What the broker has copied to tiered storage; None if there is none. Raises :class:`CannotRead`."""
+        tiered = self._tiered  # another thread may refresh meanwhile
+        if tiered is None:
+            tiered = self._tiered = (open_tiered(self, self._cache),)
+        return tiered[0]
 
     # -- index
 

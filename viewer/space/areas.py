@@ -48,6 +48,7 @@ REST_LABELS = {
     "timerlog": words("Timer log"),
     "timerwheel": words("Timer wheel"),
     "config": words("Config"),
+    "tiered storage": words("Tiered storage"),
     "small": words("Checkpoint, marks"),
     "other": words("Other files"),
 }

@@ -99,6 +99,7 @@ EVIDENCE_KINDS = {
     "permission": words("Permission"),
     "service": words("Service"),
     "compaction": words("Compaction"),
+    "tiered": words("Tiered storage"),
 }
 ALWAYS_AGAINST = frozenset(
     ("body CRC", "end of the log", "not ruled out", "not read", "wrong field", "permission", "service")

@@ -10,7 +10,7 @@ from engine.cli.output import Column, Output, escape_controls, iso_time, size_te
 from engine.english import number_of
 from engine.inspection import records
 from engine.inspection.dledger import DLedgerInfo
-from engine.inspection.info import QueueInfo, StoreInfo, messages_in, store_info
+from engine.inspection.info import QueueInfo, StoreInfo, TieredInfo, messages_in, store_info
 from engine.inspection.timer_wheel import WheelInfo
 
 _QUEUES = (
@@ -26,6 +26,13 @@ _COMPACTED = (
     Column("Min offset", "min", "number"),
     Column("Max offset", "max", "number"),
     Column("Log bytes", "bytes", "number"),
+)
+_TIERED = (
+    Column("Tiered queue", "queue"),
+    Column("Messages", "messages", "number"),
+    Column("Min offset", "min", "number"),
+    Column("Max offset", "max", "number"),
+    Column("Bytes", "bytes", "number"),
 )
 _INDEX = (
     Column("Index file", "name", "plain"),
@@ -129,10 +136,29 @@ def _for_people(info: StoreInfo, out: Output) -> None:
             },
             _COMPACTED,
         )
+    if info.tiered is not None:
+        _print_tiered(info.tiered, out)
     if info.index:
         out.line()
     for name, header in info.index:
         out.record(records.index_header(name, header) | {"entries": header.entries}, _INDEX)
+
+
+def _print_tiered(tiered: TieredInfo, out: Output) -> None:
+    place = tiered.folder or "its files are not here (--config FILE.conf with tieredStoreFilePath names them)"
+    out.line()
+    out.line(f"Tiered storage: {size_text(tiered.size)}; {place}")
+    for topic, queue_id, min_offset, max_offset, size in tiered.queues:
+        out.record(
+            {
+                "queue": f"{topic}/{queue_id}",
+                "messages": max(max_offset - min_offset, 0),
+                "min": min_offset,
+                "max": max_offset,
+                "bytes": size,
+            },
+            _TIERED,
+        )
 
 
 def _wheel(wheel: WheelInfo) -> str:

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 SECTOR = 512
 """Unit of ``st_blocks``, in bytes."""
 LOG = "commitlog"
+TIERED = "tiered storage"
+TIERED_INDEX_FOLDER = "tiered_index_file"
+"""Folder of index files that were not copied to tiered storage yet."""
 QUEUE_KINDS = ("consumequeue", "batchconsumequeue", "consumequeue_ext")
 KINDS = (
     LOG,
@@ -86,7 +89,21 @@ def list_files(store: StoreSnapshot) -> list[StoreFile]:
                     kind,
                     follow=kind != "other",
                 )
-    return [_of_undecoded_part(file, store.undecoded) for file in files.values()]
+    listed = [_of_undecoded_part(file, store.undecoded) for file in files.values()]
+    return [_of_tiered_storage(file, store) for file in listed]
+
+
+def _of_tiered_storage(file: StoreFile, store: StoreSnapshot) -> StoreFile:
+    """The file, with tiered storage as its kind if it belongs to it (docs/formats/tiered.md)."""
+    if file.kind != "other":
+        return file
+    if file.name.startswith(f"{TIERED_INDEX_FOLDER}/"):
+        return replace(file, kind=TIERED)
+    with contextlib.suppress(CannotRead):
+        folder = store.tiered.folder if store.tiered is not None else None
+        if folder is not None and file.path.startswith(f"{folder}{os.sep}"):
+            return replace(file, kind=TIERED)
+    return file
 
 
 def _of_undecoded_part(file: StoreFile, parts: Sequence[UndecodedPart]) -> StoreFile:

@@ -29,6 +29,7 @@ from engine.inspection.queue_place import bounds_by_queue, units_at
 from engine.inspection.where.compacted import settle_compacted
 from engine.inspection.where.facts import Evidence, FactFinder
 from engine.inspection.where.lost import LostFinder, WhereResult
+from engine.inspection.where.tiered import settle_tiered
 from engine.releases import name_next_start
 from engine.rules import where as rules
 from engine.sentences import sentence
@@ -73,7 +74,8 @@ def where(
     its filter and its own retries and dead letters.
     """
     for result in _Search(store, topic, group, progress).run(text):
-        settled = _unknown_if_misnamed(store, settle_compacted(store, text, _expired_if_older(store, result), topic))
+        settled = settle_compacted(store, text, _expired_if_older(store, result), topic)
+        settled = _unknown_if_misnamed(store, settle_tiered(store, text, settled, topic))
         yield _unknown_if_unread(store, _of_release(store, settled))
 
 
@@ -205,6 +207,7 @@ class KnownPlaces:
         self._search.tell(offsets, unreadable)
         for result in self._search.run(text):
             settled = settle_compacted(self._store, text, _expired_if_older(self._store, result), self._topic)
+            settled = settle_tiered(self._store, text, settled, self._topic)
             yield _unknown_if_unread(self._store, settled)
 
 

@@ -1,0 +1,200 @@
+"""Reads tiered storage with the posix provider (docs/formats/tiered.md): messages that a broker with
+``TieredMessageStore`` has copied out of its log, queue by queue.
+
+``config/tieredStoreMetadata.json`` says which segments there are. Their files are in ``tieredStoreFilePath``, which
+only the broker's configuration names, or in a folder of the store. Offsets of units are those of the tiered log of
+their queue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from engine.codec import tiered as codec
+from engine.codec.json_dialect import parse
+from engine.codec.message import Unit, decode
+from engine.errors import CannotRead, CorruptUnit
+from engine.files.store_folders import tiered_folder
+from engine.mapped.read_only import DescriptorCache, ReadOnlyFile
+from engine.sentences import sentence
+
+if TYPE_CHECKING:
+    from engine.inspection.snapshot import StoreSnapshot
+    from engine.store.message_filter import MessageFilter
+
+TABLE = "tieredStoreMetadata.json"
+
+
+@dataclass(frozen=True)
+class TieredQueue:
+    """A queue in tiered storage. Offsets in messages."""
+
+    topic: str
+    queue_id: int
+    path: str
+    queue: tuple[codec.Segment, ...]
+    log: tuple[codec.Segment, ...]
+    store: TieredStore
+
+    @property
+    def name(self) -> str:
+        """Topic and queue id as ``topic/queue``."""
+        return f"{self.topic}/{self.queue_id}"
+
+    @property
+    def size(self) -> int:
+        """Bytes of its log and queue segments."""
+        return sum(segment.size for segment in (*self.queue, *self.log))
+
+    @property
+    def max_offset(self) -> int:
+        """Queue offset behind the last message."""
+        return self.queue[-1].end_offset // codec.QUEUE_UNIT_BYTES if self.queue else 0
+
+    @cached_property
+    def min_offset(self) -> int:
+        """Queue offset of the first message: of the first entry whose message is in the log.
+
+        Raises :class:`CannotRead`.
+        """
+        if not self.queue:
+            return 0
+        first_entry = self.queue[0].start_offset // codec.QUEUE_UNIT_BYTES
+        if self.store.folder is None or not self.log or not self.log[0].size:
+            return first_entry
+        unit = self._unit_at(self.log[0].start_offset, min(self.log[0].size, 1 << 16))
+        return max(first_entry, unit.queue_offset) if unit is not None else first_entry
+
+    @property
+    def messages(self) -> int:
+        """Number of its messages. Raises :class:`CannotRead`."""
+        return max(self.max_offset - self.min_offset, 0)
+
+    def holds(self, queue_offset: int) -> bool:
+        """Return True if it has the message. Raises :class:`CannotRead`."""
+        return self.min_offset <= queue_offset < self.max_offset
+
+    def unit(self, queue_offset: int) -> Unit | None:
+        """The message at ``queue_offset``; None if there is none. Raises :class:`CannotRead`."""
+        if not self.holds(queue_offset):
+            return None
+        entry = self._entry(queue_offset)
+        return self._unit_at(entry[0], entry[1]) if entry is not None else None
+
+    def matches(self, unit: Unit, message_filter: MessageFilter) -> bool:
+        """Return True if a message of the queue passes the filter. Raises :class:`CannotRead`."""
+        entry = self._entry(unit.queue_offset)
+        if entry is None or not message_filter.matches_entry(entry[2], None):
+            return False
+        return message_filter.matches_unit(self._read("COMMIT_LOG", self.log, entry[0], entry[1]))
+
+    def unit_of(self, item: codec.IndexItem) -> Unit | None:
+        """The message of an index entry. Raises :class:`CannotRead`."""
+        return self._unit_at(item.offset, item.size)
+
+    def _entry(self, queue_offset: int) -> tuple[int, int, int] | None:
+        position = queue_offset * codec.QUEUE_UNIT_BYTES
+        return codec.decode_entry(self._read("CONSUME_QUEUE", self.queue, position, codec.QUEUE_UNIT_BYTES))
+
+    def _unit_at(self, offset: int, size: int) -> Unit | None:
+        data = self._read("COMMIT_LOG", self.log, offset, size)
+        try:
+            return decode(data, 0, offset)
+        except CorruptUnit:
+            return None
+
+    def _read(self, kind: codec.SegmentKind, segments: tuple[codec.Segment, ...], offset: int, size: int) -> bytes:
+        segment = next((item for item in segments if item.start_offset <= offset < item.end_offset), None)
+        if segment is None:
+            return b""
+        return self.store.read(self.path, kind, segment, offset - segment.start_offset, size)
+
+
+class TieredStore:
+    """The tiered part of a store. ``folder`` is the folder of its cluster; None if no configuration names it."""
+
+    def __init__(self, table: codec.TieredTable, folder: Path | None, cache: DescriptorCache) -> None:
+        self._table = table
+        self._cache = cache
+        self.folder = folder
+
+    @cached_property
+    def queues(self) -> list[TieredQueue]:
+        """Its queues by topic and queue id."""
+        logs = self._table.segments.get("COMMIT_LOG", {})
+        queues = []
+        for path, segments in self._table.segments.get("CONSUME_QUEUE", {}).items():
+            _, _, name = path.partition("/")
+            topic, _, number = name.rpartition("/")
+            if topic and number.isdigit():
+                queues.append(TieredQueue(topic, int(number), path, tuple(segments), tuple(logs.get(path, ())), self))
+        return sorted(queues, key=lambda queue: (queue.topic, queue.queue_id))
+
+    def queue(self, topic: str, queue_id: int) -> TieredQueue | None:
+        """One queue; None if nothing of it was copied."""
+        return next((queue for queue in self.queues if (queue.topic, queue.queue_id) == (topic, queue_id)), None)
+
+    @property
+    def size(self) -> int:
+        """Bytes of all segments, those of the index included."""
+        tables = self._table.segments.values()
+        return sum(segment.size for table in tables for segments in table.values() for segment in segments)
+
+    def by_key(self, key: str, topic: str | None) -> Iterator[Unit]:
+        """The messages with this key or unique key that the uploaded index leads to. Raises :class:`CannotRead`."""
+        topics = {number: name for number, name in self._table.topics.items() if topic in {None, name}}
+        hashes = {codec.key_hash(name, key): number for number, name in topics.items()}
+        for path, segments in self._table.segments.get("INDEX", {}).items():
+            for segment in segments:
+                for hash_code, number in hashes.items():
+                    yield from self._of_items(path, segment, hash_code, topics[number], key)
+
+    def _of_items(self, path: str, segment: codec.Segment, hash_code: int, topic: str, key: str) -> Iterator[Unit]:
+        def read(position: int, size: int) -> bytes:
+            return self.read(path, "INDEX", segment, position, size)
+
+        slots = codec.index_slots(read(0, codec.INDEX_HEAD_BYTES), segment.size)
+        if slots is None:
+            return
+        position, length = codec.decode_slot(read(codec.slot_position(hash_code, slots), codec.INDEX_SLOT_BYTES))
+        for item in codec.decode_items(read(position, length), hash_code) if length else ():
+            queue = self.queue(topic, item.queue_id)
+            unit = queue.unit_of(item) if queue is not None else None
+            if unit is not None and unit.topic == topic and key in {unit.unique_key, *unit.keys}:
+                yield unit
+
+    def read(self, path: str, kind: codec.SegmentKind, segment: codec.Segment, position: int, size: int) -> bytes:
+        """Bytes of a segment. Raises :class:`CannotRead` if its file is not at hand."""
+        if self.folder is None:
+            raise CannotRead(
+                sentence("the files of tiered storage are not here: name the broker's configuration"), file=TABLE
+            )
+        file = self.folder / path / kind / codec.segment_name(segment.start_offset)
+        size = min(size, segment.size - position)
+        return ReadOnlyFile(str(file), segment.start_offset, segment.size, self._cache).read(position, size)
+
+
+def open_tiered(store: StoreSnapshot, cache: DescriptorCache) -> TieredStore | None:
+    """The tiered part of ``store``; None if it has none. Raises :class:`CannotRead`."""
+    if store.paths is None:
+        return None
+    data = store.small_file(store.paths.config / TABLE) or store.small_file(store.paths.config / f"{TABLE}.bak")
+    value = parse(data).value if data else None
+    if not isinstance(value, dict):
+        return None
+    table = codec.decode_table(value)
+    return TieredStore(table, _cluster_folder(store), cache)
+
+
+def _cluster_folder(store: StoreSnapshot) -> Path | None:
+    """The folder with the brokers' segments: in the configured folder, or in one of the store's folders."""
+    configured = tiered_folder(store.path, store.config) if store.config is not None else None
+    for folder in (configured,) if configured is not None else store.reading.folders(store.path):
+        for below in store.reading.folders(folder):
+            if codec.is_cluster_folder(below.name):
+                return below
+    return None

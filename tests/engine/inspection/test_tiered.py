@@ -1,0 +1,138 @@
+"""Tiered storage is read as the real broker read it that had copied the messages (``tests/golden/tiered-5.5.1``)."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import agree
+import pytest
+
+from engine.codec import tiered as codec
+from engine.inspection.get_message import get_message
+from engine.inspection.snapshot import open_store
+from engine.store.message_filter import TagFilter
+
+pytestmark = pytest.mark.golden
+STORE = "tiered-5.5.1"
+STATUS = {"FOUND": {"FOUND"}, "NO_NEW_MSG": {"OFFSET_OVERFLOW_ONE"}}
+"""What a client is told: the statuses of getMessage."""
+
+
+@pytest.fixture
+def outside(golden, tmp_path) -> Path:
+    """Copy the store, with tiered storage outside of it; return the store."""
+    root = tmp_path / "store"
+    shutil.copytree(golden(STORE), root, ignore=shutil.ignore_patterns("timerwheel"))
+    shutil.move(root / "tiered", tmp_path / "elsewhere")
+    return root
+
+
+def configuration(root: Path) -> list[str]:
+    """Options that name the folder of tiered storage."""
+    file = root.parent / "broker.conf"
+    file.write_text(f"tieredStoreFilePath={root.parent / 'elsewhere'}\n")
+    return ["--config", str(file), "--paths-from-config"]
+
+
+def test_every_pull_gets_the_messages_that_the_broker_gave(golden, golden_account):
+    """The broker's answers end where its read-ahead cache ends, so ours may have more messages."""
+    pulls = [line for line in golden_account(STORE, "truth.jsonl.xz") if line["kind"] == "pull"]
+    assert len(pulls) > 30
+    with open_store(golden(STORE)) as store:
+        for pull in pulls:
+            result = get_message(store, pull["topic"], pull["queueId"], pull["offset"], 32)
+            ours = [(unit.queue_offset, unit.unique_key) for unit in result.units]
+            theirs = [(offset, key) for offset, key, _ in pull["messages"]]
+            assert result.status in STATUS[pull["status"]], pull
+            assert (result.min_offset, result.max_offset) == (pull["min"], pull["max"]), pull
+            assert ours[: len(theirs)] == theirs
+            assert len(ours) == len(theirs) or len(ours) == 32
+
+
+def test_each_message_is_found_by_its_key(golden, golden_account):
+    """where said of most of them that there is no trace of them."""
+    sends = [line for line in golden_account(STORE, "truth.jsonl.xz") if line["kind"] == "send"]
+    with open_store(golden(STORE)) as store:
+        assert store.tiered is not None
+        for send in sends:
+            (unit,) = store.tiered.by_key(send["key"], None)
+            assert (unit.topic, unit.queue_id, unit.queue_offset) == (send["topic"], send["queueId"], send["offset"])
+            assert [found.offset for found in store.tiered.by_key(send["msgId"], send["topic"])] == [unit.offset]
+        assert list(store.tiered.by_key("K999", None)) == []
+
+
+def test_a_filter_is_applied(golden):
+    with open_store(golden(STORE)) as store:
+        passes = get_message(store, "Orders", 0, 0, 32, TagFilter("B"))
+        fails = get_message(store, "Orders", 0, 0, 32, TagFilter("A"))
+    assert {unit.tags for unit in passes.units} == {"B"}
+    assert (fails.status, fails.units, fails.next_begin_offset) == ("NO_MATCHED_MESSAGE", [], 120)
+
+
+def results_of_where(store: Path, question: str) -> list[dict]:
+    return [record for record in agree.records_of("where", store, question) if record["type"] == "whereResult"]
+
+
+@pytest.mark.parametrize("question", ["Orders/1/2", "K17"])
+def test_where_says_that_a_message_was_moved(question, golden):
+    (result,) = results_of_where(golden(STORE), question)
+    assert (result["verdict"], result["topic"], result["queueId"], result["queueOffset"]) == ("found", "Orders", 1, 2)
+    assert "moved to tiered storage" in json.dumps(result)
+
+
+def test_where_does_not_find_what_is_in_neither(golden):
+    (result,) = results_of_where(golden(STORE), "K999")
+    assert result["verdict"] == "neverSeen"
+
+
+def test_info_and_space_count_it(golden):
+    (info,) = agree.records_of("info", golden(STORE))
+    assert [(queue["topic"], queue["minOffset"], queue["maxOffset"]) for queue in info["tiered"]["queues"]] == [
+        *[("Orders", 0, 120)] * 4,
+        *[("Payments", 0, 60)] * 4,
+    ]
+    files = [path for path in (golden(STORE) / "tiered").rglob("*") if path.is_file()]
+    assert info["tiered"]["bytes"] == sum(path.stat().st_size for path in files)
+    _, out, _ = agree.command("space", golden(STORE), "--quick")
+    assert "tiered storage" in out
+
+
+def test_files_elsewhere_are_read_if_the_configuration_names_them(outside):
+    got, *_ = agree.records_of("get", outside, "Orders", 0, 0, *configuration(outside))
+    assert got["status"] == "FOUND"
+
+
+def test_without_its_files_where_says_that_a_message_was_moved(outside):
+    """The table of segments is in the store, so this is known without the files."""
+    status, out, _ = agree.command("where", outside, "Orders/1/2")
+    assert status == 1
+    assert "expired" in out
+    assert "moved to tiered storage, whose files are not here" in out
+    assert "--config FILE.conf, with tieredStoreFilePath" in out
+    _, out, error = agree.command("get", outside, "Orders", 1, 2)
+    assert "the files of tiered storage are not here" in error
+
+
+def test_a_message_in_a_lost_segment_is_unknown(outside):
+    options = configuration(outside)
+    (outside.parent / "elsewhere/a007e11b_PeerCluster/broker-a/Orders/1/COMMIT_LOG" / codec.segment_name(0)).unlink()
+    _, out, _ = agree.command("where", outside, "Orders/1/2", *options)
+    assert out.startswith("unknown")
+
+
+def test_names_are_those_of_the_broker():
+    assert codec.segment_name(0) == "cfcd208400000000000000000000"
+    assert codec.cluster_folder("PeerCluster") == "a007e11b_PeerCluster"
+    assert codec.is_cluster_folder("a007e11b_PeerCluster")
+    assert not codec.is_cluster_folder("a007e11c_PeerCluster")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [{}, {"commitLogFileSegmentTable": 1}, {"consumeQueueFileSegmentTable": {"b/T/0": {"0": {"baseOffset": "x"}}}}],
+)
+def test_a_table_without_rows_is_empty(value):
+    table = codec.decode_table(value)
+    assert not any(segments for paths in table.segments.values() for segments in paths.values())
