@@ -36,6 +36,7 @@ from engine.inspection.check import groups as check_groups
 from engine.inspection.check import rocksdb_index_rows as check_index_rows
 from engine.inspection.check import rocksdb_rows as check_rows
 from engine.inspection.check import state as check_state
+from engine.inspection.check import static_topics as check_static_topics
 from engine.inspection.check import tables as check_tables
 from engine.inspection.check import timer as check_timer
 from engine.inspection.check import transactions as check_transactions
@@ -235,6 +236,7 @@ def _all_findings(
             if is_decoded
             else []
         )
+        store_findings += _until_unreadable(check_static_topics.findings(store)) if is_decoded else []
         store_findings += _until_unreadable(check_groups.offset_findings(store, short_queues, log.spans.spans))
         store_findings += _until_unreadable(
             index_findings.findings(store, log, index, queue_consequences.odd_units, starts.indexed_from)

@@ -286,6 +286,26 @@ CF18 = _rule(
     },
     needs=BOTH,
 )
+CF19 = _rule(
+    "CF19",
+    "error",
+    "A static topic whose mapping is wrong",
+    "topicQueueMapping.json says which offsets of a logical queue lie in which queue. A broker translates all offsets "
+    "of clients with it. If ranges overlap, clients get messages at the offsets of others.",
+    "restore topicQueueMapping.json of this broker (its .bak, or a replica) while the broker is stopped.",
+    kinds={
+        "queues": Kind(
+            None,
+            "give the topic its queues again (mqadmin updateTopic) while the broker runs: until then the broker "
+            "refuses sends to this logical queue and pulls from it.",
+        ),
+        "behind": Kind(
+            "warn",
+            "find out which producers sent to this broker after the queue had moved, and send these messages again.",
+        ),
+    },
+    needs=BOTH | CONFIG,
+)
 CQ14 = _rule(
     "CQ14",
     "warn",

@@ -63,6 +63,7 @@ CAUSES: tuple[tuple[str, Sentence], ...] = (
     ("TM06", sentence("the RocksDB of timers and the log are of different moments, or a start passed over messages")),
     ("CF17", sentence("the RocksDB of transactions and the log are of different moments")),
     ("CF18", sentence("the RocksDB of popped messages was changed, or lost its messages")),
+    ("CF19", sentence("the mapping of a static topic was changed, or belongs to another moment or broker")),
     ("TM02", sentence("units of the timer log lead to no timer message")),
     ("CK02", sentence("the checkpoint is ahead of the data: it belongs to another store, or data was lost")),
     ("CK05", sentence("the checkpoint was written only in part, or lost")),

@@ -17,6 +17,7 @@ from planted_faults import patch, read
 
 from engine.codec import rocksdb_index_rows, rocksdb_pop_rows, rocksdb_timer_rows, rocksdb_transaction_rows, timer
 from engine.codec import rocksdb_queue_rows as codec
+from engine.codec.queue_mappings import MappedRange, TopicMapping
 from engine.config import MessageStoreConfig
 from engine.inspection.snapshot import open_store
 
@@ -258,6 +259,12 @@ def group_barred(root: Path, handmade: HandmadeStore) -> None:
     table(root, "consumerOffset.json", json.dumps({"offsetTable": {"Orders@billing": {"0": offset}}}))
 
 
+def mapping_with_one_queue_twice(root: Path, handmade: HandmadeStore) -> None:
+    ranges = (MappedRange(0, 0, "broker-a", 0),)
+    mapping = TopicMapping("Orders", "broker-a", 2, 1, {0: ranges, 1: ranges})
+    table(root, "topicQueueMapping.json", json.dumps({"topicQueueMappingInfoMap": {"Orders": mapping.record()}}))
+
+
 def copied_names_only(root: Path, handmade: HandmadeStore) -> None:
     """The disk was full when the queues were copied: their files are empty."""
     for path in (root / "consumequeue").rglob("0*"):
@@ -382,6 +389,7 @@ BROKEN = {
     "CF16": half_message_given_up,
     "CF17": half_row_to_nowhere,
     "CF18": pop_row_without_json,
+    "CF19": mapping_with_one_queue_twice,
     "RP03": numbers_jump,
     "RP01": queue_lost_its_tail,
     "RP02": gap_before_dispatch,

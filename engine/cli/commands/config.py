@@ -12,6 +12,7 @@ from engine.cli.output import Output, escape_controls
 from engine.codec import timer
 from engine.errors import CorruptUnit
 from engine.inspection.snapshot import StoreSnapshot
+from engine.inspection.static_topics import LogicalRange, logical_ranges
 from engine.inspection.tables import read_tables, thrown_filters, undecoded_tables
 
 
@@ -65,6 +66,9 @@ def run(args: argparse.Namespace, out: Output) -> int:
                 code = 1
             if not out.as_json:
                 out.line(json.dumps(table.value, ensure_ascii=False, indent=2))
+        for item in logical_ranges(store):
+            out.record(_record(item))
+            out.line(escape_controls(_text(item)))
         for name, value in binary_tables(store):
             table_count += 1
             out.record({"type": "config", "table": name, "file": name, "used": "main", "why": None, "value": value})
@@ -72,6 +76,36 @@ def run(args: argparse.Namespace, out: Output) -> int:
     if not table_count:
         out.nothing("-- the store has no tables below config/")
     return code
+
+
+def _record(item: LogicalRange) -> dict[str, Any]:
+    logical = item.logical_bounds
+    return {
+        "type": "logicalQueue",
+        "topic": item.topic,
+        "logicalQueueId": item.queue_id,
+        "generation": item.range.generation,
+        "broker": item.range.broker,
+        "isThisBroker": item.is_local,
+        "isLeader": item.is_leading,
+        "queueId": item.range.queue_id,
+        "firstLogicalOffset": item.range.logical_offset if item.range.is_placed else None,
+        "minOffset": item.min_offset,
+        "maxOffset": item.max_offset,
+        "minLogicalOffset": None if logical is None else logical[0],
+        "maxLogicalOffset": None if logical is None else logical[1],
+    }
+
+
+def _text(item: LogicalRange) -> str:
+    role = " (leader)" if item.is_leading else ""
+    text = f"{item.topic}, logical queue {item.queue_id}: queue {item.range.queue_id} of {item.range.broker}{role}"
+    if not item.range.is_placed:
+        return f"{text}, not placed yet"
+    logical = item.logical_bounds
+    if logical is None:
+        return f"{text}, from logical offset {item.range.logical_offset:,}"
+    return f"{text}, offsets {item.min_offset:,} to {item.max_offset:,} are {logical[0]:,} to {logical[1]:,}"
 
 
 def binary_tables(store: StoreSnapshot) -> Iterator[tuple[str, dict[str, int]]]:
