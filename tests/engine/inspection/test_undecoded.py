@@ -194,6 +194,16 @@ def test_writing_commands_refuse_each_undecoded_mode(mode, tmp_path, capsys):
     assert not (tmp_path / "new").exists()
 
 
+def test_a_rocksdb_of_pops_that_is_only_opened_is_no_reason_to_refuse(tmp_path):
+    """``serve`` did not start with the settings of RocketMQ's own tests; the other key alone stores rows there."""
+    conf = tmp_path / "broker.conf"
+    conf.write_text("popConsumerKVServiceInit=true\n")
+    refuse_undecoded_modes(conf)
+    conf.write_text("popConsumerKVServiceInit=true\npopConsumerKVServiceEnable=true\n")
+    with pytest.raises(UsageError, match="popConsumerKVServiceEnable=true"):
+        refuse_undecoded_modes(conf)
+
+
 def test_a_configuration_of_file_queues_is_accepted(tmp_path):
     conf = tmp_path / "broker.conf"
     conf.write_text("storeType=default\nindexFileWriteEnable=true\nconfigManagerVersion=v1\n")
