@@ -51,7 +51,11 @@ _SIZES = (
     "maxHashSlotNum",
     "maxIndexNum",
 )
-_TABLE_SUBJECTS: tuple[TableSubject, ...] = ("topics", "groups", "offsets")
+_TABLE_NAMES: dict[TableSubject, str] = {
+    "topics": "topics.json",
+    "groups": "subscriptionGroup.json",
+    "offsets": "consumerOffset.json",
+}
 
 
 @dataclass(slots=True)
@@ -330,16 +334,19 @@ class _Reader:
 
     def _tables(self) -> Iterator[TableContents]:
         store = self._store
-        for subject in _TABLE_SUBJECTS:
+        for subject, name in _TABLE_NAMES.items():
             part = store.undecoded_part(subject)
             folder = part.folder if part is not None else "config"
             form: TableForm = "json" if part is None else _TABLE_FORMS.get(part.folder, "rows")
+            counter = 0
             try:
                 rows: int | None = len(_COUNTED[subject](store))
+                version = (tables.loaded(store, name) or {}).get("dataVersion")
+                counter = int(version.get("counter", 0)) if isinstance(version, dict) else 0
             except CannotRead as error:
                 rows = None
                 self.unknown.append(str(error))
-            yield TableContents(subject, form, folder, rows)
+            yield TableContents(subject, form, folder, rows, counter)
 
 
 _COUNTED: dict[str, Callable[[StoreSnapshot], Any]] = {
@@ -499,6 +506,8 @@ def _answer(
     settings = rules.settings_for(contents, release, mode, given)
     unknown = list(facts.unknown)
     notes = list(start.plan.notes) if start.plan is not None else []
+    if mode.name == "combined" and contents.has_dledger_log:
+        unknown.append(sentence("queues in a RocksDB beside a DLedger log are not known here"))
     if start.plan is None:
         unknown.insert(0, start.why_unknown)
     else:
@@ -507,6 +516,10 @@ def _answer(
         if start.index_lost is None:
             unknown.append(sentence("which index entries are built again"))
         undispatched = start.plan.undispatched
+        if mode.name == "combined" and undispatched is not None and undispatched.messages:
+            unknown.append(
+                sentence("how many messages are lost: for the RocksDB a start may look further back and dispatch more")
+            )
         if start.plan.file_limit is not None and undispatched is not None and undispatched.messages:
             settings.insert(0, _recover_max(start.plan))
             notes.append(file_limit_words(start.plan))

@@ -116,12 +116,15 @@ class Hidden:
 
 @dataclass(frozen=True, slots=True)
 class TableContents:
-    """One of the tables that a broker keeps in a file or in a RocksDB: its form, and its rows (None: unknown)."""
+    """One of the tables that a broker keeps in a file or in a RocksDB: its form, its rows (None: unknown), and the
+    counter of its ``dataVersion``.
+    """
 
     subject: TableSubject
     form: TableForm
     folder: str
     rows: int | None
+    counter: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,14 +343,16 @@ _TABLE_LOSSES = {
 
 
 def _reads_table(table: TableContents, release: Release, mode: StorageMode, given: Mapping[str, str] | None) -> bool:
-    """RocksDB tables of the first layout take over JSON files; nothing else is taken over."""
+    """RocksDB tables of the first layout take over JSON files with a higher counter, which is 0 in a new one; nothing
+    else is taken over. The counter of offsets goes up with every 500th commit only.
+    """
     if mode.tables == "json":
         return table.form == "json"
     if mode.tables == "v2":
         return table.form == "v2"
     if table.form == "single":
         return _is_from(release, "5.4") and (given is None or _is_given(Setting(*_SINGLE_TABLES, ""), given))
-    return table.form in {"json", "rows"}
+    return table.form == "rows" or (table.form == "json" and table.counter > 0)
 
 
 _ROW_KINDS = (
@@ -462,7 +467,7 @@ def _hidden_topics(contents: StoreContents, release: Release) -> Iterator[Hidden
                 kind,
                 len(topics),
                 sentence(
-                    "topics of type {type}, which {release} does not know: {topics}",
+                    "topics of type {type} are ordinary topics for {release}: {topics}",
                     type=topic_type,
                     release=_title(release),
                     topics=", ".join(topics),

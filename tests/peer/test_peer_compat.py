@@ -157,6 +157,9 @@ def test_a_start_in_a_mode_does_what_compat_says(release, seed, stores, tmp_path
     mode = rng.choice(TARGET_MODES[release])
     root = tmp_path / "store"
     shutil.copytree(stores(writer, store_mode, log_size, end), root)
+    topics = {topic["name"]: {"topicName": topic["name"]} for topic in PLAN["topics"]}
+    (root / "config").mkdir(exist_ok=True)
+    (root / "config" / "topics.json").write_text(json.dumps({"topicConfigTable": topics}))
     state = [f"{writer} {store_mode} {log_size} {end} -> {release} {mode}", *spoil(rng, root, log_size)]
     given_sizes = sizes(log_size)
     config = MessageStoreConfig(
@@ -182,8 +185,14 @@ def test_a_start_in_a_mode_does_what_compat_says(release, seed, stores, tmp_path
     ours = {(q.topic, q.queue_id): (q.min_offset, q.max_offset) for q in answer.plan.queues if q.max_offset}
     if mode == "rocksdb":
         ours |= {key: (0, ours[key][1]) for key in theirs.keys() & ours.keys() if theirs[key][0] == 0}
+    lost = sum(topic.not_dispatched for topic in answer.topics)
+    if mode == "combined" and lost:  # for the RocksDB a start may look further back and dispatch more
+        assert answer.unknown
+        assert all(end <= theirs.get(key, (0, 0))[1] for key, (_, end) in ours.items()), state
+        return
     assert ours == theirs, state
-    if not answer.plan.misnumbered and mode != "rocksdb":
+    is_flipped = any("flipped" in words for words in state)  # a damaged unit may have its entry
+    has_filled_entries = release.startswith("4.9")  # its minimum stays in front of entries that lead nowhere
+    if not (answer.plan.misnumbered or is_flipped or has_filled_entries or mode == "rocksdb"):
         held = sum(maximum - minimum for minimum, maximum in theirs.values())
-        lost = sum(topic.not_dispatched for topic in answer.topics)
         assert count_dispatched_units(root, config, started["maxPhy"]) - held == lost, state

@@ -53,8 +53,15 @@ def test_4_9_has_queues_in_files_only():
     ],
 )
 def test_only_rocksdb_tables_take_over_json_tables(form, reading):
-    contents = StoreContents(tables=(TableContents("topics", form, "config/x", 3),))
+    contents = StoreContents(tables=(TableContents("topics", form, "config/x", 3, counter=1),))
     assert {mode for mode in MODES if not kinds(contents, "5.5", mode)} == reading
+
+
+def test_a_json_table_of_version_0_is_not_taken_over():
+    """A broker of 5.5.1 took over topics and groups, but no offsets: the counter of these was still 0."""
+    contents = StoreContents(tables=(TableContents("offsets", "json", "config", 1),))
+    assert kinds(contents, "5.5", "rocksdb") == {"offsets"}
+    assert kinds(contents, "5.5", "files") == set()
 
 
 def test_an_empty_table_is_not_missed_and_an_unknown_one_is():
