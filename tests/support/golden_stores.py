@@ -28,7 +28,16 @@ SETTLED_NS = 1_000_000_000
 """A file that changed later than this before it was read may change again without another time."""
 
 
-NOT_YET_ANSWERED = ("rocks", "combine", "dledger", "broker-dledger", "wheel-snapshots", "tiered")
+NOT_YET_ANSWERED = (
+    "rocks",
+    "combine",
+    "dledger",
+    "broker-dledger",
+    "wheel-snapshots",
+    "tiered",
+    "without-mmap",
+    "several-log",
+)
 """Beginnings of the names of stores that are not part of the general comparisons: their queues, tables or log are in a
 RocksDB or a DLedger log, most of the store is in tiered storage, or there is no account of it. A test that
 wants one names it.

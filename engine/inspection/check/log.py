@@ -41,6 +41,9 @@ MAX_READ_BYTES = 4 << 20
 MAX_FILES_PER_COMMAND = 8
 """Files that a command names one by one."""
 _GAP = sentence("no file holds these bytes")
+_REMAINDER_SEARCH_BYTES = 1 << 20
+"""Bytes before the end of the log that are searched for the message of which a remainder is."""
+_REMAINDER_SAMPLE_BYTES = 16
 
 
 def _span_of(store: StoreSnapshot, other_file: OtherFile) -> Span:
@@ -611,6 +614,13 @@ class LogCheck:
                 ),
             }
             return catalogue.CL06.finding(text, file, span.start, evidence)
+        if span.kind == "cut" and self._is_rest_of_page(span):
+            text = plural(
+                "The log ends here; {n:,} byte after it, in the same page, is the remainder of an older message",
+                "The log ends here; {n:,} bytes after it, in the same page, are the remainder of older messages",
+                n=size,
+            )
+            return catalogue.CL06.finding(text, file, span.start, span.evidence(), kind="page")
         if span.kind == "cut":
             text = plural(
                 "The log ends here; {n:,} byte after it is not a complete unit: {reason}",
@@ -655,6 +665,19 @@ class LogCheck:
         before_another = span.end in self._others and not any(data)  # the log ended here
         cause = catalogue.CL05.id if before_another and not span.entries else None
         return catalogue.CL01.finding(text, file, span.start, evidence, caused_by=cause)
+
+    def _is_rest_of_page(self, span: Span) -> bool:
+        """Return True if the bytes are what a broker with ``writeWithoutMmap`` writes behind a message: its buffer up
+        to the end of the page, with older messages in it (docs/formats/writing.md#without-mmap).
+        """
+        found = self._store.log.sequence.find(span.start)
+        if found is None or span.entries or self._store.abort:
+            return False
+        position = span.start - found.start_offset
+        if position // PAGE != (position + span.end - span.start - 1) // PAGE:
+            return False
+        before = found.read(max(position - _REMAINDER_SEARCH_BYTES, 0), min(position, _REMAINDER_SEARCH_BYTES))
+        return found.read(position, min(span.end - span.start, _REMAINDER_SAMPLE_BYTES)) in before
 
     def _is_no_log(self, span: Span) -> bool:
         """Return True if the log holds no RocketMQ data from its first byte on (more than just a torn first unit)."""

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 
 import agree
 import pytest
 
-from engine.codec import tiered as codec
 from engine.inspection.get_message import get_message
 from engine.inspection.snapshot import open_store
 from engine.store.message_filter import TagFilter
@@ -71,22 +69,6 @@ def test_a_filter_is_applied(golden):
     assert (fails.status, fails.units, fails.next_begin_offset) == ("NO_MATCHED_MESSAGE", [], 120)
 
 
-def results_of_where(store: Path, question: str) -> list[dict]:
-    return [record for record in agree.records_of("where", store, question) if record["type"] == "whereResult"]
-
-
-@pytest.mark.parametrize("question", ["Orders/1/2", "K17"])
-def test_where_says_that_a_message_was_moved(question, golden):
-    (result,) = results_of_where(golden(STORE), question)
-    assert (result["verdict"], result["topic"], result["queueId"], result["queueOffset"]) == ("found", "Orders", 1, 2)
-    assert "moved to tiered storage" in json.dumps(result)
-
-
-def test_where_does_not_find_what_is_in_neither(golden):
-    (result,) = results_of_where(golden(STORE), "K999")
-    assert result["verdict"] == "neverSeen"
-
-
 def test_info_and_space_count_it(golden):
     (info,) = agree.records_of("info", golden(STORE))
     assert [(queue["topic"], queue["minOffset"], queue["maxOffset"]) for queue in info["tiered"]["queues"]] == [
@@ -102,37 +84,3 @@ def test_info_and_space_count_it(golden):
 def test_files_elsewhere_are_read_if_the_configuration_names_them(outside):
     got, *_ = agree.records_of("get", outside, "Orders", 0, 0, *configuration(outside))
     assert got["status"] == "FOUND"
-
-
-def test_without_its_files_where_says_that_a_message_was_moved(outside):
-    """The table of segments is in the store, so this is known without the files."""
-    status, out, _ = agree.command("where", outside, "Orders/1/2")
-    assert status == 1
-    assert "expired" in out
-    assert "moved to tiered storage, whose files are not here" in out
-    assert "--config FILE.conf, with tieredStoreFilePath" in out
-    _, out, error = agree.command("get", outside, "Orders", 1, 2)
-    assert "the files of tiered storage are not here" in error
-
-
-def test_a_message_in_a_lost_segment_is_unknown(outside):
-    options = configuration(outside)
-    (outside.parent / "elsewhere/a007e11b_PeerCluster/broker-a/Orders/1/COMMIT_LOG" / codec.segment_name(0)).unlink()
-    _, out, _ = agree.command("where", outside, "Orders/1/2", *options)
-    assert out.startswith("unknown")
-
-
-def test_names_are_those_of_the_broker():
-    assert codec.segment_name(0) == "cfcd208400000000000000000000"
-    assert codec.cluster_folder("PeerCluster") == "a007e11b_PeerCluster"
-    assert codec.is_cluster_folder("a007e11b_PeerCluster")
-    assert not codec.is_cluster_folder("a007e11c_PeerCluster")
-
-
-@pytest.mark.parametrize(
-    "value",
-    [{}, {"commitLogFileSegmentTable": 1}, {"consumeQueueFileSegmentTable": {"b/T/0": {"0": {"baseOffset": "x"}}}}],
-)
-def test_a_table_without_rows_is_empty(value):
-    table = codec.decode_table(value)
-    assert not any(segments for paths in table.segments.values() for segments in paths.values())

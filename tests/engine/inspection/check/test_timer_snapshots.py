@@ -12,7 +12,6 @@ import agree
 import pytest
 
 from engine.codec import timer
-from engine.files.layout import wheel_snapshot_position
 from engine.inspection.findings import check
 from engine.inspection.snapshot import open_store
 from engine.inspection.timer_wheel import wheel_infos
@@ -58,21 +57,6 @@ def test_the_newest_snapshot_is_taken_and_has_the_waiting_messages(store):
     assert summary.complete
     _, out, _ = agree.command("info", store)
     assert f"{NEWEST}: 40 messages wait; a start with timerWheelSnapshotFlush=true takes it" in out
-
-
-@pytest.mark.parametrize(
-    ("name", "position"),
-    [
-        ("timerwheel", None),
-        ("timerwheel.0", 0),
-        ("timerwheel.52.tmp", None),
-        ("timerwheel.-52", None),
-        ("timerlog.52", None),
-        ("timerwheel." + "9" * 19, None),
-    ],
-)
-def test_the_name_of_a_snapshot_has_its_position(name, position):
-    assert wheel_snapshot_position(name) == position
 
 
 def test_positions_are_compared_as_numbers(store):

@@ -1,0 +1,65 @@
+"""The verdict on a message that the log has deleted and tiered storage has."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import agree
+import pytest
+
+from engine.codec import tiered as codec
+
+pytestmark = pytest.mark.golden
+STORE = "tiered-5.5.1"
+
+
+@pytest.fixture
+def outside(golden, tmp_path) -> Path:
+    """Copy the store, with tiered storage outside of it; return the store."""
+    root = tmp_path / "store"
+    shutil.copytree(golden(STORE), root, ignore=shutil.ignore_patterns("timerwheel"))
+    shutil.move(root / "tiered", tmp_path / "elsewhere")
+    return root
+
+
+def configuration(root: Path) -> list[str]:
+    """Options that name the folder of tiered storage."""
+    file = root.parent / "broker.conf"
+    file.write_text(f"tieredStoreFilePath={root.parent / 'elsewhere'}\n")
+    return ["--config", str(file), "--paths-from-config"]
+
+
+def results_of_where(store: Path, question: str) -> list[dict]:
+    return [record for record in agree.records_of("where", store, question) if record["type"] == "whereResult"]
+
+
+@pytest.mark.parametrize("question", ["Orders/1/2", "K17"])
+def test_where_says_that_a_message_was_moved(question, golden):
+    (result,) = results_of_where(golden(STORE), question)
+    assert (result["verdict"], result["topic"], result["queueId"], result["queueOffset"]) == ("found", "Orders", 1, 2)
+    assert "moved to tiered storage" in json.dumps(result)
+
+
+def test_where_does_not_find_what_is_in_neither(golden):
+    (result,) = results_of_where(golden(STORE), "K999")
+    assert result["verdict"] == "neverSeen"
+
+
+def test_without_its_files_where_says_that_a_message_was_moved(outside):
+    """The table of segments is in the store, so this is known without the files."""
+    status, out, _ = agree.command("where", outside, "Orders/1/2")
+    assert status == 1
+    assert "expired" in out
+    assert "moved to tiered storage, whose files are not here" in out
+    assert "--config FILE.conf, with tieredStoreFilePath" in out
+    _, out, error = agree.command("get", outside, "Orders", 1, 2)
+    assert "the files of tiered storage are not here" in error
+
+
+def test_a_message_in_a_lost_segment_is_unknown(outside):
+    options = configuration(outside)
+    (outside.parent / "elsewhere/a007e11b_PeerCluster/broker-a/Orders/1/COMMIT_LOG" / codec.segment_name(0)).unlink()
+    _, out, _ = agree.command("where", outside, "Orders/1/2", *options)
+    assert out.startswith("unknown")
