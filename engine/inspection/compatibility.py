@@ -16,12 +16,12 @@ from engine.codec.dtypes import INDEX_ENTRY
 from engine.codec.index import ENTRY_SIZE
 from engine.config import MessageStoreConfig
 from engine.errors import CannotRead, CorruptUnit, StoreError
-from engine.inspection import left_behind, tables, undecoded
+from engine.inspection import start_losses, tables, undecoded
 from engine.inspection.derived_config import derived_config
 from engine.inspection.index_reader import IndexReader
-from engine.inspection.left_behind import WalkOptions
 from engine.inspection.recovery import plan
 from engine.inspection.snapshot import StoreSnapshot
+from engine.inspection.start_losses import WalkOptions
 from engine.releases import NAMES, NEWEST, Release, of
 from engine.rules import compatibility as rules
 from engine.rules.compatibility import (
@@ -451,11 +451,11 @@ def _starts(
             plans[release] = plan(store, release, losses=False, look=WalkOptions(progress))
         except (CannotRead, CorruptUnit) as error:
             yield _Start(release, why_unknown=str(error))
-    counted = {release: start for release, start in plans.items() if left_behind.can_tell(store, start)}
+    counted = {release: start for release, start in plans.items() if start_losses.can_tell(store, start)}
     try:
-        losses = left_behind.undispatched(store, list(counted.values()), WalkOptions(progress))
+        losses = start_losses.undispatched(store, list(counted.values()), WalkOptions(progress))
         for (release, start), loss in zip(counted.items(), losses, strict=True):
-            plans[release] = replace(start, undispatched=loss, dropped=left_behind.dropped(store, start))
+            plans[release] = replace(start, undispatched=loss, dropped=start_losses.dropped(store, start))
     except CannotRead as error:
         for release in plans:
             yield _Start(release, why_unknown=str(error))

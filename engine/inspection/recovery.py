@@ -16,7 +16,7 @@ from engine.codec.index import HEADER_SIZE, decode_header
 from engine.config import MessageStoreConfig
 from engine.errors import CannotRead, CorruptUnit, Undecoded, UsageError
 from engine.files.layout import COMMIT_LOG_FILE_SIZE
-from engine.inspection import left_behind, undecoded
+from engine.inspection import start_losses, undecoded
 from engine.inspection.queue_reader import Kind
 from engine.inspection.snapshot import StoreSnapshot
 from engine.releases import NEWEST, Release, of
@@ -38,7 +38,7 @@ def plan(
     *,
     heal: bool = False,
     losses: bool = True,
-    look: left_behind.WalkOptions | None = None,
+    look: start_losses.WalkOptions | None = None,
 ) -> RecoveryPlan:
     """Return the effects of starting a broker of release ``like``.
 
@@ -68,7 +68,7 @@ def plan(
     store.refuse_unread(NO_PLAN)
     start_plan = _without_unknowable(recovery.plan(source, like))
     if losses:
-        start_plan = left_behind.of_plan(store, start_plan, look)
+        start_plan = start_losses.of_plan(store, start_plan, look)
     store.refuse_unread(NO_PLAN)
     return start_plan
 

@@ -56,7 +56,7 @@ def plan(control: Control, path: Path, config: MessageStoreConfig | None, like: 
     """Plan the start of a broker of release ``like`` on the store at ``path``; without ``like``, of the release that
     seems to have written it.
     """
-    from engine.inspection import left_behind, open_store
+    from engine.inspection import open_store, start_losses
     from engine.inspection.recovery import NO_PLAN
     from engine.inspection.recovery import plan as plan_of
     from engine.inspection.undecoded import guess, release_of
@@ -67,7 +67,7 @@ def plan(control: Control, path: Path, config: MessageStoreConfig | None, like: 
         like = like or release_of(store)
         plan = plan_of(store, like, losses=False)
         seconds = time.monotonic() - began
-        plan = left_behind.of_plan(store, plan, left_behind.WalkOptions(control.report, _Cancel(control)))
+        plan = start_losses.of_plan(store, plan, start_losses.WalkOptions(control.report, _Cancel(control)))
         store.refuse_unread(NO_PLAN)
         try:
             other_plan = plan_of(store, compared_with(like), losses=False)

@@ -25,10 +25,10 @@ from engine.cli.output import Column, Output, Progress, escape_controls, size_te
 from engine.english import number_of
 from engine.errors import NotAStore, StoreError, Undecoded, UsageError
 from engine.files.store_folders import lock_beside
-from engine.inspection.left_behind import WalkOptions
 from engine.inspection.opening import recognise
 from engine.inspection.recovery import plan
 from engine.inspection.snapshot import StoreSnapshot
+from engine.inspection.start_losses import WalkOptions
 from engine.inspection.undecoded import guess
 from engine.mapped import undo as backup_undo
 from engine.mapped.backup import BackupJournal, read

@@ -17,7 +17,7 @@ from engine.codec.encode import MAX_V1_TOPIC_BYTES
 from engine.codec.message import Unit
 from engine.english import small
 from engine.errors import CannotRead, StoreError
-from engine.inspection import left_behind, recovery, undecoded
+from engine.inspection import recovery, start_losses, undecoded
 from engine.inspection.check.log import LogCheck
 from engine.inspection.check.places import between
 from engine.inspection.check.queues import QueueCheck
@@ -121,10 +121,10 @@ class StartEffects:
 
     def _with_losses(self, plans: list[RecoveryPlan]) -> list[RecoveryPlan]:
         store = self._store
-        readable_plans = [plan for plan in plans if left_behind.can_tell(store, plan)]
+        readable_plans = [plan for plan in plans if start_losses.can_tell(store, plan)]
         if not readable_plans:
             return plans
-        meant = left_behind.existing_topics(store)
+        meant = start_losses.existing_topics(store)
         since = min(self.queues.lacking(meant, plan) for plan in readable_plans) if self.queues is not None else None
         if since is not None:
             cuts = (plan.dledger.queues_cut_at for plan in readable_plans if plan.dledger is not None)
@@ -132,12 +132,12 @@ class StartEffects:
         undispatched_losses = dict(
             zip(
                 (plan.like for plan in readable_plans),
-                left_behind.undispatched(store, readable_plans, since=since),
+                start_losses.undispatched(store, readable_plans, since=since),
                 strict=True,
             )
         )
         dropped = {(plan.end_offset, plan.log_max): plan for plan in readable_plans}
-        dropped_losses = {key: left_behind.dropped(store, plan) for key, plan in dropped.items()}
+        dropped_losses = {key: start_losses.dropped(store, plan) for key, plan in dropped.items()}
         store.refuse_unread(recovery.NO_PLAN)
         return [
             replace(

@@ -15,7 +15,7 @@ import pytest
 from engine.cli.main import main
 from engine.codec.dtypes import BATCH_CQ_UNIT
 from engine.errors import CannotRead, Undecoded
-from engine.inspection import findings, left_behind, open_store, recovery
+from engine.inspection import findings, open_store, recovery, start_losses
 from engine.inspection.block_scan import scan_log
 from engine.inspection.check import next_start
 from engine.inspection.check.next_start import StartEffects
@@ -71,7 +71,7 @@ def handed_over(root, monkeypatch):
         patch.setattr(findings, "StartEffects", RecordedStarts)
         list(check(store))
         starts = saved[-1]
-        patch.setattr(left_behind, "scan_log", seen)
+        patch.setattr(start_losses, "scan_log", seen)
         starts._losses = None
         losses = [starts.losses(like) for like in starts.releases]
         theirs = [recovery.plan(store, like) for like in starts.releases if starts.plan(like) is not None]

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import incident_states as states
 import pytest
 
-from engine.inspection import left_behind, recovery
+from engine.inspection import recovery, start_losses
 from engine.inspection.snapshot import open_store
 
 pytestmark = pytest.mark.golden
@@ -25,7 +25,7 @@ def test_a_plan_searches_undispatched_units_in_the_whole_log(built, monkeypatch)
     progress_calls = []
     with open_store(root) as store:
         plan = recovery.plan(
-            store, look=left_behind.WalkOptions(lambda position, total: progress_calls.append((position, total)))
+            store, look=start_losses.WalkOptions(lambda position, total: progress_calls.append((position, total)))
         )
     assert plan.undispatched.examined_from == plan.log_min
     assert progress_calls == sorted(progress_calls)
@@ -39,9 +39,9 @@ def test_a_stopped_search_reports_how_far_it_came(built):
         starts = [file.start_offset for file in store.log.files]
         done = []
         stop = SimpleNamespace(is_set=lambda: len(done) > 0)
-        plan = recovery.plan(store, look=left_behind.WalkOptions(lambda position, of: done.append(position), stop))
+        plan = recovery.plan(store, look=start_losses.WalkOptions(lambda position, of: done.append(position), stop))
         none = recovery.plan(
-            store, look=left_behind.WalkOptions(None, SimpleNamespace(is_set=lambda: True))
+            store, look=start_losses.WalkOptions(None, SimpleNamespace(is_set=lambda: True))
         ).undispatched
         assert store.log.min_offset < plan.undispatched.examined_from
     assert plan.undispatched.examined_from in starts

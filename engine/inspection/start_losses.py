@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,14 +32,15 @@ from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.tables import light_offsets
 from engine.releases import of
 from engine.rules.dispatch_rules import light_entries, names_light_queues
-from engine.store.recovery.plan import DispatchPass, Loss, QueueLoss, QueuePlan, RecoveryPlan
+from engine.store.recovery.plan import DispatchPass, Loss, QueueLoss, QueuePlan, QueueState, RecoveryPlan
 from engine.system_names import LMQ_PREFIX, is_system_topic
 
 MAX_QUEUE_ID = 1 << 10
 """Queue ids below this one are looked up by columns."""
 _NAMES_LIGHT = properties.INNER_MULTI_DISPATCH.encode()
 _MAX_DIGITS = 7
-Chosen = Callable[[str, int, NDArray[np.intp]], NDArray[np.intp]]
+LostRows = Callable[[str, int, NDArray[np.intp]], NDArray[np.intp]]
+"""Takes a topic, a queue id and the rows of a block that belong to this queue; returns those that the start loses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +117,8 @@ def dropped(store: StoreSnapshot, plan: RecoveryPlan) -> Loss:
     topics = TopicTable()
     light = _has_light_queues(store, plan)
     for columns in _blocks(store, plan.end_offset, plan.log_max, topics):
-        tally.add(columns, topics, _rows(columns), lambda topic, _, rows: rows if exists(topic) else rows[:0])
-        for entry in _light_entries(columns, topics, _rows(columns)) if light else ():
+        tally.add(columns, topics, _queued_rows(columns), lambda topic, _, rows: rows if exists(topic) else rows[:0])
+        for entry in _light_entries(columns, topics, _queued_rows(columns)) if light else ():
             tally.add_light(columns, entry)
     return tally.loss(plan.end_offset)
 
@@ -137,7 +138,7 @@ def _blocks(store: StoreSnapshot, begin: int, stop: int, topics: TopicTable) -> 
             yield item
 
 
-def _rows(columns: UnitColumns) -> NDArray[np.intp]:
+def _queued_rows(columns: UnitColumns) -> NDArray[np.intp]:
     """Units of a block that have an entry of their own in a queue."""
     count = columns.count - int(columns.kind[columns.count - 1] == BLANK)
     kind = columns.sys_flag[:count] & TRANSACTION_MASK
@@ -184,7 +185,7 @@ class _PlanLosses:
         ends = (s.start for s in self._spans if s.end >= plan.end_offset and s.after_offset < s.start)
         self.stop = min(ends, default=plan.end_offset)
         """Start of the last span in which everything is dispatched."""
-        self._known: _QueueStates | _RowStates = (
+        self._states: _QueueStates | _RowStates = (
             _RowStates(store, plan)
             if store.rocksdb_queues is not None or store.queue_source == "new rocksdb"
             else _QueueStates(store, plan)
@@ -194,13 +195,13 @@ class _PlanLosses:
 
     def take(self, columns: UnitColumns, topics: TopicTable) -> None:
         """Count the units of a block that are before :attr:`stop`."""
-        rows = _rows(columns)
+        rows = _queued_rows(columns)
         rows = rows[columns.offset[rows] < self.stop]
-        to_check = rows[self._known.to_check(columns, topics, rows)]
-        self.tally.add(columns, topics, to_check, partial(self._known.lost, columns, self._spans))
+        to_check = rows[self._states.needs_check(columns, topics, rows)]
+        self.tally.add(columns, topics, to_check, partial(self._states.lost, columns, self._spans))
         for entry in _light_entries(columns, topics, rows) if self._light else ():
             single_row = np.array([entry.row], np.intp)
-            if len(self._known.lost(columns, self._spans, entry.name, entry.queue_id, single_row, entry.offset)):
+            if len(self._states.lost(columns, self._spans, entry.name, entry.queue_id, single_row, entry.offset)):
                 self.tally.add_light(columns, entry)
 
 
@@ -210,7 +211,7 @@ class _QueueStates:
     def __init__(self, store: StoreSnapshot, plan: RecoveryPlan) -> None:
         self._plans: dict[tuple[str, int], QueuePlan] = {(q.topic, q.queue_id): q for q in plan.queues}
         self._exists = existing_topics(store)
-        self._firsts = {
+        self._min_offsets = {
             (topic, number): max(reader.sequence.min_offset, 0) // reader.unit_size
             for topic, queues in store.topics().items()
             for number, reader in queues.items()
@@ -230,17 +231,18 @@ class _QueueStates:
         for topic, number in self._plans:
             if 0 <= number < MAX_QUEUE_ID:
                 self._queues.setdefault(topic, []).append(number)
+        # One row per topic number, one column per queue id, for a comparison of whole blocks.
         self._width = 1 + max((max(numbers) for numbers in self._queues.values()), default=0)
         self._listed = np.zeros(0, bool)
         self._ends, self._begins = np.zeros((2, 0, self._width), np.int64)
 
-    def to_check(self, columns: UnitColumns, topics: TopicTable, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
+    def needs_check(self, columns: UnitColumns, topics: TopicTable, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
         """Mark the rows that :meth:`lost` must check.
 
         All others are inside the range that their queue knows, or belong to a deleted topic. ``topics`` must be the
         same table in every call.
         """
-        self._list(topics.names[len(self._listed) :])
+        self._add_topics(topics.names[len(self._listed) :])
         topic, number = columns.topic_id[rows], columns.queue_id[rows]
         inside = (number >= 0) & (number < self._width)
         number = np.where(inside, number, 0)
@@ -249,7 +251,7 @@ class _QueueStates:
         is_known = inside & (ends <= self._ends[topic, number]) & ~precedes_queue
         return self._listed[topic] & ~is_known
 
-    def _list(self, names: Sequence[str]) -> None:
+    def _add_topics(self, names: Sequence[str]) -> None:
         """Add rows for further topics to the tables; unknown queues end at −1."""
         ends, begins = np.full((len(names), self._width), -1, np.int64), np.zeros((len(names), self._width), np.int64)
         for row, topic in enumerate(names):
@@ -257,7 +259,7 @@ class _QueueStates:
                 end = _end_known(self._plans[topic, number])
                 gaps = (topic, number) in self._gaps
                 ends[row, number] = end if end is not None and not gaps else -1
-                begins[row, number] = self._firsts.get((topic, number), 0)
+                begins[row, number] = self._min_offsets.get((topic, number), 0)
         listed = [is_folder_name(topic) and self._exists(topic) for topic in names]
         self._ends, self._begins = np.concatenate((self._ends, ends)), np.concatenate((self._begins, begins))
         self._listed = np.concatenate((self._listed, np.array(listed, bool)))
@@ -283,25 +285,18 @@ class _QueueStates:
         ends = physical if batch else physical + columns.size[rows]
         is_dispatched = np.zeros(len(rows), bool)
         for number, span in enumerate(spans):
-            inside = (columns.offset[rows] >= span.start) & (columns.offset[rows] < span.end)
-            inside &= physical > span.after_offset
-            if (
-                number == 0
-                and queue_plan is not None
-                and _is_cut_by_the_log(queue_plan)
-                and queue_plan.current_state is not None
-            ):
-                inside &= (
-                    ends > queue_plan.current_state.max_physic
-                )  # the queue accepts no unit before the target of its wrong entry
-            is_dispatched |= inside
+            in_span = _is_dispatched_by(span, columns, rows)
+            if number == 0 and queue_plan is not None and _is_cut_by_the_log(queue_plan):
+                # In the first pass the queue accepts no unit in front of the one that its wrong entry points to.
+                in_span &= ends > cast("QueueState", queue_plan.current_state).max_physic
+            is_dispatched |= in_span
         end = None if queue_plan is None else _end_known(queue_plan)
         if end is None:
             return rows[~is_dispatched]
         missing = ends > end
         if not batch:
             numbers = columns.queue_offset[rows] if offset is None else np.array([offset], np.int64)
-            missing |= numbers < self._firsts.get((topic, queue_id), 0)
+            missing |= numbers < self._min_offsets.get((topic, queue_id), 0)
         for gap_start, gap_end in self._gaps.get((topic, queue_id), ()):
             missing |= (physical > gap_start) & (physical < gap_end)
         return rows[missing & ~is_dispatched]
@@ -317,7 +312,7 @@ class _RowStates:
         self._ends = {key: state.end_bytes // CQ_UNIT.itemsize for key, state in states.items() if state is not None}
         self._exists = existing_topics(store)
 
-    def to_check(self, columns: UnitColumns, topics: TopicTable, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
+    def needs_check(self, columns: UnitColumns, topics: TopicTable, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
         """Mark the rows of topics that were not deleted."""
         existing = np.array([self._exists(topic) for topic in topics.names], bool)
         return existing[columns.topic_id[rows]]
@@ -334,12 +329,11 @@ class _RowStates:
         """The units, all of one queue, without a row of their own that no span dispatches. A later unit may have taken
         the row.
         """
-        physical = columns.physical_offset[rows]
         is_dispatched = np.zeros(len(rows), bool)
         for span in spans:
-            inside = (columns.offset[rows] >= span.start) & (columns.offset[rows] < span.end)
-            is_dispatched |= inside & (physical > span.after_offset)
-        rows, physical = rows[~is_dispatched], physical[~is_dispatched]
+            is_dispatched |= _is_dispatched_by(span, columns, rows)
+        rows = rows[~is_dispatched]
+        physical = columns.physical_offset[rows]
         reader = self._readers.get(topic, {}).get(queue_id)
         if reader is None or not len(rows):
             return rows
@@ -347,12 +341,18 @@ class _RowStates:
         start, end = int(numbers.min()), self._ends.get((topic, queue_id), 0)
         known_numbers, known_rows = reader.numbered_rows(start, int(numbers.max()) + 1)
         known = dict(zip(known_numbers.tolist(), known_rows["physical_offset"].tolist(), strict=True))
-        known = {number: place for number, place in known.items() if number < end}  # later rows are overwritten
-        held = [
-            known.get(number, -1) >= place for number, place in zip(numbers.tolist(), physical.tolist(), strict=True)
+        known = {number: offset for number, offset in known.items() if number < end}  # later rows are overwritten
+        has_row = [
+            known.get(number, -1) >= offset for number, offset in zip(numbers.tolist(), physical.tolist(), strict=True)
         ]
-        lacking: NDArray[np.intp] = np.compress(~np.array(held, bool), rows)
-        return lacking
+        lost_rows: NDArray[np.intp] = np.compress(~np.array(has_row, bool), rows)
+        return lost_rows
+
+
+def _is_dispatched_by(span: DispatchPass, columns: UnitColumns, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
+    """Mark the rows that this pass of the start dispatches."""
+    offset = columns.offset[rows]
+    return (offset >= span.start) & (offset < span.end) & (columns.physical_offset[rows] > span.after_offset)
 
 
 def _is_cut_by_the_log(queue: QueuePlan) -> bool:
@@ -390,13 +390,13 @@ class _Tally:
         self._newest: dict[tuple[str, int], int] = {}
         self._first = self._last = -1
 
-    def add(self, columns: UnitColumns, topics: TopicTable, rows: NDArray[np.intp], chosen: Chosen) -> None:
-        """Count the rows of a block that ``chosen`` picks for each queue."""
+    def add(self, columns: UnitColumns, topics: TopicTable, rows: NDArray[np.intp], find_lost: LostRows) -> None:
+        """Count the rows of a block that ``find_lost`` picks for each queue."""
         keys = columns.topic_id[rows].astype(np.int64) << 32 | (columns.queue_id[rows].astype(np.int64) & 0xFFFFFFFF)
         for key in np.unique(keys).tolist():
             topic, queue_id = topics.names[key >> 32], i32(key & 0xFFFFFFFF)
             if is_folder_name(topic):
-                lost_rows = chosen(topic, queue_id, rows[keys == key])
+                lost_rows = find_lost(topic, queue_id, rows[keys == key])
                 if len(lost_rows):
                     self._count(topic, queue_id, columns, lost_rows)
 
